@@ -1,0 +1,1 @@
+//! Native half of the Python package.

@@ -1,0 +1,17 @@
+//! The vocabulary every other crate speaks: ids, metrics, element types, candidates, progress.
+//!
+//! No I/O and no unsafe code. Everything here is small, `Copy` where it can be, and means one thing.
+
+mod candidate;
+mod element;
+mod id;
+mod metric;
+mod progress;
+mod vectors;
+
+pub use candidate::Candidate;
+pub use element::{ElementType, VectorShape};
+pub use id::{NodeId, PageId, Slot};
+pub use metric::Metric;
+pub use progress::{Cancelled, NoProgress, Progress};
+pub use vectors::VectorRead;

@@ -1,0 +1,1 @@
+//! Home of the test suites; the suites themselves are the integration tests beside this file.
