@@ -1,1 +1,32 @@
-//! Pageway kernels.
+//! Distance and table look-up kernels, chosen once for the CPU that runs them.
+//!
+//! Everything else in the workspace is portable code over slices; this crate is the only home of
+//! intrinsics. A [`KernelSet`] is a static table of function pointers for one instruction set.
+//! It is picked when an index is opened ([`KernelSet::detect`]) and never again, so the inner
+//! loops pay one indirect call per vector or per batch and nothing for the choice.
+//!
+//! Invariants:
+//! * The scalar kernels are the specification. Every other set is property-tested against them.
+//! * `u8` and `i8` distances, product-quantizer tables and look-ups are bit-identical in every
+//!   set. `f32` and `f16` distances differ by the order of summation only: at most `1e-5`
+//!   relative to the sum of the absolute terms, for up to 16,384 components.
+//! * A kernel never allocates, never writes outside its output and never reads outside its input,
+//!   whatever the caller passes.
+#![allow(unsafe_code, reason = "intrinsics; each block states why it is sound")]
+#![allow(
+    clippy::indexing_slicing,
+    reason = "inner loops over proven bounds; a slip must stop"
+)]
+
+mod cosine;
+mod isa;
+mod prefetch;
+mod scalar;
+mod set;
+
+pub use isa::{Isa, IsaError};
+pub use prefetch::prefetch;
+pub use set::{
+    DistanceFn, DistanceManyFn, KernelSet, LookupFn, LookupGatherFn, NearestFn, SquaredNormFn,
+    TableFn, WidenFn,
+};

@@ -1,0 +1,120 @@
+//! Distances, norms and widening.
+
+use pageway_types::NodeId;
+
+use super::component::Component;
+use crate::cosine::cosine_distance;
+
+/// Independent partial sums: enough for the vectoriser, and they keep float sums accurate.
+const LANES: usize = 16;
+
+/// A metric, as a function of two vectors of one element type.
+pub(super) trait Measure {
+    fn distance<C: Component>(a: &[u8], b: &[u8]) -> f32;
+}
+
+/// Squared Euclidean distance.
+pub(super) struct L2;
+/// Negated inner product.
+pub(super) struct InnerProduct;
+/// One minus the cosine.
+pub(super) struct Cosine;
+
+impl Measure for L2 {
+    #[inline(always)]
+    fn distance<C: Component>(a: &[u8], b: &[u8]) -> f32 {
+        let [sum] = sums::<C, 1>(a, b, |x, y| [(x - y) * (x - y)]);
+        sum as f32
+    }
+}
+
+impl Measure for InnerProduct {
+    #[inline(always)]
+    fn distance<C: Component>(a: &[u8], b: &[u8]) -> f32 {
+        let [dot] = sums::<C, 1>(a, b, |x, y| [x * y]);
+        -dot as f32
+    }
+}
+
+impl Measure for Cosine {
+    #[inline(always)]
+    fn distance<C: Component>(a: &[u8], b: &[u8]) -> f32 {
+        let [dot, aa, bb] = sums::<C, 3>(a, b, |x, y| [x * y, x * x, y * y]);
+        cosine_distance(dot, aa, bb)
+    }
+}
+
+pub(super) fn distance<C: Component, M: Measure>(a: &[u8], b: &[u8]) -> f32 {
+    debug_assert_eq!(a.len(), b.len(), "vectors of one length");
+    M::distance::<C>(a, b)
+}
+
+pub(super) fn distance_many<C: Component, M: Measure>(
+    query: &[u8],
+    rows: &[u8],
+    row_bytes: usize,
+    nodes: &[NodeId],
+    out: &mut [f32],
+) {
+    assert_eq!(query.len(), row_bytes, "a query as long as a row");
+    assert_eq!(nodes.len(), out.len(), "one distance per node");
+    for (node, out) in nodes.iter().zip(out) {
+        let row = &rows[node.index() * row_bytes..][..row_bytes];
+        *out = M::distance::<C>(query, row);
+    }
+}
+
+pub(super) fn squared_norm<C: Component>(vector: &[u8]) -> f32 {
+    let [sum] = sums::<C, 1>(vector, vector, |x, _| [x * x]);
+    sum as f32
+}
+
+pub(super) fn widen<C: Component>(bytes: &[u8], out: &mut [f32]) {
+    assert_eq!(bytes.len(), out.len() * C::BYTES, "one value per component");
+    for (component, out) in bytes.chunks_exact(C::BYTES).zip(out) {
+        *out = C::read(component).into() as f32;
+    }
+}
+
+/// Sums `N` terms of every pair of components; component `i` goes to partial sum `i % LANES`.
+#[inline(always)]
+fn sums<C: Component, const N: usize>(
+    a: &[u8],
+    b: &[u8],
+    terms: impl Fn(C::Value, C::Value) -> [C::Value; N],
+) -> [f64; N] {
+    let mut lanes = [[C::Value::default(); LANES]; N];
+    let mut add = |lane: usize, x: &[u8], y: &[u8]| {
+        for (sums, term) in lanes.iter_mut().zip(terms(C::read(x), C::read(y))) {
+            sums[lane] += term;
+        }
+    };
+    let (a_blocks, a_rest) = a.split_at(a.len() - a.len() % (LANES * C::BYTES));
+    let (b_blocks, b_rest) = b.split_at(b.len().min(a_blocks.len()));
+    let blocks = a_blocks.chunks_exact(LANES * C::BYTES);
+    for (x, y) in blocks.zip(b_blocks.chunks_exact(LANES * C::BYTES)) {
+        for lane in 0..LANES {
+            add(lane, &x[lane * C::BYTES..], &y[lane * C::BYTES..]);
+        }
+    }
+    let rest = a_rest
+        .chunks_exact(C::BYTES)
+        .zip(b_rest.chunks_exact(C::BYTES));
+    for (lane, (x, y)) in rest.enumerate() {
+        add(lane, x, y);
+    }
+    lanes.map(|lanes| pairwise_total(lanes).into())
+}
+
+/// Adds the upper half of the lanes to the lower one until one is left.
+#[inline(always)]
+fn pairwise_total<V: Copy + std::ops::Add<Output = V>>(mut lanes: [V; LANES]) -> V {
+    let mut width = LANES;
+    while width > 1 {
+        width /= 2;
+        for lane in 0..width {
+            lanes[lane] = lanes[lane] + lanes[lane + width];
+        }
+    }
+    lanes[0]
+}

@@ -1,0 +1,48 @@
+//! The scalar twin: portable kernels that say what every other set must compute.
+//!
+//! Written for clarity first and for the auto-vectoriser of the baseline target second.
+
+mod component;
+mod distance;
+mod lookup;
+mod table;
+
+use crate::isa::Isa;
+use crate::set::{CodeKernels, ElementKernels, KernelSet, PerElement, PerMetric};
+use component::{Component, Half};
+use distance::{Cosine, InnerProduct, L2};
+
+/// The scalar kernels.
+pub(crate) static KERNELS: KernelSet = KernelSet {
+    isa: Isa::Scalar,
+    elements: PerElement {
+        f32: element_kernels::<f32>(),
+        f16: element_kernels::<Half>(),
+        u8: element_kernels::<u8>(),
+        i8: element_kernels::<i8>(),
+    },
+    codes: CodeKernels {
+        l2_to_256: table::l2_to_256,
+        dot_to_256: table::dot_to_256,
+        nearest_of_256: table::nearest_of_256,
+        lookup: lookup::lookup,
+        lookup_gather: lookup::lookup_gather,
+    },
+};
+
+const fn element_kernels<C: Component>() -> ElementKernels {
+    ElementKernels {
+        distance: PerMetric {
+            l2: distance::distance::<C, L2>,
+            inner_product: distance::distance::<C, InnerProduct>,
+            cosine: distance::distance::<C, Cosine>,
+        },
+        distance_many: PerMetric {
+            l2: distance::distance_many::<C, L2>,
+            inner_product: distance::distance_many::<C, InnerProduct>,
+            cosine: distance::distance_many::<C, Cosine>,
+        },
+        squared_norm: distance::squared_norm::<C>,
+        widen: distance::widen::<C>,
+    }
+}

@@ -1,0 +1,196 @@
+//! The table of kernels for one instruction set.
+
+use pageway_types::{ElementType, Metric, NodeId};
+
+use crate::isa::{Isa, IsaError};
+use crate::scalar;
+
+/// Distance of two vectors given as raw little-endian element bytes, at any alignment.
+///
+/// Both slices have the same length, a multiple of the element size. In a release build the
+/// shorter one counts otherwise; a debug build stops.
+pub type DistanceFn = fn(&[u8], &[u8]) -> f32;
+
+/// Distances of `query` to the rows `rows[node * row_bytes..][..row_bytes]` of several nodes.
+///
+/// Called as `(query, rows, row_bytes, nodes, out)`, with `query.len() == row_bytes` and
+/// `out.len() == nodes.len()`; panics otherwise, or when a node lies outside `rows`. The
+/// distances are those of the [`DistanceFn`]; rows that come next are prefetched.
+pub type DistanceManyFn = fn(&[u8], &[u8], usize, &[NodeId], &mut [f32]);
+
+/// Squared Euclidean norm of a vector given as raw element bytes.
+pub type SquaredNormFn = fn(&[u8]) -> f32;
+
+/// Converts raw element bytes to `f32`, exactly. Panics unless both hold as many components.
+pub type WidenFn = fn(&[u8], &mut [f32]);
+
+/// Fills `out[c]` with a measure of a sub-vector and each of 256 centroids.
+///
+/// Called as `(sub, centroids, out)`. `centroids` is transposed: `sub.len()` rows of 256 values,
+/// row `i` holding component `i` of every centroid. Panics on any other length.
+pub type TableFn = fn(&[f32], &[f32], &mut [f32; 256]);
+
+/// The centroid nearest to a sub-vector with its squared distance; the lowest index wins ties.
+///
+/// Arguments as in [`TableFn`]. All values are finite.
+pub type NearestFn = fn(&[f32], &[f32]) -> (u8, f32);
+
+/// Sums table entries for each code, called as `(table, codes, out)`.
+///
+/// `table` has `m` rows of 256 entries, `codes` holds `out.len()` codes of `m` bytes; code `c`
+/// gives the sum of `table[j * 256 + c[j]]` over `j < m`, added in the order that the scalar
+/// kernel documents. Panics on any other length.
+pub type LookupFn = fn(&[f32], &[u8], &mut [f32]);
+
+/// [`LookupFn`] for the codes `codes[node * m..][..m]` of the given nodes, prefetching ahead.
+///
+/// Called as `(table, codes, nodes, out)`; panics when a node lies outside `codes`.
+pub type LookupGatherFn = fn(&[f32], &[u8], &[NodeId], &mut [f32]);
+
+/// One kernel per metric.
+pub(crate) struct PerMetric<F> {
+    pub(crate) l2: F,
+    pub(crate) inner_product: F,
+    pub(crate) cosine: F,
+}
+
+impl<F: Copy> PerMetric<F> {
+    fn get(&self, metric: Metric) -> F {
+        match metric {
+            Metric::L2 => self.l2,
+            Metric::InnerProduct => self.inner_product,
+            Metric::Cosine => self.cosine,
+        }
+    }
+}
+
+/// One entry per element type.
+pub(crate) struct PerElement<T> {
+    pub(crate) f32: T,
+    pub(crate) f16: T,
+    pub(crate) u8: T,
+    pub(crate) i8: T,
+}
+
+impl<T> PerElement<T> {
+    fn get(&self, element: ElementType) -> &T {
+        match element {
+            ElementType::F32 => &self.f32,
+            ElementType::F16 => &self.f16,
+            ElementType::U8 => &self.u8,
+            ElementType::I8 => &self.i8,
+        }
+    }
+}
+
+/// The kernels of one element type.
+pub(crate) struct ElementKernels {
+    pub(crate) distance: PerMetric<DistanceFn>,
+    pub(crate) distance_many: PerMetric<DistanceManyFn>,
+    pub(crate) squared_norm: SquaredNormFn,
+    pub(crate) widen: WidenFn,
+}
+
+/// The kernels of product quantization.
+pub(crate) struct CodeKernels {
+    pub(crate) l2_to_256: TableFn,
+    pub(crate) dot_to_256: TableFn,
+    pub(crate) nearest_of_256: NearestFn,
+    pub(crate) lookup: LookupFn,
+    pub(crate) lookup_gather: LookupGatherFn,
+}
+
+/// All kernels of one instruction set: a static table of function pointers.
+pub struct KernelSet {
+    pub(crate) isa: Isa,
+    pub(crate) elements: PerElement<ElementKernels>,
+    pub(crate) codes: CodeKernels,
+}
+
+impl KernelSet {
+    /// The best set for this CPU, or the one that `PAGEWAY_ISA` names.
+    ///
+    /// # Errors
+    /// When `PAGEWAY_ISA` names an unknown set or one that this CPU does not support.
+    pub fn detect() -> Result<&'static Self, IsaError> {
+        let forced = std::env::var_os(Isa::VARIABLE);
+        Self::for_isa(Isa::choose(forced.as_deref(), Isa::is_supported)?)
+    }
+
+    /// The set of a given instruction set.
+    ///
+    /// # Errors
+    /// When this CPU does not support it.
+    pub fn for_isa(isa: Isa) -> Result<&'static Self, IsaError> {
+        if !isa.is_supported() {
+            return Err(IsaError::Unsupported { isa });
+        }
+        match isa {
+            Isa::Scalar => Ok(&scalar::KERNELS),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 | Isa::Avx512 => Ok(&scalar::KERNELS),
+            _ => Err(IsaError::Unsupported { isa }),
+        }
+    }
+
+    /// The instruction sets that this CPU supports; never empty.
+    pub fn available() -> Vec<Isa> {
+        Isa::ALL
+            .into_iter()
+            .filter(|isa| isa.is_supported())
+            .collect()
+    }
+
+    /// The instruction set of these kernels.
+    pub fn isa(&self) -> Isa {
+        self.isa
+    }
+
+    /// Distance of two vectors: squared L2, negated inner product, or one minus the cosine.
+    ///
+    /// The cosine needs no normalised vectors: both norms are computed in the same pass. A zero
+    /// vector is at distance `1.0` from everything.
+    pub fn distance(&self, element: ElementType, metric: Metric) -> DistanceFn {
+        self.elements.get(element).distance.get(metric)
+    }
+
+    /// Distances of one query to many rows, prefetching ahead of itself.
+    pub fn distance_many(&self, element: ElementType, metric: Metric) -> DistanceManyFn {
+        self.elements.get(element).distance_many.get(metric)
+    }
+
+    /// Squared Euclidean norm.
+    pub fn squared_norm(&self, element: ElementType) -> SquaredNormFn {
+        self.elements.get(element).squared_norm
+    }
+
+    /// Conversion to `f32`.
+    pub fn widen(&self, element: ElementType) -> WidenFn {
+        self.elements.get(element).widen
+    }
+
+    /// Squared distances from a sub-vector to 256 centroids.
+    pub fn l2_to_256(&self) -> TableFn {
+        self.codes.l2_to_256
+    }
+
+    /// Inner products of a sub-vector and 256 centroids.
+    pub fn dot_to_256(&self) -> TableFn {
+        self.codes.dot_to_256
+    }
+
+    /// The nearest of 256 centroids.
+    pub fn nearest_of_256(&self) -> NearestFn {
+        self.codes.nearest_of_256
+    }
+
+    /// Asymmetric distances of contiguous codes.
+    pub fn lookup(&self) -> LookupFn {
+        self.codes.lookup
+    }
+
+    /// Asymmetric distances of the codes of given nodes.
+    pub fn lookup_gather(&self) -> LookupGatherFn {
+        self.codes.lookup_gather
+    }
+}
