@@ -1,1 +1,21 @@
-//! Pageway quant.
+//! Vector codes: short byte strings that stand for vectors, and estimates of distances from them.
+//!
+//! A search over vectors on disk first ranks nodes by codes held in memory or beside the adjacency
+//! lists, and reads full vectors for the best only. This crate trains quantizers, encodes rows and
+//! scores batches of codes; it knows neither files nor graphs.
+//!
+//! * [`CodeScorer`] is the seam to the search: one virtual call per batch of codes.
+//! * [`ProductQuantizer`] is the quantizer: train, encode, decode, write and read its codebook.
+//!
+//! Invariants: estimates are in the units of the metric's distance, so that they compare with exact
+//! ones; the same sample, spec, seed and kernels give the same codebook on any number of threads;
+//! nothing panics on bytes from a file.
+
+mod error;
+pub mod pq;
+mod rng;
+mod scorer;
+
+pub use error::QuantError;
+pub use pq::{Encoder, PqScorer, PqSpec, ProductQuantizer, TrainingSample};
+pub use scorer::{CodeBatch, CodeScorer};

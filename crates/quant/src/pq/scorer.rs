@@ -1,0 +1,95 @@
+//! Estimates from codes: one table per query, one sum of look-ups per code.
+
+use pageway_kernels::KernelSet;
+use pageway_types::Metric;
+
+use super::{CENTROIDS, ProductQuantizer};
+use crate::{CodeBatch, CodeScorer};
+
+/// Scores codes of one quantizer against one query at a time.
+///
+/// Owns the query's table of `m` times 256 values; [`PqScorer::prepare`] refills it without
+/// allocating. Before the first `prepare` every estimate is 0.
+pub struct PqScorer {
+    kernels: &'static KernelSet,
+    table: Vec<f32>,
+    query: Vec<f32>,
+}
+
+impl PqScorer {
+    /// Bytes of memory a scorer holds for codes of `code_bytes` and vectors of `dimension`.
+    pub const fn bytes(code_bytes: usize, dimension: usize) -> usize {
+        let values = code_bytes
+            .saturating_mul(CENTROIDS)
+            .saturating_add(dimension);
+        values
+            .saturating_mul(size_of::<f32>())
+            .saturating_add(size_of::<Self>())
+    }
+
+    /// A scorer for codes of `quantizer`.
+    pub fn new(quantizer: &ProductQuantizer, kernels: &'static KernelSet) -> Self {
+        Self {
+            kernels,
+            table: vec![0.0; quantizer.code_bytes() * CENTROIDS],
+            query: vec![0.0; quantizer.dimension()],
+        }
+    }
+
+    /// Takes the next query: `dimension` finite values, at any length for cosine.
+    ///
+    /// Costs `256 * dimension` multiply-adds.
+    ///
+    /// # Panics
+    /// When the query or the quantizer has another shape than the scorer was made for.
+    pub fn prepare(&mut self, quantizer: &ProductQuantizer, query: &[f32]) {
+        assert_eq!(
+            self.table.len(),
+            quantizer.code_bytes() * CENTROIDS,
+            "code bytes"
+        );
+        assert_eq!(self.query.len(), quantizer.dimension(), "dimension");
+        self.query.copy_from_slice(query);
+        quantizer.transform(&mut self.query);
+        let (measure, factor) = match quantizer.metric() {
+            Metric::L2 => (self.kernels.l2_to_256(), 1.0),
+            Metric::InnerProduct => (self.kernels.dot_to_256(), -1.0),
+            Metric::Cosine => (self.kernels.l2_to_256(), 0.5),
+        };
+        let mut query = self.query.as_slice();
+        let (rows, _) = self.table.as_chunks_mut::<CENTROIDS>();
+        for ((range, centroids), row) in quantizer.codebooks().zip(rows) {
+            let (sub, rest) = query.split_at(range.len());
+            query = rest;
+            measure(sub, centroids, row);
+            for entry in row {
+                *entry *= factor;
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn table(&self) -> &[f32] {
+        &self.table
+    }
+}
+
+impl CodeScorer for PqScorer {
+    fn score(&self, batch: CodeBatch<'_>, out: &mut Vec<f32>) {
+        out.clear();
+        match batch {
+            CodeBatch::Gather { codes, nodes } => {
+                out.resize(nodes.len(), 0.0);
+                self.kernels.lookup_gather()(&self.table, codes, nodes, out);
+            }
+            CodeBatch::Inline { codes } => {
+                out.resize(codes.len() / self.code_bytes(), 0.0);
+                self.kernels.lookup()(&self.table, codes, out);
+            }
+        }
+    }
+
+    fn code_bytes(&self) -> usize {
+        self.table.len() / CENTROIDS
+    }
+}

@@ -1,0 +1,40 @@
+//! The seam between the search and a quantizer.
+//!
+//! A scorer is prepared for one query and then asked for estimates, a batch of codes per call: the
+//! virtual call, the choice of instruction set and the bounds checks are paid once per adjacency
+//! list instead of once per code.
+
+use pageway_types::NodeId;
+
+/// Estimates distances from one query to codes.
+pub trait CodeScorer: Send + Sync {
+    /// Clears `out` and fills it with one estimate per code of the batch, in the same order.
+    ///
+    /// Estimates are in the units of the metric's distance; smaller is nearer. No allocation once
+    /// `out` has grown to the largest batch.
+    ///
+    /// # Panics
+    /// When the bytes of an inline batch are not a whole number of codes, or a gathered node lies
+    /// outside the table: callers check ids when they decode a page.
+    fn score(&self, batch: CodeBatch<'_>, out: &mut Vec<f32>);
+
+    /// Bytes of one code.
+    fn code_bytes(&self) -> usize;
+}
+
+/// Codes to score.
+#[derive(Clone, Copy, Debug)]
+pub enum CodeBatch<'a> {
+    /// The codes of `nodes` in a table in memory, `code_bytes` per node in the order of ids.
+    Gather {
+        /// The whole table.
+        codes: &'a [u8],
+        /// Nodes to score; each must lie in the table.
+        nodes: &'a [NodeId],
+    },
+    /// Codes one after the other, as they lie in a page beside an adjacency list.
+    Inline {
+        /// A whole number of codes.
+        codes: &'a [u8],
+    },
+}
