@@ -1,0 +1,58 @@
+# Everything a developer runs. Needs Rust (rustup) and Python 3.9 or later; each target sets up the rest.
+
+PYTHON ?= python3
+VENV := $(CURDIR)/.venv
+READY := .venv/.ready
+IN_VENV := VIRTUAL_ENV="$(VENV)" PATH="$(VENV)/bin:$$PATH"
+
+.DEFAULT_GOAL := help
+.PHONY: help setup check doc test test-rust test-python demo crash faults py wheel bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+setup: $(READY) ## make the Python environment in .venv
+
+$(READY):
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 9) and "Python 3.9 or later is needed")'
+	$(PYTHON) -m venv .venv
+	.venv/bin/pip install --quiet --disable-pip-version-check maturin pytest numpy
+	@touch $(READY)
+
+check: ## formatting, lints and house rules
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo xtask tidy
+
+doc: ## the API documentation, warnings are errors
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
+
+test: test-rust test-python ## every test: Rust, documentation examples, suites, Python
+
+test-rust: ## the Rust tests alone
+	cargo test
+
+test-python: py ## the Python tests alone
+	$(IN_VENV) python -m pytest -q python/tests
+
+demo: ## build and search 10,000 real sentence embeddings, results in ./demo-output
+	cargo run --release -p pageway-cli -- demo --out demo-output
+
+crash: ## the long crash suite
+	PAGEWAY_SUITE=long cargo test --release -p pageway-suites --test crash -- --nocapture
+
+faults: ## the long fault suite
+	PAGEWAY_SUITE=long cargo test --release -p pageway-suites --test faults -- --nocapture
+
+py: $(READY) ## build the Python package into .venv
+	cd python && $(IN_VENV) maturin develop --release
+
+wheel: $(READY) ## build a wheel into ./dist
+	cd python && $(IN_VENV) maturin build --release --out ../dist
+
+bench: ## the bench programs
+	cargo bench
+
+clean: ## remove everything that was built
+	cargo clean
+	rm -rf .venv dist demo-output
