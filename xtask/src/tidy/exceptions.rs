@@ -2,6 +2,8 @@
 //!
 //! An exception that no finding needs any more is itself a failure, so the list cannot rot.
 
+use super::finding::Finding;
+
 /// One rule lifted for one file or folder.
 pub(crate) struct Exception {
     pub(crate) check: &'static str,
@@ -13,6 +15,13 @@ pub(crate) struct Exception {
         reason = "kept beside the exception for whoever reads or removes it"
     )]
     pub(crate) reason: &'static str,
+}
+
+impl Exception {
+    /// Whether this exception is about `finding`.
+    pub(crate) fn lifts(&self, finding: &Finding) -> bool {
+        self.check == finding.check && finding.path.starts_with(self.path)
+    }
 }
 
 /// Every exception of the repository.

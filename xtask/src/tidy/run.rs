@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use super::check;
-use super::exceptions;
+use super::exceptions::{self, Exception};
 use super::finding::{Finding, Findings, Severity};
 use super::source::SourceFile;
 
@@ -27,7 +27,7 @@ const EXTENSIONS: [&str; 8] = ["rs", "py", "pyi", "md", "toml", "sh", "yml", "ya
 pub(crate) fn run() -> ExitCode {
     let root = root();
     match text_files(&root) {
-        Ok(files) => report(files.len(), judge(&files)),
+        Ok(files) => report(files.len(), judge(&files, exceptions::ALL)),
         Err(message) => {
             println!("tidy: {message}");
             ExitCode::FAILURE
@@ -83,27 +83,28 @@ fn read(root: &Path, path: &str) -> Option<SourceFile> {
 }
 
 /// All findings that no exception lifts, and a failure for every exception that lifted nothing.
-fn judge(files: &[SourceFile]) -> Vec<Finding> {
-    let mut used = vec![false; exceptions::ALL.len()];
-    let mut left: Vec<Finding> = files.iter().flat_map(findings_of).collect();
-    left.retain(|finding| {
-        let lifted = exceptions::ALL.iter().position(|exception| {
-            exception.check == finding.check && finding.path.starts_with(exception.path)
-        });
-        if let Some(used) = lifted.and_then(|index| used.get_mut(index)) {
-            *used = true;
-        }
-        lifted.is_none()
-    });
-    let stale = exceptions::ALL.iter().zip(used).filter(|&(_, used)| !used);
-    left.extend(stale.map(|(exception, _)| Finding {
+fn judge(files: &[SourceFile], exceptions: &[Exception]) -> Vec<Finding> {
+    let found: Vec<Finding> = files.iter().flat_map(findings_of).collect();
+    let stale = exceptions
+        .iter()
+        .filter(|exception| !found.iter().any(|finding| exception.lifts(finding)));
+    let stale: Vec<Finding> = stale.map(stale_exception).collect();
+    let is_lifted = |finding: &Finding| exceptions.iter().any(|exception| exception.lifts(finding));
+    found
+        .into_iter()
+        .filter(|finding| !is_lifted(finding))
+        .chain(stale)
+        .collect()
+}
+
+fn stale_exception(exception: &Exception) -> Finding {
+    Finding {
         check: exception.check,
         severity: Severity::Failure,
         path: exception.path.to_owned(),
         line: 1,
         message: "this exception is not needed any more".to_owned(),
-    }));
-    left
+    }
 }
 
 fn findings_of(file: &SourceFile) -> Vec<Finding> {
@@ -129,5 +130,52 @@ fn report(file_count: usize, findings: Vec<Finding>) -> ExitCode {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Exception, SourceFile, is_text, judge};
+
+    const LONG: Exception = Exception {
+        check: "module-doc",
+        path: "crates/x/",
+        reason: "a test",
+    };
+
+    fn checks(exceptions: &[Exception]) -> Vec<&'static str> {
+        let files = [SourceFile::new("crates/x/src/a.rs", "use b;\n")];
+        judge(&files, exceptions)
+            .into_iter()
+            .map(|finding| finding.check)
+            .collect()
+    }
+
+    #[test]
+    fn an_exception_lifts_its_finding_and_no_other() {
+        assert_eq!(checks(&[]), ["module-doc"]);
+        assert!(checks(&[LONG]).is_empty());
+        assert_eq!(
+            checks(&[Exception {
+                check: "name",
+                ..LONG
+            }]),
+            ["module-doc", "name"]
+        );
+    }
+
+    #[test]
+    fn an_exception_that_lifts_nothing_fails() {
+        let elsewhere = Exception {
+            path: "crates/y/",
+            ..LONG
+        };
+        assert_eq!(checks(&[LONG, elsewhere]), ["module-doc"]);
+    }
+
+    #[test]
+    fn data_is_not_read_as_text() {
+        assert!(is_text("Makefile") && is_text(".ci/run") && is_text("a/b.rs"));
+        assert!(!is_text("data/demo/a.npy") && !is_text("data/demo/a.txt"));
     }
 }

@@ -1,6 +1,6 @@
 //! One file of the repository as the checks see it.
 //!
-//! Production is what ships: not test folders, not `tests.rs`, and not an item under
+//! Production is what ships: not the folders of tests and bench programs, not `tests.rs`, and not an item under
 //! `#[cfg(test)]`.
 
 use super::scan::{self, Layers};
@@ -101,7 +101,7 @@ fn language(path: &str) -> Language {
 fn is_test_path(path: &str) -> bool {
     let in_test_folder = path
         .split('/')
-        .any(|part| matches!(part, "tests" | "suites" | "benches" | "fuzz"));
+        .any(|part| matches!(part, "tests" | "suites" | "benches" | "examples" | "fuzz"));
     in_test_folder || path.ends_with("/tests.rs") || path.ends_with("_tests.rs")
 }
 
