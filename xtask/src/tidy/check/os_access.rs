@@ -2,6 +2,7 @@
 
 use crate::tidy::finding::Findings;
 use crate::tidy::source::SourceFile;
+use crate::tidy::word;
 
 const STORE: &str = "crates/store/src/";
 const CALLS: [(&str, &str); 6] = [
@@ -18,10 +19,18 @@ pub(crate) fn check(file: &SourceFile, findings: &mut Findings<'_>) {
         return;
     }
     for (line, code) in file.code_lines() {
-        if let Some((call, instead)) = CALLS.iter().find(|(call, _)| code.contains(call)) {
+        if let Some((call, instead)) = CALLS.iter().find(|(call, _)| calls(code, call)) {
             findings.fail(line, format!("{call} outside store; use {instead}"));
         }
     }
+}
+
+/// Whether `call` stands in `code` and not as the end of a longer name.
+fn calls(code: &str, call: &str) -> bool {
+    code.match_indices(call).any(|(at, _)| {
+        let before = code.get(..at).and_then(|text| text.chars().next_back());
+        !before.is_some_and(word::is_word_char)
+    })
 }
 
 #[cfg(test)]
@@ -34,6 +43,10 @@ mod tests {
         assert_eq!(at("crates/engine/src/a.rs", "use std::fs;"), 1);
         assert_eq!(at("crates/cli/src/a.rs", "let t = Instant::now();"), 1);
         assert_eq!(at("crates/store/src/vfs/os.rs", "use std::fs;"), 0);
+        assert_eq!(
+            at("crates/engine/src/a.rs", "OutputFile::create(vfs, path)"),
+            0
+        );
         assert_eq!(at("crates/engine/src/a.rs", "// as std::fs does\n"), 0);
     }
 }
