@@ -1,1 +1,35 @@
-//! Pageway store.
+//! The only door to the operating system: bytes, pages and files, never vectors.
+//!
+//! ```text
+//! manifest   which files make up the current index, switched atomically
+//! io         lanes: many page reads in flight (io_uring, threads, blocking, memory)
+//! page       page files: a header page, then checksummed units
+//! vfs        files and directories behind one trait, so that tests can crash and damage them
+//! clock      monotonic time
+//! ```
+//!
+//! Invariants: every byte that leaves this crate was covered by a checksum or compared with one that
+//! is; nothing is reported durable before `fsync` said so; no length found on disk is believed before
+//! it has been compared with the size of the file. Formats: `docs/format/page.md`, `manifest.md`.
+
+pub mod clock;
+mod error;
+mod io;
+mod manifest;
+mod page;
+mod vfs;
+
+pub use error::StoreError;
+pub use io::{
+    IoBackend, IoCounters, IoProbe, MAX_LANE_BUFFERS, PageDone, PageIo, PageRead, PageReader, probe,
+};
+pub use manifest::{
+    DirectoryLock, LOCK_FILE, MANIFEST_FILE, MANIFEST_HEADER_BYTES, MANIFEST_TMP_FILE,
+    MANIFEST_VERSION, MAX_MANIFEST_BYTES, commit_manifest, read_manifest, remove_orphans,
+};
+pub use page::{
+    AlignedBuffers, BlobReader, BlobWriter, DATA_EXTENSION, FileEntry, FileUuid, FileVerdict,
+    MAX_UNIT_BYTES, PAGE_FORMAT_VERSION, PAGE_HEADER_BYTES, PageFile, PageFileWriter, PageGeometry,
+    verify_file,
+};
+pub use vfs::{LockGuard, OpenMode, OsVfs, Vfs, VfsFile, create_directory};

@@ -1,0 +1,158 @@
+//! What can go wrong below the engine, by what the caller can do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An error of the store. Carries the file, and the page and offset where they are known.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The operating system refused an operation.
+    #[error("{}: {op} failed: {source}", path.display())]
+    Io {
+        /// File or directory.
+        path: PathBuf,
+        /// What was being done, as a verb.
+        op: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// Bytes on disk are not those that were written.
+    #[error(
+        "{}: damaged at byte {offset}{}: {what}: expected {expected:#x}, found {found:#x}",
+        path.display(), Page(*page)
+    )]
+    Corrupt {
+        /// The damaged file.
+        path: PathBuf,
+        /// The damaged unit, counted behind the header page; `None` for headers and the manifest.
+        page: Option<u64>,
+        /// Byte offset in the file where the damaged structure begins.
+        offset: u64,
+        /// Which rule is broken.
+        what: &'static str,
+        /// The value that would have been right.
+        expected: u64,
+        /// The value that is there.
+        found: u64,
+    },
+    /// An intact file of a format version that this build does not know.
+    #[error("{}: format version {found}, but this build reads up to {supported}", path.display())]
+    Incompatible {
+        /// The file.
+        path: PathBuf,
+        /// Version in the file.
+        found: u32,
+        /// Newest version this build reads.
+        supported: u32,
+    },
+    /// The file system or the quota is full.
+    #[error("{}: no space left on the device, or the quota is used up", path.display())]
+    NoSpace {
+        /// File or directory that could not grow.
+        path: PathBuf,
+    },
+    /// Somebody else writes this index.
+    #[error("{}: in use by another writer", path.display())]
+    Busy {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// The file or directory does not exist.
+    #[error("{}: {what}", path.display())]
+    NotFound {
+        /// What was looked for.
+        path: PathBuf,
+        /// A sentence that says what its absence means.
+        what: &'static str,
+    },
+    /// The caller asked for something impossible.
+    #[error("invalid request: {what}")]
+    Invalid {
+        /// A sentence with the limit that was broken.
+        what: String,
+    },
+}
+
+impl StoreError {
+    /// Wraps an error of the system; a full disk or quota becomes `NoSpace`, absence `NotFound`.
+    pub fn io(path: &Path, op: &'static str, source: io::Error) -> Self {
+        let path = path.to_path_buf();
+        if is_full(&source) {
+            return Self::NoSpace { path };
+        }
+        if source.kind() == io::ErrorKind::NotFound {
+            return Self::NotFound {
+                path,
+                what: "no such file or directory",
+            };
+        }
+        Self::Io { path, op, source }
+    }
+
+    /// An `Invalid` with the given sentence.
+    pub fn invalid(what: impl Into<String>) -> Self {
+        Self::Invalid { what: what.into() }
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
+struct Page(Option<u64>);
+
+impl std::fmt::Display for Page {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.map_or(Ok(()), |page| write!(f, " (page {page})"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn os(code: rustix::io::Errno) -> StoreError {
+        let source = io::Error::from_raw_os_error(code.raw_os_error());
+        StoreError::io(Path::new("x.pw"), "write", source)
+    }
+
+    #[test]
+    fn a_full_disk_and_a_used_up_quota_are_no_space() {
+        assert!(matches!(
+            os(rustix::io::Errno::NOSPC),
+            StoreError::NoSpace { .. }
+        ));
+        assert!(matches!(
+            os(rustix::io::Errno::DQUOT),
+            StoreError::NoSpace { .. }
+        ));
+        assert!(matches!(
+            os(rustix::io::Errno::NOENT),
+            StoreError::NotFound { .. }
+        ));
+        assert!(matches!(
+            os(rustix::io::Errno::IO),
+            StoreError::Io { op: "write", .. }
+        ));
+    }
+
+    #[test]
+    fn messages_name_file_page_and_offset() {
+        let error = StoreError::Corrupt {
+            path: "a.pw".into(),
+            page: Some(7),
+            offset: 32768,
+            what: "checksum",
+            expected: 1,
+            found: 2,
+        };
+        let text = error.to_string();
+        assert_eq!(
+            text,
+            "a.pw: damaged at byte 32768 (page 7): checksum: expected 0x1, found 0x2"
+        );
+    }
+}

@@ -1,0 +1,126 @@
+//! The trait of all backends, and the values it speaks in.
+
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+
+use crate::StoreError;
+
+/// Most buffers of one lane.
+pub const MAX_LANE_BUFFERS: u32 = 4096;
+
+/// A read to be done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PageRead {
+    /// Unit of the file.
+    pub unit: u64,
+    /// Buffer of the lane that receives it; must not be in flight.
+    pub buffer: u32,
+    /// The caller's own mark, given back with the completion.
+    pub tag: u64,
+}
+
+/// A read that is over.
+#[derive(Debug)]
+pub struct PageDone {
+    /// The caller's mark.
+    pub tag: u64,
+    /// The buffer, which belongs to the caller again.
+    pub buffer: u32,
+    /// Unit of the file.
+    pub unit: u64,
+    /// Whether the buffer now holds the unit, as it is on disk.
+    pub result: io::Result<()>,
+}
+
+/// Successful reads of a lane since it was made.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct IoCounters {
+    /// Units read.
+    pub reads: u64,
+    /// Pages read: units times their span.
+    pub pages: u64,
+    /// Bytes read.
+    pub bytes: u64,
+}
+
+/// How reads reach the device.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum IoBackend {
+    /// io_uring: one system call submits and collects many reads.
+    Uring,
+    /// Positional reads by a few threads.
+    Threads,
+    /// Positional reads by the caller, one at a time.
+    Blocking,
+    /// Units in memory, for tests.
+    Memory,
+}
+
+impl IoBackend {
+    /// Name as used in `PAGEWAY_IO` and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Uring => "uring",
+            Self::Threads => "threads",
+            Self::Blocking => "blocking",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+impl fmt::Display for IoBackend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for IoBackend {
+    type Err = StoreError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        [Self::Uring, Self::Threads, Self::Blocking]
+            .into_iter()
+            .find(|backend| backend.name() == text)
+            .ok_or_else(|| {
+                StoreError::invalid(format!(
+                    "I/O backend '{text}': use uring, threads or blocking"
+                ))
+            })
+    }
+}
+
+/// Reads in flight for one thread.
+pub trait PageIo: Send {
+    /// Accepts a read; it may start now or in `wait`. `InvalidInput` when the unit is not in the
+    /// file, or the buffer does not exist or is in flight: then nothing will complete for it.
+    fn submit(&mut self, read: PageRead) -> io::Result<()>;
+
+    /// Starts what was accepted, waits until `at_least` reads are over (or all, when fewer are in
+    /// flight), and appends every read that is over to `done`. `at_least` of 0 does not block
+    /// (except for the blocking backend). An error means that the lane is unusable: drop it.
+    fn wait(&mut self, at_least: usize, done: &mut Vec<PageDone>) -> io::Result<()>;
+
+    /// Bytes of a buffer that is not in flight, one unit long. Panics if it is in flight or does
+    /// not exist.
+    fn buffer(&self, buffer: u32) -> &[u8];
+
+    /// Reads so far.
+    fn counters(&self) -> IoCounters;
+
+    /// How this lane reads.
+    fn backend(&self) -> IoBackend;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_parse_back() {
+        for backend in [IoBackend::Uring, IoBackend::Threads, IoBackend::Blocking] {
+            assert_eq!(backend.name().parse::<IoBackend>().unwrap(), backend);
+        }
+        assert!("memory".parse::<IoBackend>().is_err());
+    }
+}

@@ -1,0 +1,211 @@
+//! The way in: an open file and the backend that reads it.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::blocking::BlockingLane;
+use super::memory::{MemoryLane, MemoryUnits};
+use super::slots::Slots;
+use super::threads::{self, ThreadLane};
+use super::{IoBackend, IoProbe, MAX_LANE_BUFFERS, PageIo, probe};
+use crate::page::{UnitSeal, corrupt_unit};
+use crate::{AlignedBuffers, FileUuid, PAGE_HEADER_BYTES, PageFile, PageGeometry, StoreError};
+
+/// Environment variable that forces a backend: `uring`, `threads` or `blocking`.
+const BACKEND_VARIABLE: &str = "PAGEWAY_IO";
+
+/// Reads units of one file. Cheap to clone, shared by threads; each thread takes its own lane.
+#[derive(Clone, Debug)]
+pub struct PageReader {
+    source: Source,
+    seal: UnitSeal,
+    units: u64,
+    backend: IoBackend,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    File(PageFile),
+    Memory(Arc<MemoryUnits>),
+}
+
+impl PageReader {
+    /// Reads `file` by the best backend that works here, or by the one that `PAGEWAY_IO` names.
+    /// Also says which and why. `Invalid` when the named one does not exist or does not work.
+    pub fn open(file: PageFile) -> Result<(Self, IoProbe), StoreError> {
+        let mut probed = probe(&file);
+        if let Ok(name) = std::env::var(BACKEND_VARIABLE) {
+            let forced: IoBackend = name.parse()?;
+            if forced == IoBackend::Uring && probed.backend != IoBackend::Uring {
+                let reason = probed.reason;
+                return Err(StoreError::invalid(format!(
+                    "{BACKEND_VARIABLE}=uring: {reason}"
+                )));
+            }
+            probed.backend = forced;
+            probed.reason = format!("chosen by {BACKEND_VARIABLE}={name}");
+        }
+        Ok((Self::with_backend(file, probed.backend), probed))
+    }
+
+    /// Reads `file` by a given backend. Whether it works shows in `lane`.
+    pub fn with_backend(file: PageFile, backend: IoBackend) -> Self {
+        Self {
+            seal: file.seal(),
+            units: file.units(),
+            source: Source::File(file),
+            backend,
+        }
+    }
+
+    /// Serves payloads from memory, sealed as a file would be. With a seed, completions come in a
+    /// repeatable random order and number; without, in the order of submission.
+    pub fn in_memory(
+        geometry: PageGeometry,
+        uuid: FileUuid,
+        payloads: &[&[u8]],
+        order_seed: Option<u64>,
+    ) -> Result<Self, StoreError> {
+        let seal = UnitSeal::new(geometry, uuid);
+        let units = payloads
+            .iter()
+            .enumerate()
+            .map(|(unit, payload)| sealed(seal, unit as u64, payload))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            units: units.len() as u64,
+            source: Source::Memory(Arc::new(MemoryUnits { units, order_seed })),
+            seal,
+            backend: IoBackend::Memory,
+        })
+    }
+
+    /// Page and unit sizes.
+    pub fn geometry(&self) -> PageGeometry {
+        self.seal.geometry()
+    }
+
+    /// Units of the file.
+    pub fn units(&self) -> u64 {
+        self.units
+    }
+
+    /// The backend of lanes with more than one buffer.
+    pub fn backend(&self) -> IoBackend {
+        self.backend
+    }
+
+    /// A lane with `buffers` buffers of one unit, so as many reads in flight. A lane with a single
+    /// buffer has nothing to overlap and starts no threads.
+    pub fn lane(&self, buffers: u32) -> Result<Box<dyn PageIo>, StoreError> {
+        if buffers == 0 || buffers > MAX_LANE_BUFFERS {
+            return Err(StoreError::invalid(format!(
+                "a lane of {buffers} buffers: use 1 to {MAX_LANE_BUFFERS}"
+            )));
+        }
+        self.make_lane(buffers)
+            .map_err(|error| StoreError::io(self.path(), "set up reading", error))
+    }
+
+    /// Memory that a lane holds: buffers, bookkeeping, thread stacks or ring.
+    pub fn lane_bytes(geometry: PageGeometry, buffers: u32, backend: IoBackend) -> usize {
+        let each = geometry.unit_bytes() + Slots::BYTES_EACH;
+        let own = match lane_backend(backend, buffers) {
+            IoBackend::Threads => threads::thread_count(buffers) * threads::STACK_BYTES,
+            IoBackend::Uring => ring_bytes(buffers),
+            IoBackend::Blocking | IoBackend::Memory => 0,
+        };
+        buffers as usize * each + own
+    }
+
+    /// Checks the bytes of a completed read, and returns the payload (padding included).
+    #[inline]
+    pub fn verify_unit<'b>(&self, unit: u64, bytes: &'b [u8]) -> Result<&'b [u8], StoreError> {
+        let checked = self.seal.check(unit, bytes);
+        checked.map_err(|error| corrupt_unit(self.path(), self.seal, unit, error))
+    }
+
+    /// Reads and verifies one unit into buffer 0 of `buffers`, without a lane.
+    pub fn read_unit_blocking<'b>(
+        &self,
+        unit: u64,
+        buffers: &'b mut AlignedBuffers,
+    ) -> Result<&'b [u8], StoreError> {
+        match &self.source {
+            Source::File(file) => file.read_unit(unit, buffers),
+            Source::Memory(source) => {
+                let bytes = usize::try_from(unit)
+                    .ok()
+                    .and_then(|at| source.units.get(at));
+                let fits = |bytes: &&Vec<u8>| bytes.len() == buffers.bytes_each();
+                let Some(bytes) = bytes.filter(fits).filter(|_| buffers.count() > 0) else {
+                    return Err(StoreError::invalid(
+                        "no such unit, or a buffer of another size",
+                    ));
+                };
+                buffers.get_mut(0).copy_from_slice(bytes);
+                self.verify_unit(unit, buffers.get(0))
+            }
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match &self.source {
+            Source::File(file) => file.path(),
+            Source::Memory(_) => Path::new("memory"),
+        }
+    }
+
+    fn make_lane(&self, buffers: u32) -> io::Result<Box<dyn PageIo>> {
+        let file = match &self.source {
+            Source::File(file) => file,
+            Source::Memory(source) => {
+                return Ok(Box::new(MemoryLane::new(source, self.geometry(), buffers)?));
+            }
+        };
+        match lane_backend(self.backend, buffers) {
+            IoBackend::Uring => uring_lane(file, buffers),
+            IoBackend::Threads => Ok(Box::new(ThreadLane::new(file, buffers)?)),
+            IoBackend::Blocking | IoBackend::Memory => {
+                Ok(Box::new(BlockingLane::new(file, buffers)?))
+            }
+        }
+    }
+}
+
+fn lane_backend(backend: IoBackend, buffers: u32) -> IoBackend {
+    if backend == IoBackend::Threads && buffers == 1 {
+        IoBackend::Blocking
+    } else {
+        backend
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn uring_lane(file: &PageFile, buffers: u32) -> io::Result<Box<dyn PageIo>> {
+    Ok(Box::new(super::uring::UringLane::new(file, buffers)?))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn uring_lane(_file: &PageFile, _buffers: u32) -> io::Result<Box<dyn PageIo>> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Submission entries of 64 bytes and an index, and twice as many completions of 16 bytes.
+fn ring_bytes(buffers: u32) -> usize {
+    buffers.next_power_of_two() as usize * (64 + 4 + 2 * 16)
+}
+
+fn sealed(seal: UnitSeal, unit: u64, payload: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let geometry = seal.geometry();
+    if payload.len() > geometry.payload_bytes() {
+        return Err(StoreError::invalid("a payload does not fit its unit"));
+    }
+    let mut bytes = Vec::with_capacity(geometry.unit_bytes());
+    bytes.resize(PAGE_HEADER_BYTES, 0);
+    bytes.extend_from_slice(payload);
+    bytes.resize(geometry.unit_bytes(), 0);
+    seal.seal(unit, &mut bytes);
+    Ok(bytes)
+}

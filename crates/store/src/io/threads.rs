@@ -1,0 +1,209 @@
+//! Positional reads by a few threads, for systems that deny io_uring.
+//!
+//! A buffer travels with its read: lane -> queue -> reading thread -> lane. Whoever has it owns
+//! it, so no memory is shared. Threads are started as reads pile up, and end with the lane.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use super::slots::Slots;
+use super::{IoBackend, IoCounters, PageDone, PageIo, PageRead, read_fully};
+use crate::{AlignedBuffers, PageFile};
+
+/// Most threads of a lane. Deeper queues gain little where each read costs a thread switch.
+pub(super) const MAX_THREADS: usize = 16;
+
+/// Stack of a reading thread, which does nothing but read.
+pub(super) const STACK_BYTES: usize = 128 * 1024;
+
+struct Job {
+    buffer: u32,
+    offset: u64,
+    bytes: AlignedBuffers,
+}
+
+struct Finished {
+    buffer: u32,
+    bytes: AlignedBuffers,
+    result: io::Result<()>,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    closed: bool,
+}
+
+struct Shared {
+    file: PageFile,
+    queue: Mutex<Queue>,
+    filled: Condvar,
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next read, or `None` when the lane is gone.
+    fn next(&self) -> Option<Job> {
+        let mut queue = self.queue();
+        while !queue.closed {
+            if let Some(job) = queue.jobs.pop_front() {
+                return Some(job);
+            }
+            queue = self
+                .filled
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        None
+    }
+
+    fn run(&self, mut job: Job) -> Finished {
+        let result = read_fully(self.file.file().as_ref(), job.bytes.get_mut(0), job.offset);
+        Finished {
+            buffer: job.buffer,
+            bytes: job.bytes,
+            result,
+        }
+    }
+}
+
+pub(super) struct ThreadLane {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    max_threads: usize,
+    sender: Sender<Finished>,
+    receiver: Receiver<Finished>,
+    buffers: Vec<Option<AlignedBuffers>>,
+    slots: Slots,
+}
+
+impl ThreadLane {
+    pub(super) fn new(file: &PageFile, buffers: u32) -> io::Result<Self> {
+        let geometry = file.geometry();
+        let (sender, receiver) = channel();
+        let shared = Shared {
+            file: file.clone(),
+            queue: Mutex::default(),
+            filled: Condvar::new(),
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+            threads: Vec::new(),
+            max_threads: thread_count(buffers),
+            sender,
+            receiver,
+            buffers: (0..buffers)
+                .map(|_| AlignedBuffers::new(1, geometry.unit_bytes()).map(Some))
+                .collect::<io::Result<_>>()?,
+            slots: Slots::new(buffers, geometry, file.units()),
+        })
+    }
+
+    /// Starts a thread if there are more reads than threads. When the system has no thread to
+    /// give, the ones that run go on; false means that none runs.
+    fn grow(&mut self) -> bool {
+        if self.threads.len() < self.max_threads.min(self.slots.in_flight()) {
+            let (shared, sender) = (Arc::clone(&self.shared), self.sender.clone());
+            let work = move || {
+                while let Some(job) = shared.next() {
+                    if sender.send(shared.run(job)).is_err() {
+                        break;
+                    }
+                }
+            };
+            let builder = std::thread::Builder::new().name("pageway-read".into());
+            if let Ok(thread) = builder.stack_size(STACK_BYTES).spawn(work) {
+                self.threads.push(thread);
+            }
+        }
+        !self.threads.is_empty()
+    }
+
+    fn accept(&mut self, finished: Finished, done: &mut Vec<PageDone>) {
+        if let Some(home) = self.buffers.get_mut(finished.buffer as usize) {
+            *home = Some(finished.bytes);
+        }
+        done.push(self.slots.release(finished.buffer, finished.result));
+    }
+}
+
+/// Threads that a lane with this many buffers may start.
+pub(super) fn thread_count(buffers: u32) -> usize {
+    MAX_THREADS.min(buffers as usize)
+}
+
+impl PageIo for ThreadLane {
+    fn submit(&mut self, read: PageRead) -> io::Result<()> {
+        self.slots.claim(read)?;
+        let offset = self.slots.offset_of(read.buffer);
+        let bytes = self
+            .buffers
+            .get_mut(read.buffer as usize)
+            .and_then(Option::take);
+        let Some(bytes) = bytes else {
+            return Err(io::Error::other(
+                "a buffer at rest is missing from its lane",
+            ));
+        };
+        let job = Job {
+            buffer: read.buffer,
+            offset,
+            bytes,
+        };
+        if self.grow() {
+            self.shared.queue().jobs.push_back(job);
+            self.shared.filled.notify_one();
+        } else {
+            let finished = self.shared.run(job);
+            self.sender
+                .send(finished)
+                .map_err(|_| io::ErrorKind::BrokenPipe)?;
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, at_least: usize, done: &mut Vec<PageDone>) -> io::Result<()> {
+        for _ in 0..at_least.min(self.slots.in_flight()) {
+            let finished = self
+                .receiver
+                .recv()
+                .map_err(|_| io::ErrorKind::BrokenPipe)?;
+            self.accept(finished, done);
+        }
+        while let Ok(finished) = self.receiver.try_recv() {
+            self.accept(finished, done);
+        }
+        Ok(())
+    }
+
+    fn buffer(&self, buffer: u32) -> &[u8] {
+        self.slots.assert_at_rest(buffer);
+        let bytes = self.buffers.get(buffer as usize).and_then(Option::as_ref);
+        bytes.map_or(&[], |bytes| bytes.get(0))
+    }
+
+    fn counters(&self) -> IoCounters {
+        self.slots.counters()
+    }
+
+    fn backend(&self) -> IoBackend {
+        IoBackend::Threads
+    }
+}
+
+impl Drop for ThreadLane {
+    fn drop(&mut self) {
+        self.shared.queue().closed = true;
+        self.shared.filled.notify_all();
+        for thread in self.threads.drain(..) {
+            // A reading thread cannot panic on data; if a test's file did, the lane is gone anyway.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Reading a whole file to find its damage.
+
+use std::path::Path;
+
+use super::{AlignedBuffers, FileEntry, PageFile};
+use crate::{OpenMode, StoreError, Vfs};
+
+const BATCH_BYTES: usize = 1 << 20;
+
+/// Errors kept per file; further ones are only counted.
+const MAX_ERRORS: usize = 16;
+
+/// What a scan found.
+#[derive(Debug, Default)]
+pub struct FileVerdict {
+    /// Units that were read or tried.
+    pub units: u64,
+    /// Units that could not be read or do not pass their checksum.
+    pub damaged: u64,
+    /// The first few of the errors.
+    pub errors: Vec<StoreError>,
+}
+
+impl FileVerdict {
+    /// True when nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.damaged == 0
+    }
+
+    fn record(&mut self, error: StoreError) {
+        self.damaged += 1;
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(error);
+        }
+    }
+}
+
+/// Reads every unit of a file in sequence, 1 MiB at a time, and checks it. `Err` means that the
+/// file as a whole is unusable: missing, of another length, or with a bad header.
+pub fn verify_file(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    entry: &FileEntry,
+) -> Result<FileVerdict, StoreError> {
+    let file = PageFile::open(vfs, dir, entry, OpenMode::Read)?;
+    let unit_bytes = file.geometry().unit_bytes();
+    let mut batch = AlignedBuffers::new(BATCH_BYTES / unit_bytes, unit_bytes)
+        .map_err(|error| StoreError::io(file.path(), "allocate", error))?;
+    let mut verdict = FileVerdict::default();
+    while verdict.units < file.units() {
+        let left = usize::try_from(file.units() - verdict.units).unwrap_or(usize::MAX);
+        let count = batch.count().min(left);
+        verify_batch(&file, &mut batch, count, &mut verdict);
+    }
+    Ok(verdict)
+}
+
+/// Reads `count` units at once; when that fails, one by one, so that one bad unit hides no other.
+fn verify_batch(
+    file: &PageFile,
+    batch: &mut AlignedBuffers,
+    count: usize,
+    verdict: &mut FileVerdict,
+) {
+    let first = verdict.units;
+    let together = file.read_units(first, batch.get_many_mut(0, count)).is_ok();
+    for at in 0..count {
+        let unit = first + at as u64;
+        let read = if together {
+            Ok(())
+        } else {
+            file.read_units(unit, batch.get_mut(at))
+        };
+        let checked = read.and_then(|()| file.verify_unit(unit, batch.get(at)).map(|_| ()));
+        if let Err(error) = checked {
+            verdict.record(error);
+        }
+        verdict.units += 1;
+    }
+}

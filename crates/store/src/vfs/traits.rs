@@ -1,0 +1,123 @@
+//! The traits. Paths are those of the host; offsets and lengths are bytes.
+
+use std::fmt::Debug;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How a file is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OpenMode {
+    /// Existing file, reads through the page cache.
+    Read,
+    /// Existing file, reads that bypass the page cache where the file system can: buffers, offsets
+    /// and lengths must be multiples of 4096. `VfsFile::direct` tells whether it worked.
+    ReadDirect,
+    /// Existing file, reads and writes.
+    ReadWrite,
+    /// A file that must not exist yet, reads and writes.
+    CreateNew,
+}
+
+/// A file system.
+pub trait Vfs: Send + Sync + Debug {
+    /// Opens or creates a file. A created file's name is durable only after `sync_dir`.
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn VfsFile>>;
+
+    /// Renames a file within its directory, replacing `to`. Atomic; durable after `sync_dir`.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a file's name. Open files stay readable.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+
+    /// Removes an empty directory.
+    fn remove_dir(&self, path: &Path) -> io::Result<()>;
+
+    /// Creates a directory and its missing parents; see `create_directory` for a durable one.
+    fn create_dir_all(&self, path: &Path) -> io::Result<()>;
+
+    /// Names of the regular files of a directory, sorted. Subdirectories, links and names that are
+    /// not UTF-8 are left out: the store wrote none of them.
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
+
+    /// Whether a file or directory of this name exists.
+    fn exists(&self, path: &Path) -> io::Result<bool>;
+
+    /// Makes the names in a directory durable.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+
+    /// Takes the exclusive lock of a file, creating the file; `None` when somebody else holds it.
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>>;
+
+    /// Bytes an unprivileged writer may still use in the file system that holds `dir`.
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64>;
+}
+
+/// Holds a lock until dropped.
+pub trait LockGuard: Send + Sync + Debug {}
+
+/// An open file. All calls take positions, so threads can share it.
+#[expect(
+    clippy::len_without_is_empty,
+    reason = "a length question to the file system, no collection"
+)]
+pub trait VfsFile: Send + Sync + Debug {
+    /// Reads up to `buf.len()` bytes; 0 means the end of the file. May be interrupted or short.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Writes up to `buf.len()` bytes. May be interrupted or short.
+    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize>;
+
+    /// Makes contents and length durable. An error is final for the file: what was written since
+    /// the last success may be gone although a second call would succeed.
+    fn sync_data(&self) -> io::Result<()>;
+
+    /// Length in bytes.
+    fn len(&self) -> io::Result<u64>;
+
+    /// Cuts the file, or extends it with zeros.
+    fn set_len(&self, bytes: u64) -> io::Result<()>;
+
+    /// The descriptor, for io_uring; `None` when reads must go through `read_at`.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// True when reads bypass the page cache and must be aligned.
+    fn direct(&self) -> bool {
+        false
+    }
+
+    /// Reads exactly `buf.len()` bytes, or fails with `UnexpectedEof`.
+    fn read_exact_at(&self, mut buf: &mut [u8], mut offset: u64) -> io::Result<()> {
+        while !buf.is_empty() {
+            match self.read_at(buf, offset) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => {
+                    buf = buf.get_mut(read..).unwrap_or_default();
+                    offset += read as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all of `buf`, or fails; a failed write may have changed part of the range.
+    fn write_all_at(&self, mut buf: &[u8], mut offset: u64) -> io::Result<()> {
+        while !buf.is_empty() {
+            match self.write_at(buf, offset) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    buf = buf.get(written..).unwrap_or_default();
+                    offset += written as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
