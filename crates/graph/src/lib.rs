@@ -1,1 +1,33 @@
-//! Pageway graph.
+//! Proximity graphs in memory: Vamana, its parallel build, its repair, and the parts of a build
+//! under a memory budget that know about graphs.
+//!
+//! The graph decides how many pages a query reads, and its construction decides how long a build
+//! takes, so everything here is written around two loops: the greedy search that finds the
+//! neighbourhood of a new node, and the pruning that thins it out.
+//!
+//! Invariants:
+//! * Same vectors, spec and seed give the same graph on any number of threads.
+//! * No file access: vectors come in as rows in memory, or through `VectorRead` for one pass.
+//! * A finished graph has no list longer than its max degree, no self-loop, no repeated
+//!   neighbour, and reaches every node from its entry.
+//! * An adjacency list is in prune order, most valuable neighbour first, so that cutting its tail
+//!   is the cheapest way to shorten it.
+
+mod error;
+mod graph;
+//mod medoid;
+//mod partition;
+mod prune;
+mod rng;
+mod search;
+mod vamana;
+mod vectors;
+
+pub use error::GraphError;
+pub use graph::Graph;
+//pub use medoid::{Medoid, medoid};
+
+pub use prune::{Pruner, PruneSpec};
+pub use search::greedy_search;
+pub use vamana::{VamanaSpec, build, build_bytes, repair};
+pub use vectors::VectorSet;

@@ -1,0 +1,249 @@
+//! Vectors in memory with the distance that a graph is built on.
+//!
+//! Pruning compares distances between vectors as sides of a triangle, which needs a metric that
+//! behaves like squared L2. L2 and cosine do. The inner product does not: a long vector is near to
+//! everything. There the set is lifted by one component, `e_i = sqrt(M^2 - |x_i|^2)` with `M` the
+//! largest norm, which puts all vectors on one sphere:
+//!
+//! ```text
+//! |(x_i, e_i) - (x_j, e_j)|^2 = 2 M^2 - 2 <x_i, x_j> - 2 e_i e_j
+//! ```
+//!
+//! A query has lift 0, so its order of neighbours is that of the inner product.
+//!
+//! Invariant: distances between nodes are never negative and never NaN for finite vectors.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "node ids come from this set; a slip must stop"
+)]
+
+use pageway_kernels::{DistanceFn, DistanceManyFn, KernelSet};
+use pageway_types::{Metric, NodeId, VectorShape};
+
+use crate::error::{GraphError, try_reserved};
+
+/// Vectors that one graph in memory can hold: a candidate list spends one bit of a node id.
+pub(crate) const MAX_COUNT: u64 = 1 << 31;
+
+/// Vectors as raw little-endian rows, borrowed, with the distances between them.
+///
+/// Holds nothing beside the rows, except four bytes per vector under the inner product.
+pub struct VectorSet<'a> {
+    rows: &'a [u8],
+    row_bytes: usize,
+    count: u32,
+    shape: VectorShape,
+    metric: Metric,
+    pair: DistanceFn,
+    many: DistanceManyFn,
+    lift: Option<Lift>,
+}
+
+/// The component that puts vectors of different norms on one sphere.
+struct Lift {
+    components: Vec<f32>,
+    twice_squared_radius: f32,
+}
+
+impl<'a> VectorSet<'a> {
+    /// Wraps rows. Under the inner product this is one pass over them, for their norms.
+    ///
+    /// `max_norm` is for the inner product only: the largest norm of the whole collection, when
+    /// these rows are a shard of it. `None` takes the largest norm of the rows.
+    ///
+    /// # Errors
+    /// When the rows are not whole vectors, too many, or a norm is not finite or above `max_norm`.
+    pub fn new(
+        rows: &'a [u8],
+        shape: VectorShape,
+        metric: Metric,
+        kernels: &'static KernelSet,
+        max_norm: Option<f32>,
+    ) -> Result<Self, GraphError> {
+        let row_bytes = shape.row_bytes();
+        let count = row_count(rows.len(), row_bytes)?;
+        let lift = match (metric, max_norm) {
+            (Metric::InnerProduct, _) => Some(Lift::new(rows, shape, kernels, max_norm)?),
+            (Metric::L2 | Metric::Cosine, None) => None,
+            (Metric::L2 | Metric::Cosine, Some(_)) => {
+                return Err(GraphError::NormUnused { metric });
+            }
+        };
+        Ok(Self {
+            rows,
+            row_bytes,
+            count,
+            shape,
+            metric,
+            pair: kernels.distance(shape.element, metric),
+            many: kernels.distance_many(shape.element, metric),
+            lift,
+        })
+    }
+
+    /// Bytes that a set of `count` vectors holds beside its rows.
+    pub const fn extra_bytes(count: u64, metric: Metric) -> u64 {
+        match metric {
+            Metric::InnerProduct => count.saturating_mul(size_of::<f32>() as u64),
+            Metric::L2 | Metric::Cosine => 0,
+        }
+    }
+
+    /// Number of vectors.
+    pub const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Dimension and element type.
+    pub const fn shape(&self) -> VectorShape {
+        self.shape
+    }
+
+    /// Metric that queries use.
+    pub const fn metric(&self) -> Metric {
+        self.metric
+    }
+
+    /// The bytes of one vector. Panics when the node is out of range.
+    #[inline]
+    pub fn row(&self, node: NodeId) -> &'a [u8] {
+        &self.rows[node.index() * self.row_bytes..][..self.row_bytes]
+    }
+
+    /// Build distance of two nodes. Panics when one is out of range.
+    #[inline]
+    pub fn distance(&self, a: NodeId, b: NodeId) -> f32 {
+        let distance = (self.pair)(self.row(a), self.row(b));
+        match &self.lift {
+            None => distance.max(0.0),
+            Some(lift) => lift.lifted(a, b, distance),
+        }
+    }
+
+    /// Build distances of one node to others. `out` is as long as `nodes`; panics otherwise.
+    #[inline]
+    pub fn distance_many(&self, node: NodeId, nodes: &[NodeId], out: &mut [f32]) {
+        self.query_distance_many(self.row(node), nodes, out);
+        match (&self.lift, self.metric) {
+            (Some(lift), _) => {
+                for (out, &other) in out.iter_mut().zip(nodes) {
+                    *out = lift.lifted(node, other, *out);
+                }
+            }
+            (None, Metric::Cosine) => {
+                for out in out {
+                    *out = out.max(0.0);
+                }
+            }
+            (None, Metric::L2 | Metric::InnerProduct) => {}
+        }
+    }
+
+    /// Distances of a query in the metric of the set. `query` is one row; panics otherwise.
+    #[inline]
+    pub fn query_distance_many(&self, query: &[u8], nodes: &[NodeId], out: &mut [f32]) {
+        (self.many)(query, self.rows, self.row_bytes, nodes, out);
+    }
+}
+
+impl Lift {
+    fn new(
+        rows: &[u8],
+        shape: VectorShape,
+        kernels: &'static KernelSet,
+        max_norm: Option<f32>,
+    ) -> Result<Self, GraphError> {
+        let squared_norm = kernels.squared_norm(shape.element);
+        let row_bytes = shape.row_bytes();
+        let mut components = try_reserved(rows.len() / row_bytes, "norms")?;
+        components.extend(rows.chunks_exact(row_bytes).map(squared_norm));
+        let largest = components.iter().copied().fold(0.0, f32::max);
+        let radius = max_norm.map_or(largest, |norm| norm * norm);
+        // A norm rounded on its way here must not refuse the vector that it was taken from.
+        let limit = if max_norm.is_some() { radius * (1.0 + 1e-5) } else { radius };
+        for (row, component) in components.iter_mut().enumerate() {
+            if !(component.is_finite() && *component <= limit) {
+                return Err(GraphError::Norm {
+                    row: row as u64,
+                    norm: component.sqrt(),
+                    limit: radius.sqrt(),
+                });
+            }
+            *component = (radius - *component).max(0.0).sqrt();
+        }
+        Ok(Self { components, twice_squared_radius: 2.0 * radius })
+    }
+
+    /// Squared distance of two lifted vectors, from their negated inner product.
+    #[inline]
+    fn lifted(&self, a: NodeId, b: NodeId, negated_dot: f32) -> f32 {
+        let lifts = self.components[a.index()] * self.components[b.index()];
+        (self.twice_squared_radius + 2.0 * (negated_dot - lifts)).max(0.0)
+    }
+}
+
+fn row_count(bytes: usize, row_bytes: usize) -> Result<u32, GraphError> {
+    if bytes == 0 || row_bytes == 0 {
+        return Err(GraphError::Empty);
+    }
+    if !bytes.is_multiple_of(row_bytes) {
+        return Err(GraphError::PartialRow { bytes, row_bytes });
+    }
+    let count = (bytes / row_bytes) as u64;
+    if count >= MAX_COUNT {
+        return Err(GraphError::TooMany { count, limit: MAX_COUNT - 1 });
+    }
+    Ok(count as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pageway_types::ElementType;
+
+    fn bytes(values: &[f32]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    fn shape(dimension: u32) -> VectorShape {
+        VectorShape { dimension, element: ElementType::F32 }
+    }
+
+    fn kernels() -> &'static KernelSet {
+        KernelSet::detect().expect("kernels")
+    }
+
+    #[test]
+    fn inner_product_is_squared_l2_on_a_sphere() {
+        let rows = bytes(&[3.0, 4.0, 1.0, 0.0, 0.0, 2.0]);
+        let radius = Some(6.0);
+        let set = VectorSet::new(&rows, shape(2), Metric::InnerProduct, kernels(), radius)
+            .expect("a set");
+        let lifted = [(3.0, 4.0, 11.0_f32.sqrt()), (1.0, 0.0, 35.0_f32.sqrt())];
+        let [(a, b, c), (x, y, z)] = lifted;
+        let expected = (a - x) * (a - x) + (b - y) * (b - y) + (c - z) * (c - z);
+        let found = set.distance(NodeId(0), NodeId(1));
+        assert!((found - expected).abs() < 1e-4, "{found} {expected}");
+        let mut many = [0.0; 2];
+        set.distance_many(NodeId(0), &[NodeId(1), NodeId(0)], &mut many);
+        assert_eq!(many[0], found);
+        assert!((0.0..1e-4).contains(&many[1]));
+        set.query_distance_many(set.row(NodeId(0)), &[NodeId(2)], &mut many[..1]);
+        assert_eq!(many[0], -8.0);
+    }
+
+    #[test]
+    fn bad_rows_are_refused() {
+        let rows = bytes(&[1.0, 2.0, 3.0]);
+        let new = |rows, metric, norm| VectorSet::new(rows, shape(2), metric, kernels(), norm);
+        assert!(matches!(new(&rows, Metric::L2, None), Err(GraphError::PartialRow { .. })));
+        assert!(matches!(new(&[], Metric::L2, None), Err(GraphError::Empty)));
+        let rows = &rows[..8];
+        let refused = new(rows, Metric::InnerProduct, Some(1.0));
+        assert!(matches!(refused, Err(GraphError::Norm { row: 0, .. })));
+        assert!(matches!(new(rows, Metric::L2, Some(1.0)), Err(GraphError::NormUnused { .. })));
+        let infinite = bytes(&[f32::INFINITY, 0.0]);
+        let refused = new(&infinite, Metric::InnerProduct, None);
+        assert!(matches!(refused, Err(GraphError::Norm { row: 0, .. })));
+    }
+}
