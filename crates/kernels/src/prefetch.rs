@@ -1,7 +1,9 @@
 //! Cache hints for bytes that will be read soon.
 
+use pageway_types::NodeId;
+
 /// Bytes that one hint brings in, on every CPU we know.
-pub(crate) const CACHE_LINE: usize = 64;
+const CACHE_LINE: usize = 64;
 
 /// Cache lines that [`prefetch`] asks for at most.
 const MAX_LINES: usize = 4;
@@ -12,18 +14,61 @@ const MAX_LINES: usize = 4;
 /// instruction. Costs about one instruction per line.
 #[inline]
 pub fn prefetch(bytes: &[u8]) {
-    prefetch_lines(bytes, MAX_LINES);
-}
-
-/// Asks for the first `lines` cache lines of `bytes`.
-#[inline(always)]
-pub(crate) fn prefetch_lines(bytes: &[u8], lines: usize) {
-    // An unaligned row ends one line later than its length says; its last byte covers that line.
-    for line in bytes.chunks(CACHE_LINE).take(lines) {
+    for line in bytes.chunks(CACHE_LINE).take(MAX_LINES) {
         prefetch_line(line.as_ptr());
     }
-    if let Some(last) = bytes.get(..lines * CACHE_LINE).unwrap_or(bytes).last() {
-        prefetch_line(last);
+}
+
+/// Prefetches rows of a matrix some steps before they are read.
+pub(crate) struct RowPrefetch<'a> {
+    rows: &'a [u8],
+    row_bytes: usize,
+    nodes: &'a [NodeId],
+    distance: usize,
+}
+
+impl<'a> RowPrefetch<'a> {
+    /// Bytes that are kept in flight: as many lines as a core has buffers for.
+    const BYTES_AHEAD: usize = 1024;
+
+    /// Prepares to read the rows of `nodes` in order, and asks for the first of them.
+    #[inline(always)]
+    pub(crate) fn new(rows: &'a [u8], row_bytes: usize, nodes: &'a [NodeId]) -> Self {
+        let distance = (Self::BYTES_AHEAD / row_bytes.max(1)).clamp(1, 16);
+        let prefetch = Self {
+            rows,
+            row_bytes,
+            nodes,
+            distance,
+        };
+        for &node in nodes.iter().take(distance) {
+            prefetch.row(node);
+        }
+        prefetch
+    }
+
+    /// Asks for the row that comes some steps after that of `nodes[index]`.
+    #[inline(always)]
+    pub(crate) fn ahead_of(&self, index: usize) {
+        if let Some(&node) = self.nodes.get(index + self.distance) {
+            self.row(node);
+        }
+    }
+
+    #[inline(always)]
+    fn row(&self, node: NodeId) {
+        // An address outside `rows` is as good as any: a prefetch never faults.
+        let first = self
+            .rows
+            .as_ptr()
+            .wrapping_add(node.index().wrapping_mul(self.row_bytes));
+        let mut offset = 0;
+        while offset < self.row_bytes {
+            prefetch_line(first.wrapping_add(offset));
+            offset += CACHE_LINE;
+        }
+        // An unaligned row ends one line later than its length says.
+        prefetch_line(first.wrapping_add(self.row_bytes).wrapping_sub(1));
     }
 }
 
@@ -61,8 +106,6 @@ mod tests {
         let bytes = [7_u8; 600];
         for length in 0..bytes.len() {
             prefetch(&bytes[..length]);
-            prefetch_lines(&bytes[..length], 0);
-            prefetch_lines(&bytes[..length], usize::MAX / CACHE_LINE);
         }
     }
 }

@@ -128,7 +128,9 @@ impl KernelSet {
         match isa {
             Isa::Scalar => Ok(&scalar::KERNELS),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 | Isa::Avx512 => Ok(&scalar::KERNELS),
+            Isa::Avx2 => Ok(&crate::x86::avx2::KERNELS),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => Ok(&crate::x86::avx512::KERNELS),
             _ => Err(IsaError::Unsupported { isa }),
         }
     }

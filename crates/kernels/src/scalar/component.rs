@@ -5,7 +5,7 @@ use std::ops::{Add, AddAssign, Mul, Sub};
 /// An element type: its bytes, and the number type in which terms are summed.
 ///
 /// Integers are summed in `i32`, exactly: 16,384 components of difference 255 stay below `2^31`.
-pub(super) trait Component {
+pub(crate) trait Component {
     /// Bytes of one component.
     const BYTES: usize;
 

@@ -69,7 +69,8 @@ pub(super) fn squared_norm<C: Component>(vector: &[u8]) -> f32 {
     sum as f32
 }
 
-pub(super) fn widen<C: Component>(bytes: &[u8], out: &mut [f32]) {
+#[inline(always)]
+pub(crate) fn widen<C: Component>(bytes: &[u8], out: &mut [f32]) {
     assert_eq!(bytes.len(), out.len() * C::BYTES, "one value per component");
     for (component, out) in bytes.chunks_exact(C::BYTES).zip(out) {
         *out = C::read(component).into() as f32;

@@ -9,7 +9,11 @@ mod table;
 
 use crate::isa::Isa;
 use crate::set::{CodeKernels, ElementKernels, KernelSet, PerElement, PerMetric};
-use component::{Component, Half};
+pub(crate) use component::Component;
+pub(crate) use distance::widen;
+pub(crate) use lookup::{lookup, lookup_gather};
+
+use component::Half;
 use distance::{Cosine, InnerProduct, L2};
 
 /// The scalar kernels.
@@ -25,8 +29,8 @@ pub(crate) static KERNELS: KernelSet = KernelSet {
         l2_to_256: table::l2_to_256,
         dot_to_256: table::dot_to_256,
         nearest_of_256: table::nearest_of_256,
-        lookup: lookup::lookup,
-        lookup_gather: lookup::lookup_gather,
+        lookup,
+        lookup_gather,
     },
 };
 
@@ -43,6 +47,6 @@ const fn element_kernels<C: Component>() -> ElementKernels {
             cosine: distance::distance_many::<C, Cosine>,
         },
         squared_norm: distance::squared_norm::<C>,
-        widen: distance::widen::<C>,
+        widen: widen::<C>,
     }
 }

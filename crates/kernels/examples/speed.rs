@@ -1,0 +1,209 @@
+//! Prints what the kernels cost on this machine, in nanoseconds, for every instruction set.
+//!
+//! `cargo run --release -p pageway-kernels --example speed`
+#![expect(clippy::print_stdout, reason = "a program whose purpose is to print")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "rows of a matrix that is made here"
+)]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "measures time without the store crate"
+)]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use pageway_kernels::{IsaError, KernelSet};
+use pageway_types::{ElementType, Metric, NodeId};
+
+/// Rows of the matrix fit a cache, or do not.
+const ROW_COUNTS: [usize; 2] = [64, 400_000];
+const NODES_PER_CALL: usize = 40;
+const CODE_BYTES: usize = 32;
+
+struct Case {
+    name: &'static str,
+    element: ElementType,
+    metric: Metric,
+    dimension: usize,
+}
+
+const CASES: [Case; 8] = [
+    Case {
+        name: "u8   128 l2",
+        element: ElementType::U8,
+        metric: Metric::L2,
+        dimension: 128,
+    },
+    Case {
+        name: "i8   100 l2",
+        element: ElementType::I8,
+        metric: Metric::L2,
+        dimension: 100,
+    },
+    Case {
+        name: "u8   128 ip",
+        element: ElementType::U8,
+        metric: Metric::InnerProduct,
+        dimension: 128,
+    },
+    Case {
+        name: "f16  384 l2",
+        element: ElementType::F16,
+        metric: Metric::L2,
+        dimension: 384,
+    },
+    Case {
+        name: "f32   96 l2",
+        element: ElementType::F32,
+        metric: Metric::L2,
+        dimension: 96,
+    },
+    Case {
+        name: "f32  384 l2",
+        element: ElementType::F32,
+        metric: Metric::L2,
+        dimension: 384,
+    },
+    Case {
+        name: "f32  384 cos",
+        element: ElementType::F32,
+        metric: Metric::Cosine,
+        dimension: 384,
+    },
+    Case {
+        name: "f32  960 l2",
+        element: ElementType::F32,
+        metric: Metric::L2,
+        dimension: 960,
+    },
+];
+
+fn main() -> Result<(), IsaError> {
+    for isa in KernelSet::available() {
+        let kernels = KernelSet::for_isa(isa)?;
+        println!(
+            "{isa}: ns per row, {} rows | {} rows, random",
+            ROW_COUNTS[0], ROW_COUNTS[1]
+        );
+        for case in &CASES {
+            distances(kernels, case);
+        }
+        codes(kernels);
+        tables(kernels);
+    }
+    Ok(())
+}
+
+fn distances(kernels: &KernelSet, case: &Case) {
+    let row_bytes = case.dimension * case.element.bytes();
+    let many = kernels.distance_many(case.element, case.metric);
+    let one = kernels.distance(case.element, case.metric);
+    print!("  {}", case.name);
+    for rows in ROW_COUNTS {
+        let rows = rows.min((600 << 20) / row_bytes);
+        let matrix = random_bytes(rows * row_bytes + 64);
+        let matrix = aligned(&matrix, rows * row_bytes);
+        let nodes = random_nodes(rows, NODES_PER_CALL * 3_000);
+        let query = &matrix[..row_bytes];
+        let mut out = [0.0; NODES_PER_CALL];
+        let in_many = nanoseconds(nodes.len(), || {
+            for nodes in nodes.chunks(NODES_PER_CALL) {
+                many(query, matrix, row_bytes, nodes, &mut out);
+                black_box(&out);
+            }
+        });
+        let in_one = nanoseconds(nodes.len(), || {
+            for node in &nodes {
+                black_box(one(query, &matrix[node.index() * row_bytes..][..row_bytes]));
+            }
+        });
+        print!("  many {in_many:6.1}  one {in_one:6.1}  |");
+    }
+    println!();
+}
+
+fn codes(kernels: &KernelSet) {
+    let rows = 1 << 20;
+    let codes = random_bytes(rows * CODE_BYTES + 64);
+    let codes = aligned(&codes, rows * CODE_BYTES);
+    let table: Vec<f32> = (0..CODE_BYTES * 256).map(|entry| entry as f32).collect();
+    let nodes = random_nodes(rows, NODES_PER_CALL * 3_000);
+    let mut out = [0.0; NODES_PER_CALL];
+    let gather = nanoseconds(nodes.len(), || {
+        for nodes in nodes.chunks(NODES_PER_CALL) {
+            kernels.lookup_gather()(&table, codes, nodes, &mut out);
+            black_box(&out);
+        }
+    });
+    let near = &codes[..NODES_PER_CALL * CODE_BYTES];
+    let contiguous = nanoseconds(nodes.len(), || {
+        for _ in nodes.chunks(NODES_PER_CALL) {
+            kernels.lookup()(&table, black_box(near), &mut out);
+            black_box(&out);
+        }
+    });
+    println!("  32-byte codes: contiguous {contiguous:.1}  random in 32 MB {gather:.1}");
+}
+
+fn tables(kernels: &KernelSet) {
+    for dimension in [4, 8] {
+        let sub: Vec<f32> = (0..dimension).map(|x| x as f32).collect();
+        let centroids: Vec<f32> = (0..dimension * 256)
+            .map(|x| (x * 37 % 101) as f32)
+            .collect();
+        let mut out = [0.0; 256];
+        let l2 = nanoseconds(20_000, || {
+            for _ in 0..20_000 {
+                kernels.l2_to_256()(black_box(&sub), &centroids, &mut out);
+                black_box(&out);
+            }
+        });
+        let nearest = nanoseconds(20_000, || {
+            for _ in 0..20_000 {
+                black_box(kernels.nearest_of_256()(black_box(&sub), &centroids));
+            }
+        });
+        println!("  256 centroids, {dimension}-d: l2 {l2:.0}  nearest {nearest:.0}");
+    }
+}
+
+/// Nanoseconds per step of the fastest of three runs.
+fn nanoseconds(steps: usize, mut run: impl FnMut()) -> f64 {
+    let mut best = f64::INFINITY;
+    for _ in 0..3 {
+        let start = Instant::now();
+        run();
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    best * 1e9 / steps as f64
+}
+
+/// The first `length` bytes that begin at a cache line.
+fn aligned(bytes: &[u8], length: usize) -> &[u8] {
+    &bytes[bytes.as_ptr().align_offset(64)..][..length]
+}
+
+/// Bytes of a narrow range, so that floats made of them and their squares are normal numbers.
+fn random_bytes(length: usize) -> Vec<u8> {
+    let mut state = 1;
+    (0..length)
+        .map(|_| (split_mix(&mut state) % 16) as u8 + 48)
+        .collect()
+}
+
+fn random_nodes(rows: usize, count: usize) -> Vec<NodeId> {
+    let mut state = 2;
+    (0..count)
+        .map(|_| NodeId((split_mix(&mut state) % rows as u64) as u32))
+        .collect()
+}
+
+fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut x = *state;
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}

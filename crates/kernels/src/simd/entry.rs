@@ -1,0 +1,140 @@
+//! Compiles the algorithms for one instruction set and collects them in a table.
+
+/// Defines `KERNELS` for an instruction set, given its CPU features, its registers for each
+/// element type, and how many float registers a table kernel may hold at once.
+///
+/// Every kernel comes in two layers: a function with `#[target_feature]` that all algorithms are
+/// inlined into, and a plain function, as function pointers in the table must be safe to call.
+macro_rules! kernel_set {
+    (
+        isa: $isa:expr, features: $features:literal, block: $block:literal,
+        f32: $F32:ty, f16: $F16:ty, u8: $U8:ty, i8: $I8:ty,
+    ) => {
+        use pageway_types::NodeId;
+
+        use crate::scalar;
+        use crate::set::{CodeKernels, ElementKernels, KernelSet, PerElement, PerMetric, WidenFn};
+        use crate::simd::lanes::Lanes;
+        use crate::simd::measure::{Cosine, InnerProduct, L2, Measure};
+        use crate::simd::table::{Product, SquaredDifference, Term};
+        use crate::simd::{many, measure, table, widen};
+
+        /// The kernels; [`KernelSet::for_isa`] hands them out after detection of all features.
+        pub(crate) static KERNELS: KernelSet = KernelSet {
+            isa: $isa,
+            elements: PerElement {
+                f32: element_kernels::<$F32>(widen_float::<$F32>),
+                f16: element_kernels::<$F16>(widen_float::<$F16>),
+                u8: element_kernels::<$U8>(widen_integer::<u8>),
+                i8: element_kernels::<$I8>(widen_integer::<i8>),
+            },
+            codes: CodeKernels {
+                l2_to_256: measure_256::<SquaredDifference>,
+                dot_to_256: measure_256::<Product>,
+                nearest_of_256,
+                lookup: scalar::lookup,
+                lookup_gather: scalar::lookup_gather,
+            },
+        };
+
+        const fn element_kernels<V: Lanes>(widen: WidenFn) -> ElementKernels {
+            ElementKernels {
+                distance: PerMetric {
+                    l2: distance::<V, L2>,
+                    inner_product: distance::<V, InnerProduct>,
+                    cosine: distance::<V, Cosine>,
+                },
+                distance_many: PerMetric {
+                    l2: distance_many::<V, L2>,
+                    inner_product: distance_many::<V, InnerProduct>,
+                    cosine: distance_many::<V, Cosine>,
+                },
+                squared_norm: squared_norm::<V>,
+                widen,
+            }
+        }
+
+        fn distance<V: Lanes, M: Measure<V>>(a: &[u8], b: &[u8]) -> f32 {
+            #[target_feature(enable = $features)]
+            fn run<V: Lanes, M: Measure<V>>(a: &[u8], b: &[u8]) -> f32 {
+                // SAFETY: this function has the features.
+                unsafe { measure::distance::<V, M>(a, b) }
+            }
+            // SAFETY: reached through a detected set only.
+            unsafe { run::<V, M>(a, b) }
+        }
+
+        fn distance_many<V: Lanes, M: Measure<V>>(
+            query: &[u8],
+            rows: &[u8],
+            row_bytes: usize,
+            nodes: &[NodeId],
+            out: &mut [f32],
+        ) {
+            #[target_feature(enable = $features)]
+            fn run<V: Lanes, M: Measure<V>>(
+                query: &[u8],
+                rows: &[u8],
+                row_bytes: usize,
+                nodes: &[NodeId],
+                out: &mut [f32],
+            ) {
+                // SAFETY: this function has the features.
+                unsafe { many::distance_many::<V, M>(query, rows, row_bytes, nodes, out) }
+            }
+            // SAFETY: reached through a detected set only.
+            unsafe { run::<V, M>(query, rows, row_bytes, nodes, out) }
+        }
+
+        fn squared_norm<V: Lanes>(vector: &[u8]) -> f32 {
+            -distance::<V, InnerProduct>(vector, vector)
+        }
+
+        fn widen_float<V>(bytes: &[u8], out: &mut [f32])
+        where
+            V: Lanes<Register = <$F32 as Lanes>::Register>,
+        {
+            #[target_feature(enable = $features)]
+            fn run<V>(bytes: &[u8], out: &mut [f32])
+            where
+                V: Lanes<Register = <$F32 as Lanes>::Register>,
+            {
+                // SAFETY: this function has the features.
+                unsafe { widen::widen::<V, $F32>(bytes, out) }
+            }
+            // SAFETY: reached through a detected set only.
+            unsafe { run::<V>(bytes, out) }
+        }
+
+        fn widen_integer<C: scalar::Component>(bytes: &[u8], out: &mut [f32]) {
+            #[target_feature(enable = $features)]
+            fn run<C: scalar::Component>(bytes: &[u8], out: &mut [f32]) {
+                scalar::widen::<C>(bytes, out);
+            }
+            // SAFETY: reached through a detected set only.
+            unsafe { run::<C>(bytes, out) }
+        }
+
+        fn measure_256<T: Term<$F32>>(sub: &[f32], centroids: &[f32], out: &mut [f32; 256]) {
+            #[target_feature(enable = $features)]
+            fn run<T: Term<$F32>>(sub: &[f32], centroids: &[f32], out: &mut [f32; 256]) {
+                // SAFETY: this function has the features.
+                unsafe { table::measure_256::<$F32, T, $block>(sub, centroids, out) }
+            }
+            // SAFETY: reached through a detected set only.
+            unsafe { run::<T>(sub, centroids, out) }
+        }
+
+        fn nearest_of_256(sub: &[f32], centroids: &[f32]) -> (u8, f32) {
+            #[target_feature(enable = $features)]
+            fn run(sub: &[f32], centroids: &[f32]) -> (u8, f32) {
+                // SAFETY: this function has the features.
+                unsafe { table::nearest_of_256::<$F32, $block>(sub, centroids) }
+            }
+            // SAFETY: reached through a detected set only.
+            unsafe { run(sub, centroids) }
+        }
+    };
+}
+
+pub(crate) use kernel_set;
