@@ -8,8 +8,8 @@
 //! * [`ProductQuantizer`] is the quantizer: train, encode, decode, write and read its codebook.
 //!
 //! Invariants: estimates are in the units of the metric's distance, so that they compare with exact
-//! ones; the same sample, spec, seed and kernels give the same codebook on any number of threads;
-//! nothing panics on bytes from a file.
+//! ones; the same sample, spec and seed give the same codebook on any number of threads and any
+//! instruction set; nothing panics on bytes from a file.
 
 mod error;
 pub mod pq;

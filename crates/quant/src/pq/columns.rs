@@ -17,7 +17,7 @@ use super::unit::scaled;
 /// Values in one block of rows: the work between two looks at `cancelled`, times 256 centroids.
 const BLOCK_VALUES: usize = 1 << 15;
 
-/// Rows copied between two looks at `cancelled`.
+/// Rows copied or shifted between two looks at `cancelled`.
 const COPY_ROWS: usize = 4096;
 
 /// A positive number of contiguous rows of `width` values each.
@@ -64,21 +64,32 @@ impl Columns {
     }
 
     /// Subtracts the mean of the rows from each of them and writes it to `mean`.
-    pub(super) fn centre(&mut self, mean: &mut [f32]) {
+    pub(super) fn centre(
+        &mut self,
+        mean: &mut [f32],
+        progress: &dyn Progress,
+    ) -> Result<(), Cancelled> {
         let mut sums = vec![0.0f64; self.width];
-        for row in self.values.chunks_exact(self.width) {
-            for (sum, &value) in sums.iter_mut().zip(row) {
-                *sum += f64::from(value);
+        for block in self.blocks() {
+            progress.check()?;
+            for row in block.chunks_exact(self.width) {
+                for (sum, &value) in sums.iter_mut().zip(row) {
+                    *sum += f64::from(value);
+                }
             }
         }
         let count = self.count() as f64;
         for (mean, sum) in mean.iter_mut().zip(sums) {
             *mean = (sum / count) as f32;
         }
-        for row in self.values.chunks_exact_mut(self.width) {
+        for (index, row) in self.values.chunks_exact_mut(self.width).enumerate() {
+            if index % COPY_ROWS == 0 {
+                progress.check()?;
+            }
             for (value, mean) in row.iter_mut().zip(&*mean) {
                 *value -= mean;
             }
         }
+        Ok(())
     }
 }

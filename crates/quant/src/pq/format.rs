@@ -10,8 +10,8 @@
 //! | mean, d values f32, then centroids, d rows of 256 values f32 ...      |
 //! ```
 //!
-//! Little-endian. The checksum belongs to the file that holds the blob; what is checked here is that
-//! no bytes whatever make the reader panic, over-allocate or yield a value that is not finite.
+//! Little-endian. The checksum belongs to the file that holds the codebook; what is checked here is
+//! that no bytes whatever make the reader panic, over-allocate or yield a value that is not finite.
 
 use pageway_types::Metric;
 
@@ -49,8 +49,8 @@ impl ProductQuantizer {
     /// Reads what [`ProductQuantizer::to_bytes`] wrote.
     ///
     /// # Errors
-    /// The `Codebook...` errors, and `Dimension` or `CodeBytes` when a header holds impossible sizes.
-    /// Allocates no more than the length of `bytes`, and nothing before that length is checked.
+    /// The `Codebook...` errors, and `Dimension` or `CodeBytes` when a header holds impossible
+    /// sizes. Allocates no more than the length of `bytes`, and nothing before it is checked.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, QuantError> {
         let (metric, sub_spaces, values) = read_header(bytes)?;
         let mut numbers = values.iter().map(|value| f32::from_le_bytes(*value));
@@ -122,4 +122,93 @@ fn metric_of(code: u8) -> Option<Metric> {
     [Metric::L2, Metric::InnerProduct, Metric::Cosine]
         .into_iter()
         .find(|&metric| metric_code(metric) == code)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::pq::tests::{METRICS, clustered, train};
+
+    #[test]
+    fn codebook_bytes_read_back() {
+        for metric in METRICS {
+            let quantizer = train(&clustered(300, 10, 14), 10, metric, 3);
+            let bytes = quantizer.to_bytes();
+            assert_eq!(ProductQuantizer::from_bytes(&bytes).unwrap(), quantizer);
+            for length in 0..bytes.len() {
+                let cut = ProductQuantizer::from_bytes(&bytes[..length]);
+                assert!(
+                    matches!(cut, Err(QuantError::CodebookLength { .. })),
+                    "{length}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn codebook_header_has_the_documented_bytes() {
+        let quantizer = train(&[1.0, 2.0, 3.0], 3, Metric::Cosine, 2);
+        let header = [b'P', b'W', b'P', b'Q', 1, 0, 2, 0, 3, 0, 0, 0, 2, 0, 0, 0];
+        let bytes = quantizer.to_bytes();
+        assert_eq!(bytes[..16], header);
+        assert_eq!(bytes[16..20], quantizer.mean[0].to_le_bytes());
+        assert_eq!(bytes[28..32], quantizer.centroids[0].to_le_bytes());
+        let read = |at: usize, value: u8| {
+            let mut bytes = bytes.clone();
+            bytes[at] = value;
+            ProductQuantizer::from_bytes(&bytes).unwrap_err()
+        };
+        let field = |field, found| QuantError::CodebookField { field, found };
+        assert_eq!(read(4, 2), field("version", 2));
+        assert_eq!(read(6, 3), field("metric", 3));
+        assert_eq!(read(7, 1), field("reserved", 1));
+        assert_eq!(
+            read(12, 4),
+            QuantError::CodeBytes {
+                code_bytes: 4,
+                dimension: 3
+            }
+        );
+        assert_eq!(
+            read(10, 1),
+            QuantError::Dimension {
+                found: 65_539,
+                limit: 16_384
+            }
+        );
+        assert_eq!(
+            read(8, 4),
+            QuantError::CodebookLength {
+                expected: 4 * 4 * 257 + 16,
+                found: 3100
+            }
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn mutated_codebooks_are_refused_or_finite(
+            edits in prop::collection::vec((0usize..3100, any::<u8>()), 1..6),
+            extra in 0usize..3,
+        ) {
+            let quantizer = train(&[1.0, 2.0, 3.0], 3, Metric::L2, 2);
+            let mut bytes = quantizer.to_bytes();
+            for (at, value) in edits {
+                bytes[at] = value;
+            }
+            bytes.extend(vec![0; extra]);
+            if let Ok(read) = ProductQuantizer::from_bytes(&bytes) {
+                let mut values = read.mean.iter().chain(&read.centroids);
+                prop_assert!(values.all(|value| value.is_finite()));
+                prop_assert_eq!(read.to_bytes(), bytes);
+            }
+        }
+
+        #[test]
+        fn garbage_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert!(ProductQuantizer::from_bytes(&bytes).is_err());
+        }
+    }
 }

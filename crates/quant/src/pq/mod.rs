@@ -6,9 +6,9 @@
 //! code     |  byte 0         | byte 1 | ... | byte 31 |    m bytes
 //! ```
 //!
-//! A query fills a table of `m` times 256 partial distances once; an estimate is then the sum of `m`
-//! table entries. The choice fits every byte budget from 1 byte to one byte per component, needs no
-//! factors beside the code, and costs `256 * d` values of codebook.
+//! A query fills a table of `m` times 256 partial distances once; an estimate is then the sum of
+//! `m` table entries. The method fits every budget from one byte to one byte per component, needs
+//! no factors beside the code, and costs `256 * d` values of codebook.
 //!
 //! | metric | before quantizing | table entry | estimate |
 //! |---|---|---|---|
@@ -18,8 +18,8 @@
 //!
 //! Two unit vectors at squared distance `s` have cosine `1 - s / 2`: hence the half.
 //!
-//! Invariants: `1 <= m <= d <= 16,384`; all values of a codebook are finite; the bytes of codebooks and
-//! codes depend on data, spec and seed alone, not on threads or instruction set.
+//! Invariants: `1 <= m <= d <= 16,384`; all values of a codebook are finite; the bytes of codebooks
+//! and codes depend on vectors, spec and seed alone, not on threads or instruction set.
 
 mod columns;
 mod encoder;

@@ -46,8 +46,8 @@ impl ProductQuantizer {
         size_of::<Self>() + (self.mean.capacity() + self.centroids.capacity()) * size_of::<f32>()
     }
 
-    /// Writes the vector that a code stands for: near the original one for L2 and the inner product,
-    /// near its unit vector for cosine.
+    /// Writes the vector that a code stands for: near the original one for L2 and the inner
+    /// product, near its unit vector for cosine.
     ///
     /// # Panics
     /// Unless `code` has `code_bytes` bytes and `out` has `dimension` values.

@@ -3,8 +3,8 @@
 //! Each centroid is a row drawn with probability proportional to its squared distance from the
 //! centroids chosen so far. The draw looks at 16,384 rows at most, evenly spaced over the sample:
 //! Lloyd rounds over all rows follow, and more rows to choose from do not improve their result.
-//! Rows are stored in blocks of 256 as the columns of a matrix, so that the kernel that fills look-up
-//! tables measures a new centroid against a whole block at once.
+//! Rows are stored in blocks of 256 as the columns of a matrix, so that the kernel that fills
+//! look-up tables measures a new centroid against a whole block at once.
 #![expect(
     clippy::indexing_slicing,
     reason = "slots lie within rows of 256; a slip must stop"
@@ -28,7 +28,7 @@ pub(super) fn seed(
     rng: &mut SplitMix64,
     centroids: &mut [f32],
 ) -> Result<(), Cancelled> {
-    let mut seeds = Seeds::new(columns);
+    let mut seeds = Seeds::new(columns, context)?;
     let first = seeds.row(rng.below(seeds.count));
     let mut chosen = first.clone();
     for slot in 0..CENTROIDS {
@@ -70,12 +70,13 @@ struct Seeds {
 }
 
 impl Seeds {
-    fn new(columns: &Columns) -> Self {
+    fn new(columns: &Columns, context: Context<'_>) -> Result<Self, Cancelled> {
         let (width, available) = (columns.width, columns.count());
         let count = available.min(LIMIT);
         let block_count = count.div_ceil(CENTROIDS);
         let mut blocks = vec![0.0; block_count * width * CENTROIDS];
         for (number, block) in blocks.chunks_exact_mut(width * CENTROIDS).enumerate() {
+            context.progress.check()?;
             let start = number * CENTROIDS;
             for index in start..count.min(start + CENTROIDS) {
                 put(block, index - start, columns.row(index * available / count));
@@ -83,13 +84,13 @@ impl Seeds {
         }
         let mut nearest = vec![f32::INFINITY; count];
         nearest.resize(block_count * CENTROIDS, 0.0);
-        Self {
+        Ok(Self {
             blocks,
             nearest,
             sums: vec![0.0; block_count],
             width,
             count,
-        }
+        })
     }
 
     fn row(&self, index: usize) -> Vec<f32> {

@@ -1,7 +1,7 @@
 //! How the components of a vector are shared out among the bytes of its code.
 //!
-//! Sub-spaces are runs of neighbouring components, as even as possible: the first `d mod m` hold one
-//! component more. The split follows from two numbers and is never stored.
+//! Sub-spaces are runs of neighbouring components, as even as possible: the first `d mod m` hold
+//! one component more. The split follows from two numbers and is never stored.
 
 use std::ops::Range;
 

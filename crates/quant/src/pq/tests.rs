@@ -4,14 +4,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use pageway_kernels::KernelSet;
 use pageway_types::{Cancelled, ElementType, Metric, NoProgress, NodeId, Progress};
-use proptest::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::{PqScorer, PqSpec, ProductQuantizer, TrainingSample};
 use crate::rng::SplitMix64;
 use crate::{CodeBatch, CodeScorer, QuantError};
 
-const METRICS: [Metric; 3] = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
+pub(super) const METRICS: [Metric; 3] = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
 
 fn kernels() -> &'static KernelSet {
     KernelSet::detect().unwrap()
@@ -25,7 +24,7 @@ fn pool(threads: usize) -> ThreadPool {
 }
 
 /// Rows around 40 centres off the origin, with a spread that differs by component.
-fn clustered(rows: usize, dimension: usize, seed: u64) -> Vec<f32> {
+pub(super) fn clustered(rows: usize, dimension: usize, seed: u64) -> Vec<f32> {
     let mut rng = SplitMix64::new(seed, 0);
     let mut noise = move || (0..4).map(|_| rng.unit() - 0.5).sum::<f64>() as f32;
     let centres: Vec<f32> = (0..40 * dimension).map(|_| 3.0 + 4.0 * noise()).collect();
@@ -36,7 +35,12 @@ fn clustered(rows: usize, dimension: usize, seed: u64) -> Vec<f32> {
         .collect()
 }
 
-fn train(values: &[f32], dimension: usize, metric: Metric, code_bytes: u32) -> ProductQuantizer {
+pub(super) fn train(
+    values: &[f32],
+    dimension: usize,
+    metric: Metric,
+    code_bytes: u32,
+) -> ProductQuantizer {
     let sample = TrainingSample {
         values,
         dimension,
@@ -309,7 +313,7 @@ fn encoder_picks_the_nearest_centroid() {
 }
 
 #[test]
-fn bytes_depend_on_the_seed_but_not_on_threads() {
+fn bytes_depend_on_the_seed_but_not_on_threads_or_instruction_set() {
     let values = clustered(20_000, 11, 11);
     for metric in METRICS {
         let sample = TrainingSample {
@@ -317,19 +321,28 @@ fn bytes_depend_on_the_seed_but_not_on_threads() {
             dimension: 11,
             metric,
         };
-        let run = |threads, seed| {
+        let run = |kernels, threads, seed| {
             let spec = PqSpec {
                 rounds: 3,
                 seed,
                 ..PqSpec::new(4)
             };
-            ProductQuantizer::train(&sample, &spec, kernels(), &pool(threads), &NoProgress)
-                .unwrap()
-                .to_bytes()
+            let trained =
+                ProductQuantizer::train(&sample, &spec, kernels, &pool(threads), &NoProgress);
+            trained.unwrap().to_bytes()
         };
-        let one = run(1, 0);
-        assert!(one == run(2, 0) && one == run(7, 0), "{metric}");
-        assert!(one != run(1, 1), "{metric}");
+        let one = run(kernels(), 1, 0);
+        assert!(
+            one == run(kernels(), 2, 0) && one == run(kernels(), 7, 0),
+            "{metric}"
+        );
+        assert!(one != run(kernels(), 1, 1), "{metric}");
+        for isa in KernelSet::available() {
+            assert!(
+                one == run(KernelSet::for_isa(isa).unwrap(), 1, 0),
+                "{metric} {isa}"
+            );
+        }
     }
 }
 
@@ -456,84 +469,4 @@ fn memory_is_told_before_it_is_used() {
     assert_eq!(quantizer.to_bytes().len(), codebook);
     assert!(quantizer.resident_bytes().abs_diff(codebook) < 200);
     assert!(PqScorer::bytes(4, 10).abs_diff((4 * 256 + 10) * 4) < 100);
-}
-
-#[test]
-fn codebook_bytes_read_back() {
-    for metric in METRICS {
-        let quantizer = train(&clustered(300, 10, 14), 10, metric, 3);
-        let bytes = quantizer.to_bytes();
-        assert_eq!(ProductQuantizer::from_bytes(&bytes).unwrap(), quantizer);
-        for length in 0..bytes.len() {
-            let cut = ProductQuantizer::from_bytes(&bytes[..length]);
-            assert!(
-                matches!(cut, Err(QuantError::CodebookLength { .. })),
-                "{length}"
-            );
-        }
-    }
-}
-
-#[test]
-fn codebook_header_has_the_documented_bytes() {
-    let quantizer = train(&[1.0, 2.0, 3.0], 3, Metric::Cosine, 2);
-    let header = [b'P', b'W', b'P', b'Q', 1, 0, 2, 0, 3, 0, 0, 0, 2, 0, 0, 0];
-    let bytes = quantizer.to_bytes();
-    assert_eq!(bytes[..16], header);
-    assert_eq!(bytes[16..20], quantizer.mean[0].to_le_bytes());
-    assert_eq!(bytes[28..32], quantizer.centroids[0].to_le_bytes());
-    let read = |at: usize, value: u8| {
-        let mut bytes = bytes.clone();
-        bytes[at] = value;
-        ProductQuantizer::from_bytes(&bytes).unwrap_err()
-    };
-    let field = |field, found| QuantError::CodebookField { field, found };
-    assert_eq!(read(4, 2), field("version", 2));
-    assert_eq!(read(6, 3), field("metric", 3));
-    assert_eq!(read(7, 1), field("reserved", 1));
-    assert_eq!(
-        read(12, 4),
-        QuantError::CodeBytes {
-            code_bytes: 4,
-            dimension: 3
-        }
-    );
-    assert_eq!(
-        read(10, 1),
-        QuantError::Dimension {
-            found: 65_539,
-            limit: 16_384
-        }
-    );
-    assert_eq!(
-        read(8, 4),
-        QuantError::CodebookLength {
-            expected: 4 * 4 * 257 + 16,
-            found: 3100
-        }
-    );
-}
-
-proptest! {
-    #[test]
-    fn mutated_codebooks_are_refused_or_finite(
-        edits in prop::collection::vec((0usize..3100, any::<u8>()), 1..6),
-        extra in 0usize..3,
-    ) {
-        let quantizer = train(&[1.0, 2.0, 3.0], 3, Metric::L2, 2);
-        let mut bytes = quantizer.to_bytes();
-        for (at, value) in edits {
-            bytes[at] = value;
-        }
-        bytes.extend(vec![0; extra]);
-        if let Ok(read) = ProductQuantizer::from_bytes(&bytes) {
-            prop_assert!(read.mean.iter().chain(&read.centroids).all(|value| value.is_finite()));
-            prop_assert_eq!(read.to_bytes(), bytes);
-        }
-    }
-
-    #[test]
-    fn garbage_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        prop_assert!(ProductQuantizer::from_bytes(&bytes).is_err());
-    }
 }

@@ -190,7 +190,7 @@ fn train_sub_space(
 ) -> Result<(), QuantError> {
     let mut columns = Columns::copy(sample, task.range, factors, context.progress)?;
     if sample.metric != Metric::InnerProduct {
-        columns.centre(task.mean);
+        columns.centre(task.mean, context.progress)?;
     }
     let mut rng = SplitMix64::new(spec.seed, task.stream);
     seeding::seed(&columns, context, &mut rng, task.centroids)?;
