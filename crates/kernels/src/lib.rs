@@ -20,9 +20,12 @@
 
 mod cosine;
 mod isa;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod prefetch;
 mod scalar;
 mod set;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod simd;
 #[cfg(target_arch = "x86_64")]
 mod x86;

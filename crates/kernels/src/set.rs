@@ -131,6 +131,8 @@ impl KernelSet {
             Isa::Avx2 => Ok(&crate::x86::avx2::KERNELS),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => Ok(&crate::x86::avx512::KERNELS),
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => Ok(&crate::neon::KERNELS),
             _ => Err(IsaError::Unsupported { isa }),
         }
     }
