@@ -1,0 +1,167 @@
+//! Copying vectors from any source to a file of any format: all of them, some rows, some
+//! dimensions, in the same or another element type.
+//!
+//! Widening is exact. Narrowing happens only when the target asks for it by extension or by
+//! element: to f16 it rounds to nearest and refuses overflow, to u8 and i8 every value must be an
+//! integer in range.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use pageway_kernels::WidenFn;
+use pageway_store::Vfs;
+use pageway_types::{ElementType, Progress, VectorRead, VectorShape};
+
+use super::blocks::{BLOCK_BYTES, RowBlocks};
+use super::check::kernels;
+use super::element::encode;
+use super::error::SourceError;
+use super::format::VectorFormat;
+use super::writer::VectorFileWriter;
+use crate::error::Error;
+
+/// Rows and dimensions of a set of vectors that are to be copied.
+#[derive(Clone)]
+pub struct Selection<'v> {
+    /// The vectors.
+    pub vectors: &'v dyn VectorRead,
+    /// File or array that errors name.
+    pub name: &'v str,
+    /// Rows to copy.
+    pub rows: Range<u64>,
+    /// Dimensions to copy.
+    pub dimensions: Range<u32>,
+}
+
+impl<'v> Selection<'v> {
+    /// All rows and dimensions. Narrow the fields to slice.
+    pub fn whole(vectors: &'v dyn VectorRead, name: &'v str) -> Self {
+        let (rows, dimensions) = (0..vectors.count(), 0..vectors.shape().dimension);
+        Self {
+            vectors,
+            name,
+            rows,
+            dimensions,
+        }
+    }
+
+    fn check(&self) -> Result<(), SourceError> {
+        let refuse = |what, first, end, count| {
+            Err(SourceError::Range {
+                name: self.name.to_owned(),
+                what,
+                first,
+                end,
+                count,
+            })
+        };
+        let (rows, dimensions) = (&self.rows, &self.dimensions);
+        let (count, dimension) = (self.vectors.count(), self.vectors.shape().dimension);
+        if rows.is_empty() || rows.end > count {
+            return refuse("rows", rows.start, rows.end, count);
+        }
+        if dimensions.is_empty() || dimensions.end > dimension {
+            let (first, end) = (dimensions.start.into(), dimensions.end.into());
+            return refuse("dimensions", first, end, dimension.into());
+        }
+        Ok(())
+    }
+}
+
+/// Copies `from` to the file `to` and returns the number of rows.
+///
+/// The element type of the target is `element`, or what the extension stands for, or that of the
+/// source. Holds a few blocks of [`BLOCK_BYTES`]; the target appears when it is complete.
+///
+/// # Errors
+/// `InvalidInput` with row and component for a value that the target cannot hold, for ranges
+/// outside of the source, and as [`VectorFileWriter::create`]; `NoSpace`; `Io`; `Cancelled`.
+pub fn convert(
+    vfs: &Arc<dyn Vfs>,
+    from: &Selection<'_>,
+    to: &Path,
+    element: Option<ElementType>,
+    progress: &dyn Progress,
+) -> Result<u64, Error> {
+    from.check()?;
+    let stated = VectorFormat::of(to)?.element;
+    let element = element.or(stated).unwrap_or(from.vectors.shape().element);
+    let shape = VectorShape {
+        dimension: from.dimensions.len() as u32,
+        element,
+    };
+    let rows = from.rows.end - from.rows.start;
+    let mut writer = VectorFileWriter::create(vfs, to, shape, rows)?;
+    let mut cast = Cast::new(from, element)?;
+    progress.stage("copy rows", rows);
+    let mut blocks = RowBlocks::new(from.vectors, from.rows.clone(), BLOCK_BYTES);
+    while let Some(block) = blocks.next_block()? {
+        progress.check()?;
+        writer.write(cast.apply(block.first, block.rows)?)?;
+        progress.advance((block.rows.len() / from.vectors.shape().row_bytes()) as u64);
+    }
+    writer.finish()
+}
+
+/// Turns rows of the source into rows of the target.
+struct Cast<'s> {
+    from: &'s Selection<'s>,
+    to: ElementType,
+    widen: WidenFn,
+    /// Rows with the selected dimensions only.
+    narrow: Vec<u8>,
+    values: Vec<f32>,
+    encoded: Vec<u8>,
+}
+
+impl<'s> Cast<'s> {
+    fn new(from: &'s Selection<'s>, to: ElementType) -> Result<Self, Error> {
+        let widen = kernels()?.widen(from.vectors.shape().element);
+        let (narrow, encoded) = (Vec::new(), Vec::new());
+        Ok(Self {
+            from,
+            to,
+            widen,
+            narrow,
+            values: Vec::new(),
+            encoded,
+        })
+    }
+
+    fn apply<'b>(&'b mut self, first: u64, rows: &'b [u8]) -> Result<&'b [u8], SourceError> {
+        let shape = self.from.vectors.shape();
+        let rows = if self.from.dimensions == (0..shape.dimension) {
+            rows
+        } else {
+            select(&self.from.dimensions, shape, rows, &mut self.narrow);
+            &self.narrow
+        };
+        if self.to == shape.element {
+            return Ok(rows);
+        }
+        self.values.resize(rows.len() / shape.element.bytes(), 0.0);
+        (self.widen)(rows, &mut self.values);
+        match encode(self.to, &self.values, &mut self.encoded) {
+            Ok(()) => Ok(&self.encoded),
+            Err(position) => Err(SourceError::NotRepresentable {
+                name: self.from.name.to_owned(),
+                row: first + (position / self.from.dimensions.len()) as u64,
+                component: position % self.from.dimensions.len()
+                    + self.from.dimensions.start as usize,
+                value: self.values.get(position).copied().unwrap_or(f32::NAN),
+                element: self.to,
+            }),
+        }
+    }
+}
+
+/// Copies the bytes of the wanted dimensions of every row into `out`.
+fn select(dimensions: &Range<u32>, shape: VectorShape, rows: &[u8], out: &mut Vec<u8>) {
+    let skip = dimensions.start as usize * shape.element.bytes();
+    let take = dimensions.len() * shape.element.bytes();
+    out.clear();
+    for row in rows.chunks_exact(shape.row_bytes()) {
+        out.extend(row.iter().skip(skip).take(take));
+    }
+}

@@ -1,0 +1,154 @@
+//! A file of vectors, read a run of rows at a time.
+//!
+//! Rows go straight from the file into the caller's buffer; only the vecs family, whose rows are
+//! interleaved with their dimension, passes through a buffer of at most `COPY_BYTES`.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use pageway_store::{OpenMode, Vfs, VfsFile};
+use pageway_types::{ElementType, VectorRead, VectorShape};
+
+use super::error::SourceError;
+use super::format::VectorFormat;
+use super::layout::{Layout, ROW_PREFIX_BYTES};
+use crate::error::Error;
+
+/// Most bytes of the vecs family that are held at once beside the caller's buffer.
+const COPY_BYTES: usize = 1 << 20;
+
+/// How to open a file of vectors.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct OpenAs {
+    /// Element type; needed for `.bin`, wins over the extension elsewhere, and must agree with the
+    /// header of a `.npy` file.
+    pub element: Option<ElementType>,
+}
+
+/// Vectors in a file. Random access to any run of rows; holds no rows itself.
+pub struct VectorFile {
+    file: Arc<dyn VfsFile>,
+    name: String,
+    layout: Layout,
+}
+
+impl VectorFile {
+    /// Opens `path` and checks its header against its size. Two or three small reads.
+    ///
+    /// # Errors
+    /// `NotFound` and `Io` from the file system; `InvalidInput` with file and field for an unknown
+    /// extension, a header that is cut, illegal or disagrees with the file size, and for arrays
+    /// that are not little-endian rows of f32, f16, u8 or i8.
+    pub fn open(vfs: &Arc<dyn Vfs>, path: &Path, how: OpenAs) -> Result<Self, Error> {
+        let format = VectorFormat::of(path)?;
+        let name = path.display().to_string();
+        let file = vfs
+            .open(path, OpenMode::Read)
+            .map_err(|e| Error::from(e).within(&name))?;
+        let element = how.element.or(format.element);
+        let layout = Layout::read(file.as_ref(), &name, format.family, element)?;
+        Ok(Self { file, name, layout })
+    }
+
+    /// The path, for messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn check_range(&self, first: u64, out_bytes: usize) -> Result<u64, SourceError> {
+        let row_bytes = self.layout.shape.row_bytes();
+        check_rows(&self.name, self.layout.rows, row_bytes, first, out_bytes)
+    }
+
+    fn read_bytes(&self, out: &mut [u8], row: u64) -> Result<(), Error> {
+        let done = self.file.read_exact_at(out, self.layout.offset(row));
+        done.map_err(|e| Error::from(e).within(&self.name))
+    }
+
+    /// Reads rows of the vecs family, dropping (and checking) the dimension in front of each.
+    fn read_prefixed(&self, first: u64, out: &mut [u8]) -> Result<(), Error> {
+        let (stride, row_bytes) = (self.layout.stride(), self.layout.shape.row_bytes());
+        let rows_at_once = (COPY_BYTES / stride).max(1);
+        let mut copy = vec![0; (out.len() / row_bytes).min(rows_at_once) * stride];
+        let mut row = first;
+        for run in out.chunks_mut(rows_at_once * row_bytes) {
+            let (framed, _) = copy.split_at_mut(run.len() / row_bytes * stride);
+            self.read_bytes(framed, row)?;
+            for (to, from) in run
+                .chunks_exact_mut(row_bytes)
+                .zip(framed.chunks_exact(stride))
+            {
+                to.copy_from_slice(self.strip_prefix(row, from)?);
+                row += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn strip_prefix<'r>(&self, row: u64, framed: &'r [u8]) -> Result<&'r [u8], SourceError> {
+        let expected = self.layout.shape.dimension;
+        let (prefix, vector) = framed
+            .split_first_chunk::<ROW_PREFIX_BYTES>()
+            .unwrap_or((&[0; 4], &[]));
+        let found = i32::from_le_bytes(*prefix);
+        if i64::from(found) == i64::from(expected) {
+            return Ok(vector);
+        }
+        Err(SourceError::RowDimension {
+            file: self.name.clone(),
+            row,
+            expected,
+            found,
+        })
+    }
+}
+
+impl VectorRead for VectorFile {
+    fn count(&self) -> u64 {
+        self.layout.rows
+    }
+
+    fn shape(&self) -> VectorShape {
+        self.layout.shape
+    }
+
+    fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
+        self.check_range(first, out.len()).map_err(Error::from)?;
+        let done = if self.layout.prefix_bytes > 0 {
+            self.read_prefixed(first, out)
+        } else {
+            self.read_bytes(out, first)
+        };
+        Ok(done?)
+    }
+}
+
+/// Checks that `out_bytes` are whole rows and that they lie inside the set; gives their number.
+pub(crate) fn check_rows(
+    name: &str,
+    count: u64,
+    row_bytes: usize,
+    first: u64,
+    out_bytes: usize,
+) -> Result<u64, SourceError> {
+    if !out_bytes.is_multiple_of(row_bytes) {
+        return Err(SourceError::PartialRow {
+            name: name.to_owned(),
+            bytes: out_bytes,
+            row_bytes,
+        });
+    }
+    let rows = (out_bytes / row_bytes) as u64;
+    let end = first.saturating_add(rows);
+    if end > count {
+        return Err(SourceError::Range {
+            name: name.to_owned(),
+            what: "rows",
+            first,
+            end,
+            count,
+        });
+    }
+    Ok(rows)
+}

@@ -1,0 +1,206 @@
+//! Where the rows of a file lie, worked out from its header and checked against its size.
+//!
+//! Invariant of a `Layout`: `rows >= 1`, the dimension is legal, and the file has exactly the bytes
+//! that the layout says, so no later read can run past the end of an unchanged file.
+
+use pageway_store::VfsFile;
+use pageway_types::{ElementType, VectorShape};
+
+use super::error::SourceError;
+use super::format::FormatFamily;
+use super::npy::{NpyHeader, NpyProblem};
+use crate::error::Error;
+
+/// Bytes of the `u32 rows, u32 dimension` header of the bin family.
+pub(crate) const BIN_HEADER_BYTES: u64 = 8;
+/// Bytes of the `i32 dimension` in front of each row of the vecs family.
+pub(crate) const ROW_PREFIX_BYTES: usize = 4;
+
+/// Where rows lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Layout {
+    /// Number of rows.
+    pub(crate) rows: u64,
+    /// Dimension and element type.
+    pub(crate) shape: VectorShape,
+    /// Offset of row 0, or of its prefix.
+    pub(crate) first_offset: u64,
+    /// Bytes in front of each row.
+    pub(crate) prefix_bytes: usize,
+}
+
+impl Layout {
+    /// Bytes from one row to the next.
+    pub(crate) const fn stride(&self) -> usize {
+        self.prefix_bytes + self.shape.row_bytes()
+    }
+
+    /// Offset of a row, or of its prefix.
+    pub(crate) const fn offset(&self, row: u64) -> u64 {
+        self.first_offset + row * self.stride() as u64
+    }
+
+    /// Reads the layout of `file`. `element` is `None` only where the header tells it.
+    pub(crate) fn read(
+        file: &dyn VfsFile,
+        name: &str,
+        family: FormatFamily,
+        element: Option<ElementType>,
+    ) -> Result<Self, Error> {
+        let needed = || SourceError::ElementNeeded {
+            file: name.to_owned(),
+        };
+        match family {
+            FormatFamily::Bin => read_bin(file, name, element.ok_or_else(needed)?),
+            FormatFamily::Vecs => read_vecs(file, name, element.ok_or_else(needed)?),
+            FormatFamily::Npy => read_npy(file, name, element),
+        }
+    }
+
+    /// The one gate: counts, dimension and file size agree.
+    fn checked(self, name: &str, file_bytes: u64) -> Result<Self, SourceError> {
+        let file = || name.to_owned();
+        let stated = format!("{} rows of {}", self.rows, self.shape);
+        if self.rows == 0 {
+            return Err(SourceError::Empty { file: file() });
+        }
+        let expected_bytes = (self.stride() as u64)
+            .checked_mul(self.rows)
+            .and_then(|bytes| bytes.checked_add(self.first_offset))
+            .filter(|bytes| *bytes <= i64::MAX as u64)
+            .ok_or_else(|| SourceError::Overflow {
+                file: file(),
+                stated: stated.clone(),
+            })?;
+        if expected_bytes != file_bytes {
+            return Err(SourceError::SizeMismatch {
+                file: file(),
+                stated,
+                expected_bytes,
+                found_bytes: file_bytes,
+            });
+        }
+        Ok(self)
+    }
+}
+
+/// The `u32 rows, u32 dimension` header of the bin family.
+pub(crate) fn read_bin_header(file: &dyn VfsFile, name: &str) -> Result<(u32, u32), Error> {
+    let mut header = [0_u8; BIN_HEADER_BYTES as usize];
+    read_header(file, name, "header (u32 rows, u32 dimension)", &mut header)?;
+    let [r0, r1, r2, r3, d0, d1, d2, d3] = header;
+    Ok((
+        u32::from_le_bytes([r0, r1, r2, r3]),
+        u32::from_le_bytes([d0, d1, d2, d3]),
+    ))
+}
+
+/// The `i32 dimension` in front of row 0.
+pub(crate) fn read_first_prefix(file: &dyn VfsFile, name: &str) -> Result<i32, Error> {
+    let mut prefix = [0_u8; ROW_PREFIX_BYTES];
+    read_header(file, name, "dimension of row 0 (i32)", &mut prefix)?;
+    Ok(i32::from_le_bytes(prefix))
+}
+
+/// Reads the first bytes of `file`; a shorter file is reported by field.
+fn read_header(
+    file: &dyn VfsFile,
+    name: &str,
+    field: &'static str,
+    out: &mut [u8],
+) -> Result<(), Error> {
+    let (expected_bytes, found_bytes) = (out.len() as u64, file.len()?);
+    if found_bytes < expected_bytes {
+        let file = name.to_owned();
+        return Err(SourceError::HeaderCut {
+            file,
+            field,
+            expected_bytes,
+            found_bytes,
+        }
+        .into());
+    }
+    file.read_exact_at(out, 0)?;
+    Ok(())
+}
+
+fn read_bin(file: &dyn VfsFile, name: &str, element: ElementType) -> Result<Layout, Error> {
+    let (rows, dimension) = read_bin_header(file, name)?;
+    let layout = Layout {
+        rows: rows.into(),
+        shape: VectorShape {
+            dimension: legal_dimension(name, dimension.into())?,
+            element,
+        },
+        first_offset: BIN_HEADER_BYTES,
+        prefix_bytes: 0,
+    };
+    Ok(layout.checked(name, file.len()?)?)
+}
+
+/// The vecs family has no row count: it follows from the file size.
+fn read_vecs(file: &dyn VfsFile, name: &str, element: ElementType) -> Result<Layout, Error> {
+    let file_bytes = file.len()?;
+    if file_bytes == 0 {
+        return Err(SourceError::Empty {
+            file: name.to_owned(),
+        }
+        .into());
+    }
+    let dimension = legal_dimension(name, read_first_prefix(file, name)?.into())?;
+    let mut layout = Layout {
+        rows: 1,
+        shape: VectorShape { dimension, element },
+        first_offset: 0,
+        prefix_bytes: ROW_PREFIX_BYTES,
+    };
+    layout.rows = file_bytes.div_ceil(layout.stride() as u64);
+    Ok(layout.checked(name, file_bytes)?)
+}
+
+fn read_npy(file: &dyn VfsFile, name: &str, asked: Option<ElementType>) -> Result<Layout, Error> {
+    let header = NpyHeader::read(file, name)?;
+    let refuse = |problem| SourceError::Npy {
+        file: name.to_owned(),
+        problem,
+    };
+    header.check_order().map_err(refuse)?;
+    let element = header.vector_element().map_err(refuse)?;
+    if let Some(asked) = asked.filter(|asked| *asked != element) {
+        let file = name.to_owned();
+        return Err(SourceError::ElementMismatch {
+            file,
+            stated: element,
+            asked,
+        }
+        .into());
+    }
+    let &[rows, dimension] = header.shape.as_slice() else {
+        return Err(refuse(NpyProblem::Axes {
+            found: header.shape.len(),
+            expected: "vectors come as an array of 2 axes, rows and dimensions",
+        })
+        .into());
+    };
+    let dimension = i64::try_from(dimension).unwrap_or(i64::MAX);
+    let layout = Layout {
+        rows,
+        shape: VectorShape {
+            dimension: legal_dimension(name, dimension)?,
+            element,
+        },
+        first_offset: header.payload_offset,
+        prefix_bytes: 0,
+    };
+    Ok(layout.checked(name, file.len()?)?)
+}
+
+fn legal_dimension(name: &str, found: i64) -> Result<u32, SourceError> {
+    u32::try_from(found)
+        .ok()
+        .filter(|dimension| (1..=VectorShape::MAX_DIMENSION).contains(dimension))
+        .ok_or_else(|| SourceError::Dimension {
+            file: name.to_owned(),
+            found,
+        })
+}

@@ -1,0 +1,47 @@
+//! Where vectors and ids come from, and files of them go: formats of the field, streamed.
+//!
+//! ```text
+//! format   extension -> family and element type         layout   header -> where rows lie
+//! file     VectorFile: rows of a file                   slice    VectorSlice: rows in memory
+//! blocks   one pass, a block at a time                  check    finite, within f32, directed
+//! writer   VectorFileWriter: rows to a file             convert  formats, elements, slices
+//! ids      user ids and the check for duplicates        npy      NumPy's header
+//! ```
+//!
+//! Invariants: no file is held whole (buffers are about 1 MiB); a header is believed only when it
+//! agrees with the size of the file; every complaint names the file and the field, row or line;
+//! a file that is written appears whole or not at all. Formats, byte by byte: `docs/format/`.
+
+mod blocks;
+mod check;
+mod convert;
+mod element;
+mod error;
+mod file;
+mod format;
+mod ids;
+mod layout;
+mod npy;
+mod output;
+mod slice;
+mod writer;
+
+pub use blocks::{BLOCK_BYTES, RowBlock, RowBlocks};
+pub(crate) use check::kernels;
+pub use check::{Inspection, RowStatistics, inspect_rows};
+pub use convert::{Selection, convert};
+pub use error::SourceError;
+pub use file::{OpenAs, VectorFile};
+pub(crate) use format::lowercase_extension;
+pub use format::{FormatFamily, VectorFormat};
+pub use ids::{IdRead, IdSlice, UNIQUE_BYTES_MIN, check_unique, open_ids};
+pub(crate) use layout::{read_bin_header, read_first_prefix};
+pub use npy::NpyProblem;
+pub(crate) use output::OutputFile;
+pub use slice::VectorSlice;
+pub use writer::VectorFileWriter;
+
+#[cfg(test)]
+pub(crate) mod scratch_folder;
+#[cfg(test)]
+mod tests;

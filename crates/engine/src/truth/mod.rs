@@ -1,0 +1,25 @@
+//! Exact nearest neighbours: computed, read, written, and compared with what a search found.
+//!
+//! ```text
+//! table    Truth: k ids and distances per query       file     TruthFile: .ibin (both meanings), .ivecs
+//! exact    brute force under a memory cap             recall   recall@k, ties at the k-th distance
+//! nearest  the k nearest of one query, in place       error    what can be wrong
+//! ```
+
+mod error;
+mod exact;
+mod file;
+mod nearest;
+mod recall;
+mod table;
+mod writer;
+
+pub use error::TruthError;
+pub use exact::{ExactOptions, ExactQuestion, exact, exact_bytes, exact_bytes_min};
+pub use file::TruthFile;
+pub use recall::{Found, recall};
+pub use table::Truth;
+pub use writer::write_truth;
+
+#[cfg(test)]
+mod tests;
