@@ -1,0 +1,100 @@
+//! Everything the simulated file system knows at one moment.
+
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use super::contents::Contents;
+use super::names::{Names, Node, Tree};
+
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    pub(super) names: Names,
+    pub(super) files: Vec<Contents>,
+}
+
+impl State {
+    /// An empty root directory.
+    pub(super) fn empty() -> Self {
+        let tree = Tree::from([(PathBuf::from("/"), Node::Directory)]);
+        Self {
+            names: Names::durable(tree),
+            files: Vec::new(),
+        }
+    }
+
+    pub(super) fn file_number(&self, path: &Path) -> io::Result<usize> {
+        match self.names.get(path) {
+            Some(Node::File(number)) => Ok(number),
+            Some(Node::Directory) => Err(ErrorKind::IsADirectory.into()),
+            None => Err(ErrorKind::NotFound.into()),
+        }
+    }
+
+    pub(super) fn directory(&self, path: &Path) -> io::Result<()> {
+        match self.names.get(path) {
+            Some(Node::Directory) => Ok(()),
+            Some(Node::File(_)) => Err(ErrorKind::NotADirectory.into()),
+            None => Err(ErrorKind::NotFound.into()),
+        }
+    }
+
+    pub(super) fn contents(&mut self, number: usize) -> io::Result<&mut Contents> {
+        self.files
+            .get_mut(number)
+            .ok_or_else(|| ErrorKind::NotFound.into())
+    }
+
+    pub(super) fn create(&mut self, path: &Path) -> io::Result<usize> {
+        self.directory(path.parent().unwrap_or(path))?;
+        if self.names.get(path).is_some() {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        let number = self.files.len();
+        self.files.push(Contents::default());
+        self.names.add(path, Node::File(number));
+        Ok(number)
+    }
+
+    pub(super) fn create_directories(&mut self, path: &Path) -> io::Result<()> {
+        let levels: Vec<&Path> = path.ancestors().collect();
+        for level in levels.into_iter().rev() {
+            match self.names.get(level) {
+                None => self.names.add(level, Node::Directory),
+                Some(Node::Directory) => {}
+                Some(Node::File(_)) => return Err(ErrorKind::NotADirectory.into()),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        if from.parent() != to.parent() {
+            return Err(io::Error::new(
+                ErrorKind::Unsupported,
+                "rename across directories",
+            ));
+        }
+        let number = self.file_number(from)?;
+        self.names.rename(from, to, Node::File(number));
+        Ok(())
+    }
+
+    pub(super) fn remove_directory(&mut self, path: &Path) -> io::Result<()> {
+        self.directory(path)?;
+        if self.names.children(path).next().is_some() {
+            return Err(ErrorKind::DirectoryNotEmpty.into());
+        }
+        self.names.remove(path);
+        Ok(())
+    }
+
+    pub(super) fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.directory(dir)?;
+        let names = self
+            .names
+            .children(dir)
+            .filter(|(_, node)| matches!(node, Node::File(_)));
+        let text = |(path, _): (&Path, Node)| Some(path.file_name()?.to_str()?.to_owned());
+        Ok(names.filter_map(text).collect())
+    }
+}
