@@ -105,7 +105,7 @@ fn distances(kernels: &KernelSet, case: &Case) {
         let rows = rows.min((600 << 20) / row_bytes);
         let matrix = random_bytes(rows * row_bytes + 64);
         let matrix = aligned(&matrix, rows * row_bytes);
-        let nodes = random_nodes(rows, NODES_PER_CALL * 3_000);
+        let nodes = random_nodes(rows, NODES_PER_CALL * 2_000);
         let query = &matrix[..row_bytes];
         let mut out = [0.0; NODES_PER_CALL];
         let in_many = nanoseconds(nodes.len(), || {
@@ -129,7 +129,7 @@ fn codes(kernels: &KernelSet) {
     let codes = random_bytes(rows * CODE_BYTES + 64);
     let codes = aligned(&codes, rows * CODE_BYTES);
     let table: Vec<f32> = (0..CODE_BYTES * 256).map(|entry| entry as f32).collect();
-    let nodes = random_nodes(rows, NODES_PER_CALL * 3_000);
+    let nodes = random_nodes(rows, NODES_PER_CALL * 2_000);
     let mut out = [0.0; NODES_PER_CALL];
     let gather = nanoseconds(nodes.len(), || {
         for nodes in nodes.chunks(NODES_PER_CALL) {
@@ -169,10 +169,10 @@ fn tables(kernels: &KernelSet) {
     }
 }
 
-/// Nanoseconds per step of the fastest of three runs.
+/// Nanoseconds per step of the fastest of nine runs.
 fn nanoseconds(steps: usize, mut run: impl FnMut()) -> f64 {
     let mut best = f64::INFINITY;
-    for _ in 0..3 {
+    for _ in 0..9 {
         let start = Instant::now();
         run();
         best = best.min(start.elapsed().as_secs_f64());
