@@ -1,1 +1,29 @@
-//! Native half of the Python package.
+//! Native half of the Python package `pageway`: converts types and errors, and holds no logic.
+//!
+//! ```text
+//! build.rs     build, verify                    index.rs     Index: open, search, measure_recall
+//! convert.rs   arrays, paths and reports        progress.rs  callbacks, Ctrl-C, the worker thread
+//! truth.rs     ground_truth                     error.rs     engine errors to exceptions
+//! ```
+//!
+//! Invariants: the GIL is released around all work of the engine; long work runs on a thread of
+//! its own, so that the calling thread sees signals; rows of numpy are borrowed, never copied.
+//! Callers are the pure-Python modules beside it, which check arguments and document them.
+
+mod build;
+mod convert;
+mod error;
+mod index;
+mod progress;
+mod truth;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<index::Index>()?;
+    module.add_function(wrap_pyfunction!(build::build, module)?)?;
+    module.add_function(wrap_pyfunction!(build::verify, module)?)?;
+    module.add_function(wrap_pyfunction!(truth::ground_truth, module)?)
+}

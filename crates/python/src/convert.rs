@@ -1,0 +1,116 @@
+//! What crosses the border: rows of numpy, paths, settings by name, reports.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use pageway::source::{IdRead, IdSlice, OpenAs, VectorFile, VectorSlice, open_ids};
+use pageway::{Error, ErrorKind, OsVfs, VectorRead, VectorShape, Vfs};
+use pyo3::prelude::*;
+use serde::Serialize;
+
+use crate::error::to_exception;
+
+/// Rows of an array: their bytes, components per row, element type.
+#[derive(FromPyObject)]
+pub(crate) struct Rows<'py>(PyReadonlyArray1<'py, u8>, u32, String);
+
+impl Rows<'_> {
+    /// The bytes, where they lie in the array.
+    pub(crate) fn bytes(&self) -> PyResult<&[u8]> {
+        Ok(self.0.as_slice()?)
+    }
+
+    /// Dimension and element type.
+    pub(crate) fn shape(&self) -> PyResult<VectorShape> {
+        Ok(VectorShape {
+            dimension: self.1,
+            element: named(&self.2)?,
+        })
+    }
+}
+
+/// Vectors of the caller.
+#[derive(FromPyObject)]
+pub(crate) enum Source<'py> {
+    /// In memory.
+    Array(Rows<'py>),
+    /// In a file.
+    File(PathBuf),
+}
+
+impl Source<'_> {
+    /// Opens the file, or looks at the array.
+    pub(crate) fn open(&self) -> PyResult<Box<dyn VectorRead + '_>> {
+        Ok(match self {
+            Self::Array(rows) => {
+                let slice = VectorSlice::new(rows.bytes()?, rows.shape()?);
+                Box::new(slice.map_err(to_exception)?)
+            }
+            Self::File(path) => Box::new(open_vectors(path).map_err(to_exception)?),
+        })
+    }
+
+    /// What messages call it: the path, or `role` for an array.
+    pub(crate) fn name(&self, role: &str) -> String {
+        match self {
+            Self::Array(_) => role.to_owned(),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+}
+
+/// Ids of the caller.
+#[derive(FromPyObject)]
+pub(crate) enum Ids<'py> {
+    /// In memory.
+    Array(PyReadonlyArray1<'py, u64>),
+    /// In a file.
+    File(PathBuf),
+}
+
+impl Ids<'_> {
+    /// Opens the file, or looks at the array.
+    pub(crate) fn open(&self) -> PyResult<Box<dyn IdRead + '_>> {
+        Ok(match self {
+            Self::Array(ids) => Box::new(IdSlice(ids.as_slice()?)),
+            Self::File(path) => open_ids(&vfs(), path).map_err(to_exception)?,
+        })
+    }
+}
+
+fn vfs() -> Arc<dyn Vfs> {
+    Arc::new(OsVfs)
+}
+
+fn open_vectors(path: &Path) -> pageway::Result<VectorFile> {
+    VectorFile::open(&vfs(), path, OpenAs::default())
+}
+
+/// A metric or element type by its name.
+pub(crate) fn named<T: FromStr<Err = String>>(text: &str) -> PyResult<T> {
+    text.parse()
+        .map_err(|error: String| to_exception(Error::invalid(error)))
+}
+
+/// A preset or an amount of memory as the user wrote it.
+pub(crate) fn wish<T: FromStr<Err = Error>>(text: &str) -> PyResult<T> {
+    text.parse().map_err(to_exception)
+}
+
+/// A report as JSON, which is how it crosses the border.
+pub(crate) fn json(report: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(report)
+        .map_err(|error| to_exception(Error::new(ErrorKind::Internal, error.to_string())))
+}
+
+/// `values` as an array of `rows` rows; moved, not copied.
+pub(crate) fn table<T: Element>(
+    py: Python<'_>,
+    values: Vec<T>,
+    rows: usize,
+    columns: usize,
+) -> PyResult<Bound<'_, PyArray2<T>>> {
+    PyArray1::from_vec(py, values).reshape([rows, columns])
+}

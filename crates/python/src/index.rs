@@ -1,0 +1,248 @@
+//! `Index`: an open index, until it is closed.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use numpy::{PyArray1, PyArray2};
+use pageway::{Answers, Effort, Error, OpenOptions, Queries, QueryStats, SearchOptions};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde::Serialize;
+
+use crate::convert::{Rows, json, table, wish};
+use crate::error::to_exception;
+use crate::progress::{Callback, watched};
+
+/// Batches up to this size end before Ctrl-C could be missed; they need no thread of their own.
+const UNWATCHED_QUERIES: usize = 64;
+
+/// An index that is open for searching. Closing drops it once the searches that run are done.
+#[pyclass(frozen, module = "pageway._native")]
+pub(crate) struct Index {
+    path: PathBuf,
+    shape: pageway::VectorShape,
+    metric: pageway::Metric,
+    count: usize,
+    opened: Mutex<Option<Arc<pageway::Index>>>,
+}
+
+/// The settings of `pageway.open`, by name.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct OpenSettings {
+    memory: Option<String>,
+    threads: usize,
+    interleave: u32,
+}
+
+/// The settings of `Index.search`, by name; exactly one of `recall` and `list_size` is given.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct SearchSettings {
+    k: u32,
+    recall: Option<f32>,
+    list_size: Option<u32>,
+    beam: Option<u32>,
+    threads: usize,
+}
+
+impl SearchSettings {
+    fn options(&self) -> SearchOptions {
+        let wished = self.recall.map(Effort::Recall);
+        let effort = self.list_size.map(Effort::ListSize).or(wished);
+        let default = SearchOptions::default();
+        SearchOptions {
+            k: self.k,
+            effort: effort.unwrap_or(default.effort),
+            beam: self.beam,
+            threads: self.threads,
+            ..default
+        }
+    }
+}
+
+/// What `report` gives: the description with what is open on top.
+#[derive(Serialize)]
+struct Report<'i> {
+    #[serde(flatten)]
+    description: &'i pageway::Description,
+    memory: pageway::MemoryReport,
+    backend: pageway::BackendReport,
+}
+
+type Columns<'py> = Bound<'py, PyDict>;
+type Found<'py> = (
+    Bound<'py, PyArray2<u64>>,
+    Bound<'py, PyArray2<f32>>,
+    Columns<'py>,
+    Columns<'py>,
+);
+
+impl Index {
+    /// The engine's index, held until the caller is done with it.
+    fn opened(&self) -> PyResult<Arc<pageway::Index>> {
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.clone().ok_or_else(|| {
+            let path = self.path.display();
+            to_exception(Error::invalid(format!(
+                "the index {path} is closed; open it again with pageway.open"
+            )))
+        })
+    }
+}
+
+#[pymethods]
+impl Index {
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf, options: OpenSettings) -> PyResult<Self> {
+        let options = OpenOptions {
+            memory: options.memory.as_deref().map(wish).transpose()?,
+            threads: options.threads,
+            interleave: options.interleave,
+        };
+        let index = py
+            .detach(|| pageway::Index::open(&path, &options))
+            .map_err(to_exception)?;
+        Ok(Self {
+            path,
+            shape: index.shape(),
+            metric: index.metric(),
+            count: index.len() as usize,
+            opened: Mutex::new(Some(Arc::new(index))),
+        })
+    }
+
+    fn search<'py>(
+        &self,
+        py: Python<'py>,
+        queries: Rows<'py>,
+        options: SearchSettings,
+    ) -> PyResult<Found<'py>> {
+        let index = self.opened()?;
+        let queries = Queries::new(queries.bytes()?, queries.shape()?);
+        let options = options.options();
+        let count = queries.rows.len() / queries.shape.row_bytes().max(1);
+        let answers = if count <= UNWATCHED_QUERIES {
+            py.detach(|| index.search(&queries, &options))
+                .map_err(to_exception)?
+        } else {
+            watched(py, &None, |watch| {
+                index.search_with(&queries, &options, watch)
+            })?
+        };
+        found(py, answers)
+    }
+
+    fn measure_recall<'py>(
+        &self,
+        py: Python<'py>,
+        queries: Rows<'py>,
+        options: SearchSettings,
+        progress: Callback,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let index = self.opened()?;
+        let queries = Queries::new(queries.bytes()?, queries.shape()?);
+        let options = options.options();
+        let report = watched(py, &progress, |watch| {
+            index.measure_recall(&queries, &options, watch)
+        })?;
+        let fields = PyDict::new(py);
+        fields.set_item("recall", report.recall)?;
+        fields.set_item("k", report.k)?;
+        fields.set_item("list_size", report.list_size)?;
+        fields.set_item("queries", report.queries)?;
+        fields.set_item("pages_per_query", report.pages_per_query)?;
+        Ok(fields)
+    }
+
+    fn report(&self) -> PyResult<String> {
+        let index = self.opened()?;
+        json(&Report {
+            description: index.description(),
+            memory: index.memory(),
+            backend: index.backend(),
+        })
+    }
+
+    fn calibration(&self) -> PyResult<String> {
+        json(self.opened()?.calibration())
+    }
+
+    fn close(&self, py: Python<'_>) {
+        let opened = self
+            .opened
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        py.detach(|| drop(opened));
+    }
+
+    fn __len__(&self) -> usize {
+        self.count
+    }
+
+    #[getter]
+    fn path(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    #[getter]
+    fn dimension(&self) -> u32 {
+        self.shape.dimension
+    }
+
+    #[getter]
+    fn element(&self) -> &'static str {
+        self.shape.element.name()
+    }
+
+    #[getter]
+    fn metric(&self) -> &'static str {
+        self.metric.name()
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        self.opened
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_none()
+    }
+}
+
+fn found(py: Python<'_>, answers: Answers) -> PyResult<Found<'_>> {
+    let (queries, k) = (answers.stats.len(), answers.k);
+    let stats = columns(py, &answers.stats)?;
+    let settings = PyDict::new(py);
+    settings.set_item("list_size", answers.settings.list_size)?;
+    settings.set_item("beam", answers.settings.beam)?;
+    settings.set_item("threads", answers.settings.threads)?;
+    settings.set_item("interleave", answers.settings.interleave)?;
+    let ids = table(py, answers.ids, queries, k)?;
+    let distances = table(py, answers.distances, queries, k)?;
+    Ok((ids, distances, stats, settings))
+}
+
+/// The counters of all queries, an array per counter.
+fn columns<'py>(py: Python<'py>, stats: &[QueryStats]) -> PyResult<Columns<'py>> {
+    let columns = PyDict::new(py);
+    let add = |name: &str, counter: fn(&QueryStats) -> u64| {
+        let values = stats.iter().map(counter).collect();
+        columns.set_item(name, PyArray1::from_vec(py, values))
+    };
+    add("reads", |query| query.reads)?;
+    add("pages", |query| query.pages)?;
+    add("bytes_read", |query| query.bytes_read)?;
+    add("bytes_used", |query| query.bytes_used)?;
+    add("rounds", |query| query.rounds)?;
+    add("hops", |query| query.hops)?;
+    add("exact_distances", |query| query.exact_distances)?;
+    add("approximate_distances", |query| query.approximate_distances)?;
+    add("wait_ns", |query| query.wait_ns)?;
+    add("compute_ns", |query| query.compute_ns)?;
+    add("latency_ns", |query| query.latency_ns)?;
+    let hits: Vec<u64> = stats.iter().flat_map(|query| query.cache_hits).collect();
+    let buckets = QueryStats::default().cache_hits.len();
+    columns.set_item("cache_hits", table(py, hits, stats.len(), buckets)?)?;
+    Ok(columns)
+}

@@ -1,0 +1,56 @@
+"""Pageway: vector search for vectors that do not fit in memory.
+
+>>> import numpy as np, pageway                                      # doctest: +SKIP
+>>> index = pageway.build("my.index", vectors, metric="cosine")      # doctest: +SKIP
+>>> ids, distances = index.search(query, k=10)                       # doctest: +SKIP
+
+An index is a directory. It is built once (`build`), then opened by any number of processes (`open`)
+within a memory budget that covers everything held for it. Searches state the recall they want;
+smaller distances are nearer in every metric.
+"""
+
+from ._native import __version__
+from .building import build
+from .errors import (
+    BusyError,
+    CancelledError,
+    CorruptError,
+    IncompatibleError,
+    InternalError,
+    InvalidInputError,
+    NoSpaceError,
+    NotFoundError,
+    PagewayError,
+    PagewayWarning,
+    ReadOnlyError,
+    StorageError,
+    UnsupportedError,
+)
+from .index import Index, open, verify
+from .results import RecallReport, SearchResult, VerifyReport
+from .truth import ground_truth
+
+__all__ = [
+    "BusyError",
+    "CancelledError",
+    "CorruptError",
+    "IncompatibleError",
+    "Index",
+    "InternalError",
+    "InvalidInputError",
+    "NoSpaceError",
+    "NotFoundError",
+    "PagewayError",
+    "PagewayWarning",
+    "ReadOnlyError",
+    "RecallReport",
+    "SearchResult",
+    "StorageError",
+    "UnsupportedError",
+    "VerifyReport",
+    "__version__",
+    "build",
+    "ground_truth",
+    "open",
+    "verify",
+]

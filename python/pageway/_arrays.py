@@ -1,0 +1,227 @@
+"""What callers have, turned into what the engine takes: little-endian rows in one piece.
+
+Nothing is imported but numpy. Arrays of other libraries are recognised by the protocols they speak
+(``__array__``, DLPack, Arrow's fixed-size lists). Rows that already lie in C order in one of the
+four element types are passed on as they are, memory maps included; everything else is copied, and
+the table in `as_vectors` says when.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Iterable, List, Optional, Tuple, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import InvalidInputError
+
+#: Bytes of the rows, components per row, element type: how rows cross into Rust.
+Rows = Tuple["npt.NDArray[np.uint8]", int, str]
+
+ELEMENT_OF = {"float32": "f32", "float16": "f16", "uint8": "u8", "int8": "i8"}
+DTYPE_OF = {element: np.dtype(name) for name, element in ELEMENT_OF.items()}
+
+
+def is_path(source: object) -> bool:
+    """Whether `source` names a file."""
+    return isinstance(source, (str, os.PathLike))
+
+
+def as_path(path: Union[str, "os.PathLike[str]"]) -> str:
+    """`path` as text, with ``~`` for the directory of the user."""
+    return os.fspath(os.path.expanduser(path))
+
+
+def as_vectors(source: Any, name: str) -> npt.NDArray[Any]:
+    """Rows of `source` as an array of shape ``(n, d)`` in C order.
+
+    ============================================  =========================================
+    given                                         becomes
+    ============================================  =========================================
+    float32, float16, uint8, int8 in C order      itself: no copy, also when memory-mapped
+    the same with other strides or byte order     a copy in C order
+    float64                                       a float32 copy, rounded to nearest
+    a fixed-size list of Arrow without nulls      its values, no copy in one chunk
+    DLPack on the CPU, ``__array__``              numpy's view of it, then as above
+    a sequence of vectors                         a copy
+    ============================================  =========================================
+
+    Other types are refused: which rounding would be right is not ours to guess.
+    """
+    array = _as_array(source, name)
+    if array.ndim != 2:
+        raise InvalidInputError(
+            f"{name}: vectors come as an array of shape (n, d), this one has shape {array.shape}"
+        )
+    return _contiguous(_narrowed(array, name))
+
+
+def as_queries(source: Any, dimension: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Queries of shape ``(d,)`` or ``(n, d)`` in the element type of the index.
+
+    Floats are cast to the float type of the index. Lists of whole numbers take any type that holds
+    them. Nothing else changes its type, because a cast from floats to bytes would lose the query.
+    """
+    array = _as_array(source, "queries")
+    if array.ndim not in (1, 2):
+        raise InvalidInputError(
+            f"queries: a query has shape (d,), many have (n, d); this array has shape {array.shape}"
+        )
+    if array.shape[-1] != dimension:
+        raise InvalidInputError(
+            f"queries: have {array.shape[-1]} components, the vectors of the index {dimension}"
+        )
+    if array.dtype != dtype:
+        array = _cast_queries(array, dtype, from_list=isinstance(source, (list, tuple)))
+    return _contiguous(array)
+
+
+def as_ids(source: Any) -> npt.NDArray[np.uint64]:
+    """Ids of shape ``(n,)`` as uint64; whole numbers of any type, none negative."""
+    array = _as_array(source, "ids")
+    if array.ndim != 1:
+        raise InvalidInputError(f"ids: have shape (n,), this array has shape {array.shape}")
+    if array.size and array.dtype.kind not in "iu":
+        raise InvalidInputError(
+            f"ids: must be whole numbers from 0 to 2**64 - 1, these are {array.dtype}"
+        )
+    if array.size and array.dtype.kind == "i" and array.min() < 0:
+        row = int(np.argmax(array < 0))
+        raise InvalidInputError(f"ids: row {row} has id {array[row]}: ids must not be negative")
+    return np.ascontiguousarray(array, dtype=np.uint64)
+
+
+def as_rows(array: npt.NDArray[Any]) -> Rows:
+    """The bytes of `array` (C order) without a copy, with what they mean."""
+    element = ELEMENT_OF[array.dtype.name]
+    return array.reshape(-1).view(np.uint8), int(array.shape[-1]), element
+
+
+def as_source(source: Any, name: str) -> Union[str, Rows]:
+    """A path or rows: what the native functions take as vectors."""
+    if is_path(source):
+        return as_path(source)
+    return as_rows(as_vectors(source, name))
+
+
+def _as_array(source: Any, name: str) -> npt.NDArray[Any]:
+    """Numpy's view of `source`, by the first protocol that fits."""
+    try:
+        if _is_arrow_list(source):
+            return _from_arrow(source, name)
+        has_own_view = hasattr(source, "__array__") or hasattr(source, "__array_interface__")
+        if not has_own_view and hasattr(source, "__dlpack__"):
+            return np.from_dlpack(source)
+        array = np.asarray(source)
+    except InvalidInputError:
+        raise
+    except Exception as error:  # the protocols of foreign libraries raise what they like
+        _name_ragged_row(source, name)
+        kind = type(source).__name__
+        raise InvalidInputError(f"{name}: cannot read the {kind} as an array: {error}") from error
+    return _stacked(array, name) if array.dtype == object else array
+
+
+def _is_arrow_list(source: Any) -> bool:
+    """An Arrow array, or chunks of one, whose values are lists of one length."""
+    return hasattr(getattr(source, "type", None), "list_size") and (
+        hasattr(source, "flatten") or hasattr(source, "chunks")
+    )
+
+
+def _from_arrow(source: Any, name: str) -> npt.NDArray[Any]:
+    if source.null_count:
+        raise InvalidInputError(f"{name}: {source.null_count} of the Arrow lists are null")
+    chunks = list(source.chunks) if hasattr(source, "chunks") else [source]
+    parts = [np.asarray(chunk.flatten()) for chunk in chunks]
+    values = parts[0] if len(parts) == 1 else np.concatenate(parts or [np.empty(0, np.float32)])
+    return values.reshape(-1, source.type.list_size)
+
+
+def _stacked(rows: Any, name: str) -> npt.NDArray[Any]:
+    """An array of arrays, as data frames have them, as one array."""
+    _name_ragged_row(rows, name)
+    try:
+        return np.stack([np.asarray(row) for row in rows])
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name}: does not hold numbers: {error}") from error
+
+
+def _name_ragged_row(rows: Iterable[Any], name: str) -> None:
+    """Raises when the rows have different lengths, and names the first that does."""
+    try:
+        lengths: List[int] = [len(row) for row in rows]
+    except TypeError:
+        return
+    for row, length in enumerate(lengths):
+        if length != lengths[0]:
+            raise InvalidInputError(
+                f"{name}: row {row} has {length} components, the rows before it have {lengths[0]}"
+            )
+
+
+def _narrowed(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """float64 as float32; every other type must be one that an index holds."""
+    if array.dtype.name in ELEMENT_OF:
+        return array
+    if array.dtype.name != "float64":
+        raise InvalidInputError(
+            f"{name}: an index holds float32, float16, uint8 or int8, not {array.dtype}; "
+            "convert with .astype() to the one you mean"
+        )
+    return _cast(array, np.dtype(np.float32))
+
+
+def _cast(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """`array` as `dtype`; what overflows becomes infinite, and the engine names its row."""
+    with np.errstate(over="ignore"):
+        return array.astype(dtype, order="C")
+
+
+def _cast_queries(
+    array: npt.NDArray[Any], dtype: np.dtype[Any], from_list: bool
+) -> npt.NDArray[Any]:
+    if array.dtype.kind == "f" and dtype.kind == "f":
+        return _cast(array, dtype)
+    if from_list and array.dtype.kind in "iu":
+        exact = array.astype(dtype)
+        if np.array_equal(exact, array):
+            return exact
+    raise InvalidInputError(
+        f"queries: are {array.dtype}, the vectors of the index {dtype}; "
+        f"convert them the way the vectors were converted, to {dtype}"
+    )
+
+
+def _contiguous(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """`array` in C order and little-endian, the array itself where it is so already."""
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+
+
+def checked_count(name: str, value: Any, limit: int = 2**32 - 1) -> int:
+    """`value` as a whole number from 0 to `limit`; the engine checks what it means."""
+    try:
+        number = int(value.__index__())
+    except AttributeError:
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}") from None
+    if not 0 <= number <= limit:
+        raise InvalidInputError(f"{name} is {number}: it must be between 0 and {limit}")
+    return number
+
+
+def checked_optional(name: str, value: Optional[Any]) -> Optional[int]:
+    """`checked_count` where there is a value."""
+    return None if value is None else checked_count(name, value)
+
+
+def as_memory(name: str, value: Any) -> Optional[str]:
+    """An amount of memory as the engine reads it: bytes, or text such as ``"200MB"``, ``"10%"``."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, (int, float, np.integer, np.floating)) and value == value // 1:
+        return str(int(value))
+    raise InvalidInputError(
+        f"{name} is {value!r}: write bytes (200_000_000), '200MB', or a share of the raw vectors "
+        "such as '10%'"
+    )

@@ -1,0 +1,88 @@
+"""The compiled half of the package. Private: `pageway` is the interface."""
+
+from typing import Callable, Dict, Optional, Tuple, TypedDict, Union, final
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Index", "__version__", "build", "ground_truth", "verify"]
+
+__version__: str
+
+# Types that only annotations use; the module does not hold them at run time.
+_Rows = Tuple[npt.NDArray[np.uint8], int, str]
+_Source = Union[str, _Rows]
+_Ids = Union[None, str, npt.NDArray[np.uint64]]
+_Callback = Optional[Callable[[str, int, int], object]]
+_Found = Tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32]]
+_Stats = Dict[str, npt.NDArray[np.uint64]]
+
+class _BuildOptions(TypedDict):
+    metric: str
+    recall: float
+    memory: Optional[str]
+    build_memory: Optional[str]
+    preset: str
+    threads: int
+    degree: int
+    build_list: int
+    code_bytes: Optional[int]
+    page_bytes: int
+    seed: int
+
+class _OpenOptions(TypedDict):
+    memory: Optional[str]
+    threads: int
+    interleave: int
+
+class _SearchOptions(TypedDict):
+    k: int
+    recall: Optional[float]
+    list_size: Optional[int]
+    beam: Optional[int]
+    threads: int
+
+class _TruthOptions(TypedDict):
+    k: int
+    metric: str
+    threads: int
+
+class _RecallReport(TypedDict):
+    recall: float
+    k: int
+    list_size: int
+    queries: int
+    pages_per_query: float
+
+@final
+class Index:
+    @staticmethod
+    def open(path: str, options: _OpenOptions) -> Index: ...
+    def search(
+        self, queries: _Rows, options: _SearchOptions
+    ) -> Tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32], _Stats, Dict[str, int]]: ...
+    def measure_recall(
+        self, queries: _Rows, options: _SearchOptions, progress: _Callback
+    ) -> _RecallReport: ...
+    def report(self) -> str: ...
+    def calibration(self) -> str: ...
+    def close(self) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def dimension(self) -> int: ...
+    @property
+    def element(self) -> str: ...
+    @property
+    def metric(self) -> str: ...
+    @property
+    def closed(self) -> bool: ...
+
+def build(
+    path: str, input: Tuple[_Source, _Ids], options: _BuildOptions, progress: _Callback
+) -> str: ...
+def verify(path: str, progress: _Callback) -> str: ...
+def ground_truth(
+    base: _Source, queries: _Source, options: _TruthOptions, progress: _Callback
+) -> _Found: ...

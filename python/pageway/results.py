@@ -1,0 +1,99 @@
+"""What searches, measurements and checks answer."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["RecallReport", "SearchResult", "VerifyReport"]
+
+
+class _Neighbours(NamedTuple):
+    ids: npt.NDArray[np.uint64]
+    distances: npt.NDArray[np.float32]
+
+
+class SearchResult(_Neighbours):
+    """Nearest vectors, nearest first; unpacks as ``ids, distances``.
+
+    Attributes
+    ----------
+    ids : ndarray of uint64, shape (k,) or (n, k)
+        Row numbers of the vectors, or the ids given at build. ``(k,)`` for one query of shape
+        ``(d,)``.
+    distances : ndarray of float32, same shape
+        Exact distances; smaller is nearer in every metric. L2: squared Euclidean. Inner product:
+        negated. Cosine: one minus the cosine.
+    stats : dict of str to ndarray of uint64
+        What each query cost; shape ``()`` for one query, ``(n,)`` for many. ``reads`` and ``pages``
+        (I/O requests, pages read), ``bytes_read``, ``bytes_used``, ``rounds`` (waits for I/O),
+        ``hops`` (nodes expanded), ``exact_distances``, ``approximate_distances``, ``wait_ns``,
+        ``compute_ns``, ``latency_ns``; and ``cache_hits`` by distance from the entry in hops, with
+        a last axis of 8.
+    settings : dict of str to int
+        What the search resolved to: ``list_size``, ``beam``, ``threads``, ``interleave``.
+    """
+
+    stats: Dict[str, npt.NDArray[np.uint64]]
+    settings: Dict[str, int]
+
+    def __new__(
+        cls,
+        ids: npt.NDArray[np.uint64],
+        distances: npt.NDArray[np.float32],
+        stats: Optional[Dict[str, npt.NDArray[np.uint64]]] = None,
+        settings: Optional[Dict[str, int]] = None,
+    ) -> SearchResult:
+        self = super().__new__(cls, ids, distances)
+        self.stats = stats or {}
+        self.settings = settings or {}
+        return self
+
+
+class RecallReport(NamedTuple):
+    """Recall that was measured, and what it cost.
+
+    Attributes
+    ----------
+    recall : float
+        Share of the true `k` nearest neighbours that were found, mean over the queries.
+    k : int
+        Neighbours per query.
+    list_size : int
+        Candidate list size (L) that was used.
+    queries : int
+        Queries that were measured.
+    pages_per_query : float
+        Pages read per query, mean.
+    """
+
+    recall: float
+    k: int
+    list_size: int
+    queries: int
+    pages_per_query: float
+
+
+class VerifyReport(NamedTuple):
+    """What a check of every page found.
+
+    Attributes
+    ----------
+    files : list of dict
+        Per file ``name``, ``pages`` and ``bytes``.
+    records : int
+        Records that were decoded.
+    problems : list of str
+        One sentence per problem; empty when the index is sound.
+    """
+
+    files: List[Dict[str, Any]]
+    records: int
+    problems: List[str]
+
+    @property
+    def sound(self) -> bool:
+        """True when no problem was found."""
+        return not self.problems

@@ -1,0 +1,62 @@
+"""Exact neighbours, by comparing everything with everything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _native
+from ._arrays import as_source, checked_count
+from ._progress import ProgressWish, Reporting
+from .results import SearchResult
+
+__all__ = ["ground_truth"]
+
+
+def ground_truth(
+    base: Any,
+    queries: Any,
+    k: int = 10,
+    metric: str = "l2",
+    *,
+    threads: int = 0,
+    progress: ProgressWish = False,
+) -> SearchResult:
+    """Finds the true `k` nearest rows of `base` for each query: what recall is measured against.
+
+    Costs ``len(base) * len(queries)`` distances and one pass over `base`, which may be a file of
+    any size.
+
+    Parameters
+    ----------
+    base : path or array_like, shape (n, d)
+        As the vectors of `pageway.build`.
+    queries : path or array_like, shape (m, d)
+        Of the same element type as `base`.
+    k : int
+        Neighbours per query, from 1 to n.
+    metric : {"l2", "inner_product", "cosine"}
+        Distance.
+    threads : int
+        0 for all cores.
+    progress : bool or callable
+        As for `pageway.build`.
+
+    Returns
+    -------
+    SearchResult
+        Row numbers and distances of shape (m, k), nearest first, equal distances by row number.
+
+    Raises
+    ------
+    InvalidInputError
+        Shapes or types that differ, NaN, a zero vector under cosine, `k` out of range.
+    """
+    options: _native._TruthOptions = {
+        "k": checked_count("k", k),
+        "metric": metric,
+        "threads": checked_count("threads", threads),
+    }
+    sets = as_source(base, "base"), as_source(queries, "queries")
+    with Reporting(progress) as callback:
+        ids, distances = _native.ground_truth(*sets, options, callback)
+    return SearchResult(ids, distances)
