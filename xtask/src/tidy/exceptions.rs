@@ -25,8 +25,25 @@ impl Exception {
 }
 
 /// Every exception of the repository.
-pub(crate) const ALL: &[Exception] = &[Exception {
-    check: "os-access",
-    path: "xtask/src/tidy/run.rs",
-    reason: "a repository chore reads the repository, not an index",
-}];
+pub(crate) const ALL: &[Exception] = &[
+    Exception {
+        check: "struct-size",
+        path: "crates/engine/src/options.rs",
+        reason: "BuildOptions has one field for each option of a build, and no behaviour",
+    },
+    Exception {
+        check: "struct-size",
+        path: "crates/engine/src/build/report.rs",
+        reason: "BuildReport is what a build prints, one field for each figure",
+    },
+    Exception {
+        check: "struct-size",
+        path: "crates/engine/src/index/describe.rs",
+        reason: "Description is the printed form of an index, one field for each line",
+    },
+    Exception {
+        check: "os-access",
+        path: "xtask/src/tidy/run.rs",
+        reason: "a repository chore reads the repository, not an index",
+    },
+];

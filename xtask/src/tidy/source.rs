@@ -1,7 +1,7 @@
 //! One file of the repository as the checks see it.
 //!
-//! Production is what ships: not the folders of tests and bench programs, not `tests.rs`, and not an item under
-//! `#[cfg(test)]`.
+//! Production is what ships: not the folders of tests and bench programs, not `tests.rs`, and not
+//! an item under `#[cfg(test)]`.
 
 use super::scan::{self, Layers};
 
