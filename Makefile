@@ -39,10 +39,10 @@ demo: ## build and search 10,000 real sentence embeddings, results in ./demo-out
 	cargo run --release -p pageway-cli -- demo --out demo-output
 
 crash: ## the long crash suite
-	PAGEWAY_SUITE=long cargo test --release -p pageway-suites --test crash -- --nocapture
+	PAGEWAY_SUITE=long cargo test --release -p pageway-suites --test 'crash*' -- --nocapture
 
 faults: ## the long fault suite
-	PAGEWAY_SUITE=long cargo test --release -p pageway-suites --test faults -- --nocapture
+	PAGEWAY_SUITE=long cargo test --release -p pageway-suites --test 'fault*' -- --nocapture
 
 py: $(READY) ## build the Python package into .venv
 	cd python && $(IN_VENV) maturin develop --release
@@ -50,8 +50,9 @@ py: $(READY) ## build the Python package into .venv
 wheel: $(READY) ## build a wheel into ./dist
 	cd python && $(IN_VENV) maturin build --release --out ../dist
 
-bench: ## the bench programs
-	cargo bench
+bench: ## the bench programs of the kernels and the graph
+	cargo run --release -p pageway-kernels --example speed
+	cargo run --release -p pageway-graph --example vamana_speed
 
 clean: ## remove everything that was built
 	cargo clean
