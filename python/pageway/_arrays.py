@@ -79,7 +79,7 @@ def as_queries(source: Any, dimension: int, dtype: np.dtype[Any]) -> npt.NDArray
 
 def as_ids(source: Any) -> npt.NDArray[np.uint64]:
     """Ids of shape ``(n,)`` as uint64; whole numbers of any type, none negative."""
-    array = _as_array(source, "ids")
+    array = _as_array(_large_ids(source), "ids")
     if array.ndim != 1:
         raise InvalidInputError(f"ids: have shape (n,), this array has shape {array.shape}")
     if array.size and array.dtype.kind not in "iu":
@@ -90,6 +90,14 @@ def as_ids(source: Any) -> npt.NDArray[np.uint64]:
         row = int(np.argmax(array < 0))
         raise InvalidInputError(f"ids: row {row} has id {array[row]}: ids must not be negative")
     return np.ascontiguousarray(array, dtype=np.uint64)
+
+
+def _large_ids(source: Any) -> Any:
+    """A list with ids from 2**63 up as uint64; numpy would read it as floats, and round."""
+    whole = isinstance(source, (list, tuple)) and all(isinstance(id, int) for id in source)
+    if whole and source and min(source) >= 0 and 2**63 <= max(source) < 2**64:
+        return np.array(source, dtype=np.uint64)
+    return source
 
 
 def as_rows(array: npt.NDArray[Any]) -> Rows:

@@ -1,0 +1,50 @@
+"""Progress: the callback and the line."""
+
+import io
+
+import numpy as np
+from conftest import clustered
+
+import pageway
+from pageway._progress import ProgressLine
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_callback_sees_every_stage_to_its_end(tmp_path):
+    seen = []
+    pageway.build(
+        tmp_path / "i",
+        clustered(np.float32),
+        memory="2MB",
+        progress=lambda stage, done, total: seen.append((stage, done, total)),
+    ).close()
+    stages = list(dict.fromkeys(stage for stage, _, _ in seen))
+    assert len(stages) >= 3
+    for stage in stages:
+        counts = [done for name, done, _ in seen if name == stage]
+        assert counts == sorted(counts), stage
+        assert all(0 <= done <= total for name, done, total in seen if name == stage), stage
+
+
+def test_true_writes_stages_to_stderr(tmp_path, capfd):
+    pageway.build(tmp_path / "i", clustered(np.float32), memory="2MB", progress=True).close()
+    assert capfd.readouterr().err.count(" ...\n") >= 3
+    pageway.build(tmp_path / "i", clustered(np.float32), memory="2MB").close()
+    assert capfd.readouterr().err == ""
+
+
+def test_the_line_is_redrawn_and_says_what_is_left():
+    terminal = Terminal()
+    line = ProgressLine(terminal)
+    line("graph", 0, 100)
+    line._started -= 30
+    line("graph", 25, 100)
+    line("write", 1, 0)
+    line.close()
+    drawn = terminal.getvalue()
+    assert "25%  1:30 left" in drawn
+    assert drawn.count("\n") == 2 and drawn.count("\r") == 3
