@@ -257,9 +257,11 @@ pub enum SourceError {
 
 impl From<SourceError> for Error {
     fn from(error: SourceError) -> Self {
-        let kind = match error {
-            SourceError::DiskFull { .. } => ErrorKind::NoSpace,
-            _ => ErrorKind::InvalidInput,
+        let full = matches!(error, SourceError::DiskFull { .. });
+        let kind = if full {
+            ErrorKind::NoSpace
+        } else {
+            ErrorKind::InvalidInput
         };
         Self::new(kind, error.to_string())
     }

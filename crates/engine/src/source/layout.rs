@@ -67,7 +67,7 @@ impl Layout {
         let expected_bytes = (self.stride() as u64)
             .checked_mul(self.rows)
             .and_then(|bytes| bytes.checked_add(self.first_offset))
-            .filter(|bytes| *bytes <= i64::MAX as u64)
+            .filter(|bytes| i64::try_from(*bytes).is_ok())
             .ok_or_else(|| SourceError::Overflow {
                 file: file(),
                 stated: stated.clone(),

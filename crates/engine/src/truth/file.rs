@@ -106,14 +106,16 @@ impl TruthFile {
         }
         let ids = match self.form {
             Form::Rows => self.read_rows(first, count)?,
-            _ => self.values(HEADER_BYTES, first, count, i32::from_le_bytes)?,
+            Form::Ids | Form::IdsAndDistances => {
+                self.values(HEADER_BYTES, first, count, i32::from_le_bytes)?
+            }
         };
         let distances = match self.form {
             Form::IdsAndDistances => {
                 let ids_bytes = self.query_count * self.k * VALUE_BYTES;
                 self.values(HEADER_BYTES + ids_bytes, first, count, f32::from_le_bytes)?
             }
-            _ => Vec::new(),
+            Form::Ids | Form::Rows => Vec::new(),
         };
         Ok(Truth {
             k: self.k(),

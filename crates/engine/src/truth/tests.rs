@@ -1,7 +1,9 @@
 //! Exact neighbours against a naive oracle, truth files, recall.
 
 use pageway_kernels::KernelSet;
-use pageway_types::{Cancelled, ElementType, Metric, NoProgress, NodeId, Progress, VectorShape};
+use pageway_types::{
+    Cancelled, ElementType, Metric, NoProgress, NodeId, Progress, VectorRead, VectorShape,
+};
 use proptest::prelude::*;
 
 use super::*;
@@ -411,7 +413,8 @@ fn recall_counts_what_its_definition_says() {
         distances: Vec::new(),
         ..truth.clone()
     };
-    let cases: [(&Truth, [u64; 4], &[f32], usize, f64); 9] = [
+    type Case<'c> = (&'c Truth, [u64; 4], &'c [f32], usize, f64);
+    let cases: [Case<'_>; 9] = [
         (&truth, [1, 2, 3, 4], &[], 4, 1.0),
         (&truth, [4, 3, 2, 1], &[], 4, 1.0),
         (&truth, [1, 9, 8, 4], &[], 4, 0.5),

@@ -71,7 +71,11 @@ fn each_format_gives_its_ids_back() {
 fn long_lists_read_from_any_row() {
     let folder = ScratchFolder::new();
     let expected: Vec<u64> = (0..20_000).map(|i| i * i * 31 + 3).collect();
-    let text: String = expected.iter().map(|id| format!("{id}\n")).collect();
+    let text = expected
+        .iter()
+        .map(u64::to_string)
+        .collect::<Vec<_>>()
+        .join("\n");
     let mut bytes = le!(u32: 20_000, 1);
     bytes.extend(expected.iter().flat_map(|id| id.to_le_bytes()));
     for path in [

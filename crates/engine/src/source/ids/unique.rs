@@ -203,7 +203,10 @@ mod tests {
     #[test]
     fn an_overfull_part_splits_until_it_fits() {
         // With two parts and room for 4, ids that all hash to one parity overflow part 0 or 1.
-        let ids: Vec<u64> = (0..).filter(|id| mix(*id) % 2 == 0).take(7).collect();
+        let ids: Vec<u64> = (0..)
+            .filter(|id| mix(*id).is_multiple_of(2))
+            .take(7)
+            .collect();
         let mut shuffled = ids.clone();
         shuffled.reverse();
         assert_eq!(find_duplicate(&IdSlice(&shuffled), 4).unwrap(), None);
