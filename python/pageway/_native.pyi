@@ -80,7 +80,10 @@ class Index:
     def closed(self) -> bool: ...
 
 def build(
-    path: str, input: Tuple[_Source, _Ids], options: _BuildOptions, progress: _Callback
+    path: str,
+    input: Tuple[_Source, _Ids, Optional[_Source]],
+    options: _BuildOptions,
+    progress: _Callback,
 ) -> str: ...
 def verify(path: str, progress: _Callback) -> str: ...
 def ground_truth(

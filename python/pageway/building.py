@@ -32,11 +32,12 @@ def build(
     *,
     metric: str = "l2",
     recall: float = DEFAULT_RECALL,
-    memory: Memory = "20%",
+    memory: Optional[Memory] = None,
     build_memory: Optional[Memory] = None,
     preset: str = "diskann",
     threads: int = 0,
     ids: Any = None,
+    queries: Any = None,
     progress: ProgressWish = False,
     degree: int = 48,
     build_list: int = 100,
@@ -64,9 +65,10 @@ def build(
     recall : float
         Recall@10 that searches are meant to have. Sets no parameter: the build measures whether the
         index can reach it, and warns with `PagewayWarning` when it cannot.
-    memory : int or str
+    memory : int or str, optional
         Memory of a search over the finished index, everything included: bytes, ``"200MB"``, or a
-        share of the raw vectors (``"20%"``). Sizes the codes, and is the default of `open`.
+        share of the raw vectors (``"20%"``). Sizes the codes, and is the default of `open`. 20 % by
+        default, and at least 16 MB.
     build_memory : int or str, optional
         Memory of the build itself, without the array that is passed in; half of the machine's by
         default. When vectors and graph do not fit, the index is built in parts and merged.
@@ -76,6 +78,9 @@ def build(
         Threads of the build; 0 for all cores.
     ids : array_like of int, shape (n,), or path, optional
         Unique ids from 0 to 2**64 - 1, one per row; row numbers by default.
+    queries : path or array_like, shape (m, d), optional
+        Example queries, for the measurement that turns a recall into an effort. Give some when
+        queries are unlike the vectors (text that asks for images); rows of `data` by default.
     progress : bool or callable
         True shows a line with the time left on stderr. A callable gets ``(stage, done, total)``
         about ten times a second; what it raises stops the build.
@@ -109,6 +114,7 @@ def build(
         Ctrl-C.
     """
     directory, vectors = as_path(path), as_source(data, "data")
+    examples = None if queries is None else as_source(queries, "queries")
     options: _native._BuildOptions = {
         "metric": metric,
         "recall": float(recall),
@@ -123,7 +129,7 @@ def build(
         "seed": checked_count("seed", seed, 2**64 - 1),
     }
     with Reporting(progress) as callback:
-        text = _native.build(directory, (vectors, _ids(ids)), options, callback)
+        text = _native.build(directory, (vectors, _ids(ids), examples), options, callback)
     index = open(directory)
     index.build_report = json.loads(text)
     for warning in index.build_report.get("warnings", []):

@@ -82,7 +82,7 @@ class VerifyReport(NamedTuple):
     Attributes
     ----------
     files : list of dict
-        Per file ``name``, ``pages`` and ``bytes``.
+        Per file ``name``, ``pages``, ``bytes`` and ``damaged``, the number of damaged pages.
     records : int
         Records that were decoded.
     problems : list of str

@@ -14,7 +14,7 @@ use crate::progress::{Callback, watched};
 pub(crate) struct BuildSettings {
     metric: String,
     recall: f32,
-    memory: String,
+    memory: Option<String>,
     build_memory: Option<String>,
     preset: String,
     threads: usize,
@@ -30,7 +30,7 @@ impl BuildSettings {
         Ok(BuildOptions {
             metric: named(&self.metric)?,
             preset: wish(&self.preset)?,
-            memory: wish(&self.memory)?,
+            memory: self.memory.as_deref().map(wish).transpose()?,
             build_memory: self.build_memory.as_deref().map(wish).transpose()?,
             recall: self.recall,
             threads: self.threads,
@@ -44,24 +44,26 @@ impl BuildSettings {
     }
 }
 
-/// Builds an index from `input`, vectors and ids; gives the report of the build as JSON.
+/// Builds an index from `input` (vectors, ids, example queries); gives the report of the build as JSON.
 #[pyfunction]
 pub(crate) fn build(
     py: Python<'_>,
     path: PathBuf,
-    input: (Source<'_>, Option<Ids<'_>>),
+    input: (Source<'_>, Option<Ids<'_>>, Option<Source<'_>>),
     options: BuildSettings,
     progress: Callback,
 ) -> PyResult<String> {
     let options = options.options()?;
-    let (source, ids) = &input;
+    let (source, ids, queries) = &input;
     let name = source.name("data");
     let vectors = source.open()?;
     let ids = ids.as_ref().map(Ids::open).transpose()?;
+    let queries = queries.as_ref().map(Source::open).transpose()?;
     let input = BuildInput {
         vectors: vectors.as_ref(),
         name: &name,
         ids: ids.as_deref(),
+        queries: queries.as_deref(),
     };
     let report = watched(py, &progress, |watch| {
         pageway::Index::build(&path, &input, &options, watch)

@@ -63,9 +63,9 @@ impl SearchSettings {
 
 /// What `report` gives: the description with what is open on top.
 #[derive(Serialize)]
-struct Report<'i> {
+struct Report {
     #[serde(flatten)]
-    description: &'i pageway::Description,
+    description: pageway::Description,
     memory: pageway::MemoryReport,
     backend: pageway::BackendReport,
 }
@@ -158,7 +158,7 @@ impl Index {
     fn report(&self) -> PyResult<String> {
         let index = self.opened()?;
         json(&Report {
-            description: index.description(),
+            description: index.description().map_err(to_exception)?,
             memory: index.memory(),
             backend: index.backend(),
         })
