@@ -6,6 +6,7 @@
 //! page       page files: a header page, then checksummed units
 //! vfs        files and directories behind one trait, so that tests can crash and damage them
 //! clock      monotonic time
+//! machine    memory and limits
 //! ```
 //!
 //! Invariants: every byte that leaves this crate was covered by a checksum or compared with one that
@@ -15,6 +16,7 @@
 pub mod clock;
 mod error;
 mod io;
+pub mod machine;
 mod manifest;
 mod page;
 mod vfs;

@@ -34,19 +34,11 @@ impl PageReader {
     /// Reads `file` by the best backend that works here, or by the one that `PAGEWAY_IO` names.
     /// Also says which and why. `Invalid` when the named one does not exist or does not work.
     pub fn open(file: PageFile) -> Result<(Self, IoProbe), StoreError> {
-        let mut probed = probe(&file);
-        if let Ok(name) = std::env::var(BACKEND_VARIABLE) {
-            let forced: IoBackend = name.parse()?;
-            if forced == IoBackend::Uring && probed.backend != IoBackend::Uring {
-                let reason = probed.reason;
-                return Err(StoreError::invalid(format!(
-                    "{BACKEND_VARIABLE}=uring: {reason}"
-                )));
-            }
-            probed.backend = forced;
-            probed.reason = format!("chosen by {BACKEND_VARIABLE}={name}");
-        }
-        Ok((Self::with_backend(file, probed.backend), probed))
+        let chosen = choose(
+            std::env::var(BACKEND_VARIABLE).ok().as_deref(),
+            probe(&file),
+        )?;
+        Ok((Self::with_backend(file, chosen.backend), chosen))
     }
 
     /// Reads `file` by a given backend. Whether it works shows in `lane`.
@@ -174,6 +166,26 @@ impl PageReader {
     }
 }
 
+/// The probe's choice, or the one that the environment forces.
+fn choose(forced: Option<&str>, probed: IoProbe) -> Result<IoProbe, StoreError> {
+    let Some(name) = forced else {
+        return Ok(probed);
+    };
+    let backend: IoBackend = name.parse()?;
+    if backend == IoBackend::Uring && probed.backend != IoBackend::Uring {
+        let reason = probed.reason;
+        return Err(StoreError::invalid(format!(
+            "{BACKEND_VARIABLE}=uring: {reason}"
+        )));
+    }
+    let reason = format!("chosen by {BACKEND_VARIABLE}={name}");
+    Ok(IoProbe {
+        backend,
+        reason,
+        ..probed
+    })
+}
+
 fn lane_backend(backend: IoBackend, buffers: u32) -> IoBackend {
     if backend == IoBackend::Threads && buffers == 1 {
         IoBackend::Blocking
@@ -208,4 +220,35 @@ fn sealed(seal: UnitSeal, unit: u64, payload: &[u8]) -> Result<Vec<u8>, StoreErr
     bytes.resize(geometry.unit_bytes(), 0);
     seal.seal(unit, &mut bytes);
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_overrides_the_probe_unless_it_asks_for_the_impossible() {
+        let probed = |backend| IoProbe {
+            backend,
+            reason: "denied".into(),
+            direct: true,
+        };
+        let threads = || probed(IoBackend::Threads);
+        assert_eq!(choose(None, threads()).unwrap(), threads());
+        let forced = choose(Some("blocking"), probed(IoBackend::Uring)).unwrap();
+        assert_eq!(forced.backend, IoBackend::Blocking);
+        assert!(forced.direct && forced.reason.contains("PAGEWAY_IO"));
+        let impossible = choose(Some("uring"), threads()).unwrap_err().to_string();
+        assert!(impossible.contains("denied"), "{impossible}");
+        assert!(choose(Some("fast"), threads()).is_err());
+    }
+
+    #[test]
+    fn a_payload_must_fit_its_unit() {
+        let geometry = PageGeometry::new(4096, 1).unwrap();
+        let make =
+            |bytes: &[u8]| PageReader::in_memory(geometry, FileUuid([0; 16]), &[bytes], None);
+        assert!(make(&[1; 4088]).is_ok());
+        assert!(make(&[1; 4089]).is_err());
+    }
 }

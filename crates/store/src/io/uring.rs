@@ -260,3 +260,130 @@ impl Drop for UringLane {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FileUuid, OpenMode, OsVfs, PageFileWriter, PageGeometry, Vfs};
+
+    const UNITS: u64 = 8;
+
+    /// A lane over units filled with their number, or `None` where rings are denied.
+    fn lane(root: &tempfile::TempDir) -> Option<UringLane> {
+        let geometry = PageGeometry::new(4096, 2).unwrap();
+        let (path, uuid) = (root.path().join("u.pw"), FileUuid([1; 16]));
+        let mut writer = PageFileWriter::create(&OsVfs, &path, 1, geometry, uuid).unwrap();
+        for unit in 0..UNITS {
+            writer
+                .append_unit(&vec![unit as u8; geometry.payload_bytes()])
+                .unwrap();
+        }
+        let entry = writer.finish().unwrap();
+        let file = PageFile::open(&OsVfs, root.path(), &entry, OpenMode::ReadDirect).unwrap();
+        UringLane::new(&file, 4).ok()
+    }
+
+    fn submit(lane: &mut UringLane, buffers: u32) {
+        for buffer in 0..buffers {
+            let unit = u64::from(buffer) * 2 + 1;
+            lane.submit(PageRead {
+                unit,
+                buffer,
+                tag: unit,
+            })
+            .unwrap();
+        }
+    }
+
+    fn check(lane: &UringLane, done: &mut Vec<PageDone>, count: usize) {
+        assert_eq!(done.len(), count);
+        for PageDone {
+            buffer,
+            unit,
+            result,
+            ..
+        } in done.drain(..)
+        {
+            result.unwrap();
+            let bytes = lane.file.verify_unit(unit, lane.buffer(buffer)).unwrap();
+            assert!(bytes.iter().all(|&byte| u64::from(byte) == unit));
+        }
+    }
+
+    #[test]
+    fn works_without_registered_buffers() {
+        let root = tempfile::tempdir().unwrap();
+        let Some(mut lane) = lane(&root) else { return };
+        lane.registered = false;
+        let mut done = Vec::new();
+        submit(&mut lane, 4);
+        lane.wait(4, &mut done).unwrap();
+        check(&lane, &mut done, 4);
+    }
+
+    #[test]
+    fn a_ring_that_stops_taking_reads_is_replaced_by_the_lane_itself() {
+        let root = tempfile::tempdir().unwrap();
+        let Some(mut lane) = lane(&root) else { return };
+        let null = OsVfs
+            .open(std::path::Path::new("/dev/null"), OpenMode::Read)
+            .unwrap();
+        let null = null.descriptor().unwrap().as_raw_fd();
+        // SAFETY: both descriptors are open; the ring has no read in flight when it is replaced.
+        assert!(unsafe { libc::dup2(null, lane.ring.as_raw_fd()) } >= 0);
+        let mut done = Vec::new();
+        for _ in 0..3 {
+            submit(&mut lane, 4);
+            lane.wait(1, &mut done).unwrap();
+            assert!(lane.refused);
+            check(&lane, &mut done, 4);
+        }
+        assert_eq!(lane.counters().reads, 12);
+    }
+
+    #[test]
+    fn short_and_interrupted_reads_are_done_again_and_errors_come_out() {
+        let root = tempfile::tempdir().unwrap();
+        let Some(mut lane) = lane(&root) else { return };
+        lane.slots
+            .claim(PageRead {
+                unit: 5,
+                buffer: 2,
+                tag: 0,
+            })
+            .unwrap();
+        for code in [
+            1,
+            4096,
+            8191,
+            -Errno::INTR.raw_os_error(),
+            -Errno::AGAIN.raw_os_error(),
+        ] {
+            lane.buffers.get_mut(2).fill(0);
+            lane.conclude(2, code).unwrap();
+            assert!(
+                lane.file.verify_unit(5, lane.buffers.get(2)).is_ok(),
+                "code {code}"
+            );
+        }
+        let end = lane.conclude(2, 0).unwrap_err();
+        assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
+        let failed = lane.conclude(2, -Errno::IO.raw_os_error()).unwrap_err();
+        assert_eq!(failed.raw_os_error(), Some(Errno::IO.raw_os_error()));
+        lane.slots.release(2, Ok(()));
+    }
+
+    #[test]
+    fn waiting_for_nothing_returns_and_submits() {
+        let root = tempfile::tempdir().unwrap();
+        let Some(mut lane) = lane(&root) else { return };
+        let mut done = Vec::new();
+        lane.wait(0, &mut done).unwrap();
+        submit(&mut lane, 3);
+        lane.wait(0, &mut done).unwrap();
+        assert!(lane.pushed.is_empty());
+        lane.wait(usize::MAX, &mut done).unwrap();
+        check(&lane, &mut done, 3);
+        assert_eq!((lane.in_kernel, lane.slots.in_flight()), (0, 0));
+    }
+}

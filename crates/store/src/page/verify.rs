@@ -44,7 +44,8 @@ pub fn verify_file(
 ) -> Result<FileVerdict, StoreError> {
     let file = PageFile::open(vfs, dir, entry, OpenMode::Read)?;
     let unit_bytes = file.geometry().unit_bytes();
-    let mut batch = AlignedBuffers::new(BATCH_BYTES / unit_bytes, unit_bytes)
+    let most = (BATCH_BYTES / unit_bytes) as u64;
+    let mut batch = AlignedBuffers::new(file.units().min(most) as usize, unit_bytes)
         .map_err(|error| StoreError::io(file.path(), "allocate", error))?;
     let mut verdict = FileVerdict::default();
     while verdict.units < file.units() {

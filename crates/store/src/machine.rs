@@ -1,0 +1,52 @@
+//! What the machine has and what this process takes: memory and limits.
+
+use rustix::process::{Resource, getrlimit};
+
+use crate::{OpenMode, OsVfs, Vfs};
+
+/// Main memory of the machine in bytes; `None` where the system does not say.
+pub fn memory_bytes() -> Option<u64> {
+    proc_field("/proc/meminfo", "MemTotal:")
+}
+
+/// Most memory that this process ever had resident, in bytes; `None` where the system does not say.
+pub fn peak_memory_bytes() -> Option<u64> {
+    proc_field("/proc/self/status", "VmHWM:")
+}
+
+/// Most files this process may have open; `None` for no limit.
+pub fn open_files_limit() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
+}
+
+/// Most bytes this process may lock in memory; `None` for no limit.
+pub fn locked_memory_limit() -> Option<u64> {
+    getrlimit(Resource::Memlock).current
+}
+
+/// A field of a `/proc` file, given in kB.
+fn proc_field(path: &str, name: &str) -> Option<u64> {
+    let file = OsVfs.open(path.as_ref(), OpenMode::Read).ok()?;
+    let mut bytes = [0; 8192];
+    let length = file.read_at(&mut bytes, 0).ok()?;
+    let text = std::str::from_utf8(bytes.get(..length)?).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim()
+        .strip_suffix(" kB")?
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1024)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn linux_says_all_of_it() {
+        let memory = memory_bytes().unwrap();
+        let peak = peak_memory_bytes().unwrap();
+        assert!(peak > 100_000 && peak < memory, "{peak} of {memory}");
+        assert!(open_files_limit().is_none_or(|files| files > 10));
+    }
+}
