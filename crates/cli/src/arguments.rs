@@ -1,0 +1,133 @@
+//! What can be typed. Each command's arguments stand in the file of that command.
+
+use clap::{Parser, Subcommand};
+use pageway::Result;
+
+use crate::command::build::BuildArguments;
+use crate::command::convert::ConvertArguments;
+use crate::command::demo::DemoArguments;
+use crate::command::doctor::DoctorArguments;
+use crate::command::ground_truth::GroundTruthArguments;
+use crate::command::inspect::InspectArguments;
+use crate::command::search::SearchArguments;
+use crate::command::slice::SliceArguments;
+use crate::command::verify::VerifyArguments;
+use crate::output::Outcome;
+use crate::session::Session;
+
+/// What `pageway` alone shows.
+pub(crate) const OVERVIEW: &str = "\
+pageway searches more vectors than memory can hold: the index lies on an SSD, a query reads a few
+dozen pages of it, and you say how much memory and how much recall you want.
+
+  see it work     pageway demo
+  build           pageway build --data base.fbin --out my.index --metric l2 --memory 20%
+  search          pageway search --index my.index --queries q.fbin -k 10 --recall 0.95
+  exact truth     pageway ground-truth --data base.fbin --queries q.fbin --metric l2 --out gt.ibin
+  look inside     pageway inspect my.index        pageway verify my.index
+  prepare files   pageway convert a.npy a.fbin    pageway slice a.fbin b.fbin --rows 0..1000
+  this machine    pageway doctor .
+
+Vectors come from .fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs .npy and are streamed, never loaded
+whole. 'pageway COMMAND --help' explains each option, what it costs, and shows examples.
+";
+
+/// Vector search for vectors that do not fit in memory.
+#[derive(Debug, Parser)]
+#[command(
+    name = "pageway",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
+pub(crate) struct Cli {
+    /// Print one JSON object instead of text, and no progress
+    #[arg(long, global = true, display_order = 900)]
+    pub(crate) json: bool,
+
+    /// Show no progress bars
+    #[arg(long, short, global = true, display_order = 901)]
+    pub(crate) quiet: bool,
+
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Build an index from a file of vectors
+    Build(Box<BuildArguments>),
+    /// Search an index; measure recall, speed, latency and page reads
+    Search(Box<SearchArguments>),
+    /// Describe an index: design, sizes, memory, calibration
+    Inspect(InspectArguments),
+    /// Check every byte of an index
+    Verify(VerifyArguments),
+    /// Find the exact neighbours of queries, to measure recall against
+    GroundTruth(GroundTruthArguments),
+    /// Rewrite vectors in another file format or element type
+    Convert(ConvertArguments),
+    /// Cut rows and dimensions out of a file of vectors
+    Slice(SliceArguments),
+    /// Measure this machine: I/O backend, disk by queue depth, CPU, limits
+    Doctor(DoctorArguments),
+    /// Build and search an index of 10,000 sentences, and explain what happens
+    Demo(DemoArguments),
+}
+
+impl Command {
+    /// Does what was asked.
+    pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
+        match self {
+            Self::Build(arguments) => arguments.run(session),
+            Self::Search(arguments) => arguments.run(session),
+            Self::Inspect(arguments) => arguments.run(),
+            Self::Verify(arguments) => arguments.run(session),
+            Self::GroundTruth(arguments) => arguments.run(session),
+            Self::Convert(arguments) => arguments.run(session),
+            Self::Slice(arguments) => arguments.run(session),
+            Self::Doctor(arguments) => arguments.run(session),
+            Self::Demo(arguments) => arguments.run(session),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_teaches_by_example() {
+        for command in Cli::command().get_subcommands() {
+            let name = command.get_name();
+            let after = command
+                .get_after_long_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(after.contains("Examples:"), "{name}");
+            assert!(after.contains(&format!("pageway {name}")), "{name}");
+            assert!(OVERVIEW.contains(&format!("pageway {name}")), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_argument_is_explained() {
+        for command in Cli::command().get_subcommands() {
+            for argument in command.get_arguments() {
+                assert!(
+                    argument.get_help().is_some(),
+                    "{} {argument}",
+                    command.get_name()
+                );
+            }
+        }
+    }
+}

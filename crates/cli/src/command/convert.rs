@@ -1,0 +1,126 @@
+//! `pageway convert`: vectors in another file format or element type.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use pageway::source::{OpenAs, Selection, VectorFile};
+use pageway::{ElementType, Result, VectorRead, VectorShape};
+use serde::Serialize;
+
+use crate::output::Outcome;
+use crate::session::Session;
+use crate::system;
+use crate::text;
+
+const EXAMPLES: &str = "\
+Examples:
+  pageway convert texts.npy texts.fbin
+  pageway convert base.fvecs base.f16bin
+  pageway convert base.bin base.npy --element u8
+
+The formats follow from the extensions: .fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs .npy.
+Widening is exact; to f16 values are rounded; to u8 and i8 only whole numbers in range are taken,
+anything else is refused with its row. Rows are streamed, and the target appears when it is complete.";
+
+/// Rewrite vectors in another file format or element type.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct ConvertArguments {
+    /// File to read
+    #[arg(value_name = "FROM")]
+    from: PathBuf,
+
+    /// File to write; one of that name is replaced at the end
+    #[arg(value_name = "TO")]
+    to: PathBuf,
+
+    /// Element type of the target: f32, f16, u8 or i8 [default: that of its extension, else of FROM]
+    #[arg(long, value_name = "TYPE")]
+    element: Option<ElementType>,
+
+    /// Element type of FROM, for a .bin file
+    #[arg(long, value_name = "TYPE")]
+    from_element: Option<ElementType>,
+}
+
+/// What was written, by convert and slice.
+#[derive(Serialize)]
+pub(super) struct Written {
+    from: PathBuf,
+    to: PathBuf,
+    rows: u64,
+    dimension: u32,
+    element: ElementType,
+}
+
+impl ConvertArguments {
+    /// Converts.
+    pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
+        let file = system::open_vectors(
+            &self.from,
+            OpenAs {
+                element: self.from_element,
+            },
+        )?;
+        let selection = Selection::whole(&file, file.name());
+        let copy = Copy {
+            from: &self.from,
+            to: &self.to,
+            element: self.element,
+        };
+        copy.run(&file, &selection, session)
+    }
+}
+
+/// A copy of vectors from one file to another.
+pub(super) struct Copy<'c> {
+    pub(super) from: &'c Path,
+    pub(super) to: &'c Path,
+    /// Element type of the target where it is not left to the extension.
+    pub(super) element: Option<ElementType>,
+}
+
+impl Copy<'_> {
+    /// Copies the selection of `file` and reports what the target holds.
+    pub(super) fn run(
+        &self,
+        file: &VectorFile,
+        selection: &Selection<'_>,
+        session: &Session,
+    ) -> Result<Outcome> {
+        let rows = system::convert(selection, self.to, self.element, &session.progress)?;
+        let element = self.element.unwrap_or(file.shape().element);
+        let written = system::open_vectors(
+            self.to,
+            OpenAs {
+                element: self.element,
+            },
+        )
+        .or_else(|_| {
+            system::open_vectors(
+                self.to,
+                OpenAs {
+                    element: Some(element),
+                },
+            )
+        })?;
+        let VectorShape { dimension, element } = written.shape();
+        let text = format!(
+            "Wrote {} rows of {} to {}.",
+            text::count(rows),
+            written.shape(),
+            self.to.display()
+        );
+        let (from, to) = (self.from.to_owned(), self.to.to_owned());
+        Outcome::new(
+            text,
+            &Written {
+                from,
+                to,
+                rows,
+                dimension,
+                element,
+            },
+        )
+    }
+}

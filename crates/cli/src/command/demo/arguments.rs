@@ -1,0 +1,216 @@
+//! What was typed, and the story in order.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use pageway::source::VectorSlice;
+use pageway::truth::{ExactQuestion, TruthFile};
+use pageway::{
+    BuildInput, BuildOptions, BuildReport, Index, MemoryWish, Metric, OpenOptions, Result,
+    VectorRead, format_bytes,
+};
+use serde::Serialize;
+
+use super::example::{self, Example};
+use super::library::Library;
+use super::plot::Plot;
+use super::sweep::{self, Reading, Sweep};
+use super::{picture, words};
+use crate::output::Outcome;
+use crate::session::Session;
+use crate::system;
+use crate::text;
+
+const EXAMPLES: &str = "\
+Examples:
+  pageway demo
+  pageway demo --out first-look --memory 50%
+
+Takes well under a minute. Writes an index, the exact neighbours and a plot into the --out directory,
+so that the commands it suggests at the end work.";
+
+const TRUTH_MEMORY: u64 = 64 << 20;
+
+/// Build and search an index of 10,000 sentences, and explain what happens.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct DemoArguments {
+    /// Directory of the demo data [default: data/demo here or in a directory above]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+
+    /// Directory for the index, the exact neighbours and the plot
+    #[arg(long, value_name = "DIR", default_value = "demo-output")]
+    out: PathBuf,
+
+    /// Memory of the searches: bytes or a share of the raw vectors
+    #[arg(long, value_name = "MEMORY", default_value = "40%")]
+    memory: MemoryWish,
+}
+
+#[derive(Serialize)]
+struct DemoReport {
+    build: BuildReport,
+    examples: Vec<Example>,
+    targets: Vec<Reading>,
+    curve: Vec<Reading>,
+    memory_budget_bytes: u64,
+    peak_memory_bytes: Option<u64>,
+    plot: PathBuf,
+    seconds: f64,
+}
+
+impl DemoArguments {
+    fn index_path(&self) -> PathBuf {
+        self.out.join("index")
+    }
+
+    fn truth_path(&self) -> PathBuf {
+        self.out.join("truth.ibin")
+    }
+
+    /// Tells the story.
+    pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
+        let started = system::now();
+        let library = Library::open(self.data_dir.as_deref())?;
+        system::create_directory(&self.out)?;
+        session.say(words::WELCOME)?;
+        let build = self.build(&library, session)?;
+        let index = self.open()?;
+        let examples = example::answer(&index, &library)?;
+        session.say(words::EXAMPLES)?;
+        session.say(&example::describe(&examples))?;
+        let truth = self.truth(&library, session)?;
+        let sweep = Sweep {
+            index: &index,
+            queries: &library.sentences.vectors,
+            truth: &truth,
+            session,
+        };
+        let (targets, curve) = (sweep.targets()?, sweep.curve()?);
+        let plot = self.out.join("recall.svg");
+        system::write_text(&plot, &picture::draw(&curve, &targets)?)?;
+        let report = DemoReport {
+            build,
+            examples,
+            targets,
+            curve,
+            memory_budget_bytes: index.memory().budget_bytes,
+            peak_memory_bytes: pageway::peak_memory_bytes(),
+            plot,
+            seconds: started.elapsed().as_secs_f64(),
+        };
+        Outcome::new(self.describe(&report, &library), &report)
+    }
+
+    fn build(&self, library: &Library, session: &Session) -> Result<BuildReport> {
+        let vectors = &library.definitions.vectors;
+        let input = BuildInput {
+            vectors,
+            name: vectors.name(),
+            ids: None,
+            queries: None,
+        };
+        let options = BuildOptions {
+            metric: Metric::Cosine,
+            memory: Some(self.memory),
+            ..BuildOptions::default()
+        };
+        let started = system::now();
+        let report = Index::build(&self.index_path(), &input, &options, &session.progress)?;
+        session.say(&format!(
+            "Built {} in {}: {} vectors ({}), {} on disk, to be searched in {} of memory.\n\n{}",
+            self.index_path().display(),
+            text::seconds(started.elapsed().as_secs_f64()),
+            text::count(report.nodes),
+            format_bytes(report.raw_bytes),
+            format_bytes(report.index_bytes),
+            format_bytes(report.memory_bytes),
+            words::BUILT
+        ))?;
+        Ok(report)
+    }
+
+    fn open(&self) -> Result<Index> {
+        let options = OpenOptions {
+            interleave: sweep::INTERLEAVE,
+            list_size: sweep::LARGEST_LIST,
+            k: sweep::K,
+            ..OpenOptions::default()
+        };
+        Index::open(&self.index_path(), &options)
+    }
+
+    /// Exact neighbours of all sentences, written so that `pageway search --truth` can use them.
+    fn truth(&self, library: &Library, session: &Session) -> Result<TruthFile> {
+        let queries = &library.sentences.vectors;
+        let shape = queries.shape();
+        let mut rows = vec![0; queries.count() as usize * shape.row_bytes()];
+        queries.read(0, &mut rows)?;
+        let question = ExactQuestion {
+            queries: VectorSlice::new(&rows, shape)?,
+            metric: Metric::Cosine,
+            k: 100,
+            exclude: None,
+        };
+        let base = &library.definitions.vectors;
+        let truth = system::exact(base, &question, TRUTH_MEMORY, 0, &session.progress)?;
+        system::write_truth(&self.truth_path(), &truth)?;
+        system::open_truth(&self.truth_path(), Some(base.count()))
+    }
+
+    fn describe(&self, report: &DemoReport, library: &Library) -> String {
+        let places = |readings: &[Reading], value: fn(&Reading) -> f64| {
+            readings
+                .iter()
+                .map(|reading| (reading.recall, value(reading)))
+                .collect()
+        };
+        let plot = |title, value: fn(&Reading) -> f64| {
+            let curve = places(&report.curve, value);
+            let marks = places(&report.targets, value);
+            Plot {
+                title,
+                x_name: "recall@10",
+                curve,
+                marks,
+            }
+            .render()
+        };
+        [
+            words::READINGS.to_owned(),
+            sweep::table(&report.targets),
+            words::READING_THE_PLOTS.to_owned(),
+            plot("queries per second", |reading| reading.qps),
+            plot("pages read per query", |reading| reading.pages_per_query),
+            describe_memory(report),
+            format!("The same as a picture: {}", report.plot.display()),
+            format!("All of this took {}.\n", text::seconds(report.seconds)),
+            self.suggest(library),
+        ]
+        .join("\n")
+    }
+
+    fn suggest(&self, library: &Library) -> String {
+        let (index, truth) = (self.index_path(), self.truth_path());
+        let (index, truth) = (index.display(), truth.display());
+        let sentences = library.sentences.path.display();
+        format!(
+            "{}  pageway inspect {index}\n  pageway search --index {index} --queries {sentences} \
+             --truth {truth} -k 10 --recall 0.95\n  pageway build --data YOUR.npy --out my.index \
+             --metric cosine --memory 20%\n",
+            words::NEXT
+        )
+    }
+}
+
+fn describe_memory(report: &DemoReport) -> String {
+    let budget = format_bytes(report.memory_budget_bytes);
+    let peak = report.peak_memory_bytes.map_or(String::new(), |peak| {
+        format!(
+            " The whole process, build and exact answers included, peaked at {}.",
+            format_bytes(peak)
+        )
+    });
+    format!("Memory: the searches kept within their budget of {budget}.{peak}")
+}

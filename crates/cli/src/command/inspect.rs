@@ -1,0 +1,165 @@
+//! `pageway inspect`: what an index is, from its manifest alone.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use pageway::{Calibration, Description, Result, format_bytes};
+use serde_json::Value;
+
+use crate::output::Outcome;
+use crate::text::{self, Facts, Table};
+
+const EXAMPLES: &str = "\
+Examples:
+  pageway inspect my.index
+  pageway inspect my.index --json
+
+Reads the manifest only, so it is instant and needs no memory, whatever the size of the index. The
+calibration table is what --recall is read off: recall and pages per query by list size, measured
+at build time on held-out queries.";
+
+/// Describe an index: design, sizes, memory, calibration.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct InspectArguments {
+    /// Directory of the index
+    #[arg(value_name = "DIR")]
+    index: PathBuf,
+}
+
+impl InspectArguments {
+    /// Describes.
+    pub(crate) fn run(&self) -> Result<Outcome> {
+        let description = pageway::describe(&self.index)?;
+        Outcome::new(describe(&description), &description)
+    }
+}
+
+fn describe(index: &Description) -> String {
+    let spec = serde_json::to_value(&index.spec).unwrap_or_default();
+    format!(
+        "{}\nDesign\n{}\nFiles\n{}\n{}",
+        describe_sizes(index).render(),
+        flatten(Facts::new(), "", &spec).render(),
+        describe_files(index),
+        describe_calibration(&index.calibration)
+    )
+}
+
+fn describe_sizes(index: &Description) -> Facts {
+    let shape = index.spec.shape;
+    let vectors = format!(
+        "{} of {}, {}, {} raw",
+        text::count(index.nodes),
+        shape.vectors(),
+        shape.metric,
+        format_bytes(index.raw_bytes)
+    );
+    let graph = format!(
+        "mean degree {:.1}, longest {}",
+        index.mean_degree, index.max_degree
+    );
+    Facts::new()
+        .fact("vectors", vectors)
+        .fact("graph", graph)
+        .fact("pages", describe_pages(index))
+        .fact("disk", format_bytes(index.index_bytes))
+        .fact(
+            "search memory",
+            format!("{} unless said otherwise", format_bytes(index.memory_bytes)),
+        )
+        .fact("written by", describe_origin(index))
+}
+
+fn describe_pages(index: &Description) -> String {
+    let records = match index.pages_per_record {
+        0 | 1 => format!("{} records per page", index.records_per_page),
+        pages => format!("{pages} pages per record"),
+    };
+    format!(
+        "{records}, {} of the bytes used",
+        text::percent(index.page_utilisation)
+    )
+}
+
+fn describe_origin(index: &Description) -> String {
+    format!(
+        "{}, build {} in this directory",
+        index.created_by, index.generation
+    )
+}
+
+/// One line per leaf of the specification, named by its path: new choices need no code here.
+fn flatten(facts: Facts, path: &str, value: &Value) -> Facts {
+    match value {
+        Value::Object(fields) => fields.iter().fold(facts, |facts, (name, value)| {
+            let path = if path.is_empty() {
+                name.clone()
+            } else {
+                format!("{path}.{name}")
+            };
+            flatten(facts, &path, value)
+        }),
+        Value::String(word) => facts.fact(path, word.clone()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+            facts.fact(path, value.to_string())
+        }
+    }
+}
+
+fn describe_files(index: &Description) -> String {
+    let mut table = Table::new(&["file", "pages", "bytes"]);
+    for file in &index.files {
+        table.row(vec![
+            file.name.clone(),
+            text::count(file.pages),
+            text::count(file.bytes),
+        ]);
+    }
+    table.render()
+}
+
+fn describe_calibration(calibration: &Calibration) -> String {
+    if calibration.rows.is_empty() {
+        return "Not calibrated: searches need --list-size.\n".to_owned();
+    }
+    let mut table = Table::new(&[
+        "list size",
+        "recall@1",
+        "recall@10",
+        "recall@100",
+        "pages/query",
+        "rounds",
+    ]);
+    for row in &calibration.rows {
+        let mut cells = vec![row.list_size.to_string()];
+        cells.extend(row.recall.iter().map(|recall| format!("{recall:.4}")));
+        cells.push(text::figure(row.pages.into()));
+        cells.push(text::figure(row.rounds.into()));
+        table.row(cells);
+    }
+    let queries = text::count(calibration.queries.into());
+    format!(
+        "Calibration ({queries} held-out queries, beam {})\n{}",
+        calibration.beam,
+        table.render()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_specification_becomes_one_line_per_leaf() {
+        let value = json!({"a": {"b": "x", "c": 2}, "d": [1, 2]});
+        let text = flatten(Facts::new(), "", &value).render();
+        let words: Vec<Vec<&str>> = text
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert_eq!(words, [["a.b", "x"], ["a.c", "2"], ["d", "[1,2]"]]);
+    }
+}

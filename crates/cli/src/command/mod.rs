@@ -1,0 +1,11 @@
+//! One file per command: its arguments, the options they resolve to, and the report.
+
+pub(crate) mod build;
+pub(crate) mod convert;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod ground_truth;
+pub(crate) mod inspect;
+pub(crate) mod search;
+pub(crate) mod slice;
+pub(crate) mod verify;

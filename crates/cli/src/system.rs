@@ -1,0 +1,98 @@
+//! The doors to the operating system that the engine opens for us: its clock, its files.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use pageway::source::{IdRead, OpenAs, Selection, VectorFile};
+use pageway::truth::{ExactOptions, ExactQuestion, Truth, TruthFile};
+use pageway::{
+    ElementType, Error, OpenMode, OsVfs, Progress, Result, VectorRead, Vfs, source, truth,
+};
+
+/// The present moment.
+pub(crate) fn now() -> Instant {
+    pageway::clock::now()
+}
+
+/// The file system of the host.
+pub(crate) fn vfs() -> Arc<dyn Vfs> {
+    Arc::new(OsVfs)
+}
+
+/// Opens a file of vectors.
+pub(crate) fn open_vectors(path: &Path, how: OpenAs) -> Result<VectorFile> {
+    VectorFile::open(&vfs(), path, how)
+}
+
+/// Opens a file of user ids.
+pub(crate) fn open_ids(path: &Path) -> Result<Box<dyn IdRead>> {
+    source::open_ids(&vfs(), path)
+}
+
+/// Opens a file of exact neighbours of an index or data set of `base_count` rows.
+pub(crate) fn open_truth(path: &Path, base_count: Option<u64>) -> Result<TruthFile> {
+    TruthFile::open(&vfs(), path, base_count)
+}
+
+/// Computes exact neighbours within `memory_bytes`, on a pool of `threads` (0 for all cores).
+pub(crate) fn exact(
+    base: &dyn VectorRead,
+    question: &ExactQuestion<'_>,
+    memory_bytes: u64,
+    threads: usize,
+    progress: &dyn Progress,
+) -> Result<Truth> {
+    let pool = pageway::thread_pool(threads)?;
+    truth::exact(
+        base,
+        question,
+        &ExactOptions {
+            memory_bytes,
+            pool: &pool,
+        },
+        progress,
+    )
+}
+
+/// Writes exact neighbours.
+pub(crate) fn write_truth(path: &Path, found: &Truth) -> Result<()> {
+    truth::write_truth(&vfs(), path, found)
+}
+
+/// Copies vectors to a file; gives the number of rows.
+pub(crate) fn convert(
+    from: &Selection<'_>,
+    to: &Path,
+    element: Option<ElementType>,
+    progress: &dyn Progress,
+) -> Result<u64> {
+    source::convert(&vfs(), from, to, element, progress)
+}
+
+/// Makes a directory and its missing parents.
+pub(crate) fn create_directory(path: &Path) -> Result<()> {
+    let made = vfs().create_dir_all(path);
+    made.map_err(|error| Error::from(error).within(path.display()))
+}
+
+/// Reads a text file whole; for texts of known, small size.
+pub(crate) fn read_text(path: &Path) -> Result<String> {
+    let place = |error: std::io::Error| Error::from(error).within(path.display());
+    let file = vfs().open(path, OpenMode::Read).map_err(place)?;
+    let mut bytes = vec![0; file.len().map_err(place)? as usize];
+    file.read_exact_at(&mut bytes, 0).map_err(place)?;
+    String::from_utf8(bytes)
+        .map_err(|error| Error::invalid(format!("{}: is not UTF-8: {error}", path.display())))
+}
+
+/// Writes a small text file whole; one of that name is replaced.
+pub(crate) fn write_text(path: &Path, text: &str) -> Result<()> {
+    let place = |error: std::io::Error| Error::from(error).within(path.display());
+    let vfs = vfs();
+    if vfs.exists(path).map_err(place)? {
+        vfs.remove_file(path).map_err(place)?;
+    }
+    let file = vfs.open(path, OpenMode::CreateNew).map_err(place)?;
+    file.write_all_at(text.as_bytes(), 0).map_err(place)
+}

@@ -1,0 +1,174 @@
+//! Numbers, durations and tables for people.
+
+/// `1,234,567`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// `8 ms`, `1.2 s`, `3 min 20 s`, `2 h 05 min`.
+pub(crate) fn seconds(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match seconds {
+        s if s < 0.9995 => format!("{:.0} ms", s * 1e3),
+        s if s < 100.0 => format!("{s:.1} s"),
+        s if s < 3600.0 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{} h {:02} min", whole / 3600, whole / 60 % 60),
+    }
+}
+
+/// `20.0 %`.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// Three digits that matter: `1,234`, `56.7`, `0.123`.
+pub(crate) fn figure(number: f64) -> String {
+    match number.abs() {
+        n if n >= 1000.0 => count(number.round() as u64),
+        n if n >= 100.0 => format!("{number:.0}"),
+        n if n >= 1.0 => format!("{number:.1}"),
+        _ => format!("{number:.3}"),
+    }
+}
+
+/// A headline over lines of label and value.
+#[derive(Default)]
+pub(crate) struct Facts {
+    lines: Vec<(String, String)>,
+}
+
+impl Facts {
+    const LABEL_WIDTH: usize = 16;
+
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a line.
+    pub(crate) fn fact(mut self, label: impl Into<String>, value: impl Into<String>) -> Self {
+        self.lines.push((label.into(), value.into()));
+        self
+    }
+
+    /// The lines, indented and aligned, each with its line end.
+    pub(crate) fn render(&self) -> String {
+        let longest = self
+            .lines
+            .iter()
+            .map(|(label, _)| label.chars().count())
+            .max();
+        let width = longest.unwrap_or(0).max(Self::LABEL_WIDTH);
+        let mut text = String::new();
+        for (label, value) in &self.lines {
+            text.push_str(&format!("  {label:<width$}  {value}\n"));
+        }
+        text
+    }
+}
+
+/// Columns aligned to the right under their heads.
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(crate) fn new(heads: &[&str]) -> Self {
+        Self {
+            rows: vec![heads.iter().map(|head| (*head).to_owned()).collect()],
+        }
+    }
+
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    pub(crate) fn render(&self) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let cell_width = |row: &Vec<String>, column: usize| {
+            row.get(column).map_or(0, |cell| cell.chars().count())
+        };
+        let widths: Vec<usize> = (0..columns)
+            .map(|column| {
+                self.rows
+                    .iter()
+                    .map(|row| cell_width(row, column))
+                    .max()
+                    .unwrap_or(0)
+            })
+            .collect();
+        let mut text = String::new();
+        for row in &self.rows {
+            for (cell, width) in row.iter().zip(&widths) {
+                text.push_str(&format!("  {cell:>width$}"));
+            }
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        let cases = [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1234567, "1,234,567"),
+        ];
+        for (number, text) in cases {
+            assert_eq!(count(number), text);
+        }
+    }
+
+    #[test]
+    fn durations_use_the_unit_that_fits() {
+        let cases = [
+            (0.0, "0 ms"),
+            (0.0084, "8 ms"),
+            (0.9999, "1.0 s"),
+            (99.94, "99.9 s"),
+            (200.0, "3 min 20 s"),
+            (7500.0, "2 h 05 min"),
+        ];
+        for (duration, text) in cases {
+            assert_eq!(seconds(duration), text);
+        }
+    }
+
+    #[test]
+    fn figures_keep_three_digits() {
+        let cases = [
+            (12345.6, "12,346"),
+            (123.4, "123"),
+            (12.34, "12.3"),
+            (0.98765, "0.988"),
+        ];
+        for (number, text) in cases {
+            assert_eq!(figure(number), text);
+        }
+    }
+
+    #[test]
+    fn facts_and_tables_align() {
+        let facts = Facts::new().fact("a", "1").fact("longer", "2");
+        assert_eq!(
+            facts.render(),
+            "  a                 1\n  longer            2\n"
+        );
+        let mut table = Table::new(&["recall", "QPS"]);
+        table.row(vec!["0.95".into(), "12,000".into()]);
+        assert_eq!(table.render(), "  recall     QPS\n    0.95  12,000\n");
+    }
+}
