@@ -1,4 +1,5 @@
-//! What can be wrong with a file of vectors or ids. Each sentence names the file, the field or row, and the way out.
+//! What can be wrong with a file of vectors or ids. Each sentence names the file, the field or
+//! row, and the way out.
 
 use pageway_types::{ElementType, VectorShape};
 

@@ -1,8 +1,8 @@
 //! NumPy's `.npy` header: a magic, a version, a length and a Python literal such as
 //! `{'descr': '<f4', 'fortran_order': False, 'shape': (1000, 128), }`.
 //!
-//! The parser accepts exactly what NumPy writes (keys in any order) and reads at most `HEADER_BYTES_MAX` bytes, so a
-//! damaged length can not make it allocate.
+//! The parser accepts exactly what NumPy writes (keys in any order) and reads at most
+//! `HEADER_BYTES_MAX` bytes, so a damaged length can not make it allocate.
 
 use pageway_store::VfsFile;
 use pageway_types::{ElementType, VectorShape};
@@ -11,7 +11,10 @@ use super::error::SourceError;
 use crate::error::Error;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
-/// Plain arrays need 128 bytes; the rest is room for structured types, which are refused with their own sentence.
+/// Bytes up to the end of a version 1 length field.
+const START_BYTES_MIN: u64 = 10;
+/// Plain arrays need 128 bytes; the rest is room for structured types, which are refused with
+/// their own sentence.
 const HEADER_BYTES_MAX: u64 = 64 * 1024;
 /// Length of the headers we write, whatever the row count: the count can be patched at the end.
 const WRITTEN_BYTES: usize = 128;
@@ -163,45 +166,49 @@ fn read_header_bytes(
     name: &str,
     file_bytes: u64,
 ) -> Result<HeaderBytes, Error> {
-    let refuse = |problem| SourceError::Npy {
-        file: name.to_owned(),
-        problem,
-    };
     let cut = |expected_bytes| SourceError::HeaderCut {
         file: name.to_owned(),
         field: ".npy header",
         expected_bytes,
         found_bytes: file_bytes,
     };
+    if file_bytes < START_BYTES_MIN {
+        return Err(cut(START_BYTES_MIN).into());
+    }
     let mut start = [0_u8; 12];
-    let have = file_bytes.min(12) as usize;
-    let (present, _) = start.split_at_mut(have);
+    let (present, _) = start.split_at_mut(file_bytes.min(12) as usize);
     file.read_exact_at(present, 0)?;
-    let [m0, m1, m2, m3, m4, m5, major, minor, l0, l1, l2, l3] = start;
-    if have < 10 {
-        return Err(cut(10).into());
-    }
-    if &[m0, m1, m2, m3, m4, m5] != MAGIC {
-        return Err(refuse(NpyProblem::Magic).into());
-    }
-    let (literal_offset, literal_bytes) = match major {
-        1 => (10, u64::from(u16::from_le_bytes([l0, l1]))),
-        2 | 3 => (12, u64::from(u32::from_le_bytes([l0, l1, l2, l3]))),
-        _ => return Err(refuse(NpyProblem::Version(major, minor)).into()),
-    };
-    if literal_bytes > HEADER_BYTES_MAX {
-        return Err(refuse(NpyProblem::Literal("length")).into());
-    }
-    let payload_offset = literal_offset + literal_bytes;
+    let (offset, length) = literal_range(start).map_err(|problem| {
+        let file = name.to_owned();
+        SourceError::Npy { file, problem }
+    })?;
+    let payload_offset = offset + length;
     if payload_offset > file_bytes {
         return Err(cut(payload_offset).into());
     }
-    let mut literal = vec![0; literal_bytes as usize];
-    file.read_exact_at(&mut literal, literal_offset)?;
+    let mut literal = vec![0; length as usize];
+    file.read_exact_at(&mut literal, offset)?;
     Ok(HeaderBytes {
         literal,
         payload_offset,
     })
+}
+
+/// Offset and length of the literal, from magic, version and length field.
+fn literal_range(start: [u8; 12]) -> Result<(u64, u64), NpyProblem> {
+    let [magic @ .., major, minor, l0, l1, l2, l3] = start;
+    if &magic != MAGIC {
+        return Err(NpyProblem::Magic);
+    }
+    let (offset, length) = match major {
+        1 => (10, u64::from(u16::from_le_bytes([l0, l1]))),
+        2 | 3 => (12, u64::from(u32::from_le_bytes([l0, l1, l2, l3]))),
+        _ => return Err(NpyProblem::Version(major, minor)),
+    };
+    if length > HEADER_BYTES_MAX {
+        return Err(NpyProblem::Literal("length"));
+    }
+    Ok((offset, length))
 }
 
 fn parse_literal(text: &str) -> Result<NpyHeader, NpyProblem> {

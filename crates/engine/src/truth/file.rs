@@ -2,7 +2,7 @@
 //!
 //! | extension | layout |
 //! |---|---|
-//! | `.ibin` | `u32 queries, u32 k`, then `queries * k` ids (`i32`), then perhaps as many `f32` distances |
+//! | `.ibin` | `u32 queries, u32 k`, all ids (`i32`), then perhaps all distances (`f32`) |
 //! | `.ivecs` | per query `i32 k`, then `k` ids (`i32`) |
 //!
 //! The size of an `.ibin` file tells which of its two meanings it has.
@@ -46,8 +46,8 @@ impl TruthFile {
     /// every id that is read must be a row of that base.
     ///
     /// # Errors
-    /// `NotFound` and `Io`; `InvalidInput` for unknown extensions, and headers that are cut, zero or
-    /// disagree with the size.
+    /// `NotFound` and `Io`; `InvalidInput` for unknown extensions, and headers that are cut, zero
+    /// or disagree with the size.
     pub fn open(vfs: &Arc<dyn Vfs>, path: &Path, base_count: Option<u64>) -> Result<Self, Error> {
         let name = path.display().to_string();
         let extension = lowercase_extension(path);
@@ -86,8 +86,8 @@ impl TruthFile {
         self.form == Form::IdsAndDistances
     }
 
-    /// Reads the truth of the queries `first .. first + count`: 4 or 8 bytes per neighbour, and as
-    /// much again while reading.
+    /// Reads the truth of the queries `first .. first + count`: 4 or 8 bytes per neighbour, and
+    /// as much again while reading.
     ///
     /// # Errors
     /// `InvalidInput` for queries outside of the file and for ids outside of the base, by query and

@@ -1,9 +1,10 @@
 //! Exact nearest neighbours: computed, read, written, and compared with what a search found.
 //!
 //! ```text
-//! table    Truth: k ids and distances per query       file     TruthFile: .ibin (both meanings), .ivecs
-//! exact    brute force under a memory cap             recall   recall@k, ties at the k-th distance
-//! nearest  the k nearest of one query, in place       error    what can be wrong
+//! table    Truth: k ids and distances per query
+//! exact    brute force under a memory cap          nearest   the k nearest of one query, in place
+//! file     TruthFile: .ibin (both kinds), .ivecs   writer    .ibin with ids and distances
+//! recall   recall@k, ties at the k-th distance     error     what can be wrong
 //! ```
 
 mod error;

@@ -16,11 +16,24 @@ const COPY_BYTES: usize = 64 * 1024;
 /// Width and sign of an id in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct IdType {
-    bytes: usize,
+    bytes: u8,
     signed: bool,
 }
 
 impl IdType {
+    const U64: Self = Self::new(8, false);
+    const I64: Self = Self::new(8, true);
+    const U32: Self = Self::new(4, false);
+    const I32: Self = Self::new(4, true);
+
+    const fn new(bytes: u8, signed: bool) -> Self {
+        Self { bytes, signed }
+    }
+
+    const fn width(self) -> usize {
+        self.bytes as usize
+    }
+
     /// The value of one little-endian id, sign-extended when it is signed.
     fn decode(self, bytes: &[u8]) -> i128 {
         let negative = self.signed && bytes.last().is_some_and(|byte| byte & 0x80 != 0);
@@ -32,13 +45,41 @@ impl IdType {
     }
 }
 
+/// What a header says.
+struct IdHeader {
+    count: u64,
+    first_offset: u64,
+    id_type: IdType,
+}
+
+impl IdHeader {
+    /// Count and file size agree.
+    fn check(&self, name: &str, found_bytes: u64) -> Result<(), SourceError> {
+        let file = name.to_owned();
+        let width = self.id_type.width() as u64;
+        let stated = format!("{} ids of {width} bytes", self.count);
+        if self.count == 0 {
+            return Err(SourceError::Empty { file });
+        }
+        let payload_bytes = self.count.checked_mul(width);
+        match payload_bytes.and_then(|bytes| bytes.checked_add(self.first_offset)) {
+            Some(expected_bytes) if expected_bytes == found_bytes => Ok(()),
+            Some(expected_bytes) => Err(SourceError::SizeMismatch {
+                file,
+                stated,
+                expected_bytes,
+                found_bytes,
+            }),
+            None => Err(SourceError::Overflow { file, stated }),
+        }
+    }
+}
+
 /// Ids of a fixed width in a file.
 pub(super) struct BinaryIds {
     file: Arc<dyn VfsFile>,
     name: String,
-    count: u64,
-    first_offset: u64,
-    id_type: IdType,
+    header: IdHeader,
 }
 
 impl BinaryIds {
@@ -48,53 +89,13 @@ impl BinaryIds {
         name: String,
         extension: &str,
     ) -> Result<Self, Error> {
-        let (count, first_offset, id_type) = match extension {
+        let header = match extension {
             "npy" => read_npy(file.as_ref(), &name)?,
-            "ibin" => read_bin(
-                file.as_ref(),
-                &name,
-                IdType {
-                    bytes: 4,
-                    signed: true,
-                },
-            )?,
-            _ => read_bin(
-                file.as_ref(),
-                &name,
-                IdType {
-                    bytes: 8,
-                    signed: false,
-                },
-            )?,
+            "ibin" => read_bin(file.as_ref(), &name, IdType::I32)?,
+            _ => read_bin(file.as_ref(), &name, IdType::U64)?,
         };
-        let stated = format!("{count} ids of {} bytes", id_type.bytes);
-        if count == 0 {
-            return Err(SourceError::Empty { file: name }.into());
-        }
-        let expected_bytes = count
-            .checked_mul(id_type.bytes as u64)
-            .and_then(|bytes| bytes.checked_add(first_offset));
-        let Some(expected_bytes) = expected_bytes else {
-            return Err(SourceError::Overflow { file: name, stated }.into());
-        };
-        let found_bytes = file.len()?;
-        if expected_bytes != found_bytes {
-            let file = name;
-            return Err(SourceError::SizeMismatch {
-                file,
-                stated,
-                expected_bytes,
-                found_bytes,
-            }
-            .into());
-        }
-        Ok(Self {
-            file,
-            name,
-            count,
-            first_offset,
-            id_type,
-        })
+        header.check(&name, file.len()?)?;
+        Ok(Self { file, name, header })
     }
 }
 
@@ -104,21 +105,21 @@ impl IdRead for BinaryIds {
     }
 
     fn count(&self) -> u64 {
-        self.count
+        self.header.count
     }
 
     fn read(&self, first: u64, out: &mut [u64]) -> Result<(), Error> {
         check_range(self, first, out.len())?;
-        let width = self.id_type.bytes;
+        let width = self.header.id_type.width();
         let ids_at_once = COPY_BYTES / width;
         let mut copy = vec![0; out.len().min(ids_at_once) * width];
         let mut row = first;
         for run in out.chunks_mut(ids_at_once) {
             let (bytes, _) = copy.split_at_mut(run.len() * width);
             self.file
-                .read_exact_at(bytes, self.first_offset + row * width as u64)?;
+                .read_exact_at(bytes, self.header.first_offset + row * width as u64)?;
             for (id, bytes) in run.iter_mut().zip(bytes.chunks_exact(width)) {
-                let value = self.id_type.decode(bytes);
+                let value = self.header.id_type.decode(bytes);
                 *id = u64::try_from(value).map_err(|_| SourceError::NegativeId {
                     file: self.name.clone(),
                     row,
@@ -131,62 +132,55 @@ impl IdRead for BinaryIds {
     }
 }
 
-fn read_bin(file: &dyn VfsFile, name: &str, id_type: IdType) -> Result<(u64, u64, IdType), Error> {
+fn read_bin(file: &dyn VfsFile, name: &str, id_type: IdType) -> Result<IdHeader, Error> {
     let (rows, columns) = read_bin_header(file, name)?;
     if columns != 1 {
-        let file = name.to_owned();
-        return Err(SourceError::NotOnePerRow {
-            file,
-            found: columns.into(),
-        }
-        .into());
+        let (file, found) = (name.to_owned(), columns.into());
+        return Err(SourceError::NotOnePerRow { file, found }.into());
     }
-    Ok((rows.into(), BIN_HEADER_BYTES, id_type))
+    let (count, first_offset) = (rows.into(), BIN_HEADER_BYTES);
+    Ok(IdHeader {
+        count,
+        first_offset,
+        id_type,
+    })
 }
 
-fn read_npy(file: &dyn VfsFile, name: &str) -> Result<(u64, u64, IdType), Error> {
+fn read_npy(file: &dyn VfsFile, name: &str) -> Result<IdHeader, Error> {
     let header = NpyHeader::read(file, name)?;
     let refuse = |problem| SourceError::Npy {
         file: name.to_owned(),
         problem,
     };
     header.check_order().map_err(refuse)?;
-    let id_type = match header.descr.as_str() {
-        "<u8" => IdType {
-            bytes: 8,
-            signed: false,
-        },
-        "<i8" => IdType {
-            bytes: 8,
-            signed: true,
-        },
-        "<u4" => IdType {
-            bytes: 4,
-            signed: false,
-        },
-        "<i4" => IdType {
-            bytes: 4,
-            signed: true,
-        },
+    let id_type = npy_id_type(&header).map_err(refuse)?;
+    let count = match *header.shape.as_slice() {
+        [count] | [count, 1] => count,
+        [_, found] => {
+            let file = name.to_owned();
+            return Err(SourceError::NotOnePerRow { file, found }.into());
+        }
         _ => {
-            return Err(refuse(header.element_problem(
-                "which is no list of ids",
-                "convert it with array.astype(numpy.uint64)",
-            ))
-            .into());
+            let (found, expected) = (header.shape.len(), "ids come as an array of 1 axis");
+            return Err(refuse(NpyProblem::Axes { found, expected }).into());
         }
     };
-    match *header.shape.as_slice() {
-        [count] | [count, 1] => Ok((count, header.payload_offset, id_type)),
-        [_, found] => Err(SourceError::NotOnePerRow {
-            file: name.to_owned(),
-            found,
-        }
-        .into()),
-        _ => Err(refuse(NpyProblem::Axes {
-            found: header.shape.len(),
-            expected: "ids come as an array of 1 axis",
-        })
-        .into()),
+    Ok(IdHeader {
+        count,
+        first_offset: header.payload_offset,
+        id_type,
+    })
+}
+
+fn npy_id_type(header: &NpyHeader) -> Result<IdType, NpyProblem> {
+    match header.descr.as_str() {
+        "<u8" => Ok(IdType::U64),
+        "<i8" => Ok(IdType::I64),
+        "<u4" => Ok(IdType::U32),
+        "<i4" => Ok(IdType::I32),
+        _ => Err(header.element_problem(
+            "which is no list of ids",
+            "convert it with array.astype(numpy.uint64)",
+        )),
     }
 }

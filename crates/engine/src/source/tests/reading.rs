@@ -148,7 +148,7 @@ fn framed_rows_longer_than_the_copy_buffer_read_whole() {
     }
     let path = folder.write("wide.bvecs", &content);
     let file = VectorFile::open(&folder.vfs, &path, OpenAs::default()).unwrap();
-    assert!(file.count() == rows.into() && content.len() > 4 << 20);
+    assert!(file.count() == u64::from(rows) && content.len() > 4 << 20);
     let expected: Vec<u8> = (11..211).flat_map(row).collect();
     assert!(rows_of(&file, 11, 200) == expected);
 }

@@ -60,8 +60,8 @@ proptest! {
     ) {
         let folder = ScratchFolder::new();
         let length = rows * dimension as usize;
-        let bytes: Vec<u8> =
-            (0..length as u64).map(|i| ((i ^ seed).wrapping_mul(0x9e37_79b9) >> 20) as u8 & 127).collect();
+        let scramble = |i: u64| ((i ^ seed).wrapping_mul(0x9e37_79b9) >> 20) as u8 & 127;
+        let bytes: Vec<u8> = (0..length as u64).map(scramble).collect();
         let shape = VectorShape { dimension, element: ElementType::U8 };
         let origin = VectorSlice::new(&bytes, shape).unwrap();
         let (first, second) = (FORMATS[from], FORMATS[to]);
