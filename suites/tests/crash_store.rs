@@ -213,9 +213,9 @@ fn explore(boundaries: &[Boundary], history: &History, seed: u64) -> (u64, Vec<S
                 }
             });
             if let Err(error) = found {
-                let (after, last) = (boundary.operations, &boundary.last);
+                let (after, operation) = (boundary.operations, &boundary.last);
                 broken.push(format!(
-                    "seed {seed:#x}, after operation {after} ({last}), image {number}: {error}; \
+                    "seed {seed:#x}, after operation {after} ({operation}), image {number}: {error}; \
                      generations {least} to {most} are right"
                 ));
             }
@@ -249,7 +249,7 @@ fn every_canary_is_found() {
     // Directory syncs of the scenario: one per level of the new directory, then in each of the two
     // commits one before the manifest and one before the acknowledgement.
     let levels = 2;
-    let skip_syncs = |first| {
+    let skip_syncs = |first: u64| {
         let sync = Operation::SyncDirectory;
         let plan = FaultPlan::none().once(sync, levels + first, Fault::Skip);
         plan.once(sync, levels + first + 2, Fault::Skip)
@@ -428,8 +428,9 @@ fn damaged_units_are_found_and_named() {
         flip_file_bit(&sim, &path, bit).unwrap();
         let verdict = verify_file(&sim, dir, file).unwrap();
         let expected = (bit - 4096 * 8) / unit_bits;
-        let named = verdict.errors.iter().all(
-            |error| matches!(error, StoreError::Corrupt { page: Some(unit), .. } if *unit == expected),
+        let named = matches!(
+            verdict.errors.as_slice(),
+            [StoreError::Corrupt { page: Some(unit), .. }] if *unit == expected
         );
         assert!(verdict.damaged == 1 && named, "bit {bit}: {verdict:?}");
         flip_file_bit(&sim, &path, bit).unwrap();

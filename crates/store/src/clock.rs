@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// The present moment on the monotonic clock. Costs tens of nanoseconds; keep it out of inner loops.
+/// The present moment on the monotonic clock. Costs tens of nanoseconds: not for inner loops.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the door that the lint points to"

@@ -9,12 +9,14 @@
 //! machine    memory and limits
 //! ```
 //!
-//! Invariants: every byte that leaves this crate was covered by a checksum or compared with one that
-//! is; nothing is reported durable before `fsync` said so; no length found on disk is believed before
-//! it has been compared with the size of the file. Formats: `docs/format/page.md`, `manifest.md`.
+//! Invariants: every byte that leaves this crate was covered by a checksum or compared with one
+//! that is; nothing is reported durable before `fsync` said so; no length found on disk is believed
+//! before it has been compared with the size of the file. Formats: `docs/format/page.md`,
+//! `docs/format/manifest.md`.
 
 pub mod clock;
 mod error;
+mod frame;
 mod io;
 pub mod machine;
 mod manifest;
