@@ -1,1 +1,62 @@
-//! Pageway engine.
+//! Vector search for vectors that do not fit in memory.
+//!
+//! A proximity graph lies in pages on an SSD; a query walks from page to page. You say how much memory it may take and
+//! how much recall you want; the index says what that costs, from measurement.
+//!
+//! ```
+//! use pageway::source::VectorSlice;
+//! use pageway::{BuildInput, BuildOptions, ElementType, Index, NoProgress, OpenOptions, Queries, SearchOptions, VectorShape};
+//!
+//! # fn main() -> pageway::Result<()> {
+//! let shape = VectorShape { dimension: 4, element: ElementType::U8 };
+//! let rows: Vec<u8> = (0..400u32).map(|i| (i * i % 251) as u8).collect();
+//! let vectors = VectorSlice::new(&rows, shape)?;
+//! let dir = std::env::temp_dir().join(format!("pageway-doc-{}", std::process::id()));
+//!
+//! let input = BuildInput { vectors: &vectors, name: "example", ids: None, queries: None };
+//! Index::build(&dir, &input, &BuildOptions::default(), &NoProgress)?;
+//!
+//! let index = Index::open(&dir, &OpenOptions::default())?;
+//! let answers = index.search(&Queries::new(&rows[..4], shape), &SearchOptions { k: 3, ..Default::default() })?;
+//! assert_eq!(answers.ids[0], 0);
+//! assert_eq!(answers.distances[0], 0.0);
+//! # drop(index);
+//! # std::fs::remove_dir_all(&dir).ok();
+//! # Ok(())
+//! # }
+//! ```
+
+mod build;
+mod cache;
+mod calibration;
+pub mod error;
+mod execution;
+mod index;
+mod layout;
+mod memory;
+mod options;
+mod presets;
+mod resolve;
+pub mod source;
+pub mod spec;
+mod storage;
+pub mod truth;
+
+pub use build::BuildReport;
+pub use calibration::{Calibration, CalibrationRow, RANKS};
+pub use error::{Error, ErrorKind, Result};
+pub use execution::{HOP_BUCKETS, QueryStats};
+pub use index::{
+    BackendReport, Description, FileDescription, FileReport, Index, MAX_INTERLEAVE, MAX_LIST_SIZE,
+    MemoryReport, RecallReport, VerifyReport, describe, verify,
+};
+pub use layout::PageError;
+pub use memory::{MemoryWish, format_bytes};
+pub use options::{
+    Answers, BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions, SearchSettings,
+};
+pub use pageway_types::{
+    ElementType, Metric, NoProgress, NodeId, Progress, VectorRead, VectorShape,
+};
+pub use presets::{Preset, Sizes};
+pub use spec::IndexSpec;

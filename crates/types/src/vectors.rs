@@ -20,4 +20,9 @@ pub trait VectorRead: Sync {
     /// # Errors
     /// When the rows are out of range, `out` is not a whole number of rows, or the medium fails.
     fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()>;
+
+    /// All rows, where they lie in memory already (an array of the caller): a build then makes no copy of them.
+    fn resident(&self) -> Option<&[u8]> {
+        None
+    }
 }

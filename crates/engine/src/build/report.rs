@@ -1,0 +1,35 @@
+//! What a build did.
+
+use pageway_types::VectorShape;
+use serde::Serialize;
+
+/// What a build did, and what the index can do.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct BuildReport {
+    /// Vectors.
+    pub nodes: u64,
+    /// Dimension and element type.
+    pub shape: VectorShape,
+    /// Seconds by stage, in order.
+    pub seconds: Vec<(&'static str, f64)>,
+    /// Partitions the graph was built in; 1 for a graph built whole.
+    pub shards: u32,
+    /// Mean length of adjacency lists.
+    pub mean_degree: f64,
+    /// Bytes per code.
+    pub code_bytes: u32,
+    /// Bytes of the raw vectors.
+    pub raw_bytes: u64,
+    /// Bytes on disk.
+    pub index_bytes: u64,
+    /// Memory of a search.
+    pub memory_bytes: u64,
+    /// Memory the build was allowed.
+    pub build_memory_bytes: u64,
+    /// Best recall@10 of the calibration.
+    pub best_recall_at_10: f32,
+    /// List size for the recall@10 that was wished for; absent when it is out of reach.
+    pub list_size: Option<u32>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}

@@ -1,0 +1,249 @@
+//! A graph under a memory budget: overlapping shards, a graph for each, lists merged. Subramanya et al., NeurIPS 2019,
+//! section 4; lists are merged by rank instead of at random.
+//!
+//! ```text
+//!  rows --assign--> shard 0: (node, row)...  --build--> (node, list)...  \
+//!            \----> shard 1: (node, row)...  --build--> (node, list)...   +-- merge by node --> lists
+//!                   ...                                                  /
+//! ```
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use pageway_graph::{Graph, Partition, PartitionSpec, VectorSet, build, medoid, merge_lists};
+use pageway_types::{NodeId, Progress, VectorRead};
+use rayon::ThreadPool;
+
+use super::budget::{BLOCK_BYTES, BuildPlan};
+use super::codes::widened_sample;
+use super::spill::{Spill, SpillReader, SpillWriter};
+use super::workspace::Workspace;
+use super::write::ListStream;
+use crate::error::{Error, ErrorKind, Result};
+use crate::resolve;
+use crate::source::{RowBlocks, VectorSlice};
+
+/// A graph build in shards.
+pub(super) struct ShardBuild<'b> {
+    pub(super) vectors: &'b dyn VectorRead,
+    pub(super) plan: &'b BuildPlan,
+    pub(super) workspace: &'b Workspace,
+    pub(super) pool: &'b ThreadPool,
+    /// Longest vector of all shards, under the inner product.
+    pub(super) max_norm: Option<f32>,
+    pub(super) progress: &'b dyn Progress,
+}
+
+/// Nodes of a shard with their rows: `(node u32, row)` repeated, nodes ascending.
+struct ShardRows {
+    spill: Spill,
+    count: usize,
+}
+
+/// The graphs of all shards: per shard `(node u32, degree u32, neighbours u32...)` repeated, nodes ascending.
+pub(super) struct ShardGraphs {
+    spills: Vec<Spill>,
+}
+
+impl ShardBuild<'_> {
+    /// Partitions, and builds the graph of each shard.
+    pub(super) fn run(&self, capacity: u32) -> Result<ShardGraphs> {
+        let shards = self.assign(capacity)?;
+        let mut spills = Vec::with_capacity(shards.len());
+        for (number, shard) in shards.into_iter().enumerate() {
+            spills.push(self.build_shard(number, &shard)?);
+        }
+        Ok(ShardGraphs { spills })
+    }
+
+    fn spill(&self, stem: &str, number: usize) -> Result<SpillWriter> {
+        let name = format!("spill-{stem}-{}-{number}.pw", self.workspace.generation);
+        SpillWriter::create(&self.workspace.vfs, &self.workspace.dir.join(name))
+    }
+
+    fn assign(&self, capacity: u32) -> Result<Vec<ShardRows>> {
+        let mut partition = self.partition(capacity)?;
+        let mut writers = Vec::with_capacity(partition.shards());
+        for number in 0..partition.shards() {
+            writers.push((self.spill("rows", number)?, 0));
+        }
+        let count = self.vectors.count();
+        let row_bytes = self.vectors.shape().row_bytes();
+        self.progress.stage("assign shards", count);
+        let mut blocks = RowBlocks::new(self.vectors, 0..count, BLOCK_BYTES);
+        let mut assigned = Vec::new();
+        while let Some(block) = blocks.next_block()? {
+            self.progress.check()?;
+            partition.assign(block.rows, self.pool, &mut assigned)?;
+            let rows = block.rows.chunks_exact(row_bytes);
+            for ((node, row), shards) in (block.first as u32..).zip(rows).zip(&assigned) {
+                for shard in shards.iter().flatten() {
+                    let Some((writer, nodes)) = writers.get_mut(*shard as usize) else { continue };
+                    writer.write(&node.to_le_bytes())?;
+                    writer.write(row)?;
+                    *nodes += 1;
+                }
+            }
+            self.progress.advance((block.rows.len() / row_bytes) as u64);
+        }
+        let finish = |(writer, count): (SpillWriter, usize)| {
+            Ok(ShardRows { spill: writer.finish()?, count })
+        };
+        writers.into_iter().map(finish).collect()
+    }
+
+    fn partition(&self, capacity: u32) -> Result<Partition> {
+        let sample = widened_sample(self.vectors, self.plan)?;
+        let spec = PartitionSpec {
+            shape: self.vectors.shape(),
+            metric: self.plan.spec.shape.metric,
+            total: self.plan.node_count,
+            capacity,
+            seed: self.plan.spec.seed,
+        };
+        let kernels = resolve::kernels()?;
+        Ok(Partition::plan(&sample, &spec, kernels, self.pool, self.progress)?)
+    }
+
+    fn build_shard(&self, number: usize, shard: &ShardRows) -> Result<Spill> {
+        let shape = self.vectors.shape();
+        let metric = self.plan.spec.shape.metric;
+        let kernels = resolve::kernels()?;
+        let (nodes, rows) = shard.load(shape.row_bytes())?;
+        let slice = VectorSlice::new(&rows, shape)?;
+        let entry = medoid(&slice, metric, kernels, BLOCK_BYTES, self.pool, self.progress)?.node;
+        let set = VectorSet::new(&rows, shape, metric, kernels, self.max_norm)?;
+        let spec = self.plan.vamana(self.plan.shard_degree());
+        let graph = build(&set, entry, &spec, self.pool, self.progress)?;
+        self.write_graph(number, &graph, &nodes)
+    }
+
+    fn write_graph(&self, number: usize, graph: &Graph, nodes: &[u32]) -> Result<Spill> {
+        let mut out = self.spill("lists", number)?;
+        for (local, node) in (0u32..).zip(nodes) {
+            let list = graph.neighbors(NodeId(local));
+            out.write(&node.to_le_bytes())?;
+            out.write(&(list.len() as u32).to_le_bytes())?;
+            for neighbor in list {
+                let global = nodes.get(neighbor.index()).ok_or_else(torn)?;
+                out.write(&global.to_le_bytes())?;
+            }
+        }
+        out.finish()
+    }
+}
+
+impl ShardRows {
+    fn load(&self, row_bytes: usize) -> Result<(Vec<u32>, Vec<u8>)> {
+        let mut nodes = Vec::with_capacity(self.count);
+        let mut rows = vec![0; self.count * row_bytes];
+        let mut reader = self.spill.reader();
+        let mut word = [0; 4];
+        for row in rows.chunks_exact_mut(row_bytes) {
+            if !(reader.read(&mut word)? && reader.read(row)?) {
+                return Err(torn());
+            }
+            nodes.push(u32::from_le_bytes(word));
+        }
+        Ok((nodes, rows))
+    }
+}
+
+impl ShardGraphs {
+    /// Number of shards.
+    pub(super) fn count(&self) -> u32 {
+        self.spills.len() as u32
+    }
+
+    /// The lists of all nodes in order, each merged from its shards and at most `max_degree` long.
+    pub(super) fn merged(&self, max_degree: u32) -> Result<MergedLists<'_>> {
+        let mut merged = MergedLists {
+            shards: self.spills.iter().map(ShardCursor::new).collect(),
+            heads: BinaryHeap::new(),
+            next: 0,
+            max_degree,
+        };
+        for shard in 0..merged.shards.len() {
+            merged.advance(shard)?;
+        }
+        Ok(merged)
+    }
+}
+
+/// A walk over all shard graphs at once, node by node.
+pub(super) struct MergedLists<'s> {
+    shards: Vec<ShardCursor<'s>>,
+    /// Next node of each shard.
+    heads: BinaryHeap<Reverse<(u32, usize)>>,
+    next: u32,
+    max_degree: u32,
+}
+
+struct ShardCursor<'s> {
+    reader: SpillReader<'s>,
+    list: Vec<NodeId>,
+}
+
+impl<'s> ShardCursor<'s> {
+    fn new(spill: &'s Spill) -> Self {
+        Self { reader: spill.reader(), list: Vec::new() }
+    }
+
+    /// Reads the next list; its node, or `None` at the end.
+    fn advance(&mut self) -> Result<Option<u32>> {
+        let mut word = [0; 4];
+        if !self.reader.read(&mut word)? {
+            return Ok(None);
+        }
+        let node = u32::from_le_bytes(word);
+        let mut next = |word: &mut [u8; 4]| match self.reader.read(word) {
+            Ok(true) => Ok(u32::from_le_bytes(*word)),
+            Ok(false) => Err(torn()),
+            Err(error) => Err(error),
+        };
+        let degree = next(&mut word)?;
+        self.list.clear();
+        for _ in 0..degree {
+            self.list.push(NodeId(next(&mut word)?));
+        }
+        Ok(Some(node))
+    }
+}
+
+impl MergedLists<'_> {
+    fn advance(&mut self, shard: usize) -> Result<()> {
+        let node = self.shards.get_mut(shard).map_or(Ok(None), ShardCursor::advance)?;
+        if let Some(node) = node {
+            self.heads.push(Reverse((node, shard)));
+        }
+        Ok(())
+    }
+}
+
+impl ListStream for MergedLists<'_> {
+    fn next_list(&mut self, list: &mut Vec<NodeId>) -> Result<()> {
+        let mut here = Vec::with_capacity(2);
+        while let Some(Reverse((node, shard))) = self.heads.peek().copied() {
+            if node != self.next {
+                break;
+            }
+            self.heads.pop();
+            here.push(shard);
+        }
+        let lists: Vec<&[NodeId]> = here
+            .iter()
+            .filter_map(|shard| self.shards.get(*shard))
+            .map(|cursor| cursor.list.as_slice())
+            .collect();
+        merge_lists(&lists, self.max_degree, list);
+        for shard in here {
+            self.advance(shard)?;
+        }
+        self.next += 1;
+        Ok(())
+    }
+}
+
+fn torn() -> Error {
+    Error::new(ErrorKind::Internal, "a temporary file of the build ends too early")
+}

@@ -1,0 +1,151 @@
+//! Temporary files of a build in shards: written once, read once, removed. Not part of the index: no checksums.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pageway_store::{OpenMode, Vfs, VfsFile};
+
+use crate::error::{Error, Result};
+
+/// Bytes buffered per open spill.
+pub(super) const BUFFER_BYTES: usize = 64 << 10;
+
+/// A stream being written.
+pub(super) struct SpillWriter {
+    spill: Spill,
+    buffer: Vec<u8>,
+    written: u64,
+}
+
+/// A finished stream. Its file goes when this does.
+pub(super) struct Spill {
+    vfs: Arc<dyn Vfs>,
+    path: PathBuf,
+    file: Arc<dyn VfsFile>,
+}
+
+/// A stream being read from its start.
+pub(super) struct SpillReader<'s> {
+    spill: &'s Spill,
+    buffer: Vec<u8>,
+    at: usize,
+    offset: u64,
+}
+
+impl Drop for Spill {
+    fn drop(&mut self) {
+        // What cannot be removed now is an orphan that the next build removes.
+        let _ = self.vfs.remove_file(&self.path);
+    }
+}
+
+impl SpillWriter {
+    /// Creates the file.
+    pub(super) fn create(vfs: &Arc<dyn Vfs>, path: &Path) -> Result<Self> {
+        let file = vfs.open(path, OpenMode::CreateNew);
+        let file = file.map_err(|error| Error::from(error).within(path.display()))?;
+        let spill = Spill { vfs: Arc::clone(vfs), path: path.to_path_buf(), file };
+        Ok(Self { spill, buffer: Vec::with_capacity(BUFFER_BYTES), written: 0 })
+    }
+
+    /// Appends bytes.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.buffer.len() + bytes.len() > BUFFER_BYTES {
+            self.flush()?;
+        }
+        if bytes.len() >= BUFFER_BYTES {
+            return self.write_through(bytes);
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Ends the stream.
+    pub(super) fn finish(mut self) -> Result<Spill> {
+        self.flush()?;
+        Ok(self.spill)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let buffer = std::mem::take(&mut self.buffer);
+        let outcome = self.write_through(&buffer);
+        self.buffer = buffer;
+        self.buffer.clear();
+        outcome
+    }
+
+    fn write_through(&mut self, bytes: &[u8]) -> Result<()> {
+        let wrote = self.spill.file.write_all_at(bytes, self.written);
+        wrote.map_err(|error| Error::from(error).within(self.spill.path.display()))?;
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+impl Spill {
+    /// Reads the stream from its start.
+    pub(super) fn reader(&self) -> SpillReader<'_> {
+        SpillReader { spill: self, buffer: Vec::new(), at: 0, offset: 0 }
+    }
+
+}
+
+impl SpillReader<'_> {
+    /// Fills `out` with the next bytes; false at the end of the stream.
+    pub(super) fn read(&mut self, out: &mut [u8]) -> Result<bool> {
+        let mut filled = 0;
+        while filled < out.len() {
+            if self.at == self.buffer.len() && !self.refill()? {
+                return Ok(false);
+            }
+            let ready = self.buffer.get(self.at..).unwrap_or_default();
+            let rest = out.get_mut(filled..).unwrap_or_default();
+            let count = ready.len().min(rest.len());
+            rest.iter_mut().zip(ready).for_each(|(to, from)| *to = *from);
+            self.at += count;
+            filled += count;
+        }
+        Ok(true)
+    }
+
+    fn refill(&mut self) -> Result<bool> {
+        self.buffer.resize(BUFFER_BYTES, 0);
+        let read = self.spill.file.read_at(&mut self.buffer, self.offset);
+        let count = read.map_err(|error| Error::from(error).within(self.spill.path.display()))?;
+        self.buffer.truncate(count);
+        self.at = 0;
+        self.offset += count as u64;
+        Ok(count > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pageway_store::OsVfs;
+
+    use super::*;
+
+    #[test]
+    fn gives_back_what_was_written_and_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("spill-0.pw");
+        let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
+        let bytes: Vec<u8> = (0..300_000u32).map(|i| (i * 7) as u8).collect();
+        let mut writer = SpillWriter::create(&vfs, &path).unwrap();
+        let mut rest = bytes.as_slice();
+        for size in [1, 5, 100_000, 0, 70, 65_536, 134_388] {
+            let (now, later) = rest.split_at(size);
+            writer.write(now).unwrap();
+            rest = later;
+        }
+        let spill = writer.finish().unwrap();
+        let mut back = vec![0; bytes.len()];
+        let mut reader = spill.reader();
+        let (left, right) = back.split_at_mut(12_345);
+        assert!(reader.read(left).unwrap() && reader.read(right).unwrap());
+        assert!(!reader.read(&mut [0]).unwrap());
+        assert!(back == bytes);
+        drop(spill);
+        assert!(!vfs.exists(&path).unwrap());
+    }
+}

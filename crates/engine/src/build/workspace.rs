@@ -1,0 +1,133 @@
+//! The directory of a build: locked, cleaned of what a killed build left, and left as it was unless the build commits.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pageway_store::{
+    DATA_EXTENSION, DirectoryLock, LOCK_FILE, MANIFEST_FILE, MANIFEST_TMP_FILE, Vfs,
+    create_directory, remove_orphans,
+};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::{FileKind, Manifest};
+
+/// A locked index directory that a build writes into.
+pub(super) struct Workspace {
+    pub(super) vfs: Arc<dyn Vfs>,
+    pub(super) dir: PathBuf,
+    /// Number of this build in this directory.
+    pub(super) generation: u64,
+    /// Files of the index that is there, and stays there until this build commits.
+    current: Vec<String>,
+    created: bool,
+    committed: bool,
+    lock: Option<DirectoryLock>,
+}
+
+impl Workspace {
+    /// Creates or takes over `dir`.
+    ///
+    /// # Errors
+    /// `Busy` when another build holds it; `InvalidInput` when it is a directory with other things in it.
+    pub(super) fn open(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<Self> {
+        let created = !vfs.exists(dir).map_err(|error| Error::from(error).within(dir.display()))?;
+        if !created {
+            refuse_foreign(vfs.as_ref(), dir)?;
+        }
+        create_directory(vfs.as_ref(), dir)?;
+        let lock = DirectoryLock::acquire(vfs.as_ref(), dir)?;
+        let mut workspace = Self {
+            vfs: Arc::clone(vfs),
+            dir: dir.to_path_buf(),
+            generation: 1,
+            current: Vec::new(),
+            created,
+            committed: false,
+            lock: Some(lock),
+        };
+        match Manifest::read(vfs.as_ref(), dir) {
+            Ok(manifest) => {
+                workspace.generation = manifest.generation + 1;
+                workspace.current =
+                    manifest.files.all().into_iter().map(|file| file.name.clone()).collect();
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => {
+                workspace.committed = true;
+                return Err(error.within("an index that cannot be read is in the way"));
+            }
+        }
+        workspace.clean()?;
+        Ok(workspace)
+    }
+
+    /// Path of a file of this generation.
+    pub(super) fn path(&self, kind: FileKind) -> PathBuf {
+        self.dir.join(kind.file_name(self.generation))
+    }
+
+    /// Refuses to start when the disk cannot take `bytes`.
+    pub(super) fn check_space(&self, bytes: u64) -> Result<()> {
+        let free = self.vfs.free_bytes(&self.dir)?;
+        if free >= bytes {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::NoSpace,
+            format!(
+                "{}: this build needs {bytes} B of disk, {free} B are free",
+                self.dir.display()
+            ),
+        ))
+    }
+
+    /// Publishes the index. The files of the one before are removed; who has them open keeps them.
+    pub(super) fn commit(mut self, manifest: &Manifest) -> Result<()> {
+        manifest.commit(self.vfs.as_ref(), &self.dir)?;
+        self.committed = true;
+        self.current =
+            manifest.files.all().into_iter().map(|file| file.name.clone()).collect();
+        // The index is published whatever happens to the old files; the next build tries again.
+        let _ = self.clean();
+        Ok(())
+    }
+
+    /// Removes files of ours that belong to no committed index.
+    fn clean(&self) -> Result<()> {
+        let keep: Vec<&str> = self.current.iter().map(String::as_str).collect();
+        remove_orphans(self.vfs.as_ref(), &self.dir, &keep)?;
+        Ok(())
+    }
+}
+
+impl Drop for Workspace {
+    /// A build that did not commit leaves nothing behind.
+    fn drop(&mut self) {
+        if self.committed {
+            return;
+        }
+        let _ = self.clean();
+        if self.created {
+            let _ = self.vfs.remove_file(&self.dir.join(LOCK_FILE));
+            drop(self.lock.take());
+            let _ = self.vfs.remove_dir(&self.dir);
+        }
+    }
+}
+
+fn refuse_foreign(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+    let names = vfs.list(dir).map_err(|error| Error::from(error).within(dir.display()))?;
+    if names.iter().any(|name| name == MANIFEST_FILE) {
+        return Ok(());
+    }
+    let ours = |name: &String| {
+        name.ends_with(DATA_EXTENSION) || name == LOCK_FILE || name == MANIFEST_TMP_FILE
+    };
+    match names.into_iter().find(|name| !ours(name)) {
+        None => Ok(()),
+        Some(foreign) => Err(Error::invalid(format!(
+            "{} is not an index and not empty (it holds {foreign}): choose another directory",
+            dir.display()
+        ))),
+    }
+}

@@ -1,0 +1,170 @@
+//! What a calibration measured, and how to read a list size off it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// The ranks k at which recall is measured.
+pub const RANKS: [u32; 3] = [1, 10, 100];
+
+/// Recall and cost of an index by list size.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calibration {
+    /// Queries measured with.
+    pub queries: u32,
+    /// Reads per round (W) measured with.
+    pub beam: u32,
+    /// By ascending list size.
+    pub rows: Vec<CalibrationRow>,
+}
+
+/// Means over the queries at one list size.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CalibrationRow {
+    /// Candidate list size (L).
+    pub list_size: u32,
+    /// Mean recall@1, @10, @100.
+    pub recall: [f32; 3],
+    /// Standard error of each mean.
+    pub standard_error: [f32; 3],
+    /// Pages read per query, with the node cache of the calibrated memory budget.
+    pub pages: f32,
+    /// Dependent rounds of reads per query.
+    pub rounds: f32,
+}
+
+impl CalibrationRow {
+    /// Recall that the target is compared with: one standard error below the mean, so that a lucky sample of
+    /// queries promises nothing.
+    fn promised(&self, column: usize) -> f32 {
+        let mean = self.recall.get(column).copied().unwrap_or(0.0);
+        mean - self.standard_error.get(column).copied().unwrap_or(0.0)
+    }
+}
+
+impl Calibration {
+    /// The smallest list size that reaches `recall`@`k`, at least `k`.
+    ///
+    /// Between two measured sizes recall is interpolated; for a k between the measured ranks the next higher rank
+    /// decides; above 100 the size grows in proportion to k.
+    ///
+    /// # Errors
+    /// `Unsupported` when no measured size reaches the target, with the best that was measured.
+    pub fn list_size_for(&self, k: u32, recall: f32) -> Result<u32> {
+        if !(0.0..=1.0).contains(&recall) {
+            return Err(Error::invalid(format!("recall = {recall}: give a value from 0 to 1")));
+        }
+        let column = RANKS.iter().position(|rank| *rank >= k).unwrap_or(RANKS.len() - 1);
+        let size = self.read_off(column, recall).ok_or_else(|| self.unreachable(k, recall))?;
+        let scale = (k as f32 / RANKS.last().copied().unwrap_or(1) as f32).max(1.0);
+        Ok(((size * scale).ceil() as u32).max(k))
+    }
+
+    /// Recall expected of a list size at rank `k`, interpolated.
+    pub fn expected_recall(&self, k: u32, list_size: u32) -> Option<f32> {
+        let column = RANKS.iter().position(|rank| *rank >= k)?;
+        let size = list_size as f32;
+        let value = |row: &CalibrationRow| row.recall.get(column).copied();
+        let above = self.rows.iter().position(|row| row.list_size >= list_size);
+        let (Some(above), Some(last)) = (above, self.rows.last()) else {
+            return self.rows.last().and_then(value);
+        };
+        let right = self.rows.get(above).unwrap_or(last);
+        let left = self.rows.get(above.saturating_sub(1)).unwrap_or(right);
+        let (low, high) = (left.list_size as f32, right.list_size as f32);
+        let share = if high > low { ((size - low) / (high - low)).clamp(0.0, 1.0) } else { 1.0 };
+        Some(value(left)? * (1.0 - share) + value(right)? * share)
+    }
+
+    fn read_off(&self, column: usize, recall: f32) -> Option<f32> {
+        let reached = self.rows.iter().position(|row| row.promised(column) >= recall);
+        let Some(at) = reached else {
+            // The margin may ask for more than a finite sample can show: the mean alone decides at the end.
+            let reaches = |row: &&CalibrationRow| row.recall.get(column) >= Some(&recall);
+            return self.rows.iter().find(reaches).map(|row| row.list_size as f32);
+        };
+        let row = self.rows.get(at)?;
+        let Some(before) = at.checked_sub(1).and_then(|below| self.rows.get(below)) else {
+            return Some(row.list_size as f32);
+        };
+        let (low, high) = (before.promised(column), row.promised(column));
+        let share = if high > low { ((recall - low) / (high - low)).clamp(0.0, 1.0) } else { 1.0 };
+        let (from, to) = (before.list_size as f32, row.list_size as f32);
+        Some(from + (to - from) * share)
+    }
+
+    fn unreachable(&self, k: u32, recall: f32) -> Error {
+        let column = RANKS.iter().position(|rank| *rank >= k).unwrap_or(RANKS.len() - 1);
+        let best = self.rows.last().map_or_else(
+            || "this index was not calibrated".to_owned(),
+            |row| {
+                let reached = row.recall.get(column).copied().unwrap_or(0.0);
+                format!("its best calibrated recall is {reached:.4} at list size {}", row.list_size)
+            },
+        );
+        Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "this index cannot promise recall@{k} {recall}: {best}; ask for less, give a list \
+                 size (effort) yourself, or rebuild with more memory (longer codes) or degree"
+            ),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ladder() -> Calibration {
+        let row = |list_size, recall: f32| CalibrationRow {
+            list_size,
+            recall: [recall, recall - 0.02, recall - 0.1],
+            standard_error: [0.0; 3],
+            pages: list_size as f32,
+            rounds: 1.0,
+        };
+        let rows = vec![row(10, 0.80), row(20, 0.90), row(40, 0.98)];
+        Calibration { queries: 100, beam: 4, rows }
+    }
+
+    #[test]
+    fn reads_off_the_smallest_sufficient_size() {
+        let ladder = ladder();
+        assert_eq!(ladder.list_size_for(1, 0.5).unwrap(), 10);
+        assert_eq!(ladder.list_size_for(1, 0.9).unwrap(), 20);
+        assert_eq!(ladder.list_size_for(1, 0.94).unwrap(), 30);
+        assert_eq!(ladder.list_size_for(10, 0.96).unwrap(), 40);
+        assert!(ladder.list_size_for(7, 0.90).unwrap() > ladder.list_size_for(1, 0.90).unwrap());
+        assert_eq!(ladder.list_size_for(100, 0.5).unwrap(), 100, "never below k");
+    }
+
+    #[test]
+    fn says_so_when_the_target_is_out_of_reach() {
+        let error = ladder().list_size_for(10, 0.99).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.context().contains("0.9600 at list size 40"), "{error}");
+        assert!(ladder().list_size_for(10, 1.5).is_err());
+        assert!(Calibration::default().list_size_for(10, 0.5).is_err());
+    }
+
+    #[test]
+    fn a_margin_of_one_standard_error_is_kept_where_it_can_be() {
+        let mut ladder = ladder();
+        for row in &mut ladder.rows {
+            row.standard_error = [0.05; 3];
+        }
+        assert!(ladder.list_size_for(1, 0.90).unwrap() > 20);
+        assert_eq!(ladder.list_size_for(1, 0.97).unwrap(), 40);
+    }
+
+    #[test]
+    fn expectation_interpolates_and_ends_flat() {
+        let ladder = ladder();
+        assert!((ladder.expected_recall(1, 30).unwrap() - 0.94).abs() < 1e-6);
+        assert!((ladder.expected_recall(1, 5).unwrap() - 0.80).abs() < 1e-6);
+        assert!((ladder.expected_recall(1, 400).unwrap() - 0.98).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,59 @@
+//! One query after the other, one page at a time, no lane: the simplest driver, the reference of the others, and what
+//! is left where neither io_uring nor threads are to be had.
+
+use pageway_store::{AlignedBuffers, PageReader, clock};
+
+use super::super::{PageRequest, Parts, Query, QueryStats, Scratch, Traversal};
+use super::multiplex::nanoseconds_since;
+use super::{Job, Outcomes, Worker};
+use crate::error::Result;
+use crate::layout::PageCodec;
+
+/// Takes queries of `job` until there are none.
+pub(crate) fn run<'t, C: PageCodec>(
+    parts: &'t Parts<C>,
+    reader: &PageReader,
+    job: &Job<'t>,
+    worker: &mut Worker,
+) -> Result<Outcomes> {
+    let mut outcomes = Outcomes::default();
+    let mut page = AlignedBuffers::new(1, reader.geometry().unit_bytes())?;
+    let Some(scratch) = worker.scratches.first_mut() else { return Ok(outcomes) };
+    while let Some((index, query)) = job.take() {
+        job.progress.check()?;
+        let stats = walk(parts, reader, query, scratch, &mut page)?;
+        outcomes.push(index, scratch, stats);
+        job.progress.advance(1);
+    }
+    Ok(outcomes)
+}
+
+fn walk<C: PageCodec>(
+    parts: &Parts<C>,
+    reader: &PageReader,
+    query: Query<'_>,
+    scratch: &mut Scratch,
+    page: &mut AlignedBuffers,
+) -> Result<QueryStats> {
+    let started = clock::now();
+    let mut wait_ns = 0;
+    let mut walk = Traversal::new(parts, query, scratch);
+    let mut round: Vec<PageRequest> = Vec::with_capacity(query.beam);
+    loop {
+        while let Some(request) = walk.want()? {
+            round.push(request);
+        }
+        if round.is_empty() {
+            break;
+        }
+        for request in round.drain(..) {
+            let begin = clock::now();
+            let payload = reader.read_unit_blocking(request.page.0.into(), page)?;
+            wait_ns += nanoseconds_since(begin);
+            walk.supply(request, payload)?;
+        }
+    }
+    let (_, stats) = walk.finish();
+    let latency_ns = nanoseconds_since(started);
+    Ok(QueryStats { latency_ns, wait_ns, compute_ns: latency_ns.saturating_sub(wait_ns), ..stats })
+}

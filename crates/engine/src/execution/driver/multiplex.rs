@@ -1,0 +1,160 @@
+//! Many queries on one thread over one lane: while one waits for its pages, the others compute.
+//!
+//! Each lane of queries owns `beam` buffers of the page lane. A lane is pumped when nothing of it is in flight: its
+//! walk hands out the reads of the next round, or it is finished and the next query takes its place.
+
+use std::time::Instant;
+
+use pageway_store::{PageDone, PageIo, PageRead, PageReader, clock};
+use pageway_types::PageId;
+
+use super::super::{PageRequest, Parts, QueryStats, Scratch, Traversal};
+use super::{Job, Outcomes, Worker};
+use crate::error::{Error, ErrorKind, Result};
+use crate::layout::PageCodec;
+
+/// Takes queries of `job` until there are none.
+///
+/// # Errors
+/// The first error of a page, or `Cancelled`. The worker must then be dropped: reads may be in flight.
+pub(crate) fn run<'t, C: PageCodec>(
+    parts: &'t Parts<C>,
+    reader: &PageReader,
+    job: &Job<'t>,
+    worker: &'t mut Worker,
+) -> Result<Outcomes> {
+    let beam = job.beam as u32;
+    let io = worker.io.as_mut();
+    let mut outcomes = Outcomes::default();
+    let mut lanes: Vec<Lane<'_, C>> = (0u32..)
+        .zip(worker.scratches.iter_mut())
+        .map(|(number, scratch)| Lane::new(number * beam, beam, scratch))
+        .collect();
+    for lane in &mut lanes {
+        lane.pump(parts, job, io, &mut outcomes)?;
+    }
+    let mut done: Vec<PageDone> = Vec::with_capacity(lanes.len() * job.beam);
+    while lanes.iter().any(Lane::busy) {
+        io.wait(1, &mut done)?;
+        for completion in done.drain(..) {
+            completion.result?;
+            let number = (completion.buffer / beam) as usize;
+            let lane = lanes.get_mut(number).ok_or_else(stray)?;
+            let bytes = io.buffer(completion.buffer);
+            lane.supply(reader, completion.buffer, bytes)?;
+            lane.pump(parts, job, io, &mut outcomes)?;
+        }
+    }
+    Ok(outcomes)
+}
+
+fn stray() -> Error {
+    Error::new(ErrorKind::Internal, "a read completed that nobody had submitted")
+}
+
+/// A place for one query in flight.
+struct Lane<'t, C: PageCodec> {
+    active: Option<Active<'t, C>>,
+    idle: Option<&'t mut Scratch>,
+    /// First buffer of this lane; `requests` holds what its buffers are being read for.
+    first_buffer: u32,
+    requests: Vec<Option<PageRequest>>,
+}
+
+struct Active<'t, C: PageCodec> {
+    walk: Traversal<'t, C>,
+    index: usize,
+    started: Instant,
+    compute_ns: u64,
+}
+
+impl<'t, C: PageCodec> Lane<'t, C> {
+    fn new(first_buffer: u32, beam: u32, scratch: &'t mut Scratch) -> Self {
+        let requests = vec![None; beam as usize];
+        Self { active: None, idle: Some(scratch), first_buffer, requests }
+    }
+
+    fn busy(&self) -> bool {
+        self.active.is_some()
+    }
+
+    /// Hands a page to the walk it was read for.
+    fn supply(&mut self, reader: &PageReader, buffer: u32, bytes: &[u8]) -> Result<()> {
+        let begin = clock::now();
+        let slot = (buffer - self.first_buffer) as usize;
+        let request = self.requests.get_mut(slot).and_then(Option::take).ok_or_else(stray)?;
+        let active = self.active.as_mut().ok_or_else(stray)?;
+        let payload = reader.verify_unit(request.page.0.into(), bytes)?;
+        active.walk.supply(request, payload).map_err(|error| Error::from(error).within("pages"))?;
+        active.compute_ns += nanoseconds_since(begin);
+        Ok(())
+    }
+
+    /// Submits the reads of the next round, or finishes the query and starts the next one.
+    fn pump(
+        &mut self,
+        parts: &'t Parts<C>,
+        job: &Job<'t>,
+        io: &mut dyn PageIo,
+        outcomes: &mut Outcomes,
+    ) -> Result<()> {
+        loop {
+            let Some(active) = &mut self.active else {
+                if !self.start(parts, job)? {
+                    return Ok(());
+                }
+                continue;
+            };
+            if active.walk.in_flight() > 0 {
+                return Ok(());
+            }
+            let begin = clock::now();
+            while let Some(request) = active.walk.want()? {
+                let slot = self.requests.iter().position(Option::is_none).ok_or_else(stray)?;
+                let buffer = self.first_buffer + slot as u32;
+                if let Some(free) = self.requests.get_mut(slot) {
+                    *free = Some(request);
+                }
+                submit(io, request.page, buffer)?;
+            }
+            active.compute_ns += nanoseconds_since(begin);
+            if active.walk.in_flight() == 0 {
+                self.finish(job, outcomes);
+            }
+        }
+    }
+
+    fn start(&mut self, parts: &'t Parts<C>, job: &Job<'t>) -> Result<bool> {
+        let Some(scratch) = self.idle.take() else { return Ok(false) };
+        job.progress.check()?;
+        let Some((index, query)) = job.take() else {
+            self.idle = Some(scratch);
+            return Ok(false);
+        };
+        let started = clock::now();
+        let walk = Traversal::new(parts, query, scratch);
+        let compute_ns = nanoseconds_since(started);
+        self.active = Some(Active { walk, index, started, compute_ns });
+        Ok(true)
+    }
+
+    fn finish(&mut self, job: &Job<'t>, outcomes: &mut Outcomes) {
+        let Some(active) = self.active.take() else { return };
+        let latency_ns = nanoseconds_since(active.started);
+        let (scratch, stats) = active.walk.finish();
+        let wait_ns = latency_ns.saturating_sub(active.compute_ns);
+        let stats = QueryStats { latency_ns, compute_ns: active.compute_ns, wait_ns, ..stats };
+        outcomes.push(active.index, scratch, stats);
+        self.idle = Some(scratch);
+        job.progress.advance(1);
+    }
+}
+
+fn submit(io: &mut dyn PageIo, page: PageId, buffer: u32) -> Result<()> {
+    io.submit(PageRead { unit: page.0.into(), buffer, tag: buffer.into() })?;
+    Ok(())
+}
+
+pub(super) fn nanoseconds_since(begin: Instant) -> u64 {
+    (clock::now() - begin).as_nanos() as u64
+}

@@ -1,0 +1,114 @@
+//! What one thread needs to search: a lane of page reads and a scratch per query in flight.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pageway_kernels::KernelSet;
+use pageway_quant::PqScorer;
+use pageway_store::{IoBackend, PageGeometry, PageIo, PageReader};
+use pageway_types::{NodeId, Progress};
+
+use super::super::ranking::Neighbor;
+use super::super::scratch::{Scratch, ScratchShape};
+use super::super::{Parts, Query, QueryStats};
+use crate::error::Result;
+use crate::layout::PageCodec;
+
+/// Sizes of a worker: they fix its bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct WorkerShape {
+    /// Queries in flight.
+    pub(crate) interleave: usize,
+    /// Of each query.
+    pub(crate) scratch: ScratchShape,
+}
+
+impl WorkerShape {
+    /// Page buffers of a worker.
+    pub(crate) fn buffers(&self) -> u32 {
+        (self.interleave * self.scratch.beam) as u32
+    }
+
+    /// Bytes of a worker over `reader`.
+    pub(crate) fn bytes(&self, reader: &PageReader) -> u64 {
+        self.bytes_by(reader.geometry(), reader.backend())
+    }
+
+    /// Bytes of a worker that reads units of `geometry` by `backend`.
+    pub(crate) fn bytes_by(&self, geometry: PageGeometry, backend: IoBackend) -> u64 {
+        let queries = self.interleave * (self.scratch.bytes() + LANE_BYTES);
+        (queries + PageReader::lane_bytes(geometry, self.buffers(), backend)) as u64
+    }
+}
+
+/// Bookkeeping of one query in flight, rounded up.
+const LANE_BYTES: usize = 1024;
+
+/// The means of one searching thread.
+pub(crate) struct Worker {
+    pub(crate) shape: WorkerShape,
+    pub(super) io: Box<dyn PageIo>,
+    pub(super) scratches: Vec<Scratch>,
+}
+
+impl Worker {
+    /// A worker with its lane open.
+    pub(crate) fn new<C: PageCodec>(
+        parts: &Parts<C>,
+        reader: &PageReader,
+        kernels: &'static KernelSet,
+        shape: WorkerShape,
+    ) -> Result<Self> {
+        let scratch =
+            || Scratch::new(shape.scratch, PqScorer::new(&parts.quantizer, kernels));
+        Ok(Self {
+            shape,
+            io: reader.lane(shape.buffers())?,
+            scratches: std::iter::repeat_with(scratch).take(shape.interleave).collect(),
+        })
+    }
+}
+
+/// Queries of one search call, shared by its threads.
+pub(crate) struct Job<'j> {
+    /// Raw rows.
+    pub(crate) rows: &'j [u8],
+    /// Bytes of a row.
+    pub(crate) row_bytes: usize,
+    /// Per query a node that must not be found.
+    pub(crate) exclude: Option<&'j [NodeId]>,
+    /// Reads per round (W).
+    pub(crate) beam: usize,
+    /// The next query nobody has taken.
+    pub(crate) next: AtomicUsize,
+    /// Counts finished queries, and may ask to stop.
+    pub(crate) progress: &'j dyn Progress,
+}
+
+impl<'j> Job<'j> {
+    /// Takes the next query.
+    pub(super) fn take(&self) -> Option<(usize, Query<'j>)> {
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        let start = index.checked_mul(self.row_bytes)?;
+        let vector = self.rows.get(start..start.checked_add(self.row_bytes)?)?;
+        let exclude = self.exclude.and_then(|nodes| nodes.get(index).copied());
+        Some((index, Query { vector, exclude, beam: self.beam }))
+    }
+}
+
+/// What one thread found: a row per query it finished, in the order it finished them.
+#[derive(Debug, Default)]
+pub(crate) struct Outcomes {
+    /// Query numbers and their costs.
+    pub(crate) queries: Vec<(usize, QueryStats)>,
+    /// `k` results per query; fewer are filled up with [`Neighbor::NONE`].
+    pub(crate) found: Vec<Neighbor>,
+}
+
+impl Outcomes {
+    pub(super) fn push(&mut self, index: usize, scratch: &Scratch, stats: QueryStats) {
+        self.queries.push((index, stats));
+        let end = self.queries.len() * scratch.shape.k;
+        self.found.extend(scratch.ranking().iter());
+        self.found.resize(end, Neighbor::NONE);
+    }
+}

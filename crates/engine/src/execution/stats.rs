@@ -1,0 +1,80 @@
+//! What a query cost. Plain counters, filled by the traversal (counts) and the driver (times).
+
+use serde::Serialize;
+
+/// Buckets of `cache_hits`: expansions 0, 1, 2-3, 4-7, ... 32-63, and later ones.
+pub const HOP_BUCKETS: usize = 8;
+
+/// Counters of one query, or sums over many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct QueryStats {
+    /// Reads issued: one per record or page fetched.
+    pub reads: u64,
+    /// Pages those reads covered; more than `reads` only where records span pages.
+    pub pages: u64,
+    /// Bytes those reads moved.
+    pub bytes_read: u64,
+    /// Bytes of them that were used: vectors scored and neighbours followed.
+    pub bytes_used: u64,
+    /// Dependent rounds of reads.
+    pub rounds: u64,
+    /// Nodes expanded.
+    pub hops: u64,
+    /// Exact distances computed.
+    pub exact_distances: u64,
+    /// Distances estimated from codes.
+    pub approximate_distances: u64,
+    /// Expansions served from the node cache, by hop (see [`HOP_BUCKETS`]).
+    pub cache_hits: [u64; HOP_BUCKETS],
+    /// Nanoseconds spent waiting for reads, or for other queries of the same thread.
+    pub wait_ns: u64,
+    /// Nanoseconds spent computing.
+    pub compute_ns: u64,
+    /// Nanoseconds from start to answer.
+    pub latency_ns: u64,
+}
+
+impl QueryStats {
+    /// Adds the counters of another query.
+    pub fn add(&mut self, other: &Self) {
+        self.reads += other.reads;
+        self.pages += other.pages;
+        self.bytes_read += other.bytes_read;
+        self.bytes_used += other.bytes_used;
+        self.rounds += other.rounds;
+        self.hops += other.hops;
+        self.exact_distances += other.exact_distances;
+        self.approximate_distances += other.approximate_distances;
+        for (mine, theirs) in self.cache_hits.iter_mut().zip(other.cache_hits) {
+            *mine += theirs;
+        }
+        self.wait_ns += other.wait_ns;
+        self.compute_ns += other.compute_ns;
+        self.latency_ns += other.latency_ns;
+    }
+
+    pub(super) fn count_cache_hit(&mut self) {
+        let bucket = (u64::BITS - self.hops.leading_zeros()) as usize;
+        if let Some(hits) = self.cache_hits.get_mut(bucket.min(HOP_BUCKETS - 1)) {
+            *hits += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hits_fall_into_doubling_buckets() {
+        let mut stats = QueryStats::default();
+        for hop in [0, 1, 2, 3, 4, 63, 64, 1_000_000] {
+            stats.hops = hop;
+            stats.count_cache_hit();
+        }
+        assert_eq!(stats.cache_hits, [1, 1, 2, 1, 0, 0, 1, 2]);
+        let mut sum = stats;
+        sum.add(&stats);
+        assert_eq!(sum.cache_hits[2], 4);
+    }
+}

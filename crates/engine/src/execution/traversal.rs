@@ -1,0 +1,167 @@
+//! The search loop, once, for every design: a best-first walk as a state machine without I/O.
+//!
+//! ```text
+//!            +--------------------------- want() == None and nothing in flight: finished
+//!            |
+//!  seed -> [start round] --cache hits are expanded at once--> frontier of up to W reads
+//!            ^                                                   | want() hands them out
+//!            +------- all supplied <--- supply(request, bytes) <-+
+//! ```
+//!
+//! The reads of a round are chosen together, before any of them is supplied, and every structure is order-independent:
+//! so the answer does not depend on the order in which reads complete, nor on the driver.
+//!
+//! Greedy beam search with product codes and exact distances in passing: Subramanya et al., NeurIPS 2019.
+
+use pageway_quant::{CodeBatch, CodeScorer};
+use pageway_types::{NodeId, PageId};
+
+use super::{Parts, QueryStats, Scratch};
+use crate::layout::{PageCodec, PageError, PageView, Record};
+use crate::spec::HarvestSpec;
+
+/// A page the walk wants, and the node it wants it for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PageRequest {
+    /// The page.
+    pub(crate) page: PageId,
+    /// The node to expand.
+    pub(crate) node: NodeId,
+}
+
+/// One query.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Query<'q> {
+    /// Raw elements, of the index's shape.
+    pub(crate) vector: &'q [u8],
+    /// A node that must not be found (a held-out row that is its own query).
+    pub(crate) exclude: Option<NodeId>,
+    /// Reads per round (W).
+    pub(crate) beam: usize,
+}
+
+/// One walk.
+pub(crate) struct Traversal<'t, C: PageCodec> {
+    parts: &'t Parts<C>,
+    query: Query<'t>,
+    scratch: &'t mut Scratch,
+    stats: QueryStats,
+    in_flight: usize,
+}
+
+impl<'t, C: PageCodec> Traversal<'t, C> {
+    /// Prepares a walk: the table of the query, and the entry nodes as first candidates.
+    pub(crate) fn new(parts: &'t Parts<C>, query: Query<'t>, scratch: &'t mut Scratch) -> Self {
+        scratch.reset();
+        (parts.widen)(query.vector, &mut scratch.widened);
+        scratch.scorer.prepare(&parts.quantizer, &scratch.widened);
+        let mut walk = Self { parts, query, scratch, stats: QueryStats::default(), in_flight: 0 };
+        walk.scratch.fresh.clear();
+        for entry in &parts.entry {
+            if Some(*entry) != query.exclude && walk.scratch.visited.insert(*entry) {
+                walk.scratch.fresh.push(*entry);
+            }
+        }
+        // Without its only entry a held-out query could not start: it is walked through, and not ranked.
+        if walk.scratch.fresh.is_empty() {
+            walk.scratch.fresh.extend_from_slice(&parts.entry);
+        }
+        walk.score_fresh();
+        walk
+    }
+
+    /// The next page to read now, if any. Expands cached nodes on the way.
+    ///
+    /// # Errors
+    /// When a cached record makes no sense.
+    pub(crate) fn want(&mut self) -> Result<Option<PageRequest>, PageError> {
+        if self.in_flight == 0 && self.scratch.frontier.is_empty() {
+            self.start_round()?;
+        }
+        let request = self.scratch.frontier.pop();
+        self.in_flight += usize::from(request.is_some());
+        Ok(request)
+    }
+
+    /// Hands over the payload of a page that was wanted.
+    ///
+    /// # Errors
+    /// When the page makes no sense; the walk is over then.
+    pub(crate) fn supply(&mut self, request: PageRequest, payload: &[u8]) -> Result<(), PageError> {
+        debug_assert!(self.in_flight > 0, "a page was supplied that nobody wanted");
+        self.in_flight -= 1;
+        self.stats.reads += 1;
+        self.stats.pages += u64::from(self.parts.geometry.span());
+        self.stats.bytes_read += self.parts.geometry.unit_bytes() as u64;
+        let view = self.parts.codec.view(request.page, payload)?;
+        match self.parts.execution.harvest {
+            HarvestSpec::Target => {
+                let record = view.record(request.node)?;
+                self.stats.bytes_used += (record.vector.len() + record.neighbors.len()) as u64;
+                self.expand(&record)
+            }
+        }
+    }
+
+    /// Reads that were handed out and not supplied yet.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// Ends the walk: its scratch (which holds the ranking) and its counters.
+    pub(crate) fn finish(self) -> (&'t mut Scratch, QueryStats) {
+        (self.scratch, self.stats)
+    }
+
+    /// Fills the frontier with the best `beam` candidates that are not in memory.
+    fn start_round(&mut self) -> Result<(), PageError> {
+        let parts = self.parts;
+        while self.scratch.frontier.len() < self.query.beam {
+            let Some(node) = self.scratch.candidates.pop_unexpanded() else { break };
+            if let Some(bytes) = parts.cache.record(node) {
+                self.stats.count_cache_hit();
+                self.expand(&parts.codec.record(node, bytes)?)?;
+            } else {
+                let page = parts.codec.address().page_of(node);
+                self.scratch.frontier.push(PageRequest { page, node });
+            }
+        }
+        self.scratch.frontier.reverse();
+        self.stats.rounds += u64::from(!self.scratch.frontier.is_empty());
+        Ok(())
+    }
+
+    /// Scores a record exactly and its unseen neighbours by their codes.
+    fn expand(&mut self, record: &Record<'_>) -> Result<(), PageError> {
+        self.stats.hops += 1;
+        if Some(record.node) != self.query.exclude {
+            let distance = (self.parts.exact)(self.query.vector, record.vector);
+            self.stats.exact_distances += 1;
+            self.scratch.ranking.insert(record.node, distance, record.user_id);
+        }
+        let node_count = self.parts.codec.address().node_count();
+        self.scratch.fresh.clear();
+        for neighbor in record.neighbors() {
+            if neighbor.0 >= node_count {
+                let (node, neighbor) = (record.node.0, neighbor.0);
+                return Err(PageError::Neighbor { node, neighbor, node_count });
+            }
+            if Some(neighbor) != self.query.exclude && self.scratch.visited.insert(neighbor) {
+                self.scratch.fresh.push(neighbor);
+            }
+        }
+        self.score_fresh();
+        Ok(())
+    }
+
+    /// One batch of estimates for `fresh`, offered to the candidate list.
+    fn score_fresh(&mut self) {
+        let Scratch { fresh, estimates, scorer, candidates, .. } = &mut *self.scratch;
+        let codes = self.parts.codes.bytes();
+        scorer.score(CodeBatch::Gather { codes, nodes: fresh }, estimates);
+        self.stats.approximate_distances += fresh.len() as u64;
+        for (node, estimate) in fresh.iter().zip(estimates.iter()) {
+            candidates.insert(*node, *estimate);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What an index is, for `inspect`: read off the manifest alone.
+
+use std::path::Path;
+
+use pageway_store::{FileEntry, OsVfs};
+use serde::Serialize;
+
+use super::{Index, Manifest};
+use crate::calibration::Calibration;
+use crate::error::Result;
+use crate::layout::PageCodec;
+use crate::resolve;
+use crate::spec::IndexSpec;
+
+/// A file of an index.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct FileDescription {
+    /// Name inside the index directory.
+    pub name: String,
+    /// Pages, the header page not counted.
+    pub pages: u64,
+    /// Bytes on disk.
+    pub bytes: u64,
+}
+
+/// What an index is.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Description {
+    /// Builds in this directory so far.
+    pub generation: u64,
+    /// Program and version that wrote it.
+    pub created_by: String,
+    /// Its design.
+    pub spec: IndexSpec,
+    /// Vectors.
+    pub nodes: u64,
+    /// Bytes of the raw vectors.
+    pub raw_bytes: u64,
+    /// Bytes on disk, manifest not counted.
+    pub index_bytes: u64,
+    /// Mean length of adjacency lists.
+    pub mean_degree: f64,
+    /// Longest adjacency list there is.
+    pub max_degree: u32,
+    /// Partitions the graph was built in.
+    pub shards: u32,
+    /// Node where walks start.
+    pub entry: Vec<u32>,
+    /// Records that share a page.
+    pub records_per_page: u32,
+    /// Pages that one record takes, for large vectors.
+    pub pages_per_record: u32,
+    /// Share of the record pages that records fill.
+    pub page_utilisation: f64,
+    /// Memory of a search, unless `open` says otherwise.
+    pub memory_bytes: u64,
+    /// Its files.
+    pub files: Vec<FileDescription>,
+    /// Recall and cost by list size.
+    pub calibration: Calibration,
+}
+
+/// Reads the manifest of the index in `dir` and nothing else.
+///
+/// # Errors
+/// `NotFound`, `Corrupt` or `Incompatible`, as the manifest is.
+pub fn describe(dir: &Path) -> Result<Description> {
+    Description::of(&Manifest::read(&OsVfs, dir)?)
+}
+
+impl Index {
+    /// What this index is.
+    ///
+    /// # Errors
+    /// `Corrupt` when the manifest contradicts itself.
+    pub fn description(&self) -> Result<Description> {
+        Description::of(&self.manifest)
+    }
+}
+
+impl Description {
+    fn of(manifest: &Manifest) -> Result<Self> {
+        let codec = resolve::codec(&manifest.spec, manifest.node_count)?;
+        let geometry = codec.geometry();
+        let address = codec.address();
+        let record_pages = u64::from(address.page_count()) * geometry.unit_bytes() as u64;
+        let record_bytes = u64::from(manifest.node_count) * codec.record_bytes() as u64;
+        let files = manifest.files.all().into_iter().map(describe_file);
+        Ok(Self {
+            generation: manifest.generation,
+            created_by: manifest.created_by.clone(),
+            spec: manifest.spec.clone(),
+            nodes: manifest.node_count.into(),
+            raw_bytes: manifest.raw_bytes(),
+            index_bytes: manifest.files.bytes()?,
+            mean_degree: manifest.graph.mean_degree,
+            max_degree: manifest.graph.max_degree,
+            shards: manifest.graph.shards,
+            entry: manifest.entry.iter().map(|node| node.0).collect(),
+            records_per_page: (geometry.payload_bytes() / codec.record_bytes()) as u32,
+            pages_per_record: geometry.span(),
+            page_utilisation: record_bytes as f64 / record_pages as f64,
+            memory_bytes: manifest.memory_bytes,
+            files: files.collect::<Result<_>>()?,
+            calibration: manifest.calibration.clone(),
+        })
+    }
+}
+
+fn describe_file(file: &FileEntry) -> Result<FileDescription> {
+    Ok(FileDescription {
+        name: file.name.clone(),
+        pages: file.units * u64::from(file.span),
+        bytes: file.file_bytes()?,
+    })
+}

@@ -1,0 +1,69 @@
+//! An open index: manifest, searcher, memory. Delegates; holds no buffers, caches or statistics of its own.
+
+mod describe;
+mod manifest;
+mod open;
+mod pool;
+mod recall;
+mod search;
+mod searcher;
+mod verify;
+
+use std::path::{Path, PathBuf};
+
+use pageway_store::IoProbe;
+use pageway_types::{Metric, VectorShape};
+
+pub use describe::{Description, FileDescription, describe};
+pub(crate) use manifest::{FileKind, Files, GraphStatistics, Manifest};
+pub use open::{BackendReport, MemoryReport};
+pub(crate) use open::{least_memory, thread_count};
+pub(crate) use recall::private_pool;
+pub use recall::RecallReport;
+pub use search::{MAX_INTERLEAVE, MAX_LIST_SIZE};
+pub(crate) use searcher::{PageSearcher, Searcher};
+pub use verify::{FileReport, VerifyReport, verify};
+
+use crate::calibration::Calibration;
+use crate::memory::Ledger;
+use pool::WorkerPool;
+
+/// An index, open for searching. `Send + Sync`: share it between threads.
+pub struct Index {
+    dir: PathBuf,
+    manifest: Manifest,
+    searcher: Box<dyn Searcher>,
+    pool: WorkerPool,
+    ledger: Ledger,
+    probe: IoProbe,
+    /// Threads, and queries in flight per thread, that memory was set aside for.
+    lanes: (usize, u32),
+}
+
+impl Index {
+    /// Number of vectors.
+    #[expect(clippy::len_without_is_empty, reason = "an index is never empty")]
+    pub fn len(&self) -> u64 {
+        self.manifest.node_count.into()
+    }
+
+    /// Dimension and element type of the vectors, and of queries.
+    pub fn shape(&self) -> VectorShape {
+        self.manifest.spec.shape.vectors()
+    }
+
+    /// Distance.
+    pub fn metric(&self) -> Metric {
+        self.manifest.spec.shape.metric
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Recall and cost by list size, as measured at build.
+    pub fn calibration(&self) -> &Calibration {
+        &self.manifest.calibration
+    }
+}

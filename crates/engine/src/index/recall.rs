@@ -1,0 +1,93 @@
+//! Measuring recall on an open index: the truth comes from its own vectors, read page by page.
+
+use std::io;
+
+use pageway_types::{Progress, VectorRead, VectorShape};
+use serde::Serialize;
+
+use super::{Index, thread_count};
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::{Queries, SearchOptions};
+use crate::source::VectorSlice;
+use crate::storage::TRANSFER_BYTES;
+use crate::truth::{ExactOptions, ExactQuestion, Found, Truth, exact, exact_bytes_min, recall};
+
+/// Recall of a set of queries, and what it cost.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct RecallReport {
+    /// Mean recall@k.
+    pub recall: f64,
+    /// Neighbours per query.
+    pub k: u32,
+    /// Candidate list size (L) it took.
+    pub list_size: u32,
+    /// Queries.
+    pub queries: usize,
+    /// Pages read per query.
+    pub pages_per_query: f64,
+}
+
+impl Index {
+    /// Searches, computes the exact neighbours by a scan of the whole index, and compares.
+    ///
+    /// Costs a distance per query and vector, and one pass over the record file.
+    ///
+    /// # Errors
+    /// As `search`; `InvalidInput` for no queries at all.
+    pub fn measure_recall(
+        &self,
+        queries: &Queries<'_>,
+        options: &SearchOptions,
+        progress: &dyn Progress,
+    ) -> Result<RecallReport> {
+        if queries.rows.is_empty() {
+            return Err(Error::invalid("recall of no queries: give at least one"));
+        }
+        let answers = self.search_with(queries, options, progress)?;
+        let truth = self.exact(queries, options.k, progress)?;
+        let found = Found { ids: &answers.rows, distances: &answers.distances, width: answers.k };
+        let pages: u64 = answers.stats.iter().map(|stats| stats.pages).sum();
+        Ok(RecallReport {
+            recall: recall(&found, &truth, answers.k)?,
+            k: options.k,
+            list_size: answers.settings.list_size,
+            queries: answers.stats.len(),
+            pages_per_query: pages as f64 / answers.stats.len() as f64,
+        })
+    }
+
+    /// Exact neighbours of `queries`, as row numbers.
+    fn exact(&self, queries: &Queries<'_>, k: u32, progress: &dyn Progress) -> Result<Truth> {
+        let pool = private_pool(thread_count(0))?;
+        let question = ExactQuestion {
+            queries: VectorSlice::new(queries.rows, self.shape())?,
+            metric: self.metric(),
+            k: k as usize,
+            exclude: queries.exclude,
+        };
+        let memory_bytes = exact_bytes_min(&question) + 8 * TRANSFER_BYTES as u64;
+        exact(self, &question, &ExactOptions { memory_bytes, pool: &pool }, progress)
+    }
+}
+
+/// A pool of our own: the process that embeds us keeps control of its global one.
+pub(crate) fn private_pool(threads: usize) -> Result<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|error| {
+        Error::new(ErrorKind::Io, format!("{threads} threads cannot be started: {error}"))
+    })
+}
+
+/// The vectors of an index, read off its record pages.
+impl VectorRead for Index {
+    fn count(&self) -> u64 {
+        self.len()
+    }
+
+    fn shape(&self) -> VectorShape {
+        Self::shape(self)
+    }
+
+    fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
+        Ok(self.searcher.read_vectors(first, out)?)
+    }
+}

@@ -1,0 +1,221 @@
+//! Searching an open index: from options to workers, from workers to answers.
+
+use std::sync::atomic::AtomicUsize;
+
+use pageway_types::{NoProgress, Progress};
+
+use super::Index;
+use super::open::{scratch_shape, thread_count};
+use crate::error::{Error, ErrorKind, Result};
+use crate::execution::QueryStats;
+use crate::execution::driver::{Job, Outcomes, Worker, WorkerShape};
+use crate::source::{BLOCK_BYTES, Inspection, VectorSlice, inspect_rows};
+use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
+
+/// Largest candidate list of a search.
+pub const MAX_LIST_SIZE: u32 = 100_000;
+/// Most queries in flight on one thread.
+pub const MAX_INTERLEAVE: u32 = 64;
+
+impl Index {
+    /// Finds the `k` nearest vectors of each query.
+    ///
+    /// Costs about `list_size` page reads per query, of which `beam` are in flight at a time.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a k, shape or option that cannot be; `Unsupported` for a recall out of reach; `Corrupt` or
+    /// `Io` when pages cannot be read.
+    pub fn search(&self, queries: &Queries<'_>, options: &SearchOptions) -> Result<Answers> {
+        self.search_with(queries, options, &NoProgress)
+    }
+
+    /// As [`Index::search`], with progress per query and cancellation.
+    pub fn search_with(
+        &self,
+        queries: &Queries<'_>,
+        options: &SearchOptions,
+        progress: &dyn Progress,
+    ) -> Result<Answers> {
+        let count = self.check_queries(queries)?;
+        self.check_k(options.k)?;
+        let list_size = self.list_size(options)?.max(options.k);
+        self.search_list(queries, options, list_size, (count, progress))
+    }
+
+    /// The smallest list size that is calibrated to reach `recall`@`k`.
+    ///
+    /// # Errors
+    /// `Unsupported` when none does.
+    pub fn list_size_for(&self, k: u32, recall: f32) -> Result<u32> {
+        self.check_k(k)?;
+        self.manifest.calibration.list_size_for(k, recall)
+    }
+
+    fn list_size(&self, options: &SearchOptions) -> Result<u32> {
+        match options.effort {
+            Effort::Recall(recall) => self.list_size_for(options.k, recall),
+            Effort::ListSize(size) if (1..=MAX_LIST_SIZE).contains(&size) => Ok(size),
+            Effort::ListSize(size) => {
+                Err(Error::invalid(format!("list size {size}: give 1 to {MAX_LIST_SIZE}")))
+            }
+        }
+    }
+
+    /// Searches with a list size that may be below k, as calibration does.
+    pub(crate) fn search_list(
+        &self,
+        queries: &Queries<'_>,
+        options: &SearchOptions,
+        list_size: u32,
+        (count, progress): (usize, &dyn Progress),
+    ) -> Result<Answers> {
+        let beam = options.beam.unwrap_or_else(|| self.manifest.spec.execution.schedule.beam());
+        let scratch = scratch_shape((&self.manifest.spec, self.manifest.node_count), options.k, list_size, beam)?;
+        let threads = if options.threads == 0 { self.lanes.0 } else { thread_count(options.threads) };
+        let threads = threads.clamp(1, count.max(1));
+        let wished = if options.interleave == 0 { self.lanes.1 } else { options.interleave };
+        let most = count.div_ceil(threads).max(1);
+        let interleave = (wished.min(MAX_INTERLEAVE) as usize).min(most);
+        let shape = self.fitting(WorkerShape { interleave, scratch }, threads);
+        let job = Job {
+            rows: queries.rows,
+            row_bytes: queries.shape.row_bytes(),
+            exclude: queries.exclude,
+            beam: scratch.beam,
+            next: AtomicUsize::new(0),
+            progress,
+        };
+        let (outcomes, threads) = self.run(&job, shape, threads)?;
+        let settings = SearchSettings {
+            list_size: scratch.list_size as u32,
+            beam,
+            threads,
+            interleave: shape.interleave as u32,
+        };
+        Ok(collect(outcomes, count, scratch.k, settings))
+    }
+
+    /// Fewer queries in flight where the memory set aside is short.
+    fn fitting(&self, mut shape: WorkerShape, threads: usize) -> WorkerShape {
+        let share = self.pool.budget() / threads as u64;
+        while shape.interleave > 1 && self.searcher.worker_bytes(&shape) > share {
+            shape.interleave -= 1;
+        }
+        shape
+    }
+
+    fn run(
+        &self,
+        job: &Job<'_>,
+        shape: WorkerShape,
+        threads: usize,
+    ) -> Result<(Vec<Outcomes>, usize)> {
+        let searcher = self.searcher.as_ref();
+        let mut workers = vec![self.pool.acquire(searcher, shape)?];
+        while workers.len() < threads {
+            match self.pool.try_acquire(searcher, shape) {
+                Ok(Some(worker)) => workers.push(worker),
+                Ok(None) => break,
+                Err(error) => {
+                    workers.into_iter().for_each(|worker| self.pool.put_back(searcher, worker));
+                    return Err(error);
+                }
+            }
+        }
+        let threads = workers.len();
+        let outcomes: Vec<Result<Outcomes>> = std::thread::scope(|scope| {
+            let last = workers.pop();
+            let spawned: Vec<_> = workers
+                .into_iter()
+                .map(|worker| scope.spawn(|| self.run_worker(job, worker)))
+                .collect();
+            let mine = last.map(|worker| self.run_worker(job, worker));
+            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+                thread.join().unwrap_or_else(|_| Err(panicked()))
+            };
+            spawned.into_iter().map(join).chain(mine).collect()
+        });
+        Ok((outcomes.into_iter().collect::<Result<_>>()?, threads))
+    }
+
+    fn run_worker(&self, job: &Job<'_>, mut worker: Worker) -> Result<Outcomes> {
+        let searcher = self.searcher.as_ref();
+        let outcome = searcher.run(job, &mut worker);
+        if outcome.is_ok() {
+            self.pool.put_back(searcher, worker);
+        } else {
+            // Reads may be in flight: the worker waits for them as it is dropped.
+            let shape = worker.shape;
+            drop(worker);
+            self.pool.forget(searcher, shape);
+        }
+        outcome
+    }
+
+    fn check_k(&self, k: u32) -> Result<()> {
+        let nodes = self.manifest.node_count;
+        if (1..=nodes).contains(&k) {
+            return Ok(());
+        }
+        Err(Error::invalid(format!("k = {k}: this index holds {nodes} vectors, so give 1 to {nodes}")))
+    }
+
+    fn check_queries(&self, queries: &Queries<'_>) -> Result<usize> {
+        let shape = self.shape();
+        if queries.shape != shape {
+            return Err(Error::invalid(format!(
+                "the queries are {}, the index holds {shape}: convert the queries",
+                queries.shape
+            )));
+        }
+        let row_bytes = shape.row_bytes();
+        if !queries.rows.len().is_multiple_of(row_bytes) {
+            return Err(Error::invalid(format!(
+                "{} bytes of queries are not a whole number of {row_bytes}-byte rows",
+                queries.rows.len()
+            )));
+        }
+        let count = queries.rows.len() / row_bytes;
+        if queries.exclude.is_some_and(|nodes| nodes.len() != count) {
+            return Err(Error::invalid("one excluded node per query is needed"));
+        }
+        if count > 0 {
+            let vectors = &VectorSlice::new(queries.rows, shape)?;
+            let inspection = Inspection { vectors, name: "queries", metric: self.metric() };
+            inspect_rows(inspection, BLOCK_BYTES, &NoProgress)?;
+        }
+        Ok(count)
+    }
+}
+
+fn panicked() -> Error {
+    Error::new(ErrorKind::Internal, "a search thread panicked")
+}
+
+/// Puts the rows of all threads into the order of the queries.
+fn collect(outcomes: Vec<Outcomes>, count: usize, k: usize, settings: SearchSettings) -> Answers {
+    let mut answers = Answers {
+        k,
+        rows: vec![u32::MAX; count * k],
+        ids: vec![u64::MAX; count * k],
+        distances: vec![f32::INFINITY; count * k],
+        stats: vec![QueryStats::default(); count],
+        settings,
+    };
+    for outcome in outcomes {
+        for ((index, stats), found) in outcome.queries.iter().zip(outcome.found.chunks_exact(k)) {
+            let row = index * k..(index + 1) * k;
+            if let Some(slot) = answers.stats.get_mut(*index) {
+                *slot = *stats;
+            }
+            let rows = answers.rows.get_mut(row.clone()).unwrap_or_default();
+            let ids = answers.ids.get_mut(row.clone()).unwrap_or_default();
+            let distances = answers.distances.get_mut(row).unwrap_or_default();
+            let columns = rows.iter_mut().zip(ids).zip(distances);
+            for (((row, id), distance), neighbor) in columns.zip(found) {
+                (*row, *id, *distance) = (neighbor.node.0, neighbor.user_id, neighbor.distance);
+            }
+        }
+    }
+    answers
+}

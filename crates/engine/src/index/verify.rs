@@ -1,0 +1,134 @@
+//! `verify`: every byte against its checksum, then every record, list and code against the manifest.
+
+use std::path::Path;
+
+use pageway_store::{FileEntry, OpenMode, OsVfs, PageFile, verify_file};
+use pageway_types::Progress;
+use serde::Serialize;
+
+use super::Manifest;
+use crate::error::{ErrorKind, Result};
+use crate::layout::PageCodec;
+use crate::resolve;
+use crate::storage::scan;
+
+/// Problems that are written out; further ones are only counted.
+const MAX_PROBLEMS: usize = 100;
+/// Pages checked between two looks at cancellation.
+const PAGES_PER_STEP: u64 = 4096;
+
+/// A file that was checked.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct FileReport {
+    /// Its name.
+    pub name: String,
+    /// Pages read.
+    pub pages: u64,
+    /// Bytes on disk, as the manifest says.
+    pub bytes: u64,
+    /// Units that did not pass.
+    pub damaged: u64,
+}
+
+/// What `verify` found.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct VerifyReport {
+    /// Each file.
+    pub files: Vec<FileReport>,
+    /// Records that were decoded and checked.
+    pub records: u64,
+    /// What is wrong, one sentence each; empty when the index is sound.
+    pub problems: Vec<String>,
+}
+
+impl VerifyReport {
+    /// True when nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    fn note(&mut self, problem: String) {
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(problem);
+        }
+    }
+}
+
+/// Reads the whole index in `dir` and checks all of it.
+///
+/// Costs two sequential passes over the record file and one over the others; holds a few MiB.
+///
+/// # Errors
+/// `NotFound`, `Corrupt` or `Incompatible` for a manifest that cannot be used; damage elsewhere is in the report.
+pub fn verify(dir: &Path, progress: &dyn Progress) -> Result<VerifyReport> {
+    let manifest = Manifest::read(&OsVfs, dir)?;
+    let mut report = VerifyReport::default();
+    let files = manifest.files.all();
+    progress.stage("verify checksums", files.iter().map(|file| file.units).sum());
+    for entry in files {
+        progress.check()?;
+        verify_checksums(dir, entry, &mut report)?;
+        progress.advance(entry.units);
+    }
+    if report.is_sound() {
+        let checked = verify_records(dir, &manifest, &mut report, progress)
+            .and_then(|()| resolve::check_side_files(&OsVfs, dir, &manifest));
+        match checked {
+            Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
+            Err(error) => report.note(error.to_string()),
+            Ok(()) => {}
+        }
+    }
+    Ok(report)
+}
+
+fn verify_checksums(dir: &Path, entry: &FileEntry, report: &mut VerifyReport) -> Result<()> {
+    let (pages, bytes) = (entry.units * u64::from(entry.span), entry.file_bytes()?);
+    let mut file = FileReport { name: entry.name.clone(), pages, bytes, damaged: 0 };
+    match verify_file(&OsVfs, dir, entry) {
+        Ok(verdict) => {
+            file.damaged = verdict.damaged;
+            verdict.errors.iter().for_each(|error| report.note(error.to_string()));
+        }
+        Err(error) => {
+            file.damaged = entry.units;
+            report.note(error.to_string());
+        }
+    }
+    report.files.push(file);
+    Ok(())
+}
+
+/// Decodes every record: degrees and neighbours in range.
+fn verify_records(
+    dir: &Path,
+    manifest: &Manifest,
+    report: &mut VerifyReport,
+    progress: &dyn Progress,
+) -> Result<()> {
+    let file = PageFile::open(&OsVfs, dir, &manifest.files.records, OpenMode::ReadDirect)?;
+    let codec = resolve::codec(&manifest.spec, manifest.node_count)?;
+    let pages = u64::from(codec.address().page_count());
+    if file.units() != pages || file.geometry() != codec.geometry() {
+        report.note(format!("{}: page count or size contradicts the spec", file.path().display()));
+        return Ok(());
+    }
+    progress.stage("verify records", pages);
+    let mut first = 0;
+    while first < pages {
+        progress.check()?;
+        let end = pages.min(first + PAGES_PER_STEP);
+        scan(&codec, &file, first..end, &mut |record| {
+            report.records += 1;
+            let node = record.node;
+            if let Some(bad) = record.neighbors().find(|n| n.0 >= manifest.node_count || *n == node)
+            {
+                report.note(format!("node {} lists neighbour {}", node.0, bad.0));
+            }
+            Ok(())
+        })?;
+        progress.advance(end - first);
+        first = end;
+    }
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! What a caller may ask for: options of build, open and search, and what a search answers.
+
+use pageway_types::{Metric, NodeId, VectorRead, VectorShape};
+
+use crate::execution::QueryStats;
+use crate::memory::MemoryWish;
+use crate::presets::Preset;
+use crate::source::IdRead;
+
+/// The vectors of a build, and what belongs to them.
+#[derive(Clone, Copy)]
+pub struct BuildInput<'a> {
+    /// The vectors; row numbers become node ids.
+    pub vectors: &'a dyn VectorRead,
+    /// Name of the source in messages: a path, or "array".
+    pub name: &'a str,
+    /// User ids, one per row; row numbers where absent.
+    pub ids: Option<&'a dyn IdRead>,
+    /// Example queries for the calibration; rows of the data, held out, where absent. Give them when queries are
+    /// unlike the data (text asking for images, say): recall is then calibrated for them.
+    pub queries: Option<&'a dyn VectorRead>,
+}
+
+/// How to build an index. `Default` gives a good one.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BuildOptions {
+    /// Distance.
+    pub metric: Metric,
+    /// Which design.
+    pub preset: Preset,
+    /// Memory of a search over the finished index. Sizes the codes unless `code_bytes` is given; stored as the
+    /// default of `open`. Where absent: 20 % of the raw vectors, and at least 16 MB.
+    pub memory: Option<MemoryWish>,
+    /// Memory of the build itself. Default: half of the machine's memory.
+    pub build_memory: Option<MemoryWish>,
+    /// Recall@10 that the index is meant for: the build measures and says whether it can be reached.
+    pub recall: f32,
+    /// Threads of the build; 0 for all cores. The bytes of the index do not depend on it.
+    pub threads: usize,
+    /// Longest adjacency list (R).
+    pub degree: u32,
+    /// Candidate list size while building (L).
+    pub build_list: u32,
+    /// Slack of the prune rule, on squared distances.
+    pub alpha: f32,
+    /// Bytes per code; from the memory budget where absent.
+    pub code_bytes: Option<u32>,
+    /// Bytes of a page.
+    pub page_bytes: u32,
+    /// Held-out queries that the calibration measures recall with.
+    pub calibration_queries: u32,
+    /// Seed of every random choice.
+    pub seed: u64,
+}
+
+impl Default for BuildOptions {
+    fn default() -> Self {
+        Self {
+            metric: Metric::L2,
+            preset: Preset::DiskAnn,
+            memory: None,
+            build_memory: None,
+            recall: 0.95,
+            threads: 0,
+            degree: 48,
+            build_list: 100,
+            alpha: 1.2,
+            code_bytes: None,
+            page_bytes: 4096,
+            calibration_queries: 500,
+            seed: 42,
+        }
+    }
+}
+
+/// How to open an index.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct OpenOptions {
+    /// Everything the process may hold for this index; what the index was built for where absent.
+    pub memory: Option<MemoryWish>,
+    /// Searches that run at the same time, each on its own thread. Sets memory aside for them; 0 for all cores.
+    pub threads: usize,
+    /// Queries that one thread keeps in flight in a batch. Fewer are used when memory is short.
+    pub interleave: u32,
+    /// Largest list size (L) that memory is set aside for; 0 for one that is enough for high recall on most data.
+    pub list_size: u32,
+    /// Reads per round (W) that memory is set aside for; the index's own where absent.
+    pub beam: Option<u32>,
+    /// Neighbours per query that memory is set aside for.
+    pub k: u32,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self { memory: None, threads: 1, interleave: 8, list_size: 0, beam: None, k: 10 }
+    }
+}
+
+/// How hard a search tries.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Effort {
+    /// Recall@k to reach on average; the list size follows from the calibration of the index.
+    Recall(f32),
+    /// Candidate list size (L), given directly.
+    ListSize(u32),
+}
+
+/// How to search.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SearchOptions {
+    /// Neighbours per query.
+    pub k: u32,
+    /// How hard to try.
+    pub effort: Effort,
+    /// Reads per round (W); the index's own where absent.
+    pub beam: Option<u32>,
+    /// Threads; 0 for those set aside at open.
+    pub threads: usize,
+    /// Queries in flight per thread; 0 for those set aside at open.
+    pub interleave: u32,
+}
+
+impl Default for SearchOptions {
+    fn default() -> Self {
+        Self { k: 10, effort: Effort::Recall(0.95), beam: None, threads: 0, interleave: 0 }
+    }
+}
+
+/// Queries: raw little-endian rows of one shape.
+#[derive(Clone, Copy, Debug)]
+pub struct Queries<'a> {
+    /// `count * shape.row_bytes()` bytes.
+    pub rows: &'a [u8],
+    /// Dimension and element type; those of the index.
+    pub shape: VectorShape,
+    /// Per query a node that must not be found: a held-out row that is its own query.
+    pub exclude: Option<&'a [NodeId]>,
+}
+
+impl<'a> Queries<'a> {
+    /// Queries without exclusions.
+    pub const fn new(rows: &'a [u8], shape: VectorShape) -> Self {
+        Self { rows, shape, exclude: None }
+    }
+}
+
+/// What a search found: `k` columns per query, nearest first.
+#[derive(Clone, Debug, Default)]
+pub struct Answers {
+    /// Neighbours per query.
+    pub k: usize,
+    /// Ids, `queries * k`: the user's own, or row numbers. `u64::MAX` where fewer than k could be reached.
+    pub ids: Vec<u64>,
+    /// Row numbers in the data the index was built from, in step with `ids`; `u32::MAX` where none.
+    pub rows: Vec<u32>,
+    /// Exact distances in the order of `ids`; smaller is nearer in every metric.
+    pub distances: Vec<f32>,
+    /// What each query cost.
+    pub stats: Vec<QueryStats>,
+    /// How the search ran.
+    pub settings: SearchSettings,
+}
+
+/// The settings a search resolved to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SearchSettings {
+    /// Candidate list size (L).
+    pub list_size: u32,
+    /// Reads per round (W).
+    pub beam: u32,
+    /// Threads that searched.
+    pub threads: usize,
+    /// Queries in flight per thread.
+    pub interleave: u32,
+}

@@ -1,0 +1,20 @@
+//! The code table: one code per node, contiguous, in memory.
+
+/// Codes of all nodes, in node order.
+#[derive(Debug)]
+pub(crate) struct CodeTable {
+    bytes: Vec<u8>,
+}
+
+impl CodeTable {
+    /// A table over codes that were read already: `node_count * code_bytes` bytes.
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes }
+    }
+
+    /// All codes.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}

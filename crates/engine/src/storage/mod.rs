@@ -1,0 +1,7 @@
+//! Axis 1: where vectors and codes live.
+
+mod codes;
+mod records;
+
+pub(crate) use codes::CodeTable;
+pub(crate) use records::{TRANSFER_BYTES, gather, scan};

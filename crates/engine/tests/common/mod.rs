@@ -1,0 +1,107 @@
+//! Generated data and a brute-force oracle, shared by the engine's tests.
+#![allow(dead_code, reason = "each test binary uses a part of this")]
+
+use std::path::Path;
+
+use pageway::source::VectorSlice;
+use pageway::{
+    BuildInput, BuildOptions, BuildReport, ElementType, Index, Metric, NoProgress, Result,
+    VectorShape,
+};
+
+/// Rows of one shape around a few centres, as raw bytes.
+pub struct Rows {
+    pub bytes: Vec<u8>,
+    pub shape: VectorShape,
+}
+
+/// SplitMix64.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+}
+
+impl Rows {
+    /// `count` rows around 20 centres.
+    pub fn clustered(count: usize, dimension: u32, element: ElementType, seed: u64) -> Self {
+        let mut random = Random(7);
+        let centres: Vec<f32> =
+            (0..20 * dimension).map(|_| random.below(160) as f32 - 80.0).collect();
+        let mut random = Random(seed);
+        let mut bytes = Vec::new();
+        for _ in 0..count {
+            let centre = random.below(20) as usize * dimension as usize;
+            for component in 0..dimension as usize {
+                let noise = (0..4).map(|_| random.below(21) as f32 - 10.0).sum::<f32>();
+                push(&mut bytes, element, centres[centre + component] + noise);
+            }
+        }
+        Self { bytes, shape: VectorShape { dimension, element } }
+    }
+
+    pub fn count(&self) -> usize {
+        self.bytes.len() / self.shape.row_bytes()
+    }
+
+    pub fn row(&self, row: usize) -> &[u8] {
+        &self.bytes[row * self.shape.row_bytes()..][..self.shape.row_bytes()]
+    }
+
+    pub fn values(&self, row: usize) -> Vec<f64> {
+        self.row(row)
+            .chunks(self.shape.element.bytes())
+            .map(|bytes| match self.shape.element {
+                ElementType::F32 => f64::from(f32::from_le_bytes(bytes.try_into().unwrap())),
+                ElementType::F16 => half::f16::from_le_bytes(bytes.try_into().unwrap()).to_f64(),
+                ElementType::U8 => f64::from(bytes[0]),
+                ElementType::I8 => f64::from(bytes[0] as i8),
+            })
+            .collect()
+    }
+
+    pub fn build(&self, dir: &Path, options: &BuildOptions) -> Result<BuildReport> {
+        let vectors = VectorSlice::new(&self.bytes, self.shape)?;
+        let input = BuildInput { vectors: &vectors, name: "rows", ids: None, queries: None };
+        Index::build(dir, &input, options, &NoProgress)
+    }
+}
+
+fn push(bytes: &mut Vec<u8>, element: ElementType, value: f32) {
+    match element {
+        ElementType::F32 => bytes.extend(value.to_le_bytes()),
+        ElementType::F16 => bytes.extend(half::f16::from_f32(value).to_le_bytes()),
+        ElementType::U8 => bytes.push((value + 128.0).clamp(0.0, 255.0) as u8),
+        ElementType::I8 => bytes.push(value.clamp(-128.0, 127.0) as i8 as u8),
+    }
+}
+
+/// The distance by its definition, in double precision.
+pub fn distance(a: &[f64], b: &[f64], metric: Metric) -> f64 {
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+    match metric {
+        Metric::L2 => a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum(),
+        Metric::InnerProduct => -dot(a, b),
+        Metric::Cosine => 1.0 - dot(a, b) / (dot(a, a) * dot(b, b)).sqrt(),
+    }
+}
+
+/// The `k` nearest rows of `base` to row `query` of `queries`.
+pub fn nearest(base: &Rows, queries: &Rows, query: usize, k: usize, metric: Metric) -> Vec<u64> {
+    let target = queries.values(query);
+    let mut all: Vec<(f64, u64)> = (0..base.count())
+        .map(|row| (distance(&target, &base.values(row), metric), row as u64))
+        .collect();
+    all.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    all.into_iter().take(k).map(|(_, row)| row).collect()
+}
