@@ -49,6 +49,7 @@ const ALLOWED: [(&str, &[&str]); 14] = [
             "memory",
             "options",
             "presets",
+            "resolve",
             "source",
             "spec",
             "storage",
