@@ -114,6 +114,14 @@ mod tests {
     }
 
     #[test]
+    fn the_example_of_the_format_document_holds() {
+        let uuid = FileUuid(std::array::from_fn(|i| i as u8));
+        let mut bytes = vec![0; 4096];
+        UnitSeal::new(PageGeometry::new(4096, 1).unwrap(), uuid).seal(2, &mut bytes);
+        assert_eq!(bytes[..4], [0x50, 0x5d, 0x23, 0xbc]);
+    }
+
+    #[test]
     fn every_flipped_bit_is_found() {
         let seal = seal_of(1);
         let mut bytes = sealed(seal, 5);
