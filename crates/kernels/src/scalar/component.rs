@@ -41,7 +41,7 @@ impl Component for Half {
 
     #[inline(always)]
     fn read(bytes: &[u8]) -> f32 {
-        half::f16::from_le_bytes([bytes[0], bytes[1]]).to_f32()
+        half::f16::from_le_bytes([bytes[0], bytes[1]]).to_f32_const()
     }
 }
 

@@ -84,27 +84,34 @@ fn sums<C: Component, const N: usize>(
     b: &[u8],
     terms: impl Fn(C::Value, C::Value) -> [C::Value; N],
 ) -> [f64; N] {
-    let mut lanes = [[C::Value::default(); LANES]; N];
-    let mut add = |lane: usize, x: &[u8], y: &[u8]| {
-        for (sums, term) in lanes.iter_mut().zip(terms(C::read(x), C::read(y))) {
-            sums[lane] += term;
-        }
-    };
-    let (a_blocks, a_rest) = a.split_at(a.len() - a.len() % (LANES * C::BYTES));
-    let (b_blocks, b_rest) = b.split_at(b.len().min(a_blocks.len()));
-    let blocks = a_blocks.chunks_exact(LANES * C::BYTES);
-    for (x, y) in blocks.zip(b_blocks.chunks_exact(LANES * C::BYTES)) {
+    let mut sums = [[C::Value::default(); LANES]; N];
+    let block = LANES * C::BYTES;
+    for (a, b) in a.chunks(block).zip(b.chunks(block)) {
+        let (a, b) = (read_block::<C>(a), read_block::<C>(b));
         for lane in 0..LANES {
-            add(lane, &x[lane * C::BYTES..], &y[lane * C::BYTES..]);
+            let terms = terms(a[lane], b[lane]);
+            for sum in 0..N {
+                sums[sum][lane] += terms[sum];
+            }
         }
     }
-    let rest = a_rest
-        .chunks_exact(C::BYTES)
-        .zip(b_rest.chunks_exact(C::BYTES));
-    for (lane, (x, y)) in rest.enumerate() {
-        add(lane, x, y);
+    sums.map(|lanes| pairwise_total(lanes).into())
+}
+
+/// Reads up to `LANES` components; missing ones are zero and add nothing to any sum.
+#[inline(always)]
+fn read_block<C: Component>(bytes: &[u8]) -> [C::Value; LANES] {
+    let mut values = [C::Value::default(); LANES];
+    if bytes.len() == LANES * C::BYTES {
+        for (lane, value) in values.iter_mut().enumerate() {
+            *value = C::read(&bytes[lane * C::BYTES..]);
+        }
+    } else {
+        for (value, component) in values.iter_mut().zip(bytes.chunks_exact(C::BYTES)) {
+            *value = C::read(component);
+        }
     }
-    lanes.map(|lanes| pairwise_total(lanes).into())
+    values
 }
 
 /// Adds the upper half of the lanes to the lower one until one is left.

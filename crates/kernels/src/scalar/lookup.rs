@@ -4,7 +4,7 @@
 //! a code, and gather instructions do the same loads inside: with 32-byte codes in cache they
 //! took 7.3 ns (AVX-512) and 8.0 ns (AVX2) a code, this loop 8.8 ns. That gain is not worth an
 //! order of summation that suits gathers only, nor their cost on CPUs whose microcode slows them
-//! down to protect against data sampling.
+//! down to close a side channel.
 
 use pageway_types::NodeId;
 

@@ -6,6 +6,11 @@ use super::lanes::Lanes;
 use super::measure::{Measure, distance};
 use crate::prefetch::RowPrefetch;
 
+/// Row length that gets its own copy of the loop, with the query held in registers: 128-d bytes,
+/// the most common integer vectors. In cache that took 4.2 ns a row instead of 5.3 (AVX-512);
+/// longer rows gain nothing.
+const UNROLLED_ROW_BYTES: usize = 128;
+
 /// See [`crate::DistanceManyFn`].
 ///
 /// # Safety
@@ -20,6 +25,27 @@ pub(crate) unsafe fn distance_many<V: Lanes, M: Measure<V>>(
 ) {
     assert_eq!(query.len(), row_bytes, "a query as long as a row");
     assert_eq!(nodes.len(), out.len(), "one distance per node");
+    // SAFETY: the caller vouches for the features.
+    unsafe {
+        if row_bytes == UNROLLED_ROW_BYTES {
+            distances::<V, M>(query, rows, UNROLLED_ROW_BYTES, nodes, out);
+        } else {
+            distances::<V, M>(query, rows, row_bytes, nodes, out);
+        }
+    }
+}
+
+/// # Safety
+/// The CPU has the features of `V`.
+#[inline(always)]
+unsafe fn distances<V: Lanes, M: Measure<V>>(
+    query: &[u8],
+    rows: &[u8],
+    row_bytes: usize,
+    nodes: &[NodeId],
+    out: &mut [f32],
+) {
+    let query = &query[..row_bytes];
     let prefetch = RowPrefetch::new(rows, row_bytes, nodes);
     for (index, (node, out)) in nodes.iter().zip(out).enumerate() {
         prefetch.ahead_of(index);
