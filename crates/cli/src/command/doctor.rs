@@ -53,33 +53,48 @@ impl DoctorArguments {
 }
 
 fn describe_machine(report: &DoctorReport) -> Facts {
-    let direct = if report.direct {
-        "direct (page cache bypassed)"
+    let DoctorReport { io, cpu, .. } = report;
+    let direct = if io.direct {
+        "past the page cache"
     } else {
         "through the page cache"
     };
-    let forced = if report.cpu.forced {
-        ", forced by PAGEWAY_ISA"
-    } else {
-        ""
+    let forced = cpu
+        .forced
+        .as_ref()
+        .map_or(String::new(), |isa| format!(", PAGEWAY_ISA={isa}"));
+    let limit = |limit: Option<u64>, words: fn(u64) -> String| {
+        limit.map_or_else(|| "no limit".to_owned(), words)
     };
+    let memory = report
+        .memory_bytes
+        .map_or_else(|| "unknown".to_owned(), format_bytes);
     Facts::new()
-        .fact("reads by", format!("{}, {direct}", report.io_backend))
-        .fact("because", report.reason.clone())
-        .fact("kernels", format!("{}{forced}", report.cpu.isa))
-        .fact("cpu offers", report.cpu.available.join(", "))
-        .fact("memory", format_bytes(report.memory_bytes))
+        .fact("reads by", format!("{}, {direct}", io.io_backend))
+        .fact("because", io.reason.clone())
+        .fact("kernels", format!("{}{forced}", cpu.isa))
+        .fact(
+            "cpu",
+            format!("{} cores; offers {}", cpu.cores, cpu.available.join(", ")),
+        )
+        .fact("memory", memory)
         .fact("free disk", format_bytes(report.free_bytes))
-        .fact("system page", format_bytes(report.page_size))
-        .fact("open files", text::count(report.open_files_limit))
-        .fact("locked memory", format_bytes(report.locked_memory_limit))
+        .fact("open files", limit(report.open_files_limit, text::count))
+        .fact(
+            "locked memory",
+            limit(report.locked_memory_limit, format_bytes),
+        )
 }
 
 fn describe_disk(report: &DoctorReport) -> String {
     let mut table = Table::new(&["queue depth", "reads/s", "mean us", "p50 us", "p99 us"]);
     for reading in &report.disk {
         let mut cells = vec![reading.queue_depth.to_string()];
-        let latencies = [reading.latency_us_mean, reading.p50, reading.p99];
+        let latencies = [
+            reading.latency_us_mean,
+            reading.latency_us_p50,
+            reading.latency_us_p99,
+        ];
         cells.push(text::figure(reading.reads_per_second));
         cells.extend(latencies.map(text::figure));
         table.row(cells);

@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(lines.len(), HEIGHT + 3);
         assert!(lines[1].starts_with("        100 |O."), "{text}");
         assert!(lines[HEIGHT].ends_with(DOT), "{text}");
-        assert_eq!(lines[HEIGHT].chars().count(), 13 + WIDTH - 1);
+        assert_eq!(lines[HEIGHT].chars().count(), 13 + WIDTH);
         assert!(lines[HEIGHT + 2].contains("0.500") && lines[HEIGHT + 2].ends_with("1.000"));
     }
 
