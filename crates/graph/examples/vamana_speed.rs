@@ -40,36 +40,64 @@ fn main() {
     let queries = if behind.is_empty() { base } else { behind };
     let kernels = KernelSet::detect().unwrap();
     let set = VectorSet::new(base, shape, Metric::L2, kernels, None).unwrap();
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(number(5)).build().unwrap();
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(number(5))
+        .build()
+        .unwrap();
 
     let (wall, cpu) = (Instant::now(), cpu_seconds());
     let graph = build(&set, NodeId(0), &spec, &pool, &NoProgress).unwrap();
     let cpu = cpu_seconds() - cpu;
     let mib = build_bytes(rows as u64, &spec, number(5)) >> 20;
-    println!("{rows} rows of {shape}, {:?}, memory {mib} MiB", kernels.isa());
-    println!("build: wall {:.2} s, cpu {cpu:.2} s", wall.elapsed().as_secs_f64());
-    let edges: usize = (0..rows as u32).map(|node| graph.neighbors(NodeId(node)).len()).sum();
+    println!(
+        "{rows} rows of {shape}, {:?}, memory {mib} MiB",
+        kernels.isa()
+    );
+    println!(
+        "build: wall {:.2} s, cpu {cpu:.2} s",
+        wall.elapsed().as_secs_f64()
+    );
+    let edges: usize = (0..rows as u32)
+        .map(|node| graph.neighbors(NodeId(node)).len())
+        .sum();
     let degree = edges as f64 / rows as f64;
-    println!("mean degree {degree:.2}, repaired {}, digest {:016x}", graph.repaired(), digest(&graph));
+    println!(
+        "mean degree {degree:.2}, repaired {}, digest {:016x}",
+        graph.repaired(),
+        digest(&graph)
+    );
     let step = queries.len() / shape.row_bytes() / QUERIES;
-    let queries: Vec<_> = queries.chunks_exact(shape.row_bytes()).step_by(step.max(1)).take(QUERIES).collect();
+    let queries: Vec<_> = queries
+        .chunks_exact(shape.row_bytes())
+        .step_by(step.max(1))
+        .take(QUERIES)
+        .collect();
     measure(&graph, &set, &queries, &pool);
 }
 
 fn measure(graph: &Graph, set: &VectorSet<'_>, queries: &[&[u8]], pool: &rayon::ThreadPool) {
     let truth: Vec<HashSet<NodeId>> = pool.install(|| {
-        queries.par_iter().map(|query| nearest(set, query)).collect()
+        queries
+            .par_iter()
+            .map(|query| nearest(set, query))
+            .collect()
     });
     for list_size in [10, 15, 20, 30, 40, 60, 80, 100] {
         let (mut found, mut hops) = (0, 0);
         for (query, truth) in queries.iter().zip(&truth) {
             let (answer, expanded) = greedy_search(graph, set, query, list_size, K).unwrap();
-            found += answer.iter().filter(|answer| truth.contains(&answer.node)).count();
+            found += answer
+                .iter()
+                .filter(|answer| truth.contains(&answer.node))
+                .count();
             hops += expanded;
         }
         let count = queries.len() as f64;
         let recall = found as f64 / count / K as f64;
-        println!("L {list_size:3}  recall@10 {recall:.4}  hops {:.2}", hops as f64 / count);
+        println!(
+            "L {list_size:3}  recall@10 {recall:.4}  hops {:.2}",
+            hops as f64 / count
+        );
     }
 }
 
@@ -78,7 +106,9 @@ fn nearest(set: &VectorSet<'_>, query: &[u8]) -> HashSet<NodeId> {
     let mut distances = vec![0.0; nodes.len()];
     set.query_distance_many(query, &nodes, &mut distances);
     let scored = nodes.iter().zip(&distances);
-    let mut all: Vec<_> = scored.map(|(&node, &distance)| Candidate::new(node, distance)).collect();
+    let mut all: Vec<_> = scored
+        .map(|(&node, &distance)| Candidate::new(node, distance))
+        .collect();
     all.select_nth_unstable(K);
     all.truncate(K);
     all.iter().map(|candidate| candidate.node).collect()
@@ -88,7 +118,9 @@ fn nearest(set: &VectorSet<'_>, query: &[u8]) -> HashSet<NodeId> {
 fn digest(graph: &Graph) -> u64 {
     let lists = (0..graph.count()).map(|node| graph.neighbors(NodeId(node)));
     let ids = lists.flat_map(|list| list.iter().map(|id| u64::from(id.0)).chain([u64::MAX]));
-    ids.fold(0xcbf2_9ce4_8422_2325, |hash, id| (hash ^ id).wrapping_mul(0x100_0000_01b3))
+    ids.fold(0xcbf2_9ce4_8422_2325, |hash, id| {
+        (hash ^ id).wrapping_mul(0x100_0000_01b3)
+    })
 }
 
 fn read(path: &str) -> (Vec<u8>, VectorShape) {
@@ -107,7 +139,12 @@ fn read(path: &str) -> (Vec<u8>, VectorShape) {
 /// User and system time of this process, in the kernel's hundredths.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    let fields: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .unwrap()
+        .split_whitespace()
+        .collect();
     let ticks = |at: usize| fields[at].parse::<f64>().unwrap();
     (ticks(11) + ticks(12)) / 100.0
 }

@@ -15,6 +15,7 @@
 use pageway_types::NodeId;
 
 use crate::error::{GraphError, try_filled};
+use crate::vectors::MAX_COUNT;
 
 /// A finished graph. Each list is in prune order: most valuable neighbour first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +27,11 @@ pub struct Graph {
 
 impl Graph {
     pub(crate) fn new(lists: AdjacencyLists, entry: NodeId) -> Self {
-        Self { lists, entry, repaired: 0 }
+        Self {
+            lists,
+            entry,
+            repaired: 0,
+        }
     }
 
     /// A graph from the lists of node 0, 1, 2, and so on, each at most `max_degree` long.
@@ -40,14 +45,35 @@ impl Graph {
         entry: NodeId,
     ) -> Result<Self, GraphError> {
         let count = lists.len();
+        if count as u64 >= MAX_COUNT {
+            return Err(GraphError::TooMany {
+                count: count as u64,
+                limit: MAX_COUNT - 1,
+            });
+        }
+        if max_degree == 0 {
+            return Err(GraphError::Parameter {
+                name: "max_degree",
+                value: max_degree.to_string(),
+                expected: "at least 1",
+            });
+        }
         let mut rows = AdjacencyLists::new(count, max_degree)?;
         if entry.index() >= count {
-            return Err(GraphError::EntryOutOfRange { entry, count: count as u32 });
+            return Err(GraphError::EntryOutOfRange {
+                entry,
+                count: count as u32,
+            });
         }
         for (node, list) in lists.enumerate() {
             let sound = list.len() <= max_degree as usize
-                && list.iter().all(|other| other.index() < count && other.index() != node)
-                && list.iter().enumerate().all(|(at, other)| !list[..at].contains(other));
+                && list
+                    .iter()
+                    .all(|other| other.index() < count && other.index() != node)
+                && list
+                    .iter()
+                    .enumerate()
+                    .all(|(at, other)| !list[..at].contains(other));
             if !sound {
                 return Err(GraphError::Parameter {
                     name: "lists",
@@ -115,7 +141,7 @@ impl AdjacencyLists {
 
     /// Bytes that `new` with the same arguments takes.
     pub(crate) fn bytes(count: u64, capacity: u32) -> u64 {
-        count * (u64::from(capacity) + 1) * size_of::<NodeId>() as u64
+        count.saturating_mul((u64::from(capacity) + 1) * size_of::<NodeId>() as u64)
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -155,7 +181,8 @@ impl AdjacencyLists {
         for node in 0..count {
             let length = self.slots[node * from].index();
             assert!(length < to, "a list longer than its row");
-            self.slots.copy_within(node * from..node * from + to, node * to);
+            self.slots
+                .copy_within(node * from..node * from + to, node * to);
             // Slots behind a list hold nothing, and equal graphs are to be equal bytes.
             self.slots[node * to + 1 + length..(node + 1) * to].fill(NodeId(0));
         }
@@ -221,6 +248,9 @@ mod tests {
         assert!(build(&[ids(&[1])], 0).is_err(), "out of range");
         assert!(build(&[ids(&[1, 1]), ids(&[])], 0).is_err(), "twice");
         let long = ids(&[1, 2, 3]);
-        assert!(build(&[long, ids(&[]), ids(&[]), ids(&[])], 0).is_err(), "too long");
+        assert!(
+            build(&[long, ids(&[]), ids(&[]), ids(&[])], 0).is_err(),
+            "too long"
+        );
     }
 }

@@ -14,20 +14,26 @@
 //!   is the cheapest way to shorten it.
 
 mod error;
+mod float;
 mod graph;
-//mod medoid;
-//mod partition;
+mod medoid;
+mod partition;
 mod prune;
 mod rng;
 mod search;
+#[cfg(test)]
+mod testing;
 mod vamana;
 mod vectors;
 
 pub use error::GraphError;
 pub use graph::Graph;
-//pub use medoid::{Medoid, medoid};
+pub use medoid::{Medoid, MedoidSpec, medoid};
+pub use partition::{
+    Assigner, COPIES, Partition, PartitionSpec, merge_lists, plan, shard_max_degree,
+};
 
-pub use prune::{Pruner, PruneSpec};
+pub use prune::{PruneSpec, Pruner};
 pub use search::greedy_search;
 pub use vamana::{VamanaSpec, build, build_bytes, repair};
 pub use vectors::VectorSet;

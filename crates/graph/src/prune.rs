@@ -84,7 +84,8 @@ impl Pruner {
     ) -> &[NodeId] {
         debug_assert!(candidates.is_sorted(), "candidates come nearest first");
         self.chosen.clear();
-        self.open.load(&candidates[..candidates.len().min(self.pairs.len())]);
+        self.open
+            .load(&candidates[..candidates.len().min(self.pairs.len())]);
         let mut tolerated = 1.0;
         loop {
             self.round(tolerated, spec, &mut distances);
@@ -139,8 +140,10 @@ impl Open {
 
     fn load(&mut self, candidates: &[Candidate]) {
         self.clear();
-        self.nodes.extend(candidates.iter().map(|candidate| candidate.node));
-        self.distances.extend(candidates.iter().map(|candidate| candidate.distance));
+        self.nodes
+            .extend(candidates.iter().map(|candidate| candidate.node));
+        self.distances
+            .extend(candidates.iter().map(|candidate| candidate.distance));
         self.occlusions.resize(candidates.len(), 0.0);
     }
 
@@ -159,7 +162,11 @@ impl Open {
         let occlusions = &mut self.occlusions[head..];
         let mut kept = 0;
         for (at, &pair) in pairs.iter().enumerate() {
-            let factor = if pair > 0.0 { distances[at] / pair } else { f32::INFINITY };
+            let factor = if pair > 0.0 {
+                distances[at] / pair
+            } else {
+                f32::INFINITY
+            };
             let occlusion = occlusions[at].max(factor);
             nodes[kept] = nodes[at];
             distances[kept] = distances[at];
@@ -202,7 +209,11 @@ mod tests {
                 chosen.push(candidate.node);
                 for (j, other) in candidates.iter().enumerate().skip(i + 1) {
                     let pair = squared(at(candidate), at(other));
-                    let factor = if pair == 0.0 { f32::INFINITY } else { other.distance / pair };
+                    let factor = if pair == 0.0 {
+                        f32::INFINITY
+                    } else {
+                        other.distance / pair
+                    };
                     occlusions[j] = occlusions[j].max(factor);
                 }
             }
@@ -214,9 +225,8 @@ mod tests {
     }
 
     fn candidates_of(vectors: &Vectors) -> Vec<Candidate> {
-        let others = (1..vectors.len()).map(|node| {
-            Candidate::new(NodeId(node as u32), squared(vectors[0], vectors[node]))
-        });
+        let others = (1..vectors.len())
+            .map(|node| Candidate::new(NodeId(node as u32), squared(vectors[0], vectors[node])));
         let mut candidates: Vec<_> = others.collect();
         candidates.sort();
         candidates
@@ -248,7 +258,10 @@ mod tests {
         let vectors = vec![[0, 0], [5, 0], [5, 0], [5, 0], [-5, 0]];
         let candidates = candidates_of(&vectors);
         let mut pruner = Pruner::new(8).expect("memory");
-        let spec = PruneSpec { max_degree: 4, alpha: 2.0 };
+        let spec = PruneSpec {
+            max_degree: 4,
+            alpha: 2.0,
+        };
         let chosen = pruner.prune(&candidates, spec, |node, others, out| {
             for (other, out) in others.iter().zip(out) {
                 *out = squared(vectors[node.index()], vectors[other.index()]);

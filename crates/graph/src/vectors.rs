@@ -160,7 +160,11 @@ impl Lift {
         let largest = components.iter().copied().fold(0.0, f32::max);
         let radius = max_norm.map_or(largest, |norm| norm * norm);
         // A norm rounded on its way here must not refuse the vector that it was taken from.
-        let limit = if max_norm.is_some() { radius * (1.0 + 1e-5) } else { radius };
+        let limit = if max_norm.is_some() {
+            radius * (1.0 + 1e-5)
+        } else {
+            radius
+        };
         for (row, component) in components.iter_mut().enumerate() {
             if !(component.is_finite() && *component <= limit) {
                 return Err(GraphError::Norm {
@@ -171,7 +175,10 @@ impl Lift {
             }
             *component = (radius - *component).max(0.0).sqrt();
         }
-        Ok(Self { components, twice_squared_radius: 2.0 * radius })
+        Ok(Self {
+            components,
+            twice_squared_radius: 2.0 * radius,
+        })
     }
 
     /// Squared distance of two lifted vectors, from their negated inner product.
@@ -191,7 +198,10 @@ fn row_count(bytes: usize, row_bytes: usize) -> Result<u32, GraphError> {
     }
     let count = (bytes / row_bytes) as u64;
     if count >= MAX_COUNT {
-        return Err(GraphError::TooMany { count, limit: MAX_COUNT - 1 });
+        return Err(GraphError::TooMany {
+            count,
+            limit: MAX_COUNT - 1,
+        });
     }
     Ok(count as u32)
 }
@@ -202,11 +212,17 @@ mod tests {
     use pageway_types::ElementType;
 
     fn bytes(values: &[f32]) -> Vec<u8> {
-        values.iter().flat_map(|value| value.to_le_bytes()).collect()
+        values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect()
     }
 
     fn shape(dimension: u32) -> VectorShape {
-        VectorShape { dimension, element: ElementType::F32 }
+        VectorShape {
+            dimension,
+            element: ElementType::F32,
+        }
     }
 
     fn kernels() -> &'static KernelSet {
@@ -236,12 +252,18 @@ mod tests {
     fn bad_rows_are_refused() {
         let rows = bytes(&[1.0, 2.0, 3.0]);
         let new = |rows, metric, norm| VectorSet::new(rows, shape(2), metric, kernels(), norm);
-        assert!(matches!(new(&rows, Metric::L2, None), Err(GraphError::PartialRow { .. })));
+        assert!(matches!(
+            new(&rows, Metric::L2, None),
+            Err(GraphError::PartialRow { .. })
+        ));
         assert!(matches!(new(&[], Metric::L2, None), Err(GraphError::Empty)));
         let rows = &rows[..8];
         let refused = new(rows, Metric::InnerProduct, Some(1.0));
         assert!(matches!(refused, Err(GraphError::Norm { row: 0, .. })));
-        assert!(matches!(new(rows, Metric::L2, Some(1.0)), Err(GraphError::NormUnused { .. })));
+        assert!(matches!(
+            new(rows, Metric::L2, Some(1.0)),
+            Err(GraphError::NormUnused { .. })
+        ));
         let infinite = bytes(&[f32::INFINITY, 0.0]);
         let refused = new(&infinite, Metric::InnerProduct, None);
         assert!(matches!(refused, Err(GraphError::Norm { row: 0, .. })));

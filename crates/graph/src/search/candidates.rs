@@ -13,7 +13,7 @@
 
 use pageway_types::{Candidate, NodeId};
 
-use crate::error::{GraphError, try_reserved};
+use crate::error::{GraphError, try_filled};
 
 const EXPANDED: u64 = 1;
 const SIGN: u32 = 1 << 31;
@@ -21,23 +21,29 @@ const SIGN: u32 = 1 << 31;
 /// A sorted list of at most `limit` candidates.
 pub(crate) struct CandidateList {
     keys: Vec<u64>,
+    length: usize,
     limit: usize,
     cursor: usize,
 }
 
 impl CandidateList {
     pub(crate) fn new(limit: usize) -> Result<Self, GraphError> {
-        let keys = try_reserved(limit + 1, "candidate list")?;
-        Ok(Self { keys, limit, cursor: 0 })
+        let keys = try_filled(limit, 0, "candidate list")?;
+        Ok(Self {
+            keys,
+            length: 0,
+            limit,
+            cursor: 0,
+        })
     }
 
     /// Bytes that `new` with the same limit takes.
     pub(crate) fn bytes(limit: u64) -> u64 {
-        (limit + 1) * size_of::<u64>() as u64
+        limit * size_of::<u64>() as u64
     }
 
     pub(crate) fn clear(&mut self) {
-        self.keys.clear();
+        self.length = 0;
         self.cursor = 0;
     }
 
@@ -51,21 +57,22 @@ impl CandidateList {
 
     #[inline]
     fn offer(&mut self, key: u64) {
-        if self.keys.len() == self.limit {
-            match self.keys.last() {
-                Some(&worst) if key < worst => self.keys.truncate(self.limit - 1),
-                _ => return,
-            }
+        let full = self.length == self.limit;
+        if full && key > self.keys[self.length - 1] {
+            return;
         }
-        let place = self.keys.partition_point(|&other| other < key);
-        self.keys.insert(place, key);
+        let place = self.keys[..self.length].partition_point(|&other| other < key);
+        let last = self.length - usize::from(full);
+        self.keys.copy_within(place..last, place + 1);
+        self.keys[place] = key;
+        self.length = last + 1;
         self.cursor = self.cursor.min(place);
     }
 
     /// The nearest candidate that is not expanded yet; marks it as expanded.
     #[inline]
     pub(crate) fn expand_next(&mut self) -> Option<Candidate> {
-        let rest = &mut self.keys[self.cursor..];
+        let rest = &mut self.keys[self.cursor..self.length];
         let skip = rest.iter().position(|key| key & EXPANDED == 0)?;
         let key = &mut rest[skip];
         *key |= EXPANDED;
@@ -75,7 +82,10 @@ impl CandidateList {
 
     /// The `count` nearest candidates, nearest first.
     pub(crate) fn nearest(&self, count: usize) -> impl Iterator<Item = Candidate> {
-        self.keys.iter().take(count).map(|&key| candidate_of(key))
+        self.keys[..self.length]
+            .iter()
+            .take(count)
+            .map(|&key| candidate_of(key))
     }
 }
 
@@ -90,7 +100,11 @@ fn key_of(node: NodeId, distance: f32) -> u64 {
 #[inline]
 fn candidate_of(key: u64) -> Candidate {
     let ordered = (key >> 32) as u32;
-    let bits = if ordered & SIGN == 0 { !ordered } else { ordered & !SIGN };
+    let bits = if ordered & SIGN == 0 {
+        !ordered
+    } else {
+        ordered & !SIGN
+    };
     Candidate::new(NodeId(key as u32 >> 1), f32::from_bits(bits))
 }
 
@@ -130,7 +144,10 @@ mod tests {
         for distance in [-1.5_f32, -0.0, 0.0, f32::MIN_POSITIVE, 7.25, f32::MAX] {
             let node = NodeId((1 << 31) - 1);
             let back = candidate_of(key_of(node, distance));
-            assert_eq!((back.node, back.distance.to_bits()), (node, distance.to_bits()));
+            assert_eq!(
+                (back.node, back.distance.to_bits()),
+                (node, distance.to_bits())
+            );
         }
     }
 }

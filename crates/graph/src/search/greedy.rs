@@ -33,7 +33,9 @@ impl Bounds {
     }
 
     fn visited(self) -> usize {
-        self.expansions().saturating_mul(self.max_degree as usize).saturating_add(1)
+        self.expansions()
+            .saturating_mul(self.max_degree as usize)
+            .saturating_add(1)
     }
 }
 
@@ -77,7 +79,9 @@ impl SearchScratch {
         self.expanded.clear();
         self.admit(&[entry], &mut score);
         while self.expanded.len() < self.max_expansions {
-            let Some(next) = self.list.expand_next() else { break };
+            let Some(next) = self.list.expand_next() else {
+                break;
+            };
             self.expanded.push(next);
             self.admit(lists.neighbors(next.node), &mut score);
         }
@@ -117,7 +121,11 @@ pub fn greedy_search(
     k: usize,
 ) -> Result<(Vec<Candidate>, usize), GraphError> {
     let max_degree = graph.max_degree();
-    let bounds = Bounds { count: graph.count(), max_degree, list_size: list_size.max(1) };
+    let bounds = Bounds {
+        count: graph.count(),
+        max_degree,
+        list_size: list_size.max(1),
+    };
     let mut scratch = SearchScratch::new(bounds)?;
     scratch.run(graph.lists(), graph.entry(), |nodes, out| {
         vectors.query_distance_many(query, nodes, out);

@@ -10,7 +10,7 @@
 
 use pageway_types::NodeId;
 
-use crate::error::{GraphError, try_filled, try_reserved};
+use crate::error::{GraphError, try_filled};
 
 const WORD_BITS: usize = u64::BITS as usize;
 
@@ -18,42 +18,49 @@ const WORD_BITS: usize = u64::BITS as usize;
 pub(crate) struct VisitedSet {
     words: Vec<u64>,
     nodes: Vec<NodeId>,
+    length: usize,
 }
 
 impl VisitedSet {
-    /// A set over `0..count` that usually holds at most `capacity` nodes.
+    /// A set over `0..count` that is given at most `capacity` nodes, repeated ones included.
     pub(crate) fn new(count: usize, capacity: usize) -> Result<Self, GraphError> {
         Ok(Self {
             words: try_filled(count.div_ceil(WORD_BITS), 0, "visited set")?,
-            nodes: try_reserved(capacity.min(count), "visited nodes")?,
+            nodes: try_filled(capacity, NodeId(0), "visited nodes")?,
+            length: 0,
         })
     }
 
     /// Bytes that `new` with the same arguments takes.
     pub(crate) fn bytes(count: u64, capacity: u64) -> u64 {
         let words = count.div_ceil(WORD_BITS as u64) * size_of::<u64>() as u64;
-        words + capacity.min(count) * size_of::<NodeId>() as u64
+        words + capacity * size_of::<NodeId>() as u64
     }
 
     pub(crate) fn clear(&mut self) {
-        for node in self.nodes.drain(..) {
+        for node in &self.nodes[..self.length] {
             self.words[node.index() / WORD_BITS] = 0;
         }
+        self.length = 0;
     }
 
     /// Adds the nodes that are not in the set yet and returns exactly those, in order.
+    ///
+    /// Half of the neighbours of a search are known already, in no order that a CPU could guess:
+    /// so every node is written, and only the count depends on the answer.
     #[inline]
     pub(crate) fn insert_many(&mut self, nodes: &[NodeId]) -> &[NodeId] {
-        let before = self.nodes.len();
+        let fresh = &mut self.nodes[self.length..][..nodes.len()];
+        let mut count = 0;
         for &node in nodes {
+            fresh[count] = node;
             let word = &mut self.words[node.index() / WORD_BITS];
-            let bit = 1 << (node.index() % WORD_BITS);
-            if *word & bit == 0 {
-                *word |= bit;
-                self.nodes.push(node);
-            }
+            let shift = node.index() % WORD_BITS;
+            count += (!*word >> shift & 1) as usize;
+            *word |= 1 << shift;
         }
-        &self.nodes[before..]
+        self.length += count;
+        &fresh[..count]
     }
 }
 

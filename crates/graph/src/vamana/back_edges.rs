@@ -55,12 +55,14 @@ impl Appending<'_> {
         let cut = cut_between_targets(edges);
         if edges.len() <= EDGES_PER_TASK || cut == 0 {
             return self.workers.with(|scratch| {
-                edges.chunk_by(|a, b| a.from() == b.from()).try_for_each(|group| {
-                    self.progress.check()?;
-                    let row = (group[0].from().0 - first.0) as usize * self.stride;
-                    self.append_group(group, &mut rows[row..][..self.stride], scratch);
-                    Ok(())
-                })
+                edges
+                    .chunk_by(|a, b| a.from() == b.from())
+                    .try_for_each(|group| {
+                        self.progress.check()?;
+                        let row = (group[0].from().0 - first.0) as usize * self.stride;
+                        self.append_group(group, &mut rows[row..][..self.stride], scratch);
+                        Ok(())
+                    })
             });
         }
         let (left, right) = edges.split_at(cut);
@@ -93,7 +95,9 @@ impl Appending<'_> {
 
 /// A position near the middle where the target changes, or 0 when there is only one target.
 fn cut_between_targets(edges: &[BackEdge]) -> usize {
-    let Some(middle) = edges.get(edges.len() / 2).map(|edge| edge.from()) else { return 0 };
+    let Some(middle) = edges.get(edges.len() / 2).map(|edge| edge.from()) else {
+        return 0;
+    };
     let before = edges.partition_point(|edge| edge.from() < middle);
     if before > 0 {
         return before;
@@ -114,7 +118,8 @@ impl Thinning {
         vectors.distance_many(node, &self.nodes, distances);
         self.candidates.clear();
         let scored = self.nodes.iter().zip(&*distances);
-        self.candidates.extend(scored.map(|(&node, &distance)| Candidate::new(node, distance)));
+        self.candidates
+            .extend(scored.map(|(&node, &distance)| Candidate::new(node, distance)));
         self.thin_candidates(vectors, spec)
     }
 
@@ -125,9 +130,10 @@ impl Thinning {
         spec: &VamanaSpec,
     ) -> &[NodeId] {
         self.candidates.sort_unstable();
-        self.pruner.prune(&self.candidates, spec.prune(), |node, others, out| {
-            vectors.distance_many(node, others, out);
-        })
+        self.pruner
+            .prune(&self.candidates, spec.prune(), |node, others, out| {
+                vectors.distance_many(node, others, out);
+            })
     }
 }
 

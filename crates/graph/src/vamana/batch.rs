@@ -48,8 +48,9 @@ impl Batch {
     ) -> Result<(), Cancelled> {
         let stride = self.stride;
         let tasks = nodes.par_chunks(NODES_PER_TASK);
-        tasks.zip(self.rows.par_chunks_mut(NODES_PER_TASK * stride)).try_for_each(
-            |(nodes, rows)| {
+        tasks
+            .zip(self.rows.par_chunks_mut(NODES_PER_TASK * stride))
+            .try_for_each(|(nodes, rows)| {
                 workers.with(|scratch| {
                     for (&node, row) in nodes.iter().zip(rows.chunks_exact_mut(stride)) {
                         progress.check()?;
@@ -59,8 +60,7 @@ impl Batch {
                 })?;
                 progress.advance(nodes.len() as u64);
                 Ok(())
-            },
-        )
+            })
     }
 
     /// Writes the lists into the graph and returns the edges back, sorted.
@@ -69,7 +69,8 @@ impl Batch {
         for (&node, row) in nodes.iter().zip(self.rows.chunks_exact(self.stride)) {
             let list = list_of(row);
             write_list(lists.row_mut(node), list);
-            self.edges.extend(list.iter().map(|&neighbor| BackEdge::new(neighbor, node)));
+            self.edges
+                .extend(list.iter().map(|&neighbor| BackEdge::new(neighbor, node)));
         }
         self.edges.par_sort_unstable();
         &self.edges

@@ -34,7 +34,13 @@ pub fn build(
         return Err(GraphError::EntryOutOfRange { entry, count });
     }
     pool.install(|| {
-        let lists = Builder { vectors, entry, spec, progress }.run()?;
+        let lists = Builder {
+            vectors,
+            entry,
+            spec,
+            progress,
+        }
+        .run()?;
         let mut graph = Graph::new(lists, entry);
         repair::repair_in_pool(&mut graph, vectors, progress)?;
         Ok(graph)
@@ -68,13 +74,15 @@ impl Builder<'_> {
         let mut waiting = order.get(1..).unwrap_or_default();
         while !waiting.is_empty() {
             let inserted = order.len() - waiting.len();
-            let size = inserted.min(VamanaSpec::max_batch(count) as usize).min(waiting.len());
+            let size = inserted
+                .min(VamanaSpec::max_batch(count) as usize)
+                .min(waiting.len());
             let (nodes, rest) = waiting.split_at(size);
             self.insert(nodes, &mut lists, &mut batch, &workers)?;
             waiting = rest;
         }
         drop((batch, order));
-        finish::thin_lists(&mut lists, self.vectors, self.spec, &workers, self.progress)?;
+        finish::finish_lists(&mut lists, self.vectors, self.spec, &workers, self.progress)?;
         Ok(lists)
     }
 
@@ -85,8 +93,12 @@ impl Builder<'_> {
         batch: &mut Batch,
         workers: &Workers<Scratch>,
     ) -> Result<(), GraphError> {
-        let frozen =
-            Frozen { vectors: self.vectors, lists, entry: self.entry, spec: self.spec };
+        let frozen = Frozen {
+            vectors: self.vectors,
+            lists,
+            entry: self.entry,
+            spec: self.spec,
+        };
         batch.search(nodes, &frozen, workers, self.progress)?;
         let edges = batch.link(nodes, lists);
         let appending = Appending {
@@ -135,7 +147,10 @@ mod tests {
         for (count, entry) in [(1, 0), (2, 1), (100, 37)] {
             let mut order = insertion_order(count, NodeId(entry), 9).expect("memory");
             assert_eq!(order[0], NodeId(entry));
-            assert_eq!(order, insertion_order(count, NodeId(entry), 9).expect("memory"));
+            assert_eq!(
+                order,
+                insertion_order(count, NodeId(entry), 9).expect("memory")
+            );
             order.sort();
             assert_eq!(order, (0..count).map(NodeId).collect::<Vec<_>>());
         }

@@ -22,6 +22,8 @@ mod builder;
 mod finish;
 mod repair;
 mod spec;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 pub use builder::build;

@@ -74,7 +74,12 @@ pub(super) fn repair_in_pool(
         return Ok(0);
     }
     let mut lost = walk.lost()?;
-    let links = Repair { vectors, entry, progress }.link_all(lists, &mut walk, &mut lost)?;
+    let links = Repair {
+        vectors,
+        entry,
+        progress,
+    }
+    .link_all(lists, &mut walk, &mut lost)?;
     graph.add_repaired(links);
     Ok(links)
 }
@@ -84,7 +89,11 @@ pub(super) fn bytes(count: u64, spec: &VamanaSpec, threads: usize) -> u64 {
     let nodes = u32::try_from(count).unwrap_or(u32::MAX);
     let walk = count.saturating_mul(3 * size_of::<NodeId>() as u64);
     let near = (LOST_PER_ROUND * NEAR * size_of::<NodeId>()) as u64;
-    let bounds = Bounds { count: nodes, max_degree: spec.max_degree, list_size: LIST_SIZE };
+    let bounds = Bounds {
+        count: nodes,
+        max_degree: spec.max_degree,
+        list_size: LIST_SIZE,
+    };
     let scratch = SearchScratch::bytes(bounds).saturating_mul(threads.max(1) as u64);
     walk.saturating_add(near).saturating_add(scratch)
 }
@@ -131,19 +140,21 @@ impl Repair<'_> {
         workers: &Workers<SearchScratch>,
         near: &mut [NodeId],
     ) -> Result<(), Cancelled> {
-        lost.par_iter().zip(near.par_chunks_exact_mut(NEAR)).try_for_each(|(&node, near)| {
-            self.progress.check()?;
-            workers.with(|search| {
-                search.run(lists, self.entry, |others, out| {
-                    self.vectors.distance_many(node, others, out);
+        lost.par_iter()
+            .zip(near.par_chunks_exact_mut(NEAR))
+            .try_for_each(|(&node, near)| {
+                self.progress.check()?;
+                workers.with(|search| {
+                    search.run(lists, self.entry, |others, out| {
+                        self.vectors.distance_many(node, others, out);
+                    });
+                    near.fill(NONE);
+                    for (slot, candidate) in near.iter_mut().zip(search.nearest(NEAR)) {
+                        *slot = candidate.node;
+                    }
                 });
-                near.fill(NONE);
-                for (slot, candidate) in near.iter_mut().zip(search.nearest(NEAR)) {
-                    *slot = candidate.node;
-                }
-            });
-            Ok(())
-        })
+                Ok(())
+            })
     }
 }
 
@@ -157,7 +168,11 @@ struct Walk {
 impl Walk {
     fn new(count: usize) -> Result<Self, GraphError> {
         let order = try_reserved(count, "walk order")?;
-        Ok(Self { parents: try_filled(count, NONE, "walk parents")?, order, host: count })
+        Ok(Self {
+            parents: try_filled(count, NONE, "walk parents")?,
+            order,
+            host: count,
+        })
     }
 
     fn reached(&self, node: NodeId) -> bool {
@@ -194,7 +209,11 @@ impl Walk {
     fn lost(&mut self) -> Result<Vec<NodeId>, GraphError> {
         self.host = self.order.len();
         let mut lost = try_reserved(self.parents.len() - self.order.len(), "lost nodes")?;
-        lost.extend((0..self.parents.len() as u32).map(NodeId).filter(|&node| !self.reached(node)));
+        lost.extend(
+            (0..self.parents.len() as u32)
+                .map(NodeId)
+                .filter(|&node| !self.reached(node)),
+        );
         Ok(lost)
     }
 
@@ -202,7 +221,9 @@ impl Walk {
     fn attach(&mut self, lists: &mut AdjacencyLists, near: &[NodeId], lost: NodeId) -> NodeId {
         let capacity = lists.capacity();
         let known = near.iter().copied().take_while(|&node| node != NONE);
-        let short = known.clone().find(|&node| lists.neighbors(node).len() < capacity);
+        let short = known
+            .clone()
+            .find(|&node| lists.neighbors(node).len() < capacity);
         if let Some(host) = short {
             push_neighbor(lists.row_mut(host), lost);
             return host;
@@ -230,14 +251,19 @@ impl Walk {
             push_neighbor(row, lost);
         } else {
             let replaced = self.replace_spare_edge(row, last, lost);
-            assert!(replaced, "the walk used an edge of the last node it reached");
+            assert!(
+                replaced,
+                "the walk used an edge of the last node it reached"
+            );
         }
         last
     }
 
     /// Replaces the least valuable edge of `host` that the walk did not use.
     fn replace_spare_edge(&self, row: &mut [NodeId], host: NodeId, lost: NodeId) -> bool {
-        let spare = list_of(row).iter().rposition(|other| self.parents[other.index()] != host);
+        let spare = list_of(row)
+            .iter()
+            .rposition(|other| self.parents[other.index()] != host);
         if let Some(at) = spare {
             row[1 + at] = lost;
         }

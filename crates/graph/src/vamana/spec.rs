@@ -41,7 +41,11 @@ pub struct VamanaSpec {
 impl VamanaSpec {
     pub(crate) fn validate(&self) -> Result<(), GraphError> {
         let refuse = |name, value: String, expected| {
-            Err(GraphError::Parameter { name, value, expected })
+            Err(GraphError::Parameter {
+                name,
+                value,
+                expected,
+            })
         };
         if !(1..=MAX_DEGREE_LIMIT).contains(&self.max_degree) {
             return refuse("max_degree", self.max_degree.to_string(), "1 to 4096");
@@ -50,7 +54,11 @@ impl VamanaSpec {
             return refuse("build_list", self.build_list.to_string(), "1 to 65536");
         }
         if !(self.alpha.is_finite() && self.alpha >= 1.0) {
-            return refuse("alpha", self.alpha.to_string(), "a finite number of at least 1");
+            return refuse(
+                "alpha",
+                self.alpha.to_string(),
+                "a finite number of at least 1",
+            );
         }
         Ok(())
     }
@@ -61,7 +69,10 @@ impl VamanaSpec {
     }
 
     pub(crate) const fn prune(&self) -> PruneSpec {
-        PruneSpec { max_degree: self.max_degree, alpha: self.alpha }
+        PruneSpec {
+            max_degree: self.max_degree,
+            alpha: self.alpha,
+        }
     }
 
     /// Nodes in the largest batch of a build over `count` nodes.
@@ -85,10 +96,13 @@ impl VamanaSpec {
 pub fn build_bytes(count: u64, spec: &VamanaSpec, threads: usize) -> u64 {
     let nodes = u32::try_from(count).unwrap_or(u32::MAX);
     let lists = AdjacencyLists::bytes(count, spec.slack_degree());
-    let order = count * size_of::<NodeId>() as u64;
+    let order = count.saturating_mul(size_of::<NodeId>() as u64);
     let batch = Batch::bytes(nodes, spec);
     let scratch = Scratch::bytes(nodes, spec).saturating_mul(threads.max(1) as u64);
-    let building = lists.saturating_add(order).saturating_add(batch).saturating_add(scratch);
+    let building = lists
+        .saturating_add(order)
+        .saturating_add(batch)
+        .saturating_add(scratch);
     let finished = AdjacencyLists::bytes(count, spec.max_degree);
     let repairing = finished.saturating_add(repair::bytes(count, spec, threads));
     building.max(repairing)
@@ -100,13 +114,46 @@ mod tests {
 
     #[test]
     fn parameters_out_of_range_are_refused() {
-        let spec = VamanaSpec { max_degree: 48, build_list: 100, alpha: 1.2, seed: 0 };
+        let spec = VamanaSpec {
+            max_degree: 48,
+            build_list: 100,
+            alpha: 1.2,
+            seed: 0,
+        };
         assert!(spec.validate().is_ok());
         assert_eq!(spec.slack_degree(), 62);
-        assert!(VamanaSpec { max_degree: 0, ..spec }.validate().is_err());
-        assert!(VamanaSpec { max_degree: 4097, ..spec }.validate().is_err());
-        assert!(VamanaSpec { build_list: 0, ..spec }.validate().is_err());
+        assert!(
+            VamanaSpec {
+                max_degree: 0,
+                ..spec
+            }
+            .validate()
+            .is_err()
+        );
+        assert!(
+            VamanaSpec {
+                max_degree: 4097,
+                ..spec
+            }
+            .validate()
+            .is_err()
+        );
+        assert!(
+            VamanaSpec {
+                build_list: 0,
+                ..spec
+            }
+            .validate()
+            .is_err()
+        );
         assert!(VamanaSpec { alpha: 0.9, ..spec }.validate().is_err());
-        assert!(VamanaSpec { alpha: f32::NAN, ..spec }.validate().is_err());
+        assert!(
+            VamanaSpec {
+                alpha: f32::NAN,
+                ..spec
+            }
+            .validate()
+            .is_err()
+        );
     }
 }

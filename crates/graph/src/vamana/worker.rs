@@ -24,14 +24,18 @@ impl<S> Workers<S> {
         scratch: impl Fn() -> Result<S, GraphError>,
     ) -> Result<Self, GraphError> {
         let scratches = (0..threads.max(1)).map(|_| scratch().map(Mutex::new));
-        Ok(Self { scratches: scratches.collect::<Result<_, _>>()? })
+        Ok(Self {
+            scratches: scratches.collect::<Result<_, _>>()?,
+        })
     }
 
     /// Runs `work` with the scratch of the current thread. `work` must not use the pool.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut S) -> T) -> T {
         let thread = rayon::current_thread_index().unwrap_or(0) % self.scratches.len();
         #[expect(clippy::indexing_slicing, reason = "reduced by the length above")]
-        let mut scratch = self.scratches[thread].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scratch = self.scratches[thread]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         work(&mut scratch)
     }
 }
@@ -59,7 +63,10 @@ impl Scratch {
             nodes: try_reserved(candidates, "candidates")?,
             distances: try_filled(candidates, 0.0, "candidates")?,
         };
-        Ok(Self { search: SearchScratch::new(bounds(count, spec))?, thinning })
+        Ok(Self {
+            search: SearchScratch::new(bounds(count, spec))?,
+            thinning,
+        })
     }
 
     /// Bytes that `new` with the same arguments takes.
@@ -73,7 +80,11 @@ impl Scratch {
 }
 
 fn bounds(count: u32, spec: &VamanaSpec) -> Bounds {
-    Bounds { count, max_degree: spec.slack_degree(), list_size: spec.build_list }
+    Bounds {
+        count,
+        max_degree: spec.slack_degree(),
+        list_size: spec.build_list,
+    }
 }
 
 /// A list at its longest, and a back-edge from every node of a batch; or all that a search expands.

@@ -1,0 +1,289 @@
+//! Whole builds, checked for soundness, reach, repeatability and recall.
+
+use pageway_types::{Candidate, Metric, NoProgress, NodeId};
+use proptest::prelude::*;
+
+use super::{VamanaSpec, build, build_bytes, repair};
+use crate::error::GraphError;
+use crate::graph::Graph;
+use crate::prune::Pruner;
+use crate::search::greedy_search;
+use crate::testing::{Rows, StopAfter, clustered, pool};
+use crate::vectors::VectorSet;
+
+const SPEC: VamanaSpec = VamanaSpec {
+    max_degree: 12,
+    build_list: 30,
+    alpha: 1.2,
+    seed: 5,
+};
+
+fn ids(ids: &[u32]) -> Vec<NodeId> {
+    ids.iter().copied().map(NodeId).collect()
+}
+
+fn build_on(rows: &Rows, metric: Metric, spec: &VamanaSpec, threads: usize) -> Graph {
+    let set = rows.set(metric);
+    let entry = NodeId(set.count() / 2);
+    build(&set, entry, spec, &pool(threads), &NoProgress).expect("a graph")
+}
+
+/// Lists within the degree, without self-loops, repeats or strangers; every node reachable.
+fn assert_sound(graph: &Graph, count: u32, max_degree: u32) {
+    assert_eq!((graph.count(), graph.max_degree()), (count, max_degree));
+    let lists = (0..count).map(|node| graph.neighbors(NodeId(node)));
+    Graph::from_lists(lists, max_degree, graph.entry()).expect("sound lists");
+    assert_eq!(reached(graph), count as usize);
+}
+
+fn reached(graph: &Graph) -> usize {
+    let mut reached = vec![false; graph.count() as usize];
+    reached[graph.entry().index()] = true;
+    let mut open = vec![graph.entry()];
+    while let Some(node) = open.pop() {
+        for &neighbor in graph.neighbors(node) {
+            if !std::mem::replace(&mut reached[neighbor.index()], true) {
+                open.push(neighbor);
+            }
+        }
+    }
+    reached.iter().filter(|reached| **reached).count()
+}
+
+fn recall(graph: &Graph, set: &VectorSet<'_>, queries: &Rows, list_size: u32) -> f64 {
+    let nodes: Vec<_> = (0..set.count()).map(NodeId).collect();
+    let mut distances = vec![0.0; nodes.len()];
+    let mut found = 0;
+    let queries = queries.bytes.chunks_exact(queries.shape.row_bytes());
+    let count = queries.len();
+    for query in queries {
+        set.query_distance_many(query, &nodes, &mut distances);
+        let scored = nodes.iter().zip(&distances);
+        let mut truth: Vec<_> = scored.map(|(&n, &d)| Candidate::new(n, d)).collect();
+        truth.sort();
+        let (answer, hops) = greedy_search(graph, set, query, list_size, 10).expect("memory");
+        assert!(hops <= set.count() as usize && answer.is_sorted());
+        found += answer
+            .iter()
+            .filter(|answer| truth[..10].contains(answer))
+            .count();
+    }
+    found as f64 / (10 * count) as f64
+}
+
+#[test]
+fn tiny_sets_have_sound_graphs() {
+    for max_degree in [1, 2, 12] {
+        for count in [1, 2, 3, max_degree, max_degree + 1, 40] {
+            let rows = Rows::f32(3, &clustered(count as usize, 3, 1.0, 1));
+            let spec = VamanaSpec { max_degree, ..SPEC };
+            for metric in [Metric::L2, Metric::InnerProduct, Metric::Cosine] {
+                assert_sound(&build_on(&rows, metric, &spec, 2), count, max_degree);
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_vectors_are_all_reachable() {
+    let rows = Rows::u8(2, vec![7; 2 * 20_000]);
+    let graph = build_on(&rows, Metric::L2, &SPEC, 2);
+    assert_sound(&graph, 20_000, SPEC.max_degree);
+    assert!(graph.repaired() > 10_000);
+    let set = rows.set(Metric::L2);
+    let (answer, _) = greedy_search(&graph, &set, &[7, 7], 40, 10).expect("memory");
+    assert_eq!(answer.len(), 10);
+}
+
+#[test]
+fn far_clusters_are_joined() {
+    let mut values = clustered(2000, 4, 1.0, 3);
+    values[4000..].iter_mut().for_each(|value| *value += 1e6);
+    let rows = Rows::f32(4, &values);
+    let graph = build_on(&rows, Metric::L2, &SPEC, 2);
+    assert_sound(&graph, 2000, SPEC.max_degree);
+    assert!(
+        recall(
+            &graph,
+            &rows.set(Metric::L2),
+            &Rows::f32(4, &values[..400]),
+            30
+        ) > 0.97
+    );
+}
+
+#[test]
+fn threads_change_no_byte() {
+    let rows = Rows::f32(8, &clustered(3000, 8, 2.0, 4));
+    for metric in [Metric::L2, Metric::InnerProduct] {
+        let expected = build_on(&rows, metric, &SPEC, 1);
+        assert_eq!(build_on(&rows, metric, &SPEC, 2), expected);
+        assert_eq!(build_on(&rows, metric, &SPEC, 3), expected);
+    }
+    let other = VamanaSpec { seed: 6, ..SPEC };
+    assert_ne!(
+        build_on(&rows, Metric::L2, &other, 1),
+        build_on(&rows, Metric::L2, &SPEC, 1)
+    );
+}
+
+#[test]
+fn recall_has_a_floor_in_every_metric() {
+    let all = clustered(5100, 16, 3.0, 6);
+    let (base, queries) = all.split_at(5000 * 16);
+    let (rows, queries) = (Rows::f32(16, base), Rows::f32(16, queries));
+    for metric in [Metric::L2, Metric::InnerProduct, Metric::Cosine] {
+        let graph = build_on(
+            &rows,
+            metric,
+            &VamanaSpec {
+                max_degree: 24,
+                ..SPEC
+            },
+            2,
+        );
+        assert_sound(&graph, 5000, 24);
+        let found = recall(&graph, &rows.set(metric), &queries, 60);
+        assert!(found > 0.97, "{metric}: {found}");
+    }
+}
+
+/// What pruning a list again would keep is its beginning, in the same order.
+#[test]
+fn lists_are_in_prune_order() {
+    let rows = Rows::f32(6, &clustered(1500, 6, 1.0, 7));
+    let set = rows.set(Metric::L2);
+    let graph = build_on(&rows, Metric::L2, &SPEC, 2);
+    let mut pruner = Pruner::new(SPEC.max_degree as usize).expect("memory");
+    let mut shortened = 0;
+    for node in (0..set.count()).map(NodeId) {
+        let list = graph.neighbors(node);
+        let scored = list
+            .iter()
+            .map(|&other| Candidate::new(other, set.distance(node, other)));
+        let mut candidates: Vec<_> = scored.collect();
+        candidates.sort();
+        let kept = pruner.prune(&candidates, SPEC.prune(), |node, others, out| {
+            set.distance_many(node, others, out);
+        });
+        assert_eq!(&list[..kept.len()], kept);
+        shortened += usize::from(kept.len() < list.len());
+    }
+    assert!(shortened > 0, "some lists keep what pruning would drop");
+}
+
+#[test]
+fn cancelling_stops_within_a_few_looks() {
+    let rows = Rows::f32(4, &clustered(2000, 4, 1.0, 8));
+    let set = rows.set(Metric::L2);
+    for looks in [0, 1, 100, 1500, 4000] {
+        let stop = StopAfter::new(looks);
+        let refused = build(&set, NodeId(0), &SPEC, &pool(2), &stop);
+        assert!(
+            matches!(refused, Err(GraphError::Cancelled(_))),
+            "{looks} looks"
+        );
+        assert!(
+            stop.late_looks() < 16,
+            "{} looks too many",
+            stop.late_looks()
+        );
+    }
+}
+
+#[test]
+fn bad_parameters_are_refused() {
+    let rows = Rows::f32(1, &[1.0, 2.0]);
+    let set = rows.set(Metric::L2);
+    let refused = build(&set, NodeId(2), &SPEC, &pool(1), &NoProgress);
+    assert!(matches!(
+        refused,
+        Err(GraphError::EntryOutOfRange { count: 2, .. })
+    ));
+    let spec = VamanaSpec {
+        max_degree: 0,
+        ..SPEC
+    };
+    let refused = build(&set, NodeId(0), &spec, &pool(1), &NoProgress);
+    assert!(matches!(
+        refused,
+        Err(GraphError::Parameter {
+            name: "max_degree",
+            ..
+        })
+    ));
+}
+
+#[test]
+fn memory_grows_with_what_it_is_for() {
+    let spec = VamanaSpec {
+        max_degree: 48,
+        build_list: 100,
+        ..SPEC
+    };
+    let million = build_bytes(1_000_000, &spec, 2);
+    let lists = 1_000_000 * (62 + 1) * 4;
+    assert!(
+        million > lists + 4_000_000 && million < lists + 32_000_000,
+        "{million}"
+    );
+    assert!(build_bytes(1_000_000, &spec, 3) > million);
+    assert!(build_bytes(1, &spec, 1) > 0);
+    assert_eq!(build_bytes(u64::MAX, &spec, usize::MAX), u64::MAX);
+}
+
+#[test]
+fn repair_takes_no_edge_that_is_needed() {
+    // 0 reaches 1 and 2 through full lists; 3 and 4 know each other only.
+    let lists = [
+        ids(&[1, 2]),
+        ids(&[2, 0]),
+        ids(&[1, 0]),
+        ids(&[4]),
+        ids(&[3]),
+    ];
+    let lists = lists.iter().map(Vec::as_slice);
+    let mut graph = Graph::from_lists(lists, 2, NodeId(0)).expect("a graph");
+    let rows = Rows::f32(1, &[0.0, 1.0, 2.0, 3.0, 4.0]);
+    let set = rows.set(Metric::L2);
+    let added = repair(&mut graph, &set, &pool(2), &NoProgress).expect("a repair");
+    assert_eq!((added, graph.repaired()), (1, 1));
+    assert_eq!(
+        graph.neighbors(NodeId(2)),
+        ids(&[1, 3]),
+        "nearest, least valuable edge"
+    );
+    assert_sound(&graph, 5, 2);
+    assert_eq!(
+        repair(&mut graph, &set, &pool(1), &NoProgress).expect("a repair"),
+        0
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn repair_reaches_every_node_of_any_graph(
+        lists in prop::collection::vec(prop::collection::hash_set(0_usize..1000, 0..4), 1..80),
+        values in prop::collection::vec(0_u8..5, 80),
+        max_degree in 1_u32..4,
+    ) {
+        let count = lists.len();
+        let lists: Vec<Vec<NodeId>> = (0..count).map(|node| {
+            let mut list: Vec<_> = lists[node].iter().map(|id| NodeId((id % count) as u32)).collect();
+            list.sort();
+            list.dedup();
+            list.retain(|other| other.index() != node);
+            list.truncate(max_degree as usize);
+            list
+        }).collect();
+        let slices = lists.iter().map(Vec::as_slice);
+        let mut graph = Graph::from_lists(slices, max_degree, NodeId(0)).expect("a graph");
+        let rows = Rows::u8(1, values[..count].to_vec());
+        let lost = count - reached(&graph);
+        let added = repair(&mut graph, &rows.set(Metric::L2), &pool(2), &NoProgress);
+        prop_assert!(added.expect("a repair") as usize <= lost);
+        assert_sound(&graph, count as u32, max_degree);
+    }
+}
