@@ -1,6 +1,7 @@
 //! Progress bars with time left, on standard error, where it is a terminal.
 //!
-//! One bar at a time: a new stage replaces the one before. Stages that end within `QUIET` never show.
+//! One bar at a time: a new stage replaces the one before. Stages that end within `QUIET` never
+//! show.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The answers of a search as a `.ibin` file: `u32 queries, u32 k`, ids (`i32`, -1 where there is no
-//! answer), distances (`f32`), as `pageway ground-truth` writes them.
+//! The answers of a search as a `.ibin` file: `u32 queries, u32 k`, ids (`i32`, -1 where there is
+//! no answer), distances (`f32`), as `pageway ground-truth` writes them.
 //!
 //! Invariant: the file gets its name when it is complete; dropped before, it leaves nothing.
 

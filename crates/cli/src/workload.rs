@@ -1,7 +1,7 @@
 //! A stream of queries through an index: what it found, how well, how fast, and what it cost.
 //!
-//! Queries, answers and truth are held one chunk at a time and latencies in a histogram, so that the
-//! process stays within the memory budget of the index plus a constant, whatever the number of
+//! Queries, answers and truth are held one chunk at a time and latencies in a histogram, so that
+//! the process stays within the memory budget of the index plus a constant, whatever the number of
 //! queries.
 
 use pageway::truth::{self, Found, TruthFile};

@@ -4,10 +4,14 @@
     clippy::disallowed_methods,
     reason = "tests make and damage files directly"
 )]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "offsets in files that were just made"
+)]
 
 mod common;
 
-use common::{Place, bin, clustered, fbin, small_fbin};
+use common::{Place, bin, clustered, fbin, lines, small_fbin};
 
 const INVALID: i32 = 2;
 const NOT_FOUND: i32 = 3;
@@ -65,7 +69,7 @@ fn with_damaged_files() -> Place {
     place.write("count.fbin", [&200_u32.to_le_bytes(), &good[4..]].concat());
     place.write("none.fbin", bin(0, 4, &[]));
     place.write("zero-dimension.fbin", bin(10, 0, &[]));
-    place.write("huge-dimension.fbin", bin(1, 20_000, &[0; 80_000]));
+    place.write("huge-dimension.fbin", bin(1, 20_000, &vec![0; 80_000]));
     place.write("nan.fbin", with_value(f32::NAN));
     place.write("infinity.fbin", with_value(f32::NEG_INFINITY));
     let mut zero = good;
@@ -76,12 +80,7 @@ fn with_damaged_files() -> Place {
     place.write("vectors.parquet", b"PAR1");
     place.write("plain.bin", small_fbin(10, 4));
     place.write("fake.npy", b"not an array at all");
-    place.write(
-        "repeated.txt",
-        (0..100)
-            .map(|row| format!("{}\n", row % 99))
-            .collect::<String>(),
-    );
+    place.write("repeated.txt", lines((0..100).map(|row| row % 99)));
     place.write("words.txt", "1\ntwo\n3\n");
     place.write("short.txt", "1\n2\n3\n");
     place

@@ -2,13 +2,11 @@
 
 mod common;
 
-use common::{Place, clustered, fbin, small_fbin};
+use common::{Place, clustered, fbin, lines, small_fbin};
 use serde_json::Value;
 
 fn number(json: &Value, key: &str) -> f64 {
-    json[key]
-        .as_f64()
-        .unwrap_or_else(|| panic!("{key} in {json}"))
+    json[key].as_f64().expect(key)
 }
 
 /// A directory with 3,000 vectors, 200 queries, their truth and an index.
@@ -167,10 +165,7 @@ fn a_second_build_replaces_the_first_and_threads_change_no_byte() {
 fn user_ids_are_what_a_search_returns() {
     let place = Place::new();
     place.write("base.fbin", small_fbin(300, 8));
-    let ids: String = (0..300)
-        .map(|row| format!("{}\n", 7_000_000_000_u64 + row))
-        .collect();
-    place.write("ids.txt", ids);
+    place.write("ids.txt", lines((0..300).map(|row| 7_000_000_000 + row)));
     let build = "build --data base.fbin --out my.index --metric l2 --ids ids.txt --json";
     place.line(build).json();
     let text = place

@@ -12,9 +12,7 @@ const ROWS: u32 = 40_000;
 const DIMENSION: u32 = 64;
 
 fn bytes(report: &serde_json::Value, key: &str) -> u64 {
-    report[key]
-        .as_u64()
-        .unwrap_or_else(|| panic!("{key} in {report}"))
+    report[key].as_u64().expect(key)
 }
 
 #[test]

@@ -77,8 +77,8 @@ struct PlaceArguments {
 /// What the user wants: memory, recall, time.
 #[derive(Debug, Args)]
 struct WishArguments {
-    /// Memory of a search over the finished index: bytes (200MB) or a share of the raw vectors (20%)
-    /// [default: 20%, and at least 16MB]
+    /// Memory of a search over the finished index: bytes (200MB) or a share of the raw vectors
+    /// (20%) [default: 20%, and at least 16MB]
     #[arg(long, value_name = "MEMORY")]
     memory: Option<MemoryWish>,
 

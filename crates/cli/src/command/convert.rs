@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pageway::source::{OpenAs, Selection, VectorFile};
+use pageway::source::{OpenAs, Selection, VectorFile, VectorFormat};
 use pageway::{ElementType, Result, VectorRead, VectorShape};
 use serde::Serialize;
 
@@ -34,7 +34,7 @@ pub(crate) struct ConvertArguments {
     #[arg(value_name = "TO")]
     to: PathBuf,
 
-    /// Element type of the target: f32, f16, u8 or i8 [default: that of its extension, else of FROM]
+    /// Element type of the target: f32, f16, u8 or i8 [default: by its extension, else as FROM]
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
 
@@ -89,26 +89,13 @@ impl Copy<'_> {
         session: &Session,
     ) -> Result<Outcome> {
         let rows = system::convert(selection, self.to, self.element, &session.progress)?;
-        let element = self.element.unwrap_or(file.shape().element);
-        let written = system::open_vectors(
-            self.to,
-            OpenAs {
-                element: self.element,
-            },
-        )
-        .or_else(|_| {
-            system::open_vectors(
-                self.to,
-                OpenAs {
-                    element: Some(element),
-                },
-            )
-        })?;
-        let VectorShape { dimension, element } = written.shape();
+        let stated = VectorFormat::of(self.to)?.element;
+        let element = self.element.or(stated).unwrap_or(file.shape().element);
+        let dimension = selection.dimensions.len() as u32;
+        let shape = VectorShape { dimension, element };
         let text = format!(
-            "Wrote {} rows of {} to {}.",
+            "Wrote {} rows of {shape} to {}.",
             text::count(rows),
-            written.shape(),
             self.to.display()
         );
         let (from, to) = (self.from.to_owned(), self.to.to_owned());

@@ -13,16 +13,16 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 /// A directory that goes away with the test.
-pub struct Place {
+pub(crate) struct Place {
     directory: tempfile::TempDir,
 }
 
 /// What a run of the program gave.
 #[derive(Debug)]
-pub struct Run {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Run {
@@ -36,49 +36,49 @@ impl Run {
 
     /// The object of a successful run with `--json`.
     #[track_caller]
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         assert_eq!(self.code, 0, "{self:?}");
         serde_json::from_str(&self.stdout).expect("one JSON object")
     }
 }
 
 impl Place {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             directory: tempfile::tempdir().expect("a temporary directory"),
         }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
     /// Runs `pageway` in the directory.
-    pub fn run<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Run {
+    pub(crate) fn run<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Run {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pageway"));
         command.args(arguments).current_dir(self.directory.path());
         Run::new(&command.output().expect("the program runs"))
     }
 
     /// Runs `pageway` with the words of a line.
-    pub fn line(&self, line: &str) -> Run {
+    pub(crate) fn line(&self, line: &str) -> Run {
         self.run(line.split_whitespace())
     }
 
-    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
         std::fs::write(self.path(name), bytes).expect("a file");
     }
 
-    pub fn read(&self, name: &str) -> Vec<u8> {
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
         std::fs::read(self.path(name)).expect("a file")
     }
 
-    pub fn exists(&self, name: &str) -> bool {
+    pub(crate) fn exists(&self, name: &str) -> bool {
         self.path(name).exists()
     }
 
     /// Names and bytes of the files of a directory, sorted by name.
-    pub fn files(&self, name: &str) -> Vec<(String, Vec<u8>)> {
+    pub(crate) fn files(&self, name: &str) -> Vec<(String, Vec<u8>)> {
         files(&self.path(name))
     }
 }
@@ -102,10 +102,10 @@ fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Bytes that look random and are the same every time.
-pub struct Bytes(pub u64);
+pub(crate) struct Bytes(pub(crate) u64);
 
 impl Bytes {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -114,14 +114,14 @@ impl Bytes {
 }
 
 /// Bytes of a bin file: header and rows.
-pub fn bin(rows: u32, dimension: u32, elements: &[u8]) -> Vec<u8> {
+pub(crate) fn bin(rows: u32, dimension: u32, elements: &[u8]) -> Vec<u8> {
     let mut bytes = [rows.to_le_bytes(), dimension.to_le_bytes()].concat();
     bytes.extend_from_slice(elements);
     bytes
 }
 
 /// A `.u8bin` file of `rows` vectors around a few centres, as real data lie.
-pub fn clustered(rows: u32, dimension: u32, seed: u64) -> Vec<u8> {
+pub(crate) fn clustered(rows: u32, dimension: u32, seed: u64) -> Vec<u8> {
     const CENTRES: u64 = 64;
     let mut centres = Bytes(7);
     let centres: Vec<u8> = (0..CENTRES * u64::from(dimension))
@@ -131,15 +131,14 @@ pub fn clustered(rows: u32, dimension: u32, seed: u64) -> Vec<u8> {
     let mut elements = Vec::with_capacity(rows as usize * dimension as usize);
     for _ in 0..rows {
         let first = (random.next() % CENTRES) as usize * dimension as usize;
-        for centre in &centres[first..first + dimension as usize] {
-            elements.push(centre - 40 + (random.next() % 80) as u8);
-        }
+        let centre = centres.iter().skip(first).take(dimension as usize);
+        elements.extend(centre.map(|centre| centre - 40 + (random.next() % 80) as u8));
     }
     bin(rows, dimension, &elements)
 }
 
 /// A `.fbin` file.
-pub fn fbin(rows: u32, dimension: u32, values: &[f32]) -> Vec<u8> {
+pub(crate) fn fbin(rows: u32, dimension: u32, values: &[f32]) -> Vec<u8> {
     let elements: Vec<u8> = values
         .iter()
         .flat_map(|value| value.to_le_bytes())
@@ -148,10 +147,19 @@ pub fn fbin(rows: u32, dimension: u32, values: &[f32]) -> Vec<u8> {
 }
 
 /// A `.fbin` file of `rows` small vectors, all different.
-pub fn small_fbin(rows: u32, dimension: u32) -> Vec<u8> {
+pub(crate) fn small_fbin(rows: u32, dimension: u32) -> Vec<u8> {
     let mut random = Bytes(11);
     let values: Vec<f32> = (0..rows * dimension)
         .map(|_| (random.next() % 2000) as f32 / 1000.0 - 1.0)
         .collect();
     fbin(rows, dimension, &values)
+}
+
+/// One number per line.
+pub(crate) fn lines(numbers: impl Iterator<Item = u64>) -> String {
+    numbers
+        .map(|number| number.to_string())
+        .collect::<Vec<_>>()
+        .join("\n")
+        + "\n"
 }

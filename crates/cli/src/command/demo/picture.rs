@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use pageway::{Error, ErrorKind, Result};
 use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 use super::sweep::Reading;
@@ -16,6 +17,8 @@ const CURVE: RGBColor = RGBColor(37, 99, 235);
 const MARK: RGBColor = RGBColor(217, 119, 6);
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Plane = Cartesian2d<RangedCoordf64, RangedCoordf64>;
+type Chart<'c, 'a> = ChartContext<'c, SVGBackend<'a>, Plane>;
 
 /// What one panel shows over recall.
 struct Panel<'p> {
@@ -67,21 +70,7 @@ impl Panel<'_> {
             .y_label_area_size(74)
             .build_cartesian_2d(left..1.002, 0.0..top)
             .map_err(failed)?;
-        chart
-            .configure_mesh()
-            .light_line_style(WHITE)
-            .bold_line_style(GRID)
-            .axis_style(INK)
-            .x_desc("recall@10")
-            .y_desc(self.y_name)
-            .x_labels(6)
-            .y_labels(6)
-            .x_label_formatter(&|recall| format!("{recall:.2}"))
-            .y_label_formatter(&|value| text::count(value.round() as u64))
-            .label_style(("sans-serif", 13).into_font().color(&INK))
-            .axis_desc_style(("sans-serif", 15).into_font().color(&INK))
-            .draw()
-            .map_err(failed)?;
+        self.draw_axes(&mut chart)?;
         let line = LineSeries::new(curve.iter().map(place), CURVE.stroke_width(2));
         chart.draw_series(line).map_err(failed)?;
         let dots = curve
@@ -99,6 +88,24 @@ impl Panel<'_> {
         });
         chart.draw_series(marks).map_err(failed)?;
         Ok(())
+    }
+
+    fn draw_axes(&self, chart: &mut Chart<'_, '_>) -> Result<()> {
+        chart
+            .configure_mesh()
+            .light_line_style(WHITE)
+            .bold_line_style(GRID)
+            .axis_style(INK)
+            .x_desc("recall@10")
+            .y_desc(self.y_name)
+            .x_labels(6)
+            .y_labels(6)
+            .x_label_formatter(&|recall| format!("{recall:.2}"))
+            .y_label_formatter(&|value| text::count(value.round() as u64))
+            .label_style(("sans-serif", 13).into_font().color(&INK))
+            .axis_desc_style(("sans-serif", 15).into_font().color(&INK))
+            .draw()
+            .map_err(failed)
     }
 }
 
