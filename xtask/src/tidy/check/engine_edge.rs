@@ -38,7 +38,7 @@ const ALLOWED: [(&str, &[&str]); 15] = [
         &["error", "execution", "layout", "memory", "spec", "storage"],
     ),
     // What asks the machine.
-    ("doctor", &["error", "memory"]),
+    ("doctor", &["error", "index", "memory", "resolve"]),
     // What makes an index, and what measures a finished one.
     (
         "build",
