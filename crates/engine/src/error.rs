@@ -102,7 +102,11 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     /// An error of a kind with a sentence that says what, where and what to do.
     pub fn new(kind: ErrorKind, context: impl Into<String>) -> Self {
-        Self { kind, context: context.into(), source: None }
+        Self {
+            kind,
+            context: context.into(),
+            source: None,
+        }
     }
 
     /// Shorthand for the most common kind.
@@ -127,11 +131,12 @@ impl Error {
         self
     }
 
-    fn caused_by(
-        kind: ErrorKind,
-        source: impl std::error::Error + Send + Sync + 'static,
-    ) -> Self {
-        Self { kind, context: source.to_string(), source: Some(Box::new(source)) }
+    fn caused_by(kind: ErrorKind, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self {
+            kind,
+            context: source.to_string(),
+            source: Some(Box::new(source)),
+        }
     }
 }
 
@@ -149,7 +154,10 @@ impl std::error::Error for Error {
 
 impl From<Cancelled> for Error {
     fn from(_: Cancelled) -> Self {
-        Self::new(ErrorKind::Cancelled, "stopped on request; nothing was published")
+        Self::new(
+            ErrorKind::Cancelled,
+            "stopped on request; nothing was published",
+        )
     }
 }
 

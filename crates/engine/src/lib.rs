@@ -29,6 +29,7 @@
 mod build;
 mod cache;
 mod calibration;
+mod doctor;
 pub mod error;
 mod execution;
 mod index;
@@ -44,6 +45,7 @@ pub mod truth;
 
 pub use build::BuildReport;
 pub use calibration::{Calibration, CalibrationRow, RANKS};
+pub use doctor::{CpuReport, DepthReading, DoctorOptions, DoctorReport, doctor};
 pub use error::{Error, ErrorKind, Result};
 pub use execution::{HOP_BUCKETS, QueryStats};
 pub use index::{
@@ -53,8 +55,10 @@ pub use index::{
 pub use layout::PageError;
 pub use memory::{MemoryWish, format_bytes};
 pub use options::{
-    Answers, BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions, SearchSettings,
+    Answers, BuildInput, BuildOptions, Effort, HeldOut, OpenOptions, Queries, SearchOptions,
+    SearchSettings,
 };
+pub use pageway_store::machine::peak_memory_bytes;
 pub use pageway_types::{
     ElementType, Metric, NoProgress, NodeId, Progress, VectorRead, VectorShape,
 };

@@ -66,17 +66,27 @@ impl FromStr for MemoryWish {
         };
         let lower = text.trim().to_ascii_lowercase();
         let positive = |number: &str| {
-            number.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n > 0.0)
+            number
+                .trim()
+                .parse::<f64>()
+                .ok()
+                .filter(|n| n.is_finite() && *n > 0.0)
         };
         if let Some(number) = lower.strip_suffix('%') {
-            return positive(number).map(|p| Self::Share(p / 100.0)).ok_or_else(refuse);
+            return positive(number)
+                .map(|p| Self::Share(p / 100.0))
+                .ok_or_else(refuse);
         }
         let (number, unit) = UNITS
             .iter()
             .find_map(|(name, bytes)| Some((lower.strip_suffix(name)?, *bytes)))
             .unwrap_or((&lower, 1));
         let bytes = positive(number).ok_or_else(refuse)? * unit as f64;
-        if bytes >= u64::MAX as f64 { Err(refuse()) } else { Ok(Self::Bytes(bytes as u64)) }
+        if bytes >= u64::MAX as f64 {
+            Err(refuse())
+        } else {
+            Ok(Self::Bytes(bytes as u64))
+        }
     }
 }
 
@@ -95,9 +105,10 @@ pub fn format_bytes(bytes: u64) -> String {
     named
         .iter()
         .find(|(unit, _)| bytes as f64 >= *unit)
-        .map_or_else(|| format!("{bytes} B"), |(unit, name)| {
-            format!("{:.1} {name}", bytes as f64 / unit)
-        })
+        .map_or_else(
+            || format!("{bytes} B"),
+            |(unit, name)| format!("{:.1} {name}", bytes as f64 / unit),
+        )
 }
 
 /// Accounts for a budget: each part reserves before it allocates.
@@ -110,7 +121,10 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// A ledger over `budget` bytes.
     pub(crate) fn new(budget: u64) -> Self {
-        Self { budget, entries: Vec::new() }
+        Self {
+            budget,
+            entries: Vec::new(),
+        }
     }
 
     /// The whole budget.
@@ -169,11 +183,30 @@ mod tests {
 
     #[test]
     fn wishes_parse() {
-        for (text, bytes) in [("4096", 4096), ("1k", 1000), ("2 MiB", 2 << 20), ("0.5gb", 500_000_000)] {
-            assert_eq!(text.parse::<MemoryWish>().unwrap().resolve(0), bytes, "{text}");
+        for (text, bytes) in [
+            ("4096", 4096),
+            ("1k", 1000),
+            ("2 MiB", 2 << 20),
+            ("0.5gb", 500_000_000),
+        ] {
+            assert_eq!(
+                text.parse::<MemoryWish>().unwrap().resolve(0),
+                bytes,
+                "{text}"
+            );
         }
         assert_eq!("12.5%".parse::<MemoryWish>().unwrap().resolve(1000), 125);
-        for text in ["", "-1", "0", "10 %%", "MB", "nan", "inf", "1e400", "12 parsecs"] {
+        for text in [
+            "",
+            "-1",
+            "0",
+            "10 %%",
+            "MB",
+            "nan",
+            "inf",
+            "1e400",
+            "12 parsecs",
+        ] {
             assert!(text.parse::<MemoryWish>().is_err(), "{text}");
         }
     }
@@ -185,8 +218,14 @@ mod tests {
         assert!(ledger.settle("searching").is_ok());
         ledger.reserve("lanes", 7);
         let error = ledger.settle("searching").unwrap_err();
-        assert!(error.context().contains("smallest that works is 15 B"), "{error}");
-        let enough = Ledger { budget: 15, entries: ledger.entries.clone() };
+        assert!(
+            error.context().contains("smallest that works is 15 B"),
+            "{error}"
+        );
+        let enough = Ledger {
+            budget: 15,
+            entries: ledger.entries.clone(),
+        };
         assert!(enough.settle("searching").is_ok());
         assert_eq!(enough.free(), 0);
     }

@@ -92,7 +92,14 @@ pub struct OpenOptions {
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { memory: None, threads: 1, interleave: 8, list_size: 0, beam: None, k: 10 }
+        Self {
+            memory: None,
+            threads: 1,
+            interleave: 8,
+            list_size: 0,
+            beam: None,
+            k: 10,
+        }
     }
 }
 
@@ -122,7 +129,13 @@ pub struct SearchOptions {
 
 impl Default for SearchOptions {
     fn default() -> Self {
-        Self { k: 10, effort: Effort::Recall(0.95), beam: None, threads: 0, interleave: 0 }
+        Self {
+            k: 10,
+            effort: Effort::Recall(0.95),
+            beam: None,
+            threads: 0,
+            interleave: 0,
+        }
     }
 }
 
@@ -133,14 +146,33 @@ pub struct Queries<'a> {
     pub rows: &'a [u8],
     /// Dimension and element type; those of the index.
     pub shape: VectorShape,
-    /// Per query a node that must not be found: a held-out row that is its own query.
-    pub exclude: Option<&'a [NodeId]>,
+    /// Per query, where it is a row of the index itself: that row, which must not be found.
+    pub held_out: Option<&'a [HeldOut]>,
+}
+
+/// A row of the index that serves as query: the search goes on as if it were not there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeldOut {
+    /// The row.
+    pub node: NodeId,
+    /// Its first neighbours. Who would walk to the row walks to them: the graph relies on each node to lead on to
+    /// its neighbours, and a graph built without the row would have other edges there.
+    pub bridges: [NodeId; HeldOut::BRIDGES],
+}
+
+impl HeldOut {
+    /// Neighbours that stand in for a row.
+    pub const BRIDGES: usize = 4;
 }
 
 impl<'a> Queries<'a> {
-    /// Queries without exclusions.
+    /// Queries that are no rows of the index.
     pub const fn new(rows: &'a [u8], shape: VectorShape) -> Self {
-        Self { rows, shape, exclude: None }
+        Self {
+            rows,
+            shape,
+            held_out: None,
+        }
     }
 }
 

@@ -52,7 +52,10 @@ pub(crate) fn record_reader(
     if file.units() != u64::from(expected) || file.geometry() != codec.geometry() {
         return Err(Error::new(
             ErrorKind::Corrupt,
-            format!("{}: its pages do not fit the spec of the manifest", file.path().display()),
+            format!(
+                "{}: its pages do not fit the spec of the manifest",
+                file.path().display()
+            ),
         ));
     }
     let (reader, probe) = PageReader::open(file.clone())?;
@@ -91,7 +94,13 @@ pub(crate) fn searcher(
         execution: spec.execution,
     };
     let row_bytes = shape.vectors().row_bytes();
-    Ok(Box::new(PageSearcher { parts, reader, file, kernels, row_bytes }))
+    Ok(Box::new(PageSearcher {
+        parts,
+        reader,
+        file,
+        kernels,
+        row_bytes,
+    }))
 }
 
 /// Checks what `searcher` would load, apart from the records: the codebook, and the list of hot nodes.
@@ -104,7 +113,10 @@ pub(crate) fn check_side_files(vfs: &dyn Vfs, dir: &Path, manifest: &Manifest) -
         let node = u32::from_le_bytes(word);
         if node >= manifest.node_count {
             let name = &manifest.files.hot.name;
-            return Err(Error::new(ErrorKind::Corrupt, format!("{name}: node {node} is out of range")));
+            return Err(Error::new(
+                ErrorKind::Corrupt,
+                format!("{name}: node {node} is out of range"),
+            ));
         }
     }
     Ok(())
@@ -120,7 +132,10 @@ fn quantizer(vfs: &dyn Vfs, dir: &Path, manifest: &Manifest) -> Result<ProductQu
     let entry = &manifest.files.codebook;
     let bytes = BlobReader::open(vfs, dir, entry)?.read_rest(MAX_CODEBOOK_BYTES)?;
     let corrupt = |what: String| {
-        Error::new(ErrorKind::Corrupt, format!("{}: {what}", dir.join(&entry.name).display()))
+        Error::new(
+            ErrorKind::Corrupt,
+            format!("{}: {what}", dir.join(&entry.name).display()),
+        )
     };
     let quantizer =
         ProductQuantizer::from_bytes(&bytes).map_err(|error| corrupt(error.to_string()))?;
@@ -130,11 +145,17 @@ fn quantizer(vfs: &dyn Vfs, dir: &Path, manifest: &Manifest) -> Result<ProductQu
         manifest.spec.storage.quantizer.code_bytes() as usize,
         shape.metric,
     );
-    let found = (quantizer.dimension(), quantizer.code_bytes(), quantizer.metric());
+    let found = (
+        quantizer.dimension(),
+        quantizer.code_bytes(),
+        quantizer.metric(),
+    );
     if found == expected {
         Ok(quantizer)
     } else {
-        Err(corrupt(format!("a quantizer for {found:?}, the manifest says {expected:?}")))
+        Err(corrupt(format!(
+            "a quantizer for {found:?}, the manifest says {expected:?}"
+        )))
     }
 }
 
@@ -153,7 +174,10 @@ fn hot_nodes(
     let mut bytes = vec![0; count * 4];
     hot.read_exact(&mut bytes)?;
     let (words, _) = bytes.as_chunks::<4>();
-    let mut nodes: Vec<NodeId> = words.iter().map(|w| NodeId(u32::from_le_bytes(*w))).collect();
+    let mut nodes: Vec<NodeId> = words
+        .iter()
+        .map(|w| NodeId(u32::from_le_bytes(*w)))
+        .collect();
     nodes.sort_unstable();
     nodes.dedup();
     nodes.retain(|node| node.0 < manifest.node_count);

@@ -10,7 +10,13 @@ use pageway::{
 const METRICS: [Metric; 3] = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
 
 fn options(metric: Metric) -> BuildOptions {
-    BuildOptions { metric, degree: 24, build_list: 60, calibration_queries: 50, ..Default::default() }
+    BuildOptions {
+        metric,
+        degree: 24,
+        build_list: 60,
+        calibration_queries: 50,
+        ..Default::default()
+    }
 }
 
 #[test]
@@ -22,9 +28,13 @@ fn every_element_type_and_metric_finds_its_neighbours_with_exact_distances() {
             let dir = tempfile::tempdir().unwrap();
             base.build(dir.path(), &options(metric)).unwrap();
             let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
-            let search = SearchOptions { effort: Effort::ListSize(80), ..Default::default() };
-            let answers =
-                index.search(&Queries::new(&queries.bytes, queries.shape), &search).unwrap();
+            let search = SearchOptions {
+                effort: Effort::ListSize(80),
+                ..Default::default()
+            };
+            let answers = index
+                .search(&Queries::new(&queries.bytes, queries.shape), &search)
+                .unwrap();
             let mut hits = 0;
             for query in 0..queries.count() {
                 let ids = &answers.ids[query * 10..][..10];
@@ -34,7 +44,10 @@ fn every_element_type_and_metric_finds_its_neighbours_with_exact_distances() {
                     let exact =
                         distance(&queries.values(query), &base.values(*id as usize), metric);
                     let error = (f64::from(*found) - exact).abs();
-                    assert!(error <= 1e-3 * exact.abs().max(1.0), "{element} {metric} {error}");
+                    assert!(
+                        error <= 1e-3 * exact.abs().max(1.0),
+                        "{element} {metric} {error}"
+                    );
                 }
                 let distances = &answers.distances[query * 10..][..10];
                 assert!(distances.windows(2).all(|pair| pair[0] <= pair[1]));
@@ -49,15 +62,29 @@ fn a_recall_target_is_kept_and_an_impossible_one_is_refused() {
     let base = Rows::clustered(5000, 32, ElementType::F32, 1);
     let queries = Rows::clustered(200, 32, ElementType::F32, 2);
     let dir = tempfile::tempdir().unwrap();
-    base.build(dir.path(), &BuildOptions { calibration_queries: 200, ..options(Metric::L2) })
-        .unwrap();
+    base.build(
+        dir.path(),
+        &BuildOptions {
+            calibration_queries: 200,
+            ..options(Metric::L2)
+        },
+    )
+    .unwrap();
     let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
     let queries = Queries::new(&queries.bytes, queries.shape);
     let mut before = 0;
     for recall in [0.8, 0.95, 0.99] {
-        let search = SearchOptions { effort: Effort::Recall(recall), ..Default::default() };
-        let report = index.measure_recall(&queries, &search, &pageway::NoProgress).unwrap();
-        assert!(report.recall >= f64::from(recall) - 0.02, "{recall}: {report:?}");
+        let search = SearchOptions {
+            effort: Effort::Recall(recall),
+            ..Default::default()
+        };
+        let report = index
+            .measure_recall(&queries, &search, &pageway::NoProgress)
+            .unwrap();
+        assert!(
+            report.recall >= f64::from(recall) - 0.02,
+            "{recall}: {report:?}"
+        );
         assert!(report.list_size >= before);
         before = report.list_size;
     }
@@ -73,28 +100,49 @@ fn the_smallest_sets_work_and_k_is_checked() {
         base.build(dir.path(), &options(Metric::L2)).unwrap();
         let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
         let all = count as u32;
-        let search =
-            |k| SearchOptions { k, effort: Effort::ListSize(100), ..Default::default() };
+        let search = |k| SearchOptions {
+            k,
+            effort: Effort::ListSize(100),
+            ..Default::default()
+        };
         let query = Queries::new(base.row(count - 1), base.shape);
         let answers = index.search(&query, &search(all)).unwrap();
         let mut ids = answers.ids.clone();
         ids.sort_unstable();
-        assert_eq!(ids, (0..count as u64).collect::<Vec<_>>(), "every node is reached");
+        assert_eq!(
+            ids,
+            (0..count as u64).collect::<Vec<_>>(),
+            "every node is reached"
+        );
         assert_eq!(answers.distances[0], 0.0);
         for k in [0, all + 1] {
-            assert!(index.search(&query, &search(k)).unwrap_err().context().contains("k ="));
+            assert!(
+                index
+                    .search(&query, &search(k))
+                    .unwrap_err()
+                    .context()
+                    .contains("k =")
+            );
         }
     }
 }
 
 #[test]
 fn equal_vectors_are_all_found() {
-    let base = Rows { bytes: vec![7; 3000 * 8], ..Rows::clustered(1, 8, ElementType::U8, 1) };
+    let base = Rows {
+        bytes: vec![7; 3000 * 8],
+        ..Rows::clustered(1, 8, ElementType::U8, 1)
+    };
     let dir = tempfile::tempdir().unwrap();
     base.build(dir.path(), &options(Metric::L2)).unwrap();
     let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
-    let search = SearchOptions { effort: Effort::ListSize(20), ..Default::default() };
-    let answers = index.search(&Queries::new(base.row(0), base.shape), &search).unwrap();
+    let search = SearchOptions {
+        effort: Effort::ListSize(20),
+        ..Default::default()
+    };
+    let answers = index
+        .search(&Queries::new(base.row(0), base.shape), &search)
+        .unwrap();
     let mut ids = answers.ids.clone();
     ids.sort_unstable();
     ids.dedup();
@@ -109,9 +157,20 @@ fn records_larger_than_a_page_span_pages() {
     base.build(dir.path(), &options(Metric::L2)).unwrap();
     let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
     assert_eq!(index.description().unwrap().pages_per_record, 5);
-    let search = SearchOptions { k: 1, effort: Effort::ListSize(20), ..Default::default() };
-    let answers = index.search(&Queries::new(&base.bytes, base.shape), &search).unwrap();
-    let own = answers.ids.iter().enumerate().filter(|(row, id)| *row as u64 == **id).count();
+    let search = SearchOptions {
+        k: 1,
+        effort: Effort::ListSize(20),
+        ..Default::default()
+    };
+    let answers = index
+        .search(&Queries::new(&base.bytes, base.shape), &search)
+        .unwrap();
+    let own = answers
+        .ids
+        .iter()
+        .enumerate()
+        .filter(|(row, id)| *row as u64 == **id)
+        .count();
     assert!(own >= 299, "{own}");
 }
 

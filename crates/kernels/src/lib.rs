@@ -19,6 +19,7 @@
 )]
 
 mod cosine;
+mod huge_pages;
 mod isa;
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -30,6 +31,7 @@ mod simd;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+pub use huge_pages::advise_huge_pages;
 pub use isa::{Isa, IsaError};
 pub use prefetch::prefetch;
 pub use set::{

@@ -1,6 +1,6 @@
 //! The plan of a build: sizes that follow from the two memory budgets, and refusals before any work.
 
-use pageway_graph::{SHARD_DEGREE_RATIO, VamanaSpec, build_bytes};
+use pageway_graph::{VamanaSpec, build_bytes, shard_max_degree};
 use pageway_quant::{PqSpec, ProductQuantizer};
 use pageway_store::machine;
 
@@ -19,6 +19,9 @@ const SAMPLE_ROWS: u64 = 65_536;
 const SAMPLE_ROWS_MIN: u64 = 2_048;
 /// Fewest nodes of a shard: smaller ones would be too many.
 const SHARD_NODES_MIN: u64 = 5_000;
+/// Shards that a partition may have, per shard that the nodes would fill once: each node lies in two, shards are
+/// filled to three quarters, and an uneven set may double their number.
+const SHARDS_PER_FILL: u64 = 6;
 /// Buffers of blocks, writers and readers, in any stage.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 const STAGE_BYTES: u64 = 6 << 20;
@@ -64,8 +67,9 @@ impl BuildPlan {
         );
         let sizes = sizes(input, options);
         let spec = choose_spec(shape, options, sizes, (node_count, memory_bytes))?;
-        let budget_bytes =
-            options.build_memory.map_or_else(half_of_the_machine, |wish| wish.resolve(raw_bytes));
+        let budget_bytes = options
+            .build_memory
+            .map_or_else(half_of_the_machine, |wish| wish.resolve(raw_bytes));
         let mut plan = Self {
             spec,
             node_count,
@@ -81,19 +85,28 @@ impl BuildPlan {
 
     /// The graph's own parameters, for a graph of `max_degree`.
     pub(super) fn vamana(&self, max_degree: u32) -> VamanaSpec {
-        let GraphSpec::Vamana { build_list, alpha, .. } = self.spec.graph;
-        VamanaSpec { max_degree, build_list, alpha, seed: self.spec.seed }
+        let GraphSpec::Vamana {
+            build_list, alpha, ..
+        } = self.spec.graph;
+        VamanaSpec {
+            max_degree,
+            build_list,
+            alpha,
+            seed: self.spec.seed,
+        }
     }
 
     /// Longest list of a shard's graph.
     pub(super) fn shard_degree(&self) -> u32 {
-        let (numerator, denominator) = SHARD_DEGREE_RATIO;
-        (self.spec.graph.max_degree() * numerator).div_ceil(denominator)
+        shard_max_degree(self.spec.graph.max_degree())
     }
 
     pub(super) fn quantizer(&self) -> PqSpec {
         let code_bytes = self.spec.storage.quantizer.code_bytes();
-        PqSpec { seed: self.spec.seed, ..PqSpec::new(code_bytes) }
+        PqSpec {
+            seed: self.spec.seed,
+            ..PqSpec::new(code_bytes)
+        }
     }
 
     /// Chooses sample and graph plan so that no stage exceeds the budget.
@@ -104,7 +117,9 @@ impl BuildPlan {
         }
         self.refuse_above("training the codes", self.train_bytes())?;
         if self.whole_bytes(resident) > self.budget_bytes {
-            self.graph = GraphPlan::Shards { capacity: self.shard_capacity()? };
+            self.graph = GraphPlan::Shards {
+                capacity: self.shard_capacity()?,
+            };
         }
         Ok(())
     }
@@ -121,7 +136,11 @@ impl BuildPlan {
     /// Peak of a build in one piece. `resident` rows are the caller's memory, not ours.
     fn whole_bytes(&self, resident: bool) -> u64 {
         let nodes = u64::from(self.node_count);
-        let rows = if resident { 0 } else { nodes * self.row_bytes() };
+        let rows = if resident {
+            0
+        } else {
+            nodes * self.row_bytes()
+        };
         let spec = self.vamana(self.spec.graph.max_degree());
         STAGE_BYTES + rows + nodes * NORM_BYTES + build_bytes(nodes, &spec, self.threads)
     }
@@ -129,7 +148,7 @@ impl BuildPlan {
     fn shard_bytes(&self, nodes: u64) -> u64 {
         let spec = self.vamana(self.shard_degree());
         let per_node = self.row_bytes() + NORM_BYTES + size_of::<u32>() as u64;
-        let shards = (2 * u64::from(self.node_count)).div_ceil(nodes) * 2;
+        let shards = SHARDS_PER_FILL * u64::from(self.node_count).div_ceil(nodes);
         let buffers = shards * (super::spill::BUFFER_BYTES as u64 + self.row_bytes());
         STAGE_BYTES + buffers + nodes * per_node + build_bytes(nodes, &spec, self.threads)
     }
@@ -205,9 +224,15 @@ fn check_counts(input: &BuildInput<'_>) -> Result<u32> {
             queries.shape()
         )));
     }
-    u32::try_from(count).ok().filter(|count| *count < u32::MAX).ok_or_else(|| {
-        Error::invalid(format!("{}: {count} vectors; one index holds fewer than 2^32", input.name))
-    })
+    u32::try_from(count)
+        .ok()
+        .filter(|count| *count < u32::MAX)
+        .ok_or_else(|| {
+            Error::invalid(format!(
+                "{}: {count} vectors; one index holds fewer than 2^32",
+                input.name
+            ))
+        })
 }
 
 fn sizes(input: &BuildInput<'_>, options: &BuildOptions) -> Sizes {
@@ -229,7 +254,15 @@ fn choose_spec(
     sizes: Sizes,
     (node_count, memory_bytes): (u32, u64),
 ) -> Result<IndexSpec> {
-    let spec = |code_bytes| options.preset.spec(shape, &Sizes { code_bytes, ..sizes });
+    let spec = |code_bytes| {
+        options.preset.spec(
+            shape,
+            &Sizes {
+                code_bytes,
+                ..sizes
+            },
+        )
+    };
     if let Some(code_bytes) = options.code_bytes {
         let spec = spec(code_bytes);
         spec.validate()?;
@@ -253,7 +286,10 @@ fn choose_spec(
 fn settle(spec: &IndexSpec, node_count: u32, memory_bytes: u64) -> Result<()> {
     let least = least_memory((spec, node_count))?;
     let mut ledger = Ledger::new(memory_bytes);
-    least.entries().iter().for_each(|(part, bytes)| ledger.reserve(part, *bytes));
+    least
+        .entries()
+        .iter()
+        .for_each(|(part, bytes)| ledger.reserve(part, *bytes));
     ledger.settle("searching this index")
 }
 

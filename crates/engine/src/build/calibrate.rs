@@ -24,8 +24,12 @@ pub(super) fn plan(
     // Another seed than the training sample: queries should not be rows the codes were fitted to.
     let sampled = sample_rows(from.count(), wished, !options.seed);
     let rows = read_rows(from, &sampled)?;
-    let held_out = (input.queries.is_none() && count > 1)
-        .then(|| sampled.iter().map(|row| NodeId(*row as u32)).collect::<Vec<_>>());
+    let held_out = (input.queries.is_none() && count > 1).then(|| {
+        sampled
+            .iter()
+            .map(|row| NodeId(*row as u32))
+            .collect::<Vec<_>>()
+    });
     let rank = RANKS.into_iter().max().map_or(1, u64::from);
     let k = rank.min(count - u64::from(held_out.is_some())) as usize;
     let truth = {
@@ -36,7 +40,16 @@ pub(super) fn plan(
             exclude: held_out.as_deref(),
         };
         let memory_bytes = exact_bytes_min(&question) + BLOCK_BYTES as u64;
-        exact(input.vectors, &question, &ExactOptions { memory_bytes, pool }, progress)?
+        exact(
+            input.vectors,
+            &question,
+            &ExactOptions { memory_bytes, pool },
+            progress,
+        )?
     };
-    Ok(CalibrationPlan { rows, held_out, truth })
+    Ok(CalibrationPlan {
+        rows,
+        held_out,
+        truth,
+    })
 }

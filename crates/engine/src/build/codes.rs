@@ -39,9 +39,19 @@ pub(super) fn train(
 ) -> Result<ProductQuantizer> {
     let shape = plan.spec.shape;
     let dimension = shape.dimension as usize;
-    let sample = TrainingSample { values: sample, dimension, metric: shape.metric };
+    let sample = TrainingSample {
+        values: sample,
+        dimension,
+        metric: shape.metric,
+    };
     let kernels = resolve::kernels()?;
-    Ok(ProductQuantizer::train(&sample, &plan.quantizer(), kernels, pool, progress)?)
+    Ok(ProductQuantizer::train(
+        &sample,
+        &plan.quantizer(),
+        kernels,
+        pool,
+        progress,
+    )?)
 }
 
 /// Encodes every row, in order, into `out`.

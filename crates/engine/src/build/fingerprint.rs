@@ -28,7 +28,11 @@ impl Fingerprint {
         let mut last = [0; 8];
         last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
         let tail = [u64::from_le_bytes(last), rest.len() as u64];
-        let tail = if rest.is_empty() { &tail[..0] } else { &tail[..] };
+        let tail = if rest.is_empty() {
+            &tail[..0]
+        } else {
+            &tail[..]
+        };
         let words = words.iter().map(|word| u64::from_le_bytes(*word));
         let [mut first, mut second] = self.0;
         for word in words.chain(tail.iter().copied()) {
@@ -45,8 +49,14 @@ impl Fingerprint {
         self.add(&(name.len() as u64).to_le_bytes());
         let [first, second] = self.0;
         let mut bytes = [0; 16];
-        let words = first.to_le_bytes().into_iter().chain((second ^ first >> 7).to_le_bytes());
-        bytes.iter_mut().zip(words).for_each(|(to, from)| *to = from);
+        let words = first
+            .to_le_bytes()
+            .into_iter()
+            .chain((second ^ first >> 7).to_le_bytes());
+        bytes
+            .iter_mut()
+            .zip(words)
+            .for_each(|(to, from)| *to = from);
         FileUuid(bytes)
     }
 }
@@ -60,7 +70,10 @@ pub(super) struct Watched<'v> {
 impl<'v> Watched<'v> {
     /// Watches `vectors`.
     pub(super) fn new(vectors: &'v dyn VectorRead) -> Self {
-        Self { vectors, seen: Mutex::new((0, Fingerprint::new())) }
+        Self {
+            vectors,
+            seen: Mutex::new((0, Fingerprint::new())),
+        }
     }
 
     /// The fingerprint of all rows; `None` unless each was read once, in order.
@@ -81,7 +94,9 @@ impl VectorRead for Watched<'_> {
 
     fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
         self.vectors.read(first, out)?;
-        let Ok(mut seen) = self.seen.lock() else { return Ok(()) };
+        let Ok(mut seen) = self.seen.lock() else {
+            return Ok(());
+        };
         if seen.0 == first {
             seen.0 += (out.len() / self.shape().row_bytes()) as u64;
             seen.1.add(out);

@@ -4,10 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use pageway_graph::{Graph, VectorSet, build, medoid};
-use pageway_store::{
-    BlobWriter, FileEntry, OsVfs, PageFileWriter, PageGeometry, Vfs, clock,
-};
+use pageway_graph::{Graph, MedoidSpec, VectorSet, build, medoid};
+use pageway_kernels::advise_huge_pages;
+use pageway_store::{BlobWriter, FileEntry, OsVfs, PageFileWriter, PageGeometry, Vfs, clock};
 use pageway_types::{Metric, NodeId, Progress};
 use rayon::ThreadPool;
 
@@ -46,13 +45,23 @@ impl Index {
     ) -> Result<BuildReport> {
         let plan = BuildPlan::new(input, options)?;
         if !(0.0..=1.0).contains(&options.recall) {
-            return Err(Error::invalid(format!("recall = {}: give 0 to 1", options.recall)));
+            return Err(Error::invalid(format!(
+                "recall = {}: give 0 to 1",
+                options.recall
+            )));
         }
         let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
         let workspace = Workspace::open(&vfs, dir)?;
         workspace.check_space(disk_bytes(&plan)?)?;
         let pool = private_pool(plan.threads)?;
-        let pipeline = Pipeline { input, options, plan: &plan, workspace: &workspace, pool, progress };
+        let pipeline = Pipeline {
+            input,
+            options,
+            plan: &plan,
+            workspace: &workspace,
+            pool,
+            progress,
+        };
         let mut stages = Stages::start();
         let manifest = pipeline.run(&mut stages)?;
         let report = report(&plan, options, &manifest, stages)?;
@@ -79,7 +88,10 @@ struct Stages {
 
 impl Stages {
     fn start() -> Self {
-        Self { seconds: Vec::new(), begin: clock::now() }
+        Self {
+            seconds: Vec::new(),
+            begin: clock::now(),
+        }
     }
 
     fn end(&mut self, name: &'static str) {
@@ -94,16 +106,20 @@ impl Pipeline<'_> {
         let (fingerprint, max_norm) = self.check_rows()?;
         stages.end("check rows");
         let sample = codes::widened_sample(self.input.vectors, self.plan)?;
-        let quantizer =
-            codes::train(&sample, self.plan, &self.pool, self.progress)?;
+        let quantizer = codes::train(&sample, self.plan, &self.pool, self.progress)?;
         drop(sample);
         let mut codebook = self.blob(FileKind::Codebook, fingerprint)?;
         codebook.write(&quantizer.to_bytes())?;
         let codebook = codebook.finish()?;
         stages.end("train codes");
         let codes = self.blob(FileKind::Codes, fingerprint)?;
-        let codes =
-            codes::encode(self.input.vectors, &quantizer, codes, &self.pool, self.progress)?;
+        let codes = codes::encode(
+            self.input.vectors,
+            &quantizer,
+            codes,
+            &self.pool,
+            self.progress,
+        )?;
         drop(quantizer);
         stages.end("encode");
         let (entry, records, graph) = self.graph(fingerprint, max_norm, stages)?;
@@ -121,10 +137,17 @@ impl Pipeline<'_> {
         }
         let vectors = Watched::new(self.input.vectors);
         let metric = self.options.metric;
-        let inspection = Inspection { vectors: &vectors, name: self.input.name, metric };
+        let inspection = Inspection {
+            vectors: &vectors,
+            name: self.input.name,
+            metric,
+        };
         let statistics = inspect_rows(inspection, BLOCK_BYTES, self.progress)?;
         let mut fingerprint = vectors.finish().ok_or_else(|| {
-            Error::new(ErrorKind::Internal, "the rows were not read once each, in order")
+            Error::new(
+                ErrorKind::Internal,
+                "the rows were not read once each, in order",
+            )
         })?;
         fingerprint.add(format!("{:?} {}", self.plan.spec, self.workspace.generation).as_bytes());
         Ok((fingerprint, statistics.max_norm))
@@ -133,7 +156,13 @@ impl Pipeline<'_> {
     fn blob(&self, kind: FileKind, fingerprint: Fingerprint) -> Result<BlobWriter> {
         let geometry = PageGeometry::new(self.plan.spec.layout.page_bytes, 1)?;
         let (path, uuid) = (self.workspace.path(kind), fingerprint.uuid(kind.stem()));
-        Ok(BlobWriter::create(self.workspace.vfs.as_ref(), &path, kind as u16, geometry, uuid)?)
+        Ok(BlobWriter::create(
+            self.workspace.vfs.as_ref(),
+            &path,
+            kind as u16,
+            geometry,
+            uuid,
+        )?)
     }
 
     /// Builds the graph, whole or in shards, and writes the records.
@@ -146,7 +175,12 @@ impl Pipeline<'_> {
         let metric = self.options.metric;
         let kernels = resolve::kernels()?;
         let vectors = self.input.vectors;
-        let entry = medoid(vectors, metric, kernels, BLOCK_BYTES, &self.pool, self.progress)?.node;
+        let spec = MedoidSpec {
+            metric,
+            kernels,
+            block_bytes: BLOCK_BYTES,
+        };
+        let entry = medoid(vectors, &spec, &self.pool, self.progress)?.node;
         let max_norm = (metric == Metric::InnerProduct).then_some(max_norm);
         let codec = resolve::codec(&self.plan.spec, self.plan.node_count)?;
         let kind = FileKind::Records;
@@ -177,7 +211,13 @@ impl Pipeline<'_> {
                 let mut lists = shards.merged(self.plan.spec.graph.max_degree())?;
                 let (records, statistics) =
                     write_records(self.input, &codec, &mut lists, create()?, self.progress)?;
-                (records, GraphStatistics { shards: shards.count(), ..statistics })
+                (
+                    records,
+                    GraphStatistics {
+                        shards: shards.count(),
+                        ..statistics
+                    },
+                )
             }
         };
         stages.end("write records");
@@ -192,6 +232,7 @@ impl Pipeline<'_> {
         } else {
             let mut bytes = vec![0; vectors.count() as usize * vectors.shape().row_bytes()];
             vectors.read(0, &mut bytes)?;
+            advise_huge_pages(&bytes);
             owned = bytes;
             &owned
         };
@@ -214,7 +255,12 @@ impl Pipeline<'_> {
             spec: self.plan.spec.clone(),
             node_count: self.plan.node_count,
             entry: vec![entry],
-            files: Files { records, codes, codebook, hot },
+            files: Files {
+                records,
+                codes,
+                codebook,
+                hot,
+            },
             graph,
             memory_bytes: self.plan.memory_bytes,
             calibration: Calibration::default(),
@@ -239,7 +285,11 @@ impl Pipeline<'_> {
         let plan = calibrate::plan(self.input, self.options, &self.pool, self.progress)?;
         let room = self.plan.budget_bytes - self.plan.calibration_bytes(self.options);
         let memory = Some(MemoryWish::Bytes(self.plan.memory_bytes.min(room)));
-        let options = OpenOptions { memory, threads: self.plan.threads, ..OpenOptions::default() };
+        let options = OpenOptions {
+            memory,
+            threads: self.plan.threads,
+            ..OpenOptions::default()
+        };
         let (vfs, dir) = (&self.workspace.vfs, &self.workspace.dir);
         let index = Self::open_unpublished(vfs, dir, manifest, &options)?;
         crate::calibration::calibrate(&index, &plan, self.progress)
@@ -258,8 +308,7 @@ impl Pipeline<'_> {
 /// Disk that the build needs, temporary files included.
 fn disk_bytes(plan: &BuildPlan) -> Result<u64> {
     let codec = resolve::codec(&plan.spec, plan.node_count)?;
-    let records =
-        u64::from(codec.address().page_count()) * codec.geometry().unit_bytes() as u64;
+    let records = u64::from(codec.address().page_count()) * codec.geometry().unit_bytes() as u64;
     let nodes = u64::from(plan.node_count);
     let codes = nodes * u64::from(plan.spec.storage.quantizer.code_bytes());
     let row = plan.spec.shape.vectors().row_bytes() as u64;

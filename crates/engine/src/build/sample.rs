@@ -49,6 +49,9 @@ mod tests {
             assert!(rows.iter().all(|row| *row < count));
             assert_eq!(rows, sample_rows(count, size, 9));
         }
-        assert_ne!(sample_rows(1_000_000, 1000, 1), sample_rows(1_000_000, 1000, 2));
+        assert_ne!(
+            sample_rows(1_000_000, 1000, 1),
+            sample_rows(1_000_000, 1000, 2)
+        );
     }
 }

@@ -10,8 +10,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use pageway_graph::{Graph, Partition, PartitionSpec, VectorSet, build, medoid, merge_lists};
-use pageway_types::{NodeId, Progress, VectorRead};
+use pageway_graph::{
+    Graph, MedoidSpec, Partition, PartitionSpec, VectorSet, build, medoid, merge_lists, plan,
+};
+use pageway_kernels::advise_huge_pages;
+use pageway_types::{Metric, NodeId, Progress, VectorRead};
 use rayon::ThreadPool;
 
 use super::budget::{BLOCK_BYTES, BuildPlan};
@@ -22,6 +25,9 @@ use super::write::ListStream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve;
 use crate::source::{RowBlocks, VectorSlice};
+
+/// Rows that are assigned at a time, in bytes: their distances to all shards are held.
+const ASSIGN_BYTES: usize = 256 << 10;
 
 /// A graph build in shards.
 pub(super) struct ShardBuild<'b> {
@@ -62,7 +68,8 @@ impl ShardBuild<'_> {
     }
 
     fn assign(&self, capacity: u32) -> Result<Vec<ShardRows>> {
-        let mut partition = self.partition(capacity)?;
+        let partition = self.partition(capacity)?;
+        let mut assigner = partition.assigner();
         let mut writers = Vec::with_capacity(partition.shards());
         for number in 0..partition.shards() {
             writers.push((self.spill("rows", number)?, 0));
@@ -70,15 +77,20 @@ impl ShardBuild<'_> {
         let count = self.vectors.count();
         let row_bytes = self.vectors.shape().row_bytes();
         self.progress.stage("assign shards", count);
-        let mut blocks = RowBlocks::new(self.vectors, 0..count, BLOCK_BYTES);
-        let mut assigned = Vec::new();
+        let mut blocks = RowBlocks::new(self.vectors, 0..count, ASSIGN_BYTES);
+        let (mut widened, mut assigned) = (Vec::new(), Vec::new());
         while let Some(block) = blocks.next_block()? {
             self.progress.check()?;
-            partition.assign(block.rows, self.pool, &mut assigned)?;
+            self.widen(block.rows, &mut widened)?;
+            assigned.clear();
+            assigner.assign(&widened, self.pool, &mut assigned)?;
             let rows = block.rows.chunks_exact(row_bytes);
-            for ((node, row), shards) in (block.first as u32..).zip(rows).zip(&assigned) {
-                for shard in shards.iter().flatten() {
-                    let Some((writer, nodes)) = writers.get_mut(*shard as usize) else { continue };
+            let shards = assigned.chunks_exact(partition.copies());
+            for ((node, row), shards) in (block.first as u32..).zip(rows).zip(shards) {
+                for shard in shards {
+                    let Some((writer, nodes)) = writers.get_mut(*shard as usize) else {
+                        continue;
+                    };
                     writer.write(&node.to_le_bytes())?;
                     writer.write(row)?;
                     *nodes += 1;
@@ -87,22 +99,54 @@ impl ShardBuild<'_> {
             self.progress.advance((block.rows.len() / row_bytes) as u64);
         }
         let finish = |(writer, count): (SpillWriter, usize)| {
-            Ok(ShardRows { spill: writer.finish()?, count })
+            Ok(ShardRows {
+                spill: writer.finish()?,
+                count,
+            })
         };
-        writers.into_iter().map(finish).collect()
+        writers
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+            .map(finish)
+            .collect()
     }
 
     fn partition(&self, capacity: u32) -> Result<Partition> {
-        let sample = widened_sample(self.vectors, self.plan)?;
+        let mut sample = widened_sample(self.vectors, self.plan)?;
+        self.normalise(&mut sample);
         let spec = PartitionSpec {
-            shape: self.vectors.shape(),
-            metric: self.plan.spec.shape.metric,
-            total: self.plan.node_count,
-            capacity,
+            dimension: self.vectors.shape().dimension as usize,
+            total_count: self.vectors.count(),
+            shard_capacity: capacity.into(),
             seed: self.plan.spec.seed,
         };
-        let kernels = resolve::kernels()?;
-        Ok(Partition::plan(&sample, &spec, kernels, self.pool, self.progress)?)
+        Ok(plan(&sample, &spec, self.pool, self.progress)?)
+    }
+
+    fn widen(&self, rows: &[u8], values: &mut Vec<f32>) -> Result<()> {
+        let shape = self.vectors.shape();
+        let widen = resolve::kernels()?.widen(shape.element);
+        let dimension = shape.dimension as usize;
+        values.resize(rows.len() / shape.row_bytes() * dimension, 0.0);
+        for (row, out) in rows
+            .chunks_exact(shape.row_bytes())
+            .zip(values.chunks_exact_mut(dimension))
+        {
+            widen(row, out);
+        }
+        self.normalise(values);
+        Ok(())
+    }
+
+    /// Partitions compare by L2: under the cosine, directions.
+    fn normalise(&self, values: &mut [f32]) {
+        if self.plan.spec.shape.metric != Metric::Cosine {
+            return;
+        }
+        for row in values.chunks_exact_mut(self.plan.spec.shape.dimension as usize) {
+            let norm = row.iter().map(|value| value * value).sum::<f32>().sqrt();
+            row.iter_mut().for_each(|value| *value /= norm);
+        }
     }
 
     fn build_shard(&self, number: usize, shard: &ShardRows) -> Result<Spill> {
@@ -111,7 +155,13 @@ impl ShardBuild<'_> {
         let kernels = resolve::kernels()?;
         let (nodes, rows) = shard.load(shape.row_bytes())?;
         let slice = VectorSlice::new(&rows, shape)?;
-        let entry = medoid(&slice, metric, kernels, BLOCK_BYTES, self.pool, self.progress)?.node;
+        let spec = MedoidSpec {
+            metric,
+            kernels,
+            block_bytes: BLOCK_BYTES,
+        };
+        let entry = medoid(&slice, &spec, self.pool, self.progress)?.node;
+        advise_huge_pages(&rows);
         let set = VectorSet::new(&rows, shape, metric, kernels, self.max_norm)?;
         let spec = self.plan.vamana(self.plan.shard_degree());
         let graph = build(&set, entry, &spec, self.pool, self.progress)?;
@@ -186,7 +236,10 @@ struct ShardCursor<'s> {
 
 impl<'s> ShardCursor<'s> {
     fn new(spill: &'s Spill) -> Self {
-        Self { reader: spill.reader(), list: Vec::new() }
+        Self {
+            reader: spill.reader(),
+            list: Vec::new(),
+        }
     }
 
     /// Reads the next list; its node, or `None` at the end.
@@ -212,7 +265,10 @@ impl<'s> ShardCursor<'s> {
 
 impl MergedLists<'_> {
     fn advance(&mut self, shard: usize) -> Result<()> {
-        let node = self.shards.get_mut(shard).map_or(Ok(None), ShardCursor::advance)?;
+        let node = self
+            .shards
+            .get_mut(shard)
+            .map_or(Ok(None), ShardCursor::advance)?;
         if let Some(node) = node {
             self.heads.push(Reverse((node, shard)));
         }
@@ -235,7 +291,7 @@ impl ListStream for MergedLists<'_> {
             .filter_map(|shard| self.shards.get(*shard))
             .map(|cursor| cursor.list.as_slice())
             .collect();
-        merge_lists(&lists, self.max_degree, list);
+        merge_lists(&lists, self.max_degree as usize, list);
         for shard in here {
             self.advance(shard)?;
         }
@@ -245,5 +301,8 @@ impl ListStream for MergedLists<'_> {
 }
 
 fn torn() -> Error {
-    Error::new(ErrorKind::Internal, "a temporary file of the build ends too early")
+    Error::new(
+        ErrorKind::Internal,
+        "a temporary file of the build ends too early",
+    )
 }

@@ -44,8 +44,16 @@ impl SpillWriter {
     pub(super) fn create(vfs: &Arc<dyn Vfs>, path: &Path) -> Result<Self> {
         let file = vfs.open(path, OpenMode::CreateNew);
         let file = file.map_err(|error| Error::from(error).within(path.display()))?;
-        let spill = Spill { vfs: Arc::clone(vfs), path: path.to_path_buf(), file };
-        Ok(Self { spill, buffer: Vec::with_capacity(BUFFER_BYTES), written: 0 })
+        let spill = Spill {
+            vfs: Arc::clone(vfs),
+            path: path.to_path_buf(),
+            file,
+        };
+        Ok(Self {
+            spill,
+            buffer: Vec::with_capacity(BUFFER_BYTES),
+            written: 0,
+        })
     }
 
     /// Appends bytes.
@@ -85,9 +93,13 @@ impl SpillWriter {
 impl Spill {
     /// Reads the stream from its start.
     pub(super) fn reader(&self) -> SpillReader<'_> {
-        SpillReader { spill: self, buffer: Vec::new(), at: 0, offset: 0 }
+        SpillReader {
+            spill: self,
+            buffer: Vec::new(),
+            at: 0,
+            offset: 0,
+        }
     }
-
 }
 
 impl SpillReader<'_> {
@@ -101,7 +113,9 @@ impl SpillReader<'_> {
             let ready = self.buffer.get(self.at..).unwrap_or_default();
             let rest = out.get_mut(filled..).unwrap_or_default();
             let count = ready.len().min(rest.len());
-            rest.iter_mut().zip(ready).for_each(|(to, from)| *to = *from);
+            rest.iter_mut()
+                .zip(ready)
+                .for_each(|(to, from)| *to = *from);
             self.at += count;
             filled += count;
         }

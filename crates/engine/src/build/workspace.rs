@@ -30,7 +30,9 @@ impl Workspace {
     /// # Errors
     /// `Busy` when another build holds it; `InvalidInput` when it is a directory with other things in it.
     pub(super) fn open(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<Self> {
-        let created = !vfs.exists(dir).map_err(|error| Error::from(error).within(dir.display()))?;
+        let created = !vfs
+            .exists(dir)
+            .map_err(|error| Error::from(error).within(dir.display()))?;
         if !created {
             refuse_foreign(vfs.as_ref(), dir)?;
         }
@@ -48,8 +50,12 @@ impl Workspace {
         match Manifest::read(vfs.as_ref(), dir) {
             Ok(manifest) => {
                 workspace.generation = manifest.generation + 1;
-                workspace.current =
-                    manifest.files.all().into_iter().map(|file| file.name.clone()).collect();
+                workspace.current = manifest
+                    .files
+                    .all()
+                    .into_iter()
+                    .map(|file| file.name.clone())
+                    .collect();
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => {
@@ -85,8 +91,12 @@ impl Workspace {
     pub(super) fn commit(mut self, manifest: &Manifest) -> Result<()> {
         manifest.commit(self.vfs.as_ref(), &self.dir)?;
         self.committed = true;
-        self.current =
-            manifest.files.all().into_iter().map(|file| file.name.clone()).collect();
+        self.current = manifest
+            .files
+            .all()
+            .into_iter()
+            .map(|file| file.name.clone())
+            .collect();
         // The index is published whatever happens to the old files; the next build tries again.
         let _ = self.clean();
         Ok(())
@@ -116,7 +126,9 @@ impl Drop for Workspace {
 }
 
 fn refuse_foreign(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
-    let names = vfs.list(dir).map_err(|error| Error::from(error).within(dir.display()))?;
+    let names = vfs
+        .list(dir)
+        .map_err(|error| Error::from(error).within(dir.display()))?;
     if names.iter().any(|name| name == MANIFEST_FILE) {
         return Ok(());
     }

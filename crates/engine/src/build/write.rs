@@ -62,8 +62,12 @@ pub(super) fn write_records(
             lists.next_list(&mut list)?;
             edges += list.len() as u64;
             statistics.max_degree = statistics.max_degree.max(list.len() as u32);
-            let record =
-                NodeBytes { node: NodeId(node), vector, neighbors: &list, user_id: *user_id };
+            let record = NodeBytes {
+                node: NodeId(node),
+                vector,
+                neighbors: &list,
+                user_id: *user_id,
+            };
             codec.append(&record, &mut payload)?;
             node += 1;
             if codec.address().slot_of(NodeId(node)).0 == 0 {

@@ -43,7 +43,11 @@ impl NodeCache {
         let (mut low, mut high) = (0, limit);
         while low < high {
             let middle = (low + high).div_ceil(2);
-            if Self::bytes(middle, record_bytes) <= bytes { low = middle } else { high = middle - 1 }
+            if Self::bytes(middle, record_bytes) <= bytes {
+                low = middle
+            } else {
+                high = middle - 1
+            }
         }
         low
     }
@@ -55,7 +59,9 @@ impl NodeCache {
         let start = self.start(node);
         let mask = self.slots.len().wrapping_sub(1);
         for step in 0..self.slots.len() {
-            let Some(slot) = self.slots.get_mut((start + step) & mask) else { return };
+            let Some(slot) = self.slots.get_mut((start + step) & mask) else {
+                return;
+            };
             if slot.0 == EMPTY {
                 *slot = (node.0, position);
                 self.records.extend_from_slice(record);
@@ -84,7 +90,10 @@ impl NodeCache {
 
     /// Records held.
     pub(crate) fn len(&self) -> usize {
-        self.records.len().checked_div(self.record_bytes).unwrap_or(0)
+        self.records
+            .len()
+            .checked_div(self.record_bytes)
+            .unwrap_or(0)
     }
 
     #[inline]

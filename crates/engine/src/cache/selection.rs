@@ -23,7 +23,9 @@ pub(crate) fn breadth_first<C: PageCodec>(
     let node_count = codec.address().node_count();
     let mut seen = vec![0u64; (node_count as usize).div_ceil(64)];
     let mut first_time = |node: NodeId| {
-        let Some(word) = seen.get_mut(node.index() / 64) else { return false };
+        let Some(word) = seen.get_mut(node.index() / 64) else {
+            return false;
+        };
         let bit = 1u64 << (node.0 % 64);
         let fresh = *word & bit == 0;
         *word |= bit;

@@ -54,10 +54,17 @@ impl Calibration {
     /// `Unsupported` when no measured size reaches the target, with the best that was measured.
     pub fn list_size_for(&self, k: u32, recall: f32) -> Result<u32> {
         if !(0.0..=1.0).contains(&recall) {
-            return Err(Error::invalid(format!("recall = {recall}: give a value from 0 to 1")));
+            return Err(Error::invalid(format!(
+                "recall = {recall}: give a value from 0 to 1"
+            )));
         }
-        let column = RANKS.iter().position(|rank| *rank >= k).unwrap_or(RANKS.len() - 1);
-        let size = self.read_off(column, recall).ok_or_else(|| self.unreachable(k, recall))?;
+        let column = RANKS
+            .iter()
+            .position(|rank| *rank >= k)
+            .unwrap_or(RANKS.len() - 1);
+        let size = self
+            .read_off(column, recall)
+            .ok_or_else(|| self.unreachable(k, recall))?;
         let scale = (k as f32 / RANKS.last().copied().unwrap_or(1) as f32).max(1.0);
         Ok(((size * scale).ceil() as u32).max(k))
     }
@@ -74,34 +81,55 @@ impl Calibration {
         let right = self.rows.get(above).unwrap_or(last);
         let left = self.rows.get(above.saturating_sub(1)).unwrap_or(right);
         let (low, high) = (left.list_size as f32, right.list_size as f32);
-        let share = if high > low { ((size - low) / (high - low)).clamp(0.0, 1.0) } else { 1.0 };
+        let share = if high > low {
+            ((size - low) / (high - low)).clamp(0.0, 1.0)
+        } else {
+            1.0
+        };
         Some(value(left)? * (1.0 - share) + value(right)? * share)
     }
 
     fn read_off(&self, column: usize, recall: f32) -> Option<f32> {
-        let reached = self.rows.iter().position(|row| row.promised(column) >= recall);
+        let reached = self
+            .rows
+            .iter()
+            .position(|row| row.promised(column) >= recall);
         let Some(at) = reached else {
             // The margin may ask for more than a finite sample can show: the mean alone decides at the end.
             let reaches = |row: &&CalibrationRow| row.recall.get(column) >= Some(&recall);
-            return self.rows.iter().find(reaches).map(|row| row.list_size as f32);
+            return self
+                .rows
+                .iter()
+                .find(reaches)
+                .map(|row| row.list_size as f32);
         };
         let row = self.rows.get(at)?;
         let Some(before) = at.checked_sub(1).and_then(|below| self.rows.get(below)) else {
             return Some(row.list_size as f32);
         };
         let (low, high) = (before.promised(column), row.promised(column));
-        let share = if high > low { ((recall - low) / (high - low)).clamp(0.0, 1.0) } else { 1.0 };
+        let share = if high > low {
+            ((recall - low) / (high - low)).clamp(0.0, 1.0)
+        } else {
+            1.0
+        };
         let (from, to) = (before.list_size as f32, row.list_size as f32);
         Some(from + (to - from) * share)
     }
 
     fn unreachable(&self, k: u32, recall: f32) -> Error {
-        let column = RANKS.iter().position(|rank| *rank >= k).unwrap_or(RANKS.len() - 1);
+        let column = RANKS
+            .iter()
+            .position(|rank| *rank >= k)
+            .unwrap_or(RANKS.len() - 1);
         let best = self.rows.last().map_or_else(
             || "this index was not calibrated".to_owned(),
             |row| {
                 let reached = row.recall.get(column).copied().unwrap_or(0.0);
-                format!("its best calibrated recall is {reached:.4} at list size {}", row.list_size)
+                format!(
+                    "its best calibrated recall is {reached:.4} at list size {}",
+                    row.list_size
+                )
             },
         );
         Error::new(
@@ -127,7 +155,11 @@ mod tests {
             rounds: 1.0,
         };
         let rows = vec![row(10, 0.80), row(20, 0.90), row(40, 0.98)];
-        Calibration { queries: 100, beam: 4, rows }
+        Calibration {
+            queries: 100,
+            beam: 4,
+            rows,
+        }
     }
 
     #[test]
@@ -138,14 +170,21 @@ mod tests {
         assert_eq!(ladder.list_size_for(1, 0.94).unwrap(), 30);
         assert_eq!(ladder.list_size_for(10, 0.96).unwrap(), 40);
         assert!(ladder.list_size_for(7, 0.90).unwrap() > ladder.list_size_for(1, 0.90).unwrap());
-        assert_eq!(ladder.list_size_for(100, 0.5).unwrap(), 100, "never below k");
+        assert_eq!(
+            ladder.list_size_for(100, 0.5).unwrap(),
+            100,
+            "never below k"
+        );
     }
 
     #[test]
     fn says_so_when_the_target_is_out_of_reach() {
         let error = ladder().list_size_for(10, 0.99).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
-        assert!(error.context().contains("0.9600 at list size 40"), "{error}");
+        assert!(
+            error.context().contains("0.9600 at list size 40"),
+            "{error}"
+        );
         assert!(ladder().list_size_for(10, 1.5).is_err());
         assert!(Calibration::default().list_size_for(10, 0.5).is_err());
     }

@@ -9,7 +9,9 @@ use crate::options::{Answers, Effort, Queries, SearchOptions};
 use crate::truth::{Found, Truth, recall};
 
 /// List sizes that are measured, until recall is as good as it gets.
-const LADDER: [u32; 14] = [8, 12, 18, 27, 40, 60, 90, 135, 200, 300, 450, 675, 1000, 1500];
+const LADDER: [u32; 14] = [
+    8, 12, 18, 27, 40, 60, 90, 135, 200, 300, 450, 675, 1000, 1500,
+];
 /// Recall@10 and recall@100 at which longer lists are of no more use.
 const ENOUGH: [f32; 2] = [0.998, 0.98];
 /// Gain in recall@10 and recall@100 together below which the graph has no more to give.
@@ -32,11 +34,22 @@ pub(crate) fn calibrate(
     progress: &dyn Progress,
 ) -> Result<Calibration> {
     let mut queries = Queries::new(&plan.rows, index.shape());
-    queries.exclude = plan.held_out.as_deref();
+    let held_out = plan
+        .held_out
+        .as_deref()
+        .map(|nodes| index.hold_out(nodes))
+        .transpose()?;
+    queries.held_out = held_out.as_deref();
     let count = plan.truth.query_count();
     progress.stage("calibrate recall", (count * LADDER.len()) as u64);
-    let options = SearchOptions { k: plan.truth.k as u32, ..SearchOptions::default() };
-    let mut calibration = Calibration { queries: count as u32, ..Calibration::default() };
+    let options = SearchOptions {
+        k: plan.truth.k as u32,
+        ..SearchOptions::default()
+    };
+    let mut calibration = Calibration {
+        queries: count as u32,
+        ..Calibration::default()
+    };
     for list_size in LADDER {
         let effort = Effort::ListSize(list_size);
         let options = SearchOptions { effort, ..options };
@@ -74,7 +87,11 @@ fn measure(answers: &Answers, truth: &Truth, list_size: u32) -> Result<Calibrati
         pages: mean(|stats| stats.pages),
         rounds: mean(|stats| stats.rounds),
     };
-    for ((rank, recall), error) in RANKS.iter().zip(&mut row.recall).zip(&mut row.standard_error) {
+    for ((rank, recall), error) in RANKS
+        .iter()
+        .zip(&mut row.recall)
+        .zip(&mut row.standard_error)
+    {
         let k = (*rank as usize).min(truth.k);
         (*recall, *error) = mean_recall(answers, truth, k)?;
     }
@@ -85,14 +102,25 @@ fn measure(answers: &Answers, truth: &Truth, list_size: u32) -> Result<Calibrati
 fn mean_recall(answers: &Answers, truth: &Truth, k: usize) -> Result<(f32, f32)> {
     let count = truth.query_count();
     let mut each = Vec::with_capacity(count);
-    let rows = answers.rows.chunks_exact(answers.k).zip(answers.distances.chunks_exact(answers.k));
+    let rows = answers
+        .rows
+        .chunks_exact(answers.k)
+        .zip(answers.distances.chunks_exact(answers.k));
     for (query, (ids, distances)) in rows.enumerate() {
         let one = Truth {
             k: truth.k,
             ids: truth.ids_of(query).to_vec(),
             distances: truth.distances_of(query).to_vec(),
         };
-        each.push(recall(&Found { ids, distances, width: answers.k }, &one, k)?);
+        each.push(recall(
+            &Found {
+                ids,
+                distances,
+                width: answers.k,
+            },
+            &one,
+            k,
+        )?);
     }
     let n = each.len().max(1) as f64;
     let mean = each.iter().sum::<f64>() / n;

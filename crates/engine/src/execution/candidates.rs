@@ -27,7 +27,14 @@ pub(crate) fn sort_key(distance: f32, node: NodeId) -> u64 {
 #[inline]
 pub(crate) fn key_distance(key: u64) -> f32 {
     let sortable = (key >> 32) as u32;
-    f32::from_bits(sortable ^ if sortable >> 31 == 1 { 1 << 31 } else { u32::MAX })
+    f32::from_bits(
+        sortable
+            ^ if sortable >> 31 == 1 {
+                1 << 31
+            } else {
+                u32::MAX
+            },
+    )
 }
 
 impl CandidateList {
@@ -92,12 +99,23 @@ mod tests {
 
     #[test]
     fn keys_sort_as_distances_do() {
-        let distances = [f32::NEG_INFINITY, -3.5, -0.0, 0.0, 1e-30, 2.0, f32::INFINITY];
+        let distances = [
+            f32::NEG_INFINITY,
+            -3.5,
+            -0.0,
+            0.0,
+            1e-30,
+            2.0,
+            f32::INFINITY,
+        ];
         for pair in distances.windows(2) {
             assert!(sort_key(pair[0], NodeId(9)) < sort_key(pair[1], NodeId(1)));
         }
         for distance in distances {
-            assert_eq!(key_distance(sort_key(distance, NodeId(7))).to_bits(), distance.to_bits());
+            assert_eq!(
+                key_distance(sort_key(distance, NodeId(7))).to_bits(),
+                distance.to_bits()
+            );
         }
     }
 

@@ -14,8 +14,11 @@ pub(crate) struct Neighbor {
 
 impl Neighbor {
     /// Fills up the row of a query that found fewer than k.
-    pub(crate) const NONE: Self =
-        Self { node: NodeId(u32::MAX), user_id: u64::MAX, distance: f32::INFINITY };
+    pub(crate) const NONE: Self = Self {
+        node: NodeId(u32::MAX),
+        user_id: u64::MAX,
+        distance: f32::INFINITY,
+    };
 }
 
 /// Sorted, bounded results.
@@ -73,7 +76,10 @@ mod tests {
         for (node, distance) in [(5, 3.0), (1, 2.0), (1, 2.0), (9, 1.0), (4, 2.0)] {
             ranking.insert(NodeId(node), distance, u64::from(node) + 100);
         }
-        let found: Vec<_> = ranking.iter().map(|n| (n.node.0, n.user_id, n.distance)).collect();
+        let found: Vec<_> = ranking
+            .iter()
+            .map(|n| (n.node.0, n.user_id, n.distance))
+            .collect();
         assert_eq!(found, [(9, 109, 1.0), (1, 101, 2.0)]);
         ranking.reset(1);
         assert_eq!(ranking.iter().len(), 0);

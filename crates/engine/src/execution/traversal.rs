@@ -18,6 +18,7 @@ use pageway_types::{NodeId, PageId};
 
 use super::{Parts, QueryStats, Scratch};
 use crate::layout::{PageCodec, PageError, PageView, Record};
+use crate::options::HeldOut;
 use crate::spec::HarvestSpec;
 
 /// A page the walk wants, and the node it wants it for.
@@ -34,8 +35,8 @@ pub(crate) struct PageRequest {
 pub(crate) struct Query<'q> {
     /// Raw elements, of the index's shape.
     pub(crate) vector: &'q [u8],
-    /// A node that must not be found (a held-out row that is its own query).
-    pub(crate) exclude: Option<NodeId>,
+    /// A row that must not be found: the query itself.
+    pub(crate) held_out: Option<HeldOut>,
     /// Reads per round (W).
     pub(crate) beam: usize,
 }
@@ -55,17 +56,15 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         scratch.reset();
         (parts.widen)(query.vector, &mut scratch.widened);
         scratch.scorer.prepare(&parts.quantizer, &scratch.widened);
-        let mut walk = Self { parts, query, scratch, stats: QueryStats::default(), in_flight: 0 };
+        let mut walk = Self {
+            parts,
+            query,
+            scratch,
+            stats: QueryStats::default(),
+            in_flight: 0,
+        };
         walk.scratch.fresh.clear();
-        for entry in &parts.entry {
-            if Some(*entry) != query.exclude && walk.scratch.visited.insert(*entry) {
-                walk.scratch.fresh.push(*entry);
-            }
-        }
-        // Without its only entry a held-out query could not start: it is walked through, and not ranked.
-        if walk.scratch.fresh.is_empty() {
-            walk.scratch.fresh.extend_from_slice(&parts.entry);
-        }
+        parts.entry.iter().for_each(|entry| walk.meet(*entry));
         walk.score_fresh();
         walk
     }
@@ -117,7 +116,9 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     fn start_round(&mut self) -> Result<(), PageError> {
         let parts = self.parts;
         while self.scratch.frontier.len() < self.query.beam {
-            let Some(node) = self.scratch.candidates.pop_unexpanded() else { break };
+            let Some(node) = self.scratch.candidates.pop_unexpanded() else {
+                break;
+            };
             if let Some(bytes) = parts.cache.record(node) {
                 self.stats.count_cache_hit();
                 self.expand(&parts.codec.record(node, bytes)?)?;
@@ -134,31 +135,63 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     /// Scores a record exactly and its unseen neighbours by their codes.
     fn expand(&mut self, record: &Record<'_>) -> Result<(), PageError> {
         self.stats.hops += 1;
-        if Some(record.node) != self.query.exclude {
-            let distance = (self.parts.exact)(self.query.vector, record.vector);
-            self.stats.exact_distances += 1;
-            self.scratch.ranking.insert(record.node, distance, record.user_id);
-        }
+        let distance = (self.parts.exact)(self.query.vector, record.vector);
+        self.stats.exact_distances += 1;
+        self.scratch
+            .ranking
+            .insert(record.node, distance, record.user_id);
         let node_count = self.parts.codec.address().node_count();
         self.scratch.fresh.clear();
         for neighbor in record.neighbors() {
             if neighbor.0 >= node_count {
                 let (node, neighbor) = (record.node.0, neighbor.0);
-                return Err(PageError::Neighbor { node, neighbor, node_count });
+                return Err(PageError::Neighbor {
+                    node,
+                    neighbor,
+                    node_count,
+                });
             }
-            if Some(neighbor) != self.query.exclude && self.scratch.visited.insert(neighbor) {
-                self.scratch.fresh.push(neighbor);
-            }
+            self.meet(neighbor);
         }
         self.score_fresh();
         Ok(())
     }
 
+    /// Notes a node for scoring, unless it was scored before; in place of a held-out row, its bridges.
+    #[inline]
+    fn meet(&mut self, node: NodeId) {
+        if !self.scratch.visited.insert(node) {
+            return;
+        }
+        match &self.query.held_out {
+            Some(held_out) if held_out.node == node => {
+                for bridge in held_out.bridges {
+                    if bridge != node && self.scratch.visited.insert(bridge) {
+                        self.scratch.fresh.push(bridge);
+                    }
+                }
+            }
+            _ => self.scratch.fresh.push(node),
+        }
+    }
+
     /// One batch of estimates for `fresh`, offered to the candidate list.
     fn score_fresh(&mut self) {
-        let Scratch { fresh, estimates, scorer, candidates, .. } = &mut *self.scratch;
+        let Scratch {
+            fresh,
+            estimates,
+            scorer,
+            candidates,
+            ..
+        } = &mut *self.scratch;
         let codes = self.parts.codes.bytes();
-        scorer.score(CodeBatch::Gather { codes, nodes: fresh }, estimates);
+        scorer.score(
+            CodeBatch::Gather {
+                codes,
+                nodes: fresh,
+            },
+            estimates,
+        );
         self.stats.approximate_distances += fresh.len() as u64;
         for (node, estimate) in fresh.iter().zip(estimates.iter()) {
             candidates.insert(*node, *estimate);

@@ -42,7 +42,9 @@ impl Visited {
         let mask = self.slots.len() - 1;
         let mut at = (node.0.wrapping_mul(0x9E37_79B1) >> self.shift) as usize;
         loop {
-            let Some(slot) = self.slots.get_mut(at & mask) else { return true };
+            let Some(slot) = self.slots.get_mut(at & mask) else {
+                return true;
+            };
             if *slot == node.0 {
                 return false;
             }

@@ -102,17 +102,25 @@ impl Manifest {
         let manifest: Self = serde_json::from_slice(&bytes).map_err(|error| {
             Error::new(
                 ErrorKind::Incompatible,
-                format!("the manifest of {} is not one this version knows: {error}", dir.display()),
+                format!(
+                    "the manifest of {} is not one this version knows: {error}",
+                    dir.display()
+                ),
             )
         })?;
-        manifest.check().map_err(|error| error.within(dir.display()))?;
+        manifest
+            .check()
+            .map_err(|error| error.within(dir.display()))?;
         Ok(manifest)
     }
 
     /// Makes this manifest the current one, in one atomic step.
     pub(crate) fn commit(&self, vfs: &dyn Vfs, dir: &Path) -> Result<()> {
         let json = serde_json::to_vec_pretty(self).map_err(|error| {
-            Error::new(ErrorKind::Internal, format!("the manifest cannot be written: {error}"))
+            Error::new(
+                ErrorKind::Internal,
+                format!("the manifest cannot be written: {error}"),
+            )
         })?;
         Ok(commit_manifest(vfs, dir, &json)?)
     }
@@ -124,7 +132,9 @@ impl Manifest {
 
     fn check(&self) -> Result<()> {
         let corrupt = |what: String| Error::new(ErrorKind::Corrupt, format!("manifest: {what}"));
-        self.spec.validate().map_err(|error| corrupt(error.to_string()))?;
+        self.spec
+            .validate()
+            .map_err(|error| corrupt(error.to_string()))?;
         if self.node_count == 0 || self.node_count == u32::MAX {
             return Err(corrupt(format!("{} nodes", self.node_count)));
         }
@@ -135,7 +145,9 @@ impl Manifest {
         let expected = u64::from(self.node_count) * code_bytes;
         if self.files.codes.payload_bytes != expected {
             let found = self.files.codes.payload_bytes;
-            return Err(corrupt(format!("{found} bytes of codes, expected {expected}")));
+            return Err(corrupt(format!(
+                "{found} bytes of codes, expected {expected}"
+            )));
         }
         Ok(())
     }

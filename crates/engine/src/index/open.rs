@@ -38,8 +38,16 @@ pub struct BackendReport {
 
 impl From<IoProbe> for BackendReport {
     fn from(probe: IoProbe) -> Self {
-        let IoProbe { backend, reason, direct } = probe;
-        Self { io_backend: backend.name(), reason, direct }
+        let IoProbe {
+            backend,
+            reason,
+            direct,
+        } = probe;
+        Self {
+            io_backend: backend.name(),
+            reason,
+            direct,
+        }
     }
 }
 
@@ -86,15 +94,17 @@ impl Index {
         manifest: Manifest,
         options: &OpenOptions,
     ) -> Result<Self> {
-        let budget = options
-            .memory
-            .map_or(manifest.memory_bytes, |wish| wish.resolve(manifest.raw_bytes()));
+        let budget = options.memory.map_or(manifest.memory_bytes, |wish| {
+            wish.resolve(manifest.raw_bytes())
+        });
         let (file, reader, probe) = resolve::record_reader(vfs.as_ref(), dir, &manifest)?;
         let subject = (&manifest.spec, manifest.node_count);
         let plan = WorkerPlan::new(subject, options)?;
         let mut ledger = fixed_memory(subject, budget);
         ledger.reserve("one query", plan.least.bytes(&reader));
-        ledger.settle("opening this index").map_err(|error| error.within(dir.display()))?;
+        ledger
+            .settle("opening this index")
+            .map_err(|error| error.within(dir.display()))?;
         // Half of what is left may go to more queries in flight; records take the rest.
         let wished = plan.wished.bytes(&reader) * plan.threads - plan.least.bytes(&reader);
         ledger.reserve("more queries in flight", wished.min(ledger.free() / 2));
@@ -145,7 +155,10 @@ pub(crate) fn least_memory(subject: (&IndexSpec, u32)) -> Result<Ledger> {
     let mut ledger = fixed_memory(subject, u64::MAX);
     let plan = WorkerPlan::new(subject, &OpenOptions::default())?;
     let geometry = resolve::codec(subject.0, subject.1)?.geometry();
-    ledger.reserve("one query", plan.least.bytes_by(geometry, IoBackend::Threads));
+    ledger.reserve(
+        "one query",
+        plan.least.bytes_by(geometry, IoBackend::Threads),
+    );
     Ok(ledger)
 }
 
@@ -158,13 +171,28 @@ pub(crate) struct WorkerPlan {
 
 impl WorkerPlan {
     fn new(subject: (&IndexSpec, u32), options: &OpenOptions) -> Result<Self> {
-        let list_size = if options.list_size == 0 { ASSUMED_LIST_SIZE } else { options.list_size };
-        let beam = options.beam.unwrap_or_else(|| subject.0.execution.schedule.beam());
+        let list_size = if options.list_size == 0 {
+            ASSUMED_LIST_SIZE
+        } else {
+            options.list_size
+        };
+        let beam = options
+            .beam
+            .unwrap_or_else(|| subject.0.execution.schedule.beam());
         let scratch = scratch_shape(subject, ASSUMED_K.max(options.k), list_size, beam)?;
-        let wished =
-            WorkerShape { interleave: options.interleave.max(1) as usize, scratch };
-        let least = WorkerShape { interleave: 1, scratch };
-        Ok(Self { least, wished, threads: thread_count(options.threads) as u64 })
+        let wished = WorkerShape {
+            interleave: options.interleave.max(1) as usize,
+            scratch,
+        };
+        let least = WorkerShape {
+            interleave: 1,
+            scratch,
+        };
+        Ok(Self {
+            least,
+            wished,
+            threads: thread_count(options.threads) as u64,
+        })
     }
 }
 
@@ -177,7 +205,9 @@ pub(crate) fn scratch_shape(
 ) -> Result<ScratchShape> {
     let most = crate::spec::MAX_BEAM;
     if !(1..=most).contains(&beam) {
-        return Err(Error::invalid(format!("beam = {beam}: give 1 to {most} reads per round")));
+        return Err(Error::invalid(format!(
+            "beam = {beam}: give 1 to {most} reads per round"
+        )));
     }
     Ok(ScratchShape {
         k: k.min(node_count) as usize,

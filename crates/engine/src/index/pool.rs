@@ -27,7 +27,10 @@ struct State {
 impl WorkerPool {
     /// A pool that may hold `budget` bytes of workers.
     pub(crate) fn new(budget: u64) -> Self {
-        Self { budget, ..Self::default() }
+        Self {
+            budget,
+            ..Self::default()
+        }
     }
 
     /// Bytes the workers may hold.
@@ -65,7 +68,10 @@ impl WorkerPool {
             if state.make_room(bytes, self.budget) {
                 return self.create(state, searcher, shape, bytes);
             }
-            state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .returned
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -123,14 +129,19 @@ impl WorkerPool {
 
 impl State {
     fn take(&mut self, shape: WorkerShape) -> Option<Worker> {
-        let at = self.idle.iter().position(|(worker, _)| worker.shape == shape)?;
+        let at = self
+            .idle
+            .iter()
+            .position(|(worker, _)| worker.shape == shape)?;
         Some(self.idle.swap_remove(at).0)
     }
 
     /// Drops idle workers until `bytes` fit; false when lent ones are in the way.
     fn make_room(&mut self, bytes: u64, budget: u64) -> bool {
         while self.held + bytes > budget {
-            let Some((_, freed)) = self.idle.pop() else { return false };
+            let Some((_, freed)) = self.idle.pop() else {
+                return false;
+            };
             self.held -= freed;
         }
         true

@@ -2,12 +2,12 @@
 
 use std::io;
 
-use pageway_types::{Progress, VectorRead, VectorShape};
+use pageway_types::{NodeId, Progress, VectorRead, VectorShape};
 use serde::Serialize;
 
 use super::{Index, thread_count};
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{Queries, SearchOptions};
+use crate::options::{HeldOut, Queries, SearchOptions};
 use crate::source::VectorSlice;
 use crate::storage::TRANSFER_BYTES;
 use crate::truth::{ExactOptions, ExactQuestion, Found, Truth, exact, exact_bytes_min, recall};
@@ -45,7 +45,11 @@ impl Index {
         }
         let answers = self.search_with(queries, options, progress)?;
         let truth = self.exact(queries, options.k, progress)?;
-        let found = Found { ids: &answers.rows, distances: &answers.distances, width: answers.k };
+        let found = Found {
+            ids: &answers.rows,
+            distances: &answers.distances,
+            width: answers.k,
+        };
         let pages: u64 = answers.stats.iter().map(|stats| stats.pages).sum();
         Ok(RecallReport {
             recall: recall(&found, &truth, answers.k)?,
@@ -56,25 +60,47 @@ impl Index {
         })
     }
 
+    /// Rows of this index as held-out queries.
+    pub(crate) fn hold_out(&self, nodes: &[NodeId]) -> Result<Vec<HeldOut>> {
+        self.searcher.hold_out(nodes)
+    }
+
     /// Exact neighbours of `queries`, as row numbers.
     fn exact(&self, queries: &Queries<'_>, k: u32, progress: &dyn Progress) -> Result<Truth> {
         let pool = private_pool(thread_count(0))?;
+        let exclude: Option<Vec<NodeId>> = queries
+            .held_out
+            .map(|rows| rows.iter().map(|row| row.node).collect());
         let question = ExactQuestion {
             queries: VectorSlice::new(queries.rows, self.shape())?,
             metric: self.metric(),
             k: k as usize,
-            exclude: queries.exclude,
+            exclude: exclude.as_deref(),
         };
         let memory_bytes = exact_bytes_min(&question) + 8 * TRANSFER_BYTES as u64;
-        exact(self, &question, &ExactOptions { memory_bytes, pool: &pool }, progress)
+        exact(
+            self,
+            &question,
+            &ExactOptions {
+                memory_bytes,
+                pool: &pool,
+            },
+            progress,
+        )
     }
 }
 
 /// A pool of our own: the process that embeds us keeps control of its global one.
 pub(crate) fn private_pool(threads: usize) -> Result<rayon::ThreadPool> {
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|error| {
-        Error::new(ErrorKind::Io, format!("{threads} threads cannot be started: {error}"))
-    })
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|error| {
+            Error::new(
+                ErrorKind::Io,
+                format!("{threads} threads cannot be started: {error}"),
+            )
+        })
 }
 
 /// The vectors of an index, read off its record pages.

@@ -9,8 +9,8 @@ use super::open::{scratch_shape, thread_count};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::QueryStats;
 use crate::execution::driver::{Job, Outcomes, Worker, WorkerShape};
+use crate::options::{Answers, Effort, HeldOut, Queries, SearchOptions, SearchSettings};
 use crate::source::{BLOCK_BYTES, Inspection, VectorSlice, inspect_rows};
-use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
 
 /// Largest candidate list of a search.
 pub const MAX_LIST_SIZE: u32 = 100_000;
@@ -55,9 +55,9 @@ impl Index {
         match options.effort {
             Effort::Recall(recall) => self.list_size_for(options.k, recall),
             Effort::ListSize(size) if (1..=MAX_LIST_SIZE).contains(&size) => Ok(size),
-            Effort::ListSize(size) => {
-                Err(Error::invalid(format!("list size {size}: give 1 to {MAX_LIST_SIZE}")))
-            }
+            Effort::ListSize(size) => Err(Error::invalid(format!(
+                "list size {size}: give 1 to {MAX_LIST_SIZE}"
+            ))),
         }
     }
 
@@ -69,18 +69,39 @@ impl Index {
         list_size: u32,
         (count, progress): (usize, &dyn Progress),
     ) -> Result<Answers> {
-        let beam = options.beam.unwrap_or_else(|| self.manifest.spec.execution.schedule.beam());
-        let scratch = scratch_shape((&self.manifest.spec, self.manifest.node_count), options.k, list_size, beam)?;
-        let threads = if options.threads == 0 { self.lanes.0 } else { thread_count(options.threads) };
+        let beam = options
+            .beam
+            .unwrap_or_else(|| self.manifest.spec.execution.schedule.beam());
+        let scratch = scratch_shape(
+            (&self.manifest.spec, self.manifest.node_count),
+            options.k,
+            list_size,
+            beam,
+        )?;
+        let threads = if options.threads == 0 {
+            self.lanes.0
+        } else {
+            thread_count(options.threads)
+        };
         let threads = threads.clamp(1, count.max(1));
-        let wished = if options.interleave == 0 { self.lanes.1 } else { options.interleave };
+        let wished = if options.interleave == 0 {
+            self.lanes.1
+        } else {
+            options.interleave
+        };
         let most = count.div_ceil(threads).max(1);
         let interleave = (wished.min(MAX_INTERLEAVE) as usize).min(most);
-        let shape = self.fitting(WorkerShape { interleave, scratch }, threads);
+        let shape = self.fitting(
+            WorkerShape {
+                interleave,
+                scratch,
+            },
+            threads,
+        );
         let job = Job {
             rows: queries.rows,
             row_bytes: queries.shape.row_bytes(),
-            exclude: queries.exclude,
+            held_out: queries.held_out,
             beam: scratch.beam,
             next: AtomicUsize::new(0),
             progress,
@@ -117,7 +138,9 @@ impl Index {
                 Ok(Some(worker)) => workers.push(worker),
                 Ok(None) => break,
                 Err(error) => {
-                    workers.into_iter().for_each(|worker| self.pool.put_back(searcher, worker));
+                    workers
+                        .into_iter()
+                        .for_each(|worker| self.pool.put_back(searcher, worker));
                     return Err(error);
                 }
             }
@@ -157,7 +180,9 @@ impl Index {
         if (1..=nodes).contains(&k) {
             return Ok(());
         }
-        Err(Error::invalid(format!("k = {k}: this index holds {nodes} vectors, so give 1 to {nodes}")))
+        Err(Error::invalid(format!(
+            "k = {k}: this index holds {nodes} vectors, so give 1 to {nodes}"
+        )))
     }
 
     fn check_queries(&self, queries: &Queries<'_>) -> Result<usize> {
@@ -176,12 +201,22 @@ impl Index {
             )));
         }
         let count = queries.rows.len() / row_bytes;
-        if queries.exclude.is_some_and(|nodes| nodes.len() != count) {
-            return Err(Error::invalid("one excluded node per query is needed"));
+        let nodes = self.manifest.node_count;
+        if let Some(rows) = queries.held_out {
+            let known = |row: &HeldOut| row.bridges.iter().all(|bridge| bridge.0 < nodes);
+            if rows.len() != count || !rows.iter().all(known) {
+                return Err(Error::invalid(
+                    "one held-out row of this index per query is needed",
+                ));
+            }
         }
         if count > 0 {
             let vectors = &VectorSlice::new(queries.rows, shape)?;
-            let inspection = Inspection { vectors, name: "queries", metric: self.metric() };
+            let inspection = Inspection {
+                vectors,
+                name: "queries",
+                metric: self.metric(),
+            };
             inspect_rows(inspection, BLOCK_BYTES, &NoProgress)?;
         }
         Ok(count)

@@ -2,12 +2,14 @@
 
 use pageway_kernels::KernelSet;
 use pageway_store::{IoBackend, PageFile, PageReader};
+use pageway_types::NodeId;
 
 use crate::error::{Error, Result};
-use crate::execution::driver::{Job, Outcomes, Worker, WorkerShape, run_blocking, run_multiplexed};
 use crate::execution::Parts;
+use crate::execution::driver::{Job, Outcomes, Worker, WorkerShape, run_blocking, run_multiplexed};
 use crate::layout::PageCodec;
-use crate::storage::scan;
+use crate::options::HeldOut;
+use crate::storage::{gather, scan};
 
 /// A searcher over one open index, whatever its codec.
 pub(crate) trait Searcher: Send + Sync {
@@ -22,6 +24,9 @@ pub(crate) trait Searcher: Send + Sync {
 
     /// Records in the node cache.
     fn cached_nodes(&self) -> usize;
+
+    /// Rows of the index as queries, each with the neighbours that stand in for it.
+    fn hold_out(&self, nodes: &[NodeId]) -> Result<Vec<HeldOut>>;
 
     /// Copies the vectors of rows `first ..` into `out`, reading pages in order.
     fn read_vectors(&self, first: u64, out: &mut [u8]) -> Result<()>;
@@ -58,6 +63,24 @@ impl<C: PageCodec> Searcher for PageSearcher<C> {
         self.parts.cache.len()
     }
 
+    fn hold_out(&self, nodes: &[NodeId]) -> Result<Vec<HeldOut>> {
+        let alone = |node: &NodeId| HeldOut {
+            node: *node,
+            bridges: [*node; HeldOut::BRIDGES],
+        };
+        let mut rows: Vec<HeldOut> = nodes.iter().map(alone).collect();
+        gather(&self.parts.codec, &self.reader, nodes, &mut |at, record| {
+            if let Some(row) = rows.get_mut(at) {
+                row.bridges
+                    .iter_mut()
+                    .zip(record.neighbors())
+                    .for_each(|(to, from)| *to = from);
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
     fn read_vectors(&self, first: u64, out: &mut [u8]) -> Result<()> {
         let row_bytes = self.row_bytes;
         let count = (out.len() / row_bytes) as u64;
@@ -66,16 +89,21 @@ impl<C: PageCodec> Searcher for PageSearcher<C> {
         if count == 0 || last < first + count || !out.len().is_multiple_of(row_bytes) {
             return Err(Error::invalid("rows out of range"));
         }
-        let page = |row: u64| u64::from(address.page_of(pageway_types::NodeId(row as u32)).0);
-        scan(&self.parts.codec, &self.file, page(first)..page(last - 1) + 1, &mut |record| {
-            let row = u64::from(record.node.0);
-            if (first..last).contains(&row) {
-                let start = (row - first) as usize * row_bytes;
-                if let Some(slot) = out.get_mut(start..start + row_bytes) {
-                    slot.copy_from_slice(record.vector);
+        let page = |row: u64| u64::from(address.page_of(NodeId(row as u32)).0);
+        scan(
+            &self.parts.codec,
+            &self.file,
+            page(first)..page(last - 1) + 1,
+            &mut |record| {
+                let row = u64::from(record.node.0);
+                if (first..last).contains(&row) {
+                    let start = (row - first) as usize * row_bytes;
+                    if let Some(slot) = out.get_mut(start..start + row_bytes) {
+                        slot.copy_from_slice(record.vector);
+                    }
                 }
-            }
-            Ok(())
-        })
+                Ok(())
+            },
+        )
     }
 }

@@ -64,7 +64,10 @@ pub fn verify(dir: &Path, progress: &dyn Progress) -> Result<VerifyReport> {
     let manifest = Manifest::read(&OsVfs, dir)?;
     let mut report = VerifyReport::default();
     let files = manifest.files.all();
-    progress.stage("verify checksums", files.iter().map(|file| file.units).sum());
+    progress.stage(
+        "verify checksums",
+        files.iter().map(|file| file.units).sum(),
+    );
     for entry in files {
         progress.check()?;
         verify_checksums(dir, entry, &mut report)?;
@@ -84,11 +87,19 @@ pub fn verify(dir: &Path, progress: &dyn Progress) -> Result<VerifyReport> {
 
 fn verify_checksums(dir: &Path, entry: &FileEntry, report: &mut VerifyReport) -> Result<()> {
     let (pages, bytes) = (entry.units * u64::from(entry.span), entry.file_bytes()?);
-    let mut file = FileReport { name: entry.name.clone(), pages, bytes, damaged: 0 };
+    let mut file = FileReport {
+        name: entry.name.clone(),
+        pages,
+        bytes,
+        damaged: 0,
+    };
     match verify_file(&OsVfs, dir, entry) {
         Ok(verdict) => {
             file.damaged = verdict.damaged;
-            verdict.errors.iter().for_each(|error| report.note(error.to_string()));
+            verdict
+                .errors
+                .iter()
+                .for_each(|error| report.note(error.to_string()));
         }
         Err(error) => {
             file.damaged = entry.units;
@@ -110,7 +121,10 @@ fn verify_records(
     let codec = resolve::codec(&manifest.spec, manifest.node_count)?;
     let pages = u64::from(codec.address().page_count());
     if file.units() != pages || file.geometry() != codec.geometry() {
-        report.note(format!("{}: page count or size contradicts the spec", file.path().display()));
+        report.note(format!(
+            "{}: page count or size contradicts the spec",
+            file.path().display()
+        ));
         return Ok(());
     }
     progress.stage("verify records", pages);
@@ -121,7 +135,9 @@ fn verify_records(
         scan(&codec, &file, first..end, &mut |record| {
             report.records += 1;
             let node = record.node;
-            if let Some(bad) = record.neighbors().find(|n| n.0 >= manifest.node_count || *n == node)
+            if let Some(bad) = record
+                .neighbors()
+                .find(|n| n.0 >= manifest.node_count || *n == node)
             {
                 report.note(format!("node {} lists neighbour {}", node.0, bad.0));
             }

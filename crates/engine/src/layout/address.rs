@@ -31,14 +31,20 @@ impl AddressMap {
 
     /// Nodes on `page`, in slot order. Empty behind the last page.
     pub(crate) fn nodes_of(self, page: PageId) -> std::ops::Range<u32> {
-        let Self::Arithmetic { nodes_per_page, node_count } = self;
+        let Self::Arithmetic {
+            nodes_per_page,
+            node_count,
+        } = self;
         let first = page.0.saturating_mul(nodes_per_page).min(node_count);
         first..first.saturating_add(nodes_per_page).min(node_count)
     }
 
     /// Pages that hold all nodes.
     pub(crate) fn page_count(self) -> u32 {
-        let Self::Arithmetic { nodes_per_page, node_count } = self;
+        let Self::Arithmetic {
+            nodes_per_page,
+            node_count,
+        } = self;
         node_count.div_ceil(nodes_per_page)
     }
 
@@ -56,7 +62,10 @@ mod tests {
     #[test]
     fn pages_and_slots_partition_the_nodes() {
         for (nodes_per_page, node_count) in [(1, 1), (3, 10), (12, 12), (12, 13), (700, 5)] {
-            let map = AddressMap::Arithmetic { nodes_per_page, node_count };
+            let map = AddressMap::Arithmetic {
+                nodes_per_page,
+                node_count,
+            };
             let mut seen = 0;
             for page in 0..map.page_count() {
                 for (slot, node) in map.nodes_of(PageId(page)).enumerate() {

@@ -37,8 +37,17 @@ impl PackedCodec {
         let record = record_bytes(vector_bytes, max_degree, spec.storage.ids);
         let geometry = geometry_for(spec.layout.page_bytes, record)?;
         let nodes_per_page = (geometry.payload_bytes() / record) as u32;
-        let address = AddressMap::Arithmetic { nodes_per_page, node_count };
-        Ok(Self { vector_bytes, max_degree, ids: spec.storage.ids, address, geometry })
+        let address = AddressMap::Arithmetic {
+            nodes_per_page,
+            node_count,
+        };
+        Ok(Self {
+            vector_bytes,
+            max_degree,
+            ids: spec.storage.ids,
+            address,
+            geometry,
+        })
     }
 
     /// Pages per record, bytes per page.
@@ -53,7 +62,11 @@ impl PackedCodec {
             .map_or(u16::MAX, |two| u16::from_le_bytes(*two));
         if u32::from(degree) > self.max_degree {
             let max_degree = self.max_degree;
-            return Err(PageError::Degree { node: node.0, degree: degree.into(), max_degree });
+            return Err(PageError::Degree {
+                node: node.0,
+                degree: degree.into(),
+                max_degree,
+            });
         }
         Ok(degree.into())
     }
@@ -70,7 +83,10 @@ const fn record_bytes(vector_bytes: usize, max_degree: u32, ids: IdStorage) -> u
 /// One page where the record fits in it, else as few pages as hold it.
 fn geometry_for(page_bytes: u32, record_bytes: usize) -> Result<PageGeometry> {
     let span = (record_bytes + PAGE_HEADER_BYTES).div_ceil(page_bytes as usize);
-    Ok(PageGeometry::new(page_bytes, u32::try_from(span).unwrap_or(u32::MAX))?)
+    Ok(PageGeometry::new(
+        page_bytes,
+        u32::try_from(span).unwrap_or(u32::MAX),
+    )?)
 }
 
 impl PageCodec for PackedCodec {
@@ -87,9 +103,17 @@ impl PageCodec for PackedCodec {
     ) -> std::result::Result<PackedView<'p>, PageError> {
         let expected = self.address.nodes_of(page).len() * self.record_bytes();
         if payload.len() < expected {
-            return Err(PageError::Short { page: page.0, found: payload.len(), expected });
+            return Err(PageError::Short {
+                page: page.0,
+                found: payload.len(),
+                expected,
+            });
         }
-        Ok(PackedView { codec: self, page, payload })
+        Ok(PackedView {
+            codec: self,
+            page,
+            payload,
+        })
     }
 
     fn record_bytes(&self) -> usize {
@@ -109,16 +133,27 @@ impl PageCodec for PackedCodec {
         };
         let list = self.vector_bytes + DEGREE_BYTES;
         let vector = bytes.get(..self.vector_bytes).ok_or_else(short)?;
-        let neighbors = bytes.get(list..list + degree * NEIGHBOR_BYTES).ok_or_else(short)?;
+        let neighbors = bytes
+            .get(list..list + degree * NEIGHBOR_BYTES)
+            .ok_or_else(short)?;
         let user_id = match self.ids {
             IdStorage::RowNumber => node.0.into(),
             IdStorage::InRecord => {
                 let at = list + self.max_degree as usize * NEIGHBOR_BYTES;
-                let tail = bytes.get(at..).and_then(|tail| tail.first_chunk()).ok_or_else(short)?;
+                let tail = bytes
+                    .get(at..)
+                    .and_then(|tail| tail.first_chunk())
+                    .ok_or_else(short)?;
                 u64::from_le_bytes(*tail)
             }
         };
-        Ok(Record { node, vector, neighbors, user_id, bytes })
+        Ok(Record {
+            node,
+            vector,
+            neighbors,
+            user_id,
+            bytes,
+        })
     }
 
     fn append(
@@ -129,7 +164,11 @@ impl PageCodec for PackedCodec {
         let degree = node.neighbors.len();
         if degree > self.max_degree as usize {
             let (degree, max_degree) = (degree as u32, self.max_degree);
-            return Err(PageError::Degree { node: node.node.0, degree, max_degree });
+            return Err(PageError::Degree {
+                node: node.node.0,
+                degree,
+                max_degree,
+            });
         }
         payload.extend_from_slice(node.vector);
         payload.extend_from_slice(&(degree as u16).to_le_bytes());
@@ -157,7 +196,10 @@ impl<'p> PageView<'p> for PackedView<'p> {
     #[inline]
     fn record(&self, node: NodeId) -> std::result::Result<Record<'p>, PageError> {
         let address = self.codec.address;
-        let missing = PageError::MissingNode { page: self.page.0, node: node.0 };
+        let missing = PageError::MissingNode {
+            page: self.page.0,
+            node: node.0,
+        };
         if address.page_of(node) != self.page || node.0 >= address.node_count() {
             return Err(missing);
         }
@@ -188,8 +230,16 @@ mod tests {
     use crate::spec::Shape;
 
     fn codec(dimension: u32, max_degree: u32, user_ids: bool, nodes: u32) -> PackedCodec {
-        let shape = Shape { dimension, element: ElementType::U8, metric: Metric::L2 };
-        let sizes = Sizes { max_degree, user_ids, ..Sizes::default() };
+        let shape = Shape {
+            dimension,
+            element: ElementType::U8,
+            metric: Metric::L2,
+        };
+        let sizes = Sizes {
+            max_degree,
+            user_ids,
+            ..Sizes::default()
+        };
         PackedCodec::new(&Preset::DiskAnn.spec(shape, &sizes), nodes).unwrap()
     }
 
@@ -205,13 +255,35 @@ mod tests {
     fn damaged_records_are_refused() {
         let codec = codec(4, 2, false, 1);
         let mut payload = Vec::new();
-        let node = NodeBytes { node: NodeId(0), vector: &[1; 4], neighbors: &[], user_id: 0 };
+        let node = NodeBytes {
+            node: NodeId(0),
+            vector: &[1; 4],
+            neighbors: &[],
+            user_id: 0,
+        };
         codec.append(&node, &mut payload).unwrap();
-        assert!(codec.view(PageId(0), &payload).unwrap().record(NodeId(1)).is_err());
+        assert!(
+            codec
+                .view(PageId(0), &payload)
+                .unwrap()
+                .record(NodeId(1))
+                .is_err()
+        );
         assert!(codec.view(PageId(0), &payload[..5]).is_err());
         payload[4] = 3;
-        let error = codec.view(PageId(0), &payload).unwrap().record(NodeId(0)).unwrap_err();
-        assert_eq!(error, PageError::Degree { node: 0, degree: 3, max_degree: 2 });
+        let error = codec
+            .view(PageId(0), &payload)
+            .unwrap()
+            .record(NodeId(0))
+            .unwrap_err();
+        assert_eq!(
+            error,
+            PageError::Degree {
+                node: 0,
+                degree: 3,
+                max_degree: 2
+            }
+        );
     }
 
     proptest! {

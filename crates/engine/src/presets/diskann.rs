@@ -27,15 +27,23 @@ pub(super) fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
         storage: StorageSpec {
             vectors: VectorStorage::InRecord,
             codes: CodeStorage::Memory,
-            quantizer: QuantizerSpec::Pq { code_bytes: sizes.code_bytes },
-            ids: if sizes.user_ids { IdStorage::InRecord } else { IdStorage::RowNumber },
+            quantizer: QuantizerSpec::Pq {
+                code_bytes: sizes.code_bytes,
+            },
+            ids: if sizes.user_ids {
+                IdStorage::InRecord
+            } else {
+                IdStorage::RowNumber
+            },
         },
         layout: LayoutSpec {
             page_bytes: sizes.page_bytes,
             codec: CodecSpec::Packed,
             placement: PlacementSpec::ById,
         },
-        cache: CacheSpec { nodes: NodeCacheSpec::RecordsBreadthFirst },
+        cache: CacheSpec {
+            nodes: NodeCacheSpec::RecordsBreadthFirst,
+        },
         execution: ExecutionSpec {
             entry: EntrySpec::Medoid,
             schedule: ScheduleSpec::Lockstep { beam: sizes.beam },

@@ -87,10 +87,16 @@ impl FromStr for Preset {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|preset| preset.name() == text).ok_or_else(|| {
-            let names: Vec<&str> = Self::ALL.iter().map(|preset| preset.name()).collect();
-            Error::invalid(format!("unknown preset '{text}': there is {}", names.join(", ")))
-        })
+        Self::ALL
+            .into_iter()
+            .find(|preset| preset.name() == text)
+            .ok_or_else(|| {
+                let names: Vec<&str> = Self::ALL.iter().map(|preset| preset.name()).collect();
+                Error::invalid(format!(
+                    "unknown preset '{text}': there is {}",
+                    names.join(", ")
+                ))
+            })
     }
 }
 
@@ -103,6 +109,12 @@ mod tests {
         for preset in Preset::ALL {
             assert_eq!(preset.name().parse::<Preset>().unwrap(), preset);
         }
-        assert!("hnsw".parse::<Preset>().unwrap_err().context().contains("diskann"));
+        assert!(
+            "hnsw"
+                .parse::<Preset>()
+                .unwrap_err()
+                .context()
+                .contains("diskann")
+        );
     }
 }

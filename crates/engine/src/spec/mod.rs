@@ -46,7 +46,10 @@ pub struct Shape {
 impl Shape {
     /// Dimension and element type alone.
     pub const fn vectors(self) -> VectorShape {
-        VectorShape { dimension: self.dimension, element: self.element }
+        VectorShape {
+            dimension: self.dimension,
+            element: self.element,
+        }
     }
 }
 

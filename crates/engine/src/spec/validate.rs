@@ -33,8 +33,13 @@ fn within<T: PartialOrd + std::fmt::Display + Copy>(
         return Ok(());
     }
     let nearest = if value > high { high } else { low };
-    let rule = format!("it must lie between {low} and {high}; the nearest legal value is {nearest}");
-    Err(SpecError { field, value: value.to_string(), rule })
+    let rule =
+        format!("it must lie between {low} and {high}; the nearest legal value is {nearest}");
+    Err(SpecError {
+        field,
+        value: value.to_string(),
+        rule,
+    })
 }
 
 impl IndexSpec {
@@ -43,8 +48,17 @@ impl IndexSpec {
     /// # Errors
     /// The first rule that is broken.
     pub fn validate(&self) -> Result<(), SpecError> {
-        within("dimension", self.shape.dimension, 1, VectorShape::MAX_DIMENSION)?;
-        let GraphSpec::Vamana { max_degree, build_list, alpha } = self.graph;
+        within(
+            "dimension",
+            self.shape.dimension,
+            1,
+            VectorShape::MAX_DIMENSION,
+        )?;
+        let GraphSpec::Vamana {
+            max_degree,
+            build_list,
+            alpha,
+        } = self.graph;
         within("max_degree", max_degree, 1, MAX_DEGREE)?;
         within("build_list", build_list, 1, MAX_BUILD_LIST)?;
         within("alpha", alpha, 1.0, 4.0)?;
@@ -61,8 +75,15 @@ impl IndexSpec {
         if bytes.is_power_of_two() {
             return Ok(());
         }
-        let rule = format!("it must be a power of two; try {}", bytes.next_power_of_two());
-        Err(SpecError { field: "page_bytes", value: bytes.to_string(), rule })
+        let rule = format!(
+            "it must be a power of two; try {}",
+            bytes.next_power_of_two()
+        );
+        Err(SpecError {
+            field: "page_bytes",
+            value: bytes.to_string(),
+            rule,
+        })
     }
 }
 
@@ -73,7 +94,11 @@ mod tests {
     use pageway_types::{ElementType, Metric};
 
     fn legal() -> IndexSpec {
-        let shape = Shape { dimension: 16, element: ElementType::U8, metric: Metric::L2 };
+        let shape = Shape {
+            dimension: 16,
+            element: ElementType::U8,
+            metric: Metric::L2,
+        };
         Preset::DiskAnn.spec(shape, &Sizes::default())
     }
 
@@ -81,7 +106,10 @@ mod tests {
     fn each_refusal_names_its_field() {
         assert_eq!(legal().validate(), Ok(()));
         let page = |page_bytes| IndexSpec {
-            layout: LayoutSpec { page_bytes, ..legal().layout },
+            layout: LayoutSpec {
+                page_bytes,
+                ..legal().layout
+            },
             ..legal()
         };
         for bytes in [0, 512, 5000, 131_072] {

@@ -1,5 +1,7 @@
 //! The code table: one code per node, contiguous, in memory.
 
+use pageway_kernels::advise_huge_pages;
+
 /// Codes of all nodes, in node order.
 #[derive(Debug)]
 pub(crate) struct CodeTable {
@@ -9,6 +11,7 @@ pub(crate) struct CodeTable {
 impl CodeTable {
     /// A table over codes that were read already: `node_count * code_bytes` bytes.
     pub(crate) fn new(bytes: Vec<u8>) -> Self {
+        advise_huge_pages(&bytes);
         Self { bytes }
     }
 

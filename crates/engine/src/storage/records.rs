@@ -21,8 +21,10 @@ pub(crate) fn gather<C: PageCodec>(
     visit: &mut dyn FnMut(usize, Record<'_>) -> Result<()>,
 ) -> Result<()> {
     let address = codec.address();
-    let mut wanted: Vec<(u32, u32)> =
-        (0u32..).zip(nodes).map(|(at, node)| (address.page_of(*node).0, at)).collect();
+    let mut wanted: Vec<(u32, u32)> = (0u32..)
+        .zip(nodes)
+        .map(|(at, node)| (address.page_of(*node).0, at))
+        .collect();
     wanted.sort_unstable();
     let mut pages = wanted.chunk_by(|left, right| left.0 == right.0);
     let mut io = reader.lane(GATHER_DEPTH)?;
@@ -36,18 +38,30 @@ pub(crate) fn gather<C: PageCodec>(
             if let Some(slot) = slots.get_mut(buffer as usize) {
                 *slot = page;
             }
-            io.submit(PageRead { unit, buffer, tag: 0 })?;
+            io.submit(PageRead {
+                unit,
+                buffer,
+                tag: 0,
+            })?;
         }
         io.wait(1, &mut done)?;
         if done.is_empty() {
             return Ok(());
         }
-        for PageDone { buffer, unit, result, .. } in done.drain(..) {
+        for PageDone {
+            buffer,
+            unit,
+            result,
+            ..
+        } in done.drain(..)
+        {
             result?;
             let payload = reader.verify_unit(unit, io.buffer(buffer))?;
             let view = codec.view(PageId(unit as u32), payload)?;
             for (_, at) in slots.get(buffer as usize).copied().unwrap_or_default() {
-                let Some(node) = nodes.get(*at as usize) else { continue };
+                let Some(node) = nodes.get(*at as usize) else {
+                    continue;
+                };
                 visit(*at as usize, view.record(*node)?)?;
             }
             free.push(buffer);
@@ -72,14 +86,18 @@ pub(crate) fn scan<C: PageCodec>(
         file.read_units(first, buffers.get_many_mut(0, count))?;
         for (unit, at) in (first..).zip(0..count) {
             let payload = file.verify_unit(unit, buffers.get(at))?;
-            let page = u32::try_from(unit).map(PageId).map_err(|_| too_many_pages())?;
+            let page = u32::try_from(unit)
+                .map(PageId)
+                .map_err(|_| too_many_pages())?;
             let mut failed = Ok(());
-            codec.view(page, payload)?.for_each_resident(&mut |record| {
-                if failed.is_ok() {
-                    failed = visit(record);
-                }
-                Ok(())
-            })?;
+            codec
+                .view(page, payload)?
+                .for_each_resident(&mut |record| {
+                    if failed.is_ok() {
+                        failed = visit(record);
+                    }
+                    Ok(())
+                })?;
             failed?;
         }
         first += count as u64;

@@ -36,8 +36,9 @@ impl Rows {
     /// `count` rows around 20 centres.
     pub fn clustered(count: usize, dimension: u32, element: ElementType, seed: u64) -> Self {
         let mut random = Random(7);
-        let centres: Vec<f32> =
-            (0..20 * dimension).map(|_| random.below(160) as f32 - 80.0).collect();
+        let centres: Vec<f32> = (0..20 * dimension)
+            .map(|_| random.below(160) as f32 - 80.0)
+            .collect();
         let mut random = Random(seed);
         let mut bytes = Vec::new();
         for _ in 0..count {
@@ -47,7 +48,10 @@ impl Rows {
                 push(&mut bytes, element, centres[centre + component] + noise);
             }
         }
-        Self { bytes, shape: VectorShape { dimension, element } }
+        Self {
+            bytes,
+            shape: VectorShape { dimension, element },
+        }
     }
 
     pub fn count(&self) -> usize {
@@ -72,7 +76,12 @@ impl Rows {
 
     pub fn build(&self, dir: &Path, options: &BuildOptions) -> Result<BuildReport> {
         let vectors = VectorSlice::new(&self.bytes, self.shape)?;
-        let input = BuildInput { vectors: &vectors, name: "rows", ids: None, queries: None };
+        let input = BuildInput {
+            vectors: &vectors,
+            name: "rows",
+            ids: None,
+            queries: None,
+        };
         Index::build(dir, &input, options, &NoProgress)
     }
 }

@@ -18,7 +18,9 @@ pub(crate) fn run<'t, C: PageCodec>(
 ) -> Result<Outcomes> {
     let mut outcomes = Outcomes::default();
     let mut page = AlignedBuffers::new(1, reader.geometry().unit_bytes())?;
-    let Some(scratch) = worker.scratches.first_mut() else { return Ok(outcomes) };
+    let Some(scratch) = worker.scratches.first_mut() else {
+        return Ok(outcomes);
+    };
     while let Some((index, query)) = job.take() {
         job.progress.check()?;
         let stats = walk(parts, reader, query, scratch, &mut page)?;
@@ -55,5 +57,10 @@ fn walk<C: PageCodec>(
     }
     let (_, stats) = walk.finish();
     let latency_ns = nanoseconds_since(started);
-    Ok(QueryStats { latency_ns, wait_ns, compute_ns: latency_ns.saturating_sub(wait_ns), ..stats })
+    Ok(QueryStats {
+        latency_ns,
+        wait_ns,
+        compute_ns: latency_ns.saturating_sub(wait_ns),
+        ..stats
+    })
 }

@@ -49,7 +49,10 @@ pub(crate) fn run<'t, C: PageCodec>(
 }
 
 fn stray() -> Error {
-    Error::new(ErrorKind::Internal, "a read completed that nobody had submitted")
+    Error::new(
+        ErrorKind::Internal,
+        "a read completed that nobody had submitted",
+    )
 }
 
 /// A place for one query in flight.
@@ -71,7 +74,12 @@ struct Active<'t, C: PageCodec> {
 impl<'t, C: PageCodec> Lane<'t, C> {
     fn new(first_buffer: u32, beam: u32, scratch: &'t mut Scratch) -> Self {
         let requests = vec![None; beam as usize];
-        Self { active: None, idle: Some(scratch), first_buffer, requests }
+        Self {
+            active: None,
+            idle: Some(scratch),
+            first_buffer,
+            requests,
+        }
     }
 
     fn busy(&self) -> bool {
@@ -82,10 +90,17 @@ impl<'t, C: PageCodec> Lane<'t, C> {
     fn supply(&mut self, reader: &PageReader, buffer: u32, bytes: &[u8]) -> Result<()> {
         let begin = clock::now();
         let slot = (buffer - self.first_buffer) as usize;
-        let request = self.requests.get_mut(slot).and_then(Option::take).ok_or_else(stray)?;
+        let request = self
+            .requests
+            .get_mut(slot)
+            .and_then(Option::take)
+            .ok_or_else(stray)?;
         let active = self.active.as_mut().ok_or_else(stray)?;
         let payload = reader.verify_unit(request.page.0.into(), bytes)?;
-        active.walk.supply(request, payload).map_err(|error| Error::from(error).within("pages"))?;
+        active
+            .walk
+            .supply(request, payload)
+            .map_err(|error| Error::from(error).within("pages"))?;
         active.compute_ns += nanoseconds_since(begin);
         Ok(())
     }
@@ -110,7 +125,11 @@ impl<'t, C: PageCodec> Lane<'t, C> {
             }
             let begin = clock::now();
             while let Some(request) = active.walk.want()? {
-                let slot = self.requests.iter().position(Option::is_none).ok_or_else(stray)?;
+                let slot = self
+                    .requests
+                    .iter()
+                    .position(Option::is_none)
+                    .ok_or_else(stray)?;
                 let buffer = self.first_buffer + slot as u32;
                 if let Some(free) = self.requests.get_mut(slot) {
                     *free = Some(request);
@@ -125,7 +144,9 @@ impl<'t, C: PageCodec> Lane<'t, C> {
     }
 
     fn start(&mut self, parts: &'t Parts<C>, job: &Job<'t>) -> Result<bool> {
-        let Some(scratch) = self.idle.take() else { return Ok(false) };
+        let Some(scratch) = self.idle.take() else {
+            return Ok(false);
+        };
         job.progress.check()?;
         let Some((index, query)) = job.take() else {
             self.idle = Some(scratch);
@@ -134,16 +155,28 @@ impl<'t, C: PageCodec> Lane<'t, C> {
         let started = clock::now();
         let walk = Traversal::new(parts, query, scratch);
         let compute_ns = nanoseconds_since(started);
-        self.active = Some(Active { walk, index, started, compute_ns });
+        self.active = Some(Active {
+            walk,
+            index,
+            started,
+            compute_ns,
+        });
         Ok(true)
     }
 
     fn finish(&mut self, job: &Job<'t>, outcomes: &mut Outcomes) {
-        let Some(active) = self.active.take() else { return };
+        let Some(active) = self.active.take() else {
+            return;
+        };
         let latency_ns = nanoseconds_since(active.started);
         let (scratch, stats) = active.walk.finish();
         let wait_ns = latency_ns.saturating_sub(active.compute_ns);
-        let stats = QueryStats { latency_ns, compute_ns: active.compute_ns, wait_ns, ..stats };
+        let stats = QueryStats {
+            latency_ns,
+            compute_ns: active.compute_ns,
+            wait_ns,
+            ..stats
+        };
         outcomes.push(active.index, scratch, stats);
         self.idle = Some(scratch);
         job.progress.advance(1);
@@ -151,7 +184,11 @@ impl<'t, C: PageCodec> Lane<'t, C> {
 }
 
 fn submit(io: &mut dyn PageIo, page: PageId, buffer: u32) -> Result<()> {
-    io.submit(PageRead { unit: page.0.into(), buffer, tag: buffer.into() })?;
+    io.submit(PageRead {
+        unit: page.0.into(),
+        buffer,
+        tag: buffer.into(),
+    })?;
     Ok(())
 }
 

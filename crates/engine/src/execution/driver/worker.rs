@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use pageway_kernels::KernelSet;
 use pageway_quant::PqScorer;
 use pageway_store::{IoBackend, PageGeometry, PageIo, PageReader};
-use pageway_types::{NodeId, Progress};
+use pageway_types::Progress;
 
 use super::super::ranking::Neighbor;
 use super::super::scratch::{Scratch, ScratchShape};
 use super::super::{Parts, Query, QueryStats};
 use crate::error::Result;
 use crate::layout::PageCodec;
+use crate::options::HeldOut;
 
 /// Sizes of a worker: they fix its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,12 +59,13 @@ impl Worker {
         kernels: &'static KernelSet,
         shape: WorkerShape,
     ) -> Result<Self> {
-        let scratch =
-            || Scratch::new(shape.scratch, PqScorer::new(&parts.quantizer, kernels));
+        let scratch = || Scratch::new(shape.scratch, PqScorer::new(&parts.quantizer, kernels));
         Ok(Self {
             shape,
             io: reader.lane(shape.buffers())?,
-            scratches: std::iter::repeat_with(scratch).take(shape.interleave).collect(),
+            scratches: std::iter::repeat_with(scratch)
+                .take(shape.interleave)
+                .collect(),
         })
     }
 }
@@ -74,8 +76,8 @@ pub(crate) struct Job<'j> {
     pub(crate) rows: &'j [u8],
     /// Bytes of a row.
     pub(crate) row_bytes: usize,
-    /// Per query a node that must not be found.
-    pub(crate) exclude: Option<&'j [NodeId]>,
+    /// Per query the row that must not be found.
+    pub(crate) held_out: Option<&'j [HeldOut]>,
     /// Reads per round (W).
     pub(crate) beam: usize,
     /// The next query nobody has taken.
@@ -90,8 +92,15 @@ impl<'j> Job<'j> {
         let index = self.next.fetch_add(1, Ordering::Relaxed);
         let start = index.checked_mul(self.row_bytes)?;
         let vector = self.rows.get(start..start.checked_add(self.row_bytes)?)?;
-        let exclude = self.exclude.and_then(|nodes| nodes.get(index).copied());
-        Some((index, Query { vector, exclude, beam: self.beam }))
+        let held_out = self.held_out.and_then(|rows| rows.get(index).copied());
+        Some((
+            index,
+            Query {
+                vector,
+                held_out,
+                beam: self.beam,
+            },
+        ))
     }
 }
 
