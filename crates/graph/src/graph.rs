@@ -45,26 +45,8 @@ impl Graph {
         entry: NodeId,
     ) -> Result<Self, GraphError> {
         let count = lists.len();
-        if count as u64 >= MAX_COUNT {
-            return Err(GraphError::TooMany {
-                count: count as u64,
-                limit: MAX_COUNT - 1,
-            });
-        }
-        if max_degree == 0 {
-            return Err(GraphError::Parameter {
-                name: "max_degree",
-                value: max_degree.to_string(),
-                expected: "at least 1",
-            });
-        }
+        check_size(count, max_degree, entry)?;
         let mut rows = AdjacencyLists::new(count, max_degree)?;
-        if entry.index() >= count {
-            return Err(GraphError::EntryOutOfRange {
-                entry,
-                count: count as u32,
-            });
-        }
         for (node, list) in lists.enumerate() {
             let sound = list.len() <= max_degree as usize
                 && list
@@ -190,6 +172,29 @@ impl AdjacencyLists {
         self.slots.shrink_to_fit();
         self.stride = to;
     }
+}
+
+fn check_size(count: usize, max_degree: u32, entry: NodeId) -> Result<(), GraphError> {
+    if count as u64 >= MAX_COUNT {
+        return Err(GraphError::TooMany {
+            count: count as u64,
+            limit: MAX_COUNT - 1,
+        });
+    }
+    if max_degree == 0 {
+        return Err(GraphError::Parameter {
+            name: "max_degree",
+            value: max_degree.to_string(),
+            expected: "at least 1",
+        });
+    }
+    if entry.index() >= count {
+        return Err(GraphError::EntryOutOfRange {
+            entry,
+            count: count as u32,
+        });
+    }
+    Ok(())
 }
 
 /// The list that a row holds.

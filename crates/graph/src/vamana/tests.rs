@@ -271,7 +271,8 @@ proptest! {
     ) {
         let count = lists.len();
         let lists: Vec<Vec<NodeId>> = (0..count).map(|node| {
-            let mut list: Vec<_> = lists[node].iter().map(|id| NodeId((id % count) as u32)).collect();
+            let targets = lists[node].iter().map(|id| NodeId((id % count) as u32));
+            let mut list: Vec<_> = targets.collect();
             list.sort();
             list.dedup();
             list.retain(|other| other.index() != node);
