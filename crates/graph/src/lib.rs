@@ -28,9 +28,9 @@ mod vectors;
 
 pub use error::GraphError;
 pub use graph::Graph;
-pub use medoid::{Medoid, medoid};
+pub use medoid::{Medoid, MedoidSpec, medoid};
 pub use partition::{
-    COPIES, Partition, PartitionSpec, SHARD_DEGREE_RATIO, ShardsOfRow, merge_lists,
+    Assigner, COPIES, Partition, PartitionSpec, merge_lists, plan, shard_max_degree,
 };
 
 pub use prune::{PruneSpec, Pruner};

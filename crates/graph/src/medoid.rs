@@ -28,19 +28,27 @@ pub struct Medoid {
     pub distance: f32,
 }
 
+/// How to look for the medoid.
+#[derive(Clone, Copy)]
+pub struct MedoidSpec {
+    /// Metric of the index.
+    pub metric: Metric,
+    /// Kernels that widen rows.
+    pub kernels: &'static KernelSet,
+    /// Memory for rows; rounded to whole runs of 256 rows, at least one.
+    pub block_bytes: usize,
+}
+
 /// Finds the medoid of `vectors` in two passes.
 ///
-/// Holds one block of rows (`block_bytes`, rounded to runs of 256 rows, at least one), one row of
-/// `f64` sums per 256 rows of it, and a widened row per thread.
+/// Holds one block of rows, one row of `f64` sums per 256 rows of it, and a widened row per thread.
 ///
 /// # Errors
 /// When there are no vectors or too many for a node id, a read fails, memory is refused, or
 /// `progress` cancels.
 pub fn medoid(
     vectors: &dyn VectorRead,
-    metric: Metric,
-    kernels: &'static KernelSet,
-    block_bytes: usize,
+    spec: &MedoidSpec,
     pool: &rayon::ThreadPool,
     progress: &dyn Progress,
 ) -> Result<Medoid, GraphError> {
@@ -56,11 +64,11 @@ pub fn medoid(
     }
     let row_bytes = vectors.shape().row_bytes();
     let run_bytes = ROWS_PER_RUN * row_bytes;
-    let rows = (vectors.count() as usize).min((block_bytes / run_bytes).max(1) * ROWS_PER_RUN);
+    let rows = (vectors.count() as usize).min((spec.block_bytes / run_bytes).max(1) * ROWS_PER_RUN);
     let mut pass = Pass {
         vectors,
-        widen: kernels.widen(vectors.shape().element),
-        normalized: metric == Metric::Cosine,
+        widen: spec.kernels.widen(vectors.shape().element),
+        normalized: spec.metric == Metric::Cosine,
         block: try_filled(rows.saturating_mul(row_bytes), 0, "block of rows")?,
         progress,
     };
@@ -185,15 +193,12 @@ mod tests {
     fn find(rows: &[f32], metric: Metric, block_bytes: usize, threads: usize) -> Medoid {
         let kernels = KernelSet::detect().expect("kernels");
         let rows = Rows::f32(2, rows);
-        medoid(
-            &rows,
+        let spec = MedoidSpec {
             metric,
             kernels,
             block_bytes,
-            &pool(threads),
-            &NoProgress,
-        )
-        .expect("a medoid")
+        };
+        medoid(&rows, &spec, &pool(threads), &NoProgress).expect("a medoid")
     }
 
     #[test]
@@ -229,9 +234,12 @@ mod tests {
     #[test]
     fn failures_are_reported() {
         let kernels = KernelSet::detect().expect("kernels");
-        let find = |rows: &Rows, progress: &dyn Progress| {
-            medoid(rows, Metric::L2, kernels, 0, &pool(1), progress)
+        let spec = MedoidSpec {
+            metric: Metric::L2,
+            kernels,
+            block_bytes: 0,
         };
+        let find = |rows: &Rows, progress: &dyn Progress| medoid(rows, &spec, &pool(1), progress);
         assert!(matches!(
             find(&Rows::f32(2, &[]), &NoProgress),
             Err(GraphError::Empty)

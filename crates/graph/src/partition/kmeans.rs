@@ -20,7 +20,7 @@ const ROUNDS: usize = 10;
 const ROWS_PER_TASK: usize = 256;
 
 /// Rows of a sample, or centroids.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy)]
 pub(super) struct Matrix<'m> {
     pub(super) values: &'m [f32],
     pub(super) dimension: usize,
@@ -35,7 +35,7 @@ impl<'m> Matrix<'m> {
         &self.values[at * self.dimension..][..self.dimension]
     }
 
-    pub(super) fn rows(self) -> impl IndexedParallelIterator<Item = &'m [f32]> {
+    fn rows(self) -> impl IndexedParallelIterator<Item = &'m [f32]> {
         self.values
             .par_chunks_exact(self.dimension)
             .with_min_len(ROWS_PER_TASK)

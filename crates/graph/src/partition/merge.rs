@@ -2,21 +2,28 @@
 
 use pageway_types::NodeId;
 
-/// Share of the max degree that the graph of a shard gets, rounded up: numerator and denominator.
-/// Two lists of this length, overlapping in part, fill one of full length.
-pub const SHARD_DEGREE_RATIO: (u32, u32) = (2, 3);
+/// Share of the max degree that the graph of a shard gets: two lists of this length, overlapping
+/// in part, fill one of full length.
+const SHARD_DEGREE_SHARE: (u32, u32) = (2, 3);
+
+/// Max degree of the graph of a shard: two thirds, rounded up.
+pub const fn shard_max_degree(max_degree: u32) -> u32 {
+    let (share, of) = SHARD_DEGREE_SHARE;
+    let whole = max_degree / of * share;
+    whole + (max_degree % of * share).div_ceil(of)
+}
 
 /// Merges lists in prune order into `out`: first the best of each, then the second best of each,
 /// and so on, every node once, at most `max_degree` of them.
 ///
 /// Since lists are in prune order, what is cut are the least valuable neighbours of each.
 /// Costs one comparison per pair of a candidate and a node taken; allocates only to grow `out`.
-pub fn merge_lists(lists: &[&[NodeId]], max_degree: u32, out: &mut Vec<NodeId>) {
+pub fn merge_lists(lists: &[&[NodeId]], max_degree: usize, out: &mut Vec<NodeId>) {
     out.clear();
     let longest = lists.iter().map(|list| list.len()).max().unwrap_or(0);
     for rank in 0..longest {
         for &node in lists.iter().filter_map(|list| list.get(rank)) {
-            if out.len() == max_degree as usize {
+            if out.len() == max_degree {
                 return;
             }
             if !out.contains(&node) {
@@ -44,11 +51,17 @@ mod tests {
         assert!(out.is_empty());
     }
 
+    #[test]
+    fn shards_get_two_thirds() {
+        let degrees = [1, 2, 3, 4, 48, 64].map(shard_max_degree);
+        assert_eq!(degrees, [1, 2, 2, 3, 32, 43]);
+    }
+
     proptest! {
         #[test]
         fn is_the_union_cut_by_rank(
             lists in prop::collection::vec(prop::collection::hash_set(0_u32..30, 0..12), 0..4),
-            max_degree in 0_u32..20,
+            max_degree in 0_usize..20,
         ) {
             let lists: Vec<Vec<NodeId>> =
                 lists.into_iter().map(|list| list.into_iter().map(NodeId).collect()).collect();
@@ -62,7 +75,7 @@ mod tests {
             let mut union: Vec<NodeId> = lists.concat();
             union.sort();
             union.dedup();
-            prop_assert_eq!(out.len(), union.len().min(max_degree as usize));
+            prop_assert_eq!(out.len(), union.len().min(max_degree));
             let ranks: Vec<_> = out.iter().map(|node| rank(node).expect("from a list")).collect();
             prop_assert!(ranks.is_sorted());
             union.retain(|node| !out.contains(node));

@@ -8,8 +8,8 @@
 //! ```
 //! The overlap is what joins the shards: a node takes edges from each of its two.
 //!
-//! This module plans, assigns and merges; it holds neither vectors nor files. Cells are those of
-//! L2; under the cosine, of directions.
+//! This module plans, assigns and merges; it holds neither vectors nor files. Rows come in widened
+//! to `f32`, and under the cosine scaled to length 1, by the caller.
 //!
 //! Invariants: no shard ever receives more than its capacity; every vector goes to exactly two
 //! different shards, or to the only one.
@@ -19,6 +19,6 @@ mod kmeans;
 mod merge;
 mod plan;
 
-pub use assign::{Partition, ShardsOfRow};
-pub use merge::{SHARD_DEGREE_RATIO, merge_lists};
-pub use plan::{COPIES, PartitionSpec};
+pub use assign::Assigner;
+pub use merge::{merge_lists, shard_max_degree};
+pub use plan::{COPIES, Partition, PartitionSpec, plan};

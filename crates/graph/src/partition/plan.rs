@@ -1,19 +1,19 @@
 //! How many shards, and where.
 //!
 //! Capacity is kept by the assignment whatever the data look like; the plan only has to make that
-//! cheap in quality. It starts from a number of shards that holds everything with some headroom
+//! cheap in quality. It starts from the smallest number of shards that is sure to hold everything
 //! and adds shards until, on the sample, few vectors would have to leave their nearest two.
 //! Skewed data never get there, so the number is bounded too.
 
-use pageway_types::{Metric, Progress, VectorShape};
+use pageway_types::Progress;
 use rayon::prelude::*;
 
-use super::assign::{nearest_shards, rank};
+use super::assign::Assigner;
 use super::kmeans::{Matrix, centroids};
 use crate::error::GraphError;
 
 /// Shards that every vector goes to.
-pub const COPIES: usize = 2;
+pub const COPIES: u32 = 2;
 
 /// Share of the capacity that the plan fills on average: cells of k-means are uneven.
 const FILL: f64 = 0.75;
@@ -27,163 +27,222 @@ const MAX_GROWTH: f64 = 2.0;
 /// Growth from one number of shards to the next.
 const GROWTH_STEP: f64 = 1.15;
 
-/// Most shards that a plan begins with; above it the budget is too small to be meant.
-const MAX_SHARDS: u64 = 1 << 12;
+/// Most shards of a plan; above it the budget is too small to be meant.
+const MAX_SHARDS: u64 = 1 << 14;
 
 /// What a partition must respect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PartitionSpec {
-    /// Shape of the rows to assign.
-    pub shape: VectorShape,
-    /// Metric of the index.
-    pub metric: Metric,
+    /// Components of a vector.
+    pub dimension: usize,
     /// Vectors of the whole set.
-    pub total: u32,
+    pub total_count: u64,
     /// Vectors that one shard holds at most.
-    pub capacity: u32,
+    pub shard_capacity: u64,
     /// Fixes the choice of centroids.
     pub seed: u64,
 }
 
-/// The smallest number of shards that holds every vector twice, in any order of arrival.
-///
-/// With one shard more than the copies fill, two shards always have room: whatever is free is more
-/// than one shard can hold.
-pub(super) fn fewest_shards(spec: &PartitionSpec) -> Result<u64, GraphError> {
-    if spec.total <= spec.capacity {
-        return Ok(1);
-    }
-    let copies = u64::from(spec.total) * COPIES as u64;
-    let full = copies.checked_div(u64::from(spec.capacity));
-    match full.map(|full| full + COPIES as u64) {
-        Some(fewest) if fewest <= MAX_SHARDS => Ok(fewest),
-        Some(_) | None => Err(GraphError::Parameter {
-            name: "capacity",
-            value: spec.capacity.to_string(),
-            expected: "enough vectors per shard for at most 4096 shards",
-        }),
-    }
+/// Where the shards are, and how much each holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Partition {
+    centroids: Vec<f32>,
+    spec: PartitionSpec,
 }
 
-/// Centroids for as many shards as the plan takes, at least `fewest`, which is above 1.
-pub(super) fn plan_centroids(
+/// Plans shards from a sample of widened rows, one after the other in `sample`.
+///
+/// Costs some ten k-means runs at worst, `sample rows * shards * dimension` operations per round.
+///
+/// # Errors
+/// When the sample is empty or not whole rows, the capacity is too small for any sensible number
+/// of shards, or `progress` cancels.
+pub fn plan(
+    sample: &[f32],
+    spec: &PartitionSpec,
+    pool: &rayon::ThreadPool,
+    progress: &dyn Progress,
+) -> Result<Partition, GraphError> {
+    let dimension = spec.dimension;
+    if sample.is_empty() || dimension == 0 || !sample.len().is_multiple_of(dimension) {
+        let (bytes, row_bytes) = (size_of_val(sample), dimension * size_of::<f32>());
+        return Err(GraphError::PartialRow { bytes, row_bytes });
+    }
+    let sample = Matrix {
+        values: sample,
+        dimension,
+    };
+    let fewest = fewest_shards(spec)?;
+    if fewest == 1 {
+        return Ok(Partition {
+            centroids: sample.row(0).to_vec(),
+            spec: *spec,
+        });
+    }
+    pool.install(|| grow(sample, spec, fewest, progress))
+}
+
+/// Adds shards until few vectors have to leave their nearest two.
+fn grow(
     sample: Matrix<'_>,
     spec: &PartitionSpec,
     fewest: u64,
     progress: &dyn Progress,
-) -> Result<Vec<f32>, GraphError> {
-    let copies = f64::from(spec.total) * COPIES as f64;
-    let wanted = copies / f64::from(spec.capacity) / FILL;
+) -> Result<Partition, GraphError> {
+    let wanted = spec.total_count as f64 * f64::from(COPIES) / spec.shard_capacity as f64 / FILL;
     let first = fewest.max(wanted.ceil() as u64);
     let last = (first as f64 * MAX_GROWTH) as u64;
     progress.stage("plan shards", last - first + 1);
     let mut shards = first;
     loop {
-        let found = centroids(sample, shards as usize, spec.seed, progress)?;
-        let next = ((shards as f64 * GROWTH_STEP) as u64).max(shards + 1);
-        let cells = Matrix {
-            values: &found,
-            dimension: sample.dimension,
+        let centroids = centroids(sample, shards as usize, spec.seed, progress)?;
+        let partition = Partition {
+            centroids,
+            spec: *spec,
         };
-        if next > last || overflow(sample, cells, spec) <= MAX_OVERFLOW {
-            return Ok(found);
+        let next = ((shards as f64 * GROWTH_STEP) as u64).max(shards + 1);
+        if next > last || partition.overflow(sample) <= MAX_OVERFLOW {
+            return Ok(partition);
         }
         progress.advance(next - shards);
         shards = next;
     }
 }
 
-/// Share of the copies that would not fit in their nearest shards, going by the sample.
-fn overflow(sample: Matrix<'_>, cells: Matrix<'_>, spec: &PartitionSpec) -> f64 {
-    let nearest: Vec<[Option<u32>; COPIES]> = sample
-        .rows()
-        .map_init(Vec::new, |ranking, row| {
-            rank(row, cells, ranking);
-            nearest_shards(ranking, |_| true)
-        })
-        .collect();
-    let mut loads = vec![0_u64; cells.count()];
-    for &shard in nearest.as_flattened().iter().flatten() {
-        if let Some(load) = loads.get_mut(shard as usize) {
-            *load += 1;
+/// The smallest number of shards that holds every vector twice in any order of arrival.
+///
+/// With one shard more than the copies fill, two shards always have room: whatever is free is more
+/// than one shard can hold.
+fn fewest_shards(spec: &PartitionSpec) -> Result<u64, GraphError> {
+    if spec.total_count <= spec.shard_capacity {
+        return Ok(1);
+    }
+    let copies = spec.total_count.saturating_mul(u64::from(COPIES));
+    let fewest = copies
+        .checked_div(spec.shard_capacity)
+        .map(|full| full.saturating_add(2));
+    match fewest {
+        Some(fewest) if fewest <= MAX_SHARDS => Ok(fewest),
+        Some(_) | None => Err(GraphError::Parameter {
+            name: "shard_capacity",
+            value: spec.shard_capacity.to_string(),
+            expected: "enough vectors per shard for at most 16384 shards",
+        }),
+    }
+}
+
+impl Partition {
+    /// Number of shards.
+    pub fn shards(&self) -> usize {
+        self.centroids().count()
+    }
+
+    /// Shards that every vector goes to: two, or one when there is only one.
+    pub fn copies(&self) -> usize {
+        self.shards().min(COPIES as usize)
+    }
+
+    /// What the partition was planned for.
+    pub const fn spec(&self) -> &PartitionSpec {
+        &self.spec
+    }
+
+    /// Begins to assign vectors, all shards being empty.
+    pub fn assigner(&self) -> Assigner<'_> {
+        Assigner::new(self)
+    }
+
+    pub(super) fn centroids(&self) -> Matrix<'_> {
+        Matrix {
+            values: &self.centroids,
+            dimension: self.spec.dimension,
         }
     }
-    let scale = f64::from(spec.total) / sample.count() as f64;
-    let excess = |&load: &u64| (load as f64 * scale - f64::from(spec.capacity)).max(0.0);
-    loads.iter().map(excess).sum::<f64>() / (f64::from(spec.total) * COPIES as f64)
+
+    /// Share of the copies that would not fit in their nearest shards, going by the sample.
+    fn overflow(&self, sample: Matrix<'_>) -> f64 {
+        let rows = sample.values.par_chunks_exact(sample.dimension);
+        let ranked: Vec<[u32; COPIES as usize]> = rows
+            .map_init(Vec::new, |ranking, row| {
+                self.rank(row, ranking);
+                let at = |rank: usize| ranking.get(rank).map_or(0, |&(_, shard)| shard);
+                std::array::from_fn(at)
+            })
+            .collect();
+        let mut loads = vec![0_u64; self.shards()];
+        for &shard in ranked.as_flattened() {
+            if let Some(load) = loads.get_mut(shard as usize) {
+                *load += 1;
+            }
+        }
+        let scale = self.spec.total_count as f64 / sample.count() as f64;
+        let capacity = self.spec.shard_capacity as f64;
+        let excess = |&load: &u64| (load as f64 * scale - capacity).max(0.0);
+        let copies = self.spec.total_count as f64 * f64::from(COPIES);
+        loads.iter().map(excess).sum::<f64>() / copies
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::partition::Partition;
     use crate::testing::{StopAfter, clustered, pool};
-    use pageway_kernels::KernelSet;
-    use pageway_types::{ElementType, NoProgress};
+    use pageway_types::NoProgress;
 
-    fn spec(total: u32, capacity: u32) -> PartitionSpec {
-        let shape = VectorShape {
-            dimension: 4,
-            element: ElementType::F32,
-        };
+    fn spec(total_count: u64, shard_capacity: u64) -> PartitionSpec {
         PartitionSpec {
-            shape,
-            metric: Metric::L2,
-            total,
-            capacity,
+            dimension: 4,
+            total_count,
+            shard_capacity,
             seed: 1,
         }
-    }
-
-    fn plan(
-        sample: &[f32],
-        spec: PartitionSpec,
-        threads: usize,
-        progress: &dyn Progress,
-    ) -> Result<Partition, GraphError> {
-        let kernels = KernelSet::detect().expect("kernels");
-        Partition::plan(sample, &spec, kernels, &pool(threads), progress)
     }
 
     #[test]
     fn fits_the_capacity_with_few_shards() {
         let sample = clustered(2000, 4, 1.0, 1);
-        let shards = |total, capacity| {
-            plan(&sample, spec(total, capacity), 2, &NoProgress)
-                .expect("a plan")
-                .shards()
-        };
-        assert_eq!(shards(1000, 1000), 1);
-        assert!((9..=18).contains(&shards(100_000, 30_000)));
-        assert!((4..=8).contains(&shards(1001, 1000)));
+        let plan = |spec| plan(&sample, &spec, &pool(2), &NoProgress).expect("a plan");
+        assert_eq!(plan(spec(1000, 1000)).shards(), 1);
+        assert_eq!(plan(spec(1000, 1000)).copies(), 1);
+        let partition = plan(spec(100_000, 30_000));
+        assert!(
+            (9..=18).contains(&partition.shards()),
+            "{}",
+            partition.shards()
+        );
+        assert_eq!(partition.copies(), 2);
+        assert!(plan(spec(1001, 1000)).shards() >= 4);
     }
 
     #[test]
     fn skewed_samples_do_not_multiply_shards() {
-        let plan = plan(&[1.0; 400], spec(1000, 100), 1, &NoProgress).expect("a plan");
+        let plan = plan(&[1.0; 400], &spec(1000, 100), &pool(1), &NoProgress).expect("a plan");
         assert!(plan.shards() <= 54, "{}", plan.shards());
     }
 
     #[test]
     fn threads_change_no_bit() {
         let sample = clustered(3000, 4, 1.0, 2);
-        let plan =
-            |threads| plan(&sample, spec(50_000, 9_000), threads, &NoProgress).expect("a plan");
-        assert_eq!(plan(1).centroids(), plan(2).centroids());
-        assert_eq!(plan(1).centroids(), plan(3).centroids());
+        let plan = |threads| {
+            plan(&sample, &spec(50_000, 9_000), &pool(threads), &NoProgress).expect("a plan")
+        };
+        assert_eq!(plan(1), plan(2));
+        assert_eq!(plan(1), plan(3));
     }
 
     #[test]
     fn senseless_plans_are_refused() {
-        for sample in [&[][..], &[1.0; 5]] {
-            let refused = plan(sample, spec(10, 5), 1, &NoProgress);
-            assert!(matches!(refused, Err(GraphError::PartialRow { .. })));
-        }
+        let plan =
+            |sample: &[f32], spec, progress: &dyn Progress| plan(sample, &spec, &pool(1), progress);
+        let refused = plan(&[], spec(10, 5), &NoProgress);
+        assert!(matches!(refused, Err(GraphError::PartialRow { .. })));
+        let refused = plan(&[1.0; 5], spec(10, 5), &NoProgress);
+        assert!(matches!(refused, Err(GraphError::PartialRow { .. })));
         for capacity in [0, 1] {
-            let refused = plan(&[1.0; 4], spec(u32::MAX, capacity), 1, &NoProgress);
+            let refused = plan(&[1.0; 4], spec(1 << 40, capacity), &NoProgress);
             assert!(matches!(refused, Err(GraphError::Parameter { .. })));
         }
-        let refused = plan(&[1.0; 400], spec(1000, 100), 1, &StopAfter::new(3));
+        let refused = plan(&[1.0; 400], spec(1000, 100), &StopAfter::new(3));
         assert!(matches!(refused, Err(GraphError::Cancelled(_))));
     }
 }
