@@ -34,6 +34,9 @@ class _OpenOptions(TypedDict):
     memory: Optional[str]
     threads: int
     interleave: int
+    k: int
+    list_size: int
+    beam: Optional[int]
 
 class _SearchOptions(TypedDict):
     k: int

@@ -80,8 +80,8 @@ class Index:
             Recall@k to reach on average, 0.95 by default. The calibration of the index turns it
             into an effort.
         effort : int, optional
-            Candidate list size (L), instead of `recall`; at least `k`. Larger finds more and reads
-            more.
+            Candidate list size (L), instead of `recall`; below `k` it means `k`. Larger finds more
+            and reads more.
         beam : int, optional
             Reads per round (W), instead of the index's own.
         threads : int
@@ -96,7 +96,9 @@ class Index:
         ------
         InvalidInputError
             Queries of another dimension or type, NaN, a zero query under cosine, `k` out of range,
-            `recall` and `effort` together, a recall that the index cannot reach, or a closed index.
+            `recall` and `effort` together, or a closed index.
+        UnsupportedError
+            A recall that the index cannot reach.
         CorruptError, StorageError
             A page that is damaged or cannot be read.
         KeyboardInterrupt
@@ -226,6 +228,9 @@ def open(
     memory: Optional[Memory] = None,
     threads: int = 1,
     interleave: int = 8,
+    k: int = 10,
+    effort: Optional[int] = None,
+    beam: Optional[int] = None,
 ) -> Index:
     """Opens an index for searching.
 
@@ -240,7 +245,10 @@ def open(
     threads : int
         Searches that run at the same time; memory is set aside for each. 0 for all cores.
     interleave : int
-        Queries of a batch that each thread keeps in flight.
+        Queries of a batch that each thread keeps in flight; fewer when memory is short.
+    k, effort, beam : int, optional
+        Largest values that searches will use, so that memory is set aside for them. Default: enough
+        for a high recall of 10 neighbours.
 
     Returns
     -------
@@ -259,6 +267,9 @@ def open(
         "memory": as_memory("memory", memory),
         "threads": checked_count("threads", threads),
         "interleave": checked_count("interleave", interleave),
+        "k": checked_count("k", k),
+        "list_size": 0 if effort is None else checked_count("effort", effort),
+        "beam": checked_optional("beam", beam),
     }
     return Index(_native.Index.open(as_path(path), options))
 

@@ -81,7 +81,8 @@ def test_settings_reach_the_engine(tmp_path, vectors):
     assert spec["storage"]["quantizer"]["code_bytes"] == 6
     assert spec["layout"]["page_bytes"] == 8192
     assert index.build_report["nodes"] == len(vectors)
-    assert index.build_report["max_degree"] <= 20
+    assert index.build_report["code_bytes"] == 6
+    assert index.stats()["max_degree"] <= 20
     index.close()
 
 
@@ -106,11 +107,23 @@ def test_equal_vectors_are_all_found(tmp_path):
 
 
 def test_a_recall_out_of_reach_is_a_warning(tmp_path):
-    noise = np.random.default_rng(0).normal(size=(1500, 64)).astype(np.float32)
-    with pytest.warns(pageway.PagewayWarning, match="(?i)recall"):
-        pageway.build(
-            tmp_path / "i", noise, recall=0.9999, degree=4, build_list=8, memory="2MB"
-        ).close()
+    """Codes of one byte, four edges per vector and no structure: no list that is tried is enough."""
+    noise = np.random.default_rng(0).normal(size=(5010, 32)).astype(np.float32)
+    poor = {"degree": 4, "build_list": 8, "code_bytes": 1, "queries": noise[5000:]}
+    with pytest.warns(pageway.PagewayWarning, match=r"cannot promise recall@10 1\b"):
+        index = pageway.build(tmp_path / "i", noise[:5000], recall=1.0, memory="4MB", **poor)
+    with index, pytest.raises(pageway.UnsupportedError, match="cannot promise"):
+        index.search(noise[0], recall=1.0)
+    assert index.build_report["best_recall_at_10"] < 1
+
+
+def test_example_queries_calibrate_the_index(tmp_path, vectors, queries):
+    np.save(tmp_path / "queries.npy", queries)
+    for name, examples in [("a", queries), ("f", tmp_path / "queries.npy")]:
+        with pageway.build(tmp_path / name, vectors, queries=examples, memory="2MB") as index:
+            assert index.calibration["queries"] == len(queries)
+    with pytest.raises(pageway.InvalidInputError, match="queries|dimension"):
+        pageway.build(tmp_path / "i", vectors, queries=queries[:, :5])
 
 
 def content(path):

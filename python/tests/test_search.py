@@ -130,3 +130,16 @@ def test_fewer_vectors_than_a_list(tmp_path):
         assert sorted(index.search(rows[0], k=5, effort=100).ids.tolist()) == [0, 1, 2, 3, 4]
         with pytest.raises(pageway.InvalidInputError, match="k"):
             index.search(rows[0], k=6)
+
+
+def test_memory_is_set_aside_for_the_searches_that_are_announced(built, vectors, queries):
+    def budget(**announced):
+        with pytest.raises(pageway.InvalidInputError, match="smallest that works") as info:
+            pageway.open(built, memory=1000, **announced)
+        return int(str(info.value).split("smallest that works is ")[1].split(" B")[0])
+
+    one = budget(effort=1400)
+    assert budget() < one < min(budget(effort=1400, k=1000), budget(effort=1400, beam=16))
+    assert one < budget(effort=1400, threads=4)
+    with pageway.open(built, memory=budget(effort=100), effort=100) as index:
+        assert recall(index.search(queries, effort=100).ids, vectors, queries, "l2") > 0.95

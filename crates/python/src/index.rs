@@ -33,6 +33,9 @@ struct OpenSettings {
     memory: Option<String>,
     threads: usize,
     interleave: u32,
+    k: u32,
+    list_size: u32,
+    beam: Option<u32>,
 }
 
 /// The settings of `Index.search`, by name; exactly one of `recall` and `list_size` is given.
@@ -99,6 +102,9 @@ impl Index {
             memory: options.memory.as_deref().map(wish).transpose()?,
             threads: options.threads,
             interleave: options.interleave,
+            list_size: options.list_size,
+            beam: options.beam,
+            k: options.k,
         };
         let index = py
             .detach(|| pageway::Index::open(&path, &options))
