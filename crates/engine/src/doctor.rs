@@ -16,7 +16,8 @@ use crate::error::{Error, Result};
 use crate::index::BackendReport;
 use crate::resolve;
 
-/// Bytes of the file that is read: larger than what a disk's own cache holds in front of a small test.
+/// Bytes of the file that is read: larger than what a disk's own cache holds in front of a small
+/// test.
 const FILE_BYTES: u64 = 256 << 20;
 const PAGE_BYTES: u32 = 4096;
 /// Reads in flight that are tried.

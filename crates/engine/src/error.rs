@@ -1,5 +1,5 @@
-//! The one public error: a kind that says what the caller can do, and a sentence that says what was wrong, where,
-//! and what to do about it.
+//! The one public error: a kind that says what the caller can do, and a sentence that says what was
+//! wrong, where, and what to do about it.
 
 use std::fmt;
 use std::io;
@@ -161,6 +161,10 @@ impl From<Cancelled> for Error {
     }
 }
 
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "any other kind is the medium's failure"
+)]
 impl From<io::Error> for Error {
     /// Vector sources speak `io::Error`; one that carries an engine error gives it back whole.
     fn from(error: io::Error) -> Self {
@@ -194,6 +198,10 @@ impl From<StoreError> for Error {
     }
 }
 
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "all others are about the input"
+)]
 impl From<GraphError> for Error {
     fn from(error: GraphError) -> Self {
         match error {
@@ -204,6 +212,10 @@ impl From<GraphError> for Error {
     }
 }
 
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "all others are about the input"
+)]
 impl From<QuantError> for Error {
     fn from(error: QuantError) -> Self {
         match error {

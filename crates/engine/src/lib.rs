@@ -1,11 +1,15 @@
 //! Vector search for vectors that do not fit in memory.
 //!
-//! A proximity graph lies in pages on an SSD; a query walks from page to page. You say how much memory it may take and
-//! how much recall you want; the index says what that costs, from measurement.
+//! A proximity graph lies in pages on an SSD; a query walks from page to page. You say how much
+//! memory it may take and how much recall you want; the index says what that costs, from
+//! measurement.
 //!
 //! ```
 //! use pageway::source::VectorSlice;
-//! use pageway::{BuildInput, BuildOptions, ElementType, Index, NoProgress, OpenOptions, Queries, SearchOptions, VectorShape};
+//! use pageway::{
+//!     BuildInput, BuildOptions, ElementType, Index, NoProgress, OpenOptions, Queries,
+//!     SearchOptions, VectorShape,
+//! };
 //!
 //! # fn main() -> pageway::Result<()> {
 //! let shape = VectorShape { dimension: 4, element: ElementType::U8 };
@@ -17,7 +21,8 @@
 //! Index::build(&dir, &input, &BuildOptions::default(), &NoProgress)?;
 //!
 //! let index = Index::open(&dir, &OpenOptions::default())?;
-//! let answers = index.search(&Queries::new(&rows[..4], shape), &SearchOptions { k: 3, ..Default::default() })?;
+//! let search = SearchOptions { k: 3, ..SearchOptions::default() };
+//! let answers = index.search(&Queries::new(&rows[..4], shape), &search)?;
 //! assert_eq!(answers.ids[0], 0);
 //! assert_eq!(answers.distances[0], 0.0);
 //! # drop(index);
@@ -47,7 +52,7 @@ pub use build::BuildReport;
 pub use calibration::{Calibration, CalibrationRow, RANKS};
 pub use doctor::{CpuReport, DepthReading, DoctorOptions, DoctorReport, doctor};
 pub use error::{Error, ErrorKind, Result};
-pub use execution::{HOP_BUCKETS, QueryStats};
+pub use execution::{HOP_BUCKETS, HeldOut, QueryStats};
 pub use index::{
     BackendReport, Description, FileDescription, FileReport, Index, MAX_INTERLEAVE, MAX_LIST_SIZE,
     MemoryReport, RecallReport, VerifyReport, describe, verify,
@@ -55,8 +60,7 @@ pub use index::{
 pub use layout::PageError;
 pub use memory::{MemoryWish, format_bytes};
 pub use options::{
-    Answers, BuildInput, BuildOptions, Effort, HeldOut, OpenOptions, Queries, SearchOptions,
-    SearchSettings,
+    Answers, BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions, SearchSettings,
 };
 pub use pageway_store::machine::peak_memory_bytes;
 pub use pageway_types::{

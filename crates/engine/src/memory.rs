@@ -1,7 +1,8 @@
 //! The memory contract: what the user wished, and the ledger that keeps it.
 //!
-//! A budget in bytes covers everything the process holds for an index. Parts of an index *reserve* their bytes before
-//! they allocate them; what does not fit is refused with the smallest budget that would do.
+//! A budget in bytes covers everything the process holds for an index. Parts of an index *reserve*
+//! their bytes before they allocate them; what does not fit is refused with the smallest budget
+//! that would do.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,8 +1,8 @@
 //! What a caller may ask for: options of build, open and search, and what a search answers.
 
-use pageway_types::{Metric, NodeId, VectorRead, VectorShape};
+use pageway_types::{Metric, VectorRead, VectorShape};
 
-use crate::execution::QueryStats;
+use crate::execution::{HeldOut, QueryStats};
 use crate::memory::MemoryWish;
 use crate::presets::Preset;
 use crate::source::IdRead;
@@ -16,8 +16,9 @@ pub struct BuildInput<'a> {
     pub name: &'a str,
     /// User ids, one per row; row numbers where absent.
     pub ids: Option<&'a dyn IdRead>,
-    /// Example queries for the calibration; rows of the data, held out, where absent. Give them when queries are
-    /// unlike the data (text asking for images, say): recall is then calibrated for them.
+    /// Example queries for the calibration; rows of the data, held out, where absent. Give them
+    /// when queries are unlike the data (text asking for images, say): recall is then calibrated
+    /// for them.
     pub queries: Option<&'a dyn VectorRead>,
 }
 
@@ -28,12 +29,13 @@ pub struct BuildOptions {
     pub metric: Metric,
     /// Which design.
     pub preset: Preset,
-    /// Memory of a search over the finished index. Sizes the codes unless `code_bytes` is given; stored as the
-    /// default of `open`. Where absent: 20 % of the raw vectors, and at least 16 MB.
+    /// Memory of a search over the finished index. Sizes the codes unless `code_bytes` is given;
+    /// stored as the default of `open`. Where absent: 20 % of the raw vectors, and at least 16 MB.
     pub memory: Option<MemoryWish>,
     /// Memory of the build itself. Default: half of the machine's memory.
     pub build_memory: Option<MemoryWish>,
-    /// Recall@10 that the index is meant for: the build measures and says whether it can be reached.
+    /// Recall@10 that the index is meant for: the build measures and says whether it can be
+    /// reached.
     pub recall: f32,
     /// Threads of the build; 0 for all cores. The bytes of the index do not depend on it.
     pub threads: usize,
@@ -78,11 +80,13 @@ impl Default for BuildOptions {
 pub struct OpenOptions {
     /// Everything the process may hold for this index; what the index was built for where absent.
     pub memory: Option<MemoryWish>,
-    /// Searches that run at the same time, each on its own thread. Sets memory aside for them; 0 for all cores.
+    /// Searches that run at the same time, each on its own thread. Sets memory aside for them; 0
+    /// for all cores.
     pub threads: usize,
     /// Queries that one thread keeps in flight in a batch. Fewer are used when memory is short.
     pub interleave: u32,
-    /// Largest list size (L) that memory is set aside for; 0 for one that is enough for high recall on most data.
+    /// Largest list size (L) that memory is set aside for; 0 for one that is enough for high recall
+    /// on most data.
     pub list_size: u32,
     /// Reads per round (W) that memory is set aside for; the index's own where absent.
     pub beam: Option<u32>,
@@ -150,21 +154,6 @@ pub struct Queries<'a> {
     pub held_out: Option<&'a [HeldOut]>,
 }
 
-/// A row of the index that serves as query: the search goes on as if it were not there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HeldOut {
-    /// The row.
-    pub node: NodeId,
-    /// Its first neighbours. Who would walk to the row walks to them: the graph relies on each node to lead on to
-    /// its neighbours, and a graph built without the row would have other edges there.
-    pub bridges: [NodeId; HeldOut::BRIDGES],
-}
-
-impl HeldOut {
-    /// Neighbours that stand in for a row.
-    pub const BRIDGES: usize = 4;
-}
-
 impl<'a> Queries<'a> {
     /// Queries that are no rows of the index.
     pub const fn new(rows: &'a [u8], shape: VectorShape) -> Self {
@@ -181,7 +170,8 @@ impl<'a> Queries<'a> {
 pub struct Answers {
     /// Neighbours per query.
     pub k: usize,
-    /// Ids, `queries * k`: the user's own, or row numbers. `u64::MAX` where fewer than k could be reached.
+    /// Ids, `queries * k`: the user's own, or row numbers. `u64::MAX` where fewer than k could be
+    /// reached.
     pub ids: Vec<u64>,
     /// Row numbers in the data the index was built from, in step with `ids`; `u32::MAX` where none.
     pub rows: Vec<u32>,

@@ -1,4 +1,5 @@
-//! From data to components: the one place that turns the enums of a spec into codecs, kernels and policies.
+//! From data to components: the one place that turns the enums of a spec into codecs, kernels and
+//! policies.
 
 use std::path::Path;
 
@@ -103,7 +104,8 @@ pub(crate) fn searcher(
     }))
 }
 
-/// Checks what `searcher` would load, apart from the records: the codebook, and the list of hot nodes.
+/// Checks what `searcher` would load, apart from the records: the codebook, and the list of hot
+/// nodes.
 pub(crate) fn check_side_files(vfs: &dyn Vfs, dir: &Path, manifest: &Manifest) -> Result<()> {
     quantizer(vfs, dir, manifest)?;
     let mut hot = BlobReader::open(vfs, dir, &manifest.files.hot)?;

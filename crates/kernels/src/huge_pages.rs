@@ -1,7 +1,8 @@
 //! Huge pages for large tables that are read at random: rows, codes, adjacency lists.
 //!
-//! With pages of 4 KiB nearly every random row misses the address cache of the CPU; with pages of 2 MiB few do. On
-//! 128-byte rows of a million vectors that halves the time per distance (`examples/speed.rs`, random column).
+//! With pages of 4 KiB nearly every random row misses the address cache of the CPU; with pages of 2
+//! MiB few do. On 128-byte rows of a million vectors that halves the time per distance
+//! (`examples/speed.rs`, random column).
 
 /// Size and alignment of a huge page on the systems we ask.
 #[cfg(target_os = "linux")]
@@ -9,8 +10,8 @@ const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// Asks the system to move a large, filled table into huge pages.
 ///
-/// A hint: values stay as they are, memory use does not grow (only whole huge pages inside `table` count), and where
-/// the system refuses nothing happens. Costs a copy of the table, once.
+/// A hint: values stay as they are, memory use does not grow (only whole huge pages inside `table`
+/// count), and where the system refuses nothing happens. Costs a copy of the table, once.
 pub fn advise_huge_pages<T: Copy>(table: &[T]) {
     #[cfg(target_os = "linux")]
     {
@@ -21,8 +22,8 @@ pub fn advise_huge_pages<T: Copy>(table: &[T]) {
             return;
         }
         for advice in [libc::MADV_HUGEPAGE, libc::MADV_COLLAPSE] {
-            // SAFETY: the range is page-aligned and inside a live allocation; neither advice changes its contents
-            // or its mapping as seen by this process.
+            // SAFETY: the range is page-aligned and inside a live allocation; neither advice
+            // changes its contents or its mapping as seen by this process.
             unsafe { libc::madvise(start as *mut libc::c_void, end - start, advice) };
         }
     }

@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use crate::NodeId;
 
-/// A node and its distance. Ordered by distance, then by node, so that every ranking is total and repeatable.
+/// A node and its distance. Ordered by distance, then by node, so that every ranking is total and
+/// repeatable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
     /// Distance to the query; smaller is nearer.
@@ -26,7 +27,9 @@ impl Eq for Candidate {}
 impl Ord for Candidate {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
-        self.distance.total_cmp(&other.distance).then(self.node.cmp(&other.node))
+        self.distance
+            .total_cmp(&other.distance)
+            .then(self.node.cmp(&other.node))
     }
 }
 

@@ -98,7 +98,10 @@ mod tests {
     fn names_parse_back_and_bytes_add_up() {
         for element in ElementType::ALL {
             assert_eq!(element.name().parse::<ElementType>(), Ok(element));
-            let shape = VectorShape { dimension: 3, element };
+            let shape = VectorShape {
+                dimension: 3,
+                element,
+            };
             assert_eq!(shape.row_bytes(), 3 * element.bytes());
         }
         assert!("f64".parse::<ElementType>().is_err());

@@ -1,6 +1,7 @@
 //! The vocabulary every other crate speaks: ids, metrics, element types, candidates, progress.
 //!
-//! No I/O and no unsafe code. Everything here is small, `Copy` where it can be, and means one thing.
+//! No I/O and no unsafe code. Everything here is small, `Copy` where it can be, and means one
+//! thing.
 
 mod candidate;
 mod element;

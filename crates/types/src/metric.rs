@@ -48,7 +48,9 @@ impl FromStr for Metric {
             "l2" | "euclidean" | "sqeuclidean" => Ok(Self::L2),
             "ip" | "inner_product" | "inner-product" | "dot" | "mips" => Ok(Self::InnerProduct),
             "cosine" | "cos" | "angular" => Ok(Self::Cosine),
-            _ => Err(format!("unknown metric '{text}': use l2, inner_product or cosine")),
+            _ => Err(format!(
+                "unknown metric '{text}': use l2, inner_product or cosine"
+            )),
         }
     }
 }

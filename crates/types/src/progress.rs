@@ -17,7 +17,11 @@ pub trait Progress: Sync {
 
     /// `Err(Cancelled)` when the user wants the work to stop, so that loops can use `?`.
     fn check(&self) -> Result<(), Cancelled> {
-        if self.cancelled() { Err(Cancelled) } else { Ok(()) }
+        if self.cancelled() {
+            Err(Cancelled)
+        } else {
+            Ok(())
+        }
     }
 }
 

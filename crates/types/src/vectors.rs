@@ -6,8 +6,8 @@ use crate::VectorShape;
 
 /// A set of vectors that can be read in any order, a run of rows at a time.
 ///
-/// Rows are raw little-endian element bytes, `shape().row_bytes()` each. Implementations hold no copy of the set:
-/// a build calls `read` several times over and pays one pass of I/O each time.
+/// Rows are raw little-endian element bytes, `shape().row_bytes()` each. Implementations hold no
+/// copy of the set: a build calls `read` several times over and pays one pass of I/O each time.
 pub trait VectorRead: Sync {
     /// Number of vectors.
     fn count(&self) -> u64;
@@ -21,7 +21,8 @@ pub trait VectorRead: Sync {
     /// When the rows are out of range, `out` is not a whole number of rows, or the medium fails.
     fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()>;
 
-    /// All rows, where they lie in memory already (an array of the caller): a build then makes no copy of them.
+    /// All rows, where they lie in memory already (an array of the caller): a build then makes no
+    /// copy of them.
     fn resident(&self) -> Option<&[u8]> {
         None
     }

@@ -1,4 +1,5 @@
-//! The plan of a build: sizes that follow from the two memory budgets, and refusals before any work.
+//! The plan of a build: sizes that follow from the two memory budgets, and refusals before any
+//! work.
 
 use pageway_graph::{VamanaSpec, build_bytes, shard_max_degree};
 use pageway_quant::{PqSpec, ProductQuantizer};
@@ -19,8 +20,8 @@ const SAMPLE_ROWS: u64 = 65_536;
 const SAMPLE_ROWS_MIN: u64 = 2_048;
 /// Fewest nodes of a shard: smaller ones would be too many.
 const SHARD_NODES_MIN: u64 = 5_000;
-/// Shards that a partition may have, per shard that the nodes would fill once: each node lies in two, shards are
-/// filled to three quarters, and an uneven set may double their number.
+/// Shards that a partition may have, per shard that the nodes would fill once: each node lies in
+/// two, shards are filled to three quarters, and an uneven set may double their number.
 const SHARDS_PER_FILL: u64 = 6;
 /// Buffers of blocks, writers and readers, in any stage.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
@@ -247,7 +248,8 @@ fn sizes(input: &BuildInput<'_>, options: &BuildOptions) -> Sizes {
     }
 }
 
-/// The spec with the longest codes that the search memory holds, up to a useful length; or with those of the user.
+/// The spec with the longest codes that the search memory holds, up to a useful length; or with
+/// those of the user.
 fn choose_spec(
     shape: Shape,
     options: &BuildOptions,

@@ -11,7 +11,8 @@ use crate::options::{BuildInput, BuildOptions};
 use crate::source::VectorSlice;
 use crate::truth::{ExactOptions, ExactQuestion, exact, exact_bytes_min};
 
-/// Takes queries from the user's examples, or holds rows of the data out, and computes their exact neighbours.
+/// Takes queries from the user's examples, or holds rows of the data out, and computes their exact
+/// neighbours.
 pub(super) fn plan(
     input: &BuildInput<'_>,
     options: &BuildOptions,

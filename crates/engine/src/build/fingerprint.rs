@@ -1,7 +1,8 @@
 //! A fingerprint of the data, taken in passing while the rows are checked.
 //!
-//! File identities are derived from it, so the same data gives the same bytes, and a file of another index never
-//! passes for one of this. Not cryptographic: it tells accidents apart, not attacks.
+//! File identities are derived from it, so the same data gives the same bytes, and a file of
+//! another index never passes for one of this. Not cryptographic: it tells accidents apart, not
+//! attacks.
 
 use std::io;
 use std::sync::Mutex;
@@ -22,7 +23,8 @@ impl Fingerprint {
         Self(FACTORS)
     }
 
-    /// Adds bytes. How a stream is cut into calls matters only at lengths that are no multiple of 8.
+    /// Adds bytes. How a stream is cut into calls matters only at lengths that are no multiple of
+    /// 8.
     pub(super) fn add(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
         let mut last = [0; 8];

@@ -1,13 +1,14 @@
 //! Building an index: ingest, train, encode, graph, place, write, calibrate, commit.
 //!
 //! ```text
-//!  vectors --> check rows --> train codes --> encode --> graph (whole, or shards merged) --> records --> hot nodes
-//!                                                |                                              |
-//!                                              codes                      manifest <-- calibrate recall
+//!  vectors -> check rows -> train codes -> encode -> graph (whole, or shards merged) -> records
+//!                                             |                                          |
+//!                                           codes    manifest <- calibrate <- hot nodes -+
 //! ```
 //!
-//! Memory is planned before anything is written (`budget`), nothing is visible before the manifest is committed
-//! (`workspace`), and the same data, options and seed give the same bytes on any number of threads.
+//! Memory is planned before anything is written (`budget`), nothing is visible before the manifest
+//! is committed (`workspace`), and the same data, options and seed give the same bytes on any
+//! number of threads.
 
 mod budget;
 mod calibrate;

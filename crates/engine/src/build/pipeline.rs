@@ -31,12 +31,15 @@ const HOT_SHARE: usize = 4;
 const HOT_LEAST: usize = 1024;
 
 impl Index {
-    /// Builds an index of `input` in the directory `dir`, replacing the one that is there when the build is complete.
+    /// Builds an index of `input` in the directory `dir`, replacing the one that is there when the
+    /// build is complete.
     ///
-    /// The vectors are streamed several times over. An index appears by one atomic step or not at all.
+    /// The vectors are streamed several times over. An index appears by one atomic step or not at
+    /// all.
     ///
     /// # Errors
-    /// `InvalidInput` naming row or option, before work where it can be known; `NoSpace`, `Busy`, `Io`, `Cancelled`.
+    /// `InvalidInput` naming row or option, before work where it can be known; `NoSpace`, `Busy`,
+    /// `Io`, `Cancelled`.
     pub fn build(
         dir: &Path,
         input: &BuildInput<'_>,

@@ -1,4 +1,5 @@
-//! Which rows stand for all: strides with a seeded start inside each, so that a sorted file is no trap.
+//! Which rows stand for all: strides with a seeded start inside each, so that a sorted file is no
+//! trap.
 
 use pageway_types::VectorRead;
 

@@ -1,10 +1,9 @@
-//! A graph under a memory budget: overlapping shards, a graph for each, lists merged. Subramanya et al., NeurIPS 2019,
-//! section 4; lists are merged by rank instead of at random.
+//! A graph under a memory budget: overlapping shards, a graph for each, lists merged. Subramanya et
+//! al., NeurIPS 2019, section 4; lists are merged by rank instead of at random.
 //!
 //! ```text
-//!  rows --assign--> shard 0: (node, row)...  --build--> (node, list)...  \
-//!            \----> shard 1: (node, row)...  --build--> (node, list)...   +-- merge by node --> lists
-//!                   ...                                                  /
+//!  rows -assign-> shard 0: (node, row)... -build-> (node, list)... -+
+//!            \--> shard 1: (node, row)... -build-> (node, list)... -+-> merge by node -> lists
 //! ```
 
 use std::cmp::Reverse;
@@ -46,7 +45,8 @@ struct ShardRows {
     count: usize,
 }
 
-/// The graphs of all shards: per shard `(node u32, degree u32, neighbours u32...)` repeated, nodes ascending.
+/// The graphs of all shards: per shard `(node u32, degree u32, neighbours u32...)` repeated, nodes
+/// ascending.
 pub(super) struct ShardGraphs {
     spills: Vec<Spill>,
 }
@@ -145,7 +145,9 @@ impl ShardBuild<'_> {
         }
         for row in values.chunks_exact_mut(self.plan.spec.shape.dimension as usize) {
             let norm = row.iter().map(|value| value * value).sum::<f32>().sqrt();
-            row.iter_mut().for_each(|value| *value /= norm);
+            for value in row.iter_mut() {
+                *value /= norm;
+            }
         }
     }
 

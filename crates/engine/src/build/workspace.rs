@@ -1,4 +1,5 @@
-//! The directory of a build: locked, cleaned of what a killed build left, and left as it was unless the build commits.
+//! The directory of a build: locked, cleaned of what a killed build left, and left as it was unless
+//! the build commits.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +29,8 @@ impl Workspace {
     /// Creates or takes over `dir`.
     ///
     /// # Errors
-    /// `Busy` when another build holds it; `InvalidInput` when it is a directory with other things in it.
+    /// `Busy` when another build holds it; `InvalidInput` when it is a directory with other things
+    /// in it.
     pub(super) fn open(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<Self> {
         let created = !vfs
             .exists(dir)

@@ -44,9 +44,9 @@ impl NodeCache {
         while low < high {
             let middle = (low + high).div_ceil(2);
             if Self::bytes(middle, record_bytes) <= bytes {
-                low = middle
+                low = middle;
             } else {
-                high = middle - 1
+                high = middle - 1;
             }
         }
         low

@@ -12,7 +12,8 @@ const BATCH: usize = 2048;
 
 /// The first `limit` nodes in breadth-first order from `entry`, read off the record file.
 ///
-/// Holds a bit per node, the order itself, and the lists of one batch. Costs at most a read per page and level.
+/// Holds a bit per node, the order itself, and the lists of one batch. Costs at most a read per
+/// page and level.
 pub(crate) fn breadth_first<C: PageCodec>(
     codec: &C,
     reader: &PageReader,

@@ -36,8 +36,8 @@ pub struct CalibrationRow {
 }
 
 impl CalibrationRow {
-    /// Recall that the target is compared with: one standard error below the mean, so that a lucky sample of
-    /// queries promises nothing.
+    /// Recall that the target is compared with: one standard error below the mean, so that a lucky
+    /// sample of queries promises nothing.
     fn promised(&self, column: usize) -> f32 {
         let mean = self.recall.get(column).copied().unwrap_or(0.0);
         mean - self.standard_error.get(column).copied().unwrap_or(0.0)
@@ -47,8 +47,8 @@ impl CalibrationRow {
 impl Calibration {
     /// The smallest list size that reaches `recall`@`k`, at least `k`.
     ///
-    /// Between two measured sizes recall is interpolated; for a k between the measured ranks the next higher rank
-    /// decides; above 100 the size grows in proportion to k.
+    /// Between two measured sizes recall is interpolated; for a k between the measured ranks the
+    /// next higher rank decides; above 100 the size grows in proportion to k.
     ///
     /// # Errors
     /// `Unsupported` when no measured size reaches the target, with the best that was measured.
@@ -95,7 +95,8 @@ impl Calibration {
             .iter()
             .position(|row| row.promised(column) >= recall);
         let Some(at) = reached else {
-            // The margin may ask for more than a finite sample can show: the mean alone decides at the end.
+            // The margin may ask for more than a finite sample can show: the mean alone decides at
+            // the end.
             let reaches = |row: &&CalibrationRow| row.recall.get(column) >= Some(&recall);
             return self
                 .rows

@@ -1,8 +1,9 @@
-//! The candidate list: the `list_size` (L) best nodes seen so far by estimated distance, and which of them were
-//! expanded.
+//! The candidate list: the `list_size` (L) best nodes seen so far by estimated distance, and which
+//! of them were expanded.
 //!
-//! Invariant: keys ascend strictly. A key is the distance in sortable bits above the node id, so the list after a set
-//! of insertions does not depend on their order, and a node that is offered twice is recognised by its key.
+//! Invariant: keys ascend strictly. A key is the distance in sortable bits above the node id, so
+//! the list after a set of insertions does not depend on their order, and a node that is offered
+//! twice is recognised by its key.
 
 use pageway_types::NodeId;
 
@@ -143,7 +144,8 @@ mod tests {
                 list.insert(NodeId(node), distance(node, salt));
             }
             prop_assert_eq!(&list.keys, &expected);
-            let order: Vec<u32> = std::iter::from_fn(|| list.pop_unexpanded()).map(|n| n.0).collect();
+            let order: Vec<u32> =
+                std::iter::from_fn(|| list.pop_unexpanded()).map(|n| n.0).collect();
             let wanted: Vec<u32> = expected.iter().map(|key| *key as u32).collect();
             prop_assert_eq!(order, wanted);
         }

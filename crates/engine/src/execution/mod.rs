@@ -1,5 +1,5 @@
-//! Axis 4: the search loop. `Traversal` is a state machine without I/O: it says which pages it wants and is handed
-//! bytes. Everything that reads (`driver`) is built around it.
+//! Axis 4: the search loop. `Traversal` is a state machine without I/O: it says which pages it
+//! wants and is handed bytes. Everything that reads (`driver`) is built around it.
 //!
 //! ```text
 //!   Query + Scratch --> Traversal --want()--> PageRequest --> driver --> PageIo
@@ -10,6 +10,7 @@
 mod candidates;
 pub(crate) mod driver;
 mod parts;
+mod query;
 mod ranking;
 mod scratch;
 mod stats;
@@ -17,6 +18,8 @@ mod traversal;
 mod visited;
 
 pub(crate) use parts::Parts;
+pub use query::HeldOut;
+pub(crate) use query::Query;
 pub(crate) use scratch::{Scratch, ScratchShape};
 pub use stats::{HOP_BUCKETS, QueryStats};
-pub(crate) use traversal::{PageRequest, Query, Traversal};
+pub(crate) use traversal::{PageRequest, Traversal};

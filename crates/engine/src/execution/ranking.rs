@@ -1,4 +1,5 @@
-//! The answer in the making: the `k` best nodes by exact distance, with what a search returns for each.
+//! The answer in the making: the `k` best nodes by exact distance, with what a search returns for
+//! each.
 
 use pageway_types::NodeId;
 
@@ -41,7 +42,8 @@ impl Ranking {
         self.capacity = k;
     }
 
-    /// Offers a node with its exact distance. A node may be offered again (a page read twice): it counts once.
+    /// Offers a node with its exact distance. A node may be offered again (a page read twice): it
+    /// counts once.
     #[inline]
     pub(crate) fn insert(&mut self, node: NodeId, distance: f32, user_id: u64) {
         let key = sort_key(distance, node);

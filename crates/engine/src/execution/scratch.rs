@@ -1,4 +1,5 @@
-//! Everything mutable of one query. Reused from query to query: after the first, the loop allocates nothing.
+//! Everything mutable of one query. Reused from query to query: after the first, the loop allocates
+//! nothing.
 
 use pageway_quant::PqScorer;
 use pageway_types::NodeId;

@@ -8,17 +8,18 @@
 //!            +------- all supplied <--- supply(request, bytes) <-+
 //! ```
 //!
-//! The reads of a round are chosen together, before any of them is supplied, and every structure is order-independent:
-//! so the answer does not depend on the order in which reads complete, nor on the driver.
+//! The reads of a round are chosen together, before any of them is supplied, and every structure is
+//! order-independent: so the answer does not depend on the order in which reads complete, nor on
+//! the driver.
 //!
-//! Greedy beam search with product codes and exact distances in passing: Subramanya et al., NeurIPS 2019.
+//! Greedy beam search with product codes and exact distances in passing: Subramanya et al., NeurIPS
+//! 2019.
 
 use pageway_quant::{CodeBatch, CodeScorer};
 use pageway_types::{NodeId, PageId};
 
-use super::{Parts, QueryStats, Scratch};
+use super::{Parts, Query, QueryStats, Scratch};
 use crate::layout::{PageCodec, PageError, PageView, Record};
-use crate::options::HeldOut;
 use crate::spec::HarvestSpec;
 
 /// A page the walk wants, and the node it wants it for.
@@ -28,17 +29,6 @@ pub(crate) struct PageRequest {
     pub(crate) page: PageId,
     /// The node to expand.
     pub(crate) node: NodeId,
-}
-
-/// One query.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Query<'q> {
-    /// Raw elements, of the index's shape.
-    pub(crate) vector: &'q [u8],
-    /// A row that must not be found: the query itself.
-    pub(crate) held_out: Option<HeldOut>,
-    /// Reads per round (W).
-    pub(crate) beam: usize,
 }
 
 /// One walk.
@@ -157,7 +147,8 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         Ok(())
     }
 
-    /// Notes a node for scoring, unless it was scored before; in place of a held-out row, its bridges.
+    /// Notes a node for scoring, unless it was scored before; in place of a held-out row, its
+    /// bridges.
     #[inline]
     fn meet(&mut self, node: NodeId) {
         if !self.scratch.visited.insert(node) {

@@ -1,8 +1,9 @@
 //! Which nodes a query has scored: a filter that saves work and never decides an answer.
 //!
-//! A node always gets the same key, so the candidate list recognises a node that comes twice, and a node that fell out
-//! of the list cannot come back (the list only improves). So this set may forget: its memory is fixed, and once it is
-//! three quarters full it stops remembering, which costs repeated scoring and nothing else.
+//! A node always gets the same key, so the candidate list recognises a node that comes twice, and a
+//! node that fell out of the list cannot come back (the list only improves). So this set may
+//! forget: its memory is fixed, and once it is three quarters full it stops remembering, which
+//! costs repeated scoring and nothing else.
 
 use pageway_types::NodeId;
 

@@ -1,4 +1,5 @@
-//! An open index: manifest, searcher, memory. Delegates; holds no buffers, caches or statistics of its own.
+//! An open index: manifest, searcher, memory. Delegates; holds no buffers, caches or statistics of
+//! its own.
 
 mod describe;
 mod manifest;

@@ -18,7 +18,8 @@ use crate::options::OpenOptions;
 use crate::resolve;
 use crate::spec::IndexSpec;
 
-/// List size that searches are assumed to use when nobody says: enough for high recall on most data.
+/// List size that searches are assumed to use when nobody says: enough for high recall on most
+/// data.
 const ASSUMED_LIST_SIZE: u32 = 200;
 /// Results per query that memory is set aside for.
 const ASSUMED_K: u32 = 100;
@@ -67,11 +68,12 @@ pub struct MemoryReport {
 impl Index {
     /// Opens the index in `dir`.
     ///
-    /// Reads the codes and the codebook into memory, and as many hot records as the budget leaves room for.
+    /// Reads the codes and the codebook into memory, and as many hot records as the budget leaves
+    /// room for.
     ///
     /// # Errors
-    /// `NotFound`, `Corrupt` or `Incompatible` as the files are; `InvalidInput` when the memory budget is too small,
-    /// with the smallest that works.
+    /// `NotFound`, `Corrupt` or `Incompatible` as the files are; `InvalidInput` when the memory
+    /// budget is too small, with the smallest that works.
     pub fn open(dir: &Path, options: &OpenOptions) -> Result<Self> {
         let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
         let mut attempt = 1;
@@ -150,7 +152,8 @@ pub(crate) fn fixed_memory((spec, node_count): (&IndexSpec, u32), budget: u64) -
     ledger
 }
 
-/// The smallest memory that an index of this spec can be opened with, wherever it is opened: with threads for reads.
+/// The smallest memory that an index of this spec can be opened with, wherever it is opened: with
+/// threads for reads.
 pub(crate) fn least_memory(subject: (&IndexSpec, u32)) -> Result<Ledger> {
     let mut ledger = fixed_memory(subject, u64::MAX);
     let plan = WorkerPlan::new(subject, &OpenOptions::default())?;

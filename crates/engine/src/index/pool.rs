@@ -1,4 +1,5 @@
-//! Workers of an open index: kept for the next search, never more than the memory set aside for them.
+//! Workers of an open index: kept for the next search, never more than the memory set aside for
+//! them.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

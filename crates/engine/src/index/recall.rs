@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::{Index, thread_count};
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{HeldOut, Queries, SearchOptions};
+use crate::execution::HeldOut;
+use crate::options::{Queries, SearchOptions};
 use crate::source::VectorSlice;
 use crate::storage::TRANSFER_BYTES;
 use crate::truth::{ExactOptions, ExactQuestion, Found, Truth, exact, exact_bytes_min, recall};

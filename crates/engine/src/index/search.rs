@@ -7,9 +7,9 @@ use pageway_types::{NoProgress, Progress};
 use super::Index;
 use super::open::{scratch_shape, thread_count};
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::QueryStats;
 use crate::execution::driver::{Job, Outcomes, Worker, WorkerShape};
-use crate::options::{Answers, Effort, HeldOut, Queries, SearchOptions, SearchSettings};
+use crate::execution::{HeldOut, QueryStats};
+use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
 use crate::source::{BLOCK_BYTES, Inspection, VectorSlice, inspect_rows};
 
 /// Largest candidate list of a search.
@@ -23,8 +23,8 @@ impl Index {
     /// Costs about `list_size` page reads per query, of which `beam` are in flight at a time.
     ///
     /// # Errors
-    /// `InvalidInput` for a k, shape or option that cannot be; `Unsupported` for a recall out of reach; `Corrupt` or
-    /// `Io` when pages cannot be read.
+    /// `InvalidInput` for a k, shape or option that cannot be; `Unsupported` for a recall out of
+    /// reach; `Corrupt` or `Io` when pages cannot be read.
     pub fn search(&self, queries: &Queries<'_>, options: &SearchOptions) -> Result<Answers> {
         self.search_with(queries, options, &NoProgress)
     }
@@ -138,9 +138,9 @@ impl Index {
                 Ok(Some(worker)) => workers.push(worker),
                 Ok(None) => break,
                 Err(error) => {
-                    workers
-                        .into_iter()
-                        .for_each(|worker| self.pool.put_back(searcher, worker));
+                    for worker in workers {
+                        self.pool.put_back(searcher, worker);
+                    }
                     return Err(error);
                 }
             }

@@ -5,10 +5,9 @@ use pageway_store::{IoBackend, PageFile, PageReader};
 use pageway_types::NodeId;
 
 use crate::error::{Error, Result};
-use crate::execution::Parts;
 use crate::execution::driver::{Job, Outcomes, Worker, WorkerShape, run_blocking, run_multiplexed};
+use crate::execution::{HeldOut, Parts};
 use crate::layout::PageCodec;
-use crate::options::HeldOut;
 use crate::storage::{gather, scan};
 
 /// A searcher over one open index, whatever its codec.
@@ -71,9 +70,10 @@ impl<C: PageCodec> Searcher for PageSearcher<C> {
         let mut rows: Vec<HeldOut> = nodes.iter().map(alone).collect();
         gather(&self.parts.codec, &self.reader, nodes, &mut |at, record| {
             if let Some(row) = rows.get_mut(at) {
+                let neighbors = record.neighbors().skip(1);
                 row.bridges
                     .iter_mut()
-                    .zip(record.neighbors())
+                    .zip(neighbors)
                     .for_each(|(to, from)| *to = from);
             }
             Ok(())

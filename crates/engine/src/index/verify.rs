@@ -1,4 +1,5 @@
-//! `verify`: every byte against its checksum, then every record, list and code against the manifest.
+//! `verify`: every byte against its checksum, then every record, list and code against the
+//! manifest.
 
 use std::path::Path;
 
@@ -59,7 +60,8 @@ impl VerifyReport {
 /// Costs two sequential passes over the record file and one over the others; holds a few MiB.
 ///
 /// # Errors
-/// `NotFound`, `Corrupt` or `Incompatible` for a manifest that cannot be used; damage elsewhere is in the report.
+/// `NotFound`, `Corrupt` or `Incompatible` for a manifest that cannot be used; damage elsewhere is
+/// in the report.
 pub fn verify(dir: &Path, progress: &dyn Progress) -> Result<VerifyReport> {
     let manifest = Manifest::read(&OsVfs, dir)?;
     let mut report = VerifyReport::default();

@@ -1,4 +1,5 @@
-//! Node to page. Nodes are numbered at build so that the page number is arithmetic and no map stays in memory.
+//! Node to page. Nodes are numbered at build so that the page number is arithmetic and no map stays
+//! in memory.
 
 use pageway_types::{NodeId, PageId, Slot};
 

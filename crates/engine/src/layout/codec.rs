@@ -1,6 +1,6 @@
-//! The static seam between pages and the search loop: a codec gives borrowed views of page bytes, and views give
-//! records. Decoding allocates nothing and trusts nothing: every offset is checked against the page, every neighbour
-//! against the node count.
+//! The static seam between pages and the search loop: a codec gives borrowed views of page bytes,
+//! and views give records. Decoding allocates nothing and trusts nothing: every offset is checked
+//! against the page, every neighbour against the node count.
 
 use pageway_types::{NodeId, PageId};
 

@@ -1,5 +1,5 @@
-//! Axis 2: how records lie in pages. `codec` turns records into page bytes and back, `address` says which page holds
-//! a node. Byte layouts are in `docs/format/records.md`.
+//! Axis 2: how records lie in pages. `codec` turns records into page bytes and back, `address` says
+//! which page holds a node. Byte layouts are in `docs/format/records.md`.
 
 mod address;
 mod codec;

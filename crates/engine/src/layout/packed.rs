@@ -6,7 +6,8 @@
 //! +--------------------+------------+------------------------------+---------------------+
 //! ```
 //!
-//! Unused neighbours are zero. A record larger than a page has a run of pages to itself. `docs/format/records.md`.
+//! Unused neighbours are zero. A record larger than a page has a run of pages to itself.
+//! `docs/format/records.md`.
 
 use pageway_store::{PAGE_HEADER_BYTES, PageGeometry};
 use pageway_types::{NodeId, PageId};

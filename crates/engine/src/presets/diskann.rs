@@ -1,10 +1,11 @@
-//! DiskANN: Subramanya et al., "DiskANN: Fast Accurate Billion-point Nearest Neighbor Search on a Single Node",
-//! NeurIPS 2019.
+//! DiskANN: Subramanya et al., "DiskANN: Fast Accurate Billion-point Nearest Neighbor Search on a
+//! Single Node", NeurIPS 2019.
 //!
-//! Kept from the paper: a Vamana graph; full vectors beside their adjacency list in fixed records; product codes in
-//! memory steer the walk; rounds of `beam` reads; exact distances as pages pass; the nodes nearest to the medoid
-//! cached. Different: every page is checksummed (8 bytes of 4096), a record never straddles a page it could fit in,
-//! list size follows from a recall target, and the cache takes what the memory budget leaves over.
+//! Kept from the paper: a Vamana graph; full vectors beside their adjacency list in fixed records;
+//! product codes in memory steer the walk; rounds of `beam` reads; exact distances as pages pass;
+//! the nodes nearest to the medoid cached. Different: every page is checksummed (8 bytes of 4096),
+//! a record never straddles a page it could fit in, list size follows from a recall target, and the
+//! cache takes what the memory budget leaves over.
 
 use super::Sizes;
 use crate::spec::{

@@ -1,4 +1,5 @@
-//! The published systems, one row each. A preset is data: a function from a shape and sizes to an [`IndexSpec`].
+//! The published systems, one row each. A preset is data: a function from a shape and sizes to an
+//! [`IndexSpec`].
 
 mod diskann;
 

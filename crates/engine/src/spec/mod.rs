@@ -1,6 +1,6 @@
-//! `IndexSpec`: what an index is, as data. One choice on each of five axes (storage, layout, cache, execution,
-//! update), the shape of its vectors and the graph. The manifest stores it, `inspect` prints it, `resolve` turns it
-//! into components. A published system is one value of this type.
+//! `IndexSpec`: what an index is, as data. One choice on each of five axes (storage, layout, cache,
+//! execution, update), the shape of its vectors and the graph. The manifest stores it, `inspect`
+//! prints it, `resolve` turns it into components. A published system is one value of this type.
 
 mod validate;
 

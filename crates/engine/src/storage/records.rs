@@ -1,4 +1,5 @@
-//! Records off the beaten path of a query: gathered by node for caches, scanned in order for checks.
+//! Records off the beaten path of a query: gathered by node for caches, scanned in order for
+//! checks.
 
 use pageway_store::{AlignedBuffers, PageDone, PageFile, PageRead, PageReader};
 use pageway_types::{NodeId, PageId};
@@ -12,8 +13,8 @@ const GATHER_DEPTH: u32 = 32;
 /// Bytes that `gather` and `scan` hold, at most, beside one unit.
 pub(crate) const TRANSFER_BYTES: usize = 1 << 20;
 
-/// Reads the records of `nodes`, each page once, and shows them with their position in `nodes`. The order of the
-/// visits is that of completion.
+/// Reads the records of `nodes`, each page once, and shows them with their position in `nodes`. The
+/// order of the visits is that of completion.
 pub(crate) fn gather<C: PageCodec>(
     codec: &C,
     reader: &PageReader,
@@ -69,8 +70,8 @@ pub(crate) fn gather<C: PageCodec>(
     }
 }
 
-/// Shows every record of the pages `first .. first + count`, in node order. Reads are sequential, about
-/// [`TRANSFER_BYTES`] at a time.
+/// Shows every record of the pages `first .. first + count`, in node order. Reads are sequential,
+/// about [`TRANSFER_BYTES`] at a time.
 pub(crate) fn scan<C: PageCodec>(
     codec: &C,
     file: &PageFile,

@@ -1,5 +1,14 @@
 //! Generated data and a brute-force oracle, shared by the engine's tests.
-#![allow(dead_code, reason = "each test binary uses a part of this")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test binary uses a part of this"
+)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failed test may panic"
+)]
 
 use std::path::Path;
 

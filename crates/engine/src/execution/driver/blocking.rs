@@ -1,5 +1,5 @@
-//! One query after the other, one page at a time, no lane: the simplest driver, the reference of the others, and what
-//! is left where neither io_uring nor threads are to be had.
+//! One query after the other, one page at a time, no lane: the simplest driver, the reference of
+//! the others, and what is left where neither io_uring nor threads are to be had.
 
 use pageway_store::{AlignedBuffers, PageReader, clock};
 

@@ -1,7 +1,8 @@
 //! Many queries on one thread over one lane: while one waits for its pages, the others compute.
 //!
-//! Each lane of queries owns `beam` buffers of the page lane. A lane is pumped when nothing of it is in flight: its
-//! walk hands out the reads of the next round, or it is finished and the next query takes its place.
+//! Each lane of queries owns `beam` buffers of the page lane. A lane is pumped when nothing of it
+//! is in flight: its walk hands out the reads of the next round, or it is finished and the next
+//! query takes its place.
 
 use std::time::Instant;
 
@@ -16,7 +17,8 @@ use crate::layout::PageCodec;
 /// Takes queries of `job` until there are none.
 ///
 /// # Errors
-/// The first error of a page, or `Cancelled`. The worker must then be dropped: reads may be in flight.
+/// The first error of a page, or `Cancelled`. The worker must then be dropped: reads may be in
+/// flight.
 pub(crate) fn run<'t, C: PageCodec>(
     parts: &'t Parts<C>,
     reader: &PageReader,

@@ -9,10 +9,9 @@ use pageway_types::Progress;
 
 use super::super::ranking::Neighbor;
 use super::super::scratch::{Scratch, ScratchShape};
-use super::super::{Parts, Query, QueryStats};
+use super::super::{HeldOut, Parts, Query, QueryStats};
 use crate::error::Result;
 use crate::layout::PageCodec;
-use crate::options::HeldOut;
 
 /// Sizes of a worker: they fix its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
