@@ -35,6 +35,7 @@ pub(crate) fn figure(number: f64) -> String {
         n if n >= 1000.0 => count(number.round() as u64),
         n if n >= 100.0 => format!("{number:.0}"),
         n if n >= 1.0 => format!("{number:.1}"),
+        0.0 => "0".to_owned(),
         _ => format!("{number:.3}"),
     }
 }
@@ -153,6 +154,7 @@ mod tests {
             (12345.6, "12,346"),
             (123.4, "123"),
             (12.34, "12.3"),
+            (0.0, "0"),
             (0.98765, "0.988"),
         ];
         for (number, text) in cases {

@@ -251,7 +251,7 @@ fn inspect_verify_and_doctor_speak_to_people_and_programs() {
     assert_eq!(report["sound"], Value::Bool(true));
     assert!(place.line("verify my.index").stdout.contains("sound"));
     let report = place.line("doctor . --seconds 0.3 --json").json();
-    assert!(report["io_backend"].is_string(), "{report}");
+    assert!(report["io"]["io_backend"].is_string(), "{report}");
 }
 
 #[test]

@@ -101,6 +101,11 @@ fn flatten(facts: Facts, path: &str, value: &Value) -> Facts {
             flatten(facts, &path, value)
         }),
         Value::String(word) => facts.fact(path, word.clone()),
+        // A fraction was an `f32`: as one it has the digits that were typed.
+        Value::Number(number) if number.is_f64() => {
+            let fraction = number.as_f64().unwrap_or_default() as f32;
+            facts.fact(path, fraction.to_string())
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
             facts.fact(path, value.to_string())
         }
@@ -140,7 +145,7 @@ fn describe_calibration(calibration: &Calibration) -> String {
     }
     let queries = text::count(calibration.queries.into());
     format!(
-        "Calibration ({queries} held-out queries, beam {})\n{}",
+        "Calibration ({queries} queries, beam {})\n{}",
         calibration.beam,
         table.render()
     )
@@ -154,12 +159,15 @@ mod tests {
 
     #[test]
     fn a_specification_becomes_one_line_per_leaf() {
-        let value = json!({"a": {"b": "x", "c": 2}, "d": [1, 2]});
+        let value = json!({"a": {"b": "x", "c": 2}, "d": [1, 2], "e": 1.2_f32});
         let text = flatten(Facts::new(), "", &value).render();
         let words: Vec<Vec<&str>> = text
             .lines()
             .map(|line| line.split_whitespace().collect())
             .collect();
-        assert_eq!(words, [["a.b", "x"], ["a.c", "2"], ["d", "[1,2]"]]);
+        assert_eq!(
+            words,
+            [["a.b", "x"], ["a.c", "2"], ["d", "[1,2]"], ["e", "1.2"]]
+        );
     }
 }

@@ -12,9 +12,9 @@ use pageway::{
 use serde::Serialize;
 
 use super::example::{self, Example};
-use super::library::Library;
+use super::library::{Library, Split};
 use super::plot::Plot;
-use super::sweep::{self, Reading, Sweep};
+use super::sweep::{self, Reading, Readings, Sweep};
 use super::{picture, words};
 use crate::output::Outcome;
 use crate::session::Session;
@@ -52,8 +52,8 @@ pub(crate) struct DemoArguments {
 struct DemoReport {
     build: BuildReport,
     examples: Vec<Example>,
-    targets: Vec<Reading>,
-    curve: Vec<Reading>,
+    #[serde(flatten)]
+    readings: Readings,
     memory_budget_bytes: u64,
     peak_memory_bytes: Option<u64>,
     plot: PathBuf,
@@ -75,41 +75,41 @@ impl DemoArguments {
         let library = Library::open(self.data_dir.as_deref())?;
         system::create_directory(&self.out)?;
         session.say(words::WELCOME)?;
-        let build = self.build(&library, session)?;
+        let split = Split::write(&library.sentences, &self.out)?;
+        let build = self.build(&library, &split, session)?;
         let index = self.open()?;
         let examples = example::answer(&index, &library)?;
         session.say(words::EXAMPLES)?;
         session.say(&example::describe(&examples))?;
-        let truth = self.truth(&library, session)?;
+        let truth = self.truth(&library, &split, session)?;
         let sweep = Sweep {
             index: &index,
-            queries: &library.sentences.vectors,
+            queries: &split.queries,
             truth: &truth,
             session,
         };
-        let (targets, curve) = (sweep.targets()?, sweep.curve()?);
+        let readings = sweep.run()?;
         let plot = self.out.join("recall.svg");
-        system::write_text(&plot, &picture::draw(&curve, &targets)?)?;
+        system::write_text(&plot, &picture::draw(&readings)?)?;
         let report = DemoReport {
             build,
             examples,
-            targets,
-            curve,
+            readings,
             memory_budget_bytes: index.memory().budget_bytes,
             peak_memory_bytes: pageway::peak_memory_bytes(),
             plot,
             seconds: started.elapsed().as_secs_f64(),
         };
-        Outcome::new(self.describe(&report, &library), &report)
+        Outcome::new(self.describe(&report), &report)
     }
 
-    fn build(&self, library: &Library, session: &Session) -> Result<BuildReport> {
+    fn build(&self, library: &Library, split: &Split, session: &Session) -> Result<BuildReport> {
         let vectors = &library.definitions.vectors;
         let input = BuildInput {
             vectors,
             name: vectors.name(),
             ids: None,
-            queries: None,
+            queries: Some(&split.sample),
         };
         let options = BuildOptions {
             metric: Metric::Cosine,
@@ -141,9 +141,9 @@ impl DemoArguments {
         Index::open(&self.index_path(), &options)
     }
 
-    /// Exact neighbours of all sentences, written so that `pageway search --truth` can use them.
-    fn truth(&self, library: &Library, session: &Session) -> Result<TruthFile> {
-        let queries = &library.sentences.vectors;
+    /// Exact neighbours of the queries, written so that `pageway search --truth` can use them.
+    fn truth(&self, library: &Library, split: &Split, session: &Session) -> Result<TruthFile> {
+        let queries = &split.queries;
         let shape = queries.shape();
         let mut rows = vec![0; queries.count() as usize * shape.row_bytes()];
         queries.read(0, &mut rows)?;
@@ -159,7 +159,7 @@ impl DemoArguments {
         system::open_truth(&self.truth_path(), Some(base.count()))
     }
 
-    fn describe(&self, report: &DemoReport, library: &Library) -> String {
+    fn describe(&self, report: &DemoReport) -> String {
         let places = |readings: &[Reading], value: fn(&Reading) -> f64| {
             readings
                 .iter()
@@ -167,8 +167,8 @@ impl DemoArguments {
                 .collect()
         };
         let plot = |title, value: fn(&Reading) -> f64| {
-            let curve = places(&report.curve, value);
-            let marks = places(&report.targets, value);
+            let curve = places(&report.readings.curve, value);
+            let marks = places(&report.readings.targets, value);
             Plot {
                 title,
                 x_name: "recall@10",
@@ -179,27 +179,27 @@ impl DemoArguments {
         };
         [
             words::READINGS.to_owned(),
-            sweep::table(&report.targets),
+            sweep::table(&report.readings.targets),
             words::READING_THE_PLOTS.to_owned(),
             plot("queries per second", |reading| reading.qps),
             plot("pages read per query", |reading| reading.pages_per_query),
             describe_memory(report),
             format!("The same as a picture: {}", report.plot.display()),
             format!("All of this took {}.\n", text::seconds(report.seconds)),
-            self.suggest(library),
+            self.suggest(),
         ]
         .join("\n")
     }
 
-    fn suggest(&self, library: &Library) -> String {
-        let (index, truth) = (self.index_path(), self.truth_path());
-        let (index, truth) = (index.display(), truth.display());
-        let sentences = library.sentences.path.display();
+    fn suggest(&self) -> String {
+        let out = self.out.display();
         format!(
-            "{}  pageway inspect {index}\n  pageway search --index {index} --queries {sentences} \
-             --truth {truth} -k 10 --recall 0.95\n  pageway build --data YOUR.npy --out my.index \
-             --metric cosine --memory 20%\n",
-            words::NEXT
+            "Try next:
+  pageway inspect {out}/index
+  pageway search --index {out}/index --queries {out}/queries.npy --truth {out}/truth.ibin \\
+      -k 10 --recall 0.95
+  pageway build --data YOUR.npy --out my.index --metric cosine --memory 20%
+  pageway search --help"
         )
     }
 }
@@ -208,9 +208,9 @@ fn describe_memory(report: &DemoReport) -> String {
     let budget = format_bytes(report.memory_budget_bytes);
     let peak = report.peak_memory_bytes.map_or(String::new(), |peak| {
         format!(
-            " The whole process, build and exact answers included, peaked at {}.",
+            "The whole process, build and exact answers included, took {}.\n",
             format_bytes(peak)
         )
     });
-    format!("Memory: the searches kept within their budget of {budget}.{peak}")
+    format!("Memory: the searches kept within their budget of {budget}.\n{peak}")
 }

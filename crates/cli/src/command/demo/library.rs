@@ -1,9 +1,10 @@
 //! The data of the demo: sentence embeddings and the sentences, line by row.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use pageway::source::{OpenAs, VectorFile};
-use pageway::{Error, ErrorKind, Result, VectorRead};
+use pageway::source::{OpenAs, Selection, VectorFile};
+use pageway::{Error, ErrorKind, NoProgress, Result, VectorRead};
 
 use crate::system;
 
@@ -11,6 +12,10 @@ const DEFINITIONS: &str = "wordnet-10k";
 const SENTENCES: &str = "wordnet-queries";
 /// Where the repository keeps the data.
 const HOME: &str = "data/demo";
+
+/// The sentences from this row on measure recall; those before it calibrate the index, because
+/// sentences are unlike definitions.
+const FIRST_QUERY: u64 = 100;
 
 /// Definitions to search, and sentences to search for.
 pub(super) struct Library {
@@ -20,7 +25,6 @@ pub(super) struct Library {
 
 /// Vectors and what each stands for.
 pub(super) struct Collection {
-    pub(super) path: PathBuf,
     pub(super) vectors: VectorFile,
     texts: Vec<String>,
 }
@@ -35,6 +39,26 @@ impl Library {
         Ok(Self {
             definitions: Collection::open(&directory, DEFINITIONS)?,
             sentences: Collection::open(&directory, SENTENCES)?,
+        })
+    }
+}
+
+/// The sentences in two parts that share none.
+pub(super) struct Split {
+    /// To calibrate the index with.
+    pub(super) sample: VectorFile,
+    /// To measure recall with.
+    pub(super) queries: VectorFile,
+}
+
+impl Split {
+    /// Writes both parts into a directory.
+    pub(super) fn write(sentences: &Collection, directory: &Path) -> Result<Self> {
+        let count = sentences.vectors.count();
+        let cut = |rows: Range<u64>, name: &str| sentences.cut(rows, &directory.join(name));
+        Ok(Self {
+            sample: cut(0..FIRST_QUERY.min(count), "sample.npy")?,
+            queries: cut(FIRST_QUERY..count, "queries.npy")?,
         })
     }
 }
@@ -57,11 +81,15 @@ impl Collection {
                 path.display()
             )));
         }
-        Ok(Self {
-            path,
-            vectors,
-            texts,
-        })
+        Ok(Self { vectors, texts })
+    }
+
+    /// Writes some of the rows to a file of their own.
+    fn cut(&self, rows: Range<u64>, to: &Path) -> Result<VectorFile> {
+        let mut selection = Selection::whole(&self.vectors, self.vectors.name());
+        selection.rows = rows;
+        system::convert(&selection, to, None, &NoProgress)?;
+        system::open_vectors(to, OpenAs::default())
     }
 
     /// What a row stands for.

@@ -7,7 +7,7 @@ use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-use super::sweep::Reading;
+use super::sweep::{Reading, Readings};
 use crate::text;
 
 const SIZE: (u32, u32) = (1080, 460);
@@ -24,6 +24,8 @@ type Chart<'c, 'a> = ChartContext<'c, SVGBackend<'a>, Plane>;
 struct Panel<'p> {
     title: &'p str,
     y_name: &'p str,
+    /// Pixels from a mark to its label, away from the curve.
+    label: (i32, i32),
     value: fn(&Reading) -> f64,
 }
 
@@ -31,24 +33,26 @@ const PANELS: [Panel<'static>; 2] = [
     Panel {
         title: "Recall against speed",
         y_name: "queries per second (1 thread)",
+        label: (-34, 12),
         value: |reading| reading.qps,
     },
     Panel {
         title: "Recall against page reads",
         y_name: "pages read per query",
+        label: (-32, -20),
         value: |reading| reading.pages_per_query,
     },
 ];
 
 /// Draws the curve, and the targets on it.
-pub(super) fn draw(curve: &[Reading], targets: &[Reading]) -> Result<String> {
+pub(super) fn draw(readings: &Readings) -> Result<String> {
     let mut svg = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         root.fill(&WHITE).map_err(failed)?;
         let areas = root.split_evenly((1, PANELS.len()));
         for (area, panel) in areas.iter().zip(&PANELS) {
-            panel.draw(area, curve, targets)?;
+            panel.draw(area, &readings.curve, &readings.targets)?;
         }
         root.present().map_err(failed)?;
     }
@@ -84,7 +88,7 @@ impl Panel<'_> {
             let font = ("sans-serif", 13).into_font().color(&MARK);
             EmptyElement::at(place(reading))
                 + Circle::new((0, 0), 6, MARK.filled())
-                + Text::new(name, (-14, -22), font)
+                + Text::new(name, self.label, font)
         });
         chart.draw_series(marks).map_err(failed)?;
         Ok(())
@@ -96,7 +100,7 @@ impl Panel<'_> {
             .light_line_style(WHITE)
             .bold_line_style(GRID)
             .axis_style(INK)
-            .x_desc("recall@10")
+            .x_desc("recall@10 measured (orange: asked for)")
             .y_desc(self.y_name)
             .x_labels(6)
             .y_labels(6)
@@ -139,8 +143,9 @@ mod tests {
 
     #[test]
     fn axes_and_targets_are_named() {
-        let curve = [reading(None, 0.9, 9000.0), reading(None, 0.99, 4000.0)];
-        let svg = draw(&curve, &[reading(Some(0.95), 0.951, 6500.0)]).unwrap();
+        let curve = vec![reading(None, 0.9, 9000.0), reading(None, 0.99, 4000.0)];
+        let targets = vec![reading(Some(0.95), 0.951, 6500.0)];
+        let svg = draw(&Readings { targets, curve }).unwrap();
         for words in [
             "<svg",
             "recall@10",

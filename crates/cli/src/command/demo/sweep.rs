@@ -1,7 +1,7 @@
 //! Recall against speed and page reads: at three recall targets, and over a range of list sizes.
 
 use pageway::truth::TruthFile;
-use pageway::{Effort, ErrorKind, Index, Result, SearchOptions, VectorRead};
+use pageway::{Effort, ErrorKind, Index, Progress, Result, SearchOptions, VectorRead};
 use serde::Serialize;
 
 use crate::latency::LatencyUs;
@@ -15,11 +15,12 @@ pub(super) const K: u32 = 10;
 /// Queries in flight when throughput is measured.
 pub(super) const INTERLEAVE: u32 = 8;
 /// Largest list size that is tried; memory is set aside for it.
-pub(super) const LARGEST_LIST: u32 = 240;
+pub(super) const LARGEST_LIST: u32 = 100;
 const TARGETS: [f32; 3] = [0.90, 0.95, 0.99];
-const LIST_SIZES: [u32; 9] = [10, 14, 20, 30, 44, 64, 100, 150, LARGEST_LIST];
-/// Runs per setting; the one with the median speed counts.
-const RUNS: usize = 3;
+const LIST_SIZES: [u32; 8] = [10, 12, 15, 20, 28, 42, 64, LARGEST_LIST];
+/// Rounds over all settings; of each setting the round with the median time counts, so that a busy
+/// moment of the machine does not bend the curve.
+const ROUNDS: usize = 3;
 
 /// What is searched, and with what.
 pub(super) struct Sweep<'s> {
@@ -43,48 +44,71 @@ pub(super) struct Reading {
     pub(super) latency_us: LatencyUs,
 }
 
+/// What a sweep found.
+#[derive(Serialize)]
+pub(super) struct Readings {
+    /// Those that answer the targets.
+    pub(super) targets: Vec<Reading>,
+    /// All, by ascending list size.
+    pub(super) curve: Vec<Reading>,
+}
+
 impl Sweep<'_> {
-    /// The three targets; those beyond the reach of the index are left out.
-    pub(super) fn targets(&self) -> Result<Vec<Reading>> {
-        let mut readings = Vec::new();
-        for target in TARGETS {
-            match self.index.list_size_for(K, target) {
-                Ok(list_size) => {
-                    let list_size = list_size.min(LARGEST_LIST);
-                    readings.push(Reading {
-                        target: Some(target),
-                        ..self.read(list_size)?
-                    });
-                }
-                Err(error) if error.kind() == ErrorKind::Unsupported => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(readings)
-    }
-
-    /// The whole range.
-    pub(super) fn curve(&self) -> Result<Vec<Reading>> {
-        LIST_SIZES
-            .into_iter()
-            .map(|list_size| self.read(list_size))
-            .collect()
-    }
-
-    fn read(&self, list_size: u32) -> Result<Reading> {
-        let batch = self.median(list_size, INTERLEAVE)?;
-        let single = self.median(list_size, 1)?;
-        Ok(Reading {
-            target: None,
-            list_size,
-            recall: batch.recall.unwrap_or(0.0),
-            pages_per_query: batch.per_query(batch.totals.pages),
-            qps: batch.queries_per_second(),
-            latency_us: single.latency,
+    /// Measures the targets and the whole range.
+    pub(super) fn run(&self) -> Result<Readings> {
+        let targets = self.targets()?;
+        let mut sizes: Vec<u32> = targets.iter().map(|(_, list_size)| *list_size).collect();
+        sizes.extend(LIST_SIZES);
+        sizes.sort_unstable();
+        sizes.dedup();
+        let curve = self.measure(&sizes)?;
+        let reading = |(target, list_size): &(f32, u32)| {
+            let found = curve.iter().find(|reading| reading.list_size == *list_size);
+            found.map(|reading| Reading {
+                target: Some(*target),
+                ..reading.clone()
+            })
+        };
+        Ok(Readings {
+            targets: targets.iter().filter_map(reading).collect(),
+            curve,
         })
     }
 
-    fn median(&self, list_size: u32, interleave: u32) -> Result<Measurement> {
+    /// The targets within reach of the index and of `LARGEST_LIST`, with their list sizes.
+    fn targets(&self) -> Result<Vec<(f32, u32)>> {
+        let mut targets = Vec::new();
+        for target in TARGETS {
+            match self.index.list_size_for(K, target) {
+                Ok(list_size) if list_size <= LARGEST_LIST => targets.push((target, list_size)),
+                Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        Ok(targets)
+    }
+
+    fn measure(&self, sizes: &[u32]) -> Result<Vec<Reading>> {
+        let progress = &self.session.progress;
+        progress.stage("measure", (ROUNDS * sizes.len()) as u64);
+        let mut runs: Vec<Vec<(Measurement, Measurement)>> = Vec::new();
+        runs.resize_with(sizes.len(), Vec::new);
+        for _ in 0..ROUNDS {
+            for (list_size, runs) in sizes.iter().zip(&mut runs) {
+                runs.push((
+                    self.search(*list_size, INTERLEAVE)?,
+                    self.search(*list_size, 1)?,
+                ));
+                progress.advance(1);
+            }
+        }
+        let settings = sizes.iter().zip(runs);
+        Ok(settings
+            .filter_map(|(list_size, runs)| Reading::of(*list_size, runs))
+            .collect())
+    }
+
+    fn search(&self, list_size: u32, interleave: u32) -> Result<Measurement> {
         let effort = Effort::ListSize(list_size);
         let options = SearchOptions {
             k: K,
@@ -100,14 +124,30 @@ impl Sweep<'_> {
             truth,
             options,
         };
-        let progress = Uncounted(&self.session.progress);
-        let mut runs = Vec::with_capacity(RUNS);
-        for _ in 0..RUNS {
-            runs.push(workload.run(&progress, &mut |_, _| Ok(()))?);
-        }
-        runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-        Ok(runs.swap_remove(RUNS / 2))
+        workload.run(&Uncounted(&self.session.progress), &mut |_, _| Ok(()))
     }
+}
+
+impl Reading {
+    /// The median of several runs, each with many queries in flight and with one.
+    fn of(list_size: u32, runs: Vec<(Measurement, Measurement)>) -> Option<Self> {
+        let (batches, singles) = runs.into_iter().unzip();
+        let (batch, single) = (median(batches)?, median(singles)?);
+        Some(Self {
+            target: None,
+            list_size,
+            recall: batch.recall?,
+            pages_per_query: batch.per_query(batch.totals.pages),
+            qps: batch.queries_per_second(),
+            latency_us: single.latency,
+        })
+    }
+}
+
+fn median(mut runs: Vec<Measurement>) -> Option<Measurement> {
+    runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let middle = runs.len() / 2;
+    (middle < runs.len()).then(|| runs.swap_remove(middle))
 }
 
 /// The targets as a table.

@@ -18,16 +18,12 @@ Five sentences that are not in the data, each with its three nearest definitions
 ";
 
 pub(super) const READINGS: &str = "\
-You say how much recall you want: the share of the true 10 nearest that a search finds. The index
-measured itself while it was built and knows how long its candidate list must be. Below, recall is
-measured against exact answers for 300 sentences; speed is of one thread with 8 queries in flight,
-latency of one query at a time.
+You ask for a recall: the share of the true 10 nearest that a search finds. While it was built, the
+index measured itself with 100 sample sentences, so it knows how long its candidate list must be.
+Below, 200 other sentences check that, against exact answers. Speed is that of one thread with 8
+queries in flight, latency that of one query at a time.
 ";
 
 pub(super) const READING_THE_PLOTS: &str = "\
 More recall means a longer walk: more pages, fewer queries per second. O marks the three targets.
-";
-
-pub(super) const NEXT: &str = "\
-Try next:
 ";

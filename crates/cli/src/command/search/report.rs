@@ -32,7 +32,7 @@ struct Quality {
     /// Mean recall@k against the truth; null without truth.
     recall: Option<f64>,
     /// What the calibration of the index expects at this list size; null beyond its ranks.
-    expected_recall: Option<f32>,
+    expected_recall: Option<f64>,
 }
 
 /// How fast.
@@ -87,7 +87,8 @@ impl SearchReport {
     pub(crate) fn new(index: &Index, k: u32, measured: &Measurement, open_ms: f64) -> Self {
         let settings = measured.settings;
         let backend = index.backend();
-        let expected_recall = index.calibration().expected_recall(k, settings.list_size);
+        let expected = index.calibration().expected_recall(k, settings.list_size);
+        let expected_recall = expected.map(|recall| (f64::from(recall) * 1e4).round() / 1e4);
         Self {
             queries: measured.queries,
             k,
