@@ -46,6 +46,23 @@ impl Index {
         options: &BuildOptions,
         progress: &dyn Progress,
     ) -> Result<BuildReport> {
+        Self::build_on(
+            &(Arc::new(OsVfs) as Arc<dyn Vfs>),
+            dir,
+            input,
+            options,
+            progress,
+        )
+    }
+
+    /// As [`Index::build`], on a file system of the caller's.
+    pub fn build_on(
+        vfs: &Arc<dyn Vfs>,
+        dir: &Path,
+        input: &BuildInput<'_>,
+        options: &BuildOptions,
+        progress: &dyn Progress,
+    ) -> Result<BuildReport> {
         let plan = BuildPlan::new(input, options)?;
         if !(0.0..=1.0).contains(&options.recall) {
             return Err(Error::invalid(format!(
@@ -53,8 +70,7 @@ impl Index {
                 options.recall
             )));
         }
-        let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
-        let workspace = Workspace::open(&vfs, dir)?;
+        let workspace = Workspace::open(vfs, dir)?;
         workspace.check_space(disk_bytes(&plan)?)?;
         let pool = private_pool(plan.threads)?;
         let pipeline = Pipeline {

@@ -23,7 +23,7 @@ pub use recall::RecallReport;
 pub(crate) use recall::private_pool;
 pub use search::{MAX_INTERLEAVE, MAX_LIST_SIZE};
 pub(crate) use searcher::{PageSearcher, Searcher};
-pub use verify::{FileReport, VerifyReport, verify};
+pub use verify::{FileReport, VerifyReport, verify, verify_on};
 
 use crate::calibration::Calibration;
 use crate::memory::Ledger;

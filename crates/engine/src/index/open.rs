@@ -75,11 +75,15 @@ impl Index {
     /// `NotFound`, `Corrupt` or `Incompatible` as the files are; `InvalidInput` when the memory
     /// budget is too small, with the smallest that works.
     pub fn open(dir: &Path, options: &OpenOptions) -> Result<Self> {
-        let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
+        Self::open_on(&(Arc::new(OsVfs) as Arc<dyn Vfs>), dir, options)
+    }
+
+    /// As [`Index::open`], on a file system of the caller's.
+    pub fn open_on(vfs: &Arc<dyn Vfs>, dir: &Path, options: &OpenOptions) -> Result<Self> {
         let mut attempt = 1;
         loop {
             let manifest = Manifest::read(vfs.as_ref(), dir)?;
-            match Self::open_manifest(&vfs, dir, manifest, options) {
+            match Self::open_manifest(vfs, dir, manifest, options) {
                 // A rebuild may have removed the files of the manifest just read: read the new one.
                 Err(error) if error.kind() == ErrorKind::NotFound && attempt < ATTEMPTS => {
                     attempt += 1;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pageway_store::{FileEntry, OpenMode, OsVfs, PageFile, verify_file};
+use pageway_store::{FileEntry, OpenMode, OsVfs, PageFile, Vfs, verify_file};
 use pageway_types::Progress;
 use serde::Serialize;
 
@@ -63,7 +63,12 @@ impl VerifyReport {
 /// `NotFound`, `Corrupt` or `Incompatible` for a manifest that cannot be used; damage elsewhere is
 /// in the report.
 pub fn verify(dir: &Path, progress: &dyn Progress) -> Result<VerifyReport> {
-    let manifest = Manifest::read(&OsVfs, dir)?;
+    verify_on(&OsVfs, dir, progress)
+}
+
+/// As [`verify`], on a file system of the caller's.
+pub fn verify_on(vfs: &dyn Vfs, dir: &Path, progress: &dyn Progress) -> Result<VerifyReport> {
+    let manifest = Manifest::read(vfs, dir)?;
     let mut report = VerifyReport::default();
     let files = manifest.files.all();
     progress.stage(
@@ -72,12 +77,12 @@ pub fn verify(dir: &Path, progress: &dyn Progress) -> Result<VerifyReport> {
     );
     for entry in files {
         progress.check()?;
-        verify_checksums(dir, entry, &mut report)?;
+        verify_checksums((vfs, dir), entry, &mut report)?;
         progress.advance(entry.units);
     }
     if report.is_sound() {
-        let checked = verify_records(dir, &manifest, &mut report, progress)
-            .and_then(|()| resolve::check_side_files(&OsVfs, dir, &manifest));
+        let checked = verify_records((vfs, dir), &manifest, &mut report, progress)
+            .and_then(|()| resolve::check_side_files(vfs, dir, &manifest));
         match checked {
             Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
             Err(error) => report.note(error.to_string()),
@@ -87,7 +92,11 @@ pub fn verify(dir: &Path, progress: &dyn Progress) -> Result<VerifyReport> {
     Ok(report)
 }
 
-fn verify_checksums(dir: &Path, entry: &FileEntry, report: &mut VerifyReport) -> Result<()> {
+fn verify_checksums(
+    (vfs, dir): (&dyn Vfs, &Path),
+    entry: &FileEntry,
+    report: &mut VerifyReport,
+) -> Result<()> {
     let (pages, bytes) = (entry.units * u64::from(entry.span), entry.file_bytes()?);
     let mut file = FileReport {
         name: entry.name.clone(),
@@ -95,7 +104,7 @@ fn verify_checksums(dir: &Path, entry: &FileEntry, report: &mut VerifyReport) ->
         bytes,
         damaged: 0,
     };
-    match verify_file(&OsVfs, dir, entry) {
+    match verify_file(vfs, dir, entry) {
         Ok(verdict) => {
             file.damaged = verdict.damaged;
             verdict
@@ -114,12 +123,12 @@ fn verify_checksums(dir: &Path, entry: &FileEntry, report: &mut VerifyReport) ->
 
 /// Decodes every record: degrees and neighbours in range.
 fn verify_records(
-    dir: &Path,
+    (vfs, dir): (&dyn Vfs, &Path),
     manifest: &Manifest,
     report: &mut VerifyReport,
     progress: &dyn Progress,
 ) -> Result<()> {
-    let file = PageFile::open(&OsVfs, dir, &manifest.files.records, OpenMode::ReadDirect)?;
+    let file = PageFile::open(vfs, dir, &manifest.files.records, OpenMode::ReadDirect)?;
     let codec = resolve::codec(&manifest.spec, manifest.node_count)?;
     let pages = u64::from(codec.address().page_count());
     if file.units() != pages || file.geometry() != codec.geometry() {
