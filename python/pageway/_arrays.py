@@ -1,7 +1,8 @@
 """What callers have, turned into what the engine takes: little-endian rows in one piece.
 
-Nothing is imported but numpy. Arrays of other libraries are recognised by the protocols they speak
-(``__array__``, DLPack, Arrow's fixed-size lists). Rows that already lie in C order in one of the
+Nothing but numpy is required. Arrays of other libraries are recognised by the protocols they speak
+(``__array__``, DLPack, Arrow's fixed-size lists; what speaks Arrow's C interface alone is read with
+pyarrow, if it is there). Rows that already lie in C order in one of the
 four element types are passed on as they are, memory maps included; everything else is copied, and
 the table in `as_vectors` says when.
 """
@@ -9,6 +10,7 @@ the table in `as_vectors` says when.
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import Any, Iterable, List, Optional, Tuple, Union
 
 import numpy as np
@@ -116,10 +118,11 @@ def as_source(source: Any, name: str) -> Union[str, Rows]:
 def _as_array(source: Any, name: str) -> npt.NDArray[Any]:
     """Numpy's view of `source`, by the first protocol that fits."""
     try:
+        if not hasattr(source, "__array__") and hasattr(source, "__arrow_c_array__"):
+            source = import_module("pyarrow").array(source)
         if _is_arrow_list(source):
             return _from_arrow(source, name)
-        has_own_view = hasattr(source, "__array__") or hasattr(source, "__array_interface__")
-        if not has_own_view and hasattr(source, "__dlpack__"):
+        if not hasattr(source, "__array__") and hasattr(source, "__dlpack__"):
             return np.from_dlpack(source)
         array = np.asarray(source)
     except InvalidInputError:

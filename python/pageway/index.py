@@ -243,7 +243,8 @@ def open(
         vectors (``"20%"``). What the codes leave over caches nodes. Default: what the index was
         built for.
     threads : int
-        Searches that run at the same time; memory is set aside for each. 0 for all cores.
+        Searches that run at the same time; memory is set aside for each as far as it goes, and
+        others wait. 0 for all cores.
     interleave : int
         Queries of a batch that each thread keeps in flight; fewer when memory is short.
     k, effort, beam : int, optional

@@ -1,5 +1,8 @@
 """What callers may pass as vectors, queries and ids, and what is copied."""
 
+import sys
+import types
+
 import numpy as np
 import pytest
 
@@ -140,6 +143,19 @@ def test_a_protocol_that_fails_is_named():
 
     with pytest.raises(pageway.InvalidInputError, match="OnAnotherDevice.*CPU first"):
         as_vectors(OnAnotherDevice(), "data")
+
+
+def test_what_speaks_arrow_alone_is_read_with_pyarrow(monkeypatch):
+    class ArrowCapsule:
+        def __arrow_c_array__(self, requested_schema=None):
+            raise AssertionError("pyarrow's business")
+
+    pyarrow = types.SimpleNamespace(array=lambda source: ArrowList(ROWS))
+    monkeypatch.setitem(sys.modules, "pyarrow", pyarrow)
+    assert np.shares_memory(as_vectors(ArrowCapsule(), "data"), ROWS)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(pageway.InvalidInputError, match="ArrowCapsule.*pyarrow"):
+        as_vectors(ArrowCapsule(), "data")
 
 
 def test_queries_take_the_type_of_the_index():
