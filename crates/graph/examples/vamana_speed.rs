@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::time::Instant;
 
 use pageway_graph::{Graph, VamanaSpec, VectorSet, build, build_bytes, greedy_search};
-use pageway_kernels::KernelSet;
+use pageway_kernels::{KernelSet, advise_huge_pages};
 use pageway_types::{Candidate, ElementType, Metric, NoProgress, NodeId, VectorShape};
 use rayon::prelude::*;
 
@@ -133,6 +133,7 @@ fn read(path: &str) -> (Vec<u8>, VectorShape) {
     let mut bytes = std::fs::read(path).unwrap();
     let dimension = u32::from_le_bytes(bytes[4..8].try_into().unwrap());
     bytes.drain(..8);
+    advise_huge_pages(&bytes);
     (bytes, VectorShape { dimension, element })
 }
 

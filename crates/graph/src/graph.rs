@@ -12,6 +12,7 @@
     reason = "rows are cut from one allocation by its own stride; a slip must stop"
 )]
 
+use pageway_kernels::advise_huge_pages;
 use pageway_types::NodeId;
 
 use crate::error::{GraphError, try_filled};
@@ -118,6 +119,7 @@ impl AdjacencyLists {
     pub(crate) fn new(count: usize, capacity: u32) -> Result<Self, GraphError> {
         let stride = capacity as usize + 1;
         let slots = try_filled(count.saturating_mul(stride), NodeId(0), "adjacency lists")?;
+        advise_huge_pages(&slots);
         Ok(Self { slots, stride })
     }
 

@@ -10,8 +10,8 @@ use super::worker::{Scratch, Workers};
 use crate::error::{GraphError, try_filled, try_reserved};
 use crate::graph::{AdjacencyLists, list_of, write_list};
 
-/// Nodes that one task inserts: a few milliseconds of work.
-const NODES_PER_TASK: usize = 16;
+/// Nodes that one task inserts: some tenths of a millisecond of work.
+const NODES_PER_TASK: usize = 4;
 
 /// Buffers of one batch, sized for the largest.
 pub(super) struct Batch {

@@ -14,12 +14,15 @@ const SLACK_TENTHS: u32 = 3;
 pub(crate) const MAX_CANDIDATES: usize = 750;
 
 /// A batch is at most the set divided by this. Nodes of a batch do not see each other, so larger
-/// batches cost quality.
-const BATCH_SHARE: u32 = 50;
+/// batches cost quality: on 50,000 vectors a divisor of 50 takes 0.3 % of the recall at equal list
+/// size, 500 nothing that could be measured.
+const BATCH_SHARE: u32 = 400;
 
-/// A batch holds at most this many nodes, however large the set. Enough to keep hundreds of
-/// threads busy.
+/// A batch holds at most this many nodes, however large the set: enough for hundreds of threads.
 const MAX_BATCH: u32 = 20_000;
+
+/// A batch may hold this many nodes, however small the set: enough for a few threads.
+const MIN_BATCH: u32 = 16;
 
 /// Bounds of the parameters. Above them memory or time explode long before the graph improves.
 const MAX_DEGREE_LIMIT: u32 = 4096;
@@ -76,15 +79,10 @@ impl VamanaSpec {
     }
 
     /// Nodes in the largest batch of a build over `count` nodes.
-    pub(crate) const fn max_batch(count: u32) -> u32 {
-        let share = count / BATCH_SHARE;
-        if share == 0 {
-            1
-        } else if share > MAX_BATCH {
-            MAX_BATCH
-        } else {
-            share
-        }
+    pub(crate) fn max_batch(count: u32) -> u32 {
+        (count / BATCH_SHARE)
+            .clamp(MIN_BATCH, MAX_BATCH)
+            .min(count.max(1))
     }
 }
 
