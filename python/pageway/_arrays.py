@@ -2,9 +2,9 @@
 
 Nothing but numpy is required. Arrays of other libraries are recognised by the protocols they speak
 (``__array__``, DLPack, Arrow's fixed-size lists; what speaks Arrow's C interface alone is read with
-pyarrow, if it is there). Rows that already lie in C order in one of the
-four element types are passed on as they are, memory maps included; everything else is copied, and
-the table in `as_vectors` says when.
+pyarrow, if it is there). Rows that already lie in C order in one of the four element types are
+passed on as they are, memory maps included; everything else is copied, and the table in
+`as_vectors` says when.
 """
 
 from __future__ import annotations

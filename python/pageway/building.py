@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from typing import Any, Optional, Union
+from typing import Any, Dict, Optional, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -113,8 +113,9 @@ def build(
     KeyboardInterrupt
         Ctrl-C.
     """
-    directory, vectors = as_path(path), as_source(data, "data")
+    directory = as_path(path)
     examples = None if queries is None else as_source(queries, "queries")
+    vectors = (as_source(data, "data"), _ids(ids), examples)
     options: _native._BuildOptions = {
         "metric": metric,
         "recall": float(recall),
@@ -129,11 +130,16 @@ def build(
         "seed": checked_count("seed", seed, 2**64 - 1),
     }
     with Reporting(progress) as callback:
-        text = _native.build(directory, (vectors, _ids(ids), examples), options, callback)
+        text = _native.build(directory, vectors, options, callback)
+    return _opened(directory, json.loads(text))
+
+
+def _opened(directory: str, report: Dict[str, Any]) -> Index:
+    """The new index with the report of its build, whose warnings point at the caller of `build`."""
+    for warning in report["warnings"]:
+        warnings.warn(warning, PagewayWarning, stacklevel=3)
     index = open(directory)
-    index.build_report = json.loads(text)
-    for warning in index.build_report.get("warnings", []):
-        warnings.warn(warning, PagewayWarning, stacklevel=2)
+    index.build_report = report
     return index
 
 

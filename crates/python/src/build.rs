@@ -44,7 +44,7 @@ impl BuildSettings {
     }
 }
 
-/// Builds an index from `input` (vectors, ids, example queries); gives the report of the build as JSON.
+/// Builds an index from `input`: vectors, ids, example queries. Gives the report as JSON.
 #[pyfunction]
 pub(crate) fn build(
     py: Python<'_>,
