@@ -63,6 +63,7 @@ pub use options::{
     Answers, BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions, SearchSettings,
 };
 pub use pageway_store::machine::peak_memory_bytes;
+pub use pageway_store::{OpenMode, OsVfs, Vfs, VfsFile, clock};
 pub use pageway_types::{
     ElementType, Metric, NoProgress, NodeId, Progress, VectorRead, VectorShape,
 };
