@@ -55,7 +55,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use execution::{HOP_BUCKETS, HeldOut, QueryStats};
 pub use index::{
     BackendReport, Description, FileDescription, FileReport, Index, MAX_INTERLEAVE, MAX_LIST_SIZE,
-    MemoryReport, RecallReport, VerifyReport, describe, verify, verify_on,
+    MemoryReport, RecallReport, VerifyReport, describe, thread_pool, verify, verify_on,
 };
 pub use layout::PageError;
 pub use memory::{MemoryWish, format_bytes};

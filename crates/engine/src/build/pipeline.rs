@@ -19,7 +19,7 @@ use super::{BuildReport, calibrate, codes};
 use crate::cache::breadth_first;
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::{FileKind, Files, GraphStatistics, Index, Manifest, private_pool};
+use crate::index::{FileKind, Files, GraphStatistics, Index, Manifest, thread_pool};
 use crate::layout::PageCodec;
 use crate::memory::MemoryWish;
 use crate::options::{BuildInput, BuildOptions, OpenOptions};
@@ -72,7 +72,7 @@ impl Index {
         }
         let workspace = Workspace::open(vfs, dir)?;
         workspace.check_space(disk_bytes(&plan)?)?;
-        let pool = private_pool(plan.threads)?;
+        let pool = thread_pool(plan.threads)?;
         let pipeline = Pipeline {
             input,
             options,

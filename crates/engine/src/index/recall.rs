@@ -68,7 +68,7 @@ impl Index {
 
     /// Exact neighbours of `queries`, as row numbers.
     fn exact(&self, queries: &Queries<'_>, k: u32, progress: &dyn Progress) -> Result<Truth> {
-        let pool = private_pool(thread_count(0))?;
+        let pool = thread_pool(0)?;
         let exclude: Option<Vec<NodeId>> = queries
             .held_out
             .map(|rows| rows.iter().map(|row| row.node).collect());
@@ -91,8 +91,13 @@ impl Index {
     }
 }
 
-/// A pool of our own: the process that embeds us keeps control of its global one.
-pub(crate) fn private_pool(threads: usize) -> Result<rayon::ThreadPool> {
+/// A pool of our own, of `threads` threads or one per core for 0: the process that embeds us keeps
+/// control of its global one.
+///
+/// # Errors
+/// `Io` when the system starts no more threads.
+pub fn thread_pool(threads: usize) -> Result<rayon::ThreadPool> {
+    let threads = thread_count(threads);
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
