@@ -17,9 +17,11 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
-use pageway_graph::{Graph, VamanaSpec, VectorSet, build, build_bytes, greedy_search};
+use pageway_graph::{
+    Graph, MedoidSpec, VamanaSpec, VectorSet, build, build_bytes, greedy_search, medoid,
+};
 use pageway_kernels::{KernelSet, advise_huge_pages};
-use pageway_types::{Candidate, ElementType, Metric, NoProgress, NodeId, VectorShape};
+use pageway_types::{Candidate, ElementType, Metric, NoProgress, NodeId, VectorRead, VectorShape};
 use rayon::prelude::*;
 
 const QUERIES: usize = 200;
@@ -46,7 +48,15 @@ fn main() {
         .unwrap();
 
     let (wall, cpu) = (Instant::now(), cpu_seconds());
-    let graph = build(&set, NodeId(0), &spec, &pool, &NoProgress).unwrap();
+    let search = MedoidSpec {
+        metric: Metric::L2,
+        kernels,
+        block_bytes: 16 << 20,
+    };
+    let entry = medoid(&Rows { bytes: base, shape }, &search, &pool, &NoProgress)
+        .unwrap()
+        .node;
+    let graph = build(&set, entry, &spec, &pool, &NoProgress).unwrap();
     let cpu = cpu_seconds() - cpu;
     let mib = build_bytes(rows as u64, &spec, number(5)) >> 20;
     println!(
@@ -73,6 +83,26 @@ fn main() {
         .take(QUERIES)
         .collect();
     measure(&graph, &set, &queries, &pool);
+}
+
+struct Rows<'r> {
+    bytes: &'r [u8],
+    shape: VectorShape,
+}
+
+impl VectorRead for Rows<'_> {
+    fn count(&self) -> u64 {
+        (self.bytes.len() / self.shape.row_bytes()) as u64
+    }
+
+    fn shape(&self) -> VectorShape {
+        self.shape
+    }
+
+    fn read(&self, first: u64, out: &mut [u8]) -> std::io::Result<()> {
+        out.copy_from_slice(&self.bytes[first as usize * self.shape.row_bytes()..][..out.len()]);
+        Ok(())
+    }
 }
 
 fn measure(graph: &Graph, set: &VectorSet<'_>, queries: &[&[u8]], pool: &rayon::ThreadPool) {
