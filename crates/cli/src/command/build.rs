@@ -90,6 +90,10 @@ struct WishArguments {
     #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
     recall: f32,
 
+    /// Queries to calibrate recall with; more are more exact, fewer build faster
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    calibration_queries: u32,
+
     /// Threads; 0 for all cores. The bytes of the index do not depend on it
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
@@ -157,8 +161,8 @@ impl BuildArguments {
             alpha: design.alpha,
             code_bytes: design.code_bytes,
             page_bytes: design.page_size,
+            calibration_queries: wish.calibration_queries,
             seed: wish.seed,
-            ..BuildOptions::default()
         }
     }
 
