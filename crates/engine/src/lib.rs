@@ -52,7 +52,7 @@ pub use build::BuildReport;
 pub use calibration::{Calibration, CalibrationRow, RANKS};
 pub use doctor::{CpuReport, DepthReading, DoctorOptions, DoctorReport, doctor};
 pub use error::{Error, ErrorKind, Result};
-pub use execution::{HOP_BUCKETS, HeldOut, QueryStats};
+pub use execution::{HOP_BUCKETS, QueryStats};
 pub use index::{
     BackendReport, Description, FileDescription, FileReport, Index, MAX_INTERLEAVE, MAX_LIST_SIZE,
     MemoryReport, RecallReport, VerifyReport, describe, thread_pool, verify, verify_on,

@@ -1,8 +1,8 @@
 //! What a caller may ask for: options of build, open and search, and what a search answers.
 
-use pageway_types::{Metric, VectorRead, VectorShape};
+use pageway_types::{Metric, NodeId, VectorRead, VectorShape};
 
-use crate::execution::{HeldOut, QueryStats};
+use crate::execution::QueryStats;
 use crate::memory::MemoryWish;
 use crate::presets::Preset;
 use crate::source::IdRead;
@@ -151,7 +151,7 @@ pub struct Queries<'a> {
     /// Dimension and element type; those of the index.
     pub shape: VectorShape,
     /// Per query, where it is a row of the index itself: that row, which must not be found.
-    pub held_out: Option<&'a [HeldOut]>,
+    pub held_out: Option<&'a [NodeId]>,
 }
 
 impl<'a> Queries<'a> {

@@ -7,12 +7,18 @@ use crate::error::{Error, ErrorKind, Result};
 /// The ranks k at which recall is measured.
 pub const RANKS: [u32; 3] = [1, 10, 100];
 
+/// Misses of real queries per miss of held-out rows, at worst of the sets measured: queries lie
+/// farther from the data than rows do. `docs/decisions/0007-held-out-queries.md`.
+const MISSES_PER_HELD_OUT_MISS: f32 = 1.75;
+
 /// Recall and cost of an index by list size.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
     /// Queries measured with.
     pub queries: u32,
+    /// Whether those were rows of the data, held out, and not queries of the user.
+    pub held_out: bool,
     /// Reads per round (W) measured with.
     pub beam: u32,
     /// By ascending list size.
@@ -33,15 +39,6 @@ pub struct CalibrationRow {
     pub pages: f32,
     /// Dependent rounds of reads per query.
     pub rounds: f32,
-}
-
-impl CalibrationRow {
-    /// Recall that the target is compared with: one standard error below the mean, so that a lucky
-    /// sample of queries promises nothing.
-    fn promised(&self, column: usize) -> f32 {
-        let mean = self.recall.get(column).copied().unwrap_or(0.0);
-        mean - self.standard_error.get(column).copied().unwrap_or(0.0)
-    }
 }
 
 impl Calibration {
@@ -89,11 +86,25 @@ impl Calibration {
         Some(value(left)? * (1.0 - share) + value(right)? * share)
     }
 
+    /// Recall that the target is compared with. One standard error below the mean, so that a lucky
+    /// sample of queries promises nothing; and where rows stood in for queries, with more misses
+    /// than they had.
+    fn promised(&self, row: &CalibrationRow, column: usize) -> f32 {
+        let mean = row.recall.get(column).copied().unwrap_or(0.0);
+        let error = row.standard_error.get(column).copied().unwrap_or(0.0);
+        let factor = if self.held_out {
+            MISSES_PER_HELD_OUT_MISS
+        } else {
+            1.0
+        };
+        1.0 - factor * (1.0 - mean + error)
+    }
+
     fn read_off(&self, column: usize, recall: f32) -> Option<f32> {
         let reached = self
             .rows
             .iter()
-            .position(|row| row.promised(column) >= recall);
+            .position(|row| self.promised(row, column) >= recall);
         let Some(at) = reached else {
             // The margin may ask for more than a finite sample can show: the mean alone decides at
             // the end.
@@ -108,7 +119,7 @@ impl Calibration {
         let Some(before) = at.checked_sub(1).and_then(|below| self.rows.get(below)) else {
             return Some(row.list_size as f32);
         };
-        let (low, high) = (before.promised(column), row.promised(column));
+        let (low, high) = (self.promised(before, column), self.promised(row, column));
         let share = if high > low {
             ((recall - low) / (high - low)).clamp(0.0, 1.0)
         } else {
@@ -158,6 +169,7 @@ mod tests {
         let rows = vec![row(10, 0.80), row(20, 0.90), row(40, 0.98)];
         Calibration {
             queries: 100,
+            held_out: false,
             beam: 4,
             rows,
         }
@@ -198,6 +210,22 @@ mod tests {
         }
         assert!(ladder.list_size_for(1, 0.90).unwrap() > 20);
         assert_eq!(ladder.list_size_for(1, 0.97).unwrap(), 40);
+    }
+
+    #[test]
+    fn rows_in_place_of_queries_promise_less() {
+        let rows = Calibration {
+            held_out: true,
+            ..ladder()
+        };
+        assert!(rows.list_size_for(1, 0.9).unwrap() > ladder().list_size_for(1, 0.9).unwrap());
+        assert_eq!(rows.list_size_for(1, 0.965).unwrap(), 40);
+        assert_eq!(
+            rows.list_size_for(1, 0.979).unwrap(),
+            40,
+            "the mean decides at the end"
+        );
+        assert!(rows.list_size_for(1, 0.985).is_err());
     }
 
     #[test]

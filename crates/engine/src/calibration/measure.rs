@@ -34,12 +34,7 @@ pub(crate) fn calibrate(
     progress: &dyn Progress,
 ) -> Result<Calibration> {
     let mut queries = Queries::new(&plan.rows, index.shape());
-    let held_out = plan
-        .held_out
-        .as_deref()
-        .map(|nodes| index.hold_out(nodes))
-        .transpose()?;
-    queries.held_out = held_out.as_deref();
+    queries.held_out = plan.held_out.as_deref();
     let count = plan.truth.query_count();
     progress.stage("calibrate recall", (count * LADDER.len()) as u64);
     let options = SearchOptions {
@@ -48,11 +43,16 @@ pub(crate) fn calibrate(
     };
     let mut calibration = Calibration {
         queries: count as u32,
+        held_out: plan.held_out.is_some(),
         ..Calibration::default()
     };
     for list_size in LADDER {
         let effort = Effort::ListSize(list_size);
         let options = SearchOptions { effort, ..options };
+        // Longer lists than the memory for searches holds are of no use to its owner.
+        if !calibration.rows.is_empty() && !index.has_memory_for(&options, list_size)? {
+            break;
+        }
         let answers = index.search_list(&queries, &options, list_size, (count, progress))?;
         calibration.beam = answers.settings.beam;
         let row = measure(&answers, &plan.truth, list_size)?;

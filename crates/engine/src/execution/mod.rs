@@ -18,7 +18,6 @@ mod traversal;
 mod visited;
 
 pub(crate) use parts::Parts;
-pub use query::HeldOut;
 pub(crate) use query::Query;
 pub(crate) use scratch::{Scratch, ScratchShape};
 pub use stats::{HOP_BUCKETS, QueryStats};

@@ -55,6 +55,10 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         };
         walk.scratch.fresh.clear();
         parts.entry.iter().for_each(|entry| walk.meet(*entry));
+        if walk.scratch.fresh.is_empty() {
+            // A held-out row that is the only entry: walks start there all the same.
+            walk.scratch.fresh.extend_from_slice(&parts.entry);
+        }
         walk.score_fresh();
         walk
     }
@@ -147,22 +151,11 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         Ok(())
     }
 
-    /// Notes a node for scoring, unless it was scored before; in place of a held-out row, its
-    /// bridges.
+    /// Notes a node for scoring, unless it was scored before.
     #[inline]
     fn meet(&mut self, node: NodeId) {
-        if !self.scratch.visited.insert(node) {
-            return;
-        }
-        match &self.query.held_out {
-            Some(held_out) if held_out.node == node => {
-                for bridge in held_out.bridges {
-                    if bridge != node && self.scratch.visited.insert(bridge) {
-                        self.scratch.fresh.push(bridge);
-                    }
-                }
-            }
-            _ => self.scratch.fresh.push(node),
+        if Some(node) != self.query.held_out && self.scratch.visited.insert(node) {
+            self.scratch.fresh.push(node);
         }
     }
 

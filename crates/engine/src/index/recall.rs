@@ -2,12 +2,11 @@
 
 use std::io;
 
-use pageway_types::{NodeId, Progress, VectorRead, VectorShape};
+use pageway_types::{Progress, VectorRead, VectorShape};
 use serde::Serialize;
 
 use super::{Index, thread_count};
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::HeldOut;
 use crate::options::{Queries, SearchOptions};
 use crate::source::VectorSlice;
 use crate::storage::TRANSFER_BYTES;
@@ -61,22 +60,14 @@ impl Index {
         })
     }
 
-    /// Rows of this index as held-out queries.
-    pub(crate) fn hold_out(&self, nodes: &[NodeId]) -> Result<Vec<HeldOut>> {
-        self.searcher.hold_out(nodes)
-    }
-
     /// Exact neighbours of `queries`, as row numbers.
     fn exact(&self, queries: &Queries<'_>, k: u32, progress: &dyn Progress) -> Result<Truth> {
         let pool = thread_pool(0)?;
-        let exclude: Option<Vec<NodeId>> = queries
-            .held_out
-            .map(|rows| rows.iter().map(|row| row.node).collect());
         let question = ExactQuestion {
             queries: VectorSlice::new(queries.rows, self.shape())?,
             metric: self.metric(),
             k: k as usize,
-            exclude: exclude.as_deref(),
+            exclude: queries.held_out,
         };
         let memory_bytes = exact_bytes_min(&question) + 8 * TRANSFER_BYTES as u64;
         exact(

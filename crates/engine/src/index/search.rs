@@ -8,7 +8,7 @@ use super::Index;
 use super::open::{scratch_shape, thread_count};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::{Job, Outcomes, Worker, WorkerShape};
-use crate::execution::{HeldOut, QueryStats};
+use crate::execution::{QueryStats, ScratchShape};
 use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
 use crate::source::{BLOCK_BYTES, Inspection, VectorSlice, inspect_rows};
 
@@ -69,15 +69,7 @@ impl Index {
         list_size: u32,
         (count, progress): (usize, &dyn Progress),
     ) -> Result<Answers> {
-        let beam = options
-            .beam
-            .unwrap_or_else(|| self.manifest.spec.execution.schedule.beam());
-        let scratch = scratch_shape(
-            (&self.manifest.spec, self.manifest.node_count),
-            options.k,
-            list_size,
-            beam,
-        )?;
+        let scratch = self.scratch(options, list_size)?;
         let threads = if options.threads == 0 {
             self.lanes.0
         } else {
@@ -109,11 +101,29 @@ impl Index {
         let (outcomes, threads) = self.run(&job, shape, threads)?;
         let settings = SearchSettings {
             list_size: scratch.list_size as u32,
-            beam,
+            beam: scratch.beam as u32,
             threads,
             interleave: shape.interleave as u32,
         };
         Ok(collect(outcomes, count, scratch.k, settings))
+    }
+
+    /// Whether one query of this list size fits the memory set aside for searches.
+    pub(crate) fn has_memory_for(&self, options: &SearchOptions, list_size: u32) -> Result<bool> {
+        let scratch = self.scratch(options, list_size)?;
+        let shape = WorkerShape {
+            interleave: 1,
+            scratch,
+        };
+        Ok(self.searcher.worker_bytes(&shape) <= self.pool.budget())
+    }
+
+    fn scratch(&self, options: &SearchOptions, list_size: u32) -> Result<ScratchShape> {
+        let spec = &self.manifest.spec;
+        let beam = options
+            .beam
+            .unwrap_or_else(|| spec.execution.schedule.beam());
+        scratch_shape((spec, self.manifest.node_count), options.k, list_size, beam)
     }
 
     /// Fewer queries in flight where the memory set aside is short.
@@ -201,14 +211,8 @@ impl Index {
             )));
         }
         let count = queries.rows.len() / row_bytes;
-        let nodes = self.manifest.node_count;
-        if let Some(rows) = queries.held_out {
-            let known = |row: &HeldOut| row.bridges.iter().all(|bridge| bridge.0 < nodes);
-            if rows.len() != count || !rows.iter().all(known) {
-                return Err(Error::invalid(
-                    "one held-out row of this index per query is needed",
-                ));
-            }
+        if queries.held_out.is_some_and(|nodes| nodes.len() != count) {
+            return Err(Error::invalid("one held-out row per query is needed"));
         }
         if count > 0 {
             let vectors = &VectorSlice::new(queries.rows, shape)?;

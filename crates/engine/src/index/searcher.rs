@@ -5,10 +5,10 @@ use pageway_store::{IoBackend, PageFile, PageReader};
 use pageway_types::NodeId;
 
 use crate::error::{Error, Result};
+use crate::execution::Parts;
 use crate::execution::driver::{Job, Outcomes, Worker, WorkerShape, run_blocking, run_multiplexed};
-use crate::execution::{HeldOut, Parts};
 use crate::layout::PageCodec;
-use crate::storage::{gather, scan};
+use crate::storage::scan;
 
 /// A searcher over one open index, whatever its codec.
 pub(crate) trait Searcher: Send + Sync {
@@ -23,9 +23,6 @@ pub(crate) trait Searcher: Send + Sync {
 
     /// Records in the node cache.
     fn cached_nodes(&self) -> usize;
-
-    /// Rows of the index as queries, each with the neighbours that stand in for it.
-    fn hold_out(&self, nodes: &[NodeId]) -> Result<Vec<HeldOut>>;
 
     /// Copies the vectors of rows `first ..` into `out`, reading pages in order.
     fn read_vectors(&self, first: u64, out: &mut [u8]) -> Result<()>;
@@ -60,25 +57,6 @@ impl<C: PageCodec> Searcher for PageSearcher<C> {
 
     fn cached_nodes(&self) -> usize {
         self.parts.cache.len()
-    }
-
-    fn hold_out(&self, nodes: &[NodeId]) -> Result<Vec<HeldOut>> {
-        let alone = |node: &NodeId| HeldOut {
-            node: *node,
-            bridges: [*node; HeldOut::BRIDGES],
-        };
-        let mut rows: Vec<HeldOut> = nodes.iter().map(alone).collect();
-        gather(&self.parts.codec, &self.reader, nodes, &mut |at, record| {
-            if let Some(row) = rows.get_mut(at) {
-                let neighbors = record.neighbors().skip(1);
-                row.bridges
-                    .iter_mut()
-                    .zip(neighbors)
-                    .for_each(|(to, from)| *to = from);
-            }
-            Ok(())
-        })?;
-        Ok(rows)
     }
 
     fn read_vectors(&self, first: u64, out: &mut [u8]) -> Result<()> {

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use pageway_kernels::KernelSet;
 use pageway_quant::PqScorer;
 use pageway_store::{IoBackend, PageGeometry, PageIo, PageReader};
-use pageway_types::Progress;
+use pageway_types::{NodeId, Progress};
 
 use super::super::ranking::Neighbor;
 use super::super::scratch::{Scratch, ScratchShape};
-use super::super::{HeldOut, Parts, Query, QueryStats};
+use super::super::{Parts, Query, QueryStats};
 use crate::error::Result;
 use crate::layout::PageCodec;
 
@@ -76,7 +76,7 @@ pub(crate) struct Job<'j> {
     /// Bytes of a row.
     pub(crate) row_bytes: usize,
     /// Per query the row that must not be found.
-    pub(crate) held_out: Option<&'j [HeldOut]>,
+    pub(crate) held_out: Option<&'j [NodeId]>,
     /// Reads per round (W).
     pub(crate) beam: usize,
     /// The next query nobody has taken.
@@ -91,7 +91,7 @@ impl<'j> Job<'j> {
         let index = self.next.fetch_add(1, Ordering::Relaxed);
         let start = index.checked_mul(self.row_bytes)?;
         let vector = self.rows.get(start..start.checked_add(self.row_bytes)?)?;
-        let held_out = self.held_out.and_then(|rows| rows.get(index).copied());
+        let held_out = self.held_out.and_then(|nodes| nodes.get(index).copied());
         Some((
             index,
             Query {
