@@ -1,6 +1,7 @@
 //! The directory of a build: locked, cleaned of what a killed build left, and left as it was unless
 //! the build commits.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -38,8 +39,6 @@ impl Workspace {
         if !created {
             refuse_foreign(vfs.as_ref(), dir)?;
         }
-        create_directory(vfs.as_ref(), dir)?;
-        let lock = DirectoryLock::acquire(vfs.as_ref(), dir)?;
         let mut workspace = Self {
             vfs: Arc::clone(vfs),
             dir: dir.to_path_buf(),
@@ -47,24 +46,24 @@ impl Workspace {
             current: Vec::new(),
             created,
             committed: false,
-            lock: Some(lock),
+            lock: None,
         };
+        make_directory(vfs.as_ref(), dir)?;
+        workspace.lock = Some(DirectoryLock::acquire(vfs.as_ref(), dir)?);
         match Manifest::read(vfs.as_ref(), dir) {
             Ok(manifest) => {
                 workspace.generation = manifest.generation + 1;
-                workspace.current = manifest
-                    .files
-                    .all()
-                    .into_iter()
-                    .map(|file| file.name.clone())
-                    .collect();
+                workspace.current = names_of(&manifest);
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => {
-                workspace.committed = true;
+                workspace.committed = !created;
                 return Err(error.within("an index that cannot be read is in the way"));
             }
         }
+        // A build may have been killed between its rename and its last sync: the files of the index
+        // before go only when the manifest just read is sure to stay.
+        sync_directory(vfs.as_ref(), dir)?;
         workspace.clean()?;
         Ok(workspace)
     }
@@ -91,17 +90,22 @@ impl Workspace {
 
     /// Publishes the index. The files of the one before are removed; who has them open keeps them.
     pub(super) fn commit(mut self, manifest: &Manifest) -> Result<()> {
-        manifest.commit(self.vfs.as_ref(), &self.dir)?;
-        self.committed = true;
-        self.current = manifest
-            .files
-            .all()
-            .into_iter()
-            .map(|file| file.name.clone())
-            .collect();
+        let outcome = manifest.commit(self.vfs.as_ref(), &self.dir);
+        self.committed = outcome.is_ok() || self.renamed();
+        outcome?;
+        self.current = names_of(manifest);
         // The index is published whatever happens to the old files; the next build tries again.
         let _ = self.clean();
         Ok(())
+    }
+
+    /// True when a failed commit may have got as far as its rename: then either index may be the
+    /// current one after a crash, and the files of both stay for the next build to sort out.
+    fn renamed(&self) -> bool {
+        match Manifest::read(self.vfs.as_ref(), &self.dir) {
+            Ok(manifest) => manifest.generation == self.generation,
+            Err(error) => error.kind() != ErrorKind::NotFound,
+        }
     }
 
     /// Removes files of ours that belong to no committed index.
@@ -118,13 +122,62 @@ impl Drop for Workspace {
         if self.committed {
             return;
         }
-        let _ = self.clean();
+        // Without the lock the files may be somebody else's.
+        if self.lock.is_some() {
+            let _ = self.clean();
+        }
         if self.created {
-            let _ = self.vfs.remove_file(&self.dir.join(LOCK_FILE));
+            if self.lock.is_some() {
+                let _ = self.vfs.remove_file(&self.dir.join(LOCK_FILE));
+            }
             drop(self.lock.take());
             let _ = self.vfs.remove_dir(&self.dir);
         }
     }
+}
+
+fn names_of(manifest: &Manifest) -> Vec<String> {
+    let files = manifest.files.all().into_iter();
+    files.map(|file| file.name.clone()).collect()
+}
+
+/// Creates `dir` and its missing parents, level by level, each durable before the next. The deepest
+/// that exists is made durable again: a build that made it may have been killed before its sync.
+fn make_directory(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+    let mut levels = Vec::new();
+    for level in dir
+        .ancestors()
+        .filter(|level| !level.as_os_str().is_empty())
+    {
+        levels.push(level);
+        if vfs
+            .exists(level)
+            .map_err(|error| Error::from(error).within(level.display()))?
+        {
+            break;
+        }
+    }
+    if let Some(parent) = levels.last().and_then(|deepest| deepest.parent()) {
+        let parent = if parent.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            parent
+        };
+        match vfs.sync_dir(parent) {
+            // A directory that is not ours to look into is not one we made anything in.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            synced => synced.map_err(|error| Error::from(error).within(parent.display()))?,
+        }
+    }
+    for level in levels.into_iter().rev() {
+        create_directory(vfs, level)?;
+    }
+    Ok(())
+}
+
+fn sync_directory(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+    vfs.sync_dir(dir)
+        .map_err(|error| Error::from(error).within(dir.display()))
 }
 
 fn refuse_foreign(vfs: &dyn Vfs, dir: &Path) -> Result<()> {

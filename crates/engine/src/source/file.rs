@@ -12,7 +12,7 @@ use pageway_types::{ElementType, VectorRead, VectorShape};
 
 use super::error::SourceError;
 use super::format::VectorFormat;
-use super::layout::{Layout, ROW_PREFIX_BYTES};
+use super::layout::{Layout, ROW_PREFIX_BYTES, read_of};
 use crate::error::Error;
 
 /// Most bytes of the vecs family that are held at once beside the caller's buffer.
@@ -62,8 +62,8 @@ impl VectorFile {
     }
 
     fn read_bytes(&self, out: &mut [u8], row: u64) -> Result<(), Error> {
-        let done = self.file.read_exact_at(out, self.layout.offset(row));
-        done.map_err(|e| Error::from(e).within(&self.name))
+        let offset = self.layout.offset(row);
+        read_of(self.file.as_ref(), &self.name, out, offset)
     }
 
     /// Reads rows of the vecs family, dropping (and checking) the dimension in front of each.

@@ -109,7 +109,7 @@ fn read_header(
     field: &'static str,
     out: &mut [u8],
 ) -> Result<(), Error> {
-    let (expected_bytes, found_bytes) = (out.len() as u64, file.len()?);
+    let (expected_bytes, found_bytes) = (out.len() as u64, length_of(file, name)?);
     if found_bytes < expected_bytes {
         let file = name.to_owned();
         return Err(SourceError::HeaderCut {
@@ -120,8 +120,23 @@ fn read_header(
         }
         .into());
     }
-    file.read_exact_at(out, 0)?;
-    Ok(())
+    read_of(file, name, out, 0)
+}
+
+/// Reads from `file`; a failure is reported under its name.
+pub(crate) fn read_of(
+    file: &dyn VfsFile,
+    name: &str,
+    out: &mut [u8],
+    offset: u64,
+) -> Result<(), Error> {
+    file.read_exact_at(out, offset)
+        .map_err(|error| Error::from(error).within(name))
+}
+
+/// The length of `file`; a failure is reported under its name.
+pub(crate) fn length_of(file: &dyn VfsFile, name: &str) -> Result<u64, Error> {
+    file.len().map_err(|error| Error::from(error).within(name))
 }
 
 fn read_bin(file: &dyn VfsFile, name: &str, element: ElementType) -> Result<Layout, Error> {
@@ -135,12 +150,12 @@ fn read_bin(file: &dyn VfsFile, name: &str, element: ElementType) -> Result<Layo
         first_offset: BIN_HEADER_BYTES,
         prefix_bytes: 0,
     };
-    Ok(layout.checked(name, file.len()?)?)
+    Ok(layout.checked(name, length_of(file, name)?)?)
 }
 
 /// The vecs family has no row count: it follows from the file size.
 fn read_vecs(file: &dyn VfsFile, name: &str, element: ElementType) -> Result<Layout, Error> {
-    let file_bytes = file.len()?;
+    let file_bytes = length_of(file, name)?;
     if file_bytes == 0 {
         return Err(SourceError::Empty {
             file: name.to_owned(),
@@ -192,7 +207,7 @@ fn read_npy(file: &dyn VfsFile, name: &str, asked: Option<ElementType>) -> Resul
         first_offset: header.payload_offset,
         prefix_bytes: 0,
     };
-    Ok(layout.checked(name, file.len()?)?)
+    Ok(layout.checked(name, length_of(file, name)?)?)
 }
 
 fn legal_dimension(name: &str, found: i64) -> Result<u32, SourceError> {

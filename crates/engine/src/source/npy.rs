@@ -8,6 +8,7 @@ use pageway_store::VfsFile;
 use pageway_types::{ElementType, VectorShape};
 
 use super::error::SourceError;
+use super::layout::{length_of, read_of};
 use crate::error::Error;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
@@ -73,7 +74,7 @@ impl NpyHeader {
     /// # Errors
     /// Cut or damaged headers and failing reads.
     pub(crate) fn read(file: &dyn VfsFile, name: &str) -> Result<Self, Error> {
-        let file_bytes = file.len()?;
+        let file_bytes = length_of(file, name)?;
         let bytes = read_header_bytes(file, name, file_bytes)?;
         let refuse = |problem| SourceError::Npy {
             file: name.to_owned(),
@@ -177,7 +178,7 @@ fn read_header_bytes(
     }
     let mut start = [0_u8; 12];
     let (present, _) = start.split_at_mut(file_bytes.min(12) as usize);
-    file.read_exact_at(present, 0)?;
+    read_of(file, name, present, 0)?;
     let (offset, length) = literal_range(start).map_err(|problem| {
         let file = name.to_owned();
         SourceError::Npy { file, problem }
@@ -187,7 +188,7 @@ fn read_header_bytes(
         return Err(cut(payload_offset).into());
     }
     let mut literal = vec![0; length as usize];
-    file.read_exact_at(&mut literal, offset)?;
+    read_of(file, name, &mut literal, offset)?;
     Ok(HeaderBytes {
         literal,
         payload_offset,

@@ -4,4 +4,4 @@ mod codes;
 mod records;
 
 pub(crate) use codes::CodeTable;
-pub(crate) use records::{TRANSFER_BYTES, gather, scan};
+pub(crate) use records::{TRANSFER_BYTES, gather, read_failed, scan};

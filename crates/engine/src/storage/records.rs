@@ -1,6 +1,8 @@
 //! Records off the beaten path of a query: gathered by node for caches, scanned in order for
 //! checks.
 
+use std::io;
+
 use pageway_store::{AlignedBuffers, PageDone, PageFile, PageRead, PageReader};
 use pageway_types::{NodeId, PageId};
 
@@ -56,7 +58,7 @@ pub(crate) fn gather<C: PageCodec>(
             ..
         } in done.drain(..)
         {
-            result?;
+            result.map_err(|error| read_failed(unit, error))?;
             let payload = reader.verify_unit(unit, io.buffer(buffer))?;
             let view = codec.view(PageId(unit as u32), payload)?;
             for (_, at) in slots.get(buffer as usize).copied().unwrap_or_default() {
@@ -104,6 +106,11 @@ pub(crate) fn scan<C: PageCodec>(
         first += count as u64;
     }
     Ok(())
+}
+
+/// The error of a page that could not be read at all.
+pub(crate) fn read_failed(unit: u64, error: io::Error) -> Error {
+    Error::from(error).within(format_args!("records, page {unit}"))
 }
 
 fn too_many_pages() -> Error {

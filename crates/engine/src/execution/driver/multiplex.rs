@@ -13,6 +13,7 @@ use super::super::{PageRequest, Parts, QueryStats, Scratch, Traversal};
 use super::{Job, Outcomes, Worker};
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::PageCodec;
+use crate::storage::read_failed;
 
 /// Takes queries of `job` until there are none.
 ///
@@ -39,7 +40,9 @@ pub(crate) fn run<'t, C: PageCodec>(
     while lanes.iter().any(Lane::busy) {
         io.wait(1, &mut done)?;
         for completion in done.drain(..) {
-            completion.result?;
+            completion
+                .result
+                .map_err(|error| read_failed(completion.unit, error))?;
             let number = (completion.buffer / beam) as usize;
             let lane = lanes.get_mut(number).ok_or_else(stray)?;
             let bytes = io.buffer(completion.buffer);

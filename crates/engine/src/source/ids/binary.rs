@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pageway_store::VfsFile;
 
 use super::super::error::SourceError;
-use super::super::layout::{BIN_HEADER_BYTES, read_bin_header};
+use super::super::layout::{BIN_HEADER_BYTES, length_of, read_bin_header, read_of};
 use super::super::npy::{NpyHeader, NpyProblem};
 use super::{IdRead, check_range};
 use crate::error::Error;
@@ -94,7 +94,7 @@ impl BinaryIds {
             "ibin" => read_bin(file.as_ref(), &name, IdType::I32)?,
             _ => read_bin(file.as_ref(), &name, IdType::U64)?,
         };
-        header.check(&name, file.len()?)?;
+        header.check(&name, length_of(file.as_ref(), &name)?)?;
         Ok(Self { file, name, header })
     }
 }
@@ -116,8 +116,8 @@ impl IdRead for BinaryIds {
         let mut row = first;
         for run in out.chunks_mut(ids_at_once) {
             let (bytes, _) = copy.split_at_mut(run.len() * width);
-            self.file
-                .read_exact_at(bytes, self.header.first_offset + row * width as u64)?;
+            let offset = self.header.first_offset + row * width as u64;
+            read_of(self.file.as_ref(), &self.name, bytes, offset)?;
             for (id, bytes) in run.iter_mut().zip(bytes.chunks_exact(width)) {
                 let value = self.header.id_type.decode(bytes);
                 *id = u64::try_from(value).map_err(|_| SourceError::NegativeId {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use pageway_store::VfsFile;
 
 use super::super::error::SourceError;
+use super::super::layout::{length_of, read_of};
 use super::{IdRead, check_range};
 use crate::error::Error;
 
@@ -27,7 +28,7 @@ pub(super) struct TextIds {
 impl TextIds {
     /// Reads the file once; refuses the first line that is not a number.
     pub(super) fn open(file: Arc<dyn VfsFile>, name: String) -> Result<Self, Error> {
-        let file_bytes = file.len()?;
+        let file_bytes = length_of(file.as_ref(), &name)?;
         let mut ids = Self {
             file,
             name,
@@ -126,8 +127,7 @@ impl Lines<'_> {
         if self.position == self.buffer.len() {
             let bytes = (self.file_bytes - self.unread_offset).min(BUFFER_BYTES as u64) as usize;
             self.buffer.resize(bytes, 0);
-            self.file
-                .read_exact_at(&mut self.buffer, self.unread_offset)?;
+            read_of(self.file, self.name, &mut self.buffer, self.unread_offset)?;
             self.unread_offset += bytes as u64;
             self.position = 0;
         }

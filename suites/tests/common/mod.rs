@@ -1,0 +1,235 @@
+//! What the suites over whole indexes share: small data sets, quick builds, and what a sound index
+//! has to answer.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failed test may panic; each suite uses a part of this"
+)]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use pageway::source::{IdSlice, VectorSlice};
+use pageway::{
+    Answers, BuildInput, BuildOptions, BuildReport, Effort, ElementType, Error, ErrorKind, Index,
+    MemoryWish, NoProgress, OpenOptions, Progress, Queries, Result, SearchOptions, VectorRead,
+    VectorShape, verify_on,
+};
+use pageway_store::{LOCK_FILE, MANIFEST_FILE, OpenMode, Vfs};
+use pageway_testkit::SplitMix64;
+
+/// True for the long runs before a release: `PAGEWAY_SUITE=long`.
+pub fn long() -> bool {
+    std::env::var("PAGEWAY_SUITE").is_ok_and(|length| length == "long")
+}
+
+/// `u8` rows around ten centres; another seed gives other rows of the same kind.
+#[derive(Clone)]
+pub struct Data {
+    pub rows: Vec<u8>,
+    pub shape: VectorShape,
+}
+
+impl Data {
+    pub fn new(count: usize, dimension: u32, seed: u64) -> Self {
+        let mut random = SplitMix64::new(seed);
+        let mut rows = Vec::with_capacity(count * dimension as usize);
+        for _ in 0..count {
+            let centre = random.below(10);
+            for component in 0..u64::from(dimension) {
+                let middle = 40 + (centre * 37 + component * 59) % 170;
+                rows.push((middle + random.below(40)) as u8);
+            }
+        }
+        let element = ElementType::U8;
+        Self {
+            rows,
+            shape: VectorShape { dimension, element },
+        }
+    }
+
+    pub fn count(&self) -> usize {
+        self.rows.len() / self.shape.row_bytes()
+    }
+
+    pub fn build(
+        &self,
+        vfs: &Arc<dyn Vfs>,
+        dir: &Path,
+        options: &BuildOptions,
+    ) -> Result<BuildReport> {
+        self.build_watched(vfs, dir, options, &NoProgress)
+    }
+
+    pub fn build_with_ids(
+        &self,
+        vfs: &Arc<dyn Vfs>,
+        dir: &Path,
+        options: &BuildOptions,
+        ids: &[u64],
+    ) -> Result<BuildReport> {
+        let vectors = VectorSlice::new(&self.rows, self.shape)?;
+        let input = BuildInput {
+            vectors: &vectors,
+            name: "rows",
+            ids: Some(&IdSlice(ids)),
+            queries: None,
+        };
+        Index::build_on(vfs, dir, &input, options, &NoProgress)
+    }
+
+    pub fn build_watched(
+        &self,
+        vfs: &Arc<dyn Vfs>,
+        dir: &Path,
+        options: &BuildOptions,
+        progress: &dyn Progress,
+    ) -> Result<BuildReport> {
+        let vectors = VectorSlice::new(&self.rows, self.shape)?;
+        build_from(&vectors, vfs, dir, options, progress)
+    }
+}
+
+pub fn build_from(
+    vectors: &dyn VectorRead,
+    vfs: &Arc<dyn Vfs>,
+    dir: &Path,
+    options: &BuildOptions,
+    progress: &dyn Progress,
+) -> Result<BuildReport> {
+    let input = BuildInput {
+        vectors,
+        name: "rows",
+        ids: None,
+        queries: None,
+    };
+    Index::build_on(vfs, dir, &input, options, progress)
+}
+
+/// The quickest build that still does everything.
+pub fn quick() -> BuildOptions {
+    BuildOptions {
+        degree: 8,
+        build_list: 16,
+        calibration_queries: 5,
+        code_bytes: Some(2),
+        threads: 1,
+        ..BuildOptions::default()
+    }
+}
+
+/// The smallest number of bytes that a refusal names.
+pub fn smallest_that_works(error: &Error) -> u64 {
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    let (_, tail) = error
+        .context()
+        .split_once("smallest that works is ")
+        .unwrap();
+    tail.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// Opens with the least memory that works: no record is cached, so every one is read by searches.
+pub fn open_uncached(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<Index> {
+    let with = |bytes| OpenOptions {
+        memory: Some(MemoryWish::Bytes(bytes)),
+        list_size: 40,
+        ..OpenOptions::default()
+    };
+    match Index::open_on(vfs, dir, &with(1)) {
+        Ok(_) => Err(Error::new(
+            ErrorKind::Internal,
+            "one byte of memory cannot be enough",
+        )),
+        Err(error) if error.kind() == ErrorKind::InvalidInput => {
+            Index::open_on(vfs, dir, &with(smallest_that_works(&error)))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Searches for every row of `data`.
+pub fn search_all(index: &Index, data: &Data, k: u32) -> Result<Answers> {
+    let options = SearchOptions {
+        k,
+        effort: Effort::ListSize(20),
+        ..SearchOptions::default()
+    };
+    index.search(&Queries::new(&data.rows, data.shape), &options)
+}
+
+/// Which of `generations` the index in `dir` is: its number from 1, or 0 where no index is.
+///
+/// Anything else is an error: an index that cannot be opened, that holds other vectors than those
+/// it was built from, or that `verify` finds fault with.
+pub fn recover(
+    vfs: &Arc<dyn Vfs>,
+    dir: &Path,
+    generations: &[&Data],
+) -> std::result::Result<usize, String> {
+    let text = |error: Error| error.to_string();
+    let manifest = vfs.exists(&dir.join(MANIFEST_FILE)).unwrap();
+    let index = match Index::open_on(vfs, dir, &OpenOptions::default()) {
+        Ok(index) => index,
+        Err(error) if error.kind() == ErrorKind::NotFound && !manifest => return Ok(0),
+        Err(error) => return Err(format!("open: {error}")),
+    };
+    let report = verify_on(vfs.as_ref(), dir, &NoProgress).map_err(text)?;
+    if !report.is_sound() {
+        return Err(format!("verify: {}", report.problems.join("; ")));
+    }
+    let mut rows = vec![0; index.len() as usize * index.shape().row_bytes()];
+    index
+        .read(0, &mut rows)
+        .map_err(|error| error.to_string())?;
+    let found = generations.iter().position(|data| data.rows == rows);
+    let found = found.ok_or("the index holds vectors that nobody gave")?;
+    let answers = search_all(&index, generations[found], 1).map_err(text)?;
+    if answers.distances.iter().all(|distance| *distance > 0.0) {
+        return Err("no row finds itself".to_owned());
+    }
+    Ok(found + 1)
+}
+
+/// What `verify` says, in one word.
+pub fn sound(vfs: &Arc<dyn Vfs>, dir: &Path) -> bool {
+    verify_on(vfs.as_ref(), dir, &NoProgress).is_ok_and(|report| report.is_sound())
+}
+
+/// Names in `dir`; none where it does not exist.
+pub fn names(vfs: &dyn Vfs, dir: &Path) -> BTreeSet<String> {
+    if vfs.exists(dir).unwrap() {
+        vfs.list(dir).unwrap().into_iter().collect()
+    } else {
+        BTreeSet::new()
+    }
+}
+
+/// Says so if there is more or less in `dir` than the files of one index.
+pub fn check_tidy(vfs: &dyn Vfs, dir: &Path) -> std::result::Result<(), String> {
+    let names = names(vfs, dir);
+    let index_files = names.iter().filter(|name| name.ends_with(".pw")).count();
+    let known = [LOCK_FILE, MANIFEST_FILE]
+        .iter()
+        .all(|name| names.contains(*name));
+    if known && index_files == 4 && names.len() == 6 {
+        return Ok(());
+    }
+    Err(format!("left in the directory: {names:?}"))
+}
+
+pub fn contents(vfs: &dyn Vfs, path: &Path) -> Vec<u8> {
+    let file = vfs.open(path, OpenMode::Read).unwrap();
+    let mut bytes = vec![0; usize::try_from(file.len().unwrap()).unwrap()];
+    file.read_exact_at(&mut bytes, 0).unwrap();
+    bytes
+}
+
+/// Replaces the bytes of a file, in place.
+pub fn overwrite(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) {
+    let file = vfs.open(path, OpenMode::ReadWrite).unwrap();
+    file.set_len(bytes.len() as u64).unwrap();
+    file.write_all_at(bytes, 0).unwrap();
+}
