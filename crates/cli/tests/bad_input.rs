@@ -353,15 +353,27 @@ fn the_smallest_budget_that_a_refusal_names_works() {
     let bytes = smallest(&search("1kB").stderr);
     assert_eq!(search(&bytes.to_string()).code, 0, "{bytes}");
     assert_eq!(search(&(bytes - 1).to_string()).code, INVALID, "{bytes}");
-    let build = |memory: &str| {
-        place.line(&format!(
-            "build --data base.fbin --out small.index --metric l2 --build-memory {memory}"
-        ))
-    };
-    let bytes = smallest(&build("1kB").stderr);
-    let run = build(&bytes.to_string());
-    assert_eq!(run.code, 0, "{bytes}: {run:?}");
-    assert_eq!(build(&(bytes - 1).to_string()).code, INVALID, "{bytes}");
+    place.write("many.u8bin", clustered(20_000, 256, 1));
+    for (data, parts) in [("base.fbin", false), ("many.u8bin", true)] {
+        let build = |memory: &str| {
+            place.line(&format!(
+                "build --data {data} --out {data}.index --metric l2 --degree 8 --build-list 8 \
+                 --calibration-queries 10 --build-memory {memory} --json"
+            ))
+        };
+        let bytes = smallest(&build("1kB").stderr);
+        let report = build(&bytes.to_string()).json();
+        assert_eq!(
+            report["shards"].as_u64() > Some(1),
+            parts,
+            "{data} {bytes}: {report}"
+        );
+        assert_eq!(
+            build(&(bytes - 1).to_string()).code,
+            INVALID,
+            "{data} {bytes}"
+        );
+    }
 }
 
 #[test]

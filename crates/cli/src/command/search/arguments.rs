@@ -228,7 +228,7 @@ fn show(shown: &mut String, wanted: u64, first: u64, answers: &Answers) {
     for (query, (ids, distances)) in (first..wanted).zip(rows) {
         shown.push_str(&format!("query {query}:"));
         for (id, distance) in ids.iter().zip(distances) {
-            shown.push_str(&format!("  {id} ({distance:.4})"));
+            shown.push_str(&format!("  {id} ({distance})"));
         }
         shown.push('\n');
     }
