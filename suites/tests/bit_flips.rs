@@ -111,7 +111,7 @@ fn a_search_over_a_flipped_bit_fails_or_is_right() {
     data.build(&vfs, &dir, &options()).unwrap();
     let expected = answer(&vfs, &dir, &data).unwrap();
     let mut random = SplitMix64::new(SEED);
-    let rounds = if long() { 1000 } else { 20 };
+    let rounds = if long() { 1000 } else { 8 };
     let mut refused = 0;
     for path in files(vfs.as_ref(), &dir) {
         let bits = contents(vfs.as_ref(), &path).len() as u64 * 8;

@@ -112,22 +112,37 @@ impl BuildPlan {
 
     /// Chooses sample and graph plan so that no stage exceeds the budget.
     fn fit(&mut self, resident: bool, options: &BuildOptions) -> Result<()> {
-        self.check_calibration(options)?;
-        while self.train_bytes() > self.budget_bytes && self.sample_rows > SAMPLE_ROWS_MIN {
+        self.refuse_below_least(resident, options)?;
+        while self.train_bytes(self.sample_rows) > self.budget_bytes {
             self.sample_rows = (self.sample_rows / 2).max(SAMPLE_ROWS_MIN);
         }
-        self.refuse_above("training the codes", self.train_bytes())?;
         if self.whole_bytes(resident) > self.budget_bytes {
             self.graph = GraphPlan::Shards {
-                capacity: self.shard_capacity()?,
+                capacity: self.shard_capacity(),
             };
         }
         Ok(())
     }
 
-    fn train_bytes(&self) -> u64 {
+    /// Refuses a budget that some stage cannot work with, and names the smallest that all can.
+    fn refuse_below_least(&self, resident: bool, options: &BuildOptions) -> Result<()> {
+        let searching = least_memory((&self.spec, self.node_count))?.reserved();
+        let graph = self.shard_bytes(SHARD_NODES_MIN);
+        let stages = [
+            ("calibrating", searching + self.calibration_bytes(options)),
+            (
+                "training the codes",
+                self.train_bytes(self.sample_rows.min(SAMPLE_ROWS_MIN)),
+            ),
+            ("building the graph", graph.min(self.whole_bytes(resident))),
+        ];
+        let most = stages.into_iter().max_by_key(|(_, bytes)| *bytes);
+        most.map_or(Ok(()), |(stage, bytes)| self.refuse_above(stage, bytes))
+    }
+
+    fn train_bytes(&self, sample_rows: u64) -> u64 {
         let dimension = self.spec.shape.dimension as usize;
-        let rows = self.sample_rows as usize;
+        let rows = sample_rows as usize;
         let sample = rows as u64 * dimension as u64 * 4;
         let training =
             ProductQuantizer::train_bytes(rows, dimension, &self.quantizer(), self.threads);
@@ -154,13 +169,10 @@ impl BuildPlan {
         STAGE_BYTES + buffers + nodes * per_node + build_bytes(nodes, &spec, self.threads)
     }
 
-    fn shard_capacity(&self) -> Result<u32> {
-        let (mut low, mut high) = (SHARD_NODES_MIN, u64::from(self.node_count));
-        if low >= high || self.shard_bytes(low) > self.budget_bytes {
-            let least = self.shard_bytes(low).min(self.whole_bytes(false));
-            self.refuse_above("building the graph in shards", least)?;
-            low = low.min(high);
-        }
+    /// The most nodes of a shard that the budget holds; the least fits.
+    fn shard_capacity(&self) -> u32 {
+        let high = u64::from(self.node_count);
+        let (mut low, mut high) = (SHARD_NODES_MIN.min(high), high);
         while low < high {
             let middle = (low + high).div_ceil(2);
             if self.shard_bytes(middle) <= self.budget_bytes {
@@ -169,13 +181,7 @@ impl BuildPlan {
                 high = middle - 1;
             }
         }
-        Ok(low as u32)
-    }
-
-    /// The calibration searches the index as a user would, inside the build's budget.
-    fn check_calibration(&self, options: &BuildOptions) -> Result<()> {
-        let least = least_memory((&self.spec, self.node_count))?.reserved();
-        self.refuse_above("calibrating", least + self.calibration_bytes(options))
+        low as u32
     }
 
     /// Memory of the calibration beside the open index.

@@ -1,4 +1,5 @@
-//! A fingerprint of the data, taken in passing while the rows are checked.
+//! A fingerprint of the data, taken in passing while the rows are checked, and of all else that
+//! decides what the files hold: spec, plan, user ids, generation.
 //!
 //! File identities are derived from it, so the same data gives the same bytes, and a file of
 //! another index never passes for one of this. Not cryptographic: it tells accidents apart, not
@@ -10,8 +11,14 @@ use std::sync::Mutex;
 use pageway_store::FileUuid;
 use pageway_types::{VectorRead, VectorShape};
 
+use crate::error::Result;
+use crate::source::IdRead;
+
 /// Odd constants of the two lanes (the fractional parts of the golden ratio and of pi).
 const FACTORS: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0x243F_6A88_85A3_08D3];
+
+/// User ids read at a time.
+const RUN_IDS: u64 = 8192;
 
 /// Two 64-bit lanes over a stream of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +50,19 @@ impl Fingerprint {
             second = (second.rotate_left(23) ^ word).wrapping_mul(FACTORS[1]);
         }
         self.0 = [first, second];
+    }
+
+    /// Adds all user ids.
+    pub(super) fn add_ids(&mut self, ids: &dyn IdRead) -> Result<()> {
+        let mut run = Vec::with_capacity(RUN_IDS as usize);
+        let mut first = 0;
+        while first < ids.count() {
+            run.resize(RUN_IDS.min(ids.count() - first) as usize, 0);
+            ids.read(first, &mut run)?;
+            run.iter().for_each(|id| self.add(&id.to_le_bytes()));
+            first += run.len() as u64;
+        }
+        Ok(())
     }
 
     /// An identity for a file: this fingerprint and the file's name.

@@ -168,7 +168,17 @@ impl Pipeline<'_> {
                 "the rows were not read once each, in order",
             )
         })?;
-        fingerprint.add(format!("{:?} {}", self.plan.spec, self.workspace.generation).as_bytes());
+        let BuildPlan {
+            spec,
+            sample_rows,
+            graph,
+            ..
+        } = self.plan;
+        let generation = self.workspace.generation;
+        fingerprint.add(format!("{spec:?} {sample_rows} {graph:?} {generation}").as_bytes());
+        self.input
+            .ids
+            .map_or(Ok(()), |ids| fingerprint.add_ids(ids))?;
         Ok((fingerprint, statistics.max_norm))
     }
 

@@ -75,7 +75,8 @@ impl Workspace {
 
     /// Refuses to start when the disk cannot take `bytes`.
     pub(super) fn check_space(&self, bytes: u64) -> Result<()> {
-        let free = self.vfs.free_bytes(&self.dir)?;
+        let free = self.vfs.free_bytes(&self.dir);
+        let free = free.map_err(|error| Error::from(error).within(self.dir.display()))?;
         if free >= bytes {
             return Ok(());
         }

@@ -1,0 +1,255 @@
+//! The same data, options and seed give the same bytes whatever the threads; the same index and
+//! search give the same answers however the reads are arranged.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use common::Rows;
+use pageway::{
+    Answers, BuildOptions, BuildReport, Effort, ElementType, ErrorKind, Index, MemoryWish, Metric,
+    OpenMode, OpenOptions, OsVfs, Queries, SearchOptions, Vfs,
+};
+
+const CASES: [(ElementType, Metric); 3] = [
+    (ElementType::U8, Metric::L2),
+    (ElementType::F32, Metric::Cosine),
+    (ElementType::F32, Metric::InnerProduct),
+];
+
+fn options(metric: Metric, threads: usize) -> BuildOptions {
+    BuildOptions {
+        metric,
+        threads,
+        degree: 12,
+        build_list: 24,
+        calibration_queries: 20,
+        ..BuildOptions::default()
+    }
+}
+
+/// Name and bytes of every file.
+fn bytes_of(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let names = OsVfs.list(dir).unwrap().into_iter();
+    let read = |name: String| {
+        let file = OsVfs.open(&dir.join(&name), OpenMode::Read).unwrap();
+        let mut bytes = vec![0; file.len().unwrap() as usize];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        (name, bytes)
+    };
+    names.map(read).collect()
+}
+
+fn built(base: &Rows, options: &BuildOptions) -> (BTreeMap<String, Vec<u8>>, BuildReport) {
+    let dir = tempfile::tempdir().unwrap();
+    let report = base.build(dir.path(), options).unwrap();
+    (bytes_of(dir.path()), report)
+}
+
+fn check_equal(left: &BTreeMap<String, Vec<u8>>, right: &BTreeMap<String, Vec<u8>>, what: &str) {
+    assert!(left.keys().eq(right.keys()), "{what}");
+    for (name, bytes) in left {
+        assert!(bytes == &right[name], "{what}: {name} differs");
+    }
+}
+
+#[test]
+fn a_whole_build_gives_the_same_bytes_on_any_number_of_threads() {
+    for (element, metric) in CASES {
+        let base = Rows::clustered(3000, 16, element, 1);
+        let (one, report) = built(&base, &options(metric, 1));
+        assert_eq!((one.len(), report.shards), (6, 1));
+        for threads in [1, 2, 3] {
+            let (other, _) = built(&base, &options(metric, threads));
+            check_equal(
+                &one,
+                &other,
+                &format!("{element} {metric}, {threads} threads"),
+            );
+        }
+    }
+}
+
+/// With memory so tight that threads compete with the cache for it.
+#[test]
+fn little_memory_for_searches_gives_the_same_bytes_on_any_number_of_threads() {
+    let base = Rows::clustered(3000, 16, ElementType::U8, 1);
+    let with = |bytes, threads| BuildOptions {
+        memory: Some(MemoryWish::Bytes(bytes)),
+        code_bytes: Some(8),
+        ..options(Metric::L2, threads)
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let least = smallest_that_works(&base.build(&dir.path().join("index"), &with(1, 1)));
+    for more in [0, 20_000, 200_000] {
+        let (one, _) = built(&base, &with(least + more, 1));
+        for threads in [2, 3] {
+            let (other, _) = built(&base, &with(least + more, threads));
+            check_equal(&one, &other, &format!("{more} B more, {threads} threads"));
+        }
+    }
+}
+
+#[test]
+fn a_build_in_shards_gives_the_same_bytes_on_any_number_of_threads() {
+    for (element, metric) in CASES {
+        let base = Rows::clustered(12_000, 16, element, 1);
+        let build_memory = sharding_memory(&base, metric);
+        let with = |threads| BuildOptions {
+            build_memory,
+            ..options(metric, threads)
+        };
+        let (one, report) = built(&base, &with(1));
+        assert!(report.shards > 1, "{element} {metric}: built whole");
+        for threads in [2, 3] {
+            let (other, _) = built(&base, &with(threads));
+            check_equal(
+                &one,
+                &other,
+                &format!("{element} {metric}, {threads} threads"),
+            );
+        }
+    }
+}
+
+/// The least memory that a build on three threads works with: it forces shards on any number.
+fn sharding_memory(base: &Rows, metric: Metric) -> Option<MemoryWish> {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = base.build(
+        &dir.path().join("index"),
+        &BuildOptions {
+            build_memory: Some(MemoryWish::Bytes(1)),
+            ..options(metric, 3)
+        },
+    );
+    Some(MemoryWish::Bytes(smallest_that_works(&refused)))
+}
+
+fn smallest_that_works(outcome: &pageway::Result<BuildReport>) -> u64 {
+    let error = outcome.as_ref().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    let (_, tail) = error
+        .context()
+        .split_once("smallest that works is ")
+        .unwrap();
+    tail.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn another_seed_gives_other_bytes() {
+    let base = Rows::clustered(1000, 16, ElementType::U8, 1);
+    let (one, _) = built(&base, &options(Metric::L2, 2));
+    let other = BuildOptions {
+        seed: 43,
+        ..options(Metric::L2, 2)
+    };
+    let (other, _) = built(&base, &other);
+    assert!(one["records-1.pw"] != other["records-1.pw"]);
+}
+
+fn same(left: &Answers, right: &Answers, what: &str) {
+    assert_eq!(left.ids, right.ids, "{what}");
+    assert_eq!(left.distances, right.distances, "{what}");
+}
+
+/// Threads and queries in flight decide when a page arrives, not what a walk does with it.
+#[test]
+fn answers_do_not_depend_on_how_reads_are_arranged() {
+    for (element, metric) in CASES {
+        let base = Rows::clustered(3000, 16, element, 1);
+        let queries = Rows::clustered(150, 16, element, 2);
+        let dir = tempfile::tempdir().unwrap();
+        base.build(dir.path(), &options(metric, 2)).unwrap();
+        let open = OpenOptions {
+            threads: 2,
+            ..OpenOptions::default()
+        };
+        let index = Index::open(dir.path(), &open).unwrap();
+        let search = |threads, interleave, beam| {
+            let options = SearchOptions {
+                effort: Effort::ListSize(30),
+                threads,
+                interleave,
+                beam: Some(beam),
+                ..SearchOptions::default()
+            };
+            index.search(&Queries::new(&queries.bytes, queries.shape), &options)
+        };
+        for beam in [1, 4, 16] {
+            let expected = search(1, 1, beam).unwrap();
+            for (threads, interleave) in [(1, 4), (1, 8), (2, 1), (2, 4), (2, 8)] {
+                let answers = search(threads, interleave, beam).unwrap();
+                assert_eq!(answers.settings.threads, threads);
+                let what = format!("{metric} beam {beam} threads {threads} x {interleave}");
+                same(&expected, &answers, &what);
+            }
+        }
+    }
+}
+
+/// A batch answers as its queries do one by one, and twice the same.
+#[test]
+fn answers_do_not_depend_on_the_company_of_a_query() {
+    let base = Rows::clustered(3000, 16, ElementType::U8, 1);
+    let queries = Rows::clustered(60, 16, ElementType::U8, 2);
+    let dir = tempfile::tempdir().unwrap();
+    base.build(dir.path(), &options(Metric::L2, 2)).unwrap();
+    let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    let search = |rows: &[u8]| {
+        let options = SearchOptions {
+            effort: Effort::ListSize(30),
+            ..SearchOptions::default()
+        };
+        index.search(&Queries::new(rows, queries.shape), &options)
+    };
+    let together = search(&queries.bytes).unwrap();
+    same(&together, &search(&queries.bytes).unwrap(), "again");
+    for query in 0..queries.count() {
+        let alone = search(queries.row(query)).unwrap();
+        assert_eq!(alone.ids, together.ids[query * 10..][..10], "query {query}");
+    }
+}
+
+/// Cached records are expanded without waiting for their round, so a walk with a cache may visit
+/// other nodes than one without: answers are promised equal only for an equal cache. What holds for
+/// any: the distances are exact, so an id found with both has the same one.
+#[test]
+fn a_cache_changes_no_distance() {
+    let base = Rows::clustered(3000, 16, ElementType::F32, 1);
+    let queries = Rows::clustered(100, 16, ElementType::F32, 2);
+    let dir = tempfile::tempdir().unwrap();
+    base.build(dir.path(), &options(Metric::L2, 2)).unwrap();
+    let open = |memory| {
+        let options = OpenOptions {
+            memory: Some(MemoryWish::Bytes(memory)),
+            list_size: 30,
+            ..OpenOptions::default()
+        };
+        Index::open(dir.path(), &options).unwrap()
+    };
+    let search = |index: &Index| {
+        let options = SearchOptions {
+            effort: Effort::ListSize(30),
+            ..SearchOptions::default()
+        };
+        let queries = Queries::new(&queries.bytes, queries.shape);
+        index.search(&queries, &options).unwrap()
+    };
+    let (all, some) = (open(16_000_000), open(700_000));
+    let (cached, fewer) = (all.memory().cached_nodes, some.memory().cached_nodes);
+    assert!(cached > 2 * fewer, "{cached} and {fewer} cached nodes");
+    same(&search(&all), &search(&open(16_000_000)), "the same budget");
+    let (left, right) = (search(&all), search(&some));
+    let mut common = 0;
+    for (query, ids) in left.ids.chunks(10).enumerate() {
+        for (id, distance) in ids.iter().zip(&left.distances[query * 10..]) {
+            let other = right.ids[query * 10..][..10].iter().position(|o| o == id);
+            if let Some(at) = other {
+                assert_eq!(*distance, right.distances[query * 10 + at]);
+                common += 1;
+            }
+        }
+    }
+    assert!(common > 900, "only {common} of 1000 results in common");
+}

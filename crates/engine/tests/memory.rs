@@ -1,0 +1,252 @@
+//! The memory contract: what is too small is refused with the smallest that works, that smallest
+//! works, and what was set aside is never exceeded.
+
+mod common;
+
+use std::path::Path;
+
+use common::Rows;
+use pageway::{
+    Answers, BuildOptions, Effort, ElementType, Error, ErrorKind, Index, MemoryWish, Metric,
+    OpenOptions, Queries, Result, SearchOptions,
+};
+
+fn options() -> BuildOptions {
+    BuildOptions {
+        degree: 16,
+        build_list: 32,
+        calibration_queries: 20,
+        threads: 2,
+        ..BuildOptions::default()
+    }
+}
+
+fn smallest_that_works(error: &Error) -> u64 {
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    let (_, tail) = error
+        .context()
+        .split_once("smallest that works is ")
+        .unwrap();
+    tail.split(' ').next().unwrap().parse().unwrap()
+}
+
+fn search(index: &Index, queries: &Rows, list_size: u32) -> Result<Answers> {
+    let options = SearchOptions {
+        effort: Effort::ListSize(list_size),
+        ..SearchOptions::default()
+    };
+    index.search(&Queries::new(&queries.bytes, queries.shape), &options)
+}
+
+fn open(dir: &Path, bytes: u64, options: OpenOptions) -> Result<Index> {
+    let memory = Some(MemoryWish::Bytes(bytes));
+    Index::open(dir, &OpenOptions { memory, ..options })
+}
+
+fn check_ledger(index: &Index) {
+    let memory = index.memory();
+    let reserved: u64 = memory.parts.iter().map(|(_, bytes)| bytes).sum();
+    assert!(reserved <= memory.budget_bytes, "{memory:?}");
+    assert!(memory.searches_peak_bytes <= set_aside(index), "{memory:?}");
+}
+
+/// What the index set aside for searches.
+fn set_aside(index: &Index) -> u64 {
+    let searches = ["one query", "more queries in flight"];
+    let parts = index.memory().parts;
+    let found = parts.iter().filter(|(part, _)| searches.contains(part));
+    found.map(|(_, bytes)| bytes).sum()
+}
+
+#[test]
+fn the_smallest_budget_that_a_refusal_names_opens_and_one_byte_less_does_not() {
+    let base = Rows::clustered(2000, 24, ElementType::F32, 1);
+    let queries = Rows::clustered(50, 24, ElementType::F32, 2);
+    let dir = tempfile::tempdir().unwrap();
+    base.build(dir.path(), &options()).unwrap();
+    let mut before = 0;
+    for list_size in [10, 200, 1000] {
+        let options = OpenOptions {
+            list_size,
+            threads: 2,
+            ..OpenOptions::default()
+        };
+        let least = smallest_that_works(&open(dir.path(), 1, options).err().unwrap());
+        assert!(least >= before, "longer lists need more");
+        before = least;
+        let index = open(dir.path(), least, options).unwrap();
+        search(&index, &queries, list_size).unwrap();
+        check_ledger(&index);
+        let refused = open(dir.path(), least - 1, options).err().unwrap();
+        assert_eq!(smallest_that_works(&refused), least);
+        for part in ["codes", "codebook", "one query"] {
+            assert!(refused.context().contains(part), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn any_budget_above_the_smallest_is_kept() {
+    let base = Rows::clustered(2000, 24, ElementType::U8, 1);
+    let queries = Rows::clustered(50, 24, ElementType::U8, 2);
+    let dir = tempfile::tempdir().unwrap();
+    base.build(dir.path(), &options()).unwrap();
+    let options = OpenOptions::default();
+    let least = smallest_that_works(&open(dir.path(), 1, options).err().unwrap());
+    let mut cached = 0;
+    for more in [0, 1, 1000, 100_000, 1_000_000, 100_000_000] {
+        let index = open(dir.path(), least + more, options).unwrap();
+        search(&index, &queries, 200).unwrap();
+        check_ledger(&index);
+        let memory = index.memory();
+        assert_eq!(memory.budget_bytes, least + more);
+        assert!(
+            memory.cached_nodes >= cached,
+            "more memory caches fewer nodes"
+        );
+        cached = memory.cached_nodes;
+    }
+    assert!(cached > 1000, "{cached}");
+}
+
+#[test]
+fn the_smallest_search_memory_that_a_build_names_works_and_one_byte_less_does_not() {
+    let base = Rows::clustered(1000, 24, ElementType::U8, 1);
+    let queries = Rows::clustered(20, 24, ElementType::U8, 2);
+    for code_bytes in [None, Some(12)] {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("index");
+        let with = |bytes| BuildOptions {
+            memory: Some(MemoryWish::Bytes(bytes)),
+            code_bytes,
+            ..options()
+        };
+        let least = smallest_that_works(&base.build(&dir, &with(1)).unwrap_err());
+        let refused = base.build(&dir, &with(least - 1)).unwrap_err();
+        assert_eq!(smallest_that_works(&refused), least);
+        assert!(!dir.exists(), "a refused build leaves nothing");
+        base.build(&dir, &with(least)).unwrap();
+        let index = Index::open(&dir, &OpenOptions::default()).unwrap();
+        assert_eq!(index.memory().budget_bytes, least);
+        search(&index, &queries, 100).unwrap();
+        check_ledger(&index);
+    }
+}
+
+/// Sets of many shapes: another stage needs most in each.
+#[test]
+fn the_smallest_build_memory_that_a_refusal_names_works_and_one_byte_less_does_not() {
+    let wide = |queries| BuildOptions {
+        calibration_queries: queries,
+        ..options()
+    };
+    for (rows, dimension, options) in [
+        (300, 8, options()),
+        (3000, 64, options()),
+        (300, 500, wide(2000)),
+        (7000, 16, options()),
+    ] {
+        let base = Rows::clustered(rows, dimension, ElementType::U8, 1);
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("index");
+        let with = |bytes| BuildOptions {
+            build_memory: Some(MemoryWish::Bytes(bytes)),
+            ..options.clone()
+        };
+        let least = smallest_that_works(&base.build(&dir, &with(1)).unwrap_err());
+        let refused = base.build(&dir, &with(least - 1)).unwrap_err();
+        assert_eq!(smallest_that_works(&refused), least, "{rows} x {dimension}");
+        assert!(!dir.exists(), "a refused build leaves nothing");
+        let report = base.build(&dir, &with(least)).unwrap();
+        assert_eq!(report.build_memory_bytes, least);
+    }
+}
+
+#[test]
+fn a_search_that_does_not_fit_says_what_to_do() {
+    let base = Rows::clustered(3000, 16, ElementType::U8, 1);
+    let dir = tempfile::tempdir().unwrap();
+    base.build(dir.path(), &options()).unwrap();
+    let options = OpenOptions {
+        list_size: 20,
+        ..OpenOptions::default()
+    };
+    let least = smallest_that_works(&open(dir.path(), 1, options).err().unwrap());
+    let index = open(dir.path(), least, options).unwrap();
+    search(&index, &base, 20).unwrap();
+    let error = search(&index, &base, 2000).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    for words in [
+        "list size 2000",
+        "open it with this list size",
+        "more memory",
+    ] {
+        assert!(error.context().contains(words), "{error}");
+    }
+    search(&index, &base, 20).unwrap();
+    let announced = OpenOptions {
+        list_size: 2000,
+        ..options
+    };
+    let least = smallest_that_works(&open(dir.path(), 1, announced).err().unwrap());
+    let index = open(dir.path(), least, announced).unwrap();
+    search(&index, &base, 2000).unwrap();
+    check_ledger(&index);
+}
+
+/// Searches of several threads share what was set aside for one: they wait for each other.
+#[test]
+fn more_callers_than_announced_stay_within_what_was_set_aside() {
+    let base = Rows::clustered(3000, 16, ElementType::U8, 1);
+    let queries = Rows::clustered(40, 16, ElementType::U8, 2);
+    let dir = tempfile::tempdir().unwrap();
+    base.build(dir.path(), &options()).unwrap();
+    for budget in [None, Some(10_000_000)] {
+        let options = OpenOptions {
+            threads: 1,
+            ..OpenOptions::default()
+        };
+        let least = smallest_that_works(&open(dir.path(), 1, options).err().unwrap());
+        let index = open(dir.path(), budget.unwrap_or(least), options).unwrap();
+        let expected: Vec<_> = [10, 30, 50, 70]
+            .map(|list_size| search(&index, &queries, list_size).unwrap().ids)
+            .into();
+        std::thread::scope(|scope| {
+            for caller in 0..4 {
+                let (index, queries, expected) = (&index, &queries, &expected);
+                scope.spawn(move || {
+                    for round in 0..12 {
+                        // Different list sizes: workers of one shape do not serve another.
+                        let which = (caller + round) % 4;
+                        let list_size = [10, 30, 50, 70][which];
+                        let answers = search(index, queries, list_size).unwrap();
+                        assert_eq!(answers.ids, expected[which], "list size {list_size}");
+                    }
+                });
+            }
+        });
+        check_ledger(&index);
+        assert!(index.memory().searches_peak_bytes > 0);
+    }
+}
+
+#[test]
+fn a_batch_of_more_threads_than_announced_uses_those_that_fit() {
+    let base = Rows::clustered(3000, 16, ElementType::U8, 1);
+    let dir = tempfile::tempdir().unwrap();
+    base.build(dir.path(), &options()).unwrap();
+    let least = smallest_that_works(&open(dir.path(), 1, OpenOptions::default()).err().unwrap());
+    let index = open(dir.path(), least, OpenOptions::default()).unwrap();
+    let with = |threads| SearchOptions {
+        effort: Effort::ListSize(100),
+        threads,
+        ..SearchOptions::default()
+    };
+    let queries = Queries::new(&base.bytes, base.shape);
+    let alone = index.search(&queries, &with(1)).unwrap();
+    let many = index.search(&queries, &with(8)).unwrap();
+    assert_eq!(alone.ids, many.ids);
+    assert!(many.settings.threads < 8, "{:?}", many.settings);
+    check_ledger(&index);
+    assert_eq!(index.metric(), Metric::L2);
+}
