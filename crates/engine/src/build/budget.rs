@@ -166,7 +166,10 @@ impl BuildPlan {
         let per_node = self.row_bytes() + NORM_BYTES + size_of::<u32>() as u64;
         let shards = SHARDS_PER_FILL * u64::from(self.node_count).div_ceil(nodes);
         let buffers = shards * (super::spill::BUFFER_BYTES as u64 + self.row_bytes());
-        STAGE_BYTES + buffers + nodes * per_node + build_bytes(nodes, &spec, self.threads)
+        let building = nodes * per_node + build_bytes(nodes, &spec, self.threads);
+        // Lists are merged when the rows of the last shard are gone.
+        let merging = u64::from(self.node_count) * super::reach::NODE_BYTES;
+        STAGE_BYTES + buffers + building.max(merging)
     }
 
     /// The most nodes of a shard that the budget holds; the least fits.

@@ -15,6 +15,7 @@ mod calibrate;
 mod codes;
 mod fingerprint;
 mod pipeline;
+mod reach;
 mod report;
 mod sample;
 mod shards;

@@ -12,7 +12,8 @@ use rayon::ThreadPool;
 
 use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan};
 use super::fingerprint::{Fingerprint, Watched};
-use super::shards;
+use super::reach::{ReachSpec, Relinked, relink};
+use super::shards::{ShardBuild, ShardGraphs};
 use super::workspace::Workspace;
 use super::write::{GraphLists, write_records};
 use super::{BuildReport, calibrate, codes};
@@ -26,9 +27,8 @@ use crate::options::{BuildInput, BuildOptions, OpenOptions};
 use crate::resolve;
 use crate::source::{Inspection, check_unique, inspect_rows};
 
-/// Share of the nodes that the list of hot nodes holds, and its least length.
-const HOT_SHARE: usize = 4;
-const HOT_LEAST: usize = 1024;
+/// Bytes per node while nodes are listed breadth-first: the order, and a bit.
+const ORDER_BYTES: u64 = 5;
 
 impl Index {
     /// Builds an index of `input` in the directory `dir`, replacing the one that is there when the
@@ -99,10 +99,11 @@ struct Pipeline<'p> {
     progress: &'p dyn Progress,
 }
 
-/// Seconds by stage.
+/// Seconds by stage, and what stages report beside the manifest.
 struct Stages {
     seconds: Vec<(&'static str, f64)>,
     begin: Instant,
+    relinked_nodes: u64,
 }
 
 impl Stages {
@@ -110,6 +111,7 @@ impl Stages {
         Self {
             seconds: Vec::new(),
             begin: clock::now(),
+            relinked_nodes: 0,
         }
     }
 
@@ -227,17 +229,9 @@ impl Pipeline<'_> {
                 write_records(self.input, &codec, &mut lists, create()?, self.progress)?
             }
             GraphPlan::Shards { capacity } => {
-                let build = shards::ShardBuild {
-                    vectors,
-                    plan: self.plan,
-                    workspace: self.workspace,
-                    pool: &self.pool,
-                    max_norm,
-                    progress: self.progress,
-                };
-                let shards = build.run(capacity)?;
-                stages.end("build graph");
-                let mut lists = shards.merged(self.plan.spec.graph.max_degree())?;
+                let (shards, relinked) = self.shard_graphs(capacity, entry, max_norm, stages)?;
+                let max_degree = self.plan.spec.graph.max_degree();
+                let mut lists = relinked.patch(shards.merged(max_degree)?);
                 let (records, statistics) =
                     write_records(self.input, &codec, &mut lists, create()?, self.progress)?;
                 (
@@ -251,6 +245,36 @@ impl Pipeline<'_> {
         };
         stages.end("write records");
         Ok((entry, records, statistics))
+    }
+
+    /// Builds the graphs of all shards, and links the nodes that their merge does not reach.
+    fn shard_graphs(
+        &self,
+        capacity: u32,
+        entry: NodeId,
+        max_norm: Option<f32>,
+        stages: &mut Stages,
+    ) -> Result<(ShardGraphs, Relinked)> {
+        let build = ShardBuild {
+            vectors: self.input.vectors,
+            plan: self.plan,
+            workspace: self.workspace,
+            pool: &self.pool,
+            max_norm,
+            progress: self.progress,
+        };
+        let shards = build.run(capacity)?;
+        stages.end("build graph");
+        let max_degree = self.plan.spec.graph.max_degree();
+        let spec = ReachSpec {
+            entry,
+            node_count: self.plan.node_count,
+            max_degree,
+        };
+        let relinked = relink(spec, || shards.merged(max_degree), self.progress)?;
+        stages.relinked_nodes = relinked.count() as u64;
+        stages.end("check reachability");
+        Ok((shards, relinked))
     }
 
     fn whole_graph(&self, entry: NodeId, max_norm: Option<f32>) -> Result<Graph> {
@@ -300,8 +324,8 @@ impl Pipeline<'_> {
         let vfs = self.workspace.vfs.as_ref();
         let (_, reader, _) = resolve::record_reader(vfs, &self.workspace.dir, manifest)?;
         let codec = resolve::codec(&manifest.spec, manifest.node_count)?;
-        let nodes = manifest.node_count as usize;
-        let limit = (nodes / HOT_SHARE).max(HOT_LEAST).min(nodes);
+        let room = self.plan.budget_bytes / 2 / ORDER_BYTES;
+        let limit = u64::from(manifest.node_count).min(room) as usize;
         let hot = breadth_first(&codec, &reader, &manifest.entry, limit, self.progress)?;
         let mut file = self.blob(FileKind::HotNodes, fingerprint)?;
         for node in hot {
@@ -371,6 +395,7 @@ fn report(
         shape: plan.spec.shape.vectors(),
         seconds: stages.seconds,
         shards: manifest.graph.shards.max(1),
+        relinked_nodes: stages.relinked_nodes,
         mean_degree: manifest.graph.mean_degree,
         code_bytes: plan.spec.storage.quantizer.code_bytes(),
         raw_bytes: manifest.raw_bytes(),

@@ -14,6 +14,8 @@ pub struct BuildReport {
     pub seconds: Vec<(&'static str, f64)>,
     /// Partitions the graph was built in; 1 for a graph built whole.
     pub shards: u32,
+    /// Nodes that the merge of the partitions had left unreachable and that were linked again.
+    pub relinked_nodes: u64,
     /// Mean length of adjacency lists.
     pub mean_degree: f64,
     /// Bytes per code.

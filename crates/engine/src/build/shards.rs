@@ -208,6 +208,7 @@ impl ShardGraphs {
     }
 
     /// The lists of all nodes in order, each merged from its shards and at most `max_degree` long.
+    /// Not every node is reachable over them.
     pub(super) fn merged(&self, max_degree: u32) -> Result<MergedLists<'_>> {
         let mut merged = MergedLists {
             shards: self.spills.iter().map(ShardCursor::new).collect(),

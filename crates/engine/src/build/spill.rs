@@ -1,5 +1,5 @@
-//! Temporary files of a build in shards: written once, read once, removed. Not part of the index:
-//! no checksums.
+//! Temporary files of a build in shards: written once, read from the start once or more, removed.
+//! Not part of the index: no checksums.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,0 +1,337 @@
+//! Graphs of every shape, relinked, against a walk over lists in memory; and a build in shards.
+
+use std::path::Path;
+use std::slice;
+use std::sync::Arc;
+
+use pageway_store::{OsVfs, Vfs};
+use pageway_types::{Cancelled, ElementType, NoProgress, VectorShape};
+use proptest::prelude::*;
+
+use super::super::budget::BuildPlan;
+use super::super::shards::ShardBuild;
+use super::super::workspace::Workspace;
+use super::*;
+use crate::cache::breadth_first;
+use crate::index::{Index, Manifest, thread_pool};
+use crate::memory::MemoryWish;
+use crate::options::{BuildInput, BuildOptions};
+use crate::resolve;
+use crate::source::VectorSlice;
+
+struct Lists<'g>(slice::Iter<'g, Vec<NodeId>>);
+
+impl ListStream for Lists<'_> {
+    fn next_list(&mut self, list: &mut Vec<NodeId>) -> Result<()> {
+        list.clone_from(self.0.next().expect("one list per node"));
+        Ok(())
+    }
+}
+
+/// Lists, the entry and the max degree.
+#[derive(Clone, Debug)]
+struct Sample {
+    lists: Vec<Vec<NodeId>>,
+    entry: u32,
+    max_degree: u32,
+}
+
+impl Sample {
+    fn new(lists: &[&[u32]], entry: u32, max_degree: u32) -> Self {
+        let nodes = |list: &&[u32]| list.iter().copied().map(NodeId).collect();
+        Self {
+            lists: lists.iter().map(nodes).collect(),
+            entry,
+            max_degree,
+        }
+    }
+
+    fn relinked(&self) -> Result<Relinked> {
+        let spec = ReachSpec {
+            entry: NodeId(self.entry),
+            node_count: self.lists.len() as u32,
+            max_degree: self.max_degree,
+        };
+        relink(spec, || Ok(Lists(self.lists.iter())), &NoProgress)
+    }
+
+    /// The lists with links in place, and the number of links.
+    fn patched(&self) -> (Vec<Vec<NodeId>>, usize) {
+        let relinked = self.relinked().unwrap();
+        let mut stream = relinked.patch(Lists(self.lists.iter()));
+        let mut list = Vec::new();
+        let lists = self.lists.iter().map(|_| {
+            stream.next_list(&mut list).unwrap();
+            list.clone()
+        });
+        (lists.collect(), relinked.count())
+    }
+}
+
+fn unreached(lists: &[Vec<NodeId>], entry: u32) -> usize {
+    let mut seen = vec![false; lists.len()];
+    seen[entry as usize] = true;
+    let mut queue = vec![NodeId(entry)];
+    while let Some(node) = queue.pop() {
+        for other in &lists[node.index()] {
+            if !std::mem::replace(&mut seen[other.index()], true) {
+                queue.push(*other);
+            }
+        }
+    }
+    seen.iter().filter(|seen| !**seen).count()
+}
+
+/// Everything reachable; lists within the degree, without repeats and self-loops; no other change
+/// to a list than for a link.
+fn check(sample: &Sample) {
+    let (patched, links) = sample.patched();
+    assert_eq!(unreached(&patched, sample.entry), 0);
+    let mut added = 0;
+    for (node, (list, before)) in patched.iter().zip(&sample.lists).enumerate() {
+        let mut distinct = list.clone();
+        distinct.sort();
+        distinct.dedup();
+        assert_eq!(distinct.len(), list.len(), "a repeat in the list of {node}");
+        assert!(list.len() <= sample.max_degree as usize);
+        assert!(!list.contains(&NodeId(node as u32)));
+        let new = list.iter().filter(|other| !before.contains(other)).count();
+        let lost = before.iter().filter(|other| !list.contains(other)).count();
+        let room = sample.max_degree as usize - before.len();
+        assert_eq!(lost, new.saturating_sub(room));
+        added += new;
+    }
+    assert!(added <= links);
+    assert_eq!(sample.patched().0, patched);
+}
+
+/// Random lists within `reach` ids of their node, cut into `islands` that know only themselves; the
+/// first nodes of each have no way in.
+fn sample() -> impl Strategy<Value = Sample> {
+    let shape = (1_u32..400, 1_u32..5, 1_u32..8, 1_u32..400);
+    (shape, any::<u64>()).prop_map(|((count, max_degree, islands, reach), seed)| {
+        let mut state = seed;
+        let mut below = |bound: u32| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            ((state >> 33) % u64::from(bound)) as u32
+        };
+        let mut lists = vec![Vec::new(); count as usize];
+        for (node, list) in (0..count).zip(&mut lists) {
+            for _ in 0..below(max_degree + 1) {
+                let other = (node + count - below(reach.min(count))) % count;
+                let lonely = other < islands;
+                let known = other != node && !list.contains(&NodeId(other));
+                if known && !lonely && other % islands == node % islands {
+                    list.push(NodeId(other));
+                }
+            }
+        }
+        Sample {
+            lists,
+            entry: below(count),
+            max_degree,
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn everything_becomes_reachable(sample in sample()) {
+        check(&sample);
+    }
+}
+
+#[test]
+fn large_and_extreme_shapes_become_reachable() {
+    let count = 2000_u32;
+    let shapes: [fn(u32) -> Vec<u32>; 5] = [
+        |_| vec![],
+        |node| node.checked_sub(1).into_iter().collect(),
+        |node| (node + 1 < 2000).then_some(node + 1).into_iter().collect(),
+        |node| vec![node ^ 1],
+        |node| {
+            (1..4)
+                .map(|step| (node / 4 * 4) + (node + step) % 4)
+                .collect()
+        },
+    ];
+    for shape in shapes {
+        for (entry, max_degree) in [(0, 3), (1000, 4), (count - 1, 3), (7, 1), (1999, 1)] {
+            let list = |node| {
+                shape(node)
+                    .into_iter()
+                    .take(max_degree)
+                    .map(NodeId)
+                    .collect()
+            };
+            check(&Sample {
+                lists: (0..count).map(list).collect(),
+                entry,
+                max_degree: max_degree as u32,
+            });
+        }
+    }
+}
+
+#[test]
+fn a_connected_graph_stays_as_it_is() {
+    let sample = Sample::new(&[&[2], &[0, 2], &[3, 0], &[1]], 2, 2);
+    assert_eq!(sample.patched(), (sample.lists.clone(), 0));
+}
+
+#[test]
+fn a_link_goes_where_there_is_room_and_else_replaces_the_worst_spare_edge() {
+    // 4 knows the full 1 and the shorter 2, nearest first.
+    let sample = Sample::new(&[&[1, 2], &[0, 2], &[3], &[0, 1], &[1, 2]], 0, 2);
+    let (patched, links) = sample.patched();
+    assert_eq!((links, &patched[2]), (1, &vec![NodeId(3), NodeId(4)]));
+    // All are full; the tree needs the edge from 1 to 3, which is its last.
+    let sample = Sample::new(&[&[1, 2], &[0, 3], &[0, 1], &[0, 1], &[1, 2]], 0, 2);
+    let (patched, links) = sample.patched();
+    assert_eq!((links, &patched[1]), (1, &vec![NodeId(3), NodeId(4)]));
+}
+
+#[test]
+fn an_island_takes_one_link() {
+    let sample = Sample::new(&[&[1], &[0], &[3], &[4], &[2]], 0, 2);
+    let (patched, links) = sample.patched();
+    assert_eq!((links, &patched[0]), (1, &vec![NodeId(1), NodeId(2)]));
+}
+
+#[test]
+fn a_stranger_is_an_error() {
+    let sample = Sample::new(&[&[1], &[2]], 0, 2);
+    let error = sample.relinked().err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Internal);
+}
+
+#[test]
+fn stops_on_request() {
+    struct Stop;
+    impl Progress for Stop {
+        fn stage(&self, _: &'static str, _: u64) {}
+        fn advance(&self, _: u64) {}
+        fn cancelled(&self) -> bool {
+            true
+        }
+    }
+    let lists = [vec![], vec![]];
+    let spec = ReachSpec {
+        entry: NodeId(0),
+        node_count: 2,
+        max_degree: 1,
+    };
+    let stopped = relink(spec, || Ok(Lists(lists.iter())), &Stop);
+    let kind = stopped.err().unwrap().kind();
+    assert_eq!(kind, Error::from(Cancelled).kind());
+}
+
+/// Rows of 16 bytes around 40 centres.
+fn rows(count: u32) -> Vec<u8> {
+    let mix = |value: u32| value.wrapping_mul(2_654_435_769).rotate_left(13) ^ value >> 7;
+    let component = |row: u32, at: u32| {
+        let centre = mix(row % 40 * 16 + at) % 200;
+        (centre + mix(mix(row * 16 + at)) % 50) as u8
+    };
+    (0..count)
+        .flat_map(|row| (0..16).map(move |at| component(row, at)))
+        .collect()
+}
+
+fn reachable(dir: &Path) -> usize {
+    let manifest = Manifest::read(&OsVfs, dir).unwrap();
+    let (_, reader, _) = resolve::record_reader(&OsVfs, dir, &manifest).unwrap();
+    let codec = resolve::codec(&manifest.spec, manifest.node_count).unwrap();
+    let limit = manifest.node_count as usize;
+    let order = breadth_first(&codec, &reader, &manifest.entry, limit, &NoProgress);
+    order.unwrap().len()
+}
+
+#[test]
+fn an_index_built_in_shards_reaches_all_nodes() {
+    let shape = VectorShape {
+        dimension: 16,
+        element: ElementType::U8,
+    };
+    let bytes = rows(12_000);
+    let input = BuildInput {
+        vectors: &VectorSlice::new(&bytes, shape).unwrap(),
+        name: "rows",
+        ids: None,
+        queries: None,
+    };
+    let mut options = BuildOptions {
+        build_memory: Some(MemoryWish::Bytes(1)),
+        threads: 2,
+        degree: 32,
+        build_list: 40,
+        calibration_queries: 20,
+        ..BuildOptions::default()
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let refused = Index::build(dir.path(), &input, &options, &NoProgress).unwrap_err();
+    let (_, least) = refused.context().split_once("works is ").unwrap();
+    let (least, _) = least.split_once(" B").unwrap();
+    options.build_memory = Some(MemoryWish::Bytes(least.parse().unwrap()));
+    let report = Index::build(dir.path(), &input, &options, &NoProgress).unwrap();
+    assert!(report.shards > 1);
+    assert_eq!(reachable(dir.path()), 12_000);
+}
+
+/// The merged lists of 6,000 rows of so many kinds, built in shards of 1,000.
+fn merged(kinds: usize) -> Sample {
+    let shape = VectorShape {
+        dimension: 16,
+        element: ElementType::U8,
+    };
+    let mut bytes = rows(6000);
+    for at in kinds * 16..bytes.len() {
+        bytes[at] = bytes[at - kinds * 16];
+    }
+    let vectors = VectorSlice::new(&bytes, shape).unwrap();
+    let input = BuildInput {
+        vectors: &vectors,
+        name: "rows",
+        ids: None,
+        queries: None,
+    };
+    let options = BuildOptions {
+        degree: 4,
+        build_list: 20,
+        ..BuildOptions::default()
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
+    let build = ShardBuild {
+        vectors: &vectors,
+        plan: &BuildPlan::new(&input, &options).unwrap(),
+        workspace: &Workspace::open(&vfs, dir.path()).unwrap(),
+        pool: &thread_pool(2).unwrap(),
+        max_norm: None,
+        progress: &NoProgress,
+    };
+    let shards = build.run(1000).unwrap();
+    let mut stream = shards.merged(4).unwrap();
+    let mut list = Vec::new();
+    let lists = (0..6000).map(|_| {
+        stream.next_list(&mut list).unwrap();
+        list.clone()
+    });
+    Sample {
+        lists: lists.collect(),
+        entry: 0,
+        max_degree: 4,
+    }
+}
+
+#[test]
+fn lists_merged_from_shards_lose_nodes_that_are_linked_again() {
+    // All rows distinct: lists cut too short. Three kinds of row: shards that share no node.
+    for kinds in [6000, 3] {
+        let sample = merged(kinds);
+        assert!(unreached(&sample.lists, 0) > 0);
+        check(&sample);
+    }
+}
