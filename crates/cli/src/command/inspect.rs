@@ -16,7 +16,7 @@ Examples:
 
 Reads the manifest only, so it is instant and needs no memory, whatever the size of the index. The
 calibration table is what --recall is read off: recall and pages per query by list size, measured
-at build time on held-out queries.";
+at build time, on rows held out or on queries that were given.";
 
 /// Describe an index: design, sizes, memory, calibration.
 #[derive(Debug, Args)]
@@ -144,8 +144,13 @@ fn describe_calibration(calibration: &Calibration) -> String {
         table.row(cells);
     }
     let queries = text::count(calibration.queries.into());
+    let kind = if calibration.held_out {
+        "rows held out"
+    } else {
+        "queries of yours"
+    };
     format!(
-        "Calibration ({queries} queries, beam {})\n{}",
+        "Calibration ({queries} {kind}, beam {})\n{}",
         calibration.beam,
         table.render()
     )

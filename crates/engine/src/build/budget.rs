@@ -61,12 +61,8 @@ impl BuildPlan {
             metric: options.metric,
         };
         let raw_bytes = u64::from(node_count) * vectors.row_bytes() as u64;
-        let (share, least) = DEFAULT_MEMORY;
-        let memory_bytes = options.memory.map_or_else(
-            || MemoryWish::Share(share).resolve(raw_bytes).max(least),
-            |wish| wish.resolve(raw_bytes),
-        );
         let sizes = sizes(input, options);
+        let memory_bytes = search_memory(shape, options, sizes, node_count)?;
         let spec = choose_spec(shape, options, sizes, (node_count, memory_bytes))?;
         let budget_bytes = options
             .build_memory
@@ -307,6 +303,31 @@ fn settle(spec: &IndexSpec, node_count: u32, memory_bytes: u64) -> Result<()> {
 /// Longest code worth its bytes: beyond it, memory serves better as a cache of records.
 fn useful_code_bytes(dimension: u32) -> u32 {
     (dimension / 3).max(dimension.min(32)).clamp(1, 384)
+}
+
+/// Memory of a search: as wished, or a share of the raw vectors and never too little to search
+/// with.
+fn search_memory(
+    shape: Shape,
+    options: &BuildOptions,
+    sizes: Sizes,
+    node_count: u32,
+) -> Result<u64> {
+    let raw_bytes = u64::from(node_count) * shape.vectors().row_bytes() as u64;
+    if let Some(wish) = options.memory {
+        return Ok(wish.resolve(raw_bytes));
+    }
+    let code_bytes = options.code_bytes.unwrap_or(1);
+    let sizes = Sizes {
+        code_bytes,
+        ..sizes
+    };
+    let spec = options.preset.spec(shape, &sizes);
+    spec.validate()?;
+    let (share, least) = DEFAULT_MEMORY;
+    let needed = least_memory((&spec, node_count))?.reserved();
+    let wished = MemoryWish::Share(share).resolve(raw_bytes);
+    Ok(wished.max(least).max(needed))
 }
 
 /// The default build memory.

@@ -59,7 +59,9 @@ impl Fingerprint {
         while first < ids.count() {
             run.resize(RUN_IDS.min(ids.count() - first) as usize, 0);
             ids.read(first, &mut run)?;
-            run.iter().for_each(|id| self.add(&id.to_le_bytes()));
+            for id in run.iter() {
+                self.add(&id.to_le_bytes());
+            }
             first += run.len() as u64;
         }
         Ok(())
