@@ -59,7 +59,7 @@ impl Fingerprint {
         while first < ids.count() {
             run.resize(RUN_IDS.min(ids.count() - first) as usize, 0);
             ids.read(first, &mut run)?;
-            for id in run.iter() {
+            for id in &run {
                 self.add(&id.to_le_bytes());
             }
             first += run.len() as u64;
