@@ -257,10 +257,10 @@ fn records_with_other_user_ids_are_found() {
     check_foreign(&build(1000), build(2000).as_ref(), "other ids");
 }
 
-/// A small build memory gives other codes, from a smaller sample.
+/// A small build memory gives another graph, built in shards, over the same codes.
 #[test]
 fn files_of_a_build_with_less_memory_are_found() {
-    let (own, dir) = (data(1), Path::new(DIR));
+    let (own, dir) = (Data::new(7000, 16, 1), Path::new(DIR));
     let mut least = BuildOptions {
         build_memory: Some(pageway::MemoryWish::Bytes(1)),
         ..options()

@@ -74,7 +74,7 @@ fn a_whole_build_gives_the_same_bytes_on_any_number_of_threads() {
 /// With memory so tight that threads compete with the cache for it.
 #[test]
 fn little_memory_for_searches_gives_the_same_bytes_on_any_number_of_threads() {
-    let base = Rows::clustered(3000, 16, ElementType::U8, 1);
+    let base = Rows::clustered(2000, 1000, ElementType::U8, 1);
     let with = |bytes, threads| BuildOptions {
         memory: Some(MemoryWish::Bytes(bytes)),
         code_bytes: Some(8),
@@ -82,7 +82,7 @@ fn little_memory_for_searches_gives_the_same_bytes_on_any_number_of_threads() {
     };
     let dir = tempfile::tempdir().unwrap();
     let least = smallest_that_works(&base.build(&dir.path().join("index"), &with(1, 1)));
-    for more in [0, 20_000, 200_000] {
+    for more in [0, 200_000, 1_200_000] {
         let (one, _) = built(&base, &with(least + more, 1));
         for threads in [2, 3] {
             let (other, _) = built(&base, &with(least + more, threads));
@@ -94,7 +94,7 @@ fn little_memory_for_searches_gives_the_same_bytes_on_any_number_of_threads() {
 #[test]
 fn a_build_in_shards_gives_the_same_bytes_on_any_number_of_threads() {
     for (element, metric) in CASES {
-        let base = Rows::clustered(12_000, 16, element, 1);
+        let base = Rows::clustered(15_000, 128, element, 1);
         let build_memory = sharding_memory(&base, metric);
         let with = |threads| BuildOptions {
             build_memory,
@@ -126,8 +126,8 @@ fn sharding_memory(base: &Rows, metric: Metric) -> Option<MemoryWish> {
     Some(MemoryWish::Bytes(smallest_that_works(&refused)))
 }
 
-fn smallest_that_works(outcome: &pageway::Result<BuildReport>) -> u64 {
-    let error = outcome.as_ref().unwrap_err();
+fn smallest_that_works<T>(outcome: &pageway::Result<T>) -> u64 {
+    let error = outcome.as_ref().err().unwrap();
     assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
     let (_, tail) = error
         .context()
@@ -236,7 +236,16 @@ fn a_cache_changes_no_distance() {
         let queries = Queries::new(&queries.bytes, queries.shape);
         index.search(&queries, &options).unwrap()
     };
-    let (all, some) = (open(16_000_000), open(700_000));
+    let refused = Index::open(
+        dir.path(),
+        &OpenOptions {
+            memory: Some(MemoryWish::Bytes(1)),
+            list_size: 30,
+            ..OpenOptions::default()
+        },
+    );
+    let least = smallest_that_works(&refused);
+    let (all, some) = (open(16_000_000), open(least + 100_000));
     let (cached, fewer) = (all.memory().cached_nodes, some.memory().cached_nodes);
     assert!(cached > 2 * fewer, "{cached} and {fewer} cached nodes");
     same(&search(&all), &search(&open(16_000_000)), "the same budget");

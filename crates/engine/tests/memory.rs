@@ -165,6 +165,7 @@ fn the_smallest_build_memory_that_a_refusal_names_works_and_one_byte_less_does_n
 #[test]
 fn a_search_that_does_not_fit_says_what_to_do() {
     let base = Rows::clustered(3000, 16, ElementType::U8, 1);
+    let queries = Rows::clustered(20, 16, ElementType::U8, 2);
     let dir = tempfile::tempdir().unwrap();
     base.build(dir.path(), &options()).unwrap();
     let options = OpenOptions {
@@ -173,8 +174,8 @@ fn a_search_that_does_not_fit_says_what_to_do() {
     };
     let least = smallest_that_works(&open(dir.path(), 1, options).err().unwrap());
     let index = open(dir.path(), least, options).unwrap();
-    search(&index, &base, 20).unwrap();
-    let error = search(&index, &base, 2000).unwrap_err();
+    search(&index, &queries, 20).unwrap();
+    let error = search(&index, &queries, 2000).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     for words in [
         "list size 2000",
@@ -183,14 +184,14 @@ fn a_search_that_does_not_fit_says_what_to_do() {
     ] {
         assert!(error.context().contains(words), "{error}");
     }
-    search(&index, &base, 20).unwrap();
+    search(&index, &queries, 20).unwrap();
     let announced = OpenOptions {
         list_size: 2000,
         ..options
     };
     let least = smallest_that_works(&open(dir.path(), 1, announced).err().unwrap());
     let index = open(dir.path(), least, announced).unwrap();
-    search(&index, &base, 2000).unwrap();
+    search(&index, &queries, 2000).unwrap();
     check_ledger(&index);
 }
 

@@ -23,6 +23,9 @@ const SHARD_NODES_MIN: u64 = 5_000;
 /// Shards that a partition may have, per shard that the nodes would fill once: each node lies in
 /// two, shards are filled to three quarters, and an uneven set may double their number.
 const SHARDS_PER_FILL: u64 = 6;
+/// Threads that memory is planned for where there are fewer: sample and shards must not depend on
+/// how many there are.
+const PLANNED_THREADS: usize = 16;
 /// Buffers of blocks, writers and readers, in any stage.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 const STAGE_BYTES: u64 = 6 << 20;
@@ -136,12 +139,21 @@ impl BuildPlan {
         most.map_or(Ok(()), |(stage, bytes)| self.refuse_above(stage, bytes))
     }
 
+    /// Threads whose memory is planned for.
+    fn planned_threads(&self) -> usize {
+        self.threads.max(PLANNED_THREADS)
+    }
+
     fn train_bytes(&self, sample_rows: u64) -> u64 {
         let dimension = self.spec.shape.dimension as usize;
         let rows = sample_rows as usize;
         let sample = rows as u64 * dimension as u64 * 4;
-        let training =
-            ProductQuantizer::train_bytes(rows, dimension, &self.quantizer(), self.threads);
+        let training = ProductQuantizer::train_bytes(
+            rows,
+            dimension,
+            &self.quantizer(),
+            self.planned_threads(),
+        );
         STAGE_BYTES + sample + training as u64
     }
 
@@ -154,7 +166,7 @@ impl BuildPlan {
             nodes * self.row_bytes()
         };
         let spec = self.vamana(self.spec.graph.max_degree());
-        STAGE_BYTES + rows + nodes * NORM_BYTES + build_bytes(nodes, &spec, self.threads)
+        STAGE_BYTES + rows + nodes * NORM_BYTES + build_bytes(nodes, &spec, self.planned_threads())
     }
 
     fn shard_bytes(&self, nodes: u64) -> u64 {
@@ -162,7 +174,7 @@ impl BuildPlan {
         let per_node = self.row_bytes() + NORM_BYTES + size_of::<u32>() as u64;
         let shards = SHARDS_PER_FILL * u64::from(self.node_count).div_ceil(nodes);
         let buffers = shards * (super::spill::BUFFER_BYTES as u64 + self.row_bytes());
-        let building = nodes * per_node + build_bytes(nodes, &spec, self.threads);
+        let building = nodes * per_node + build_bytes(nodes, &spec, self.planned_threads());
         // Lists are merged when the rows of the last shard are gone.
         let merging = u64::from(self.node_count) * super::reach::NODE_BYTES;
         STAGE_BYTES + buffers + building.max(merging)

@@ -52,5 +52,6 @@ pub(super) fn plan(
         rows,
         held_out,
         truth,
+        threads: pool.current_num_threads(),
     })
 }

@@ -340,7 +340,6 @@ impl Pipeline<'_> {
         let memory = Some(MemoryWish::Bytes(self.plan.memory_bytes.min(room)));
         let options = OpenOptions {
             memory,
-            threads: self.plan.threads,
             ..OpenOptions::default()
         };
         let (vfs, dir) = (&self.workspace.vfs, &self.workspace.dir);

@@ -25,6 +25,9 @@ pub(crate) struct CalibrationPlan {
     pub(crate) held_out: Option<Vec<NodeId>>,
     /// Exact neighbours, as many as the largest rank where there are so many.
     pub(crate) truth: Truth,
+    /// Threads that search. They share the memory of one, so that what is cached, and with it what
+    /// is measured, does not depend on how many there are.
+    pub(crate) threads: usize,
 }
 
 /// Climbs the ladder until recall is enough, stops growing, or the memory for searches ends it.
@@ -39,6 +42,7 @@ pub(crate) fn calibrate(
     progress.stage("calibrate recall", (count * LADDER.len()) as u64);
     let options = SearchOptions {
         k: plan.truth.k as u32,
+        threads: plan.threads,
         ..SearchOptions::default()
     };
     let mut calibration = Calibration {

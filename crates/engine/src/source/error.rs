@@ -242,6 +242,17 @@ pub enum SourceError {
         /// What the header says.
         found: u64,
     },
+    /// The id that answers hold where fewer than k were found.
+    #[error(
+        "{name}: row {row} has id {}, which stands for 'none' in answers",
+        u64::MAX
+    )]
+    ReservedId {
+        /// The file or array.
+        name: String,
+        /// The row.
+        row: u64,
+    },
     /// Two rows with one id.
     #[error("{name}: id {id} appears in row {first_row} and again in row {second_row}")]
     DuplicateId {

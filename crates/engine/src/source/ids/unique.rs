@@ -15,14 +15,17 @@ use crate::error::{Error, ErrorKind};
 /// Smallest memory cap of [`check_unique`].
 pub const UNIQUE_BYTES_MIN: u64 = 256 * 1024;
 
+/// What answers hold where fewer than k were found.
+const RESERVED_ID: u64 = u64::MAX;
+
 const RUN_IDS: usize = 8192;
 const ID_BYTES: u64 = 8;
 
 /// Refuses a list in which two rows have one id, with at most `memory_bytes` of memory.
 ///
 /// # Errors
-/// `InvalidInput` naming one such id and its first two rows, or a cap below
-/// [`UNIQUE_BYTES_MIN`]; what the list reports.
+/// `InvalidInput` naming one such id and its first two rows, the row of the id `u64::MAX`, which
+/// answers need for "none", or a cap below [`UNIQUE_BYTES_MIN`]; what the list reports.
 pub fn check_unique(ids: &dyn IdRead, memory_bytes: u64) -> Result<(), Error> {
     if memory_bytes < UNIQUE_BYTES_MIN {
         return Err(Error::new(
@@ -44,15 +47,19 @@ pub fn check_unique(ids: &dyn IdRead, memory_bytes: u64) -> Result<(), Error> {
     }
 }
 
+/// The pass over all ids: true when they rise.
 fn is_rising(ids: &dyn IdRead) -> Result<bool, Error> {
-    let mut last = None;
-    let mut rising = true;
-    visit(ids, |_, id| {
-        rising = last < Some(id);
+    let (mut last, mut rising, mut reserved) = (None, true, None);
+    visit(ids, |row, id| {
+        rising &= last < Some(id);
         last = Some(id);
-        rising
+        reserved = (id == RESERVED_ID).then_some(row);
+        reserved.is_none()
     })?;
-    Ok(rising)
+    reserved.map_or(Ok(rising), |row| {
+        let name = ids.name().to_owned();
+        Err(SourceError::ReservedId { name, row }.into())
+    })
 }
 
 /// Some id that appears twice. `capacity` ids are held at once.
