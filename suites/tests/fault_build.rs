@@ -137,6 +137,10 @@ enum Ending {
 impl Case {
     /// What tidies up after the new index is there may fail; and a parent that we may not look into
     /// is none that we made the directory in.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "every other failure must be reported"
+    )]
     fn may_go_unnoticed(&self) -> bool {
         match self.operation {
             Operation::RemoveFile | Operation::List => true,

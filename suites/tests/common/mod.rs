@@ -18,7 +18,7 @@ use pageway::{
     MemoryWish, NoProgress, OpenOptions, Progress, Queries, Result, SearchOptions, VectorRead,
     VectorShape, verify_on,
 };
-use pageway_store::{LOCK_FILE, MANIFEST_FILE, OpenMode, Vfs};
+use pageway_store::{DATA_EXTENSION, LOCK_FILE, MANIFEST_FILE, OpenMode, Vfs};
 use pageway_testkit::SplitMix64;
 
 /// True for the long runs before a release: `PAGEWAY_SUITE=long`.
@@ -210,7 +210,10 @@ pub fn names(vfs: &dyn Vfs, dir: &Path) -> BTreeSet<String> {
 /// Says so if there is more or less in `dir` than the files of one index.
 pub fn check_tidy(vfs: &dyn Vfs, dir: &Path) -> std::result::Result<(), String> {
     let names = names(vfs, dir);
-    let index_files = names.iter().filter(|name| name.ends_with(".pw")).count();
+    let index_files = names
+        .iter()
+        .filter(|name| name.ends_with(DATA_EXTENSION))
+        .count();
     let known = [LOCK_FILE, MANIFEST_FILE]
         .iter()
         .all(|name| names.contains(*name));
