@@ -4,7 +4,13 @@
 //! Two kinds of death: the machine loses power (crash images of every moment between two
 //! operations), and the process is killed first and the machine loses power later, in the middle of
 //! the build that cleans up after it.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a failed test may panic, and a suite says what it did"
+)]
 
 mod common;
 
@@ -222,7 +228,7 @@ fn a_crash_of_a_build_in_shards_leaves_the_old_or_the_new_index() {
         println!("not run: PAGEWAY_SUITE=long runs it");
         return;
     }
-    let (first, second) = (Data::new(12_000, 8, 1), Data::new(12_000, 8, 2));
+    let (first, second) = (Data::new(15_000, 128, 1), Data::new(15_000, 128, 2));
     let options = sharded(&first);
     let history = live(&SimVfs::new(), &[&first, &second], &options);
     assert!(

@@ -3,6 +3,13 @@
 //! the next build.
 //!
 //! The program is the one in `PAGEWAY_BIN`, or the one built beside this test.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a failed test may panic, and a suite says what it did"
+)]
 
 mod common;
 

@@ -2,7 +2,13 @@
 //! what was there stays, nothing is left behind, and what can be retried is.
 //!
 //! The vectors are read from a file of the same failing file system.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a failed test may panic, and a suite says what it did"
+)]
 
 mod common;
 

@@ -1,5 +1,13 @@
 //! The same data, options and seed give the same bytes whatever the threads; the same index and
 //! search give the same answers however the reads are arranged.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unnecessary_wraps,
+    reason = "a failed test may panic, and a suite says what it did"
+)]
 
 mod common;
 

@@ -1,5 +1,12 @@
 //! The memory contract: what is too small is refused with the smallest that works, that smallest
 //! works, and what was set aside is never exceeded.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a failed test may panic, and a suite says what it did"
+)]
 
 mod common;
 

@@ -1,4 +1,11 @@
 //! User ids: any 64-bit numbers below `u64::MAX`, each once, one per row.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a failed test may panic, and a suite says what it did"
+)]
 
 mod common;
 
