@@ -129,7 +129,7 @@ fn results_agree_with_the_truth_file_they_are_scored_against() {
 fn more_effort_reads_more_and_finds_more() {
     let place = prepared();
     let run = |list_size: u32| {
-        let line = format!("{SEARCH} --truth gt.ibin --list-size {list_size}");
+        let line = format!("{SEARCH} --truth gt.ibin --list-size {list_size} --memory 450kB");
         let report = place.line(&line).json();
         (
             number(&report, "recall"),
