@@ -85,17 +85,33 @@ fn without_truth_the_speed_stands_beside_the_calibrated_recall() {
 }
 
 #[test]
-fn threads_and_interleaving_change_no_answer() {
+fn threads_memory_and_backend_change_no_answer() {
     let place = prepared();
-    let run = |name: &str, options: &str| {
+    let run = |name: &str, options: &str, backend: Option<&str>| {
         let line = format!("{SEARCH} --list-size 40 --out {name}.ibin {options}");
-        place.line(&line).json();
-        place.read(&format!("{name}.ibin"))
+        let report = place.line_with("PAGEWAY_IO", backend, &line).json();
+        let reads = number(&report, "pages_per_query");
+        (place.read(&format!("{name}.ibin")), reads)
     };
-    let single = run("single", "--interleave 1");
+    let (single, none) = run("single", "--interleave 1", None);
     assert_eq!(single.len(), 8 + 200 * 10 * 8);
-    assert!(single == run("interleaved", "--interleave 8"));
-    assert!(single == run("threads", "--threads 3 --interleave 4"));
+    assert_eq!(none, 0.0, "4 MB hold all records");
+    assert!(single == run("interleaved", "--interleave 8", None).0);
+    assert!(single == run("threads", "--threads 3 --interleave 4", None).0);
+    // Threads need memory for their stacks, so the same room for records takes a larger budget.
+    for (backend, memory) in [
+        (None, "660kB"),
+        (Some("blocking"), "600kB"),
+        (Some("threads"), "660kB"),
+    ] {
+        let options = format!("--memory {memory} --interleave 3");
+        let (found, reads) = run("little", &options, backend);
+        assert!(
+            reads > 1.0 || backend.is_none(),
+            "{backend:?}: {reads} pages per query"
+        );
+        assert!(single == found, "{backend:?}");
+    }
 }
 
 #[test]

@@ -65,6 +65,17 @@ impl Place {
         self.run(line.split_whitespace())
     }
 
+    /// Runs `pageway` with the words of a line, and an environment variable if it has a value.
+    pub(crate) fn line_with(&self, variable: &str, value: Option<&str>, line: &str) -> Run {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pageway"));
+        command.args(line.split_whitespace());
+        command.current_dir(self.directory.path());
+        if let Some(value) = value {
+            command.env(variable, value);
+        }
+        Run::new(&command.output().expect("the program runs"))
+    }
+
     pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
         std::fs::write(self.path(name), bytes).expect("a file");
     }

@@ -106,24 +106,47 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         (self.scratch, self.stats)
     }
 
-    /// Fills the frontier with the best `beam` candidates that are not in memory.
+    /// Chooses the best `beam` candidates, expands those in memory, and leaves the others as the
+    /// reads of this round. What is in memory does not change which nodes are chosen, so the
+    /// answer does not depend on the cache.
     fn start_round(&mut self) -> Result<(), PageError> {
-        let parts = self.parts;
-        while self.scratch.frontier.len() < self.query.beam {
-            let Some(node) = self.scratch.candidates.pop_unexpanded() else {
-                break;
-            };
-            if let Some(bytes) = parts.cache.record(node) {
-                self.stats.count_cache_hit();
-                self.expand(&parts.codec.record(node, bytes)?)?;
-            } else {
-                let page = parts.codec.address().page_of(node);
-                self.scratch.frontier.push(PageRequest { page, node });
+        let mut chosen = std::mem::take(&mut self.scratch.frontier);
+        while chosen.is_empty() {
+            while chosen.len() < self.query.beam {
+                let Some(node) = self.scratch.candidates.pop_unexpanded() else {
+                    break;
+                };
+                let page = self.parts.codec.address().page_of(node);
+                chosen.push(PageRequest { page, node });
             }
+            if chosen.is_empty() {
+                break;
+            }
+            self.expand_cached(&mut chosen)?;
         }
-        self.scratch.frontier.reverse();
-        self.stats.rounds += u64::from(!self.scratch.frontier.is_empty());
+        chosen.reverse();
+        self.stats.rounds += u64::from(!chosen.is_empty());
+        self.scratch.frontier = chosen;
         Ok(())
+    }
+
+    /// Expands the nodes whose records are in memory, and takes them out of `chosen`.
+    fn expand_cached(&mut self, chosen: &mut Vec<PageRequest>) -> Result<(), PageError> {
+        let parts = self.parts;
+        let mut outcome = Ok(());
+        chosen.retain(|request| {
+            let Some(bytes) = parts.cache.record(request.node) else {
+                return true;
+            };
+            self.stats.count_cache_hit();
+            let record = parts.codec.record(request.node, bytes);
+            let expanded = record.and_then(|record| self.expand(&record));
+            if outcome.is_ok() {
+                outcome = expanded;
+            }
+            false
+        });
+        outcome
     }
 
     /// Scores a record exactly and its unseen neighbours by their codes.
