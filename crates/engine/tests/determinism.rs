@@ -4,8 +4,6 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
-    clippy::print_stdout,
-    clippy::unnecessary_wraps,
     reason = "a failed test may panic, and a suite says what it did"
 )]
 
@@ -105,7 +103,7 @@ fn a_build_in_shards_gives_the_same_bytes_on_any_number_of_threads() {
         let base = Rows::clustered(15_000, 128, element, 1);
         let build_memory = sharding_memory(&base, metric);
         let with = |threads| BuildOptions {
-            build_memory,
+            build_memory: Some(build_memory),
             ..options(metric, threads)
         };
         let (one, report) = built(&base, &with(1));
@@ -122,7 +120,7 @@ fn a_build_in_shards_gives_the_same_bytes_on_any_number_of_threads() {
 }
 
 /// The least memory that a build on three threads works with: it forces shards on any number.
-fn sharding_memory(base: &Rows, metric: Metric) -> Option<MemoryWish> {
+fn sharding_memory(base: &Rows, metric: Metric) -> MemoryWish {
     let dir = tempfile::tempdir().unwrap();
     let refused = base.build(
         &dir.path().join("index"),
@@ -131,7 +129,7 @@ fn sharding_memory(base: &Rows, metric: Metric) -> Option<MemoryWish> {
             ..options(metric, 3)
         },
     );
-    Some(MemoryWish::Bytes(smallest_that_works(&refused)))
+    MemoryWish::Bytes(smallest_that_works(&refused))
 }
 
 fn smallest_that_works<T>(outcome: &pageway::Result<T>) -> u64 {
@@ -219,11 +217,9 @@ fn answers_do_not_depend_on_the_company_of_a_query() {
     }
 }
 
-/// Cached records are expanded without waiting for their round, so a walk with a cache may visit
-/// other nodes than one without: answers are promised equal only for an equal cache. What holds for
-/// any: the distances are exact, so an id found with both has the same one.
+/// A round chooses its nodes before it looks which of them are cached.
 #[test]
-fn a_cache_changes_no_distance() {
+fn a_cache_changes_no_answer() {
     let base = Rows::clustered(3000, 16, ElementType::F32, 1);
     let queries = Rows::clustered(100, 16, ElementType::F32, 2);
     let dir = tempfile::tempdir().unwrap();
@@ -256,17 +252,5 @@ fn a_cache_changes_no_distance() {
     let (all, some) = (open(16_000_000), open(least + 100_000));
     let (cached, fewer) = (all.memory().cached_nodes, some.memory().cached_nodes);
     assert!(cached > 2 * fewer, "{cached} and {fewer} cached nodes");
-    same(&search(&all), &search(&open(16_000_000)), "the same budget");
-    let (left, right) = (search(&all), search(&some));
-    let mut common = 0;
-    for (query, ids) in left.ids.chunks(10).enumerate() {
-        for (id, distance) in ids.iter().zip(&left.distances[query * 10..]) {
-            let other = right.ids[query * 10..][..10].iter().position(|o| o == id);
-            if let Some(at) = other {
-                assert_eq!(*distance, right.distances[query * 10 + at]);
-                common += 1;
-            }
-        }
-    }
-    assert!(common > 900, "only {common} of 1000 results in common");
+    same(&search(&all), &search(&some), "another budget");
 }
