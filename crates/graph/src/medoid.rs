@@ -188,7 +188,7 @@ impl Pass<'_> {
 mod tests {
     use super::*;
     use crate::testing::{Rows, pool};
-    use pageway_types::{ElementType, NoProgress, VectorShape};
+    use pageway_types::{ElementType, NoProgress, SplitMix64, VectorShape};
 
     fn find(rows: &[f32], metric: Metric, block_bytes: usize, threads: usize) -> Medoid {
         let kernels = KernelSet::detect().expect("kernels");
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn threads_and_blocks_change_no_bit() {
-        let mut random = crate::rng::SplitMix64::new(3);
+        let mut random = SplitMix64::new(3);
         let rows: Vec<f32> = (0..4000).map(|_| random.unit() as f32 * 1e3).collect();
         let expected = find(&rows, Metric::Cosine, 0, 1);
         for threads in 1..4 {

@@ -4,9 +4,8 @@ use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use pageway_kernels::KernelSet;
-use pageway_types::{ElementType, Metric, Progress, VectorRead, VectorShape};
+use pageway_types::{ElementType, Metric, Progress, SplitMix64, VectorRead, VectorShape};
 
-use crate::rng::SplitMix64;
 use crate::vectors::VectorSet;
 
 /// Vectors in memory, as raw rows.

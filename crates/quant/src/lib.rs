@@ -13,7 +13,6 @@
 
 mod error;
 pub mod pq;
-mod rng;
 mod scorer;
 
 pub use error::QuantError;

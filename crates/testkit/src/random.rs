@@ -1,22 +1,19 @@
-//! Repeatable randomness.
+//! Repeatable choices of what breaks.
 
-/// A 64-bit generator with one word of state; good enough to choose what breaks.
+/// The numbers of [`pageway_types::SplitMix64`], drawn by remainder: a seed that once found a fault
+/// finds it again.
 #[derive(Clone, Debug)]
-pub struct SplitMix64(u64);
+pub struct SplitMix64(pageway_types::SplitMix64);
 
 impl SplitMix64 {
     /// A generator that always gives the same numbers for the same seed.
     pub const fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(pageway_types::SplitMix64::new(seed))
     }
 
     /// The next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     /// A number below `limit`, or 0 when the limit is 0.

@@ -1,4 +1,5 @@
-//! The vocabulary every other crate speaks: ids, metrics, element types, candidates, progress.
+//! The vocabulary every other crate speaks: ids, metrics, element types, candidates, progress,
+//! randomness.
 //!
 //! No I/O and no unsafe code. Everything here is small, `Copy` where it can be, and means one
 //! thing.
@@ -8,6 +9,7 @@ mod element;
 mod id;
 mod metric;
 mod progress;
+mod split_mix;
 mod vectors;
 
 pub use candidate::Candidate;
@@ -15,4 +17,5 @@ pub use element::{ElementType, VectorShape};
 pub use id::{NodeId, PageId, Slot};
 pub use metric::Metric;
 pub use progress::{Cancelled, NoProgress, Progress};
+pub use split_mix::SplitMix64;
 pub use vectors::VectorRead;

@@ -1,7 +1,7 @@
 //! Which rows stand for all: strides with a seeded start inside each, so that a sorted file is no
 //! trap.
 
-use pageway_types::VectorRead;
+use pageway_types::{SplitMix64, VectorRead};
 
 use crate::error::Result;
 
@@ -9,11 +9,11 @@ use crate::error::Result;
 pub(super) fn sample_rows(count: u64, size: u64, seed: u64) -> Vec<u64> {
     let size = size.min(count);
     let bound = |index: u64| (u128::from(count) * u128::from(index) / u128::from(size)) as u64;
-    let mut state = seed;
+    let mut random = SplitMix64::new(seed);
     (0..size)
         .map(|index| {
             let (first, end) = (bound(index), bound(index + 1));
-            first + split_mix(&mut state) % (end - first).max(1)
+            first + random.next_u64() % (end - first).max(1)
         })
         .collect()
 }
@@ -26,15 +26,6 @@ pub(super) fn read_rows(vectors: &dyn VectorRead, rows: &[u64]) -> Result<Vec<u8
         vectors.read(*row, out)?;
     }
     Ok(bytes)
-}
-
-/// SplitMix64 (Steele, Lea, Flood 2014).
-fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

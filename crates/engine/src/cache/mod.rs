@@ -1,7 +1,10 @@
 //! Axis 3: what stays in memory beside the codes.
 
 mod nodes;
-#[allow(dead_code, reason = "drivers take it up with the first preset that keeps pages")]
+#[allow(
+    dead_code,
+    reason = "drivers take it up with the first preset that keeps pages"
+)]
 mod pages;
 mod selection;
 

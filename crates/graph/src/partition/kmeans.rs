@@ -7,11 +7,10 @@
     reason = "rows and centroids are cut by the dimension they were made with; a slip must stop"
 )]
 
-use pageway_types::{Cancelled, Progress};
+use pageway_types::{Cancelled, Progress, SplitMix64};
 use rayon::prelude::*;
 
 use crate::float::squared_l2;
-use crate::rng::SplitMix64;
 
 /// Rounds of Lloyd's algorithm. Shards need compact cells, not converged ones.
 const ROUNDS: usize = 10;

@@ -10,12 +10,11 @@
     reason = "slots lie within rows of 256; a slip must stop"
 )]
 
-use pageway_types::Cancelled;
+use pageway_types::{Cancelled, SplitMix64};
 
 use super::CENTROIDS;
 use super::columns::Columns;
 use super::train::Context;
-use crate::rng::SplitMix64;
 
 /// Most rows the start chooses from.
 const LIMIT: usize = 16_384;
@@ -29,7 +28,7 @@ pub(super) fn seed(
     centroids: &mut [f32],
 ) -> Result<(), Cancelled> {
     let mut seeds = Seeds::new(columns, context)?;
-    let first = seeds.row(rng.below(seeds.count));
+    let first = seeds.row(rng.below(seeds.count as u64) as usize);
     let mut chosen = first.clone();
     for slot in 0..CENTROIDS {
         put(centroids, slot, &chosen);
@@ -172,7 +171,7 @@ mod tests {
         seed(
             &columns,
             context,
-            &mut SplitMix64::new(1, 0),
+            &mut SplitMix64::stream(1, 0),
             &mut centroids,
         )
         .unwrap();

@@ -3,11 +3,10 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use pageway_kernels::KernelSet;
-use pageway_types::{Cancelled, ElementType, Metric, NoProgress, NodeId, Progress};
+use pageway_types::{Cancelled, ElementType, Metric, NoProgress, NodeId, Progress, SplitMix64};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::{PqScorer, PqSpec, ProductQuantizer, TrainingSample};
-use crate::rng::SplitMix64;
 use crate::{CodeBatch, CodeScorer, QuantError};
 
 pub(super) const METRICS: [Metric; 3] = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
@@ -25,7 +24,7 @@ fn pool(threads: usize) -> ThreadPool {
 
 /// Rows around 40 centres off the origin, with a spread that differs by component.
 pub(super) fn clustered(rows: usize, dimension: usize, seed: u64) -> Vec<f32> {
-    let mut rng = SplitMix64::new(seed, 0);
+    let mut rng = SplitMix64::stream(seed, 0);
     let mut noise = move || (0..4).map(|_| rng.unit() - 0.5).sum::<f64>() as f32;
     let centres: Vec<f32> = (0..40 * dimension).map(|_| 3.0 + 4.0 * noise()).collect();
     let row = |row: usize| centres[row % 40 * dimension..][..dimension].iter();
@@ -145,7 +144,7 @@ fn lloyd_rounds_improve_on_the_start() {
 
 #[test]
 fn one_byte_per_component_is_exact_for_few_distinct_values() {
-    let mut rng = SplitMix64::new(3, 0);
+    let mut rng = SplitMix64::stream(3, 0);
     let values: Vec<f32> = (0..1000 * 7)
         .map(|_| rng.below(200) as f32 - 90.0)
         .collect();
@@ -254,7 +253,7 @@ fn gather_inline_and_naive_agree() {
     let codes = encode(&quantizer, &values);
     let mut scorer = PqScorer::new(&quantizer, kernels());
     assert_eq!(scorer.code_bytes(), 6);
-    let mut rng = SplitMix64::new(8, 0);
+    let mut rng = SplitMix64::stream(8, 0);
     let (mut gathered, mut inline) = (vec![f32::NAN; 900], vec![f32::NAN; 900]);
     for count in [0, 1, 3, 4, 17, 500] {
         scorer.prepare(&quantizer, &values[count.min(499) * 20..][..20]);
@@ -283,7 +282,7 @@ fn gather_inline_and_naive_agree() {
 
 #[test]
 fn encoder_agrees_between_element_types_and_batch_sizes() {
-    let mut rng = SplitMix64::new(9, 0);
+    let mut rng = SplitMix64::stream(9, 0);
     let bytes: Vec<u8> = (0..3001 * 6).map(|_| rng.below(100) as u8).collect();
     let values: Vec<f32> = bytes.iter().map(|byte| f32::from(*byte)).collect();
     for metric in METRICS {

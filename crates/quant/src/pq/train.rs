@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use pageway_kernels::KernelSet;
-use pageway_types::{Cancelled, Metric, Progress};
+use pageway_types::{Cancelled, Metric, Progress, SplitMix64};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
@@ -16,7 +16,6 @@ use super::sub_spaces::SubSpaces;
 use super::unit::inverse_norm;
 use super::{CENTROIDS, ProductQuantizer, lloyd, seeding};
 use crate::QuantError;
-use crate::rng::SplitMix64;
 
 /// Rows whose norms are computed between two looks at `cancelled`.
 const NORM_ROWS: usize = 256;
@@ -192,7 +191,7 @@ fn train_sub_space(
     if sample.metric != Metric::InnerProduct {
         columns.centre(task.mean, context.progress)?;
     }
-    let mut rng = SplitMix64::new(spec.seed, task.stream);
+    let mut rng = SplitMix64::stream(spec.seed, task.stream);
     seeding::seed(&columns, context, &mut rng, task.centroids)?;
     lloyd::refine(&columns, context, spec.rounds, task.centroids)
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
+use pageway_types::SplitMix64;
+
 use super::slots::Slots;
 use super::{IoBackend, IoCounters, PageDone, PageIo, PageRead};
 use crate::{AlignedBuffers, PageGeometry};
@@ -34,7 +36,7 @@ impl MemoryLane {
             buffers: AlignedBuffers::new(buffers as usize, geometry.unit_bytes())?,
             slots: Slots::new(buffers, geometry, source.units.len() as u64),
             queued: Vec::with_capacity(buffers as usize),
-            random: source.order_seed.map(SplitMix64),
+            random: source.order_seed.map(SplitMix64::new),
         })
     }
 
@@ -43,7 +45,7 @@ impl MemoryLane {
         let (least, most) = (at_least.min(self.queued.len()), self.queued.len());
         self.random
             .as_mut()
-            .map_or(most, |random| least + random.below(most - least + 1))
+            .map_or(most, |random| least + draw(random, most - least + 1))
     }
 }
 
@@ -71,7 +73,7 @@ impl PageIo for MemoryLane {
             let next = self
                 .random
                 .as_mut()
-                .map_or(0, |random| random.below(queued));
+                .map_or(0, |random| draw(random, queued));
             let buffer = self.queued.remove(next);
             done.push(self.slots.release(buffer, Ok(())));
         }
@@ -92,15 +94,7 @@ impl PageIo for MemoryLane {
     }
 }
 
-/// The usual 64-bit mixing generator.
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % limit.max(1) as u64) as usize
-    }
+/// A number below `limit`; the orders that tests have met depend on the remainder.
+fn draw(random: &mut SplitMix64, limit: usize) -> usize {
+    (random.next_u64() % limit.max(1) as u64) as usize
 }

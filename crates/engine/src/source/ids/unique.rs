@@ -8,6 +8,8 @@
 //! Memory: one run of ids and one part, at most the cap. Time: `O(n log n)` and
 //! `ceil(9 n / cap) + 1` passes for `n` ids and a cap in bytes.
 
+use pageway_types::SplitMix64;
+
 use super::super::error::SourceError;
 use super::IdRead;
 use crate::error::{Error, ErrorKind};
@@ -103,7 +105,7 @@ fn collect_part(
 ) -> Result<bool, Error> {
     let mut fits = true;
     visit(ids, |_, id| {
-        if mix(id) % parts == number {
+        if SplitMix64::mix(id) % parts == number {
             fits = part.len() < part.capacity();
             if fits {
                 part.push(id);
@@ -151,13 +153,6 @@ fn visit(ids: &dyn IdRead, mut keep_on: impl FnMut(u64, u64) -> bool) -> Result<
         first += length;
     }
     Ok(())
-}
-
-/// SplitMix64's finaliser: spreads runs of ids evenly over the parts.
-fn mix(id: u64) -> u64 {
-    let id = (id ^ (id >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let id = (id ^ (id >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    id ^ (id >> 31)
 }
 
 #[cfg(test)]
@@ -211,7 +206,7 @@ mod tests {
     fn an_overfull_part_splits_until_it_fits() {
         // With two parts and room for 4, ids that all hash to one parity overflow part 0 or 1.
         let ids: Vec<u64> = (0..)
-            .filter(|id| mix(*id).is_multiple_of(2))
+            .filter(|id| SplitMix64::mix(*id).is_multiple_of(2))
             .take(7)
             .collect();
         let mut shuffled = ids.clone();
