@@ -16,6 +16,7 @@
 mod error;
 mod float;
 mod graph;
+mod linking;
 mod medoid;
 mod partition;
 mod prune;
@@ -28,6 +29,7 @@ mod vectors;
 
 pub use error::GraphError;
 pub use graph::Graph;
+pub use linking::repair;
 pub use medoid::{Medoid, MedoidSpec, medoid};
 pub use partition::{
     Assigner, COPIES, Partition, PartitionSpec, merge_lists, plan, shard_max_degree,
@@ -35,5 +37,5 @@ pub use partition::{
 
 pub use prune::{PruneSpec, Pruner};
 pub use search::greedy_search;
-pub use vamana::{VamanaSpec, build, build_bytes, repair};
+pub use vamana::{VamanaSpec, build, build_bytes};
 pub use vectors::VectorSet;

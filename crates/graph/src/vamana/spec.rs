@@ -1,32 +1,12 @@
-//! Parameters of a build, and the memory that it takes.
+//! Parameters of a build, the build, and the memory that it takes.
 
-use pageway_types::NodeId;
+use pageway_types::{NodeId, Progress};
 
-use super::{batch::Batch, repair, worker::Scratch};
 use crate::error::GraphError;
-use crate::graph::AdjacencyLists;
+use crate::graph::Graph;
+use crate::linking::{InsertSpec, Insertion, check, check_entry, check_list, check_max_degree};
 use crate::prune::PruneSpec;
-
-/// Tenths of the max degree by which lists may outgrow it during the build.
-const SLACK_TENTHS: u32 = 3;
-
-/// Candidates that one prune looks at; farther ones are cut off first.
-pub(crate) const MAX_CANDIDATES: usize = 750;
-
-/// A batch is at most the set divided by this. Nodes of a batch do not see each other, so larger
-/// batches cost quality: on 50,000 vectors a divisor of 50 takes 0.3 % of the recall at equal list
-/// size, 500 nothing that could be measured.
-const BATCH_SHARE: u32 = 400;
-
-/// A batch holds at most this many nodes, however large the set: enough for hundreds of threads.
-const MAX_BATCH: u32 = 20_000;
-
-/// A batch may hold this many nodes, however small the set: enough for a few threads.
-const MIN_BATCH: u32 = 16;
-
-/// Bounds of the parameters. Above them memory or time explode long before the graph improves.
-const MAX_DEGREE_LIMIT: u32 = 4096;
-const BUILD_LIST_LIMIT: u32 = 1 << 16;
+use crate::vectors::VectorSet;
 
 /// Parameters of a Vamana graph.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,33 +22,16 @@ pub struct VamanaSpec {
 }
 
 impl VamanaSpec {
-    pub(crate) fn validate(&self) -> Result<(), GraphError> {
-        let refuse = |name, value: String, expected| {
-            Err(GraphError::Parameter {
-                name,
-                value,
-                expected,
-            })
-        };
-        if !(1..=MAX_DEGREE_LIMIT).contains(&self.max_degree) {
-            return refuse("max_degree", self.max_degree.to_string(), "1 to 4096");
-        }
-        if !(1..=BUILD_LIST_LIMIT).contains(&self.build_list) {
-            return refuse("build_list", self.build_list.to_string(), "1 to 65536");
-        }
-        if !(self.alpha.is_finite() && self.alpha >= 1.0) {
-            return refuse(
-                "alpha",
-                self.alpha.to_string(),
-                "a finite number of at least 1",
-            );
-        }
-        Ok(())
-    }
-
-    /// Longest list during the build.
-    pub(crate) const fn slack_degree(&self) -> u32 {
-        self.max_degree + self.max_degree * SLACK_TENTHS / 10
+    fn validate(&self) -> Result<(), GraphError> {
+        check_max_degree(self.max_degree)?;
+        check_list("build_list", self.build_list)?;
+        let accepted = self.alpha.is_finite() && self.alpha >= 1.0;
+        check(
+            accepted,
+            "alpha",
+            self.alpha,
+            "a finite number of at least 1",
+        )
     }
 
     pub(crate) const fn prune(&self) -> PruneSpec {
@@ -78,32 +41,48 @@ impl VamanaSpec {
         }
     }
 
-    /// Nodes in the largest batch of a build over `count` nodes.
-    pub(crate) fn max_batch(count: u32) -> u32 {
-        (count / BATCH_SHARE)
-            .clamp(MIN_BATCH, MAX_BATCH)
-            .min(count.max(1))
+    const fn insert(&self) -> InsertSpec {
+        InsertSpec {
+            prune: self.prune(),
+            build_list: self.build_list,
+            seed: self.seed,
+        }
     }
 }
 
-/// Bytes that [`build`](super::build) holds at its peak beside the rows and what a
-/// [`VectorSet`](crate::VectorSet) holds; the finished graph is part of it.
+/// Builds a graph over `vectors` that is searched from `entry`.
 ///
-/// An upper bound: all buffers are allocated at their largest size before the first insertion.
-/// Counts are those that a build accepts; others saturate.
+/// Takes [`build_bytes`] of memory beside the vectors, all of it allocated at the start, and about
+/// `build_list * max_degree` distances per vector. The graph is the same for any number of threads
+/// in `pool`.
+///
+/// # Errors
+/// When a parameter or the entry is out of range, memory is refused, or `progress` cancels;
+/// that is noticed within some milliseconds.
+pub fn build(
+    vectors: &VectorSet<'_>,
+    entry: NodeId,
+    spec: &VamanaSpec,
+    pool: &rayon::ThreadPool,
+    progress: &dyn Progress,
+) -> Result<Graph, GraphError> {
+    spec.validate()?;
+    check_entry(entry, vectors.count())?;
+    let insertion = Insertion {
+        vectors,
+        entry,
+        spec: spec.insert(),
+        progress,
+    };
+    pool.install(|| insertion.graph())
+}
+
+/// Bytes that [`build`] holds at its peak beside the rows and what a [`VectorSet`] holds; the
+/// finished graph is part of it.
+///
+/// An upper bound. Counts are those that a build accepts; others saturate.
 pub fn build_bytes(count: u64, spec: &VamanaSpec, threads: usize) -> u64 {
-    let nodes = u32::try_from(count).unwrap_or(u32::MAX);
-    let lists = AdjacencyLists::bytes(count, spec.slack_degree());
-    let order = count.saturating_mul(size_of::<NodeId>() as u64);
-    let batch = Batch::bytes(nodes, spec);
-    let scratch = Scratch::bytes(nodes, spec).saturating_mul(threads.max(1) as u64);
-    let building = lists
-        .saturating_add(order)
-        .saturating_add(batch)
-        .saturating_add(scratch);
-    let finished = AdjacencyLists::bytes(count, spec.max_degree);
-    let repairing = finished.saturating_add(repair::bytes(count, spec, threads));
-    building.max(repairing)
+    spec.insert().bytes(count, threads)
 }
 
 #[cfg(test)]
@@ -119,7 +98,6 @@ mod tests {
             seed: 0,
         };
         assert!(spec.validate().is_ok());
-        assert_eq!(spec.slack_degree(), 62);
         assert!(
             VamanaSpec {
                 max_degree: 0,

@@ -1,15 +1,14 @@
 //! Whole builds, checked for soundness, reach, repeatability and recall.
 
 use pageway_types::{Candidate, Metric, NoProgress, NodeId};
-use proptest::prelude::*;
 
-use super::{VamanaSpec, build, build_bytes, repair};
+use super::{VamanaSpec, build, build_bytes};
 use crate::error::GraphError;
 use crate::graph::Graph;
+use crate::linking::testing::{assert_sound, recall};
 use crate::prune::Pruner;
 use crate::search::greedy_search;
 use crate::testing::{Rows, StopAfter, clustered, pool};
-use crate::vectors::VectorSet;
 
 const SPEC: VamanaSpec = VamanaSpec {
     max_degree: 12,
@@ -18,57 +17,10 @@ const SPEC: VamanaSpec = VamanaSpec {
     seed: 5,
 };
 
-fn ids(ids: &[u32]) -> Vec<NodeId> {
-    ids.iter().copied().map(NodeId).collect()
-}
-
 fn build_on(rows: &Rows, metric: Metric, spec: &VamanaSpec, threads: usize) -> Graph {
     let set = rows.set(metric);
     let entry = NodeId(set.count() / 2);
     build(&set, entry, spec, &pool(threads), &NoProgress).expect("a graph")
-}
-
-/// Lists within the degree, without self-loops, repeats or strangers; every node reachable.
-fn assert_sound(graph: &Graph, count: u32, max_degree: u32) {
-    assert_eq!((graph.count(), graph.max_degree()), (count, max_degree));
-    let lists = (0..count).map(|node| graph.neighbors(NodeId(node)));
-    Graph::from_lists(lists, max_degree, graph.entry()).expect("sound lists");
-    assert_eq!(reached(graph), count as usize);
-}
-
-fn reached(graph: &Graph) -> usize {
-    let mut reached = vec![false; graph.count() as usize];
-    reached[graph.entry().index()] = true;
-    let mut open = vec![graph.entry()];
-    while let Some(node) = open.pop() {
-        for &neighbor in graph.neighbors(node) {
-            if !std::mem::replace(&mut reached[neighbor.index()], true) {
-                open.push(neighbor);
-            }
-        }
-    }
-    reached.iter().filter(|reached| **reached).count()
-}
-
-fn recall(graph: &Graph, set: &VectorSet<'_>, queries: &Rows, list_size: u32) -> f64 {
-    let nodes: Vec<_> = (0..set.count()).map(NodeId).collect();
-    let mut distances = vec![0.0; nodes.len()];
-    let mut found = 0;
-    let queries = queries.bytes.chunks_exact(queries.shape.row_bytes());
-    let count = queries.len();
-    for query in queries {
-        set.query_distance_many(query, &nodes, &mut distances);
-        let scored = nodes.iter().zip(&distances);
-        let mut truth: Vec<_> = scored.map(|(&n, &d)| Candidate::new(n, d)).collect();
-        truth.sort();
-        let (answer, hops) = greedy_search(graph, set, query, list_size, 10).expect("memory");
-        assert!(hops <= set.count() as usize && answer.is_sorted());
-        found += answer
-            .iter()
-            .filter(|answer| truth[..10].contains(answer))
-            .count();
-    }
-    found as f64 / (10 * count) as f64
 }
 
 #[test]
@@ -230,61 +182,4 @@ fn memory_grows_with_what_it_is_for() {
     assert!(build_bytes(1_000_000, &spec, 3) > million);
     assert!(build_bytes(1, &spec, 1) > 0);
     assert_eq!(build_bytes(u64::MAX, &spec, usize::MAX), u64::MAX);
-}
-
-#[test]
-fn repair_takes_no_edge_that_is_needed() {
-    // 0 reaches 1 and 2 through full lists; 3 and 4 know each other only.
-    let lists = [
-        ids(&[1, 2]),
-        ids(&[2, 0]),
-        ids(&[1, 0]),
-        ids(&[4]),
-        ids(&[3]),
-    ];
-    let lists = lists.iter().map(Vec::as_slice);
-    let mut graph = Graph::from_lists(lists, 2, NodeId(0)).expect("a graph");
-    let rows = Rows::f32(1, &[0.0, 1.0, 2.0, 3.0, 4.0]);
-    let set = rows.set(Metric::L2);
-    let added = repair(&mut graph, &set, &pool(2), &NoProgress).expect("a repair");
-    assert_eq!((added, graph.repaired()), (1, 1));
-    assert_eq!(
-        graph.neighbors(NodeId(2)),
-        ids(&[1, 3]),
-        "nearest, least valuable edge"
-    );
-    assert_sound(&graph, 5, 2);
-    assert_eq!(
-        repair(&mut graph, &set, &pool(1), &NoProgress).expect("a repair"),
-        0
-    );
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
-    #[test]
-    fn repair_reaches_every_node_of_any_graph(
-        lists in prop::collection::vec(prop::collection::hash_set(0_usize..1000, 0..4), 1..80),
-        values in prop::collection::vec(0_u8..5, 80),
-        max_degree in 1_u32..4,
-    ) {
-        let count = lists.len();
-        let lists: Vec<Vec<NodeId>> = (0..count).map(|node| {
-            let targets = lists[node].iter().map(|id| NodeId((id % count) as u32));
-            let mut list: Vec<_> = targets.collect();
-            list.sort();
-            list.dedup();
-            list.retain(|other| other.index() != node);
-            list.truncate(max_degree as usize);
-            list
-        }).collect();
-        let slices = lists.iter().map(Vec::as_slice);
-        let mut graph = Graph::from_lists(slices, max_degree, NodeId(0)).expect("a graph");
-        let rows = Rows::u8(1, values[..count].to_vec());
-        let lost = count - reached(&graph);
-        let added = repair(&mut graph, &rows.set(Metric::L2), &pool(2), &NoProgress);
-        prop_assert!(added.expect("a repair") as usize <= lost);
-        assert_sound(&graph, count as u32, max_degree);
-    }
 }

@@ -21,7 +21,7 @@
 use pageway_types::{Cancelled, NodeId, Progress};
 use rayon::prelude::*;
 
-use super::spec::VamanaSpec;
+use super::distances::Distances;
 use super::worker::Workers;
 use crate::error::{GraphError, try_filled, try_reserved};
 use crate::graph::{AdjacencyLists, Graph, list_of, push_neighbor};
@@ -45,7 +45,7 @@ const NONE: NodeId = NodeId(u32::MAX);
 
 /// Makes every node of a graph reachable from its entry and returns the number of edges added.
 ///
-/// For graphs that were put together from parts; [`build`](super::build) repairs its own. Costs
+/// For graphs that were put together from parts; builders repair their own. Costs
 /// one pass over all edges, eight bytes per node, and a search per lost node.
 ///
 /// # Errors
@@ -60,9 +60,10 @@ pub fn repair(
     pool.install(|| repair_in_pool(graph, vectors, progress))
 }
 
-pub(super) fn repair_in_pool(
+/// [`repair`] in the pool of the caller.
+pub(crate) fn repair_in_pool(
     graph: &mut Graph,
-    vectors: &VectorSet<'_>,
+    vectors: &dyn Distances,
     progress: &dyn Progress,
 ) -> Result<u32, GraphError> {
     let entry = graph.entry();
@@ -85,21 +86,21 @@ pub(super) fn repair_in_pool(
 }
 
 /// Bytes that a repair holds beside the graph, however many nodes are lost.
-pub(super) fn bytes(count: u64, spec: &VamanaSpec, threads: usize) -> u64 {
+pub(crate) fn repair_bytes(count: u64, max_degree: u32, threads: usize) -> u64 {
     let nodes = u32::try_from(count).unwrap_or(u32::MAX);
     let walk = count.saturating_mul(3 * size_of::<NodeId>() as u64);
     let near = (LOST_PER_ROUND * NEAR * size_of::<NodeId>()) as u64;
     let bounds = Bounds {
         count: nodes,
-        max_degree: spec.max_degree,
+        max_degree,
         list_size: LIST_SIZE,
     };
-    let scratch = SearchScratch::bytes(bounds).saturating_mul(threads.max(1) as u64);
+    let scratch = Workers::<SearchScratch>::bytes(threads, SearchScratch::bytes(bounds));
     walk.saturating_add(near).saturating_add(scratch)
 }
 
 struct Repair<'r> {
-    vectors: &'r VectorSet<'r>,
+    vectors: &'r dyn Distances,
     entry: NodeId,
     progress: &'r dyn Progress,
 }
@@ -116,7 +117,7 @@ impl Repair<'_> {
             max_degree: lists.capacity() as u32,
             list_size: LIST_SIZE,
         };
-        let workers = Workers::new(rayon::current_num_threads(), || SearchScratch::new(bounds))?;
+        let workers = Workers::new(|| SearchScratch::new(bounds))?;
         let mut near = try_filled(LOST_PER_ROUND.min(lost.len()) * NEAR, NONE, "near nodes")?;
         let mut links = 0;
         for round in lost.chunks(LOST_PER_ROUND) {
@@ -268,5 +269,75 @@ impl Walk {
             row[1 + at] = lost;
         }
         spare.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linking::testing::{assert_sound, reached};
+    use crate::testing::{Rows, pool};
+    use pageway_types::{Metric, NoProgress};
+    use proptest::prelude::*;
+
+    fn ids(ids: &[u32]) -> Vec<NodeId> {
+        ids.iter().copied().map(NodeId).collect()
+    }
+
+    #[test]
+    fn repair_takes_no_edge_that_is_needed() {
+        // 0 reaches 1 and 2 through full lists; 3 and 4 know each other only.
+        let lists = [
+            ids(&[1, 2]),
+            ids(&[2, 0]),
+            ids(&[1, 0]),
+            ids(&[4]),
+            ids(&[3]),
+        ];
+        let lists = lists.iter().map(Vec::as_slice);
+        let mut graph = Graph::from_lists(lists, 2, NodeId(0)).expect("a graph");
+        let rows = Rows::f32(1, &[0.0, 1.0, 2.0, 3.0, 4.0]);
+        let set = rows.set(Metric::L2);
+        let added = repair(&mut graph, &set, &pool(2), &NoProgress).expect("a repair");
+        assert_eq!((added, graph.repaired()), (1, 1));
+        assert_eq!(
+            graph.neighbors(NodeId(2)),
+            ids(&[1, 3]),
+            "nearest, least valuable edge"
+        );
+        assert_sound(&graph, 5, 2);
+        assert_eq!(
+            repair(&mut graph, &set, &pool(1), &NoProgress).expect("a repair"),
+            0
+        );
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn repair_reaches_every_node_of_any_graph(
+            lists in prop::collection::vec(prop::collection::hash_set(0_usize..1000, 0..4), 1..80),
+            values in prop::collection::vec(0_u8..5, 80),
+            max_degree in 1_u32..4,
+        ) {
+            let count = lists.len();
+            let lists: Vec<Vec<NodeId>> = (0..count).map(|node| {
+                let targets = lists[node].iter().map(|id| NodeId((id % count) as u32));
+                let mut list: Vec<_> = targets.collect();
+                list.sort();
+                list.dedup();
+                list.retain(|other| other.index() != node);
+                list.truncate(max_degree as usize);
+                list
+            }).collect();
+            let slices = lists.iter().map(Vec::as_slice);
+            let mut graph = Graph::from_lists(slices, max_degree, NodeId(0)).expect("a graph");
+            let rows = Rows::u8(1, values[..count].to_vec());
+            let lost = count - reached(&graph);
+            let added = repair(&mut graph, &rows.set(Metric::L2), &pool(2), &NoProgress);
+            prop_assert!(added.expect("a repair") as usize <= lost);
+            assert_sound(&graph, count as u32, max_degree);
+        }
     }
 }

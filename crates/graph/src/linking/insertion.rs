@@ -1,0 +1,191 @@
+//! Insertion: a graph that grows in batches.
+//!
+//! Nodes come in a random order fixed by the seed, the entry first, in batches that double until
+//! they reach a small share of the set. Each node of a batch is searched from the entry, what the
+//! search expanded is pruned to its list, and its neighbours get edges back.
+
+use pageway_types::{NodeId, Progress};
+
+use super::back_edges::{BackEdges, Linking};
+use super::batch::Batch;
+use super::distances::Distances;
+use super::finish;
+use super::limit::{max_batch, slack_degree};
+use super::repair::{repair_bytes, repair_in_pool};
+use super::worker::{Scratch, Workers};
+use crate::error::{GraphError, try_reserved};
+use crate::graph::{AdjacencyLists, Graph};
+use crate::prune::PruneSpec;
+use crate::rng::SplitMix64;
+use crate::search::Bounds;
+
+/// What a graph that grows must respect. Checked by whoever makes one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InsertSpec {
+    /// How lists are pruned.
+    pub(crate) prune: PruneSpec,
+    /// Candidate list of the searches.
+    pub(crate) build_list: u32,
+    /// Fixes the order of insertion.
+    pub(crate) seed: u64,
+}
+
+impl InsertSpec {
+    fn bounds(&self, count: u32) -> Bounds {
+        Bounds {
+            count,
+            max_degree: slack_degree(self.prune.max_degree),
+            list_size: self.build_list,
+        }
+    }
+
+    /// A list at its longest, and an edge back from every node of a batch; or all that a search
+    /// expands.
+    fn max_candidates(&self, count: u32) -> usize {
+        let joining = slack_degree(self.prune.max_degree) + max_batch(count);
+        (joining as usize).max(self.bounds(count).expansions())
+    }
+
+    /// Bytes that [`Insertion::graph`] over `count` nodes holds at its peak beside the vectors;
+    /// the graph is part of it.
+    ///
+    /// An upper bound: all buffers are allocated at their largest size before the first insertion.
+    /// Counts are those that a build accepts; others saturate.
+    pub(crate) fn bytes(&self, count: u64, threads: usize) -> u64 {
+        let finished = AdjacencyLists::bytes(count, self.prune.max_degree);
+        let repairing =
+            finished.saturating_add(repair_bytes(count, self.prune.max_degree, threads));
+        self.list_bytes(count, threads).max(repairing)
+    }
+
+    /// The same for [`Insertion::lists`].
+    pub(crate) fn list_bytes(&self, count: u64, threads: usize) -> u64 {
+        let nodes = u32::try_from(count).unwrap_or(u32::MAX);
+        let (batch, degree) = (max_batch(nodes) as usize, self.prune.max_degree);
+        let scratch = Scratch::bytes(self.bounds(nodes), self.max_candidates(nodes));
+        AdjacencyLists::bytes(count, slack_degree(degree))
+            .saturating_add(count.saturating_mul(size_of::<NodeId>() as u64))
+            .saturating_add(Batch::bytes(batch, degree) + BackEdges::bytes(batch, degree))
+            .saturating_add(Workers::<Scratch>::bytes(threads, scratch))
+    }
+}
+
+/// A build over all nodes of `vectors`, in the pool of the caller.
+pub(crate) struct Insertion<'i> {
+    pub(crate) vectors: &'i dyn Distances,
+    pub(crate) entry: NodeId,
+    pub(crate) spec: InsertSpec,
+    pub(crate) progress: &'i dyn Progress,
+}
+
+/// The graph while a batch is searched: nothing changes it.
+pub(super) struct Frozen<'f> {
+    insertion: &'f Insertion<'f>,
+    lists: &'f AdjacencyLists,
+}
+
+impl Insertion<'_> {
+    /// The finished graph, every node of it reachable from the entry.
+    pub(crate) fn graph(&self) -> Result<Graph, GraphError> {
+        let mut graph = Graph::new(self.lists()?, self.entry);
+        repair_in_pool(&mut graph, self.vectors, self.progress)?;
+        Ok(graph)
+    }
+
+    /// The finished lists, before anybody has looked whether all nodes can be reached.
+    pub(crate) fn lists(&self) -> Result<AdjacencyLists, GraphError> {
+        let (spec, count) = (&self.spec, self.vectors.count());
+        let (max_batch, max_degree) = (max_batch(count) as usize, spec.prune.max_degree);
+        let mut lists = AdjacencyLists::new(count as usize, slack_degree(max_degree))?;
+        let mut batch = Batch::new(max_batch, max_degree)?;
+        let mut back_edges = BackEdges::new(max_batch, max_degree)?;
+        let workers =
+            Workers::new(|| Scratch::new(spec.bounds(count), spec.max_candidates(count)))?;
+        let linking = self.linking(&workers);
+        let order = insertion_order(count, self.entry, spec.seed)?;
+        self.progress.stage("link vectors", u64::from(count - 1));
+        let mut waiting = order.get(1..).unwrap_or_default();
+        while !waiting.is_empty() {
+            let inserted = order.len() - waiting.len();
+            let size = inserted.min(max_batch).min(waiting.len());
+            let (nodes, rest) = waiting.split_at(size);
+            batch.search(nodes, &self.frozen(&lists), &workers, self.progress)?;
+            batch.write(nodes, &mut lists);
+            back_edges.add(nodes, &mut lists, &linking)?;
+            waiting = rest;
+        }
+        drop((batch, back_edges, order));
+        finish::finish_lists(&mut lists, &linking)?;
+        Ok(lists)
+    }
+
+    fn frozen<'f>(&'f self, lists: &'f AdjacencyLists) -> Frozen<'f> {
+        Frozen {
+            insertion: self,
+            lists,
+        }
+    }
+
+    fn linking<'a>(&'a self, workers: &'a Workers<Scratch>) -> Linking<'a> {
+        Linking {
+            vectors: self.vectors,
+            prune: self.spec.prune,
+            mutual: false,
+            workers,
+            progress: self.progress,
+        }
+    }
+}
+
+impl Frozen<'_> {
+    /// The list of a node that is not in the graph yet.
+    pub(super) fn find_list<'s>(&self, node: NodeId, scratch: &'s mut Scratch) -> &'s [NodeId] {
+        let Insertion {
+            vectors,
+            entry,
+            spec,
+            ..
+        } = *self.insertion;
+        let Scratch { search, thinning } = scratch;
+        search.run(self.lists, entry, |others, out| {
+            vectors.distance_many(node, others, out);
+        });
+        thinning.candidates.clear();
+        thinning.candidates.extend_from_slice(search.expanded());
+        thinning.thin_candidates(vectors, spec.prune)
+    }
+}
+
+/// All nodes, the entry first, the others shuffled.
+fn insertion_order(count: u32, entry: NodeId, seed: u64) -> Result<Vec<NodeId>, GraphError> {
+    let mut order = try_reserved(count as usize, "insertion order")?;
+    order.extend((0..count).map(NodeId));
+    order.swap(0, entry.index());
+    let mut random = SplitMix64::new(seed);
+    for last in (2..order.len()).rev() {
+        let other = 1 + random.below(last as u64) as usize;
+        order.swap(last, other);
+    }
+    Ok(order)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_is_a_permutation_that_begins_at_the_entry() {
+        for (count, entry) in [(1, 0), (2, 1), (100, 37)] {
+            let mut order = insertion_order(count, NodeId(entry), 9).expect("memory");
+            assert_eq!(order[0], NodeId(entry));
+            assert_eq!(
+                order,
+                insertion_order(count, NodeId(entry), 9).expect("memory")
+            );
+            order.sort();
+            assert_eq!(order, (0..count).map(NodeId).collect::<Vec<_>>());
+        }
+        let orders = [1, 2].map(|seed| insertion_order(100, NodeId(0), seed).expect("memory"));
+        assert_ne!(orders[0], orders[1]);
+    }
+}

@@ -1,0 +1,51 @@
+//! What the tests of all builders ask of a graph: soundness, reach, recall.
+
+use pageway_types::{Candidate, NodeId};
+
+use crate::graph::Graph;
+use crate::search::greedy_search;
+use crate::testing::Rows;
+use crate::vectors::VectorSet;
+
+/// Lists within the degree, without self-loops, repeats or strangers; every node reachable.
+pub(crate) fn assert_sound(graph: &Graph, count: u32, max_degree: u32) {
+    assert_eq!((graph.count(), graph.max_degree()), (count, max_degree));
+    let lists = (0..count).map(|node| graph.neighbors(NodeId(node)));
+    Graph::from_lists(lists, max_degree, graph.entry()).expect("sound lists");
+    assert_eq!(reached(graph), count as usize);
+}
+
+pub(crate) fn reached(graph: &Graph) -> usize {
+    let mut reached = vec![false; graph.count() as usize];
+    reached[graph.entry().index()] = true;
+    let mut open = vec![graph.entry()];
+    while let Some(node) = open.pop() {
+        for &neighbor in graph.neighbors(node) {
+            if !std::mem::replace(&mut reached[neighbor.index()], true) {
+                open.push(neighbor);
+            }
+        }
+    }
+    reached.iter().filter(|reached| **reached).count()
+}
+
+pub(crate) fn recall(graph: &Graph, set: &VectorSet<'_>, queries: &Rows, list_size: u32) -> f64 {
+    let nodes: Vec<_> = (0..set.count()).map(NodeId).collect();
+    let mut distances = vec![0.0; nodes.len()];
+    let mut found = 0;
+    let queries = queries.bytes.chunks_exact(queries.shape.row_bytes());
+    let count = queries.len();
+    for query in queries {
+        set.query_distance_many(query, &nodes, &mut distances);
+        let scored = nodes.iter().zip(&distances);
+        let mut truth: Vec<_> = scored.map(|(&n, &d)| Candidate::new(n, d)).collect();
+        truth.sort();
+        let (answer, hops) = greedy_search(graph, set, query, list_size, 10).expect("memory");
+        assert!(hops <= set.count() as usize && answer.is_sorted());
+        found += answer
+            .iter()
+            .filter(|answer| truth[..10].contains(answer))
+            .count();
+    }
+    found as f64 / (10 * count) as f64
+}
