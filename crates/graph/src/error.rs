@@ -88,6 +88,15 @@ pub enum GraphError {
         source: io::Error,
     },
 
+    /// Bytes that no structure of this kind was written as.
+    #[error("not a sound {kind}: {problem}")]
+    Malformed {
+        /// What the bytes were read as.
+        kind: &'static str,
+        /// What is wrong with them.
+        problem: &'static str,
+    },
+
     /// Stopped on request.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),

@@ -49,24 +49,36 @@ impl Graph {
         check_size(count, max_degree, entry)?;
         let mut rows = AdjacencyLists::new(count, max_degree)?;
         for (node, list) in lists.enumerate() {
-            let sound = list.len() <= max_degree as usize
-                && list
-                    .iter()
-                    .all(|other| other.index() < count && other.index() != node)
-                && list
-                    .iter()
-                    .enumerate()
-                    .all(|(at, other)| !list[..at].contains(other));
-            if !sound {
-                return Err(GraphError::Parameter {
-                    name: "lists",
-                    value: format!("list of node {node}"),
-                    expected: "distinct existing neighbours, at most max_degree of them",
-                });
+            if list.len() > max_degree as usize || !is_sound(list, node, count) {
+                return Err(unsound(node));
             }
             write_list(rows.row_mut(NodeId(node as u32)), list);
         }
         Ok(Self::new(rows, entry))
+    }
+
+    /// A graph from the slots of its rows, as [`Graph::slots`] gives them, without a copy.
+    ///
+    /// # Errors
+    /// As [`Graph::from_lists`], and when slots behind a list are not 0.
+    pub(crate) fn from_slots(
+        slots: Vec<NodeId>,
+        max_degree: u32,
+        entry: NodeId,
+    ) -> Result<Self, GraphError> {
+        let stride = max_degree as usize + 1;
+        let count = slots.len() / stride;
+        check_size(count, max_degree, entry)?;
+        for (node, row) in slots.chunks(stride).enumerate() {
+            let sound = row.len() == stride
+                && row[0] <= NodeId(max_degree)
+                && is_sound(list_of(row), node, count)
+                && row[1 + row[0].index()..].iter().all(|slot| slot.0 == 0);
+            if !sound {
+                return Err(unsound(node));
+            }
+        }
+        Ok(Self::new(AdjacencyLists { slots, stride }, entry))
     }
 
     /// Neighbours of a node in prune order. Panics when the node is out of range.
@@ -93,6 +105,11 @@ impl Graph {
     /// Edges that were added because their target could not be reached.
     pub const fn repaired(&self) -> u32 {
         self.repaired
+    }
+
+    /// The rows of all nodes: the length of a list, the list, zeros up to `max_degree + 1` slots.
+    pub(crate) fn slots(&self) -> &[NodeId] {
+        &self.lists.slots
     }
 
     pub(crate) fn lists(&self) -> &AdjacencyLists {
@@ -199,6 +216,21 @@ fn check_size(count: usize, max_degree: u32, entry: NodeId) -> Result<(), GraphE
     Ok(())
 }
 
+/// Whether a list of `node` holds existing nodes, each once and not its own.
+fn is_sound(list: &[NodeId], node: usize, count: usize) -> bool {
+    let exists = |other: &NodeId| other.index() < count && other.index() != node;
+    let mut places = list.iter().enumerate();
+    list.iter().all(exists) && places.all(|(at, other)| !list[..at].contains(other))
+}
+
+fn unsound(node: usize) -> GraphError {
+    GraphError::Parameter {
+        name: "lists",
+        value: format!("list of node {node}"),
+        expected: "distinct existing neighbours, at most max_degree of them",
+    }
+}
+
 /// The list that a row holds.
 #[inline]
 pub(crate) fn list_of(row: &[NodeId]) -> &[NodeId] {
@@ -242,6 +274,21 @@ mod tests {
         assert_eq!(lists.neighbors(NodeId(0)), expected[0]);
         assert_eq!(lists.neighbors(NodeId(1)), ids(&[0]));
         assert_eq!(lists.neighbors(NodeId(2)), expected[2]);
+    }
+
+    #[test]
+    fn slots_make_the_same_graph_or_none() {
+        let lists = [ids(&[1, 2]), ids(&[0]), ids(&[])];
+        let lists = lists.iter().map(Vec::as_slice);
+        let graph = Graph::from_lists(lists, 2, NodeId(1)).expect("sound");
+        let rebuild = |slots| Graph::from_slots(slots, 2, NodeId(1));
+        assert_eq!(rebuild(graph.slots().to_vec()).expect("sound"), graph);
+        for (at, wrong) in [(0, 3), (1, 0), (2, 1), (2, 3), (5, 7)] {
+            let mut slots = graph.slots().to_vec();
+            slots[at] = NodeId(wrong);
+            assert!(rebuild(slots).is_err(), "slot {at} = {wrong}");
+        }
+        assert!(rebuild(graph.slots()[..8].to_vec()).is_err());
     }
 
     #[test]

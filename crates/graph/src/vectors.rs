@@ -17,7 +17,7 @@
     reason = "node ids come from this set; a slip must stop"
 )]
 
-use pageway_kernels::{DistanceFn, DistanceManyFn, KernelSet};
+use pageway_kernels::{DistanceFn, DistanceManyFn, KernelSet, WidenFn};
 use pageway_types::{Metric, NodeId, VectorShape};
 
 use crate::error::{GraphError, try_reserved};
@@ -36,6 +36,7 @@ pub struct VectorSet<'a> {
     metric: Metric,
     pair: DistanceFn,
     many: DistanceManyFn,
+    widen: WidenFn,
     lift: Option<Lift>,
 }
 
@@ -77,6 +78,7 @@ impl<'a> VectorSet<'a> {
             metric,
             pair: kernels.distance(shape.element, metric),
             many: kernels.distance_many(shape.element, metric),
+            widen: kernels.widen(shape.element),
             lift,
         })
     }
@@ -108,6 +110,11 @@ impl<'a> VectorSet<'a> {
     #[inline]
     pub fn row(&self, node: NodeId) -> &'a [u8] {
         &self.rows[node.index() * self.row_bytes..][..self.row_bytes]
+    }
+
+    /// Converts one vector to `f32`. `out` has its dimension; panics otherwise.
+    pub(crate) fn widen(&self, node: NodeId, out: &mut [f32]) {
+        (self.widen)(self.row(node), out);
     }
 
     /// Build distance of two nodes. Panics when one is out of range.

@@ -20,21 +20,21 @@ const ROWS_PER_TASK: usize = 256;
 
 /// Rows of a sample, or centroids.
 #[derive(Clone, Copy)]
-pub(super) struct Matrix<'m> {
-    pub(super) values: &'m [f32],
-    pub(super) dimension: usize,
+pub(crate) struct Matrix<'m> {
+    pub(crate) values: &'m [f32],
+    pub(crate) dimension: usize,
 }
 
 impl<'m> Matrix<'m> {
-    pub(super) fn count(self) -> usize {
+    pub(crate) fn count(self) -> usize {
         self.values.len() / self.dimension
     }
 
-    pub(super) fn row(self, at: usize) -> &'m [f32] {
+    pub(crate) fn row(self, at: usize) -> &'m [f32] {
         &self.values[at * self.dimension..][..self.dimension]
     }
 
-    fn rows(self) -> impl IndexedParallelIterator<Item = &'m [f32]> {
+    pub(crate) fn rows(self) -> impl IndexedParallelIterator<Item = &'m [f32]> {
         self.values
             .par_chunks_exact(self.dimension)
             .with_min_len(ROWS_PER_TASK)
@@ -42,7 +42,7 @@ impl<'m> Matrix<'m> {
 }
 
 /// Finds `count` centroids of a sample that has at least one row.
-pub(super) fn centroids(
+pub(crate) fn centroids(
     sample: Matrix<'_>,
     count: usize,
     seed: u64,

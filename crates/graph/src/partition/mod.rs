@@ -15,7 +15,7 @@
 //! different shards, or to the only one.
 
 mod assign;
-mod kmeans;
+pub(crate) mod kmeans;
 mod merge;
 mod plan;
 

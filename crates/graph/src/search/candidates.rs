@@ -47,6 +47,13 @@ impl CandidateList {
         self.cursor = 0;
     }
 
+    /// Empties the list and keeps at most `limit` candidates from now on: one at least, and no
+    /// more than it was made for.
+    pub(crate) fn set_limit(&mut self, limit: usize) {
+        self.clear();
+        self.limit = limit.min(self.keys.len()).max(1);
+    }
+
     /// Offers nodes that were never offered before.
     #[inline]
     pub(crate) fn offer_many(&mut self, nodes: &[NodeId], distances: &[f32]) {

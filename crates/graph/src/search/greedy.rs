@@ -32,10 +32,13 @@ impl Bounds {
         (self.list_size.saturating_add(EXTRA_EXPANSIONS)).min(self.count) as usize
     }
 
+    /// The lists of all expanded nodes and the entry; or all nodes, and the list that comes next.
     fn visited(self) -> usize {
+        let max_degree = self.max_degree as usize;
         self.expansions()
-            .saturating_mul(self.max_degree as usize)
+            .saturating_mul(max_degree)
             .saturating_add(1)
+            .min((self.count as usize).saturating_add(max_degree))
     }
 }
 
@@ -65,6 +68,11 @@ impl SearchScratch {
             + VisitedSet::bytes(u64::from(bounds.count), bounds.visited() as u64)
             + u64::from(bounds.max_degree.max(1)) * size_of::<f32>() as u64
             + (bounds.expansions() * size_of::<Candidate>()) as u64
+    }
+
+    /// Searches keep `list_size` candidates from now on, no more than the scratch was made for.
+    pub(crate) fn set_list_size(&mut self, list_size: usize) {
+        self.list.set_limit(list_size);
     }
 
     /// Searches from `entry`. `score` fills in the distances of the nodes it is given.
