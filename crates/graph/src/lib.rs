@@ -13,14 +13,17 @@
 //! * An adjacency list is in prune order, most valuable neighbour first, so that cutting its tail
 //!   is the cheapest way to shorten it.
 
+mod bytes;
 mod error;
 mod float;
 mod graph;
 mod linking;
 mod medoid;
+mod navigation;
 mod partition;
 mod prune;
 mod rng;
+mod routing;
 mod search;
 #[cfg(test)]
 mod testing;
@@ -31,11 +34,15 @@ pub use error::GraphError;
 pub use graph::Graph;
 pub use linking::repair;
 pub use medoid::{Medoid, MedoidSpec, medoid};
+pub use navigation::{
+    NavigationGraph, NavigationLayer, NavigationScratch, NavigationSpec, SampledVectors,
+};
 pub use partition::{
     Assigner, COPIES, Partition, PartitionSpec, merge_lists, plan, shard_max_degree,
 };
 
 pub use prune::{PruneSpec, Pruner};
+pub use routing::{HashSpec, HashTable, fixed_entries, fixed_entries_bytes};
 pub use search::greedy_search;
 pub use vamana::{VamanaSpec, build, build_bytes};
 pub use vectors::VectorSet;

@@ -1,0 +1,176 @@
+//! How near to a query the ways of choosing an entry come, and what they cost.
+//!
+//! ```text
+//! entry_distance <base.u8bin|fbin> <queries> <rows> <sample> <list size or limit>
+//! ```
+//! Rank: nodes of all rows that are nearer to the query than the best entry. Ratio: the distance
+//! of the best entry over that of the nearest node.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a measuring program: reads a file, prints, and stops at the first surprise"
+)]
+
+use std::time::Instant;
+
+use pageway_graph::{
+    HashSpec, HashTable, NavigationGraph, NavigationScratch, NavigationSpec, SampledVectors,
+    VectorSet, fixed_entries,
+};
+use pageway_kernels::KernelSet;
+use pageway_types::{Candidate, ElementType, Metric, NoProgress, NodeId, VectorShape};
+
+const QUERIES: usize = 500;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let number = |at: usize| arguments[at].parse::<usize>().unwrap();
+    let (bytes, shape) = read(&arguments[1]);
+    let (queries, _) = read(&arguments[2]);
+    let (sample, list_size) = (number(4) as u32, number(5));
+    let kernels = KernelSet::detect().unwrap();
+    let rows = &bytes[..(number(3) * shape.row_bytes()).min(bytes.len())];
+    let set = VectorSet::new(rows, shape, Metric::L2, kernels, None).unwrap();
+    let judge = Judge::new(&set, &queries);
+    let pool = rayon::ThreadPoolBuilder::new().build().unwrap();
+
+    let spec = NavigationSpec {
+        sample,
+        max_degree: 32,
+        build_list: 100,
+        seed: 1,
+    };
+    let nodes = NavigationGraph::sample(set.count(), &spec);
+    judge.rate("all of the sample", |_, out| out.extend_from_slice(&nodes));
+    judge.rate("first of the sample", |_, out| {
+        out.extend_from_slice(&nodes[..list_size]);
+    });
+    let entries = fixed_entries(&set, 32, 1, &pool, &NoProgress).unwrap();
+    judge.rate("32 fixed entries", |_, out| out.extend_from_slice(&entries));
+
+    let vectors = SampledVectors {
+        rows: nodes
+            .iter()
+            .flat_map(|&node| set.row(node))
+            .copied()
+            .collect(),
+        nodes: nodes.clone(),
+        shape,
+        metric: Metric::L2,
+        kernels,
+    };
+    let begun = Instant::now();
+    let graph = NavigationGraph::build(vectors, &spec, &pool, &NoProgress).unwrap();
+    let built = begun.elapsed().as_secs_f64();
+    println!("graph: {built:.3} s, {} bytes", graph.resident_bytes());
+    let mut scratch = NavigationScratch::new(&graph, list_size as u32).unwrap();
+    let mut found: Vec<Candidate> = Vec::new();
+    judge.rate("navigation graph", |query, out| {
+        found.clear();
+        graph.search(query, list_size, &mut scratch, &mut found);
+        out.extend(found.iter().map(|near| near.node));
+    });
+
+    let wide = |row: &[u8]| {
+        let mut wide = vec![0.0; shape.dimension as usize];
+        kernels.widen(shape.element)(row, &mut wide);
+        wide
+    };
+    let values: Vec<f32> = nodes.iter().flat_map(|&node| wide(set.row(node))).collect();
+    let mean: Vec<f32> = (0..shape.dimension as usize)
+        .map(|at| {
+            values
+                .iter()
+                .skip(at)
+                .step_by(shape.dimension as usize)
+                .sum::<f32>()
+        })
+        .map(|sum| sum / nodes.len() as f32)
+        .collect();
+    let usual = HashTable::default_bits(u64::from(sample));
+    for bits in [usual - 2, usual, usual + 2] {
+        let spec = HashSpec {
+            bits,
+            sample,
+            radius: 2,
+            seed: 1,
+        };
+        let begun = Instant::now();
+        let table = HashTable::build(&nodes, &values, &mean, &spec).unwrap();
+        let built = begun.elapsed().as_secs_f64();
+        println!("hash: {built:.3} s, {} bytes", table.resident_bytes());
+        judge.rate(&format!("hash, {bits} bits"), |query, out| {
+            table.lookup(&wide(query), list_size, out);
+        });
+    }
+}
+
+/// Distances of all rows to all queries.
+struct Judge<'j> {
+    queries: Vec<&'j [u8]>,
+    distances: Vec<Vec<f32>>,
+}
+
+impl<'j> Judge<'j> {
+    fn new(set: &VectorSet<'_>, queries: &'j [u8]) -> Self {
+        let queries: Vec<_> = queries
+            .chunks_exact(set.shape().row_bytes())
+            .take(QUERIES)
+            .collect();
+        let nodes: Vec<_> = (0..set.count()).map(NodeId).collect();
+        let distances = queries.iter().map(|query| {
+            let mut distances = vec![0.0; nodes.len()];
+            set.query_distance_many(query, &nodes, &mut distances);
+            distances
+        });
+        Self {
+            distances: distances.collect(),
+            queries,
+        }
+    }
+
+    fn rate(&self, name: &str, mut choose: impl FnMut(&[u8], &mut Vec<NodeId>)) {
+        let (mut ranks, mut ratios, mut nodes) = (Vec::new(), 0.0, Vec::new());
+        let mut entries = 0;
+        for (query, distances) in self.queries.iter().zip(&self.distances) {
+            nodes.clear();
+            choose(query, &mut nodes);
+            entries += nodes.len();
+            let best = nodes.iter().map(|node| distances[node.index()]);
+            let best = best.fold(f32::INFINITY, f32::min);
+            let nearest = distances.iter().copied().fold(f32::INFINITY, f32::min);
+            ranks.push(distances.iter().filter(|&&other| other < best).count());
+            ratios += f64::from((best / nearest.max(f32::MIN_POSITIVE)).sqrt());
+        }
+        let begun = Instant::now();
+        for query in &self.queries {
+            nodes.clear();
+            choose(query, &mut nodes);
+        }
+        let count = self.queries.len();
+        let micros = begun.elapsed().as_secs_f64() * 1e6 / count as f64;
+        ranks.sort_unstable();
+        println!(
+            "{name:22} entries {:7.1}  rank mean {:7.1} median {:5}  ratio {:.3}  {micros:8.2} us",
+            entries as f64 / count as f64,
+            ranks.iter().sum::<usize>() as f64 / count as f64,
+            ranks[count / 2],
+            ratios / count as f64,
+        );
+    }
+}
+
+fn read(path: &str) -> (Vec<u8>, VectorShape) {
+    let element = match path.rsplit('.').next() {
+        Some("u8bin") => ElementType::U8,
+        Some("fbin") => ElementType::F32,
+        _ => panic!("unknown extension: {path}"),
+    };
+    let mut bytes = std::fs::read(path).unwrap();
+    let dimension = u32::from_le_bytes(bytes[4..8].try_into().unwrap());
+    bytes.drain(..8);
+    (bytes, VectorShape { dimension, element })
+}
