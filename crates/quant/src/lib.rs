@@ -16,5 +16,5 @@ pub mod pq;
 mod scorer;
 
 pub use error::QuantError;
-pub use pq::{Encoder, PqScorer, PqSpec, ProductQuantizer, TrainingSample};
+pub use pq::{ComponentOrder, Encoder, PqScorer, PqSpec, ProductQuantizer, TrainingSample};
 pub use scorer::{CodeBatch, CodeScorer};

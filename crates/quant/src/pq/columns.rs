@@ -7,10 +7,9 @@
     reason = "a row lies within its columns; a slip must stop"
 )]
 
-use std::ops::Range;
-
 use pageway_types::{Cancelled, Progress};
 
+use super::sub_spaces::Components;
 use super::train::TrainingSample;
 use super::unit::scaled;
 
@@ -27,23 +26,23 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Copies the components `range` of every row; `factors` scale the rows, unless empty.
+    /// Copies some components of every row; `factors` scale the rows, unless empty.
     pub(super) fn copy(
         sample: &TrainingSample<'_>,
-        range: Range<usize>,
+        components: &Components,
         factors: &[f64],
         progress: &dyn Progress,
     ) -> Result<Self, Cancelled> {
-        let width = range.len();
+        let width = components.len();
         let mut values = Vec::with_capacity(sample.count() * width);
-        for (row, components) in sample.values.chunks_exact(sample.dimension).enumerate() {
+        for (row, all) in sample.values.chunks_exact(sample.dimension).enumerate() {
             if row % COPY_ROWS == 0 {
                 progress.check()?;
             }
-            let components = &components[range.clone()];
+            let own = components.clone().map(|component| all[component]);
             match factors.get(row) {
-                Some(&factor) => values.extend(components.iter().map(|&v| scaled(v, factor))),
-                None => values.extend_from_slice(components),
+                Some(&factor) => values.extend(own.map(|value| scaled(value, factor))),
+                None => values.extend(own),
             }
         }
         Ok(Self { values, width })

@@ -18,6 +18,8 @@ pub struct Encoder<'q> {
     kernels: &'static KernelSet,
     element: ElementType,
     values: Vec<f32>,
+    /// One row as it is, before it is transformed into the block.
+    row: Vec<f32>,
 }
 
 impl ProductQuantizer {
@@ -30,6 +32,7 @@ impl ProductQuantizer {
             kernels,
             element,
             values,
+            row: vec![0.0; self.dimension()],
         }
     }
 }
@@ -60,21 +63,23 @@ impl Encoder<'_> {
 
     /// Bytes of memory the encoder holds.
     pub fn resident_bytes(&self) -> usize {
-        size_of::<Self>() + self.values.capacity() * size_of::<f32>()
+        size_of::<Self>() + (self.values.capacity() + self.row.capacity()) * size_of::<f32>()
     }
 
     fn encode_block(&mut self, rows: &[u8], codes: &mut [u8]) {
         let (quantizer, dimension) = (self.quantizer, self.quantizer.dimension());
         let values = &mut self.values[..rows.len() / self.element.bytes()];
-        self.kernels.widen(self.element)(rows, values);
-        for row in values.chunks_exact_mut(dimension) {
-            quantizer.transform(row);
+        let widen = self.kernels.widen(self.element);
+        let rows = rows.chunks_exact(dimension * self.element.bytes());
+        for (row, out) in rows.zip(values.chunks_exact_mut(dimension)) {
+            widen(row, &mut self.row);
+            quantizer.transform(&self.row, out);
         }
         let nearest = self.kernels.nearest_of_256();
-        for (sub_space, (range, centroids)) in quantizer.codebooks().enumerate() {
+        for (byte, (sub_space, centroids)) in quantizer.codebooks().enumerate() {
             let codes = codes.chunks_exact_mut(quantizer.code_bytes());
             for (row, code) in values.chunks_exact(dimension).zip(codes) {
-                code[sub_space] = nearest(&row[range.clone()], centroids).0;
+                code[byte] = nearest(&row[sub_space.run.clone()], centroids).0;
             }
         }
     }

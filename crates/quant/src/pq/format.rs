@@ -3,11 +3,11 @@
 //! ```text
 //!    0        1        2        3        4        5        6        7
 //! +--------+--------+--------+--------+--------+--------+--------+--------+
-//! | magic "PWPQ"                      | version 1       | metric | 0      |
+//! | magic "PWPQ"                      | version 1 or 2  | metric | order  |
 //! +--------+--------+--------+--------+--------+--------+--------+--------+
 //! | dimension d                       | code bytes m                      |
 //! +--------+--------+--------+--------+--------+--------+--------+--------+
-//! | mean, d values f32, then centroids, d rows of 256 values f32 ...      |
+//! | mean, d values f32, then centroids, d rows of 256 values f32 ...      |   both sorted
 //! ```
 //!
 //! Little-endian. The checksum belongs to the file that holds the codebook; what is checked here is
@@ -15,12 +15,11 @@
 
 use pageway_types::Metric;
 
-use super::sub_spaces::SubSpaces;
+use super::sub_spaces::{ComponentOrder, SubSpaces};
 use super::{CENTROIDS, ProductQuantizer};
 use crate::QuantError;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"PWPQ");
-const VERSION: u16 = 1;
 const HEADER_BYTES: usize = 16;
 
 impl ProductQuantizer {
@@ -36,8 +35,9 @@ impl ProductQuantizer {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(Self::codebook_bytes(self.dimension()));
         bytes.extend(MAGIC.to_le_bytes());
-        bytes.extend(VERSION.to_le_bytes());
-        bytes.extend([metric_code(self.metric), 0]);
+        let (version, order) = order_code(self.order());
+        bytes.extend(version.to_le_bytes());
+        bytes.extend([metric_code(self.metric), order]);
         bytes.extend((self.dimension() as u32).to_le_bytes());
         bytes.extend((self.code_bytes() as u32).to_le_bytes());
         for value in self.mean.iter().chain(&self.centroids) {
@@ -74,15 +74,10 @@ fn read_header(bytes: &[u8]) -> Result<(Metric, SubSpaces, &[[u8; 4]]), QuantErr
         found: bytes.len(),
     };
     let (header, values) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or(short)?;
-    let [a, b, c, d, v0, v1, metric, zero, sizes @ ..] = *header;
+    let [a, b, c, d, v0, v1, metric, order, sizes @ ..] = *header;
     let [d0, d1, d2, d3, m0, m1, m2, m3] = sizes;
     field("magic", u32::from_le_bytes([a, b, c, d]), MAGIC)?;
-    field(
-        "version",
-        u32::from(u16::from_le_bytes([v0, v1])),
-        u32::from(VERSION),
-    )?;
-    field("reserved", u32::from(zero), 0)?;
+    let order = order_of(u16::from_le_bytes([v0, v1]), order)?;
     let unknown = QuantError::CodebookField {
         field: "metric",
         found: u32::from(metric),
@@ -90,7 +85,7 @@ fn read_header(bytes: &[u8]) -> Result<(Metric, SubSpaces, &[[u8; 4]]), QuantErr
     let metric = metric_of(metric).ok_or(unknown)?;
     let dimension = u32::from_le_bytes([d0, d1, d2, d3]) as usize;
     let code_bytes = u32::from_le_bytes([m0, m1, m2, m3]) as usize;
-    let sub_spaces = SubSpaces::new(dimension, code_bytes)?;
+    let sub_spaces = SubSpaces::new(dimension, code_bytes, order)?;
     let expected = ProductQuantizer::codebook_bytes(dimension);
     if bytes.len() != expected {
         return Err(QuantError::CodebookLength {
@@ -108,6 +103,29 @@ fn field(field: &'static str, found: u32, expected: u32) -> Result<(), QuantErro
     } else {
         Err(QuantError::CodebookField { field, found })
     }
+}
+
+/// Version and order field: the oldest version that can say it, so that older readers understand
+/// all they can and refuse the rest by its version.
+const fn order_code(order: ComponentOrder) -> (u16, u8) {
+    match order {
+        ComponentOrder::Natural => (1, 0),
+        ComponentOrder::Strided => (2, 1),
+    }
+}
+
+fn order_of(version: u16, code: u8) -> Result<ComponentOrder, QuantError> {
+    let known = [ComponentOrder::Natural, ComponentOrder::Strided];
+    let order = known
+        .into_iter()
+        .find(|&order| order_code(order).0 == version);
+    let unknown = QuantError::CodebookField {
+        field: "version",
+        found: u32::from(version),
+    };
+    let order = order.ok_or(unknown)?;
+    field("order", u32::from(code), u32::from(order_code(order).1))?;
+    Ok(order)
 }
 
 const fn metric_code(metric: Metric) -> u8 {
@@ -129,12 +147,31 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::pq::tests::{METRICS, clustered, train};
+    use crate::pq::TrainingSample;
+    use crate::pq::tests::{METRICS, ORDERS, clustered, train, train_ordered};
+
+    fn small(order: ComponentOrder) -> ProductQuantizer {
+        let sample = TrainingSample {
+            values: &[1.0, 2.0, 3.0, 4.0, 5.0],
+            dimension: 5,
+            metric: Metric::L2,
+        };
+        train_ordered(&sample, 2, order)
+    }
 
     #[test]
     fn codebook_bytes_read_back() {
-        for metric in METRICS {
-            let quantizer = train(&clustered(300, 10, 14), 10, metric, 3);
+        let values = clustered(300, 10, 14);
+        for (metric, order) in METRICS
+            .into_iter()
+            .flat_map(|m| ORDERS.map(|order| (m, order)))
+        {
+            let sample = TrainingSample {
+                values: &values,
+                dimension: 10,
+                metric,
+            };
+            let quantizer = train_ordered(&sample, 3, order);
             let bytes = quantizer.to_bytes();
             assert_eq!(ProductQuantizer::from_bytes(&bytes).unwrap(), quantizer);
             for length in 0..bytes.len() {
@@ -161,9 +198,11 @@ mod tests {
             ProductQuantizer::from_bytes(&bytes).unwrap_err()
         };
         let field = |field, found| QuantError::CodebookField { field, found };
-        assert_eq!(read(4, 2), field("version", 2));
+        assert_eq!(read(4, 0), field("version", 0));
+        assert_eq!(read(4, 2), field("order", 0));
+        assert_eq!(read(4, 3), field("version", 3));
         assert_eq!(read(6, 3), field("metric", 3));
-        assert_eq!(read(7, 1), field("reserved", 1));
+        assert_eq!(read(7, 1), field("order", 1));
         assert_eq!(
             read(12, 4),
             QuantError::CodeBytes {
@@ -187,13 +226,37 @@ mod tests {
         );
     }
 
+    #[test]
+    fn strided_codebooks_say_so_and_hold_sorted_rows() {
+        let quantizer = small(ComponentOrder::Strided);
+        let bytes = quantizer.to_bytes();
+        let header = [b'P', b'W', b'P', b'Q', 2, 0, 0, 1, 5, 0, 0, 0, 2, 0, 0, 0];
+        assert_eq!(bytes[..16], header);
+        let mean = [1.0f32, 3.0, 5.0, 2.0, 4.0].map(f32::to_le_bytes);
+        assert_eq!(bytes[16..36], *mean.as_flattened());
+        assert_eq!(ProductQuantizer::from_bytes(&bytes).unwrap(), quantizer);
+        for (at, value, field) in [
+            (4, 1, "order"),
+            (4, 3, "version"),
+            (7, 0, "order"),
+            (7, 2, "order"),
+        ] {
+            let mut bytes = bytes.clone();
+            bytes[at] = value;
+            let error = ProductQuantizer::from_bytes(&bytes).unwrap_err();
+            let found = u32::from(bytes[if field == "order" { 7 } else { 4 }]);
+            assert_eq!(error, QuantError::CodebookField { field, found });
+        }
+    }
+
     proptest! {
         #[test]
         fn mutated_codebooks_are_refused_or_finite(
-            edits in prop::collection::vec((0usize..3100, any::<u8>()), 1..6),
+            edits in prop::collection::vec((0usize..5156, any::<u8>()), 1..6),
             extra in 0usize..3,
+            order in prop::sample::select(&ORDERS[..]),
         ) {
-            let quantizer = train(&[1.0, 2.0, 3.0], 3, Metric::L2, 2);
+            let quantizer = small(order);
             let mut bytes = quantizer.to_bytes();
             for (at, value) in edits {
                 bytes[at] = value;

@@ -6,6 +6,8 @@
 //! code     |  byte 0         | byte 1 | ... | byte 31 |    m bytes
 //! ```
 //!
+//! Which components share a byte is a [`ComponentOrder`]: runs as drawn, or every m-th component.
+//!
 //! A query fills a table of `m` times 256 partial distances once; an estimate is then the sum of
 //! `m` table entries. The method fits every budget from one byte to one byte per component, needs
 //! no factors beside the code, and costs `256 * d` values of codebook.
@@ -37,6 +39,7 @@ mod unit;
 pub use encoder::Encoder;
 pub use quantizer::ProductQuantizer;
 pub use scorer::PqScorer;
+pub use sub_spaces::ComponentOrder;
 pub use train::{PqSpec, TrainingSample};
 
 /// Centroids of a sub-space: the values of a code byte.

@@ -4,13 +4,11 @@
     reason = "a code byte indexes a row of 256 centroids"
 )]
 
-use std::ops::Range;
-
 use pageway_types::Metric;
 
 use super::CENTROIDS;
-use super::sub_spaces::SubSpaces;
-use super::unit::normalise;
+use super::sub_spaces::{ComponentOrder, SubSpace, SubSpaces};
+use super::unit::{inverse_norm, scale};
 
 /// A codebook of `m` sub-spaces with 256 centroids each.
 ///
@@ -19,9 +17,10 @@ use super::unit::normalise;
 pub struct ProductQuantizer {
     pub(super) metric: Metric,
     pub(super) sub_spaces: SubSpaces,
-    /// Mean of the sample, one value per component; zeros for the inner product.
+    /// Mean of the sample, a sorted row; zeros for the inner product.
     pub(super) mean: Vec<f32>,
-    /// 256 values per component: row `i` holds component `i` of every centroid of its sub-space.
+    /// 256 values per component, in the order of a sorted row: a row of the matrix holds one
+    /// component of every centroid of its sub-space.
     pub(super) centroids: Vec<f32>,
 }
 
@@ -41,6 +40,11 @@ impl ProductQuantizer {
         self.sub_spaces.count()
     }
 
+    /// Which components share a byte of a code.
+    pub fn order(&self) -> ComponentOrder {
+        self.sub_spaces.order()
+    }
+
     /// Bytes of memory the quantizer holds.
     pub fn resident_bytes(&self) -> usize {
         size_of::<Self>() + (self.mean.capacity() + self.centroids.capacity()) * size_of::<f32>()
@@ -54,34 +58,37 @@ impl ProductQuantizer {
     pub fn decode(&self, code: &[u8], out: &mut [f32]) {
         assert_eq!(code.len(), self.code_bytes(), "one code");
         assert_eq!(out.len(), self.dimension(), "one vector");
-        out.copy_from_slice(&self.mean);
-        for ((range, centroids), &byte) in self.codebooks().zip(code) {
+        for ((sub_space, centroids), &byte) in self.codebooks().zip(code) {
             let rows = centroids.chunks_exact(CENTROIDS);
-            for (value, row) in out[range].iter_mut().zip(rows) {
-                *value += row[usize::from(byte)];
+            let values = self.mean[sub_space.run].iter().zip(rows);
+            for (component, (mean, row)) in sub_space.components.zip(values) {
+                out[component] = mean + row[usize::from(byte)];
             }
         }
     }
 
-    /// Brings a row or query into the space of the centroids, as in the table of the module.
-    pub(super) fn transform(&self, row: &mut [f32]) {
+    /// Sorts a row or query by sub-space and brings it into the space of the centroids, as in the
+    /// table of the module.
+    pub(super) fn transform(&self, row: &[f32], out: &mut [f32]) {
+        self.sub_spaces.sort(row, out);
         match self.metric {
             Metric::L2 => {}
             Metric::InnerProduct => return,
-            Metric::Cosine => normalise(row),
+            // The norm of the row as it is: sums in another order round otherwise.
+            Metric::Cosine => scale(out, inverse_norm(row)),
         }
-        for (value, mean) in row.iter_mut().zip(&self.mean) {
+        for (value, mean) in out.iter_mut().zip(&self.mean) {
             *value -= mean;
         }
     }
 
-    /// The sub-spaces: their components, and their centroids as kernels take them.
-    pub(super) fn codebooks(&self) -> impl Iterator<Item = (Range<usize>, &[f32])> {
+    /// The sub-spaces, and their centroids as kernels take them.
+    pub(super) fn codebooks(&self) -> impl Iterator<Item = (SubSpace, &[f32])> {
         let mut rest = self.centroids.as_slice();
-        self.sub_spaces.ranges().map(move |range| {
-            let (own, others) = rest.split_at(range.len() * CENTROIDS);
+        self.sub_spaces.iter().map(move |sub_space| {
+            let (own, others) = rest.split_at(sub_space.run.len() * CENTROIDS);
             rest = others;
-            (range, own)
+            (sub_space, own)
         })
     }
 }

@@ -49,18 +49,18 @@ impl PqScorer {
             "code bytes"
         );
         assert_eq!(self.query.len(), quantizer.dimension(), "dimension");
-        self.query.copy_from_slice(query);
-        quantizer.transform(&mut self.query);
+        assert_eq!(query.len(), quantizer.dimension(), "one query");
+        quantizer.transform(query, &mut self.query);
         let (measure, factor) = match quantizer.metric() {
             Metric::L2 => (self.kernels.l2_to_256(), 1.0),
             Metric::InnerProduct => (self.kernels.dot_to_256(), -1.0),
             Metric::Cosine => (self.kernels.l2_to_256(), 0.5),
         };
-        let mut query = self.query.as_slice();
+        let mut sorted = self.query.as_slice();
         let (rows, _) = self.table.as_chunks_mut::<CENTROIDS>();
-        for ((range, centroids), row) in quantizer.codebooks().zip(rows) {
-            let (sub, rest) = query.split_at(range.len());
-            query = rest;
+        for ((sub_space, centroids), row) in quantizer.codebooks().zip(rows) {
+            let (sub, rest) = sorted.split_at(sub_space.run.len());
+            sorted = rest;
             measure(sub, centroids, row);
             for entry in row {
                 *entry *= factor;

@@ -6,10 +6,11 @@ use pageway_kernels::KernelSet;
 use pageway_types::{Cancelled, ElementType, Metric, NoProgress, NodeId, Progress, SplitMix64};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use super::{PqScorer, PqSpec, ProductQuantizer, TrainingSample};
+use super::{ComponentOrder, PqScorer, PqSpec, ProductQuantizer, TrainingSample};
 use crate::{CodeBatch, CodeScorer, QuantError};
 
 pub(super) const METRICS: [Metric; 3] = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
+pub(super) const ORDERS: [ComponentOrder; 2] = [ComponentOrder::Natural, ComponentOrder::Strided];
 
 fn kernels() -> &'static KernelSet {
     KernelSet::detect().unwrap()
@@ -45,11 +46,20 @@ pub(super) fn train(
         dimension,
         metric,
     };
+    train_ordered(&sample, code_bytes, ComponentOrder::Natural)
+}
+
+pub(super) fn train_ordered(
+    sample: &TrainingSample<'_>,
+    code_bytes: u32,
+    order: ComponentOrder,
+) -> ProductQuantizer {
     let spec = PqSpec {
         rounds: 6,
+        order,
         ..PqSpec::new(code_bytes)
     };
-    ProductQuantizer::train(&sample, &spec, kernels(), &pool(2), &NoProgress).unwrap()
+    ProductQuantizer::train(sample, &spec, kernels(), &pool(2), &NoProgress).unwrap()
 }
 
 fn encode(quantizer: &ProductQuantizer, values: &[f32]) -> Vec<u8> {
@@ -202,8 +212,16 @@ fn estimates_are_distances_to_decoded_vectors() {
     for (dimension, m) in [(32, 8), (10, 3), (7, 7), (33, 1), (5, 4)] {
         let values = clustered(1200, dimension, 5);
         let (queries, rows) = values.split_at(100 * dimension);
-        for metric in METRICS {
-            let quantizer = train(rows, dimension, metric, m);
+        for (metric, order) in METRICS
+            .into_iter()
+            .flat_map(|m| ORDERS.map(|order| (m, order)))
+        {
+            let sample = TrainingSample {
+                values: rows,
+                dimension,
+                metric,
+            };
+            let quantizer = train_ordered(&sample, m, order);
             let codes = encode(&quantizer, rows);
             let mut scorer = PqScorer::new(&quantizer, kernels());
             let mut estimates = Vec::new();
@@ -281,6 +299,101 @@ fn gather_inline_and_naive_agree() {
 }
 
 #[test]
+fn strided_is_natural_on_rows_with_sorted_components() {
+    for (dimension, m) in [(32, 8), (10, 3), (33, 5), (7, 7), (6, 1)] {
+        let values = clustered(700, dimension, 15);
+        let sorted: Vec<f32> = values
+            .chunks_exact(dimension)
+            .flat_map(|row| (0..m).flat_map(move |j| row.iter().skip(j).step_by(m)))
+            .copied()
+            .collect();
+        for metric in [Metric::L2, Metric::InnerProduct] {
+            let sample = |values| TrainingSample {
+                values,
+                dimension,
+                metric,
+            };
+            let strided = train_ordered(&sample(&values), m as u32, ComponentOrder::Strided);
+            let natural = train_ordered(&sample(&sorted), m as u32, ComponentOrder::Natural);
+            assert_eq!(strided.order(), ComponentOrder::Strided);
+            assert_eq!(strided.mean, natural.mean);
+            assert_eq!(strided.centroids, natural.centroids);
+            let codes = encode(&strided, &values);
+            assert_eq!(codes, encode(&natural, &sorted), "{metric} {dimension}/{m}");
+            let tables = [(&strided, &values), (&natural, &sorted)].map(|(quantizer, rows)| {
+                let mut scorer = PqScorer::new(quantizer, kernels());
+                scorer.prepare(quantizer, &rows[..dimension]);
+                scorer.table().to_vec()
+            });
+            assert_eq!(tables[0], tables[1]);
+        }
+    }
+}
+
+#[test]
+fn every_order_reproduces_few_rows_in_their_own_order() {
+    for (metric, order) in METRICS
+        .into_iter()
+        .flat_map(|m| ORDERS.map(|order| (m, order)))
+    {
+        let values = clustered(200, 12, 4);
+        let sample = TrainingSample {
+            values: &values,
+            dimension: 12,
+            metric,
+        };
+        let quantizer = train_ordered(&sample, 5, order);
+        let codes = encode(&quantizer, &values);
+        for (row, code) in values.chunks_exact(12).zip(codes.chunks_exact(5)) {
+            let expected = if metric == Metric::Cosine {
+                unit(row)
+            } else {
+                row.to_vec()
+            };
+            let gap = squared_l2(&expected, &decoded(&quantizer, code));
+            assert!(gap < 1e-9, "{metric} {order:?}: {gap}");
+        }
+    }
+}
+
+#[test]
+fn errors_of_the_two_orders_are_almost_independent() {
+    let values = clustered(3000, 32, 16);
+    let sample = TrainingSample {
+        values: &values,
+        dimension: 32,
+        metric: Metric::L2,
+    };
+    let (queries, rows) = values.split_at(50 * 32);
+    let quantizers = ORDERS.map(|order| train_ordered(&sample, 8, order));
+    let codes = [0, 1].map(|at| encode(&quantizers[at], rows));
+    let (mut squares, mut product) = ([0.0; 2], 0.0);
+    for query in queries.chunks_exact(32) {
+        let errors = [0, 1].map(|at| {
+            let mut scorer = PqScorer::new(&quantizers[at], kernels());
+            scorer.prepare(&quantizers[at], query);
+            let mut estimates = Vec::new();
+            scorer.score(CodeBatch::Inline { codes: &codes[at] }, &mut estimates);
+            let exact = rows.chunks_exact(32).map(|row| squared_l2(query, row));
+            let errors = exact.zip(estimates).map(|(exact, e)| f64::from(e) - exact);
+            let errors: Vec<f64> = errors.collect();
+            let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+            errors
+                .into_iter()
+                .map(|error| error - mean)
+                .collect::<Vec<_>>()
+        });
+        for (a, b) in errors[0].iter().zip(&errors[1]) {
+            squares[0] += a * a;
+            squares[1] += b * b;
+            product += a * b;
+        }
+    }
+    let correlation = product / f64::sqrt(squares[0] * squares[1]);
+    assert!(correlation.abs() < 0.3, "{correlation}");
+}
+
+#[test]
 fn encoder_agrees_between_element_types_and_batch_sizes() {
     let mut rng = SplitMix64::stream(9, 0);
     let bytes: Vec<u8> = (0..3001 * 6).map(|_| rng.below(100) as u8).collect();
@@ -314,7 +427,10 @@ fn encoder_picks_the_nearest_centroid() {
 #[test]
 fn bytes_depend_on_the_seed_but_not_on_threads_or_instruction_set() {
     let values = clustered(20_000, 11, 11);
-    for metric in METRICS {
+    for (metric, order) in METRICS
+        .into_iter()
+        .flat_map(|m| ORDERS.map(|order| (m, order)))
+    {
         let sample = TrainingSample {
             values: &values,
             dimension: 11,
@@ -324,6 +440,7 @@ fn bytes_depend_on_the_seed_but_not_on_threads_or_instruction_set() {
             let spec = PqSpec {
                 rounds: 3,
                 seed,
+                order,
                 ..PqSpec::new(4)
             };
             let trained =

@@ -4,15 +4,13 @@
 //! between threads, hence the same bytes on any number of them. Memory beside the sample is one
 //! copy of one sub-space's columns per thread.
 
-use std::ops::Range;
-
 use pageway_kernels::KernelSet;
 use pageway_types::{Cancelled, Metric, Progress, SplitMix64};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::columns::Columns;
-use super::sub_spaces::SubSpaces;
+use super::sub_spaces::{ComponentOrder, Components, SubSpaces};
 use super::unit::inverse_norm;
 use super::{CENTROIDS, ProductQuantizer, lloyd, seeding};
 use crate::QuantError;
@@ -29,6 +27,8 @@ pub struct PqSpec {
     pub rounds: u32,
     /// Seed of the k-means++ start.
     pub seed: u64,
+    /// Which components share a byte.
+    pub order: ComponentOrder,
 }
 
 impl PqSpec {
@@ -41,6 +41,7 @@ impl PqSpec {
             code_bytes,
             rounds: Self::ROUNDS,
             seed: 0,
+            order: ComponentOrder::Natural,
         }
     }
 }
@@ -73,7 +74,7 @@ pub(super) struct Context<'a> {
 /// One sub-space of the quantizer in the making.
 struct Task<'q> {
     stream: u64,
-    range: Range<usize>,
+    components: Components,
     mean: &'q mut [f32],
     centroids: &'q mut [f32],
 }
@@ -94,7 +95,7 @@ impl ProductQuantizer {
         progress: &dyn Progress,
     ) -> Result<Self, QuantError> {
         let dimension = sample.dimension;
-        let sub_spaces = SubSpaces::new(dimension, spec.code_bytes as usize)?;
+        let sub_spaces = SubSpaces::new(dimension, spec.code_bytes as usize, spec.order)?;
         let values = sample.values.len();
         if values == 0 || !values.is_multiple_of(dimension) {
             return Err(QuantError::SampleLength { values, dimension });
@@ -141,16 +142,17 @@ impl ProductQuantizer {
     fn tasks(&mut self) -> impl Iterator<Item = Task<'_>> {
         let (mut means, mut rows) = (self.mean.as_mut_slice(), self.centroids.as_mut_slice());
         (0..)
-            .zip(self.sub_spaces.ranges())
-            .map(move |(stream, range)| {
-                let (mean, rest) = std::mem::take(&mut means).split_at_mut(range.len());
+            .zip(self.sub_spaces.iter())
+            .map(move |(stream, sub_space)| {
+                let width = sub_space.run.len();
+                let (mean, rest) = std::mem::take(&mut means).split_at_mut(width);
                 means = rest;
-                let own = range.len() * CENTROIDS;
+                let own = width * CENTROIDS;
                 let (centroids, rest) = std::mem::take(&mut rows).split_at_mut(own);
                 rows = rest;
                 Task {
                     stream,
-                    range,
+                    components: sub_space.components,
                     mean,
                     centroids,
                 }
@@ -187,7 +189,7 @@ fn train_sub_space(
     context: Context<'_>,
     task: Task<'_>,
 ) -> Result<(), QuantError> {
-    let mut columns = Columns::copy(sample, task.range, factors, context.progress)?;
+    let mut columns = Columns::copy(sample, &task.components, factors, context.progress)?;
     if sample.metric != Metric::InnerProduct {
         columns.centre(task.mean, context.progress)?;
     }

@@ -22,9 +22,8 @@ pub(super) fn scaled(value: f32, factor: f64) -> f32 {
     (f64::from(value) * factor) as f32
 }
 
-/// Scales a row to unit length in place.
-pub(super) fn normalise(row: &mut [f32]) {
-    let factor = inverse_norm(row);
+/// Multiplies a row by its factor.
+pub(super) fn scale(row: &mut [f32], factor: f64) {
     for value in row {
         *value = scaled(*value, factor);
     }
@@ -38,14 +37,13 @@ mod tests {
     fn reaches_unit_length_at_any_scale() {
         for scale in [1e-44f32, 1e-20, 1.0, 1e38] {
             let mut row = [2.0 * scale, 2.0 * scale, scale, 0.0];
-            let factor = f64::from(row[0]) * inverse_norm(&row);
-            normalise(&mut row);
+            let first = f64::from(row[0]) * inverse_norm(&row);
+            let factor = inverse_norm(&row);
+            self::scale(&mut row, factor);
             let norm: f32 = row.iter().map(|value| value * value).sum();
             assert!((norm - 1.0).abs() < 1e-6, "{scale}: {norm}");
-            assert_eq!(row[0], factor as f32);
+            assert_eq!(row[0], first as f32);
         }
-        let mut zero = [0.0f32; 3];
-        normalise(&mut zero);
-        assert_eq!(zero, [0.0; 3]);
+        assert_eq!(inverse_norm(&[0.0; 3]), 0.0);
     }
 }
