@@ -1,7 +1,7 @@
 //! How the components of a vector are shared out among the bytes of its code.
 //!
-//! Sub-spaces are as even as possible: the first `d mod m` hold one component more. Which ones those
-//! are is a choice; it and two numbers fix the split, so nothing else is stored.
+//! Sub-spaces are as even as possible: the first `d mod m` hold one component more. Which ones they
+//! hold is the order; that and two numbers fix the split, so nothing else is stored.
 //!
 //! ```text
 //! component           0 1 2 3 4 5 6 7 8 9        d = 10, m = 3
