@@ -1,0 +1,78 @@
+//! How many vectors a page holds (PageANN, section 4.2): as many as leave each of them room for the
+//! least number of neighbours.
+
+use pageway_store::PageGeometry;
+
+use super::COUNTS_BYTES;
+use crate::error::Result;
+use crate::layout::record::{NODE_BYTES, VectorForm, geometry_for};
+use crate::spec::{CodecSpec, IndexSpec};
+
+/// What a page spends bytes on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PageCosts {
+    /// Bytes of a vector with its identity.
+    vector: usize,
+    /// Bytes of a code.
+    pub(super) code: usize,
+    /// Neighbours per vector, at least.
+    min_degree: u32,
+    /// Nodes whose codes memory holds.
+    pub(super) codes_in_memory: u32,
+    /// Nodes of the index.
+    node_count: u32,
+}
+
+impl PageCosts {
+    pub(super) fn new(spec: &IndexSpec, node_count: u32) -> Self {
+        let min_degree = match spec.layout.codec {
+            CodecSpec::PageNode { min_degree } => min_degree,
+            CodecSpec::Packed
+            | CodecSpec::InlineCodes
+            | CodecSpec::Replicated { .. }
+            | CodecSpec::Split => spec.graph.max_degree(),
+        };
+        Self {
+            vector: VectorForm::new(spec).bytes(),
+            code: spec.storage.quantizer.code_bytes() as usize,
+            min_degree,
+            codes_in_memory: spec.storage.codes_in_memory(node_count),
+            node_count,
+        }
+    }
+
+    /// Bytes that a vector takes with its neighbours, times the number of nodes: of its neighbours
+    /// as many need a code in the page as of all nodes.
+    fn vector_times_nodes(self) -> u64 {
+        let degree = u64::from(self.min_degree);
+        let nodes = u64::from(self.node_count.max(1));
+        let plain = self.vector as u64 + degree * NODE_BYTES as u64;
+        plain * nodes + degree * self.code as u64 * self.nodes_without_code()
+    }
+
+    fn nodes_without_code(self) -> u64 {
+        self.node_count.saturating_sub(self.codes_in_memory).into()
+    }
+
+    /// One page where a vector with its neighbours fits in it, else as few pages as hold those.
+    pub(super) fn geometry(self, page_bytes: u32) -> Result<PageGeometry> {
+        let nodes = u64::from(self.node_count.max(1));
+        let one = self.vector_times_nodes().div_ceil(nodes);
+        geometry_for(page_bytes, COUNTS_BYTES + one as usize)
+    }
+
+    /// Vectors of a full page.
+    pub(super) fn vectors_per_page(self, geometry: PageGeometry) -> u32 {
+        let nodes = u64::from(self.node_count.max(1));
+        let room = (geometry.payload_bytes() - COUNTS_BYTES) as u64;
+        (room * nodes / self.vector_times_nodes()).max(1) as u32
+    }
+
+    /// Neighbours that `room` bytes hold at most: those without a code first, which are the cheaper
+    /// ones.
+    pub(super) fn neighbors_in(self, room: usize) -> usize {
+        let plain = (room / NODE_BYTES).min(self.codes_in_memory as usize);
+        let coded = (room - plain * NODE_BYTES) / (NODE_BYTES + self.code);
+        plain + coded.min(self.nodes_without_code() as usize)
+    }
+}

@@ -1,0 +1,114 @@
+//! The adjacency list of a record, and what lies behind it: codes of the neighbours, lists of
+//! neighbours.
+
+use pageway_types::NodeId;
+
+use super::form::{
+    COUNT_BYTES, NODE_BYTES, VectorForm, append_exactly, append_nodes, check_degree, count_at,
+};
+use super::replicas::ReplicaArea;
+use crate::error::Result;
+use crate::layout::{Neighbors, NodeFeed, PageError};
+use crate::spec::{CodecSpec, IndexSpec};
+
+/// Where a record has its degree, neighbours, codes and replicas, one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ListForm {
+    /// Where the degree begins: behind vector and identity, or at 0 where those are elsewhere.
+    degree_at: usize,
+    max_degree: u32,
+    /// Bytes of a code beside each neighbour, or 0.
+    code_bytes: usize,
+    replicas: ReplicaArea,
+}
+
+impl ListForm {
+    pub(super) fn new(spec: &IndexSpec) -> Self {
+        let codec = spec.layout.codec;
+        let (inline, split) = (codec == CodecSpec::InlineCodes, codec == CodecSpec::Split);
+        let max_degree = spec.graph.max_degree();
+        let code_bytes = spec.storage.quantizer.code_bytes() as usize;
+        Self {
+            degree_at: if split {
+                0
+            } else {
+                VectorForm::new(spec).bytes()
+            },
+            max_degree,
+            code_bytes: if inline { code_bytes } else { 0 },
+            replicas: ReplicaArea::new(codec, max_degree),
+        }
+    }
+
+    #[inline]
+    pub(super) const fn max_degree(self) -> u32 {
+        self.max_degree
+    }
+
+    #[inline]
+    pub(super) const fn replicas(self) -> ReplicaArea {
+        self.replicas
+    }
+
+    const fn nodes_at(self) -> usize {
+        self.degree_at + COUNT_BYTES
+    }
+
+    const fn codes_at(self) -> usize {
+        self.nodes_at() + NODE_BYTES * self.max_degree as usize
+    }
+
+    /// Where the replicas begin.
+    #[inline]
+    pub(super) const fn replicas_at(self) -> usize {
+        self.codes_at() + self.code_bytes * self.max_degree as usize
+    }
+
+    /// Bytes of the whole record.
+    pub(super) const fn bytes(self) -> usize {
+        self.replicas_at() + self.replicas.bytes()
+    }
+
+    /// The list in `record`, which is the record of `node`.
+    ///
+    /// # Errors
+    /// `Degree`; `short` when the record ends before the list.
+    #[inline]
+    pub(super) fn neighbors(
+        self,
+        node: NodeId,
+        record: &[u8],
+        short: impl Fn() -> PageError,
+    ) -> std::result::Result<Neighbors<'_>, PageError> {
+        let degree = count_at(record, self.degree_at).ok_or_else(&short)?;
+        check_degree(node, degree, self.max_degree)?;
+        let part = |at: usize, bytes: usize| record.get(at..at + bytes).ok_or_else(&short);
+        Ok(Neighbors {
+            ids: part(self.nodes_at(), NODE_BYTES * degree)?,
+            codes: part(self.codes_at(), self.code_bytes * degree)?,
+        })
+    }
+
+    /// Appends everything behind vector and identity to `payload`, where the record of `node`
+    /// begins at `start`.
+    pub(super) fn append(
+        self,
+        node: NodeId,
+        feed: &dyn NodeFeed,
+        start: usize,
+        payload: &mut Vec<u8>,
+    ) -> Result<()> {
+        let list = feed.neighbors(node)?;
+        check_degree(node, list.len(), self.max_degree)?;
+        payload.extend_from_slice(&(list.len() as u16).to_le_bytes());
+        append_nodes(list, payload);
+        payload.resize(start + self.codes_at(), 0);
+        if self.code_bytes > 0 {
+            for &neighbor in list {
+                append_exactly(feed.code(neighbor)?, self.code_bytes, payload)?;
+            }
+            payload.resize(start + self.replicas_at(), 0);
+        }
+        self.replicas.append(node, feed, payload)
+    }
+}
