@@ -61,6 +61,31 @@ fn sift_pages_hold_the_vectors_of_the_equation() {
 }
 
 #[test]
+fn bytes_are_the_documented_ones() {
+    let variation = Variation {
+        dimension: 1500,
+        max_degree: 3,
+        code_bytes: 2,
+        user_ids: true,
+        ..RENUMBERED
+    };
+    let codec = PageNodeCodec::new(&spec(variation, 3, 3), 6).unwrap();
+    assert_eq!(codec.map().nodes_per_page, 2);
+    let mut feed = DrawnFeed::new(&spec(variation, 3, 3), 6, 7);
+    feed.user_ids[1] = 0x0807_0605_0403_0201;
+    feed.lists[0] = vec![NodeId(5), NodeId(2)];
+    feed.lists[1] = vec![NodeId(0), NodeId(4)];
+    (feed.codes[4], feed.codes[5]) = (vec![0xc4, 0xd4], vec![0xc5, 0xd5]);
+    let payload = encoded(&codec, 0, &feed);
+    assert_eq!(payload[..4], [1, 0, 2, 0]);
+    assert_eq!(payload[4..3004], feed.vectors[..2].concat());
+    assert_eq!(payload[3004..3008], [5, 0, 0, 0]);
+    assert_eq!(payload[3016..3028], [4, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(payload[3028..3040], [2, 0, 0, 0, 5, 0, 0, 0, 4, 0, 0, 0]);
+    assert_eq!(payload[3040..], [0xc5, 0xd5, 0xc4, 0xd4]);
+}
+
+#[test]
 fn a_vector_whose_neighbours_do_not_fit_a_page_gets_several() {
     let wide = Variation {
         dimension: 3840,

@@ -58,10 +58,10 @@ impl Variation {
 pub(in crate::layout) struct DrawnFeed {
     pub(in crate::layout) lists: Vec<Vec<NodeId>>,
     pub(in crate::layout) replicas: Vec<Vec<NodeId>>,
-    vectors: Vec<Vec<u8>>,
-    codes: Vec<Vec<u8>>,
+    pub(in crate::layout) vectors: Vec<Vec<u8>>,
+    pub(in crate::layout) codes: Vec<Vec<u8>>,
     rows: Vec<u32>,
-    user_ids: Vec<u64>,
+    pub(in crate::layout) user_ids: Vec<u64>,
 }
 
 impl DrawnFeed {

@@ -98,6 +98,49 @@ fn sizes_of_the_other_codecs_are_those_of_their_papers() {
     assert_eq!(split.full_page_bytes(), (194 + 132) * 21 * 30 / 51);
 }
 
+/// An index of vectors of two bytes, lists of up to two neighbours and codes of one byte.
+fn tiny(preset: Preset) -> (RecordCodec, DrawnFeed) {
+    let variation = Variation {
+        dimension: 2,
+        max_degree: 2,
+        code_bytes: 1,
+        user_ids: true,
+        by_id: false,
+        ..SIFT
+    };
+    let mut spec = variation.spec(preset);
+    if preset == Preset::Gorgeous {
+        spec.layout.codec = CodecSpec::Replicated { lists: 1 };
+    }
+    let mut feed = DrawnFeed::new(&spec, 3, 7);
+    feed.vectors[0] = vec![0xaa, 0xbb];
+    feed.user_ids[0] = 0x0807_0605_0403_0201;
+    feed.lists[0] = vec![NodeId(1)];
+    feed.codes[1] = vec![0xcc];
+    feed.lists[2] = vec![NodeId(0), NodeId(1)];
+    feed.replicas[0] = vec![NodeId(2)];
+    (RecordCodec::new(&spec, 3).unwrap(), feed)
+}
+
+#[test]
+fn bytes_are_the_documented_ones() {
+    let first = |preset, page| {
+        let (codec, feed) = tiny(preset);
+        encoded(&codec, page, &feed)
+    };
+    let vector = [0xaa, 0xbb, 2, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+    let list = [1, 0, 1, 0, 0, 0, 0, 0, 0, 0];
+    let record = [&vector[..], &list].concat();
+    assert_eq!(first(Preset::DiskAnn, 0)[..24], record);
+    assert_eq!(first(Preset::AiSaq, 0)[..24], record);
+    assert_eq!(first(Preset::AiSaq, 0)[24..26], [0xcc, 0]);
+    assert_eq!(first(Preset::Gorgeous, 0)[..24], record);
+    let replicas = [1, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0, 0, 1, 0, 0, 0];
+    assert_eq!(first(Preset::Gorgeous, 0)[24..40], replicas);
+    assert_eq!(first(Preset::Dgai, 0)[..10], list);
+    assert_eq!(first(Preset::Dgai, 1)[..14], vector);
+}
+
 #[test]
 fn a_record_larger_than_a_page_has_pages_to_itself() {
     let large = Variation {
