@@ -55,7 +55,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use execution::{HOP_BUCKETS, QueryStats};
 pub use index::{
     BackendReport, Description, FileDescription, FileReport, Index, MAX_INTERLEAVE, MAX_LIST_SIZE,
-    MemoryReport, RecallReport, VerifyReport, describe, thread_pool, verify, verify_on,
+    MemoryReport, RangeAnswers, RangeOptions, RecallReport, VerifyReport, describe, thread_pool, verify, verify_on,
 };
 pub use layout::PageError;
 pub use memory::{MemoryWish, format_bytes};
@@ -68,4 +68,4 @@ pub use pageway_types::{
     ElementType, Metric, NoProgress, NodeId, Progress, VectorRead, VectorShape,
 };
 pub use presets::{Preset, Sizes};
-pub use spec::IndexSpec;
+pub use spec::{IndexSpec, Overrides};

@@ -1,10 +1,13 @@
 //! What a caller may ask for: options of build, open and search, and what a search answers.
 
+use std::path::PathBuf;
+
 use pageway_types::{Metric, NodeId, VectorRead, VectorShape};
 
 use crate::execution::QueryStats;
 use crate::memory::MemoryWish;
 use crate::presets::Preset;
+use crate::spec::Overrides;
 use crate::source::IdRead;
 
 /// The vectors of a build, and what belongs to them.
@@ -49,6 +52,15 @@ pub struct BuildOptions {
     pub code_bytes: Option<u32>,
     /// Bytes of a page.
     pub page_bytes: u32,
+    /// Reads in flight (W); the design's own where absent.
+    pub beam: Option<u32>,
+    /// Choices other than the design's own: any legal combination works.
+    pub overrides: Overrides,
+    /// Disk that the index may take; designs that keep lists several times keep fewer.
+    pub disk: Option<MemoryWish>,
+    /// Directory of an index of the same vector space whose codebook is taken over, so that a
+    /// process can switch between both without loading it again.
+    pub codebook_from: Option<PathBuf>,
     /// Held-out queries that the calibration measures recall with.
     pub calibration_queries: u32,
     /// Seed of every random choice.
@@ -69,6 +81,10 @@ impl Default for BuildOptions {
             alpha: 1.2,
             code_bytes: None,
             page_bytes: 4096,
+            beam: None,
+            overrides: Overrides::default(),
+            disk: None,
+            codebook_from: None,
             calibration_queries: 500,
             seed: 42,
         }
@@ -175,6 +191,9 @@ pub struct Answers {
     pub ids: Vec<u64>,
     /// Row numbers in the data the index was built from, in step with `ids`; `u32::MAX` where none.
     pub rows: Vec<u32>,
+    /// Numbers inside the index, in step with `ids`: those of [`Index`](crate::Index) as a source
+    /// of vectors.
+    pub nodes: Vec<u32>,
     /// Exact distances in the order of `ids`; smaller is nearer in every metric.
     pub distances: Vec<f32>,
     /// What each query cost.

@@ -81,6 +81,46 @@ impl Graph {
         Ok(Self::new(AdjacencyLists { slots, stride }, entry))
     }
 
+    /// The same graph with its nodes in another order: node `order[i]` becomes node `i`. Holds both
+    /// graphs and four bytes per node for a while.
+    ///
+    /// # Errors
+    /// When `order` is not a permutation of the nodes, or memory is refused.
+    pub fn renumbered(&self, order: &[NodeId]) -> Result<Self, GraphError> {
+        let count = self.lists.count();
+        let mut places = try_filled(count, NodeId(u32::MAX), "places")?;
+        for (new, old) in (0u32..).zip(order) {
+            match places.get_mut(old.index()) {
+                Some(place) if *place == NodeId(u32::MAX) => *place = NodeId(new),
+                _ => return Err(not_a_permutation(count)),
+            }
+        }
+        if order.len() != count {
+            return Err(not_a_permutation(count));
+        }
+        let mut lists = AdjacencyLists::new(count, self.max_degree())?;
+        let mut list = Vec::with_capacity(self.lists.capacity());
+        for (new, old) in (0u32..).zip(order) {
+            list.clear();
+            list.extend(
+                self.neighbors(*old)
+                    .iter()
+                    .map(|other| places[other.index()]),
+            );
+            write_list(lists.row_mut(NodeId(new)), &list);
+        }
+        Ok(Self {
+            lists,
+            entry: places[self.entry.index()],
+            repaired: self.repaired,
+        })
+    }
+
+    /// Bytes that the lists of `count` nodes of at most `max_degree` neighbours take.
+    pub const fn bytes(count: u64, max_degree: u32) -> u64 {
+        count.saturating_mul((max_degree as u64 + 1) * size_of::<NodeId>() as u64)
+    }
+
     /// Neighbours of a node in prune order. Panics when the node is out of range.
     #[inline]
     pub fn neighbors(&self, node: NodeId) -> &[NodeId] {
@@ -122,6 +162,14 @@ impl Graph {
 
     pub(crate) fn add_repaired(&mut self, edges: u32) {
         self.repaired += edges;
+    }
+}
+
+fn not_a_permutation(count: usize) -> GraphError {
+    GraphError::Parameter {
+        name: "order",
+        value: format!("not a permutation of {count} nodes"),
+        expected: "each node once",
     }
 }
 

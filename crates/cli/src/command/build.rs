@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use pageway::source::OpenAs;
 use pageway::{
-    BuildInput, BuildOptions, BuildReport, ElementType, Index, MemoryWish, Metric, Preset, Result,
+    BuildInput, BuildOptions, BuildReport, ElementType, Index, MemoryWish, Metric, Overrides, Preset,
+    Result,
     format_bytes,
 };
 use serde::Serialize;
@@ -130,6 +131,14 @@ struct DesignArguments {
     /// Bytes of a page: 4096 to 65536, a power of two
     #[arg(long, value_name = "BYTES", default_value_t = 4096)]
     page_size: u32,
+
+    /// Reads in flight (W) [default: the design's own]
+    #[arg(long, value_name = "W")]
+    beam: Option<u32>,
+
+    /// Index of the same vector space whose codebook is shared
+    #[arg(long, value_name = "DIR")]
+    codebook_from: Option<PathBuf>,
 }
 
 /// The engine's report and what the process itself took.
@@ -161,6 +170,10 @@ impl BuildArguments {
             alpha: design.alpha,
             code_bytes: design.code_bytes,
             page_bytes: design.page_size,
+            beam: design.beam,
+            overrides: Overrides::default(),
+            disk: None,
+            codebook_from: design.codebook_from.clone(),
             calibration_queries: wish.calibration_queries,
             seed: wish.seed,
         }

@@ -72,9 +72,9 @@ fn describe_sizes(index: &Description) -> Facts {
 }
 
 fn describe_pages(index: &Description) -> String {
-    let records = match index.pages_per_record {
-        0 | 1 => format!("{} records per page", index.records_per_page),
-        pages => format!("{pages} pages per record"),
+    let records = match index.pages_per_read {
+        0 | 1 => format!("{} nodes per page", index.nodes_per_page),
+        pages => format!("{} nodes per {pages} pages", index.nodes_per_page),
     };
     format!(
         "{records}, {} of the bytes used",

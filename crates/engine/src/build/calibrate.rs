@@ -4,6 +4,7 @@ use pageway_types::{NodeId, Progress};
 use rayon::ThreadPool;
 
 use super::budget::BLOCK_BYTES;
+use super::order::NodeOrder;
 use super::sample::{read_rows, sample_rows};
 use crate::calibration::{CalibrationPlan, RANKS};
 use crate::error::Result;
@@ -16,7 +17,7 @@ use crate::truth::{ExactOptions, ExactQuestion, exact, exact_bytes_min};
 pub(super) fn plan(
     input: &BuildInput<'_>,
     options: &BuildOptions,
-    pool: &ThreadPool,
+    (pool, order): (&ThreadPool, &NodeOrder),
     progress: &dyn Progress,
 ) -> Result<CalibrationPlan> {
     let count = input.vectors.count();
@@ -48,9 +49,10 @@ pub(super) fn plan(
             progress,
         )?
     };
+    let node_of = |rows: Vec<NodeId>| rows.iter().map(|row| order.node_of(*row)).collect();
     Ok(CalibrationPlan {
         rows,
-        held_out,
+        held_out: held_out.map(node_of),
         truth,
         threads: pool.current_num_threads(),
     })

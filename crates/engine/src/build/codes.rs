@@ -1,16 +1,15 @@
 //! Training the quantizer on a sample, and encoding all rows with it, a block at a time.
 
-use pageway_quant::{ProductQuantizer, TrainingSample};
-use pageway_store::{BlobWriter, FileEntry};
-use pageway_types::{Progress, VectorRead};
+use pageway_quant::{PqSpec, ProductQuantizer, TrainingSample};
+use pageway_types::{NodeId, Progress, VectorRead};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::budget::{BLOCK_BYTES, BuildPlan};
+use super::order::NodeOrder;
 use super::sample::sample_rows;
 use crate::error::Result;
 use crate::resolve;
-use crate::source::RowBlocks;
 
 /// Rows that one task encodes.
 const ROWS_PER_TASK: usize = 256;
@@ -33,7 +32,7 @@ pub(super) fn widened_sample(vectors: &dyn VectorRead, plan: &BuildPlan) -> Resu
 /// Trains a quantizer on a sample.
 pub(super) fn train(
     sample: &[f32],
-    plan: &BuildPlan,
+    (plan, spec): (&BuildPlan, &PqSpec),
     pool: &ThreadPool,
     progress: &dyn Progress,
 ) -> Result<ProductQuantizer> {
@@ -47,43 +46,69 @@ pub(super) fn train(
     let kernels = resolve::kernels()?;
     Ok(ProductQuantizer::train(
         &sample,
-        &plan.quantizer(),
+        spec,
         kernels,
         pool,
         progress,
     )?)
 }
 
-/// Encodes every row, in order, into `out`.
-pub(super) fn encode(
-    vectors: &dyn VectorRead,
-    quantizer: &ProductQuantizer,
-    mut out: BlobWriter,
-    pool: &ThreadPool,
-    progress: &dyn Progress,
-) -> Result<FileEntry> {
-    let shape = vectors.shape();
-    let kernels = resolve::kernels()?;
-    let code_bytes = quantizer.code_bytes();
-    progress.stage("encode", vectors.count());
-    let mut blocks = RowBlocks::new(vectors, 0..vectors.count(), BLOCK_BYTES);
-    let mut codes = Vec::new();
-    while let Some(block) = blocks.next_block()? {
-        progress.check()?;
-        let rows = block.rows.len() / shape.row_bytes();
-        codes.resize(rows * code_bytes, 0);
-        let tasks = block
-            .rows
-            .par_chunks(ROWS_PER_TASK * shape.row_bytes())
-            .zip(codes.par_chunks_mut(ROWS_PER_TASK * code_bytes));
-        pool.install(|| {
-            tasks.for_each_init(
-                || quantizer.encoder(shape.element, kernels),
-                |encoder, (rows, codes)| encoder.encode(rows, codes),
-            );
-        });
-        out.write(&codes)?;
-        progress.advance(rows as u64);
+/// What is encoded: rows in the order of nodes.
+#[derive(Clone, Copy)]
+pub(super) struct Encoding<'e> {
+    pub(super) vectors: &'e dyn VectorRead,
+    pub(super) order: &'e NodeOrder,
+    pub(super) quantizer: &'e ProductQuantizer,
+    pub(super) pool: &'e ThreadPool,
+}
+
+impl Encoding<'_> {
+    /// Encodes the nodes `0 .. count`, in order, and shows their codes a block at a time.
+    pub(super) fn run(
+        &self,
+        count: u64,
+        progress: &dyn Progress,
+        out: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let shape = self.vectors.shape();
+        let kernels = resolve::kernels()?;
+        let (row_bytes, code_bytes) = (shape.row_bytes(), self.quantizer.code_bytes());
+        progress.stage("encode", count);
+        let block = (BLOCK_BYTES / row_bytes).max(1) as u64;
+        let (mut rows, mut codes) = (Vec::new(), Vec::new());
+        let mut first = 0;
+        while first < count {
+            progress.check()?;
+            let end = count.min(first + block);
+            let nodes = (end - first) as usize;
+            rows.resize(nodes * row_bytes, 0);
+            self.read(first, &mut rows)?;
+            codes.resize(nodes * code_bytes, 0);
+            let tasks = rows
+                .par_chunks(ROWS_PER_TASK * row_bytes)
+                .zip(codes.par_chunks_mut(ROWS_PER_TASK * code_bytes));
+            self.pool.install(|| {
+                tasks.for_each_init(
+                    || self.quantizer.encoder(shape.element, kernels),
+                    |encoder, (rows, codes)| encoder.encode(rows, codes),
+                );
+            });
+            out(&codes)?;
+            progress.advance(end - first);
+            first = end;
+        }
+        Ok(())
     }
-    Ok(out.finish()?)
+
+    fn read(&self, first: u64, out: &mut [u8]) -> Result<()> {
+        if let NodeOrder::Rows = self.order {
+            return Ok(self.vectors.read(first, out)?);
+        }
+        let row_bytes = self.vectors.shape().row_bytes();
+        for (node, row) in (first as u32..).zip(out.chunks_exact_mut(row_bytes)) {
+            let number = self.order.row_of(NodeId(node));
+            self.vectors.read(number.into(), row)?;
+        }
+        Ok(())
+    }
 }

@@ -12,10 +12,15 @@
 
 mod budget;
 mod calibrate;
+mod codebook;
 mod codes;
+mod entry;
 mod fingerprint;
+mod graph;
+mod order;
 mod pipeline;
 mod reach;
+mod replicas;
 mod report;
 mod sample;
 mod shards;

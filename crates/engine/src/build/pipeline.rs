@@ -4,28 +4,37 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use pageway_graph::{Graph, MedoidSpec, VectorSet, build, medoid};
-use pageway_kernels::advise_huge_pages;
-use pageway_store::{BlobWriter, FileEntry, OsVfs, PageFileWriter, PageGeometry, Vfs, clock};
-use pageway_types::{Metric, NodeId, Progress};
+use pageway_graph::{MedoidSpec, medoid, overlap_ratio};
+use pageway_quant::{PqSpec, ProductQuantizer};
+use pageway_store::{
+    BlobWriter, FileEntry, FileUuid, OsVfs, PageFileWriter, PageGeometry, Vfs, clock,
+};
+use pageway_types::{Metric, NodeId, Progress, VectorShape};
 use rayon::ThreadPool;
 
-use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan};
+use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan, index_bytes};
+use super::codebook::SharedCodebook;
+use super::codes::Encoding;
+use super::entry::EntryBuild;
 use super::fingerprint::{Fingerprint, Watched};
+use super::graph::{GraphInput, WholeGraph};
+use super::order::{NodeOrder, order_nodes};
 use super::reach::{ReachSpec, Relinked, relink};
+use super::replicas::ReplicaPlan;
+use super::sample::{read_rows, sample_rows};
 use super::shards::{ShardBuild, ShardGraphs};
 use super::workspace::Workspace;
-use super::write::{GraphLists, write_records};
+use super::write::{ListSource, PageInput, write_pages};
 use super::{BuildReport, calibrate, codes};
-use crate::cache::breadth_first;
+use crate::cache::{breadth_first, most_visited};
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{FileKind, Files, GraphStatistics, Index, Manifest, thread_pool};
-use crate::layout::PageCodec;
 use crate::memory::MemoryWish;
-use crate::options::{BuildInput, BuildOptions, OpenOptions};
-use crate::resolve;
+use crate::options::{BuildInput, BuildOptions, OpenOptions, Queries};
+use crate::resolve::{self, Source};
 use crate::source::{Inspection, check_unique, inspect_rows};
+use crate::spec::{CodecSpec, SelectionSpec, Shape};
 
 /// Bytes per node while nodes are listed breadth-first: the order, and a bit.
 const ORDER_BYTES: u64 = 5;
@@ -63,13 +72,26 @@ impl Index {
         options: &BuildOptions,
         progress: &dyn Progress,
     ) -> Result<BuildReport> {
-        let plan = BuildPlan::new(input, options)?;
         if !(0.0..=1.0).contains(&options.recall) {
             return Err(Error::invalid(format!(
                 "recall = {}: give 0 to 1",
                 options.recall
             )));
         }
+        let codebook = match &options.codebook_from {
+            Some(other) => {
+                let VectorShape { dimension, element } = input.vectors.shape();
+                let metric = options.metric;
+                let shape = Shape {
+                    dimension,
+                    element,
+                    metric,
+                };
+                Some(SharedCodebook::read(vfs.as_ref(), other, shape)?)
+            }
+            None => None,
+        };
+        let plan = BuildPlan::new(input, options, codebook.as_ref())?;
         let workspace = Workspace::open(vfs, dir)?;
         workspace.check_space(disk_bytes(&plan)?)?;
         let pool = thread_pool(plan.threads)?;
@@ -77,6 +99,7 @@ impl Index {
             input,
             options,
             plan: &plan,
+            codebook,
             workspace: &workspace,
             pool,
             progress,
@@ -94,6 +117,7 @@ struct Pipeline<'p> {
     input: &'p BuildInput<'p>,
     options: &'p BuildOptions,
     plan: &'p BuildPlan,
+    codebook: Option<SharedCodebook>,
     workspace: &'p Workspace,
     pool: ThreadPool,
     progress: &'p dyn Progress,
@@ -122,34 +146,168 @@ impl Stages {
     }
 }
 
+/// Quantizers of a build, and the files they were written to.
+struct Codebooks {
+    first: ProductQuantizer,
+    first_file: FileEntry,
+    second: Option<(ProductQuantizer, FileEntry)>,
+}
+
+/// Files of codes, and the codes of all nodes where pages need them.
+struct CodeFiles {
+    first: Option<FileEntry>,
+    second: Option<FileEntry>,
+    at_hand: Vec<u8>,
+}
+
 impl Pipeline<'_> {
     fn run(&self, stages: &mut Stages) -> Result<Manifest> {
         let (fingerprint, max_norm) = self.check_rows()?;
         stages.end("check rows");
-        let sample = codes::widened_sample(self.input.vectors, self.plan)?;
-        let quantizer = codes::train(&sample, self.plan, &self.pool, self.progress)?;
-        drop(sample);
-        let mut codebook = self.blob(FileKind::Codebook, fingerprint)?;
-        codebook.write(&quantizer.to_bytes())?;
-        let codebook = codebook.finish()?;
+        let codebooks = self.train(fingerprint)?;
         stages.end("train codes");
-        let codes = self.blob(FileKind::Codes, fingerprint)?;
-        let codes = codes::encode(
-            self.input.vectors,
-            &quantizer,
-            codes,
-            &self.pool,
-            self.progress,
-        )?;
-        drop(quantizer);
+        let linked = self.link(max_norm, stages)?;
+        let order = self.order(&linked)?;
+        let overlap = self.overlap(&linked, &order)?;
+        stages.end("place nodes");
+        let codes = self.encode(&codebooks, &order, fingerprint)?;
         stages.end("encode");
-        let (entry, records, graph) = self.graph(fingerprint, max_norm, stages)?;
-        let mut manifest = self.manifest(entry, graph, (records, codes, codebook));
-        manifest.files.hot = self.hot_nodes(&manifest, fingerprint)?;
-        stages.end("choose hot nodes");
-        manifest.calibration = self.calibrate(&manifest)?;
+        let medoid = order.node_of(linked.medoid);
+        let layers = match &linked.lists {
+            Lists::Whole(whole) => whole.layers.as_slice(),
+            Lists::Shards(_) => &[],
+        };
+        let entry = EntryBuild {
+            vectors: self.input.vectors,
+            spec: &self.plan.spec,
+            order: &order,
+            medoid,
+            layers,
+            quantizer: &codebooks.first,
+            pool: &self.pool,
+            progress: self.progress,
+        };
+        let entry = entry.run()?;
+        let entry_file = match &entry.file {
+            Some(file) => {
+                Some(self.write_blob(FileKind::Entry, fingerprint, &file.to_bytes())?)
+            }
+            None => None,
+        };
+        stages.end("find entries");
+        let (records, statistics) = self.records(linked, &order, &codes, fingerprint)?;
+        stages.end("write records");
+        let mut manifest = Manifest {
+            generation: self.workspace.generation,
+            created_by: concat!("pageway ", env!("CARGO_PKG_VERSION")).to_owned(),
+            spec: self.plan.spec.clone(),
+            node_count: self.plan.node_count,
+            entry: entry.nodes.clone(),
+            files: Files {
+                records,
+                codebook: codebooks.first_file,
+                codes: codes.first,
+                hot: None,
+                entry: entry_file,
+                second_codes: codes.second,
+                second_codebook: codebooks.second.map(|(_, file)| file),
+            },
+            graph: GraphStatistics {
+                overlap,
+                ..statistics
+            },
+            memory_bytes: self.plan.memory_bytes,
+            calibration: Calibration::default(),
+        };
+        drop(codes.at_hand);
+        if resolve::keeps_hot_list(&manifest.spec) {
+            manifest.files.hot = Some(self.hot_nodes(&manifest, &entry.structure, fingerprint)?);
+            stages.end("choose hot nodes");
+        }
+        manifest.calibration = self.calibrate(&manifest, &order)?;
         stages.end("calibrate");
         Ok(manifest)
+    }
+
+    /// Trains the quantizers, or takes one over.
+    fn train(&self, fingerprint: Fingerprint) -> Result<Codebooks> {
+        let sample = codes::widened_sample(self.input.vectors, self.plan)?;
+        let train =
+            |spec: &PqSpec| codes::train(&sample, (self.plan, spec), &self.pool, self.progress);
+        let kind = FileKind::Codebook;
+        let (first, uuid) = match &self.codebook {
+            Some(shared) => (shared.quantizer.clone(), shared.uuid),
+            None => (
+                train(&self.plan.quantizer())?,
+                fingerprint.uuid(kind.stem()),
+            ),
+        };
+        let mut file = self.blob_of(kind, uuid)?;
+        file.write(&first.to_bytes())?;
+        let second = match self.plan.second_quantizer() {
+            Some(spec) => {
+                let second = train(&spec)?;
+                let kind = FileKind::SecondCodebook;
+                let file = self.write_blob(kind, fingerprint, &second.to_bytes())?;
+                Some((second, file))
+            }
+            None => None,
+        };
+        Ok(Codebooks {
+            first,
+            first_file: file.finish()?,
+            second,
+        })
+    }
+
+    /// Encodes all nodes in their order: for memory, for pages, or for both.
+    fn encode(
+        &self,
+        codebooks: &Codebooks,
+        order: &NodeOrder,
+        fingerprint: Fingerprint,
+    ) -> Result<CodeFiles> {
+        let encoding = |quantizer| Encoding {
+            vectors: self.input.vectors,
+            order,
+            quantizer,
+            pool: &self.pool,
+        };
+        let nodes = u64::from(self.plan.node_count);
+        let code_bytes = codebooks.first.code_bytes();
+        let storage = &self.plan.spec.storage;
+        let in_memory = storage.codes_in_memory(self.plan.node_count) as usize * code_bytes;
+        let mut at_hand = Vec::new();
+        let first = if self.plan.pages_hold_codes() {
+            at_hand.reserve_exact(nodes as usize * code_bytes);
+            encoding(&codebooks.first).run(nodes, self.progress, &mut |codes| {
+                at_hand.extend_from_slice(codes);
+                Ok(())
+            })?;
+            match at_hand.get(..in_memory).filter(|codes| !codes.is_empty()) {
+                Some(codes) => Some(self.write_blob(FileKind::Codes, fingerprint, codes)?),
+                None => None,
+            }
+        } else {
+            let mut file = self.blob(FileKind::Codes, fingerprint)?;
+            let mut write = |codes: &[u8]| Ok(file.write(codes)?);
+            encoding(&codebooks.first).run(nodes, self.progress, &mut write)?;
+            Some(file.finish()?)
+        };
+        let second = match &codebooks.second {
+            Some((quantizer, _)) => {
+                let mut file = self.blob(FileKind::SecondCodes, fingerprint)?;
+                let mut write = |codes: &[u8]| Ok(file.write(codes)?);
+                encoding(quantizer).run(nodes, self.progress, &mut write)?;
+                Some(file.finish()?)
+            }
+            None => None,
+        };
+        Ok(CodeFiles {
+            first,
+            second,
+            at_hand,
+        })
     }
 
     fn check_rows(&self) -> Result<(Fingerprint, f32)> {
@@ -185,66 +343,134 @@ impl Pipeline<'_> {
     }
 
     fn blob(&self, kind: FileKind, fingerprint: Fingerprint) -> Result<BlobWriter> {
-        let geometry = PageGeometry::new(self.plan.spec.layout.page_bytes, 1)?;
-        let (path, uuid) = (self.workspace.path(kind), fingerprint.uuid(kind.stem()));
-        Ok(BlobWriter::create(
-            self.workspace.vfs.as_ref(),
-            &path,
-            kind as u16,
-            geometry,
-            uuid,
-        )?)
+        self.blob_of(kind, fingerprint.uuid(kind.stem()))
     }
 
-    /// Builds the graph, whole or in shards, and writes the records.
-    fn graph(
+    fn blob_of(&self, kind: FileKind, uuid: FileUuid) -> Result<BlobWriter> {
+        let geometry = PageGeometry::new(self.plan.spec.layout.page_bytes, 1)?;
+        let path = self.workspace.path(kind);
+        let vfs = self.workspace.vfs.as_ref();
+        Ok(BlobWriter::create(vfs, &path, kind as u16, geometry, uuid)?)
+    }
+
+    fn write_blob(
         &self,
+        kind: FileKind,
         fingerprint: Fingerprint,
-        max_norm: f32,
-        stages: &mut Stages,
-    ) -> Result<(NodeId, FileEntry, GraphStatistics)> {
+        bytes: &[u8],
+    ) -> Result<FileEntry> {
+        let mut file = self.blob(kind, fingerprint)?;
+        file.write(bytes)?;
+        Ok(file.finish()?)
+    }
+
+    /// Builds the graph, whole or in shards.
+    fn link(&self, max_norm: f32, stages: &mut Stages) -> Result<Linked<'_>> {
         let metric = self.options.metric;
-        let kernels = resolve::kernels()?;
         let vectors = self.input.vectors;
         let spec = MedoidSpec {
             metric,
-            kernels,
+            kernels: resolve::kernels()?,
             block_bytes: BLOCK_BYTES,
         };
-        let entry = medoid(vectors, &spec, &self.pool, self.progress)?.node;
+        let medoid = medoid(vectors, &spec, &self.pool, self.progress)?.node;
         let max_norm = (metric == Metric::InnerProduct).then_some(max_norm);
-        let codec = resolve::codec(&self.plan.spec, self.plan.node_count)?;
+        let lists = match self.plan.graph {
+            GraphPlan::Whole => {
+                let whole = WholeGraph::build(GraphInput {
+                    vectors,
+                    spec: &self.plan.spec,
+                    entry: medoid,
+                    max_norm,
+                    pool: &self.pool,
+                    progress: self.progress,
+                })?;
+                stages.end("build graph");
+                Lists::Whole(whole)
+            }
+            GraphPlan::Shards { capacity } => {
+                Lists::Shards(self.shard_graphs(capacity, medoid, max_norm, stages)?)
+            }
+        };
+        Ok(Linked { medoid, lists })
+    }
+
+    fn order(&self, linked: &Linked<'_>) -> Result<NodeOrder> {
+        let Lists::Whole(whole) = &linked.lists else {
+            return Ok(NodeOrder::Rows);
+        };
+        let spec = &self.plan.spec;
+        let nodes_per_page = resolve::codec(spec, self.plan.node_count)?.map().nodes_per_page;
+        let subject = (&whole.graph, &whole.vectors()?);
+        order_nodes(spec, nodes_per_page, subject, &self.pool, self.progress)
+    }
+
+    /// OR(G) of the order.
+    fn overlap(&self, linked: &Linked<'_>, order: &NodeOrder) -> Result<Option<f64>> {
+        let Lists::Whole(whole) = &linked.lists else {
+            return Ok(None);
+        };
+        let nodes = self.plan.node_count;
+        let nodes_per_page = resolve::codec(&self.plan.spec, nodes)?.map().nodes_per_page;
+        let all: Vec<NodeId>;
+        let rows = match order {
+            NodeOrder::Placed { rows, .. } => rows,
+            NodeOrder::Rows => {
+                all = (0..nodes).map(NodeId).collect();
+                &all
+            }
+        };
+        Ok(Some(overlap_ratio(&whole.graph, rows, nodes_per_page)))
+    }
+
+    /// Writes the pages.
+    fn records(
+        &self,
+        linked: Linked<'_>,
+        order: &NodeOrder,
+        codes: &CodeFiles,
+        fingerprint: Fingerprint,
+    ) -> Result<(FileEntry, GraphStatistics)> {
+        let spec = &self.plan.spec;
+        let codec = resolve::codec(spec, self.plan.node_count)?;
         let kind = FileKind::Records;
         let (path, uuid) = (self.workspace.path(kind), fingerprint.uuid(kind.stem()));
         let vfs = self.workspace.vfs.as_ref();
-        let create = || {
-            PageFileWriter::create(vfs, &path, kind as u16, codec.geometry(), uuid)
-                .map_err(Error::from)
+        let geometry = codec.map().geometry;
+        let file = PageFileWriter::create(vfs, &path, kind as u16, geometry, uuid)?;
+        let code_bytes = spec.storage.quantizer.code_bytes() as usize;
+        let input = |lists, replicas| PageInput {
+            input: self.input,
+            codec: &codec,
+            order,
+            lists,
+            codes: (&codes.at_hand, code_bytes),
+            replicas,
+            pool: &self.pool,
         };
-        let (records, statistics) = match self.plan.graph {
-            GraphPlan::Whole => {
-                let graph = self.whole_graph(entry, max_norm)?;
-                stages.end("build graph");
-                let mut lists = GraphLists::new(&graph);
-                write_records(self.input, &codec, &mut lists, create()?, self.progress)?
+        match linked.lists {
+            Lists::Whole(mut whole) => {
+                if let NodeOrder::Placed { rows, .. } = order {
+                    whole.graph = whole.graph.renumbered(rows)?;
+                }
+                let vectors = whole.vectors()?;
+                let replicas = match spec.layout.codec {
+                    CodecSpec::Replicated { lists } => {
+                        Some(ReplicaPlan::new(&whole.graph, &vectors, order, lists))
+                    }
+                    _ => None,
+                };
+                let pages = input(ListSource::Graph(&whole.graph), replicas);
+                write_pages(pages, file, self.progress)
             }
-            GraphPlan::Shards { capacity } => {
-                let (shards, relinked) = self.shard_graphs(capacity, entry, max_norm, stages)?;
-                let max_degree = self.plan.spec.graph.max_degree();
-                let mut lists = relinked.patch(shards.merged(max_degree)?);
-                let (records, statistics) =
-                    write_records(self.input, &codec, &mut lists, create()?, self.progress)?;
-                (
-                    records,
-                    GraphStatistics {
-                        shards: shards.count(),
-                        ..statistics
-                    },
-                )
+            Lists::Shards((shards, relinked)) => {
+                let mut lists = relinked.patch(shards.merged(spec.graph.max_degree())?);
+                let pages = input(ListSource::Stream(&mut lists), None);
+                let (records, statistics) = write_pages(pages, file, self.progress)?;
+                let shards = shards.count();
+                Ok((records, GraphStatistics { shards, ..statistics }))
             }
-        };
-        stages.end("write records");
-        Ok((entry, records, statistics))
+        }
     }
 
     /// Builds the graphs of all shards, and links the nodes that their merge does not reach.
@@ -277,56 +503,32 @@ impl Pipeline<'_> {
         Ok((shards, relinked))
     }
 
-    fn whole_graph(&self, entry: NodeId, max_norm: Option<f32>) -> Result<Graph> {
-        let vectors = self.input.vectors;
-        let owned;
-        let rows = if let Some(rows) = vectors.resident() {
-            rows
-        } else {
-            let mut bytes = vec![0; vectors.count() as usize * vectors.shape().row_bytes()];
-            vectors.read(0, &mut bytes)?;
-            advise_huge_pages(&bytes);
-            owned = bytes;
-            &owned
-        };
-        let metric = self.options.metric;
-        let set = VectorSet::new(rows, vectors.shape(), metric, resolve::kernels()?, max_norm)?;
-        let spec = self.plan.vamana(self.plan.spec.graph.max_degree());
-        Ok(build(&set, entry, &spec, &self.pool, self.progress)?)
-    }
-
-    fn manifest(
+    /// Lists nodes in the order in which a cache takes them.
+    fn hot_nodes(
         &self,
-        entry: NodeId,
-        graph: GraphStatistics,
-        (records, codes, codebook): (FileEntry, FileEntry, FileEntry),
-    ) -> Manifest {
-        let hot = codes.clone();
-        Manifest {
-            generation: self.workspace.generation,
-            created_by: concat!("pageway ", env!("CARGO_PKG_VERSION")).to_owned(),
-            spec: self.plan.spec.clone(),
-            node_count: self.plan.node_count,
-            entry: vec![entry],
-            files: Files {
-                records,
-                codes,
-                codebook,
-                hot,
-            },
-            graph,
-            memory_bytes: self.plan.memory_bytes,
-            calibration: Calibration::default(),
-        }
-    }
-
-    fn hot_nodes(&self, manifest: &Manifest, fingerprint: Fingerprint) -> Result<FileEntry> {
-        let vfs = self.workspace.vfs.as_ref();
-        let (_, reader, _) = resolve::record_reader(vfs, &self.workspace.dir, manifest)?;
-        let codec = resolve::codec(&manifest.spec, manifest.node_count)?;
+        manifest: &Manifest,
+        structure: &[NodeId],
+        fingerprint: Fingerprint,
+    ) -> Result<FileEntry> {
+        let source = Source {
+            vfs: self.workspace.vfs.as_ref(),
+            dir: &self.workspace.dir,
+            manifest,
+        };
+        let lists = resolve::list_reader(source)?;
         let room = self.plan.budget_bytes / 2 / ORDER_BYTES;
         let limit = u64::from(manifest.node_count).min(room) as usize;
-        let hot = breadth_first(&codec, &reader, &manifest.entry, limit, self.progress)?;
+        // Walks start at the nodes of a navigation graph, if there is one.
+        let from = if structure.is_empty() {
+            &manifest.entry
+        } else {
+            structure
+        };
+        let mut hot = breadth_first(lists.as_ref(), from, limit, self.progress)?;
+        if manifest.spec.cache.selection == SelectionSpec::Visits {
+            let visits = self.visits(manifest)?;
+            hot = most_visited(&visits, &hot, manifest.node_count);
+        }
         let mut file = self.blob(FileKind::HotNodes, fingerprint)?;
         for node in hot {
             file.write(&node.0.to_le_bytes())?;
@@ -334,42 +536,62 @@ impl Pipeline<'_> {
         Ok(file.finish()?)
     }
 
-    fn calibrate(&self, manifest: &Manifest) -> Result<Calibration> {
-        let plan = calibrate::plan(self.input, self.options, &self.pool, self.progress)?;
+    /// Nodes that walks for sampled rows expand.
+    fn visits(&self, manifest: &Manifest) -> Result<Vec<NodeId>> {
+        let vectors = self.input.queries.unwrap_or(self.input.vectors);
+        let seed = self.plan.spec.seed.rotate_left(17);
+        let sampled = sample_rows(vectors.count(), VISIT_QUERIES, seed);
+        let rows = read_rows(vectors, &sampled)?;
+        let index = self.open(manifest)?;
+        let queries = Queries::new(&rows, vectors.shape());
+        self.progress.stage("sample visits", sampled.len() as u64);
+        index.visits(&queries, VISIT_LIST, self.progress)
+    }
+
+    fn calibrate(&self, manifest: &Manifest, order: &NodeOrder) -> Result<Calibration> {
+        let subject = (&self.pool, order);
+        let plan = calibrate::plan(self.input, self.options, subject, self.progress)?;
+        crate::calibration::calibrate(&self.open(manifest)?, &plan, self.progress)
+    }
+
+    /// Opens the index that is not published yet.
+    fn open(&self, manifest: &Manifest) -> Result<Index> {
         let room = self.plan.budget_bytes - self.plan.calibration_bytes(self.options);
         let memory = Some(MemoryWish::Bytes(self.plan.memory_bytes.min(room)));
         let options = OpenOptions {
             memory,
             ..OpenOptions::default()
         };
-        let (vfs, dir) = (&self.workspace.vfs, &self.workspace.dir);
-        let index = Self::open_unpublished(vfs, dir, manifest, &options)?;
-        crate::calibration::calibrate(&index, &plan, self.progress)
+        let place = (&self.workspace.vfs, self.workspace.dir.as_path());
+        Index::open_manifest(place, manifest.clone(), &options, None)
     }
+}
 
-    fn open_unpublished(
-        vfs: &Arc<dyn Vfs>,
-        dir: &Path,
-        manifest: &Manifest,
-        options: &OpenOptions,
-    ) -> Result<Index> {
-        Index::open_manifest(vfs, dir, manifest.clone(), options)
-    }
+/// Queries whose visits decide what is hot, and their list size.
+const VISIT_QUERIES: u64 = 1000;
+const VISIT_LIST: u32 = 50;
+
+/// A graph, and the row where walks over it start.
+struct Linked<'p> {
+    medoid: NodeId,
+    lists: Lists<'p>,
+}
+
+enum Lists<'p> {
+    Whole(WholeGraph<'p>),
+    Shards((ShardGraphs, Relinked)),
 }
 
 /// Disk that the build needs, temporary files included.
 fn disk_bytes(plan: &BuildPlan) -> Result<u64> {
-    let codec = resolve::codec(&plan.spec, plan.node_count)?;
-    let records = u64::from(codec.address().page_count()) * codec.geometry().unit_bytes() as u64;
     let nodes = u64::from(plan.node_count);
-    let codes = nodes * u64::from(plan.spec.storage.quantizer.code_bytes());
     let row = plan.spec.shape.vectors().row_bytes() as u64;
     let list = 4 * u64::from(plan.shard_degree() + 2);
     let spills = match plan.graph {
         GraphPlan::Whole => 0,
         GraphPlan::Shards { .. } => 2 * nodes * (row + 4 + list),
     };
-    Ok(records + codes + codes / 64 + nodes + spills + resolve::codebook_bytes(&plan.spec))
+    Ok(index_bytes(&plan.spec, plan.node_count)? + spills)
 }
 
 fn report(

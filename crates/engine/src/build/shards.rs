@@ -165,7 +165,7 @@ impl ShardBuild<'_> {
         let entry = medoid(&slice, &spec, self.pool, self.progress)?.node;
         advise_huge_pages(&rows);
         let set = VectorSet::new(&rows, shape, metric, kernels, self.max_norm)?;
-        let spec = self.plan.vamana(self.plan.shard_degree());
+        let spec = self.plan.shard_vamana();
         let graph = build(&set, entry, &spec, self.pool, self.progress)?;
         self.write_graph(number, &graph, &nodes)
     }

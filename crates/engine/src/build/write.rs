@@ -1,15 +1,25 @@
-//! Writing records in node order: vectors stream from the source, lists from the graph.
+//! Writing pages in order: vectors stream from the source in the order of nodes, lists from the
+//! graph; the pages of a batch are encoded in parallel.
+
+use std::ops::Range;
 
 use pageway_graph::Graph;
 use pageway_store::{FileEntry, PageFileWriter};
-use pageway_types::{NodeId, Progress};
+use pageway_types::{NodeId, PageId, Progress};
+use rayon::ThreadPool;
+use rayon::prelude::*;
 
 use super::budget::BLOCK_BYTES;
-use crate::error::Result;
+use super::order::NodeOrder;
+use super::replicas::ReplicaPlan;
+use crate::error::{Error, ErrorKind, Result};
 use crate::index::GraphStatistics;
-use crate::layout::{NodeBytes, PackedCodec, PageCodec};
+use crate::layout::{NodeFeed, PageMap, VectorPart};
 use crate::options::BuildInput;
-use crate::source::RowBlocks;
+use crate::resolve::AnyCodec;
+
+/// Pages of a batch at most.
+const BATCH_PAGES: u32 = 1024;
 
 /// Adjacency lists in node order.
 pub(super) trait ListStream {
@@ -17,78 +27,255 @@ pub(super) trait ListStream {
     fn next_list(&mut self, list: &mut Vec<NodeId>) -> Result<()>;
 }
 
-/// The lists of a graph in memory.
-pub(super) struct GraphLists<'g> {
-    graph: &'g Graph,
-    next: u32,
+/// Where lists come from.
+pub(super) enum ListSource<'l> {
+    /// The graph in memory, its nodes in their final order.
+    Graph(&'l Graph),
+    /// One after the other.
+    Stream(&'l mut dyn ListStream),
 }
 
-impl<'g> GraphLists<'g> {
-    pub(super) fn new(graph: &'g Graph) -> Self {
-        Self { graph, next: 0 }
+impl ListSource<'_> {
+    fn graph(&self) -> Option<&Graph> {
+        match self {
+            Self::Graph(graph) => Some(graph),
+            Self::Stream(_) => None,
+        }
     }
 }
 
-impl ListStream for GraphLists<'_> {
-    fn next_list(&mut self, list: &mut Vec<NodeId>) -> Result<()> {
-        list.clear();
-        list.extend_from_slice(self.graph.neighbors(NodeId(self.next)));
-        self.next += 1;
-        Ok(())
-    }
+/// What pages are made from.
+pub(super) struct PageInput<'p> {
+    pub(super) input: &'p BuildInput<'p>,
+    pub(super) codec: &'p AnyCodec,
+    pub(super) order: &'p NodeOrder,
+    pub(super) lists: ListSource<'p>,
+    /// Codes of all nodes, in their order; empty where pages hold none.
+    pub(super) codes: (&'p [u8], usize),
+    /// Chooses the lists that are packed beside a record.
+    pub(super) replicas: Option<ReplicaPlan<'p>>,
+    pub(super) pool: &'p ThreadPool,
 }
 
-/// Writes the records of all nodes.
-pub(super) fn write_records(
-    input: &BuildInput<'_>,
-    codec: &PackedCodec,
-    lists: &mut dyn ListStream,
+/// Writes all pages.
+pub(super) fn write_pages(
+    mut pages: PageInput<'_>,
     mut file: PageFileWriter,
     progress: &dyn Progress,
 ) -> Result<(FileEntry, GraphStatistics)> {
-    let count = input.vectors.count();
-    let row_bytes = input.vectors.shape().row_bytes();
-    progress.stage("write records", count);
+    let map = pages.codec.map();
+    progress.stage("write records", map.page_count().into());
     let mut statistics = GraphStatistics::default();
-    let mut payload = Vec::with_capacity(codec.geometry().payload_bytes());
-    let (mut list, mut ids) = (Vec::new(), Vec::new());
-    let (mut edges, mut node) = (0u64, 0u32);
-    let mut blocks = RowBlocks::new(input.vectors, 0..count, BLOCK_BYTES);
-    while let Some(block) = blocks.next_block()? {
+    let (mut edges, mut used) = (0u64, 0u64);
+    let mut first = 0;
+    while first < map.page_count() {
         progress.check()?;
-        let rows = block.rows.len() / row_bytes;
-        read_ids(input, block.first, rows, &mut ids)?;
-        for (vector, user_id) in block.rows.chunks_exact(row_bytes).zip(&ids) {
-            lists.next_list(&mut list)?;
-            edges += list.len() as u64;
-            statistics.max_degree = statistics.max_degree.max(list.len() as u32);
-            let record = NodeBytes {
-                node: NodeId(node),
-                vector,
-                neighbors: &list,
-                user_id: *user_id,
-            };
-            codec.append(&record, &mut payload)?;
-            node += 1;
-            if codec.address().slot_of(NodeId(node)).0 == 0 {
-                file.append_unit(&payload)?;
-                payload.clear();
+        let range = batch_of(map, first);
+        let batch = Batch::load(&mut pages, range.clone())?;
+        if !map.holds_vectors_alone(PageId(first)) {
+            for node in batch.nodes.clone() {
+                let degree = batch.list(pages.lists.graph(), NodeId(node))?.len();
+                edges += degree as u64;
+                statistics.max_degree = statistics.max_degree.max(degree as u32);
             }
         }
-        progress.advance(rows as u64);
+        for payload in batch.encode(&pages, range.clone())? {
+            used += payload.len() as u64;
+            file.append_unit(&payload)?;
+        }
+        progress.advance(range.len() as u64);
+        first = range.end;
     }
-    if !payload.is_empty() {
-        file.append_unit(&payload)?;
-    }
-    statistics.mean_degree = edges as f64 / count as f64;
+    let bytes = u64::from(map.page_count()) * map.geometry.unit_bytes() as u64;
+    statistics.mean_degree = edges as f64 / f64::from(map.node_count);
+    statistics.page_utilisation = used as f64 / bytes as f64;
     Ok((file.finish()?, statistics))
 }
 
-fn read_ids(input: &BuildInput<'_>, first: u64, rows: usize, out: &mut Vec<u64>) -> Result<()> {
-    out.clear();
-    out.extend(first..first + rows as u64);
-    match input.ids {
-        Some(ids) => ids.read(first, out),
-        None => Ok(()),
+/// Pages from `first` on whose vectors make about a block; all with lists, or all without.
+fn batch_of(map: PageMap, first: u32) -> Range<u32> {
+    let unit = map.geometry.unit_bytes();
+    let most = (2 * BLOCK_BYTES / unit).clamp(1, BATCH_PAGES as usize) as u32;
+    let limit = if first < map.list_pages() {
+        map.list_pages()
+    } else {
+        map.page_count()
+    };
+    first..(first + most).min(limit)
+}
+
+/// The nodes of some pages.
+struct Batch {
+    nodes: Range<u32>,
+    rows: Vec<u8>,
+    user_ids: Vec<u64>,
+    /// Lists one after the other, where they come from a stream, and where each ends.
+    lists: Vec<NodeId>,
+    ends: Vec<usize>,
+    replicas: Vec<Vec<NodeId>>,
+}
+
+impl Batch {
+    fn load(pages: &mut PageInput<'_>, range: Range<u32>) -> Result<Self> {
+        let map = pages.codec.map();
+        let first = map.nodes_of(PageId(range.start)).start;
+        let nodes = first..map.nodes_of(PageId(range.end - 1)).end;
+        let mut batch = Self {
+            rows: Vec::new(),
+            user_ids: Vec::new(),
+            lists: Vec::new(),
+            ends: Vec::new(),
+            replicas: Vec::new(),
+            nodes,
+        };
+        let lists_alone = map.vectors_per_page > 0 && range.start < map.list_pages();
+        if !lists_alone {
+            batch.read_vectors(pages)?;
+        }
+        if !map.holds_vectors_alone(PageId(range.start)) {
+            batch.read_lists(pages)?;
+        }
+        Ok(batch)
+    }
+
+    fn read_vectors(&mut self, pages: &PageInput<'_>) -> Result<()> {
+        let vectors = pages.input.vectors;
+        let row_bytes = vectors.shape().row_bytes();
+        let count = self.nodes.len();
+        self.rows.resize(count * row_bytes, 0);
+        self.user_ids.resize(count, 0);
+        if let NodeOrder::Rows = pages.order {
+            let first = u64::from(self.nodes.start);
+            vectors.read(first, &mut self.rows)?;
+            return match pages.input.ids {
+                Some(ids) => ids.read(first, &mut self.user_ids),
+                None => {
+                    let rows = self.nodes.clone().map(u64::from);
+                    self.user_ids.clear();
+                    self.user_ids.extend(rows);
+                    Ok(())
+                }
+            };
+        }
+        let places = self
+            .rows
+            .chunks_exact_mut(row_bytes)
+            .zip(&mut self.user_ids);
+        for (node, (out, user_id)) in self.nodes.clone().zip(places) {
+            let row = u64::from(pages.order.row_of(NodeId(node)));
+            vectors.read(row, out)?;
+            *user_id = row;
+            if let Some(ids) = pages.input.ids {
+                ids.read(row, std::slice::from_mut(user_id))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_lists(&mut self, pages: &mut PageInput<'_>) -> Result<()> {
+        if let ListSource::Stream(stream) = &mut pages.lists {
+            let mut list = Vec::new();
+            for _ in self.nodes.clone() {
+                stream.next_list(&mut list)?;
+                self.lists.extend_from_slice(&list);
+                self.ends.push(self.lists.len());
+            }
+        }
+        if let Some(plan) = &mut pages.replicas {
+            self.replicas = plan.choose(self.nodes.clone(), pages.pool);
+        }
+        Ok(())
+    }
+
+    fn list<'b>(&'b self, graph: Option<&'b Graph>, node: NodeId) -> Result<&'b [NodeId]> {
+        if let Some(graph) = graph {
+            return Ok(graph.neighbors(node));
+        }
+        let at = self.place(node)?;
+        let end = self.ends.get(at).copied().unwrap_or(0);
+        let start = at.checked_sub(1).and_then(|before| self.ends.get(before));
+        let start = start.copied().unwrap_or(0);
+        Ok(self.lists.get(start..end).unwrap_or_default())
+    }
+
+    fn place(&self, node: NodeId) -> Result<usize> {
+        let at = node.0.checked_sub(self.nodes.start);
+        at.filter(|_| self.nodes.contains(&node.0))
+            .map(|at| at as usize)
+            .ok_or_else(|| not_at_hand(node))
+    }
+
+    fn encode(&self, pages: &PageInput<'_>, range: Range<u32>) -> Result<Vec<Vec<u8>>> {
+        let (codec, feed) = (pages.codec, self.feed(pages));
+        pages.pool.install(|| {
+            range
+                .into_par_iter()
+                .map(|page| {
+                    let capacity = codec.map().geometry.payload_bytes();
+                    let mut payload = Vec::with_capacity(capacity);
+                    codec.encode(PageId(page), &feed, &mut payload)?;
+                    Ok(payload)
+                })
+                .collect()
+        })
+    }
+
+    fn feed<'b>(&'b self, pages: &'b PageInput<'_>) -> BatchFeed<'b> {
+        BatchFeed {
+            batch: self,
+            order: pages.order,
+            graph: pages.lists.graph(),
+            codes: pages.codes,
+            row_bytes: pages.input.vectors.shape().row_bytes(),
+        }
+    }
+}
+
+fn not_at_hand(node: NodeId) -> Error {
+    Error::new(
+        ErrorKind::Internal,
+        format!("node {} is not at hand while pages are written", node.0),
+    )
+}
+
+struct BatchFeed<'f> {
+    batch: &'f Batch,
+    order: &'f NodeOrder,
+    graph: Option<&'f Graph>,
+    codes: (&'f [u8], usize),
+    row_bytes: usize,
+}
+
+impl NodeFeed for BatchFeed<'_> {
+    fn vector(&self, node: NodeId) -> Result<VectorPart<'_>> {
+        let at = self.batch.place(node)?;
+        let start = at * self.row_bytes;
+        let bytes = self.batch.rows.get(start..start + self.row_bytes);
+        let user_id = self.batch.user_ids.get(at);
+        match (bytes, user_id) {
+            (Some(bytes), Some(user_id)) => Ok(VectorPart {
+                bytes,
+                row: self.order.row_of(node),
+                user_id: *user_id,
+            }),
+            _ => Err(not_at_hand(node)),
+        }
+    }
+
+    fn neighbors(&self, node: NodeId) -> Result<&[NodeId]> {
+        self.batch.list(self.graph, node)
+    }
+
+    fn code(&self, node: NodeId) -> Result<&[u8]> {
+        let (codes, code_bytes) = self.codes;
+        let start = node.index() * code_bytes;
+        codes
+            .get(start..start + code_bytes)
+            .ok_or_else(|| not_at_hand(node))
+    }
+
+    fn replicas(&self, node: NodeId) -> Result<&[NodeId]> {
+        let at = self.batch.place(node)?;
+        Ok(self.batch.replicas.get(at).map_or(&[], Vec::as_slice))
     }
 }

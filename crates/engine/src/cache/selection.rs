@@ -1,27 +1,32 @@
 //! Which nodes a cache takes: breadth-first from the entry, as walks meet them.
 
-use pageway_store::PageReader;
 use pageway_types::{NodeId, Progress};
 
 use crate::error::Result;
-use crate::layout::PageCodec;
-use crate::storage::gather;
+
+/// Adjacency lists by node, wherever they lie.
+pub(crate) trait ListRead {
+    /// Nodes there are.
+    fn node_count(&self) -> u32;
+
+    /// Shows the list of each of `nodes` with its place, in any order.
+    fn lists(&self, nodes: &[NodeId], visit: &mut dyn FnMut(usize, &[NodeId])) -> Result<()>;
+}
 
 /// Nodes expanded per batch of reads.
 const BATCH: usize = 2048;
 
-/// The first `limit` nodes in breadth-first order from `entry`, read off the record file.
+/// The first `limit` nodes in breadth-first order from `entry`.
 ///
 /// Holds a bit per node, the order itself, and the lists of one batch. Costs at most a read per
 /// page and level.
-pub(crate) fn breadth_first<C: PageCodec>(
-    codec: &C,
-    reader: &PageReader,
+pub(crate) fn breadth_first(
+    source: &dyn ListRead,
     entry: &[NodeId],
     limit: usize,
     progress: &dyn Progress,
 ) -> Result<Vec<NodeId>> {
-    let node_count = codec.address().node_count();
+    let node_count = source.node_count();
     let mut seen = vec![0u64; (node_count as usize).div_ceil(64)];
     let mut first_time = |node: NodeId| {
         let Some(word) = seen.get_mut(node.index() / 64) else {
@@ -41,11 +46,10 @@ pub(crate) fn breadth_first<C: PageCodec>(
         let end = order.len().min(expanded + BATCH);
         let batch = order.get(expanded..end).unwrap_or_default();
         let mut lists: Vec<Vec<NodeId>> = vec![Vec::new(); batch.len()];
-        gather(codec, reader, batch, &mut |at, record| {
+        source.lists(batch, &mut |at, neighbors| {
             if let Some(list) = lists.get_mut(at) {
-                list.extend(record.neighbors());
+                list.extend_from_slice(neighbors);
             }
-            Ok(())
         })?;
         for neighbor in lists.into_iter().flatten() {
             if order.len() < limit && first_time(neighbor) {
@@ -55,4 +59,33 @@ pub(crate) fn breadth_first<C: PageCodec>(
         expanded = end;
     }
     Ok(order)
+}
+
+/// Nodes by how often they are in `visits`, most often first; those that are not come behind, in
+/// breadth-first order.
+pub(crate) fn most_visited(visits: &[NodeId], rest: &[NodeId], node_count: u32) -> Vec<NodeId> {
+    let mut counts = vec![0u32; node_count as usize];
+    for node in visits {
+        if let Some(count) = counts.get_mut(node.index()) {
+            *count += 1;
+        }
+    }
+    let count_of = |node: &NodeId| counts.get(node.index()).copied().unwrap_or(0);
+    let mut order: Vec<NodeId> = rest.to_vec();
+    // Stable: what is visited as often keeps its order.
+    order.sort_by_key(|node| std::cmp::Reverse(count_of(node)));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_visited_come_first() {
+        let rest: Vec<NodeId> = [3, 1, 0, 2].map(NodeId).to_vec();
+        let visits = [2, 0, 2, 1, 0, 2].map(NodeId);
+        let order = most_visited(&visits, &rest, 4);
+        assert_eq!(order, [2, 0, 1, 3].map(NodeId));
+    }
 }

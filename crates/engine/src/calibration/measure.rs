@@ -21,7 +21,7 @@ const LEAST_GAIN: f32 = 0.0002;
 pub(crate) struct CalibrationPlan {
     /// Raw rows of the index's shape.
     pub(crate) rows: Vec<u8>,
-    /// Where the queries are rows of the data: those rows, which must not be found.
+    /// Where the queries are rows of the data: their nodes, which must not be found.
     pub(crate) held_out: Option<Vec<NodeId>>,
     /// Exact neighbours, as many as the largest rank where there are so many.
     pub(crate) truth: Truth,

@@ -3,7 +3,8 @@
 //!
 //! Invariant: keys ascend strictly. A key is the distance in sortable bits above the node id, so
 //! the list after a set of insertions does not depend on their order, and a node that is offered
-//! twice is recognised by its key.
+//! twice is recognised by its key. For range search the list can be told to remember what it turned
+//! away, up to a bound, and to grow by it.
 
 use pageway_types::NodeId;
 
@@ -14,6 +15,10 @@ pub(crate) struct CandidateList {
     expanded: Vec<bool>,
     capacity: usize,
     cursor: usize,
+    /// Keys that did not fit, at most `turned_away_limit`; which ones are kept beyond that depends
+    /// on the order of the offers.
+    turned_away: Vec<u64>,
+    turned_away_limit: usize,
 }
 
 /// Distance and node as one integer that sorts by distance (total order), then by node.
@@ -38,30 +43,62 @@ pub(crate) fn key_distance(key: u64) -> f32 {
     )
 }
 
+/// The node inside a key.
+#[inline]
+pub(crate) fn key_node(key: u64) -> NodeId {
+    NodeId(key as u32)
+}
+
 impl CandidateList {
-    /// Bytes a list of `capacity` holds.
-    pub(crate) const fn bytes(capacity: usize) -> usize {
-        capacity * (size_of::<u64>() + size_of::<bool>())
+    /// Bytes a list of `capacity` holds, with room for so many that are turned away.
+    pub(crate) const fn bytes(capacity: usize, turned_away: usize) -> usize {
+        capacity * (size_of::<u64>() + size_of::<bool>()) + turned_away * size_of::<u64>()
     }
 
-    /// Empties the list and sets its size.
-    pub(crate) fn reset(&mut self, capacity: usize) {
+    /// Empties the list and sets its size, and how many of those turned away it remembers.
+    pub(crate) fn reset(&mut self, capacity: usize, turned_away_limit: usize) {
         self.keys.clear();
         self.expanded.clear();
+        self.turned_away.clear();
         self.keys.reserve_exact(capacity);
         self.expanded.reserve_exact(capacity);
+        self.turned_away.reserve_exact(turned_away_limit);
         self.capacity = capacity;
+        self.turned_away_limit = turned_away_limit;
         self.cursor = 0;
+    }
+
+    /// Candidates that the list holds at most.
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Makes room for `capacity` candidates and takes back those turned away.
+    pub(crate) fn grow(&mut self, capacity: usize) {
+        self.capacity = self.capacity.max(capacity);
+        self.keys.reserve_exact(self.capacity - self.keys.len());
+        self.expanded.reserve_exact(self.capacity - self.keys.len());
+        // Offering one may turn another away, which goes behind those still to be offered.
+        for _ in 0..self.turned_away.len() {
+            let key = self.turned_away.swap_remove(0);
+            self.insert_key(key);
+        }
     }
 
     /// Offers a node; false when it is there already or too far.
     #[inline]
     pub(crate) fn insert(&mut self, node: NodeId, distance: f32) -> bool {
-        let key = sort_key(distance, node);
+        self.insert_key(sort_key(distance, node))
+    }
+
+    fn insert_key(&mut self, key: u64) -> bool {
         if self.keys.len() >= self.capacity {
             match self.keys.last() {
                 Some(worst) if key < *worst => {}
-                _ => return false,
+                _ => {
+                    self.turn_away(key);
+                    return false;
+                }
             }
         }
         let at = self.keys.partition_point(|other| *other < key);
@@ -69,8 +106,11 @@ impl CandidateList {
             return false;
         }
         if self.keys.len() >= self.capacity {
-            self.keys.pop();
-            self.expanded.pop();
+            let worst = self.keys.pop();
+            // One that was expanded has nothing left to give.
+            if let (Some(worst), Some(false)) = (worst, self.expanded.pop()) {
+                self.turn_away(worst);
+            }
         }
         self.keys.insert(at, key);
         self.expanded.insert(at, false);
@@ -78,17 +118,62 @@ impl CandidateList {
         true
     }
 
-    /// Takes the best node that was not expanded yet, and marks it expanded.
     #[inline]
-    pub(crate) fn pop_unexpanded(&mut self) -> Option<NodeId> {
-        while let Some(expanded) = self.expanded.get_mut(self.cursor) {
-            let at = self.cursor;
-            self.cursor += 1;
-            if !std::mem::replace(expanded, true) {
-                return self.keys.get(at).map(|key| NodeId(*key as u32));
-            }
+    fn turn_away(&mut self, key: u64) {
+        if self.turned_away.len() < self.turned_away_limit {
+            self.turned_away.push(key);
         }
+    }
+
+    /// Takes the best candidate that was not expanded yet, and marks it expanded.
+    #[inline]
+    pub(crate) fn pop_unexpanded(&mut self) -> Option<u64> {
+        self.take(|_| true)
+    }
+
+    /// Takes the best candidate that was not expanded yet and that `accept` likes, and marks it
+    /// expanded.
+    #[inline]
+    pub(crate) fn take(&mut self, mut accept: impl FnMut(NodeId) -> bool) -> Option<u64> {
+        let mut unexpanded = None;
+        let pairs = self.keys.iter().zip(&mut self.expanded).enumerate();
+        for (at, (key, expanded)) in pairs.skip(self.cursor) {
+            if *expanded {
+                continue;
+            }
+            if accept(key_node(*key)) {
+                *expanded = true;
+                self.cursor = unexpanded.unwrap_or(at + 1);
+                return Some(*key);
+            }
+            unexpanded = unexpanded.or(Some(at));
+        }
+        self.cursor = unexpanded.unwrap_or(self.keys.len());
         None
+    }
+
+    /// How many candidates that were not expanded yet `accept` likes, counted up to `enough`.
+    pub(crate) fn count(&self, enough: usize, accept: impl Fn(NodeId) -> bool) -> usize {
+        let pairs = self.keys.iter().zip(&self.expanded).skip(self.cursor);
+        pairs
+            .filter(|(key, expanded)| !**expanded && accept(key_node(**key)))
+            .take(enough)
+            .count()
+    }
+
+    /// Place of the best candidate that may not be expanded yet.
+    pub(crate) fn cursor(&self) -> usize {
+        self.cursor
+    }
+
+    /// True while a candidate is still among the best.
+    pub(crate) fn contains(&self, key: u64) -> bool {
+        self.keys.binary_search(&key).is_ok()
+    }
+
+    /// All candidates, best first.
+    pub(crate) fn keys(&self) -> &[u64] {
+        &self.keys
     }
 }
 
@@ -139,29 +224,66 @@ mod tests {
                 offers.rotate_left(by);
             }
             let mut list = CandidateList::default();
-            list.reset(capacity);
+            list.reset(capacity, 0);
             for (node, salt) in offers {
                 list.insert(NodeId(node), distance(node, salt));
             }
             prop_assert_eq!(&list.keys, &expected);
             let order: Vec<u32> =
-                std::iter::from_fn(|| list.pop_unexpanded()).map(|n| n.0).collect();
+                std::iter::from_fn(|| list.pop_unexpanded()).map(|k| key_node(k).0).collect();
             let wanted: Vec<u32> = expected.iter().map(|key| *key as u32).collect();
             prop_assert_eq!(order, wanted);
         }
     }
 
+    fn pop(list: &mut CandidateList) -> Option<u32> {
+        list.pop_unexpanded().map(|key| key_node(key).0)
+    }
+
     #[test]
     fn a_better_candidate_comes_next_and_none_comes_twice() {
         let mut list = CandidateList::default();
-        list.reset(3);
+        list.reset(3, 0);
         list.insert(NodeId(1), 1.0);
         list.insert(NodeId(2), 2.0);
-        assert_eq!(list.pop_unexpanded(), Some(NodeId(1)));
+        assert_eq!(pop(&mut list), Some(1));
         assert!(list.insert(NodeId(0), 0.5));
         assert!(!list.insert(NodeId(1), 1.0));
-        assert_eq!(list.pop_unexpanded(), Some(NodeId(0)));
-        assert_eq!(list.pop_unexpanded(), Some(NodeId(2)));
-        assert_eq!(list.pop_unexpanded(), None);
+        assert_eq!(pop(&mut list), Some(0));
+        assert_eq!(pop(&mut list), Some(2));
+        assert_eq!(pop(&mut list), None);
+    }
+
+    #[test]
+    fn takes_by_predicate_and_leaves_the_others_in_order() {
+        let mut list = CandidateList::default();
+        list.reset(10, 0);
+        (0..6u16).for_each(|n| {
+            list.insert(NodeId(n.into()), n.into());
+        });
+        let odd = |node: NodeId| node.0 % 2 == 1;
+        assert_eq!(list.count(10, odd), 3);
+        assert_eq!(list.count(2, odd), 2);
+        assert_eq!(list.take(odd).map(key_node), Some(NodeId(1)));
+        assert_eq!(pop(&mut list), Some(0));
+        assert_eq!(list.take(odd).map(key_node), Some(NodeId(3)));
+        assert_eq!(list.take(|node| node.0 > 7), None);
+        assert_eq!(pop(&mut list), Some(2));
+        assert_eq!((pop(&mut list), pop(&mut list)), (Some(4), Some(5)));
+        assert_eq!(pop(&mut list), None);
+    }
+
+    #[test]
+    fn grows_by_what_it_turned_away() {
+        let mut list = CandidateList::default();
+        list.reset(2, 10);
+        for node in [5u16, 4, 3, 2, 1] {
+            list.insert(NodeId(node.into()), node.into());
+        }
+        assert_eq!((pop(&mut list), pop(&mut list)), (Some(1), Some(2)));
+        list.grow(4);
+        assert_eq!((pop(&mut list), pop(&mut list)), (Some(3), Some(4)));
+        list.grow(8);
+        assert_eq!((pop(&mut list), pop(&mut list)), (Some(5), None));
     }
 }

@@ -9,16 +9,24 @@
 
 mod candidates;
 pub(crate) mod driver;
+mod entry;
+mod expand;
+mod harvest;
+mod held;
 mod parts;
+mod pipeline;
 mod query;
 mod ranking;
+mod refine;
+mod schedule;
 mod scratch;
 mod stats;
 mod traversal;
 mod visited;
 
-pub(crate) use parts::Parts;
-pub(crate) use query::Query;
-pub(crate) use scratch::{Scratch, ScratchShape};
+pub(crate) use entry::{Entry, EntryCodes, EntryPart, normalise};
+pub(crate) use parts::{CachePart, CodePart, Parts};
+pub(crate) use query::{Goal, Query};
+pub(crate) use scratch::{Hold, IndexShape, Scratch, ScratchShape};
 pub use stats::{HOP_BUCKETS, QueryStats};
-pub(crate) use traversal::{PageRequest, Traversal};
+pub(crate) use traversal::{Origin, PageRequest, Traversal};

@@ -1,33 +1,50 @@
 //! The components a traversal works with, as `resolve` made them from a spec.
 
+use std::sync::Arc;
+
 use pageway_kernels::DistanceFn;
 use pageway_quant::ProductQuantizer;
-use pageway_store::PageGeometry;
-use pageway_types::NodeId;
 
-use crate::cache::NodeCache;
+use super::entry::EntryPart;
+use crate::cache::{NodeCache, PageCache};
 use crate::layout::PageCodec;
 use crate::spec::ExecutionSpec;
 use crate::storage::CodeTable;
 
-/// Everything a query needs that outlives it. Immutable while queries run.
+/// Everything a query needs that outlives it. Immutable while queries run, but for the page cache.
 pub(crate) struct Parts<C: PageCodec> {
     /// Pages to records.
     pub(crate) codec: C,
-    /// Bytes and pages of one read.
-    pub(crate) geometry: PageGeometry,
-    /// Records kept in memory.
-    pub(crate) cache: NodeCache,
-    /// Codes of all nodes.
-    pub(crate) codes: CodeTable,
-    /// What the codes mean.
-    pub(crate) quantizer: ProductQuantizer,
+    /// What stays in memory.
+    pub(crate) cache: CachePart,
+    /// Codes, and what they mean.
+    pub(crate) codes: CodePart,
+    /// A second, independent code of every node, for a cascade.
+    pub(crate) second: Option<CodePart>,
     /// Exact distance between raw vectors.
     pub(crate) exact: DistanceFn,
     /// Raw vector to `f32`.
     pub(crate) widen: fn(&[u8], &mut [f32]),
     /// Where walks start.
-    pub(crate) entry: Vec<NodeId>,
+    pub(crate) entry: EntryPart,
     /// Policies, with their defaults.
     pub(crate) execution: ExecutionSpec,
+}
+
+/// What stays in memory beside codes.
+pub(crate) struct CachePart {
+    /// Records, or lists alone.
+    pub(crate) nodes: NodeCache,
+    /// Vectors of nodes whose lists are in `nodes` without them.
+    pub(crate) vectors: NodeCache,
+    /// Pages.
+    pub(crate) pages: PageCache,
+}
+
+/// A table of codes and its quantizer.
+pub(crate) struct CodePart {
+    /// Codes of the first nodes, or of all.
+    pub(crate) table: CodeTable,
+    /// What the codes mean.
+    pub(crate) quantizer: Arc<ProductQuantizer>,
 }

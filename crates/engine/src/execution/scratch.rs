@@ -2,88 +2,268 @@
 //! nothing.
 
 use pageway_quant::PqScorer;
-use pageway_types::NodeId;
+use pageway_types::{NodeId, PageId};
 
 use super::candidates::CandidateList;
+use super::entry::{EntryPart, EntryScratch};
+use super::held::HeldPages;
+use super::query::{Goal, Query};
 use super::ranking::Ranking;
 use super::traversal::PageRequest;
 use super::visited::Visited;
+use crate::error::Result;
+
+/// Candidates turned away that a range search remembers, per place of its first list.
+const TURNED_AWAY_FACTOR: usize = 16;
 
 /// Sizes of a scratch: they fix its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ScratchShape {
-    /// Results wanted (k).
-    pub(crate) k: usize,
-    /// Candidate list size (L).
+    /// Results wanted (k), or at most.
+    pub(crate) results: usize,
+    /// Candidate list size (L) to begin with.
     pub(crate) list_size: usize,
+    /// Candidate list size to grow to, in a range search; else `list_size`.
+    pub(crate) list_limit: usize,
     /// Reads in flight at most (W).
     pub(crate) beam: usize,
-    /// Longest adjacency list (R).
-    pub(crate) max_degree: usize,
+    /// What the index asks for.
+    pub(crate) index: IndexShape,
+}
+
+/// What a scratch must suit of an index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct IndexShape {
+    /// Neighbours that a list may have.
+    pub(crate) max_neighbors: usize,
+    /// Records of a page.
+    pub(crate) nodes_per_page: usize,
     /// Components per vector.
     pub(crate) dimension: usize,
-    /// Bytes per code.
-    pub(crate) code_bytes: usize,
+    /// Bytes per code, and per second code or 0.
+    pub(crate) code_bytes: (usize, usize),
+    /// Bytes of a page's payload.
+    pub(crate) payload_bytes: usize,
+    /// Lists of other nodes packed into a page.
+    pub(crate) replicas: usize,
+    /// Bytes to find entries with.
+    pub(crate) entry_bytes: usize,
+    /// How pages are kept.
+    pub(crate) hold: Hold,
 }
+
+/// How many pages a query keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hold {
+    /// None.
+    Nothing,
+    /// Those of a round, and of the round before that still wait.
+    Round,
+    /// Those it read, as many as it has candidates, within a bound.
+    Walk,
+}
+
+/// Pages that a query keeps at most.
+const MAX_HELD: usize = 128;
 
 impl ScratchShape {
     /// Bytes of a scratch of this shape.
     pub(crate) fn bytes(&self) -> usize {
-        CandidateList::bytes(self.list_size)
-            + Ranking::bytes(self.k)
+        let index = &self.index;
+        let (first, second) = index.code_bytes;
+        let neighbors = size_of::<NodeId>() * 2 + size_of::<u32>() + size_of::<f32>();
+        CandidateList::bytes(self.list_limit, self.turned_away())
+            + Ranking::bytes(self.results)
             + Visited::bytes(self.visited_slots())
-            + self.code_bytes * 256 * size_of::<f32>()
-            + self.dimension * size_of::<f32>() * 2
-            + self.max_degree * (size_of::<NodeId>() + size_of::<f32>())
-            + self.beam * size_of::<PageRequest>()
+            + Visited::bytes(self.page_slots())
+            + Visited::bytes(self.scored_slots())
+            + (first + second) * 256 * size_of::<f32>()
+            + index.dimension * size_of::<f32>() * 3
+            + index.max_neighbors * neighbors
+            + index.nodes_per_page * size_of::<u64>()
+            + self.beam * (size_of::<PageRequest>() + 2 * size_of::<Target>() + 8)
+            + self.list_limit * (size_of::<NodeId>() + size_of::<PageRequest>() + size_of::<u64>())
+            + HeldPages::bytes(self.held_pages(), index.payload_bytes, index.replicas)
+            + index.entry_bytes
+    }
+
+    fn turned_away(&self) -> usize {
+        if self.list_limit > self.list_size {
+            self.list_limit.saturating_mul(2).min(self.list_size * TURNED_AWAY_FACTOR)
+        } else {
+            0
+        }
     }
 
     fn visited_slots(&self) -> usize {
-        Visited::slots_for(self.list_size.saturating_mul(self.max_degree))
+        Visited::slots_for(self.list_limit.saturating_mul(self.index.max_neighbors))
     }
+
+    fn page_slots(&self) -> usize {
+        Visited::slots_for(self.list_limit.saturating_mul(2))
+    }
+
+    fn scored_slots(&self) -> usize {
+        Visited::slots_for(self.list_limit.saturating_mul(2))
+    }
+
+    fn held_pages(&self) -> usize {
+        match self.index.hold {
+            Hold::Nothing => 0,
+            Hold::Round => 2 * self.beam,
+            Hold::Walk => self.list_size.min(MAX_HELD).max(2 * self.beam),
+        }
+    }
+}
+
+/// A node that a page was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Target {
+    pub(crate) page: PageId,
+    /// Its candidate: estimate and node.
+    pub(crate) key: u64,
 }
 
 /// The mutable state of one query.
 pub(crate) struct Scratch {
     pub(super) shape: ScratchShape,
     pub(super) candidates: CandidateList,
-    pub(super) visited: Visited,
     pub(super) ranking: Ranking,
+    pub(super) seen: Seen,
+    pub(super) scoring: Scoring,
+    pub(super) pages: PageState,
+    pub(super) entry: EntryScratch,
+    /// Nodes to score exactly at the end, by page.
+    pub(super) refine: Vec<NodeId>,
+    /// Keys to sort by.
+    pub(super) keys: Vec<u64>,
+    /// Nodes in the order in which they were expanded, where somebody wants to know.
+    pub(super) trace: Option<Vec<NodeId>>,
+}
+
+/// What a query has met. Filters: they may forget, at the cost of work done twice.
+#[derive(Default)]
+pub(super) struct Seen {
+    /// Nodes scored by code.
+    pub(super) nodes: Visited,
+    /// Pages whose records were all scored, by page number.
+    pub(super) pages: Visited,
+    /// Nodes scored exactly.
+    pub(super) exact: Visited,
+}
+
+/// Batches on their way through the scorers.
+pub(super) struct Scoring {
     pub(super) scorer: PqScorer,
+    pub(super) second: Option<PqScorer>,
     pub(super) widened: Vec<f32>,
-    /// Neighbours of the node being expanded that were not scored yet, and their estimates.
+    /// Neighbours to score by the code table.
     pub(super) fresh: Vec<NodeId>,
+    /// Neighbours to score by codes that came with them, and where those are.
+    pub(super) coded: Vec<NodeId>,
+    pub(super) places: Vec<NodeId>,
     pub(super) estimates: Vec<f32>,
-    /// Reads of this round that were not handed out yet, last first.
+}
+
+/// Pages asked for and pages kept.
+#[derive(Default)]
+pub(super) struct PageState {
+    /// Reads that were chosen and not handed out yet, last first.
     pub(super) frontier: Vec<PageRequest>,
+    /// What the pages asked for are wanted for.
+    pub(super) targets: Vec<Target>,
+    /// Targets of pages whose other records still wait to be harvested.
+    pub(super) absorbed: Vec<Target>,
+    /// Slots of pages to work on while reads are in flight.
+    pub(super) deferred: Vec<u16>,
+    /// Pages asked for that are taken in order: slot, and page once it is there.
+    pub(super) queue: Vec<PageRequest>,
+    pub(super) held: HeldPages,
 }
 
 impl Scratch {
     /// A scratch of a shape; its buffers grow to it on first use.
-    pub(crate) fn new(shape: ScratchShape, scorer: PqScorer) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// When memory is refused.
+    pub(crate) fn new(
+        shape: ScratchShape,
+        (scorer, second): (PqScorer, Option<PqScorer>),
+        entry: &EntryPart,
+    ) -> Result<Self> {
+        let index = &shape.index;
+        let neighbors = index.max_neighbors;
+        let held = HeldPages::new(shape.held_pages(), index.payload_bytes, index.replicas);
+        Ok(Self {
             shape,
             candidates: CandidateList::default(),
-            visited: Visited::default(),
             ranking: Ranking::default(),
-            scorer,
-            widened: vec![0.0; shape.dimension],
-            fresh: Vec::with_capacity(shape.max_degree),
-            estimates: Vec::with_capacity(shape.max_degree),
-            frontier: Vec::with_capacity(shape.beam),
-        }
+            seen: Seen::default(),
+            scoring: Scoring {
+                scorer,
+                second,
+                widened: vec![0.0; index.dimension],
+                fresh: Vec::with_capacity(neighbors),
+                coded: Vec::with_capacity(neighbors),
+                places: Vec::with_capacity(neighbors),
+                estimates: Vec::with_capacity(neighbors),
+            },
+            pages: PageState {
+                frontier: Vec::with_capacity(shape.beam),
+                targets: Vec::with_capacity(shape.beam),
+                absorbed: Vec::with_capacity(shape.beam),
+                deferred: Vec::with_capacity(shape.beam),
+                queue: Vec::with_capacity(shape.beam),
+                held,
+            },
+            entry: EntryScratch::new(entry)?,
+            refine: Vec::new(),
+            keys: Vec::new(),
+            trace: None,
+        })
+    }
+
+    /// Starts to note which nodes are expanded.
+    pub(crate) fn record_trace(&mut self) {
+        self.trace = Some(Vec::new());
+    }
+
+    /// Whether that is noted.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.trace.is_some()
     }
 
     /// Makes ready for the next query.
-    pub(super) fn reset(&mut self) {
-        self.candidates.reset(self.shape.list_size);
-        self.visited.reset(self.shape.visited_slots());
-        self.ranking.reset(self.shape.k);
-        self.frontier.clear();
+    pub(super) fn reset(&mut self, query: &Query<'_>) {
+        let shape = &self.shape;
+        let radius = match query.goal {
+            Goal::Nearest => f32::INFINITY,
+            Goal::Within { radius } => radius,
+        };
+        self.candidates.reset(shape.list_size, shape.turned_away());
+        self.ranking.reset(shape.results, radius);
+        self.seen.nodes.reset(shape.visited_slots());
+        self.seen.pages.reset(shape.page_slots());
+        self.seen.exact.reset(shape.scored_slots());
+        self.pages.frontier.clear();
+        self.pages.targets.clear();
+        self.pages.absorbed.clear();
+        self.pages.deferred.clear();
+        self.pages.queue.clear();
+        self.pages.held.reset();
+        self.refine.clear();
+        if let Some(trace) = &mut self.trace {
+            trace.clear();
+        }
     }
 
     /// What the last query found.
     pub(crate) fn ranking(&self) -> &Ranking {
         &self.ranking
+    }
+
+    /// Nodes that the last query expanded, in order; empty unless that is recorded.
+    pub(crate) fn trace(&self) -> &[NodeId] {
+        self.trace.as_deref().unwrap_or_default()
     }
 }

@@ -10,13 +10,17 @@ pub const HOP_BUCKETS: usize = 8;
 pub struct QueryStats {
     /// Reads issued: one per record or page fetched.
     pub reads: u64,
+    /// Pages asked for at the end, for exact distances alone.
+    pub refine_reads: u64,
+    /// Pages that the page cache had.
+    pub page_hits: u64,
     /// Pages those reads covered; more than `reads` only where records span pages.
     pub pages: u64,
     /// Bytes those reads moved.
     pub bytes_read: u64,
     /// Bytes of them that were used: vectors scored and neighbours followed.
     pub bytes_used: u64,
-    /// Dependent rounds of reads.
+    /// Dependent rounds of reads; in a pipeline, times that it ran dry.
     pub rounds: u64,
     /// Nodes expanded.
     pub hops: u64,
@@ -24,7 +28,8 @@ pub struct QueryStats {
     pub exact_distances: u64,
     /// Distances estimated from codes.
     pub approximate_distances: u64,
-    /// Expansions served from the node cache, by hop (see [`HOP_BUCKETS`]).
+    /// Expansions served from the node cache, and pages from the page cache, by hop (see
+    /// [`HOP_BUCKETS`]).
     pub cache_hits: [u64; HOP_BUCKETS],
     /// Nanoseconds spent waiting for reads, or for other queries of the same thread.
     pub wait_ns: u64,
@@ -38,6 +43,8 @@ impl QueryStats {
     /// Adds the counters of another query.
     pub fn add(&mut self, other: &Self) {
         self.reads += other.reads;
+        self.refine_reads += other.refine_reads;
+        self.page_hits += other.page_hits;
         self.pages += other.pages;
         self.bytes_read += other.bytes_read;
         self.bytes_used += other.bytes_used;
@@ -51,6 +58,11 @@ impl QueryStats {
         self.wait_ns += other.wait_ns;
         self.compute_ns += other.compute_ns;
         self.latency_ns += other.latency_ns;
+    }
+
+    pub(super) fn count_page_hit(&mut self) {
+        self.page_hits += 1;
+        self.count_cache_hit();
     }
 
     pub(super) fn count_cache_hit(&mut self) {

@@ -1,99 +1,182 @@
 //! The search loop, once, for every design: a best-first walk as a state machine without I/O.
 //!
 //! ```text
-//!            +--------------------------- want() == None and nothing in flight: finished
-//!            |
-//!  seed -> [start round] --cache hits are expanded at once--> frontier of up to W reads
-//!            ^                                                   | want() hands them out
-//!            +------- all supplied <--- supply(request, bytes) <-+
+//!  seed -> choose --> frontier --want()--> reads in flight --supply(bytes)--> absorb: expand the
+//!            ^                                  |                             targets, harvest
+//!            |                                work(): what can be done meanwhile   |
+//!            +----------------------------------+----------------------------------+
+//!  nothing to choose, nothing in flight -> refine: one last batch of reads -> finished
 //! ```
 //!
-//! The reads of a round are chosen together, before any of them is supplied, and every structure is
-//! order-independent: so the answer does not depend on the order in which reads complete, nor on
-//! the driver.
+//! `choose` is the schedule, `harvest` decides what a page gives beside its target, `refine` what is
+//! read at the end; each in its file. Every structure is order-independent and what depends on order
+//! follows the order of requests: so the answer does not depend on the order in which reads
+//! complete, nor on the driver, unless the schedule is a pipeline told to take pages as they come.
 //!
 //! Greedy beam search with product codes and exact distances in passing: Subramanya et al., NeurIPS
 //! 2019.
 
-use pageway_quant::{CodeBatch, CodeScorer};
 use pageway_types::{NodeId, PageId};
 
-use super::{Parts, Query, QueryStats, Scratch};
-use crate::layout::{PageCodec, PageError, PageView, Record};
-use crate::spec::HarvestSpec;
+use super::pipeline::Pipeline;
+use super::{Goal, Parts, Query, QueryStats, Scratch};
+use crate::layout::{PageCodec, PageError, PageView};
 
-/// A page the walk wants, and the node it wants it for.
+/// Share of a candidate list that must lie within the radius for a range search to go on with a
+/// list of twice the size (Starling's phi).
+const RANGE_SHARE: f32 = 0.5;
+
+/// A page the walk wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PageRequest {
     /// The page.
     pub(crate) page: PageId,
-    /// The node to expand.
-    pub(crate) node: NodeId,
+    /// Where it is kept, if it is.
+    pub(super) slot: u16,
+    /// Whether it is read for its vectors, at the end.
+    pub(super) refines: bool,
+}
+
+/// Where a page came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Origin {
+    /// It was read.
+    Disk,
+    /// It was in the page cache.
+    Cache,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    Walk,
+    Refine,
 }
 
 /// One walk.
 pub(crate) struct Traversal<'t, C: PageCodec> {
-    parts: &'t Parts<C>,
-    query: Query<'t>,
-    scratch: &'t mut Scratch,
-    stats: QueryStats,
-    in_flight: usize,
+    pub(super) parts: &'t Parts<C>,
+    pub(super) query: Query<'t>,
+    pub(super) scratch: &'t mut Scratch,
+    pub(super) stats: QueryStats,
+    pub(super) pipeline: Pipeline,
+    pub(super) phase: Phase,
+    /// Requests handed out and not supplied yet.
+    pub(super) in_flight: usize,
+    /// Whether there may be work to do while reads are in flight.
+    pub(super) work_waits: bool,
 }
 
 impl<'t, C: PageCodec> Traversal<'t, C> {
     /// Prepares a walk: the table of the query, and the entry nodes as first candidates.
     pub(crate) fn new(parts: &'t Parts<C>, query: Query<'t>, scratch: &'t mut Scratch) -> Self {
-        scratch.reset();
-        (parts.widen)(query.vector, &mut scratch.widened);
-        scratch.scorer.prepare(&parts.quantizer, &scratch.widened);
+        scratch.reset(&query);
+        let scoring = &mut scratch.scoring;
+        (parts.widen)(query.vector, &mut scoring.widened);
+        let prepared = (&parts.codes.quantizer, &scoring.widened);
+        scoring.scorer.prepare(prepared.0, prepared.1);
+        if let (Some(second), Some(part)) = (&mut scoring.second, &parts.second) {
+            second.prepare(&part.quantizer, &scoring.widened);
+        }
         let mut walk = Self {
             parts,
             query,
             scratch,
             stats: QueryStats::default(),
+            pipeline: Pipeline::new(parts.execution.schedule, query.beam),
+            phase: Phase::Walk,
             in_flight: 0,
+            work_waits: false,
         };
-        walk.scratch.fresh.clear();
-        parts.entry.iter().for_each(|entry| walk.meet(*entry));
-        if walk.scratch.fresh.is_empty() {
-            // A held-out row that is the only entry: walks start there all the same.
-            walk.scratch.fresh.extend_from_slice(&parts.entry);
-        }
-        walk.score_fresh();
+        walk.seed();
         walk
     }
 
-    /// The next page to read now, if any. Expands cached nodes on the way.
+    /// The next page to read now, if any. Expands what is in memory on the way. The walk is over
+    /// when nothing is wanted and nothing is in flight.
     ///
     /// # Errors
-    /// When a cached record makes no sense.
+    /// When a record in memory makes no sense.
     pub(crate) fn want(&mut self) -> Result<Option<PageRequest>, PageError> {
-        if self.in_flight == 0 && self.scratch.frontier.is_empty() {
-            self.start_round()?;
+        loop {
+            if self.in_flight >= self.query.beam {
+                return Ok(None);
+            }
+            if let Some(request) = self.scratch.pages.frontier.pop() {
+                self.in_flight += 1;
+                return Ok(Some(request));
+            }
+            if self.phase == Phase::Refine {
+                return Ok(None);
+            }
+            self.choose()?;
+            if !self.scratch.pages.frontier.is_empty() {
+                continue;
+            }
+            if self.in_flight > 0 {
+                return Ok(None);
+            }
+            self.work_waits = true;
+            if !self.work()? && !self.widen() {
+                self.begin_refine()?;
+            }
         }
-        let request = self.scratch.frontier.pop();
-        self.in_flight += usize::from(request.is_some());
-        Ok(request)
     }
 
     /// Hands over the payload of a page that was wanted.
     ///
     /// # Errors
     /// When the page makes no sense; the walk is over then.
-    pub(crate) fn supply(&mut self, request: PageRequest, payload: &[u8]) -> Result<(), PageError> {
+    pub(crate) fn supply(
+        &mut self,
+        request: PageRequest,
+        payload: &[u8],
+        origin: Origin,
+    ) -> Result<(), PageError> {
         debug_assert!(self.in_flight > 0, "a page was supplied that nobody wanted");
         self.in_flight -= 1;
-        self.stats.reads += 1;
-        self.stats.pages += u64::from(self.parts.geometry.span());
-        self.stats.bytes_read += self.parts.geometry.unit_bytes() as u64;
-        let view = self.parts.codec.view(request.page, payload)?;
-        match self.parts.execution.harvest {
-            HarvestSpec::Target => {
-                let record = view.record(request.node)?;
-                self.stats.bytes_used += (record.vector.len() + record.neighbors.len()) as u64;
-                self.expand(&record)
+        let geometry = self.parts.codec.map().geometry;
+        match origin {
+            Origin::Disk => {
+                self.stats.reads += 1;
+                self.stats.pages += u64::from(geometry.span());
+                self.stats.bytes_read += geometry.unit_bytes() as u64;
             }
+            Origin::Cache => self.stats.count_page_hit(),
         }
+        if request.refines {
+            return self.refine_page(request.page, payload);
+        }
+        // What was left for the time of these reads comes first, however fast they were.
+        self.work()?;
+        if self.pipeline.in_order {
+            return self.absorb_in_order(request, payload);
+        }
+        self.absorb(request, payload)
+    }
+
+    /// Uses a page: expands what it was wanted for, then harvests the rest.
+    pub(super) fn absorb(
+        &mut self,
+        request: PageRequest,
+        payload: &[u8],
+    ) -> Result<(), PageError> {
+        let view = self.parts.codec.view(request.page, payload)?;
+        let first = self.scratch.pages.absorbed.len();
+        let targets = &mut self.scratch.pages.targets;
+        let absorbed = &mut self.scratch.pages.absorbed;
+        targets.retain(|target| {
+            if target.page == request.page {
+                absorbed.push(*target);
+            }
+            target.page != request.page
+        });
+        let mut at = first;
+        while let Some(target) = self.scratch.pages.absorbed.get(at).copied() {
+            self.pipeline.note_completion(target.key, &self.scratch.candidates);
+            self.expand(&view.record(NodeId(target.key as u32))?)?;
+            at += 1;
+        }
+        self.harvest(&view, request, payload)
     }
 
     /// Reads that were handed out and not supplied yet.
@@ -106,102 +189,16 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         (self.scratch, self.stats)
     }
 
-    /// Chooses the best `beam` candidates, expands those in memory, and leaves the others as the
-    /// reads of this round. What is in memory does not change which nodes are chosen, so the
-    /// answer does not depend on the cache.
-    fn start_round(&mut self) -> Result<(), PageError> {
-        let mut chosen = std::mem::take(&mut self.scratch.frontier);
-        while chosen.is_empty() {
-            while chosen.len() < self.query.beam {
-                let Some(node) = self.scratch.candidates.pop_unexpanded() else {
-                    break;
-                };
-                let page = self.parts.codec.address().page_of(node);
-                chosen.push(PageRequest { page, node });
-            }
-            if chosen.is_empty() {
-                break;
-            }
-            self.expand_cached(&mut chosen)?;
+    /// Doubles the candidate list of a range search while that promises more.
+    fn widen(&mut self) -> bool {
+        let size = self.scratch.candidates.capacity();
+        let limit = self.scratch.shape.list_limit;
+        let found = self.scratch.ranking.len();
+        let wide = self.query.goal != Goal::Nearest && size < limit;
+        if !wide || (found as f32) < RANGE_SHARE * size as f32 {
+            return false;
         }
-        chosen.reverse();
-        self.stats.rounds += u64::from(!chosen.is_empty());
-        self.scratch.frontier = chosen;
-        Ok(())
-    }
-
-    /// Expands the nodes whose records are in memory, and takes them out of `chosen`.
-    fn expand_cached(&mut self, chosen: &mut Vec<PageRequest>) -> Result<(), PageError> {
-        let parts = self.parts;
-        let mut outcome = Ok(());
-        chosen.retain(|request| {
-            let Some(bytes) = parts.cache.record(request.node) else {
-                return true;
-            };
-            self.stats.count_cache_hit();
-            let record = parts.codec.record(request.node, bytes);
-            let expanded = record.and_then(|record| self.expand(&record));
-            if outcome.is_ok() {
-                outcome = expanded;
-            }
-            false
-        });
-        outcome
-    }
-
-    /// Scores a record exactly and its unseen neighbours by their codes.
-    fn expand(&mut self, record: &Record<'_>) -> Result<(), PageError> {
-        self.stats.hops += 1;
-        let distance = (self.parts.exact)(self.query.vector, record.vector);
-        self.stats.exact_distances += 1;
-        self.scratch
-            .ranking
-            .insert(record.node, distance, record.user_id);
-        let node_count = self.parts.codec.address().node_count();
-        self.scratch.fresh.clear();
-        for neighbor in record.neighbors() {
-            if neighbor.0 >= node_count {
-                let (node, neighbor) = (record.node.0, neighbor.0);
-                return Err(PageError::Neighbor {
-                    node,
-                    neighbor,
-                    node_count,
-                });
-            }
-            self.meet(neighbor);
-        }
-        self.score_fresh();
-        Ok(())
-    }
-
-    /// Notes a node for scoring, unless it was scored before.
-    #[inline]
-    fn meet(&mut self, node: NodeId) {
-        if Some(node) != self.query.held_out && self.scratch.visited.insert(node) {
-            self.scratch.fresh.push(node);
-        }
-    }
-
-    /// One batch of estimates for `fresh`, offered to the candidate list.
-    fn score_fresh(&mut self) {
-        let Scratch {
-            fresh,
-            estimates,
-            scorer,
-            candidates,
-            ..
-        } = &mut *self.scratch;
-        let codes = self.parts.codes.bytes();
-        scorer.score(
-            CodeBatch::Gather {
-                codes,
-                nodes: fresh,
-            },
-            estimates,
-        );
-        self.stats.approximate_distances += fresh.len() as u64;
-        for (node, estimate) in fresh.iter().zip(estimates.iter()) {
-            candidates.insert(*node, *estimate);
-        }
+        self.scratch.candidates.grow((size * 2).min(limit));
+        true
     }
 }

@@ -1,4 +1,4 @@
-//! Which nodes a query has scored: a filter that saves work and never decides an answer.
+//! Which nodes a query has scored, or pages it has seen: a filter that saves work.
 //!
 //! A node always gets the same key, so the candidate list recognises a node that comes twice, and a
 //! node that fell out of the list cannot come back (the list only improves). So this set may
@@ -37,11 +37,30 @@ impl Visited {
         self.shift = 32 - slots.trailing_zeros();
     }
 
+    /// True when the set remembers `node`.
+    #[inline]
+    pub(crate) fn contains(&self, node: NodeId) -> bool {
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut at = self.start(node);
+        loop {
+            match self.slots.get(at & mask) {
+                Some(slot) if *slot == node.0 => return true,
+                None | Some(&EMPTY) => return false,
+                Some(_) => at += 1,
+            }
+        }
+    }
+
+    #[inline]
+    fn start(&self, node: NodeId) -> usize {
+        (node.0.wrapping_mul(0x9E37_79B1) >> self.shift) as usize
+    }
+
     /// True when `node` was not seen before, as far as the set remembers.
     #[inline]
     pub(crate) fn insert(&mut self, node: NodeId) -> bool {
         let mask = self.slots.len() - 1;
-        let mut at = (node.0.wrapping_mul(0x9E37_79B1) >> self.shift) as usize;
+        let mut at = self.start(node);
         loop {
             let Some(slot) = self.slots.get_mut(at & mask) else {
                 return true;
@@ -80,6 +99,7 @@ mod tests {
         assert!(visited.insert(NodeId(200_000)));
         assert!(visited.insert(NodeId(200_000)), "a full set forgets");
         assert!(!visited.insert(NodeId(node)), "what it knows it keeps");
+        assert!(visited.contains(NodeId(node)) && !visited.contains(NodeId(200_000)));
         visited.reset(2048);
         assert!(visited.insert(NodeId(node)));
     }

@@ -8,7 +8,6 @@ use serde::Serialize;
 use super::{Index, Manifest};
 use crate::calibration::Calibration;
 use crate::error::Result;
-use crate::layout::PageCodec;
 use crate::resolve;
 use crate::spec::IndexSpec;
 
@@ -46,12 +45,17 @@ pub struct Description {
     pub shards: u32,
     /// Node where walks start.
     pub entry: Vec<u32>,
-    /// Records that share a page.
-    pub records_per_page: u32,
-    /// Pages that one record takes, for large vectors.
-    pub pages_per_record: u32,
-    /// Share of the record pages that records fill.
+    /// Nodes whose adjacency lists share a page.
+    pub nodes_per_page: u32,
+    /// Vectors that share a page, where vectors have pages of their own.
+    pub vectors_per_page: u32,
+    /// Pages that one read takes, for large vectors.
+    pub pages_per_read: u32,
+    /// Share of the bytes of record pages that records fill.
     pub page_utilisation: f64,
+    /// OR(G): mean share of a page's other nodes that a node of it names; absent where the graph
+    /// was built in partitions.
+    pub overlap: Option<f64>,
     /// Memory of a search, unless `open` says otherwise.
     pub memory_bytes: u64,
     /// Its files.
@@ -81,10 +85,7 @@ impl Index {
 impl Description {
     fn of(manifest: &Manifest) -> Result<Self> {
         let codec = resolve::codec(&manifest.spec, manifest.node_count)?;
-        let geometry = codec.geometry();
-        let address = codec.address();
-        let record_pages = u64::from(address.page_count()) * geometry.unit_bytes() as u64;
-        let record_bytes = u64::from(manifest.node_count) * codec.record_bytes() as u64;
+        let map = codec.map();
         let files = manifest.files.all().into_iter().map(describe_file);
         Ok(Self {
             generation: manifest.generation,
@@ -97,9 +98,11 @@ impl Description {
             max_degree: manifest.graph.max_degree,
             shards: manifest.graph.shards,
             entry: manifest.entry.iter().map(|node| node.0).collect(),
-            records_per_page: (geometry.payload_bytes() / codec.record_bytes()) as u32,
-            pages_per_record: geometry.span(),
-            page_utilisation: record_bytes as f64 / record_pages as f64,
+            nodes_per_page: map.nodes_per_page,
+            vectors_per_page: map.vectors_per_page,
+            pages_per_read: map.geometry.span(),
+            page_utilisation: manifest.graph.page_utilisation,
+            overlap: manifest.graph.overlap,
             memory_bytes: manifest.memory_bytes,
             files: files.collect::<Result<_>>()?,
             calibration: manifest.calibration.clone(),

@@ -22,6 +22,12 @@ pub(crate) enum FileKind {
     Codebook = 3,
     /// Nodes in the order in which a cache takes them.
     HotNodes = 4,
+    /// What finds where walks start.
+    Entry = 5,
+    /// A second code per node.
+    SecondCodes = 6,
+    /// The quantizer of the second codes.
+    SecondCodebook = 7,
 }
 
 impl FileKind {
@@ -32,6 +38,9 @@ impl FileKind {
             Self::Codes => "codes",
             Self::Codebook => "codebook",
             Self::HotNodes => "hot",
+            Self::Entry => "entry",
+            Self::SecondCodes => "second-codes",
+            Self::SecondCodebook => "second-codebook",
         }
     }
 
@@ -46,15 +55,32 @@ impl FileKind {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Files {
     pub(crate) records: FileEntry,
-    pub(crate) codes: FileEntry,
     pub(crate) codebook: FileEntry,
-    pub(crate) hot: FileEntry,
+    /// Codes held in memory, where there are any.
+    pub(crate) codes: Option<FileEntry>,
+    /// Where a cache of nodes or hot pages is part of the design.
+    pub(crate) hot: Option<FileEntry>,
+    /// Where finding an entry takes more than a few nodes, or their codes are not in `codes`.
+    pub(crate) entry: Option<FileEntry>,
+    pub(crate) second_codes: Option<FileEntry>,
+    pub(crate) second_codebook: Option<FileEntry>,
 }
 
 impl Files {
     /// Every file.
-    pub(crate) fn all(&self) -> [&FileEntry; 4] {
-        [&self.records, &self.codes, &self.codebook, &self.hot]
+    pub(crate) fn all(&self) -> Vec<&FileEntry> {
+        let optional = [
+            &self.codes,
+            &self.hot,
+            &self.entry,
+            &self.second_codes,
+            &self.second_codebook,
+        ];
+        let always = [&self.records, &self.codebook];
+        always
+            .into_iter()
+            .chain(optional.into_iter().flatten())
+            .collect()
     }
 
     /// Bytes of all files on disk.
@@ -74,6 +100,11 @@ pub(crate) struct GraphStatistics {
     pub(crate) mean_degree: f64,
     pub(crate) max_degree: u32,
     pub(crate) shards: u32,
+    /// OR(G): mean share of a page's other nodes that a node of it names; absent where the graph
+    /// was never in memory as a whole.
+    pub(crate) overlap: Option<f64>,
+    /// Mean share of the bytes of a record page that records fill.
+    pub(crate) page_utilisation: f64,
 }
 
 /// The manifest.
@@ -141,13 +172,23 @@ impl Manifest {
         if self.entry.is_empty() || self.entry.iter().any(|node| node.0 >= self.node_count) {
             return Err(corrupt("an entry node does not exist".to_owned()));
         }
-        let code_bytes = u64::from(self.spec.storage.quantizer.code_bytes());
-        let expected = u64::from(self.node_count) * code_bytes;
-        if self.files.codes.payload_bytes != expected {
-            let found = self.files.codes.payload_bytes;
-            return Err(corrupt(format!(
-                "{found} bytes of codes, expected {expected}"
-            )));
+        let storage = &self.spec.storage;
+        let in_memory = storage.codes_in_memory(self.node_count);
+        let first = (&self.files.codes, in_memory, Some(storage.quantizer));
+        let second = (
+            &self.files.second_codes,
+            self.node_count,
+            storage.second_quantizer,
+        );
+        for (file, nodes, quantizer) in [first, second] {
+            let code_bytes = quantizer.map_or(0, |quantizer| quantizer.code_bytes());
+            let expected = u64::from(nodes) * u64::from(code_bytes);
+            let found = file.as_ref().map_or(0, |file| file.payload_bytes);
+            if found != expected {
+                return Err(corrupt(format!(
+                    "{found} bytes of codes, expected {expected}"
+                )));
+            }
         }
         Ok(())
     }

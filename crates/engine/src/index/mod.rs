@@ -5,20 +5,23 @@ mod describe;
 mod manifest;
 mod open;
 mod pool;
+mod range;
 mod recall;
 mod search;
 mod searcher;
 mod verify;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use pageway_store::IoProbe;
+use pageway_store::{IoProbe, Vfs};
 use pageway_types::{Metric, VectorShape};
 
 pub use describe::{Description, FileDescription, describe};
 pub(crate) use manifest::{FileKind, Files, GraphStatistics, Manifest};
 pub use open::{BackendReport, MemoryReport};
 pub(crate) use open::{least_memory, thread_count};
+pub use range::{RangeAnswers, RangeOptions};
 pub use recall::{RecallReport, thread_pool};
 pub use search::{MAX_INTERLEAVE, MAX_LIST_SIZE};
 pub(crate) use searcher::{PageSearcher, Searcher};
@@ -30,6 +33,7 @@ use pool::WorkerPool;
 
 /// An index, open for searching. `Send + Sync`: share it between threads.
 pub struct Index {
+    vfs: Arc<dyn Vfs>,
     dir: PathBuf,
     manifest: Manifest,
     searcher: Box<dyn Searcher>,

@@ -8,14 +8,12 @@ use serde::Serialize;
 
 use super::pool::WorkerPool;
 use super::{Index, Manifest};
-use crate::cache::NodeCache;
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::ScratchShape;
 use crate::execution::driver::WorkerShape;
-use crate::layout::PageCodec;
 use crate::memory::Ledger;
 use crate::options::OpenOptions;
-use crate::resolve;
+use crate::resolve::{self, CacheBytes, Source};
 use crate::spec::IndexSpec;
 
 /// List size that searches are assumed to use when nobody says: enough for high recall on most
@@ -59,8 +57,10 @@ pub struct MemoryReport {
     pub budget_bytes: u64,
     /// Reserved bytes by part.
     pub parts: Vec<(&'static str, u64)>,
-    /// Records in the node cache.
+    /// Nodes whose record or list is in the node cache.
     pub cached_nodes: usize,
+    /// Pages in the page cache.
+    pub cached_pages: usize,
     /// Most bytes that searches held at a time, of those set aside for them.
     pub searches_peak_bytes: u64,
 }
@@ -68,8 +68,9 @@ pub struct MemoryReport {
 impl Index {
     /// Opens the index in `dir`.
     ///
-    /// Reads the codes and the codebook into memory, and as many hot records as the budget leaves
-    /// room for.
+    /// Reads the codes that memory holds and the codebook, and as many hot records, lists or pages
+    /// as the budget leaves room for. A design that keeps nothing in memory reads a constant number
+    /// of bytes, however many vectors there are.
     ///
     /// # Errors
     /// `NotFound`, `Corrupt` or `Incompatible` as the files are; `InvalidInput` when the memory
@@ -80,10 +81,30 @@ impl Index {
 
     /// As [`Index::open`], on a file system of the caller's.
     pub fn open_on(vfs: &Arc<dyn Vfs>, dir: &Path, options: &OpenOptions) -> Result<Self> {
+        Self::open_sharing(vfs, dir, options, None)
+    }
+
+    /// Opens the index in `dir` in place of this one: what both have in common is not loaded again.
+    ///
+    /// Indexes of one vector space that were built with one codebook (`codebook_from`) share it.
+    ///
+    /// # Errors
+    /// As [`Index::open`].
+    pub fn switch(&self, dir: &Path, options: &OpenOptions) -> Result<Self> {
+        let vfs = Arc::clone(&self.vfs);
+        Self::open_sharing(&vfs, dir, options, Some(self))
+    }
+
+    fn open_sharing(
+        vfs: &Arc<dyn Vfs>,
+        dir: &Path,
+        options: &OpenOptions,
+        other: Option<&Self>,
+    ) -> Result<Self> {
         let mut attempt = 1;
         loop {
             let manifest = Manifest::read(vfs.as_ref(), dir)?;
-            match Self::open_manifest(vfs, dir, manifest, options) {
+            match Self::open_manifest((vfs, dir), manifest, options, other) {
                 // A rebuild may have removed the files of the manifest just read: read the new one.
                 Err(error) if error.kind() == ErrorKind::NotFound && attempt < ATTEMPTS => {
                     attempt += 1;
@@ -95,32 +116,42 @@ impl Index {
 
     /// Opens an index whose manifest may not be committed yet.
     pub(crate) fn open_manifest(
-        vfs: &Arc<dyn Vfs>,
-        dir: &Path,
+        (vfs, dir): (&Arc<dyn Vfs>, &Path),
         manifest: Manifest,
         options: &OpenOptions,
+        other: Option<&Self>,
     ) -> Result<Self> {
         let budget = options.memory.map_or(manifest.memory_bytes, |wish| {
             wish.resolve(manifest.raw_bytes())
         });
-        let (file, reader, probe) = resolve::record_reader(vfs.as_ref(), dir, &manifest)?;
+        let source = Source {
+            vfs: vfs.as_ref(),
+            dir,
+            manifest: &manifest,
+        };
+        let pages = resolve::record_reader(source)?;
+        let probe = pages.probe.clone();
         let subject = (&manifest.spec, manifest.node_count);
         let plan = WorkerPlan::new(subject, options)?;
+        let reader = &pages.reader;
         let mut ledger = fixed_memory(subject, budget);
-        ledger.reserve("one query", plan.least.bytes(&reader));
+        ledger.reserve("one query", plan.least.bytes(reader));
         ledger
             .settle("opening this index")
             .map_err(|error| error.within(dir.display()))?;
-        // Half of what is left may go to more queries in flight; records take the rest.
-        let wished = plan.wished.bytes(&reader) * plan.threads - plan.least.bytes(&reader);
+        // Half of what is left may go to more queries in flight; caches take the rest.
+        let wished = plan.wished.bytes(reader) * plan.threads - plan.least.bytes(reader);
         ledger.reserve("more queries in flight", wished.min(ledger.free() / 2));
         let pool = WorkerPool::new(ledger.entries().iter().rev().take(2).map(|(_, b)| b).sum());
-        let searcher =
-            resolve::searcher(vfs.as_ref(), dir, &manifest, (file, reader), ledger.free())?;
-        let codec = resolve::codec(&manifest.spec, manifest.node_count)?;
-        let cache = NodeCache::bytes(searcher.cached_nodes(), codec.record_bytes());
-        ledger.reserve("cached records", cache);
+        let caches = CacheBytes::divide(ledger.free(), &manifest.spec.cache);
+        let codebook = manifest.files.codebook.uuid;
+        let shared = other.and_then(|other| other.searcher.quantizer(codebook, &other.manifest));
+        let searcher = resolve::searcher(source, pages, caches, shared)?;
+        let (nodes, cached_pages) = searcher.cache_bytes();
+        ledger.reserve("cached nodes", nodes);
+        ledger.reserve("cached pages", cached_pages);
         Ok(Self {
+            vfs: Arc::clone(vfs),
             dir: PathBuf::from(dir),
             manifest,
             searcher,
@@ -137,6 +168,7 @@ impl Index {
             budget_bytes: self.ledger.budget(),
             parts: self.ledger.entries().to_vec(),
             cached_nodes: self.searcher.cached_nodes(),
+            cached_pages: self.searcher.cached_pages(),
             searches_peak_bytes: self.pool.peak(),
         }
     }
@@ -150,9 +182,19 @@ impl Index {
 /// What an index holds whatever is searched.
 pub(crate) fn fixed_memory((spec, node_count): (&IndexSpec, u32), budget: u64) -> Ledger {
     let mut ledger = Ledger::new(budget);
-    let code_bytes = spec.storage.quantizer.code_bytes();
-    ledger.reserve("codes", u64::from(node_count) * u64::from(code_bytes));
+    let storage = &spec.storage;
+    let code_bytes = u64::from(storage.quantizer.code_bytes());
+    let in_memory = u64::from(storage.codes_in_memory(node_count));
+    ledger.reserve("codes", in_memory * code_bytes);
     ledger.reserve("codebook", resolve::codebook_bytes(spec));
+    if let Some(second) = storage.second_quantizer {
+        let codes = u64::from(node_count) * u64::from(second.code_bytes());
+        ledger.reserve("second codes", codes + resolve::codebook_bytes(spec));
+    }
+    let entry = resolve::entry_bytes(spec, node_count);
+    if entry > 0 {
+        ledger.reserve("entry", entry);
+    }
     ledger
 }
 
@@ -161,7 +203,7 @@ pub(crate) fn fixed_memory((spec, node_count): (&IndexSpec, u32), budget: u64) -
 pub(crate) fn least_memory(subject: (&IndexSpec, u32)) -> Result<Ledger> {
     let mut ledger = fixed_memory(subject, u64::MAX);
     let plan = WorkerPlan::new(subject, &OpenOptions::default())?;
-    let geometry = resolve::codec(subject.0, subject.1)?.geometry();
+    let geometry = resolve::codec(subject.0, subject.1)?.map().geometry;
     ledger.reserve(
         "one query",
         plan.least.bytes_by(geometry, IoBackend::Threads),
@@ -186,7 +228,8 @@ impl WorkerPlan {
         let beam = options
             .beam
             .unwrap_or_else(|| subject.0.execution.schedule.beam());
-        let scratch = scratch_shape(subject, ASSUMED_K.max(options.k), list_size, beam)?;
+        let results = ASSUMED_K.max(options.k);
+        let scratch = scratch_shape(subject, (results, list_size, list_size), beam)?;
         let wished = WorkerShape {
             interleave: options.interleave.max(1) as usize,
             scratch,
@@ -203,26 +246,25 @@ impl WorkerPlan {
     }
 }
 
-/// Sizes of one query's scratch.
+/// Sizes of one query's scratch: for so many results, a candidate list of this size, and one that
+/// it may grow to.
 pub(crate) fn scratch_shape(
     (spec, node_count): (&IndexSpec, u32),
-    k: u32,
-    list_size: u32,
+    (results, list_size, list_limit): (u32, u32, u32),
     beam: u32,
 ) -> Result<ScratchShape> {
     let most = crate::spec::MAX_BEAM;
     if !(1..=most).contains(&beam) {
         return Err(Error::invalid(format!(
-            "beam = {beam}: give 1 to {most} reads per round"
+            "beam = {beam}: give 1 to {most} reads in flight"
         )));
     }
     Ok(ScratchShape {
-        k: k.min(node_count) as usize,
+        results: results.min(node_count) as usize,
         list_size: list_size.min(node_count) as usize,
+        list_limit: list_limit.max(list_size).min(node_count) as usize,
         beam: beam as usize,
-        max_degree: spec.graph.max_degree() as usize,
-        dimension: spec.shape.dimension as usize,
-        code_bytes: spec.storage.quantizer.code_bytes() as usize,
+        index: resolve::index_shape(spec, node_count)?,
     })
 }
 

@@ -46,7 +46,7 @@ impl Index {
         let answers = self.search_with(queries, options, progress)?;
         let truth = self.exact(queries, options.k, progress)?;
         let found = Found {
-            ids: &answers.rows,
+            ids: &answers.nodes,
             distances: &answers.distances,
             width: answers.k,
         };
@@ -60,7 +60,7 @@ impl Index {
         })
     }
 
-    /// Exact neighbours of `queries`, as row numbers.
+    /// Exact neighbours of `queries`, as node numbers.
     fn exact(&self, queries: &Queries<'_>, k: u32, progress: &dyn Progress) -> Result<Truth> {
         let pool = thread_pool(0)?;
         let question = ExactQuestion {

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::AtomicUsize;
 
-use pageway_types::{NoProgress, Progress};
+use pageway_types::{NoProgress, NodeId, Progress};
 
 use super::Index;
 use super::open::{scratch_shape, thread_count};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::{Job, Outcomes, Worker, WorkerShape};
-use crate::execution::{QueryStats, ScratchShape};
+use crate::execution::{Goal, QueryStats, ScratchShape};
 use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
 use crate::source::{BLOCK_BYTES, Inspection, VectorSlice, inspect_rows};
 
@@ -51,7 +51,7 @@ impl Index {
         self.manifest.calibration.list_size_for(k, recall)
     }
 
-    fn list_size(&self, options: &SearchOptions) -> Result<u32> {
+    pub(super) fn list_size(&self, options: &SearchOptions) -> Result<u32> {
         match options.effort {
             Effort::Recall(recall) => self.list_size_for(options.k, recall),
             Effort::ListSize(size) if (1..=MAX_LIST_SIZE).contains(&size) => Ok(size),
@@ -69,48 +69,85 @@ impl Index {
         list_size: u32,
         (count, progress): (usize, &dyn Progress),
     ) -> Result<Answers> {
-        let scratch = self.scratch(options, list_size)?;
-        let threads = if options.threads == 0 {
+        let call = Call {
+            scratch: self.scratch(options, (options.k, list_size, list_size))?,
+            goal: Goal::Nearest,
+            threads: options.threads,
+            interleave: options.interleave,
+            traced: false,
+        };
+        let (outcomes, settings) = self.call(queries, &call, (count, progress))?;
+        Ok(collect(outcomes, count, call.scratch.results, settings))
+    }
+
+    /// Nodes that searches for `queries` expand, with repetitions.
+    pub(crate) fn visits(
+        &self,
+        queries: &Queries<'_>,
+        list_size: u32,
+        progress: &dyn Progress,
+    ) -> Result<Vec<NodeId>> {
+        let options = SearchOptions::default();
+        let count = queries.rows.len() / queries.shape.row_bytes();
+        let call = Call {
+            scratch: self.scratch(&options, (options.k, list_size, list_size))?,
+            goal: Goal::Nearest,
+            threads: 0,
+            interleave: 0,
+            traced: true,
+        };
+        let (outcomes, _) = self.call(queries, &call, (count, progress))?;
+        Ok(outcomes.into_iter().flat_map(|o| o.visits).collect())
+    }
+
+    /// Runs queries on as many threads as asked for and memory allows.
+    pub(super) fn call(
+        &self,
+        queries: &Queries<'_>,
+        call: &Call,
+        (count, progress): (usize, &dyn Progress),
+    ) -> Result<(Vec<Outcomes>, SearchSettings)> {
+        let scratch = call.scratch;
+        let threads = if call.threads == 0 {
             self.lanes.0
         } else {
-            thread_count(options.threads)
+            thread_count(call.threads)
         };
         let threads = threads.clamp(1, count.max(1));
-        let wished = if options.interleave == 0 {
+        let wished = if call.interleave == 0 {
             self.lanes.1
         } else {
-            options.interleave
+            call.interleave
         };
         let most = count.div_ceil(threads).max(1);
         let interleave = (wished.min(MAX_INTERLEAVE) as usize).min(most);
-        let shape = self.fitting(
-            WorkerShape {
-                interleave,
-                scratch,
-            },
-            threads,
-        );
+        let shape = WorkerShape {
+            interleave,
+            scratch,
+        };
+        let shape = self.fitting(shape, threads);
         let job = Job {
             rows: queries.rows,
             row_bytes: queries.shape.row_bytes(),
             held_out: queries.held_out,
             beam: scratch.beam,
+            goal: call.goal,
             next: AtomicUsize::new(0),
             progress,
         };
-        let (outcomes, threads) = self.run(&job, shape, threads)?;
+        let (outcomes, threads) = self.run(&job, shape, (threads, call.traced))?;
         let settings = SearchSettings {
             list_size: scratch.list_size as u32,
             beam: scratch.beam as u32,
             threads,
             interleave: shape.interleave as u32,
         };
-        Ok(collect(outcomes, count, scratch.k, settings))
+        Ok((outcomes, settings))
     }
 
     /// Whether one query of this list size fits the memory set aside for searches.
     pub(crate) fn has_memory_for(&self, options: &SearchOptions, list_size: u32) -> Result<bool> {
-        let scratch = self.scratch(options, list_size)?;
+        let scratch = self.scratch(options, (options.k, list_size, list_size))?;
         let shape = WorkerShape {
             interleave: 1,
             scratch,
@@ -118,12 +155,17 @@ impl Index {
         Ok(self.searcher.worker_bytes(&shape) <= self.pool.budget())
     }
 
-    fn scratch(&self, options: &SearchOptions, list_size: u32) -> Result<ScratchShape> {
+    /// Sizes of a query's scratch: results, list size, list size to grow to.
+    pub(super) fn scratch(
+        &self,
+        options: &SearchOptions,
+        sizes: (u32, u32, u32),
+    ) -> Result<ScratchShape> {
         let spec = &self.manifest.spec;
         let beam = options
             .beam
             .unwrap_or_else(|| spec.execution.schedule.beam());
-        scratch_shape((spec, self.manifest.node_count), options.k, list_size, beam)
+        scratch_shape((spec, self.manifest.node_count), sizes, beam)
     }
 
     /// Fewer queries in flight where the memory set aside is short.
@@ -139,7 +181,7 @@ impl Index {
         &self,
         job: &Job<'_>,
         shape: WorkerShape,
-        threads: usize,
+        (threads, traced): (usize, bool),
     ) -> Result<(Vec<Outcomes>, usize)> {
         let searcher = self.searcher.as_ref();
         let mut workers = vec![self.pool.acquire(searcher, shape)?];
@@ -156,6 +198,9 @@ impl Index {
             }
         }
         let threads = workers.len();
+        if traced {
+            workers.iter_mut().for_each(Worker::record_traces);
+        }
         let outcomes: Vec<Result<Outcomes>> = std::thread::scope(|scope| {
             let last = workers.pop();
             let spawned: Vec<_> = workers
@@ -174,10 +219,11 @@ impl Index {
     fn run_worker(&self, job: &Job<'_>, mut worker: Worker) -> Result<Outcomes> {
         let searcher = self.searcher.as_ref();
         let outcome = searcher.run(job, &mut worker);
-        if outcome.is_ok() {
+        if outcome.is_ok() && !worker.is_traced() {
             self.pool.put_back(searcher, worker);
         } else {
-            // Reads may be in flight: the worker waits for them as it is dropped.
+            // Reads may be in flight: the worker waits for them as it is dropped. One that records
+            // is not for everybody.
             let shape = worker.shape;
             drop(worker);
             self.pool.forget(searcher, shape);
@@ -185,7 +231,7 @@ impl Index {
         outcome
     }
 
-    fn check_k(&self, k: u32) -> Result<()> {
+    pub(super) fn check_k(&self, k: u32) -> Result<()> {
         let nodes = self.manifest.node_count;
         if (1..=nodes).contains(&k) {
             return Ok(());
@@ -195,7 +241,7 @@ impl Index {
         )))
     }
 
-    fn check_queries(&self, queries: &Queries<'_>) -> Result<usize> {
+    pub(super) fn check_queries(&self, queries: &Queries<'_>) -> Result<usize> {
         let shape = self.shape();
         if queries.shape != shape {
             return Err(Error::invalid(format!(
@@ -231,10 +277,21 @@ fn panicked() -> Error {
     Error::new(ErrorKind::Internal, "a search thread panicked")
 }
 
+/// One call: what every query of it shares.
+pub(super) struct Call {
+    pub(super) scratch: ScratchShape,
+    pub(super) goal: Goal,
+    pub(super) threads: usize,
+    pub(super) interleave: u32,
+    /// Whether to record which nodes are expanded.
+    pub(super) traced: bool,
+}
+
 /// Puts the rows of all threads into the order of the queries.
 fn collect(outcomes: Vec<Outcomes>, count: usize, k: usize, settings: SearchSettings) -> Answers {
     let mut answers = Answers {
         k,
+        nodes: vec![u32::MAX; count * k],
         rows: vec![u32::MAX; count * k],
         ids: vec![u64::MAX; count * k],
         distances: vec![f32::INFINITY; count * k],
@@ -242,17 +299,22 @@ fn collect(outcomes: Vec<Outcomes>, count: usize, k: usize, settings: SearchSett
         settings,
     };
     for outcome in outcomes {
-        for ((index, stats), found) in outcome.queries.iter().zip(outcome.found.chunks_exact(k)) {
-            let row = index * k..(index + 1) * k;
+        let mut found = outcome.found.as_slice();
+        for (index, results, stats) in &outcome.queries {
+            let (own, rest) = found.split_at(*results);
+            found = rest;
             if let Some(slot) = answers.stats.get_mut(*index) {
                 *slot = *stats;
             }
+            let row = index * k..(index + 1) * k;
+            let nodes = answers.nodes.get_mut(row.clone()).unwrap_or_default();
             let rows = answers.rows.get_mut(row.clone()).unwrap_or_default();
             let ids = answers.ids.get_mut(row.clone()).unwrap_or_default();
             let distances = answers.distances.get_mut(row).unwrap_or_default();
-            let columns = rows.iter_mut().zip(ids).zip(distances);
-            for (((row, id), distance), neighbor) in columns.zip(found) {
-                (*row, *id, *distance) = (neighbor.node.0, neighbor.user_id, neighbor.distance);
+            let columns = nodes.iter_mut().zip(rows).zip(ids).zip(distances);
+            for ((((node, row), id), distance), neighbor) in columns.zip(own) {
+                (*node, *row) = (neighbor.node.0, neighbor.row);
+                (*id, *distance) = (neighbor.user_id, neighbor.distance);
             }
         }
     }

@@ -1,13 +1,17 @@
 //! The erased searcher: one virtual call per search, none inside it.
 
+use std::sync::Arc;
+
 use pageway_kernels::KernelSet;
-use pageway_store::{IoBackend, PageFile, PageReader};
+use pageway_quant::ProductQuantizer;
+use pageway_store::{FileUuid, IoBackend, PageFile, PageReader};
 use pageway_types::NodeId;
 
+use super::Manifest;
 use crate::error::{Error, Result};
 use crate::execution::Parts;
 use crate::execution::driver::{Job, Outcomes, Worker, WorkerShape, run_blocking, run_multiplexed};
-use crate::layout::PageCodec;
+use crate::layout::{PageCodec, PageView};
 use crate::storage::scan;
 
 /// A searcher over one open index, whatever its codec.
@@ -21,10 +25,19 @@ pub(crate) trait Searcher: Send + Sync {
     /// Takes queries of `job` until there are none.
     fn run(&self, job: &Job<'_>, worker: &mut Worker) -> Result<Outcomes>;
 
-    /// Records in the node cache.
+    /// Nodes in the node cache.
     fn cached_nodes(&self) -> usize;
 
-    /// Copies the vectors of rows `first ..` into `out`, reading pages in order.
+    /// Pages in the page cache.
+    fn cached_pages(&self) -> usize;
+
+    /// Bytes of the caches of nodes and of pages.
+    fn cache_bytes(&self) -> (u64, u64);
+
+    /// The quantizer, if it is that of the codebook file `uuid`; `manifest` is this index's.
+    fn quantizer(&self, uuid: FileUuid, manifest: &Manifest) -> Option<&Arc<ProductQuantizer>>;
+
+    /// Copies the vectors of nodes `first ..` into `out`, reading pages in order.
     fn read_vectors(&self, first: u64, out: &mut [u8]) -> Result<()>;
 }
 
@@ -56,32 +69,43 @@ impl<C: PageCodec> Searcher for PageSearcher<C> {
     }
 
     fn cached_nodes(&self) -> usize {
-        self.parts.cache.len()
+        self.parts.cache.nodes.len()
+    }
+
+    fn cached_pages(&self) -> usize {
+        self.parts.cache.pages.len()
+    }
+
+    fn cache_bytes(&self) -> (u64, u64) {
+        let cache = &self.parts.cache;
+        let nodes = cache.nodes.bytes() + cache.vectors.bytes();
+        (nodes, cache.pages.held_bytes())
+    }
+
+    fn quantizer(&self, uuid: FileUuid, manifest: &Manifest) -> Option<&Arc<ProductQuantizer>> {
+        (manifest.files.codebook.uuid == uuid).then_some(&self.parts.codes.quantizer)
     }
 
     fn read_vectors(&self, first: u64, out: &mut [u8]) -> Result<()> {
         let row_bytes = self.row_bytes;
         let count = (out.len() / row_bytes) as u64;
-        let address = self.parts.codec.address();
-        let last = (first + count).min(address.node_count().into());
+        let codec = &self.parts.codec;
+        let map = codec.map();
+        let last = (first + count).min(map.node_count.into());
         if count == 0 || last < first + count || !out.len().is_multiple_of(row_bytes) {
             return Err(Error::invalid("rows out of range"));
         }
-        let page = |row: u64| u64::from(address.page_of(NodeId(row as u32)).0);
-        scan(
-            &self.parts.codec,
-            &self.file,
-            page(first)..page(last - 1) + 1,
-            &mut |record| {
-                let row = u64::from(record.node.0);
-                if (first..last).contains(&row) {
-                    let start = (row - first) as usize * row_bytes;
-                    if let Some(slot) = out.get_mut(start..start + row_bytes) {
-                        slot.copy_from_slice(record.vector);
-                    }
+        let wanted = first as u32..last as u32;
+        let pages = map.vector_pages_of(wanted.clone());
+        scan(&self.file, pages, &mut |page, payload| {
+            let view = codec.view(page, payload)?;
+            for node in map.nodes_of(page).filter(|node| wanted.contains(node)) {
+                let start = (node - wanted.start) as usize * row_bytes;
+                if let Some(slot) = out.get_mut(start..start + row_bytes) {
+                    slot.copy_from_slice(view.vector(NodeId(node))?.bytes);
                 }
-                Ok(())
-            },
-        )
+            }
+            Ok(())
+        })
     }
 }

@@ -4,13 +4,13 @@
 use std::path::Path;
 
 use pageway_store::{FileEntry, OpenMode, OsVfs, PageFile, Vfs, verify_file};
-use pageway_types::Progress;
+use pageway_types::{NodeId, PageId, Progress};
 use serde::Serialize;
 
 use super::Manifest;
 use crate::error::{ErrorKind, Result};
-use crate::layout::PageCodec;
-use crate::resolve;
+use crate::layout::{PageCodec, PageError, PageView};
+use crate::resolve::{self, AnyCodec, Source};
 use crate::storage::scan;
 
 /// Problems that are written out; further ones are only counted.
@@ -81,8 +81,13 @@ pub fn verify_on(vfs: &dyn Vfs, dir: &Path, progress: &dyn Progress) -> Result<V
         progress.advance(entry.units);
     }
     if report.is_sound() {
-        let checked = verify_records((vfs, dir), &manifest, &mut report, progress)
-            .and_then(|()| resolve::check_side_files(vfs, dir, &manifest));
+        let source = Source {
+            vfs,
+            dir,
+            manifest: &manifest,
+        };
+        let checked = verify_records(source, &mut report, progress)
+            .and_then(|()| resolve::check_side_files(source));
         match checked {
             Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
             Err(error) => report.note(error.to_string()),
@@ -121,17 +126,18 @@ fn verify_checksums(
     Ok(())
 }
 
-/// Decodes every record: degrees and neighbours in range.
+/// Decodes every record: degrees and neighbours in range, codes where they must be.
 fn verify_records(
-    (vfs, dir): (&dyn Vfs, &Path),
-    manifest: &Manifest,
+    source: Source<'_>,
     report: &mut VerifyReport,
     progress: &dyn Progress,
 ) -> Result<()> {
+    let Source { vfs, dir, manifest } = source;
     let file = PageFile::open(vfs, dir, &manifest.files.records, OpenMode::ReadDirect)?;
     let codec = resolve::codec(&manifest.spec, manifest.node_count)?;
-    let pages = u64::from(codec.address().page_count());
-    if file.units() != pages || file.geometry() != codec.geometry() {
+    let map = codec.map();
+    let pages = u64::from(map.page_count());
+    if file.units() != pages || file.geometry() != map.geometry {
         report.note(format!(
             "{}: page count or size contradicts the spec",
             file.path().display()
@@ -143,14 +149,14 @@ fn verify_records(
     while first < pages {
         progress.check()?;
         let end = pages.min(first + PAGES_PER_STEP);
-        scan(&codec, &file, first..end, &mut |record| {
-            report.records += 1;
-            let node = record.node;
-            if let Some(bad) = record
-                .neighbors()
-                .find(|n| n.0 >= manifest.node_count || *n == node)
-            {
-                report.note(format!("node {} lists neighbour {}", node.0, bad.0));
+        scan(&file, first..end, &mut |page, payload| {
+            let problems = match &codec {
+                AnyCodec::Record(codec) => check_page(codec, source, (page, payload)),
+                AnyCodec::PageNode(codec) => check_page(codec, source, (page, payload)),
+            }?;
+            problems.into_iter().for_each(|problem| report.note(problem));
+            if !map.holds_vectors_alone(page) {
+                report.records += map.nodes_of(page).len() as u64;
             }
             Ok(())
         })?;
@@ -158,4 +164,44 @@ fn verify_records(
         first = end;
     }
     Ok(())
+}
+
+/// What is wrong with the records of one page.
+fn check_page<C: PageCodec>(
+    codec: &C,
+    source: Source<'_>,
+    (page, payload): (PageId, &[u8]),
+) -> std::result::Result<Vec<String>, PageError> {
+    let (manifest, map) = (source.manifest, codec.map());
+    let view = codec.view(page, payload)?;
+    let mut problems = Vec::new();
+    let mut check = |record: &crate::layout::Record<'_>| {
+        let node = record.node;
+        let code_bytes = manifest.spec.storage.quantizer.code_bytes() as usize;
+        let in_memory = manifest.spec.storage.codes_in_memory(map.node_count);
+        let uncoded = record.neighbors.len() - record.neighbors.codes.len() / code_bytes;
+        for (at, neighbor) in record.neighbors.iter().enumerate() {
+            if neighbor.0 >= map.node_count || neighbor == node {
+                problems.push(format!("node {} lists neighbour {}", node.0, neighbor.0));
+            } else if at < uncoded && neighbor.0 >= in_memory {
+                problems.push(format!(
+                    "node {} lists neighbour {} without its code",
+                    node.0, neighbor.0
+                ));
+            }
+        }
+    };
+    for node in map.nodes_of(page).map(NodeId) {
+        if map.holds_vectors_alone(page) {
+            view.vector(node)?;
+        } else {
+            check(&view.record(node)?);
+        }
+    }
+    for at in 0..view.replica_count() {
+        if let Some(record) = view.replica(at)? {
+            check(&record);
+        }
+    }
+    Ok(problems)
 }

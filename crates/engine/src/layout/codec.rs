@@ -1,10 +1,11 @@
 //! The static seam between pages and the search loop: a codec gives borrowed views of page bytes,
 //! and views give records. Decoding allocates nothing and trusts nothing: every offset is checked
-//! against the page, every neighbour against the node count.
+//! against the page; that neighbours exist is for the reader to check, once per list.
 
 use pageway_types::{NodeId, PageId};
 
-use super::AddressMap;
+use super::PageMap;
+use crate::error::Result;
 
 /// A page that passed its checksum and still makes no sense, or the wrong page.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -47,41 +48,74 @@ pub enum PageError {
         /// Nodes of the index.
         node_count: u32,
     },
+    /// A neighbour comes without its code, and memory does not hold it.
+    #[error("node {node} lists neighbour {neighbor} without its code, which is not in memory")]
+    Uncoded {
+        /// The node.
+        node: u32,
+        /// The neighbour.
+        neighbor: u32,
+    },
 }
 
-/// Turns records into page payloads and back.
+/// Turns nodes into page payloads and back.
 pub(crate) trait PageCodec: Send + Sync {
     /// Borrowed view of one page.
     type View<'p>: PageView<'p>
     where
         Self: 'p;
 
+    /// Whether all nodes of a page share one adjacency list.
+    const LIST_PER_PAGE: bool;
+
     /// Which page holds which node.
-    fn address(&self) -> AddressMap;
+    fn map(&self) -> PageMap;
+
+    /// Neighbours that one list may have.
+    fn max_neighbors(&self) -> usize;
 
     /// Looks at the payload of `page`.
-    fn view<'p>(&'p self, page: PageId, payload: &'p [u8]) -> Result<Self::View<'p>, PageError>;
+    fn view<'p>(
+        &'p self,
+        page: PageId,
+        payload: &'p [u8],
+    ) -> std::result::Result<Self::View<'p>, PageError>;
 
-    /// Bytes of the longest record.
-    fn record_bytes(&self) -> usize;
-
-    /// Reads a record that lies outside a page (in a cache): `bytes` is what `Record::bytes` gave.
-    fn record<'p>(&'p self, node: NodeId, bytes: &'p [u8]) -> Result<Record<'p>, PageError>;
-
-    /// Appends the record of `node` to a page payload; records of a page come in slot order.
-    fn append(&self, node: &NodeBytes<'_>, payload: &mut Vec<u8>) -> Result<(), PageError>;
+    /// Appends the payload of `page` to `payload`, which is empty.
+    ///
+    /// # Errors
+    /// As the feed; `Degree` when a list is too long.
+    fn encode(&self, page: PageId, feed: &dyn NodeFeed, payload: &mut Vec<u8>) -> Result<()>;
 }
 
 /// What a page holds.
 pub(crate) trait PageView<'p> {
-    /// The record of `node`, if it lies here and makes sense.
-    fn record(&self, node: NodeId) -> Result<Record<'p>, PageError>;
+    /// The record of `node`, whose list lies on this page; with its vector where that does too.
+    fn record(&self, node: NodeId) -> std::result::Result<Record<'p>, PageError>;
 
-    /// Every record here, in slot order.
-    fn for_each_resident(
-        &self,
-        visit: &mut dyn FnMut(Record<'p>) -> Result<(), PageError>,
-    ) -> Result<(), PageError>;
+    /// The vector of `node`, which lies on this page.
+    fn vector(&self, node: NodeId) -> std::result::Result<VectorPart<'p>, PageError>;
+
+    /// Lists of other nodes that are packed here.
+    fn replica_count(&self) -> usize {
+        0
+    }
+
+    /// Packed list number `at`; its record has no vector.
+    fn replica(&self, _at: usize) -> std::result::Result<Option<Record<'p>>, PageError> {
+        Ok(None)
+    }
+}
+
+/// A vector on a page, and what a search returns for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct VectorPart<'p> {
+    /// Raw element bytes.
+    pub(crate) bytes: &'p [u8],
+    /// Row in the data that the index was built from.
+    pub(crate) row: u32,
+    /// Id of the user, or the row.
+    pub(crate) user_id: u64,
 }
 
 /// One node's bytes on a page.
@@ -89,34 +123,52 @@ pub(crate) trait PageView<'p> {
 pub(crate) struct Record<'p> {
     /// The node.
     pub(crate) node: NodeId,
-    /// Its vector, raw element bytes.
-    pub(crate) vector: &'p [u8],
-    /// Its adjacency list, four bytes per neighbour.
-    pub(crate) neighbors: &'p [u8],
-    /// What a search returns for it.
-    pub(crate) user_id: u64,
-    /// The whole record, for caches.
-    pub(crate) bytes: &'p [u8],
+    /// Its vector, where it lies with the list.
+    pub(crate) vector: Option<VectorPart<'p>>,
+    /// Its adjacency list.
+    pub(crate) neighbors: Neighbors<'p>,
 }
 
-impl<'p> Record<'p> {
-    /// The neighbours in stored (prune) order.
+/// An adjacency list in bytes. The neighbours without a code come first: memory holds theirs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Neighbors<'p> {
+    /// Four bytes per neighbour, in stored order.
+    pub(crate) ids: &'p [u8],
+    /// Codes of the last neighbours, in their order; empty where memory holds all codes.
+    pub(crate) codes: &'p [u8],
+}
+
+impl<'p> Neighbors<'p> {
+    /// The neighbours in stored order.
     #[inline]
-    pub(crate) fn neighbors(&self) -> impl ExactSizeIterator<Item = NodeId> + use<'p> {
-        let (ids, _) = self.neighbors.as_chunks::<4>();
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = NodeId> + use<'p> {
+        let (ids, _) = self.ids.as_chunks::<4>();
         ids.iter().map(|bytes| NodeId(u32::from_le_bytes(*bytes)))
+    }
+
+    /// How many.
+    pub(crate) const fn len(&self) -> usize {
+        self.ids.len() / 4
+    }
+
+    /// Bytes of ids and codes.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.ids.len() + self.codes.len()
     }
 }
 
-/// What a record is made from.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NodeBytes<'a> {
-    /// The node.
-    pub(crate) node: NodeId,
-    /// Its vector, raw element bytes.
-    pub(crate) vector: &'a [u8],
-    /// Its adjacency list in prune order.
-    pub(crate) neighbors: &'a [NodeId],
-    /// What a search returns for it.
-    pub(crate) user_id: u64,
+/// Where an encoder takes nodes from. Calls for the nodes of the page that is encoded always work;
+/// calls for other nodes work where the codec needs them.
+pub(crate) trait NodeFeed: Sync {
+    /// Raw vector of a node of this page.
+    fn vector(&self, node: NodeId) -> Result<VectorPart<'_>>;
+
+    /// Adjacency list of a node, in prune order.
+    fn neighbors(&self, node: NodeId) -> Result<&[NodeId]>;
+
+    /// Code of any node.
+    fn code(&self, node: NodeId) -> Result<&[u8]>;
+
+    /// Neighbours of a node of this page whose lists are packed beside its own, nearest first.
+    fn replicas(&self, node: NodeId) -> Result<&[NodeId]>;
 }

@@ -1,11 +1,17 @@
-//! Axis 2: how records lie in pages. `codec` turns records into page bytes and back, `address` says
+//! Axis 2: how records lie in pages. `codec` turns nodes into page bytes and back, `address` says
 //! which page holds a node. Byte layouts are in `docs/format/records.md`.
+//!
+//! * `record`: records of fixed size, with or without vector, codes of neighbours, lists of
+//!   neighbours (codecs `packed`, `inline_codes`, `replicated`, `split` of a spec);
+//! * `page_node`: a page is one node of the graph (codec `page_node`).
 
 mod address;
 mod codec;
-mod packed;
+mod page_node;
+mod record;
 
-pub(crate) use address::AddressMap;
+pub(crate) use address::PageMap;
 pub use codec::PageError;
-pub(crate) use codec::{NodeBytes, PageCodec, PageView, Record};
-pub(crate) use packed::PackedCodec;
+pub(crate) use codec::{Neighbors, NodeFeed, PageCodec, PageView, Record, VectorPart};
+pub(crate) use page_node::PageNodeCodec;
+pub(crate) use record::RecordCodec;

@@ -7,47 +7,41 @@
 //! a record never straddles a page it could fit in, list size follows from a recall target, and the
 //! cache takes what the memory budget leaves over.
 
-use super::Sizes;
+use super::{Row, Sizes};
 use crate::spec::{
-    CacheSpec, CodeStorage, CodecSpec, EntrySpec, ExecutionSpec, GraphSpec, HarvestSpec, IdStorage,
-    IndexSpec, LayoutSpec, NodeCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, ScheduleSpec,
-    Shape, StorageSpec, UpdateSpec, VectorStorage,
+    CacheSpec, CodeStorage, CodecSpec, EntrySpec, ExecutionSpec, HarvestSpec, IndexSpec,
+    LayoutSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, RefineSpec, ScheduleSpec,
+    SelectionSpec, Shape, UpdateSpec, VectorStorage,
 };
 
-pub(super) const SUMMARY: &str = "vectors and adjacency lists together in page records on disk, product codes in \
-     memory, a beam of reads per round, nodes near the medoid cached";
+pub(super) const ROW: Row = Row {
+    name: "diskann",
+    summary: "vectors and adjacency lists together in page records on disk, product codes in \
+              memory, a beam of reads per round, nodes near the medoid cached",
+    spec,
+};
 
 pub(super) fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
     IndexSpec {
         shape,
-        graph: GraphSpec::Vamana {
-            max_degree: sizes.max_degree,
-            build_list: sizes.build_list,
-            alpha: sizes.alpha,
-        },
-        storage: StorageSpec {
-            vectors: VectorStorage::InRecord,
-            codes: CodeStorage::Memory,
-            quantizer: QuantizerSpec::Pq {
-                code_bytes: sizes.code_bytes,
-            },
-            ids: if sizes.user_ids {
-                IdStorage::InRecord
-            } else {
-                IdStorage::RowNumber
-            },
-        },
+        graph: sizes.vamana(),
+        storage: sizes.storage(VectorStorage::InRecord, CodeStorage::Memory),
         layout: LayoutSpec {
             page_bytes: sizes.page_bytes,
             codec: CodecSpec::Packed,
             placement: PlacementSpec::ById,
         },
         cache: CacheSpec {
-            nodes: NodeCacheSpec::RecordsBreadthFirst,
+            nodes: NodeCacheSpec::Records,
+            pages: PageCacheSpec::None,
+            selection: SelectionSpec::BreadthFirst,
+            page_share: 0.0,
         },
         execution: ExecutionSpec {
             entry: EntrySpec::Medoid,
-            schedule: ScheduleSpec::Lockstep { beam: sizes.beam },
+            schedule: ScheduleSpec::Lockstep {
+                beam: sizes.beam.unwrap_or(4),
+            },
             harvest: HarvestSpec::Target,
             refine: RefineSpec::Inline,
         },

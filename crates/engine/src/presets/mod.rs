@@ -1,19 +1,41 @@
 //! The published systems, one row each. A preset is data: a function from a shape and sizes to an
 //! [`IndexSpec`].
 
+mod aisaq;
+mod dgai;
 mod diskann;
+mod gorgeous;
+mod pageann;
+mod pipeann;
+mod starling;
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
-use crate::spec::{IndexSpec, Shape};
+use crate::spec::{
+    CodeStorage, GraphSpec, IdStorage, IndexSpec, QuantizerSpec, Shape, StorageSpec, VectorStorage,
+};
 
 /// A named row of the table of designs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Preset {
     /// DiskANN (Subramanya et al., NeurIPS 2019).
     DiskAnn,
+    /// AiSAQ (Tatsuno et al., 2024).
+    AiSaq,
+    /// Starling (Wang et al., SIGMOD 2024).
+    Starling,
+    /// Gorgeous (Yin et al., 2025).
+    Gorgeous,
+    /// PageANN (Kang et al., 2025), codes in memory as far as the budget goes.
+    PageAnn,
+    /// PageANN with every code in its pages.
+    PageAnnDisk,
+    /// PipeANN (Guo and Lu, OSDI 2025).
+    PipeAnn,
+    /// The static half of DGAI (Lou et al., 2025).
+    Dgai,
 }
 
 /// The numbers a preset leaves open.
@@ -29,8 +51,11 @@ pub struct Sizes {
     pub code_bytes: u32,
     /// Bytes of a page.
     pub page_bytes: u32,
-    /// Reads per round (W).
-    pub beam: u32,
+    /// Adjacency lists of neighbours packed into a record, where a design does that; as many as fit
+    /// a page where absent.
+    pub packed_lists: Option<u32>,
+    /// Reads in flight (W); the design's own where absent.
+    pub beam: Option<u32>,
     /// True when the user gives ids of their own.
     pub user_ids: bool,
     /// Seed of every random choice.
@@ -45,36 +70,86 @@ impl Default for Sizes {
             alpha: 1.2,
             code_bytes: 16,
             page_bytes: 4096,
-            beam: 4,
+            packed_lists: None,
+            beam: None,
             user_ids: false,
             seed: 42,
         }
     }
 }
 
+impl Sizes {
+    fn vamana(&self) -> GraphSpec {
+        GraphSpec::Vamana {
+            max_degree: self.max_degree,
+            build_list: self.build_list,
+            alpha: self.alpha,
+        }
+    }
+
+    fn storage(&self, vectors: VectorStorage, codes: CodeStorage) -> StorageSpec {
+        StorageSpec {
+            vectors,
+            codes,
+            quantizer: QuantizerSpec::Pq {
+                code_bytes: self.code_bytes,
+            },
+            second_quantizer: None,
+            ids: if self.user_ids {
+                IdStorage::InRecord
+            } else {
+                IdStorage::RowNumber
+            },
+        }
+    }
+}
+
+/// What a preset is: its name, a sentence, its row.
+struct Row {
+    name: &'static str,
+    summary: &'static str,
+    spec: fn(Shape, &Sizes) -> IndexSpec,
+}
+
 impl Preset {
     /// All presets.
-    pub const ALL: [Self; 1] = [Self::DiskAnn];
+    pub const ALL: [Self; 8] = [
+        Self::DiskAnn,
+        Self::AiSaq,
+        Self::Starling,
+        Self::Gorgeous,
+        Self::PageAnn,
+        Self::PageAnnDisk,
+        Self::PipeAnn,
+        Self::Dgai,
+    ];
+
+    const fn row(self) -> &'static Row {
+        match self {
+            Self::DiskAnn => &diskann::ROW,
+            Self::AiSaq => &aisaq::ROW,
+            Self::Starling => &starling::ROW,
+            Self::Gorgeous => &gorgeous::ROW,
+            Self::PageAnn => &pageann::ROW,
+            Self::PageAnnDisk => &pageann::DISK_ROW,
+            Self::PipeAnn => &pipeann::ROW,
+            Self::Dgai => &dgai::ROW,
+        }
+    }
 
     /// Name on the command line.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::DiskAnn => "diskann",
-        }
+        self.row().name
     }
 
     /// What the design is, in a sentence or two.
     pub const fn summary(self) -> &'static str {
-        match self {
-            Self::DiskAnn => diskann::SUMMARY,
-        }
+        self.row().summary
     }
 
     /// The row.
     pub fn spec(self, shape: Shape, sizes: &Sizes) -> IndexSpec {
-        match self {
-            Self::DiskAnn => diskann::spec(shape, sizes),
-        }
+        (self.row().spec)(shape, sizes)
     }
 }
 
@@ -103,6 +178,8 @@ impl FromStr for Preset {
 
 #[cfg(test)]
 mod tests {
+    use pageway_types::{ElementType, Metric};
+
     use super::*;
 
     #[test]
@@ -117,5 +194,27 @@ mod tests {
                 .context()
                 .contains("diskann")
         );
+    }
+
+    #[test]
+    fn every_row_is_legal_for_every_shape() {
+        for preset in Preset::ALL {
+            for element in ElementType::ALL {
+                for metric in [Metric::L2, Metric::InnerProduct, Metric::Cosine] {
+                    for dimension in [1, 16, 128, 960, 3072] {
+                        let shape = Shape {
+                            dimension,
+                            element,
+                            metric,
+                        };
+                        let sizes = Sizes {
+                            code_bytes: 1,
+                            ..Sizes::default()
+                        };
+                        assert_eq!(preset.spec(shape, &sizes).validate(), Ok(()), "{preset}");
+                    }
+                }
+            }
+        }
     }
 }

@@ -2,7 +2,10 @@
 
 use pageway_types::VectorShape;
 
-use super::{GraphSpec, IndexSpec, ScheduleSpec};
+use super::{
+    CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IndexSpec, NodeCacheSpec,
+    PageCacheSpec, PlacementSpec, RefineSpec, ScheduleSpec, VectorStorage,
+};
 
 /// A spec that no index can have.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -16,19 +19,23 @@ pub struct SpecError {
     pub rule: String,
 }
 
+type Checked = Result<(), SpecError>;
+
 /// Longest adjacency list an index may have.
 pub const MAX_DEGREE: u32 = 512;
 /// Widest beam.
 pub const MAX_BEAM: u32 = 64;
 /// Largest candidate list while building.
 pub const MAX_BUILD_LIST: u32 = 2048;
+/// Most fixed entries, and most candidates that an entry may give.
+pub(super) const MAX_ENTRIES: u32 = 1000;
 
 fn within<T: PartialOrd + std::fmt::Display + Copy>(
     field: &'static str,
     value: T,
     low: T,
     high: T,
-) -> Result<(), SpecError> {
+) -> Checked {
     if value >= low && value <= high {
         return Ok(());
     }
@@ -42,34 +49,46 @@ fn within<T: PartialOrd + std::fmt::Display + Copy>(
     })
 }
 
+/// Refuses `field` = `value` when `clash` holds.
+fn refuse_if(clash: bool, field: &'static str, value: &str, rule: &str) -> Checked {
+    if !clash {
+        return Ok(());
+    }
+    Err(SpecError {
+        field,
+        value: value.to_owned(),
+        rule: rule.to_owned(),
+    })
+}
+
 impl IndexSpec {
     /// Checks that an index of this spec can exist.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// The first rule that is broken: ranges first, then combinations.
     pub fn validate(&self) -> Result<(), SpecError> {
-        within(
-            "dimension",
-            self.shape.dimension,
-            1,
-            VectorShape::MAX_DIMENSION,
-        )?;
-        let GraphSpec::Vamana {
-            max_degree,
-            build_list,
-            alpha,
-        } = self.graph;
-        within("max_degree", max_degree, 1, MAX_DEGREE)?;
-        within("build_list", build_list, 1, MAX_BUILD_LIST)?;
-        within("alpha", alpha, 1.0, 4.0)?;
-        let code_bytes = self.storage.quantizer.code_bytes();
-        within("code_bytes", code_bytes, 1, self.shape.dimension)?;
-        let ScheduleSpec::Lockstep { beam } = self.execution.schedule;
-        within("beam", beam, 1, MAX_BEAM)?;
-        self.validate_page()
+        let dimension = self.shape.dimension;
+        within("dimension", dimension, 1, VectorShape::MAX_DIMENSION)?;
+        self.graph.validate()?;
+        let codes = self.storage.quantizer.code_bytes();
+        within("code_bytes", codes, 1, dimension)?;
+        if let Some(second) = self.storage.second_quantizer {
+            within("second_code_bytes", second.code_bytes(), 1, dimension)?;
+        }
+        self.validate_page()?;
+        self.layout.placement.validate()?;
+        within("page_share", self.cache.page_share, 0.0, 1.0)?;
+        self.execution.entry.validate()?;
+        self.execution.schedule.validate()?;
+        self.execution.harvest.validate()?;
+        self.execution.refine.validate()?;
+        self.validate_storage()?;
+        self.validate_layout()?;
+        self.validate_cache()?;
+        self.validate_execution()
     }
 
-    fn validate_page(&self) -> Result<(), SpecError> {
+    fn validate_page(&self) -> Checked {
         let bytes = self.layout.page_bytes;
         within("page_bytes", bytes, 4096, 65_536)?;
         if bytes.is_power_of_two() {
@@ -85,8 +104,249 @@ impl IndexSpec {
             rule,
         })
     }
+
+    fn validate_storage(&self) -> Checked {
+        let codec = self.layout.codec;
+        let (inline, page_node) = (
+            codec == CodecSpec::InlineCodes,
+            matches!(codec, CodecSpec::PageNode { .. }),
+        );
+        refuse_if(
+            self.storage.codes == CodeStorage::InPage && !inline && !page_node,
+            "codes",
+            "in_page",
+            "codec must carry them; choose codec inline_codes or page_node, or codes memory",
+        )?;
+        refuse_if(
+            matches!(self.storage.codes, CodeStorage::Split { .. }) && !page_node,
+            "codes",
+            "split",
+            "only codec page_node keeps some codes in its pages; choose it, or codes memory or \
+             in_page",
+        )?;
+        let separate = self.storage.vectors == VectorStorage::Separate;
+        refuse_if(
+            separate && codec != CodecSpec::Split,
+            "vectors",
+            "separate",
+            "only codec split has pages for vectors alone; choose it, or vectors in_record",
+        )?;
+        let cascade = matches!(self.execution.refine, RefineSpec::Cascade { .. });
+        refuse_if(
+            self.storage.second_quantizer.is_some() && !cascade,
+            "second_quantizer",
+            "pq",
+            "only refine cascade uses second codes; choose it, or no second quantizer",
+        )?;
+        refuse_if(
+            self.storage.second_quantizer.is_none() && cascade,
+            "refine",
+            "cascade",
+            "it needs a second quantizer; give one, or choose refine deferred",
+        )
+    }
+
+    fn validate_layout(&self) -> Checked {
+        let codec = self.layout.codec;
+        refuse_if(
+            codec == CodecSpec::InlineCodes && self.storage.codes == CodeStorage::Memory,
+            "codec",
+            "inline_codes",
+            "the codes are in memory already; choose codes in_page, or codec packed",
+        )?;
+        refuse_if(
+            codec == CodecSpec::Split && self.storage.vectors == VectorStorage::InRecord,
+            "codec",
+            "split",
+            "its vectors are not in the record; choose vectors separate, or codec packed",
+        )?;
+        if let CodecSpec::Replicated { lists } = codec {
+            within("packed lists", lists, 0, MAX_DEGREE)?;
+        }
+        if let CodecSpec::PageNode { min_degree } = codec {
+            within("min_degree", min_degree, 1, self.graph.max_degree())?;
+        }
+        Ok(())
+    }
+
+    fn validate_cache(&self) -> Checked {
+        let nodes = self.cache.nodes;
+        let inline = self.execution.refine == RefineSpec::Inline;
+        refuse_if(
+            nodes == NodeCacheSpec::Lists && inline,
+            "cache nodes",
+            "lists",
+            "a cached list comes without the vector that refine inline scores; choose refine \
+             deferred, or cache nodes records",
+        )?;
+        let page_node = matches!(self.layout.codec, CodecSpec::PageNode { .. });
+        refuse_if(
+            nodes != NodeCacheSpec::None && page_node,
+            "cache nodes",
+            "records or lists",
+            "in codec page_node a page is the node; choose cache pages hot, and cache nodes none",
+        )?;
+        let separate = self.storage.vectors == VectorStorage::Separate;
+        refuse_if(
+            nodes == NodeCacheSpec::Records && separate,
+            "cache nodes",
+            "records",
+            "codec split has lists and vectors, no records; choose cache nodes lists",
+        )?;
+        let share = self.cache.page_share;
+        let both = nodes != NodeCacheSpec::None && self.cache.pages != PageCacheSpec::None;
+        refuse_if(
+            both && (share <= 0.0 || share >= 1.0),
+            "page_share",
+            &share.to_string(),
+            "nodes and pages share the cache; give a share between 0 and 1, such as 0.8",
+        )
+    }
+
+    fn validate_execution(&self) -> Checked {
+        let execution = self.execution;
+        let separate = self.storage.vectors == VectorStorage::Separate;
+        refuse_if(
+            separate && execution.refine == RefineSpec::Inline,
+            "refine",
+            "inline",
+            "vectors are in pages of their own and do not pass by; choose refine deferred",
+        )?;
+        let scores_all = matches!(execution.harvest, HarvestSpec::Near { .. } | HarvestSpec::All);
+        refuse_if(
+            separate && scores_all,
+            "harvest",
+            "near or all",
+            "pages of codec split hold no vectors to score; choose harvest held",
+        )?;
+        let replicated = matches!(self.layout.codec, CodecSpec::Replicated { .. });
+        refuse_if(
+            replicated && execution.refine == RefineSpec::Inline,
+            "refine",
+            "inline",
+            "packed lists come without the vectors it scores; choose refine deferred",
+        )?;
+        let page_node = matches!(self.layout.codec, CodecSpec::PageNode { .. });
+        refuse_if(
+            page_node && execution.harvest != HarvestSpec::All,
+            "harvest",
+            "not all",
+            "in codec page_node one list serves all vectors of a page; choose harvest all",
+        )?;
+        let overlapped = matches!(execution.schedule, ScheduleSpec::Overlapped { .. });
+        refuse_if(
+            overlapped && !scores_all,
+            "schedule",
+            "overlapped",
+            "there is nothing beside the target to work on later; choose harvest near or all, or \
+             schedule lockstep",
+        )?;
+        let upper = matches!(execution.entry, EntrySpec::UpperLayers { .. });
+        refuse_if(
+            upper && !matches!(self.graph, GraphSpec::Hnsw { .. }),
+            "entry",
+            "upper_layers",
+            "only graph hnsw has upper layers; choose entry navigation, or graph hnsw",
+        )
+    }
 }
 
+impl GraphSpec {
+    fn validate(&self) -> Checked {
+        within("max_degree", self.max_degree(), 1, MAX_DEGREE)?;
+        within("build_list", self.build_list(), 1, MAX_BUILD_LIST)?;
+        match *self {
+            Self::Vamana { alpha, .. } => within("alpha", alpha, 1.0, 4.0),
+            Self::Nsg { knn, .. } => within("knn", knn, 1, MAX_BUILD_LIST),
+            Self::Hnsw { max_degree, .. } => within("max_degree", max_degree, 2, MAX_DEGREE),
+        }
+    }
+}
+
+impl PlacementSpec {
+    /// Name on the command line.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::ById => "by_id",
+            Self::Bnp => "bnp",
+            Self::Bnf { .. } => "bnf",
+            Self::Bns { .. } => "bns",
+            Self::Grouped { .. } => "grouped",
+            Self::Clustered => "clustered",
+        }
+    }
+
+    fn validate(&self) -> Checked {
+        match *self {
+            Self::Bnf { rounds, gain } | Self::Bns { rounds, gain } => {
+                within("rounds", rounds, 1, 1000)?;
+                within("gain", gain, 0.0, 1.0)
+            }
+            Self::Grouped { hops } => within("hops", hops, 1, 8),
+            Self::ById | Self::Bnp | Self::Clustered => Ok(()),
+        }
+    }
+}
+
+impl EntrySpec {
+    fn validate(&self) -> Checked {
+        match *self {
+            Self::Medoid => Ok(()),
+            Self::Fixed { count } => within("entry count", count, 1, MAX_ENTRIES),
+            Self::UpperLayers { list_size } => within("entry list", list_size, 1, MAX_ENTRIES),
+            Self::Navigation {
+                one_in,
+                max_degree,
+                list_size,
+            } => {
+                within("one_in", one_in, 1, u32::MAX)?;
+                within("navigation degree", max_degree, 1, MAX_DEGREE)?;
+                within("entry list", list_size, 1, MAX_ENTRIES)
+            }
+            Self::Hash {
+                one_in,
+                radius,
+                limit,
+            } => {
+                within("one_in", one_in, 1, u32::MAX)?;
+                within("radius", radius, 0, 2)?;
+                within("entry limit", limit, 1, MAX_ENTRIES)
+            }
+        }
+    }
+}
+
+impl ScheduleSpec {
+    fn validate(&self) -> Checked {
+        within("beam", self.beam(), 1, MAX_BEAM)?;
+        match *self {
+            Self::Pipelined { least, most, .. } => within("least beam", least, 1, most),
+            Self::Lockstep { .. } | Self::Overlapped { .. } | Self::Prefetch { .. } => Ok(()),
+        }
+    }
+}
+
+impl HarvestSpec {
+    fn validate(&self) -> Checked {
+        match *self {
+            Self::Near { share } => within("harvest share", share, 0.0, 1.0),
+            Self::Target | Self::All | Self::Held => Ok(()),
+        }
+    }
+}
+
+impl RefineSpec {
+    fn validate(&self) -> Checked {
+        match *self {
+            Self::Inline => Ok(()),
+            Self::Deferred { share } => within("refine share", share, 0.0, 1.0),
+            Self::Cascade { scored, read } => {
+                within("refine scored", scored, 0.0, 1.0)?;
+                within("refine read", read, 0.0, scored)
+            }
+        }
+    }
+}
 #[cfg(test)]
 mod tests {
     use crate::presets::{Preset, Sizes};

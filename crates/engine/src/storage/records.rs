@@ -1,45 +1,41 @@
-//! Records off the beaten path of a query: gathered by node for caches, scanned in order for
-//! checks.
+//! Pages off the beaten path of a query: gathered by node for caches, scanned in order for checks.
 
 use std::io;
 
 use pageway_store::{AlignedBuffers, PageDone, PageFile, PageRead, PageReader};
-use pageway_types::{NodeId, PageId};
+use pageway_types::PageId;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::layout::{PageCodec, PageView, Record};
 
-/// Reads in flight while records are gathered.
+/// Reads in flight while pages are gathered.
 const GATHER_DEPTH: u32 = 32;
 
 /// Bytes that `gather` and `scan` hold, at most, beside one unit.
 pub(crate) const TRANSFER_BYTES: usize = 1 << 20;
 
-/// Reads the records of `nodes`, each page once, and shows them with their position in `nodes`. The
+/// Reads `pages[at]` for every `at`, each page once, and shows its payload for each `at`. The
 /// order of the visits is that of completion.
-pub(crate) fn gather<C: PageCodec>(
-    codec: &C,
+pub(crate) fn gather(
     reader: &PageReader,
-    nodes: &[NodeId],
-    visit: &mut dyn FnMut(usize, Record<'_>) -> Result<()>,
+    pages: &[PageId],
+    visit: &mut dyn FnMut(usize, &[u8]) -> Result<()>,
 ) -> Result<()> {
-    let address = codec.address();
     let mut wanted: Vec<(u32, u32)> = (0u32..)
-        .zip(nodes)
-        .map(|(at, node)| (address.page_of(*node).0, at))
+        .zip(pages)
+        .map(|(at, page)| (page.0, at))
         .collect();
     wanted.sort_unstable();
-    let mut pages = wanted.chunk_by(|left, right| left.0 == right.0);
+    let mut groups = wanted.chunk_by(|left, right| left.0 == right.0);
     let mut io = reader.lane(GATHER_DEPTH)?;
     let mut slots: Vec<&[(u32, u32)]> = vec![&[]; GATHER_DEPTH as usize];
     let mut done: Vec<PageDone> = Vec::new();
     let mut free: Vec<u32> = (0..GATHER_DEPTH).collect();
     loop {
         while let Some(buffer) = free.pop() {
-            let Some(page) = pages.next() else { break };
-            let unit = page.first().map_or(0, |(page, _)| u64::from(*page));
+            let Some(group) = groups.next() else { break };
+            let unit = group.first().map_or(0, |(page, _)| u64::from(*page));
             if let Some(slot) = slots.get_mut(buffer as usize) {
-                *slot = page;
+                *slot = group;
             }
             io.submit(PageRead {
                 unit,
@@ -51,34 +47,25 @@ pub(crate) fn gather<C: PageCodec>(
         if done.is_empty() {
             return Ok(());
         }
-        for PageDone {
-            buffer,
-            unit,
-            result,
-            ..
-        } in done.drain(..)
-        {
-            result.map_err(|error| read_failed(unit, error))?;
+        for completion in done.drain(..) {
+            let (unit, buffer) = (completion.unit, completion.buffer);
+            completion
+                .result
+                .map_err(|error| read_failed(unit, error))?;
             let payload = reader.verify_unit(unit, io.buffer(buffer))?;
-            let view = codec.view(PageId(unit as u32), payload)?;
             for (_, at) in slots.get(buffer as usize).copied().unwrap_or_default() {
-                let Some(node) = nodes.get(*at as usize) else {
-                    continue;
-                };
-                visit(*at as usize, view.record(*node)?)?;
+                visit(*at as usize, payload)?;
             }
             free.push(buffer);
         }
     }
 }
 
-/// Shows every record of the pages `first .. first + count`, in node order. Reads are sequential,
-/// about [`TRANSFER_BYTES`] at a time.
-pub(crate) fn scan<C: PageCodec>(
-    codec: &C,
+/// Shows the payload of every page of `pages`, in order. Reads are sequential, about [`TRANSFER_BYTES`] at a time.
+pub(crate) fn scan(
     file: &PageFile,
     pages: std::ops::Range<u64>,
-    visit: &mut dyn FnMut(Record<'_>) -> Result<()>,
+    visit: &mut dyn FnMut(PageId, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let unit_bytes = file.geometry().unit_bytes();
     let batch = (TRANSFER_BYTES / unit_bytes).max(1);
@@ -92,16 +79,7 @@ pub(crate) fn scan<C: PageCodec>(
             let page = u32::try_from(unit)
                 .map(PageId)
                 .map_err(|_| too_many_pages())?;
-            let mut failed = Ok(());
-            codec
-                .view(page, payload)?
-                .for_each_resident(&mut |record| {
-                    if failed.is_ok() {
-                        failed = visit(record);
-                    }
-                    Ok(())
-                })?;
-            failed?;
+            visit(page, payload)?;
         }
         first += count as u64;
     }

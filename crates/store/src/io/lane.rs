@@ -96,6 +96,11 @@ pub trait PageIo: Send {
     /// file, or the buffer does not exist or is in flight: then nothing will complete for it.
     fn submit(&mut self, read: PageRead) -> io::Result<()>;
 
+    /// Starts what was accepted, without waiting, where the backend leaves that to `wait`.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Starts what was accepted, waits until `at_least` reads are over (or all, when fewer are in
     /// flight), and appends every read that is over to `done`. `at_least` of 0 does not block
     /// (except for the blocking backend). An error means that the lane is unusable: drop it.

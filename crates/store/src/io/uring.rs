@@ -221,6 +221,13 @@ impl PageIo for UringLane {
         })
     }
 
+    fn flush(&mut self) -> io::Result<()> {
+        if self.refused || self.pushed.is_empty() {
+            return Ok(());
+        }
+        self.enter(0)
+    }
+
     fn wait(&mut self, at_least: usize, done: &mut Vec<PageDone>) -> io::Result<()> {
         let target = done.len() + at_least.min(self.slots.in_flight());
         self.reap(done);

@@ -49,6 +49,8 @@ pub(crate) struct PageCache {
     /// A power of two of them; none when the capacity is 0.
     shards: Box<[Locked]>,
     eviction: Eviction,
+    /// Bytes held.
+    bytes: u64,
 }
 
 impl PageCache {
@@ -58,7 +60,11 @@ impl PageCache {
         let shards = shard_capacities(capacity_pages)
             .map(|frames| Locked(Mutex::new(Shard::new(frames, payload_bytes))))
             .collect();
-        Self { shards, eviction }
+        Self {
+            shards,
+            eviction,
+            bytes: Self::bytes(capacity_pages, payload_bytes),
+        }
     }
 
     /// Bytes that such a cache holds.
@@ -125,6 +131,11 @@ impl PageCache {
             home.spill = home.spill.max(step);
         }
         taken.is_some()
+    }
+
+    /// Bytes held, full or not.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Pages held.

@@ -1,15 +1,15 @@
 //! Many queries on one thread over one lane: while one waits for its pages, the others compute.
 //!
-//! Each lane of queries owns `beam` buffers of the page lane. A lane is pumped when nothing of it
-//! is in flight: its walk hands out the reads of the next round, or it is finished and the next
-//! query takes its place.
+//! Each lane of queries owns `beam` buffers of the page lane. A lane is pumped whenever a page of it
+//! has arrived: its walk hands out the reads it wants now, and works on while they are in flight; or
+//! it is finished and the next query takes its place.
 
 use std::time::Instant;
 
 use pageway_store::{PageDone, PageIo, PageRead, PageReader, clock};
 use pageway_types::PageId;
 
-use super::super::{PageRequest, Parts, QueryStats, Scratch, Traversal};
+use super::super::{Origin, PageRequest, Parts, QueryStats, Scratch, Traversal};
 use super::{Job, Outcomes, Worker};
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::PageCodec;
@@ -27,14 +27,20 @@ pub(crate) fn run<'t, C: PageCodec>(
     worker: &'t mut Worker,
 ) -> Result<Outcomes> {
     let beam = job.beam as u32;
-    let io = worker.io.as_mut();
+    let Worker {
+        io,
+        scratches,
+        staging,
+        ..
+    } = worker;
+    let io = io.as_mut();
     let mut outcomes = Outcomes::default();
     let mut lanes: Vec<Lane<'_, C>> = (0u32..)
-        .zip(worker.scratches.iter_mut())
+        .zip(scratches.iter_mut())
         .map(|(number, scratch)| Lane::new(number * beam, beam, scratch))
         .collect();
     for lane in &mut lanes {
-        lane.pump(parts, job, io, &mut outcomes)?;
+        lane.pump(parts, job, (io, staging), &mut outcomes)?;
     }
     let mut done: Vec<PageDone> = Vec::with_capacity(lanes.len() * job.beam);
     while lanes.iter().any(Lane::busy) {
@@ -46,8 +52,8 @@ pub(crate) fn run<'t, C: PageCodec>(
             let number = (completion.buffer / beam) as usize;
             let lane = lanes.get_mut(number).ok_or_else(stray)?;
             let bytes = io.buffer(completion.buffer);
-            lane.supply(reader, completion.buffer, bytes)?;
-            lane.pump(parts, job, io, &mut outcomes)?;
+            lane.supply(parts, reader, completion.buffer, bytes)?;
+            lane.pump(parts, job, (io, staging), &mut outcomes)?;
         }
     }
     Ok(outcomes)
@@ -92,7 +98,13 @@ impl<'t, C: PageCodec> Lane<'t, C> {
     }
 
     /// Hands a page to the walk it was read for.
-    fn supply(&mut self, reader: &PageReader, buffer: u32, bytes: &[u8]) -> Result<()> {
+    fn supply(
+        &mut self,
+        parts: &Parts<C>,
+        reader: &PageReader,
+        buffer: u32,
+        bytes: &[u8],
+    ) -> Result<()> {
         let begin = clock::now();
         let slot = (buffer - self.first_buffer) as usize;
         let request = self
@@ -102,20 +114,21 @@ impl<'t, C: PageCodec> Lane<'t, C> {
             .ok_or_else(stray)?;
         let active = self.active.as_mut().ok_or_else(stray)?;
         let payload = reader.verify_unit(request.page.0.into(), bytes)?;
+        parts.cache.pages.offer(request.page, payload);
         active
             .walk
-            .supply(request, payload)
+            .supply(request, payload, Origin::Disk)
             .map_err(|error| Error::from(error).within("pages"))?;
         active.compute_ns += nanoseconds_since(begin);
         Ok(())
     }
 
-    /// Submits the reads of the next round, or finishes the query and starts the next one.
+    /// Submits the reads that the query wants now, or finishes it and starts the next one.
     fn pump(
         &mut self,
         parts: &'t Parts<C>,
         job: &Job<'t>,
-        io: &mut dyn PageIo,
+        (io, staging): (&mut dyn PageIo, &mut [u8]),
         outcomes: &mut Outcomes,
     ) -> Result<()> {
         loop {
@@ -125,11 +138,12 @@ impl<'t, C: PageCodec> Lane<'t, C> {
                 }
                 continue;
             };
-            if active.walk.in_flight() > 0 {
-                return Ok(());
-            }
             let begin = clock::now();
             while let Some(request) = active.walk.want()? {
+                if parts.cache.pages.read(request.page, staging) {
+                    active.walk.supply(request, staging, Origin::Cache)?;
+                    continue;
+                }
                 let slot = self
                     .requests
                     .iter()
@@ -141,10 +155,16 @@ impl<'t, C: PageCodec> Lane<'t, C> {
                 }
                 submit(io, request.page, buffer)?;
             }
-            active.compute_ns += nanoseconds_since(begin);
-            if active.walk.in_flight() == 0 {
-                self.finish(job, outcomes);
+            if active.walk.in_flight() > 0 {
+                if active.walk.has_work() {
+                    io.flush()?;
+                    active.walk.work()?;
+                }
+                active.compute_ns += nanoseconds_since(begin);
+                return Ok(());
             }
+            active.compute_ns += nanoseconds_since(begin);
+            self.finish(job, outcomes);
         }
     }
 

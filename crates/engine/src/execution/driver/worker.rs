@@ -9,7 +9,7 @@ use pageway_types::{NodeId, Progress};
 
 use super::super::ranking::Neighbor;
 use super::super::scratch::{Scratch, ScratchShape};
-use super::super::{Parts, Query, QueryStats};
+use super::super::{Goal, Parts, Query, QueryStats};
 use crate::error::Result;
 use crate::layout::PageCodec;
 
@@ -36,7 +36,7 @@ impl WorkerShape {
     /// Bytes of a worker that reads units of `geometry` by `backend`.
     pub(crate) fn bytes_by(&self, geometry: PageGeometry, backend: IoBackend) -> u64 {
         let queries = self.interleave * (self.scratch.bytes() + LANE_BYTES);
-        (queries + PageReader::lane_bytes(geometry, self.buffers(), backend)) as u64
+        (queries + geometry.payload_bytes() + PageReader::lane_bytes(geometry, self.buffers(), backend)) as u64
     }
 }
 
@@ -48,6 +48,8 @@ pub(crate) struct Worker {
     pub(crate) shape: WorkerShape,
     pub(super) io: Box<dyn PageIo>,
     pub(super) scratches: Vec<Scratch>,
+    /// Where a page of the page cache is copied to.
+    pub(super) staging: Vec<u8>,
 }
 
 impl Worker {
@@ -58,14 +60,30 @@ impl Worker {
         kernels: &'static KernelSet,
         shape: WorkerShape,
     ) -> Result<Self> {
-        let scratch = || Scratch::new(shape.scratch, PqScorer::new(&parts.quantizer, kernels));
+        let scratch = || {
+            let scorer = PqScorer::new(&parts.codes.quantizer, kernels);
+            let second = parts.second.as_ref();
+            let second = second.map(|part| PqScorer::new(&part.quantizer, kernels));
+            Scratch::new(shape.scratch, (scorer, second), &parts.entry)
+        };
         Ok(Self {
             shape,
             io: reader.lane(shape.buffers())?,
             scratches: std::iter::repeat_with(scratch)
                 .take(shape.interleave)
-                .collect(),
+                .collect::<Result<_>>()?,
+            staging: vec![0; reader.geometry().payload_bytes()],
         })
+    }
+
+    /// Whether it notes the nodes that queries expand.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.scratches.iter().any(Scratch::is_traced)
+    }
+
+    /// Notes the nodes that queries expand; see [`Outcomes::visits`].
+    pub(crate) fn record_traces(&mut self) {
+        self.scratches.iter_mut().for_each(Scratch::record_trace);
     }
 }
 
@@ -77,8 +95,10 @@ pub(crate) struct Job<'j> {
     pub(crate) row_bytes: usize,
     /// Per query the row that must not be found.
     pub(crate) held_out: Option<&'j [NodeId]>,
-    /// Reads per round (W).
+    /// Reads in flight at most (W).
     pub(crate) beam: usize,
+    /// What they are for.
+    pub(crate) goal: Goal,
     /// The next query nobody has taken.
     pub(crate) next: AtomicUsize,
     /// Counts finished queries, and may ask to stop.
@@ -98,25 +118,28 @@ impl<'j> Job<'j> {
                 vector,
                 held_out,
                 beam: self.beam,
+                goal: self.goal,
             },
         ))
     }
 }
 
-/// What one thread found: a row per query it finished, in the order it finished them.
+/// What one thread found: the results of each query it finished, in the order it finished them.
 #[derive(Debug, Default)]
 pub(crate) struct Outcomes {
-    /// Query numbers and their costs.
-    pub(crate) queries: Vec<(usize, QueryStats)>,
-    /// `k` results per query; fewer are filled up with [`Neighbor::NONE`].
+    /// Query numbers, how many results each has, and their costs.
+    pub(crate) queries: Vec<(usize, usize, QueryStats)>,
+    /// Results, nearest first, query by query.
     pub(crate) found: Vec<Neighbor>,
+    /// Nodes that queries expanded, where that is recorded.
+    pub(crate) visits: Vec<NodeId>,
 }
 
 impl Outcomes {
     pub(super) fn push(&mut self, index: usize, scratch: &Scratch, stats: QueryStats) {
-        self.queries.push((index, stats));
-        let end = self.queries.len() * scratch.shape.k;
+        let results = scratch.ranking().len();
+        self.queries.push((index, results, stats));
         self.found.extend(scratch.ranking().iter());
-        self.found.resize(end, Neighbor::NONE);
+        self.visits.extend_from_slice(scratch.trace());
     }
 }

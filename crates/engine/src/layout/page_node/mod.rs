@@ -143,10 +143,6 @@ impl PageCodec for PageNodeCodec {
     }
 
     /// The whole payload: neighbours fill what vectors leave.
-    fn full_page_bytes(&self) -> usize {
-        self.map.geometry.payload_bytes()
-    }
-
     #[inline]
     fn view<'p>(
         &'p self,

@@ -117,15 +117,6 @@ impl PageCodec for RecordCodec {
     }
 
     /// Of a split index the mean over both kinds of pages: bytes of a node per page of a node.
-    fn full_page_bytes(&self) -> usize {
-        let lists = self.map.nodes_per_page as usize;
-        if !self.is_split() {
-            return lists * self.list.bytes();
-        }
-        let vectors = self.map.vectors_per_page as usize;
-        (self.list.bytes() + self.vectors.bytes()) * lists * vectors / (lists + vectors)
-    }
-
     fn view<'p>(
         &'p self,
         page: PageId,

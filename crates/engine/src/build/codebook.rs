@@ -1,0 +1,57 @@
+//! The codebook of another index, taken over so that both share one set of centroids.
+
+use std::path::Path;
+
+use pageway_quant::ProductQuantizer;
+use pageway_store::{FileUuid, Vfs};
+use pageway_types::VectorShape;
+
+use crate::error::{Error, Result};
+use crate::index::Manifest;
+use crate::resolve::{self, Source};
+use crate::spec::Shape;
+
+/// A quantizer, and the identity of the file it came from.
+pub(super) struct SharedCodebook {
+    pub(super) quantizer: ProductQuantizer,
+    pub(super) uuid: FileUuid,
+}
+
+impl SharedCodebook {
+    /// Reads the codebook of the index in `dir`, for vectors of `shape`.
+    ///
+    /// # Errors
+    /// As opening that index; `InvalidInput` when its vectors are of another space.
+    pub(super) fn read(vfs: &dyn Vfs, dir: &Path, shape: Shape) -> Result<Self> {
+        let manifest = Manifest::read(vfs, dir)?;
+        let theirs = manifest.spec.shape;
+        if theirs != shape {
+            let describe = |shape: Shape| {
+                let VectorShape { dimension, element } = shape.vectors();
+                format!("{dimension} x {element}, {}", shape.metric)
+            };
+            return Err(Error::invalid(format!(
+                "the codebook of {} is for vectors of {}, these are {}: share it within one \
+                 vector space alone",
+                dir.display(),
+                describe(theirs),
+                describe(shape)
+            )));
+        }
+        let source = Source {
+            vfs,
+            dir,
+            manifest: &manifest,
+        };
+        let file = &manifest.files.codebook;
+        Ok(Self {
+            quantizer: resolve::quantizer(source, file, manifest.spec.storage.quantizer)?,
+            uuid: file.uuid,
+        })
+    }
+
+    /// Bytes per code.
+    pub(super) fn code_bytes(&self) -> u32 {
+        self.quantizer.code_bytes() as u32
+    }
+}

@@ -1,0 +1,186 @@
+//! Where walks start: fixed nodes, navigation graph, hash table, and the codes that go with them.
+
+use pageway_graph::{
+    Graph, HashTable, Layer, NavigationGraph, NavigationLayer, SampledVectors, VectorSet,
+    fixed_entries,
+};
+use pageway_quant::ProductQuantizer;
+use pageway_types::{Metric, NodeId, Progress, VectorRead};
+use rayon::ThreadPool;
+
+use super::order::NodeOrder;
+use super::sample::{read_rows, sample_rows};
+use crate::error::{Error, ErrorKind, Result};
+use crate::execution::{EntryCodes, normalise};
+use crate::resolve::{self, EntryFile};
+use crate::spec::{EntrySpec, IndexSpec};
+
+/// Rows among which fixed entries are looked for.
+const FIXED_SAMPLE: u64 = 20_000;
+
+/// What entries are built from.
+pub(super) struct EntryBuild<'e> {
+    pub(super) vectors: &'e dyn VectorRead,
+    pub(super) spec: &'e IndexSpec,
+    pub(super) order: &'e NodeOrder,
+    /// The node of the medoid's row.
+    pub(super) medoid: NodeId,
+    pub(super) layers: &'e [Layer],
+    pub(super) quantizer: &'e ProductQuantizer,
+    pub(super) pool: &'e ThreadPool,
+    pub(super) progress: &'e dyn Progress,
+}
+
+/// Nodes that walks may always start at, nodes beside which caches begin, and the file, if any.
+pub(super) struct BuiltEntry {
+    pub(super) nodes: Vec<NodeId>,
+    /// Nodes of the structure; empty where there is none.
+    pub(super) structure: Vec<NodeId>,
+    pub(super) file: Option<EntryFile>,
+}
+
+impl EntryBuild<'_> {
+    /// Builds what the spec asks for.
+    pub(super) fn run(&self) -> Result<BuiltEntry> {
+        let mut nodes = vec![self.medoid];
+        let (structure, bytes) = match self.spec.execution.entry {
+            EntrySpec::Medoid => (Vec::new(), Vec::new()),
+            EntrySpec::Fixed { count } => {
+                nodes.extend(self.fixed(count)?);
+                nodes.dedup();
+                nodes.truncate(count as usize);
+                (Vec::new(), Vec::new())
+            }
+            EntrySpec::Navigation { .. } => self.navigation()?,
+            EntrySpec::UpperLayers { .. } => self.upper_layers()?,
+            EntrySpec::Hash { .. } => self.hash()?,
+        };
+        let in_file = resolve::entry_codes_in_file(self.spec, self.node_count());
+        let codes = if in_file {
+            let mut coded: Vec<NodeId> = nodes.iter().chain(&structure).copied().collect();
+            coded.sort_unstable();
+            coded.dedup();
+            self.codes(coded)?
+        } else {
+            EntryCodes::default()
+        };
+        let file = (in_file || !bytes.is_empty()).then_some(EntryFile {
+            structure: bytes,
+            codes,
+        });
+        Ok(BuiltEntry {
+            nodes,
+            structure,
+            file,
+        })
+    }
+
+    fn node_count(&self) -> u32 {
+        self.vectors.count() as u32
+    }
+
+    /// Nodes nearest to the centres of clusters.
+    fn fixed(&self, count: u32) -> Result<Vec<NodeId>> {
+        let sampled = sample_rows(self.vectors.count(), FIXED_SAMPLE, self.spec.seed);
+        let rows = read_rows(self.vectors, &sampled)?;
+        let (shape, metric) = (self.vectors.shape(), self.spec.shape.metric);
+        let set = VectorSet::new(&rows, shape, metric, resolve::kernels()?, None)?;
+        let count = count.min(sampled.len() as u32);
+        let found = fixed_entries(&set, count, self.spec.seed, self.pool, self.progress)?;
+        let row = |at: NodeId| sampled.get(at.index()).map(|row| NodeId(*row as u32));
+        Ok(found
+            .into_iter()
+            .filter_map(row)
+            .map(|row| self.order.node_of(row))
+            .filter(|node| *node != self.medoid)
+            .collect())
+    }
+
+    fn sampled(&self, rows: &[NodeId]) -> Result<SampledVectors> {
+        let numbers: Vec<u64> = rows.iter().map(|row| row.0.into()).collect();
+        Ok(SampledVectors {
+            nodes: rows.to_vec(),
+            rows: read_rows(self.vectors, &numbers)?,
+            shape: self.vectors.shape(),
+            metric: self.spec.shape.metric,
+            kernels: resolve::kernels()?,
+        })
+    }
+
+    fn navigation(&self) -> Result<(Vec<NodeId>, Vec<u8>)> {
+        let spec = resolve::navigation_spec(self.spec, self.node_count()).ok_or_else(missing)?;
+        let rows = NavigationGraph::sample(self.node_count(), &spec);
+        let sampled = self.sampled(&rows)?;
+        let graph = NavigationGraph::build(sampled, &spec, self.pool, self.progress)?;
+        Ok(self.renumbered(graph))
+    }
+
+    fn upper_layers(&self) -> Result<(Vec<NodeId>, Vec<u8>)> {
+        let Some((bottom, upper)) = self.layers.split_last() else {
+            // Too few nodes for any layer: one sampled node leads to all.
+            return self.navigation();
+        };
+        let place = |node: &NodeId| bottom.nodes.binary_search(node).ok().map(|at| at as u32);
+        let upper = upper
+            .iter()
+            .map(|layer| NavigationLayer {
+                members: layer.nodes.iter().filter_map(place).collect(),
+                graph: layer.graph.clone(),
+            })
+            .collect();
+        let sampled = self.sampled(&bottom.nodes)?;
+        let bottom: Graph = bottom.graph.clone();
+        let graph = NavigationGraph::from_layers(sampled, upper, bottom)?;
+        Ok(self.renumbered(graph))
+    }
+
+    fn renumbered(&self, mut graph: NavigationGraph) -> (Vec<NodeId>, Vec<u8>) {
+        graph.renumber(|row| self.order.node_of(row));
+        (graph.nodes().to_vec(), graph.to_bytes())
+    }
+
+    fn hash(&self) -> Result<(Vec<NodeId>, Vec<u8>)> {
+        let spec = resolve::hash_spec(self.spec, self.node_count()).ok_or_else(missing)?;
+        let rows = HashTable::sample(self.node_count(), &spec);
+        let sampled = self.sampled(&rows)?;
+        let shape = self.vectors.shape();
+        let dimension = shape.dimension as usize;
+        let widen = resolve::kernels()?.widen(shape.element);
+        let mut values = vec![0.0; rows.len() * dimension];
+        let mut mean = vec![0.0f64; dimension];
+        let pairs = values
+            .chunks_exact_mut(dimension)
+            .zip(sampled.rows.chunks_exact(shape.row_bytes()));
+        for (out, row) in pairs {
+            widen(row, out);
+            if self.spec.shape.metric == Metric::Cosine {
+                normalise(out);
+            }
+            for (sum, value) in mean.iter_mut().zip(&*out) {
+                *sum += f64::from(*value);
+            }
+        }
+        let count = rows.len().max(1) as f64;
+        let mean: Vec<f32> = mean.iter().map(|sum| (sum / count) as f32).collect();
+        let mut table = HashTable::build(&rows, &values, &mean, &spec)?;
+        table.renumber(|row| self.order.node_of(row));
+        Ok((table.nodes().to_vec(), table.to_bytes()))
+    }
+
+    fn codes(&self, nodes: Vec<NodeId>) -> Result<EntryCodes> {
+        let rows: Vec<u64> = nodes
+            .iter()
+            .map(|node| self.order.row_of(*node).into())
+            .collect();
+        let rows = read_rows(self.vectors, &rows)?;
+        let mut codes = vec![0; nodes.len() * self.quantizer.code_bytes()];
+        let element = self.vectors.shape().element;
+        let mut encoder = self.quantizer.encoder(element, resolve::kernels()?);
+        encoder.encode(&rows, &mut codes);
+        Ok(EntryCodes { nodes, codes })
+    }
+}
+
+fn missing() -> Error {
+    Error::new(ErrorKind::Internal, "the entry of the spec has no parameters")
+}

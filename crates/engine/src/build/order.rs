@@ -1,0 +1,139 @@
+//! The numbers of nodes: rows in their order, or placed so that nodes of a page belong together and
+//! hot pages come first.
+
+use pageway_graph::{Graph, Placement, PlacementSpec as GraphPlacement, VectorSet, place};
+use pageway_types::{NodeId, Progress};
+use rayon::ThreadPool;
+
+use crate::error::Result;
+use crate::spec::{CodeStorage, IndexSpec, PlacementSpec};
+
+/// Which row each node is.
+pub(super) enum NodeOrder {
+    /// Node and row have the same number.
+    Rows,
+    /// A permutation, both ways.
+    Placed {
+        /// Row of each node.
+        rows: Vec<NodeId>,
+        /// Node of each row.
+        nodes: Vec<NodeId>,
+    },
+}
+
+impl NodeOrder {
+    /// Bytes of a permutation of `count` nodes.
+    pub(super) const fn bytes(count: u64) -> u64 {
+        count * 2 * size_of::<NodeId>() as u64
+    }
+
+    fn placed(rows: Vec<NodeId>) -> Self {
+        let mut nodes = vec![NodeId(0); rows.len()];
+        for (node, row) in (0u32..).zip(&rows) {
+            if let Some(slot) = nodes.get_mut(row.index()) {
+                *slot = NodeId(node);
+            }
+        }
+        Self::Placed { rows, nodes }
+    }
+
+    /// Row of a node.
+    #[inline]
+    pub(super) fn row_of(&self, node: NodeId) -> u32 {
+        match self {
+            Self::Rows => node.0,
+            Self::Placed { rows, .. } => rows.get(node.index()).map_or(node.0, |row| row.0),
+        }
+    }
+
+    /// Node of a row.
+    #[inline]
+    pub(super) fn node_of(&self, row: NodeId) -> NodeId {
+        match self {
+            Self::Rows => row,
+            Self::Placed { nodes, .. } => nodes.get(row.index()).copied().unwrap_or(row),
+        }
+    }
+}
+
+/// The placement of a spec, as the graph knows it; `None` for the order of the data.
+pub(super) fn placement(spec: &IndexSpec) -> Option<Placement> {
+    Some(match spec.layout.placement {
+        PlacementSpec::ById => return None,
+        PlacementSpec::Bnp => Placement::Bnp,
+        PlacementSpec::Bnf { rounds, gain } => Placement::Bnf { rounds, gain },
+        PlacementSpec::Bns { rounds, gain } => Placement::Bns { rounds, gain },
+        PlacementSpec::Grouped { hops } => Placement::Grouped { hops },
+        PlacementSpec::Clustered => Placement::Clustered,
+    })
+}
+
+/// Chooses the order of nodes, and says how much neighbours share pages in it.
+pub(super) fn order_nodes(
+    spec: &IndexSpec,
+    nodes_per_page: u32,
+    (graph, vectors): (&Graph, &VectorSet<'_>),
+    pool: &ThreadPool,
+    progress: &dyn Progress,
+) -> Result<NodeOrder> {
+    if spec.nodes_are_rows() {
+        return Ok(NodeOrder::Rows);
+    }
+    let mut rows = match placement(spec) {
+        Some(placement) => {
+            let wanted = GraphPlacement {
+                placement,
+                nodes_per_page,
+                seed: spec.seed,
+            };
+            place(graph, vectors, &wanted, pool, progress)?
+        }
+        None => (0..graph.count()).map(NodeId).collect(),
+    };
+    if matches!(spec.storage.codes, CodeStorage::Split { .. }) {
+        rows = hot_pages_first(graph, &rows, nodes_per_page as usize);
+    }
+    Ok(NodeOrder::placed(rows))
+}
+
+/// Pages whose nodes are named most often come first; a last page that is not full stays last.
+fn hot_pages_first(graph: &Graph, rows: &[NodeId], nodes_per_page: usize) -> Vec<NodeId> {
+    let mut named = vec![0u32; rows.len()];
+    for node in 0..graph.count() {
+        for neighbor in graph.neighbors(NodeId(node)) {
+            if let Some(count) = named.get_mut(neighbor.index()) {
+                *count += 1;
+            }
+        }
+    }
+    let heat = |page: &&[NodeId]| -> u64 {
+        page.iter()
+            .map(|row| u64::from(named.get(row.index()).copied().unwrap_or(0)))
+            .sum()
+    };
+    let (full, rest) = rows.split_at(rows.len() / nodes_per_page * nodes_per_page);
+    let mut pages: Vec<&[NodeId]> = full.chunks_exact(nodes_per_page).collect();
+    pages.sort_by_key(|page| std::cmp::Reverse(heat(page)));
+    pages.into_iter().chain([rest]).flatten().copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hot_pages_come_first_and_stay_whole() {
+        let lists: Vec<Vec<NodeId>> = [&[4u32, 5][..], &[4], &[5, 4], &[4], &[5], &[4], &[0]]
+            .iter()
+            .map(|list| list.iter().copied().map(NodeId).collect())
+            .collect();
+        let graph = Graph::from_lists(lists.iter().map(Vec::as_slice), 3, NodeId(0)).unwrap();
+        let rows: Vec<NodeId> = (0..7).map(NodeId).collect();
+        let ordered: Vec<u32> = hot_pages_first(&graph, &rows, 2).iter().map(|r| r.0).collect();
+        assert_eq!(ordered, [4, 5, 0, 1, 2, 3, 6]);
+        let order = NodeOrder::placed(hot_pages_first(&graph, &rows, 2));
+        for row in 0..7 {
+            assert_eq!(order.row_of(order.node_of(NodeId(row))), row);
+        }
+    }
+}

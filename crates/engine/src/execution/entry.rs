@@ -1,0 +1,121 @@
+//! Where walks start.
+
+use pageway_graph::{HashTable, NavigationGraph, NavigationScratch};
+use pageway_types::{Candidate, NodeId};
+
+use crate::error::Result;
+
+/// How the first candidates are found, without a read.
+pub(crate) enum Entry {
+    /// The same for every query.
+    Nodes,
+    /// The best of a search in a small graph.
+    Navigation {
+        graph: NavigationGraph,
+        list_size: usize,
+    },
+    /// Those whose hash is near that of the query; of its unit vector where `unit`.
+    Hash {
+        table: HashTable,
+        limit: usize,
+        unit: bool,
+    },
+}
+
+/// Where walks start, and the codes of the nodes they start at where the code table lacks them.
+pub(crate) struct EntryPart {
+    pub(crate) entry: Entry,
+    /// Nodes that are always good to start at: the medoid, or several.
+    pub(crate) nodes: Vec<NodeId>,
+    pub(crate) codes: EntryCodes,
+}
+
+/// Codes of a few nodes, by node.
+#[derive(Debug, Default)]
+pub(crate) struct EntryCodes {
+    /// Ascending.
+    pub(crate) nodes: Vec<NodeId>,
+    /// In the order of `nodes`.
+    pub(crate) codes: Vec<u8>,
+}
+
+impl EntryCodes {
+    /// Place of a node.
+    pub(crate) fn position(&self, node: NodeId) -> Option<u32> {
+        self.nodes.binary_search(&node).ok().map(|at| at as u32)
+    }
+
+    /// Bytes of `count` codes.
+    pub(crate) const fn bytes(count: u64, code_bytes: u64) -> u64 {
+        count * (4 + code_bytes)
+    }
+}
+
+/// What finding entries needs per query, reused.
+#[derive(Default)]
+pub(crate) struct EntryScratch {
+    navigation: Option<NavigationScratch>,
+    candidates: Vec<Candidate>,
+    hits: Vec<NodeId>,
+    unit: Vec<f32>,
+}
+
+impl EntryScratch {
+    /// A scratch for one query at a time.
+    pub(crate) fn new(part: &EntryPart) -> Result<Self> {
+        let navigation = match &part.entry {
+            Entry::Navigation { graph, list_size } => {
+                Some(NavigationScratch::new(graph, *list_size as u32)?)
+            }
+            Entry::Nodes | Entry::Hash { .. } => None,
+        };
+        Ok(Self {
+            navigation,
+            ..Self::default()
+        })
+    }
+}
+
+impl EntryPart {
+    /// Shows the nodes that this query starts at.
+    pub(crate) fn find(
+        &self,
+        (raw, widened): (&[u8], &[f32]),
+        scratch: &mut EntryScratch,
+        mut visit: impl FnMut(NodeId),
+    ) {
+        match &self.entry {
+            Entry::Nodes => self.nodes.iter().for_each(|node| visit(*node)),
+            Entry::Navigation { graph, list_size } => {
+                scratch.candidates.clear();
+                if let Some(navigation) = &mut scratch.navigation {
+                    graph.search(raw, *list_size, navigation, &mut scratch.candidates);
+                }
+                scratch.candidates.iter().for_each(|best| visit(best.node));
+            }
+            Entry::Hash { table, limit, unit } => {
+                scratch.hits.clear();
+                let query = if *unit {
+                    scratch.unit.clear();
+                    scratch.unit.extend_from_slice(widened);
+                    normalise(&mut scratch.unit);
+                    &scratch.unit
+                } else {
+                    widened
+                };
+                table.lookup(query, *limit, &mut scratch.hits);
+                scratch.hits.iter().for_each(|node| visit(*node));
+                // Where no bucket is near, and to be sure of the rest.
+                self.nodes.iter().for_each(|node| visit(*node));
+            }
+        }
+    }
+}
+
+/// Makes a unit vector; the zero vector stays.
+pub(crate) fn normalise(vector: &mut [f32]) {
+    let norm = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+    if norm > 0.0 {
+        vector.iter_mut().for_each(|value| *value /= norm);
+    }
+}

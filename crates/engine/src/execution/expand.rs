@@ -1,0 +1,163 @@
+//! Expanding a node: its vector scored exactly where it is at hand, its unseen neighbours by code.
+
+use pageway_quant::{CodeBatch, CodeScorer};
+use pageway_types::NodeId;
+
+use super::Traversal;
+use super::scratch::Scoring;
+use crate::layout::{Neighbors, PageCodec, PageError, Record, VectorPart};
+use crate::spec::HarvestSpec;
+
+impl<C: PageCodec> Traversal<'_, C> {
+    /// The first candidates.
+    pub(super) fn seed(&mut self) {
+        let parts = self.parts;
+        let held_out = self.query.held_out;
+        let scratch = &mut *self.scratch;
+        let scoring = &mut scratch.scoring;
+        scoring.clear();
+        let in_memory = parts.codes.table.node_count();
+        let (fresh, coded, places) = (
+            &mut scoring.fresh,
+            &mut scoring.coded,
+            &mut scoring.places,
+        );
+        let mut meet = |node: NodeId| {
+            if node.0 < in_memory {
+                fresh.push(node);
+            } else if let Some(place) = parts.entry.codes.position(node) {
+                coded.push(node);
+                places.push(NodeId(place));
+            }
+        };
+        let query = (self.query.vector, &*scoring.widened);
+        let seen = &mut scratch.seen.nodes;
+        let mut found = false;
+        parts.entry.find(query, &mut scratch.entry, |node| {
+            if Some(node) != held_out && seen.insert(node) {
+                meet(node);
+                found = true;
+            }
+        });
+        if !found {
+            // A held-out row that is the only entry: walks start there all the same.
+            parts.entry.nodes.iter().for_each(|node| meet(*node));
+        }
+        self.score(&parts.entry.codes.codes);
+    }
+
+    /// Scores a record exactly, where its vector is there, and follows its list.
+    pub(super) fn expand(&mut self, record: &Record<'_>) -> Result<(), PageError> {
+        if let Some(vector) = &record.vector {
+            self.score_exactly(record.node, vector);
+        }
+        self.follow(record.node, record.neighbors)
+    }
+
+    /// The exact distance of a node, offered to the ranking.
+    pub(super) fn score_exactly(&mut self, node: NodeId, vector: &VectorPart<'_>) -> f32 {
+        let distance = (self.parts.exact)(self.query.vector, vector.bytes);
+        self.stats.exact_distances += 1;
+        self.stats.bytes_used += vector.bytes.len() as u64;
+        self.scratch.seen.exact.insert(node);
+        self.scratch.ranking.insert(node, distance, vector);
+        distance
+    }
+
+    /// Scores the unseen neighbours of a list by their codes, in one batch.
+    pub(super) fn follow(
+        &mut self,
+        node: NodeId,
+        neighbors: Neighbors<'_>,
+    ) -> Result<(), PageError> {
+        self.stats.hops += 1;
+        self.stats.bytes_used += neighbors.bytes() as u64;
+        if let Some(trace) = &mut self.scratch.trace {
+            trace.push(node);
+        }
+        let node_count = self.parts.codec.map().node_count;
+        let code_bytes = self.parts.codes.quantizer.code_bytes();
+        let with_code = neighbors.codes.len() / code_bytes;
+        let without = neighbors.len() - with_code.min(neighbors.len());
+        self.scratch.scoring.clear();
+        for (at, neighbor) in (0u32..).zip(neighbors.iter()) {
+            if neighbor.0 >= node_count {
+                return Err(PageError::Neighbor {
+                    node: node.0,
+                    neighbor: neighbor.0,
+                    node_count,
+                });
+            }
+            if !self.is_new(neighbor) {
+                continue;
+            }
+            let scoring = &mut self.scratch.scoring;
+            if let Some(place) = at.checked_sub(without as u32) {
+                scoring.coded.push(neighbor);
+                scoring.places.push(NodeId(place));
+            } else if neighbor.0 < self.parts.codes.table.node_count() {
+                scoring.fresh.push(neighbor);
+            } else {
+                return Err(PageError::Uncoded {
+                    node: node.0,
+                    neighbor: neighbor.0,
+                });
+            }
+        }
+        self.score(neighbors.codes);
+        Ok(())
+    }
+
+    /// Whether a node is worth a score: not seen, not held out, not on a page that was scored as a
+    /// whole.
+    #[inline]
+    fn is_new(&mut self, node: NodeId) -> bool {
+        if Some(node) == self.query.held_out || !self.scratch.seen.nodes.insert(node) {
+            return false;
+        }
+        match self.parts.execution.harvest {
+            HarvestSpec::Target | HarvestSpec::Held => true,
+            HarvestSpec::Near { .. } | HarvestSpec::All => {
+                let page = self.parts.codec.map().page_of(node);
+                !self.scratch.seen.pages.contains(NodeId(page.0))
+            }
+        }
+    }
+
+    /// One batch of estimates for each source of codes, offered to the candidate list.
+    fn score(&mut self, codes_at_hand: &[u8]) {
+        let scratch = &mut *self.scratch;
+        let Scoring {
+            scorer,
+            fresh,
+            coded,
+            places,
+            estimates,
+            ..
+        } = &mut scratch.scoring;
+        self.stats.approximate_distances += (fresh.len() + coded.len()) as u64;
+        let table = self.parts.codes.table.bytes();
+        let sources = [(table, &*fresh, &*fresh), (codes_at_hand, &*places, &*coded)];
+        for (codes, places, nodes) in sources {
+            if nodes.is_empty() {
+                continue;
+            }
+            let batch = CodeBatch::Gather {
+                codes,
+                nodes: places,
+            };
+            scorer.score(batch, estimates);
+            for (node, estimate) in nodes.iter().zip(estimates.iter()) {
+                scratch.candidates.insert(*node, *estimate);
+            }
+        }
+    }
+}
+
+impl Scoring {
+    fn clear(&mut self) {
+        self.fresh.clear();
+        self.coded.clear();
+        self.places.clear();
+    }
+}

@@ -1,0 +1,118 @@
+//! The last batch of reads: exact distances for the best candidates that have none yet.
+
+use pageway_quant::{CodeBatch, CodeScorer};
+use pageway_types::{NodeId, PageId};
+
+use super::Traversal;
+use super::candidates::{key_distance, key_node, sort_key};
+use super::query::Goal;
+use super::traversal::{PageRequest, Phase};
+use crate::layout::{PageCodec, PageError, PageView};
+use crate::spec::RefineSpec;
+
+impl<C: PageCodec> Traversal<'_, C> {
+    /// Ends the walk and puts the reads of the refinement into the frontier.
+    pub(super) fn begin_refine(&mut self) -> Result<(), PageError> {
+        self.phase = Phase::Refine;
+        let size = self.scratch.candidates.keys().len();
+        let most = |share: f32| match self.query.goal {
+            Goal::Nearest => {
+                let share = (size as f32 * share).ceil() as usize;
+                share.max(self.scratch.shape.results)
+            }
+            // Any of them may lie within the radius.
+            Goal::Within { .. } => size,
+        };
+        let mut keys = std::mem::take(&mut self.scratch.keys);
+        keys.clear();
+        let listed = self.scratch.candidates.keys().iter().copied();
+        match self.parts.execution.refine {
+            RefineSpec::Inline => {}
+            RefineSpec::Deferred { share } => keys.extend(listed.take(most(share))),
+            RefineSpec::Cascade { scored, read } => {
+                keys.extend(listed.take(most(scored)));
+                let read = most(read);
+                self.score_again(&mut keys);
+                keys.truncate(read);
+            }
+        }
+        self.pick(&keys);
+        self.scratch.keys = keys;
+        self.request_refinement();
+        Ok(())
+    }
+
+    /// Sorts `keys` anew, by the mean of both estimates.
+    fn score_again(&mut self, keys: &mut [u64]) {
+        let scoring = &mut self.scratch.scoring;
+        let (Some(scorer), Some(part)) = (&scoring.second, &self.parts.second) else {
+            return;
+        };
+        scoring.places.clear();
+        scoring.places.extend(keys.iter().map(|key| key_node(*key)));
+        let batch = CodeBatch::Gather {
+            codes: part.table.bytes(),
+            nodes: &scoring.places,
+        };
+        scorer.score(batch, &mut scoring.estimates);
+        self.stats.approximate_distances += keys.len() as u64;
+        for (key, second) in keys.iter_mut().zip(&scoring.estimates) {
+            *key = sort_key(f32::midpoint(key_distance(*key), *second), key_node(*key));
+        }
+        keys.sort_unstable();
+    }
+
+    /// Leaves in `refine` the nodes that were not scored exactly and whose vectors are not in
+    /// memory, by page.
+    fn pick(&mut self, keys: &[u64]) {
+        let (cache, map) = (&self.parts.cache.vectors, self.parts.codec.map());
+        self.scratch.refine.clear();
+        for node in keys.iter().map(|key| key_node(*key)) {
+            if self.scratch.seen.exact.contains(node) {
+                continue;
+            }
+            match cache.record(node).and_then(|record| record.vector) {
+                Some(vector) => {
+                    self.score_exactly(node, &vector);
+                }
+                None => self.scratch.refine.push(node),
+            }
+        }
+        let by_page = |node: &NodeId| (map.vector_page_of(*node).0, node.0);
+        self.scratch.refine.sort_unstable_by_key(by_page);
+    }
+
+    /// One read per page.
+    fn request_refinement(&mut self) {
+        let map = self.parts.codec.map();
+        let pages = self.scratch.refine.iter().map(|node| map.vector_page_of(*node));
+        let frontier = &mut self.scratch.pages.frontier;
+        for page in pages {
+            if frontier.last().is_none_or(|last| last.page != page) {
+                frontier.push(PageRequest {
+                    page,
+                    slot: 0,
+                    refines: true,
+                });
+            }
+        }
+        self.stats.refine_reads = frontier.len() as u64;
+        self.stats.rounds += u64::from(!frontier.is_empty());
+    }
+
+    /// Scores the nodes of one page that the refinement wants.
+    pub(super) fn refine_page(&mut self, page: PageId, payload: &[u8]) -> Result<(), PageError> {
+        let map = self.parts.codec.map();
+        let view = self.parts.codec.view(page, payload)?;
+        let before = |node: &NodeId| map.vector_page_of(*node).0 < page.0;
+        let mut at = self.scratch.refine.partition_point(before);
+        while let Some(node) = self.scratch.refine.get(at).copied() {
+            if map.vector_page_of(node) != page {
+                break;
+            }
+            self.score_exactly(node, &view.vector(node)?);
+            at += 1;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,273 @@
+//! Which reads go out, and when: rounds, rounds that overlap with work, or a pipeline.
+
+use pageway_types::{NodeId, PageId};
+
+use super::Traversal;
+use super::candidates::key_node;
+use super::scratch::Target;
+use super::traversal::PageRequest;
+use crate::layout::{PageCodec, PageError, PageView};
+use crate::spec::{HarvestSpec, ScheduleSpec};
+
+impl<C: PageCodec> Traversal<'_, C> {
+    /// Puts the next reads into the frontier, if it is time for any.
+    pub(super) fn choose(&mut self) -> Result<(), PageError> {
+        match self.parts.execution.schedule {
+            ScheduleSpec::Pipelined { .. } => self.choose_next(),
+            _ if self.in_flight > 0 => Ok(()),
+            ScheduleSpec::Lockstep { .. } | ScheduleSpec::Overlapped { .. } => self.choose_round(),
+            ScheduleSpec::Prefetch { .. } => self.choose_unready(),
+        }
+    }
+
+    /// The best `beam` candidates. Those in the node cache are expanded, the others are the reads
+    /// of this round. Under harvest target, what is in memory does not change which nodes are
+    /// chosen, so the answer does not depend on the cache.
+    fn choose_round(&mut self) -> Result<(), PageError> {
+        loop {
+            let first = self.scratch.pages.targets.len();
+            while self.scratch.pages.targets.len() - first < self.query.beam {
+                let Some(target) = self.next_target()? else {
+                    break;
+                };
+                self.scratch.pages.targets.push(target);
+            }
+            if self.scratch.pages.targets.len() == first {
+                return Ok(());
+            }
+            self.expand_cached()?;
+            if self.scratch.pages.targets.len() > first {
+                self.request_targets();
+                return Ok(());
+            }
+        }
+    }
+
+    /// Gorgeous: expands candidates whose lists are in memory until few are left, then reads the
+    /// best of the others; those left are expanded while the reads are in flight.
+    fn choose_unready(&mut self) -> Result<(), PageError> {
+        let few = self.query.beam / 2;
+        loop {
+            let candidates = &self.scratch.candidates;
+            if candidates.count(few + 1, |node| self.is_loaded(node)) <= few {
+                break;
+            }
+            if !self.expand_best_loaded()? {
+                break;
+            }
+        }
+        while self.scratch.pages.targets.len() < self.query.beam {
+            let (parts, pages) = (self.parts, &self.scratch.pages);
+            let loaded = |node| parts.cache.nodes.contains(node) || pages.holds(parts, node);
+            let Some(key) = self.scratch.candidates.take(|node| !loaded(node)) else {
+                break;
+            };
+            let page = parts.codec.map().page_of(key_node(key));
+            self.scratch.pages.targets.push(Target { page, key });
+        }
+        self.request_targets();
+        Ok(())
+    }
+
+    /// `PipeANN`: one read, for the best candidate that needs one, while fewer than a width are
+    /// out.
+    fn choose_next(&mut self) -> Result<(), PageError> {
+        while self.scratch.pages.targets.len() < self.pipeline.width {
+            let Some(target) = self.next_target()? else {
+                return Ok(());
+            };
+            self.pipeline.note_choice(self.scratch.candidates.cursor());
+            if let Some(record) = self.parts.cache.nodes.record(key_node(target.key)) {
+                self.stats.count_cache_hit();
+                self.expand(&record)?;
+                continue;
+            }
+            let asked = self.scratch.pages.targets.iter();
+            let known = asked.clone().any(|other| other.page == target.page);
+            self.scratch.pages.targets.push(target);
+            if !known {
+                self.stats.rounds += u64::from(self.in_flight == 0);
+                self.request(target.page);
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// The best candidate that is still of use. Those whose page the query keeps are expanded from
+    /// it on the way; those whose page was scored as a whole are done.
+    fn next_target(&mut self) -> Result<Option<Target>, PageError> {
+        loop {
+            let Some(key) = self.scratch.candidates.pop_unexpanded() else {
+                return Ok(None);
+            };
+            let node = key_node(key);
+            let page = self.parts.codec.map().page_of(node);
+            let done = match self.parts.execution.harvest {
+                HarvestSpec::Target => false,
+                HarvestSpec::Near { .. } | HarvestSpec::All => {
+                    self.scratch.seen.pages.contains(NodeId(page.0))
+                }
+                HarvestSpec::Held => self.expand_held(node)?,
+            };
+            if !done {
+                return Ok(Some(Target { page, key }));
+            }
+        }
+    }
+
+    /// Expands targets that are in the node cache, and takes them off the list.
+    fn expand_cached(&mut self) -> Result<(), PageError> {
+        let parts = self.parts;
+        let mut targets = std::mem::take(&mut self.scratch.pages.targets);
+        let mut outcome = Ok(());
+        targets.retain(|target| {
+            let Some(record) = parts.cache.nodes.record(key_node(target.key)) else {
+                return true;
+            };
+            self.stats.count_cache_hit();
+            let expanded = self.expand(&record);
+            if outcome.is_ok() {
+                outcome = expanded;
+            }
+            false
+        });
+        self.scratch.pages.targets = targets;
+        outcome
+    }
+
+    /// One read per page of the targets, best first.
+    fn request_targets(&mut self) {
+        for at in 0..self.scratch.pages.targets.len() {
+            let targets = &self.scratch.pages.targets;
+            let Some(page) = targets.get(at).map(|target| target.page) else {
+                break;
+            };
+            let before = targets.get(..at).unwrap_or_default();
+            if !before.iter().any(|other| other.page == page) {
+                self.request(page);
+            }
+        }
+        let chosen = &mut self.scratch.pages.frontier;
+        chosen.reverse();
+        self.stats.rounds += u64::from(!chosen.is_empty());
+        self.work_waits = true;
+    }
+
+    fn request(&mut self, page: PageId) {
+        let execution = &self.parts.execution;
+        let pages = &mut self.scratch.pages;
+        let slot = if self.pipeline.in_order || execution.keeps_pages() {
+            pages.held.assign()
+        } else {
+            0
+        };
+        if matches!(
+            execution.harvest,
+            HarvestSpec::Near { .. } | HarvestSpec::All
+        ) {
+            self.scratch.seen.pages.insert(NodeId(page.0));
+        }
+        let request = PageRequest {
+            page,
+            slot,
+            refines: false,
+        };
+        if self.pipeline.in_order {
+            pages.queue.push(request);
+        }
+        pages.frontier.push(request);
+    }
+
+    /// Whether there may be something to do while reads are in flight.
+    pub(crate) fn has_work(&self) -> bool {
+        self.work_waits
+            && match self.parts.execution.schedule {
+                ScheduleSpec::Overlapped { .. } => !self.scratch.pages.deferred.is_empty(),
+                ScheduleSpec::Prefetch { .. } => true,
+                ScheduleSpec::Lockstep { .. } | ScheduleSpec::Pipelined { .. } => false,
+            }
+    }
+
+    /// Does what was left for the time of the reads in flight; true when it did anything.
+    ///
+    /// # Errors
+    /// When a record in memory makes no sense.
+    pub(crate) fn work(&mut self) -> Result<bool, PageError> {
+        if !std::mem::replace(&mut self.work_waits, false) {
+            return Ok(false);
+        }
+        match self.parts.execution.schedule {
+            ScheduleSpec::Overlapped { .. } => self.harvest_deferred(),
+            ScheduleSpec::Prefetch { .. } => {
+                let mut worked = false;
+                while self.expand_best_loaded()? {
+                    worked = true;
+                }
+                Ok(worked)
+            }
+            ScheduleSpec::Lockstep { .. } | ScheduleSpec::Pipelined { .. } => Ok(false),
+        }
+    }
+
+    /// Expands the best candidate whose list is in memory.
+    fn expand_best_loaded(&mut self) -> Result<bool, PageError> {
+        let (parts, pages) = (self.parts, &self.scratch.pages);
+        let loaded = |node| parts.cache.nodes.contains(node) || pages.holds(parts, node);
+        let Some(key) = self.scratch.candidates.take(loaded) else {
+            return Ok(false);
+        };
+        let node = key_node(key);
+        if let Some(record) = parts.cache.nodes.record(node) {
+            self.stats.count_cache_hit();
+            self.expand(&record)?;
+            return Ok(true);
+        }
+        self.expand_held(node)
+    }
+
+    fn is_loaded(&self, node: NodeId) -> bool {
+        self.parts.cache.nodes.contains(node) || self.scratch.pages.holds(self.parts, node)
+    }
+
+    /// Takes pages in the order they were asked for: keeps this one until its turn has come.
+    pub(super) fn absorb_in_order(
+        &mut self,
+        request: PageRequest,
+        payload: &[u8],
+    ) -> Result<(), PageError> {
+        let pages = &mut self.scratch.pages;
+        pages.held.keep(request.slot, request.page, payload);
+        let held = std::mem::take(&mut pages.held);
+        let mut outcome = Ok(());
+        while let Some(first) = self.scratch.pages.queue.first().copied() {
+            let Some((_, bytes)) = held.get(first.slot).filter(|(page, _)| *page == first.page)
+            else {
+                break;
+            };
+            self.scratch.pages.queue.remove(0);
+            outcome = self.absorb(first, bytes);
+            if outcome.is_err() {
+                break;
+            }
+        }
+        self.scratch.pages.held = held;
+        outcome
+    }
+
+    /// Expands a node from a page that the query keeps; false when none holds its list.
+    fn expand_held(&mut self, node: NodeId) -> Result<bool, PageError> {
+        let codec = &self.parts.codec;
+        let held = std::mem::take(&mut self.scratch.pages.held);
+        let own = held.slot_of(codec.map().page_of(node));
+        let expanded = if let Some((page, bytes)) = own.and_then(|slot| held.get(slot)) {
+            let view = codec.view(page, bytes);
+            view.and_then(|view| self.expand(&view.record(node)?))
+                .map(|()| true)
+        } else {
+            self.expand_replica(node, &held)
+        };
+        self.scratch.pages.held = held;
+        expanded
+    }
+}

@@ -1,0 +1,133 @@
+//! Codecs, and what follows from them.
+
+use pageway_store::PageReader;
+use pageway_types::{NodeId, PageId};
+
+use super::{Source, entry, record_reader};
+use crate::cache::ListRead;
+use crate::error::Result;
+use crate::execution::{Hold, IndexShape};
+use crate::layout::{NodeFeed, PageCodec, PageMap, PageNodeCodec, PageView, RecordCodec};
+use crate::spec::{CodecSpec, HarvestSpec, IndexSpec};
+use crate::storage::gather;
+
+/// Any codec, for what does not happen per record.
+pub(crate) enum AnyCodec {
+    Record(RecordCodec),
+    PageNode(PageNodeCodec),
+}
+
+/// The codec of a spec.
+pub(crate) fn codec(spec: &IndexSpec, node_count: u32) -> Result<AnyCodec> {
+    Ok(match spec.layout.codec {
+        CodecSpec::Packed
+        | CodecSpec::InlineCodes
+        | CodecSpec::Replicated { .. }
+        | CodecSpec::Split => AnyCodec::Record(RecordCodec::new(spec, node_count)?),
+        CodecSpec::PageNode { .. } => AnyCodec::PageNode(PageNodeCodec::new(spec, node_count)?),
+    })
+}
+
+impl AnyCodec {
+    /// Which page holds which node.
+    pub(crate) fn map(&self) -> PageMap {
+        match self {
+            Self::Record(codec) => codec.map(),
+            Self::PageNode(codec) => codec.map(),
+        }
+    }
+
+    /// Neighbours that one list may have.
+    pub(crate) fn max_neighbors(&self) -> usize {
+        match self {
+            Self::Record(codec) => codec.max_neighbors(),
+            Self::PageNode(codec) => codec.max_neighbors(),
+        }
+    }
+
+    /// Appends the payload of a page.
+    pub(crate) fn encode(
+        &self,
+        page: PageId,
+        feed: &dyn NodeFeed,
+        payload: &mut Vec<u8>,
+    ) -> Result<()> {
+        match self {
+            Self::Record(codec) => codec.encode(page, feed, payload),
+            Self::PageNode(codec) => codec.encode(page, feed, payload),
+        }
+    }
+}
+
+/// Neighbours whose codes are scored in one batch when a walk starts, at most.
+const SEEDS: usize = 1200;
+
+/// What a scratch must suit.
+pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShape> {
+    let codec = codec(spec, node_count)?;
+    let map = codec.map();
+    let execution = spec.execution;
+    let hold = if execution.harvest == HarvestSpec::Held {
+        Hold::Walk
+    } else if execution.keeps_pages() || execution.takes_in_order() {
+        Hold::Round
+    } else {
+        Hold::Nothing
+    };
+    let replicas = match spec.layout.codec {
+        CodecSpec::Replicated { lists } if hold == Hold::Walk => {
+            lists * map.nodes_per_page
+        }
+        _ => 0,
+    };
+    let second = spec.storage.second_quantizer;
+    Ok(IndexShape {
+        max_neighbors: codec.max_neighbors().max(SEEDS.min(node_count as usize)),
+        nodes_per_page: map.nodes_per_page as usize,
+        dimension: spec.shape.dimension as usize,
+        code_bytes: (
+            spec.storage.quantizer.code_bytes() as usize,
+            second.map_or(0, |second| second.code_bytes() as usize),
+        ),
+        payload_bytes: map.geometry.payload_bytes(),
+        replicas: replicas as usize,
+        entry_bytes: entry::scratch_bytes(spec, node_count),
+        hold,
+    })
+}
+
+/// The lists of an index, off its record file.
+pub(crate) fn list_reader(source: Source<'_>) -> Result<Box<dyn ListRead>> {
+    let reader = record_reader(source)?.reader;
+    let manifest = source.manifest;
+    Ok(match codec(&manifest.spec, manifest.node_count)? {
+        AnyCodec::Record(codec) => Box::new(PageLists { codec, reader }),
+        AnyCodec::PageNode(codec) => Box::new(PageLists { codec, reader }),
+    })
+}
+
+struct PageLists<C: PageCodec> {
+    codec: C,
+    reader: PageReader,
+}
+
+impl<C: PageCodec> ListRead for PageLists<C> {
+    fn node_count(&self) -> u32 {
+        self.codec.map().node_count
+    }
+
+    fn lists(&self, nodes: &[NodeId], visit: &mut dyn FnMut(usize, &[NodeId])) -> Result<()> {
+        let map = self.codec.map();
+        let pages: Vec<PageId> = nodes.iter().map(|node| map.page_of(*node)).collect();
+        let mut list = Vec::new();
+        gather(&self.reader, &pages, &mut |at, payload| {
+            if let (Some(node), Some(page)) = (nodes.get(at), pages.get(at)) {
+                let record = self.codec.view(*page, payload)?.record(*node)?;
+                list.clear();
+                list.extend(record.neighbors.iter());
+                visit(at, &list);
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,210 @@
+//! Where walks start: sizes, the file, and its way back into memory.
+//!
+//! ```text
+//! | structure length u64 | navigation graph or hash table, or nothing | nodes u32 | node u32 each | codes |
+//! ```
+
+use pageway_graph::{HashSpec, HashTable, NavigationGraph, NavigationScratch, NavigationSpec};
+use pageway_types::{Metric, NodeId};
+
+use super::{Source, kernels};
+use crate::error::Result;
+use crate::execution::{Entry, EntryCodes, EntryPart};
+use crate::spec::{EntrySpec, GraphSpec, IndexSpec};
+
+/// Bits of a hash whatever the sample, at most.
+const MAX_HASH_BITS: u32 = 24;
+
+/// Nodes whose code is needed to start a walk, beside the fixed ones: a bound.
+pub(crate) fn entry_sample(spec: &IndexSpec, node_count: u32) -> u32 {
+    match spec.execution.entry {
+        EntrySpec::Medoid => 1,
+        EntrySpec::Fixed { count } => count.min(node_count),
+        EntrySpec::Navigation { one_in, .. } | EntrySpec::Hash { one_in, .. } => {
+            node_count.div_ceil(one_in).max(1)
+        }
+        // A node rises one layer with chance 1 / M; ten percent more for bad luck.
+        EntrySpec::UpperLayers { .. } => {
+            let m = (spec.graph.max_degree() / 2).max(2);
+            (node_count / m + node_count / (10 * m) + 64).min(node_count)
+        }
+    }
+}
+
+/// Parameters of the navigation graph of a spec, if it has one.
+pub(crate) fn navigation_spec(spec: &IndexSpec, node_count: u32) -> Option<NavigationSpec> {
+    let sample = entry_sample(spec, node_count);
+    let build_list = spec.graph.build_list();
+    let seed = spec.seed;
+    let max_degree = match spec.execution.entry {
+        EntrySpec::Navigation { max_degree, .. } => max_degree,
+        EntrySpec::UpperLayers { .. } => (spec.graph.max_degree() / 2).max(1),
+        EntrySpec::Medoid | EntrySpec::Fixed { .. } | EntrySpec::Hash { .. } => return None,
+    };
+    Some(NavigationSpec {
+        sample,
+        max_degree,
+        build_list,
+        seed,
+    })
+}
+
+/// Parameters of the hash table of a spec, if it has one.
+pub(crate) fn hash_spec(spec: &IndexSpec, node_count: u32) -> Option<HashSpec> {
+    let EntrySpec::Hash { radius, .. } = spec.execution.entry else {
+        return None;
+    };
+    let sample = entry_sample(spec, node_count);
+    Some(HashSpec {
+        bits: HashTable::default_bits(sample.into()).clamp(1, MAX_HASH_BITS),
+        sample,
+        radius,
+        seed: spec.seed,
+    })
+}
+
+/// Whether the codes of entry nodes are kept with the entry, because the code table lacks some.
+pub(crate) fn entry_codes_in_file(spec: &IndexSpec, node_count: u32) -> bool {
+    spec.storage.codes_in_memory(node_count) < node_count
+}
+
+/// Bytes in memory of the entry: a bound known before the build.
+pub(crate) fn entry_bytes(spec: &IndexSpec, node_count: u32) -> u64 {
+    let sample = u64::from(entry_sample(spec, node_count));
+    let row_bytes = spec.shape.vectors().row_bytes() as u64;
+    let structure = if let Some(navigation) = navigation_spec(spec, node_count) {
+        let one_layer = NavigationGraph::bytes_for(sample, row_bytes, navigation.max_degree);
+        match spec.graph {
+            // Layers above the lowest hold a fraction of its nodes, and no vectors.
+            GraphSpec::Hnsw { .. } => one_layer + one_layer / 2,
+            GraphSpec::Vamana { .. } | GraphSpec::Nsg { .. } => one_layer,
+        }
+    } else if let Some(hash) = hash_spec(spec, node_count) {
+        HashTable::bytes_for(sample, spec.shape.dimension.into(), hash.bits)
+    } else {
+        0
+    };
+    let code_bytes = u64::from(spec.storage.quantizer.code_bytes());
+    let codes = if entry_codes_in_file(spec, node_count) {
+        EntryCodes::bytes(sample, code_bytes)
+    } else {
+        0
+    };
+    structure + codes
+}
+
+/// Bytes of a query's scratch for finding entries.
+pub(super) fn scratch_bytes(spec: &IndexSpec, node_count: u32) -> usize {
+    const PER_CANDIDATE: usize = 16;
+    match (spec.execution.entry, navigation_spec(spec, node_count)) {
+        (
+            EntrySpec::Navigation { list_size, .. } | EntrySpec::UpperLayers { list_size },
+            Some(navigation),
+        ) => {
+            let NavigationSpec {
+                sample, max_degree, ..
+            } = navigation;
+            let search = NavigationScratch::bytes(sample, max_degree, list_size);
+            search as usize + list_size as usize * PER_CANDIDATE
+        }
+        (EntrySpec::Hash { limit, .. }, _) => {
+            limit as usize * PER_CANDIDATE + spec.shape.dimension as usize * 4
+        }
+        _ => 0,
+    }
+}
+
+/// The bytes of an entry file.
+pub(crate) struct EntryFile {
+    /// Navigation graph or hash table, or nothing.
+    pub(crate) structure: Vec<u8>,
+    pub(crate) codes: EntryCodes,
+}
+
+impl EntryFile {
+    /// The file's payload.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = (self.structure.len() as u64).to_le_bytes().to_vec();
+        bytes.extend_from_slice(&self.structure);
+        bytes.extend_from_slice(&(self.codes.nodes.len() as u32).to_le_bytes());
+        for node in &self.codes.nodes {
+            bytes.extend_from_slice(&node.0.to_le_bytes());
+        }
+        bytes.extend_from_slice(&self.codes.codes);
+        bytes
+    }
+
+    /// Reads what `to_bytes` wrote; `None` where that is not what it is.
+    fn from_bytes(bytes: &[u8], code_bytes: usize) -> Option<Self> {
+        let (length, rest) = bytes.split_first_chunk::<8>()?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        let (structure, rest) = rest.split_at_checked(length)?;
+        let (count, rest) = rest.split_first_chunk::<4>()?;
+        let count = u32::from_le_bytes(*count) as usize;
+        let (nodes, codes) = rest.split_at_checked(count.checked_mul(4)?)?;
+        let (nodes, _) = nodes.as_chunks::<4>();
+        let nodes: Vec<NodeId> = nodes
+            .iter()
+            .map(|word| NodeId(u32::from_le_bytes(*word)))
+            .collect();
+        let sound = nodes.is_sorted() && codes.len() == count.checked_mul(code_bytes)?;
+        sound.then(|| Self {
+            structure: structure.to_vec(),
+            codes: EntryCodes {
+                nodes,
+                codes: codes.to_vec(),
+            },
+        })
+    }
+}
+
+/// Reads where walks start.
+pub(super) fn load(source: Source<'_>) -> Result<EntryPart> {
+    let manifest = source.manifest;
+    let mut part = EntryPart {
+        entry: Entry::Nodes,
+        nodes: manifest.entry.clone(),
+        codes: EntryCodes::default(),
+    };
+    let Some(file) = &manifest.files.entry else {
+        return Ok(part);
+    };
+    let bytes = source.read(Some(file), "entry")?;
+    let code_bytes = manifest.spec.storage.quantizer.code_bytes() as usize;
+    let read = EntryFile::from_bytes(&bytes, code_bytes)
+        .ok_or_else(|| source.corrupt(&file.name, "makes no sense"))?;
+    drop(bytes);
+    part.codes = read.codes;
+    let shape = manifest.spec.shape;
+    part.entry = match manifest.spec.execution.entry {
+        EntrySpec::Medoid | EntrySpec::Fixed { .. } => Entry::Nodes,
+        EntrySpec::Navigation { list_size, .. } | EntrySpec::UpperLayers { list_size } => {
+            let vectors = (shape.vectors(), shape.metric);
+            let graph =
+                NavigationGraph::from_bytes(&read.structure, vectors.0, vectors.1, kernels()?)
+                    .map_err(|error| source.corrupt(&file.name, error))?;
+            Entry::Navigation {
+                graph,
+                list_size: list_size as usize,
+            }
+        }
+        EntrySpec::Hash { limit, .. } => {
+            let table = HashTable::from_bytes(&read.structure, shape.vectors())
+                .map_err(|error| source.corrupt(&file.name, error))?;
+            Entry::Hash {
+                table,
+                limit: limit as usize,
+                unit: shape.metric == Metric::Cosine,
+            }
+        }
+    };
+    let named = match &part.entry {
+        Entry::Nodes => &part.codes.nodes,
+        Entry::Navigation { graph, .. } => &graph.nodes().to_vec(),
+        Entry::Hash { table, .. } => &table.nodes().to_vec(),
+    };
+    if named.iter().any(|node| node.0 >= manifest.node_count) {
+        return Err(source.corrupt(&file.name, "an entry node does not exist"));
+    }
+    Ok(part)
+}

@@ -1,0 +1,156 @@
+//! From data to components: the one place that turns the enums of a spec into codecs, kernels and
+//! policies.
+
+mod cache;
+mod codec;
+mod codes;
+mod entry;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pageway_kernels::KernelSet;
+use pageway_quant::ProductQuantizer;
+use pageway_store::{BlobReader, IoProbe, OpenMode, PageFile, PageReader, Vfs};
+
+pub(crate) use cache::{CacheBytes, check_hot, keeps_hot_list};
+pub(crate) use codec::{AnyCodec, codec, index_shape, list_reader};
+pub(crate) use codes::{codebook_bytes, quantizer};
+pub(crate) use entry::{
+    EntryFile, entry_bytes, entry_codes_in_file, hash_spec, navigation_spec,
+};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::execution::{CodePart, Parts};
+use crate::index::{Manifest, PageSearcher, Searcher};
+use crate::layout::PageCodec;
+use crate::storage::CodeTable;
+
+/// The kernels of this machine, or of `PAGEWAY_ISA`.
+pub(crate) fn kernels() -> Result<&'static KernelSet> {
+    KernelSet::detect().map_err(|error| Error::invalid(error.to_string()))
+}
+
+/// The files of one index, and its manifest.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'s> {
+    pub(crate) vfs: &'s dyn Vfs,
+    pub(crate) dir: &'s Path,
+    pub(crate) manifest: &'s Manifest,
+}
+
+impl Source<'_> {
+    /// The error of a file that contradicts the manifest.
+    pub(crate) fn corrupt(&self, name: &str, what: impl std::fmt::Display) -> Error {
+        let path = self.dir.join(name);
+        Error::new(ErrorKind::Corrupt, format!("{}: {what}", path.display()))
+    }
+
+    /// A whole file that an index must have.
+    fn read(&self, entry: Option<&pageway_store::FileEntry>, name: &str) -> Result<Vec<u8>> {
+        let entry = entry.ok_or_else(|| self.corrupt(name, "missing from the manifest"))?;
+        Ok(BlobReader::open(self.vfs, self.dir, entry)?.read_rest(entry.payload_bytes)?)
+    }
+}
+
+/// The record file, open for reads by page.
+pub(crate) struct OpenPages {
+    pub(crate) file: PageFile,
+    pub(crate) reader: PageReader,
+    pub(crate) probe: IoProbe,
+}
+
+/// Opens the record file for reads by page.
+pub(crate) fn record_reader(source: Source<'_>) -> Result<OpenPages> {
+    let Source { vfs, dir, manifest } = source;
+    let file = PageFile::open(vfs, dir, &manifest.files.records, OpenMode::ReadDirect)?;
+    let map = codec(&manifest.spec, manifest.node_count)?.map();
+    if file.units() != u64::from(map.page_count()) || file.geometry() != map.geometry {
+        let name = &manifest.files.records.name;
+        return Err(source.corrupt(name, "its pages do not fit the spec of the manifest"));
+    }
+    let (reader, probe) = PageReader::open(file.clone())?;
+    Ok(OpenPages {
+        file,
+        reader,
+        probe,
+    })
+}
+
+/// Loads what a searcher holds in memory. A quantizer of an index that shares its codebook is taken
+/// over.
+pub(crate) fn searcher(
+    source: Source<'_>,
+    pages: OpenPages,
+    cache_bytes: CacheBytes,
+    shared: Option<&Arc<ProductQuantizer>>,
+) -> Result<Box<dyn Searcher>> {
+    let manifest = source.manifest;
+    Ok(match codec(&manifest.spec, manifest.node_count)? {
+        AnyCodec::Record(codec) => {
+            Box::new(page_searcher(source, pages, codec, (cache_bytes, shared))?)
+        }
+        AnyCodec::PageNode(codec) => {
+            Box::new(page_searcher(source, pages, codec, (cache_bytes, shared))?)
+        }
+    })
+}
+
+fn page_searcher<C: PageCodec>(
+    source: Source<'_>,
+    pages: OpenPages,
+    codec: C,
+    (cache_bytes, shared): (CacheBytes, Option<&Arc<ProductQuantizer>>),
+) -> Result<PageSearcher<C>> {
+    let (manifest, kernels) = (source.manifest, kernels()?);
+    let (shape, storage) = (manifest.spec.shape, &manifest.spec.storage);
+    let codebook = &manifest.files.codebook;
+    let quantizer = match shared {
+        Some(quantizer) => Arc::clone(quantizer),
+        None => Arc::new(codes::quantizer(source, codebook, storage.quantizer)?),
+    };
+    let in_memory = storage.codes_in_memory(manifest.node_count);
+    let table = match manifest.files.codes.as_ref() {
+        None => CodeTable::default(),
+        codes => CodeTable::new(source.read(codes, "codes")?, in_memory),
+    };
+    let parts = Parts {
+        cache: cache::load(source, &codec, &pages.reader, cache_bytes)?,
+        entry: entry::load(source)?,
+        codes: CodePart { table, quantizer },
+        second: second_codes(source)?,
+        codec,
+        exact: kernels.distance(shape.element, shape.metric),
+        widen: kernels.widen(shape.element),
+        execution: manifest.spec.execution,
+    };
+    Ok(PageSearcher {
+        parts,
+        reader: pages.reader,
+        file: pages.file,
+        kernels,
+        row_bytes: shape.vectors().row_bytes(),
+    })
+}
+
+fn second_codes(source: Source<'_>) -> Result<Option<CodePart>> {
+    let files = &source.manifest.files;
+    let spec = source.manifest.spec.storage.second_quantizer;
+    let (Some(spec), Some(codebook)) = (spec, &files.second_codebook) else {
+        return Ok(None);
+    };
+    let quantizer = Arc::new(codes::quantizer(source, codebook, spec)?);
+    let bytes = source.read(files.second_codes.as_ref(), "second-codes")?;
+    let table = CodeTable::new(bytes, source.manifest.node_count);
+    Ok(Some(CodePart { table, quantizer }))
+}
+
+/// Checks what `searcher` would load, apart from the records.
+pub(crate) fn check_side_files(source: Source<'_>) -> Result<()> {
+    let manifest = source.manifest;
+    let storage = &manifest.spec.storage;
+    codes::quantizer(source, &manifest.files.codebook, storage.quantizer)?;
+    second_codes(source)?;
+    entry::load(source)?;
+    check_hot(source)
+}

@@ -1,0 +1,86 @@
+//! Axis 1: where vectors and codes live.
+
+use serde::{Deserialize, Serialize};
+
+/// Axis 1: where vectors and codes live.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StorageSpec {
+    /// Where full vectors live.
+    pub vectors: VectorStorage,
+    /// Where codes live.
+    pub codes: CodeStorage,
+    /// How vectors are compressed.
+    pub quantizer: QuantizerSpec,
+    /// A second, independent code per node, in memory, for a cascade.
+    pub second_quantizer: Option<QuantizerSpec>,
+    /// What user ids are.
+    pub ids: IdStorage,
+}
+
+impl StorageSpec {
+    /// Codes held in memory, one per node from node 0, for an index of `node_count`.
+    pub const fn codes_in_memory(&self, node_count: u32) -> u32 {
+        match self.codes {
+            CodeStorage::Memory => node_count,
+            CodeStorage::InPage => 0,
+            CodeStorage::Split { memory_nodes } if memory_nodes < node_count => memory_nodes,
+            CodeStorage::Split { .. } => node_count,
+        }
+    }
+}
+
+/// Where full vectors live.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VectorStorage {
+    /// Beside the adjacency list, in the record.
+    InRecord,
+    /// In pages of their own, read only to refine.
+    Separate,
+}
+
+/// Where codes live.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CodeStorage {
+    /// One table in memory, a row per node.
+    Memory,
+    /// Beside each adjacency list that names the node; the codes of entry nodes alone in memory.
+    InPage,
+    /// Those of the hottest nodes in memory, the others beside the lists that name them.
+    Split {
+        /// Nodes whose codes are in memory; nodes are numbered from hot to cold, a page at a time.
+        memory_nodes: u32,
+    },
+}
+
+/// How vectors are compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum QuantizerSpec {
+    /// Product quantization, one byte per sub-space.
+    Pq {
+        /// Bytes per code, which is the number of sub-spaces.
+        code_bytes: u32,
+    },
+}
+
+impl QuantizerSpec {
+    /// Bytes per code.
+    pub const fn code_bytes(self) -> u32 {
+        match self {
+            Self::Pq { code_bytes } => code_bytes,
+        }
+    }
+}
+
+/// What a search returns as id.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IdStorage {
+    /// The row number in the data the index was built from.
+    RowNumber,
+    /// A 64-bit id of the user beside each vector, so that no map stays in memory.
+    InRecord,
+}
