@@ -1,5 +1,5 @@
-//! Proximity graphs in memory: Vamana, its parallel build, its repair, and the parts of a build
-//! under a memory budget that know about graphs.
+//! Proximity graphs in memory: Vamana, NSG and HNSW, their parallel build, their repair, and the
+//! parts of a build under a memory budget that know about graphs.
 //!
 //! The graph decides how many pages a query reads, and its construction decides how long a build
 //! takes, so everything here is written around two loops: the greedy search that finds the
@@ -17,9 +17,11 @@ mod bytes;
 mod error;
 mod float;
 mod graph;
+mod hnsw;
 mod linking;
 mod medoid;
 mod navigation;
+mod nsg;
 mod partition;
 mod prune;
 mod rng;
@@ -32,15 +34,16 @@ mod vectors;
 
 pub use error::GraphError;
 pub use graph::Graph;
+pub use hnsw::{Hnsw, HnswSpec, Layer, hnsw, hnsw_bytes};
 pub use linking::repair;
 pub use medoid::{Medoid, MedoidSpec, medoid};
 pub use navigation::{
     NavigationGraph, NavigationLayer, NavigationScratch, NavigationSpec, SampledVectors,
 };
+pub use nsg::{NsgSpec, nsg, nsg_bytes};
 pub use partition::{
     Assigner, COPIES, Partition, PartitionSpec, merge_lists, plan, shard_max_degree,
 };
-
 pub use prune::{PruneSpec, Pruner};
 pub use routing::{HashSpec, HashTable, fixed_entries, fixed_entries_bytes};
 pub use search::greedy_search;

@@ -8,10 +8,10 @@ use pageway_types::{Cancelled, NodeId, Progress};
 use rayon::prelude::*;
 
 use super::distances::Distances;
-use super::worker::{Scratch, Thinning, Workers};
+use super::thinning::{ListSpec, Thinning};
+use super::worker::{Scratch, Workers};
 use crate::error::{GraphError, try_reserved};
 use crate::graph::{AdjacencyLists, list_of, push_neighbor, write_list};
-use crate::prune::PruneSpec;
 
 /// Edges that one task appends: about a millisecond of work.
 const EDGES_PER_TASK: usize = 256;
@@ -51,13 +51,13 @@ impl BackEdges {
     /// Adds an edge back for every edge of `nodes`, where it is not there yet.
     pub(crate) fn add(
         &mut self,
-        nodes: &[NodeId],
+        nodes: impl Iterator<Item = NodeId>,
         lists: &mut AdjacencyLists,
         linking: &Linking<'_>,
     ) -> Result<(), Cancelled> {
         let Self(edges) = self;
         edges.clear();
-        for &node in nodes {
+        for node in nodes {
             let list = lists.neighbors(node).iter();
             edges.extend(list.map(|&neighbor| BackEdge::new(neighbor, node)));
         }
@@ -74,7 +74,7 @@ impl BackEdges {
 /// What every task reads.
 pub(crate) struct Linking<'a> {
     pub(crate) vectors: &'a dyn Distances,
-    pub(crate) prune: PruneSpec,
+    pub(crate) spec: ListSpec,
     /// Whether edges may have an edge back already. Not those of nodes that are new to the graph.
     pub(crate) mutual: bool,
     pub(crate) workers: &'a Workers<Scratch>,
@@ -145,7 +145,7 @@ impl Linking<'_> {
         nodes.extend_from_slice(list);
         let list = scratch
             .thinning
-            .thin(self.vectors, group[0].from(), self.prune);
+            .thin(self.vectors, group[0].from(), self.spec);
         write_list(row, list);
     }
 }

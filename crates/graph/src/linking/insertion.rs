@@ -12,18 +12,20 @@ use super::distances::Distances;
 use super::finish;
 use super::limit::{max_batch, slack_degree};
 use super::repair::{repair_bytes, repair_in_pool};
+use super::thinning::ListSpec;
 use super::worker::{Scratch, Workers};
 use crate::error::{GraphError, try_reserved};
 use crate::graph::{AdjacencyLists, Graph};
-use crate::prune::PruneSpec;
 use crate::rng::SplitMix64;
 use crate::search::Bounds;
 
 /// What a graph that grows must respect. Checked by whoever makes one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InsertSpec {
-    /// How lists are pruned.
-    pub(crate) prune: PruneSpec,
+    /// How lists are kept within the max degree when edges come back.
+    pub(crate) lists: ListSpec,
+    /// Up to where the list of a new node is filled; see [`ListSpec::fill`].
+    pub(crate) first_fill: u32,
     /// Candidate list of the searches.
     pub(crate) build_list: u32,
     /// Fixes the order of insertion.
@@ -34,7 +36,7 @@ impl InsertSpec {
     fn bounds(&self, count: u32) -> Bounds {
         Bounds {
             count,
-            max_degree: slack_degree(self.prune.max_degree),
+            max_degree: slack_degree(self.lists.prune.max_degree),
             list_size: self.build_list,
         }
     }
@@ -42,7 +44,7 @@ impl InsertSpec {
     /// A list at its longest, and an edge back from every node of a batch; or all that a search
     /// expands.
     fn max_candidates(&self, count: u32) -> usize {
-        let joining = slack_degree(self.prune.max_degree) + max_batch(count);
+        let joining = slack_degree(self.lists.prune.max_degree) + max_batch(count);
         (joining as usize).max(self.bounds(count).expansions())
     }
 
@@ -52,16 +54,16 @@ impl InsertSpec {
     /// An upper bound: all buffers are allocated at their largest size before the first insertion.
     /// Counts are those that a build accepts; others saturate.
     pub(crate) fn bytes(&self, count: u64, threads: usize) -> u64 {
-        let finished = AdjacencyLists::bytes(count, self.prune.max_degree);
+        let finished = AdjacencyLists::bytes(count, self.lists.prune.max_degree);
         let repairing =
-            finished.saturating_add(repair_bytes(count, self.prune.max_degree, threads));
+            finished.saturating_add(repair_bytes(count, self.lists.prune.max_degree, threads));
         self.list_bytes(count, threads).max(repairing)
     }
 
     /// The same for [`Insertion::lists`].
     pub(crate) fn list_bytes(&self, count: u64, threads: usize) -> u64 {
         let nodes = u32::try_from(count).unwrap_or(u32::MAX);
-        let (batch, degree) = (max_batch(nodes) as usize, self.prune.max_degree);
+        let (batch, degree) = (max_batch(nodes) as usize, self.lists.prune.max_degree);
         let scratch = Scratch::bytes(self.bounds(nodes), self.max_candidates(nodes));
         AdjacencyLists::bytes(count, slack_degree(degree))
             .saturating_add(count.saturating_mul(size_of::<NodeId>() as u64))
@@ -95,7 +97,7 @@ impl Insertion<'_> {
     /// The finished lists, before anybody has looked whether all nodes can be reached.
     pub(crate) fn lists(&self) -> Result<AdjacencyLists, GraphError> {
         let (spec, count) = (&self.spec, self.vectors.count());
-        let (max_batch, max_degree) = (max_batch(count) as usize, spec.prune.max_degree);
+        let (max_batch, max_degree) = (max_batch(count) as usize, spec.lists.prune.max_degree);
         let mut lists = AdjacencyLists::new(count as usize, slack_degree(max_degree))?;
         let mut batch = Batch::new(max_batch, max_degree)?;
         let mut back_edges = BackEdges::new(max_batch, max_degree)?;
@@ -111,7 +113,7 @@ impl Insertion<'_> {
             let (nodes, rest) = waiting.split_at(size);
             batch.search(nodes, &self.frozen(&lists), &workers, self.progress)?;
             batch.write(nodes, &mut lists);
-            back_edges.add(nodes, &mut lists, &linking)?;
+            back_edges.add(nodes.iter().copied(), &mut lists, &linking)?;
             waiting = rest;
         }
         drop((batch, back_edges, order));
@@ -129,7 +131,7 @@ impl Insertion<'_> {
     fn linking<'a>(&'a self, workers: &'a Workers<Scratch>) -> Linking<'a> {
         Linking {
             vectors: self.vectors,
-            prune: self.spec.prune,
+            spec: self.spec.lists,
             mutual: false,
             workers,
             progress: self.progress,
@@ -152,7 +154,8 @@ impl Frozen<'_> {
         });
         thinning.candidates.clear();
         thinning.candidates.extend_from_slice(search.expanded());
-        thinning.thin_candidates(vectors, spec.prune)
+        let fill = spec.first_fill;
+        thinning.thin_candidates(vectors, ListSpec { fill, ..spec.lists })
     }
 }
 

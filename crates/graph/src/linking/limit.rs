@@ -19,7 +19,7 @@ const MAX_BATCH: u32 = 20_000;
 const MIN_BATCH: u32 = 16;
 
 /// Bounds of the parameters. Above them memory or time explode long before the graph improves.
-const MAX_DEGREE_LIMIT: u32 = 4096;
+const DEGREE_LIMIT: u32 = 4096;
 const LIST_LIMIT: u32 = 1 << 16;
 
 /// Longest list during a build of lists of `max_degree`.
@@ -51,10 +51,10 @@ pub(crate) fn check<T: ToString>(
     })
 }
 
-/// Refuses a max degree that no builder takes.
-pub(crate) fn check_max_degree(max_degree: u32) -> Result<(), GraphError> {
-    let accepted = (1..=MAX_DEGREE_LIMIT).contains(&max_degree);
-    check(accepted, "max_degree", max_degree, "1 to 4096")
+/// Refuses a length of lists that no builder takes.
+pub(crate) fn check_degree(name: &'static str, degree: u32) -> Result<(), GraphError> {
+    let accepted = (1..=DEGREE_LIMIT).contains(&degree);
+    check(accepted, name, degree, "1 to 4096")
 }
 
 /// Refuses the size of a candidate list that no builder takes.

@@ -4,6 +4,7 @@
 //! insertion  a graph that grows in batches, each searched on the graph as it was before
 //! batch      the lists of the nodes of one batch
 //! back_edges an edge (node -> neighbour) asks for (neighbour -> node): appended, or pruned in
+//! thinning   candidates are pruned to a list, and its free room may be filled
 //! finish     every list down to the max degree and into prune order
 //! repair     nodes that cannot be reached from the entry are linked again
 //! ```
@@ -20,7 +21,7 @@
 //!   locks, and the graph does not depend on the number of threads or on their timing.
 //! * In between lists may grow to 1.3 times the max degree, which makes prunes rarer; `finish`
 //!   brings all of them down.
-//! * Nodes are known by their distances alone ([`Distances`]): the same code links a whole set and
+//! * Nodes are known by their distances alone (`Distances`): the same code links a whole set and
 //!   a subset of it.
 
 mod back_edges;
@@ -33,14 +34,16 @@ mod repair;
 mod row;
 #[cfg(test)]
 pub(crate) mod testing;
+mod thinning;
 mod worker;
 
 pub(crate) use back_edges::{BackEdges, Linking};
-pub(crate) use distances::{Distances, Subset};
+pub(crate) use distances::Subset;
 pub(crate) use finish::finish_lists;
 pub(crate) use insertion::{InsertSpec, Insertion};
-pub(crate) use limit::{check, check_entry, check_list, check_max_degree, slack_degree};
+pub(crate) use limit::{check, check_degree, check_entry, check_list, slack_degree};
 pub use repair::repair;
 pub(crate) use repair::{repair_bytes, repair_in_pool};
 pub(crate) use row::for_each_row;
+pub(crate) use thinning::ListSpec;
 pub(crate) use worker::{Scratch, Workers};

@@ -1,11 +1,14 @@
 //! What the tests of all builders ask of a graph: soundness, reach, recall.
 
-use pageway_types::{Candidate, NodeId};
+use pageway_types::{Candidate, Metric, NodeId};
 
 use crate::graph::Graph;
+use crate::prune::{PruneSpec, Pruner};
 use crate::search::greedy_search;
 use crate::testing::Rows;
 use crate::vectors::VectorSet;
+
+pub(crate) const METRICS: [Metric; 3] = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
 
 /// Lists within the degree, without self-loops, repeats or strangers; every node reachable.
 pub(crate) fn assert_sound(graph: &Graph, count: u32, max_degree: u32) {
@@ -48,4 +51,26 @@ pub(crate) fn recall(graph: &Graph, set: &VectorSet<'_>, queries: &Rows, list_si
             .count();
     }
     found as f64 / (10 * count) as f64
+}
+
+/// Each list begins with what pruning it again would keep, in the same order; the rest follows,
+/// nearest first. Only an edge that repair added may break this. Returns the number of edges kept
+/// in all lists.
+pub(crate) fn assert_prune_order(graph: &Graph, set: &VectorSet<'_>, spec: PruneSpec) -> usize {
+    let mut pruner = Pruner::new(spec.max_degree as usize).expect("memory");
+    let (mut kept, mut broken) = (0, 0);
+    for node in (0..set.count()).map(NodeId) {
+        let list = graph.neighbors(node);
+        let candidate = |&other: &NodeId| Candidate::new(other, set.distance(node, other));
+        let mut candidates: Vec<_> = list.iter().map(candidate).collect();
+        candidates.sort();
+        let chosen = pruner.prune(&candidates, spec, |node, others, out| {
+            set.distance_many(node, others, out);
+        });
+        let rest = list[chosen.len()..].iter().map(candidate);
+        broken += u32::from(!list.starts_with(chosen) || !rest.is_sorted());
+        kept += chosen.len();
+    }
+    assert!(broken <= graph.repaired(), "{broken} lists out of order");
+    kept
 }

@@ -4,7 +4,9 @@ use pageway_types::{NodeId, Progress};
 
 use crate::error::GraphError;
 use crate::graph::Graph;
-use crate::linking::{InsertSpec, Insertion, check, check_entry, check_list, check_max_degree};
+use crate::linking::{
+    InsertSpec, Insertion, ListSpec, check, check_degree, check_entry, check_list,
+};
 use crate::prune::PruneSpec;
 use crate::vectors::VectorSet;
 
@@ -23,7 +25,7 @@ pub struct VamanaSpec {
 
 impl VamanaSpec {
     fn validate(&self) -> Result<(), GraphError> {
-        check_max_degree(self.max_degree)?;
+        check_degree("max_degree", self.max_degree)?;
         check_list("build_list", self.build_list)?;
         let accepted = self.alpha.is_finite() && self.alpha >= 1.0;
         check(
@@ -43,7 +45,11 @@ impl VamanaSpec {
 
     const fn insert(&self) -> InsertSpec {
         InsertSpec {
-            prune: self.prune(),
+            lists: ListSpec {
+                prune: self.prune(),
+                fill: 0,
+            },
+            first_fill: 0,
             build_list: self.build_list,
             seed: self.seed,
         }
