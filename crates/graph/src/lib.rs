@@ -23,6 +23,7 @@ mod medoid;
 mod navigation;
 mod nsg;
 mod partition;
+mod placement;
 mod prune;
 mod rng;
 mod routing;
@@ -44,6 +45,7 @@ pub use nsg::{NsgSpec, nsg, nsg_bytes};
 pub use partition::{
     Assigner, COPIES, Partition, PartitionSpec, merge_lists, plan, shard_max_degree,
 };
+pub use placement::{Placement, PlacementSpec, overlap_ratio, place, placement_bytes};
 pub use prune::{PruneSpec, Pruner};
 pub use routing::{HashSpec, HashTable, fixed_entries, fixed_entries_bytes};
 pub use search::greedy_search;

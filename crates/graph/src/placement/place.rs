@@ -1,0 +1,71 @@
+//! The door to all placements.
+
+use pageway_types::{NodeId, Progress};
+
+use super::frequency::{self, Stop};
+use super::spec::{Placement, PlacementSpec};
+use super::{bisection, grouping, padding, swap};
+use crate::error::{GraphError, try_reserved};
+use crate::graph::Graph;
+use crate::vectors::VectorSet;
+
+/// Chooses which nodes share a page: `order[new] = old`, a permutation of all nodes.
+///
+/// Page `p` holds `order[p * n .. (p + 1) * n]` with `n` nodes per page; only the last page may be
+/// short. The order is the same for any number of threads in `pool`. Takes [`placement_bytes`]
+/// beside graph and vectors. With one node per page, or one page, it is the order of ids.
+///
+/// # Errors
+/// When a parameter is out of range, graph and vectors differ in number, memory is refused, or
+/// `progress` cancels.
+pub fn place(
+    graph: &Graph,
+    vectors: &VectorSet<'_>,
+    spec: &PlacementSpec,
+    pool: &rayon::ThreadPool,
+    progress: &dyn Progress,
+) -> Result<Vec<NodeId>, GraphError> {
+    spec.validate()?;
+    if graph.count() != vectors.count() {
+        return Err(GraphError::Parameter {
+            name: "vectors",
+            value: vectors.count().to_string(),
+            expected: "as many as the graph has nodes",
+        });
+    }
+    let per_page = spec.nodes_per_page;
+    if per_page == 1 || per_page >= graph.count() {
+        return by_id(graph.count());
+    }
+    pool.install(|| match spec.placement {
+        Placement::Bnp => padding::pad(graph, per_page, progress),
+        Placement::Bnf { rounds, gain } => {
+            let stop = Stop { rounds, gain };
+            frequency::shuffle(graph, per_page, stop, progress)?.into_order()
+        }
+        Placement::Bns { rounds, gain } => {
+            let stop = Stop { rounds, gain };
+            swap::swap(graph, per_page, stop, progress)
+        }
+        Placement::Grouped { hops } => grouping::group(graph, vectors, per_page, hops, progress),
+        Placement::Clustered => bisection::cluster(vectors, per_page, spec.seed, progress),
+    })
+}
+
+/// Bytes that [`place`] holds at most beside graph and vectors, its result included, and beside
+/// some KiB per thread.
+pub fn placement_bytes(count: u64, placement: Placement, max_degree: u32) -> u64 {
+    match placement {
+        Placement::Bnp => padding::bytes(count),
+        Placement::Bnf { .. } => frequency::bytes(count, max_degree),
+        Placement::Bns { .. } => swap::bytes(count, max_degree),
+        Placement::Grouped { .. } => grouping::bytes(count),
+        Placement::Clustered => bisection::bytes(count),
+    }
+}
+
+fn by_id(count: u32) -> Result<Vec<NodeId>, GraphError> {
+    let mut order = try_reserved(count as usize, "order of nodes")?;
+    order.extend((0..count).map(NodeId));
+    Ok(order)
+}

@@ -1,0 +1,78 @@
+//! Distances of many candidates to a few nodes, in parallel.
+
+use pageway_types::{Cancelled, Candidate, NodeId, Progress};
+use rayon::prelude::*;
+
+use crate::vectors::VectorSet;
+
+/// Candidates of one task; their ids and distances lie on its stack.
+const CANDIDATES_PER_TASK: usize = 256;
+
+/// A node that distances are taken to, and what they count.
+#[derive(Clone, Copy)]
+pub(super) struct Pole {
+    pub(super) node: NodeId,
+    pub(super) weight: f32,
+}
+
+/// Sets the distance of every candidate to the weighted sum of its distances to `poles`, in the
+/// pool of the caller.
+pub(super) fn score(
+    vectors: &VectorSet<'_>,
+    poles: &[Pole],
+    candidates: &mut [Candidate],
+    progress: &dyn Progress,
+) -> Result<(), Cancelled> {
+    let tasks = candidates.par_chunks_mut(CANDIDATES_PER_TASK);
+    tasks.try_for_each(|candidates| {
+        progress.check()?;
+        score_task(vectors, poles, candidates);
+        Ok(())
+    })
+}
+
+fn score_task(vectors: &VectorSet<'_>, poles: &[Pole], candidates: &mut [Candidate]) {
+    let mut nodes = [NodeId(0); CANDIDATES_PER_TASK];
+    let mut distances = [0.0; CANDIDATES_PER_TASK];
+    let (nodes, _) = nodes.split_at_mut(candidates.len());
+    let (distances, _) = distances.split_at_mut(candidates.len());
+    for (node, candidate) in nodes.iter_mut().zip(candidates.iter_mut()) {
+        *node = candidate.node;
+        candidate.distance = 0.0;
+    }
+    for pole in poles {
+        vectors.distance_many(pole.node, nodes, distances);
+        for (candidate, &distance) in candidates.iter_mut().zip(distances.iter()) {
+            candidate.distance += pole.weight * distance;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Rows, StopAfter};
+    use pageway_types::{Metric, NoProgress};
+
+    #[test]
+    fn distances_add_up_with_their_weights() {
+        let values: Vec<f32> = (0..600).map(|value| value as f32).collect();
+        let rows = Rows::f32(1, &values);
+        let set = rows.set(Metric::L2);
+        let poles = [(0, 1.0), (10, -0.5)].map(|(node, weight)| Pole {
+            node: NodeId(node),
+            weight,
+        });
+        let mut candidates: Vec<_> = (0..600)
+            .map(|node| Candidate::new(NodeId(node), 7.0))
+            .collect();
+        score(&set, &poles, &mut candidates, &NoProgress).expect("not cancelled");
+        for (at, candidate) in candidates.iter().enumerate() {
+            let at = at as f32;
+            let expected = at * at - 0.5 * (at - 10.0) * (at - 10.0);
+            assert_eq!(candidate.distance, expected);
+        }
+        let stop = StopAfter::new(0);
+        assert_eq!(score(&set, &poles, &mut candidates, &stop), Err(Cancelled));
+    }
+}
