@@ -244,3 +244,75 @@ fn best_page(
     }
     best
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pageway_types::NoProgress;
+
+    /// Node 0 lists all others; only 4 lists it back.
+    fn star() -> Graph {
+        let around = [1, 2, 3, 4, 5].map(NodeId);
+        let back = [NodeId(0)];
+        let lists = [&around[..], &[], &[], &[], &back, &[]];
+        Graph::from_lists(lists.into_iter(), 5, NodeId(0)).expect("a graph")
+    }
+
+    fn pages(page_of: [u32; 6]) -> Pages {
+        let mut pages = Pages::new(6, 2).expect("memory");
+        for (node, page) in (0..).map(NodeId).zip(page_of) {
+            pages.put(node, page);
+        }
+        pages
+    }
+
+    #[test]
+    fn a_node_wants_the_page_with_most_edges_that_has_room() {
+        let graph = star();
+        let links = Links::new(&graph, &NoProgress).expect("not cancelled");
+        let mut room = Pages::new(6, 2).expect("memory");
+        let want = |held: &Pages, room: &Pages| {
+            let best = best_page(&links, NodeId(0), (held, room), &mut Vec::new());
+            (best.edges, best.page)
+        };
+        // Page 0 holds node 1, page 1 nodes 2 and 3, page 2 node 4, which counts twice, and 5.
+        let held = pages([0, 0, 1, 1, 2, 2]);
+        assert_eq!(want(&held, &room), (3, 2));
+        room.put(NodeId(4), 2);
+        room.put(NodeId(5), 2);
+        assert_eq!(want(&held, &room), (2, 1));
+        // Two edges to each page: the node stays where it is, or takes the lowest.
+        let held = pages([1, 0, 0, 2, 1, 2]);
+        room.clear();
+        assert_eq!(want(&held, &room), (2, 1));
+        room.put(NodeId(0), 1);
+        room.put(NodeId(4), 1);
+        assert_eq!(want(&held, &room), (2, 0));
+    }
+
+    #[test]
+    fn a_round_gathers_cliques_and_places_the_rest() {
+        // Two cliques of three, and two nodes that nobody knows.
+        let lists = [
+            &[1, 2][..],
+            &[0, 2],
+            &[0, 1],
+            &[4, 5],
+            &[3, 5],
+            &[3, 4],
+            &[],
+            &[],
+        ];
+        let lists = lists.map(|list| list.iter().copied().map(NodeId).collect::<Vec<_>>());
+        let lists = lists.iter().map(Vec::as_slice);
+        let graph = Graph::from_lists(lists, 2, NodeId(0)).expect("a graph");
+        let links = Links::new(&graph, &NoProgress).expect("not cancelled");
+        let mut held = Pages::new(8, 3).expect("memory");
+        for (node, page) in (0..).map(NodeId).zip([0, 0, 1, 1, 1, 0, 2, 2]) {
+            held.put(node, page);
+        }
+        let mut shuffle = Shuffle::new(&links, held, &NoProgress).expect("memory");
+        shuffle.round().expect("not cancelled");
+        assert_eq!(shuffle.next.page_of(), [0, 0, 0, 1, 1, 1, 2, 2]);
+    }
+}

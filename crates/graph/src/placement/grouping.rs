@@ -135,3 +135,29 @@ impl Grouping<'_> {
             .extend(open.map(|&node| Candidate::new(node, 0.0)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Rows;
+    use pageway_types::{Metric, NoProgress};
+
+    /// A ring in the order of ids, and vectors on a line in another order.
+    #[test]
+    fn a_page_holds_the_nearest_within_its_hops() {
+        let lists: Vec<[NodeId; 2]> = (0..12)
+            .map(|node| [(node + 1) % 12, (node + 11) % 12].map(NodeId))
+            .collect();
+        let lists = lists.iter().map(<[NodeId; 2]>::as_slice);
+        let graph = Graph::from_lists(lists, 2, NodeId(0)).expect("a graph");
+        let values = [0, 9, 1, 8, 7, 6, 5, 10, 11, 4, 2, 3].map(|value: u8| f32::from(value));
+        let rows = Rows::f32(1, &values);
+        let set = rows.set(Metric::L2);
+        let order = |hops| group(&graph, &set, 4, hops, &NoProgress).expect("not cancelled");
+        // All in reach: the line is cut from its end; the chain goes on at the next nearest.
+        let line = [0, 2, 10, 11, 9, 6, 5, 4, 3, 1, 7, 8].map(NodeId);
+        assert_eq!(order(6), line);
+        // In two hops: 0 reaches 2, 10, 11 and 1, with 1 left over; 1 reaches 3 only.
+        assert_eq!(order(2)[..8], [0, 2, 10, 11, 1, 3, 4, 5].map(NodeId));
+    }
+}
