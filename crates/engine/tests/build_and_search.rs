@@ -156,7 +156,7 @@ fn records_larger_than_a_page_span_pages() {
     let dir = tempfile::tempdir().unwrap();
     base.build(dir.path(), &options(Metric::L2)).unwrap();
     let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
-    assert_eq!(index.description().unwrap().pages_per_record, 5);
+    assert_eq!(index.description().unwrap().pages_per_read, 5);
     let search = SearchOptions {
         k: 1,
         effort: Effort::ListSize(20),

@@ -16,7 +16,7 @@ use crate::cache::breadth_first;
 use crate::index::{Index, Manifest, thread_pool};
 use crate::memory::MemoryWish;
 use crate::options::{BuildInput, BuildOptions};
-use crate::resolve;
+use crate::resolve::{self, Source};
 use crate::source::VectorSlice;
 
 struct Lists<'g>(slice::Iter<'g, Vec<NodeId>>);
@@ -242,10 +242,14 @@ fn rows(count: u32) -> Vec<u8> {
 
 fn reachable(dir: &Path) -> usize {
     let manifest = Manifest::read(&OsVfs, dir).unwrap();
-    let (_, reader, _) = resolve::record_reader(&OsVfs, dir, &manifest).unwrap();
-    let codec = resolve::codec(&manifest.spec, manifest.node_count).unwrap();
+    let source = Source {
+        vfs: &OsVfs,
+        dir,
+        manifest: &manifest,
+    };
+    let lists = resolve::list_reader(source).unwrap();
     let limit = manifest.node_count as usize;
-    let order = breadth_first(&codec, &reader, &manifest.entry, limit, &NoProgress);
+    let order = breadth_first(lists.as_ref(), &manifest.entry, limit, &NoProgress);
     order.unwrap().len()
 }
 
@@ -306,7 +310,7 @@ fn merged(kinds: usize) -> Sample {
     let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
     let build = ShardBuild {
         vectors: &vectors,
-        plan: &BuildPlan::new(&input, &options).unwrap(),
+        plan: &BuildPlan::new(&input, &options, None).unwrap(),
         workspace: &Workspace::open(&vfs, dir.path()).unwrap(),
         pool: &thread_pool(2).unwrap(),
         max_norm: None,
