@@ -35,15 +35,21 @@ pub enum StoreError {
         /// The value that is there.
         found: u64,
     },
-    /// An intact file of a format version that this build does not know.
-    #[error("{}: format version {found}, but this build reads up to {supported}", path.display())]
+    /// An intact file of a format version that this build does not know, or knows no more.
+    #[error(
+        "{}: format version {found}, but this build reads {}; {}",
+        path.display(), Versions(*oldest, *newest),
+        if found > newest { "update pageway" } else { "build the index again" }
+    )]
     Incompatible {
         /// The file.
         path: PathBuf,
         /// Version in the file.
         found: u32,
+        /// Oldest version this build reads.
+        oldest: u32,
         /// Newest version this build reads.
-        supported: u32,
+        newest: u32,
     },
     /// The file system or the quota is full.
     #[error("{}: no space left on the device, or the quota is used up", path.display())]
@@ -102,6 +108,18 @@ fn is_full(error: &io::Error) -> bool {
     )
 }
 
+/// The versions from the first to the second.
+struct Versions(u32, u32);
+
+impl std::fmt::Display for Versions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.0, self.1) {
+            (oldest, newest) if oldest == newest => write!(f, "version {newest} alone"),
+            (oldest, newest) => write!(f, "versions {oldest} to {newest}"),
+        }
+    }
+}
+
 struct Page(Option<u64>);
 
 impl std::fmt::Display for Page {
@@ -153,6 +171,30 @@ mod tests {
         assert_eq!(
             text,
             "a.pw: damaged at byte 32768 (page 7): checksum: expected 0x1, found 0x2"
+        );
+    }
+
+    #[test]
+    fn a_refused_version_says_what_to_do() {
+        let refused = |found, oldest| {
+            let path = PathBuf::from("MANIFEST");
+            let newest = 2;
+            StoreError::Incompatible {
+                path,
+                found,
+                oldest,
+                newest,
+            }
+            .to_string()
+        };
+        assert_eq!(
+            refused(1, 2),
+            "MANIFEST: format version 1, but this build reads version 2 alone; build the index \
+             again"
+        );
+        assert_eq!(
+            refused(3, 1),
+            "MANIFEST: format version 3, but this build reads versions 1 to 2; update pageway"
         );
     }
 }

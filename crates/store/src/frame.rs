@@ -34,6 +34,8 @@ pub(crate) struct Frame {
     pub(crate) magic: [u8; 8],
     /// Version that is written, and the newest that is read.
     pub(crate) version: u32,
+    /// Oldest version that is read.
+    pub(crate) oldest: u32,
     /// Said of a file with another magic.
     pub(crate) foreign: &'static str,
 }
@@ -47,7 +49,7 @@ impl Frame {
         bytes[CRC..FRAME_BYTES].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// Passes bytes that were sealed by this or an older version and not changed since.
+    /// Passes bytes that were sealed by a version that is read and not changed since.
     pub(crate) fn check(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         if bytes.len() < FRAME_BYTES {
             let found = bytes.len() as u64;
@@ -69,15 +71,13 @@ impl Frame {
                 u64::from(self.version),
                 0,
             )),
-            found if found > self.version => {
-                let (path, supported) = (path.to_path_buf(), self.version);
-                Err(StoreError::Incompatible {
-                    path,
-                    found,
-                    supported,
-                })
-            }
-            _ => Ok(()),
+            found if (self.oldest..=self.version).contains(&found) => Ok(()),
+            found => Err(StoreError::Incompatible {
+                path: path.to_path_buf(),
+                found,
+                oldest: self.oldest,
+                newest: self.version,
+            }),
         }
     }
 }
@@ -134,6 +134,7 @@ mod tests {
     const FRAME: Frame = Frame {
         magic: *b"\x8dtest\r\n\n",
         version: 3,
+        oldest: 2,
         foreign: "not a test",
     };
 
@@ -168,21 +169,24 @@ mod tests {
     }
 
     #[test]
-    fn older_versions_pass_and_newer_ones_are_refused_by_name() {
-        check(&sealed_as(1)).unwrap();
+    fn versions_that_are_not_read_are_refused_by_number() {
+        check(&sealed_as(2)).unwrap();
         assert!(matches!(
             check(&sealed_as(0)),
             Err(StoreError::Corrupt { .. })
         ));
-        let newer = check(&sealed_as(4));
-        assert!(matches!(
-            newer,
-            Err(StoreError::Incompatible {
-                found: 4,
-                supported: 3,
-                ..
-            })
-        ));
+        for version in [1, 4] {
+            let refused = check(&sealed_as(version)).unwrap_err();
+            assert!(matches!(
+                refused,
+                StoreError::Incompatible {
+                    found,
+                    oldest: 2,
+                    newest: 3,
+                    ..
+                } if found == version
+            ));
+        }
     }
 
     #[test]

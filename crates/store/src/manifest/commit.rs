@@ -25,7 +25,8 @@ pub fn commit_manifest(vfs: &dyn Vfs, dir: &Path, payload: &[u8]) -> Result<(), 
 
 /// The payload of the current manifest of `dir`.
 ///
-/// `NotFound` when there is none, `Corrupt` when it is damaged, `Incompatible` when it is newer.
+/// `NotFound` when there is none, `Corrupt` when it is damaged, `Incompatible` when this build does
+/// not read its version.
 pub fn read_manifest(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<u8>, StoreError> {
     let path = dir.join(MANIFEST_FILE);
     let file = vfs

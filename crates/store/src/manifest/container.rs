@@ -11,7 +11,10 @@ use crate::StoreError;
 use crate::frame::{self, Frame, check_zero, corrupt, u64_at};
 
 /// Version of the container that this build writes, and the newest it reads.
-pub const MANIFEST_VERSION: u32 = 1;
+pub const MANIFEST_VERSION: u32 = 2;
+
+/// Oldest version that this build reads: the payload of version 1 describes other records.
+const OLDEST_MANIFEST_VERSION: u32 = 2;
 
 /// Bytes before the payload.
 pub const MANIFEST_HEADER_BYTES: usize = frame::FRAME_BYTES;
@@ -22,6 +25,7 @@ pub const MAX_MANIFEST_BYTES: usize = 16 << 20;
 const FRAME: Frame = Frame {
     magic: *b"\x8dPWM\r\n\x1a\n",
     version: MANIFEST_VERSION,
+    oldest: OLDEST_MANIFEST_VERSION,
     foreign: "not a manifest",
 };
 
@@ -71,7 +75,7 @@ mod tests {
     #[test]
     fn bytes_are_the_documented_ones() {
         let file = encode(b"{}").unwrap();
-        assert_eq!(file[..16], *b"\x8dPWM\r\n\x1a\n\x01\0\0\0\0\0\0\0");
+        assert_eq!(file[..16], *b"\x8dPWM\r\n\x1a\n\x02\0\0\0\0\0\0\0");
         assert_eq!(file[16..24], [2, 0, 0, 0, 0, 0, 0, 0]);
         assert!(file[24..60].iter().all(|&byte| byte == 0));
         assert_eq!(file[64..], *b"{}");
@@ -97,6 +101,25 @@ mod tests {
             );
             file[bit / 8] ^= 1 << (bit % 8);
         }
+    }
+
+    #[test]
+    fn an_older_version_is_refused_by_number() {
+        let mut file = encode(b"{}").unwrap();
+        Frame {
+            version: 1,
+            ..FRAME
+        }
+        .seal(&mut file);
+        assert!(matches!(
+            decode_copy(&file),
+            Err(StoreError::Incompatible {
+                found: 1,
+                oldest: 2,
+                newest: 2,
+                ..
+            })
+        ));
     }
 
     #[test]

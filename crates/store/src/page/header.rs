@@ -16,6 +16,7 @@ pub const PAGE_FORMAT_VERSION: u32 = 1;
 const FRAME: Frame = Frame {
     magic: *b"\x8dPWP\r\n\x1a\n",
     version: PAGE_FORMAT_VERSION,
+    oldest: 1,
     foreign: "not a page file",
 };
 
