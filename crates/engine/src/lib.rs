@@ -68,4 +68,4 @@ pub use pageway_types::{
     ElementType, Metric, NoProgress, NodeId, Progress, VectorRead, VectorShape,
 };
 pub use presets::{Preset, Sizes};
-pub use spec::{IndexSpec, Overrides};
+pub use spec::{CacheOverrides, IndexSpec, Overrides};

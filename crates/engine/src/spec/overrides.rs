@@ -1,8 +1,9 @@
 //! Choices that take the place of a preset's own.
 
 use super::{
-    CacheSpec, CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IndexSpec, PlacementSpec,
-    QuantizerSpec, RefineSpec, ScheduleSpec, VectorStorage,
+    CacheSpec, CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IndexSpec, NodeCacheSpec,
+    PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, ScheduleSpec, SelectionSpec,
+    VectorStorage,
 };
 
 /// One choice per policy, or none: then the preset's stays.
@@ -21,7 +22,7 @@ pub struct Overrides {
     /// Which nodes share a page.
     pub placement: Option<PlacementSpec>,
     /// What stays in memory beside the codes.
-    pub cache: Option<CacheSpec>,
+    pub cache: CacheOverrides,
     /// Where a walk starts.
     pub entry: Option<EntrySpec>,
     /// Which reads are in flight.
@@ -32,26 +33,100 @@ pub struct Overrides {
     pub refine: Option<RefineSpec>,
 }
 
+/// The same for the parts of a cache.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct CacheOverrides {
+    /// What is kept per node.
+    pub nodes: Option<NodeCacheSpec>,
+    /// Which pages are kept.
+    pub pages: Option<PageCacheSpec>,
+    /// What both take first.
+    pub selection: Option<SelectionSpec>,
+    /// Share of the bytes that pages get where nodes are kept too.
+    pub page_share: Option<f32>,
+}
+
 impl Overrides {
     /// The spec with these choices in place of its own.
     #[must_use]
     pub fn apply(&self, mut spec: IndexSpec) -> IndexSpec {
-        fn set<T: Copy>(field: &mut T, choice: Option<T>) {
-            if let Some(choice) = choice {
-                *field = choice;
-            }
-        }
         set(&mut spec.graph, self.graph);
         set(&mut spec.storage.vectors, self.vectors);
         set(&mut spec.storage.codes, self.codes);
         set(&mut spec.storage.second_quantizer, self.second_quantizer);
         set(&mut spec.layout.codec, self.codec);
         set(&mut spec.layout.placement, self.placement);
-        set(&mut spec.cache, self.cache);
+        self.cache.apply(&mut spec.cache);
         set(&mut spec.execution.entry, self.entry);
         set(&mut spec.execution.schedule, self.schedule);
         set(&mut spec.execution.harvest, self.harvest);
         set(&mut spec.execution.refine, self.refine);
         spec
+    }
+}
+
+impl CacheOverrides {
+    fn apply(&self, cache: &mut CacheSpec) {
+        set(&mut cache.nodes, self.nodes);
+        set(&mut cache.pages, self.pages);
+        set(&mut cache.selection, self.selection);
+        set(&mut cache.page_share, self.page_share);
+    }
+}
+
+impl From<CacheSpec> for CacheOverrides {
+    fn from(cache: CacheSpec) -> Self {
+        Self {
+            nodes: Some(cache.nodes),
+            pages: Some(cache.pages),
+            selection: Some(cache.selection),
+            page_share: Some(cache.page_share),
+        }
+    }
+}
+
+fn set<T: Copy>(field: &mut T, choice: Option<T>) {
+    if let Some(choice) = choice {
+        *field = choice;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pageway_types::{ElementType, Metric};
+
+    use super::*;
+    use crate::presets::{Preset, Sizes};
+    use crate::spec::Shape;
+
+    #[test]
+    fn what_is_not_chosen_stays() {
+        let shape = Shape {
+            dimension: 16,
+            element: ElementType::U8,
+            metric: Metric::L2,
+        };
+        for preset in Preset::ALL {
+            let spec = preset.spec(shape, &Sizes::default());
+            assert_eq!(Overrides::default().apply(spec.clone()), spec);
+            let cache = CacheOverrides {
+                pages: Some(PageCacheSpec::Lru),
+                ..CacheOverrides::default()
+            };
+            let overrides = Overrides {
+                placement: Some(PlacementSpec::Clustered),
+                cache,
+                ..Overrides::default()
+            };
+            let changed = overrides.apply(spec.clone());
+            assert_eq!(changed.layout.placement, PlacementSpec::Clustered);
+            assert_eq!(changed.cache.pages, PageCacheSpec::Lru);
+            let cache = CacheSpec {
+                pages: spec.cache.pages,
+                ..changed.cache
+            };
+            assert_eq!(cache, spec.cache, "{preset}");
+            assert_eq!(changed.execution, spec.execution, "{preset}");
+        }
     }
 }
