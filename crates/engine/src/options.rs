@@ -61,6 +61,9 @@ pub struct BuildOptions {
     /// Directory of an index of the same vector space whose codebook is taken over, so that a
     /// process can switch between both without loading it again.
     pub codebook_from: Option<PathBuf>,
+    /// Directory of an index of the same vectors, in the order of the data, whose graph is taken
+    /// over instead of being built: one graph in several layouts.
+    pub graph_from: Option<PathBuf>,
     /// Held-out queries that the calibration measures recall with.
     pub calibration_queries: u32,
     /// Seed of every random choice.
@@ -85,6 +88,7 @@ impl Default for BuildOptions {
             overrides: Overrides::default(),
             disk: None,
             codebook_from: None,
+            graph_from: None,
             calibration_queries: 500,
             seed: 42,
         }

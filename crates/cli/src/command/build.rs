@@ -139,6 +139,10 @@ struct DesignArguments {
     /// Index of the same vector space whose codebook is shared
     #[arg(long, value_name = "DIR")]
     codebook_from: Option<PathBuf>,
+
+    /// Index of the same vectors, built with placement by_id, whose graph is laid out anew
+    #[arg(long, value_name = "DIR")]
+    graph_from: Option<PathBuf>,
 }
 
 /// The engine's report and what the process itself took.
@@ -174,6 +178,7 @@ impl BuildArguments {
             overrides: Overrides::default(),
             disk: None,
             codebook_from: design.codebook_from.clone(),
+            graph_from: design.graph_from.clone(),
             calibration_queries: wish.calibration_queries,
             seed: wish.seed,
         }

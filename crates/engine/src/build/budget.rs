@@ -133,7 +133,11 @@ impl BuildPlan {
         while self.train_bytes(self.sample_rows) > self.budget_bytes {
             self.sample_rows = (self.sample_rows / 2).max(SAMPLE_ROWS_MIN);
         }
-        if self.whole_bytes(resident) > self.budget_bytes {
+        let whole = self.whole_bytes(resident);
+        if options.graph_from.is_some() {
+            self.refuse_above("laying out the graph of another index", whole)?;
+        }
+        if whole > self.budget_bytes {
             self.graph = GraphPlan::Shards {
                 capacity: self.shard_capacity(),
             };
@@ -169,10 +173,8 @@ impl BuildPlan {
                 .map_or(0, |placement| placement_bytes(nodes, placement, max_degree));
             NodeOrder::bytes(nodes) + placing.max(Graph::bytes(nodes, max_degree))
         };
-        let replicas = match self.spec.layout.codec {
-            CodecSpec::Replicated { .. } => ReplicaPlan::bytes(nodes),
-            _ => 0,
-        };
+        let replicated = matches!(self.spec.layout.codec, CodecSpec::Replicated { .. });
+        let replicas = if replicated { ReplicaPlan::bytes(nodes) } else { 0 };
         placed + replicas + self.code_table_bytes()
     }
 
@@ -402,10 +404,7 @@ impl SpecChoice<'_> {
             spec
         };
         let bytes = |spec: &IndexSpec| index_bytes(spec, self.node_count);
-        let most = match spec.layout.codec {
-            CodecSpec::Replicated { lists } => lists,
-            _ => 0,
-        };
+        let most = spec.layout.codec.packed_lists();
         let fits = |lists| bytes(&packed(lists)).is_ok_and(|bytes| bytes <= limit);
         let chosen = packed(largest(0, most, fits));
         let needed = bytes(&chosen)?;

@@ -1,18 +1,21 @@
 //! The graph of a build: whole, by the algorithm of the spec, or in shards that are merged.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use pageway_graph::{
     Graph, HnswSpec, Layer, NsgSpec, VamanaSpec, VectorSet, build, build_bytes, hnsw, hnsw_bytes,
     nsg, nsg_bytes,
 };
 use pageway_kernels::advise_huge_pages;
+use pageway_store::Vfs;
 use pageway_types::{Metric, NodeId, Progress, VectorRead};
 use rayon::ThreadPool;
 
-use crate::error::Result;
-use crate::resolve;
-use crate::spec::{GraphSpec, IndexSpec};
+use crate::error::{Error, Result};
+use crate::index::Manifest;
+use crate::resolve::{self, Source};
+use crate::spec::{CodecSpec, EntrySpec, GraphSpec, IndexSpec};
 
 /// A graph in memory, with the vectors it is a graph of.
 pub(super) struct WholeGraph<'p> {
@@ -32,6 +35,8 @@ pub(super) struct GraphInput<'p> {
     pub(super) spec: &'p IndexSpec,
     pub(super) entry: NodeId,
     pub(super) max_norm: Option<f32>,
+    /// An index of the same vectors whose graph is taken over.
+    pub(super) donor: Option<(&'p dyn Vfs, &'p Path)>,
     pub(super) pool: &'p ThreadPool,
     pub(super) progress: &'p dyn Progress,
 }
@@ -40,19 +45,21 @@ impl<'p> WholeGraph<'p> {
     /// Loads the vectors, unless they are in memory, and builds the graph.
     pub(super) fn build(input: GraphInput<'p>) -> Result<Self> {
         let vectors = input.vectors;
-        let rows = match vectors.resident() {
-            Some(rows) => Cow::Borrowed(rows),
-            None => {
-                let mut bytes = vec![0; vectors.count() as usize * vectors.shape().row_bytes()];
-                vectors.read(0, &mut bytes)?;
-                advise_huge_pages(&bytes);
-                Cow::Owned(bytes)
-            }
+        let rows = if let Some(rows) = vectors.resident() {
+            Cow::Borrowed(rows)
+        } else {
+            let mut bytes = vec![0; vectors.count() as usize * vectors.shape().row_bytes()];
+            vectors.read(0, &mut bytes)?;
+            advise_huge_pages(&bytes);
+            Cow::Owned(bytes)
         };
         let metric = input.spec.shape.metric;
         let kernels = resolve::kernels()?;
         let set = VectorSet::new(&rows, vectors.shape(), metric, kernels, input.max_norm)?;
-        let (graph, layers) = grow(&set, input)?;
+        let (graph, layers) = match input.donor {
+            Some(donor) => (take_over(donor, input)?, Vec::new()),
+            None => grow(&set, input)?,
+        };
         drop(set);
         Ok(Self {
             rows,
@@ -70,6 +77,60 @@ impl<'p> WholeGraph<'p> {
         let set = VectorSet::new(&self.rows, shape, self.metric, kernels, self.max_norm)?;
         Ok(set)
     }
+}
+
+/// Nodes whose lists are read per batch.
+const BATCH: usize = 4096;
+
+/// The graph of another index of the same rows, off its records.
+fn take_over((vfs, dir): (&dyn Vfs, &Path), input: GraphInput<'_>) -> Result<Graph> {
+    let manifest = Manifest::read(vfs, dir)?;
+    refuse_other_graph(&manifest, dir, input)?;
+    let source = Source {
+        vfs,
+        dir,
+        manifest: &manifest,
+    };
+    let reader = resolve::list_reader(source)?;
+    let mut lists: Vec<Vec<NodeId>> = vec![Vec::new(); manifest.node_count as usize];
+    let nodes: Vec<NodeId> = (0..manifest.node_count).map(NodeId).collect();
+    input.progress.stage("read graph", nodes.len() as u64);
+    for (batch, out) in nodes.chunks(BATCH).zip(lists.chunks_mut(BATCH)) {
+        input.progress.check()?;
+        reader.lists(batch, &mut |at, neighbors| {
+            if let Some(list) = out.get_mut(at) {
+                *list = neighbors.to_vec();
+            }
+        })?;
+        input.progress.advance(batch.len() as u64);
+    }
+    let max_degree = input.spec.graph.max_degree();
+    let slices = lists.iter().map(Vec::as_slice);
+    Ok(Graph::from_lists(slices, max_degree, input.entry)?)
+}
+
+/// Whose lists are not those that this build would make.
+fn refuse_other_graph(manifest: &Manifest, dir: &Path, input: GraphInput<'_>) -> Result<()> {
+    let (theirs, ours) = (&manifest.spec, input.spec);
+    let refuse = |what: &str| {
+        Err(Error::invalid(format!(
+            "the graph of {} cannot be taken over: {what}",
+            dir.display()
+        )))
+    };
+    if theirs.shape != ours.shape || u64::from(manifest.node_count) != input.vectors.count() {
+        return refuse("it is over other vectors");
+    }
+    if theirs.graph != ours.graph {
+        return refuse("it was built with another algorithm, degree, list or alpha");
+    }
+    if !theirs.nodes_are_rows() || matches!(theirs.layout.codec, CodecSpec::PageNode { .. }) {
+        return refuse("its nodes are not in the order of the data; take one with placement by_id");
+    }
+    if matches!(ours.execution.entry, EntrySpec::UpperLayers { .. }) {
+        return refuse("it does not keep the upper layers that entry upper_layers needs");
+    }
+    Ok(())
 }
 
 fn grow(set: &VectorSet<'_>, input: GraphInput<'_>) -> Result<(Graph, Vec<Layer>)> {

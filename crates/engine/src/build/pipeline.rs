@@ -382,6 +382,11 @@ impl Pipeline<'_> {
                     spec: &self.plan.spec,
                     entry: medoid,
                     max_norm,
+                    donor: self
+                        .options
+                        .graph_from
+                        .as_deref()
+                        .map(|dir| (self.workspace.vfs.as_ref(), dir)),
                     pool: &self.pool,
                     progress: self.progress,
                 })?;
@@ -454,12 +459,10 @@ impl Pipeline<'_> {
                     whole.graph = whole.graph.renumbered(rows)?;
                 }
                 let vectors = whole.vectors()?;
-                let replicas = match spec.layout.codec {
-                    CodecSpec::Replicated { lists } => {
-                        Some(ReplicaPlan::new(&whole.graph, &vectors, order, lists))
-                    }
-                    _ => None,
-                };
+                let lists = spec.layout.codec.packed_lists();
+                let replicated = matches!(spec.layout.codec, CodecSpec::Replicated { .. });
+                let plan = || ReplicaPlan::new(&whole.graph, &vectors, order, lists);
+                let replicas = replicated.then(plan);
                 let pages = input(ListSource::Graph(&whole.graph), replicas);
                 write_pages(pages, file, self.progress)
             }
