@@ -13,6 +13,12 @@ pub enum TruthError {
         /// The file.
         file: String,
     },
+    /// The extension names no format of ranges.
+    #[error("{file}: unknown extension for ranges; the known one is .rangeres")]
+    UnknownRangeExtension {
+        /// The file.
+        file: String,
+    },
     /// Zero queries or zero neighbours.
     #[error("{file}: the header says {queries} queries of {k} neighbours; neither may be 0")]
     Empty {
@@ -153,6 +159,92 @@ pub enum TruthError {
         needed_bytes: u64,
         /// The cap.
         memory_bytes: u64,
+    },
+    /// A radius that is not a number.
+    #[error("radius: not a number")]
+    Radius,
+    /// The memory cap does not hold the results of a range.
+    #[error(
+        "{results} rows lie within radius {radius} of {queries} queries, which takes \
+         {needed_bytes} bytes of memory; {memory_bytes} were given: give that much, or a smaller \
+         radius"
+    )]
+    RangeMemory {
+        /// Queries.
+        queries: usize,
+        /// The radius.
+        radius: f32,
+        /// Results of all queries.
+        results: u64,
+        /// Smallest cap that works.
+        needed_bytes: u64,
+        /// The cap.
+        memory_bytes: u64,
+    },
+    /// More results than a file of ranges counts.
+    #[error("{file}: {results} results; this format counts at most {}", i32::MAX)]
+    RangeTooLarge {
+        /// The file.
+        file: String,
+        /// Results of all queries.
+        results: u64,
+    },
+    /// Header, counts and file size of ranges disagree.
+    #[error(
+        "{file}: the header says {queries} queries with {results} results, which takes \
+         {expected_bytes} bytes, but {found}"
+    )]
+    RangeMismatch {
+        /// The file.
+        file: String,
+        /// Queries in the header.
+        queries: u64,
+        /// Results in the header.
+        results: u64,
+        /// Bytes of such a file.
+        expected_bytes: u64,
+        /// What there is instead.
+        found: String,
+    },
+    /// A truth without distances cannot be cut at a radius.
+    #[error(
+        "{file}: holds ids and no distances, so it cannot be cut at a radius; make one with \
+         pageway ground-truth --radius"
+    )]
+    NoDistances {
+        /// The file.
+        file: String,
+    },
+    /// Nearest neighbours that end within the radius.
+    #[error(
+        "{file}: the last of the {k} neighbours of query {query} is still within the radius \
+         {radius}, at {distance}: there may be more; make a truth with pageway ground-truth \
+         --radius"
+    )]
+    TooShallow {
+        /// The file.
+        file: String,
+        /// The query.
+        query: u64,
+        /// Neighbours per query.
+        k: usize,
+        /// Distance of the last of them.
+        distance: f32,
+        /// The radius.
+        radius: f32,
+    },
+    /// A result within the radius that a truth lacks.
+    #[error(
+        "query {query} found row {id} at {distance}, within the radius, but its truth does not \
+         list it: the truth is of a smaller radius or of other vectors"
+    )]
+    NotListed {
+        /// The query.
+        query: u64,
+        /// The id that was found.
+        id: u64,
+        /// Its distance.
+        distance: f32,
     },
     /// NaN or infinite distances.
     #[error("query {query} has fewer than {k} finite distances: look for NaN or infinity in it")]

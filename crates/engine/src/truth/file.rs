@@ -71,6 +71,10 @@ impl TruthFile {
         })
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Number of queries.
     pub fn query_count(&self) -> u64 {
         self.query_count

@@ -3,6 +3,8 @@
 //! Rows must be offered in rising order: then a row at the distance of the last neighbour has the
 //! larger id and loses, so that ties are settled by id with one comparison. Most rows lose.
 
+use super::scan::Keep;
+
 /// Id of a place that no row has taken yet.
 const UNFILLED: u32 = u32::MAX;
 
@@ -26,18 +28,20 @@ impl<'t> Nearest<'t> {
     pub(super) fn unfilled(length: usize) -> (Vec<u32>, Vec<f32>) {
         (vec![UNFILLED; length], vec![f32::INFINITY; length])
     }
+}
 
-    /// Distance that a row must beat.
-    pub(super) fn bound(&self) -> f32 {
+impl Keep for Nearest<'_> {
+    /// The distance of the last neighbour so far.
+    fn bound(&self) -> f32 {
         self.distances.last().copied().unwrap_or(f32::NEG_INFINITY)
     }
 
-    /// Takes in a row that beats the bound. Costs a binary search and a move of up to `k` places.
+    /// Costs a binary search and a move of up to `k` places.
     #[expect(
         clippy::indexing_slicing,
         reason = "place < k: the distance beats the last one"
     )]
-    pub(super) fn insert(&mut self, id: u32, distance: f32) {
+    fn insert(&mut self, id: u32, distance: f32) {
         assert!(
             distance < self.bound(),
             "only rows that beat the bound are inserted"
