@@ -147,15 +147,13 @@ impl Batch {
         if let NodeOrder::Rows = pages.order {
             let first = u64::from(self.nodes.start);
             vectors.read(first, &mut self.rows)?;
-            return match pages.input.ids {
-                Some(ids) => ids.read(first, &mut self.user_ids),
-                None => {
-                    let rows = self.nodes.clone().map(u64::from);
-                    self.user_ids.clear();
-                    self.user_ids.extend(rows);
-                    Ok(())
-                }
-            };
+            if let Some(ids) = pages.input.ids {
+                return ids.read(first, &mut self.user_ids);
+            }
+            let rows = self.nodes.clone().map(u64::from);
+            self.user_ids.clear();
+            self.user_ids.extend(rows);
+            return Ok(());
         }
         let places = self
             .rows

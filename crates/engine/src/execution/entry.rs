@@ -116,6 +116,8 @@ impl EntryPart {
 pub(crate) fn normalise(vector: &mut [f32]) {
     let norm = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
     if norm > 0.0 {
-        vector.iter_mut().for_each(|value| *value /= norm);
+        for value in vector {
+            *value /= norm;
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::spec::RefineSpec;
 
 impl<C: PageCodec> Traversal<'_, C> {
     /// Ends the walk and puts the reads of the refinement into the frontier.
-    pub(super) fn begin_refine(&mut self) -> Result<(), PageError> {
+    pub(super) fn begin_refine(&mut self) {
         self.phase = Phase::Refine;
         let size = self.scratch.candidates.keys().len();
         let most = |share: f32| match self.query.goal {
@@ -39,7 +39,6 @@ impl<C: PageCodec> Traversal<'_, C> {
         self.pick(&keys);
         self.scratch.keys = keys;
         self.request_refinement();
-        Ok(())
     }
 
     /// Sorts `keys` anew, by the mean of both estimates.

@@ -117,7 +117,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             }
             self.work_waits = true;
             if !self.work()? && !self.widen() {
-                self.begin_refine()?;
+                self.begin_refine();
             }
         }
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
-use crate::spec::IndexSpec;
+use crate::spec::{IndexSpec, QuantizerSpec};
 
 /// What a file of an index holds; the number is in its header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -181,7 +181,7 @@ impl Manifest {
             storage.second_quantizer,
         );
         for (file, nodes, quantizer) in [first, second] {
-            let code_bytes = quantizer.map_or(0, |quantizer| quantizer.code_bytes());
+            let code_bytes = quantizer.map_or(0, QuantizerSpec::code_bytes);
             let expected = u64::from(nodes) * u64::from(code_bytes);
             let found = file.as_ref().map_or(0, |file| file.payload_bytes);
             if found != expected {

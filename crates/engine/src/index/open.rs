@@ -143,7 +143,7 @@ impl Index {
         let wished = plan.wished.bytes(reader) * plan.threads - plan.least.bytes(reader);
         ledger.reserve("more queries in flight", wished.min(ledger.free() / 2));
         let pool = WorkerPool::new(ledger.entries().iter().rev().take(2).map(|(_, b)| b).sum());
-        let caches = CacheBytes::divide(ledger.free(), &manifest.spec.cache);
+        let caches = CacheBytes::divide(ledger.free(), manifest.spec.cache);
         let codebook = manifest.files.codebook.uuid;
         let shared = other.and_then(|other| other.searcher.quantizer(codebook, &other.manifest));
         let searcher = resolve::searcher(source, pages, caches, shared)?;

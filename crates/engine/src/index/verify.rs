@@ -154,7 +154,9 @@ fn verify_records(
                 AnyCodec::Record(codec) => check_page(codec, source, (page, payload)),
                 AnyCodec::PageNode(codec) => check_page(codec, source, (page, payload)),
             }?;
-            problems.into_iter().for_each(|problem| report.note(problem));
+            for problem in problems {
+                report.note(problem);
+            }
             if !map.holds_vectors_alone(page) {
                 report.records += map.nodes_of(page).len() as u64;
             }

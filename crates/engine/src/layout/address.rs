@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use pageway_store::PageGeometry;
-use pageway_types::{NodeId, PageId, Slot};
+use pageway_types::{NodeId, PageId};
 
 /// Which page holds the list of a node, and which its vector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,12 +29,6 @@ impl PageMap {
     #[inline]
     pub(crate) fn page_of(self, node: NodeId) -> PageId {
         PageId(node.0 / self.nodes_per_page)
-    }
-
-    /// Place of the list of `node` inside its page.
-    #[inline]
-    pub(crate) fn slot_of(self, node: NodeId) -> Slot {
-        Slot((node.0 % self.nodes_per_page) as u16)
     }
 
     /// Page that holds the vector of `node`.
@@ -108,7 +102,7 @@ mod tests {
                     assert_eq!(node, seen);
                     assert_eq!(map.page_of(NodeId(node)), PageId(page));
                     assert_eq!(map.vector_page_of(NodeId(node)), PageId(page));
-                    assert_eq!(map.slot_of(NodeId(node)), Slot(slot as u16));
+                    assert_eq!(slot as u32, node % per_page);
                     seen += 1;
                 }
             }

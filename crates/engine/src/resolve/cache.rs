@@ -23,7 +23,7 @@ pub(crate) struct CacheBytes {
 
 impl CacheBytes {
     /// Divides `bytes` as the spec says.
-    pub(crate) fn divide(bytes: u64, spec: &CacheSpec) -> Self {
+    pub(crate) fn divide(bytes: u64, spec: CacheSpec) -> Self {
         let pages = match (spec.nodes, spec.pages) {
             (_, PageCacheSpec::None) => 0,
             (NodeCacheSpec::None, _) => bytes,
@@ -75,9 +75,10 @@ impl<C: PageCodec> Loader<'_, C> {
         let row_bytes = spec.shape.vectors().row_bytes();
         let shape = ImageShape {
             neighbors: self.codec.max_neighbors(),
-            code_bytes: match spec.layout.codec {
-                CodecSpec::InlineCodes => spec.storage.quantizer.code_bytes() as usize,
-                _ => 0,
+            code_bytes: if spec.layout.codec == CodecSpec::InlineCodes {
+                spec.storage.quantizer.code_bytes() as usize
+            } else {
+                0
             },
             vector_bytes: match spec.cache.nodes {
                 NodeCacheSpec::Records => row_bytes,

@@ -74,11 +74,9 @@ pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShap
     } else {
         Hold::Nothing
     };
-    let replicas = match spec.layout.codec {
-        CodecSpec::Replicated { lists } if hold == Hold::Walk => {
-            lists * map.nodes_per_page
-        }
-        _ => 0,
+    let replicas = match hold {
+        Hold::Walk => spec.layout.codec.packed_lists() * map.nodes_per_page,
+        Hold::Round | Hold::Nothing => 0,
     };
     let second = spec.storage.second_quantizer;
     Ok(IndexShape {

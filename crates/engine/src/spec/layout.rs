@@ -37,6 +37,16 @@ pub enum CodecSpec {
     Split,
 }
 
+impl CodecSpec {
+    /// Lists of neighbours that a record has room for.
+    pub const fn packed_lists(self) -> u32 {
+        match self {
+            Self::Replicated { lists } => lists,
+            Self::Packed | Self::InlineCodes | Self::PageNode { .. } | Self::Split => 0,
+        }
+    }
+}
+
 /// Which nodes share a page.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]

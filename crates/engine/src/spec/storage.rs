@@ -22,10 +22,9 @@ impl StorageSpec {
     /// Codes held in memory, one per node from node 0, for an index of `node_count`.
     pub const fn codes_in_memory(&self, node_count: u32) -> u32 {
         match self.codes {
-            CodeStorage::Memory => node_count,
             CodeStorage::InPage => 0,
             CodeStorage::Split { memory_nodes } if memory_nodes < node_count => memory_nodes,
-            CodeStorage::Split { .. } => node_count,
+            CodeStorage::Memory | CodeStorage::Split { .. } => node_count,
         }
     }
 }

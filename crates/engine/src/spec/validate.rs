@@ -327,8 +327,8 @@ impl ScheduleSpec {
 }
 
 impl HarvestSpec {
-    fn validate(&self) -> Checked {
-        match *self {
+    fn validate(self) -> Checked {
+        match self {
             Self::Near { share } => within("harvest share", share, 0.0, 1.0),
             Self::Target | Self::All | Self::Held => Ok(()),
         }
