@@ -54,8 +54,9 @@ pub use doctor::{CpuReport, DepthReading, DoctorOptions, DoctorReport, doctor};
 pub use error::{Error, ErrorKind, Result};
 pub use execution::{HOP_BUCKETS, QueryStats};
 pub use index::{
-    BackendReport, Description, FileDescription, FileReport, Index, MAX_INTERLEAVE, MAX_LIST_SIZE,
-    MemoryReport, RangeAnswers, RangeOptions, RecallReport, VerifyReport, describe, thread_pool, verify, verify_on,
+    BackendReport, Description, FileDescription, FileReport, Footprint, Index, MAX_INTERLEAVE,
+    MAX_LIST_SIZE, MemoryReport, RangeAnswers, RangeOptions, RecallReport, VerifyReport, describe,
+    thread_pool, verify, verify_on,
 };
 pub use layout::PageError;
 pub use memory::{MemoryWish, format_bytes};

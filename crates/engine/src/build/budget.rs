@@ -474,7 +474,7 @@ fn in_page_code_bytes(dimension: u32) -> u32 {
 }
 
 /// Bytes of an index on disk, but for small files.
-pub(super) fn index_bytes(spec: &IndexSpec, node_count: u32) -> Result<u64> {
+pub(crate) fn index_bytes(spec: &IndexSpec, node_count: u32) -> Result<u64> {
     let map = resolve::codec(spec, node_count)?.map();
     let records = u64::from(map.page_count()) * map.geometry.unit_bytes() as u64;
     let nodes = u64::from(node_count);

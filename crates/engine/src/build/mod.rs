@@ -28,4 +28,5 @@ mod spill;
 mod workspace;
 mod write;
 
+pub(crate) use budget::index_bytes;
 pub use report::BuildReport;

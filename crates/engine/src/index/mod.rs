@@ -2,6 +2,7 @@
 //! its own.
 
 mod describe;
+mod footprint;
 mod manifest;
 mod open;
 mod pool;
@@ -18,6 +19,7 @@ use pageway_store::{IoProbe, Vfs};
 use pageway_types::{Metric, VectorShape};
 
 pub use describe::{Description, FileDescription, describe};
+pub use footprint::Footprint;
 pub(crate) use manifest::{FileKind, Files, GraphStatistics, Manifest};
 pub use open::{BackendReport, MemoryReport};
 pub(crate) use open::{least_memory, thread_count};

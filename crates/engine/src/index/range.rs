@@ -56,6 +56,8 @@ pub struct RangeAnswers {
     pub ids: Vec<u64>,
     /// Row numbers in the data the index was built from.
     pub rows: Vec<u32>,
+    /// Numbers inside the index: those of [`Index`] as a source of vectors.
+    pub nodes: Vec<u32>,
     /// Exact distances.
     pub distances: Vec<f32>,
     /// What each query cost.
@@ -135,6 +137,7 @@ fn collect(outcomes: &[Outcomes], count: usize, limit: usize) -> RangeAnswers {
         for neighbor in found.get(start..start + results).unwrap_or_default() {
             answers.ids.push(neighbor.user_id);
             answers.rows.push(neighbor.row);
+            answers.nodes.push(neighbor.node.0);
             answers.distances.push(neighbor.distance);
         }
         answers.truncated += usize::from(results >= limit);

@@ -79,6 +79,11 @@ impl RecordCodec {
         })
     }
 
+    /// Bytes of a record in a list page.
+    pub(crate) const fn record_bytes(&self) -> usize {
+        self.list.bytes()
+    }
+
     /// True when vectors have pages of their own.
     const fn is_split(&self) -> bool {
         self.map.vectors_per_page > 0

@@ -83,7 +83,8 @@ proptest! {
             radius: farthest * share * share,
         };
         let expected = oracle(&base, &question);
-        let memory = exact_range_bytes(queries as u64, expected.ids.len() as u64, shape.row_bytes());
+        let results = expected.ids.len() as u64;
+        let memory = exact_range_bytes(queries as u64, results, shape.row_bytes());
         prop_assert_eq!(&ask(&base, &question, (memory, 1)).unwrap(), &expected);
         prop_assert_eq!(&ask(&base, &question, (memory, 3)).unwrap(), &expected);
         let error = ask(&base, &question, (memory - 1, 2)).unwrap_err();

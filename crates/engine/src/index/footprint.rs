@@ -1,0 +1,123 @@
+//! What an index of a spec takes on disk and in memory, before there is one.
+
+use serde::Serialize;
+
+use super::least_memory;
+use crate::build::index_bytes;
+use crate::error::{Error, Result};
+use crate::resolve::{self, AnyCodec};
+use crate::spec::{IndexSpec, VectorStorage};
+
+/// Sizes that follow from a spec and a number of vectors.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Footprint {
+    /// Vectors.
+    pub nodes: u32,
+    /// Bytes of the raw vectors.
+    pub raw_bytes: u64,
+    /// Bytes of the record of a node, or of its list where vectors have pages of their own; absent
+    /// where the nodes of a page share a list.
+    pub record_bytes: Option<u64>,
+    /// Nodes whose adjacency lists share a page.
+    pub nodes_per_page: u32,
+    /// Vectors that share a page, where vectors have pages of their own; else 0.
+    pub vectors_per_page: u32,
+    /// Neighbours that one list may have.
+    pub max_neighbors: u64,
+    /// Pages that one read takes, for large vectors.
+    pub pages_per_read: u32,
+    /// Bytes on disk, but for small files.
+    pub disk_bytes: u64,
+    /// The smallest memory that searches with: bytes by part.
+    pub memory: Vec<(&'static str, u64)>,
+}
+
+impl Footprint {
+    /// The footprint of an index of `nodes` vectors.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a spec that cannot be, or records larger than a read may be.
+    pub fn of(spec: &IndexSpec, nodes: u32) -> Result<Self> {
+        spec.validate()?;
+        if nodes == 0 {
+            return Err(Error::invalid("an index of no vectors: give at least one"));
+        }
+        let codec = resolve::codec(spec, nodes)?;
+        let map = codec.map();
+        let separate = spec.storage.vectors == VectorStorage::Separate;
+        Ok(Self {
+            nodes,
+            raw_bytes: u64::from(nodes) * spec.shape.vectors().row_bytes() as u64,
+            record_bytes: match &codec {
+                AnyCodec::Record(codec) => Some(codec.record_bytes() as u64),
+                AnyCodec::PageNode(_) => None,
+            },
+            nodes_per_page: map.nodes_per_page,
+            vectors_per_page: if separate { map.vectors_per_page } else { 0 },
+            max_neighbors: codec.max_neighbors() as u64,
+            pages_per_read: map.geometry.span(),
+            disk_bytes: index_bytes(spec, nodes)?,
+            memory: least_memory((spec, nodes))?.entries().to_vec(),
+        })
+    }
+
+    /// The smallest memory that searches with.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory.iter().map(|(_, bytes)| bytes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pageway_types::{ElementType, Metric};
+
+    use super::*;
+    use crate::presets::{Preset, Sizes};
+    use crate::spec::Shape;
+
+    const SHAPE: Shape = Shape {
+        dimension: 128,
+        element: ElementType::U8,
+        metric: Metric::L2,
+    };
+
+    fn footprint(preset: Preset) -> Footprint {
+        let sizes = Sizes {
+            code_bytes: 32,
+            ..Sizes::default()
+        };
+        Footprint::of(&preset.spec(SHAPE, &sizes), 1_000_000).unwrap()
+    }
+
+    #[test]
+    fn the_sizes_are_those_of_the_formulae() {
+        let packed = footprint(Preset::DiskAnn);
+        assert_eq!(packed.record_bytes, Some(128 + 2 + 4 * 48));
+        assert_eq!((packed.nodes_per_page, packed.pages_per_read), (12, 1));
+        assert!(packed.disk_bytes > 1_000_000_u64.div_ceil(12) * 4096);
+        assert!(packed.memory.contains(&("codes", 32_000_000)));
+        assert!(packed.memory_bytes() > 32_000_000);
+        let inline = footprint(Preset::AiSaq);
+        assert_eq!(inline.record_bytes, Some(128 + 2 + 4 * 48 + 32 * 48));
+        assert!(inline.memory_bytes() < 30_000_000, "{inline:?}");
+        let split = footprint(Preset::Dgai);
+        assert_eq!(split.record_bytes, Some(2 + 4 * 48));
+        assert!(
+            split.vectors_per_page > 20 && split.nodes_per_page > 12,
+            "{split:?}"
+        );
+        let page = footprint(Preset::PageAnn);
+        assert_eq!(page.record_bytes, None);
+        assert!(page.max_neighbors > 48, "{page:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_has_no_footprint() {
+        let spec = Preset::DiskAnn.spec(SHAPE, &Sizes::default());
+        assert!(Footprint::of(&spec, 0).is_err());
+        let mut illegal = spec;
+        illegal.layout.page_bytes = 5000;
+        let error = Footprint::of(&illegal, 10).unwrap_err();
+        assert!(error.context().contains("8192"), "{error}");
+    }
+}
