@@ -5,12 +5,13 @@
 >>> ids, distances = index.search(query, k=10)                       # doctest: +SKIP
 
 An index is a directory. It is built once (`build`), then opened by any number of processes (`open`)
-within a memory budget that covers everything held for it. Searches state the recall they want;
-smaller distances are nearer in every metric.
+within a memory budget that covers everything held for it. Searches state the recall they want, or
+the radius (`Index.range`); smaller distances are nearer in every metric. `presets` lists the
+published designs that an index can have.
 """
 
 from ._native import __version__
-from .building import build
+from .building import build, presets
 from .errors import (
     BusyError,
     CancelledError,
@@ -27,7 +28,7 @@ from .errors import (
     UnsupportedError,
 )
 from .index import Index, open, verify
-from .results import RecallReport, SearchResult, VerifyReport
+from .results import Preset, RangeResult, RecallReport, SearchResult, VerifyReport
 from .truth import ground_truth
 
 __all__ = [
@@ -42,6 +43,8 @@ __all__ = [
     "NotFoundError",
     "PagewayError",
     "PagewayWarning",
+    "Preset",
+    "RangeResult",
     "ReadOnlyError",
     "RecallReport",
     "SearchResult",
@@ -52,5 +55,6 @@ __all__ = [
     "build",
     "ground_truth",
     "open",
+    "presets",
     "verify",
 ]

@@ -20,6 +20,8 @@ from .errors import InvalidInputError
 
 #: Bytes of the rows, components per row, element type: how rows cross into Rust.
 Rows = Tuple["npt.NDArray[np.uint8]", int, str]
+#: A path and the element type of its rows, where the file does not say it.
+File = Tuple[str, str]
 
 ELEMENT_OF = {"float32": "f32", "float16": "f16", "uint8": "u8", "int8": "i8"}
 DTYPE_OF = {element: np.dtype(name) for name, element in ELEMENT_OF.items()}
@@ -108,11 +110,29 @@ def as_rows(array: npt.NDArray[Any]) -> Rows:
     return array.reshape(-1).view(np.uint8), int(array.shape[-1]), element
 
 
-def as_source(source: Any, name: str) -> Union[str, Rows]:
-    """A path or rows: what the native functions take as vectors."""
+def as_source(source: Any, name: str, dtype: Any = None) -> Union[str, File, Rows]:
+    """A path or rows: what the native functions take as vectors. `dtype` is that of the file."""
+    element = None if dtype is None else _as_element(dtype)
     if is_path(source):
-        return as_path(source)
-    return as_rows(as_vectors(source, name))
+        path = as_path(source)
+        return path if element is None else (path, element)
+    rows = as_rows(as_vectors(source, name))
+    if element not in (None, rows[2]):
+        raise InvalidInputError(
+            f"{name}: an array has its own type, here {DTYPE_OF[rows[2]]}, and dtype is "
+            f"{DTYPE_OF[str(element)]}: convert it with .astype(), or leave dtype away"
+        )
+    return rows
+
+
+def _as_element(dtype: Any) -> str:
+    """The element type that `dtype` stands for."""
+    try:
+        return ELEMENT_OF[np.dtype(dtype).name]
+    except (KeyError, TypeError):
+        raise InvalidInputError(
+            f"dtype is {dtype!r}: an index holds {', '.join(ELEMENT_OF)}"
+        ) from None
 
 
 def _as_array(source: Any, name: str) -> npt.NDArray[Any]:

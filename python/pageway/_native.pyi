@@ -1,34 +1,48 @@
 """The compiled half of the package. Private: `pageway` is the interface."""
 
-from typing import Callable, Dict, Optional, Tuple, TypedDict, Union, final
+from typing import Callable, Dict, List, Optional, Tuple, TypedDict, Union, final
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Index", "__version__", "build", "ground_truth", "verify"]
+__all__ = ["Index", "__version__", "build", "ground_truth", "presets", "verify"]
 
 __version__: str
 
 # Types that only annotations use; the module does not hold them at run time.
 _Rows = Tuple[npt.NDArray[np.uint8], int, str]
-_Source = Union[str, _Rows]
+_Source = Union[str, Tuple[str, str], _Rows]
 _Ids = Union[None, str, npt.NDArray[np.uint64]]
 _Callback = Optional[Callable[[str, int, int], object]]
 _Found = Tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32]]
 _Stats = Dict[str, npt.NDArray[np.uint64]]
+_FoundWithin = Tuple[
+    npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.float32], _Stats, int
+]
 
-class _BuildOptions(TypedDict):
-    metric: str
-    recall: float
-    memory: Optional[str]
-    build_memory: Optional[str]
+class _Design(TypedDict):
     preset: str
-    threads: int
     degree: int
     build_list: int
     code_bytes: Optional[int]
     page_bytes: int
+    beam: Optional[int]
+    overrides: Optional[str]
     seed: int
+
+class _Budgets(TypedDict):
+    memory: Optional[str]
+    build_memory: Optional[str]
+    disk: Optional[str]
+
+class _BuildOptions(TypedDict):
+    metric: str
+    design: _Design
+    recall: float
+    budgets: _Budgets
+    codebook_from: Optional[str]
+    graph_from: Optional[str]
+    threads: int
 
 class _OpenOptions(TypedDict):
     memory: Optional[str]
@@ -42,6 +56,13 @@ class _SearchOptions(TypedDict):
     k: int
     recall: Optional[float]
     list_size: Optional[int]
+    beam: Optional[int]
+    threads: int
+
+class _RangeOptions(TypedDict):
+    radius: float
+    list_size: int
+    limit: int
     beam: Optional[int]
     threads: int
 
@@ -61,9 +82,11 @@ class _RecallReport(TypedDict):
 class Index:
     @staticmethod
     def open(path: str, options: _OpenOptions) -> Index: ...
+    def switch(self, path: str, options: _OpenOptions) -> Index: ...
     def search(
         self, queries: _Rows, options: _SearchOptions
     ) -> Tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32], _Stats, Dict[str, int]]: ...
+    def range(self, queries: _Rows, options: _RangeOptions) -> _FoundWithin: ...
     def measure_recall(
         self, queries: _Rows, options: _SearchOptions, progress: _Callback
     ) -> _RecallReport: ...
@@ -88,6 +111,7 @@ def build(
     options: _BuildOptions,
     progress: _Callback,
 ) -> str: ...
+def presets() -> List[Tuple[str, str]]: ...
 def verify(path: str, progress: _Callback) -> str: ...
 def ground_truth(
     base: _Source, queries: _Source, options: _TruthOptions, progress: _Callback

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import json
 import warnings
-from typing import Any, Dict, Optional, Union
+from typing import Any, Dict, List, Optional, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import (
-    as_ids,
-    as_memory,
-    as_path,
-    as_source,
-    checked_count,
-    checked_optional,
-    is_path,
-)
+from ._arrays import File, Rows, as_ids, as_path, as_source, checked_count, is_path
 from ._progress import ProgressWish, Reporting
+from ._settings import DEFAULT_RECALL, Memory, Overrides, PathLike, budgets, design
 from .errors import PagewayWarning
-from .index import DEFAULT_RECALL, Index, Memory, PathLike, open
+from .index import Index, open
+from .results import Preset
 
-__all__ = ["build"]
+__all__ = ["build", "presets"]
 
 
 def build(
@@ -34,15 +28,21 @@ def build(
     recall: float = DEFAULT_RECALL,
     memory: Optional[Memory] = None,
     build_memory: Optional[Memory] = None,
+    disk: Optional[Memory] = None,
     preset: str = "diskann",
+    overrides: Optional[Overrides] = None,
+    codebook_from: Optional[PathLike] = None,
+    graph_from: Optional[PathLike] = None,
     threads: int = 0,
     ids: Any = None,
     queries: Any = None,
+    dtype: Any = None,
     progress: ProgressWish = False,
     degree: int = 48,
     build_list: int = 100,
     code_bytes: Optional[int] = None,
     page_bytes: int = 4096,
+    beam: Optional[int] = None,
     seed: int = 42,
 ) -> Index:
     """Builds an index over vectors and opens it.
@@ -55,8 +55,8 @@ def build(
     path : path
         Directory of the index.
     data : path or array_like, shape (n, d)
-        A file (``.fbin .f16bin .u8bin .i8bin .fvecs .bvecs .npy``), which is streamed; or an array.
-        Arrays of float32, float16, uint8 or int8 in C order are not copied, memory maps included.
+        A file (``.fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs .npy``), which is streamed; or an
+        array. Arrays of float32, float16, uint8 or int8 in C order are not copied, memory maps included.
         Other layouts are copied, float64 is copied to float32. Arrays of other libraries are taken
         by ``__array__``, DLPack (CPU) or as Arrow fixed-size lists. Must not be written to while
         the build runs.
@@ -72,8 +72,20 @@ def build(
     build_memory : int or str, optional
         Memory of the build itself, without the array that is passed in; half of the machine's by
         default. When vectors and graph do not fit, the index is built in parts and merged.
-    preset : {"diskann"}
-        Design of the index.
+    disk : int or str, optional
+        Most that the index may take on disk, as bytes, text or share like `memory`. Designs that
+        keep adjacency lists several times (``"gorgeous"``) keep fewer; a limit that is too small
+        all the same is refused, with the smallest that works.
+    preset : str
+        Design of the index, by the name of the system that published it; `presets` lists them.
+    overrides : dict, optional
+        Choices in place of those of the preset; any legal combination works. See below.
+    codebook_from : path, optional
+        Directory of an index over the same kind of vectors, whose codebook is taken instead of
+        training one: `Index.switch` then loads it once for both.
+    graph_from : path, optional
+        Directory of an index over the same vectors, with the same graph settings and placement
+        ``by_id``, whose graph is laid out anew instead of building one.
     threads : int
         Threads of the build; 0 for all cores.
     ids : array_like of int, shape (n,), or path, optional
@@ -81,6 +93,8 @@ def build(
     queries : path or array_like, shape (m, d), optional
         Example queries, for the measurement that turns a recall into an effort. Give some when
         queries are unlike the vectors (text that asks for images); rows of `data` by default.
+    dtype : dtype, optional
+        Element type of files that do not say theirs (``.bin``); wins over the extension of others.
     progress : bool or callable
         True shows a line with the time left on stderr. A callable gets ``(stage, done, total)``
         about ten times a second; what it raises stops the build.
@@ -92,6 +106,8 @@ def build(
         Bytes per compressed vector, instead of as many as fit into `memory`.
     page_bytes : int
         Bytes of a page: a power of two from 4096 to 65536.
+    beam : int, optional
+        Reads in flight (W), from 1 to 64, instead of the design's own.
     seed : int
         Seed of every random choice.
 
@@ -104,7 +120,8 @@ def build(
     ------
     InvalidInputError
         Vectors that cannot be indexed (NaN, a zero vector under cosine, duplicate ids, none at
-        all), named by row; settings out of range; a budget that is too small, with the smallest
+        all), named by row; settings out of range; overrides that do not exist, named by key and
+        field, or do not go together, with what would; a budget that is too small, with the smallest
         that works.
     NoSpaceError
         The disk cannot take the index; found out before the work begins.
@@ -112,35 +129,87 @@ def build(
         Another process is building at `path`.
     KeyboardInterrupt
         Ctrl-C.
+
+    Notes
+    -----
+    Each key of `overrides` is one policy, each value a name or a dict that may give ``kind`` and
+    fields. Fields that are left out are those of the preset, where it makes the same choice, else
+    those of the first published design that makes it. None leaves the preset's choice.
+
+    =====================  ========================================================================
+    key                    names, with their fields
+    =====================  ========================================================================
+    ``graph``              ``vamana`` (alpha), ``nsg`` (knn), ``hnsw``; all: max_degree, build_list
+    ``vectors``            ``in_record``, ``separate``
+    ``codes``              ``memory``, ``in_page``, ``split``
+    ``second_code_bytes``  a number; 0 for no second code
+    ``codec``              ``packed``, ``inline_codes``, ``replicated`` (lists), ``split``,
+                           ``page_node`` (min_degree)
+    ``placement``          ``by_id``, ``bnp``, ``bnf`` and ``bns`` (rounds, gain),
+                           ``grouped`` (hops), ``clustered``
+    ``cache``              a dict of nodes (``none``, ``records``, ``lists``), pages (``none``,
+                           ``hot``, ``lru``, ``clock``), selection (``breadth_first``, ``visits``)
+                           and page_share
+    ``entry``              ``medoid``, ``fixed`` (count), ``upper_layers`` (list_size),
+                           ``navigation`` (one_in, max_degree, list_size),
+                           ``hash`` (one_in, radius, limit)
+    ``schedule``           ``lockstep``, ``overlapped`` and ``prefetch`` (beam),
+                           ``pipelined`` (least, most, completion)
+    ``harvest``            ``target``, ``near`` (share), ``all``, ``held``
+    ``refine``             ``inline``, ``deferred`` (share), ``cascade`` (scored, read)
+    =====================  ========================================================================
+
+    Examples
+    --------
+    >>> index = pageway.build("my.index", vectors, preset="starling")      # doctest: +SKIP
+    >>> own = {"placement": {"kind": "bnf", "rounds": 4}, "entry": "medoid"}
+    >>> index = pageway.build("my.index", vectors, overrides=own)          # doctest: +SKIP
     """
-    directory = as_path(path)
-    examples = None if queries is None else as_source(queries, "queries")
-    vectors = (as_source(data, "data"), _ids(ids), examples)
+    vectors = (as_source(data, "data", dtype), _ids(ids), _examples(queries, dtype))
     options: _native._BuildOptions = {
         "metric": metric,
+        "design": design(
+            preset, overrides, degree, build_list, code_bytes, page_bytes, beam, seed
+        ),
         "recall": float(recall),
-        "memory": as_memory("memory", memory),
-        "build_memory": as_memory("build_memory", build_memory),
-        "preset": preset,
+        "budgets": budgets(memory, build_memory, disk),
+        "codebook_from": _optional(codebook_from),
+        "graph_from": _optional(graph_from),
         "threads": checked_count("threads", threads),
-        "degree": checked_count("degree", degree),
-        "build_list": checked_count("build_list", build_list),
-        "code_bytes": checked_optional("code_bytes", code_bytes),
-        "page_bytes": checked_count("page_bytes", page_bytes),
-        "seed": checked_count("seed", seed, 2**64 - 1),
     }
     with Reporting(progress) as callback:
-        text = _native.build(directory, vectors, options, callback)
-    return _opened(directory, json.loads(text))
+        text = _native.build(as_path(path), vectors, options, callback)
+    return _opened(path, json.loads(text))
 
 
-def _opened(directory: str, report: Dict[str, Any]) -> Index:
+def presets() -> List[Preset]:
+    """The published designs that `build` knows.
+
+    Returns
+    -------
+    list of Preset
+        Name and summary of each.
+
+    Examples
+    --------
+    >>> [name for name, summary in pageway.presets()][:3]
+    ['diskann', 'aisaq', 'starling']
+    """
+    return [Preset(name, summary) for name, summary in _native.presets()]
+
+
+def _opened(path: PathLike, report: Dict[str, Any]) -> Index:
     """The new index with the report of its build, whose warnings point at the caller of `build`."""
     for warning in report["warnings"]:
         warnings.warn(warning, PagewayWarning, stacklevel=3)
-    index = open(directory)
+    index = open(path)
     index.build_report = report
     return index
+
+
+def _examples(queries: Any, dtype: Any) -> Union[None, str, File, Rows]:
+    """Example queries as the native build takes them."""
+    return None if queries is None else as_source(queries, "queries", dtype)
 
 
 def _ids(ids: Any) -> Union[None, str, npt.NDArray[np.uint64]]:
@@ -152,3 +221,6 @@ def _ids(ids: Any) -> Union[None, str, npt.NDArray[np.uint64]]:
     return as_ids(ids)
 
 
+def _optional(path: Optional[PathLike]) -> Optional[str]:
+    """A path as the native build takes it, where there is one."""
+    return None if path is None else as_path(path)

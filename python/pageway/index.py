@@ -7,32 +7,19 @@ released.
 from __future__ import annotations
 
 import json
-import os
 from types import TracebackType
-from typing import Any, Dict, Optional, Type, Union
+from typing import Any, Dict, Optional, Type
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _native
-from ._arrays import (
-    DTYPE_OF,
-    as_memory,
-    as_path,
-    as_queries,
-    as_rows,
-    checked_count,
-    checked_optional,
-)
+from ._arrays import DTYPE_OF, as_path, as_queries, as_rows
 from ._progress import ProgressWish, Reporting
-from .errors import InvalidInputError
-from .results import RecallReport, SearchResult, VerifyReport
+from ._settings import Memory, PathLike, open_options, range_options, search_options
+from .results import RangeResult, RecallReport, SearchResult, VerifyReport
 
 __all__ = ["Index", "open", "verify"]
-
-PathLike = Union[str, "os.PathLike[str]"]
-Memory = Union[str, int]
-
-DEFAULT_RECALL = 0.95
 
 
 class Index:
@@ -105,12 +92,112 @@ class Index:
             Ctrl-C during a large batch.
         """
         queries = as_queries(q, self._native.dimension, self._dtype)
-        options = _search_options(k, recall, effort, beam, threads)
+        options = search_options(k, recall, effort, beam, threads)
         ids, distances, stats, settings = self._native.search(as_rows(queries), options)
         if queries.ndim == 1:
-            stats = {name: column[0] for name, column in stats.items()}
-            ids, distances = ids[0], distances[0]
+            ids, distances, stats = ids[0], distances[0], _of_one(stats)
         return SearchResult(ids, distances, stats, settings)
+
+    def range(
+        self,
+        queries: Any,
+        radius: float,
+        *,
+        list_size: int = 20,
+        limit: int = 10_000,
+        beam: Optional[int] = None,
+        threads: int = 0,
+    ) -> RangeResult:
+        """Finds every vector within a radius of each query, as far as the walk gets to them.
+
+        The candidate list grows for as long as at least half of it lies within the radius, so the
+        cost follows the number of results: about a page read per result and place of the list,
+        fewer where results share pages.
+
+        Parameters
+        ----------
+        queries : array_like, shape (n, d) or (d,)
+            As for `search`.
+        radius : float
+            Largest distance of a result, in the unit of the distances that `search` returns:
+            squared for L2, negated for the inner product, one minus the cosine for cosine. Rounded
+            to float32.
+        list_size : int
+            Candidate list size (L) to begin with, from 1 to 100,000. Larger misses less.
+        limit : int
+            Results per query at most, the nearest ones, from 1 to 100,000; also what the list may
+            grow to. Memory for as much must have been set aside, see `open`.
+        beam, threads
+            As for `search`.
+
+        Returns
+        -------
+        RangeResult
+            Unpacks as ``lims, ids, distances``: the results of query ``i`` are
+            ``ids[lims[i] : lims[i + 1]]``, nearest first.
+
+        Raises
+        ------
+        InvalidInputError
+            Queries as for `search`; a radius that is no number; sizes out of range, or too large
+            for the memory that `open` set aside.
+        CorruptError, StorageError
+            A page that is damaged or cannot be read.
+        KeyboardInterrupt
+            Ctrl-C.
+
+        Examples
+        --------
+        >>> lims, ids, distances = index.range(queries, radius=0.3)    # doctest: +SKIP
+        >>> counts = np.diff(lims)                                      # doctest: +SKIP
+        """
+        rows = as_queries(queries, self._native.dimension, self._dtype)
+        options = range_options(radius, list_size, limit, beam, threads)
+        lims, ids, distances, stats, truncated = self._native.range(as_rows(rows), options)
+        stats = _of_one(stats) if rows.ndim == 1 else stats
+        return RangeResult((lims, ids, distances), stats, truncated)
+
+    def switch(
+        self,
+        path: PathLike,
+        *,
+        memory: Optional[Memory] = None,
+        threads: int = 1,
+        interleave: int = 8,
+        k: int = 10,
+        effort: Optional[int] = None,
+        beam: Optional[int] = None,
+    ) -> Index:
+        """Opens another index to go on with: what both have in common is not loaded again.
+
+        Indexes of one vector space share the codebook when one was built with ``codebook_from`` of
+        the other; with a design that keeps no codes in memory, such as ``"aisaq"``, hardly anything
+        else is read. This index stays open until it is closed.
+
+        Parameters
+        ----------
+        path : path
+            Directory of the other index.
+        memory, threads, interleave, k, effort, beam
+            As for `pageway.open`.
+
+        Returns
+        -------
+        Index
+            The other index, independent of this one.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError, CorruptError, IncompatibleError
+            As `pageway.open`; and `InvalidInputError` when this index is closed.
+
+        Examples
+        --------
+        >>> with pageway.open("monday.index") as index:                 # doctest: +SKIP
+        ...     other = index.switch("tuesday.index")
+        """
+        options = open_options(memory, threads, interleave, k, effort, beam)
+        return Index(self._native.switch(as_path(path), options))
 
     def measure_recall(
         self,
@@ -145,7 +232,7 @@ class Index:
             As `search`.
         """
         rows = as_rows(as_queries(queries, self._native.dimension, self._dtype))
-        options = _search_options(k, recall, effort, None, 0)
+        options = search_options(k, recall, effort, None, 0)
         with Reporting(progress) as callback:
             return RecallReport(**self._native.measure_recall(rows, options, callback))
 
@@ -155,9 +242,13 @@ class Index:
         Returns
         -------
         dict
-            The description of the index (``nodes``, ``spec``, ``files``, ``index_bytes``,
-            ``mean_degree`` and more), ``memory`` (the budget and what each part of the open index
-            takes of it, in bytes) and ``backend`` (how pages are read, and why so).
+            The description of the index, ``memory`` (the budget and what each part of the open
+            index takes of it, in bytes) and ``backend`` (how pages are read, and why so). The
+            description has, among others, ``spec`` (every choice of the design; parts of it can be
+            ``overrides`` of a build), ``nodes``, ``index_bytes``, ``files``, ``mean_degree``,
+            ``nodes_per_page``, ``vectors_per_page``, ``page_utilisation`` (share of the bytes of
+            record pages in use) and ``overlap`` (OR(G): mean share of a page's other nodes that a
+            node of it names; None where the graph was built in parts).
         """
         report: Dict[str, Any] = json.loads(self._native.report())
         return report
@@ -249,7 +340,8 @@ def open(
         Queries of a batch that each thread keeps in flight; fewer when memory is short.
     k, effort, beam : int, optional
         Largest values that searches will use, so that memory is set aside for them. Default: enough
-        for a high recall of 10 neighbours.
+        for a high recall of 10 neighbours. Before a `Index.range` with many results, give its
+        ``limit`` as both `k` and `effort`.
 
     Returns
     -------
@@ -264,14 +356,7 @@ def open(
     CorruptError, IncompatibleError
         The index is damaged, or of a newer format.
     """
-    options: _native._OpenOptions = {
-        "memory": as_memory("memory", memory),
-        "threads": checked_count("threads", threads),
-        "interleave": checked_count("interleave", interleave),
-        "k": checked_count("k", k),
-        "list_size": 0 if effort is None else checked_count("effort", effort),
-        "beam": checked_optional("beam", beam),
-    }
+    options = open_options(memory, threads, interleave, k, effort, beam)
     return Index(_native.Index.open(as_path(path), options))
 
 
@@ -301,21 +386,6 @@ def verify(path: PathLike, *, progress: ProgressWish = False) -> VerifyReport:
         return VerifyReport(**json.loads(_native.verify(as_path(path), callback)))
 
 
-def _search_options(
-    k: int,
-    recall: Optional[float],
-    effort: Optional[int],
-    beam: Optional[int],
-    threads: int,
-) -> _native._SearchOptions:
-    if recall is not None and effort is not None:
-        raise InvalidInputError("recall and effort both say how hard to try: give one of them")
-    if recall is None and effort is None:
-        recall = DEFAULT_RECALL
-    return {
-        "k": checked_count("k", k),
-        "recall": None if recall is None else float(recall),
-        "list_size": checked_optional("effort", effort),
-        "beam": checked_optional("beam", beam),
-        "threads": checked_count("threads", threads),
-    }
+def _of_one(stats: Dict[str, npt.NDArray[np.uint64]]) -> Dict[str, npt.NDArray[np.uint64]]:
+    """The counters of the only query, without the axis of the queries."""
+    return {name: column[0] for name, column in stats.items()}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["RecallReport", "SearchResult", "VerifyReport"]
+__all__ = ["Preset", "RangeResult", "RecallReport", "SearchResult", "VerifyReport"]
 
 
 class _Neighbours(NamedTuple):
@@ -28,10 +28,11 @@ class SearchResult(_Neighbours):
         negated. Cosine: one minus the cosine.
     stats : dict of str to ndarray of uint64
         What each query cost; shape ``()`` for one query, ``(n,)`` for many. ``reads`` and ``pages``
-        (I/O requests, pages read), ``bytes_read``, ``bytes_used``, ``rounds`` (waits for I/O),
-        ``hops`` (nodes expanded), ``exact_distances``, ``approximate_distances``, ``wait_ns``,
-        ``compute_ns``, ``latency_ns``; and ``cache_hits`` by distance from the entry in hops, with
-        a last axis of 8.
+        (I/O requests, pages read), ``refine_reads`` (those of the reads that came at the end, for
+        exact distances alone), ``page_hits`` (pages that the page cache had), ``bytes_read``,
+        ``bytes_used``, ``rounds`` (waits for I/O), ``hops`` (nodes expanded), ``exact_distances``,
+        ``approximate_distances``, ``wait_ns``, ``compute_ns``, ``latency_ns``; and ``cache_hits`` by
+        distance from the entry in hops, with a last axis of 8.
     settings : dict of str to int
         What the search resolved to: ``list_size``, ``beam``, ``threads``, ``interleave``.
     """
@@ -50,6 +51,67 @@ class SearchResult(_Neighbours):
         self.stats = stats or {}
         self.settings = settings or {}
         return self
+
+
+class _Within(NamedTuple):
+    lims: npt.NDArray[np.int64]
+    ids: npt.NDArray[np.uint64]
+    distances: npt.NDArray[np.float32]
+
+
+class RangeResult(_Within):
+    """Vectors within a radius; unpacks as ``lims, ids, distances``, as in faiss.
+
+    Examples
+    --------
+    >>> lims, ids, distances = index.range(queries, radius=0.3)      # doctest: +SKIP
+    >>> ids[lims[2] : lims[3]]                                       # doctest: +SKIP
+
+    gives the ids that belong to the third query.
+
+    Attributes
+    ----------
+    lims : ndarray of int64, shape (n + 1,)
+        The results of query ``i`` are those from ``lims[i]`` to ``lims[i + 1]``; ``lims[0]`` is 0,
+        ``lims[-1]`` the number of all results. ``n`` is 1 for one query of shape ``(d,)``.
+    ids : ndarray of uint64, shape (lims[-1],)
+        Row numbers of the vectors, or the ids given at build; per query nearest first.
+    distances : ndarray of float32, same shape
+        Exact distances, as in `SearchResult`.
+    stats : dict of str to ndarray of uint64
+        What each query cost, as in `SearchResult`.
+    truncated : int
+        Queries that found as many results as ``limit`` allows: there may be more.
+    """
+
+    stats: Dict[str, npt.NDArray[np.uint64]]
+    truncated: int
+
+    def __new__(
+        cls,
+        found: Tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.float32]],
+        stats: Dict[str, npt.NDArray[np.uint64]],
+        truncated: int,
+    ) -> RangeResult:
+        self = super().__new__(cls, *found)
+        self.stats = stats
+        self.truncated = truncated
+        return self
+
+
+class Preset(NamedTuple):
+    """A published design.
+
+    Attributes
+    ----------
+    name : str
+        What `pageway.build` calls it.
+    summary : str
+        What it is, in a sentence or two.
+    """
+
+    name: str
+    summary: str
 
 
 class RecallReport(NamedTuple):

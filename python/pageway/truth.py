@@ -20,6 +20,7 @@ def ground_truth(
     *,
     threads: int = 0,
     progress: ProgressWish = False,
+    dtype: Any = None,
 ) -> SearchResult:
     """Finds the true `k` nearest rows of `base` for each query: what recall is measured against.
 
@@ -40,6 +41,8 @@ def ground_truth(
         0 for all cores.
     progress : bool or callable
         As for `pageway.build`.
+    dtype : dtype, optional
+        As for `pageway.build`; holds for both files.
 
     Returns
     -------
@@ -56,7 +59,7 @@ def ground_truth(
         "metric": metric,
         "threads": checked_count("threads", threads),
     }
-    sets = as_source(base, "base"), as_source(queries, "queries")
+    sets = as_source(base, "base", dtype), as_source(queries, "queries", dtype)
     with Reporting(progress) as callback:
         ids, distances = _native.ground_truth(*sets, options, callback)
     return SearchResult(ids, distances)

@@ -1,45 +1,106 @@
-//! `build` and `verify`: long work that opens no index.
+//! `build` and `verify`, long work that opens no index, and `presets`.
 
 use std::path::PathBuf;
 
-use pageway::{BuildInput, BuildOptions};
+use pageway::spec::Shape;
+use pageway::{BuildInput, BuildOptions, Metric, Preset, Sizes, VectorShape};
 use pyo3::prelude::*;
 
 use crate::convert::{Ids, Source, json, named, wish};
+use crate::error::to_exception;
+use crate::overrides::{Design, overrides};
 use crate::progress::{Callback, watched};
+
+/// What an index is, of the settings of `pageway.build`, by name.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct DesignSettings {
+    preset: String,
+    degree: u32,
+    build_list: u32,
+    code_bytes: Option<u32>,
+    page_bytes: u32,
+    beam: Option<u32>,
+    /// A JSON object.
+    overrides: Option<String>,
+    seed: u64,
+}
+
+impl DesignSettings {
+    /// The options that these settings are, for vectors of `shape`.
+    fn options(&self, metric: Metric, shape: VectorShape) -> PyResult<BuildOptions> {
+        let mut options = BuildOptions {
+            metric,
+            preset: wish(&self.preset)?,
+            degree: self.degree,
+            build_list: self.build_list,
+            code_bytes: self.code_bytes,
+            page_bytes: self.page_bytes,
+            beam: self.beam,
+            seed: self.seed,
+            ..BuildOptions::default()
+        };
+        if let Some(wishes) = &self.overrides {
+            let design = design(&options, shape);
+            options.overrides = overrides(wishes, &design).map_err(to_exception)?;
+        }
+        Ok(options)
+    }
+}
+
+fn design(options: &BuildOptions, shape: VectorShape) -> Design {
+    Design {
+        preset: options.preset,
+        shape: Shape {
+            dimension: shape.dimension,
+            element: shape.element,
+            metric: options.metric,
+        },
+        sizes: Sizes {
+            max_degree: options.degree,
+            build_list: options.build_list,
+            alpha: options.alpha,
+            page_bytes: options.page_bytes,
+            beam: options.beam,
+            ..Sizes::default()
+        },
+    }
+}
+
+/// What may be taken, of the settings of `pageway.build`, by name.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Budgets {
+    memory: Option<String>,
+    build_memory: Option<String>,
+    disk: Option<String>,
+}
 
 /// The settings of `pageway.build`, by name.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct BuildSettings {
     metric: String,
+    design: DesignSettings,
     recall: f32,
-    memory: Option<String>,
-    build_memory: Option<String>,
-    preset: String,
+    budgets: Budgets,
+    codebook_from: Option<PathBuf>,
+    graph_from: Option<PathBuf>,
     threads: usize,
-    degree: u32,
-    build_list: u32,
-    code_bytes: Option<u32>,
-    page_bytes: u32,
-    seed: u64,
 }
 
 impl BuildSettings {
-    fn options(&self) -> PyResult<BuildOptions> {
+    fn options(self, shape: VectorShape) -> PyResult<BuildOptions> {
+        let budget = |wished: &Option<String>| wished.as_deref().map(wish).transpose();
         Ok(BuildOptions {
-            metric: named(&self.metric)?,
-            preset: wish(&self.preset)?,
-            memory: self.memory.as_deref().map(wish).transpose()?,
-            build_memory: self.build_memory.as_deref().map(wish).transpose()?,
+            memory: budget(&self.budgets.memory)?,
+            build_memory: budget(&self.budgets.build_memory)?,
+            disk: budget(&self.budgets.disk)?,
             recall: self.recall,
+            codebook_from: self.codebook_from,
+            graph_from: self.graph_from,
             threads: self.threads,
-            degree: self.degree,
-            build_list: self.build_list,
-            code_bytes: self.code_bytes,
-            page_bytes: self.page_bytes,
-            seed: self.seed,
-            ..BuildOptions::default()
+            ..self.design.options(named(&self.metric)?, shape)?
         })
     }
 }
@@ -53,10 +114,10 @@ pub(crate) fn build(
     options: BuildSettings,
     progress: Callback,
 ) -> PyResult<String> {
-    let options = options.options()?;
     let (source, ids, queries) = &input;
     let name = source.name("data");
     let vectors = source.open()?;
+    let options = options.options(vectors.shape())?;
     let ids = ids.as_ref().map(Ids::open).transpose()?;
     let queries = queries.as_ref().map(Source::open).transpose()?;
     let input = BuildInput {
@@ -69,6 +130,14 @@ pub(crate) fn build(
         pageway::Index::build(&path, &input, &options, watch)
     })?;
     json(&report)
+}
+
+/// Name and summary of each preset.
+#[pyfunction]
+pub(crate) fn presets() -> Vec<(&'static str, &'static str)> {
+    Preset::ALL
+        .map(|preset| (preset.name(), preset.summary()))
+        .to_vec()
 }
 
 /// Checks every page of the index at `path`; gives the report as JSON.

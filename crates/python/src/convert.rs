@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pageway::source::{IdRead, IdSlice, OpenAs, VectorFile, VectorSlice, open_ids};
-use pageway::{Error, ErrorKind, OsVfs, VectorRead, VectorShape, Vfs};
+use pageway::{ElementType, Error, ErrorKind, OsVfs, VectorRead, VectorShape, Vfs};
 use pyo3::prelude::*;
 use serde::Serialize;
 
@@ -38,6 +38,8 @@ pub(crate) enum Source<'py> {
     Array(Rows<'py>),
     /// In a file.
     File(PathBuf),
+    /// In a file that does not say what its elements are.
+    FileOf(PathBuf, String),
 }
 
 impl Source<'_> {
@@ -48,7 +50,8 @@ impl Source<'_> {
                 let slice = VectorSlice::new(rows.bytes()?, rows.shape()?);
                 Box::new(slice.map_err(to_exception)?)
             }
-            Self::File(path) => Box::new(open_vectors(path).map_err(to_exception)?),
+            Self::File(path) => Box::new(open_vectors(path, None)?),
+            Self::FileOf(path, element) => Box::new(open_vectors(path, Some(named(element)?))?),
         })
     }
 
@@ -56,7 +59,7 @@ impl Source<'_> {
     pub(crate) fn name(&self, role: &str) -> String {
         match self {
             Self::Array(_) => role.to_owned(),
-            Self::File(path) => path.display().to_string(),
+            Self::File(path) | Self::FileOf(path, _) => path.display().to_string(),
         }
     }
 }
@@ -84,8 +87,8 @@ fn vfs() -> Arc<dyn Vfs> {
     Arc::new(OsVfs)
 }
 
-fn open_vectors(path: &Path) -> pageway::Result<VectorFile> {
-    VectorFile::open(&vfs(), path, OpenAs::default())
+fn open_vectors(path: &Path, element: Option<ElementType>) -> PyResult<VectorFile> {
+    VectorFile::open(&vfs(), path, OpenAs { element }).map_err(to_exception)
 }
 
 /// A metric or element type by its name.

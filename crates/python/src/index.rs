@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use numpy::{PyArray1, PyArray2};
-use pageway::{Answers, Effort, Error, OpenOptions, Queries, QueryStats, SearchOptions};
+use pageway::{Effort, Error, OpenOptions, Queries, RangeOptions, SearchOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
 
-use crate::convert::{Rows, json, table, wish};
+use crate::answers::{Found, FoundWithin, found, found_within};
+use crate::convert::{Rows, json, wish};
 use crate::error::to_exception;
 use crate::progress::{Callback, watched};
 
@@ -26,7 +26,7 @@ pub(crate) struct Index {
     opened: Mutex<Option<Arc<pageway::Index>>>,
 }
 
-/// The settings of `pageway.open`, by name.
+/// The settings of `pageway.open` and `Index.switch`, by name.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct OpenSettings {
@@ -36,6 +36,19 @@ struct OpenSettings {
     k: u32,
     list_size: u32,
     beam: Option<u32>,
+}
+
+impl OpenSettings {
+    fn options(&self) -> PyResult<OpenOptions> {
+        Ok(OpenOptions {
+            memory: self.memory.as_deref().map(wish).transpose()?,
+            threads: self.threads,
+            interleave: self.interleave,
+            list_size: self.list_size,
+            beam: self.beam,
+            k: self.k,
+        })
+    }
 }
 
 /// The settings of `Index.search`, by name; exactly one of `recall` and `list_size` is given.
@@ -64,6 +77,29 @@ impl SearchSettings {
     }
 }
 
+/// The settings of `Index.range`, by name.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct RangeSettings {
+    radius: f32,
+    list_size: u32,
+    limit: u32,
+    beam: Option<u32>,
+    threads: usize,
+}
+
+impl RangeSettings {
+    fn options(&self) -> RangeOptions {
+        RangeOptions {
+            list_size: self.list_size,
+            limit: self.limit,
+            beam: self.beam,
+            threads: self.threads,
+            ..RangeOptions::new(self.radius)
+        }
+    }
+}
+
 /// What `report` gives: the description with what is open on top.
 #[derive(Serialize)]
 struct Report {
@@ -73,15 +109,17 @@ struct Report {
     backend: pageway::BackendReport,
 }
 
-type Columns<'py> = Bound<'py, PyDict>;
-type Found<'py> = (
-    Bound<'py, PyArray2<u64>>,
-    Bound<'py, PyArray2<f32>>,
-    Columns<'py>,
-    Columns<'py>,
-);
-
 impl Index {
+    fn new(path: PathBuf, index: pageway::Index) -> Self {
+        Self {
+            path,
+            shape: index.shape(),
+            metric: index.metric(),
+            count: index.len() as usize,
+            opened: Mutex::new(Some(Arc::new(index))),
+        }
+    }
+
     /// The engine's index, held until the caller is done with it.
     fn opened(&self) -> PyResult<Arc<pageway::Index>> {
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,24 +136,20 @@ impl Index {
 impl Index {
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf, options: OpenSettings) -> PyResult<Self> {
-        let options = OpenOptions {
-            memory: options.memory.as_deref().map(wish).transpose()?,
-            threads: options.threads,
-            interleave: options.interleave,
-            list_size: options.list_size,
-            beam: options.beam,
-            k: options.k,
-        };
+        let options = options.options()?;
         let index = py
             .detach(|| pageway::Index::open(&path, &options))
             .map_err(to_exception)?;
-        Ok(Self {
-            path,
-            shape: index.shape(),
-            metric: index.metric(),
-            count: index.len() as usize,
-            opened: Mutex::new(Some(Arc::new(index))),
-        })
+        Ok(Self::new(path, index))
+    }
+
+    fn switch(&self, py: Python<'_>, path: PathBuf, options: OpenSettings) -> PyResult<Self> {
+        let current = self.opened()?;
+        let options = options.options()?;
+        let index = py
+            .detach(|| current.switch(&path, &options))
+            .map_err(to_exception)?;
+        Ok(Self::new(path, index))
     }
 
     fn search<'py>(
@@ -137,6 +171,19 @@ impl Index {
             })?
         };
         found(py, answers)
+    }
+
+    fn range<'py>(
+        &self,
+        py: Python<'py>,
+        queries: Rows<'py>,
+        options: RangeSettings,
+    ) -> PyResult<FoundWithin<'py>> {
+        let index = self.opened()?;
+        let queries = Queries::new(queries.bytes()?, queries.shape()?);
+        let options = options.options();
+        let answers = watched(py, &None, |watch| index.range(&queries, &options, watch))?;
+        found_within(py, answers)
     }
 
     fn measure_recall<'py>(
@@ -214,41 +261,4 @@ impl Index {
             .unwrap_or_else(PoisonError::into_inner)
             .is_none()
     }
-}
-
-fn found(py: Python<'_>, answers: Answers) -> PyResult<Found<'_>> {
-    let (queries, k) = (answers.stats.len(), answers.k);
-    let stats = columns(py, &answers.stats)?;
-    let settings = PyDict::new(py);
-    settings.set_item("list_size", answers.settings.list_size)?;
-    settings.set_item("beam", answers.settings.beam)?;
-    settings.set_item("threads", answers.settings.threads)?;
-    settings.set_item("interleave", answers.settings.interleave)?;
-    let ids = table(py, answers.ids, queries, k)?;
-    let distances = table(py, answers.distances, queries, k)?;
-    Ok((ids, distances, stats, settings))
-}
-
-/// The counters of all queries, an array per counter.
-fn columns<'py>(py: Python<'py>, stats: &[QueryStats]) -> PyResult<Columns<'py>> {
-    let columns = PyDict::new(py);
-    let add = |name: &str, counter: fn(&QueryStats) -> u64| {
-        let values = stats.iter().map(counter).collect();
-        columns.set_item(name, PyArray1::from_vec(py, values))
-    };
-    add("reads", |query| query.reads)?;
-    add("pages", |query| query.pages)?;
-    add("bytes_read", |query| query.bytes_read)?;
-    add("bytes_used", |query| query.bytes_used)?;
-    add("rounds", |query| query.rounds)?;
-    add("hops", |query| query.hops)?;
-    add("exact_distances", |query| query.exact_distances)?;
-    add("approximate_distances", |query| query.approximate_distances)?;
-    add("wait_ns", |query| query.wait_ns)?;
-    add("compute_ns", |query| query.compute_ns)?;
-    add("latency_ns", |query| query.latency_ns)?;
-    let hits: Vec<u64> = stats.iter().flat_map(|query| query.cache_hits).collect();
-    let buckets = QueryStats::default().cache_hits.len();
-    columns.set_item("cache_hits", table(py, hits, stats.len(), buckets)?)?;
-    Ok(columns)
 }

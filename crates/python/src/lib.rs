@@ -1,19 +1,22 @@
 //! Native half of the Python package `pageway`: converts types and errors, and holds no logic.
 //!
 //! ```text
-//! build.rs     build, verify                    index.rs     Index: open, search, measure_recall
-//! convert.rs   arrays, paths and reports        progress.rs  callbacks, Ctrl-C, the worker thread
-//! truth.rs     ground_truth                     error.rs     engine errors to exceptions
+//! build.rs      build, presets, verify           index.rs     Index: open, search, range, switch
+//! overrides.rs  choices by name                  answers.rs   what searches found
+//! convert.rs    arrays, paths and reports        progress.rs  callbacks, Ctrl-C, the worker thread
+//! truth.rs      ground_truth                     error.rs     engine errors to exceptions
 //! ```
 //!
 //! Invariants: the GIL is released around all work of the engine; long work runs on a thread of
 //! its own, so that the calling thread sees signals; rows of numpy are borrowed, never copied.
 //! Callers are the pure-Python modules beside it, which check arguments and document them.
 
+mod answers;
 mod build;
 mod convert;
 mod error;
 mod index;
+mod overrides;
 mod progress;
 mod truth;
 
@@ -24,6 +27,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<index::Index>()?;
     module.add_function(wrap_pyfunction!(build::build, module)?)?;
+    module.add_function(wrap_pyfunction!(build::presets, module)?)?;
     module.add_function(wrap_pyfunction!(build::verify, module)?)?;
     module.add_function(wrap_pyfunction!(truth::ground_truth, module)?)
 }

@@ -1,0 +1,258 @@
+//! Choices by name: what the caller writes as a dict, as the engine's `Overrides`.
+//!
+//! A value is a name, or a dict of fields that may name its choice by `kind`, in the form in which
+//! the manifest has it. Fields that are left out are those of the preset where it makes the same
+//! choice, else those of the first published design that makes it.
+
+use pageway::spec::{
+    CacheOverrides, CacheSpec, EntrySpec, GraphSpec, PlacementSpec, QuantizerSpec, Shape,
+};
+use pageway::{Error, ErrorKind, Overrides, Preset, Result, Sizes};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, from_value, to_value};
+
+/// Each policy, and where a spec has it.
+const POLICIES: [(&str, &str); 11] = [
+    ("graph", "/graph"),
+    ("vectors", "/storage/vectors"),
+    ("codes", "/storage/codes"),
+    (SECOND_CODE, "/storage/second_quantizer"),
+    ("codec", "/layout/codec"),
+    ("placement", "/layout/placement"),
+    ("cache", "/cache"),
+    ("entry", "/execution/entry"),
+    ("schedule", "/execution/schedule"),
+    ("harvest", "/execution/harvest"),
+    ("refine", "/execution/refine"),
+];
+
+/// The one policy that is a number.
+const SECOND_CODE: &str = "second_code_bytes";
+
+/// Fields that name a choice.
+const TAGS: [&str; 2] = ["kind", "algorithm"];
+
+/// What an index would be without overrides.
+#[derive(Clone, Copy)]
+pub(crate) struct Design {
+    pub(crate) preset: Preset,
+    pub(crate) shape: Shape,
+    pub(crate) sizes: Sizes,
+}
+
+/// The choices of `wishes`, a JSON object of policies, over `design`.
+///
+/// # Errors
+/// `InvalidInput` naming the policy, and the field where one is wrong.
+pub(crate) fn overrides(wishes: &str, design: &Design) -> Result<Overrides> {
+    let wishes: Map<String, Value> =
+        serde_json::from_str(wishes).map_err(|error| refusal("all", &error.to_string()))?;
+    let names = POLICIES.map(|(policy, _)| policy);
+    if let Some(unknown) = wishes.keys().find(|key| !names.contains(&key.as_str())) {
+        return Err(refusal(unknown, &format!("choose {}", names.join(", "))));
+    }
+    let choices = Choices {
+        wishes,
+        specs: specs(design)?,
+    };
+    Ok(Overrides {
+        graph: choices.choice("graph", &other_graphs(&design.sizes))?,
+        vectors: choices.choice("vectors", &[])?,
+        codes: choices.choice("codes", &[])?,
+        second_quantizer: choices.second_code_bytes()?.map(second_quantizer),
+        codec: choices.choice("codec", &[])?,
+        placement: choices.choice("placement", &OTHER_PLACEMENTS)?,
+        cache: choices
+            .choice::<CacheSpec>("cache", &[])?
+            .map_or_else(CacheOverrides::default, CacheOverrides::from),
+        entry: choices.choice("entry", &OTHER_ENTRIES)?,
+        schedule: choices.choice("schedule", &[])?,
+        harvest: choices.choice("harvest", &[])?,
+        refine: choices.choice("refine", &[])?,
+    })
+}
+
+/// Placements that no preset has.
+const OTHER_PLACEMENTS: [PlacementSpec; 3] = [
+    PlacementSpec::Bnp,
+    PlacementSpec::Bns {
+        rounds: 8,
+        gain: 0.01,
+    },
+    PlacementSpec::Clustered,
+];
+
+/// Entries that no preset has.
+const OTHER_ENTRIES: [EntrySpec; 1] = [EntrySpec::UpperLayers { list_size: 10 }];
+
+/// Graphs that no preset has.
+fn other_graphs(sizes: &Sizes) -> [GraphSpec; 2] {
+    let (max_degree, build_list) = (sizes.max_degree, sizes.build_list);
+    [
+        GraphSpec::Nsg {
+            max_degree,
+            build_list,
+            knn: max_degree.saturating_mul(2),
+        },
+        GraphSpec::Hnsw {
+            max_degree,
+            build_list,
+        },
+    ]
+}
+
+/// The specs of the design and of every preset, as the manifest has them.
+fn specs(design: &Design) -> Result<Vec<Value>> {
+    [design.preset]
+        .iter()
+        .chain(&Preset::ALL)
+        .map(|preset| to_value(preset.spec(design.shape, &design.sizes)).map_err(defect))
+        .collect()
+}
+
+struct Choices {
+    wishes: Map<String, Value>,
+    /// Where defaults come from, best first.
+    specs: Vec<Value>,
+}
+
+impl Choices {
+    /// The wish for `policy`, if any; `others` are choices that no preset makes.
+    fn choice<T>(&self, policy: &str, others: &[T]) -> Result<Option<T>>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        let Some(wish) = self.wishes.get(policy).filter(|wish| !wish.is_null()) else {
+            return Ok(None);
+        };
+        let known = self.known(policy, others)?;
+        let Wish { name, fields } = Wish::new(policy, wish)?;
+        let whole = known
+            .iter()
+            .find(|choice| name.is_none_or(|name| name_of(choice) == Some(name)))
+            .ok_or_else(|| no_such_name(policy, name, &known))?;
+        let names = names_of_fields(whole);
+        let mut choice = whole.clone();
+        for (field, value) in fields {
+            *choice
+                .get_mut(field)
+                .filter(|_| names.contains(&field))
+                .ok_or_else(|| no_such_field(policy, field, &names))? = value.clone();
+            from_value::<T>(choice.clone())
+                .map_err(|error| refusal(policy, &format!("{field}: {error}")))?;
+        }
+        from_value(choice).map(Some).map_err(defect)
+    }
+
+    /// The choices that exist for `policy`, that of the design first.
+    fn known<T: Serialize>(&self, policy: &str, others: &[T]) -> Result<Vec<Value>> {
+        let pointer = POLICIES.iter().find(|(name, _)| *name == policy);
+        let of_specs = self
+            .specs
+            .iter()
+            .filter_map(|spec| spec.pointer(pointer?.1).cloned());
+        let of_others = others.iter().map(|other| to_value(other).map_err(defect));
+        of_specs.map(Ok).chain(of_others).collect()
+    }
+
+    /// Bytes of the second code, if the caller says anything about it.
+    fn second_code_bytes(&self) -> Result<Option<u32>> {
+        let Some(wish) = self.wishes.get(SECOND_CODE).filter(|wish| !wish.is_null()) else {
+            return Ok(None);
+        };
+        let bytes = wish.as_u64().and_then(|bytes| u32::try_from(bytes).ok());
+        bytes.map(Some).ok_or_else(|| {
+            let ask = format!("{wish} is not a number of bytes; 0 stands for no second code");
+            refusal(SECOND_CODE, &ask)
+        })
+    }
+}
+
+/// No bytes are no second code.
+fn second_quantizer(code_bytes: u32) -> Option<QuantizerSpec> {
+    (code_bytes > 0).then_some(QuantizerSpec::Pq { code_bytes })
+}
+
+/// A wish, taken apart.
+struct Wish<'w> {
+    name: Option<&'w str>,
+    fields: Vec<(&'w str, &'w Value)>,
+}
+
+impl<'w> Wish<'w> {
+    fn new(policy: &str, wish: &'w Value) -> Result<Self> {
+        if let Some(name) = wish.as_str() {
+            return Ok(Self {
+                name: Some(name),
+                fields: Vec::new(),
+            });
+        }
+        let Some(fields) = wish.as_object() else {
+            let ask = format!("{wish} is neither a name nor a dict of fields");
+            return Err(refusal(policy, &ask));
+        };
+        let tag = TAGS.iter().find_map(|tag| fields.get(*tag));
+        if let Some(tag) = tag.filter(|tag| !tag.is_string()) {
+            return Err(refusal(policy, &format!("kind: {tag} is not a name")));
+        }
+        let fields = fields.iter().map(|(field, value)| (field.as_str(), value));
+        Ok(Self {
+            name: tag.and_then(Value::as_str),
+            fields: fields.filter(|(field, _)| !TAGS.contains(field)).collect(),
+        })
+    }
+}
+
+/// What a choice is called: its text, its tag, or the one field that holds all others.
+fn name_of(choice: &Value) -> Option<&str> {
+    let fields = choice.as_object();
+    let tag = fields.and_then(|fields| TAGS.iter().find_map(|tag| fields.get(*tag)));
+    let named = choice.as_str().or_else(|| tag?.as_str());
+    let whole = fields.and_then(|fields| fields.iter().find(|(_, value)| value.is_object()));
+    named.or_else(|| Some(whole?.0))
+}
+
+/// Fields of a choice that a caller may set.
+fn names_of_fields(choice: &Value) -> Vec<&str> {
+    choice
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(field, value)| !TAGS.contains(&field.as_str()) && !value.is_object())
+        .map(|(field, _)| field.as_str())
+        .collect()
+}
+
+fn no_such_name(policy: &str, name: Option<&str>, known: &[Value]) -> Error {
+    let mut names: Vec<&str> = Vec::new();
+    for name in known.iter().filter_map(name_of) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if names.is_empty() {
+        let fields = known.first().map(names_of_fields).unwrap_or_default();
+        return refusal(policy, &format!("give a dict of {}", fields.join(", ")));
+    }
+    let name = name.unwrap_or_default();
+    let names = names.join(", ");
+    refusal(policy, &format!("there is no '{name}'; choose {names}"))
+}
+
+fn no_such_field(policy: &str, field: &str, names: &[&str]) -> Error {
+    let has = if names.is_empty() {
+        "it has none".to_owned()
+    } else {
+        format!("it has {}", names.join(", "))
+    };
+    refusal(policy, &format!("there is no field '{field}' here; {has}"))
+}
+
+fn refusal(policy: &str, sentence: &str) -> Error {
+    Error::invalid(format!("overrides: {policy}: {sentence}"))
+}
+
+fn defect(error: serde_json::Error) -> Error {
+    Error::new(ErrorKind::Internal, error.to_string())
+}

@@ -1,0 +1,133 @@
+"""Settings of `build`, `open`, `search` and `range`, checked and named as the engine takes them."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Mapping, Optional, Union
+
+import numpy as np
+
+from . import _native
+from ._arrays import as_memory, checked_count, checked_optional
+from .errors import InvalidInputError
+
+PathLike = Union[str, "os.PathLike[str]"]
+Memory = Union[str, int]
+#: Per policy the name of a choice, or its fields.
+Overrides = Mapping[str, Union[None, str, int, Mapping[str, Any]]]
+
+DEFAULT_RECALL = 0.95
+
+
+def design(
+    preset: str,
+    overrides: Optional[Overrides],
+    degree: int,
+    build_list: int,
+    code_bytes: Optional[int],
+    page_bytes: int,
+    beam: Optional[int],
+    seed: int,
+) -> _native._Design:
+    """What an index is to be."""
+    return {
+        "preset": preset,
+        "overrides": None if overrides is None else _as_json(overrides),
+        "degree": checked_count("degree", degree),
+        "build_list": checked_count("build_list", build_list),
+        "code_bytes": checked_optional("code_bytes", code_bytes),
+        "page_bytes": checked_count("page_bytes", page_bytes),
+        "beam": checked_optional("beam", beam),
+        "seed": checked_count("seed", seed, 2**64 - 1),
+    }
+
+
+def budgets(
+    memory: Optional[Memory], build_memory: Optional[Memory], disk: Optional[Memory]
+) -> _native._Budgets:
+    """What an index, its build and its files may take."""
+    return {
+        "memory": as_memory("memory", memory),
+        "build_memory": as_memory("build_memory", build_memory),
+        "disk": as_memory("disk", disk),
+    }
+
+
+def _as_json(overrides: Overrides) -> str:
+    """Overrides as the engine reads them; numbers may be those of numpy."""
+    if not isinstance(overrides, Mapping):
+        kind = type(overrides).__name__
+        raise InvalidInputError(
+            f"overrides: give a dict such as {{'placement': 'bnf'}}, not a {kind}"
+        )
+    try:
+        return json.dumps(overrides, default=_plain, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"overrides: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can write of a number of numpy, or of a mapping that is no dict."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{value!r} is neither a name, a number nor a dict")
+
+
+def open_options(
+    memory: Optional[Memory],
+    threads: int,
+    interleave: int,
+    k: int,
+    effort: Optional[int],
+    beam: Optional[int],
+) -> _native._OpenOptions:
+    """What an open index may hold, and the largest searches to come."""
+    return {
+        "memory": as_memory("memory", memory),
+        "threads": checked_count("threads", threads),
+        "interleave": checked_count("interleave", interleave),
+        "k": checked_count("k", k),
+        "list_size": 0 if effort is None else checked_count("effort", effort),
+        "beam": checked_optional("beam", beam),
+    }
+
+
+def search_options(
+    k: int,
+    recall: Optional[float],
+    effort: Optional[int],
+    beam: Optional[int],
+    threads: int,
+) -> _native._SearchOptions:
+    """How to search."""
+    if recall is not None and effort is not None:
+        raise InvalidInputError("recall and effort both say how hard to try: give one of them")
+    if recall is None and effort is None:
+        recall = DEFAULT_RECALL
+    return {
+        "k": checked_count("k", k),
+        "recall": None if recall is None else float(recall),
+        "list_size": checked_optional("effort", effort),
+        "beam": checked_optional("beam", beam),
+        "threads": checked_count("threads", threads),
+    }
+
+
+def range_options(
+    radius: float,
+    list_size: int,
+    limit: int,
+    beam: Optional[int],
+    threads: int,
+) -> _native._RangeOptions:
+    """How to search a range."""
+    return {
+        "radius": float(radius),
+        "list_size": checked_count("list_size", list_size),
+        "limit": checked_count("limit", limit),
+        "beam": checked_optional("beam", beam),
+        "threads": checked_count("threads", threads),
+    }
