@@ -3,8 +3,9 @@
 //!
 //! Kept from the paper: `DiskANN`'s graph and walk, with the codes of its neighbours in every
 //! record, so that memory holds the centroids and the codes of the entry nodes alone; records that
-//! are packed `n` to a page or span several; several entry nodes. Different: pages are checksummed,
-//! and the number of entries is 8 rather than up to 1,000.
+//! are packed `n` to a page or span several; centroids that indexes of one space share. Different:
+//! walks start at the best of 8 nodes (one in most cases in the paper, up to 1,000 in the code),
+//! and pages are checksummed.
 
 use super::{Row, Sizes, diskann};
 use crate::spec::{

@@ -5,7 +5,8 @@
 //! share a page, and a query keeps the pages it read; three stages: a walk by one code, a choice
 //! among the best by a second, independent code too, exact distances for the few that remain; a
 //! cache of pages. Different: nothing is updated, so similar means shuffled as in Starling rather
-//! than page by page as nodes arrive.
+//! than page by page as nodes arrive; a navigation graph finds the entry; the cache takes pages of
+//! vectors too.
 
 use super::{Row, Sizes, diskann, starling};
 use crate::spec::{

@@ -1,12 +1,13 @@
 //! Gorgeous: Yin et al., "Gorgeous: Revisiting the Data Layout for Disk-Resident High-Dimensional
 //! Vector Search", 2025.
 //!
-//! Kept from the paper: memory holds adjacency lists before vectors, those nearest to the
-//! navigation graph first; a page holds the lists of a node's nearest neighbours beside its own
-//! record, each list replicated a bounded number of times; a list in memory is expanded without a
-//! read; the best share of the candidates is read at the end, in one batch; reads are in flight
-//! while lists in memory are expanded. Different: a round of reads is worked on when all of it is
-//! there, so that answers do not depend on which read is faster.
+//! Kept from the paper: memory holds adjacency lists before vectors; a page holds the lists of a
+//! node's nearest neighbours beside its own record, each list replicated a bounded number of times;
+//! a list in memory is expanded without a read; the best share of the candidates is read at the
+//! end, in one batch; reads are in flight while lists in memory are expanded. Different: the lists
+//! that memory takes first are nearest to the navigation graph by hops, not by distance; a packed
+//! list is expanded when its node's turn comes; the next reads are chosen when all of a round have
+//! arrived, so that answers do not depend on which read is faster.
 
 use super::{Row, Sizes, diskann};
 use crate::spec::{

@@ -4,7 +4,7 @@
 //! Kept from the paper: `DiskANN`'s records; a navigation graph over one node in a hundred; a read
 //! for the best candidate whenever fewer than a width are in flight, no waiting for a round; the
 //! width grows from 4 to 32 once the walk converges and few reads are wasted. Different: pages are
-//! worked on as they arrive and not in the order of their reads.
+//! expanded as they arrive, not in the order of their reads, and reads then fill the width.
 
 use super::{Row, Sizes, diskann};
 use crate::spec::{

@@ -4,7 +4,8 @@
 //! Kept from the paper: nodes shuffled so that neighbours share a page (BNF, beta 8, tau 0.01); a
 //! navigation graph over one node in a hundred; all vectors of a page scored, its target expanded
 //! at once and the best share of the others while the next reads are in flight; pages are not read
-//! twice. Different: nodes are renumbered, so that no map from node to page stays in memory.
+//! twice. Different: nodes are renumbered, so that no map from node to page stays in memory; BNF
+//! starts at greedy packing, and pages take nodes by how many edges they bring.
 
 use super::{Row, Sizes, diskann};
 use crate::spec::{
