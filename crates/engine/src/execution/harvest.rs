@@ -6,10 +6,14 @@ use super::Traversal;
 use super::candidates::{key_node, sort_key};
 use super::held::HeldPages;
 use super::parts::Parts;
-use super::scratch::PageState;
+use super::scratch::{Deferred, PageState};
 use super::traversal::PageRequest;
 use crate::layout::{PageCodec, PageError, PageView};
 use crate::spec::{CompletionSpec, ExecutionSpec, HarvestSpec, ScheduleSpec};
+
+/// Records beside the target that are expanded at once, where the others wait for the next reads to
+/// be in flight: the nearest one is too good to be ignored when those reads are chosen.
+const HARVESTED_AT_ONCE: usize = 1;
 
 impl ExecutionSpec {
     /// Whether a query keeps pages that it read.
@@ -47,7 +51,7 @@ impl PageState {
 }
 
 impl<C: PageCodec> Traversal<'_, C> {
-    /// Harvests a page whose targets were expanded: now, or keeps it for later.
+    /// Harvests a page whose targets were expanded: now, or keeps some of it for later.
     pub(super) fn harvest(
         &mut self,
         view: &C::View<'_>,
@@ -56,33 +60,37 @@ impl<C: PageCodec> Traversal<'_, C> {
     ) -> Result<(), PageError> {
         let execution = &self.parts.execution;
         match execution.harvest {
-            HarvestSpec::Target => self.scratch.pages.absorbed.clear(),
-            HarvestSpec::Held => {
-                self.scratch.pages.absorbed.clear();
-                self.keep(view, request, payload)?;
+            HarvestSpec::Target => {}
+            HarvestSpec::Held => self.keep(view, request, payload)?,
+            HarvestSpec::Near { .. } | HarvestSpec::All => {
+                if !execution.defers_harvest() {
+                    self.harvest_now(view, request, usize::MAX)?;
+                } else if C::LIST_PER_PAGE {
+                    self.scratch.pages.deferred.push(Deferred::Page(request.slot));
+                } else {
+                    self.harvest_now(view, request, HARVESTED_AT_ONCE)?;
+                }
+                if execution.defers_harvest() {
+                    let held = &mut self.scratch.pages.held;
+                    held.keep(request.slot, request.page, payload);
+                }
             }
-            HarvestSpec::Near { .. } | HarvestSpec::All if execution.defers_harvest() => {
-                let pages = &mut self.scratch.pages;
-                pages.held.keep(request.slot, request.page, payload);
-                pages.deferred.push(request.slot);
-            }
-            HarvestSpec::Near { share } => self.harvest_share(view, request.page.0, share)?,
-            HarvestSpec::All => self.harvest_share(view, request.page.0, 1.0)?,
         }
+        self.scratch.pages.absorbed.clear();
         Ok(())
     }
 
-    /// Scores every record of a page but the targets exactly, and expands the nearest.
-    fn harvest_share(
+    /// Scores every record of a page but the targets exactly, expands the nearest `at_once` of the
+    /// share that is to be expanded, and leaves the others for later.
+    fn harvest_now(
         &mut self,
         view: &C::View<'_>,
-        page: u32,
-        share: f32,
+        request: PageRequest,
+        at_once: usize,
     ) -> Result<(), PageError> {
         let mut keys = std::mem::take(&mut self.scratch.keys);
         keys.clear();
-        let nodes = self.parts.codec.map().nodes_of(pageway_types::PageId(page));
-        for node in nodes.map(NodeId) {
+        for node in self.parts.codec.map().nodes_of(request.page).map(NodeId) {
             let absorbed = &self.scratch.pages.absorbed;
             let target = absorbed.iter().any(|target| key_node(target.key) == node);
             if target || Some(node) == self.query.held_out {
@@ -91,43 +99,58 @@ impl<C: PageCodec> Traversal<'_, C> {
             let distance = self.score_exactly(node, &view.vector(node)?);
             keys.push(sort_key(distance, node));
         }
-        let absorbed = &mut self.scratch.pages.absorbed;
-        absorbed.retain(|target| target.page.0 != page);
         if !C::LIST_PER_PAGE {
+            let share = match self.parts.execution.harvest {
+                HarvestSpec::Near { share } => share,
+                HarvestSpec::Target | HarvestSpec::All | HarvestSpec::Held => 1.0,
+            };
             let best = (keys.len() as f32 * share).ceil() as usize;
             keys.sort_unstable();
-            for key in keys.iter().take(best) {
-                let record = view.record(key_node(*key))?;
-                self.follow(record.node, record.neighbors)?;
+            for (place, key) in keys.iter().take(best).enumerate() {
+                let node = key_node(*key);
+                if place < at_once {
+                    self.follow(node, view.record(node)?.neighbors)?;
+                } else {
+                    let later = Deferred::Node(request.slot, node);
+                    self.scratch.pages.deferred.push(later);
+                }
             }
         }
         self.scratch.keys = keys;
         Ok(())
     }
 
-    /// Harvests the pages that were kept for later; true when there were any.
+    /// Harvests what was left for later; true when there was anything.
     pub(super) fn harvest_deferred(&mut self) -> Result<bool, PageError> {
-        let mut slots = std::mem::take(&mut self.scratch.pages.deferred);
+        let mut deferred = std::mem::take(&mut self.scratch.pages.deferred);
         let held = std::mem::take(&mut self.scratch.pages.held);
-        let share = match self.parts.execution.harvest {
-            HarvestSpec::Near { share } => share,
-            HarvestSpec::Target | HarvestSpec::All | HarvestSpec::Held => 1.0,
-        };
-        let worked = !slots.is_empty();
-        let mut outcome = Ok(worked);
-        for slot in slots.drain(..) {
-            let Some((page, payload)) = held.get(slot) else {
-                continue;
-            };
-            let view = self.parts.codec.view(page, payload);
-            if let Err(error) = view.and_then(|view| self.harvest_share(&view, page.0, share)) {
+        let mut outcome = Ok(!deferred.is_empty());
+        for later in deferred.drain(..) {
+            if let Err(error) = self.harvest_later(later, &held) {
                 outcome = Err(error);
                 break;
             }
         }
         self.scratch.pages.held = held;
-        self.scratch.pages.deferred = slots;
+        self.scratch.pages.deferred = deferred;
         outcome
+    }
+
+    fn harvest_later(&mut self, later: Deferred, held: &HeldPages) -> Result<(), PageError> {
+        let (Deferred::Page(slot) | Deferred::Node(slot, _)) = later;
+        let Some((page, payload)) = held.get(slot) else {
+            return Ok(());
+        };
+        let view = self.parts.codec.view(page, payload)?;
+        if let Deferred::Node(_, node) = later {
+            return self.follow(node, view.record(node)?.neighbors);
+        }
+        for node in self.parts.codec.map().nodes_of(page).map(NodeId) {
+            if Some(node) != self.query.held_out {
+                self.score_exactly(node, &view.vector(node)?);
+            }
+        }
+        Ok(())
     }
 
     /// Keeps a page, and notes whose lists are packed into it.

@@ -80,7 +80,7 @@ impl ScratchShape {
             + (first + second) * 256 * size_of::<f32>()
             + index.dimension * size_of::<f32>() * 3
             + index.max_neighbors * neighbors
-            + index.nodes_per_page * size_of::<u64>()
+            + index.nodes_per_page * (size_of::<u64>() + self.beam * size_of::<Deferred>())
             + self.beam * (size_of::<PageRequest>() + 2 * size_of::<Target>() + 8)
             + self.list_limit * (size_of::<NodeId>() + size_of::<PageRequest>() + size_of::<u64>())
             + HeldPages::bytes(self.held_pages(), index.payload_bytes, index.replicas)
@@ -122,6 +122,15 @@ pub(crate) struct Target {
     pub(crate) page: PageId,
     /// Its candidate: estimate and node.
     pub(crate) key: u64,
+}
+
+/// What is left to do while reads are in flight, by the slot of the page that is kept for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Deferred {
+    /// To score the vectors of the page.
+    Page(u16),
+    /// To follow the list of one of its nodes.
+    Node(u16, NodeId),
 }
 
 /// The mutable state of one query.
@@ -172,10 +181,10 @@ pub(super) struct PageState {
     pub(super) frontier: Vec<PageRequest>,
     /// What the pages asked for are wanted for.
     pub(super) targets: Vec<Target>,
-    /// Targets of pages whose other records still wait to be harvested.
+    /// Those of the page at hand.
     pub(super) absorbed: Vec<Target>,
-    /// Slots of pages to work on while reads are in flight.
-    pub(super) deferred: Vec<u16>,
+    /// What to work on while reads are in flight.
+    pub(super) deferred: Vec<Deferred>,
     /// Pages asked for that are taken in order: slot, and page once it is there.
     pub(super) queue: Vec<PageRequest>,
     pub(super) held: HeldPages,
@@ -212,7 +221,7 @@ impl Scratch {
                 frontier: Vec::with_capacity(shape.beam),
                 targets: Vec::with_capacity(shape.beam),
                 absorbed: Vec::with_capacity(shape.beam),
-                deferred: Vec::with_capacity(shape.beam),
+                deferred: Vec::new(),
                 queue: Vec::with_capacity(shape.beam),
                 held,
             },

@@ -161,7 +161,6 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         payload: &[u8],
     ) -> Result<(), PageError> {
         let view = self.parts.codec.view(request.page, payload)?;
-        let first = self.scratch.pages.absorbed.len();
         let targets = &mut self.scratch.pages.targets;
         let absorbed = &mut self.scratch.pages.absorbed;
         targets.retain(|target| {
@@ -170,7 +169,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             }
             target.page != request.page
         });
-        let mut at = first;
+        let mut at = 0;
         while let Some(target) = self.scratch.pages.absorbed.get(at).copied() {
             self.pipeline.note_completion(target.key, &self.scratch.candidates);
             self.expand(&view.record(NodeId(target.key as u32))?)?;
