@@ -13,9 +13,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use common::Rows;
+use pageway::spec::{CacheOverrides, CompletionSpec, HarvestSpec, PageCacheSpec, ScheduleSpec};
 use pageway::{
     Answers, BuildOptions, BuildReport, Effort, ElementType, ErrorKind, Index, MemoryWish, Metric,
-    OpenMode, OpenOptions, OsVfs, Queries, SearchOptions, Vfs,
+    OpenMode, OpenOptions, OsVfs, Overrides, Preset, Queries, SearchOptions, Vfs,
 };
 
 const CASES: [(ElementType, Metric); 3] = [
@@ -190,6 +191,61 @@ fn answers_do_not_depend_on_how_reads_are_arranged() {
                 let what = format!("{metric} beam {beam} threads {threads} x {interleave}");
                 same(&expected, &answers, &what);
             }
+        }
+    }
+}
+
+/// A pipeline in order takes a page that arrives early, or lies in memory, in its turn.
+#[test]
+fn a_pipeline_in_order_gives_the_same_answers_whatever_arrives_first() {
+    let base = Rows::clustered(3000, 16, ElementType::U8, 1);
+    let queries = Rows::clustered(150, 16, ElementType::U8, 2);
+    for harvest in [HarvestSpec::Target, HarvestSpec::Held] {
+        let overrides = Overrides {
+            harvest: Some(harvest),
+            schedule: Some(ScheduleSpec::Pipelined {
+                least: 4,
+                most: 16,
+                completion: CompletionSpec::InOrder,
+            }),
+            cache: CacheOverrides {
+                pages: Some(PageCacheSpec::Clock),
+                ..CacheOverrides::default()
+            },
+            ..Overrides::default()
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let options = BuildOptions {
+            preset: Preset::PipeAnn,
+            overrides,
+            ..options(Metric::L2, 2)
+        };
+        base.build(dir.path(), &options).unwrap();
+        let search = |memory, interleave| {
+            let open = OpenOptions {
+                memory: Some(MemoryWish::Bytes(memory)),
+                ..OpenOptions::default()
+            };
+            let index = Index::open(dir.path(), &open)?;
+            let options = SearchOptions {
+                effort: Effort::ListSize(30),
+                interleave,
+                ..SearchOptions::default()
+            };
+            index.search(&Queries::new(&queries.bytes, queries.shape), &options)
+        };
+        let least = smallest_that_works(&search(1, 1));
+        let expected = search(least, 1).unwrap();
+        for (more, interleave) in [(0, 1), (2_000_000, 1), (2_000_000, 8)] {
+            let answers = search(least + more, interleave).unwrap();
+            same(&expected, &answers, &format!("{harvest:?} {more} B more"));
+            let hits = |answers: &Answers| {
+                let stats = answers.stats.iter();
+                stats
+                    .map(|stats| stats.page_hits + stats.reads)
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(hits(&expected), hits(&answers), "{harvest:?}: other pages");
         }
     }
 }

@@ -42,11 +42,8 @@ impl PageState {
     /// Whether a page that the query keeps holds the list of `node`.
     pub(super) fn holds<C: PageCodec>(&self, parts: &Parts<C>, node: NodeId) -> bool {
         let own = parts.codec.map().page_of(node);
-        self.held.slot_of(own).is_some()
-            || self
-                .held
-                .replica_of(node)
-                .is_some_and(|(slot, _)| self.held.get(slot).is_some())
+        let replica = || self.held.page_with(self.replicas.find(node)?);
+        self.held.slot_of(own).is_some() || replica().is_some()
     }
 }
 
@@ -160,11 +157,11 @@ impl<C: PageCodec> Traversal<'_, C> {
         request: PageRequest,
         payload: &[u8],
     ) -> Result<(), PageError> {
-        let held = &mut self.scratch.pages.held;
+        let PageState { held, replicas, .. } = &mut self.scratch.pages;
         held.keep(request.slot, request.page, payload);
         for at in 0..view.replica_count() {
             if let Some(record) = view.replica(at)? {
-                held.add_replica(record.node, request.slot, at);
+                replicas.add(record.node, (request.page, request.slot), at);
             }
         }
         Ok(())
@@ -176,14 +173,15 @@ impl<C: PageCodec> Traversal<'_, C> {
         node: NodeId,
         held: &HeldPages,
     ) -> Result<bool, PageError> {
-        let Some((slot, at)) = held.replica_of(node) else {
+        let Some(replica) = self.scratch.pages.replicas.find(node) else {
             return Ok(false);
         };
-        let Some((page, payload)) = held.get(slot) else {
+        let Some((page, payload)) = held.page_with(replica) else {
             return Ok(false);
         };
         let view = self.parts.codec.view(page, payload)?;
-        let record = view.replica(at)?.filter(|record| record.node == node);
+        let record = view.replica(replica.at.into())?;
+        let record = record.filter(|record| record.node == node);
         match record {
             Some(record) => self.follow(node, record.neighbors).map(|()| true),
             None => Ok(false),

@@ -9,12 +9,13 @@ use pageway_types::{NodeId, PageId};
 const NO_PAGE: u32 = u32::MAX;
 const EMPTY: u32 = u32::MAX;
 
-/// Where a list of another node is packed.
+/// Where a list of another node is packed: in the page that was kept in `slot`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Replica {
+pub(super) struct Replica {
     node: u32,
-    slot: u16,
-    at: u16,
+    pub(super) page: PageId,
+    pub(super) slot: u16,
+    pub(super) at: u16,
 }
 
 /// Copies of pages.
@@ -25,49 +26,37 @@ pub(crate) struct HeldPages {
     /// Page in each slot, once it has arrived.
     pages: Vec<u32>,
     next: usize,
+}
+
+/// Which lists are packed into the pages that are kept.
+#[derive(Debug, Default)]
+pub(crate) struct Replicas {
     /// Open addressing; a replica that finds no room within a few steps is forgotten.
-    replicas: Vec<Replica>,
+    places: Vec<Replica>,
 }
 
 /// Steps from its place at which a replica is looked for.
 const PROBES: usize = 16;
 
 impl HeldPages {
-    /// Bytes of `slots` pages with `replicas` packed lists each.
-    pub(crate) fn bytes(slots: usize, payload_bytes: usize, replicas: usize) -> usize {
+    /// Bytes of `slots` pages.
+    pub(crate) fn bytes(slots: usize, payload_bytes: usize) -> usize {
         slots * (payload_bytes + size_of::<u32>())
-            + Self::replica_slots(slots * replicas) * size_of::<Replica>()
-    }
-
-    fn replica_slots(replicas: usize) -> usize {
-        if replicas == 0 {
-            return 0;
-        }
-        (replicas * 2).next_power_of_two()
     }
 
     /// Pages to hold, before the first query.
-    pub(crate) fn new(slots: usize, payload_bytes: usize, replicas: usize) -> Self {
-        let none = Replica {
-            node: EMPTY,
-            slot: 0,
-            at: 0,
-        };
+    pub(crate) fn new(slots: usize, payload_bytes: usize) -> Self {
         Self {
             payload_bytes,
             bytes: vec![0; slots * payload_bytes],
             pages: vec![NO_PAGE; slots],
             next: 0,
-            replicas: vec![none; Self::replica_slots(slots * replicas)],
         }
     }
 
     /// Lets go of all pages.
     pub(crate) fn reset(&mut self) {
         self.pages.fill(NO_PAGE);
-        self.replicas
-            .iter_mut()
-            .for_each(|replica| replica.node = EMPTY);
         self.next = 0;
     }
 
@@ -109,16 +98,58 @@ impl HeldPages {
         (page.0 != NO_PAGE).then_some(at as u16)
     }
 
-    /// Notes that list number `at` of the page in `slot` is that of `node`.
-    pub(crate) fn add_replica(&mut self, node: NodeId, slot: u16, at: usize) {
+    /// The page that `replica` lies in, unless it was let go.
+    #[inline]
+    pub(super) fn page_with(&self, replica: Replica) -> Option<(PageId, &[u8])> {
+        let held = self.get(replica.slot);
+        held.filter(|(page, _)| *page == replica.page)
+    }
+}
+
+impl Replicas {
+    /// Bytes for `lists` packed lists.
+    pub(crate) fn bytes(lists: usize) -> usize {
+        Self::places(lists) * size_of::<Replica>()
+    }
+
+    fn places(lists: usize) -> usize {
+        if lists == 0 {
+            return 0;
+        }
+        (lists * 2).next_power_of_two()
+    }
+
+    /// Room for `lists` packed lists, before the first query.
+    pub(crate) fn new(lists: usize) -> Self {
+        let none = Replica {
+            node: EMPTY,
+            page: PageId(NO_PAGE),
+            slot: 0,
+            at: 0,
+        };
+        Self {
+            places: vec![none; Self::places(lists)],
+        }
+    }
+
+    /// Forgets all.
+    pub(crate) fn reset(&mut self) {
+        for place in &mut self.places {
+            place.node = EMPTY;
+        }
+    }
+
+    /// Notes that list number `at` of `page`, kept in `slot`, is that of `node`.
+    pub(crate) fn add(&mut self, node: NodeId, (page, slot): (PageId, u16), at: usize) {
         let (start, mask) = self.start(node);
         for step in 0..PROBES {
-            let Some(place) = self.replicas.get_mut((start + step) & mask) else {
+            let Some(place) = self.places.get_mut((start + step) & mask) else {
                 return;
             };
             if place.node == EMPTY || place.node == node.0 {
                 *place = Replica {
                     node: node.0,
+                    page,
                     slot,
                     at: at as u16,
                 };
@@ -127,14 +158,14 @@ impl HeldPages {
         }
     }
 
-    /// Slot and number of a packed list of `node`. The slot may hold another page by now.
+    /// Where a list of `node` is packed. Its page may be let go by now.
     #[inline]
-    pub(crate) fn replica_of(&self, node: NodeId) -> Option<(u16, usize)> {
+    pub(super) fn find(&self, node: NodeId) -> Option<Replica> {
         let (start, mask) = self.start(node);
         for step in 0..PROBES {
-            let place = self.replicas.get((start + step) & mask)?;
+            let place = self.places.get((start + step) & mask)?;
             if place.node == node.0 {
-                return Some((place.slot, place.at.into()));
+                return Some(*place);
             }
             if place.node == EMPTY {
                 return None;
@@ -145,8 +176,8 @@ impl HeldPages {
 
     #[inline]
     fn start(&self, node: NodeId) -> (usize, usize) {
-        let mask = self.replicas.len().wrapping_sub(1);
-        let bits = self.replicas.len().trailing_zeros().min(32);
+        let mask = self.places.len().wrapping_sub(1);
+        let bits = self.places.len().trailing_zeros().min(32);
         let hash = u64::from(node.0.wrapping_mul(0x9E37_79B1));
         ((hash >> (32 - bits)) as usize, mask)
     }
@@ -158,7 +189,7 @@ mod tests {
 
     #[test]
     fn slots_are_used_in_turn() {
-        let mut held = HeldPages::new(2, 4, 0);
+        let mut held = HeldPages::new(2, 4);
         let (first, second) = (held.assign(), held.assign());
         held.keep(second, PageId(7), &[7; 4]);
         held.keep(first, PageId(9), &[9; 3]);
@@ -173,15 +204,31 @@ mod tests {
 
     #[test]
     fn replicas_are_found_by_node() {
-        let mut held = HeldPages::new(3, 4, 5);
+        let mut replicas = Replicas::new(15);
+        let page = |n| (PageId(n / 5 + 70), (n / 5) as u16);
         for n in 0..15u32 {
-            held.add_replica(NodeId(n * 31), (n / 5) as u16, n as usize % 5);
+            replicas.add(NodeId(n * 31), page(n), n as usize % 5);
         }
         for n in 0..15u32 {
-            let expected = Some(((n / 5) as u16, n as usize % 5));
-            assert_eq!(held.replica_of(NodeId(n * 31)), expected);
+            let found = replicas.find(NodeId(n * 31)).unwrap();
+            assert_eq!((found.page, found.slot), page(n));
+            assert_eq!(u32::from(found.at), n % 5);
         }
-        assert_eq!(held.replica_of(NodeId(1)), None);
-        assert_eq!(HeldPages::default().replica_of(NodeId(1)), None);
+        assert_eq!(replicas.find(NodeId(1)), None);
+        assert_eq!(Replicas::default().find(NodeId(1)), None);
+    }
+
+    #[test]
+    fn a_replica_goes_with_its_page() {
+        let (mut held, mut replicas) = (HeldPages::new(1, 4), Replicas::new(2));
+        let slot = held.assign();
+        held.keep(slot, PageId(7), &[7; 4]);
+        replicas.add(NodeId(3), (PageId(7), slot), 0);
+        let replica = replicas.find(NodeId(3)).unwrap();
+        assert_eq!(held.page_with(replica), Some((PageId(7), &[7; 4][..])));
+        assert_eq!(held.assign(), slot);
+        assert_eq!(held.page_with(replica), None);
+        held.keep(slot, PageId(8), &[8; 4]);
+        assert_eq!(held.page_with(replica), None, "another page lies there");
     }
 }

@@ -84,9 +84,10 @@ impl<C: PageCodec> Traversal<'_, C> {
             }
             let asked = self.scratch.pages.targets.iter();
             let known = asked.clone().any(|other| other.page == target.page);
+            let dry = self.scratch.pages.targets.is_empty();
             self.scratch.pages.targets.push(target);
             if !known {
-                self.stats.rounds += u64::from(self.in_flight == 0);
+                self.stats.rounds += u64::from(dry);
                 self.request(target.page);
                 return Ok(());
             }
@@ -108,12 +109,18 @@ impl<C: PageCodec> Traversal<'_, C> {
                 HarvestSpec::Near { .. } | HarvestSpec::All => {
                     self.scratch.seen.pages.contains(NodeId(page.0))
                 }
-                HarvestSpec::Held => self.expand_held(node)?,
+                // A page that was asked for is worked on in its turn, even if it is there already.
+                HarvestSpec::Held => !self.is_asked_for(page) && self.expand_held(node)?,
             };
             if !done {
                 return Ok(Some(Target { page, key }));
             }
         }
+    }
+
+    fn is_asked_for(&self, page: PageId) -> bool {
+        let mut targets = self.scratch.pages.targets.iter();
+        targets.any(|target| target.page == page)
     }
 
     /// Expands targets that are in the node cache, and takes them off the list.
@@ -230,29 +237,25 @@ impl<C: PageCodec> Traversal<'_, C> {
         self.parts.cache.nodes.contains(node) || self.scratch.pages.holds(self.parts, node)
     }
 
-    /// Takes pages in the order they were asked for: keeps this one until its turn has come.
-    pub(super) fn absorb_in_order(
-        &mut self,
-        request: PageRequest,
-        payload: &[u8],
-    ) -> Result<(), PageError> {
-        let pages = &mut self.scratch.pages;
-        pages.held.keep(request.slot, request.page, payload);
-        let held = std::mem::take(&mut pages.held);
-        let mut outcome = Ok(());
-        while let Some(first) = self.scratch.pages.queue.first().copied() {
-            let Some((_, bytes)) = held.get(first.slot).filter(|(page, _)| *page == first.page)
-            else {
-                break;
-            };
+    /// Works on the page whose turn it is where pages are taken in the order they were asked for;
+    /// false when it has not arrived.
+    ///
+    /// Called once nothing more is to be asked for, so that what is asked for does not depend on
+    /// which page arrives first, or is in memory.
+    pub(super) fn absorb_next(&mut self) -> Result<bool, PageError> {
+        let Some(next) = self.scratch.pages.queue.first().copied() else {
+            return Ok(false);
+        };
+        let held = std::mem::take(&mut self.scratch.pages.held);
+        let page = held.get(next.slot).filter(|(page, _)| *page == next.page);
+        let absorbed = if let Some((_, bytes)) = page {
             self.scratch.pages.queue.remove(0);
-            outcome = self.absorb(first, bytes);
-            if outcome.is_err() {
-                break;
-            }
-        }
+            self.absorb(next, bytes).map(|()| true)
+        } else {
+            Ok(false)
+        };
         self.scratch.pages.held = held;
-        outcome
+        absorbed
     }
 
     /// Expands a node from a page that the query keeps; false when none holds its list.

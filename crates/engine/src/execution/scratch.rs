@@ -6,7 +6,7 @@ use pageway_types::{NodeId, PageId};
 
 use super::candidates::CandidateList;
 use super::entry::{EntryPart, EntryScratch};
-use super::held::HeldPages;
+use super::held::{HeldPages, Replicas};
 use super::query::{Goal, Query};
 use super::ranking::Ranking;
 use super::traversal::PageRequest;
@@ -83,7 +83,8 @@ impl ScratchShape {
             + index.nodes_per_page * (size_of::<u64>() + self.beam * size_of::<Deferred>())
             + self.beam * (size_of::<PageRequest>() + 2 * size_of::<Target>() + 8)
             + self.list_limit * (size_of::<NodeId>() + size_of::<PageRequest>() + size_of::<u64>())
-            + HeldPages::bytes(self.held_pages(), index.payload_bytes, index.replicas)
+            + HeldPages::bytes(self.held_pages(), index.payload_bytes)
+            + Replicas::bytes(self.held_pages() * index.replicas)
             + index.entry_bytes
     }
 
@@ -188,6 +189,8 @@ pub(super) struct PageState {
     /// Pages asked for that are taken in order: slot, and page once it is there.
     pub(super) queue: Vec<PageRequest>,
     pub(super) held: HeldPages,
+    /// Lists packed into those kept.
+    pub(super) replicas: Replicas,
 }
 
 impl Scratch {
@@ -202,7 +205,7 @@ impl Scratch {
     ) -> Result<Self> {
         let index = &shape.index;
         let neighbors = index.max_neighbors;
-        let held = HeldPages::new(shape.held_pages(), index.payload_bytes, index.replicas);
+        let held_pages = shape.held_pages();
         Ok(Self {
             shape,
             candidates: CandidateList::default(),
@@ -223,7 +226,8 @@ impl Scratch {
                 absorbed: Vec::with_capacity(shape.beam),
                 deferred: Vec::new(),
                 queue: Vec::with_capacity(shape.beam),
-                held,
+                held: HeldPages::new(held_pages, index.payload_bytes),
+                replicas: Replicas::new(held_pages * index.replicas),
             },
             entry: EntryScratch::new(entry)?,
             refine: Vec::new(),
@@ -260,6 +264,7 @@ impl Scratch {
         self.pages.deferred.clear();
         self.pages.queue.clear();
         self.pages.held.reset();
+        self.pages.replicas.reset();
         self.refine.clear();
         if let Some(trace) = &mut self.trace {
             trace.clear();

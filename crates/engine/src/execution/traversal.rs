@@ -112,6 +112,9 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             if !self.scratch.pages.frontier.is_empty() {
                 continue;
             }
+            if self.absorb_next()? {
+                continue;
+            }
             if self.in_flight > 0 {
                 return Ok(None);
             }
@@ -149,7 +152,10 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         // What was left for the time of these reads comes first, however fast they were.
         self.work()?;
         if self.pipeline.in_order {
-            return self.absorb_in_order(request, payload);
+            // Its turn comes in `want`, once the pipeline is full.
+            let held = &mut self.scratch.pages.held;
+            held.keep(request.slot, request.page, payload);
+            return Ok(());
         }
         self.absorb(request, payload)
     }
