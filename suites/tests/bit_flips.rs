@@ -11,11 +11,14 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use common::{Data, contents, long, names, open_uncached, overwrite, quick, search_all, sound};
-use pageway::{Answers, BuildOptions, ErrorKind, Index, OpenOptions, OsVfs, describe};
+use common::{
+    Data, contents, long, names, open_uncached, overwrite, quick_as, search_first, sound,
+};
+use pageway::{Answers, BuildOptions, ErrorKind, Index, OpenOptions, OsVfs, Preset, describe};
 use pageway_store::{MANIFEST_FILE, MANIFEST_HEADER_BYTES, Vfs};
 use pageway_testkit::{SimVfs, SplitMix64, flip_bit, flip_file_bit};
 
@@ -27,18 +30,27 @@ fn data(seed: u64) -> Data {
     Data::new(3000, 16, seed)
 }
 
-fn options() -> BuildOptions {
+fn options_as(preset: Preset) -> BuildOptions {
     BuildOptions {
         degree: 16,
         build_list: 32,
-        ..quick()
+        ..quick_as(preset)
     }
 }
 
-fn built(data: &Data) -> Arc<dyn Vfs> {
+fn options() -> BuildOptions {
+    options_as(Preset::DiskAnn)
+}
+
+fn built_as(data: &Data, preset: Preset) -> Arc<dyn Vfs> {
     let vfs: Arc<dyn Vfs> = Arc::new(SimVfs::new());
-    data.build(&vfs, Path::new(DIR), &options()).unwrap();
+    data.build(&vfs, Path::new(DIR), &options_as(preset))
+        .unwrap();
     vfs
+}
+
+fn built(data: &Data) -> Arc<dyn Vfs> {
+    built_as(data, Preset::DiskAnn)
 }
 
 /// Files with contents; the lock has none.
@@ -48,31 +60,61 @@ fn files(vfs: &dyn Vfs, dir: &Path) -> Vec<PathBuf> {
         .filter(|name| name != "LOCK")
         .map(|name| dir.join(name))
         .collect();
-    assert_eq!(paths.len(), 5, "{paths:?}");
+    assert!(paths.len() >= 3, "{paths:?}");
     paths
+}
+
+/// The presets together have a file of every kind.
+#[test]
+fn every_kind_of_file_is_covered() {
+    let kinds: BTreeSet<String> = Preset::ALL
+        .into_iter()
+        .flat_map(|preset| {
+            let vfs = built_as(&data(1), preset);
+            names(vfs.as_ref(), Path::new(DIR))
+        })
+        .filter_map(|name| Some(name.strip_suffix("-1.pw")?.to_owned()))
+        .collect();
+    let expected = [
+        "codebook",
+        "codes",
+        "entry",
+        "hot",
+        "records",
+        "second-codebook",
+        "second-codes",
+    ];
+    assert_eq!(kinds, expected.map(str::to_owned).into());
 }
 
 #[test]
 fn verify_finds_every_flipped_bit() {
-    let (vfs, dir) = (built(&data(1)), Path::new(DIR));
-    assert!(sound(&vfs, dir));
+    for preset in Preset::ALL {
+        check_flips(preset);
+    }
+}
+
+fn check_flips(preset: Preset) {
+    let (vfs, dir) = (built_as(&data(1), preset), Path::new(DIR));
+    assert!(sound(&vfs, dir), "{preset}");
     let files = files(vfs.as_ref(), dir);
     let lengths: Vec<u64> = files
         .iter()
         .map(|path| contents(vfs.as_ref(), path).len() as u64)
         .collect();
     let mut random = SplitMix64::new(SEED);
-    let rounds = if long() { 100_000 } else { 1000 };
+    let rounds = files.len() * if long() { 3000 } else { 40 };
     for round in 0..rounds {
         // Each file in turn, so that the small ones are not left out.
         let at = round % files.len();
         let bit = random.below(lengths[at] * 8);
         flip_file_bit(vfs.as_ref(), &files[at], bit).unwrap();
-        assert!(!sound(&vfs, dir), "{} bit {bit}", files[at].display());
+        let name = files[at].display();
+        assert!(!sound(&vfs, dir), "{preset}: {name} bit {bit}");
         flip_file_bit(vfs.as_ref(), &files[at], bit).unwrap();
     }
     assert!(sound(&vfs, dir), "all flips were undone");
-    println!("bit_flips, seed {SEED:#x}: {rounds} flips, 0 not found");
+    println!("bit_flips, seed {SEED:#x}: {preset}: {rounds} flips, 0 not found");
 }
 
 #[test]
@@ -89,16 +131,29 @@ fn every_bit_of_the_header_of_the_manifest_is_covered() {
     }
 }
 
-/// What a search over the index says, with every record read from disk.
-fn answer(vfs: &Arc<dyn Vfs>, dir: &Path, data: &Data) -> pageway::Result<Answers> {
-    search_all(&open_uncached(vfs, dir)?, data, 5)
+/// What a search over the index says, with every record read from disk; and one with caches.
+fn answer(vfs: &Arc<dyn Vfs>, dir: &Path, data: &Data) -> pageway::Result<[Answers; 2]> {
+    let (uncached, cached) = (
+        open_uncached(vfs, dir)?,
+        Index::open_on(vfs, dir, &OpenOptions::default())?,
+    );
+    Ok([
+        search_first(&uncached, data, 300, 5)?,
+        search_first(&cached, data, 300, 5)?,
+    ])
 }
 
-fn check_same(outcome: pageway::Result<Answers>, expected: &Answers, moment: &str) -> bool {
+fn check_same(
+    outcome: pageway::Result<[Answers; 2]>,
+    expected: &[Answers; 2],
+    moment: &str,
+) -> bool {
     match outcome {
-        Ok(answers) => {
-            assert_eq!(answers.ids, expected.ids, "{moment}");
-            assert_eq!(answers.distances, expected.distances, "{moment}");
+        Ok(both) => {
+            for (answers, expected) in both.iter().zip(expected) {
+                assert_eq!(answers.ids, expected.ids, "{moment}");
+                assert_eq!(answers.distances, expected.distances, "{moment}");
+            }
             false
         }
         Err(error) => {
@@ -111,41 +166,52 @@ fn check_same(outcome: pageway::Result<Answers>, expected: &Answers, moment: &st
 /// On real files and with the real way of reading them.
 #[test]
 fn a_search_over_a_flipped_bit_fails_or_is_right() {
+    for preset in Preset::ALL {
+        check_searches(preset);
+    }
+}
+
+fn check_searches(preset: Preset) {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("index");
     let (vfs, data): (Arc<dyn Vfs>, _) = (Arc::new(OsVfs), data(1));
-    data.build(&vfs, &dir, &options()).unwrap();
+    data.build(&vfs, &dir, &options_as(preset)).unwrap();
     let expected = answer(&vfs, &dir, &data).unwrap();
     let mut random = SplitMix64::new(SEED);
     let rounds = if long() { 1000 } else { 8 };
-    let mut refused = 0;
+    let (mut searches, mut refused) = (0, 0);
     for path in files(vfs.as_ref(), &dir) {
         let bits = contents(vfs.as_ref(), &path).len() as u64 * 8;
         for _ in 0..rounds {
             let bit = random.below(bits);
-            let moment = format!("{} bit {bit}", path.display());
+            let moment = format!("{preset}: {} bit {bit}", path.display());
+            searches += 1;
             flip_file_bit(vfs.as_ref(), &path, bit).unwrap();
             refused += u32::from(check_same(answer(&vfs, &dir, &data), &expected, &moment));
             flip_file_bit(vfs.as_ref(), &path, bit).unwrap();
         }
     }
-    assert!(refused > 0, "no search ever met a flipped bit");
+    assert!(refused > 0, "{preset}: no search ever met a flipped bit");
     assert!(!check_same(answer(&vfs, &dir, &data), &expected, "undone"));
-    println!(
-        "bit_flips, seed {SEED:#x}: {} searches, {refused} refused",
-        5 * rounds
-    );
+    println!("bit_flips, seed {SEED:#x}: {preset}: {searches} searches, {refused} refused");
 }
 
 /// A page in whose place lies something else: zeros, ones, its neighbour.
 #[test]
 fn whole_pages_of_other_bytes_are_found() {
-    let (vfs, dir, data) = (built(&data(1)), Path::new(DIR), data(1));
+    for preset in Preset::ALL {
+        check_pages(preset);
+    }
+}
+
+fn check_pages(preset: Preset) {
+    let (vfs, dir, data) = (built_as(&data(1), preset), Path::new(DIR), data(1));
     let expected = answer(&vfs, dir, &data).unwrap();
     for path in files(vfs.as_ref(), dir) {
         let whole = contents(vfs.as_ref(), &path);
         let pages = whole.len() as u64 / PAGE;
-        for page in (0..pages).take(4) {
+        let some = [0, 1, pages / 2, pages.saturating_sub(1)];
+        for page in some.into_iter().filter(|page| *page < pages) {
             let start = (page * PAGE) as usize;
             let other = ((page + 1) % pages * PAGE) as usize;
             let neighbour = whole[other..other + PAGE as usize].to_vec();
@@ -155,7 +221,7 @@ fn whole_pages_of_other_bytes_are_found() {
                 if damaged == whole {
                     continue;
                 }
-                let moment = format!("{} page {page}", path.display());
+                let moment = format!("{preset}: {} page {page}", path.display());
                 overwrite(vfs.as_ref(), &path, &damaged);
                 assert!(!sound(&vfs, dir), "{moment}");
                 check_same(answer(&vfs, dir, &data), &expected, &moment);
@@ -168,7 +234,13 @@ fn whole_pages_of_other_bytes_are_found() {
 
 #[test]
 fn cut_extended_and_missing_files_are_found() {
-    let (vfs, dir) = (built(&data(1)), Path::new(DIR));
+    for preset in Preset::ALL {
+        check_lengths(preset);
+    }
+}
+
+fn check_lengths(preset: Preset) {
+    let (vfs, dir) = (built_as(&data(1), preset), Path::new(DIR));
     for path in files(vfs.as_ref(), dir) {
         let whole = contents(vfs.as_ref(), &path);
         let (length, page) = (whole.len(), PAGE as usize);
@@ -187,7 +259,8 @@ fn cut_extended_and_missing_files_are_found() {
             let mut bytes = whole.clone();
             bytes.resize(other, 0);
             overwrite(vfs.as_ref(), &path, &bytes);
-            let moment = format!("{}: {other} bytes instead of {length}", path.display());
+            let name = path.display();
+            let moment = format!("{preset}: {name}: {other} bytes instead of {length}");
             assert!(!sound(&vfs, dir), "{moment}");
             let error = Index::open_on(&vfs, dir, &OpenOptions::default()).err();
             assert_eq!(
@@ -234,6 +307,10 @@ fn check_foreign(vfs: &Arc<dyn Vfs>, other: &dyn Vfs, what: &str) {
 fn files_of_other_indexes_are_found() {
     let (vfs, dir, own) = (built(&data(1)), Path::new(DIR), data(1));
     check_foreign(&vfs, built(&data(2)).as_ref(), "other data");
+    for preset in [Preset::PageAnn, Preset::Dgai] {
+        let other = built_as(&data(2), preset);
+        check_foreign(&built_as(&own, preset), other.as_ref(), "other data");
+    }
     let rebuilt = built(&own);
     let (old, new) = ("records-1.pw", "records-2.pw");
     own.build(&rebuilt, dir, &options()).unwrap();

@@ -18,8 +18,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{Data, check_tidy, long, quick, recover};
-use pageway::{BuildOptions, MemoryWish, NoProgress, Progress};
+use common::{Data, check_tidy, long, quick, quick_as, recover};
+use pageway::{BuildOptions, MemoryWish, NoProgress, Preset, Progress};
 use pageway_store::Vfs;
 use pageway_testkit::{Boundary, Fault, FaultPlan, FaultVfs, Operation, SimVfs};
 
@@ -91,7 +91,7 @@ fn explore(history: &History, generations: &[&Data], width: Width, options: &Bui
                 .unwrap_or_else(|e| panic!("{moment}: the next build: {e}"));
             let found = recover(&vfs, dir, &known).unwrap_or_else(|e| panic!("{moment}: {e}"));
             assert_eq!(found, known.len(), "{moment}: the next build");
-            check_tidy(vfs.as_ref(), dir).unwrap_or_else(|e| panic!("{moment}: {e}"));
+            check_tidy(&vfs, dir).unwrap_or_else(|e| panic!("{moment}: {e}"));
         }
     }
     images
@@ -116,14 +116,27 @@ fn live(sim: &SimVfs, generations: &[&Data], options: &BuildOptions) -> History 
 
 #[test]
 fn a_crash_at_any_moment_of_a_build_leaves_the_old_or_the_new_index() {
+    for preset in Preset::ALL {
+        let width = if preset == Preset::DiskAnn {
+            Width::new(8, 3)
+        } else {
+            Width::new(2, 1)
+        };
+        let images = check_build(width, &quick_as(preset));
+        assert!(images >= 80, "{preset}: only {images} images");
+    }
+}
+
+fn check_build(width: Width, options: &BuildOptions) -> u64 {
     let (first, second) = (data(1), data(2));
-    let history = live(&SimVfs::new(), &[&first, &second], &quick());
-    let images = explore(&history, &[&first, &second], Width::new(8, 3), &quick());
+    let history = live(&SimVfs::new(), &[&first, &second], options);
+    let images = explore(&history, &[&first, &second], width, options);
     println!(
-        "crash_build, seed {SEED:#x}: {} moments, {images} images, 0 violations",
+        "crash_build, seed {SEED:#x}: {}: {} moments, {images} images, 0 violations",
+        options.preset,
         history.boundaries.len()
     );
-    assert!(images >= 300, "only {images} images");
+    images
 }
 
 /// Stops at the first question asked in a stage.
@@ -152,7 +165,7 @@ fn a_crash_while_a_cancelled_build_cleans_up_leaves_the_old_index() {
         let stop = StopIn(stage, AtomicBool::new(false));
         let outcome = second.build_watched(&vfs, Path::new(DIR), &quick(), &stop);
         assert_eq!(outcome.unwrap_err().kind(), pageway::ErrorKind::Cancelled);
-        check_tidy(vfs.as_ref(), Path::new(DIR)).unwrap();
+        check_tidy(&vfs, Path::new(DIR)).unwrap();
         let history = History {
             boundaries: sim.take_boundaries(),
             started: vec![(0, 1)],

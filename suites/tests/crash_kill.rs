@@ -152,7 +152,7 @@ fn rebuilds(scene: &Scene) {
         // Moments are shares of the last build: other work on the machine comes and goes.
         whole = scene.build(old as u64);
         assert_eq!(scene.found(), Ok(old), "{moment}: the next build");
-        check_tidy(scene.vfs.as_ref(), &scene.index()).unwrap_or_else(|e| panic!("{moment}: {e}"));
+        check_tidy(&scene.vfs, &scene.index()).unwrap_or_else(|e| panic!("{moment}: {e}"));
     }
     println!(
         "crash_kill, seed {SEED:#x}: {kills} kills, {running} of a running build, {} left the old \
@@ -182,7 +182,7 @@ fn first_builds(scene: &Scene) {
     }
     scene.build(2);
     assert_eq!(scene.found(), Ok(2));
-    check_tidy(scene.vfs.as_ref(), &scene.index()).unwrap();
+    check_tidy(&scene.vfs, &scene.index()).unwrap();
 }
 
 fn remove(scene: &Scene) {

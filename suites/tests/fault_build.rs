@@ -16,10 +16,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use common::{
-    Data, build_from, check_tidy, long, names, open_uncached, quick, recover, search_all,
+    Data, build_from, check_tidy, long, names, open_uncached, quick, quick_as, recover, search_all,
 };
 use pageway::source::{OpenAs, VectorFile};
-use pageway::{Answers, BuildOptions, Error, ErrorKind, NoProgress, Result, verify_on};
+use pageway::{Answers, BuildOptions, Error, ErrorKind, NoProgress, Preset, Result, verify_on};
 use pageway_store::{OpenMode, Vfs};
 use pageway_testkit::{Fault, FaultPlan, FaultVfs, Operation, SimVfs};
 
@@ -44,6 +44,10 @@ fn new() -> Data {
 
 /// A file system with the new vectors in a file, and the old index where `rebuild` says so.
 fn start(rebuild: bool) -> SimVfs {
+    start_as(rebuild, &quick())
+}
+
+fn start_as(rebuild: bool, options: &BuildOptions) -> SimVfs {
     let (sim, data) = (SimVfs::new(), new());
     let mut bytes = (data.count() as u32).to_le_bytes().to_vec();
     bytes.extend(data.shape.dimension.to_le_bytes());
@@ -53,7 +57,7 @@ fn start(rebuild: bool) -> SimVfs {
     sim.create_dir_all(Path::new("/indexes")).unwrap();
     if rebuild {
         let vfs: Arc<dyn Vfs> = Arc::new(sim.clone());
-        old().build(&vfs, Path::new(DIR), &quick()).unwrap();
+        old().build(&vfs, Path::new(DIR), options).unwrap();
     }
     sim
 }
@@ -65,16 +69,16 @@ fn build(vfs: &Arc<dyn Vfs>, options: &BuildOptions) -> Result<()> {
 }
 
 /// Little memory for the calibration, so that it reads pages.
-fn options() -> BuildOptions {
+fn options(preset: Preset) -> BuildOptions {
     let probe = BuildOptions {
         memory: Some(pageway::MemoryWish::Bytes(1)),
-        ..quick()
+        ..quick_as(preset)
     };
     let vfs: Arc<dyn Vfs> = Arc::new(start(false));
     let least = common::smallest_that_works(&build(&vfs, &probe).unwrap_err());
     BuildOptions {
         memory: Some(pageway::MemoryWish::Bytes(least)),
-        ..quick()
+        ..quick_as(preset)
     }
 }
 
@@ -94,7 +98,7 @@ fn check_untouched(sim: &SimVfs, rebuild: bool, moment: &str) {
     let dir = Path::new(DIR);
     if rebuild {
         assert_eq!(recover(&vfs, dir, &[&old(), &new()]), Ok(1), "{moment}");
-        check_tidy(sim, dir).unwrap_or_else(|e| panic!("{moment}: {e}"));
+        check_tidy(&vfs, dir).unwrap_or_else(|e| panic!("{moment}: {e}"));
     } else {
         assert!(
             !sim.exists(dir).unwrap(),
@@ -181,7 +185,7 @@ impl Case {
         let vfs: Arc<dyn Vfs> = Arc::new(sim.clone());
         if ending == Ending::Failed {
             build(&vfs, options).unwrap_or_else(|e| panic!("{moment}: the next build: {e}"));
-            check_tidy(&sim, Path::new(DIR)).unwrap_or_else(|e| panic!("{moment}: {e}"));
+            check_tidy(&vfs, Path::new(DIR)).unwrap_or_else(|e| panic!("{moment}: {e}"));
         }
         let found = recover(&vfs, Path::new(DIR), &[&old(), &new()]);
         assert_eq!(found, Ok(2), "{moment}");
@@ -195,11 +199,22 @@ fn failing(sim: &SimVfs, plan: &FaultPlan) -> Arc<dyn Vfs> {
 
 #[test]
 fn every_failing_call_of_a_build_is_reported_and_leaves_nothing() {
-    let options = options();
+    let faults = if long() { 5 } else { 2 };
+    let failed = check_build(Preset::DiskAnn, faults, &[false, true]);
+    assert!(failed > 200, "only {failed} failing builds");
+    let others = Preset::ALL.into_iter().skip(1);
+    for preset in others {
+        let failed = check_build(preset, faults - 1, &[true]);
+        assert!(failed > 40, "{preset}: only {failed} failing builds");
+    }
+}
+
+fn check_build(preset: Preset, faults: usize, rebuilds: &[bool]) -> u32 {
+    let options = options(preset);
     let (mut failed, mut survived) = (0, 0);
     for operation in Operation::ALL {
-        for (fault, kinds) in ERRORS.into_iter().take(if long() { 5 } else { 2 }) {
-            for rebuild in [false, true] {
+        for (fault, kinds) in ERRORS.into_iter().take(faults) {
+            for rebuild in rebuilds.iter().copied() {
                 for nth in positions() {
                     let case = Case {
                         operation,
@@ -211,7 +226,8 @@ fn every_failing_call_of_a_build_is_reported_and_leaves_nothing() {
                         Ending::NoCall => break,
                         Ending::Failed => failed += 1,
                         Ending::Succeeded => {
-                            assert!(case.may_go_unnoticed(), "{operation:?} {nth} {fault:?}");
+                            let moment = format!("{preset}: {operation:?} {nth} {fault:?}");
+                            assert!(case.may_go_unnoticed(), "{moment}");
                             survived += 1;
                         }
                     }
@@ -219,13 +235,13 @@ fn every_failing_call_of_a_build_is_reported_and_leaves_nothing() {
             }
         }
     }
-    println!("fault_build: {failed} builds failed, {survived} went on, 0 violations");
-    assert!(failed > 200, "only {failed} failing builds");
+    println!("fault_build: {preset}: {failed} builds failed, {survived} went on, 0 violations");
+    failed
 }
 
 #[test]
 fn interrupted_and_short_transfers_change_nothing() {
-    let options = options();
+    let options = options(Preset::DiskAnn);
     let mut cases = 0;
     for operation in [Operation::Read, Operation::Write] {
         for fault in [Fault::Interrupted, Fault::Short] {
@@ -256,7 +272,13 @@ fn use_index(vfs: &Arc<dyn Vfs>) -> Result<Answers> {
 
 #[test]
 fn every_failing_call_of_open_and_search_is_reported_or_changes_nothing() {
-    let sim = start(true);
+    for preset in Preset::ALL {
+        check_searches(preset);
+    }
+}
+
+fn check_searches(preset: Preset) {
+    let sim = start_as(true, &quick_as(preset));
     let expected = use_index(&failing(&sim, &FaultPlan::none())).unwrap();
     let retried = [Fault::Interrupted, Fault::Short];
     let faults = ERRORS.map(|(fault, _)| fault).into_iter().chain(retried);
@@ -270,7 +292,7 @@ fn every_failing_call_of_open_and_search_is_reported_or_changes_nothing() {
                     break;
                 }
                 cases += 1;
-                let moment = format!("{operation:?} {nth} {fault:?}");
+                let moment = format!("{preset}: {operation:?} {nth} {fault:?}");
                 match outcome {
                     Ok(answers) => {
                         assert!(retried.contains(&fault), "{moment}: nothing was reported");
@@ -289,14 +311,20 @@ fn every_failing_call_of_open_and_search_is_reported_or_changes_nothing() {
             }
         }
     }
-    println!("fault_build: {cases} failing calls of open and search, 0 violations");
-    assert!(cases > 100, "only {cases} cases");
+    println!("fault_build: {preset}: {cases} failing calls of open and search, 0 violations");
+    assert!(cases > 100, "{preset}: only {cases} cases");
 }
 
 /// A failed read costs the search it belongs to and no other.
 #[test]
 fn an_index_goes_on_after_a_failed_search() {
-    let sim = start(true);
+    for preset in Preset::ALL {
+        check_going_on(preset);
+    }
+}
+
+fn check_going_on(preset: Preset) {
+    let sim = start_as(true, &quick_as(preset));
     let plan = FaultPlan::none();
     let index = open_uncached(&failing(&sim, &plan), Path::new(DIR)).unwrap();
     let expected = search_all(&index, &old(), 3).unwrap();
@@ -314,7 +342,13 @@ fn an_index_goes_on_after_a_failed_search() {
 /// `verify` is for the day on which the disk fails: it says so and does not pass.
 #[test]
 fn verify_never_passes_over_a_failing_read() {
-    let sim = start(true);
+    for preset in Preset::ALL {
+        check_verify(preset);
+    }
+}
+
+fn check_verify(preset: Preset) {
+    let sim = start_as(true, &quick_as(preset));
     let mut cases = 0;
     for operation in [Operation::Open, Operation::Length, Operation::Read] {
         for nth in 0.. {
@@ -328,8 +362,8 @@ fn verify_never_passes_over_a_failing_read() {
                 break;
             }
             cases += 1;
-            assert!(!sound, "{operation:?} {nth}");
+            assert!(!sound, "{preset}: {operation:?} {nth}");
         }
     }
-    assert!(cases > 10, "only {cases} cases");
+    assert!(cases > 10, "{preset}: only {cases} cases");
 }

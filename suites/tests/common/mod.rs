@@ -13,12 +13,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pageway::source::{IdSlice, VectorSlice};
+use pageway::spec::{CompletionSpec, ScheduleSpec};
 use pageway::{
     Answers, BuildInput, BuildOptions, BuildReport, Effort, ElementType, Error, ErrorKind, Index,
-    MemoryWish, NoProgress, OpenOptions, Progress, Queries, Result, SearchOptions, VectorRead,
-    VectorShape, verify_on,
+    MemoryWish, NoProgress, OpenOptions, Overrides, Preset, Progress, Queries, Result,
+    SearchOptions, VectorRead, VectorShape, verify_on,
 };
-use pageway_store::{DATA_EXTENSION, LOCK_FILE, MANIFEST_FILE, OpenMode, Vfs};
+use pageway_store::{LOCK_FILE, MANIFEST_FILE, OpenMode, Vfs};
 use pageway_testkit::SplitMix64;
 
 /// True for the long runs before a release: `PAGEWAY_SUITE=long`.
@@ -121,6 +122,24 @@ pub fn quick() -> BuildOptions {
     }
 }
 
+/// The quickest build of a design, with answers that do not depend on the disk.
+pub fn quick_as(preset: Preset) -> BuildOptions {
+    let in_order = ScheduleSpec::Pipelined {
+        least: 4,
+        most: 32,
+        completion: CompletionSpec::InOrder,
+    };
+    let schedule = (preset == Preset::PipeAnn).then_some(in_order);
+    BuildOptions {
+        preset,
+        overrides: Overrides {
+            schedule,
+            ..Overrides::default()
+        },
+        ..quick()
+    }
+}
+
 /// The smallest number of bytes that a refusal names.
 pub fn smallest_that_works(error: &Error) -> u64 {
     assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
@@ -152,12 +171,18 @@ pub fn open_uncached(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<Index> {
 
 /// Searches for every row of `data`.
 pub fn search_all(index: &Index, data: &Data, k: u32) -> Result<Answers> {
+    search_first(index, data, data.count(), k)
+}
+
+/// Searches for the first rows of `data`.
+pub fn search_first(index: &Index, data: &Data, count: usize, k: u32) -> Result<Answers> {
     let options = SearchOptions {
         k,
         effort: Effort::ListSize(20),
         ..SearchOptions::default()
     };
-    index.search(&Queries::new(&data.rows, data.shape), &options)
+    let rows = &data.rows[..count * data.shape.row_bytes()];
+    index.search(&Queries::new(rows, data.shape), &options)
 }
 
 /// Which of `generations` the index in `dir` is: its number from 1, or 0 where no index is.
@@ -184,13 +209,23 @@ pub fn recover(
     index
         .read(0, &mut rows)
         .map_err(|error| error.to_string())?;
-    let found = generations.iter().position(|data| data.rows == rows);
+    // A design may have put the rows into another order.
+    let sorted = sorted_rows(&rows, index.shape());
+    let found = generations
+        .iter()
+        .position(|data| sorted_rows(&data.rows, data.shape) == sorted);
     let found = found.ok_or("the index holds vectors that nobody gave")?;
     let answers = search_all(&index, generations[found], 1).map_err(text)?;
     if answers.distances.iter().all(|distance| *distance > 0.0) {
         return Err("no row finds itself".to_owned());
     }
     Ok(found + 1)
+}
+
+fn sorted_rows(rows: &[u8], shape: VectorShape) -> Vec<&[u8]> {
+    let mut rows: Vec<&[u8]> = rows.chunks_exact(shape.row_bytes()).collect();
+    rows.sort_unstable();
+    rows
 }
 
 /// What `verify` says, in one word.
@@ -208,19 +243,19 @@ pub fn names(vfs: &dyn Vfs, dir: &Path) -> BTreeSet<String> {
 }
 
 /// Says so if there is more or less in `dir` than the files of one index.
-pub fn check_tidy(vfs: &dyn Vfs, dir: &Path) -> std::result::Result<(), String> {
-    let names = names(vfs, dir);
-    let index_files = names
-        .iter()
-        .filter(|name| name.ends_with(DATA_EXTENSION))
-        .count();
-    let known = [LOCK_FILE, MANIFEST_FILE]
-        .iter()
-        .all(|name| names.contains(*name));
-    if known && index_files == 4 && names.len() == 6 {
+pub fn check_tidy(vfs: &Arc<dyn Vfs>, dir: &Path) -> std::result::Result<(), String> {
+    let index = Index::open_on(vfs, dir, &OpenOptions::default());
+    let description = index.and_then(|index| index.description());
+    let files = description.map_err(|error| error.to_string())?.files;
+    let mut expected: BTreeSet<String> = files.into_iter().map(|file| file.name).collect();
+    expected.extend([LOCK_FILE, MANIFEST_FILE].map(str::to_owned));
+    let names = names(vfs.as_ref(), dir);
+    if names == expected {
         return Ok(());
     }
-    Err(format!("left in the directory: {names:?}"))
+    Err(format!(
+        "left in the directory: {names:?}, expected {expected:?}"
+    ))
 }
 
 pub fn contents(vfs: &dyn Vfs, path: &Path) -> Vec<u8> {
