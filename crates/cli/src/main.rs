@@ -20,7 +20,9 @@
 )]
 
 mod arguments;
+mod choice;
 mod command;
+mod design;
 mod interrupt;
 mod latency;
 mod output;

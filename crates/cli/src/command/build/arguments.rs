@@ -4,23 +4,21 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pageway::source::OpenAs;
-use pageway::{
-    BuildInput, BuildOptions, BuildReport, ElementType, Index, MemoryWish, Metric, Overrides, Preset,
-    Result,
-    format_bytes,
-};
-use serde::Serialize;
+use pageway::{BuildInput, BuildOptions, ElementType, Index, MemoryWish, Metric, Preset, Result};
 
+use super::report::BuildOutcome;
+use crate::design::{ChoiceArguments, SizeArguments};
 use crate::output::Outcome;
 use crate::session::Session;
 use crate::system;
-use crate::text::{self, Facts};
 
 const EXAMPLES: &str = "\
 Examples:
   pageway build --data base.fbin --out my.index --metric l2
   pageway build --data base.u8bin --out my.index --metric l2 --memory 10% --build-memory 2GB
   pageway build --data texts.npy --out my.index --metric cosine --recall 0.99 --ids ids.txt
+  pageway build --data base.fbin --out my.index --metric l2 --preset starling --memory 10%
+  pageway build --data base.fbin --out my.index --metric l2 --placement bnf:rounds=4 --harvest near
 
 What the knobs cost:
   --memory        memory of every later search. Less memory means shorter codes and a smaller cache,
@@ -29,6 +27,10 @@ What the knobs cost:
   --build-list    build time grows with it; recall gains flatten beyond 2 to 3 times the degree.
   --build-memory  below about (vectors + graph) the build works in overlapping parts: slower by the
                   number of extra passes, the same recall within about 0.01.
+
+Designs: 'pageway presets' lists the published ones, 'pageway explain NAME' says what each choice of
+one means and costs. Any choice can be replaced, written name or name:key=value,...; a combination
+that cannot be is refused before work, with one that can.
 
 Building over an existing index replaces it in one step at the end: until then, and after a failure
 or Ctrl-C, the old index stays whole.";
@@ -108,33 +110,17 @@ struct WishArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Design")]
 struct DesignArguments {
-    /// Published design to follow: diskann
-    #[arg(long, value_name = "NAME", default_value_t = Preset::DiskAnn)]
+    #[arg(long, value_name = "NAME", default_value_t = Preset::DiskAnn, help = preset_help())]
     preset: Preset,
-
-    /// Longest adjacency list (R); 24 to 96 are usual
-    #[arg(long, value_name = "R", default_value_t = 48)]
-    degree: u32,
-
-    /// Candidate list size while building (L); at least the degree
-    #[arg(long, value_name = "L", default_value_t = 100)]
-    build_list: u32,
-
-    /// Slack of the prune rule; larger keeps more long edges
-    #[arg(long, value_name = "A", default_value_t = 1.2)]
-    alpha: f32,
 
     /// Bytes per compressed vector [default: as many as the memory affords]
     #[arg(long, value_name = "N")]
     code_bytes: Option<u32>,
 
-    /// Bytes of a page: 4096 to 65536, a power of two
-    #[arg(long, value_name = "BYTES", default_value_t = 4096)]
-    page_size: u32,
-
-    /// Reads in flight (W) [default: the design's own]
-    #[arg(long, value_name = "W")]
-    beam: Option<u32>,
+    /// Disk that the index may take: bytes (200GB) or a share of the raw vectors (300%); a design
+    /// that keeps lists several times keeps fewer [default: what it needs]
+    #[arg(long, value_name = "DISK")]
+    disk: Option<MemoryWish>,
 
     /// Index of the same vector space whose codebook is shared
     #[arg(long, value_name = "DIR")]
@@ -143,50 +129,53 @@ struct DesignArguments {
     /// Index of the same vectors, built with placement by_id, whose graph is laid out anew
     #[arg(long, value_name = "DIR")]
     graph_from: Option<PathBuf>,
+
+    #[command(flatten)]
+    sizes: SizeArguments,
+
+    #[command(flatten)]
+    choices: ChoiceArguments,
 }
 
-/// The engine's report and what the process itself took.
-#[derive(Serialize)]
-struct BuildOutcome<'r> {
-    #[serde(flatten)]
-    report: &'r BuildReport,
-    metric: Metric,
-    total_seconds: f64,
-    peak_memory_bytes: Option<u64>,
+fn preset_help() -> String {
+    let names: Vec<&str> = Preset::ALL.iter().map(|preset| preset.name()).collect();
+    format!("Published design to follow: {}", names.join(", "))
 }
 
 impl BuildArguments {
-    fn options(&self) -> BuildOptions {
+    fn options(&self) -> Result<BuildOptions> {
         let Self {
             place,
             wish,
             design,
         } = self;
-        BuildOptions {
+        let sizes = &design.sizes;
+        Ok(BuildOptions {
             metric: place.metric,
             preset: design.preset,
             memory: wish.memory,
             build_memory: wish.build_memory,
             recall: wish.recall,
             threads: wish.threads,
-            degree: design.degree,
-            build_list: design.build_list,
-            alpha: design.alpha,
+            degree: sizes.degree,
+            build_list: sizes.build_list,
+            alpha: sizes.alpha,
             code_bytes: design.code_bytes,
-            page_bytes: design.page_size,
-            beam: design.beam,
-            overrides: Overrides::default(),
-            disk: None,
+            page_bytes: sizes.page_size,
+            beam: sizes.beam,
+            overrides: design.choices.overrides(sizes)?,
+            disk: design.disk,
             codebook_from: design.codebook_from.clone(),
             graph_from: design.graph_from.clone(),
             calibration_queries: wish.calibration_queries,
             seed: wish.seed,
-        }
+        })
     }
 
     /// Builds, and reports.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
         let started = system::now();
+        let options = self.options()?;
         let place = &self.place;
         let how = OpenAs {
             element: place.element,
@@ -204,98 +193,14 @@ impl BuildArguments {
             ids: ids.as_deref(),
             queries,
         };
-        let report = Index::build(&place.out, &input, &self.options(), &session.progress)?;
+        let report = Index::build(&place.out, &input, &options, &session.progress)?;
         let outcome = BuildOutcome {
             report: &report,
+            preset: options.preset.name(),
             metric: place.metric,
             total_seconds: started.elapsed().as_secs_f64(),
             peak_memory_bytes: pageway::peak_memory_bytes(),
         };
-        Outcome::new(self.describe(&outcome), &outcome)
+        Outcome::new(outcome.describe(&place.out, options.recall), &outcome)
     }
-
-    fn describe(&self, outcome: &BuildOutcome<'_>) -> String {
-        let report = outcome.report;
-        let out = self.place.out.display();
-        let facts = Facts::new()
-            .fact("vectors", describe_vectors(report, outcome.metric))
-            .fact("graph", describe_graph(report))
-            .fact("codes", format!("{} bytes per vector", report.code_bytes))
-            .fact(
-                "index",
-                format!("{} on disk", format_bytes(report.index_bytes)),
-            )
-            .fact("search memory", describe_memory(report))
-            .fact(
-                "build memory",
-                describe_build_memory(report, outcome.peak_memory_bytes),
-            )
-            .fact("recall@10", self.describe_recall(report))
-            .fact("time", describe_stages(report));
-        let mut lines = format!(
-            "Built {out} in {}.\n\n{}",
-            text::seconds(outcome.total_seconds),
-            facts.render()
-        );
-        for warning in &report.warnings {
-            lines.push_str(&format!("\nWarning: {warning}\n"));
-        }
-        lines.push_str(&format!(
-            "\nNext: pageway search --index {out} --queries QUERIES -k 10 --recall {}",
-            self.wish.recall
-        ));
-        lines
-    }
-
-    fn describe_recall(&self, report: &BuildReport) -> String {
-        let wished = self.wish.recall;
-        let best = report.best_recall_at_10;
-        match report.list_size {
-            Some(list_size) => {
-                format!("{wished} at list size {list_size}; up to {best:.3} is reachable")
-            }
-            None => format!("{wished} is out of reach: the calibration found {best:.3} at most"),
-        }
-    }
-}
-
-fn describe_vectors(report: &BuildReport, metric: Metric) -> String {
-    let (nodes, shape) = (text::count(report.nodes), report.shape);
-    format!(
-        "{nodes} of {shape}, {metric}, {} raw",
-        format_bytes(report.raw_bytes)
-    )
-}
-
-fn describe_graph(report: &BuildReport) -> String {
-    let parts = match report.shards {
-        0 | 1 => String::new(),
-        shards => format!(", built in {shards} parts"),
-    };
-    format!("mean degree {:.1}{parts}", report.mean_degree)
-}
-
-fn describe_memory(report: &BuildReport) -> String {
-    let share = text::percent(report.memory_bytes as f64 / report.raw_bytes.max(1) as f64);
-    format!(
-        "{}, {share} of the raw vectors",
-        format_bytes(report.memory_bytes)
-    )
-}
-
-fn describe_build_memory(report: &BuildReport, peak: Option<u64>) -> String {
-    let budget = format_bytes(report.build_memory_bytes);
-    match peak {
-        Some(peak) => format!("peak {} of a budget of {budget}", format_bytes(peak)),
-        None => format!("budget {budget}"),
-    }
-}
-
-fn describe_stages(report: &BuildReport) -> String {
-    let stages = report
-        .seconds
-        .iter()
-        .filter(|(_, seconds)| *seconds >= 0.0005);
-    let words = stages.map(|(stage, seconds)| format!("{stage} {}", text::seconds(*seconds)));
-    words.collect::<Vec<_>>().join(", ")
 }

@@ -1,0 +1,218 @@
+//! Choices of a design as they are typed: `name`, or `name:key=value,...`.
+//!
+//! Names and keys are those of the manifest, taken from the way the specification stores its
+//! choices: a new variant needs no parser here, only its place among the known ones.
+
+use pageway::{Error, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// Fields that hold the name of a choice.
+const NAMES: [&str; 2] = ["kind", "algorithm"];
+
+/// Reads a choice. `known` holds each variant once, with the values that keys left out take.
+///
+/// # Errors
+/// `InvalidInput` for a name, key or value that is not legal, with those that are.
+pub(crate) fn parse<T>(flag: &str, text: &str, known: &[T]) -> Result<T>
+where
+    T: Serialize + DeserializeOwned,
+{
+    let (name, keys) = match text.split_once(':') {
+        Some((name, keys)) => (name, Some(keys)),
+        None => (text, None),
+    };
+    let within = |words: String| Error::invalid(format!("{flag} {text}: {words}"));
+    let mut forms = known.iter().map(Form::of);
+    let form = forms.find(|form| form.name == name);
+    let mut form = form.ok_or_else(|| {
+        let names: Vec<String> = known.iter().map(name_of).collect();
+        within(format!("there is {}, not '{name}'", listed(&names)))
+    })?;
+    for pair in keys.into_iter().flat_map(|keys| keys.split(',')) {
+        form.set(pair).map_err(within)?;
+    }
+    serde_json::from_value(form.stored).map_err(|error| within(error.to_string()))
+}
+
+/// Name of a choice.
+pub(crate) fn name_of(choice: &impl Serialize) -> String {
+    Form::of(choice).name
+}
+
+/// A choice with all its keys, as it can be typed.
+pub(crate) fn typed(choice: &impl Serialize) -> String {
+    let form = Form::of(choice);
+    let keys: Vec<String> = form
+        .keys()
+        .map(|(key, value)| format!("{key}={}", plain(value)))
+        .collect();
+    if keys.is_empty() {
+        form.name
+    } else {
+        format!("{}:{}", form.name, keys.join(","))
+    }
+}
+
+/// A value as people write it.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(word) => word.clone(),
+        // A fraction was an `f32`: as one it has the digits that were typed.
+        Value::Number(number) if number.is_f64() => {
+            (number.as_f64().unwrap_or_default() as f32).to_string()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            value.to_string()
+        }
+    }
+}
+
+/// A choice as the manifest stores it.
+struct Form {
+    name: String,
+    stored: Value,
+}
+
+impl Form {
+    fn of(choice: &impl Serialize) -> Self {
+        let stored = serde_json::to_value(choice).unwrap_or_default();
+        let name = match &stored {
+            Value::Object(fields) => name_in(fields),
+            word => plain(word),
+        };
+        Self { name, stored }
+    }
+
+    /// Keys that can be given, with their values. What a build decides by itself is none.
+    fn keys(&self) -> impl Iterator<Item = (&String, &Value)> {
+        let fields = self.stored.as_object().into_iter().flatten();
+        fields.filter(|(key, value)| !NAMES.contains(&key.as_str()) && !value.is_object())
+    }
+
+    fn set(&mut self, pair: &str) -> std::result::Result<(), String> {
+        let (key, value) = pair
+            .split_once('=')
+            .ok_or_else(|| format!("'{pair}' is not key=value"))?;
+        let legal: Vec<String> = self.keys().map(|(key, _)| key.clone()).collect();
+        if !legal.iter().any(|legal| legal == key) {
+            return Err(match legal.as_slice() {
+                [] => format!("{} takes no keys, so not '{key}'", self.name),
+                legal => format!("{} takes {}, not '{key}'", self.name, listed(legal)),
+            });
+        }
+        let number = serde_json::from_str(value).ok().filter(Value::is_number);
+        let value = number.unwrap_or_else(|| Value::String(value.to_owned()));
+        if let Some(field) = self.stored.get_mut(key) {
+            *field = value;
+        }
+        Ok(())
+    }
+}
+
+/// The name among the fields of a choice, or its only field.
+fn name_in(fields: &Map<String, Value>) -> String {
+    let tag = NAMES.iter().find_map(|name| fields.get(*name)?.as_str());
+    let only = fields.keys().next().map(String::as_str);
+    tag.or(only).unwrap_or_default().to_owned()
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [word] => word.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pageway::spec::{CodeStorage, CompletionSpec, PlacementSpec, ScheduleSpec};
+
+    use super::*;
+
+    const KNOWN: [PlacementSpec; 3] = [
+        PlacementSpec::ById,
+        PlacementSpec::Bnf {
+            rounds: 8,
+            gain: 0.01,
+        },
+        PlacementSpec::Grouped { hops: 2 },
+    ];
+
+    const PIPELINE: ScheduleSpec = ScheduleSpec::Pipelined {
+        least: 4,
+        most: 32,
+        completion: CompletionSpec::AsTheyCome,
+    };
+
+    #[test]
+    fn names_and_keys_make_choices() {
+        let parse = |text| super::parse("--placement", text, &KNOWN).unwrap();
+        assert_eq!(parse("by_id"), PlacementSpec::ById);
+        assert_eq!(parse("bnf"), KNOWN[1]);
+        let bnf = PlacementSpec::Bnf {
+            rounds: 3,
+            gain: 0.01,
+        };
+        assert_eq!(parse("bnf:rounds=3"), bnf);
+        let bnf = PlacementSpec::Bnf {
+            rounds: 3,
+            gain: 1.0,
+        };
+        assert_eq!(parse("bnf:gain=1,rounds=3"), bnf);
+        let pipeline = super::parse("--schedule", "pipelined:completion=in_order", &[PIPELINE]);
+        let in_order = ScheduleSpec::Pipelined {
+            least: 4,
+            most: 32,
+            completion: CompletionSpec::InOrder,
+        };
+        assert_eq!(pipeline.unwrap(), in_order);
+        let codes = [CodeStorage::Memory, CodeStorage::Split { memory_nodes: 0 }];
+        assert_eq!(super::parse("--codes", "split", &codes).unwrap(), codes[1]);
+    }
+
+    #[test]
+    fn what_is_typed_is_what_was_chosen() {
+        for choice in KNOWN {
+            let text = typed(&choice);
+            assert_eq!(
+                parse("--placement", &text, &KNOWN).unwrap(),
+                choice,
+                "{text}"
+            );
+        }
+        assert_eq!(typed(&KNOWN[1]), "bnf:gain=0.01,rounds=8");
+        let text = typed(&PIPELINE);
+        assert_eq!(parse("--schedule", &text, &[PIPELINE]).unwrap(), PIPELINE);
+        assert_eq!(typed(&CodeStorage::Split { memory_nodes: 7 }), "split");
+    }
+
+    #[test]
+    fn refusals_list_what_is_legal() {
+        for (text, words) in [
+            ("bnx", "there is by_id, bnf and grouped, not 'bnx'"),
+            ("", "there is by_id, bnf and grouped, not ''"),
+            ("bnf:round=3", "bnf takes gain and rounds, not 'round'"),
+            ("bnf:kind=by_id", "bnf takes gain and rounds, not 'kind'"),
+            ("by_id:rounds=3", "by_id takes no keys"),
+            ("bnf:rounds", "'rounds' is not key=value"),
+            ("bnf:", "'' is not key=value"),
+            ("bnf:rounds=0.5", "0.5"),
+            ("bnf:rounds=-1", "-1"),
+            ("bnf:rounds=many", "many"),
+            ("bnf:gain=nan", "nan"),
+            ("grouped:hops=99999999999", "99999999999"),
+        ] {
+            let error = parse("--placement", text, &KNOWN).unwrap_err();
+            assert_eq!(error.kind(), pageway::ErrorKind::InvalidInput);
+            let said = error.context();
+            assert!(said.contains(words), "{text}: {said}");
+            assert!(said.starts_with(&format!("--placement {text}")), "{said}");
+        }
+        let error = parse("--codes", "split:memory_nodes=3", &[CodeStorage::Memory]).unwrap_err();
+        assert!(error.context().contains("there is memory"), "{error}");
+    }
+}
