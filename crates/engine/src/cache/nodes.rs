@@ -42,8 +42,8 @@ impl ImageShape {
 /// Images by node: a flat array of bytes behind an open-addressing table.
 #[derive(Debug, Default)]
 pub(crate) struct NodeCache {
-    /// `(node, start of its image in units of 4 bytes)`; a power of two of slots, at most half
-    /// full.
+    /// `(node, start of its image in units of 4 bytes)`; a power of two of slots, at most three
+    /// quarters full.
     slots: Vec<(u32, u32)>,
     images: Vec<u8>,
     room: usize,
@@ -79,7 +79,7 @@ impl NodeCache {
     }
 
     fn slot_count(nodes: usize) -> usize {
-        (nodes * 2).next_power_of_two()
+        (nodes + nodes / 3 + 1).next_power_of_two()
     }
 
     /// Nodes of `image_bytes` each, at most `limit`, that `bytes` hold.
@@ -126,7 +126,7 @@ impl NodeCache {
 
     /// Adds an image; false when there is no room. The caller adds no node twice.
     pub(crate) fn insert(&mut self, node: NodeId, image: &[u8]) -> bool {
-        let full = self.nodes * 2 >= self.slots.len();
+        let full = self.nodes * 4 >= self.slots.len() * 3;
         if full || self.images.len() + image.len() > self.room {
             return false;
         }

@@ -64,7 +64,7 @@ pub(crate) enum Hold {
 }
 
 /// Pages that a query keeps at most.
-const MAX_HELD: usize = 128;
+const MAX_HELD: usize = 64;
 
 impl ScratchShape {
     /// Bytes of a scratch of this shape.

@@ -46,7 +46,7 @@ fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
                 beam: sizes.beam.unwrap_or(8),
             },
             harvest: HarvestSpec::Held,
-            refine: RefineSpec::Deferred { share: 0.4 },
+            refine: RefineSpec::Deferred { share: 0.5 },
         },
         ..base
     }
