@@ -100,9 +100,9 @@ fn threads_memory_and_backend_change_no_answer() {
     assert!(single == run("threads", "--threads 3 --interleave 4", None).0);
     // Threads need memory for their stacks, so the same room for records takes a larger budget.
     for (backend, memory) in [
-        (None, "660kB"),
-        (Some("blocking"), "600kB"),
-        (Some("threads"), "660kB"),
+        (None, "960kB"),
+        (Some("blocking"), "690kB"),
+        (Some("threads"), "960kB"),
     ] {
         let options = format!("--memory {memory} --interleave 3");
         let (found, reads) = run("little", &options, backend);
@@ -145,7 +145,7 @@ fn results_agree_with_the_truth_file_they_are_scored_against() {
 fn more_effort_reads_more_and_finds_more() {
     let place = prepared();
     let run = |list_size: u32| {
-        let line = format!("{SEARCH} --truth gt.ibin --list-size {list_size} --memory 450kB");
+        let line = format!("{SEARCH} --truth gt.ibin --list-size {list_size} --memory 690kB");
         let report = place.line(&line).json();
         (
             number(&report, "recall"),
