@@ -1,5 +1,5 @@
-//! The static half of DGAI: Lou et al., "DGAI: Decoupled On-Disk Graph-Based ANN Index for Efficient
-//! Updates and Queries", 2025.
+//! The static half of DGAI: Lou et al., "DGAI: Decoupled On-Disk Graph-Based ANN Index for
+//! Efficient Updates and Queries", 2025.
 //!
 //! Kept from the paper: adjacency lists and vectors in pages of their own; lists of similar nodes
 //! share a page, and a query keeps the pages it read; three stages: a walk by one code, a choice

@@ -2,12 +2,12 @@
 //! Graph", 2025.
 //!
 //! Kept from the paper: the page is the node of the graph, filled by Algorithm 1 with the nearest
-//! of a seed's two-hop neighbours; one merged list of neighbours per page, without those on the page
-//! itself; codes in memory as far as the budget goes and the others in the page, one or the other;
-//! hash routing to the entry; every vector of a page scored and its list followed; hot pages cached
-//! with what memory is left. Different: the nodes whose codes are in memory are those that most
-//! pages name, numbered first, so that no map of them is kept; hashes are of centred vectors; the
-//! hash routing also works with codes on disk.
+//! of a seed's two-hop neighbours; one merged list of neighbours per page, without those on the
+//! page itself; codes in memory as far as the budget goes and the others in the page, one or the
+//! other; hash routing to the entry; every vector of a page scored and its list followed; hot pages
+//! cached with what memory is left. Different: the nodes whose codes are in memory are those of the
+//! pages that are named most, numbered first, so that no map of them is kept; hashes are of centred
+//! vectors; the hash routing also works with codes on disk.
 
 use super::{Row, Sizes, diskann};
 use crate::spec::{
