@@ -1,8 +1,8 @@
 """Pageway: vector search for vectors that do not fit in memory.
 
->>> import numpy as np, pageway                                      # doctest: +SKIP
->>> index = pageway.build("my.index", vectors, metric="cosine")      # doctest: +SKIP
->>> ids, distances = index.search(query, k=10)                       # doctest: +SKIP
+>>> import numpy as np, pageway
+>>> index = pageway.build("my.index", vectors, metric="cosine")
+>>> ids, distances = index.search(query, k=10)
 
 An index is a directory. It is built once (`build`), then opened by any number of processes (`open`)
 within a memory budget that covers everything held for it. Searches state the recall they want, or

@@ -61,10 +61,12 @@ def _as_json(overrides: Overrides) -> str:
         raise InvalidInputError(
             f"overrides: give a dict such as {{'placement': 'bnf'}}, not a {kind}"
         )
-    try:
-        return json.dumps(overrides, default=_plain, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"overrides: {error}") from error
+    for policy, wish in overrides.items():
+        try:
+            json.dumps({policy: wish}, default=_plain, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"overrides: {policy}: {error}") from error
+    return json.dumps(overrides, default=_plain)
 
 
 def _plain(value: Any) -> Any:

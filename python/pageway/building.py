@@ -161,9 +161,11 @@ def build(
 
     Examples
     --------
-    >>> index = pageway.build("my.index", vectors, preset="starling")      # doctest: +SKIP
-    >>> own = {"placement": {"kind": "bnf", "rounds": 4}, "entry": "medoid"}
-    >>> index = pageway.build("my.index", vectors, overrides=own)          # doctest: +SKIP
+    >>> index = pageway.build("pages.index", vectors, preset="starling")
+    >>> own = {"placement": {"kind": "bnf", "rounds": 4}, "harvest": "all"}
+    >>> index = pageway.build("own.index", vectors, overrides=own)
+    >>> index.stats()["spec"]["layout"]["placement"]
+    {'kind': 'bnf', 'rounds': 4, 'gain': 0.01}
     """
     vectors = (as_source(data, "data", dtype), _ids(ids), _examples(queries, dtype))
     options: _native._BuildOptions = {

@@ -30,7 +30,7 @@ class Index:
 
     Examples
     --------
-    >>> with pageway.open("my.index") as index:            # doctest: +SKIP
+    >>> with pageway.open("my.index") as index:
     ...     ids, distances = index.search(query, k=10)
     """
 
@@ -148,8 +148,9 @@ class Index:
 
         Examples
         --------
-        >>> lims, ids, distances = index.range(queries, radius=0.3)    # doctest: +SKIP
-        >>> counts = np.diff(lims)                                      # doctest: +SKIP
+        >>> lims, ids, distances = index.range(queries, radius=6.0)
+        >>> len(lims) == len(queries) + 1, bool((distances <= 6.0).all())
+        (True, True)
         """
         rows = as_queries(queries, self._native.dimension, self._dtype)
         options = range_options(radius, list_size, limit, beam, threads)
@@ -193,8 +194,9 @@ class Index:
 
         Examples
         --------
-        >>> with pageway.open("monday.index") as index:                 # doctest: +SKIP
+        >>> with pageway.open("monday.index") as index:
         ...     other = index.switch("tuesday.index")
+        >>> ids, distances = other.search(query, k=10)
         """
         options = open_options(memory, threads, interleave, k, effort, beam)
         return Index(self._native.switch(as_path(path), options))

@@ -64,10 +64,8 @@ class RangeResult(_Within):
 
     Examples
     --------
-    >>> lims, ids, distances = index.range(queries, radius=0.3)      # doctest: +SKIP
-    >>> ids[lims[2] : lims[3]]                                       # doctest: +SKIP
-
-    gives the ids that belong to the third query.
+    >>> lims, ids, distances = index.range(queries, radius=6.0)
+    >>> of_the_third_query = ids[lims[2] : lims[3]]
 
     Attributes
     ----------

@@ -62,6 +62,31 @@ def test_files_and_arrays_give_the_same_index(tmp_path, vectors):
         assert bytes_of[name] == bytes_of["array"], name
 
 
+def test_a_file_that_does_not_say_its_type_is_told(tmp_path, vectors, queries):
+    def written(name, rows):
+        header = np.array(rows.shape, dtype="<u4").tobytes()
+        (tmp_path / name).write_bytes(header + rows.tobytes())
+        return tmp_path / name
+
+    base, few = written("rows.bin", vectors), written("queries.bin", queries)
+    settings = {"dtype": np.float32, "queries": few, "memory": "2MB"}
+    with pageway.build(tmp_path / "i", base, **settings) as index:
+        assert index.dtype == np.float32 and index.shape == vectors.shape
+        truth = pageway.ground_truth(base, few, k=10, dtype="float32")
+        assert recall(index.search(queries, effort=80).ids, vectors, queries, "l2") >= 0.95
+    np.testing.assert_array_equal(truth.ids, pageway.ground_truth(vectors, queries, k=10).ids)
+    pageway.build(tmp_path / "j", vectors, dtype="f4", memory="2MB").close()
+    for rows, dtype, words in [
+        (base, None, "rows.bin: a .bin file does not say what its elements are"),
+        (base, "float16", "rows.bin: .*header"),
+        (base, "float64", "dtype is 'float64': an index holds float32, float16, uint8, int8"),
+        (base, "numbers", "dtype is 'numbers'"),
+        (vectors, np.uint8, "data: an array has its own type, here float32"),
+    ]:
+        with pytest.raises(pageway.InvalidInputError, match=words):
+            pageway.build(tmp_path / "k", rows, dtype=dtype, memory="2MB")
+
+
 def test_the_bytes_depend_on_the_seed_and_not_on_threads(tmp_path, vectors):
     contents = []
     for threads, seed in [(1, 42), (2, 42), (1, 43)]:

@@ -1,9 +1,14 @@
 """The package says what it has: names, stubs, documentation."""
 
 import ast
+import doctest
 import inspect
 import re
+import shutil
+from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 import pageway
 from pageway import _native
@@ -22,6 +27,7 @@ def test_every_public_name_exists_and_is_documented():
 
 def test_every_public_function_states_its_types():
     functions = [pageway.build, pageway.open, pageway.verify, pageway.ground_truth]
+    functions += [pageway.presets]
     functions += [member for name, member in vars(pageway.Index).items() if inspect.isfunction(member)]
     for function in functions:
         signature = inspect.signature(function)
@@ -39,6 +45,18 @@ def test_every_native_name_has_a_declaration():
     (index,) = (node for node in declared.body if getattr(node, "name", "") == "Index")
     members = {node.name for node in index.body if hasattr(node, "name")}
     assert {name for name in vars(_native.Index) if not name.startswith("__")} <= members
+
+
+@pytest.mark.parametrize("name", ["", ".building", ".index", ".results"])
+def test_the_examples_run(name, tmp_path, monkeypatch, built, vectors, queries):
+    for copy in ("my.index", "monday.index", "tuesday.index"):
+        shutil.copytree(built, tmp_path / copy)
+    monkeypatch.chdir(tmp_path)
+    with pageway.open("my.index") as index:
+        names = {"pageway": pageway, "vectors": vectors, "index": index}
+        names.update(queries=queries, query=queries[0])
+        outcome = doctest.testmod(import_module("pageway" + name), extraglobs=names)
+    assert outcome.attempted > 0 and outcome.failed == 0
 
 
 def test_the_version_is_that_of_the_crate():

@@ -12,12 +12,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, from_value, to_value};
 
-/// Each policy, and where a spec has it.
-const POLICIES: [(&str, &str); 11] = [
+/// Each policy that is a choice, and where a spec has it.
+const POLICIES: [(&str, &str); 10] = [
     ("graph", "/graph"),
     ("vectors", "/storage/vectors"),
     ("codes", "/storage/codes"),
-    (SECOND_CODE, "/storage/second_quantizer"),
     ("codec", "/layout/codec"),
     ("placement", "/layout/placement"),
     ("cache", "/cache"),
@@ -47,10 +46,14 @@ pub(crate) struct Design {
 /// `InvalidInput` naming the policy, and the field where one is wrong.
 pub(crate) fn overrides(wishes: &str, design: &Design) -> Result<Overrides> {
     let wishes: Map<String, Value> =
-        serde_json::from_str(wishes).map_err(|error| refusal("all", &error.to_string()))?;
+        serde_json::from_str(wishes).map_err(|error| refusal(&error.to_string()))?;
     let names = POLICIES.map(|(policy, _)| policy);
-    if let Some(unknown) = wishes.keys().find(|key| !names.contains(&key.as_str())) {
-        return Err(refusal(unknown, &format!("choose {}", names.join(", "))));
+    let is_known = |key: &str| key == SECOND_CODE || names.contains(&key);
+    if let Some(unknown) = wishes.keys().find(|key| !is_known(key)) {
+        let names = names.join(", ");
+        return Err(refusal(&format!(
+            "there is no '{unknown}'; choose {names} or {SECOND_CODE}"
+        )));
     }
     let choices = Choices {
         wishes,
@@ -132,15 +135,15 @@ impl Choices {
             .iter()
             .find(|choice| name.is_none_or(|name| name_of(choice) == Some(name)))
             .ok_or_else(|| no_such_name(policy, name, &known))?;
-        let names = names_of_fields(whole);
         let mut choice = whole.clone();
         for (field, value) in fields {
-            *choice
-                .get_mut(field)
-                .filter(|_| names.contains(&field))
-                .ok_or_else(|| no_such_field(policy, field, &names))? = value.clone();
+            let usual =
+                field_of(whole, field).ok_or_else(|| no_such_field(policy, field, whole))?;
+            if let Some(place) = choice.get_mut(field) {
+                *place = value.clone();
+            }
             from_value::<T>(choice.clone())
-                .map_err(|error| refusal(policy, &format!("{field}: {error}")))?;
+                .map_err(|error| no_such_value(policy, (field, value, usual), &error))?;
         }
         from_value(choice).map(Some).map_err(defect)
     }
@@ -163,8 +166,8 @@ impl Choices {
         };
         let bytes = wish.as_u64().and_then(|bytes| u32::try_from(bytes).ok());
         bytes.map(Some).ok_or_else(|| {
-            let ask = format!("{wish} is not a number of bytes; 0 stands for no second code");
-            refusal(SECOND_CODE, &ask)
+            let ask = "give a number of bytes, 0 for no second code";
+            refusal(&format!("{SECOND_CODE} is {wish}: {ask}"))
         })
     }
 }
@@ -189,17 +192,20 @@ impl<'w> Wish<'w> {
             });
         }
         let Some(fields) = wish.as_object() else {
-            let ask = format!("{wish} is neither a name nor a dict of fields");
-            return Err(refusal(policy, &ask));
+            let ask = "give a name or a dict of fields";
+            return Err(refusal(&format!("{policy} is {wish}: {ask}")));
         };
         let tag = TAGS.iter().find_map(|tag| fields.get(*tag));
         if let Some(tag) = tag.filter(|tag| !tag.is_string()) {
-            return Err(refusal(policy, &format!("kind: {tag} is not a name")));
+            let ask = "give the name of a choice";
+            return Err(refusal(&format!("{policy}: kind is {tag}: {ask}")));
         }
+        let name = name_of(wish);
         let fields = fields.iter().map(|(field, value)| (field.as_str(), value));
+        let is_field = |field: &str| !TAGS.contains(&field) && Some(field) != name;
         Ok(Self {
-            name: tag.and_then(Value::as_str),
-            fields: fields.filter(|(field, _)| !TAGS.contains(field)).collect(),
+            name,
+            fields: fields.filter(|(field, _)| is_field(field)).collect(),
         })
     }
 }
@@ -214,14 +220,23 @@ fn name_of(choice: &Value) -> Option<&str> {
 }
 
 /// Fields of a choice that a caller may set.
-fn names_of_fields(choice: &Value) -> Vec<&str> {
-    choice
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter(|(field, value)| !TAGS.contains(&field.as_str()) && !value.is_object())
-        .map(|(field, _)| field.as_str())
-        .collect()
+fn fields_of(choice: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let fields = choice.as_object().into_iter().flatten();
+    fields.filter(|(field, value)| !TAGS.contains(&field.as_str()) && !value.is_object())
+}
+
+fn field_of<'c>(choice: &'c Value, field: &str) -> Option<&'c Value> {
+    let (_, value) = fields_of(choice).find(|(name, _)| *name == field)?;
+    Some(value)
+}
+
+/// The names of these fields, for a sentence.
+fn names_of_fields(choice: &Value) -> String {
+    let names: Vec<&str> = fields_of(choice).map(|(field, _)| field.as_str()).collect();
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    names.join(", ")
 }
 
 fn no_such_name(policy: &str, name: Option<&str>, known: &[Value]) -> Error {
@@ -233,24 +248,38 @@ fn no_such_name(policy: &str, name: Option<&str>, known: &[Value]) -> Error {
     }
     if names.is_empty() {
         let fields = known.first().map(names_of_fields).unwrap_or_default();
-        return refusal(policy, &format!("give a dict of {}", fields.join(", ")));
+        return refusal(&format!("{policy}: give a dict of {fields}"));
     }
-    let name = name.unwrap_or_default();
-    let names = names.join(", ");
-    refusal(policy, &format!("there is no '{name}'; choose {names}"))
+    let (name, names) = (name.unwrap_or_default(), names.join(", "));
+    refusal(&format!("{policy}: there is no '{name}'; choose {names}"))
 }
 
-fn no_such_field(policy: &str, field: &str, names: &[&str]) -> Error {
-    let has = if names.is_empty() {
-        "it has none".to_owned()
+fn no_such_field(policy: &str, field: &str, choice: &Value) -> Error {
+    let name = name_of(choice).map_or(String::new(), |name| format!(" {name}"));
+    let names = names_of_fields(choice);
+    refusal(&format!(
+        "{policy}{name} has no field '{field}'; its fields: {names}"
+    ))
+}
+
+/// A field that cannot have this value; `usual` is one that it can have.
+fn no_such_value(
+    policy: &str,
+    (field, value, usual): (&str, &Value, &Value),
+    error: &serde_json::Error,
+) -> Error {
+    let ask = if usual.is_u64() {
+        format!("give a whole number, such as {usual}")
+    } else if usual.is_number() {
+        format!("give a number, such as {usual}")
     } else {
-        format!("it has {}", names.join(", "))
+        error.to_string()
     };
-    refusal(policy, &format!("there is no field '{field}' here; {has}"))
+    refusal(&format!("{policy}: {field} is {value}: {ask}"))
 }
 
-fn refusal(policy: &str, sentence: &str) -> Error {
-    Error::invalid(format!("overrides: {policy}: {sentence}"))
+fn refusal(sentence: &str) -> Error {
+    Error::invalid(format!("overrides: {sentence}"))
 }
 
 fn defect(error: serde_json::Error) -> Error {
