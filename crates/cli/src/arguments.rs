@@ -7,8 +7,10 @@ use crate::command::build::BuildArguments;
 use crate::command::convert::ConvertArguments;
 use crate::command::demo::DemoArguments;
 use crate::command::doctor::DoctorArguments;
+use crate::command::explain::ExplainArguments;
 use crate::command::ground_truth::GroundTruthArguments;
 use crate::command::inspect::InspectArguments;
+use crate::command::presets::PresetsArguments;
 use crate::command::search::SearchArguments;
 use crate::command::slice::SliceArguments;
 use crate::command::verify::VerifyArguments;
@@ -23,6 +25,7 @@ dozen pages of it, and you say how much memory and how much recall you want.
   see it work     pageway demo
   build           pageway build --data base.fbin --out my.index --metric l2 --memory 20%
   search          pageway search --index my.index --queries q.fbin -k 10 --recall 0.95
+  choose a design pageway presets                 pageway explain starling
   exact truth     pageway ground-truth --data base.fbin --queries q.fbin --metric l2 --out gt.ibin
   look inside     pageway inspect my.index        pageway verify my.index
   prepare files   pageway convert a.npy a.fbin    pageway slice a.fbin b.fbin --rows 0..1000
@@ -60,6 +63,10 @@ pub(crate) enum Command {
     Build(Box<BuildArguments>),
     /// Search an index; measure recall, speed, latency and page reads
     Search(Box<SearchArguments>),
+    /// List the published designs, a row each
+    Presets(PresetsArguments),
+    /// Explain a design or an index in words: each choice, what it means and costs
+    Explain(Box<ExplainArguments>),
     /// Describe an index: design, sizes, memory, calibration
     Inspect(InspectArguments),
     /// Check every byte of an index
@@ -82,6 +89,8 @@ impl Command {
         match self {
             Self::Build(arguments) => arguments.run(session),
             Self::Search(arguments) => arguments.run(session),
+            Self::Presets(arguments) => arguments.run(),
+            Self::Explain(arguments) => arguments.run(),
             Self::Inspect(arguments) => arguments.run(),
             Self::Verify(arguments) => arguments.run(session),
             Self::GroundTruth(arguments) => arguments.run(session),

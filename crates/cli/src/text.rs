@@ -75,15 +75,58 @@ impl Facts {
     }
 }
 
-/// Columns aligned to the right under their heads.
+/// Columns of a text for people.
+const TEXT_WIDTH: usize = 100;
+
+/// Words broken into lines, each behind `indent`.
+pub(crate) fn wrapped(words: &str, indent: &str) -> String {
+    let mut text = String::new();
+    let mut line = String::new();
+    for word in words.split_whitespace() {
+        let length = line.chars().count() + 1 + word.chars().count();
+        if !line.is_empty() && indent.len() + length > TEXT_WIDTH {
+            text.push_str(&format!("{indent}{line}\n"));
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    if !line.is_empty() {
+        text.push_str(&format!("{indent}{line}\n"));
+    }
+    text
+}
+
+/// A name beside what is said of it.
+pub(crate) fn entry(name: &str, words: &str) -> String {
+    const NAME_WIDTH: usize = 14;
+    let indent = " ".repeat(NAME_WIDTH + 2);
+    let words = wrapped(words, &indent);
+    format!("  {name:<NAME_WIDTH$}{}", words.trim_start())
+}
+
+/// Columns aligned under their heads.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
+    to_the_left: bool,
 }
 
 impl Table {
+    /// Columns of numbers, aligned to the right.
     pub(crate) fn new(heads: &[&str]) -> Self {
         Self {
             rows: vec![heads.iter().map(|head| (*head).to_owned()).collect()],
+            to_the_left: false,
+        }
+    }
+
+    /// Columns of words, aligned to the left.
+    pub(crate) fn left(heads: &[&str]) -> Self {
+        Self {
+            to_the_left: true,
+            ..Self::new(heads)
         }
     }
 
@@ -107,9 +150,15 @@ impl Table {
             .collect();
         let mut text = String::new();
         for row in &self.rows {
+            let mut line = String::new();
             for (cell, width) in row.iter().zip(&widths) {
-                text.push_str(&format!("  {cell:>width$}"));
+                line.push_str(&if self.to_the_left {
+                    format!("  {cell:<width$}")
+                } else {
+                    format!("  {cell:>width$}")
+                });
             }
+            text.push_str(line.trim_end());
             text.push('\n');
         }
         text
@@ -172,5 +221,25 @@ mod tests {
         let mut table = Table::new(&["recall", "QPS"]);
         table.row(vec!["0.95".into(), "12,000".into()]);
         assert_eq!(table.render(), "  recall     QPS\n    0.95  12,000\n");
+        let mut table = Table::left(&["name", "kind"]);
+        table.row(vec!["x".into(), "b".into()]);
+        assert_eq!(table.render(), "  name  kind\n  x     b\n");
+    }
+
+    #[test]
+    fn long_words_break_at_spaces() {
+        let words = "word ".repeat(50);
+        let text = wrapped(&words, "    ");
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.len() > 2, "{text}");
+        for line in &lines {
+            assert!(
+                line.starts_with("    word") && line.len() <= TEXT_WIDTH,
+                "{line}"
+            );
+        }
+        assert_eq!(text.split_whitespace().count(), 50);
+        assert_eq!(wrapped("  ", "x"), "");
+        assert_eq!(entry("a", "b c"), "  a             b c\n");
     }
 }

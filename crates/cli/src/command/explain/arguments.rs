@@ -1,0 +1,191 @@
+//! What is explained: a preset, with choices in place of its own or not, or an index.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use pageway::spec::Shape;
+use pageway::{
+    ElementType, Error, ErrorKind, Footprint, IndexSpec, Metric, Overrides, Preset, Result, Sizes,
+};
+use serde::Serialize;
+
+use super::sizes;
+use super::words::{Sentence, sentences};
+use crate::design::{ChoiceArguments, SizeArguments};
+use crate::output::Outcome;
+use crate::text;
+
+const EXAMPLES: &str = "\
+Examples:
+  pageway explain starling
+  pageway explain gorgeous --dimension 384 --element f16 --page-size 8192
+  pageway explain diskann --placement bnf --harvest near
+  pageway explain my.index
+
+Each choice stands as it can be typed at 'pageway build', with what it means and what it costs.
+Choices given here replace the preset's own, so that a combination can be looked at, or is refused
+with one that can be, before anything is built. Sizes are computed for --rows vectors; an index is
+explained by its own.";
+
+/// Explain a design or an index in words: each choice, what it means and costs
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct ExplainArguments {
+    /// Name of a preset, or directory of an index
+    #[arg(value_name = "NAME")]
+    subject: PathBuf,
+
+    #[command(flatten)]
+    vectors: VectorArguments,
+    #[command(flatten)]
+    sizes: SizeArguments,
+    #[command(flatten)]
+    choices: ChoiceArguments,
+}
+
+/// The vectors that sizes are computed for.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Vectors that sizes are computed for")]
+struct VectorArguments {
+    /// How many
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    rows: u32,
+
+    /// Components per vector
+    #[arg(long, value_name = "D", default_value_t = 128)]
+    dimension: u32,
+
+    /// Element type: f32, f16, u8 or i8
+    #[arg(long, value_name = "TYPE", default_value_t = ElementType::U8)]
+    element: ElementType,
+
+    /// Distance: l2, ip (inner product) or cosine
+    #[arg(long, value_name = "METRIC", default_value_t = Metric::L2)]
+    metric: Metric,
+
+    /// Bytes per compressed vector [default: a quarter of the dimension]
+    #[arg(long, value_name = "N")]
+    code_bytes: Option<u32>,
+}
+
+/// A design to explain.
+struct Subject {
+    name: String,
+    summary: String,
+    spec: IndexSpec,
+    nodes: u32,
+}
+
+/// The names of its fields are the stable keys of `--json`.
+#[derive(Serialize)]
+struct Explanation<'e> {
+    name: &'e str,
+    summary: &'e str,
+    choices: &'e [Sentence],
+    sizes: &'e Footprint,
+    spec: &'e IndexSpec,
+}
+
+impl ExplainArguments {
+    /// Explains.
+    pub(crate) fn run(&self) -> Result<Outcome> {
+        let subject = self.subject()?;
+        let footprint = Footprint::of(&subject.spec, subject.nodes)?;
+        let sentences = sentences(&subject.spec, subject.nodes);
+        let text = format!(
+            "{}\n{}\nSizes\n{}",
+            text::wrapped(&format!("{}: {}.", subject.name, subject.summary), ""),
+            describe(&sentences),
+            sizes::describe(&subject.spec, &footprint).render()
+        );
+        let explanation = Explanation {
+            name: &subject.name,
+            summary: &subject.summary,
+            choices: &sentences,
+            sizes: &footprint,
+            spec: &subject.spec,
+        };
+        Outcome::new(text, &explanation)
+    }
+
+    fn subject(&self) -> Result<Subject> {
+        let overrides = self.choices.overrides(&self.sizes)?;
+        let name = self.subject.display().to_string();
+        match name.parse::<Preset>() {
+            Ok(preset) => self.preset(preset, &overrides),
+            Err(unknown) => of_index(&self.subject, &overrides, &unknown),
+        }
+    }
+
+    fn preset(&self, preset: Preset, overrides: &Overrides) -> Result<Subject> {
+        let Self { vectors, sizes, .. } = self;
+        let shape = Shape {
+            dimension: vectors.dimension,
+            element: vectors.element,
+            metric: vectors.metric,
+        };
+        let quarter = vectors.dimension.div_ceil(4).max(1);
+        let sizes = Sizes {
+            max_degree: sizes.degree,
+            build_list: sizes.build_list,
+            alpha: sizes.alpha,
+            code_bytes: vectors.code_bytes.unwrap_or(quarter),
+            page_bytes: sizes.page_size,
+            beam: sizes.beam,
+            ..Sizes::default()
+        };
+        let own = preset.spec(shape, &sizes);
+        let spec = overrides.apply(own.clone());
+        let mut summary = preset.summary().to_owned();
+        if spec != own {
+            summary.push_str("; with other choices than its own");
+        }
+        Ok(Subject {
+            name: preset.name().to_owned(),
+            summary,
+            spec,
+            nodes: vectors.rows,
+        })
+    }
+}
+
+/// What the manifest of an index says.
+fn of_index(dir: &Path, overrides: &Overrides, unknown: &Error) -> Result<Subject> {
+    if *overrides != Overrides::default() {
+        let words = "an index is explained as it is: choices go with a preset";
+        return Err(Error::invalid(format!("{}: {words}", dir.display())));
+    }
+    let described = pageway::describe(dir).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            let words = format!(
+                "{}; and no index is there: {}",
+                unknown.context(),
+                error.context()
+            );
+            Error::new(ErrorKind::NotFound, words)
+        }
+        _ => error,
+    })?;
+    Ok(Subject {
+        name: dir.display().to_string(),
+        summary: format!("an index written by {}", described.created_by),
+        spec: described.spec,
+        nodes: u32::try_from(described.nodes).unwrap_or(u32::MAX),
+    })
+}
+
+/// A paragraph per choice, under the name of its axis.
+fn describe(sentences: &[Sentence]) -> String {
+    let mut text = String::new();
+    let mut axis = "";
+    for sentence in sentences {
+        if sentence.axis != axis {
+            axis = sentence.axis;
+            text.push_str(&format!("\n{axis}\n"));
+        }
+        text.push_str(&format!("  {} {}\n", sentence.flag, sentence.choice));
+        let words = format!("{} {}", sentence.meaning, sentence.cost);
+        text.push_str(&text::wrapped(&words, "      "));
+    }
+    text.trim_start().to_owned()
+}

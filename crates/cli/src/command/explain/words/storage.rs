@@ -1,0 +1,159 @@
+//! The graph, and axis 1: what is kept, in which form, and where.
+
+use pageway::spec::{CodeStorage, GraphSpec, IdStorage, QuantizerSpec, VectorStorage};
+use pageway::{IndexSpec, format_bytes};
+
+use super::{Sentence, Words};
+use crate::choice::typed;
+use crate::text;
+
+pub(super) fn sentences(spec: &IndexSpec, nodes: u32) -> Vec<Sentence> {
+    const AXIS: &str = "Storage";
+    let storage = &spec.storage;
+    let code_bytes = storage.quantizer.code_bytes().to_string();
+    let mut all = vec![
+        Sentence::new("Graph", "--graph", typed(&spec.graph), graph(&spec.graph)),
+        Sentence::new(AXIS, "--vectors", typed(&storage.vectors), vectors(spec)),
+        Sentence::new(AXIS, "--code-bytes", code_bytes, quantizer(spec)),
+        Sentence::new(AXIS, "--codes", typed(&storage.codes), codes(spec, nodes)),
+    ];
+    if let Some(second) = storage.second_quantizer {
+        let bytes = second.code_bytes().to_string();
+        let words = second_code(second, nodes);
+        all.push(Sentence::new(AXIS, "--second-code-bytes", bytes, words));
+    }
+    all.push(Sentence::new(AXIS, "ids", typed(&storage.ids), ids(spec)));
+    all
+}
+
+fn graph(graph: &GraphSpec) -> Words {
+    let (degree, list) = (graph.max_degree(), graph.build_list());
+    match graph {
+        GraphSpec::Vamana { alpha, .. } => (
+            format!(
+                "Each node has up to {degree} neighbours, near ones and some far ones, so that few \
+                 hops lead anywhere; of two that lead the same way the farther one goes, with a \
+                 slack of {alpha}."
+            ),
+            format!(
+                "Building takes a search with a list of {list} per node, in parts where memory is \
+                 short; 4 bytes per neighbour on disk."
+            ),
+        ),
+        GraphSpec::Nsg { knn, .. } => (
+            format!(
+                "Each node has up to {degree} neighbours, pruned from its {knn} nearest nodes and \
+                 from what a search for it meets."
+            ),
+            format!(
+                "Building takes three searches per node, one with a list of {list}, and memory for \
+                 all vectors and the whole graph; 4 bytes per neighbour on disk."
+            ),
+        ),
+        GraphSpec::Hnsw { .. } => (
+            format!(
+                "The lowest layer, with up to {degree} neighbours per node, lies on disk; a node in \
+                 {} is in the layer above, and so on, for entry upper_layers.",
+                (degree / 2).max(2)
+            ),
+            format!(
+                "Building takes a search with a list of {list} per node and layer, and memory for \
+                 all vectors and the whole graph; 4 bytes per neighbour on disk."
+            ),
+        ),
+    }
+}
+
+fn vectors(spec: &IndexSpec) -> Words {
+    let bytes = text::count(spec.shape.vectors().row_bytes() as u64);
+    match spec.storage.vectors {
+        VectorStorage::InRecord => (
+            "A full vector lies on the page of its adjacency list, so that one read gives exact \
+             distance and neighbours."
+                .to_owned(),
+            format!("Each list that is read brings {bytes} bytes of vector with it."),
+        ),
+        VectorStorage::Separate => (
+            "Full vectors lie on pages of their own, so that more lists share a page.".to_owned(),
+            format!("Exact distances take reads of their own, for {bytes} bytes each."),
+        ),
+    }
+}
+
+fn quantizer(spec: &IndexSpec) -> Words {
+    let dimension = spec.shape.dimension;
+    let QuantizerSpec::Pq { code_bytes } = spec.storage.quantizer;
+    (
+        format!(
+            "Product quantization: the {dimension} components are cut into {code_bytes} parts, and \
+             each part becomes one byte. Codes say which neighbours are worth a read; they never \
+             decide an answer."
+        ),
+        "A shorter code misleads more often: more reads for the same recall.".to_owned(),
+    )
+}
+
+fn codes(spec: &IndexSpec, nodes: u32) -> Words {
+    let bytes = spec.storage.quantizer.code_bytes();
+    match spec.storage.codes {
+        CodeStorage::Memory => (
+            "The codes of all vectors are in memory, so that neighbours are ranked without a read."
+                .to_owned(),
+            format!(
+                "{bytes} bytes of memory per vector, {} for {} vectors.",
+                format_bytes(u64::from(nodes) * u64::from(bytes)),
+                text::count(nodes.into())
+            ),
+        ),
+        CodeStorage::InPage => (
+            "Each list carries the codes of its neighbours; memory holds those of the entry nodes \
+             alone, however many vectors there are."
+                .to_owned(),
+            format!(
+                "{bytes} bytes of disk for each neighbour of each list, so fewer nodes share a page."
+            ),
+        ),
+        CodeStorage::Split { memory_nodes } => (
+            "Memory holds the codes of the nodes that most pages name, as many as the budget of \
+             the build allows; pages carry the others."
+                .to_owned(),
+            format!(
+                "{bytes} bytes per code, in memory ({} codes here) or on each page that names the \
+                 node.",
+                text::count(memory_nodes.into())
+            ),
+        ),
+    }
+}
+
+fn second_code(second: QuantizerSpec, nodes: u32) -> Words {
+    let bytes = second.code_bytes();
+    (
+        "A second code cuts the components differently, so that it errs differently: both together \
+         choose what is read in the end."
+            .to_owned(),
+        format!(
+            "{bytes} bytes of memory per vector, {} in all.",
+            format_bytes(u64::from(nodes) * u64::from(bytes))
+        ),
+    )
+}
+
+fn ids(spec: &IndexSpec) -> Words {
+    let row = if spec.nodes_are_rows() {
+        "No bytes: nodes are numbered like rows."
+    } else {
+        "4 bytes of disk per vector, as nodes are numbered by their place; no map in memory."
+    };
+    match spec.storage.ids {
+        IdStorage::RowNumber => (
+            "A search returns row numbers of the data.".to_owned(),
+            row.to_owned(),
+        ),
+        IdStorage::InRecord => (
+            "A search returns the user's own ids (build --ids), which lie beside the vectors."
+                .to_owned(),
+            "8 bytes of disk per vector, none of memory.".to_owned(),
+        ),
+    }
+}
