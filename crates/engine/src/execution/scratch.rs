@@ -36,6 +36,10 @@ pub(crate) struct ScratchShape {
 pub(crate) struct IndexShape {
     /// Neighbours that a list may have.
     pub(crate) max_neighbors: usize,
+    /// Nodes that a walk starts at, at most.
+    pub(crate) seeds: usize,
+    /// Lists that are followed per candidate, about.
+    pub(crate) lists_per_candidate: usize,
     /// Records of a page.
     pub(crate) nodes_per_page: usize,
     /// Components per vector.
@@ -79,7 +83,7 @@ impl ScratchShape {
             + Visited::bytes(self.scored_slots())
             + (first + second) * 256 * size_of::<f32>()
             + index.dimension * size_of::<f32>() * 3
-            + index.max_neighbors * neighbors
+            + index.max_neighbors.max(index.seeds) * neighbors
             + index.nodes_per_page * (size_of::<u64>() + self.beam * size_of::<Deferred>())
             + self.beam * (size_of::<PageRequest>() + 2 * size_of::<Target>() + 8)
             + self.list_limit * (size_of::<NodeId>() + size_of::<PageRequest>() + size_of::<u64>())
@@ -90,14 +94,21 @@ impl ScratchShape {
 
     fn turned_away(&self) -> usize {
         if self.list_limit > self.list_size {
-            self.list_limit.saturating_mul(2).min(self.list_size * TURNED_AWAY_FACTOR)
+            self.list_limit
+                .saturating_mul(2)
+                .min(self.list_size * TURNED_AWAY_FACTOR)
         } else {
             0
         }
     }
 
     fn visited_slots(&self) -> usize {
-        Visited::slots_for(self.list_limit.saturating_mul(self.index.max_neighbors))
+        let index = &self.index;
+        let lists = self.list_limit.saturating_mul(index.lists_per_candidate);
+        // A walk expands somewhat more candidates than its list is long, and a set that is three
+        // quarters full forgets.
+        let nodes = lists.saturating_mul(index.max_neighbors).saturating_mul(3) / 2;
+        Visited::slots_for(nodes)
     }
 
     fn page_slots(&self) -> usize {
@@ -204,7 +215,7 @@ impl Scratch {
         entry: &EntryPart,
     ) -> Result<Self> {
         let index = &shape.index;
-        let neighbors = index.max_neighbors;
+        let neighbors = index.max_neighbors.max(index.seeds);
         let held_pages = shape.held_pages();
         Ok(Self {
             shape,

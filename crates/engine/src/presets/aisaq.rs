@@ -3,14 +3,13 @@
 //!
 //! Kept from the paper: `DiskANN`'s graph and walk, with the codes of its neighbours in every
 //! record, so that memory holds the centroids and the codes of the entry nodes alone; records that
-//! are packed `n` to a page or span several; centroids that indexes of one space share. Different:
-//! walks start at the best of 8 nodes (one in most cases in the paper, up to 1,000 in the code),
-//! and pages are checksummed.
+//! are packed `n` to a page or span several; centroids that indexes of one space share. Walks
+//! start at the medoid, so answers are those of `diskann` at equal list size; up to 1,000 entries,
+//! as in the authors' code, are a choice (`fixed`). Different: pages are checksummed.
 
 use super::{Row, Sizes, diskann};
 use crate::spec::{
-    CacheSpec, CodeStorage, CodecSpec, EntrySpec, ExecutionSpec, IndexSpec, LayoutSpec,
-    NodeCacheSpec, Shape, VectorStorage,
+    CacheSpec, CodeStorage, CodecSpec, IndexSpec, LayoutSpec, NodeCacheSpec, Shape, VectorStorage,
 };
 
 pub(super) const ROW: Row = Row {
@@ -31,10 +30,6 @@ fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
         cache: CacheSpec {
             nodes: NodeCacheSpec::None,
             ..base.cache
-        },
-        execution: ExecutionSpec {
-            entry: EntrySpec::Fixed { count: 8 },
-            ..base.execution
         },
         ..base
     }

@@ -8,7 +8,7 @@ use crate::cache::ListRead;
 use crate::error::Result;
 use crate::execution::{Hold, IndexShape};
 use crate::layout::{NodeFeed, PageCodec, PageMap, PageNodeCodec, PageView, RecordCodec};
-use crate::spec::{CodecSpec, HarvestSpec, IndexSpec};
+use crate::spec::{CodecSpec, EntrySpec, HarvestSpec, IndexSpec};
 use crate::storage::gather;
 
 /// Any codec, for what does not happen per record.
@@ -59,8 +59,27 @@ impl AnyCodec {
     }
 }
 
-/// Neighbours whose codes are scored in one batch when a walk starts, at most.
-const SEEDS: usize = 1200;
+/// Lists that are followed for a candidate whose page is read.
+fn lists_per_candidate(spec: &IndexSpec, map: PageMap) -> usize {
+    let others = map.nodes_per_page.saturating_sub(1);
+    let share = match (spec.execution.harvest, spec.layout.codec) {
+        (HarvestSpec::Target | HarvestSpec::Held, _) | (_, CodecSpec::PageNode { .. }) => 0.0,
+        (HarvestSpec::Near { share }, _) => share,
+        (HarvestSpec::All, _) => 1.0,
+    };
+    1 + (others as f32 * share).ceil() as usize
+}
+
+/// Nodes that a walk starts at, at most.
+fn seeds(entry: EntrySpec) -> u32 {
+    match entry {
+        EntrySpec::Medoid => 1,
+        EntrySpec::Fixed { count } => count,
+        EntrySpec::Navigation { list_size, .. } | EntrySpec::UpperLayers { list_size } => list_size,
+        // And the medoid.
+        EntrySpec::Hash { limit, .. } => limit + 1,
+    }
+}
 
 /// What a scratch must suit.
 pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShape> {
@@ -80,7 +99,9 @@ pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShap
     };
     let second = spec.storage.second_quantizer;
     Ok(IndexShape {
-        max_neighbors: codec.max_neighbors().max(SEEDS.min(node_count as usize)),
+        max_neighbors: codec.max_neighbors(),
+        seeds: seeds(spec.execution.entry).min(node_count) as usize,
+        lists_per_candidate: lists_per_candidate(spec, map),
         nodes_per_page: map.nodes_per_page as usize,
         dimension: spec.shape.dimension as usize,
         code_bytes: (
