@@ -12,7 +12,7 @@ use super::search::{Call, MAX_LIST_SIZE};
 use crate::error::{Error, Result};
 use crate::execution::driver::Outcomes;
 use crate::execution::{Goal, QueryStats};
-use crate::options::{Queries, SearchOptions};
+use crate::options::{Queries, SearchOptions, SearchSettings};
 
 /// How to search a range.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -65,6 +65,9 @@ pub struct RangeAnswers {
     pub stats: Vec<QueryStats>,
     /// Queries that found as many results as there was room for: there may be more.
     pub truncated: usize,
+    /// How the searches ran; the list size is the one they began with.
+    #[serde(skip)]
+    pub settings: SearchSettings,
 }
 
 impl Index {
@@ -97,8 +100,11 @@ impl Index {
             interleave: options.interleave,
             traced: false,
         };
-        let (outcomes, _) = self.call(queries, &call, (count, progress))?;
-        Ok(collect(&outcomes, count, call.scratch.results))
+        let (outcomes, settings) = self.call(queries, &call, (count, progress))?;
+        Ok(RangeAnswers {
+            settings,
+            ..collect(&outcomes, count, call.scratch.results)
+        })
     }
 }
 
@@ -133,7 +139,9 @@ fn collect(outcomes: &[Outcomes], count: usize, limit: usize) -> RangeAnswers {
         ..RangeAnswers::default()
     };
     for (thread, start, results) in places {
-        let found = outcomes.get(thread).map_or(&[][..], |outcome| &outcome.found);
+        let found = outcomes
+            .get(thread)
+            .map_or(&[][..], |outcome| &outcome.found);
         for neighbor in found.get(start..start + results).unwrap_or_default() {
             answers.ids.push(neighbor.user_id);
             answers.rows.push(neighbor.row);
