@@ -16,8 +16,13 @@ _Ids = Union[None, str, npt.NDArray[np.uint64]]
 _Callback = Optional[Callable[[str, int, int], object]]
 _Found = Tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32]]
 _Stats = Dict[str, npt.NDArray[np.uint64]]
+_Settings = Dict[str, int]
 _FoundWithin = Tuple[
-    npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.float32], _Stats, int
+    npt.NDArray[np.int64],
+    npt.NDArray[np.uint64],
+    npt.NDArray[np.float32],
+    Tuple[_Stats, _Settings],
+    int,
 ]
 
 class _Design(TypedDict):
@@ -85,7 +90,7 @@ class Index:
     def switch(self, path: str, options: _OpenOptions) -> Index: ...
     def search(
         self, queries: _Rows, options: _SearchOptions
-    ) -> Tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32], _Stats, Dict[str, int]]: ...
+    ) -> Tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32], _Stats, _Settings]: ...
     def range(self, queries: _Rows, options: _RangeOptions) -> _FoundWithin: ...
     def measure_recall(
         self, queries: _Rows, options: _SearchOptions, progress: _Callback

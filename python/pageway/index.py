@@ -154,9 +154,11 @@ class Index:
         """
         rows = as_queries(queries, self._native.dimension, self._dtype)
         options = range_options(radius, list_size, limit, beam, threads)
-        lims, ids, distances, stats, truncated = self._native.range(as_rows(rows), options)
+        lims, ids, distances, (stats, settings), truncated = self._native.range(
+            as_rows(rows), options
+        )
         stats = _of_one(stats) if rows.ndim == 1 else stats
-        return RangeResult((lims, ids, distances), stats, truncated)
+        return RangeResult((lims, ids, distances), stats, settings, truncated)
 
     def switch(
         self,

@@ -78,21 +78,26 @@ class RangeResult(_Within):
         Exact distances, as in `SearchResult`.
     stats : dict of str to ndarray of uint64
         What each query cost, as in `SearchResult`.
+    settings : dict of str to int
+        What the search resolved to, as in `SearchResult`; ``list_size`` is what it began with.
     truncated : int
         Queries that found as many results as ``limit`` allows: there may be more.
     """
 
     stats: Dict[str, npt.NDArray[np.uint64]]
+    settings: Dict[str, int]
     truncated: int
 
     def __new__(
         cls,
         found: Tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.float32]],
         stats: Dict[str, npt.NDArray[np.uint64]],
+        settings: Dict[str, int],
         truncated: int,
     ) -> RangeResult:
         self = super().__new__(cls, *found)
         self.stats = stats
+        self.settings = settings
         self.truncated = truncated
         return self
 

@@ -103,7 +103,8 @@ def test_ids_of_the_caller_are_found(tmp_path, vectors, queries):
 
 def test_statistics_are_those_of_a_search(index, queries):
     found, within = index.search(queries), index.range(queries, 8.0, beam=2)
-    assert set(within.stats) == set(found.stats)
+    assert set(within.stats) == set(found.stats) and set(within.settings) == set(found.settings)
+    assert within.settings["beam"] == 2 and within.settings["list_size"] == 20
     assert {"refine_reads", "page_hits"} <= set(found.stats)
     for name, column in within.stats.items():
         assert column.dtype == np.uint64 and len(column) == len(queries), name

@@ -1,7 +1,7 @@
 //! What searches found, as arrays of numpy: moved, not copied.
 
 use numpy::{PyArray1, PyArray2};
-use pageway::{Answers, QueryStats, RangeAnswers};
+use pageway::{Answers, QueryStats, RangeAnswers, SearchSettings};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -17,12 +17,13 @@ pub(crate) type Found<'py> = (
     Columns<'py>,
 );
 
-/// Limits, ids and distances of all queries in one row; counters; queries with no room for more.
+/// Limits, ids and distances of all queries in one row; counters and what the search resolved to;
+/// queries with no room for more.
 pub(crate) type FoundWithin<'py> = (
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<u64>>,
     Bound<'py, PyArray1<f32>>,
-    Columns<'py>,
+    (Columns<'py>, Columns<'py>),
     usize,
 );
 
@@ -30,11 +31,7 @@ pub(crate) type FoundWithin<'py> = (
 pub(crate) fn found(py: Python<'_>, answers: Answers) -> PyResult<Found<'_>> {
     let (queries, k) = (answers.stats.len(), answers.k);
     let stats = columns(py, &answers.stats)?;
-    let settings = PyDict::new(py);
-    settings.set_item("list_size", answers.settings.list_size)?;
-    settings.set_item("beam", answers.settings.beam)?;
-    settings.set_item("threads", answers.settings.threads)?;
-    settings.set_item("interleave", answers.settings.interleave)?;
+    let settings = resolved(py, answers.settings)?;
     let ids = table(py, answers.ids, queries, k)?;
     let distances = table(py, answers.distances, queries, k)?;
     Ok((ids, distances, stats, settings))
@@ -47,9 +44,22 @@ pub(crate) fn found_within(py: Python<'_>, answers: RangeAnswers) -> PyResult<Fo
         PyArray1::from_vec(py, lims),
         PyArray1::from_vec(py, answers.ids),
         PyArray1::from_vec(py, answers.distances),
-        columns(py, &answers.stats)?,
+        (
+            columns(py, &answers.stats)?,
+            resolved(py, answers.settings)?,
+        ),
         answers.truncated,
     ))
+}
+
+/// The settings that a search resolved to.
+fn resolved(py: Python<'_>, settings: SearchSettings) -> PyResult<Columns<'_>> {
+    let resolved = PyDict::new(py);
+    resolved.set_item("list_size", settings.list_size)?;
+    resolved.set_item("beam", settings.beam)?;
+    resolved.set_item("threads", settings.threads)?;
+    resolved.set_item("interleave", settings.interleave)?;
+    Ok(resolved)
 }
 
 /// The counters of all queries, an array per counter.
