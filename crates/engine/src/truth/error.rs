@@ -166,8 +166,8 @@ pub enum TruthError {
     /// The memory cap does not hold the results of a range.
     #[error(
         "{results} rows lie within radius {radius} of {queries} queries, which takes \
-         {needed_bytes} bytes of memory; {memory_bytes} were given: give that much, or a smaller \
-         radius"
+         {needed_bytes} bytes of memory beside the queries; {memory_bytes} were left: give more, or \
+         a smaller radius"
     )]
     RangeMemory {
         /// Queries.

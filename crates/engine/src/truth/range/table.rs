@@ -41,6 +41,16 @@ impl RangeTruth {
         self.distances.get(self.span(query)).unwrap_or(&[])
     }
 
+    /// The results of some of the queries.
+    #[must_use]
+    pub fn part(&self, queries: Range<usize>) -> Self {
+        let mut part = Self::default();
+        for query in queries {
+            part.add(self.ids_of(query), self.distances_of(query), f32::INFINITY);
+        }
+        part
+    }
+
     /// The nearest neighbours that lie within `radius`; complete for queries whose last neighbour
     /// does not.
     #[must_use]

@@ -88,7 +88,7 @@ proptest! {
         prop_assert_eq!(&ask(&base, &question, (memory, 1)).unwrap(), &expected);
         prop_assert_eq!(&ask(&base, &question, (memory, 3)).unwrap(), &expected);
         let error = ask(&base, &question, (memory - 1, 2)).unwrap_err();
-        prop_assert!(error.context().contains(&format!("{memory} bytes")), "{}", error);
+        prop_assert!(error.context().contains(&format!("takes {memory} bytes")), "{}", error);
     }
 }
 
@@ -144,6 +144,7 @@ fn ranges_are_written_and_read_by_block() {
     let file = RangeTruthFile::open(&folder.vfs, &path).unwrap();
     assert_eq!(file.query_count(), 3);
     assert_eq!(file.read(0, 3).unwrap(), ranges());
+    assert_eq!(file.read(1, 2).unwrap(), ranges().part(1..3));
     let last = file.read(1, 2).unwrap();
     assert_eq!(
         (last.lims.clone(), last.ids_of(1)),
