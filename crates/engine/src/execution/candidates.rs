@@ -15,8 +15,8 @@ pub(crate) struct CandidateList {
     expanded: Vec<bool>,
     capacity: usize,
     cursor: usize,
-    /// Keys that did not fit, at most `turned_away_limit`; which ones are kept beyond that depends
-    /// on the order of the offers.
+    /// Keys that did not fit: at least the best half as many as `turned_away_limit`, and never
+    /// more. None is better than a candidate of a full list.
     turned_away: Vec<u64>,
     turned_away_limit: usize,
 }
@@ -73,16 +73,16 @@ impl CandidateList {
         self.capacity
     }
 
-    /// Makes room for `capacity` candidates and takes back those turned away.
+    /// Makes room for `capacity` candidates and takes back the best of those turned away.
     pub(crate) fn grow(&mut self, capacity: usize) {
         self.capacity = self.capacity.max(capacity);
-        self.keys.reserve_exact(self.capacity - self.keys.len());
-        self.expanded.reserve_exact(self.capacity - self.keys.len());
-        // Offering one may turn another away, which goes behind those still to be offered.
-        for _ in 0..self.turned_away.len() {
-            let key = self.turned_away.swap_remove(0);
-            self.insert_key(key);
-        }
+        let room = self.capacity - self.keys.len();
+        self.keys.reserve_exact(room);
+        self.expanded.reserve_exact(room);
+        self.keep_best_turned_away();
+        let back = room.min(self.turned_away.len());
+        self.keys.extend(self.turned_away.drain(..back));
+        self.expanded.resize(self.keys.len(), false);
     }
 
     /// Offers a node; false when it is there already or too far.
@@ -95,6 +95,7 @@ impl CandidateList {
         if self.keys.len() >= self.capacity {
             match self.keys.last() {
                 Some(worst) if key < *worst => {}
+                Some(worst) if key == *worst => return false,
                 _ => {
                     self.turn_away(key);
                     return false;
@@ -120,9 +121,21 @@ impl CandidateList {
 
     #[inline]
     fn turn_away(&mut self, key: u64) {
-        if self.turned_away.len() < self.turned_away_limit {
-            self.turned_away.push(key);
+        if self.turned_away_limit == 0 {
+            return;
         }
+        if self.turned_away.len() >= self.turned_away_limit {
+            self.keep_best_turned_away();
+        }
+        self.turned_away.push(key);
+    }
+
+    /// Sorts, and keeps each key once and only so many that which ones those are does not depend on
+    /// the order of the offers.
+    fn keep_best_turned_away(&mut self) {
+        self.turned_away.sort_unstable();
+        self.turned_away.dedup();
+        self.turned_away.truncate(self.turned_away_limit / 2);
     }
 
     /// Takes the best candidate that was not expanded yet, and marks it expanded.
@@ -285,5 +298,39 @@ mod tests {
         assert_eq!((pop(&mut list), pop(&mut list)), (Some(3), Some(4)));
         list.grow(8);
         assert_eq!((pop(&mut list), pop(&mut list)), (Some(5), None));
+    }
+
+    proptest! {
+        #[test]
+        fn what_it_takes_back_does_not_depend_on_the_order(
+            mut offers in prop::collection::vec(0u16..200, 0..300),
+            capacity in 1usize..10,
+            limit in 0usize..40,
+            seed: u64,
+        ) {
+            let grown = |offers: &[u16]| {
+                let mut list = CandidateList::default();
+                list.reset(capacity, limit);
+                for node in offers {
+                    list.insert(NodeId((*node).into()), f32::from(node % 50));
+                }
+                list.grow(capacity * 2);
+                list.keys
+            };
+            let expected = grown(&offers);
+            let mut unique: Vec<u64> = offers
+                .iter()
+                .map(|node| sort_key(f32::from(node % 50), NodeId((*node).into())))
+                .collect();
+            unique.sort_unstable();
+            unique.dedup();
+            unique.truncate(capacity + capacity.min(limit / 2));
+            prop_assert_eq!(&expected, &unique);
+            let mut random = pageway_types::SplitMix64::new(seed);
+            for at in (1..offers.len()).rev() {
+                offers.swap(at, random.below(at as u64 + 1) as usize);
+            }
+            prop_assert_eq!(&expected, &grown(&offers));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Expanding a node: its vector scored exactly where it is at hand, its unseen neighbours by code.
 
 use pageway_quant::{CodeBatch, CodeScorer};
-use pageway_types::NodeId;
+use pageway_types::{NodeId, PageId};
 
 use super::Traversal;
 use super::scratch::Scoring;
@@ -17,11 +17,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         let scoring = &mut scratch.scoring;
         scoring.clear();
         let in_memory = parts.codes.table.node_count();
-        let (fresh, coded, places) = (
-            &mut scoring.fresh,
-            &mut scoring.coded,
-            &mut scoring.places,
-        );
+        let (fresh, coded, places) = (&mut scoring.fresh, &mut scoring.coded, &mut scoring.places);
         let mut meet = |node: NodeId| {
             if node.0 < in_memory {
                 fresh.push(node);
@@ -54,12 +50,17 @@ impl<C: PageCodec> Traversal<'_, C> {
         self.follow(record.node, record.neighbors)
     }
 
+    /// The exact distance of a node, offered to the ranking, and noted.
+    pub(super) fn score_exactly(&mut self, node: NodeId, vector: &VectorPart<'_>) {
+        self.scratch.seen.exact.insert(node);
+        self.rank(node, vector);
+    }
+
     /// The exact distance of a node, offered to the ranking.
-    pub(super) fn score_exactly(&mut self, node: NodeId, vector: &VectorPart<'_>) -> f32 {
+    pub(super) fn rank(&mut self, node: NodeId, vector: &VectorPart<'_>) -> f32 {
         let distance = (self.parts.exact)(self.query.vector, vector.bytes);
         self.stats.exact_distances += 1;
         self.stats.bytes_used += vector.bytes.len() as u64;
-        self.scratch.seen.exact.insert(node);
         self.scratch.ranking.insert(node, distance, vector);
         distance
     }
@@ -115,11 +116,16 @@ impl<C: PageCodec> Traversal<'_, C> {
         if Some(node) == self.query.held_out || !self.scratch.seen.nodes.insert(node) {
             return false;
         }
+        !self.is_scored_as_a_whole(self.parts.codec.map().page_of(node))
+    }
+
+    /// Whether every record of a page was scored, or will be when it arrives.
+    #[inline]
+    pub(super) fn is_scored_as_a_whole(&self, page: PageId) -> bool {
         match self.parts.execution.harvest {
-            HarvestSpec::Target | HarvestSpec::Held => true,
+            HarvestSpec::Target | HarvestSpec::Held => false,
             HarvestSpec::Near { .. } | HarvestSpec::All => {
-                let page = self.parts.codec.map().page_of(node);
-                !self.scratch.seen.pages.contains(NodeId(page.0))
+                self.scratch.seen.pages.contains(NodeId(page.0))
             }
         }
     }
@@ -137,7 +143,10 @@ impl<C: PageCodec> Traversal<'_, C> {
         } = &mut scratch.scoring;
         self.stats.approximate_distances += (fresh.len() + coded.len()) as u64;
         let table = self.parts.codes.table.bytes();
-        let sources = [(table, &*fresh, &*fresh), (codes_at_hand, &*places, &*coded)];
+        let sources = [
+            (table, &*fresh, &*fresh),
+            (codes_at_hand, &*places, &*coded),
+        ];
         for (codes, places, nodes) in sources {
             if nodes.is_empty() {
                 continue;

@@ -63,7 +63,10 @@ impl<C: PageCodec> Traversal<'_, C> {
                 if !execution.defers_harvest() {
                     self.harvest_now(view, request, usize::MAX)?;
                 } else if C::LIST_PER_PAGE {
-                    self.scratch.pages.deferred.push(Deferred::Page(request.slot));
+                    self.scratch
+                        .pages
+                        .deferred
+                        .push(Deferred::Page(request.slot));
                 } else {
                     self.harvest_now(view, request, HARVESTED_AT_ONCE)?;
                 }
@@ -93,7 +96,7 @@ impl<C: PageCodec> Traversal<'_, C> {
             if target || Some(node) == self.query.held_out {
                 continue;
             }
-            let distance = self.score_exactly(node, &view.vector(node)?);
+            let distance = self.rank(node, &view.vector(node)?);
             keys.push(sort_key(distance, node));
         }
         if !C::LIST_PER_PAGE {
@@ -143,8 +146,9 @@ impl<C: PageCodec> Traversal<'_, C> {
             return self.follow(node, view.record(node)?.neighbors);
         }
         for node in self.parts.codec.map().nodes_of(page).map(NodeId) {
-            if Some(node) != self.query.held_out {
-                self.score_exactly(node, &view.vector(node)?);
+            let done = self.scratch.seen.exact.contains(node);
+            if !done && Some(node) != self.query.held_out {
+                self.rank(node, &view.vector(node)?);
             }
         }
         Ok(())

@@ -67,7 +67,8 @@ impl<C: PageCodec> Traversal<'_, C> {
         let (cache, map) = (&self.parts.cache.vectors, self.parts.codec.map());
         self.scratch.refine.clear();
         for node in keys.iter().map(|key| key_node(*key)) {
-            if self.scratch.seen.exact.contains(node) {
+            let scored = &self.scratch.seen;
+            if scored.exact.contains(node) || self.is_scored_as_a_whole(map.page_of(node)) {
                 continue;
             }
             match cache.record(node).and_then(|record| record.vector) {
@@ -84,7 +85,11 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// One read per page.
     fn request_refinement(&mut self) {
         let map = self.parts.codec.map();
-        let pages = self.scratch.refine.iter().map(|node| map.vector_page_of(*node));
+        let pages = self
+            .scratch
+            .refine
+            .iter()
+            .map(|node| map.vector_page_of(*node));
         let frontier = &mut self.scratch.pages.frontier;
         for page in pages {
             if frontier.last().is_none_or(|last| last.page != page) {
@@ -95,7 +100,7 @@ impl<C: PageCodec> Traversal<'_, C> {
                 });
             }
         }
-        self.stats.refine_reads = frontier.len() as u64;
+        self.stats.refine_reads += frontier.len() as u64;
         self.stats.rounds += u64::from(!frontier.is_empty());
     }
 

@@ -63,7 +63,9 @@ impl<C: PageCodec> Traversal<'_, C> {
                 break;
             };
             let page = parts.codec.map().page_of(key_node(key));
-            self.scratch.pages.targets.push(Target { page, key });
+            if !self.is_scored_as_a_whole(page) {
+                self.scratch.pages.targets.push(Target { page, key });
+            }
         }
         self.request_targets();
         Ok(())
@@ -106,9 +108,7 @@ impl<C: PageCodec> Traversal<'_, C> {
             let page = self.parts.codec.map().page_of(node);
             let done = match self.parts.execution.harvest {
                 HarvestSpec::Target => false,
-                HarvestSpec::Near { .. } | HarvestSpec::All => {
-                    self.scratch.seen.pages.contains(NodeId(page.0))
-                }
+                HarvestSpec::Near { .. } | HarvestSpec::All => self.is_scored_as_a_whole(page),
                 // A page that was asked for is worked on in its turn, even if it is there already.
                 HarvestSpec::Held => !self.is_asked_for(page) && self.expand_held(node)?,
             };

@@ -106,7 +106,11 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
                 return Ok(Some(request));
             }
             if self.phase == Phase::Refine {
-                return Ok(None);
+                // Where no vector passes by, only now is it known how many lie within the radius.
+                if self.in_flight > 0 || !self.widen() {
+                    return Ok(None);
+                }
+                self.phase = Phase::Walk;
             }
             self.choose()?;
             if !self.scratch.pages.frontier.is_empty() {

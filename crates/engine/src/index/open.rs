@@ -199,15 +199,14 @@ pub(crate) fn fixed_memory((spec, node_count): (&IndexSpec, u32), budget: u64) -
 }
 
 /// The smallest memory that an index of this spec can be opened with, wherever it is opened: with
-/// threads for reads.
+/// threads for reads, or a ring for one at a time.
 pub(crate) fn least_memory(subject: (&IndexSpec, u32)) -> Result<Ledger> {
     let mut ledger = fixed_memory(subject, u64::MAX);
     let plan = WorkerPlan::new(subject, &OpenOptions::default())?;
     let geometry = resolve::codec(subject.0, subject.1)?.map().geometry;
-    ledger.reserve(
-        "one query",
-        plan.least.bytes_by(geometry, IoBackend::Threads),
-    );
+    let bytes = |backend| plan.least.bytes_by(geometry, backend);
+    let one_query = bytes(IoBackend::Threads).max(bytes(IoBackend::Uring));
+    ledger.reserve("one query", one_query);
     Ok(ledger)
 }
 

@@ -56,7 +56,7 @@ impl WorkerPool {
                  opened with {} set aside for searches: open it with this list size, or with {} \
                  more memory",
                 format_bytes(bytes),
-                shape.scratch.list_size,
+                shape.scratch.list_limit,
                 format_bytes(self.budget),
                 format_bytes(bytes - self.budget)
             )));
