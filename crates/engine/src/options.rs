@@ -7,8 +7,8 @@ use pageway_types::{Metric, NodeId, VectorRead, VectorShape};
 use crate::execution::QueryStats;
 use crate::memory::MemoryWish;
 use crate::presets::Preset;
-use crate::spec::Overrides;
 use crate::source::IdRead;
+use crate::spec::Overrides;
 
 /// The vectors of a build, and what belongs to them.
 #[derive(Clone, Copy)]

@@ -78,7 +78,9 @@ impl BuildPlan {
             shape,
             options,
             sizes: sizes(input, options),
-            code_bytes: codebook.map(SharedCodebook::code_bytes).or(options.code_bytes),
+            code_bytes: codebook
+                .map(SharedCodebook::code_bytes)
+                .or(options.code_bytes),
             node_count,
         };
         let memory_bytes = choice.search_memory()?;
@@ -174,7 +176,11 @@ impl BuildPlan {
             NodeOrder::bytes(nodes) + placing.max(Graph::bytes(nodes, max_degree))
         };
         let replicated = matches!(self.spec.layout.codec, CodecSpec::Replicated { .. });
-        let replicas = if replicated { ReplicaPlan::bytes(nodes) } else { 0 };
+        let replicas = if replicated {
+            ReplicaPlan::bytes(nodes)
+        } else {
+            0
+        };
         placed + replicas + self.code_table_bytes()
     }
 
@@ -470,7 +476,9 @@ fn useful_code_bytes(dimension: u32) -> u32 {
 /// Code length where codes lie in pages, many times over: a quarter of the dimension for short
 /// vectors, an eighth for long ones.
 fn in_page_code_bytes(dimension: u32) -> u32 {
-    (dimension / 8).max(dimension.div_ceil(4).min(32)).clamp(1, 96)
+    (dimension / 8)
+        .max(dimension.div_ceil(4).min(32))
+        .clamp(1, 96)
 }
 
 /// Bytes of an index on disk, but for small files.

@@ -45,11 +45,7 @@ pub(super) fn train(
     };
     let kernels = resolve::kernels()?;
     Ok(ProductQuantizer::train(
-        &sample,
-        spec,
-        kernels,
-        pool,
-        progress,
+        &sample, spec, kernels, pool, progress,
     )?)
 }
 

@@ -182,5 +182,8 @@ impl EntryBuild<'_> {
 }
 
 fn missing() -> Error {
-    Error::new(ErrorKind::Internal, "the entry of the spec has no parameters")
+    Error::new(
+        ErrorKind::Internal,
+        "the entry of the spec has no parameters",
+    )
 }

@@ -129,7 +129,10 @@ mod tests {
             .collect();
         let graph = Graph::from_lists(lists.iter().map(Vec::as_slice), 3, NodeId(0)).unwrap();
         let rows: Vec<NodeId> = (0..7).map(NodeId).collect();
-        let ordered: Vec<u32> = hot_pages_first(&graph, &rows, 2).iter().map(|r| r.0).collect();
+        let ordered: Vec<u32> = hot_pages_first(&graph, &rows, 2)
+            .iter()
+            .map(|r| r.0)
+            .collect();
         assert_eq!(ordered, [4, 5, 0, 1, 2, 3, 6]);
         let order = NodeOrder::placed(hot_pages_first(&graph, &rows, 2));
         for row in 0..7 {

@@ -189,9 +189,7 @@ impl Pipeline<'_> {
         };
         let entry = entry.run()?;
         let entry_file = match &entry.file {
-            Some(file) => {
-                Some(self.write_blob(FileKind::Entry, fingerprint, &file.to_bytes())?)
-            }
+            Some(file) => Some(self.write_blob(FileKind::Entry, fingerprint, &file.to_bytes())?),
             None => None,
         };
         stages.end("find entries");
@@ -405,7 +403,9 @@ impl Pipeline<'_> {
             return Ok(NodeOrder::Rows);
         };
         let spec = &self.plan.spec;
-        let nodes_per_page = resolve::codec(spec, self.plan.node_count)?.map().nodes_per_page;
+        let nodes_per_page = resolve::codec(spec, self.plan.node_count)?
+            .map()
+            .nodes_per_page;
         let subject = (&whole.graph, &whole.vectors()?);
         order_nodes(spec, nodes_per_page, subject, &self.pool, self.progress)
     }
@@ -471,7 +471,13 @@ impl Pipeline<'_> {
                 let pages = input(ListSource::Stream(&mut lists), None);
                 let (records, statistics) = write_pages(pages, file, self.progress)?;
                 let shards = shards.count();
-                Ok((records, GraphStatistics { shards, ..statistics }))
+                Ok((
+                    records,
+                    GraphStatistics {
+                        shards,
+                        ..statistics
+                    },
+                ))
             }
         }
     }

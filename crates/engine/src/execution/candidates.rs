@@ -15,6 +15,8 @@ pub(crate) struct CandidateList {
     expanded: Vec<bool>,
     capacity: usize,
     cursor: usize,
+    /// Candidates behind it are not taken.
+    horizon: u64,
     /// Keys that did not fit: at least the best half as many as `turned_away_limit`, and never
     /// more. None is better than a candidate of a full list.
     turned_away: Vec<u64>,
@@ -66,6 +68,7 @@ impl CandidateList {
         self.capacity = capacity;
         self.turned_away_limit = turned_away_limit;
         self.cursor = 0;
+        self.horizon = u64::MAX;
     }
 
     /// Candidates that the list holds at most.
@@ -73,8 +76,10 @@ impl CandidateList {
         self.capacity
     }
 
-    /// Makes room for `capacity` candidates and takes back the best of those turned away.
-    pub(crate) fn grow(&mut self, capacity: usize) {
+    /// Makes room for `capacity` candidates and takes back the best of those turned away. From now
+    /// on only candidates up to `farthest` are taken.
+    pub(crate) fn grow(&mut self, capacity: usize, farthest: f32) {
+        self.horizon = sort_key(farthest, NodeId(u32::MAX));
         self.capacity = self.capacity.max(capacity);
         let room = self.capacity - self.keys.len();
         self.keys.reserve_exact(room);
@@ -151,6 +156,9 @@ impl CandidateList {
         let mut unexpanded = None;
         let pairs = self.keys.iter().zip(&mut self.expanded).enumerate();
         for (at, (key, expanded)) in pairs.skip(self.cursor) {
+            if *key > self.horizon {
+                break;
+            }
             if *expanded {
                 continue;
             }
@@ -161,7 +169,7 @@ impl CandidateList {
             }
             unexpanded = unexpanded.or(Some(at));
         }
-        self.cursor = unexpanded.unwrap_or(self.keys.len());
+        self.cursor = unexpanded.unwrap_or(self.cursor);
         None
     }
 
@@ -294,10 +302,24 @@ mod tests {
             list.insert(NodeId(node.into()), node.into());
         }
         assert_eq!((pop(&mut list), pop(&mut list)), (Some(1), Some(2)));
-        list.grow(4);
+        list.grow(4, f32::INFINITY);
         assert_eq!((pop(&mut list), pop(&mut list)), (Some(3), Some(4)));
-        list.grow(8);
+        list.grow(8, f32::INFINITY);
         assert_eq!((pop(&mut list), pop(&mut list)), (Some(5), None));
+    }
+
+    #[test]
+    fn takes_nothing_behind_the_horizon() {
+        let mut list = CandidateList::default();
+        list.reset(2, 10);
+        for node in [5u16, 4, 3, 2, 1] {
+            list.insert(NodeId(node.into()), node.into());
+        }
+        list.grow(5, 3.0);
+        let taken: Vec<u32> = std::iter::from_fn(|| pop(&mut list)).collect();
+        assert_eq!(taken, [1, 2, 3]);
+        list.insert(NodeId(9), 2.5);
+        assert_eq!((pop(&mut list), pop(&mut list)), (Some(9), None));
     }
 
     proptest! {
@@ -314,7 +336,7 @@ mod tests {
                 for node in offers {
                     list.insert(NodeId((*node).into()), f32::from(node % 50));
                 }
-                list.grow(capacity * 2);
+                list.grow(capacity * 2, f32::INFINITY);
                 list.keys
             };
             let expected = grown(&offers);

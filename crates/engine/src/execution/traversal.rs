@@ -26,6 +26,9 @@ use crate::layout::{PageCodec, PageError, PageView};
 /// list of twice the size (Starling's phi).
 const RANGE_SHARE: f32 = 0.5;
 
+/// Share of the radius by which the estimate of a candidate may exceed it: about the error of a code.
+const RANGE_SLACK: f32 = 0.05;
+
 /// A page the walk wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PageRequest {
@@ -165,11 +168,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     }
 
     /// Uses a page: expands what it was wanted for, then harvests the rest.
-    pub(super) fn absorb(
-        &mut self,
-        request: PageRequest,
-        payload: &[u8],
-    ) -> Result<(), PageError> {
+    pub(super) fn absorb(&mut self, request: PageRequest, payload: &[u8]) -> Result<(), PageError> {
         let view = self.parts.codec.view(request.page, payload)?;
         let targets = &mut self.scratch.pages.targets;
         let absorbed = &mut self.scratch.pages.absorbed;
@@ -181,7 +180,8 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         });
         let mut at = 0;
         while let Some(target) = self.scratch.pages.absorbed.get(at).copied() {
-            self.pipeline.note_completion(target.key, &self.scratch.candidates);
+            self.pipeline
+                .note_completion(target.key, &self.scratch.candidates);
             self.expand(&view.record(NodeId(target.key as u32))?)?;
             at += 1;
         }
@@ -198,16 +198,21 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         (self.scratch, self.stats)
     }
 
-    /// Doubles the candidate list of a range search while that promises more.
+    /// Doubles the candidate list of a range search while that promises more. What is beyond the
+    /// radius by more than estimates err leads nowhere from then on.
     fn widen(&mut self) -> bool {
+        let Goal::Within { radius } = self.query.goal else {
+            return false;
+        };
         let size = self.scratch.candidates.capacity();
         let limit = self.scratch.shape.list_limit;
         let found = self.scratch.ranking.len();
-        let wide = self.query.goal != Goal::Nearest && size < limit;
-        if !wide || (found as f32) < RANGE_SHARE * size as f32 {
+        if size >= limit || (found as f32) < RANGE_SHARE * size as f32 {
             return false;
         }
-        self.scratch.candidates.grow((size * 2).min(limit));
+        let farthest = radius + RANGE_SLACK * radius.abs();
+        let candidates = &mut self.scratch.candidates;
+        candidates.grow((size * 2).min(limit), farthest);
         true
     }
 }

@@ -24,8 +24,8 @@ pub(crate) fn quantizer(
     spec: QuantizerSpec,
 ) -> Result<ProductQuantizer> {
     let bytes = BlobReader::open(source.vfs, source.dir, file)?.read_rest(MAX_CODEBOOK_BYTES)?;
-    let quantizer = ProductQuantizer::from_bytes(&bytes)
-        .map_err(|error| source.corrupt(&file.name, error))?;
+    let quantizer =
+        ProductQuantizer::from_bytes(&bytes).map_err(|error| source.corrupt(&file.name, error))?;
     let shape = source.manifest.spec.shape;
     let expected = (
         shape.dimension as usize,

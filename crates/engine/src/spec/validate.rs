@@ -212,7 +212,10 @@ impl IndexSpec {
             "inline",
             "vectors are in pages of their own and do not pass by; choose refine deferred",
         )?;
-        let scores_all = matches!(execution.harvest, HarvestSpec::Near { .. } | HarvestSpec::All);
+        let scores_all = matches!(
+            execution.harvest,
+            HarvestSpec::Near { .. } | HarvestSpec::All
+        );
         refuse_if(
             separate && scores_all,
             "harvest",

@@ -20,10 +20,7 @@ pub(crate) fn gather(
     pages: &[PageId],
     visit: &mut dyn FnMut(usize, &[u8]) -> Result<()>,
 ) -> Result<()> {
-    let mut wanted: Vec<(u32, u32)> = (0u32..)
-        .zip(pages)
-        .map(|(at, page)| (page.0, at))
-        .collect();
+    let mut wanted: Vec<(u32, u32)> = (0u32..).zip(pages).map(|(at, page)| (page.0, at)).collect();
     wanted.sort_unstable();
     let mut groups = wanted.chunk_by(|left, right| left.0 == right.0);
     let mut io = reader.lane(GATHER_DEPTH)?;

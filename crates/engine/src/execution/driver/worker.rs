@@ -36,7 +36,9 @@ impl WorkerShape {
     /// Bytes of a worker that reads units of `geometry` by `backend`.
     pub(crate) fn bytes_by(&self, geometry: PageGeometry, backend: IoBackend) -> u64 {
         let queries = self.interleave * (self.scratch.bytes() + LANE_BYTES);
-        (queries + geometry.payload_bytes() + PageReader::lane_bytes(geometry, self.buffers(), backend)) as u64
+        (queries
+            + geometry.payload_bytes()
+            + PageReader::lane_bytes(geometry, self.buffers(), backend)) as u64
     }
 }
 
