@@ -137,6 +137,10 @@ fn switching_does_not_read_a_shared_codebook_again() {
     let opened = plan.calls(Operation::Open) - before - switched;
     assert_eq!(switched + 1, opened, "one file less: the codebook");
 
+    shared.code_bytes = Some(4);
+    let refused = rows.build(&second, &shared).unwrap_err();
+    assert!(refused.context().contains("8 bytes"), "{refused}");
+
     let queries = Queries::new(rows.row(7), rows.shape);
     let search = SearchOptions {
         effort: Effort::ListSize(30),

@@ -78,13 +78,14 @@ impl BuildPlan {
             shape,
             options,
             sizes: sizes(input, options),
-            code_bytes: codebook
-                .map(SharedCodebook::code_bytes)
-                .or(options.code_bytes),
+            code_bytes: options
+                .code_bytes
+                .or(codebook.map(SharedCodebook::code_bytes)),
             node_count,
         };
         let memory_bytes = choice.search_memory()?;
         let spec = choice.spec(memory_bytes)?;
+        codebook.map_or(Ok(()), |codebook| codebook.check(&spec))?;
         let budget_bytes = options
             .build_memory
             .map_or_else(half_of_the_machine, |wish| wish.resolve(raw_bytes));

@@ -9,7 +9,7 @@ use pageway_types::VectorShape;
 use crate::error::{Error, Result};
 use crate::index::Manifest;
 use crate::resolve::{self, Source};
-use crate::spec::Shape;
+use crate::spec::{IndexSpec, Shape};
 
 /// A quantizer, and the identity of the file it came from.
 pub(super) struct SharedCodebook {
@@ -48,6 +48,22 @@ impl SharedCodebook {
             quantizer: resolve::quantizer(source, file, manifest.spec.storage.quantizer)?,
             uuid: file.uuid,
         })
+    }
+
+    /// Refuses a design with codes of another length.
+    ///
+    /// # Errors
+    /// `InvalidInput` with both lengths.
+    pub(super) fn check(&self, spec: &IndexSpec) -> Result<()> {
+        let wanted = spec.storage.quantizer.code_bytes();
+        if wanted == self.code_bytes() {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "the codebook to share is for codes of {} bytes, this design would have {wanted}: give \
+             code bytes that make them the same, or share none",
+            self.code_bytes()
+        )))
     }
 
     /// Bytes per code.
