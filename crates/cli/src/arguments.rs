@@ -11,6 +11,7 @@ use crate::command::explain::ExplainArguments;
 use crate::command::ground_truth::GroundTruthArguments;
 use crate::command::inspect::InspectArguments;
 use crate::command::presets::PresetsArguments;
+use crate::command::range::RangeArguments;
 use crate::command::search::SearchArguments;
 use crate::command::slice::SliceArguments;
 use crate::command::verify::VerifyArguments;
@@ -22,14 +23,15 @@ pub(crate) const OVERVIEW: &str = "\
 pageway searches more vectors than memory can hold: the index lies on an SSD, a query reads a few
 dozen pages of it, and you say how much memory and how much recall you want.
 
-  see it work     pageway demo
-  build           pageway build --data base.fbin --out my.index --metric l2 --memory 20%
-  search          pageway search --index my.index --queries q.fbin -k 10 --recall 0.95
-  choose a design pageway presets                 pageway explain starling
-  exact truth     pageway ground-truth --data base.fbin --queries q.fbin --metric l2 --out gt.ibin
-  look inside     pageway inspect my.index        pageway verify my.index
-  prepare files   pageway convert a.npy a.fbin    pageway slice a.fbin b.fbin --rows 0..1000
-  this machine    pageway doctor .
+  see it work       pageway demo
+  build             pageway build --data base.fbin --out my.index --metric l2 --memory 20%
+  search            pageway search --index my.index --queries q.fbin -k 10 --recall 0.95
+  within a radius   pageway range --index my.index --queries q.fbin --radius 40000
+  exact truth       pageway ground-truth --data base.fbin --queries q.fbin --metric l2 --out gt.ibin
+  look inside       pageway inspect my.index        pageway verify my.index
+  choose a design   pageway presets                 pageway explain starling
+  prepare files     pageway convert a.npy a.fbin    pageway slice a.fbin b.fbin --rows 0..1000
+  this machine      pageway doctor .
 
 Vectors come from .fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs .npy and are streamed, never loaded
 whole. 'pageway COMMAND --help' explains each option, what it costs, and shows examples.
@@ -63,6 +65,8 @@ pub(crate) enum Command {
     Build(Box<BuildArguments>),
     /// Search an index; measure recall, speed, latency and page reads
     Search(Box<SearchArguments>),
+    /// Find all vectors within a radius; measure precision, speed and page reads
+    Range(Box<RangeArguments>),
     /// List the published designs, a row each
     Presets(PresetsArguments),
     /// Explain a design or an index in words: each choice, what it means and costs
@@ -89,6 +93,7 @@ impl Command {
         match self {
             Self::Build(arguments) => arguments.run(session),
             Self::Search(arguments) => arguments.run(session),
+            Self::Range(arguments) => arguments.run(session),
             Self::Presets(arguments) => arguments.run(),
             Self::Explain(arguments) => arguments.run(),
             Self::Inspect(arguments) => arguments.run(),

@@ -78,10 +78,7 @@ struct Form {
 impl Form {
     fn of(choice: &impl Serialize) -> Self {
         let stored = serde_json::to_value(choice).unwrap_or_default();
-        let name = match &stored {
-            Value::Object(fields) => name_in(fields),
-            word => plain(word),
-        };
+        let name = stored.as_object().map_or_else(|| plain(&stored), name_in);
         Self { name, stored }
     }
 

@@ -22,11 +22,14 @@
 mod arguments;
 mod choice;
 mod command;
+mod costs;
 mod design;
+mod exact;
 mod interrupt;
 mod latency;
 mod output;
 mod progress;
+mod resources;
 mod results;
 mod session;
 mod system;

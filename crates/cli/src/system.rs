@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pageway::source::{IdRead, OpenAs, Selection, VectorFile};
-use pageway::truth::{ExactOptions, ExactQuestion, Truth, TruthFile};
+use pageway::truth::{
+    ExactOptions, ExactQuestion, RangeQuestion, RangeTruth, RangeTruthFile, Truth, TruthFile,
+};
 use pageway::{
     ElementType, Error, OpenMode, OsVfs, Progress, Result, VectorRead, Vfs, source, truth,
 };
@@ -58,6 +60,32 @@ pub(crate) fn exact(
 /// Writes exact neighbours.
 pub(crate) fn write_truth(path: &Path, found: &Truth) -> Result<()> {
     truth::write_truth(&vfs(), path, found)
+}
+
+/// Opens a file of exact results within a radius.
+pub(crate) fn open_range_truth(path: &Path) -> Result<RangeTruthFile> {
+    RangeTruthFile::open(&vfs(), path)
+}
+
+/// Computes exact results within a radius, as `exact` does neighbours.
+pub(crate) fn exact_range(
+    base: &dyn VectorRead,
+    question: &RangeQuestion<'_>,
+    memory_bytes: u64,
+    threads: usize,
+    progress: &dyn Progress,
+) -> Result<RangeTruth> {
+    let pool = pageway::thread_pool(threads)?;
+    let options = ExactOptions {
+        memory_bytes,
+        pool: &pool,
+    };
+    truth::exact_range(base, question, &options, progress)
+}
+
+/// Writes exact results within a radius.
+pub(crate) fn write_range_truth(path: &Path, found: &RangeTruth) -> Result<()> {
+    truth::write_range_truth(&vfs(), path, found)
 }
 
 /// Copies vectors to a file; gives the number of rows.

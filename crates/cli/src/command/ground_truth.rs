@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pageway::source::{OpenAs, VectorFile, VectorSlice};
-use pageway::truth::{ExactQuestion, Truth};
-use pageway::{ElementType, Error, MemoryWish, Metric, Result, VectorRead, format_bytes};
+use pageway::truth::{ExactQuestion, RangeQuestion};
+use pageway::{ElementType, Error, MemoryWish, Metric, Result, VectorRead};
 use serde::Serialize;
 
+use crate::exact::{self, HeldQueries};
 use crate::output::Outcome;
 use crate::session::Session;
 use crate::system;
@@ -17,11 +18,13 @@ const EXAMPLES: &str = "\
 Examples:
   pageway ground-truth --data base.fbin --queries q.fbin --metric l2 --out gt.ibin
   pageway ground-truth --data base.npy --queries q.npy --metric cosine -k 10 --out gt.ibin --memory 500MB
+  pageway ground-truth --data base.fbin --queries q.fbin --metric l2 --radius 40000 --out gt.rangeres
 
 Reads the data once and computes rows x queries distances: a million rows and 10,000 queries of 128
 dimensions take about a minute on a few cores. The memory holds the queries, the answers and a block
-of the data; more makes it no faster beyond a point. Equal distances are ordered by id, so the
-answer does not depend on the threads.";
+of the data; more makes it no faster beyond a point. With --radius nobody knows before how many
+answers there are: a memory that does not hold them is refused at the end, with one that does. Equal
+distances are ordered by id, so the answer does not depend on the threads.";
 
 /// Find the exact neighbours of queries, to measure recall against.
 #[derive(Debug, Args)]
@@ -40,10 +43,19 @@ pub(crate) struct GroundTruthArguments {
     metric: Metric,
 
     /// Neighbours per query
-    #[arg(short, value_name = "K", default_value_t = 100)]
+    #[arg(
+        short,
+        value_name = "K",
+        default_value_t = 100,
+        conflicts_with = "radius"
+    )]
     k: usize,
 
-    /// File to write (.ibin): ids and distances, nearest first
+    /// Instead of the nearest, all rows within this distance: squared for l2, negated for ip
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    radius: Option<f32>,
+
+    /// File to write: ids and distances, nearest first (.ibin; .rangeres with --radius)
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 
@@ -60,12 +72,18 @@ pub(crate) struct GroundTruthArguments {
     element: Option<ElementType>,
 }
 
+/// The names of its fields are the stable keys of `--json`.
 #[derive(Serialize)]
 struct GroundTruthReport {
     out: PathBuf,
     rows: u64,
     queries: u64,
-    k: usize,
+    /// Null for a range.
+    k: Option<usize>,
+    /// Null for nearest neighbours.
+    radius: Option<f32>,
+    /// All that were written.
+    results: u64,
     metric: Metric,
     seconds: f64,
     peak_memory_bytes: Option<u64>,
@@ -75,18 +93,23 @@ impl GroundTruthArguments {
     /// Computes and writes.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
         let started = system::now();
+        self.check_out()?;
         let how = OpenAs {
             element: self.element,
         };
         let base = system::open_vectors(&self.data, how)?;
         let queries = system::open_vectors(&self.queries, how)?;
-        let truth = self.exact(&base, &queries, session)?;
-        system::write_truth(&self.out, &truth)?;
+        let results = match self.radius {
+            None => self.write_nearest(&base, &queries, session)?,
+            Some(radius) => self.write_range(&base, &queries, radius, session)?,
+        };
         let report = GroundTruthReport {
             out: self.out.clone(),
             rows: base.count(),
             queries: queries.count(),
-            k: self.k,
+            k: self.radius.is_none().then_some(self.k),
+            radius: self.radius,
+            results,
             metric: self.metric,
             seconds: started.elapsed().as_secs_f64(),
             peak_memory_bytes: pageway::peak_memory_bytes(),
@@ -94,42 +117,78 @@ impl GroundTruthArguments {
         Outcome::new(report.describe(), &report)
     }
 
-    /// The queries are held in memory, and the budget pays for them.
-    fn exact(&self, base: &VectorFile, queries: &VectorFile, session: &Session) -> Result<Truth> {
-        let raw = base.count() * base.shape().row_bytes() as u64;
-        let budget = self.memory.resolve(raw);
-        let query_bytes = queries.count() * queries.shape().row_bytes() as u64;
-        let Some(memory_bytes) = budget.checked_sub(query_bytes) else {
-            return Err(Error::invalid(format!(
-                "{}: the queries take {}, more than the memory of {}",
-                self.queries.display(),
-                format_bytes(query_bytes),
-                format_bytes(budget)
-            )));
+    /// Refuses a file name before hours of work.
+    fn check_out(&self) -> Result<()> {
+        let (format, what) = match self.radius {
+            None => ("ibin", "nearest neighbours"),
+            Some(_) => ("rangeres", "results within a radius"),
         };
-        let mut rows = vec![0; query_bytes as usize];
-        queries.read(0, &mut rows)?;
+        let extension = self.out.extension();
+        if extension.is_some_and(|extension| extension.eq_ignore_ascii_case(format)) {
+            return Ok(());
+        }
+        let out = self.out.display();
+        Err(Error::invalid(format!(
+            "{out}: {what} are written as .{format} files"
+        )))
+    }
+
+    fn write_nearest(
+        &self,
+        base: &VectorFile,
+        queries: &VectorFile,
+        session: &Session,
+    ) -> Result<u64> {
+        let held = self.held_queries(base, queries)?;
         let question = ExactQuestion {
-            queries: VectorSlice::new(&rows, queries.shape())?,
+            queries: VectorSlice::new(&held.rows, queries.shape())?,
             metric: self.metric,
             k: self.k,
             exclude: None,
         };
-        system::exact(
-            base,
-            &question,
-            memory_bytes,
-            self.threads,
-            &session.progress,
-        )
+        let progress = &session.progress;
+        let truth = system::exact(base, &question, held.left_bytes, self.threads, progress)?;
+        system::write_truth(&self.out, &truth)?;
+        Ok(truth.ids.len() as u64)
+    }
+
+    fn write_range(
+        &self,
+        base: &VectorFile,
+        queries: &VectorFile,
+        radius: f32,
+        session: &Session,
+    ) -> Result<u64> {
+        let held = self.held_queries(base, queries)?;
+        let question = RangeQuestion {
+            queries: VectorSlice::new(&held.rows, queries.shape())?,
+            metric: self.metric,
+            radius,
+        };
+        let progress = &session.progress;
+        let truth = system::exact_range(base, &question, held.left_bytes, self.threads, progress)?;
+        system::write_range_truth(&self.out, &truth)?;
+        Ok(truth.ids.len() as u64)
+    }
+
+    fn held_queries(&self, base: &VectorFile, queries: &VectorFile) -> Result<HeldQueries> {
+        let raw = base.count() * base.shape().row_bytes() as u64;
+        exact::held_queries(queries, &self.queries, self.memory.resolve(raw))
     }
 }
 
 impl GroundTruthReport {
     fn describe(&self) -> String {
+        let found = match (self.k, self.radius) {
+            (Some(k), _) => format!("the {k} nearest"),
+            (None, radius) => format!(
+                "the {} within {}",
+                text::count(self.results),
+                radius.unwrap_or_default()
+            ),
+        };
         format!(
-            "Wrote the {} nearest of {} rows for {} queries to {} in {} ({}, exact).",
-            self.k,
+            "Wrote {found} of {} rows for {} queries to {} in {} ({}, exact).",
             text::count(self.rows),
             text::count(self.queries),
             self.out.display(),

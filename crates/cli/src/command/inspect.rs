@@ -6,6 +6,7 @@ use clap::Args;
 use pageway::{Calibration, Description, Result, format_bytes};
 use serde_json::Value;
 
+use crate::choice;
 use crate::output::Outcome;
 use crate::text::{self, Facts, Table};
 
@@ -16,7 +17,8 @@ Examples:
 
 Reads the manifest only, so it is instant and needs no memory, whatever the size of the index. The
 calibration table is what --recall is read off: recall and pages per query by list size, measured
-at build time, on rows held out or on queries that were given.";
+at build time, on rows held out or on queries that were given. The overlap ratio OR(G) says how far
+a placement brought neighbours together: the mean share of the others on its page that a node names.";
 
 /// Describe an index: design, sizes, memory, calibration.
 #[derive(Debug, Args)]
@@ -63,6 +65,7 @@ fn describe_sizes(index: &Description) -> Facts {
         .fact("vectors", vectors)
         .fact("graph", graph)
         .fact("pages", describe_pages(index))
+        .fact("overlap", describe_overlap(index))
         .fact("disk", format_bytes(index.index_bytes))
         .fact(
             "search memory",
@@ -72,14 +75,30 @@ fn describe_sizes(index: &Description) -> Facts {
 }
 
 fn describe_pages(index: &Description) -> String {
-    let records = match index.pages_per_read {
-        0 | 1 => format!("{} nodes per page", index.nodes_per_page),
-        pages => format!("{} nodes per {pages} pages", index.nodes_per_page),
+    let nodes = index.nodes_per_page;
+    let place = match index.pages_per_read {
+        0 | 1 => "page".to_owned(),
+        pages => format!("{pages} pages"),
+    };
+    let records = match index.vectors_per_page {
+        0 => format!("{nodes} nodes per {place}"),
+        vectors => format!("{nodes} lists, or {vectors} vectors, per {place}"),
     };
     format!(
         "{records}, {} of the bytes used",
         text::percent(index.page_utilisation)
     )
+}
+
+/// How far neighbours in the graph share pages.
+fn describe_overlap(index: &Description) -> String {
+    match index.overlap {
+        Some(overlap) => format!(
+            "OR(G) {overlap:.3}: of the others on its page, a node names {}",
+            text::percent(overlap)
+        ),
+        None => "OR(G) unknown: the graph was built in parts".to_owned(),
+    }
 }
 
 fn describe_origin(index: &Description) -> String {
@@ -91,25 +110,17 @@ fn describe_origin(index: &Description) -> String {
 
 /// One line per leaf of the specification, named by its path: new choices need no code here.
 fn flatten(facts: Facts, path: &str, value: &Value) -> Facts {
-    match value {
-        Value::Object(fields) => fields.iter().fold(facts, |facts, (name, value)| {
-            let path = if path.is_empty() {
-                name.clone()
-            } else {
-                format!("{path}.{name}")
-            };
-            flatten(facts, &path, value)
-        }),
-        Value::String(word) => facts.fact(path, word.clone()),
-        // A fraction was an `f32`: as one it has the digits that were typed.
-        Value::Number(number) if number.is_f64() => {
-            let fraction = number.as_f64().unwrap_or_default() as f32;
-            facts.fact(path, fraction.to_string())
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-            facts.fact(path, value.to_string())
-        }
-    }
+    let Some(fields) = value.as_object() else {
+        return facts.fact(path, choice::plain(value));
+    };
+    fields.iter().fold(facts, |facts, (name, value)| {
+        let path = if path.is_empty() {
+            name.clone()
+        } else {
+            format!("{path}.{name}")
+        };
+        flatten(facts, &path, value)
+    })
 }
 
 fn describe_files(index: &Description) -> String {

@@ -8,6 +8,7 @@ pub(crate) mod explain;
 pub(crate) mod ground_truth;
 pub(crate) mod inspect;
 pub(crate) mod presets;
+pub(crate) mod range;
 pub(crate) mod search;
 pub(crate) mod slice;
 pub(crate) mod verify;

@@ -1,21 +1,11 @@
-//! A stream of queries through an index: what it found, how well, how fast, and what it cost.
-//!
-//! Queries, answers and truth are held one chunk at a time and latencies in a histogram, so that
-//! the process stays within the memory budget of the index plus a constant, whatever the number of
-//! queries.
+//! The k nearest of each query, and the recall against a truth.
 
 use pageway::truth::{self, Found, TruthFile};
-use pageway::{
-    Answers, Index, Progress, Queries, QueryStats, Result, SearchOptions, SearchSettings,
-    VectorRead,
-};
+use pageway::{Answers, Index, Progress, QueryStats, Result, SearchOptions, VectorRead};
 
-use crate::latency::{Latencies, LatencyUs};
+use super::{Measurement, Sums, chunk_queries, each_chunk};
 use crate::progress::Uncounted;
-use crate::system;
 
-/// Queries per chunk, unless they are large.
-const CHUNK_QUERIES: u64 = 1000;
 /// Bytes of a chunk: queries, answers, truth and counters.
 const CHUNK_BYTES: usize = 2 << 20;
 /// Bytes of one neighbour of one query: id and distance of the answer and of the truth.
@@ -30,27 +20,10 @@ pub(crate) struct Workload<'w> {
 }
 
 /// What a workload found out.
-pub(crate) struct Measurement {
-    pub(crate) queries: u64,
+pub(crate) struct Searched {
     /// Mean recall@k where the truth was known.
     pub(crate) recall: Option<f64>,
-    /// Wall time of the searches alone.
-    pub(crate) seconds: f64,
-    pub(crate) latency: LatencyUs,
-    /// Sums over all queries.
-    pub(crate) totals: QueryStats,
-    pub(crate) settings: SearchSettings,
-}
-
-impl Measurement {
-    pub(crate) fn queries_per_second(&self) -> f64 {
-        self.queries as f64 / self.seconds.max(1e-9)
-    }
-
-    /// A total as a mean per query.
-    pub(crate) fn per_query(&self, total: u64) -> f64 {
-        total as f64 / self.queries.max(1) as f64
-    }
+    pub(crate) run: Measurement,
 }
 
 impl Workload<'_> {
@@ -60,103 +33,38 @@ impl Workload<'_> {
         &self,
         progress: &dyn Progress,
         take: &mut dyn FnMut(u64, &Answers) -> Result<()>,
-    ) -> Result<Measurement> {
-        let count = self.queries.count();
-        let row_bytes = self.queries.shape().row_bytes();
-        let chunk = self.chunk_queries();
-        let mut rows = vec![0; chunk.min(count) as usize * row_bytes];
-        let mut sums = Sums::new();
-        progress.stage("search", count);
-        let mut first = 0;
-        while first < count {
-            let queries = chunk.min(count - first);
-            rows.truncate(queries as usize * row_bytes);
-            self.queries.read(first, &mut rows)?;
-            let answers = sums.search(self, &rows, progress)?;
-            if let Some(truth) = self.truth {
-                sums.score(&answers, truth, first, queries)?;
-            }
-            take(first, &answers)?;
-            progress.advance(queries);
-            first += queries;
-        }
-        Ok(sums.finish(count, self.truth.is_some()))
-    }
-
-    fn chunk_queries(&self) -> u64 {
+    ) -> Result<Searched> {
         let row_bytes = self.queries.shape().row_bytes();
         let neighbours = (self.options.k as usize).saturating_mul(NEIGHBOUR_BYTES);
-        let bytes = row_bytes.saturating_add(neighbours) + size_of::<QueryStats>();
-        ((CHUNK_BYTES / bytes) as u64).clamp(1, CHUNK_QUERIES)
+        let query_bytes = row_bytes.saturating_add(neighbours) + size_of::<QueryStats>();
+        let chunk = chunk_queries(CHUNK_BYTES, query_bytes);
+        let (mut sums, mut recall) = (Sums::new(), 0.0);
+        each_chunk(self.queries, chunk, progress, &mut |first, queries| {
+            let uncounted = Uncounted(progress);
+            let search = || self.index.search_with(queries, &self.options, &uncounted);
+            let answers = sums.time(search)?;
+            sums.add(&answers.stats, answers.settings);
+            if let Some(truth) = self.truth {
+                recall += score(&answers, truth, first)?;
+            }
+            take(first, &answers)
+        })?;
+        let run = sums.finish(self.queries.count());
+        Ok(Searched {
+            recall: self.truth.map(|_| recall / run.queries.max(1) as f64),
+            run,
+        })
     }
 }
 
-struct Sums {
-    latencies: Latencies,
-    totals: QueryStats,
-    settings: SearchSettings,
-    seconds: f64,
-    recall: f64,
-}
-
-impl Sums {
-    fn new() -> Self {
-        Self {
-            latencies: Latencies::new(),
-            totals: QueryStats::default(),
-            settings: SearchSettings::default(),
-            seconds: 0.0,
-            recall: 0.0,
-        }
-    }
-
-    fn search(
-        &mut self,
-        workload: &Workload<'_>,
-        rows: &[u8],
-        progress: &dyn Progress,
-    ) -> Result<Answers> {
-        let queries = Queries::new(rows, workload.queries.shape());
-        let started = system::now();
-        let found = workload
-            .index
-            .search_with(&queries, &workload.options, &Uncounted(progress));
-        self.seconds += started.elapsed().as_secs_f64();
-        let answers = found?;
-        self.settings = answers.settings;
-        for stats in &answers.stats {
-            self.latencies.add(stats.latency_ns);
-            self.totals.add(stats);
-        }
-        Ok(answers)
-    }
-
-    /// Adds the recall of a chunk that begins at query `first`.
-    fn score(
-        &mut self,
-        answers: &Answers,
-        truth: &TruthFile,
-        first: u64,
-        queries: u64,
-    ) -> Result<()> {
-        let expected = truth.read(first, queries as usize)?;
-        let found = Found {
-            ids: &answers.ids,
-            distances: &answers.distances,
-            width: answers.k,
-        };
-        self.recall += truth::recall(&found, &expected, answers.k)? * queries as f64;
-        Ok(())
-    }
-
-    fn finish(self, queries: u64, scored: bool) -> Measurement {
-        Measurement {
-            queries,
-            recall: scored.then(|| self.recall / queries.max(1) as f64),
-            seconds: self.seconds,
-            latency: self.latencies.summary(),
-            totals: self.totals,
-            settings: self.settings,
-        }
-    }
+/// The sum of the recalls of a chunk that begins at query `first`.
+fn score(answers: &Answers, truth: &TruthFile, first: u64) -> Result<f64> {
+    let queries = answers.stats.len();
+    let expected = truth.read(first, queries)?;
+    let found = Found {
+        ids: &answers.ids,
+        distances: &answers.distances,
+        width: answers.k,
+    };
+    Ok(truth::recall(&found, &expected, answers.k)? * queries as f64)
 }

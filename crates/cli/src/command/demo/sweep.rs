@@ -8,7 +8,7 @@ use crate::latency::LatencyUs;
 use crate::progress::Uncounted;
 use crate::session::Session;
 use crate::text::{self, Table};
-use crate::workload::{Measurement, Workload};
+use crate::workload::{Searched, Workload};
 
 /// Neighbours per query.
 pub(super) const K: u32 = 10;
@@ -91,7 +91,7 @@ impl Sweep<'_> {
     fn measure(&self, sizes: &[u32]) -> Result<Vec<Reading>> {
         let progress = &self.session.progress;
         progress.stage("measure", (ROUNDS * sizes.len()) as u64);
-        let mut runs: Vec<Vec<(Measurement, Measurement)>> = Vec::new();
+        let mut runs: Vec<Vec<(Searched, Searched)>> = Vec::new();
         runs.resize_with(sizes.len(), Vec::new);
         for _ in 0..ROUNDS {
             for (list_size, runs) in sizes.iter().zip(&mut runs) {
@@ -108,7 +108,7 @@ impl Sweep<'_> {
             .collect())
     }
 
-    fn search(&self, list_size: u32, interleave: u32) -> Result<Measurement> {
+    fn search(&self, list_size: u32, interleave: u32) -> Result<Searched> {
         let effort = Effort::ListSize(list_size);
         let options = SearchOptions {
             k: K,
@@ -130,22 +130,22 @@ impl Sweep<'_> {
 
 impl Reading {
     /// The median of several runs, each with many queries in flight and with one.
-    fn of(list_size: u32, runs: Vec<(Measurement, Measurement)>) -> Option<Self> {
+    fn of(list_size: u32, runs: Vec<(Searched, Searched)>) -> Option<Self> {
         let (batches, singles) = runs.into_iter().unzip();
         let (batch, single) = (median(batches)?, median(singles)?);
         Some(Self {
             target: None,
             list_size,
             recall: batch.recall?,
-            pages_per_query: batch.per_query(batch.totals.pages),
-            qps: batch.queries_per_second(),
-            latency_us: single.latency,
+            pages_per_query: batch.run.per_query(batch.run.totals.pages),
+            qps: batch.run.queries_per_second(),
+            latency_us: single.run.latency,
         })
     }
 }
 
-fn median(mut runs: Vec<Measurement>) -> Option<Measurement> {
-    runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+fn median(mut runs: Vec<Searched>) -> Option<Searched> {
+    runs.sort_by(|a, b| a.run.seconds.total_cmp(&b.run.seconds));
     let middle = runs.len() / 2;
     (middle < runs.len()).then(|| runs.swap_remove(middle))
 }

@@ -112,12 +112,12 @@ impl ExplainArguments {
         let overrides = self.choices.overrides(&self.sizes)?;
         let name = self.subject.display().to_string();
         match name.parse::<Preset>() {
-            Ok(preset) => self.preset(preset, &overrides),
+            Ok(preset) => Ok(self.preset(preset, &overrides)),
             Err(unknown) => of_index(&self.subject, &overrides, &unknown),
         }
     }
 
-    fn preset(&self, preset: Preset, overrides: &Overrides) -> Result<Subject> {
+    fn preset(&self, preset: Preset, overrides: &Overrides) -> Subject {
         let Self { vectors, sizes, .. } = self;
         let shape = Shape {
             dimension: vectors.dimension,
@@ -140,12 +140,12 @@ impl ExplainArguments {
         if spec != own {
             summary.push_str("; with other choices than its own");
         }
-        Ok(Subject {
+        Subject {
             name: preset.name().to_owned(),
             summary,
             spec,
             nodes: vectors.rows,
-        })
+        }
     }
 }
 
@@ -155,16 +155,12 @@ fn of_index(dir: &Path, overrides: &Overrides, unknown: &Error) -> Result<Subjec
         let words = "an index is explained as it is: choices go with a preset";
         return Err(Error::invalid(format!("{}: {words}", dir.display())));
     }
-    let described = pageway::describe(dir).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => {
-            let words = format!(
-                "{}; and no index is there: {}",
-                unknown.context(),
-                error.context()
-            );
-            Error::new(ErrorKind::NotFound, words)
+    let described = pageway::describe(dir).map_err(|error| {
+        if error.kind() != ErrorKind::NotFound {
+            return error;
         }
-        _ => error,
+        let words = format!("{}; and {}", unknown.context(), error.context());
+        Error::new(ErrorKind::NotFound, words)
     })?;
     Ok(Subject {
         name: dir.display().to_string(),

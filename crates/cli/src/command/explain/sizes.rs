@@ -40,7 +40,8 @@ fn describe_page(spec: &IndexSpec, footprint: &Footprint) -> String {
             format!("{place} hold {lists}, or {vectors} vectors")
         }
         (None, _) => format!(
-            "{place} hold {nodes} vectors with up to {} neighbours in common",
+            "{place} hold {nodes} vector{} with up to {} neighbours in common",
+            if nodes == 1 { "" } else { "s" },
             footprint.max_neighbors
         ),
     }

@@ -6,12 +6,12 @@ use clap::Args;
 use pageway::source::{OpenAs, VectorFile};
 use pageway::truth::TruthFile;
 use pageway::{
-    Answers, Effort, ElementType, Error, Index, MemoryWish, OpenOptions, Result, SearchOptions,
-    VectorRead,
+    Answers, Effort, ElementType, Error, Index, OpenOptions, Result, SearchOptions, VectorRead,
 };
 
 use super::report::SearchReport;
 use crate::output::Outcome;
+use crate::resources::ResourceArguments;
 use crate::results::ResultsFile;
 use crate::session::Session;
 use crate::system;
@@ -98,23 +98,6 @@ struct EffortArguments {
     /// Reads in flight per query (W) [default: that of the index]
     #[arg(long, value_name = "W")]
     beam: Option<u32>,
-}
-
-/// What it may use.
-#[derive(Debug, Args)]
-struct ResourceArguments {
-    /// Memory for the index: bytes (200MB) or a share of the raw vectors (20%) [default: what the
-    /// index was built for]
-    #[arg(long, value_name = "MEMORY")]
-    memory: Option<MemoryWish>,
-
-    /// Threads; 0 for all cores
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    threads: usize,
-
-    /// Queries in flight per thread; fewer are used when memory is short
-    #[arg(long, value_name = "N", default_value_t = 8)]
-    interleave: u32,
 }
 
 impl SearchArguments {

@@ -12,7 +12,7 @@ pub(super) fn sentences(spec: &IndexSpec, nodes: u32) -> Vec<Sentence> {
     let storage = &spec.storage;
     let code_bytes = storage.quantizer.code_bytes().to_string();
     let mut all = vec![
-        Sentence::new("Graph", "--graph", typed(&spec.graph), graph(&spec.graph)),
+        Sentence::new("Graph", "--graph", typed(&spec.graph), graph(spec)),
         Sentence::new(AXIS, "--vectors", typed(&storage.vectors), vectors(spec)),
         Sentence::new(AXIS, "--code-bytes", code_bytes, quantizer(spec)),
         Sentence::new(AXIS, "--codes", typed(&storage.codes), codes(spec, nodes)),
@@ -26,9 +26,9 @@ pub(super) fn sentences(spec: &IndexSpec, nodes: u32) -> Vec<Sentence> {
     all
 }
 
-fn graph(graph: &GraphSpec) -> Words {
-    let (degree, list) = (graph.max_degree(), graph.build_list());
-    match graph {
+fn graph(spec: &IndexSpec) -> Words {
+    let (degree, list) = (spec.graph.max_degree(), spec.graph.build_list());
+    match &spec.graph {
         GraphSpec::Vamana { alpha, .. } => (
             format!(
                 "Each node has up to {degree} neighbours, near ones and some far ones, so that few \
@@ -36,8 +36,8 @@ fn graph(graph: &GraphSpec) -> Words {
                  slack of {alpha}."
             ),
             format!(
-                "Building takes a search with a list of {list} per node, in parts where memory is \
-                 short; 4 bytes per neighbour on disk."
+                "Building takes a search with a list of {list} per node; 4 bytes per neighbour on \
+                 disk."
             ),
         ),
         GraphSpec::Nsg { knn, .. } => (

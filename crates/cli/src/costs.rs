@@ -1,0 +1,252 @@
+//! What every report of queries says beside how well they were answered: speed, costs, settings and
+//! the process. The names of the fields are stable keys of `--json`.
+
+use pageway::{Index, QueryStats, format_bytes};
+use serde::Serialize;
+
+use crate::latency::LatencyUs;
+use crate::text::{self, Facts};
+use crate::workload::Measurement;
+
+/// All of it.
+#[derive(Serialize)]
+pub(crate) struct Costs {
+    #[serde(flatten)]
+    speed: Speed,
+    #[serde(flatten)]
+    means: Means,
+    #[serde(flatten)]
+    settings: Settings,
+    #[serde(flatten)]
+    process: Process,
+}
+
+/// How fast.
+#[derive(Serialize)]
+struct Speed {
+    qps: f64,
+    seconds: f64,
+    latency_us: LatencyUs,
+    /// Share of the latency spent waiting for reads, or for other queries of the same thread.
+    wait_share: f64,
+    compute_share: f64,
+}
+
+/// Means per query.
+#[derive(Serialize)]
+struct Means {
+    pages_per_query: f64,
+    reads_per_query: f64,
+    /// Reads at the end, for exact distances alone.
+    refine_reads_per_query: f64,
+    rounds_per_query: f64,
+    hops_per_query: f64,
+    bytes_per_query: f64,
+    /// Bytes used of bytes read.
+    io_utilisation: f64,
+    exact_distances_per_query: f64,
+    approximate_distances_per_query: f64,
+    /// Nodes and pages that a cache had.
+    cache_hits_per_query: f64,
+    /// Cache hits at expansions 0, 1, 2-3, 4-7, ... of a walk.
+    cache_hits_by_hop: Vec<f64>,
+    /// Pages that the page cache had.
+    page_hits_per_query: f64,
+}
+
+/// With what settings.
+#[derive(Serialize)]
+struct Settings {
+    list_size: u32,
+    beam: u32,
+    threads: usize,
+    interleave: u32,
+    io_backend: &'static str,
+    io_reason: String,
+}
+
+/// What it took.
+#[derive(Serialize)]
+struct Process {
+    memory_budget_bytes: u64,
+    /// Nodes whose record or list is cached.
+    cached_nodes: usize,
+    cached_pages: usize,
+    /// Highest resident set of the process; null where the system does not tell.
+    peak_memory_bytes: Option<u64>,
+    open_ms: f64,
+}
+
+impl Costs {
+    /// Of queries that ran on an index which was opened in `open_ms`.
+    pub(crate) fn new(index: &Index, run: &Measurement, open_ms: f64) -> Self {
+        let settings = run.settings;
+        let backend = index.backend();
+        let memory = index.memory();
+        Self {
+            speed: Speed::new(run),
+            means: Means::new(run),
+            settings: Settings {
+                list_size: settings.list_size,
+                beam: settings.beam,
+                threads: settings.threads,
+                interleave: settings.interleave,
+                io_backend: backend.io_backend,
+                io_reason: backend.reason,
+            },
+            process: Process {
+                memory_budget_bytes: memory.budget_bytes,
+                cached_nodes: memory.cached_nodes,
+                cached_pages: memory.cached_pages,
+                peak_memory_bytes: pageway::peak_memory_bytes(),
+                open_ms,
+            },
+        }
+    }
+
+    pub(crate) const fn seconds(&self) -> f64 {
+        self.speed.seconds
+    }
+
+    /// Adds the costs, for people, behind how well the queries were answered.
+    pub(crate) fn add_to(&self, facts: Facts) -> Facts {
+        let Self {
+            speed,
+            means,
+            settings,
+            process,
+        } = self;
+        let facts = facts
+            .fact("queries/second", text::figure(speed.qps))
+            .fact("latency", speed.describe_latency())
+            .fact("pages/query", means.describe_pages())
+            .fact("distances/query", means.describe_distances())
+            .fact("cache hits", means.describe_hits());
+        let reads = format!("{} ({})", settings.io_backend, settings.io_reason);
+        let facts = facts
+            .fact("settings", settings.describe())
+            .fact("reads by", reads)
+            .fact("memory", process.describe());
+        match process.describe_cached() {
+            Some(cached) => facts.fact("cached", cached),
+            None => facts,
+        }
+    }
+}
+
+impl Speed {
+    fn new(run: &Measurement) -> Self {
+        let QueryStats {
+            wait_ns,
+            compute_ns,
+            latency_ns,
+            ..
+        } = run.totals;
+        let share = |part: u64| part as f64 / latency_ns.max(1) as f64;
+        Self {
+            qps: run.queries_per_second(),
+            seconds: run.seconds,
+            latency_us: run.latency,
+            wait_share: share(wait_ns),
+            compute_share: share(compute_ns),
+        }
+    }
+
+    fn describe_latency(&self) -> String {
+        let LatencyUs { mean, p50, p99 } = self.latency_us;
+        let [mean, p50, p99] = [mean, p50, p99].map(text::figure);
+        let waiting = text::percent(self.wait_share);
+        format!("mean {mean} us, median {p50} us, 99th percentile {p99} us; {waiting} waiting")
+    }
+}
+
+impl Means {
+    fn new(run: &Measurement) -> Self {
+        let totals = &run.totals;
+        let hits: u64 = totals.cache_hits.iter().sum();
+        Self {
+            pages_per_query: run.per_query(totals.pages),
+            reads_per_query: run.per_query(totals.reads),
+            refine_reads_per_query: run.per_query(totals.refine_reads),
+            rounds_per_query: run.per_query(totals.rounds),
+            hops_per_query: run.per_query(totals.hops),
+            bytes_per_query: run.per_query(totals.bytes_read),
+            io_utilisation: totals.bytes_used as f64 / totals.bytes_read.max(1) as f64,
+            exact_distances_per_query: run.per_query(totals.exact_distances),
+            approximate_distances_per_query: run.per_query(totals.approximate_distances),
+            cache_hits_per_query: run.per_query(hits),
+            cache_hits_by_hop: totals.cache_hits.map(|hits| run.per_query(hits)).to_vec(),
+            page_hits_per_query: run.per_query(totals.page_hits),
+        }
+    }
+
+    fn describe_pages(&self) -> String {
+        let refine = match self.refine_reads_per_query {
+            0.0 => String::new(),
+            reads => format!(", {} of them to refine", text::figure(reads)),
+        };
+        format!(
+            "{} in {} rounds{refine}; {} of the {} read are used",
+            text::figure(self.pages_per_query),
+            text::figure(self.rounds_per_query),
+            text::percent(self.io_utilisation),
+            format_bytes(self.bytes_per_query as u64)
+        )
+    }
+
+    fn describe_distances(&self) -> String {
+        let exact = text::figure(self.exact_distances_per_query);
+        format!(
+            "{exact} exact, {} from codes",
+            text::figure(self.approximate_distances_per_query)
+        )
+    }
+
+    fn describe_hits(&self) -> String {
+        let pages = match self.page_hits_per_query {
+            0.0 => String::new(),
+            pages => format!(", {} of them pages", text::figure(pages)),
+        };
+        format!(
+            "{} per query{pages}",
+            text::figure(self.cache_hits_per_query)
+        )
+    }
+}
+
+impl Settings {
+    fn describe(&self) -> String {
+        let Self {
+            list_size,
+            beam,
+            threads,
+            interleave,
+            ..
+        } = self;
+        format!("list size {list_size}, beam {beam}, threads {threads}, interleave {interleave}")
+    }
+}
+
+impl Process {
+    fn describe(&self) -> String {
+        let budget = format_bytes(self.memory_budget_bytes);
+        let peak = self.peak_memory_bytes.map_or(String::new(), |peak| {
+            format!("; the whole process peaked at {}", format_bytes(peak))
+        });
+        format!(
+            "budget {budget}{peak}; opened in {}",
+            text::seconds(self.open_ms / 1e3)
+        )
+    }
+
+    /// What is cached, where anything is.
+    fn describe_cached(&self) -> Option<String> {
+        let counted = |number: usize, what: &str| {
+            (number > 0).then(|| format!("{} {what}", text::count(number as u64)))
+        };
+        let nodes = counted(self.cached_nodes, "nodes");
+        let pages = counted(self.cached_pages, "pages");
+        let parts: Vec<String> = nodes.into_iter().chain(pages).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+}
