@@ -1,0 +1,316 @@
+//! What an index can be made of: one value on every axis, as places in a table, so that sets of
+//! choices can be counted and covered.
+
+use pageway::spec::{
+    CacheOverrides, CodeStorage, CodecSpec, CompletionSpec, EntrySpec, GraphSpec, HarvestSpec,
+    NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, ScheduleSpec,
+    SelectionSpec, Shape, VectorStorage,
+};
+use pageway::{BuildOptions, ElementType, IndexSpec, Metric, Overrides, Preset, Sizes};
+
+/// Longest adjacency list (R).
+pub const MAX_DEGREE: u32 = 16;
+/// Candidate list while building (L).
+const BUILD_LIST: u32 = 40;
+/// Bytes per code.
+const CODE_BYTES: u32 = 24;
+
+/// An axis, and its place in a [`Choice`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Axis {
+    Graph,
+    Vectors,
+    Codes,
+    Second,
+    Codec,
+    CacheNodes,
+    Schedule,
+    Harvest,
+    Refine,
+    Entry,
+    // From here on no rule speaks of them.
+    Ids,
+    PageBytes,
+    Placement,
+    CachePages,
+    Selection,
+    Beam,
+    Element,
+    Metric,
+}
+
+pub const AXES: [(Axis, &[&str]); 18] = [
+    (Axis::Graph, &["vamana", "nsg", "hnsw"]),
+    (Axis::Vectors, &["in_record", "separate"]),
+    (Axis::Codes, &["memory", "in_page", "split"]),
+    (Axis::Second, &["none", "pq"]),
+    (
+        Axis::Codec,
+        &["packed", "inline_codes", "replicated", "page_node", "split"],
+    ),
+    (Axis::CacheNodes, &["none", "records", "lists"]),
+    (
+        Axis::Schedule,
+        &[
+            "lockstep",
+            "overlapped",
+            "prefetch",
+            "in_order",
+            "as_they_come",
+        ],
+    ),
+    (Axis::Harvest, &["target", "near", "all", "held"]),
+    (Axis::Refine, &["inline", "deferred", "cascade"]),
+    (
+        Axis::Entry,
+        &["medoid", "fixed", "navigation", "hash", "upper_layers"],
+    ),
+    (Axis::Ids, &["row", "user"]),
+    (Axis::PageBytes, &["4096", "8192"]),
+    (
+        Axis::Placement,
+        &["by_id", "bnp", "bnf", "bns", "grouped", "clustered"],
+    ),
+    (Axis::CachePages, &["none", "hot", "lru", "clock"]),
+    (Axis::Selection, &["breadth_first", "visits"]),
+    (Axis::Beam, &["1", "4", "64"]),
+    (Axis::Element, &["f32", "f16", "u8", "i8"]),
+    (Axis::Metric, &["l2", "ip", "cosine"]),
+];
+
+/// Axes that rules speak of come first.
+pub const RULED: usize = Axis::Entry as usize + 1;
+
+/// One value on every axis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Choice(pub [u8; AXES.len()]);
+
+impl Choice {
+    pub fn value(&self, axis: Axis) -> usize {
+        self.0[axis as usize].into()
+    }
+
+    pub fn name(&self, axis: Axis) -> &'static str {
+        AXES[axis as usize].1[self.value(axis)]
+    }
+
+    #[must_use]
+    pub fn with(mut self, axis: usize, value: usize) -> Self {
+        self.0[axis] = value as u8;
+        self
+    }
+
+    /// All names in one line.
+    pub fn text(&self) -> String {
+        let names = AXES.iter().map(|(axis, _)| self.name(*axis));
+        names.collect::<Vec<_>>().join(" ")
+    }
+
+    pub fn is_legal(&self) -> bool {
+        self.spec(96).validate().is_ok()
+    }
+
+    pub fn element(&self) -> ElementType {
+        [
+            ElementType::F32,
+            ElementType::F16,
+            ElementType::U8,
+            ElementType::I8,
+        ][self.value(Axis::Element)]
+    }
+
+    pub fn metric(&self) -> Metric {
+        [Metric::L2, Metric::InnerProduct, Metric::Cosine][self.value(Axis::Metric)]
+    }
+
+    pub fn has_user_ids(&self) -> bool {
+        self.value(Axis::Ids) == 1
+    }
+
+    fn page_bytes(&self) -> u32 {
+        [4096, 8192][self.value(Axis::PageBytes)]
+    }
+
+    fn beam(&self) -> u32 {
+        [1, 4, 64][self.value(Axis::Beam)]
+    }
+
+    /// The spec that a build by [`Choice::options`] makes; codes that are split are sized there.
+    pub fn spec(&self, dimension: u32) -> IndexSpec {
+        let shape = Shape {
+            dimension,
+            element: self.element(),
+            metric: self.metric(),
+        };
+        let sizes = Sizes {
+            max_degree: MAX_DEGREE,
+            build_list: BUILD_LIST,
+            code_bytes: CODE_BYTES.min(dimension),
+            page_bytes: self.page_bytes(),
+            beam: Some(self.beam()),
+            user_ids: self.has_user_ids(),
+            ..Sizes::default()
+        };
+        self.overrides().apply(Preset::DiskAnn.spec(shape, &sizes))
+    }
+
+    /// The build of this choice, through the public options alone.
+    pub fn options(&self, dimension: u32) -> BuildOptions {
+        BuildOptions {
+            metric: self.metric(),
+            page_bytes: self.page_bytes(),
+            beam: Some(self.beam()),
+            overrides: self.overrides(),
+            ..small(dimension)
+        }
+    }
+
+    fn overrides(&self) -> Overrides {
+        let quantizer = QuantizerSpec::Pq { code_bytes: 16 };
+        Overrides {
+            graph: Some(self.graph()),
+            vectors: Some(
+                [VectorStorage::InRecord, VectorStorage::Separate][self.value(Axis::Vectors)],
+            ),
+            codes: Some(
+                [
+                    CodeStorage::Memory,
+                    CodeStorage::InPage,
+                    CodeStorage::Split { memory_nodes: 0 },
+                ][self.value(Axis::Codes)],
+            ),
+            second_quantizer: Some([None, Some(quantizer)][self.value(Axis::Second)]),
+            codec: Some(self.codec()),
+            placement: Some(self.placement()),
+            cache: self.cache(),
+            entry: Some(self.entry()),
+            schedule: Some(self.schedule()),
+            harvest: Some(
+                [
+                    HarvestSpec::Target,
+                    HarvestSpec::Near { share: 0.3 },
+                    HarvestSpec::All,
+                    HarvestSpec::Held,
+                ][self.value(Axis::Harvest)],
+            ),
+            refine: Some(
+                [
+                    RefineSpec::Inline,
+                    RefineSpec::Deferred { share: 0.6 },
+                    RefineSpec::Cascade {
+                        scored: 1.0,
+                        read: 0.6,
+                    },
+                ][self.value(Axis::Refine)],
+            ),
+        }
+    }
+
+    fn graph(&self) -> GraphSpec {
+        let (max_degree, build_list) = (MAX_DEGREE, BUILD_LIST);
+        [
+            GraphSpec::Vamana {
+                max_degree,
+                build_list,
+                alpha: 1.2,
+            },
+            GraphSpec::Nsg {
+                max_degree,
+                build_list,
+                knn: 24,
+            },
+            GraphSpec::Hnsw {
+                max_degree,
+                build_list,
+            },
+        ][self.value(Axis::Graph)]
+    }
+
+    fn codec(&self) -> CodecSpec {
+        [
+            CodecSpec::Packed,
+            CodecSpec::InlineCodes,
+            CodecSpec::Replicated { lists: 4 },
+            CodecSpec::PageNode { min_degree: 8 },
+            CodecSpec::Split,
+        ][self.value(Axis::Codec)]
+    }
+
+    fn placement(&self) -> PlacementSpec {
+        let (rounds, gain) = (4, 0.01);
+        [
+            PlacementSpec::ById,
+            PlacementSpec::Bnp,
+            PlacementSpec::Bnf { rounds, gain },
+            PlacementSpec::Bns { rounds, gain },
+            PlacementSpec::Grouped { hops: 2 },
+            PlacementSpec::Clustered,
+        ][self.value(Axis::Placement)]
+    }
+
+    fn cache(&self) -> CacheOverrides {
+        let nodes = [
+            NodeCacheSpec::None,
+            NodeCacheSpec::Records,
+            NodeCacheSpec::Lists,
+        ];
+        let pages = [
+            PageCacheSpec::None,
+            PageCacheSpec::Hot,
+            PageCacheSpec::Lru,
+            PageCacheSpec::Clock,
+        ];
+        let selection = [SelectionSpec::BreadthFirst, SelectionSpec::Visits];
+        CacheOverrides {
+            nodes: Some(nodes[self.value(Axis::CacheNodes)]),
+            pages: Some(pages[self.value(Axis::CachePages)]),
+            selection: Some(selection[self.value(Axis::Selection)]),
+            page_share: Some(0.5),
+        }
+    }
+
+    fn entry(&self) -> EntrySpec {
+        [
+            EntrySpec::Medoid,
+            EntrySpec::Fixed { count: 4 },
+            EntrySpec::Navigation {
+                one_in: 20,
+                max_degree: 8,
+                list_size: 8,
+            },
+            EntrySpec::Hash {
+                one_in: 10,
+                radius: 2,
+                limit: 50,
+            },
+            EntrySpec::UpperLayers { list_size: 8 },
+        ][self.value(Axis::Entry)]
+    }
+
+    fn schedule(&self) -> ScheduleSpec {
+        let beam = self.beam();
+        let pipelined = |completion| ScheduleSpec::Pipelined {
+            least: beam.min(4),
+            most: beam,
+            completion,
+        };
+        [
+            ScheduleSpec::Lockstep { beam },
+            ScheduleSpec::Overlapped { beam },
+            ScheduleSpec::Prefetch { beam },
+            pipelined(CompletionSpec::InOrder),
+            pipelined(CompletionSpec::AsTheyCome),
+        ][self.value(Axis::Schedule)]
+    }
+}
+
+/// Builds that are quick.
+pub fn small(dimension: u32) -> BuildOptions {
+    BuildOptions {
+        degree: MAX_DEGREE,
+        build_list: BUILD_LIST,
+        code_bytes: Some(CODE_BYTES.min(dimension)),
+        calibration_queries: 5,
+        ..BuildOptions::default()
+    }
+}

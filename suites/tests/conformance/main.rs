@@ -1,0 +1,255 @@
+//! Conformance: every preset, and a set of specs in which any two choices that can stand together
+//! do, on real data of every element type and metric, against brute force.
+//!
+//! Each index is built through the public options and then must find its neighbours with exact
+//! distances, give the same answers and read the same pages on every driver and way of reading,
+//! keep every memory budget, and pass `verify`. `PAGEWAY_SUITE=long` goes over more rows of full
+//! length, and over every preset with every element type and metric.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    unreachable_pub,
+    reason = "a failed test may panic, and a suite says what it did"
+)]
+
+mod axes;
+mod check;
+#[path = "../common/mod.rs"]
+mod common;
+mod cover;
+mod data;
+mod late;
+mod replay;
+mod subject;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use axes::{AXES, Axis, Choice, small};
+use check::Expected;
+use common::long;
+use cover::{covering, legal_cores, legal_pairs, pairs};
+use data::{DataSet, Extent};
+use pageway::spec::{CodeStorage, CompletionSpec, ScheduleSpec};
+use pageway::{BuildOptions, ElementType, MemoryWish, Metric, Overrides, Preset};
+use replay::Replay;
+use subject::Subject;
+
+const SHORT: Extent = Extent {
+    rows: 1000,
+    queries: 20,
+    dimension: 96,
+};
+
+/// Whole vectors.
+const LONG: Extent = Extent {
+    rows: 1500,
+    queries: 40,
+    dimension: 384,
+};
+
+/// Data sets of one extent, loaded once.
+struct Library(BTreeMap<u8, DataSet>);
+
+impl Library {
+    fn new(extent: Extent) -> Self {
+        let load = |element: &ElementType| (*element as u8, DataSet::load(*element, extent));
+        Self(ElementType::ALL.iter().map(load).collect())
+    }
+
+    fn get(&self, element: ElementType) -> &DataSet {
+        &self.0[&(element as u8)]
+    }
+}
+
+fn extents() -> Vec<Extent> {
+    if long() {
+        vec![SHORT, LONG]
+    } else {
+        vec![SHORT]
+    }
+}
+
+#[test]
+fn every_legal_pair_of_choices_conforms() {
+    let cores = legal_cores();
+    let legal = legal_pairs(&cores);
+    let chosen = covering(&cores, &legal);
+    for pair in &legal {
+        let ((one, a), (two, b)) = *pair;
+        let covered =
+            |choice: &&Choice| (usize::from(choice.0[one]), usize::from(choice.0[two])) == (a, b);
+        assert!(chosen.iter().any(|choice| covered(&choice)), "{pair:?}");
+    }
+    println!(
+        "conformance: {} of {} pairs are legal, {} specs cover them",
+        legal.len(),
+        pairs().len(),
+        chosen.len()
+    );
+    assert!((30..=80).contains(&chosen.len()));
+    for extent in extents() {
+        check_choices(&chosen, extent);
+    }
+}
+
+fn check_choices(chosen: &[Choice], extent: Extent) {
+    let (library, root) = (Library::new(extent), tempfile::tempdir().unwrap());
+    let mut replay = Replay::new(root.path());
+    for (number, choice) in chosen.iter().enumerate() {
+        let data = library.get(choice.element());
+        let subject = Subject {
+            name: format!("{number}: {}", choice.text()),
+            dir: root.path().join(format!("{number}")).join("index"),
+            data,
+            has_user_ids: choice.has_user_ids(),
+            options: sized(choice.options(extent.dimension), data),
+        };
+        replay.judge(&subject, &expected(choice), || check_spec(&subject, choice));
+    }
+    replay.check();
+}
+
+/// With room for half of the codes, where codes are split by memory.
+fn sized(options: BuildOptions, data: &DataSet) -> BuildOptions {
+    let split = matches!(options.overrides.codes, Some(CodeStorage::Split { .. }));
+    if !split {
+        return options;
+    }
+    let probe = BuildOptions {
+        memory: Some(MemoryWish::Bytes(1)),
+        ..options.clone()
+    };
+    let refused = Subject {
+        name: "probe".to_owned(),
+        dir: Path::new("/nowhere/index").to_owned(),
+        data,
+        has_user_ids: false,
+        options: probe,
+    }
+    .build();
+    let least = common::smallest_that_works(&refused.unwrap_err());
+    let half = data.base.count() as u64 * u64::from(options.code_bytes.unwrap()) / 2;
+    BuildOptions {
+        memory: Some(MemoryWish::Bytes(least + half)),
+        ..options
+    }
+}
+
+fn expected(choice: &Choice) -> Expected {
+    let target = choice.name(Axis::Harvest) == "target";
+    let rounds = ["lockstep", "overlapped"].contains(&choice.name(Axis::Schedule));
+    let nodes = choice.name(Axis::CacheNodes);
+    Expected {
+        recall: recall_floor(choice.metric()),
+        range: 0.7,
+        repeatable: choice.name(Axis::Schedule) != "as_they_come",
+        cache_blind: nodes == "none" || (nodes == "records" && target && rounds),
+    }
+}
+
+/// A graph of short lists over a thousand rows; the inner product has no triangles.
+fn recall_floor(metric: Metric) -> f64 {
+    match metric {
+        Metric::L2 | Metric::Cosine => 0.95,
+        Metric::InnerProduct => 0.85,
+    }
+}
+
+/// The index is what was asked for.
+fn check_spec(subject: &Subject<'_>, choice: &Choice) {
+    let found = pageway::describe(&subject.dir).unwrap().spec;
+    let mut asked = choice.spec(subject.data.base.shape.dimension);
+    if let CodeStorage::Split { memory_nodes } = found.storage.codes {
+        let nodes = subject.data.base.count() as u32;
+        assert!(memory_nodes > 0 && memory_nodes < nodes, "{memory_nodes}");
+        asked.storage.codes = found.storage.codes;
+    }
+    assert_eq!(found, asked, "{}", subject.name);
+}
+
+/// Presets as they are, with a pipeline that takes pages in order where answers are compared.
+fn preset_options(preset: Preset, metric: Metric, in_order: bool) -> BuildOptions {
+    let schedule = ScheduleSpec::Pipelined {
+        least: 4,
+        most: 32,
+        completion: CompletionSpec::InOrder,
+    };
+    BuildOptions {
+        preset,
+        metric,
+        overrides: Overrides {
+            schedule: in_order.then_some(schedule),
+            ..Overrides::default()
+        },
+        code_bytes: Some(32),
+        ..small(SHORT.dimension)
+    }
+}
+
+/// Element types and metrics; three of them have each at least once.
+fn kinds() -> Vec<(ElementType, Metric)> {
+    let metrics = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
+    let all = ElementType::ALL.iter().enumerate();
+    if long() {
+        return all
+            .flat_map(|(_, element)| metrics.map(|metric| (*element, metric)))
+            .collect();
+    }
+    all.map(|(at, element)| (*element, metrics[at % metrics.len()]))
+        .collect()
+}
+
+#[test]
+fn every_preset_conforms() {
+    for extent in extents() {
+        check_presets(extent);
+    }
+}
+
+fn check_presets(extent: Extent) {
+    let (library, root) = (Library::new(extent), tempfile::tempdir().unwrap());
+    let mut replay = Replay::new(root.path());
+    for preset in Preset::ALL {
+        for (element, metric) in kinds() {
+            for in_order in [false, true] {
+                if in_order && preset != Preset::PipeAnn {
+                    continue;
+                }
+                let data = library.get(element);
+                let name = format!("{preset} {element} {metric} {in_order}");
+                let mut options = preset_options(preset, metric, in_order);
+                options.overrides.codes =
+                    (preset == Preset::PageAnn).then_some(CodeStorage::Split { memory_nodes: 0 });
+                let subject = Subject {
+                    dir: root.path().join(name.replace(' ', "-")).join("index"),
+                    name,
+                    data,
+                    has_user_ids: element == ElementType::U8,
+                    options: sized(options, data),
+                };
+                let expected = Expected {
+                    recall: recall_floor(metric),
+                    range: 0.7,
+                    repeatable: preset != Preset::PipeAnn || in_order,
+                    cache_blind: !matches!(preset, Preset::Gorgeous),
+                };
+                replay.judge(&subject, &expected, || ());
+            }
+        }
+    }
+    replay.check();
+}
+
+#[test]
+fn every_axis_is_in_its_place() {
+    for (at, (axis, values)) in AXES.iter().enumerate() {
+        assert_eq!(*axis as usize, at);
+        for value in 0..values.len() {
+            let choice = Choice::default().with(at, value);
+            assert_eq!(choice.name(*axis), values[value]);
+        }
+    }
+}
