@@ -16,5 +16,7 @@ pub mod pq;
 mod scorer;
 
 pub use error::QuantError;
-pub use pq::{ComponentOrder, Encoder, PqScorer, PqSpec, ProductQuantizer, TrainingSample};
+pub use pq::{
+    ComponentOrder, Encoder, PqScorer, PqSpec, ProductQuantizer, TrainingSample, normalise,
+};
 pub use scorer::{CodeBatch, CodeScorer};

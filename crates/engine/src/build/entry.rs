@@ -4,16 +4,16 @@ use pageway_graph::{
     Graph, HashTable, Layer, NavigationGraph, NavigationLayer, SampledVectors, VectorSet,
     fixed_entries,
 };
-use pageway_quant::ProductQuantizer;
+use pageway_quant::{ProductQuantizer, normalise};
 use pageway_types::{Metric, NodeId, Progress, VectorRead};
 use rayon::ThreadPool;
 
 use super::order::NodeOrder;
 use super::sample::{read_rows, sample_rows};
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::{EntryCodes, normalise};
 use crate::resolve::{self, EntryFile};
 use crate::spec::{EntrySpec, IndexSpec};
+use crate::storage::EntryCodes;
 
 /// Rows among which fixed entries are looked for.
 const FIXED_SAMPLE: u64 = 20_000;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 
 use pageway_graph::{
     Graph, HnswSpec, Layer, NsgSpec, VamanaSpec, VectorSet, build, build_bytes, hnsw, hnsw_bytes,
@@ -12,8 +13,10 @@ use pageway_store::Vfs;
 use pageway_types::{Metric, NodeId, Progress, VectorRead};
 use rayon::ThreadPool;
 
+use super::sample::{read_rows, sample_rows};
 use crate::error::{Error, Result};
-use crate::index::Manifest;
+use crate::index::{Index, Manifest};
+use crate::options::OpenOptions;
 use crate::resolve::{self, Source};
 use crate::spec::{CodecSpec, EntrySpec, GraphSpec, IndexSpec};
 
@@ -36,7 +39,7 @@ pub(super) struct GraphInput<'p> {
     pub(super) entry: NodeId,
     pub(super) max_norm: Option<f32>,
     /// An index of the same vectors whose graph is taken over.
-    pub(super) donor: Option<(&'p dyn Vfs, &'p Path)>,
+    pub(super) donor: Option<(&'p Arc<dyn Vfs>, &'p Path)>,
     pub(super) pool: &'p ThreadPool,
     pub(super) progress: &'p dyn Progress,
 }
@@ -83,11 +86,12 @@ impl<'p> WholeGraph<'p> {
 const BATCH: usize = 4096;
 
 /// The graph of another index of the same rows, off its records.
-fn take_over((vfs, dir): (&dyn Vfs, &Path), input: GraphInput<'_>) -> Result<Graph> {
-    let manifest = Manifest::read(vfs, dir)?;
+fn take_over((vfs, dir): (&Arc<dyn Vfs>, &Path), input: GraphInput<'_>) -> Result<Graph> {
+    let manifest = Manifest::read(vfs.as_ref(), dir)?;
     refuse_other_graph(&manifest, dir, input)?;
+    refuse_other_vectors(vfs, dir, input)?;
     let source = Source {
-        vfs,
+        vfs: vfs.as_ref(),
         dir,
         manifest: &manifest,
     };
@@ -107,6 +111,23 @@ fn take_over((vfs, dir): (&dyn Vfs, &Path), input: GraphInput<'_>) -> Result<Gra
     let max_degree = input.spec.graph.max_degree();
     let slices = lists.iter().map(Vec::as_slice);
     Ok(Graph::from_lists(slices, max_degree, input.entry)?)
+}
+
+/// Rows that are compared before a graph is taken over.
+const COMPARED_ROWS: u64 = 256;
+
+/// Refuses an index that holds other vectors of the same shape.
+fn refuse_other_vectors(vfs: &Arc<dyn Vfs>, dir: &Path, input: GraphInput<'_>) -> Result<()> {
+    let index = Index::open_on(vfs, dir, &OpenOptions::default())?;
+    let rows = sample_rows(input.vectors.count(), COMPARED_ROWS, input.spec.seed);
+    let (theirs, ours) = (read_rows(&index, &rows)?, read_rows(input.vectors, &rows)?);
+    if theirs == ours {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "the graph of {} cannot be taken over: it is over other vectors",
+        dir.display()
+    )))
 }
 
 /// Whose lists are not those that this build would make.

@@ -12,11 +12,14 @@
 
 mod budget;
 mod calibrate;
+mod choose;
 mod codebook;
 mod codes;
 mod entry;
 mod fingerprint;
+mod finish;
 mod graph;
+mod links;
 mod order;
 mod pipeline;
 mod reach;
@@ -28,5 +31,5 @@ mod spill;
 mod workspace;
 mod write;
 
-pub(crate) use budget::index_bytes;
+pub(crate) use choose::index_bytes;
 pub use report::BuildReport;

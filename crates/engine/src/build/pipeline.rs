@@ -4,40 +4,28 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use pageway_graph::{MedoidSpec, medoid, overlap_ratio};
 use pageway_quant::{PqSpec, ProductQuantizer};
-use pageway_store::{
-    BlobWriter, FileEntry, FileUuid, OsVfs, PageFileWriter, PageGeometry, Vfs, clock,
-};
-use pageway_types::{Metric, NodeId, Progress, VectorShape};
+use pageway_store::{BlobWriter, FileEntry, FileUuid, OsVfs, PageGeometry, Vfs, clock};
+use pageway_types::{Progress, VectorShape};
 use rayon::ThreadPool;
 
-use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan, index_bytes};
+use super::BuildReport;
+use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan};
+use super::choose::index_bytes;
 use super::codebook::SharedCodebook;
-use super::codes::Encoding;
+use super::codes::{self, Encoding};
 use super::entry::EntryBuild;
 use super::fingerprint::{Fingerprint, Watched};
-use super::graph::{GraphInput, WholeGraph};
-use super::order::{NodeOrder, order_nodes};
-use super::reach::{ReachSpec, Relinked, relink};
-use super::replicas::ReplicaPlan;
-use super::sample::{read_rows, sample_rows};
-use super::shards::{ShardBuild, ShardGraphs};
+use super::links::Lists;
+use super::order::NodeOrder;
 use super::workspace::Workspace;
-use super::write::{ListSource, PageInput, write_pages};
-use super::{BuildReport, calibrate, codes};
-use crate::cache::{breadth_first, most_visited};
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{FileKind, Files, GraphStatistics, Index, Manifest, thread_pool};
-use crate::memory::MemoryWish;
-use crate::options::{BuildInput, BuildOptions, OpenOptions, Queries};
-use crate::resolve::{self, Source};
+use crate::options::{BuildInput, BuildOptions};
+use crate::resolve;
 use crate::source::{Inspection, check_unique, inspect_rows};
-use crate::spec::{CodecSpec, SelectionSpec, Shape};
-
-/// Bytes per node while nodes are listed breadth-first: the order, and a bit.
-const ORDER_BYTES: u64 = 5;
+use crate::spec::Shape;
 
 impl Index {
     /// Builds an index of `input` in the directory `dir`, replacing the one that is there when the
@@ -113,21 +101,21 @@ impl Index {
     }
 }
 
-struct Pipeline<'p> {
-    input: &'p BuildInput<'p>,
-    options: &'p BuildOptions,
-    plan: &'p BuildPlan,
-    codebook: Option<SharedCodebook>,
-    workspace: &'p Workspace,
-    pool: ThreadPool,
-    progress: &'p dyn Progress,
+pub(super) struct Pipeline<'p> {
+    pub(super) input: &'p BuildInput<'p>,
+    pub(super) options: &'p BuildOptions,
+    pub(super) plan: &'p BuildPlan,
+    pub(super) codebook: Option<SharedCodebook>,
+    pub(super) workspace: &'p Workspace,
+    pub(super) pool: ThreadPool,
+    pub(super) progress: &'p dyn Progress,
 }
 
 /// Seconds by stage, and what stages report beside the manifest.
-struct Stages {
+pub(super) struct Stages {
     seconds: Vec<(&'static str, f64)>,
     begin: Instant,
-    relinked_nodes: u64,
+    pub(super) relinked_nodes: u64,
 }
 
 impl Stages {
@@ -139,7 +127,7 @@ impl Stages {
         }
     }
 
-    fn end(&mut self, name: &'static str) {
+    pub(super) fn end(&mut self, name: &'static str) {
         let now = clock::now();
         self.seconds.push((name, (now - self.begin).as_secs_f64()));
         self.begin = now;
@@ -154,10 +142,10 @@ struct Codebooks {
 }
 
 /// Files of codes, and the codes of all nodes where pages need them.
-struct CodeFiles {
-    first: Option<FileEntry>,
-    second: Option<FileEntry>,
-    at_hand: Vec<u8>,
+pub(super) struct CodeFiles {
+    pub(super) first: Option<FileEntry>,
+    pub(super) second: Option<FileEntry>,
+    pub(super) at_hand: Vec<u8>,
 }
 
 impl Pipeline<'_> {
@@ -333,14 +321,22 @@ impl Pipeline<'_> {
             ..
         } = self.plan;
         let generation = self.workspace.generation;
-        fingerprint.add(format!("{spec:?} {sample_rows} {graph:?} {generation}").as_bytes());
+        let donor = match &self.options.graph_from {
+            Some(dir) => {
+                let manifest = Manifest::read(self.workspace.vfs.as_ref(), dir)?;
+                Some(manifest.files.records.uuid)
+            }
+            None => None,
+        };
+        let choices = format!("{spec:?} {sample_rows} {graph:?} {donor:?} {generation}");
+        fingerprint.add(choices.as_bytes());
         self.input
             .ids
             .map_or(Ok(()), |ids| fingerprint.add_ids(ids))?;
         Ok((fingerprint, statistics.max_norm))
     }
 
-    fn blob(&self, kind: FileKind, fingerprint: Fingerprint) -> Result<BlobWriter> {
+    pub(super) fn blob(&self, kind: FileKind, fingerprint: Fingerprint) -> Result<BlobWriter> {
         self.blob_of(kind, fingerprint.uuid(kind.stem()))
     }
 
@@ -361,234 +357,6 @@ impl Pipeline<'_> {
         file.write(bytes)?;
         Ok(file.finish()?)
     }
-
-    /// Builds the graph, whole or in shards.
-    fn link(&self, max_norm: f32, stages: &mut Stages) -> Result<Linked<'_>> {
-        let metric = self.options.metric;
-        let vectors = self.input.vectors;
-        let spec = MedoidSpec {
-            metric,
-            kernels: resolve::kernels()?,
-            block_bytes: BLOCK_BYTES,
-        };
-        let medoid = medoid(vectors, &spec, &self.pool, self.progress)?.node;
-        let max_norm = (metric == Metric::InnerProduct).then_some(max_norm);
-        let lists = match self.plan.graph {
-            GraphPlan::Whole => {
-                let whole = WholeGraph::build(GraphInput {
-                    vectors,
-                    spec: &self.plan.spec,
-                    entry: medoid,
-                    max_norm,
-                    donor: self
-                        .options
-                        .graph_from
-                        .as_deref()
-                        .map(|dir| (self.workspace.vfs.as_ref(), dir)),
-                    pool: &self.pool,
-                    progress: self.progress,
-                })?;
-                stages.end("build graph");
-                Lists::Whole(whole)
-            }
-            GraphPlan::Shards { capacity } => {
-                Lists::Shards(self.shard_graphs(capacity, medoid, max_norm, stages)?)
-            }
-        };
-        Ok(Linked { medoid, lists })
-    }
-
-    fn order(&self, linked: &Linked<'_>) -> Result<NodeOrder> {
-        let Lists::Whole(whole) = &linked.lists else {
-            return Ok(NodeOrder::Rows);
-        };
-        let spec = &self.plan.spec;
-        let nodes_per_page = resolve::codec(spec, self.plan.node_count)?
-            .map()
-            .nodes_per_page;
-        let subject = (&whole.graph, &whole.vectors()?);
-        order_nodes(spec, nodes_per_page, subject, &self.pool, self.progress)
-    }
-
-    /// OR(G) of the order.
-    fn overlap(&self, linked: &Linked<'_>, order: &NodeOrder) -> Result<Option<f64>> {
-        let Lists::Whole(whole) = &linked.lists else {
-            return Ok(None);
-        };
-        let nodes = self.plan.node_count;
-        let nodes_per_page = resolve::codec(&self.plan.spec, nodes)?.map().nodes_per_page;
-        let all: Vec<NodeId>;
-        let rows = match order {
-            NodeOrder::Placed { rows, .. } => rows,
-            NodeOrder::Rows => {
-                all = (0..nodes).map(NodeId).collect();
-                &all
-            }
-        };
-        Ok(Some(overlap_ratio(&whole.graph, rows, nodes_per_page)))
-    }
-
-    /// Writes the pages.
-    fn records(
-        &self,
-        linked: Linked<'_>,
-        order: &NodeOrder,
-        codes: &CodeFiles,
-        fingerprint: Fingerprint,
-    ) -> Result<(FileEntry, GraphStatistics)> {
-        let spec = &self.plan.spec;
-        let codec = resolve::codec(spec, self.plan.node_count)?;
-        let kind = FileKind::Records;
-        let (path, uuid) = (self.workspace.path(kind), fingerprint.uuid(kind.stem()));
-        let vfs = self.workspace.vfs.as_ref();
-        let geometry = codec.map().geometry;
-        let file = PageFileWriter::create(vfs, &path, kind as u16, geometry, uuid)?;
-        let code_bytes = spec.storage.quantizer.code_bytes() as usize;
-        let input = |lists, replicas| PageInput {
-            input: self.input,
-            codec: &codec,
-            order,
-            lists,
-            codes: (&codes.at_hand, code_bytes),
-            replicas,
-            pool: &self.pool,
-        };
-        match linked.lists {
-            Lists::Whole(mut whole) => {
-                if let NodeOrder::Placed { rows, .. } = order {
-                    whole.graph = whole.graph.renumbered(rows)?;
-                }
-                let vectors = whole.vectors()?;
-                let lists = spec.layout.codec.packed_lists();
-                let replicated = matches!(spec.layout.codec, CodecSpec::Replicated { .. });
-                let plan = || ReplicaPlan::new(&whole.graph, &vectors, order, lists);
-                let replicas = replicated.then(plan);
-                let pages = input(ListSource::Graph(&whole.graph), replicas);
-                write_pages(pages, file, self.progress)
-            }
-            Lists::Shards((shards, relinked)) => {
-                let mut lists = relinked.patch(shards.merged(spec.graph.max_degree())?);
-                let pages = input(ListSource::Stream(&mut lists), None);
-                let (records, statistics) = write_pages(pages, file, self.progress)?;
-                let shards = shards.count();
-                Ok((
-                    records,
-                    GraphStatistics {
-                        shards,
-                        ..statistics
-                    },
-                ))
-            }
-        }
-    }
-
-    /// Builds the graphs of all shards, and links the nodes that their merge does not reach.
-    fn shard_graphs(
-        &self,
-        capacity: u32,
-        entry: NodeId,
-        max_norm: Option<f32>,
-        stages: &mut Stages,
-    ) -> Result<(ShardGraphs, Relinked)> {
-        let build = ShardBuild {
-            vectors: self.input.vectors,
-            plan: self.plan,
-            workspace: self.workspace,
-            pool: &self.pool,
-            max_norm,
-            progress: self.progress,
-        };
-        let shards = build.run(capacity)?;
-        stages.end("build graph");
-        let max_degree = self.plan.spec.graph.max_degree();
-        let spec = ReachSpec {
-            entry,
-            node_count: self.plan.node_count,
-            max_degree,
-        };
-        let relinked = relink(spec, || shards.merged(max_degree), self.progress)?;
-        stages.relinked_nodes = relinked.count() as u64;
-        stages.end("check reachability");
-        Ok((shards, relinked))
-    }
-
-    /// Lists nodes in the order in which a cache takes them.
-    fn hot_nodes(
-        &self,
-        manifest: &Manifest,
-        structure: &[NodeId],
-        fingerprint: Fingerprint,
-    ) -> Result<FileEntry> {
-        let source = Source {
-            vfs: self.workspace.vfs.as_ref(),
-            dir: &self.workspace.dir,
-            manifest,
-        };
-        let lists = resolve::list_reader(source)?;
-        let room = self.plan.budget_bytes / 2 / ORDER_BYTES;
-        let limit = u64::from(manifest.node_count).min(room) as usize;
-        // Walks start at the nodes of a navigation graph, if there is one.
-        let from = if structure.is_empty() {
-            &manifest.entry
-        } else {
-            structure
-        };
-        let mut hot = breadth_first(lists.as_ref(), from, limit, self.progress)?;
-        if manifest.spec.cache.selection == SelectionSpec::Visits {
-            let visits = self.visits(manifest)?;
-            hot = most_visited(&visits, &hot, manifest.node_count);
-        }
-        let mut file = self.blob(FileKind::HotNodes, fingerprint)?;
-        for node in hot {
-            file.write(&node.0.to_le_bytes())?;
-        }
-        Ok(file.finish()?)
-    }
-
-    /// Nodes that walks for sampled rows expand.
-    fn visits(&self, manifest: &Manifest) -> Result<Vec<NodeId>> {
-        let vectors = self.input.queries.unwrap_or(self.input.vectors);
-        let seed = self.plan.spec.seed.rotate_left(17);
-        let sampled = sample_rows(vectors.count(), VISIT_QUERIES, seed);
-        let rows = read_rows(vectors, &sampled)?;
-        let index = self.open(manifest)?;
-        let queries = Queries::new(&rows, vectors.shape());
-        self.progress.stage("sample visits", sampled.len() as u64);
-        index.visits(&queries, VISIT_LIST, self.progress)
-    }
-
-    fn calibrate(&self, manifest: &Manifest, order: &NodeOrder) -> Result<Calibration> {
-        let subject = (&self.pool, order);
-        let plan = calibrate::plan(self.input, self.options, subject, self.progress)?;
-        crate::calibration::calibrate(&self.open(manifest)?, &plan, self.progress)
-    }
-
-    /// Opens the index that is not published yet.
-    fn open(&self, manifest: &Manifest) -> Result<Index> {
-        let room = self.plan.budget_bytes - self.plan.calibration_bytes(self.options);
-        let memory = Some(MemoryWish::Bytes(self.plan.memory_bytes.min(room)));
-        let options = OpenOptions {
-            memory,
-            ..OpenOptions::default()
-        };
-        let place = (&self.workspace.vfs, self.workspace.dir.as_path());
-        Index::open_manifest(place, manifest.clone(), &options, None)
-    }
-}
-
-/// Queries whose visits decide what is hot, and their list size.
-const VISIT_QUERIES: u64 = 1000;
-const VISIT_LIST: u32 = 50;
-
-/// A graph, and the row where walks over it start.
-struct Linked<'p> {
-    medoid: NodeId,
-    lists: Lists<'p>,
-}
-
-enum Lists<'p> {
-    Whole(WholeGraph<'p>),
-    Shards((ShardGraphs, Relinked)),
 }
 
 /// Disk that the build needs, temporary files included.

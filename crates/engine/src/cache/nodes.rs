@@ -3,7 +3,8 @@
 //! A node's bytes are its image, as long as its list is:
 //!
 //! ```text
-//! | neighbours u16 | of them without code u16 | ids u32 each | codes | row u32 | user id u64 | vector |
+//! | neighbours u16 | of them without code u16 | ids u32 each | codes |
+//! | row u32 | user id u64 | vector |
 //! ```
 //!
 //! Row, id and vector are there where whole records are kept.

@@ -1,9 +1,11 @@
 //! Where walks start.
 
 use pageway_graph::{HashTable, NavigationGraph, NavigationScratch};
+use pageway_quant::normalise;
 use pageway_types::{Candidate, NodeId};
 
 use crate::error::Result;
+use crate::storage::EntryCodes;
 
 /// How the first candidates are found, without a read.
 pub(crate) enum Entry {
@@ -28,27 +30,6 @@ pub(crate) struct EntryPart {
     /// Nodes that are always good to start at: the medoid, or several.
     pub(crate) nodes: Vec<NodeId>,
     pub(crate) codes: EntryCodes,
-}
-
-/// Codes of a few nodes, by node.
-#[derive(Debug, Default)]
-pub(crate) struct EntryCodes {
-    /// Ascending.
-    pub(crate) nodes: Vec<NodeId>,
-    /// In the order of `nodes`.
-    pub(crate) codes: Vec<u8>,
-}
-
-impl EntryCodes {
-    /// Place of a node.
-    pub(crate) fn position(&self, node: NodeId) -> Option<u32> {
-        self.nodes.binary_search(&node).ok().map(|at| at as u32)
-    }
-
-    /// Bytes of `count` codes.
-    pub(crate) const fn bytes(count: u64, code_bytes: u64) -> u64 {
-        count * (4 + code_bytes)
-    }
 }
 
 /// What finding entries needs per query, reused.
@@ -108,16 +89,6 @@ impl EntryPart {
                 // Where no bucket is near, and to be sure of the rest.
                 self.nodes.iter().for_each(|node| visit(*node));
             }
-        }
-    }
-}
-
-/// Makes a unit vector; the zero vector stays.
-pub(crate) fn normalise(vector: &mut [f32]) {
-    let norm = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
-    if norm > 0.0 {
-        for value in vector {
-            *value /= norm;
         }
     }
 }

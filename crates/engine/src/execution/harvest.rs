@@ -58,7 +58,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         let execution = &self.parts.execution;
         match execution.harvest {
             HarvestSpec::Target => {}
-            HarvestSpec::Held => self.keep(view, request, payload)?,
+            HarvestSpec::Held => self.keep(request, payload),
             HarvestSpec::Near { .. } | HarvestSpec::All => {
                 if !execution.defers_harvest() {
                     self.harvest_now(view, request, usize::MAX)?;
@@ -154,18 +154,37 @@ impl<C: PageCodec> Traversal<'_, C> {
         Ok(())
     }
 
-    /// Keeps a page, and notes whose lists are packed into it.
-    fn keep(
-        &mut self,
-        view: &C::View<'_>,
-        request: PageRequest,
-        payload: &[u8],
-    ) -> Result<(), PageError> {
-        let PageState { held, replicas, .. } = &mut self.scratch.pages;
-        held.keep(request.slot, request.page, payload);
+    /// Keeps a page for as long as there is room.
+    fn keep(&mut self, request: PageRequest, payload: &[u8]) {
+        let pages = &mut self.scratch.pages;
+        pages.held.keep(request.slot, request.page, payload);
+        pages.arrived.push(request.slot);
+    }
+
+    /// Notes whose lists are packed into the pages that came, in the order in which those were asked
+    /// for: which copy of a list is found later must not depend on which read was faster.
+    pub(super) fn note_replicas(&mut self) -> Result<(), PageError> {
+        let mut arrived = std::mem::take(&mut self.scratch.pages.arrived);
+        let held = std::mem::take(&mut self.scratch.pages.held);
+        arrived.sort_unstable_by_key(|slot| held.turn_of(*slot));
+        let mut outcome = Ok(());
+        for slot in arrived.drain(..) {
+            outcome = outcome.and_then(|()| self.note_replicas_of(&held, slot));
+        }
+        self.scratch.pages.held = held;
+        self.scratch.pages.arrived = arrived;
+        outcome
+    }
+
+    fn note_replicas_of(&mut self, held: &HeldPages, slot: u16) -> Result<(), PageError> {
+        let Some((page, payload)) = held.get(slot) else {
+            return Ok(());
+        };
+        let view = self.parts.codec.view(page, payload)?;
         for at in 0..view.replica_count() {
             if let Some(record) = view.replica(at)? {
-                replicas.add(record.node, (request.page, request.slot), at);
+                let replicas = &mut self.scratch.pages.replicas;
+                replicas.add(record.node, (page, slot), at);
             }
         }
         Ok(())

@@ -25,6 +25,9 @@ pub(crate) struct HeldPages {
     bytes: Vec<u8>,
     /// Page in each slot, once it has arrived.
     pages: Vec<u32>,
+    /// When each slot was assigned last: a number that rises.
+    turns: Vec<u32>,
+    turn: u32,
     next: usize,
 }
 
@@ -41,7 +44,7 @@ const PROBES: usize = 16;
 impl HeldPages {
     /// Bytes of `slots` pages.
     pub(crate) fn bytes(slots: usize, payload_bytes: usize) -> usize {
-        slots * (payload_bytes + size_of::<u32>())
+        slots * (payload_bytes + 2 * size_of::<u32>())
     }
 
     /// Pages to hold, before the first query.
@@ -50,6 +53,8 @@ impl HeldPages {
             payload_bytes,
             bytes: vec![0; slots * payload_bytes],
             pages: vec![NO_PAGE; slots],
+            turns: vec![0; slots],
+            turn: 0,
             next: 0,
         }
     }
@@ -58,6 +63,7 @@ impl HeldPages {
     pub(crate) fn reset(&mut self) {
         self.pages.fill(NO_PAGE);
         self.next = 0;
+        self.turn = 0;
     }
 
     /// Assigns the next slot; the page in it is let go.
@@ -66,8 +72,17 @@ impl HeldPages {
         if let Some(page) = self.pages.get_mut(slot) {
             *page = NO_PAGE;
         }
+        self.turn = self.turn.wrapping_add(1);
+        if let Some(turn) = self.turns.get_mut(slot) {
+            *turn = self.turn;
+        }
         self.next = (slot + 1) % self.pages.len().max(1);
         slot as u16
+    }
+
+    /// When a slot was assigned, as a number that rises.
+    pub(crate) fn turn_of(&self, slot: u16) -> u32 {
+        self.turns.get(usize::from(slot)).copied().unwrap_or(0)
     }
 
     /// Keeps a page in its slot.

@@ -24,7 +24,7 @@ mod stats;
 mod traversal;
 mod visited;
 
-pub(crate) use entry::{Entry, EntryCodes, EntryPart, normalise};
+pub(crate) use entry::{Entry, EntryPart};
 pub(crate) use parts::{CachePart, CodePart, Parts};
 pub(crate) use query::{Goal, Query};
 pub(crate) use scratch::{Hold, IndexShape, Scratch, ScratchShape};

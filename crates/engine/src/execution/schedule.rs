@@ -12,9 +12,16 @@ use crate::spec::{HarvestSpec, ScheduleSpec};
 impl<C: PageCodec> Traversal<'_, C> {
     /// Puts the next reads into the frontier, if it is time for any.
     pub(super) fn choose(&mut self) -> Result<(), PageError> {
+        let pipelined = matches!(
+            self.parts.execution.schedule,
+            ScheduleSpec::Pipelined { .. }
+        );
+        if !pipelined && self.in_flight > 0 {
+            return Ok(());
+        }
+        self.note_replicas()?;
         match self.parts.execution.schedule {
             ScheduleSpec::Pipelined { .. } => self.choose_next(),
-            _ if self.in_flight > 0 => Ok(()),
             ScheduleSpec::Lockstep { .. } | ScheduleSpec::Overlapped { .. } => self.choose_round(),
             ScheduleSpec::Prefetch { .. } => self.choose_unready(),
         }

@@ -197,6 +197,8 @@ pub(super) struct PageState {
     pub(super) absorbed: Vec<Target>,
     /// What to work on while reads are in flight.
     pub(super) deferred: Vec<Deferred>,
+    /// Slots of pages that came, whose packed lists are not noted yet.
+    pub(super) arrived: Vec<u16>,
     /// Pages asked for that are taken in order: slot, and page once it is there.
     pub(super) queue: Vec<PageRequest>,
     pub(super) held: HeldPages,
@@ -236,6 +238,7 @@ impl Scratch {
                 targets: Vec::with_capacity(shape.beam),
                 absorbed: Vec::with_capacity(shape.beam),
                 deferred: Vec::new(),
+                arrived: Vec::with_capacity(shape.beam),
                 queue: Vec::with_capacity(shape.beam),
                 held: HeldPages::new(held_pages, index.payload_bytes),
                 replicas: Replicas::new(held_pages * index.replicas),
@@ -273,6 +276,7 @@ impl Scratch {
         self.pages.targets.clear();
         self.pages.absorbed.clear();
         self.pages.deferred.clear();
+        self.pages.arrived.clear();
         self.pages.queue.clear();
         self.pages.held.reset();
         self.pages.replicas.reset();

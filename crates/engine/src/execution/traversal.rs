@@ -8,9 +8,9 @@
 //!  nothing to choose, nothing in flight -> refine: one last batch of reads -> finished
 //! ```
 //!
-//! `choose` is the schedule, `harvest` decides what a page gives beside its target, `refine` what is
-//! read at the end; each in its file. Every structure is order-independent and what depends on order
-//! follows the order of requests: so the answer does not depend on the order in which reads
+//! `choose` is the schedule, `harvest` decides what a page gives beside its target, `refine` what
+//! is read at the end; each in its file. Every structure is order-independent and what depends on
+//! order follows the order of requests: so the answer does not depend on the order in which reads
 //! complete, nor on the driver, unless the schedule is a pipeline told to take pages as they come.
 //!
 //! Greedy beam search with product codes and exact distances in passing: Subramanya et al., NeurIPS
@@ -26,7 +26,8 @@ use crate::layout::{PageCodec, PageError, PageView};
 /// list of twice the size (Starling's phi).
 const RANGE_SHARE: f32 = 0.5;
 
-/// Share of the radius by which the estimate of a candidate may exceed it: about the error of a code.
+/// Share of the radius by which the estimate of a candidate may exceed it: about the error of a
+/// code.
 const RANGE_SLACK: f32 = 0.05;
 
 /// A page the walk wants.

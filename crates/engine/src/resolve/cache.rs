@@ -1,5 +1,7 @@
 //! What stays in memory beside the codes.
 
+use std::collections::HashSet;
+
 use pageway_store::{BlobReader, PageReader};
 use pageway_types::{NodeId, PageId};
 
@@ -168,20 +170,7 @@ impl<C: PageCodec> Loader<'_, C> {
         if eviction != Eviction::Pinned || capacity == 0 {
             return Ok(cache);
         }
-        let hot = self.hot_nodes(self.hot_count())?;
-        let mut taken = vec![false; map.list_pages() as usize];
-        let mut pages: Vec<PageId> = Vec::with_capacity(capacity);
-        for page in hot.iter().map(|node| map.page_of(*node)) {
-            let Some(taken) = taken.get_mut(page.0 as usize) else {
-                continue;
-            };
-            if !std::mem::replace(taken, true) {
-                pages.push(page);
-            }
-            if pages.len() == capacity {
-                break;
-            }
-        }
+        let pages = self.hot_pages(capacity)?;
         for batch in pages.chunks(LOAD_BATCH) {
             gather(self.reader, batch, &mut |at, payload| {
                 if let Some(page) = batch.get(at) {
@@ -191,6 +180,40 @@ impl<C: PageCodec> Loader<'_, C> {
             })?;
         }
         Ok(cache)
+    }
+
+    /// The first `capacity` pages of the hot list. Reads no farther than it must.
+    fn hot_pages(&self, capacity: usize) -> Result<Vec<PageId>> {
+        let Source { vfs, dir, manifest } = self.source;
+        let Some(file) = &manifest.files.hot else {
+            return Ok(Vec::new());
+        };
+        let mut hot = BlobReader::open(vfs, dir, file)?;
+        let (mut taken, mut pages) = (HashSet::new(), Vec::new());
+        let mut bytes = vec![0; LOAD_BATCH * 4];
+        while pages.len() < capacity && hot.remaining_bytes() > 0 {
+            let length = hot.remaining_bytes().min(bytes.len() as u64) as usize;
+            let batch = bytes.get_mut(..length).unwrap_or_default();
+            hot.read_exact(batch)?;
+            for node in self.nodes_in(batch) {
+                let page = self.codec.map().page_of(node);
+                if pages.len() < capacity && taken.insert(page.0) {
+                    pages.push(page);
+                }
+            }
+        }
+        Ok(pages)
+    }
+
+    /// The nodes that some bytes of a hot list name. A list that was damaged on purpose may name
+    /// others: `verify` says so.
+    fn nodes_in<'b>(&self, bytes: &'b [u8]) -> impl Iterator<Item = NodeId> + use<'b, C> {
+        let node_count = self.source.manifest.node_count;
+        let (words, _) = bytes.as_chunks::<4>();
+        words
+            .iter()
+            .map(|word| NodeId(u32::from_le_bytes(*word)))
+            .filter(move |node| node.0 < node_count)
     }
 
     fn hot_count(&self) -> usize {
@@ -207,10 +230,7 @@ impl<C: PageCodec> Loader<'_, C> {
         };
         let mut bytes = vec![0; limit.min(self.hot_count()) * 4];
         BlobReader::open(vfs, dir, file)?.read_exact(&mut bytes)?;
-        let (words, _) = bytes.as_chunks::<4>();
-        let nodes = words.iter().map(|word| NodeId(u32::from_le_bytes(*word)));
-        // A list that was damaged on purpose may name others: `verify` says so.
-        Ok(nodes.filter(|node| node.0 < manifest.node_count).collect())
+        Ok(self.nodes_in(&bytes).collect())
     }
 }
 

@@ -1,7 +1,8 @@
 //! Where walks start: sizes, the file, and its way back into memory.
 //!
 //! ```text
-//! | structure length u64 | navigation graph or hash table, or nothing | nodes u32 | node u32 each | codes |
+//! | structure length u64 | navigation graph or hash table, or nothing |
+//! | nodes u32 | node u32 each | codes |
 //! ```
 
 use pageway_graph::{HashSpec, HashTable, NavigationGraph, NavigationScratch, NavigationSpec};
@@ -9,8 +10,9 @@ use pageway_types::{Metric, NodeId};
 
 use super::{Source, kernels};
 use crate::error::Result;
-use crate::execution::{Entry, EntryCodes, EntryPart};
+use crate::execution::{Entry, EntryPart};
 use crate::spec::{EntrySpec, GraphSpec, IndexSpec};
+use crate::storage::EntryCodes;
 
 /// Bits of a hash whatever the sample, at most.
 const MAX_HASH_BITS: u32 = 24;

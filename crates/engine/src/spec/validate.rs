@@ -261,7 +261,7 @@ impl GraphSpec {
         match *self {
             Self::Vamana { alpha, .. } => within("alpha", alpha, 1.0, 4.0),
             Self::Nsg { knn, .. } => within("knn", knn, 1, MAX_BUILD_LIST),
-            Self::Hnsw { max_degree, .. } => within("max_degree", max_degree, 2, MAX_DEGREE),
+            Self::Hnsw { max_degree, .. } => within("max_degree", max_degree, 4, MAX_DEGREE),
         }
     }
 }

@@ -1,6 +1,7 @@
-//! The code table: codes of the first nodes, or of all, contiguous, in memory.
+//! Codes in memory: a table of those of the first nodes, or of all; and those of a few others.
 
 use pageway_kernels::advise_huge_pages;
+use pageway_types::NodeId;
 
 /// Codes in node order.
 #[derive(Debug, Default)]
@@ -26,5 +27,26 @@ impl CodeTable {
     #[inline]
     pub(crate) fn node_count(&self) -> u32 {
         self.node_count
+    }
+}
+
+/// Codes of a few nodes, by node.
+#[derive(Debug, Default)]
+pub(crate) struct EntryCodes {
+    /// Ascending.
+    pub(crate) nodes: Vec<NodeId>,
+    /// In the order of `nodes`.
+    pub(crate) codes: Vec<u8>,
+}
+
+impl EntryCodes {
+    /// Place of a node.
+    pub(crate) fn position(&self, node: NodeId) -> Option<u32> {
+        self.nodes.binary_search(&node).ok().map(|at| at as u32)
+    }
+
+    /// Bytes of `count` codes.
+    pub(crate) const fn bytes(count: u64, code_bytes: u64) -> u64 {
+        count * (4 + code_bytes)
     }
 }

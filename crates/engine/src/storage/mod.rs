@@ -3,5 +3,5 @@
 mod codes;
 mod records;
 
-pub(crate) use codes::CodeTable;
+pub(crate) use codes::{CodeTable, EntryCodes};
 pub(crate) use records::{TRANSFER_BYTES, gather, read_failed, scan};

@@ -58,7 +58,8 @@ pub(crate) fn gather(
     }
 }
 
-/// Shows the payload of every page of `pages`, in order. Reads are sequential, about [`TRANSFER_BYTES`] at a time.
+/// Shows the payload of every page of `pages`, in order. Reads are sequential, about
+/// [`TRANSFER_BYTES`] at a time.
 pub(crate) fn scan(
     file: &PageFile,
     pages: std::ops::Range<u64>,

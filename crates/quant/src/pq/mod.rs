@@ -41,6 +41,7 @@ pub use quantizer::ProductQuantizer;
 pub use scorer::PqScorer;
 pub use sub_spaces::ComponentOrder;
 pub use train::{PqSpec, TrainingSample};
+pub use unit::normalise;
 
 /// Centroids of a sub-space: the values of a code byte.
 const CENTROIDS: usize = 256;

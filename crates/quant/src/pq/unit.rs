@@ -29,6 +29,12 @@ pub(super) fn scale(row: &mut [f32], factor: f64) {
     }
 }
 
+/// Brings a row to unit length, as codes for cosine see it; a zero row stays zero.
+pub fn normalise(row: &mut [f32]) {
+    let factor = inverse_norm(row);
+    scale(row, factor);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,8 @@
 //! Many queries on one thread over one lane: while one waits for its pages, the others compute.
 //!
-//! Each lane of queries owns `beam` buffers of the page lane. A lane is pumped whenever a page of it
-//! has arrived: its walk hands out the reads it wants now, and works on while they are in flight; or
-//! it is finished and the next query takes its place.
+//! Each lane of queries owns `beam` buffers of the page lane. A lane is pumped whenever a page of
+//! it has arrived: its walk hands out the reads it wants now, and works on while they are in
+//! flight; or it is finished and the next query takes its place.
 
 use std::time::Instant;
 

@@ -1,0 +1,168 @@
+//! The spec of a build: the preset's row, sized by the memory and the disk that it may take.
+
+use crate::error::{Error, Result};
+use crate::index::least_memory;
+use crate::memory::{Ledger, MemoryWish, format_bytes};
+use crate::options::BuildOptions;
+use crate::presets::Sizes;
+use crate::resolve;
+use crate::spec::{CodeStorage, CodecSpec, IndexSpec, Shape};
+
+/// Memory of a search when nobody says: a share of the raw vectors, and never less than this.
+const DEFAULT_MEMORY: (f64, u64) = (0.2, 16_000_000);
+
+/// What a spec is chosen by.
+pub(super) struct SpecChoice<'c> {
+    pub(super) shape: Shape,
+    pub(super) options: &'c BuildOptions,
+    pub(super) sizes: Sizes,
+    /// Bytes per code, where they are given.
+    pub(super) code_bytes: Option<u32>,
+    pub(super) node_count: u32,
+}
+
+impl SpecChoice<'_> {
+    /// The spec that makes the most of `memory_bytes`: with the longest codes that memory holds, up
+    /// to a useful length; or, where codes may lie in pages, with as many of them in memory as it
+    /// holds.
+    pub(super) fn spec(&self, memory_bytes: u64) -> Result<IndexSpec> {
+        let fits = |spec: &IndexSpec| settle(spec, self.node_count, memory_bytes);
+        let codes = self.with_codes(1).storage.codes;
+        let code_bytes = match (self.code_bytes, codes) {
+            (Some(code_bytes), _) => code_bytes,
+            (None, CodeStorage::Memory) => {
+                let useful = useful_code_bytes(self.shape.dimension);
+                fits(&self.checked(1)?)?;
+                largest(1, useful, |bytes| fits(&self.with_codes(bytes)).is_ok())
+            }
+            (None, CodeStorage::InPage | CodeStorage::Split { .. }) => {
+                in_page_code_bytes(self.shape.dimension)
+            }
+        };
+        let mut spec = self.checked(code_bytes)?;
+        if let CodeStorage::Split { .. } = codes {
+            let split = |memory_nodes| {
+                let mut spec = spec.clone();
+                spec.storage.codes = CodeStorage::Split { memory_nodes };
+                spec
+            };
+            let most = largest(0, self.node_count, |nodes| fits(&split(nodes)).is_ok());
+            spec = split(most);
+        }
+        fits(&spec)?;
+        self.within_disk(spec)
+    }
+
+    fn with_codes(&self, code_bytes: u32) -> IndexSpec {
+        let sizes = Sizes {
+            code_bytes,
+            ..self.sizes
+        };
+        let spec = self.options.preset.spec(self.shape, &sizes);
+        self.options.overrides.apply(spec)
+    }
+
+    fn checked(&self, code_bytes: u32) -> Result<IndexSpec> {
+        let spec = self.with_codes(code_bytes);
+        spec.validate()?;
+        Ok(spec)
+    }
+
+    /// Packs fewer lists beside a record, where the disk that was granted is too small for all.
+    fn within_disk(&self, spec: IndexSpec) -> Result<IndexSpec> {
+        let raw_bytes = self.raw_bytes();
+        let Some(limit) = self.options.disk.map(|wish| wish.resolve(raw_bytes)) else {
+            return Ok(spec);
+        };
+        let packed = |lists| {
+            let mut spec = spec.clone();
+            if let CodecSpec::Replicated { .. } = spec.layout.codec {
+                spec.layout.codec = CodecSpec::Replicated { lists };
+            }
+            spec
+        };
+        let bytes = |spec: &IndexSpec| index_bytes(spec, self.node_count);
+        let most = spec.layout.codec.packed_lists();
+        let fits = |lists| bytes(&packed(lists)).is_ok_and(|bytes| bytes <= limit);
+        let chosen = packed(largest(0, most, fits));
+        let needed = bytes(&chosen)?;
+        if needed <= limit {
+            return Ok(chosen);
+        }
+        Err(Error::invalid(format!(
+            "a disk limit of {} ({limit} B) is too small for this index; the smallest that works \
+             is {needed} B ({})",
+            format_bytes(limit),
+            format_bytes(needed)
+        )))
+    }
+
+    fn raw_bytes(&self) -> u64 {
+        u64::from(self.node_count) * self.shape.vectors().row_bytes() as u64
+    }
+
+    /// Memory of a search: as wished, or a share of the raw vectors and never too little to search
+    /// with.
+    pub(super) fn search_memory(&self) -> Result<u64> {
+        let raw_bytes = self.raw_bytes();
+        if let Some(wish) = self.options.memory {
+            return Ok(wish.resolve(raw_bytes));
+        }
+        let spec = self.checked(self.code_bytes.unwrap_or(1))?;
+        let (share, least) = DEFAULT_MEMORY;
+        let needed = least_memory((&spec, self.node_count))?.reserved();
+        let wished = MemoryWish::Share(share).resolve(raw_bytes);
+        Ok(wished.max(least).max(needed))
+    }
+}
+
+/// The largest value in `low ..= high` that fits; `low` where none does.
+fn largest(low: u32, high: u32, fits: impl Fn(u32) -> bool) -> u32 {
+    let (mut low, mut high) = (low, high);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    low
+}
+
+fn settle(spec: &IndexSpec, node_count: u32, memory_bytes: u64) -> Result<()> {
+    let least = least_memory((spec, node_count))?;
+    let mut ledger = Ledger::new(memory_bytes);
+    least
+        .entries()
+        .iter()
+        .for_each(|(part, bytes)| ledger.reserve(part, *bytes));
+    ledger.settle("searching this index")
+}
+
+/// Longest code worth its bytes: beyond it, memory serves better as a cache of records.
+fn useful_code_bytes(dimension: u32) -> u32 {
+    (dimension / 3).max(dimension.min(32)).clamp(1, 384)
+}
+
+/// Code length where codes lie in pages, many times over: a quarter of the dimension for short
+/// vectors, an eighth for long ones.
+fn in_page_code_bytes(dimension: u32) -> u32 {
+    (dimension / 8)
+        .max(dimension.div_ceil(4).min(32))
+        .clamp(1, 96)
+}
+
+/// Bytes of an index on disk, but for small files.
+pub(crate) fn index_bytes(spec: &IndexSpec, node_count: u32) -> Result<u64> {
+    let map = resolve::codec(spec, node_count)?.map();
+    let records = u64::from(map.page_count()) * map.geometry.unit_bytes() as u64;
+    let nodes = u64::from(node_count);
+    let code_bytes = u64::from(spec.storage.quantizer.code_bytes());
+    let codes = u64::from(spec.storage.codes_in_memory(node_count)) * code_bytes;
+    let second = spec.storage.second_quantizer;
+    let second = nodes * second.map_or(0, |second| u64::from(second.code_bytes()));
+    let entry = resolve::entry_bytes(spec, node_count);
+    let books = 2 * resolve::codebook_bytes(spec);
+    Ok(records + codes + codes / 64 + second + second / 64 + 4 * nodes + entry + books)
+}
