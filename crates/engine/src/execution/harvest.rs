@@ -161,8 +161,8 @@ impl<C: PageCodec> Traversal<'_, C> {
         pages.arrived.push(request.slot);
     }
 
-    /// Notes whose lists are packed into the pages that came, in the order in which those were asked
-    /// for: which copy of a list is found later must not depend on which read was faster.
+    /// Notes whose lists are packed into the pages that came, in the order in which those were
+    /// asked for: which copy of a list is found later must not depend on which read was faster.
     pub(super) fn note_replicas(&mut self) -> Result<(), PageError> {
         let mut arrived = std::mem::take(&mut self.scratch.pages.arrived);
         let held = std::mem::take(&mut self.scratch.pages.held);
