@@ -11,7 +11,7 @@
 
 mod common;
 
-use common::{Place, bin, clustered, fbin, lines, small_fbin};
+use common::{Place, bin, clustered, fbin, lines, small_fbin, smallest};
 
 const INVALID: i32 = 2;
 const NOT_FOUND: i32 = 3;
@@ -327,19 +327,6 @@ fn a_failed_search_leaves_no_results_file() {
     ] {
         assert!(!place.exists(name), "{name}");
     }
-}
-
-/// The number of bytes that a refusal names as the smallest that works.
-fn smallest(stderr: &str) -> u64 {
-    let (_, after) = stderr
-        .split_once("smallest that works is ")
-        .expect("the smallest budget");
-    after
-        .split_whitespace()
-        .next()
-        .expect("a word")
-        .parse()
-        .expect("a number of bytes")
 }
 
 #[test]

@@ -47,6 +47,16 @@ fn builds_and_searches_stay_within_their_budgets() {
             "{memory} {resources}: took {peak}"
         );
     }
+    // Vectors around the same centre lie within this radius; hundreds of them are found.
+    let range = "range --index my.index --queries q.u8bin --radius 750000 --limit 3000 \
+                 --memory 20MB --threads 2 --json";
+    let report = place.line(range).json();
+    assert!(
+        report["results_per_query"].as_f64() > Some(300.0),
+        "{report}"
+    );
+    let peak = bytes(&report, "peak_memory_bytes");
+    assert!(peak <= 20_000_000 + CONSTANT_BYTES, "range took {peak}");
 }
 
 #[test]

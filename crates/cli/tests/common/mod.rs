@@ -174,3 +174,16 @@ pub(crate) fn lines(numbers: impl Iterator<Item = u64>) -> String {
         .join("\n")
         + "\n"
 }
+
+/// The number of bytes that a refusal names as the smallest that works.
+pub(crate) fn smallest(stderr: &str) -> u64 {
+    let (_, after) = stderr
+        .split_once("smallest that works is ")
+        .expect("the smallest budget");
+    after
+        .split_whitespace()
+        .next()
+        .expect("a word")
+        .parse()
+        .expect("a number of bytes")
+}
