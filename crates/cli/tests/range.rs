@@ -307,7 +307,7 @@ const REFUSED: [(&str, i32, &str); 17] = [
     (
         "--radius 34000 --memory 1kB",
         INVALID,
-        "smallest that works",
+        "--limit 10000 per query",
     ),
     (
         "--radius 34000 --truth gt.rangeres --exact",

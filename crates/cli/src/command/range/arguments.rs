@@ -6,7 +6,8 @@ use clap::Args;
 use pageway::source::{OpenAs, VectorFile, VectorSlice};
 use pageway::truth::RangeQuestion;
 use pageway::{
-    ElementType, Error, Index, OpenOptions, RangeAnswers, RangeOptions, Result, VectorRead,
+    ElementType, Error, ErrorKind, Index, OpenOptions, RangeAnswers, RangeOptions, Result,
+    VectorRead,
 };
 
 use super::report::RangeReport;
@@ -125,7 +126,13 @@ impl RangeArguments {
             beam: effort.beam,
             k: effort.limit,
         };
-        Index::open(&files.index, &options)
+        Index::open(&files.index, &options).map_err(|error| {
+            if error.kind() == ErrorKind::InvalidInput {
+                let room = format!("with room for --limit {} per query", effort.limit);
+                return error.within(room);
+            }
+            error
+        })
     }
 
     fn range_options(&self) -> RangeOptions {

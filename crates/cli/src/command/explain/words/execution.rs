@@ -63,15 +63,19 @@ fn entry(entry: EntrySpec) -> Words {
             one_in,
             radius,
             limit,
-        } => (
-            format!(
-                "One node in {one_in} is in a hash table by random hyperplanes. Those whose hash \
-                 differs from that of the query in at most {radius} bits, {limit} of them at most, \
-                 are ranked by their codes and start the walk."
-            ),
-            "Memory for the table, and up to that many distances from codes per query.".to_owned(),
-        ),
+        } => hash(one_in, radius, limit),
     }
+}
+
+fn hash(one_in: u32, radius: u32, limit: u32) -> Words {
+    (
+        format!(
+            "One node in {one_in} is in a hash table by random hyperplanes. Those whose hash \
+             differs from that of the query in at most {radius} bits, {limit} of them at most, are \
+             ranked by their codes and start the walk."
+        ),
+        "Memory for the table, and up to that many distances from codes per query.".to_owned(),
+    )
 }
 
 fn schedule(schedule: ScheduleSpec) -> Words {

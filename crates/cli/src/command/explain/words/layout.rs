@@ -32,7 +32,7 @@ fn page(bytes: u32) -> Words {
 
 fn codec(spec: &IndexSpec) -> Words {
     let degree = spec.graph.max_degree();
-    let (meaning, cost) = match spec.layout.codec {
+    match spec.layout.codec {
         CodecSpec::Packed => (
             "A page holds records of one size, each a vector and its adjacency list.".to_owned(),
             format!("A list takes {} bytes, full or not.", 2 + 4 * degree),
@@ -46,22 +46,7 @@ fn codec(spec: &IndexSpec) -> Words {
                 text::count(u64::from(degree * spec.storage.quantizer.code_bytes()))
             ),
         ),
-        CodecSpec::Replicated { lists: 0 } => (
-            "A record would hold lists of its neighbours too, but the page has no room for one."
-                .to_owned(),
-            format!("A list takes {} bytes, full or not.", 2 + 4 * degree),
-        ),
-        CodecSpec::Replicated { lists } => (
-            "A record holds the lists of its nearest neighbours too: one read lets several nodes \
-             be expanded."
-                .to_owned(),
-            format!(
-                "Room for {lists} lists, {} bytes more per record; no list is stored more than {} \
-                 times.",
-                text::count(u64::from(lists * (6 + 4 * degree) + 2)),
-                lists + 1
-            ),
-        ),
+        CodecSpec::Replicated { lists } => replicated(lists, degree),
         CodecSpec::PageNode { min_degree } => (
             "A page is the node of the graph: some vectors, and one list of neighbours for all of \
              them."
@@ -76,8 +61,28 @@ fn codec(spec: &IndexSpec) -> Words {
             "Two reads where a record would take one, for the few vectors that are refined."
                 .to_owned(),
         ),
-    };
-    (meaning, cost)
+    }
+}
+
+fn replicated(lists: u32, degree: u32) -> Words {
+    if lists == 0 {
+        return (
+            "A record would hold lists of its neighbours too, but the page has no room for one."
+                .to_owned(),
+            format!("A list takes {} bytes, full or not.", 2 + 4 * degree),
+        );
+    }
+    (
+        "A record holds the lists of its nearest neighbours too: one read lets several nodes be \
+         expanded."
+            .to_owned(),
+        format!(
+            "Room for {lists} lists, {} bytes more per record; no list is stored more than {} \
+             times.",
+            text::count(u64::from(lists * (6 + 4 * degree) + 2)),
+            lists + 1
+        ),
+    )
 }
 
 fn place(placement: PlacementSpec) -> Words {
