@@ -56,12 +56,15 @@ impl<C: PageCodec> Traversal<'_, C> {
         self.rank(node, vector);
     }
 
-    /// The exact distance of a node, offered to the ranking.
+    /// The exact distance of a node, offered to the ranking: unless it is held out, as one may be
+    /// that the walk starts at.
     pub(super) fn rank(&mut self, node: NodeId, vector: &VectorPart<'_>) -> f32 {
         let distance = (self.parts.exact)(self.query.vector, vector.bytes);
         self.stats.exact_distances += 1;
         self.stats.bytes_used += vector.bytes.len() as u64;
-        self.scratch.ranking.insert(node, distance, vector);
+        if Some(node) != self.query.held_out {
+            self.scratch.ranking.insert(node, distance, vector);
+        }
         distance
     }
 

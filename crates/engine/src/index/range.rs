@@ -103,7 +103,11 @@ impl Index {
         let (outcomes, settings) = self.call(queries, &call, (count, progress))?;
         Ok(RangeAnswers {
             settings,
-            ..collect(&outcomes, count, call.scratch.results)
+            ..collect(
+                &outcomes,
+                count,
+                (call.scratch.results, self.len() as usize),
+            )
         })
     }
 }
@@ -122,7 +126,9 @@ fn check(options: &RangeOptions) -> Result<()> {
     Ok(())
 }
 
-fn collect(outcomes: &[Outcomes], count: usize, limit: usize) -> RangeAnswers {
+/// Puts the results of all threads into the order of the queries. A query may find `limit` of all
+/// `rows`.
+fn collect(outcomes: &[Outcomes], count: usize, (limit, rows): (usize, usize)) -> RangeAnswers {
     let mut places = vec![(0, 0, 0); count];
     for (thread, outcome) in outcomes.iter().enumerate() {
         let mut start = 0;
@@ -148,7 +154,7 @@ fn collect(outcomes: &[Outcomes], count: usize, limit: usize) -> RangeAnswers {
             answers.nodes.push(neighbor.node.0);
             answers.distances.push(neighbor.distance);
         }
-        answers.truncated += usize::from(results >= limit);
+        answers.truncated += usize::from(results >= limit && results < rows);
         answers.lims.push(answers.ids.len());
     }
     for (query, _, stats) in outcomes.iter().flat_map(|outcome| &outcome.queries) {
