@@ -1,16 +1,18 @@
 //! What every index must do, whatever it is made of.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use pageway::spec::HarvestSpec;
 use pageway::{
-    Answers, BuildReport, Effort, ErrorKind, Index, Metric, NoProgress, NodeId, OpenOptions, OsVfs,
-    Queries, RangeAnswers, RangeOptions, SearchOptions, VectorRead, Vfs, verify,
+    Answers, BuildOptions, BuildReport, Effort, ErrorKind, Index, Metric, NoProgress, NodeId,
+    OpenOptions, OsVfs, Queries, RangeAnswers, RangeOptions, SearchOptions, VectorRead, Vfs,
+    verify,
 };
 
-use crate::common::smallest_that_works;
-use crate::data::{Rows, distance, ranked};
+use crate::common::{contents, names, smallest_that_works};
+use crate::embeddings::{Rows, distance, ranked};
 use crate::late::LateVfs;
 use crate::subject::{
     K, LIST_SIZE, Subject, check_equal, digest, least_memory, lines, open_options, open_with,
@@ -43,6 +45,7 @@ pub fn check(subject: &Subject<'_>, expected: &Expected) -> (Measured, Option<St
         .build()
         .unwrap_or_else(|error| panic!("{name}: {error}"));
     check_report(subject, &report);
+    check_rebuilt(subject);
     let verdict = verify(&subject.dir, &NoProgress).unwrap();
     assert!(verdict.is_sound(), "{name}: {:?}", verdict.problems);
     assert_eq!(verdict.records, subject.data.base.count() as u64, "{name}");
@@ -86,6 +89,28 @@ fn check_report(subject: &Subject<'_>, report: &BuildReport) {
     assert!((0.0..=1.0).contains(&overlap), "{name}: OR(G) {overlap}");
     let bytes: u64 = description.files.iter().map(|file| file.bytes).sum();
     assert_eq!(description.index_bytes, bytes, "{name}");
+}
+
+/// One thread builds the same bytes as several.
+fn check_rebuilt(subject: &Subject<'_>) {
+    let dir = subject.dir.with_file_name("again");
+    let again = Subject {
+        name: subject.name.clone(),
+        dir: dir.clone(),
+        options: BuildOptions {
+            threads: 1,
+            ..subject.options.clone()
+        },
+        ..*subject
+    };
+    again.build().unwrap();
+    let names = |dir: &Path| names(&OsVfs, dir);
+    assert_eq!(names(&dir), names(&subject.dir), "{}", subject.name);
+    for name in names(&dir) {
+        let read = |dir: &Path| contents(&OsVfs, &dir.join(&name));
+        let same = read(&dir) == read(&subject.dir);
+        assert!(same, "{}: {name} of one thread is another", subject.name);
+    }
 }
 
 /// The index gives back every vector once; nodes may have another order than rows.

@@ -19,8 +19,10 @@ mod check;
 #[path = "../common/mod.rs"]
 mod common;
 mod cover;
-mod data;
+mod edges;
+mod embeddings;
 mod late;
+mod refusals;
 mod replay;
 mod subject;
 
@@ -31,7 +33,7 @@ use axes::{AXES, Axis, Choice, small};
 use check::Expected;
 use common::long;
 use cover::{covering, legal_cores, legal_pairs, pairs};
-use data::{DataSet, Extent};
+use embeddings::{DataSet, Extent};
 use pageway::spec::{CodeStorage, CompletionSpec, ScheduleSpec};
 use pageway::{BuildOptions, ElementType, MemoryWish, Metric, Overrides, Preset};
 use replay::Replay;
@@ -144,7 +146,7 @@ fn expected(choice: &Choice) -> Expected {
     let nodes = choice.name(Axis::CacheNodes);
     Expected {
         recall: recall_floor(choice.metric()),
-        range: 0.7,
+        range: range_floor(choice.metric()),
         repeatable: choice.name(Axis::Schedule) != "as_they_come",
         cache_blind: nodes == "none" || (nodes == "records" && target && rounds),
     }
@@ -155,6 +157,15 @@ fn recall_floor(metric: Metric) -> f64 {
     match metric {
         Metric::L2 | Metric::Cosine => 0.95,
         Metric::InnerProduct => 0.85,
+    }
+}
+
+/// From a short list; it follows nothing that is estimated to lie beyond the radius, which estimates
+/// of the inner product often are.
+fn range_floor(metric: Metric) -> f64 {
+    match metric {
+        Metric::L2 | Metric::Cosine => 0.75,
+        Metric::InnerProduct => 0.5,
     }
 }
 
@@ -232,7 +243,7 @@ fn check_presets(extent: Extent) {
                 };
                 let expected = Expected {
                     recall: recall_floor(metric),
-                    range: 0.7,
+                    range: range_floor(metric),
                     repeatable: preset != Preset::PipeAnn || in_order,
                     cache_blind: !matches!(preset, Preset::Gorgeous),
                 };

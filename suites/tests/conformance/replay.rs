@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pageway::{OpenMode, OsVfs, Vfs, describe};
 
 use crate::check::{Expected, check};
-use crate::data::Rows;
+use crate::embeddings::Rows;
 use crate::subject::{Subject, check_equal, digest};
 
 const QUERIES: &str = "queries";

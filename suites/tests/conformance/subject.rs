@@ -11,7 +11,7 @@ use pageway::{
 };
 
 use crate::common::smallest_that_works;
-use crate::data::{DataSet, Rows};
+use crate::embeddings::{DataSet, Rows};
 
 /// Neighbours asked for.
 pub const K: u32 = 10;

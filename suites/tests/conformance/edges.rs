@@ -1,0 +1,268 @@
+//! The smallest and strangest sets, on every preset and on the covering set of choices: fewer
+//! vectors than a page holds, one, two; equal ones; one component; as many neighbours as vectors; a
+//! wide beam over three nodes; a candidate list of one.
+
+use pageway::{
+    BuildOptions, Effort, ElementType, ErrorKind, Index, NoProgress, OpenOptions, OsVfs, Preset,
+    Queries, RangeOptions, SearchOptions, Vfs, verify,
+};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::axes::small;
+use crate::common::{Data, long, quick_as};
+use crate::cover::{covering, legal_cores, legal_pairs};
+use crate::embeddings::{DataSet, Rows, ranked};
+use crate::subject::{Subject, least_memory, open_options, open_with};
+
+const DIMENSION: u32 = 8;
+
+/// Rows of small whole numbers, some of them equal.
+fn rows(count: usize, dimension: u32, element: ElementType) -> Rows {
+    let mut random = pageway_testkit::SplitMix64::new(9);
+    let values: Vec<f64> = (0..count * dimension as usize)
+        .map(|_| (1 + random.below(5)) as f64 / 20.0)
+        .collect();
+    Rows::new(&values, dimension, element)
+}
+
+fn set_of(base: Rows) -> DataSet {
+    let queries = Rows::of_bytes(&base.bytes, base.shape);
+    DataSet { base, queries }
+}
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.0.path().join("index")
+    }
+}
+
+/// Builds, and asks every row for all rows: with all memory and with the least.
+fn check_all_found(name: &str, options: &BuildOptions, base: Rows, has_user_ids: bool) {
+    let place = Place::new();
+    let data = set_of(base);
+    let count = data.base.count();
+    let subject = Subject {
+        name: format!("{name}, {count} rows"),
+        dir: place.dir(),
+        data: &data,
+        has_user_ids,
+        options: options.clone(),
+    };
+    let name = &subject.name;
+    let built = subject.build();
+    built.unwrap_or_else(|error| panic!("{name}: {error}"));
+    let verdict = verify(&subject.dir, &NoProgress).unwrap();
+    assert!(verdict.is_sound(), "{name}: {:?}", verdict.problems);
+    let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
+    let least = least_memory(&vfs, &subject.dir, &open_options(1));
+    for memory in [least, 1 << 26] {
+        let index = open_with(&vfs, &subject.dir, &open_options(1), memory).unwrap();
+        for (list_size, beam) in [(100, None), (100, Some(1)), (1, None), (1, Some(1))] {
+            check_search(&subject, &index, list_size, beam);
+        }
+    }
+    let wide = OpenOptions {
+        beam: Some(64),
+        ..OpenOptions::default()
+    };
+    let index = open_with(&vfs, &subject.dir, &wide, 1 << 26).unwrap();
+    check_search(&subject, &index, 100, Some(64));
+    check_range(&subject, &index);
+}
+
+fn check_search(subject: &Subject<'_>, index: &Index, list_size: u32, beam: Option<u32>) {
+    let data = subject.data;
+    let options = SearchOptions {
+        k: data.base.count() as u32,
+        effort: Effort::ListSize(list_size),
+        beam,
+        ..SearchOptions::default()
+    };
+    let queries = Queries::new(&data.queries.bytes, data.queries.shape);
+    let answers = index.search(&queries, &options).unwrap();
+    let what = format!("{}: list {list_size}, beam {beam:?}", subject.name);
+    for query in 0..data.base.count() {
+        let own = query * answers.k..(query + 1) * answers.k;
+        let mut rows = answers.rows[own.clone()].to_vec();
+        rows.sort_unstable();
+        let all: Vec<u32> = (0..data.base.count() as u32).collect();
+        assert_eq!(rows, all, "{what}");
+        let truth = ranked(&data.base, data.base.values(query), index.metric());
+        for (found, (exact, _)) in answers.distances[own].iter().zip(truth) {
+            let error = (f64::from(*found) - exact).abs();
+            assert!(error <= 1e-3 * exact.abs().max(1.0), "{what}: {found}");
+        }
+    }
+}
+
+fn check_range(subject: &Subject<'_>, index: &Index) {
+    let data = subject.data;
+    let queries = Queries::new(&data.queries.bytes, data.queries.shape);
+    let count = data.base.count();
+    let range = |radius, limit| {
+        let options = RangeOptions {
+            limit,
+            list_size: 100,
+            ..RangeOptions::new(radius)
+        };
+        index.range(&queries, &options, &NoProgress)
+    };
+    let name = &subject.name;
+    let all = range(f32::INFINITY, 100).unwrap();
+    assert_eq!(all.ids.len(), count * count, "{name}: all within");
+    assert_eq!(all.truncated, 0, "{name}");
+    let none = range(f32::NEG_INFINITY, 100).unwrap();
+    assert_eq!(
+        (none.ids.len(), none.lims),
+        (0, vec![0; count + 1]),
+        "{name}"
+    );
+    let one = range(f32::INFINITY, 1).unwrap();
+    assert_eq!(one.ids.len(), count, "{name}: the nearest alone");
+    // Where there is one vector, nothing is left out.
+    let cut = if count > 1 { count } else { 0 };
+    assert_eq!(one.truncated, cut, "{name}");
+    let refused = range(f32::NAN, 100).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{name}");
+}
+
+#[test]
+fn every_preset_finds_all_of_a_few_vectors() {
+    for preset in Preset::ALL {
+        for count in [1, 2, 3, 5, 13, 40] {
+            for element in [ElementType::U8, ElementType::F32] {
+                let options = BuildOptions {
+                    preset,
+                    ..small(DIMENSION)
+                };
+                let base = rows(count, DIMENSION, element);
+                check_all_found(preset.name(), &options, base, count == 5);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_choice_finds_all_of_a_few_vectors() {
+    let cores = legal_cores();
+    let chosen = covering(&cores, &legal_pairs(&cores));
+    for choice in &chosen {
+        for count in [1, 2, 7, 30] {
+            let base = rows(count, 16, choice.element());
+            let options = choice.options(16);
+            check_all_found(&choice.text(), &options, base, choice.has_user_ids());
+        }
+    }
+}
+
+#[test]
+fn one_component_is_enough() {
+    for preset in Preset::ALL {
+        let options = BuildOptions { preset, ..small(1) };
+        for element in ElementType::ALL {
+            // A line: each row has its own place.
+            let values: Vec<f64> = (1..=40).map(|row| f64::from(row) / 250.0).collect();
+            let base = Rows::new(&values, 1, element);
+            check_all_found(preset.name(), &options, base, false);
+        }
+    }
+}
+
+/// More equal vectors than lists are long: graphs must still lead to all of them.
+#[test]
+fn equal_vectors_are_all_found() {
+    let count = if long() { 3000 } else { 600 };
+    for preset in Preset::ALL {
+        let place = Place::new();
+        let data = set_of(Rows::new(&vec![0.1; count * 8], 8, ElementType::U8));
+        let subject = Subject {
+            name: preset.name().to_owned(),
+            dir: place.dir(),
+            data: &data,
+            has_user_ids: false,
+            options: BuildOptions { preset, ..small(8) },
+        };
+        subject.build().unwrap();
+        let index = Index::open(&subject.dir, &OpenOptions::default()).unwrap();
+        for k in [10, 200] {
+            let options = SearchOptions {
+                k,
+                effort: Effort::ListSize(k),
+                ..SearchOptions::default()
+            };
+            let query = Queries::new(data.base.row(0), data.base.shape);
+            let answers = index.search(&query, &options).unwrap();
+            let mut rows = answers.rows.clone();
+            rows.sort_unstable();
+            rows.dedup();
+            assert_eq!(rows.len(), k as usize, "{preset}: {k} of equal vectors");
+            assert!(answers.distances.iter().all(|distance| *distance == 0.0));
+        }
+    }
+}
+
+/// Held-out rows where little else is there.
+#[test]
+fn a_held_out_row_is_not_found_even_if_walks_start_there() {
+    for preset in Preset::ALL {
+        for count in [1usize, 2, 3, 30] {
+            let place = Place::new();
+            let data = set_of(rows(count, DIMENSION, ElementType::F32));
+            let subject = Subject {
+                name: format!("{preset} {count}"),
+                dir: place.dir(),
+                data: &data,
+                has_user_ids: false,
+                options: BuildOptions {
+                    preset,
+                    ..small(DIMENSION)
+                },
+            };
+            subject.build().unwrap();
+            let index = Index::open(&subject.dir, &OpenOptions::default()).unwrap();
+            let held: Vec<_> = (0..count as u32).map(pageway::NodeId).collect();
+            let queries = Queries {
+                held_out: Some(&held),
+                ..Queries::new(&data.base.bytes, data.base.shape)
+            };
+            let options = SearchOptions {
+                k: count as u32,
+                effort: Effort::ListSize(100),
+                ..SearchOptions::default()
+            };
+            let answers = index.search(&queries, &options).unwrap();
+            for (query, nodes) in answers.nodes.chunks(count).enumerate() {
+                let mut found = nodes.to_vec();
+                found.retain(|node| *node != u32::MAX);
+                found.sort_unstable();
+                found.dedup();
+                let what = format!("{}: query {query}: {nodes:?}", subject.name);
+                assert!(!found.contains(&(query as u32)), "{what}");
+                // It may have been the only bridge between two others.
+                assert!(found.len() >= (count - 1).min(1), "{what}");
+                assert!(found.len() + 2 >= count, "{what}");
+            }
+        }
+    }
+}
+
+/// Pages that hold one record, and records that span pages.
+#[test]
+fn records_larger_than_a_page_are_found() {
+    for preset in Preset::ALL {
+        let data = Data::new(60, 6000, 3);
+        let base = Rows::of_bytes(&data.rows, data.shape);
+        let options = BuildOptions {
+            code_bytes: Some(4),
+            ..quick_as(preset)
+        };
+        check_all_found(preset.name(), &options, base, true);
+    }
+}
