@@ -132,31 +132,33 @@ def build(
 
     Notes
     -----
-    Each key of `overrides` is one policy, each value a name or a dict that may give ``kind`` and
-    fields. Fields that are left out are those of the preset, where it makes the same choice, else
-    those of the first published design that makes it. None leaves the preset's choice.
+    Each key of `overrides` is one policy, each value a name, or a dict of fields that may give the
+    name as ``kind``. Fields that are left out have the defaults below; in a dict without ``kind``
+    they, and the choice itself, are those of the preset. None leaves the preset's choice alone.
 
     =====================  ========================================================================
     key                    names, with their fields
     =====================  ========================================================================
-    ``graph``              ``vamana`` (alpha), ``nsg`` (knn), ``hnsw``; all: max_degree, build_list
+    ``graph``              ``vamana`` (alpha=1.2), ``nsg`` (knn=degree), ``hnsw``; of all:
+                           max_degree=degree, build_list=build_list
     ``vectors``            ``in_record``, ``separate``
     ``codes``              ``memory``, ``in_page``, ``split``
     ``second_code_bytes``  a number; 0 for no second code
-    ``codec``              ``packed``, ``inline_codes``, ``replicated`` (lists), ``split``,
-                           ``page_node`` (min_degree)
-    ``placement``          ``by_id``, ``bnp``, ``bnf`` and ``bns`` (rounds, gain),
-                           ``grouped`` (hops), ``clustered``
+    ``codec``              ``packed``, ``inline_codes``, ``replicated`` (lists=4), ``split``,
+                           ``page_node`` (min_degree=degree/2)
+    ``placement``          ``by_id``, ``bnp``, ``bnf`` and ``bns`` (rounds=8, gain=0.01),
+                           ``grouped`` (hops=2), ``clustered``
     ``cache``              a dict of nodes (``none``, ``records``, ``lists``), pages (``none``,
                            ``hot``, ``lru``, ``clock``), selection (``breadth_first``, ``visits``)
                            and page_share
-    ``entry``              ``medoid``, ``fixed`` (count), ``upper_layers`` (list_size),
-                           ``navigation`` (one_in, max_degree, list_size),
-                           ``hash`` (one_in, radius, limit)
-    ``schedule``           ``lockstep``, ``overlapped`` and ``prefetch`` (beam),
-                           ``pipelined`` (least, most, completion)
-    ``harvest``            ``target``, ``near`` (share), ``all``, ``held``
-    ``refine``             ``inline``, ``deferred`` (share), ``cascade`` (scored, read)
+    ``entry``              ``medoid``, ``fixed`` (count=8), ``upper_layers`` (list_size=10),
+                           ``navigation`` (one_in=100, max_degree=24, list_size=10),
+                           ``hash`` (one_in=20, radius=2, limit=200)
+    ``schedule``           ``lockstep``, ``overlapped`` and ``prefetch`` (beam=4),
+                           ``pipelined`` (least=4, most=32, completion=``as_they_come`` or
+                           ``in_order``); `beam` takes the place of 4, and of 32
+    ``harvest``            ``target``, ``near`` (share=0.3), ``all``, ``held``
+    ``refine``             ``inline``, ``deferred`` (share=0.5), ``cascade`` (scored=1, read=0.5)
     =====================  ========================================================================
 
     Examples

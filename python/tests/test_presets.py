@@ -115,7 +115,7 @@ CHOICES = [
     ("execution", "entry", "navigation", {"kind": "navigation", "list_size": 10}),
     ("execution", "entry", {"kind": "hash", "radius": 1}, {"kind": "hash", "radius": 1}),
     ("execution", "schedule", {"beam": 6}, {"kind": "lockstep", "beam": 6}),
-    ("execution", "schedule", "prefetch", {"kind": "prefetch", "beam": 8}),
+    ("execution", "schedule", "prefetch", {"kind": "prefetch", "beam": 4}),
     (
         "execution",
         "schedule",
@@ -139,14 +139,14 @@ def test_a_choice_takes_the_place_of_the_designs_own(
     assert recall(found, vectors, queries, "l2") >= 0.95
 
 
-@pytest.mark.parametrize("graph", ["nsg", "hnsw", {"algorithm": "nsg", "knn": 64}])
+@pytest.mark.parametrize("graph", ["hnsw", {"kind": "nsg", "knn": 48}, {"algorithm": "nsg", "knn": 64}])
 def test_graphs_take_the_sizes_of_the_build(tmp_path, vectors, queries, graph):
     with pageway.build(tmp_path / "i", vectors, overrides={"graph": graph}, **SIZES) as index:
         chosen = index.stats()["spec"]["graph"]
         assert recall(index.search(queries, effort=80).ids, vectors, queries, "l2") >= 0.95
     assert (chosen["max_degree"], chosen["build_list"]) == (24, 50)
     if isinstance(graph, dict):
-        assert chosen["knn"] == 64
+        assert chosen["knn"] == graph["knn"]
 
 
 def test_what_is_left_out_is_as_in_the_preset(tmp_path, vectors):
@@ -209,7 +209,7 @@ BAD_OVERRIDES = {
     "object": ({"harvest": {"kind": "near", "share": object()}}, "overrides: harvest: .*neither"),
     "number": ({"harvest": 3}, "harvest is 3: give a name or a dict"),
     "list": ({"harvest": ["all"]}, "harvest is .*: give a name or a dict"),
-    "cache by name": ({"cache": "lru"}, "cache: give a dict of nodes, page_share, pages, sel"),
+    "cache by name": ({"cache": "lru"}, "cache: there is no 'lru'; give a dict of its parts"),
     "cache part": ({"cache": {"page": "lru"}}, "cache has no field 'page'; its fields: nodes"),
     "cache choice": ({"cache": {"pages": "big"}}, "cache: pages is \"big\": .*`lru`"),
     "second code": ({"second_code_bytes": "4"}, "second_code_bytes is \"4\": give a number of"),
@@ -225,6 +225,15 @@ def test_bad_overrides_are_refused_by_key(tmp_path, vectors, name):
     with pytest.raises(pageway.InvalidInputError, match=words):
         pageway.build(tmp_path / "i", vectors[:100], overrides=overrides, **SIZES)
     assert not (tmp_path / "i").exists() or not any((tmp_path / "i").iterdir())
+
+
+@pytest.mark.parametrize("policy", ["graph", *(name for names in POLICIES.values() for name in names)])
+def test_the_documentation_names_what_there_is_to_choose(tmp_path, vectors, policy):
+    with pytest.raises(pageway.InvalidInputError) as info:
+        pageway.build(tmp_path / "i", vectors[:100], overrides={policy: "?"}, **SIZES)
+    names = str(info.value).split("choose ")[1].split(", ")
+    table = pageway.build.__doc__.split("names, with their fields")[1]
+    assert len(names) >= 2 and all(f"``{name}``" in table for name in [policy, *names])
 
 
 def test_a_disk_limit_is_kept(tmp_path, vectors):

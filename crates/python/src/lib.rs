@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! build.rs      build, presets, verify           index.rs     Index: open, search, range, switch
-//! overrides.rs  choices by name                  answers.rs   what searches found
+//! overrides.rs  a dict as choices                answers.rs   what searches found
+//! choices.rs    what there is to choose          truth.rs     ground_truth
 //! convert.rs    arrays, paths and reports        progress.rs  callbacks, Ctrl-C, the worker thread
-//! truth.rs      ground_truth                     error.rs     engine errors to exceptions
+//! error.rs      engine errors to exceptions
 //! ```
 //!
 //! Invariants: the GIL is released around all work of the engine; long work runs on a thread of
@@ -13,6 +14,7 @@
 
 mod answers;
 mod build;
+mod choices;
 mod convert;
 mod error;
 mod index;

@@ -1,16 +1,18 @@
 //! Choices by name: what the caller writes as a dict, as the engine's `Overrides`.
 //!
 //! A value is a name, or a dict of fields that may name its choice by `kind`, in the form in which
-//! the manifest has it. Fields that are left out are those of the preset where it makes the same
-//! choice, else those of the first published design that makes it.
+//! the manifest has it. Fields that are left out have the values that `choices` gives them; where no
+//! choice is named, the preset's own stays and keeps them.
 
-use pageway::spec::{
-    CacheOverrides, CacheSpec, EntrySpec, GraphSpec, PlacementSpec, QuantizerSpec, Shape,
-};
+use pageway::spec::{CacheOverrides, CacheSpec, QuantizerSpec, Shape};
 use pageway::{Error, ErrorKind, Overrides, Preset, Result, Sizes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, from_value, to_value};
+
+use crate::choices::{
+    CODES, ENTRIES, HARVESTS, PLACEMENTS, REFINES, VECTORS, codecs, graphs, schedules,
+};
 
 /// Each policy that is a choice, and where a spec has it.
 const POLICIES: [(&str, &str); 10] = [
@@ -55,90 +57,52 @@ pub(crate) fn overrides(wishes: &str, design: &Design) -> Result<Overrides> {
             "there is no '{unknown}'; choose {names} or {SECOND_CODE}"
         )));
     }
+    let spec = design.preset.spec(design.shape, &design.sizes);
     let choices = Choices {
         wishes,
-        specs: specs(design)?,
+        own: to_value(spec).map_err(defect)?,
     };
     Ok(Overrides {
-        graph: choices.choice("graph", &other_graphs(&design.sizes))?,
-        vectors: choices.choice("vectors", &[])?,
-        codes: choices.choice("codes", &[])?,
+        graph: choices.choice("graph", &graphs(&design.sizes))?,
+        vectors: choices.choice("vectors", &VECTORS)?,
+        codes: choices.choice("codes", &CODES)?,
         second_quantizer: choices.second_code_bytes()?.map(second_quantizer),
-        codec: choices.choice("codec", &[])?,
-        placement: choices.choice("placement", &OTHER_PLACEMENTS)?,
+        codec: choices.choice("codec", &codecs(&design.sizes))?,
+        placement: choices.choice("placement", &PLACEMENTS)?,
         cache: choices
             .choice::<CacheSpec>("cache", &[])?
             .map_or_else(CacheOverrides::default, CacheOverrides::from),
-        entry: choices.choice("entry", &OTHER_ENTRIES)?,
-        schedule: choices.choice("schedule", &[])?,
-        harvest: choices.choice("harvest", &[])?,
-        refine: choices.choice("refine", &[])?,
+        entry: choices.choice("entry", &ENTRIES)?,
+        schedule: choices.choice("schedule", &schedules(&design.sizes))?,
+        harvest: choices.choice("harvest", &HARVESTS)?,
+        refine: choices.choice("refine", &REFINES)?,
     })
-}
-
-/// Placements that no preset has.
-const OTHER_PLACEMENTS: [PlacementSpec; 3] = [
-    PlacementSpec::Bnp,
-    PlacementSpec::Bns {
-        rounds: 8,
-        gain: 0.01,
-    },
-    PlacementSpec::Clustered,
-];
-
-/// Entries that no preset has.
-const OTHER_ENTRIES: [EntrySpec; 1] = [EntrySpec::UpperLayers { list_size: 10 }];
-
-/// Graphs that no preset has.
-fn other_graphs(sizes: &Sizes) -> [GraphSpec; 2] {
-    let (max_degree, build_list) = (sizes.max_degree, sizes.build_list);
-    [
-        GraphSpec::Nsg {
-            max_degree,
-            build_list,
-            knn: max_degree.saturating_mul(2),
-        },
-        GraphSpec::Hnsw {
-            max_degree,
-            build_list,
-        },
-    ]
-}
-
-/// The specs of the design and of every preset, as the manifest has them.
-fn specs(design: &Design) -> Result<Vec<Value>> {
-    [design.preset]
-        .iter()
-        .chain(&Preset::ALL)
-        .map(|preset| to_value(preset.spec(design.shape, &design.sizes)).map_err(defect))
-        .collect()
 }
 
 struct Choices {
     wishes: Map<String, Value>,
-    /// Where defaults come from, best first.
-    specs: Vec<Value>,
+    /// The spec of the preset.
+    own: Value,
 }
 
 impl Choices {
-    /// The wish for `policy`, if any; `others` are choices that no preset makes.
-    fn choice<T>(&self, policy: &str, others: &[T]) -> Result<Option<T>>
+    /// The wish for `policy`, if any, whose choices by name are `known`.
+    fn choice<T>(&self, policy: &str, known: &[T]) -> Result<Option<T>>
     where
         T: Serialize + DeserializeOwned,
     {
         let Some(wish) = self.wishes.get(policy).filter(|wish| !wish.is_null()) else {
             return Ok(None);
         };
-        let known = self.known(policy, others)?;
         let Wish { name, fields } = Wish::new(policy, wish)?;
-        let whole = known
-            .iter()
-            .find(|choice| name.is_none_or(|name| name_of(choice) == Some(name)))
-            .ok_or_else(|| no_such_name(policy, name, &known))?;
+        let whole = match name {
+            Some(name) => named(policy, name, known)?,
+            None => self.own(policy)?,
+        };
         let mut choice = whole.clone();
         for (field, value) in fields {
             let usual =
-                field_of(whole, field).ok_or_else(|| no_such_field(policy, field, whole))?;
+                field_of(&whole, field).ok_or_else(|| no_such_field(policy, field, &whole))?;
             if let Some(place) = choice.get_mut(field) {
                 *place = value.clone();
             }
@@ -148,15 +112,12 @@ impl Choices {
         from_value(choice).map(Some).map_err(defect)
     }
 
-    /// The choices that exist for `policy`, that of the design first.
-    fn known<T: Serialize>(&self, policy: &str, others: &[T]) -> Result<Vec<Value>> {
+    /// The preset's choice for `policy`.
+    fn own(&self, policy: &str) -> Result<Value> {
         let pointer = POLICIES.iter().find(|(name, _)| *name == policy);
-        let of_specs = self
-            .specs
-            .iter()
-            .filter_map(|spec| spec.pointer(pointer?.1).cloned());
-        let of_others = others.iter().map(|other| to_value(other).map_err(defect));
-        of_specs.map(Ok).chain(of_others).collect()
+        pointer
+            .and_then(|(_, pointer)| self.own.pointer(pointer).cloned())
+            .ok_or_else(|| Error::new(ErrorKind::Internal, format!("a spec has no {policy}")))
     }
 
     /// Bytes of the second code, if the caller says anything about it.
@@ -170,6 +131,25 @@ impl Choices {
             refusal(&format!("{SECOND_CODE} is {wish}: {ask}"))
         })
     }
+}
+
+/// The choice of `known` that is called `name`.
+fn named<T: Serialize>(policy: &str, name: &str, known: &[T]) -> Result<Value> {
+    let known = known
+        .iter()
+        .map(to_value)
+        .collect::<serde_json::Result<_>>();
+    let known: Vec<Value> = known.map_err(defect)?;
+    let choice = known.iter().find(|choice| name_of(choice) == Some(name));
+    choice.cloned().ok_or_else(|| {
+        let names: Vec<&str> = known.iter().filter_map(name_of).collect();
+        let ask = if names.is_empty() {
+            "give a dict of its parts".to_owned()
+        } else {
+            format!("choose {}", names.join(", "))
+        };
+        refusal(&format!("{policy}: there is no '{name}'; {ask}"))
+    })
 }
 
 /// No bytes are no second code.
@@ -237,21 +217,6 @@ fn names_of_fields(choice: &Value) -> String {
         return "none".to_owned();
     }
     names.join(", ")
-}
-
-fn no_such_name(policy: &str, name: Option<&str>, known: &[Value]) -> Error {
-    let mut names: Vec<&str> = Vec::new();
-    for name in known.iter().filter_map(name_of) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    if names.is_empty() {
-        let fields = known.first().map(names_of_fields).unwrap_or_default();
-        return refusal(&format!("{policy}: give a dict of {fields}"));
-    }
-    let (name, names) = (name.unwrap_or_default(), names.join(", "));
-    refusal(&format!("{policy}: there is no '{name}'; choose {names}"))
 }
 
 fn no_such_field(policy: &str, field: &str, choice: &Value) -> Error {
