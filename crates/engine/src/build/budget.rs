@@ -192,7 +192,7 @@ impl BuildPlan {
 
     /// Refuses a budget that some stage cannot work with, and names the smallest that all can.
     fn refuse_below_least(&self, resident: bool, options: &BuildOptions) -> Result<()> {
-        let searching = least_memory((&self.spec, self.node_count))?.reserved();
+        let searching = least_memory((&self.spec.settled(), self.node_count))?.reserved();
         let whole = self.whole_bytes(resident);
         let graph = if self.can_shard() {
             self.shard_bytes(SHARD_NODES_MIN).min(whole)

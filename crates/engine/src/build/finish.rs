@@ -11,7 +11,7 @@ use super::sample::{read_rows, sample_rows};
 use crate::cache::{breadth_first, most_visited};
 use crate::calibration::Calibration;
 use crate::error::Result;
-use crate::index::{FileKind, Index, Manifest};
+use crate::index::{FileKind, Index, Manifest, least_memory};
 use crate::memory::MemoryWish;
 use crate::options::{OpenOptions, Queries};
 use crate::resolve::{self, Source};
@@ -76,15 +76,22 @@ impl Pipeline<'_> {
         crate::calibration::calibrate(&self.open(manifest)?, &plan, self.progress)
     }
 
-    /// Opens the index that is not published yet.
+    /// Opens the index that is not published yet, to measure with.
     fn open(&self, manifest: &Manifest) -> Result<Index> {
+        let manifest = Manifest {
+            spec: manifest.spec.settled(),
+            ..manifest.clone()
+        };
+        let own = least_memory((&self.plan.spec, manifest.node_count))?.reserved();
+        let settled = least_memory((&manifest.spec, manifest.node_count))?.reserved();
+        // Pages that wait for their turn are kept; what is cached stays the same.
+        let wished = self.plan.memory_bytes + settled.saturating_sub(own);
         let room = self.plan.budget_bytes - self.plan.calibration_bytes(self.options);
-        let memory = Some(MemoryWish::Bytes(self.plan.memory_bytes.min(room)));
         let options = OpenOptions {
-            memory,
+            memory: Some(MemoryWish::Bytes(wished.min(room))),
             ..OpenOptions::default()
         };
         let place = (&self.workspace.vfs, self.workspace.dir.as_path());
-        Index::open_manifest(place, manifest.clone(), &options, None)
+        Index::open_manifest(place, manifest, &options, None)
     }
 }

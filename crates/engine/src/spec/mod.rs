@@ -51,6 +51,20 @@ impl IndexSpec {
         self.layout.placement == PlacementSpec::ById
             && !matches!(self.storage.codes, CodeStorage::Split { .. })
     }
+
+    /// The same design with answers and reads that depend on nothing but query and index: a build
+    /// measures with it, so that its bytes do not depend on the disk or on threads. Pages of a
+    /// pipeline are taken in order, and no cache learns.
+    pub(crate) fn settled(&self) -> Self {
+        let mut spec = self.clone();
+        if let ScheduleSpec::Pipelined { completion, .. } = &mut spec.execution.schedule {
+            *completion = CompletionSpec::InOrder;
+        }
+        if let PageCacheSpec::Lru | PageCacheSpec::Clock = spec.cache.pages {
+            spec.cache.pages = PageCacheSpec::None;
+        }
+        spec
+    }
 }
 
 /// Shape of the vectors.
