@@ -56,10 +56,10 @@ def build(
         Directory of the index.
     data : path or array_like, shape (n, d)
         A file (``.fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs .npy``), which is streamed; or an
-        array. Arrays of float32, float16, uint8 or int8 in C order are not copied, memory maps included.
-        Other layouts are copied, float64 is copied to float32. Arrays of other libraries are taken
-        by ``__array__``, DLPack (CPU) or as Arrow fixed-size lists. Must not be written to while
-        the build runs.
+        array. Arrays of float32, float16, uint8 or int8 in C order are not copied, memory maps
+        included. Other layouts are copied, float64 is copied to float32. Arrays of other libraries
+        are taken by ``__array__``, DLPack (CPU) or as Arrow fixed-size lists. Must not be written
+        to while the build runs.
     metric : {"l2", "inner_product", "cosine"}
         Distance.
     recall : float

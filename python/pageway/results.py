@@ -31,8 +31,8 @@ class SearchResult(_Neighbours):
         (I/O requests, pages read), ``refine_reads`` (those of the reads that came at the end, for
         exact distances alone), ``page_hits`` (pages that the page cache had), ``bytes_read``,
         ``bytes_used``, ``rounds`` (waits for I/O), ``hops`` (nodes expanded), ``exact_distances``,
-        ``approximate_distances``, ``wait_ns``, ``compute_ns``, ``latency_ns``; and ``cache_hits`` by
-        distance from the entry in hops, with a last axis of 8.
+        ``approximate_distances``, ``wait_ns``, ``compute_ns``, ``latency_ns``; and ``cache_hits``
+        by distance from the entry in hops, with a last axis of 8.
     settings : dict of str to int
         What the search resolved to: ``list_size``, ``beam``, ``threads``, ``interleave``.
     """

@@ -139,7 +139,10 @@ def test_a_choice_takes_the_place_of_the_designs_own(
     assert recall(found, vectors, queries, "l2") >= 0.95
 
 
-@pytest.mark.parametrize("graph", ["hnsw", {"kind": "nsg", "knn": 48}, {"algorithm": "nsg", "knn": 64}])
+GRAPHS = ["hnsw", {"kind": "nsg", "knn": 48}, {"algorithm": "nsg", "knn": 64}]
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
 def test_graphs_take_the_sizes_of_the_build(tmp_path, vectors, queries, graph):
     with pageway.build(tmp_path / "i", vectors, overrides={"graph": graph}, **SIZES) as index:
         chosen = index.stats()["spec"]["graph"]
@@ -227,7 +230,7 @@ def test_bad_overrides_are_refused_by_key(tmp_path, vectors, name):
     assert not (tmp_path / "i").exists() or not any((tmp_path / "i").iterdir())
 
 
-@pytest.mark.parametrize("policy", ["graph", *(name for names in POLICIES.values() for name in names)])
+@pytest.mark.parametrize("policy", ["graph", *sum(POLICIES.values(), [])])
 def test_the_documentation_names_what_there_is_to_choose(tmp_path, vectors, policy):
     with pytest.raises(pageway.InvalidInputError) as info:
         pageway.build(tmp_path / "i", vectors[:100], overrides={policy: "?"}, **SIZES)
