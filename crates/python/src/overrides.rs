@@ -1,8 +1,8 @@
 //! Choices by name: what the caller writes as a dict, as the engine's `Overrides`.
 //!
 //! A value is a name, or a dict of fields that may name its choice by `kind`, in the form in which
-//! the manifest has it. Fields that are left out have the values that `choices` gives them; where no
-//! choice is named, the preset's own stays and keeps them.
+//! the manifest has it. Fields that are left out have the values that `choices` gives them; where
+//! no choice is named, the preset's own stays and keeps them.
 
 use pageway::spec::{CacheOverrides, CacheSpec, QuantizerSpec, Shape};
 use pageway::{Error, ErrorKind, Overrides, Preset, Result, Sizes};
