@@ -120,12 +120,14 @@ fn any_budget_above_the_smallest_is_kept() {
 fn the_smallest_search_memory_that_a_build_names_works_and_one_byte_less_does_not() {
     let base = Rows::clustered(1000, 24, ElementType::U8, 1);
     let queries = Rows::clustered(20, 24, ElementType::U8, 2);
-    for code_bytes in [None, Some(12)] {
+    // One read at a time needs no reading threads, but a ring.
+    for (code_bytes, beam) in [(None, None), (Some(12), None), (Some(12), Some(1))] {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("index");
         let with = |bytes| BuildOptions {
             memory: Some(MemoryWish::Bytes(bytes)),
             code_bytes,
+            beam,
             ..options()
         };
         let least = smallest_that_works(&base.build(&dir, &with(1)).unwrap_err());

@@ -15,6 +15,7 @@
 )]
 
 mod axes;
+mod budgets;
 mod check;
 #[path = "../common/mod.rs"]
 mod common;

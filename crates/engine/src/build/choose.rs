@@ -153,7 +153,12 @@ fn in_page_code_bytes(dimension: u32) -> u32 {
         .clamp(1, 96)
 }
 
-/// Bytes of an index on disk, but for small files.
+/// Files of an index, at most. Each has a header page and a last page that is not full.
+const FILES_MAX: u64 = 7;
+/// A manifest with its calibration, rounded up.
+const MANIFEST_BYTES: u64 = 16 << 10;
+
+/// Bytes of an index on disk: a bound.
 pub(crate) fn index_bytes(spec: &IndexSpec, node_count: u32) -> Result<u64> {
     let map = resolve::codec(spec, node_count)?.map();
     let records = u64::from(map.page_count()) * map.geometry.unit_bytes() as u64;
@@ -164,5 +169,8 @@ pub(crate) fn index_bytes(spec: &IndexSpec, node_count: u32) -> Result<u64> {
     let second = nodes * second.map_or(0, |second| u64::from(second.code_bytes()));
     let entry = resolve::entry_bytes(spec, node_count);
     let books = 2 * resolve::codebook_bytes(spec);
-    Ok(records + codes + codes / 64 + second + second / 64 + 4 * nodes + entry + books)
+    let around = FILES_MAX * 2 * map.geometry.unit_bytes() as u64 + MANIFEST_BYTES;
+    // A checksum in every page.
+    let streams = codes + second + 4 * nodes + entry + books;
+    Ok(records + streams + streams / 64 + around)
 }
