@@ -23,6 +23,8 @@ mod links;
 mod order;
 mod pipeline;
 mod reach;
+#[cfg(test)]
+mod renumbering;
 mod replicas;
 mod report;
 mod sample;
