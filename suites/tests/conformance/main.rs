@@ -23,6 +23,7 @@ mod cover;
 mod edges;
 mod embeddings;
 mod late;
+mod overlap;
 mod refusals;
 mod replay;
 mod subject;
