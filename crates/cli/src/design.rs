@@ -52,7 +52,7 @@ pub(crate) struct ChoiceArguments {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Choices in place of the preset's own")]
 struct StorageChoices {
-    /// Graph: vamana, nsg[:knn=R] or hnsw
+    /// Graph: vamana, nsg[:knn=2R] or hnsw
     #[arg(long, value_name = "NAME")]
     graph: Option<String>,
 
@@ -188,7 +188,7 @@ fn graphs(sizes: &SizeArguments) -> [GraphSpec; 3] {
         GraphSpec::Nsg {
             max_degree,
             build_list,
-            knn: max_degree,
+            knn: 2 * max_degree,
         },
         GraphSpec::Hnsw {
             max_degree,

@@ -17,7 +17,7 @@ pub(crate) fn graphs(sizes: &Sizes) -> [GraphSpec; 3] {
         GraphSpec::Nsg {
             max_degree,
             build_list,
-            knn: max_degree,
+            knn: 2 * max_degree,
         },
         GraphSpec::Hnsw {
             max_degree,

@@ -50,6 +50,16 @@ impl<C: PageCodec> Traversal<'_, C> {
         self.follow(record.node, record.neighbors)
     }
 
+    /// Expands a record of the node cache.
+    pub(super) fn expand_from_memory(&mut self, record: &Record<'_>) -> Result<(), PageError> {
+        self.stats.count_cache_hit();
+        let used = self.stats.bytes_used;
+        let outcome = self.expand(record);
+        // None of these bytes were read.
+        self.stats.bytes_used = used;
+        outcome
+    }
+
     /// The exact distance of a node, offered to the ranking, and noted.
     pub(super) fn score_exactly(&mut self, node: NodeId, vector: &VectorPart<'_>) {
         self.scratch.seen.exact.insert(node);

@@ -73,7 +73,9 @@ impl<C: PageCodec> Traversal<'_, C> {
             }
             match cache.record(node).and_then(|record| record.vector) {
                 Some(vector) => {
+                    let used = self.stats.bytes_used;
                     self.score_exactly(node, &vector);
+                    self.stats.bytes_used = used;
                 }
                 None => self.scratch.refine.push(node),
             }

@@ -87,8 +87,7 @@ impl<C: PageCodec> Traversal<'_, C> {
             };
             self.pipeline.note_choice(self.scratch.candidates.cursor());
             if let Some(record) = self.parts.cache.nodes.record(key_node(target.key)) {
-                self.stats.count_cache_hit();
-                self.expand(&record)?;
+                self.expand_from_memory(&record)?;
                 continue;
             }
             let asked = self.scratch.pages.targets.iter();
@@ -139,8 +138,7 @@ impl<C: PageCodec> Traversal<'_, C> {
             let Some(record) = parts.cache.nodes.record(key_node(target.key)) else {
                 return true;
             };
-            self.stats.count_cache_hit();
-            let expanded = self.expand(&record);
+            let expanded = self.expand_from_memory(&record);
             if outcome.is_ok() {
                 outcome = expanded;
             }
@@ -233,8 +231,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         };
         let node = key_node(key);
         if let Some(record) = parts.cache.nodes.record(node) {
-            self.stats.count_cache_hit();
-            self.expand(&record)?;
+            self.expand_from_memory(&record)?;
             return Ok(true);
         }
         self.expand_held(node)

@@ -13,9 +13,6 @@ use super::traversal::PageRequest;
 use super::visited::Visited;
 use crate::error::Result;
 
-/// Candidates turned away that a range search remembers, per place of its first list.
-const TURNED_AWAY_FACTOR: usize = 16;
-
 /// Sizes of a scratch: they fix its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ScratchShape {
@@ -94,9 +91,8 @@ impl ScratchShape {
 
     fn turned_away(&self) -> usize {
         if self.list_limit > self.list_size {
-            self.list_limit
-                .saturating_mul(2)
-                .min(self.list_size * TURNED_AWAY_FACTOR)
+            // What is forgotten was seen, and never comes back.
+            self.list_limit.saturating_mul(2)
         } else {
             0
         }

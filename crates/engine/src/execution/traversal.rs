@@ -154,6 +154,15 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             }
             Origin::Cache => self.stats.count_page_hit(),
         }
+        let used = self.stats.bytes_used;
+        let outcome = self.take(request, payload);
+        if origin == Origin::Cache {
+            self.stats.bytes_used = used;
+        }
+        outcome
+    }
+
+    fn take(&mut self, request: PageRequest, payload: &[u8]) -> Result<(), PageError> {
         if request.refines {
             return self.refine_page(request.page, payload);
         }

@@ -7,7 +7,7 @@ use pageway_store::{IoBackend, IoProbe, OsVfs, Vfs};
 use serde::Serialize;
 
 use super::pool::WorkerPool;
-use super::{Index, Manifest};
+use super::{Index, Manifest, RangeOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::ScratchShape;
 use crate::execution::driver::WorkerShape;
@@ -140,7 +140,8 @@ impl Index {
             .settle("opening this index")
             .map_err(|error| error.within(dir.display()))?;
         // Half of what is left may go to more queries in flight; caches take the rest.
-        let wished = plan.wished.bytes(reader) * plan.threads - plan.least.bytes(reader);
+        let wished = (plan.wished.bytes(reader) * plan.threads).max(plan.range.bytes(reader));
+        let wished = wished.saturating_sub(plan.least.bytes(reader));
         ledger.reserve("more queries in flight", wished.min(ledger.free() / 2));
         let pool = WorkerPool::new(ledger.entries().iter().rev().take(2).map(|(_, b)| b).sum());
         let caches = CacheBytes::divide(ledger.free(), manifest.spec.cache);
@@ -214,6 +215,8 @@ pub(crate) fn least_memory(subject: (&IndexSpec, u32)) -> Result<Ledger> {
 pub(crate) struct WorkerPlan {
     least: WorkerShape,
     wished: WorkerShape,
+    /// A range search as wide as its options are by default.
+    range: WorkerShape,
     threads: u64,
 }
 
@@ -237,9 +240,17 @@ impl WorkerPlan {
             interleave: 1,
             scratch,
         };
+        let RangeOptions {
+            list_size, limit, ..
+        } = RangeOptions::new(0.0);
+        let range = WorkerShape {
+            interleave: 1,
+            scratch: scratch_shape(subject, (limit, list_size, limit), beam)?,
+        };
         Ok(Self {
             least,
             wished,
+            range,
             threads: thread_count(options.threads) as u64,
         })
     }
