@@ -35,8 +35,8 @@ pub struct CalibrationRow {
     pub recall: [f32; 3],
     /// Standard error of each mean.
     pub standard_error: [f32; 3],
-    /// Pages read per query, with the cache of nodes or hot pages of the calibrated memory budget. A
-    /// page cache that learns is left out.
+    /// Pages read per query, with the cache of nodes or hot pages of the calibrated memory budget.
+    /// A page cache that learns is left out.
     pub pages: f32,
     /// Dependent rounds of reads per query.
     pub rounds: f32,
