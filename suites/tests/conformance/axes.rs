@@ -81,6 +81,11 @@ pub const AXES: [(Axis, &[&str]); 18] = [
 /// Axes that rules speak of come first.
 pub const RULED: usize = Axis::Entry as usize + 1;
 
+/// How many values an axis has.
+pub fn value_count(axis: usize) -> usize {
+    AXES[axis].1.len()
+}
+
 /// One value on every axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Choice(pub [u8; AXES.len()]);

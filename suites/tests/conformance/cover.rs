@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use pageway_testkit::SplitMix64;
 
-use crate::axes::{AXES, Choice, RULED};
+use crate::axes::{AXES, Choice, RULED, value_count};
 
 /// An axis with one of its values, and another one with one of its own.
 pub type Pair = ((usize, usize), (usize, usize));
@@ -16,7 +16,7 @@ const DRAWS: usize = 40;
 
 /// Every pair of values.
 pub fn pairs() -> Vec<Pair> {
-    let values = |axis: usize| (0..AXES[axis].1.len()).map(move |value| (axis, value));
+    let values = |axis: usize| (0..value_count(axis)).map(move |value| (axis, value));
     let axes = (0..AXES.len()).flat_map(|one| (one + 1..AXES.len()).map(move |two| (one, two)));
     axes.flat_map(|(one, two)| {
         values(one).flat_map(move |first| values(two).map(move |second| (first, second)))
@@ -37,7 +37,7 @@ fn set(choice: Choice, pair: &Pair) -> Choice {
 pub fn legal_cores() -> Vec<Choice> {
     let mut cores = vec![Choice::default()];
     for axis in 0..RULED {
-        let values = 0..AXES[axis].1.len();
+        let values = 0..value_count(axis);
         cores = cores
             .iter()
             .flat_map(|core| values.clone().map(|value| core.with(axis, value)))
@@ -94,7 +94,7 @@ fn gain(choice: &Choice, open: &[Pair]) -> usize {
 /// Any values on the axes that no rule speaks of.
 fn drawn(core: Choice, random: &mut SplitMix64) -> Choice {
     (RULED..AXES.len()).fold(core, |choice, axis| {
-        choice.with(axis, random.below(AXES[axis].1.len() as u64) as usize)
+        choice.with(axis, random.below(value_count(axis) as u64) as usize)
     })
 }
 
@@ -102,7 +102,7 @@ fn drawn(core: Choice, random: &mut SplitMix64) -> Choice {
 /// no other value covers more.
 fn improved(mut choice: Choice, first: &Pair, open: &[Pair]) -> Choice {
     for axis in 0..AXES.len() {
-        let others = (0..AXES[axis].1.len()).map(|value| choice.with(axis, value));
+        let others = (0..value_count(axis)).map(|value| choice.with(axis, value));
         let kept = others.filter(|other| has(other, first) && other.is_legal());
         choice = kept
             .chain([choice])

@@ -14,6 +14,7 @@
     reason = "a failed test may panic, and a suite says what it did"
 )]
 
+mod arrangement;
 mod axes;
 mod budgets;
 mod check;
@@ -22,10 +23,13 @@ mod common;
 mod cover;
 mod edges;
 mod embeddings;
+mod found;
 mod late;
 mod overlap;
+mod ranges;
 mod refusals;
 mod replay;
+mod sharded;
 mod subject;
 
 use std::collections::BTreeMap;
@@ -36,6 +40,7 @@ use check::Expected;
 use common::long;
 use cover::{covering, legal_cores, legal_pairs, pairs};
 use embeddings::{DataSet, Extent};
+use found::check_recall_target;
 use pageway::spec::{CodeStorage, CompletionSpec, ScheduleSpec};
 use pageway::{BuildOptions, ElementType, MemoryWish, Metric, Overrides, Preset};
 use replay::Replay;
@@ -198,6 +203,7 @@ fn preset_options(preset: Preset, metric: Metric, in_order: bool) -> BuildOption
             ..Overrides::default()
         },
         code_bytes: Some(32),
+        calibration_queries: 60,
         ..small(SHORT.dimension)
     }
 }
@@ -205,14 +211,14 @@ fn preset_options(preset: Preset, metric: Metric, in_order: bool) -> BuildOption
 /// Element types and metrics; three of them have each at least once.
 fn kinds() -> Vec<(ElementType, Metric)> {
     let metrics = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
-    let all = ElementType::ALL.iter().enumerate();
     if long() {
-        return all
-            .flat_map(|(_, element)| metrics.map(|metric| (*element, metric)))
+        return ElementType::ALL
+            .iter()
+            .flat_map(|element| metrics.map(|metric| (*element, metric)))
             .collect();
     }
-    all.map(|(at, element)| (*element, metrics[at % metrics.len()]))
-        .collect()
+    let pairs = ElementType::ALL.iter().zip(metrics.iter().cycle());
+    pairs.map(|(element, metric)| (*element, *metric)).collect()
 }
 
 #[test]
@@ -249,7 +255,7 @@ fn check_presets(extent: Extent) {
                     repeatable: preset != Preset::PipeAnn || in_order,
                     cache_blind: !matches!(preset, Preset::Gorgeous),
                 };
-                replay.judge(&subject, &expected, || ());
+                replay.judge(&subject, &expected, || check_recall_target(&subject));
             }
         }
     }

@@ -1,0 +1,106 @@
+//! What must not depend on memory, on queries beside each other, or on threads.
+
+use std::sync::Arc;
+
+use pageway::{Answers, Effort, ErrorKind, Index, Queries, SearchOptions, Vfs};
+
+use crate::check::Expected;
+use crate::common::smallest_that_works;
+use crate::embeddings::Rows;
+use crate::found::check_answers;
+use crate::subject::{
+    K, LIST_SIZE, Subject, check_equal, least_memory, lines, open_options, open_with, search,
+};
+
+/// The smallest memory that a refusal names works, one byte less does not, and what is reserved is
+/// never more than was granted. Returns the smallest.
+pub fn check_memory(subject: &Subject<'_>, vfs: &Arc<dyn Vfs>, expected: &Expected) -> u64 {
+    let (dir, queries, name) = (&subject.dir, &subject.data.queries, &subject.name);
+    let mut options = open_options(1);
+    for list_size in [1, LIST_SIZE] {
+        options.list_size = list_size;
+        let least = least_memory(vfs, dir, &options);
+        let refused = open_with(vfs, dir, &options, least - 1).err().unwrap();
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{name}");
+        assert_eq!(smallest_that_works(&refused), least, "{name}");
+        for more in [0, 1, 20_000, 5_000_000] {
+            let index = open_with(vfs, dir, &options, least + more).unwrap();
+            check_ledger(&index, name);
+            let call = SearchOptions {
+                k: 1,
+                effort: Effort::ListSize(list_size),
+                ..SearchOptions::default()
+            };
+            let few = Queries::new(queries.row(0), queries.shape);
+            index.search(&few, &call).unwrap();
+            check_ledger(&index, name);
+        }
+    }
+    let least = least_memory(vfs, dir, &options);
+    let index = open_with(vfs, dir, &options, least).unwrap();
+    let answers = search(&index, queries, 0).unwrap();
+    check_ledger(&index, name);
+    let recall = check_answers(subject, &index, &answers);
+    assert!(recall >= expected.recall, "{name}: least memory, {recall}");
+    least
+}
+
+fn check_ledger(index: &Index, name: &str) {
+    let memory = index.memory();
+    let reserved: u64 = memory.parts.iter().map(|(_, bytes)| bytes).sum();
+    assert!(reserved <= memory.budget_bytes, "{name}: {memory:?}");
+    let searches = ["one query", "more queries in flight"];
+    let set_aside: u64 = memory
+        .parts
+        .iter()
+        .filter(|(part, _)| searches.contains(part))
+        .map(|(_, bytes)| bytes)
+        .sum();
+    assert!(
+        memory.searches_peak_bytes <= set_aside,
+        "{name}: {memory:?}"
+    );
+}
+
+/// Queries beside each other change nothing; nor does a cache that is bigger, where it should not.
+pub fn check_interleaved(
+    subject: &Subject<'_>,
+    vfs: &Arc<dyn Vfs>,
+    least: u64,
+    expected: &Expected,
+) {
+    let (dir, queries) = (&subject.dir, &subject.data.queries);
+    let small = open_with(vfs, dir, &open_options(1), least).unwrap();
+    let alone = lines(&search(&small, queries, 1).unwrap());
+    let roomy = open_with(vfs, dir, &open_options(8), least + 40_000_000).unwrap();
+    let one = search(&roomy, queries, 1).unwrap();
+    let eight = search(&roomy, queries, 8).unwrap();
+    assert_eq!(eight.settings.interleave, 8, "{}", subject.name);
+    let what = format!("{}: 8 queries in flight", subject.name);
+    check_equal(&lines(&one), &lines(&eight), &what);
+    let threads = search_on(&roomy, queries, 3);
+    assert_eq!(threads.settings.threads, 3, "{}", subject.name);
+    let what = format!("{}: 3 threads", subject.name);
+    check_equal(&lines(&one), &lines(&threads), &what);
+    if expected.cache_blind {
+        let what = format!("{}: another memory", subject.name);
+        let answers = |text: &str| -> Vec<String> {
+            let before = |line: &str| line.split_once('(').map(|(head, _)| head.to_owned());
+            text.lines().filter_map(before).collect()
+        };
+        assert_eq!(answers(&alone), answers(&lines(&one)), "{what}");
+    }
+}
+
+fn search_on(index: &Index, queries: &Rows, threads: usize) -> Answers {
+    let options = SearchOptions {
+        k: K,
+        effort: Effort::ListSize(LIST_SIZE),
+        threads,
+        interleave: 2,
+        ..SearchOptions::default()
+    };
+    index
+        .search(&Queries::new(&queries.bytes, queries.shape), &options)
+        .unwrap()
+}
