@@ -84,10 +84,14 @@ fn options(preset: Preset) -> BuildOptions {
 
 /// Positions of the failing call: each of the first ones, then ever fewer. All in the long run.
 fn positions() -> impl Iterator<Item = u64> {
+    positions_from(16)
+}
+
+fn positions_from(dense: u64) -> impl Iterator<Item = u64> {
     let mut next = 0;
     std::iter::from_fn(move || {
         let now = next;
-        next += if long() || now < 16 { 1 } else { now / 3 };
+        next += if long() || now < dense { 1 } else { now / 3 };
         Some(now)
     })
 }
@@ -211,11 +215,12 @@ fn every_failing_call_of_a_build_is_reported_and_leaves_nothing() {
 
 fn check_build(preset: Preset, faults: usize, rebuilds: &[bool]) -> u32 {
     let options = options(preset);
+    let dense = if preset == Preset::DiskAnn { 16 } else { 6 };
     let (mut failed, mut survived) = (0, 0);
     for operation in Operation::ALL {
         for (fault, kinds) in ERRORS.into_iter().take(faults) {
             for rebuild in rebuilds.iter().copied() {
-                for nth in positions() {
+                for nth in positions_from(dense) {
                     let case = Case {
                         operation,
                         fault,
