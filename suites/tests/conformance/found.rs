@@ -32,7 +32,8 @@ pub fn check_vectors(subject: &Subject<'_>, index: &Index) {
     assert!(sorted(&bytes) == sorted(&base.bytes), "{}", subject.name);
 }
 
-/// Distances are exact, ids and nodes belong to their rows, nothing comes twice. Returns the recall.
+/// Distances are exact, ids and nodes belong to their rows, nothing comes twice. Returns the
+/// recall.
 pub fn check_answers(subject: &Subject<'_>, index: &Index, answers: &Answers) -> f64 {
     let (data, metric) = (subject.data, index.metric());
     let mut hits = 0;

@@ -167,8 +167,8 @@ fn recall_floor(metric: Metric) -> f64 {
     }
 }
 
-/// From a short list; it follows nothing that is estimated to lie beyond the radius, which estimates
-/// of the inner product often are.
+/// From a short list; it follows nothing that is estimated to lie beyond the radius, which
+/// estimates of the inner product often are.
 fn range_floor(metric: Metric) -> f64 {
     match metric {
         Metric::L2 | Metric::Cosine => 0.75,
