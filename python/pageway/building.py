@@ -139,7 +139,7 @@ def build(
     =====================  ========================================================================
     key                    names, with their fields
     =====================  ========================================================================
-    ``graph``              ``vamana`` (alpha=1.2), ``nsg`` (knn=degree), ``hnsw``; of all:
+    ``graph``              ``vamana`` (alpha=1.2), ``nsg`` (knn=2 degree), ``hnsw``; of all:
                            max_degree=degree, build_list=build_list
     ``vectors``            ``in_record``, ``separate``
     ``codes``              ``memory``, ``in_page``, ``split``

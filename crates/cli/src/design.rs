@@ -365,7 +365,7 @@ mod tests {
         let graph = GraphSpec::Nsg {
             max_degree: 20,
             build_list: 100,
-            knn: 20,
+            knn: 40,
         };
         assert_eq!(chosen.graph, Some(graph));
         assert_eq!(chosen.schedule.map(ScheduleSpec::beam), Some(3));
