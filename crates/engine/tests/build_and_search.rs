@@ -4,7 +4,7 @@ mod common;
 
 use common::{Rows, distance, nearest};
 use pageway::{
-    BuildOptions, Effort, ElementType, Index, Metric, OpenOptions, Queries, SearchOptions,
+    BuildOptions, Effort, ElementType, Index, Metric, OpenOptions, Preset, Queries, SearchOptions,
 };
 
 const METRICS: [Metric; 3] = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
@@ -90,6 +90,37 @@ fn a_recall_target_is_kept_and_an_impossible_one_is_refused() {
     }
     let error = Index::list_size_for(&index, 10, 1.5).unwrap_err();
     assert!(error.context().contains("recall"), "{error}");
+}
+
+/// What a refinement reads depends on how many neighbours are asked for, and so does recall.
+#[test]
+fn a_recall_target_is_kept_where_vectors_are_read_at_the_end() {
+    let base = Rows::clustered(5000, 32, ElementType::F32, 1);
+    let queries = Rows::clustered(200, 32, ElementType::F32, 2);
+    for preset in [Preset::Gorgeous, Preset::Dgai] {
+        let dir = tempfile::tempdir().unwrap();
+        let options = BuildOptions {
+            preset,
+            code_bytes: Some(4),
+            calibration_queries: 200,
+            ..options(Metric::L2)
+        };
+        base.build(dir.path(), &options).unwrap();
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        let queries = Queries::new(&queries.bytes, queries.shape);
+        for (k, recall) in [(1, 0.9), (10, 0.8), (10, 0.95)] {
+            let search = SearchOptions {
+                k,
+                effort: Effort::Recall(recall),
+                ..Default::default()
+            };
+            let report = index
+                .measure_recall(&queries, &search, &pageway::NoProgress)
+                .unwrap();
+            let kept = report.recall >= f64::from(recall) - 0.03;
+            assert!(kept, "{preset} {k} {recall}: {report:?}");
+        }
+    }
 }
 
 #[test]

@@ -269,7 +269,8 @@ impl BuildPlan {
 
     /// Memory of the calibration beside the open index.
     pub(super) fn calibration_bytes(&self, options: &BuildOptions) -> u64 {
-        let per_query = self.row_bytes() + 100 * (4 + 8 + 4 + 8) + 200;
+        // Answers and truth at every rank, and what each search cost.
+        let per_query = self.row_bytes() + 111 * (4 + 8 + 4 + 8) + 3 * 200;
         STAGE_BYTES + u64::from(options.calibration_queries) * per_query
     }
 

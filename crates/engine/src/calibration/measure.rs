@@ -17,6 +17,9 @@ const ENOUGH: [f32; 2] = [0.998, 0.98];
 /// Gain in recall@10 and recall@100 together below which the graph has no more to give.
 const LEAST_GAIN: f32 = 0.0002;
 
+/// Place in `RANKS` of the rank whose costs are told.
+const COST_RANK: usize = 1;
+
 /// Queries of a calibration with their truth.
 pub(crate) struct CalibrationPlan {
     /// Raw rows of the index's shape.
@@ -39,9 +42,17 @@ pub(crate) fn calibrate(
     let mut queries = Queries::new(&plan.rows, index.shape());
     queries.held_out = plan.held_out.as_deref();
     let count = plan.truth.query_count();
-    progress.stage("calibrate recall", (count * LADDER.len()) as u64);
+    let most = plan.truth.k as u32;
+    // A refinement reads more for more neighbours: each rank is then measured by a search for it.
+    let ranks: Vec<u32> = if index.reads_depend_on_k() {
+        RANKS.map(|rank| rank.min(most)).to_vec()
+    } else {
+        vec![most]
+    };
+    let searches = count * LADDER.len() * ranks.len();
+    progress.stage("calibrate recall", searches as u64);
     let options = SearchOptions {
-        k: plan.truth.k as u32,
+        k: most,
         threads: plan.threads,
         ..SearchOptions::default()
     };
@@ -57,9 +68,13 @@ pub(crate) fn calibrate(
         if !calibration.rows.is_empty() && !index.has_memory_for(&options, list_size)? {
             break;
         }
-        let answers = index.search_list(&queries, &options, list_size, (count, progress))?;
-        calibration.beam = answers.settings.beam;
+        let search = |k: &u32| {
+            let options = SearchOptions { k: *k, ..options };
+            index.search_list(&queries, &options, list_size, (count, progress))
+        };
+        let answers = ranks.iter().map(search).collect::<Result<Vec<_>>>()?;
         let row = measure(&answers, &plan.truth, list_size)?;
+        calibration.beam = answers.first().map_or(0, |answers| answers.settings.beam);
         let before = calibration.rows.last().copied();
         calibration.rows.push(row);
         if finished(&row, before.as_ref()) || u64::from(list_size) >= index.len() {
@@ -79,10 +94,13 @@ fn finished(row: &CalibrationRow, before: Option<&CalibrationRow>) -> bool {
     (at_10 >= enough_10 && at_100 >= enough_100) || flat
 }
 
-fn measure(answers: &Answers, truth: &Truth, list_size: u32) -> Result<CalibrationRow> {
+/// A row of the ladder, from searches for each rank, or one for all.
+fn measure(answers: &[Answers], truth: &Truth, list_size: u32) -> Result<CalibrationRow> {
+    let of_rank = |at: usize| answers.get(at).or(answers.first());
     let queries = truth.query_count().max(1) as f64;
+    let costs = of_rank(COST_RANK).map_or(&[][..], |answers| &answers.stats);
     let mean = |count: fn(&crate::QueryStats) -> u64| {
-        (answers.stats.iter().map(count).sum::<u64>() as f64 / queries) as f32
+        (costs.iter().map(count).sum::<u64>() as f64 / queries) as f32
     };
     let mut row = CalibrationRow {
         list_size,
@@ -91,13 +109,12 @@ fn measure(answers: &Answers, truth: &Truth, list_size: u32) -> Result<Calibrati
         pages: mean(|stats| stats.pages),
         rounds: mean(|stats| stats.rounds),
     };
-    for ((rank, recall), error) in RANKS
-        .iter()
-        .zip(&mut row.recall)
-        .zip(&mut row.standard_error)
-    {
+    let columns = row.recall.iter_mut().zip(&mut row.standard_error);
+    for ((at, rank), (recall, error)) in RANKS.iter().enumerate().zip(columns) {
         let k = (*rank as usize).min(truth.k);
-        (*recall, *error) = mean_recall(answers, truth, k)?;
+        if let Some(answers) = of_rank(at) {
+            (*recall, *error) = mean_recall(answers, truth, k)?;
+        }
     }
     Ok(row)
 }

@@ -11,6 +11,7 @@ use crate::execution::driver::{Job, Outcomes, Worker, WorkerShape};
 use crate::execution::{Goal, QueryStats, ScratchShape};
 use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
 use crate::source::{BLOCK_BYTES, Inspection, VectorSlice, inspect_rows};
+use crate::spec::RefineSpec;
 
 /// Largest candidate list of a search.
 pub const MAX_LIST_SIZE: u32 = 100_000;
@@ -143,6 +144,11 @@ impl Index {
             interleave: shape.interleave as u32,
         };
         Ok((outcomes, settings))
+    }
+
+    /// Whether what a search reads depends on how many neighbours it is asked for.
+    pub(crate) fn reads_depend_on_k(&self) -> bool {
+        self.manifest.spec.execution.refine != RefineSpec::Inline
     }
 
     /// Whether one query of this list size fits the memory set aside for searches.
