@@ -13,7 +13,9 @@ pub const MAX_DEGREE: u32 = 16;
 /// Candidate list while building (L).
 const BUILD_LIST: u32 = 40;
 /// Bytes per code.
-const CODE_BYTES: u32 = 24;
+const fn code_bytes(dimension: u32) -> u32 {
+    dimension.div_ceil(4)
+}
 
 /// An axis, and its place in a [`Choice`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -150,13 +152,14 @@ impl Choice {
         let sizes = Sizes {
             max_degree: MAX_DEGREE,
             build_list: BUILD_LIST,
-            code_bytes: CODE_BYTES.min(dimension),
+            code_bytes: code_bytes(dimension),
             page_bytes: self.page_bytes(),
             beam: Some(self.beam()),
             user_ids: self.has_user_ids(),
             ..Sizes::default()
         };
-        self.overrides().apply(Preset::DiskAnn.spec(shape, &sizes))
+        self.overrides(dimension)
+            .apply(Preset::DiskAnn.spec(shape, &sizes))
     }
 
     /// The build of this choice, through the public options alone.
@@ -165,13 +168,15 @@ impl Choice {
             metric: self.metric(),
             page_bytes: self.page_bytes(),
             beam: Some(self.beam()),
-            overrides: self.overrides(),
+            overrides: self.overrides(dimension),
             ..small(dimension)
         }
     }
 
-    fn overrides(&self) -> Overrides {
-        let quantizer = QuantizerSpec::Pq { code_bytes: 16 };
+    fn overrides(&self, dimension: u32) -> Overrides {
+        let quantizer = QuantizerSpec::Pq {
+            code_bytes: dimension.div_ceil(6),
+        };
         Overrides {
             graph: Some(self.graph()),
             vectors: Some(
@@ -314,7 +319,7 @@ pub fn small(dimension: u32) -> BuildOptions {
     BuildOptions {
         degree: MAX_DEGREE,
         build_list: BUILD_LIST,
-        code_bytes: Some(CODE_BYTES.min(dimension)),
+        code_bytes: Some(code_bytes(dimension)),
         calibration_queries: 5,
         ..BuildOptions::default()
     }

@@ -188,25 +188,27 @@ fn check_spec(subject: &Subject<'_>, choice: &Choice) {
     assert_eq!(found, asked, "{}", subject.name);
 }
 
-/// Presets as they are, with a pipeline that takes pages in order where answers are compared.
-fn preset_options(preset: Preset, metric: Metric, in_order: bool) -> BuildOptions {
-    let schedule = ScheduleSpec::Pipelined {
-        least: 4,
-        most: 32,
-        completion: CompletionSpec::InOrder,
-    };
+/// Presets as they are; where answers are compared, with a pipeline that takes pages in order.
+fn preset_options(preset: Preset, metric: Metric, dimension: u32) -> BuildOptions {
+    let codes = (preset == Preset::PageAnn).then_some(CodeStorage::Split { memory_nodes: 0 });
     BuildOptions {
         preset,
         metric,
         overrides: Overrides {
-            schedule: in_order.then_some(schedule),
+            codes,
             ..Overrides::default()
         },
-        code_bytes: Some(32),
+        code_bytes: Some(dimension / 3),
         calibration_queries: 60,
-        ..small(SHORT.dimension)
+        ..small(dimension)
     }
 }
+
+const IN_ORDER: ScheduleSpec = ScheduleSpec::Pipelined {
+    least: 4,
+    most: 32,
+    completion: CompletionSpec::InOrder,
+};
 
 /// Element types and metrics; three of them have each at least once.
 fn kinds() -> Vec<(ElementType, Metric)> {
@@ -239,9 +241,8 @@ fn check_presets(extent: Extent) {
                 }
                 let data = library.get(element);
                 let name = format!("{preset} {element} {metric} {in_order}");
-                let mut options = preset_options(preset, metric, in_order);
-                options.overrides.codes =
-                    (preset == Preset::PageAnn).then_some(CodeStorage::Split { memory_nodes: 0 });
+                let mut options = preset_options(preset, metric, extent.dimension);
+                options.overrides.schedule = in_order.then_some(IN_ORDER);
                 let subject = Subject {
                     dir: root.path().join(name.replace(' ', "-")).join("index"),
                     name,
