@@ -15,7 +15,8 @@ use rayon::ThreadPool;
 
 use super::sample::{read_rows, sample_rows};
 use crate::error::{Error, Result};
-use crate::index::{Index, Manifest};
+use crate::index::{Index, Manifest, least_memory};
+use crate::memory::MemoryWish;
 use crate::options::OpenOptions;
 use crate::resolve::{self, Source};
 use crate::spec::{CodecSpec, EntrySpec, GraphSpec, IndexSpec};
@@ -89,7 +90,7 @@ const BATCH: usize = 4096;
 fn take_over((vfs, dir): (&Arc<dyn Vfs>, &Path), input: GraphInput<'_>) -> Result<Graph> {
     let manifest = Manifest::read(vfs.as_ref(), dir)?;
     refuse_other_graph(&manifest, dir, input)?;
-    refuse_other_vectors(vfs, dir, input)?;
+    refuse_other_vectors((vfs, dir), &manifest, input)?;
     let source = Source {
         vfs: vfs.as_ref(),
         dir,
@@ -116,9 +117,19 @@ fn take_over((vfs, dir): (&Arc<dyn Vfs>, &Path), input: GraphInput<'_>) -> Resul
 /// Rows that are compared before a graph is taken over.
 const COMPARED_ROWS: u64 = 256;
 
-/// Refuses an index that holds other vectors of the same shape.
-fn refuse_other_vectors(vfs: &Arc<dyn Vfs>, dir: &Path, input: GraphInput<'_>) -> Result<()> {
-    let index = Index::open_on(vfs, dir, &OpenOptions::default())?;
+/// Refuses an index that holds other vectors of the same shape. It is opened with the least memory,
+/// which is less than its lists will take.
+fn refuse_other_vectors(
+    (vfs, dir): (&Arc<dyn Vfs>, &Path),
+    manifest: &Manifest,
+    input: GraphInput<'_>,
+) -> Result<()> {
+    let least = least_memory((&manifest.spec, manifest.node_count))?.reserved();
+    let options = OpenOptions {
+        memory: Some(MemoryWish::Bytes(least)),
+        ..OpenOptions::default()
+    };
+    let index = Index::open_on(vfs, dir, &options)?;
     let rows = sample_rows(input.vectors.count(), COMPARED_ROWS, input.spec.seed);
     let (theirs, ours) = (read_rows(&index, &rows)?, read_rows(input.vectors, &rows)?);
     if theirs == ours {
