@@ -30,6 +30,7 @@ mod ranges;
 mod refusals;
 mod replay;
 mod sharded;
+mod shared;
 mod subject;
 
 use std::collections::BTreeMap;
