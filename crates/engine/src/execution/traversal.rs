@@ -16,7 +16,7 @@
 //! Greedy beam search with product codes and exact distances in passing: Subramanya et al., NeurIPS
 //! 2019.
 
-use pageway_types::{NodeId, PageId};
+use pageway_types::{Metric, NodeId, PageId};
 
 use super::pipeline::Pipeline;
 use super::{Goal, Parts, Query, QueryStats, Scratch};
@@ -220,7 +220,11 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         if size >= limit || (found as f32) < RANGE_SHARE * size as f32 {
             return false;
         }
-        let farthest = radius + RANGE_SLACK * radius.abs();
+        let farthest = match self.parts.codes.quantizer.metric() {
+            Metric::L2 | Metric::Cosine => radius + RANGE_SLACK * radius.abs(),
+            // What lies near results need not lie near the radius: the walk passes through it.
+            Metric::InnerProduct => f32::INFINITY,
+        };
         let candidates = &mut self.scratch.candidates;
         candidates.grow((size * 2).min(limit), farthest);
         true
