@@ -60,6 +60,7 @@ fn a_graph_in_shards_conforms() {
                 preset,
                 metric: Metric::L2,
                 degree: 32,
+                code_bytes: Some(16),
                 build_memory: Some(MemoryWish::Bytes(build_memory)),
                 overrides,
                 ..small(EXTENT.dimension)
