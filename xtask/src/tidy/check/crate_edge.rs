@@ -7,7 +7,7 @@ use crate::tidy::finding::Findings;
 use crate::tidy::source::SourceFile;
 
 /// Package, and the packages of ours that it may depend on. Development dependencies are free.
-const ALLOWED: [(&str, &[&str]); 11] = [
+const ALLOWED: [(&str, &[&str]); 12] = [
     ("pageway-types", &[]),
     ("pageway-kernels", &["pageway-types"]),
     ("pageway-quant", &["pageway-types", "pageway-kernels"]),
@@ -27,7 +27,8 @@ const ALLOWED: [(&str, &[&str]); 11] = [
             "pageway-store",
         ],
     ),
-    ("pageway-cli", &["pageway"]),
+    ("pageway-lab", &["pageway"]),
+    ("pageway-cli", &["pageway", "pageway-lab"]),
     ("pageway-python", &["pageway"]),
     ("pageway-suites", &[]),
     ("xtask", &[]),

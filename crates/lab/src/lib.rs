@@ -1,0 +1,18 @@
+//! The benchmark lab: the evaluation of disk-resident graph search as one command, on any data.
+//!
+//! ```text
+//! data        registry of data sets by name -> files: fetched, cut, with exact truth
+//! suite       what to measure: experiments as data (TOML)
+//! plan        a suite over data -> builds and cells, with their commands and an estimate
+//! run         each cell in a child process of its own, alternating; a journal of raw records
+//! model       recorded reads replayed against modelled devices, and growth
+//! comparator  other libraries on the same data, each a script in a process of its own
+//! report      records -> figures, tables and findings -> HTML, Markdown, CSV, SVG
+//! ```
+//!
+//! Invariants: the report knows nothing but the journal, so that every number on it is in the raw
+//! records; every record carries the command that gave it; no speed is shown without recall.
+
+pub mod data;
+pub mod record;
+pub mod report;
