@@ -63,7 +63,9 @@ pub use memory::{MemoryWish, format_bytes};
 pub use options::{
     Answers, BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions, SearchSettings,
 };
-pub use pageway_store::machine::peak_memory_bytes;
+pub use pageway_store::machine::{
+    device_reads, peak_memory_bytes, process_cpu_time, process_read_bytes, process_requested_bytes,
+};
 pub use pageway_store::{OpenMode, OsVfs, Vfs, VfsFile, clock};
 pub use pageway_types::{
     ElementType, Metric, NoProgress, NodeId, Progress, VectorRead, VectorShape,

@@ -6,7 +6,7 @@
 //! page       page files: a header page, then checksummed units
 //! vfs        files and directories behind one trait, so that tests can crash and damage them
 //! clock      monotonic time
-//! machine    memory and limits
+//! machine    memory, limits, and what the operating system counts
 //! ```
 //!
 //! Invariants: every byte that leaves this crate was covered by a checksum or compared with one

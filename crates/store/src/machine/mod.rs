@@ -1,8 +1,12 @@
-//! What the machine has and what this process takes: memory and limits.
+//! What the machine has and what this process takes: memory and limits; `counters` has what the
+//! operating system counts.
+
+mod counters;
 
 use rustix::process::{Resource, getrlimit};
 
 use crate::{OpenMode, OsVfs, Vfs};
+pub use counters::{device_reads, process_cpu_time, process_read_bytes, process_requested_bytes};
 
 /// Main memory of the machine in bytes; `None` where the system does not say.
 pub fn memory_bytes() -> Option<u64> {
@@ -26,16 +30,22 @@ pub fn locked_memory_limit() -> Option<u64> {
 
 /// A field of a `/proc` file, given in kB.
 fn proc_field(path: &str, name: &str) -> Option<u64> {
-    let file = OsVfs.open(path.as_ref(), OpenMode::Read).ok()?;
-    let mut bytes = [0; 8192];
-    let length = file.read_at(&mut bytes, 0).ok()?;
-    let text = std::str::from_utf8(bytes.get(..length)?).ok()?;
+    let text = read_text(path)?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim()
         .strip_suffix(" kB")?
         .parse::<u64>()
         .ok()?
         .checked_mul(1024)
+}
+
+/// A small file of `/proc` or `/sys`; `None` where it cannot be read.
+fn read_text(path: &str) -> Option<String> {
+    let file = OsVfs.open(path.as_ref(), OpenMode::Read).ok()?;
+    let mut bytes = vec![0; 8192];
+    let length = file.read_at(&mut bytes, 0).ok()?;
+    bytes.truncate(length);
+    String::from_utf8(bytes).ok()
 }
 
 #[cfg(all(test, target_os = "linux"))]
