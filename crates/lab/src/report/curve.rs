@@ -3,7 +3,8 @@
 //! Only what no other reading beats is on a curve (as good a recall at less cost), so that a value
 //! at a target means "with the best list size". Between two readings values are interpolated
 //! linearly over the logarithm of the misses, along which costs of graph search are nearly
-//! straight; beyond the readings there is no value.
+//! straight. A recall that no reading reaches has no value. One that every reading exceeds has that of
+//! the first reading, which is then a bound: the design gives at least this recall at this cost.
 
 use crate::record::Record;
 
@@ -14,6 +15,15 @@ pub(crate) struct Reading {
     pub(crate) recall: f64,
     /// The value at it.
     pub(crate) value: f64,
+}
+
+/// A value at a recall.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct AtRecall {
+    /// The value.
+    pub(crate) value: f64,
+    /// True when every reading exceeds the recall: less recall may give a better value.
+    pub(crate) bound: bool,
 }
 
 /// Fewest misses that are told apart: a recall of 1 has no logarithm.
@@ -55,13 +65,13 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// The least cost at `recall`, where `readings` are costs (pages, latency).
-pub(crate) fn least_at(readings: &[Reading], recall: f64) -> Option<f64> {
-    at(&front(readings, |new, old| new < old), recall)
+pub(crate) fn least_at(readings: &[Reading], recall: f64) -> Option<AtRecall> {
+    along(&front(readings, |new, old| new < old), recall)
 }
 
 /// The most of a good thing at `recall`, where `readings` are speeds.
-pub(crate) fn most_at(readings: &[Reading], recall: f64) -> Option<f64> {
-    at(&front(readings, |new, old| new > old), recall)
+pub(crate) fn most_at(readings: &[Reading], recall: f64) -> Option<AtRecall> {
+    along(&front(readings, |new, old| new > old), recall)
 }
 
 /// Drops every reading that one of at least its recall beats.
@@ -79,13 +89,18 @@ fn front(readings: &[Reading], better: fn(f64, f64) -> bool) -> Vec<Reading> {
     kept
 }
 
-fn at(curve: &[Reading], recall: f64) -> Option<f64> {
-    let above = curve.iter().position(|reading| reading.recall >= recall)?;
-    let right = curve.get(above)?;
-    let Some(left) = above.checked_sub(1).and_then(|below| curve.get(below)) else {
-        // Every reading reaches the target; the smallest of them is what it costs at most, which
-        // says something only when it is near.
-        return (right.recall - recall < 0.01).then_some(right.value);
+/// The value at `recall` along all of `readings`, which rise in recall. When every reading exceeds
+/// it, that of the first, as a bound; none when no reading reaches it.
+pub(crate) fn along(readings: &[Reading], recall: f64) -> Option<AtRecall> {
+    let above = readings
+        .iter()
+        .position(|reading| reading.recall >= recall)?;
+    let right = readings.get(above)?;
+    let Some(left) = above.checked_sub(1).and_then(|below| readings.get(below)) else {
+        return Some(AtRecall {
+            value: right.value,
+            bound: right.recall > recall,
+        });
     };
     let misses = |recall: f64| (1.0 - recall).max(LEAST_MISSES).ln();
     let (from, to) = (misses(left.recall), misses(right.recall));
@@ -94,7 +109,10 @@ fn at(curve: &[Reading], recall: f64) -> Option<f64> {
     } else {
         (from - misses(recall)) / (from - to)
     };
-    Some(left.value + (right.value - left.value) * share)
+    Some(AtRecall {
+        value: left.value + (right.value - left.value) * share,
+        bound: false,
+    })
 }
 
 #[cfg(test)]
@@ -108,12 +126,13 @@ mod tests {
     #[test]
     fn a_value_between_two_readings_lies_between_theirs() {
         let curve = [reading(0.90, 20.0), reading(0.99, 40.0)];
-        let middle = least_at(&curve, 1.0 - 0.1 / 10.0_f64.sqrt()).unwrap();
+        let value = |recall: f64| least_at(&curve, recall).map(|at| (at.value, at.bound));
+        let (middle, _) = value(1.0 - 0.1 / 10.0_f64.sqrt()).unwrap();
         assert!((middle - 30.0).abs() < 1e-9, "{middle}");
-        assert_eq!(least_at(&curve, 0.99), Some(40.0));
-        assert_eq!(least_at(&curve, 0.995), None);
-        assert_eq!(least_at(&curve, 0.85), None);
-        assert_eq!(least_at(&curve, 0.895), Some(20.0));
+        assert_eq!(value(0.99), Some((40.0, false)));
+        assert_eq!(value(0.995), None);
+        assert_eq!(value(0.85), Some((20.0, true)));
+        assert_eq!(value(0.90), Some((20.0, false)));
     }
 
     #[test]
@@ -123,14 +142,14 @@ mod tests {
             reading(0.94, 50.0),
             reading(0.96, 30.0),
         ];
-        let cost = least_at(&costs, 0.94).unwrap();
+        let cost = least_at(&costs, 0.94).unwrap().value;
         assert!(cost > 20.0 && cost < 30.0, "{cost}");
         let speeds = [
             reading(0.90, 900.0),
             reading(0.94, 200.0),
             reading(0.96, 700.0),
         ];
-        let speed = most_at(&speeds, 0.94).unwrap();
+        let speed = most_at(&speeds, 0.94).unwrap().value;
         assert!(speed > 700.0 && speed < 900.0, "{speed}");
     }
 

@@ -1,0 +1,20 @@
+//! Experiments of a run, each to its section: one file each, and one row of the table below.
+
+use super::document::Section;
+use crate::record::Run;
+
+mod recall;
+
+/// From a run to the section of one experiment; nothing when it has no records.
+type ToSection = fn(&Run) -> Option<Section>;
+
+/// Name of each experiment and its section, in the order of the report.
+const EXPERIMENTS: &[(&str, ToSection)] = &[("recall", recall::section)];
+
+/// The sections of the experiments that a run has records of.
+pub(crate) fn sections(run: &Run) -> Vec<Section> {
+    EXPERIMENTS
+        .iter()
+        .filter_map(|(_, section)| section(run))
+        .collect()
+}
