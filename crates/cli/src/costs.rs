@@ -16,6 +16,8 @@ pub(crate) struct Costs {
     #[serde(flatten)]
     means: Means,
     #[serde(flatten)]
+    system: System,
+    #[serde(flatten)]
     settings: Settings,
     #[serde(flatten)]
     process: Process,
@@ -54,6 +56,22 @@ struct Means {
     page_hits_per_query: f64,
 }
 
+/// Means per query as the operating system counted them, of the searches alone.
+#[derive(Serialize)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "keys of --json say what they are per"
+)]
+struct System {
+    /// Bytes that the process had read from storage; null where the system does not tell.
+    os_bytes_per_query: Option<f64>,
+    /// Reads of the block device of the index, completed or merged, whoever asked for them; null
+    /// where the system does not tell.
+    os_reads_per_query: Option<f64>,
+    /// Processor time of the process, user and system.
+    cpu_us_per_query: f64,
+}
+
 /// With what settings.
 #[derive(Serialize)]
 struct Settings {
@@ -63,6 +81,8 @@ struct Settings {
     interleave: u32,
     io_backend: &'static str,
     io_reason: String,
+    /// Whether reads bypass the page cache.
+    io_direct: bool,
 }
 
 /// What it took.
@@ -86,6 +106,7 @@ impl Costs {
         Self {
             speed: Speed::new(run),
             means: Means::new(run),
+            system: System::new(run),
             settings: Settings {
                 list_size: settings.list_size,
                 beam: settings.beam,
@@ -93,6 +114,7 @@ impl Costs {
                 interleave: settings.interleave,
                 io_backend: backend.io_backend,
                 io_reason: backend.reason,
+                io_direct: backend.direct,
             },
             process: Process {
                 memory_budget_bytes: memory.budget_bytes,
@@ -113,6 +135,7 @@ impl Costs {
         let Self {
             speed,
             means,
+            system,
             settings,
             process,
         } = self;
@@ -121,11 +144,11 @@ impl Costs {
             .fact("latency", speed.describe_latency())
             .fact("pages/query", means.describe_pages())
             .fact("distances/query", means.describe_distances())
-            .fact("cache hits", means.describe_hits());
-        let reads = format!("{} ({})", settings.io_backend, settings.io_reason);
+            .fact("cache hits", means.describe_hits())
+            .fact("system counted", system.describe());
         let facts = facts
             .fact("settings", settings.describe())
-            .fact("reads by", reads)
+            .fact("reads by", settings.describe_reads())
             .fact("memory", process.describe());
         match process.describe_cached() {
             Some(cached) => facts.fact("cached", cached),
@@ -214,6 +237,28 @@ impl Means {
     }
 }
 
+impl System {
+    fn new(run: &Measurement) -> Self {
+        let counted = &run.counted;
+        Self {
+            os_bytes_per_query: counted.read_bytes.map(|bytes| run.per_query(bytes)),
+            os_reads_per_query: counted.device_reads.map(|reads| run.per_query(reads)),
+            cpu_us_per_query: counted.cpu.as_secs_f64() * 1e6 / run.queries.max(1) as f64,
+        }
+    }
+
+    fn describe(&self) -> String {
+        let reads = self.os_reads_per_query.map_or(String::new(), |reads| {
+            format!("{} reads of the device, ", text::figure(reads))
+        });
+        let bytes = self.os_bytes_per_query.map_or(String::new(), |bytes| {
+            format!("{} read, ", format_bytes(bytes as u64))
+        });
+        let cpu = text::figure(self.cpu_us_per_query);
+        format!("{reads}{bytes}{cpu} us of processor time per query")
+    }
+}
+
 impl Settings {
     fn describe(&self) -> String {
         let Self {
@@ -224,6 +269,15 @@ impl Settings {
             ..
         } = self;
         format!("list size {list_size}, beam {beam}, threads {threads}, interleave {interleave}")
+    }
+
+    fn describe_reads(&self) -> String {
+        let through = if self.io_direct {
+            ""
+        } else {
+            "; through the page cache"
+        };
+        format!("{} ({}){through}", self.io_backend, self.io_reason)
     }
 }
 

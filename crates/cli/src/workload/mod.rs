@@ -2,17 +2,20 @@
 //!
 //! ```text
 //! nearest   the k nearest, and recall             range     all within a radius, and precision
+//! counted   what the operating system counted meanwhile
 //! ```
 //!
 //! Queries, answers and truth are held one chunk at a time and latencies in a histogram, so that
 //! the process stays within the memory budget of the index plus a constant, whatever the number of
 //! queries.
 
+mod counted;
 mod nearest;
 mod range;
 
-use pageway::{Progress, Queries, QueryStats, Result, SearchSettings, VectorRead};
+use pageway::{Index, Progress, Queries, QueryStats, Result, SearchSettings, VectorRead};
 
+pub(crate) use counted::Counted;
 pub(crate) use nearest::{Searched, Workload};
 pub(crate) use range::{RangeReference, RangeSearched, RangeWorkload};
 
@@ -27,6 +30,8 @@ pub(crate) struct Measurement {
     pub(crate) latency: LatencyUs,
     /// Sums over all queries.
     pub(crate) totals: QueryStats,
+    /// What the operating system counted during the searches.
+    pub(crate) counted: Counted,
     pub(crate) settings: SearchSettings,
 }
 
@@ -71,19 +76,23 @@ fn each_chunk(
     Ok(())
 }
 
-/// Costs as they come.
-struct Sums {
+/// Costs of searches of an index, as they come.
+struct Sums<'i> {
+    index: &'i Index,
     latencies: Latencies,
     totals: QueryStats,
+    counted: Counted,
     settings: SearchSettings,
     seconds: f64,
 }
 
-impl Sums {
-    fn new() -> Self {
+impl<'i> Sums<'i> {
+    fn new(index: &'i Index) -> Self {
         Self {
+            index,
             latencies: Latencies::new(),
             totals: QueryStats::default(),
+            counted: Counted::NOTHING,
             settings: SearchSettings::default(),
             seconds: 0.0,
         }
@@ -91,9 +100,11 @@ impl Sums {
 
     /// Times a search.
     fn time<A>(&mut self, search: impl FnOnce() -> Result<A>) -> Result<A> {
+        let before = Counted::now(self.index.path());
         let started = system::now();
         let found = search();
         self.seconds += started.elapsed().as_secs_f64();
+        self.counted.add_since(&before, self.index.path());
         found
     }
 
@@ -111,6 +122,7 @@ impl Sums {
             seconds: self.seconds,
             latency: self.latencies.summary(),
             totals: self.totals,
+            counted: self.counted,
             settings: self.settings,
         }
     }

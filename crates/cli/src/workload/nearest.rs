@@ -38,7 +38,7 @@ impl Workload<'_> {
         let neighbours = (self.options.k as usize).saturating_mul(NEIGHBOUR_BYTES);
         let query_bytes = row_bytes.saturating_add(neighbours) + size_of::<QueryStats>();
         let chunk = chunk_queries(CHUNK_BYTES, query_bytes);
-        let (mut sums, mut recall) = (Sums::new(), 0.0);
+        let (mut sums, mut recall) = (Sums::new(self.index), 0.0);
         each_chunk(self.queries, chunk, progress, &mut |first, queries| {
             let uncounted = Uncounted(progress);
             let search = || self.index.search_with(queries, &self.options, &uncounted);

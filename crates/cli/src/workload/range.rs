@@ -53,7 +53,7 @@ impl RangeWorkload<'_> {
         take: &mut dyn FnMut(u64, &RangeAnswers) -> Result<()>,
     ) -> Result<RangeSearched> {
         let chunk = chunk_queries(CHUNK_BYTES, self.query_bytes());
-        let mut sums = Sums::new();
+        let mut sums = Sums::new(self.index);
         let (mut score, mut results, mut truncated) = (RangeScore::default(), 0, 0);
         each_chunk(self.queries, chunk, progress, &mut |first, queries| {
             let uncounted = Uncounted(progress);
