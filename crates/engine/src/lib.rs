@@ -52,7 +52,7 @@ pub use build::BuildReport;
 pub use calibration::{Calibration, CalibrationRow, RANKS};
 pub use doctor::{CpuReport, DepthReading, DoctorOptions, DoctorReport, doctor};
 pub use error::{Error, ErrorKind, Result};
-pub use execution::{HOP_BUCKETS, QueryStats};
+pub use execution::{HOP_BUCKETS, QueryStats, ReadTrace, ReadTurn};
 pub use index::{
     BackendReport, Description, FileDescription, FileReport, Footprint, Index, MAX_INTERLEAVE,
     MAX_LIST_SIZE, MemoryReport, RangeAnswers, RangeOptions, RecallReport, VerifyReport, describe,

@@ -24,6 +24,7 @@ mod stats;
 mod traversal;
 mod visited;
 
+pub use driver::{ReadTrace, ReadTurn};
 pub(crate) use entry::{Entry, EntryPart};
 pub(crate) use parts::{CachePart, CodePart, Parts};
 pub(crate) use query::{Goal, Query};

@@ -8,6 +8,7 @@ mod open;
 mod pool;
 mod range;
 mod recall;
+mod record;
 mod search;
 mod searcher;
 mod verify;

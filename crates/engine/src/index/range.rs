@@ -99,6 +99,7 @@ impl Index {
             threads: options.threads,
             interleave: options.interleave,
             traced: false,
+            recorded: 0,
         };
         let (outcomes, settings) = self.call(queries, &call, (count, progress))?;
         Ok(RangeAnswers {

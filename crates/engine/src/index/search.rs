@@ -76,6 +76,7 @@ impl Index {
             threads: options.threads,
             interleave: options.interleave,
             traced: false,
+            recorded: 0,
         };
         let (outcomes, settings) = self.call(queries, &call, (count, progress))?;
         Ok(collect(outcomes, count, call.scratch.results, settings))
@@ -96,6 +97,7 @@ impl Index {
             threads: 0,
             interleave: 0,
             traced: true,
+            recorded: 0,
         };
         let (outcomes, _) = self.call(queries, &call, (count, progress))?;
         Ok(outcomes.into_iter().flat_map(|o| o.visits).collect())
@@ -133,6 +135,7 @@ impl Index {
             held_out: queries.held_out,
             beam: scratch.beam,
             goal: call.goal,
+            recorded: call.recorded,
             next: AtomicUsize::new(0),
             progress,
         };
@@ -291,10 +294,17 @@ pub(super) struct Call {
     pub(super) interleave: u32,
     /// Whether to record which nodes are expanded.
     pub(super) traced: bool,
+    /// First queries whose reads are recorded.
+    pub(super) recorded: usize,
 }
 
 /// Puts the rows of all threads into the order of the queries.
-fn collect(outcomes: Vec<Outcomes>, count: usize, k: usize, settings: SearchSettings) -> Answers {
+pub(super) fn collect(
+    outcomes: Vec<Outcomes>,
+    count: usize,
+    k: usize,
+    settings: SearchSettings,
+) -> Answers {
     let mut answers = Answers {
         k,
         nodes: vec![u32::MAX; count * k],

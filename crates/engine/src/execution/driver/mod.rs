@@ -7,8 +7,10 @@
 
 mod blocking;
 mod multiplex;
+mod recorder;
 mod worker;
 
 pub(crate) use blocking::run as run_blocking;
 pub(crate) use multiplex::run as run_multiplexed;
+pub use recorder::{ReadTrace, ReadTurn};
 pub(crate) use worker::{Job, Outcomes, Worker, WorkerShape};

@@ -10,6 +10,7 @@ use pageway_store::{PageDone, PageIo, PageRead, PageReader, clock};
 use pageway_types::PageId;
 
 use super::super::{Origin, PageRequest, Parts, QueryStats, Scratch, Traversal};
+use super::recorder::Recorder;
 use super::{Job, Outcomes, Worker};
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::PageCodec;
@@ -80,6 +81,29 @@ struct Active<'t, C: PageCodec> {
     index: usize,
     started: Instant,
     compute_ns: u64,
+    /// Where somebody wants to replay the query.
+    recorder: Option<Recorder>,
+}
+
+impl<C: PageCodec> Active<'_, C> {
+    /// Uses the time of the reads in flight, if there is something to do.
+    fn work(&mut self, io: &mut dyn PageIo) -> Result<()> {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.computed();
+        }
+        if !self.walk.has_work() {
+            return Ok(());
+        }
+        io.flush()?;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.flushed();
+        }
+        self.walk.work()?;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.worked();
+        }
+        Ok(())
+    }
 }
 
 impl<'t, C: PageCodec> Lane<'t, C> {
@@ -113,6 +137,9 @@ impl<'t, C: PageCodec> Lane<'t, C> {
             .and_then(Option::take)
             .ok_or_else(stray)?;
         let active = self.active.as_mut().ok_or_else(stray)?;
+        if let Some(recorder) = &mut active.recorder {
+            recorder.arrived(slot);
+        }
         let payload = reader.verify_unit(request.page.0.into(), bytes)?;
         parts.cache.pages.offer(request.page, payload);
         active
@@ -153,13 +180,13 @@ impl<'t, C: PageCodec> Lane<'t, C> {
                 if let Some(free) = self.requests.get_mut(slot) {
                     *free = Some(request);
                 }
+                if let Some(recorder) = &mut active.recorder {
+                    recorder.sends(slot);
+                }
                 submit(io, request.page, buffer)?;
             }
             if active.walk.in_flight() > 0 {
-                if active.walk.has_work() {
-                    io.flush()?;
-                    active.walk.work()?;
-                }
+                active.work(io)?;
                 active.compute_ns += nanoseconds_since(begin);
                 return Ok(());
             }
@@ -180,11 +207,13 @@ impl<'t, C: PageCodec> Lane<'t, C> {
         let started = clock::now();
         let walk = Traversal::new(parts, query, scratch);
         let compute_ns = nanoseconds_since(started);
+        let recorded = index < job.recorded;
         self.active = Some(Active {
             walk,
             index,
             started,
             compute_ns,
+            recorder: recorded.then(|| Recorder::new(index, job.beam, started)),
         });
         Ok(true)
     }
@@ -193,6 +222,10 @@ impl<'t, C: PageCodec> Lane<'t, C> {
         let Some(active) = self.active.take() else {
             return;
         };
+        if let Some(mut recorder) = active.recorder {
+            recorder.computed();
+            outcomes.traces.push(recorder.finish());
+        }
         let latency_ns = nanoseconds_since(active.started);
         let (scratch, stats) = active.walk.finish();
         let wait_ns = latency_ns.saturating_sub(active.compute_ns);

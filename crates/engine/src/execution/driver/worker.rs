@@ -10,6 +10,7 @@ use pageway_types::{NodeId, Progress};
 use super::super::ranking::Neighbor;
 use super::super::scratch::{Scratch, ScratchShape};
 use super::super::{Goal, Parts, Query, QueryStats};
+use super::ReadTrace;
 use crate::error::Result;
 use crate::layout::PageCodec;
 
@@ -101,6 +102,8 @@ pub(crate) struct Job<'j> {
     pub(crate) beam: usize,
     /// What they are for.
     pub(crate) goal: Goal,
+    /// First queries that are recorded.
+    pub(crate) recorded: usize,
     /// The next query nobody has taken.
     pub(crate) next: AtomicUsize,
     /// Counts finished queries, and may ask to stop.
@@ -135,6 +138,8 @@ pub(crate) struct Outcomes {
     pub(crate) found: Vec<Neighbor>,
     /// Nodes that queries expanded, where that is recorded.
     pub(crate) visits: Vec<NodeId>,
+    /// What queries did, where that is recorded.
+    pub(crate) traces: Vec<ReadTrace>,
 }
 
 impl Outcomes {

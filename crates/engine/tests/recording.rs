@@ -1,0 +1,86 @@
+//! A search that is recorded: the same answers, and traces that add up.
+
+mod common;
+
+use common::Rows;
+use pageway::{
+    BuildOptions, Effort, ElementType, Index, Metric, NoProgress, OpenOptions, Preset, Queries,
+    ReadTrace, SearchOptions,
+};
+
+/// Reads that were out before each turn, and those that came back, one by one.
+fn check(trace: &ReadTrace) -> u64 {
+    let mut out: Vec<u32> = Vec::new();
+    let mut sent = 0;
+    for (number, turn) in trace.turns.iter().enumerate() {
+        assert_eq!(turn.supplied.is_none(), number == 0);
+        if let Some(read) = turn.supplied {
+            let at = out.iter().position(|&other| other == read);
+            out.remove(at.expect("supplied while in flight"));
+        }
+        out.extend(sent..sent + turn.reads);
+        sent += turn.reads;
+        assert_eq!(out.is_empty(), number + 1 == trace.turns.len());
+    }
+    assert_eq!(trace.turns.len() as u32, sent + 1);
+    u64::from(sent)
+}
+
+#[test]
+fn traces_add_up_and_answers_stay_the_same() {
+    let base = Rows::clustered(2000, 24, ElementType::U8, 1);
+    let queries = Rows::clustered(30, 24, ElementType::U8, 2);
+    for preset in [Preset::DiskAnn, Preset::Starling, Preset::Gorgeous] {
+        let dir = tempfile::tempdir().unwrap();
+        let options = BuildOptions {
+            metric: Metric::L2,
+            preset,
+            degree: 24,
+            build_list: 60,
+            calibration_queries: 50,
+            ..Default::default()
+        };
+        base.build(dir.path(), &options).unwrap();
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        for interleave in [1, 4] {
+            let search = SearchOptions {
+                effort: Effort::ListSize(40),
+                interleave,
+                ..Default::default()
+            };
+            let rows = Queries::new(&queries.bytes, queries.shape);
+            let plain = index.search(&rows, &search).unwrap();
+            let recorded = index.search_recorded(&rows, &search, 20, &NoProgress);
+            let (answers, traces) = recorded.unwrap();
+            assert_eq!(
+                (&answers.ids, &answers.distances),
+                (&plain.ids, &plain.distances)
+            );
+            assert_eq!(traces.len(), 20);
+            for (number, trace) in traces.iter().enumerate() {
+                assert_eq!(trace.query, number);
+                let stats = &answers.stats[number];
+                assert_eq!(check(trace), stats.reads, "{preset:?}");
+                let computed = trace
+                    .turns
+                    .iter()
+                    .map(|turn| turn.compute_ns + turn.work_ns);
+                let computed: u64 = computed.sum();
+                assert!(computed > 0 && computed <= stats.latency_ns, "{preset:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_search_that_nobody_records_has_no_traces() {
+    let base = Rows::clustered(500, 8, ElementType::U8, 1);
+    let dir = tempfile::tempdir().unwrap();
+    base.build(dir.path(), &BuildOptions::default()).unwrap();
+    let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    let rows = Queries::new(base.row(0), base.shape);
+    let (answers, traces) = index
+        .search_recorded(&rows, &SearchOptions::default(), 0, &NoProgress)
+        .unwrap();
+    assert_eq!((answers.ids[0], traces.len()), (0, 0));
+}
