@@ -5,6 +5,7 @@
 
 use pageway::Preset;
 
+use super::curve;
 use crate::record::{Record, Run, Task};
 
 /// What an experiment measured with a task: records without those that failed or were refused.
@@ -93,6 +94,12 @@ pub(crate) fn of_design<'r>(records: &[&'r Record], design: &str) -> Vec<&'r Rec
         .copied()
         .filter(|record| record.design == design)
         .collect()
+}
+
+/// The middle of a value of records; none when none has it.
+pub(crate) fn median(records: &[&Record], value: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
+    let values: Vec<f64> = records.iter().filter_map(|record| value(record)).collect();
+    Some(curve::median(values)).filter(|median| median.is_finite())
 }
 
 /// Records by a key, in the order in which keys appear; records without one are left out.

@@ -7,20 +7,31 @@
 //!
 //! What experiments share: `group` (records by what they have in common), `quantity` (what is
 //! measured), `curve` (its value at a recall), `plot`, `table`, `number`, `method` (settings in
-//! words), `evidence` (cases -> verdict), `storage` (what builds tell).
+//! words), `evidence` (cases -> verdict), `storage` (what builds tell), `setting` (values over a setting),
+//! `cut` (data without their cuts), `choice` (the cell that stands for a design).
 
+mod choice;
+mod csv;
 mod curve;
+mod cut;
 mod document;
 mod evidence;
 mod experiment;
+mod files;
 #[cfg(test)]
 mod fixture;
 mod group;
+mod html;
+mod markdown;
 mod method;
 mod number;
 mod plot;
 mod quantity;
+mod refusal;
+mod setting;
 mod storage;
+mod style;
+mod svg;
 mod table;
 
 use crate::record::Run;
@@ -29,6 +40,12 @@ pub use document::{
     Axis, Bars, Cell, Column, Figure, Finding, Goodness, Lines, Mark, Plot, Report, Scale, Section,
     Series, Table, Verdict,
 };
+pub use csv::csv;
+pub use files::write;
+pub use html::html;
+pub use markdown::markdown;
+pub use style::Styles;
+pub use svg::svg;
 
 /// Everything that a run tells: its sections are those of the experiments that it has records of.
 pub fn report(run: &Run) -> Report {

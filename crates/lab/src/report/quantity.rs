@@ -2,7 +2,7 @@
 
 use super::curve::{self, AtRecall, Reading};
 use super::document::{Axis, Cell, Column, Goodness, Scale};
-use super::{number, table};
+use super::{group, number, table};
 use crate::record::Record;
 
 /// Recalls at which designs are compared.
@@ -67,11 +67,7 @@ pub(crate) const BYTES: Quantity = Quantity {
 impl Quantity {
     /// The middle value of records.
     pub(crate) fn median(&self, records: &[&Record]) -> Option<f64> {
-        let values: Vec<f64> = records
-            .iter()
-            .filter_map(|record| record.number(self.path))
-            .collect();
-        Some(curve::median(values)).filter(|median| median.is_finite())
+        group::median(records, |record| record.number(self.path))
     }
 
     /// The value at a recall, where readings reach it; at the smallest of them when all exceed it.

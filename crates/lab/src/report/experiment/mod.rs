@@ -3,13 +3,19 @@
 use super::document::Section;
 use crate::record::Run;
 
+mod build;
+mod page_size;
 mod recall;
 
 /// From a run to the section of one experiment; nothing when it has no records.
 type ToSection = fn(&Run) -> Option<Section>;
 
 /// Name of each experiment and its section, in the order of the report.
-const EXPERIMENTS: &[(&str, ToSection)] = &[("recall", recall::section)];
+const EXPERIMENTS: &[(&str, ToSection)] = &[
+    ("recall", recall::section),
+    ("build", build::section),
+    ("page_size", page_size::section),
+];
 
 /// The sections of the experiments that a run has records of.
 pub(crate) fn sections(run: &Run) -> Vec<Section> {
