@@ -10,6 +10,7 @@ use crate::command::doctor::DoctorArguments;
 use crate::command::explain::ExplainArguments;
 use crate::command::ground_truth::GroundTruthArguments;
 use crate::command::inspect::InspectArguments;
+use crate::command::open::OpenArguments;
 use crate::command::presets::PresetsArguments;
 use crate::command::range::RangeArguments;
 use crate::command::search::SearchArguments;
@@ -29,6 +30,7 @@ dozen pages of it, and you say how much memory and how much recall you want.
   within a radius   pageway range --index my.index --queries q.fbin --radius 40000
   exact truth       pageway ground-truth --data base.fbin --queries q.fbin --metric l2 --out gt.ibin
   look inside       pageway inspect my.index        pageway verify my.index
+  time opening      pageway open my.index
   choose a design   pageway presets                 pageway explain starling
   prepare files     pageway convert a.npy a.fbin    pageway slice a.fbin b.fbin --rows 0..1000
   this machine      pageway doctor .
@@ -73,6 +75,8 @@ pub(crate) enum Command {
     Explain(Box<ExplainArguments>),
     /// Describe an index: design, sizes, memory, calibration
     Inspect(InspectArguments),
+    /// Measure opening an index and switching to another: time, bytes, memory
+    Open(OpenArguments),
     /// Check every byte of an index
     Verify(VerifyArguments),
     /// Find the exact neighbours of queries, to measure recall against
@@ -97,6 +101,7 @@ impl Command {
             Self::Presets(arguments) => arguments.run(),
             Self::Explain(arguments) => arguments.run(),
             Self::Inspect(arguments) => arguments.run(),
+            Self::Open(arguments) => arguments.run(session),
             Self::Verify(arguments) => arguments.run(session),
             Self::GroundTruth(arguments) => arguments.run(session),
             Self::Convert(arguments) => arguments.run(session),

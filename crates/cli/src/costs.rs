@@ -5,6 +5,7 @@ use pageway::{Index, QueryStats, format_bytes};
 use serde::Serialize;
 
 use crate::latency::LatencyUs;
+use crate::opened::Opened;
 use crate::text::{self, Facts};
 use crate::workload::Measurement;
 
@@ -20,7 +21,7 @@ pub(crate) struct Costs {
     #[serde(flatten)]
     settings: Settings,
     #[serde(flatten)]
-    process: Process,
+    opened: Opened,
 }
 
 /// How fast.
@@ -79,21 +80,6 @@ struct Settings {
     beam: u32,
     threads: usize,
     interleave: u32,
-    io_backend: &'static str,
-    io_reason: String,
-    /// Whether reads bypass the page cache.
-    io_direct: bool,
-}
-
-/// What it took.
-#[derive(Serialize)]
-struct Process {
-    memory_budget_bytes: u64,
-    /// Nodes whose record or list is cached.
-    cached_nodes: usize,
-    cached_pages: usize,
-    /// Highest resident set of the process; null where the system does not tell.
-    peak_memory_bytes: Option<u64>,
     open_ms: f64,
 }
 
@@ -101,8 +87,6 @@ impl Costs {
     /// Of queries that ran on an index which was opened in `open_ms`.
     pub(crate) fn new(index: &Index, run: &Measurement, open_ms: f64) -> Self {
         let settings = run.settings;
-        let backend = index.backend();
-        let memory = index.memory();
         Self {
             speed: Speed::new(run),
             means: Means::new(run),
@@ -112,17 +96,9 @@ impl Costs {
                 beam: settings.beam,
                 threads: settings.threads,
                 interleave: settings.interleave,
-                io_backend: backend.io_backend,
-                io_reason: backend.reason,
-                io_direct: backend.direct,
-            },
-            process: Process {
-                memory_budget_bytes: memory.budget_bytes,
-                cached_nodes: memory.cached_nodes,
-                cached_pages: memory.cached_pages,
-                peak_memory_bytes: pageway::peak_memory_bytes(),
                 open_ms,
             },
+            opened: Opened::new(index),
         }
     }
 
@@ -137,7 +113,7 @@ impl Costs {
             means,
             system,
             settings,
-            process,
+            opened,
         } = self;
         let facts = facts
             .fact("queries/second", text::figure(speed.qps))
@@ -146,14 +122,9 @@ impl Costs {
             .fact("distances/query", means.describe_distances())
             .fact("cache hits", means.describe_hits())
             .fact("system counted", system.describe());
-        let facts = facts
-            .fact("settings", settings.describe())
-            .fact("reads by", settings.describe_reads())
-            .fact("memory", process.describe());
-        match process.describe_cached() {
-            Some(cached) => facts.fact("cached", cached),
-            None => facts,
-        }
+        let facts = facts.fact("settings", settings.describe());
+        let open_seconds = text::seconds(settings.open_ms / 1e3);
+        opened.add_to(facts, &format!("; opened in {open_seconds}"))
     }
 }
 
@@ -269,38 +240,5 @@ impl Settings {
             ..
         } = self;
         format!("list size {list_size}, beam {beam}, threads {threads}, interleave {interleave}")
-    }
-
-    fn describe_reads(&self) -> String {
-        let through = if self.io_direct {
-            ""
-        } else {
-            "; through the page cache"
-        };
-        format!("{} ({}){through}", self.io_backend, self.io_reason)
-    }
-}
-
-impl Process {
-    fn describe(&self) -> String {
-        let budget = format_bytes(self.memory_budget_bytes);
-        let peak = self.peak_memory_bytes.map_or(String::new(), |peak| {
-            format!("; the whole process peaked at {}", format_bytes(peak))
-        });
-        format!(
-            "budget {budget}{peak}; opened in {}",
-            text::seconds(self.open_ms / 1e3)
-        )
-    }
-
-    /// What is cached, where anything is.
-    fn describe_cached(&self) -> Option<String> {
-        let counted = |number: usize, what: &str| {
-            (number > 0).then(|| format!("{} {what}", text::count(number as u64)))
-        };
-        let nodes = counted(self.cached_nodes, "nodes");
-        let pages = counted(self.cached_pages, "pages");
-        let parts: Vec<String> = nodes.into_iter().chain(pages).collect();
-        (!parts.is_empty()).then(|| parts.join(", "))
     }
 }

@@ -27,6 +27,7 @@ mod design;
 mod exact;
 mod interrupt;
 mod latency;
+mod opened;
 mod output;
 mod progress;
 mod resources;

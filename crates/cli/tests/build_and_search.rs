@@ -22,6 +22,7 @@ fn prepared() -> Place {
     assert_eq!(number(&report, "nodes"), 3000.0);
     assert_eq!(number(&report, "code_bytes"), 16.0);
     assert!(number(&report, "index_bytes") > 3000.0 * 32.0);
+    assert!(number(&report, "cpu_seconds") > 0.0);
     place
 }
 
@@ -52,6 +53,7 @@ fn recall_is_kept_and_every_stable_key_is_there() {
         "approximate_distances_per_query",
         "hops_per_query",
         "cache_hits_per_query",
+        "cpu_us_per_query",
         "wait_share",
         "compute_share",
         "expected_recall",

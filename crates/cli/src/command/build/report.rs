@@ -15,6 +15,8 @@ pub(super) struct BuildOutcome<'r> {
     pub(super) preset: &'static str,
     pub(super) metric: Metric,
     pub(super) total_seconds: f64,
+    /// Processor time of the process, user and system.
+    pub(super) cpu_seconds: f64,
     pub(super) peak_memory_bytes: Option<u64>,
 }
 

@@ -1,0 +1,122 @@
+//! What is to be opened, and the run.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use pageway::source::OpenAs;
+use pageway::{Effort, ElementType, OpenOptions, Result, SearchOptions, VectorRead};
+
+use super::report::OpenReport;
+use super::rounds::Subject;
+use crate::output::Outcome;
+use crate::resources::ResourceArguments;
+use crate::session::Session;
+use crate::system;
+
+const EXAMPLES: &str = "\
+Examples:
+  pageway open my.index
+  pageway open my.index --memory 10MB --queries q.fbin -k 10
+  pageway open a.index --switch-to b.index --repeats 1000 --json
+
+Opening reads the manifest, the codebook and what the design holds in memory. A design that holds no
+codes there (--preset aisaq) opens as fast however many vectors there are. After the first opening
+the page cache of the system has these files: 'first opening' may wait for the disk, the others tell
+what is left when the disk does not count. Records are never read ahead.
+
+Switching opens the other index while the first one stays open, and does not load what both share:
+the codebook, where one was built with --codebook-from the other. Both are held meanwhile, and the
+peak memory is that of both.
+
+With --queries each opening is followed by one search, and the time to the first answer is shown.";
+
+/// Measure opening an index and switching to another: time, bytes, memory.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct OpenArguments {
+    /// Directory of the index
+    #[arg(value_name = "DIR")]
+    index: PathBuf,
+
+    /// Directory of an index to switch to from the open one
+    #[arg(long, value_name = "DIR")]
+    switch_to: Option<PathBuf>,
+
+    /// Times to open
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    repeats: u32,
+
+    #[command(flatten)]
+    first: FirstSearchArguments,
+    #[command(flatten)]
+    resources: ResourceArguments,
+}
+
+/// The search that follows an opening, and that memory is set aside for.
+#[derive(Debug, Args)]
+struct FirstSearchArguments {
+    /// Query vectors, of the shape of the index: each opening searches one of them
+    #[arg(long, value_name = "FILE")]
+    queries: Option<PathBuf>,
+
+    /// Element type of a .bin file of queries: f32, f16, u8 or i8
+    #[arg(long, value_name = "TYPE")]
+    element: Option<ElementType>,
+
+    /// Neighbours per query
+    #[arg(short, value_name = "K", default_value_t = 10)]
+    k: u32,
+
+    /// Candidate list size (L), at least k
+    #[arg(long, value_name = "L", default_value_t = 100)]
+    list_size: u32,
+}
+
+impl OpenArguments {
+    fn open_options(&self) -> OpenOptions {
+        OpenOptions {
+            memory: self.resources.memory,
+            threads: self.resources.threads,
+            interleave: self.resources.interleave,
+            list_size: self.first.list_size,
+            beam: None,
+            k: self.first.k,
+        }
+    }
+
+    fn search_options(&self) -> SearchOptions {
+        SearchOptions {
+            k: self.first.k,
+            effort: Effort::ListSize(self.first.list_size),
+            beam: None,
+            threads: self.resources.threads,
+            interleave: self.resources.interleave,
+        }
+    }
+
+    /// Opens again and again, and reports.
+    pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
+        let how = OpenAs {
+            element: self.first.element,
+        };
+        let queries = self.first.queries.as_deref();
+        let queries = queries
+            .map(|path| system::open_vectors(path, how))
+            .transpose()?;
+        let subject = Subject {
+            index: &self.index,
+            other: self.switch_to.as_deref(),
+            queries: queries.as_ref().map(|queries| queries as &dyn VectorRead),
+            open: self.open_options(),
+            search: self.search_options(),
+        };
+        let (rounds, index) = subject.run(self.repeats, &session.progress)?;
+        let report = OpenReport::new(&index, rounds);
+        Outcome::new(report.describe(&self.index), &report)
+    }
+}
