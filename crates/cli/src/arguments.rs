@@ -10,6 +10,7 @@ use crate::command::doctor::DoctorArguments;
 use crate::command::explain::ExplainArguments;
 use crate::command::ground_truth::GroundTruthArguments;
 use crate::command::inspect::InspectArguments;
+use crate::command::lab::LabArguments;
 use crate::command::open::OpenArguments;
 use crate::command::presets::PresetsArguments;
 use crate::command::range::RangeArguments;
@@ -34,6 +35,7 @@ dozen pages of it, and you say how much memory and how much recall you want.
   choose a design   pageway presets                 pageway explain starling
   prepare files     pageway convert a.npy a.fbin    pageway slice a.fbin b.fbin --rows 0..1000
   this machine      pageway doctor .
+  measure it all    pageway lab run all --quick --out first-look
 
 Vectors come from .fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs .npy and are streamed, never loaded
 whole. 'pageway COMMAND --help' explains each option, what it costs, and shows examples.
@@ -87,6 +89,8 @@ pub(crate) enum Command {
     Slice(SliceArguments),
     /// Measure this machine: I/O backend, disk by queue depth, CPU, limits
     Doctor(DoctorArguments),
+    /// Measure every design on your data: runs, reports, predictions
+    Lab(Box<LabArguments>),
     /// Build and search an index of 10,000 sentences, and explain what happens
     Demo(DemoArguments),
 }
@@ -107,6 +111,7 @@ impl Command {
             Self::Convert(arguments) => arguments.run(session),
             Self::Slice(arguments) => arguments.run(session),
             Self::Doctor(arguments) => arguments.run(session),
+            Self::Lab(arguments) => arguments.run(session),
             Self::Demo(arguments) => arguments.run(session),
         }
     }

@@ -14,5 +14,9 @@
 //! records; every record carries the command that gave it; no speed is shown without recall.
 
 pub mod data;
+mod plan;
 pub mod record;
 pub mod report;
+pub mod suite;
+
+pub use plan::Estimate;

@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod ground_truth;
 pub(crate) mod inspect;
+pub(crate) mod lab;
 pub(crate) mod open;
 pub(crate) mod presets;
 pub(crate) mod range;

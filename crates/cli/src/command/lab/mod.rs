@@ -1,0 +1,48 @@
+//! `pageway lab`: the evaluation of disk-resident graph search, on any data.
+//!
+//! ```text
+//! run      a suite into the journal of a run      report    the journal as a page
+//! suites   what there is to measure               data      what there is to measure it on
+//! predict  a recorded search on a modelled device
+//! ```
+
+mod suites;
+
+use clap::{Args, Subcommand};
+use pageway::Result;
+
+use crate::output::Outcome;
+use crate::session::Session;
+
+const EXAMPLES: &str = "\
+Examples:
+  pageway lab run all --quick --out first-look
+  pageway lab report first-look
+  pageway lab suites
+
+A run measures every published design on your data and this machine: speed, latency, page reads,
+memory, disk, build time; each cell in a process of its own, every number kept with the command that
+gave it. A report is one page with plots and tables that can be sent to a colleague.";
+
+/// Measure every design on your data: runs, reports, predictions
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct LabArguments {
+    #[command(subcommand)]
+    command: LabCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum LabCommand {
+    /// List the suites that come with pageway, or print one
+    Suites(suites::SuitesArguments),
+}
+
+impl LabArguments {
+    /// Does what was asked.
+    pub(crate) fn run(&self, _session: &Session) -> Result<Outcome> {
+        match &self.command {
+            LabCommand::Suites(arguments) => arguments.run(),
+        }
+    }
+}

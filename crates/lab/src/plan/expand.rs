@@ -1,0 +1,117 @@
+//! Experiments to settings: the product of their axes, designs last so that they alternate.
+
+use super::settings::{BuildSettings, SearchSettings};
+use super::{CutName, Settings};
+use crate::suite::{Axes, Experiment, Suite};
+
+/// A list size beyond this many times k (or `LEAST_K`) tells nothing more.
+const LONGEST_LIST: u32 = 40;
+const LEAST_K: u32 = 10;
+
+/// Every combination of an experiment that makes sense: lists are at least k long, and not much
+/// longer.
+pub(super) fn settings(suite: &Suite, experiment: &Experiment) -> Vec<Settings> {
+    let axes = experiment.axes.or(&suite.axes);
+    let begin: Vec<Settings> = axes
+        .data
+        .data
+        .iter()
+        .map(|name| blank(suite, name))
+        .collect();
+    let cut = spread_data(begin, &axes);
+    let built = spread_build(cut, &axes);
+    let searched = spread_search(built, &axes);
+    let mut all = spread(&searched, &axes.data.designs, |settings, design| {
+        settings.design.clone_from(design);
+    });
+    all.retain(|settings| {
+        let SearchSettings { list_size, k, .. } = settings.search;
+        (k..=k.max(LEAST_K) * LONGEST_LIST).contains(&list_size)
+    });
+    all
+}
+
+fn blank(suite: &Suite, data: &str) -> Settings {
+    let memory = suite.memory_of(data).to_owned();
+    Settings {
+        cut: CutName {
+            data: data.to_owned(),
+            ..CutName::default()
+        },
+        design: String::new(),
+        build: BuildSettings {
+            page_size: 4096,
+            memory: memory.clone(),
+            code_bytes: suite.code_bytes_of(data),
+            refine_share: None,
+        },
+        search: SearchSettings {
+            memory,
+            list_size: 30,
+            threads: 1,
+            interleave: 16,
+            k: 10,
+            ..SearchSettings::default()
+        },
+    }
+}
+
+/// Each of `all` once with each of `values`; unchanged where there are none.
+fn spread<T>(all: &[Settings], values: &[T], set: impl Fn(&mut Settings, &T)) -> Vec<Settings> {
+    if values.is_empty() {
+        return all.to_vec();
+    }
+    let each = |settings: &Settings| {
+        let settings = settings.clone();
+        values.iter().map(move |value| (settings.clone(), value))
+    };
+    all.iter()
+        .flat_map(each)
+        .map(|(mut settings, value)| {
+            set(&mut settings, value);
+            settings
+        })
+        .collect()
+}
+
+fn spread_data(all: Vec<Settings>, axes: &Axes) -> Vec<Settings> {
+    let all = spread(&all, &axes.data.rows, |s, v| s.cut.rows = Some(*v));
+    let all = spread(&all, &axes.data.dimensions, |s, v| {
+        s.cut.dimensions = Some(*v);
+    });
+    spread(&all, &axes.data.segments, |s, v| {
+        s.search.segments = Some(*v)
+    })
+}
+
+fn spread_build(all: Vec<Settings>, axes: &Axes) -> Vec<Settings> {
+    let build = &axes.build;
+    let all = spread(&all, &build.page_size, |s, v| s.build.page_size = *v);
+    let all = spread(&all, &build.code_bytes, |s, v| {
+        s.build.code_bytes = (*v > 0).then_some(*v);
+    });
+    let all = spread(&all, &build.memory, |s, v| {
+        s.build.memory.clone_from(v);
+        s.search.memory.clone_from(v);
+    });
+    let all = spread(&all, &build.built_for, |s, v| s.build.memory.clone_from(v));
+    spread(&all, &build.refine_share, |s, v| {
+        s.build.refine_share = Some(*v);
+    })
+}
+
+fn spread_search(all: Vec<Settings>, axes: &Axes) -> Vec<Settings> {
+    let search = &axes.search;
+    let all = spread(&all, &search.k, |s, v| s.search.k = *v);
+    let all = spread(&all, &search.results, |s, v| s.search.results = Some(*v));
+    let all = spread(&all, &search.processes, |s, v| {
+        s.search.processes = Some(*v);
+    });
+    let all = spread(&all, &search.devices, |s, v| {
+        s.search.device = Some(v.clone());
+    });
+    let all = spread(&all, &search.threads, |s, v| s.search.threads = *v);
+    let all = spread(&all, &search.interleave, |s, v| s.search.interleave = *v);
+    let all = spread(&all, &search.list_size, |s, v| s.search.list_size = *v);
+    spread(&all, &search.beam, |s, v| s.search.beam = Some(*v))
+}

@@ -1,0 +1,80 @@
+//! A suite becomes indexes to build and cells to measure.
+//!
+//! ```text
+//! settings    one combination of all axes          expand    experiments -> settings
+//! index       what must be built for them, once    cell      what is measured on it
+//! estimate    time and disk, before anything runs
+//! ```
+//!
+//! Invariants: cells and indexes are known by readable keys made of their settings alone, the same
+//! in every run, so that a run that was cut short goes on where it stopped; a cell that several
+//! experiments want is there once.
+
+mod cell;
+mod estimate;
+mod expand;
+mod index;
+mod settings;
+
+use pageway::Result;
+
+pub(crate) use cell::Cell;
+pub use estimate::Estimate;
+pub(crate) use estimate::Sizes;
+pub(crate) use index::{CutName, IndexPlan};
+pub(crate) use settings::Settings;
+
+use crate::suite::Suite;
+
+/// Everything a suite asks for.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Plan {
+    /// What is built, donors of graphs and codebooks before those that take from them.
+    pub(crate) indexes: Vec<IndexPlan>,
+    /// What is measured, in the order of a round; designs alternate.
+    pub(crate) cells: Vec<Cell>,
+}
+
+impl Plan {
+    /// The plan of a suite.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a design that does not exist.
+    pub(crate) fn of(suite: &Suite) -> Result<Self> {
+        let mut plan = Self::default();
+        for experiment in &suite.experiments {
+            for settings in expand::settings(suite, experiment) {
+                plan.add(suite, experiment, settings)?;
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Cuts of data that it needs.
+    pub(crate) fn cuts(&self) -> Vec<CutName> {
+        let mut cuts: Vec<CutName> = Vec::new();
+        let indexes = self.indexes.iter().map(|index| &index.cut);
+        for cut in indexes.chain(self.cells.iter().map(|cell| &cell.settings.cut)) {
+            if !cuts.contains(cut) {
+                cuts.push(cut.clone());
+            }
+        }
+        cuts
+    }
+
+    /// Leaves out what needs a cut that there is not: rows or dimensions beyond the data.
+    pub(crate) fn keep_cuts(&mut self, exists: &dyn Fn(&CutName) -> bool) {
+        self.cells.retain(|cell| exists(&cell.settings.cut));
+        self.indexes.retain(|index| exists(&index.cut));
+    }
+
+    /// The index of a key.
+    pub(crate) fn index(&self, key: &str) -> Option<&IndexPlan> {
+        self.indexes.iter().find(|index| index.key == key)
+    }
+
+    /// Searches and other cells, repetitions counted.
+    pub(crate) fn cell_count(&self) -> u64 {
+        self.cells.iter().map(|cell| u64::from(cell.repeats)).sum()
+    }
+}

@@ -1,0 +1,126 @@
+//! Building the indexes of a plan, each in a process of its own.
+
+use pageway::Result;
+use serde_json::Value;
+
+use super::child;
+use super::context::{Context, blank, description};
+use super::journal::Journal;
+use super::machine::unix_now;
+use super::text;
+use crate::data;
+use crate::plan::IndexPlan;
+use crate::record::{Record, Task};
+
+/// Builds an index unless it is there and recorded already; says whether it did. What a design
+/// refuses is recorded too.
+pub(super) fn ensure(
+    context: &Context<'_>,
+    index: &IndexPlan,
+    journal: &mut Journal,
+) -> Result<bool> {
+    let cell = format!("build:{}", index.key);
+    if journal.has(&cell, 0) && text::exists(&context.directory(index).join("MANIFEST"))? {
+        return Ok(false);
+    }
+    let record = build(context, index, &cell)?;
+    if !journal.has(&cell, 0) {
+        journal.append(&record)?;
+    }
+    Ok(true)
+}
+
+fn build(context: &Context<'_>, index: &IndexPlan, cell: &str) -> Result<Record> {
+    let mut record = blank(Task::Build, cell, &index.cut, &index.design);
+    record.experiments.clone_from(&index.experiments);
+    record.axes = index.axes();
+    record.started_unix = unix_now()?;
+    context.complete(&mut record, &index.cut)?;
+    record.command = command(context, index)?;
+    let ended = child::run(&record.command, context.progress)?;
+    record.process = ended.process;
+    match ended.json() {
+        Ok(mut result) => {
+            if let Value::Object(fields) = &mut result {
+                let described = description(&context.directory(index));
+                fields.insert("description".to_owned(), described);
+            }
+            record.result = result;
+        }
+        Err(error) => record.error = Some(error),
+    }
+    Ok(record)
+}
+
+/// The command that builds an index.
+fn command(context: &Context<'_>, index: &IndexPlan) -> Result<Vec<String>> {
+    let workload = context.workload(&index.cut)?;
+    let prepared = &workload.prepared;
+    let base = match index.segment {
+        None => prepared.base.clone(),
+        Some((number, count)) => {
+            let place = context.work.join("data");
+            let parts = data::prepare_segments(prepared, count, &place, context.progress)?;
+            let missing = || super::context::internal(format!("segment {number} of {count}"));
+            parts.get(number as usize).cloned().ok_or_else(missing)?
+        }
+    };
+    let fixed = &context.suite.fixed;
+    let (base, out) = (
+        base.display().to_string(),
+        context.directory(index).display().to_string(),
+    );
+    let metric = prepared.metric.to_string();
+    let numbers = [
+        ("--page-size", index.settings.page_size),
+        ("--degree", fixed.degree),
+        ("--build-list", fixed.build_list),
+        ("--calibration-queries", fixed.calibration_queries),
+    ];
+    let mut command = context.command(&[
+        "build",
+        "--data",
+        &base,
+        "--out",
+        &out,
+        "--metric",
+        &metric,
+        "--preset",
+        &index.flags.preset,
+        "--memory",
+        &index.settings.memory,
+    ]);
+    for (name, number) in numbers {
+        command.extend([name.to_owned(), number.to_string()]);
+    }
+    command.extend(["--seed".to_owned(), fixed.seed.to_string()]);
+    if let Some(bytes) = index.settings.code_bytes {
+        command.extend(["--code-bytes".to_owned(), bytes.to_string()]);
+    }
+    if let Some(share) = index.settings.refine_share {
+        command.extend(["--refine".to_owned(), format!("deferred:share={share}")]);
+    }
+    command.extend(index.flags.flags.iter().cloned());
+    command.extend(donations(context, index)?);
+    Ok(command)
+}
+
+/// What it takes from other indexes, as far as those could be built.
+fn donations(context: &Context<'_>, index: &IndexPlan) -> Result<Vec<String>> {
+    let mut words = Vec::new();
+    if index.fresh {
+        return Ok(words);
+    }
+    let donors = [
+        ("--graph-from", &index.donors.graph),
+        ("--codebook-from", &index.donors.codebook),
+    ];
+    for (flag, donor) in donors {
+        let Some(donor) = donor else { continue };
+        let place = context.directory(context.index(donor)?);
+        if text::exists(&place.join("MANIFEST"))? {
+            words.extend([flag.to_owned(), place.display().to_string()]);
+        }
+    }
+    Ok(words)
+}

@@ -1,0 +1,239 @@
+//! Other libraries on the same data: each a Python script in a process of its own, and optional.
+
+use std::path::{Path, PathBuf};
+
+use pageway::{Error, Result};
+
+use super::context::Context;
+use super::measure::{self, Measured};
+use super::{child, text};
+use crate::plan::Cell;
+use crate::record::ProcessUse;
+
+/// A library, as suites name it.
+struct Library {
+    name: &'static str,
+    script: &'static str,
+    /// Options of its build, `name=value`.
+    options: &'static [&'static str],
+}
+
+const LIBRARIES: [Library; 6] = [
+    Library {
+        name: "diskannpy",
+        script: "with_diskannpy.py",
+        options: &[],
+    },
+    Library {
+        name: "faiss-ivfpq",
+        script: "with_faiss.py",
+        options: &["kind=ivfpq"],
+    },
+    Library {
+        name: "faiss-hnsw",
+        script: "with_faiss.py",
+        options: &["kind=hnsw"],
+    },
+    Library {
+        name: "hnswlib",
+        script: "with_hnswlib.py",
+        options: &[],
+    },
+    Library {
+        name: "usearch",
+        script: "with_usearch.py",
+        options: &[],
+    },
+    Library {
+        name: "lancedb",
+        script: "with_lancedb.py",
+        options: &[],
+    },
+];
+
+/// Scripts, and what they share, by file name.
+const SCRIPTS: [(&str, &str); 6] = [
+    ("common.py", include_str!("../../comparators/common.py")),
+    (
+        "with_diskannpy.py",
+        include_str!("../../comparators/with_diskannpy.py"),
+    ),
+    (
+        "with_faiss.py",
+        include_str!("../../comparators/with_faiss.py"),
+    ),
+    (
+        "with_hnswlib.py",
+        include_str!("../../comparators/with_hnswlib.py"),
+    ),
+    (
+        "with_lancedb.py",
+        include_str!("../../comparators/with_lancedb.py"),
+    ),
+    (
+        "with_usearch.py",
+        include_str!("../../comparators/with_usearch.py"),
+    ),
+];
+
+/// Writes the scripts where a run can start them.
+pub(super) fn install(work: &Path) -> Result<()> {
+    let place = scripts(work);
+    text::create_directory(&place)?;
+    SCRIPTS
+        .iter()
+        .try_for_each(|(name, script)| text::write(&place.join(name), script))
+}
+
+fn scripts(work: &Path) -> PathBuf {
+    work.join("comparators")
+}
+
+/// Measures one effort of a library; it is built first where it is not yet.
+pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
+    let library = find(&cell.settings.design)?;
+    let workload = context.workload(cell.cut())?;
+    let name = format!("{}_{}", cell.cut().label(), library.name);
+    let index = context.work.join("library").join(name);
+    let marker = index.join("comparator.json");
+    if !text::exists(&marker)? {
+        let built = measure::run(context, &build(context, cell, library, &index)?)?;
+        if built.result.is_err() {
+            return Ok(built);
+        }
+        text::write(&index.with_extension("built.json"), &built_line(&built)?)?;
+    }
+    let settings = &cell.settings.search;
+    let show = |path: &Path| path.display().to_string();
+    let mut command = start(context, library, "search");
+    command.extend(words(&[
+        ("--index", show(&index)),
+        ("--queries", show(&workload.queries)),
+        ("--truth", show(&workload.truth)),
+        ("--data", show(&workload.prepared.base)),
+        ("-k", settings.k.to_string()),
+        ("--threads", settings.threads.to_string()),
+        ("--effort", settings.list_size.max(settings.k).to_string()),
+    ]));
+    let mut measured: Measured = child::run(&command, context.progress)?.into();
+    if let Ok(result) = &mut measured.result {
+        add_build(result, &text::read(&index.with_extension("built.json"))?);
+    }
+    Ok(measured)
+}
+
+fn find(name: &str) -> Result<&'static Library> {
+    let known: Vec<&str> = LIBRARIES.iter().map(|library| library.name).collect();
+    let words = format!("library {name}: there are {}", known.join(", "));
+    let found = LIBRARIES.iter().find(|library| library.name == name);
+    found.ok_or_else(|| Error::invalid(words))
+}
+
+fn start(context: &Context<'_>, library: &Library, verb: &str) -> Vec<String> {
+    let script = scripts(&context.work).join(library.script);
+    [
+        context.python.display().to_string(),
+        script.display().to_string(),
+        verb.to_owned(),
+    ]
+    .into()
+}
+
+fn words(pairs: &[(&str, String)]) -> Vec<String> {
+    pairs
+        .iter()
+        .flat_map(|(name, value)| [(*name).to_owned(), value.clone()])
+        .collect()
+}
+
+fn build(
+    context: &Context<'_>,
+    cell: &Cell,
+    library: &Library,
+    index: &Path,
+) -> Result<Vec<String>> {
+    let prepared = &context.workload(cell.cut())?.prepared;
+    let fixed = &context.suite.fixed;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut command = start(context, library, "build");
+    command.extend(words(&[
+        ("--data", prepared.base.display().to_string()),
+        ("--out", index.display().to_string()),
+        ("--metric", prepared.metric.to_string()),
+        ("--threads", threads.to_string()),
+        ("--seed", fixed.seed.to_string()),
+    ]));
+    command.extend(
+        library
+            .options
+            .iter()
+            .flat_map(|option| words(&[("--option", (*option).into())])),
+    );
+    if let Some(bytes) = cell.settings.build.code_bytes {
+        command.extend(words(&[("--option", format!("code_bytes={bytes}"))]));
+    }
+    Ok(command)
+}
+
+/// What the build printed, and what the system counted for it.
+fn built_line(built: &Measured) -> Result<String> {
+    let ProcessUse {
+        peak_memory_bytes,
+        cpu_seconds,
+        ..
+    } = built.process;
+    let mut line = built.result.clone().unwrap_or_default();
+    if let serde_json::Value::Object(fields) = &mut line {
+        fields.insert(
+            "build_peak_memory_bytes".to_owned(),
+            peak_memory_bytes.into(),
+        );
+        fields.insert("build_cpu_seconds".to_owned(), cpu_seconds.into());
+    }
+    serde_json::to_string(&line).map_err(|error| super::context::internal(error.to_string()))
+}
+
+/// Adds what the build took to the result of a search.
+fn add_build(result: &mut serde_json::Value, built: &str) {
+    let built: serde_json::Value = serde_json::from_str(built).unwrap_or_default();
+    let names = [
+        "build_seconds",
+        "build_peak_memory_bytes",
+        "build_cpu_seconds",
+        "index_bytes",
+    ];
+    if let serde_json::Value::Object(fields) = result {
+        for name in names {
+            if let Some(value) = built.get(name) {
+                fields.entry(name).or_insert_with(|| value.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_library_has_its_script() {
+        for library in &LIBRARIES {
+            assert!(
+                SCRIPTS.iter().any(|(name, _)| *name == library.script),
+                "{}",
+                library.name
+            );
+        }
+        assert!(find("annoy").is_err_and(|error| error.to_string().contains("hnswlib")));
+    }
+
+    #[test]
+    fn scripts_are_written_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        install(dir.path()).unwrap();
+        install(dir.path()).unwrap();
+        for (name, script) in SCRIPTS {
+            assert_eq!(text::read(&scripts(dir.path()).join(name)).unwrap(), script);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What every step of a run needs: where things are, what is planned, whether to stop.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use pageway::{Description, Error, ErrorKind, Progress, Result};
+use serde_json::Value;
+
+use super::workload::Workload;
+use crate::plan::{CutName, IndexPlan, Plan};
+use crate::record::{Record, Task};
+use crate::suite::Suite;
+
+/// What every step of a run needs.
+pub(crate) struct Context<'r> {
+    /// What is to be measured.
+    pub(crate) suite: &'r Suite,
+    /// The same, cell by cell.
+    pub(crate) plan: Plan,
+    /// The data, by cut.
+    pub(crate) workloads: BTreeMap<CutName, Workload>,
+    /// The command `pageway`.
+    pub(crate) program: PathBuf,
+    /// A Python with the libraries to compare with.
+    pub(crate) python: PathBuf,
+    /// Where data and indexes lie.
+    pub(crate) work: PathBuf,
+    /// Progress, and the wish to stop.
+    pub(crate) progress: &'r dyn Progress,
+}
+
+impl Context<'_> {
+    /// The data of a cut.
+    pub(crate) fn workload(&self, cut: &CutName) -> Result<&Workload> {
+        let missing = || internal(format!("no data was prepared for {}", cut.label()));
+        self.workloads.get(cut).ok_or_else(missing)
+    }
+
+    /// A planned index.
+    pub(crate) fn index(&self, key: &str) -> Result<&IndexPlan> {
+        let missing = || internal(format!("index {key} was not planned"));
+        self.plan.index(key).ok_or_else(missing)
+    }
+
+    /// Directory of an index.
+    pub(crate) fn directory(&self, index: &IndexPlan) -> PathBuf {
+        self.work.join("index").join(index.directory())
+    }
+
+    /// A command of pageway: the program, the words, and what every command of a run has.
+    pub(crate) fn command(&self, words: &[&str]) -> Vec<String> {
+        let program = self.program.display().to_string();
+        let words = words.iter().map(|word| (*word).to_owned());
+        std::iter::once(program)
+            .chain(words)
+            .chain(["--json".to_owned()])
+            .collect()
+    }
+
+    /// Adds rows and dimensions of the data to the axes of a record.
+    pub(crate) fn complete(&self, record: &mut Record, cut: &CutName) -> Result<()> {
+        let workload = self.workload(cut)?;
+        let prepared = &workload.prepared;
+        let numbers = [
+            ("rows", prepared.rows),
+            ("dimensions", prepared.dimensions.into()),
+            ("raw_bytes", prepared.raw_bytes),
+            ("queries", workload.query_count),
+        ];
+        for (name, number) in numbers {
+            record.axes.insert(name.to_owned(), number.into());
+        }
+        let metric = prepared.metric.to_string();
+        record.axes.insert("metric".to_owned(), metric.into());
+        Ok(())
+    }
+}
+
+pub(crate) fn internal(words: String) -> Error {
+    Error::new(ErrorKind::Internal, words)
+}
+
+/// What an index is, as JSON; null where its manifest cannot be read.
+pub(crate) fn description(directory: &std::path::Path) -> Value {
+    let described: Result<Description> = pageway::describe(directory);
+    let json = described
+        .ok()
+        .and_then(|found| serde_json::to_value(found).ok());
+    json.unwrap_or(Value::Null)
+}
+
+/// A blank record of a task.
+pub(crate) fn blank(task: Task, cell: &str, cut: &CutName, design: &str) -> Record {
+    Record {
+        cell: cell.to_owned(),
+        experiments: Vec::new(),
+        task,
+        data: cut.label(),
+        design: design.to_owned(),
+        axes: BTreeMap::new(),
+        repeat: 0,
+        command: Vec::new(),
+        result: Value::Null,
+        error: None,
+        process: crate::record::ProcessUse::default(),
+        started_unix: 0,
+    }
+}

@@ -1,0 +1,275 @@
+//! A run: data prepared, indexes built, cells measured, everything in a journal.
+//!
+//! ```text
+//! workload    data of a cut       machine     where it runs        journal    what is kept
+//! build       indexes             measure     a cell: search, range, segments, processes,
+//! child       a process, watched from outside              comparator, predict
+//! ```
+//!
+//! Invariants: one cell, one process of its own; rounds of repetitions go over all cells in turn,
+//! so that a machine that drifts favours none; a run that was cut short goes on where it stopped.
+
+mod build;
+mod child;
+mod comparator;
+mod context;
+mod journal;
+mod machine;
+mod measure;
+mod predict;
+mod range;
+mod segments;
+mod text;
+mod workload;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use pageway::{Progress, Result};
+use serde::Serialize;
+
+use crate::data::{self, Registry};
+use crate::plan::{Cell, CutName, Estimate, Plan, Sizes};
+use crate::record::Machine;
+use crate::suite::Suite;
+use context::Context;
+use journal::Journal;
+use workload::{Need, Workload};
+
+/// Depth of a truth at least, so that cuts of one cell serve others.
+const LEAST_DEPTH: u32 = 100;
+
+/// A run to be made.
+#[derive(Debug)]
+pub struct Laboratory<'r> {
+    /// What is measured.
+    pub suite: &'r Suite,
+    /// Where data come from.
+    pub registry: &'r Registry,
+    /// Directory of the run.
+    pub out: PathBuf,
+    /// Directory of data and indexes; they may be removed afterwards.
+    pub work: PathBuf,
+    /// The command `pageway`, which does the measuring.
+    pub program: PathBuf,
+    /// A Python with the libraries to compare with.
+    pub python: PathBuf,
+}
+
+/// What a run did.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct RunReport {
+    /// Directory of the run.
+    pub run: PathBuf,
+    /// Indexes built now.
+    pub indexes: u64,
+    /// Cells measured now, repetitions counted.
+    pub cells: u64,
+    /// Cells that failed or were refused.
+    pub failed: u64,
+    /// Seconds it took.
+    pub seconds: f64,
+}
+
+impl Laboratory<'_> {
+    /// What the run will take, from the shapes of the data alone; what is in the journal already is
+    /// not counted.
+    ///
+    /// # Errors
+    /// `InvalidInput` for data or designs that do not exist.
+    pub fn estimate(&self) -> Result<Estimate> {
+        let mut plan = Plan::of(self.suite)?;
+        let sizes = self.sizes(&plan)?;
+        plan.keep_cuts(&|cut| sizes.contains_key(cut));
+        let done = if text::exists(&self.out)? {
+            Some(Journal::open(&self.out)?)
+        } else {
+            None
+        };
+        let missing = |key: &str, repeats: u32| {
+            let has = |repeat| {
+                done.as_ref()
+                    .is_some_and(|journal| journal.has(key, repeat))
+            };
+            (0..repeats).filter(|repeat| !has(*repeat)).count() as u64
+        };
+        let mut estimate = Estimate::default();
+        for index in &plan.indexes {
+            if missing(&format!("build:{}", index.key), 1) > 0 {
+                if let Some(sizes) = sizes.get(&index.cut) {
+                    estimate.add_index(index, sizes);
+                }
+            }
+        }
+        for cell in &plan.cells {
+            if let Some(sizes) = sizes.get(cell.cut()) {
+                estimate.add_cell(cell, missing(&cell.key, cell.repeats), sizes);
+            }
+        }
+        Ok(estimate)
+    }
+
+    /// Sizes of the cuts of a plan that exist.
+    fn sizes(&self, plan: &Plan) -> Result<BTreeMap<CutName, Sizes>> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+        let mut sizes = BTreeMap::new();
+        for cut in plan.cuts() {
+            let Some(shape) = data::shape(self.registry, &cut.data, cut_of(&cut))? else {
+                continue;
+            };
+            let row_bytes = shape.shape.row_bytes() as u64;
+            let queries = match self.suite.fixed.queries {
+                0 => shape.queries,
+                wanted => wanted.min(shape.queries),
+            };
+            let degree = self.suite.fixed.degree.into();
+            sizes.insert(
+                cut,
+                Sizes {
+                    rows: shape.rows,
+                    row_bytes,
+                    queries,
+                    cores,
+                    degree,
+                },
+            );
+        }
+        Ok(sizes)
+    }
+
+    /// Runs what is not in the journal yet. A cell that fails is recorded and the run goes on.
+    ///
+    /// # Errors
+    /// As data cannot be prepared or the journal cannot be written; `Cancelled`.
+    pub fn run(&self, progress: &dyn Progress) -> Result<RunReport> {
+        let started = pageway::clock::now();
+        for place in [
+            &self.out,
+            &self.work,
+            &self.work.join("data"),
+            &self.work.join("index"),
+        ] {
+            text::create_directory(place)?;
+        }
+        comparator::install(&self.work)?;
+        self.write_machine(progress)?;
+        let mut journal = Journal::open(&self.out)?;
+        let context = self.context(progress)?;
+        let mut report = RunReport {
+            run: self.out.clone(),
+            ..RunReport::default()
+        };
+        build_all(&context, &mut journal, &mut report)?;
+        measure_all(&context, &mut journal, &mut report)?;
+        report.seconds = started.elapsed().as_secs_f64();
+        Ok(report)
+    }
+
+    /// Describes the machine, once; later suites of the same run are added.
+    fn write_machine(&self, progress: &dyn Progress) -> Result<()> {
+        let suite_text = self.suite.to_toml()?;
+        let machine = match journal::read_machine(&self.out)? {
+            Some(machine) if machine.suite_text.contains(&suite_text) => return Ok(()),
+            Some(machine) => Machine {
+                suite: format!("{}, {}", machine.suite, self.suite.name),
+                suite_text: format!("{}\n{suite_text}", machine.suite_text),
+                ..machine
+            },
+            None => Machine {
+                suite: self.suite.name.clone(),
+                suite_text,
+                seed: self.suite.fixed.seed,
+                ..machine::describe(&self.work, progress)?
+            },
+        };
+        journal::write_machine(&self.out, &machine)
+    }
+
+    /// The plan over data that are ready.
+    fn context<'c>(&'c self, progress: &'c dyn Progress) -> Result<Context<'c>> {
+        let mut plan = Plan::of(self.suite)?;
+        let cuts = plan.cuts();
+        let mut workloads = BTreeMap::new();
+        progress.stage("prepare data", cuts.len() as u64);
+        for cut in cuts {
+            progress.check()?;
+            if data::shape(self.registry, &cut.data, cut_of(&cut))?.is_some() {
+                let workload = self.workload(&plan, &cut, progress)?;
+                workloads.insert(cut, workload);
+            }
+        }
+        plan.keep_cuts(&|cut| workloads.contains_key(cut));
+        Ok(Context {
+            suite: self.suite,
+            plan,
+            workloads,
+            program: self.program.clone(),
+            python: self.python.clone(),
+            work: self.work.clone(),
+            progress,
+        })
+    }
+
+    fn workload(&self, plan: &Plan, cut: &CutName, progress: &dyn Progress) -> Result<Workload> {
+        let cells = plan.cells.iter().filter(|cell| cell.cut() == cut);
+        let deepest = cells
+            .map(|cell| cell.settings.search.k.max(results_of(cell)))
+            .max();
+        let need = Need {
+            queries: self.suite.fixed.queries,
+            depth: deepest.unwrap_or(0).max(LEAST_DEPTH),
+        };
+        let place = self.work.join("data");
+        let prepared = data::prepare(self.registry, &cut.data, cut_of(cut), &place, progress)?;
+        Workload::new(prepared, need, &place, progress)
+    }
+}
+
+/// Neighbours that a range search needs to find its radius.
+fn results_of(cell: &Cell) -> u32 {
+    cell.settings.search.results.unwrap_or(0)
+}
+
+fn cut_of(name: &CutName) -> data::Cut {
+    data::Cut {
+        rows: name.rows,
+        dimensions: name.dimensions,
+    }
+}
+
+fn build_all(context: &Context<'_>, journal: &mut Journal, report: &mut RunReport) -> Result<()> {
+    context
+        .progress
+        .stage("build", context.plan.indexes.len() as u64);
+    for index in &context.plan.indexes {
+        context.progress.check()?;
+        report.indexes += u64::from(build::ensure(context, index, journal)?);
+        context.progress.advance(1);
+    }
+    Ok(())
+}
+
+/// Rounds over all cells: the n-th repetition of each, then the next.
+fn measure_all(context: &Context<'_>, journal: &mut Journal, report: &mut RunReport) -> Result<()> {
+    let cells = &context.plan.cells;
+    let rounds = cells.iter().map(|cell| cell.repeats).max().unwrap_or(0);
+    context.progress.stage("measure", context.plan.cell_count());
+    for round in 0..rounds {
+        for cell in cells.iter().filter(|cell| round < cell.repeats) {
+            context.progress.check()?;
+            if !journal.has(&cell.key, round) {
+                let record = measure::measure(context, cell, round)?;
+                report.cells += 1;
+                report.failed += u64::from(record.error.is_some());
+                journal.append(&record)?;
+            }
+            context.progress.advance(1);
+        }
+    }
+    Ok(())
+}
+
+/// Whether `path` is the directory of a run.
+pub fn is_run(path: &Path) -> bool {
+    journal::read_machine(path).is_ok_and(|machine| machine.is_some())
+}

@@ -1,0 +1,50 @@
+//! A range search: the radius that gives the median query as many results as wished for.
+
+use pageway::Result;
+use serde_json::Value;
+
+use super::context::Context;
+use super::measure::{self, Measured};
+use crate::data;
+use crate::plan::Cell;
+
+/// Results of the median query where nobody says how many.
+const RESULTS: u32 = 50;
+/// Results of a query at most, as a multiple of what the median query has.
+const LIMIT: u32 = 40;
+
+/// Measures a range search.
+pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
+    let workload = context.workload(cell.cut())?;
+    let results = cell.settings.search.results.unwrap_or(RESULTS);
+    let mut prepared = workload.prepared.clone();
+    prepared.queries.clone_from(&workload.queries);
+    prepared.truth.clone_from(&workload.truth);
+    let radius = data::radius_for(&prepared, results)?;
+    let place = context.work.join("data");
+    let truth = data::prepare_range(&prepared, radius, &place, context.progress)?;
+    let index = measure::directory(context, cell)?;
+    let queries = workload.queries.display().to_string();
+    let (radius_text, truth) = (radius.to_string(), truth.display().to_string());
+    let limit = (results * LIMIT).to_string();
+    let mut command = context.command(&[
+        "range",
+        "--index",
+        &index,
+        "--queries",
+        &queries,
+        "--truth",
+        &truth,
+        "--limit",
+        &limit,
+        "--memory",
+        &cell.settings.search.memory,
+    ]);
+    command.push(format!("--radius={radius_text}"));
+    command.extend(measure::effort(cell));
+    let mut measured = measure::run(context, &command)?;
+    if let Ok(Value::Object(fields)) = &mut measured.result {
+        fields.insert("radius".to_owned(), radius.into());
+    }
+    Ok(measured)
+}
