@@ -1,0 +1,118 @@
+//! Where the parts of a report go, and writing them.
+//!
+//! ```text
+//! DIR/report.html    the page, on its own        DIR/csv/TABLE.csv     every table
+//! DIR/report.md      the same for a repository   DIR/svg/FIGURE.svg    every figure
+//! ```
+//!
+//! A file is written beside its place and renamed, so that a reader finds the old one or the new.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use pageway::{Error, OpenMode, OsVfs, Result, Vfs};
+
+use super::document::{Figure, Report, Table};
+use super::style::Styles;
+use super::{csv, html, markdown, svg};
+
+/// Renders a report into `dir`, which is made if it is missing. Gives the files, the page first.
+/// Two figures or two tables of one name are refused: one would hide the other.
+pub fn write(report: &Report, dir: &Path) -> Result<Vec<PathBuf>> {
+    let files = render(report)?;
+    for sub in ["csv", "svg"] {
+        let sub = dir.join(sub);
+        let made = OsVfs.create_dir_all(&sub);
+        made.map_err(|error| Error::from(error).within(sub.display()))?;
+    }
+    let mut written = Vec::new();
+    for (name, text) in [
+        ("report.html", html(report)?),
+        ("report.md", markdown(report)),
+    ] {
+        written.push(replace(&dir.join(name), &text)?);
+    }
+    for (name, text) in &files {
+        written.push(replace(&dir.join(name), text)?);
+    }
+    for sub in [dir.to_owned(), dir.join("csv"), dir.join("svg")] {
+        let synced = OsVfs.sync_dir(&sub);
+        synced.map_err(|error| Error::from(error).within(sub.display()))?;
+    }
+    Ok(written)
+}
+
+/// Every CSV and SVG file by its path within the directory of the report.
+fn render(report: &Report) -> Result<BTreeMap<String, String>> {
+    let styles = Styles::of(report);
+    let mut files = BTreeMap::new();
+    let mut add = |path: String, text: String| match files.insert(path.clone(), text) {
+        None => Ok(()),
+        Some(_) => Err(Error::invalid(format!(
+            "two parts of the report would be {path}: give them different ids"
+        ))),
+    };
+    for section in &report.sections {
+        for figure in &section.figures {
+            add(svg_path(figure), svg(figure, &styles)?)?;
+        }
+        let under_plots = section.figures.iter().map(|figure| &figure.table);
+        let tables = under_plots.chain(&section.tables);
+        for table in tables.filter(|table| !table.columns.is_empty()) {
+            add(csv_path(table), csv(table))?;
+        }
+    }
+    Ok(files)
+}
+
+/// Path of a figure's file within the directory of the report.
+pub(super) fn svg_path(figure: &Figure) -> String {
+    format!("svg/{}.svg", file_name(&figure.id))
+}
+
+/// Path of a table's file within the directory of the report.
+pub(super) fn csv_path(table: &Table) -> String {
+    format!("csv/{}.csv", file_name(&table.id))
+}
+
+/// A name that no file system and no link takes apart.
+fn file_name(id: &str) -> String {
+    let safe = |letter: char| match letter {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' => letter,
+        '.' => '.',
+        _ => '-',
+    };
+    let name: String = id.chars().map(safe).collect();
+    match name.trim_start_matches('.') {
+        "" => "unnamed".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// Puts `text` in the place of whatever `path` holds.
+fn replace(path: &Path, text: &str) -> Result<PathBuf> {
+    let place = |error: std::io::Error| Error::from(error).within(path.display());
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let fresh = path.with_file_name(name);
+    if OsVfs.exists(&fresh).map_err(place)? {
+        OsVfs.remove_file(&fresh).map_err(place)?;
+    }
+    let file = OsVfs.open(&fresh, OpenMode::CreateNew).map_err(place)?;
+    file.write_all_at(text.as_bytes(), 0).map_err(place)?;
+    file.sync_data().map_err(place)?;
+    OsVfs.rename(&fresh, path).map_err(place)?;
+    Ok(path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_stay_in_their_directory() {
+        assert_eq!(file_name("recall-photo_1.5m"), "recall-photo_1.5m");
+        assert_eq!(file_name("../a/b c"), "-a-b-c");
+        assert_eq!(file_name(""), "unnamed");
+    }
+}
