@@ -23,6 +23,14 @@ pub(crate) struct Quantity {
     pub(crate) format: fn(f64) -> String,
 }
 
+/// Share of the true neighbours found.
+pub(crate) const RECALL: Quantity = Quantity {
+    path: "recall",
+    name: "recall",
+    goodness: Goodness::Higher,
+    scale: Scale::Linear,
+    format: number::recall,
+};
 /// Speed of a batch of queries.
 pub(crate) const QPS: Quantity = Quantity {
     path: "qps",

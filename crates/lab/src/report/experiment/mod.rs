@@ -4,8 +4,15 @@ use super::document::Section;
 use crate::record::Run;
 
 mod build;
+mod cache;
+mod compression;
+mod dimensions;
+mod k;
+mod layout;
 mod page_size;
 mod recall;
+mod refinement;
+mod segments;
 
 /// From a run to the section of one experiment; nothing when it has no records.
 type ToSection = fn(&Run) -> Option<Section>;
@@ -15,6 +22,13 @@ const EXPERIMENTS: &[(&str, ToSection)] = &[
     ("recall", recall::section),
     ("build", build::section),
     ("page_size", page_size::section),
+    ("dimensions", dimensions::section),
+    ("layout", layout::section),
+    ("cache", cache::section),
+    ("compression", compression::section),
+    ("refinement", refinement::section),
+    ("k", k::section),
+    ("segments", segments::section),
 ];
 
 /// The sections of the experiments that a run has records of.
