@@ -1,36 +1,37 @@
 //! Data sets by name: where they come from, how they are fetched, cut and given a truth.
+//!
+//! ```text
+//! entry      DataSet: what is known of a set      registry  names -> sets; cuts by name
+//! place      Place: directory, programs, limits   files     the door to the file system
+//! fetch      addresses -> files, resumed, pinned  import    HDF5 and Parquet -> plain files
+//! obtain     a file of a set -> a plain file      prepare   plain files -> cut, with exact truth
+//! range      results within a radius              segments  equal parts of a base
+//! listing    what there is, and what is here
+//! ```
+//!
+//! Invariants: a file that this module wrote appears whole or not at all; what is made is made
+//! again when what it came from changed; bytes that were fetched are checked against the checksum
+//! that was published, or else against that of the first time.
 
-use std::path::PathBuf;
+mod cut;
+mod entry;
+mod fetch;
+mod files;
+mod import;
+mod listing;
+mod obtain;
+mod place;
+mod prepare;
+mod range;
+mod registry;
+mod segments;
 
-use pageway::Metric;
-use serde::{Deserialize, Serialize};
-
-/// A part of a data set.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
-)]
-pub struct Cut {
-    /// First rows; all when absent.
-    pub rows: Option<u64>,
-    /// First dimensions; all when absent.
-    pub dimensions: Option<u32>,
-}
-
-/// Files that are ready to be measured with.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Prepared {
-    /// Vectors.
-    pub base: PathBuf,
-    /// Queries, of the same shape.
-    pub queries: PathBuf,
-    /// Exact neighbours of the queries in `base`, at least 100 each where there are as many.
-    pub truth: PathBuf,
-    /// Distance.
-    pub metric: Metric,
-    /// Rows of `base`.
-    pub rows: u64,
-    /// Dimensions.
-    pub dimensions: u32,
-    /// Bytes of the raw vectors.
-    pub raw_bytes: u64,
-}
+pub use cut::Cut;
+pub use entry::{DataSet, QuerySource, SetFile};
+pub use listing::{Listed, list};
+pub use obtain::fetch;
+pub use place::Place;
+pub use prepare::{Prepared, prepare};
+pub use range::{USUAL_RESULTS, prepare_range, radius_for};
+pub use registry::Registry;
+pub use segments::prepare_segments;

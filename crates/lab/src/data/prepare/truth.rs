@@ -1,0 +1,138 @@
+//! Exact neighbours of the queries: published ones where they will do, computed ones elsewhere.
+
+use std::path::{Path, PathBuf};
+
+use pageway::source::{VectorFile, VectorSlice};
+use pageway::truth::{
+    ExactOptions, ExactQuestion, Truth, TruthFile, exact, exact_bytes_min, write_truth,
+};
+use pageway::{Error, Metric, Progress, Result, VectorRead};
+
+use super::fit;
+use crate::data::files;
+use crate::data::place::Place;
+
+/// Neighbours that a truth must have, where the base has as many rows.
+const DEPTH: u64 = 100;
+
+/// A truth that is wanted.
+pub(super) struct Want<'a> {
+    pub(super) base: &'a VectorFile,
+    pub(super) queries: &'a VectorFile,
+    pub(super) metric: Metric,
+    /// Where it goes when it has to be written.
+    pub(super) directory: &'a Path,
+}
+
+impl Want<'_> {
+    fn depth(&self) -> usize {
+        DEPTH.min(self.base.count()) as usize
+    }
+
+    /// Takes a published truth, or a copy that is right: ids that the engine opens, for the queries
+    /// that are used, with distances only where they are ours. `None` when it is not deep enough.
+    pub(super) fn adopt(&self, path: &Path) -> Result<Option<PathBuf>> {
+        let published = TruthFile::open(&files::vfs(), path, Some(self.base.count()))?;
+        let (queries, k) = (self.queries.count(), published.k());
+        if published.query_count() < queries {
+            return Err(Error::invalid(format!(
+                "{}: has {} queries, the queries are {queries}",
+                path.display(),
+                published.query_count()
+            )));
+        }
+        if k < self.depth() {
+            return Ok(None);
+        }
+        let fitting = fit::check(self, &published).map_err(|error| error.within(path.display()))?;
+        let whole = published.query_count() == queries;
+        if whole && (fitting.distances || !published.has_distances()) {
+            return Ok(Some(path.to_owned()));
+        }
+        let mut kept = published.read(0, queries as usize)?;
+        if !fitting.distances {
+            kept.distances = Vec::new();
+        }
+        self.write(&kept).map(Some)
+    }
+
+    /// Computes it by looking at every row.
+    pub(super) fn compute(&self, place: &Place, progress: &dyn Progress) -> Result<PathBuf> {
+        let held = Held::read(self.queries)?;
+        let question = ExactQuestion {
+            queries: held.slice()?,
+            metric: self.metric,
+            k: self.depth(),
+            exclude: None,
+        };
+        let pool = pageway::thread_pool(place.threads)?;
+        let options = ExactOptions {
+            memory_bytes: place.memory_bytes.max(exact_bytes_min(&question)),
+            pool: &pool,
+        };
+        self.write(&exact(self.base, &question, &options, progress)?)
+    }
+
+    fn write(&self, truth: &Truth) -> Result<PathBuf> {
+        let path = self.directory.join("truth.ibin");
+        write_truth(&files::vfs(), &path, truth)?;
+        Ok(path)
+    }
+}
+
+/// Vectors in memory.
+pub(in crate::data) struct Held {
+    bytes: Vec<u8>,
+    shape: pageway::VectorShape,
+}
+
+impl Held {
+    /// All vectors of a file.
+    pub(in crate::data) fn read(vectors: &VectorFile) -> Result<Self> {
+        let all: Vec<u64> = (0..vectors.count()).collect();
+        Self::gather(vectors, &all)
+    }
+
+    /// Some rows of a file, in the order that is asked for. Runs of rows are read at once.
+    pub(in crate::data) fn gather(vectors: &VectorFile, rows: &[u64]) -> Result<Self> {
+        let shape = vectors.shape();
+        let row_bytes = shape.row_bytes();
+        let mut bytes = vec![0; rows.len() * row_bytes];
+        let mut rest = bytes.as_mut_slice();
+        for run in rows.chunk_by(|row, next| row + 1 == *next) {
+            let (out, behind) = rest.split_at_mut(run.len() * row_bytes);
+            vectors.read(run.first().copied().unwrap_or(0), out)?;
+            rest = behind;
+        }
+        Ok(Self { bytes, shape })
+    }
+
+    pub(in crate::data) fn slice(&self) -> Result<VectorSlice<'_>> {
+        VectorSlice::new(&self.bytes, self.shape)
+    }
+
+    /// Distances of a query to these vectors, in their order.
+    pub(in crate::data) fn distances(&self, query: &Self, metric: Metric) -> Result<Vec<f32>> {
+        let base = self.slice()?;
+        let count = base.count() as usize;
+        let question = ExactQuestion {
+            queries: query.slice()?,
+            metric,
+            k: count,
+            exclude: None,
+        };
+        let pool = pageway::thread_pool(1)?;
+        let options = ExactOptions {
+            memory_bytes: exact_bytes_min(&question),
+            pool: &pool,
+        };
+        let found = exact(&base, &question, &options, &pageway::NoProgress)?;
+        let mut distances = vec![f32::NAN; count];
+        for (id, distance) in found.ids.iter().zip(&found.distances) {
+            if let Some(place) = distances.get_mut(*id as usize) {
+                *place = *distance;
+            }
+        }
+        Ok(distances)
+    }
+}

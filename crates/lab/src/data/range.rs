@@ -1,0 +1,95 @@
+//! Range searches over a prepared set: a radius that gives so many results, and all results in it.
+
+use std::path::PathBuf;
+
+use pageway::truth::{ExactOptions, RangeQuestion, TruthFile, exact_range, write_range_truth};
+use pageway::{Error, Progress, Result, VectorRead};
+
+use super::files;
+use super::place::Place;
+use super::prepare::{Held, Prepared};
+
+/// Results of the median query, where nothing else is asked for.
+pub const USUAL_RESULTS: usize = 50;
+/// Queries that a radius is taken from.
+const SAMPLE: usize = 1000;
+
+/// A radius within which the median query has about so many results: the median of the distances of
+/// the neighbours of that rank. No more than the truth is deep.
+///
+/// # Errors
+/// `InvalidInput` for no results; what reading the files gives.
+pub fn radius_for(prepared: &Prepared, results: usize) -> Result<f32> {
+    let truth = TruthFile::open(&files::vfs(), &prepared.truth, Some(prepared.rows))?;
+    let Some(rank) = results.min(truth.k()).checked_sub(1) else {
+        return Err(Error::invalid("a radius for no results was asked for"));
+    };
+    let mut distances = if truth.has_distances() {
+        let all = truth.read_all()?;
+        let last = |query: usize| all.distances_of(query).get(rank).copied();
+        (0..all.query_count()).filter_map(last).collect()
+    } else {
+        measured(prepared, &truth, rank)?
+    };
+    distances.sort_unstable_by(f32::total_cmp);
+    let median = distances.get(distances.len() / 2).copied();
+    median.ok_or_else(|| Error::invalid("a radius without queries was asked for"))
+}
+
+/// The distances of neighbours of a rank, for a truth that has ids only.
+fn measured(prepared: &Prepared, truth: &TruthFile, rank: usize) -> Result<Vec<f32>> {
+    let base = files::open_vectors(&prepared.base, None)?;
+    let queries = files::open_vectors(&prepared.queries, None)?;
+    let count = truth.query_count().min(queries.count());
+    let step = (count as usize).div_ceil(SAMPLE).max(1);
+    let mut distances = Vec::new();
+    for number in (0..count).step_by(step) {
+        let neighbours = truth.read(number, 1)?;
+        let row = neighbours.ids.get(rank).copied().unwrap_or(0);
+        let neighbour = Held::gather(&base, &[u64::from(row)])?;
+        let query = Held::gather(&queries, &[number])?;
+        distances.extend(neighbour.distances(&query, prepared.metric)?);
+    }
+    Ok(distances)
+}
+
+/// All rows within a radius of every query, in a `.rangeres` file; from the cache of `place` when
+/// it is there.
+///
+/// Computes `rows * queries` distances and holds the queries and `place.memory_bytes`.
+///
+/// # Errors
+/// As [`pageway::truth::exact_range`]; `Io`; `NoSpace`.
+pub fn prepare_range(
+    prepared: &Prepared,
+    radius: f32,
+    place: &Place,
+    progress: &dyn Progress,
+) -> Result<PathBuf> {
+    let mark = files::text_checksum(&format!(
+        "{} {} {} {radius}",
+        files::fingerprint(&prepared.base)?,
+        files::fingerprint(&prepared.queries)?,
+        prepared.metric
+    ));
+    let path = place.made().join(format!("{mark}.rangeres"));
+    if files::exists(&path)? {
+        return Ok(path);
+    }
+    files::create_directory(&place.made())?;
+    let base = files::open_vectors(&prepared.base, None)?;
+    let held = Held::read(&files::open_vectors(&prepared.queries, None)?)?;
+    let question = RangeQuestion {
+        queries: held.slice()?,
+        metric: prepared.metric,
+        radius,
+    };
+    let pool = pageway::thread_pool(place.threads)?;
+    let options = ExactOptions {
+        memory_bytes: place.memory_bytes,
+        pool: &pool,
+    };
+    let found = exact_range(&base, &question, &options, progress)?;
+    write_range_truth(&files::vfs(), &path, &found)?;
+    Ok(path)
+}
