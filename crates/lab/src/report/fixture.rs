@@ -90,7 +90,7 @@ pub(crate) fn build(data: &str, design: &str, codes: &str) -> Record {
                     "shape": {"dimension": 128, "element": "u8", "metric": "l2"},
                     "graph": {"max_degree": 48},
                     "execution": {"entry": {"kind": "medoid"}},
-                    "layout": {"page_bytes": 4096},
+                    "layout": {"page_bytes": 4096}, "cache": {"nodes": "records"},
                 },
             },
         }),

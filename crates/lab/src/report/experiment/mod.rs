@@ -3,16 +3,21 @@
 use super::document::Section;
 use crate::record::Run;
 
+mod beam;
 mod build;
 mod cache;
 mod compression;
 mod dimensions;
+mod execution;
 mod k;
 mod layout;
+mod memory;
 mod page_size;
 mod recall;
 mod refinement;
 mod segments;
+mod space;
+mod threads;
 
 /// From a run to the section of one experiment; nothing when it has no records.
 type ToSection = fn(&Run) -> Option<Section>;
@@ -22,6 +27,11 @@ const EXPERIMENTS: &[(&str, ToSection)] = &[
     ("recall", recall::section),
     ("build", build::section),
     ("page_size", page_size::section),
+    ("beam", beam::section),
+    ("space", space::section),
+    ("execution", execution::section),
+    ("threads", threads::section),
+    ("memory", memory::section),
     ("dimensions", dimensions::section),
     ("layout", layout::section),
     ("cache", cache::section),

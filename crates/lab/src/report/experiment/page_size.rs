@@ -1,9 +1,10 @@
 //! Page sizes: what larger reads give and cost.
 
 use crate::record::{Record, Run, Task};
-use crate::report::document::{Figure, Finding, Plot, Scale, Section};
+use crate::report::document::{Figure, Finding, Scale, Section};
 use crate::report::evidence::Evidence;
 use crate::report::quantity::{BYTES, PAGES, QPS, Quantity};
+use crate::report::setting::{self, Shown};
 use crate::report::{group, method, number, plot, refusal};
 
 const SOURCE: &str = "Evaluation, fig. 9 and section 4.2.3";
@@ -55,22 +56,13 @@ fn figures(data: &str, records: &[&Record]) -> Vec<Figure> {
 }
 
 fn over_page_size(name: &str, data: &str, records: &[&Record], quantity: &Quantity) -> Figure {
-    let axes = (
-        plot::axis("page size, bytes", Scale::Linear),
-        quantity.axis(),
-    );
-    let lines = plot::over_axis(&plot::designs(records), AXIS, axes, |records| {
-        quantity.at(records, TARGET)
-    });
-    let id = format!("page-size-{name}-{data}");
-    Figure {
+    Shown {
+        id: format!("page-size-{name}-{data}"),
         title: format!("{} at recall {TARGET:.2}, {data}", quantity.name),
-        note: String::new(),
-        predicted: false,
-        table: plot::lines_table(&id, &lines, quantity),
-        plot: Plot::Lines(lines),
-        id,
+        setting: setting::count(AXIS, "page size", Scale::Linear),
+        quantity,
     }
+    .at_recall(&plot::designs(records), TARGET)
 }
 
 fn findings(run: &Run, records: &[&Record]) -> Vec<Finding> {
@@ -179,7 +171,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::report::document::Verdict;
+    use crate::report::document::{Plot, Verdict};
     use crate::report::fixture::{give, run, search, set};
 
     fn searches(design: &str, page_size: u64, qps: f64) -> Vec<Record> {
