@@ -124,7 +124,8 @@ impl Quantity {
         )
     }
 
-    fn look_up(&self, records: &[&Record], recall: f64) -> Option<AtRecall> {
+    /// The value at a recall, and whether it is a bound.
+    pub(crate) fn look_up(&self, records: &[&Record], recall: f64) -> Option<AtRecall> {
         let readings: Vec<Reading> = curve::readings(records, self.path);
         match self.goodness {
             Goodness::Higher => curve::most_at(&readings, recall),

@@ -70,13 +70,18 @@ impl Shown<'_> {
                 (name.as_str(), values.iter().map(at).collect())
             })
             .collect();
+        self.of_cells(&values, &cells)
+    }
+
+    /// The figure of cells that are there: for each group one per value of the setting.
+    pub(crate) fn of_cells(&self, values: &[f64], cells: &[(&str, Vec<Cell>)]) -> Figure {
         Figure {
             id: self.id.clone(),
             title: self.title.clone(),
             note: String::new(),
             predicted: false,
-            plot: Plot::Lines(self.lines(&values, &cells)),
-            table: self.table(&values, &cells),
+            plot: Plot::Lines(self.lines(values, cells)),
+            table: self.table(values, cells),
         }
     }
 

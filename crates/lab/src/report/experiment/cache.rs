@@ -8,7 +8,7 @@ use crate::report::document::{
 use crate::report::evidence::Evidence;
 use crate::report::quantity::PAGES;
 use crate::report::setting::{Setting, Shown};
-use crate::report::{choice, curve, group, method, number, plot, table};
+use crate::report::{choice, curve, group, method, number, plot, refusal, table};
 
 const SOURCE: &str = "Evaluation, fig. 13 and section 4.3.3";
 /// Recall at which strategies are compared.
@@ -58,7 +58,9 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
             .flat_map(|(name, records)| [by_hop(name, records), by_memory(name, records)])
             .flatten()
             .collect(),
-        tables: vec![shares(&records)],
+        tables: std::iter::once(shares(&records))
+            .chain(refusal::table(run, "cache"))
+            .collect(),
         findings: findings(&data),
     })
 }

@@ -5,7 +5,7 @@ use crate::report::document::{Figure, Finding, Scale, Section};
 use crate::report::evidence::Evidence;
 use crate::report::quantity::{PAGES, QPS, Quantity};
 use crate::report::setting::{self, Setting, Shown};
-use crate::report::{group, method, number, plot};
+use crate::report::{group, method, number, plot, refusal};
 
 const SOURCE: &str = "Gorgeous, fig. 4 and section 3.1";
 /// Recall of the comparisons.
@@ -41,7 +41,7 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
     let data = group::by_data(&records);
     words.extend(data.iter().filter_map(|(name, records)| {
         let lengths = CODE_BYTES.values(records);
-        compression(name, row_bytes(run, name)?, &lengths)
+        compression(name, row_bytes(records)?, &lengths)
     }));
     Some(Section {
         id: "compression".to_owned(),
@@ -52,17 +52,15 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
             .iter()
             .flat_map(|(name, records)| figures(name, records))
             .collect(),
-        tables: Vec::new(),
+        tables: refusal::table(run, "compression").into_iter().collect(),
         findings: findings(&records),
     })
 }
 
-/// Bytes of a raw vector, as any build of the data tells.
-fn row_bytes(run: &Run, data: &str) -> Option<f64> {
-    run.records
-        .iter()
-        .filter(|record| record.task == Task::Build && record.data == data)
-        .find_map(|build| Some(build.number("raw_bytes")? / build.number("nodes")?))
+/// Bytes of a raw vector.
+fn row_bytes(records: &[&Record]) -> Option<f64> {
+    let of = |record: &&Record| Some(record.axis("raw_bytes")? / record.axis("rows")?);
+    records.iter().find_map(of)
 }
 
 fn compression(data: &str, row_bytes: f64, lengths: &[f64]) -> Option<String> {
@@ -189,7 +187,7 @@ mod tests {
 
     use super::*;
     use crate::report::document::Verdict;
-    use crate::report::fixture::{build, give, run, search, set};
+    use crate::report::fixture::{give, run, search, set};
 
     fn with_codes(bytes: u64, recall: f64, pages: f64, qps: f64) -> Record {
         let record = search("compression", "photos", "diskann", 40, recall);
@@ -219,9 +217,9 @@ mod tests {
     }
 
     #[test]
-    fn the_compression_is_told_where_a_build_tells_the_bytes() {
-        let record = with_codes(32, 0.95, 20.0, 800.0);
-        let section = section(&run(vec![record, build("photos", "diskann", "memory")])).unwrap();
+    fn the_compression_is_told() {
+        let record = set(with_codes(32, 0.95, 20.0, 800.0), "raw_bytes", 1_280_000);
+        let section = section(&run(vec![record])).unwrap();
         let words = section.method.join(" ");
         assert!(
             words.contains("the 128 bytes of a vector of photos: 32 bytes 4.00x."),

@@ -6,7 +6,7 @@ use crate::report::document::{Cell, Figure, Finding, Scale, Section, Table};
 use crate::report::evidence::Evidence;
 use crate::report::quantity::{PAGES, QPS, Quantity, TARGETS};
 use crate::report::setting::{self, Setting, Shown};
-use crate::report::{cut, group, method, number, plot, table};
+use crate::report::{cut, group, method, number, plot, refusal, table};
 
 const SOURCE: &str = "Evaluation, fig. 11 and section 4.3.2";
 const COUPLED: &str = "coupled";
@@ -45,7 +45,9 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
             .iter()
             .flat_map(|(name, records)| figures(name, records))
             .collect(),
-        tables: vec![crossings(&data)],
+        tables: std::iter::once(crossings(&data))
+            .chain(refusal::table(run, "dimensions"))
+            .collect(),
         findings: findings(&data),
     })
 }

@@ -6,7 +6,7 @@ use crate::report::document::{
 };
 use crate::report::evidence::Evidence;
 use crate::report::quantity::{PAGES, Quantity, TARGETS};
-use crate::report::{curve, group, method, number, plot, table};
+use crate::report::{curve, group, method, number, plot, refusal, table};
 
 const SOURCE: &str = "Evaluation, fig. 12 and section 4.3.2; Starling, table 2";
 const EVALUATION: &str = "Evaluation, fig. 12 and section 4.3.2";
@@ -80,7 +80,9 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
             .iter()
             .map(|(name, records)| figure(name, records))
             .collect(),
-        tables: vec![causes(&records, &builds)],
+        tables: std::iter::once(causes(&records, &builds))
+            .chain(refusal::table(run, "layout"))
+            .collect(),
         findings: findings(&data, &builds),
     })
 }

@@ -9,10 +9,13 @@ mod cache;
 mod compression;
 mod dimensions;
 mod execution;
+mod growth;
 mod k;
 mod layout;
 mod memory;
+mod open;
 mod page_size;
+mod range;
 mod recall;
 mod refinement;
 mod segments;
@@ -37,8 +40,11 @@ const EXPERIMENTS: &[(&str, ToSection)] = &[
     ("cache", cache::section),
     ("compression", compression::section),
     ("refinement", refinement::section),
+    ("open", open::section),
+    ("range", range::section),
     ("k", k::section),
     ("segments", segments::section),
+    ("growth", growth::section),
 ];
 
 /// The sections of the experiments that a run has records of.

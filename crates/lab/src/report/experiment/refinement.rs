@@ -6,7 +6,7 @@ use crate::report::evidence::Evidence;
 use crate::report::plot::Named;
 use crate::report::quantity::{PAGES, Quantity, RECALL};
 use crate::report::setting::{Setting, Shown};
-use crate::report::{group, method, number};
+use crate::report::{group, method, number, refusal};
 
 const SOURCE: &str = "Gorgeous, fig. 5 and section 3.2";
 /// Recall that Gorgeous aims at.
@@ -48,7 +48,7 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
             .iter()
             .flat_map(|(data, design, records)| figures(data, design, records))
             .collect(),
-        tables: Vec::new(),
+        tables: refusal::table(run, "refinement").into_iter().collect(),
         findings: findings(&groups),
     })
 }

@@ -5,7 +5,7 @@ use crate::report::document::{Figure, Finding, Scale, Section};
 use crate::report::evidence::Evidence;
 use crate::report::quantity::{PAGES, QPS, Quantity, RECALL};
 use crate::report::setting::{self, Setting, Shown};
-use crate::report::{choice, group, method, number, plot};
+use crate::report::{choice, group, method, number, plot, refusal};
 
 const SOURCE: &str = "Starling, table 3";
 /// Recall whose list size is taken.
@@ -39,7 +39,7 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
             .iter()
             .flat_map(|(name, records)| figures(name, records))
             .collect(),
-        tables: Vec::new(),
+        tables: refusal::table(run, "segments").into_iter().collect(),
         findings: findings(&records),
     })
 }
