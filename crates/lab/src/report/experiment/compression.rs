@@ -165,9 +165,8 @@ fn threshold(records: &[&Record]) -> Evidence {
         };
         let level = shorter.is_some_and(|pages| pages <= LEVEL * least);
         let blown_up = worst.is_none_or(|pages| pages >= BLOWN_UP * least);
-        let pages = |pages: &Option<f64>| {
-            pages.map_or_else(|| "no such recall".to_owned(), |pages| number::plain(pages))
-        };
+        let pages =
+            |pages: &Option<f64>| pages.map_or_else(|| "no such recall".to_owned(), number::plain);
         let measured = format!(
             "{}, {}: {} pages with {longest} bytes, {} with {middle}, {} with {shortest}",
             curve.data,

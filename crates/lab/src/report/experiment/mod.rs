@@ -6,6 +6,7 @@ use crate::record::Run;
 mod beam;
 mod build;
 mod cache;
+mod comparators;
 mod compression;
 mod dimensions;
 mod execution;
@@ -45,6 +46,7 @@ const EXPERIMENTS: &[(&str, ToSection)] = &[
     ("k", k::section),
     ("segments", segments::section),
     ("growth", growth::section),
+    ("comparators", comparators::section),
 ];
 
 /// The sections of the experiments that a run has records of.
