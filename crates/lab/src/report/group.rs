@@ -87,6 +87,13 @@ pub(crate) fn lowest<'r>(records: &[&'r Record], axis: &str) -> Vec<&'r Record> 
         .map_or_else(|| records.to_vec(), |(_, records)| records)
 }
 
+/// Records with the highest number of a setting that there is; all when none has it.
+pub(crate) fn highest<'r>(records: &[&'r Record], axis: &str) -> Vec<&'r Record> {
+    by_axis(records, axis)
+        .pop()
+        .map_or_else(|| records.to_vec(), |(_, records)| records)
+}
+
 /// Records of one design.
 pub(crate) fn of_design<'r>(records: &[&'r Record], design: &str) -> Vec<&'r Record> {
     records

@@ -7,13 +7,16 @@
 //!
 //! What experiments share: `group` (records by what they have in common), `quantity` (what is
 //! measured), `curve` (its value at a recall), `plot`, `table`, `number`, `method` (settings in
-//! words), `evidence` (cases -> verdict), `storage` (what builds tell), `setting` (values over a setting),
-//! `cut` (data without their cuts), `choice` (the cell that stands for a design).
+//! words), `evidence` (cases -> verdict), `storage` (what builds tell), `refusal` (cells without
+//! numbers), `setting` (values over a setting), `cut` (data without their cuts), `choice` (the cell
+//! that stands for a design).
 
+mod check;
 mod choice;
 mod csv;
 mod curve;
 mod cut;
+mod date;
 mod document;
 mod evidence;
 mod experiment;
@@ -25,6 +28,7 @@ mod html;
 mod markdown;
 mod method;
 mod number;
+mod overview;
 mod plot;
 mod quantity;
 mod refusal;
@@ -36,22 +40,26 @@ mod table;
 
 use crate::record::Run;
 
+pub use csv::csv;
 pub use document::{
     Axis, Bars, Cell, Column, Figure, Finding, Goodness, Lines, Mark, Plot, Report, Scale, Section,
     Series, Table, Verdict,
 };
-pub use csv::csv;
 pub use files::write;
 pub use html::html;
 pub use markdown::markdown;
 pub use style::Styles;
 pub use svg::svg;
 
-/// Everything that a run tells: its sections are those of the experiments that it has records of.
+/// Everything that a run tells: what the reader must know first, who wins, and a section for each
+/// experiment that it has records of.
 pub fn report(run: &Run) -> Report {
+    let mut sections: Vec<Section> = overview::summary(run).into_iter().collect();
+    sections.extend(experiment::sections(run));
     Report {
-        title: format!("Pageway: {}", run.machine.suite),
-        sections: experiment::sections(run),
-        ..Report::default()
+        title: overview::title(run),
+        facts: overview::facts(run),
+        warnings: check::warnings(run),
+        sections,
     }
 }

@@ -1,4 +1,4 @@
-//! Plots of records: a quantity over recall, a value over a setting, a value per data set.
+//! Plots of records: a quantity over recall, a value per data set.
 
 use super::document::{Axis, Bars, Figure, Lines, Mark, Plot, Scale, Series, Table};
 use super::group;
@@ -43,30 +43,6 @@ pub(crate) fn over_recall(groups: &[Named<'_>], quantity: &Quantity) -> Lines {
     Lines {
         x: recall_axis(),
         y: quantity.axis(),
-        series: series(groups, curve),
-    }
-}
-
-/// A value over a number of the settings: one curve per group, the value of its records at each.
-pub(crate) fn over_axis(
-    groups: &[Named<'_>],
-    setting: &str,
-    (x, y): (Axis, Axis),
-    value: impl Fn(&[&Record]) -> Option<f64>,
-) -> Lines {
-    let curve = |records: &[&Record]| {
-        group::by_axis(records, setting)
-            .into_iter()
-            .filter_map(|(at, records)| {
-                let y = value(&records)?;
-                let label = format!("{}: {}", number::plain(at), number::plain(y));
-                Some(Mark { x: at, y, label })
-            })
-            .collect()
-    };
-    Lines {
-        x,
-        y,
         series: series(groups, curve),
     }
 }
@@ -138,38 +114,6 @@ pub(crate) fn highest_recall(records: &[&Record]) -> Option<f64> {
         .max_by(f64::total_cmp)
 }
 
-/// The marks of lines as a table: one row per value of x, one column per curve.
-pub(crate) fn lines_table(id: &str, lines: &Lines, quantity: &Quantity) -> Table {
-    let mut at: Vec<f64> = lines
-        .series
-        .iter()
-        .flat_map(|series| series.marks.iter().map(|mark| mark.x))
-        .collect();
-    at.sort_by(f64::total_cmp);
-    at.dedup();
-    let mut columns = vec![table::neutral("design")];
-    columns.extend(at.iter().map(|x| {
-        table::column(
-            format!("{} {}", lines.x.name, number::plain(*x)),
-            quantity.goodness,
-        )
-    }));
-    let rows = lines
-        .series
-        .iter()
-        .map(|series| {
-            let value = |x: &f64| series.marks.iter().find(|mark| mark.x == *x);
-            let mut row = vec![table::text(&series.name)];
-            row.extend(
-                at.iter()
-                    .map(|x| quantity.cell(value(x).map(|mark| mark.y))),
-            );
-            row
-        })
-        .collect();
-    table::table(id, "", columns, rows, 0)
-}
-
 /// The heights of bars as a table: one row per series, one column per category.
 pub(crate) fn bars_table(id: &str, bars: &Bars, quantity: &Quantity) -> Table {
     let mut columns = vec![table::neutral("design")];
@@ -238,23 +182,6 @@ mod tests {
         let recalls: Vec<f64> = lines.series[0].marks.iter().map(|mark| mark.x).collect();
         assert_eq!(recalls, [0.92, 0.97]);
         assert!(lines.series[0].marks[0].label.starts_with("list size 10, "));
-    }
-
-    #[test]
-    fn curves_over_a_setting_have_a_mark_for_each_of_its_values() {
-        let records = records();
-        let records: Vec<&Record> = records.iter().collect();
-        let axes = (axis("list size", Scale::Log), PAGES.axis());
-        let lines = over_axis(&designs(&records), "list_size", axes, |records| {
-            PAGES.median(records)
-        });
-        let table = lines_table("t", &lines, &PAGES);
-        assert_eq!(table.columns.len(), 3);
-        assert_eq!(
-            table.rows[0][2].number,
-            records[0].number("pages_per_query")
-        );
-        assert_eq!(table.rows[1][2].number, None);
     }
 
     #[test]

@@ -5,24 +5,29 @@ use serde_json::Value;
 use super::group;
 use crate::record::{Record, Run, Task};
 
-/// The description of an index (see `pageway inspect --json`) that the run built of a data set
-/// with a design; the first of several.
-pub(crate) fn description<'r>(run: &'r Run, data: &str, design: &str) -> Option<&'r Value> {
-    run.records
-        .iter()
-        .filter(|record| record.task == Task::Build && group::succeeded(record))
-        .filter(|record| record.data == data && record.design == design)
-        .find_map(of_build)
-}
-
-/// The description in the record of a build.
-pub(crate) fn of_build(record: &Record) -> Option<&Value> {
-    record.result.get("description")
+/// The description (see `pageway inspect --json`) of the index that a search went over: that of
+/// the build of the same data and design that shares the most settings with it.
+pub(crate) fn description<'r>(run: &'r Run, search: &Record) -> Option<&'r Value> {
+    let mut best: Option<(usize, &Value)> = None;
+    for build in builds(run, &search.data, &search.design) {
+        let Some(description) = build.result.get("description") else {
+            continue;
+        };
+        let shared = shared_settings(build, search);
+        if best.is_none_or(|(most, _)| shared > most) {
+            best = Some((shared, description));
+        }
+    }
+    best.map(|(_, description)| description)
 }
 
 /// Whether all that grows with the vectors lies on disk, codes too; nothing where it is unknown.
 pub(crate) fn all_on_disk(run: &Run, data: &str, design: &str) -> Option<bool> {
-    codes_on_disk(description(run, data, design)?)
+    let mut descriptions = builds(run, data, design).filter_map(|build| {
+        let description = build.result.get("description")?;
+        codes_on_disk(description)
+    });
+    descriptions.next()
 }
 
 /// Whether a description says that codes lie in the pages and nowhere else.
@@ -31,10 +36,32 @@ pub(crate) fn codes_on_disk(description: &Value) -> Option<bool> {
     Some(codes.as_str() == Some("in_page"))
 }
 
+/// Whether the answers of a search may depend on which read completes first.
+pub(crate) fn takes_pages_as_they_come(run: &Run, search: &Record) -> bool {
+    description(run, search)
+        .and_then(|description| description.pointer("/spec/execution/schedule/completion"))
+        .is_some_and(|completion| completion.as_str() == Some("as_they_come"))
+}
+
+fn builds<'r>(run: &'r Run, data: &str, design: &str) -> impl Iterator<Item = &'r Record> {
+    run.records
+        .iter()
+        .filter(|record| record.task == Task::Build && group::succeeded(record))
+        .filter(move |record| record.data == data && record.design == design)
+}
+
+fn shared_settings(build: &Record, search: &Record) -> usize {
+    build
+        .axes
+        .iter()
+        .filter(|(name, value)| search.axes.get(*name) == Some(value))
+        .count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixture::{build, run};
+    use crate::report::fixture::{build, run, search, set};
 
     #[test]
     fn codes_lie_where_the_description_says() {
@@ -45,5 +72,23 @@ mod tests {
         assert_eq!(all_on_disk(&run, "a", "diskann"), Some(false));
         assert_eq!(all_on_disk(&run, "a", "aisaq"), Some(true));
         assert_eq!(all_on_disk(&run, "b", "aisaq"), None);
+    }
+
+    #[test]
+    fn a_search_belongs_to_the_build_with_its_settings() {
+        let mut large = set(build("a", "diskann", "memory"), "page_size", 16384);
+        large.result["description"]["index_bytes"] = serde_json::json!(7);
+        let run = run(vec![build("a", "diskann", "memory"), large]);
+        let bytes = |page_size: u64| {
+            let search = set(
+                search("space", "a", "diskann", 40, 0.9),
+                "page_size",
+                page_size,
+            );
+            description(&run, &search).unwrap()["index_bytes"].as_u64()
+        };
+        assert_eq!(bytes(16384), Some(7));
+        assert_eq!(bytes(4096), Some(4_000_000));
+        assert!(description(&run, &search("space", "b", "diskann", 40, 0.9)).is_none());
     }
 }

@@ -5,10 +5,13 @@ use crate::report::document::{Bars, Figure, Finding, Goodness, Plot, Scale, Sect
 use crate::report::evidence::Evidence;
 use crate::report::quantity::{MEAN_LATENCY, PAGES, Quantity};
 use crate::report::setting::{self, Shown};
-use crate::report::{group, method, number, plot, table};
+use crate::report::{group, method, number, plot, storage, table};
 
 const SOURCE: &str = "Evaluation, fig. 14 and section 4.3.4";
 const AXIS: &str = "list_size";
+
+/// A number of a record.
+type OfRecord = fn(&Record) -> Option<f64>;
 
 /// Distances from vectors.
 const EXACT: Quantity = Quantity {
@@ -111,8 +114,7 @@ fn middle(records: &[&Record]) -> Option<f64> {
 /// Time of a query at one list size: waiting and computing stacked.
 fn time(data: &str, records: &[&Record], list_size: f64) -> Figure {
     let designs = group::by_design(&group::at_axis(records, AXIS, list_size));
-    let parts: [(&str, fn(&Record) -> Option<f64>); 2] =
-        [("waiting for reads", waiting), ("computing", computing)];
+    let parts: [(&str, OfRecord); 2] = [("waiting for reads", waiting), ("computing", computing)];
     let bars = Bars {
         categories: designs
             .iter()
@@ -203,9 +205,7 @@ fn findings(run: &Run, records: &[&Record]) -> Vec<Finding> {
     let in_memory: Vec<&Record> = records
         .iter()
         .copied()
-        .filter(|record| {
-            crate::report::storage::all_on_disk(run, &record.data, &record.design) != Some(true)
-        })
+        .filter(|record| storage::all_on_disk(run, &record.data, &record.design) != Some(true))
         .collect();
     let pages = |record: &Record| record.number(PAGES.path);
     vec![
@@ -231,12 +231,7 @@ fn findings(run: &Run, records: &[&Record]) -> Vec<Finding> {
 }
 
 /// Whether a design has the most (or the least) of a value at the middle list size.
-fn extreme(
-    records: &[&Record],
-    design: &str,
-    most: bool,
-    value: fn(&Record) -> Option<f64>,
-) -> Evidence {
+fn extreme(records: &[&Record], design: &str, most: bool, value: OfRecord) -> Evidence {
     let mut evidence = Evidence::default();
     for (data, records) in group::by_data(records) {
         let Some(list_size) = middle(&records) else {

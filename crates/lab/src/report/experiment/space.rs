@@ -14,15 +14,33 @@
 use serde_json::Value;
 
 use crate::record::{Record, Run, Task};
-use crate::report::document::{Cell, Finding, Goodness, Section, Table};
+use crate::report::document::{Cell, Figure, Finding, Goodness, Plot, Scale, Section, Table};
 use crate::report::evidence::Evidence;
-use crate::report::{group, method, number, refusal, storage, table};
+use crate::report::quantity::Quantity;
+use crate::report::{group, method, number, plot, refusal, storage, table};
 
 const SOURCE: &str = "Evaluation, table 4, eq. 1 to 3 and section 4.3.1";
 /// Bytes of an id.
 const ID_BYTES: f64 = 4.0;
 /// Centroids per part of a code.
 const CENTROIDS: f64 = 256.0;
+
+/// Bytes of an index, in its description.
+const DISK: Quantity = Quantity {
+    path: "/index_bytes",
+    name: "bytes on disk",
+    goodness: Goodness::Lower,
+    scale: Scale::Log,
+    format: number::bytes,
+};
+/// Highest resident set of a search.
+const MEMORY: Quantity = Quantity {
+    path: "peak_memory_bytes",
+    name: "peak memory, bytes",
+    goodness: Goodness::Lower,
+    scale: Scale::Log,
+    format: number::bytes,
+};
 
 /// The terms of the formula for an index and the caches of a search.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -58,22 +76,46 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
         title: "Disk and memory".to_owned(),
         source: SOURCE.to_owned(),
         method: words,
-        figures: Vec::new(),
+        figures: vec![
+            bars("space-disk", &records, &DISK, |records| {
+                described(run, records, DISK.path)
+            }),
+            bars("space-memory", &records, &MEMORY, peak),
+        ],
         tables,
         findings: findings(run, &records),
     })
+}
+
+/// Bars of a value per data set and design.
+fn bars(
+    id: &str,
+    records: &[&Record],
+    quantity: &Quantity,
+    value: impl Fn(&[&Record]) -> Option<f64>,
+) -> Figure {
+    let bars = plot::per_data(records, quantity.axis(), value);
+    Figure {
+        id: id.to_owned(),
+        title: quantity.name.to_owned(),
+        note: String::new(),
+        predicted: false,
+        table: plot::bars_table(id, &bars, quantity),
+        plot: Plot::Bars(bars),
+    }
 }
 
 /// Highest resident set of a search, as the system counted it or as the search did.
 fn peak(records: &[&Record]) -> Option<f64> {
     group::median(records, |record| {
         let counted = record.process.peak_memory_bytes.map(|bytes| bytes as f64);
-        counted.or_else(|| record.number("peak_memory_bytes"))
+        counted.or_else(|| record.number(MEMORY.path))
     })
 }
 
-fn described(run: &Run, data: &str, design: &str, path: &str) -> Option<f64> {
-    storage::description(run, data, design)?
+/// A number of the description of the index that was searched.
+fn described(run: &Run, searches: &[&Record], path: &str) -> Option<f64> {
+    storage::description(run, searches.first()?)?
         .pointer(path)?
         .as_f64()
 }
@@ -82,8 +124,8 @@ fn footprints(run: &Run, records: &[&Record]) -> Table {
     let rows = group::by_data_and_design(records)
         .into_iter()
         .map(|(data, design, records)| {
-            let raw = described(run, data, design, "/raw_bytes");
-            let disk = described(run, data, design, "/index_bytes");
+            let raw = described(run, &records, "/raw_bytes");
+            let disk = described(run, &records, "/index_bytes");
             let budget = group::median(&records, |each| each.number("memory_budget_bytes"));
             let recall = group::median(&records, |each| each.number("recall"));
             let share = |value: Option<f64>| {
@@ -126,7 +168,7 @@ fn formula(run: &Run, records: &[&Record]) -> Table {
     let rows = group::by_data_and_design(records)
         .into_iter()
         .map(|(data, design, records)| {
-            let terms = terms(run, data, design, &records);
+            let terms = terms(run, &records);
             let peak = peak(&records);
             let of = |term: fn(Terms) -> f64| table::number(terms.map(term), number::bytes);
             let rest = terms.zip(peak).map(|(terms, peak)| peak - terms.sum());
@@ -178,8 +220,8 @@ impl Terms {
 }
 
 /// The terms for an index, as its description and a search of it tell.
-fn terms(run: &Run, data: &str, design: &str, records: &[&Record]) -> Option<Terms> {
-    let description = storage::description(run, data, design)?;
+fn terms(run: &Run, records: &[&Record]) -> Option<Terms> {
+    let description = storage::description(run, records.first()?)?;
     let number = |path: &str| description.pointer(path).and_then(Value::as_f64);
     let vector = number("/spec/shape/dimension")? * element_bytes(description)?;
     let list = (1.0 + number("/spec/graph/max_degree")?) * ID_BYTES;
@@ -240,11 +282,11 @@ fn findings(run: &Run, records: &[&Record]) -> Vec<Finding> {
         let told = format!("{data}, {design}: {}", number::bytes(peak));
         if on_disk {
             constant.add(peak <= 48e6, told);
-        } else if let Some(raw) = described(run, data, design, "/raw_bytes") {
+        } else if let Some(raw) = described(run, &records, "/raw_bytes") {
             let of_raw = number::percent(peak / raw);
             share.add(peak / raw <= 0.3946, format!("{data}, {design}: {of_raw}"));
         }
-        if let Some(terms) = terms(run, data, design, &records) {
+        if let Some(terms) = terms(run, &records) {
             let left = number::bytes((peak - terms.sum()).max(0.0));
             rest.add(
                 peak - terms.sum() < 50e6,
@@ -277,7 +319,9 @@ fn extreme(run: &Run, records: &[&Record], design: &str, most: bool) -> Evidence
     for (data, records) in group::by_data(records) {
         let sizes: Vec<(&str, f64)> = group::by_design(&records)
             .into_iter()
-            .filter_map(|(design, _)| Some((design, described(run, data, design, "/index_bytes")?)))
+            .filter_map(|(design, records)| {
+                Some((design, described(run, &records, "/index_bytes")?))
+            })
             .collect();
         let own = sizes.iter().find(|(name, _)| *name == design);
         let others = sizes.iter().filter(|(name, _)| *name != design);
@@ -322,7 +366,7 @@ mod tests {
         let searches = group::measured(&run, "space", Task::Search);
         let of = |design: &str| {
             let own = group::of_design(&searches, design);
-            terms(&run, "photos", design, &own).unwrap()
+            terms(&run, &own).unwrap()
         };
         let node = 128.0 + 49.0 * 4.0;
         let diskann = of("diskann");
@@ -344,7 +388,7 @@ mod tests {
         let run = run(records);
         let searches = group::measured(&run, "space", Task::Search);
         let own = group::of_design(&searches, "diskann");
-        let terms = terms(&run, "photos", "diskann", &own).unwrap();
+        let terms = terms(&run, &own).unwrap();
         assert_eq!(terms.navigation, 100.0 * (128.0 + 49.0 * 4.0));
         assert_eq!(
             terms.codes,

@@ -1,0 +1,373 @@
+//! What comes first in a report: where and with what the run was made, and who wins.
+
+use super::document::{Cell, Figure, Goodness, Plot, Scale, Section, Table};
+use super::quantity::{MEAN_LATENCY, P99_LATENCY, PAGES, QPS, Quantity, TARGETS};
+use super::{date, group, method, number, plot, table};
+use crate::record::{Machine, Record, Run, Task};
+
+/// Recall of the figure.
+const SHOWN: f64 = 0.95;
+/// Bytes of an index, as its build tells.
+const DISK: Quantity = Quantity {
+    path: "index_bytes",
+    name: "smallest index",
+    goodness: Goodness::Lower,
+    scale: Scale::Log,
+    format: number::bytes,
+};
+/// Seconds of a build.
+const BUILD: Quantity = Quantity {
+    path: "total_seconds",
+    name: "shortest build, s",
+    goodness: Goodness::Lower,
+    scale: Scale::Log,
+    format: number::plain,
+};
+/// Highest resident set of a search.
+const MEMORY: Quantity = Quantity {
+    path: "peak_memory_bytes",
+    name: "least peak memory of a search",
+    goodness: Goodness::Lower,
+    scale: Scale::Log,
+    format: number::bytes,
+};
+
+/// Heading of the report.
+pub(crate) fn title(run: &Run) -> String {
+    let suite = &run.machine.suite;
+    if suite.is_empty() {
+        "Pageway lab".to_owned()
+    } else {
+        format!("Pageway lab: {suite}")
+    }
+}
+
+/// Machine, data and suite: name and value, those that are known.
+pub(crate) fn facts(run: &Run) -> Vec<(String, String)> {
+    let machine = &run.machine;
+    let records: Vec<&Record> = run.records.iter().collect();
+    let designs: Vec<&str> = group::by_design(&records)
+        .iter()
+        .map(|(design, _)| *design)
+        .collect();
+    let memory = machine
+        .memory_bytes
+        .map(|bytes| number::bytes(bytes as f64));
+    let mut facts = vec![
+        ("Processor", machine.cpu.clone()),
+        ("Cores", machine.cores.to_string()),
+        ("Instruction set", machine.isa.clone()),
+        ("Memory", memory.unwrap_or_default()),
+        ("System", machine.kernel.clone()),
+        ("Disk", machine.disk.clone()),
+        ("Reads through", machine.io_backend.clone()),
+        ("Random reads of 4 KiB", disk_readings(machine).join("; ")),
+        ("Pageway", version(machine)),
+        ("Suite", machine.suite.clone()),
+        ("Seed", machine.seed.to_string()),
+        ("Begun", begun(machine)),
+        ("Took", took(&records)),
+        ("Data", method::data(&records).join("; ")),
+        ("Designs", designs.join(", ")),
+        ("Cells", cells(&records)),
+    ];
+    facts.retain(|(_, value)| !value.is_empty());
+    facts
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+fn disk_readings(machine: &Machine) -> Vec<String> {
+    machine
+        .disk_readings
+        .iter()
+        .map(|[depth, reads, mean, p50, p99]| {
+            format!(
+                "{depth} in flight: {} per second, mean {} us, p50 {} us, p99 {} us",
+                number::plain(*reads),
+                number::plain(*mean),
+                number::plain(*p50),
+                number::plain(*p99),
+            )
+        })
+        .collect()
+}
+
+fn version(machine: &Machine) -> String {
+    match &machine.commit {
+        Some(commit) => format!("{} at commit {commit}", machine.version),
+        None => machine.version.clone(),
+    }
+}
+
+fn begun(machine: &Machine) -> String {
+    if machine.started_unix == 0 {
+        String::new()
+    } else {
+        date::utc(machine.started_unix)
+    }
+}
+
+/// From the start of the first cell to the end of the last.
+fn took(records: &[&Record]) -> String {
+    let start = |record: &&Record| record.started_unix as f64;
+    let first = records.iter().map(start).min_by(f64::total_cmp);
+    let last = records
+        .iter()
+        .map(|record| start(record) + record.process.wall_seconds)
+        .max_by(f64::total_cmp);
+    first.zip(last).map_or_else(String::new, |(first, last)| {
+        format!("{} minutes", number::plain((last - first) / 60.0))
+    })
+}
+
+fn cells(records: &[&Record]) -> String {
+    let failed = records
+        .iter()
+        .filter(|record| !group::succeeded(record))
+        .count();
+    format!(
+        "{} cells, {} measurements, {failed} of them failed or refused",
+        group::by_cell(records).len(),
+        records.len()
+    )
+}
+
+/// Who wins, per data set and recall; nothing where designs were not compared.
+pub(crate) fn summary(run: &Run) -> Option<Section> {
+    let searches = group::measured(run, "recall", Task::Search);
+    if searches.is_empty() {
+        return None;
+    }
+    let alone = group::lowest(&searches, "interleave");
+    Some(Section {
+        id: "summary".to_owned(),
+        title: "Who wins".to_owned(),
+        source: String::new(),
+        method: vec![
+            "The best design of each data set at equal recall, in latency and pages with one \
+             query in flight, and in what its index takes. The experiments below show by how much, \
+             and what the others do."
+                .to_owned(),
+            "Updates (evaluation, fig. 15 and 16) are not measured: an index cannot be changed \
+             yet after its build."
+                .to_owned(),
+        ],
+        figures: vec![speeds(&alone)],
+        tables: vec![at_recalls(&searches), footprints(run, &searches)],
+        findings: Vec::new(),
+    })
+}
+
+fn speeds(alone: &[&Record]) -> Figure {
+    let bars = plot::per_data(alone, QPS.axis(), |records| QPS.at(records, SHOWN));
+    let id = "summary-qps".to_owned();
+    Figure {
+        table: plot::bars_table(&id, &bars, &QPS),
+        id,
+        title: format!("Queries per second at recall {SHOWN:.2}, one query in flight"),
+        note: String::new(),
+        predicted: false,
+        plot: Plot::Bars(bars),
+    }
+}
+
+/// Winners at each recall.
+fn at_recalls(searches: &[&Record]) -> Table {
+    let alone = group::lowest(searches, "interleave");
+    let many = group::highest(searches, "interleave");
+    let mut rows = Vec::new();
+    for (data, of_data) in group::by_data(&alone) {
+        let of_many: Vec<&Record> = many
+            .iter()
+            .copied()
+            .filter(|record| record.data == data)
+            .collect();
+        for recall in TARGETS {
+            let wins = |records: &[&Record], quantity: &Quantity| {
+                let value = |records: &[&Record]| quantity.at(records, recall);
+                winner(records, quantity, value)
+            };
+            let mut row = vec![
+                table::text(data),
+                table::number(Some(recall), |recall| format!("{recall:.2}")),
+                wins(&of_data, &QPS),
+                wins(&of_many, &QPS),
+            ];
+            row.extend([MEAN_LATENCY, P99_LATENCY, PAGES].map(|each| wins(&of_data, &each)));
+            rows.push(row);
+        }
+    }
+    let columns = [
+        "data",
+        "recall",
+        "most queries per second, one in flight",
+        "most queries per second, most in flight",
+        "shortest mean latency, us",
+        "shortest p99 latency, us",
+        "fewest pages",
+    ];
+    table::table(
+        "summary-winners",
+        "Winners at equal recall",
+        columns.map(table::neutral).into(),
+        rows,
+        0,
+    )
+}
+
+/// Winners in what an index takes: of the indexes of the comparison, and of fresh builds.
+fn footprints(run: &Run, searches: &[&Record]) -> Table {
+    let mut builds = group::measured(run, "recall", Task::Build);
+    let fresh = group::measured(run, "build", Task::Build);
+    if builds.is_empty() {
+        builds.clone_from(&fresh);
+    }
+    let rows = group::by_data(searches)
+        .into_iter()
+        .map(|(data, of_data)| {
+            let wins = |records: &[&Record], quantity: &Quantity| {
+                let own: Vec<&Record> = records
+                    .iter()
+                    .copied()
+                    .filter(|record| record.data == data)
+                    .collect();
+                winner(&own, quantity, |records| quantity.median(records))
+            };
+            vec![
+                table::text(data),
+                wins(&builds, &DISK),
+                wins(&of_data, &MEMORY),
+                wins(&fresh, &BUILD),
+            ]
+        })
+        .collect();
+    let mut columns = vec![table::neutral("data")];
+    columns.extend([DISK, MEMORY, BUILD].map(|quantity| table::neutral(quantity.name)));
+    table::table(
+        "summary-footprints",
+        "Winners in space and build time",
+        columns,
+        rows,
+        0,
+    )
+}
+
+/// The design with the best value, and the value; a dash where none has one or there is no other
+/// design.
+fn winner(
+    records: &[&Record],
+    quantity: &Quantity,
+    value: impl Fn(&[&Record]) -> Option<f64>,
+) -> Cell {
+    let designs = group::by_design(records);
+    let values: Vec<(&str, f64)> = designs
+        .iter()
+        .filter_map(|(design, records)| Some((*design, value(records)?)))
+        .collect();
+    let order = |a: &&(&str, f64), b: &&(&str, f64)| a.1.total_cmp(&b.1);
+    let best = match quantity.goodness {
+        Goodness::Higher => values.iter().max_by(order),
+        Goodness::Lower | Goodness::Neutral => values.iter().min_by(order),
+    };
+    let alone = if values.len() == 1 {
+        ", the only one"
+    } else {
+        ""
+    };
+    match best.filter(|_| designs.len() > 1) {
+        Some((design, value)) => Cell {
+            text: format!("{design} ({}{alone})", (quantity.format)(*value)),
+            number: Some(*value),
+            best: false,
+        },
+        None => table::number(None, quantity.format),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::report::fixture::{build, give, refused, run, search};
+
+    fn at(design: &str, list_size: u64, recall: f64, qps: f64) -> Record {
+        give(
+            search("recall", "photos", design, list_size, recall),
+            json!({"qps": qps, "pages_per_query": 1e5 / qps}),
+        )
+    }
+
+    fn compared() -> Run {
+        run(vec![
+            at("diskann", 10, 0.90, 500.0),
+            at("diskann", 40, 0.96, 200.0),
+            at("pageann", 10, 0.90, 400.0),
+            at("pageann", 40, 0.99, 300.0),
+            give(
+                build("photos", "diskann", "memory"),
+                json!({"total_seconds": 5.0}),
+            ),
+            build("photos", "pageann", "memory"),
+        ])
+    }
+
+    #[test]
+    fn winners_change_with_recall() {
+        let section = summary(&compared()).unwrap();
+        let winners: Vec<&str> = section.tables[0]
+            .rows
+            .iter()
+            .map(|row| row[2].text.as_str())
+            .collect();
+        assert_eq!(winners[0], "diskann (500)");
+        assert!(winners[1].starts_with("pageann"), "{winners:?}");
+        assert_eq!(winners[2], "pageann (300, the only one)");
+        assert_eq!(section.tables[1].rows[0][3].text, "pageann (3.00)");
+        assert_eq!(section.figures[0].table.rows.len(), 2);
+        assert!(section.method.join(" ").contains("Updates"));
+    }
+
+    #[test]
+    fn facts_are_those_that_are_known() {
+        let mut run = compared();
+        run.records
+            .push(refused("recall", "photos", "gorgeous", "too small"));
+        let mut again = run.records[0].clone();
+        again.repeat = 1;
+        run.records.push(again);
+        run.machine.cpu = "Some processor".to_owned();
+        run.machine.suite = "standard".to_owned();
+        run.machine.disk_readings = vec![[1.0, 9000.0, 110.0, 100.0, 200.0]];
+        run.machine.started_unix = 951_782_400;
+        run.machine.version = "0.1.0".to_owned();
+        run.machine.commit = Some("abc".to_owned());
+        let facts = facts(&run);
+        let fact = |name: &str| {
+            let found = facts.iter().find(|(known, _)| known == name);
+            found.map(|(_, value)| value.as_str())
+        };
+        assert_eq!(fact("Processor"), Some("Some processor"));
+        assert_eq!(fact("Memory"), None);
+        assert_eq!(fact("Begun"), Some("2000-02-29 00:00 UTC"));
+        assert_eq!(fact("Pageway"), Some("0.1.0 at commit abc"));
+        assert_eq!(fact("Data"), Some("photos (10,000 x 128)"));
+        assert_eq!(
+            fact("Cells"),
+            Some("7 cells, 8 measurements, 1 of them failed or refused")
+        );
+        assert!(
+            fact("Random reads of 4 KiB")
+                .unwrap()
+                .contains("9,000 per second")
+        );
+        assert_eq!(title(&run), "Pageway lab: standard");
+    }
+
+    #[test]
+    fn nothing_compared_nothing_won() {
+        assert!(summary(&Run::default()).is_none());
+    }
+}
