@@ -21,12 +21,12 @@ function isNumber(value) {
   return typeof value === "number" && Number.isFinite(value);
 }
 
-// What an axis covers, in even steps, with a little room; from zero on where bars stand on it or
-// where zero is near.
+// What an axis covers, in even steps, with a little room; from zero on where bars stand on it or,
+// on an even axis, where zero is near.
 function spanOf(scale, values, bars) {
   const places = values.filter(isNumber).map(SPACINGS[scale].place).filter(isNumber);
   let [low, high] = places.length ? d3.extent(places) : [0, 1];
-  const zero = scale !== "log" && low >= 0 && (bars || low < 0.35 * high);
+  const zero = low >= 0 && (scale === "linear" ? bars || low < 0.35 * high : scale === "recall" && bars);
   if (scale === "log" && bars) {
     low = Math.floor(Math.min(low, high - 0.1));
     high += 0.05;
@@ -45,10 +45,12 @@ function spanOf(scale, values, bars) {
   return [low, high];
 }
 
-// Numbers on an axis, the most wanted first.
-function wantedTicks(scale, [low, high], count) {
+// Numbers on an axis, the most wanted first. A few settings on an axis of factors, such as beams of
+// 1, 2, 4 and 8, are its numbers themselves.
+function wantedTicks(scale, [low, high], count, settings) {
   const { place, value } = SPACINGS[scale];
   const inside = (v) => place(v) >= low - 1e-9 && place(v) <= high + 1e-9;
+  if (scale === "log" && settings.length > 1 && settings.length <= 9) return settings.filter(inside);
   if (scale === "linear") return d3.ticks(low, high, count);
   const even = () => d3.ticks(value(low), value(high), count).filter(inside);
   if (scale === "recall") {
@@ -61,11 +63,11 @@ function wantedTicks(scale, [low, high], count) {
   return all.length >= 3 ? all : [...new Set([...all, ...even()])];
 }
 
-// The wanted numbers that have room, `size` pixels for each along an axis of `length`.
-function ticksOf(scale, span, length, size) {
+// The wanted numbers that have room along an axis of `length` pixels, of which each takes `size`.
+function ticksOf(scale, span, length, size, settings = []) {
   const along = d3.scaleLinear(span, [0, length]);
   const taken = [];
-  for (const value of wantedTicks(scale, span, Math.max(2, Math.floor(length / 64)))) {
+  for (const value of wantedTicks(scale, span, Math.max(2, Math.floor(length / 52)), settings)) {
     const text = shortNumber(value);
     const at = along(SPACINGS[scale].place(value));
     const half = size(text) / 2;
@@ -76,15 +78,16 @@ function ticksOf(scale, span, length, size) {
   return taken;
 }
 
-// A number on an axis: `0.25`, `1500`, `20k`, `1.5M`.
-function shortNumber(value) {
+// A number on an axis or a bar: `0.25`, `1500`, `20k`, `1.5M`.
+function shortNumber(value, digits = 4) {
   const size = Math.abs(value);
   if (size === 0) return "0";
   if (size >= 1e15 || size < 1e-6) return d3.format(".3~g")(value);
   for (const [from, unit] of [[1e12, "T"], [1e9, "G"], [1e6, "M"]]) {
-    if (size >= from) return d3.format(".4~r")(value / from) + unit;
+    if (size >= from) return d3.format(`.${digits}~r`)(value / from) + unit;
   }
-  return size >= 1e4 ? d3.format(".4~r")(value / 1e3) + "k" : d3.format(".4~r")(value);
+  if (size >= 1e4) return d3.format(`.${digits}~r`)(value / 1e3) + "k";
+  return size >= 1e3 ? d3.format(".0f")(value) : d3.format(`.${digits}~r`)(value);
 }
 
 // A number in words that people read: five digits, thousands apart.

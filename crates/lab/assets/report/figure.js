@@ -28,18 +28,31 @@ function make(name, attributes = {}, ...children) {
   return element;
 }
 
-function keyOf(name, kind) {
-  const svg = d3.create("svg:svg").attr("class", "key").attr("viewBox", "0 0 30 14")
-    .attr("width", 30).attr("height", 14).attr("aria-hidden", "true");
-  addKey(svg, styleOf(name), currentTheme(), kind);
+function keyOf(style, kind) {
+  const width = kind === "bars" ? 14 : 30;
+  const svg = d3.create("svg:svg").attr("class", "key").attr("viewBox", `0 0 ${width} 14`)
+    .attr("width", width).attr("height", 14).attr("aria-hidden", "true");
+  addKey(svg, style, currentTheme(), kind);
   return svg.node();
 }
 
 function stateOf(plot) {
   const bars = plot.kind === "bars";
-  const series = bars ? plot.series.map(([name, heights]) => ({ name, heights })) : plot.series;
+  const series = bars ? barSeries(plot.series) : plot.series.map((one) =>
+    ({ ...one, style: styleOf(one.name) }));
   const y = bars && plot.stacked ? "linear" : plot.y.scale;
   return { plot, series, scales: { x: bars ? null : plot.x.scale, y }, hidden: new Set(), zoom: null };
+}
+
+// Bars are filled, but for one whose colour another of the same plot has already.
+function barSeries(series) {
+  const taken = new Set();
+  return series.map(([name, heights]) => {
+    const style = styleOf(name);
+    const hollow = taken.has(style.light);
+    taken.add(style.light);
+    return { name, heights, style: { ...style, hollow } };
+  });
 }
 
 // Which scales make sense for an axis: its own, even steps, and factors where all is above zero.
@@ -76,8 +89,10 @@ function addFigure(parent, figure) {
   addTable(card, { ...figure.table, title: "" });
   listen(view);
   figures.push(view);
-  new ResizeObserver(() => redraw(view)).observe(plotBox);
-  return view;
+  redraw(view);
+  new ResizeObserver(() => {
+    if (Math.floor(plotBox.clientWidth) !== view.width) redraw(view);
+  }).observe(plotBox);
 }
 
 function figureHead({ figure, tools }) {
@@ -94,6 +109,7 @@ function figureHead({ figure, tools }) {
 function redraw(view) {
   const width = Math.floor(view.plotBox.clientWidth);
   if (width < 40) return;
+  view.width = width;
   const size = { width, height: plotHeight(view.state, width) };
   view.drawing = drawPlot(view.svg, view.state, currentTheme(), size);
   view.svg.append("g").attr("class", "pointer");
@@ -105,7 +121,7 @@ function redraw(view) {
 function drawLegend(view) {
   const { state, legend } = view;
   const focused = legend.contains(document.activeElement) ? document.activeElement.dataset.series : null;
-  legend.replaceChildren(...state.series.map(({ name }) => make("button", {
+  legend.replaceChildren(...state.series.map(({ name, style }) => make("button", {
     type: "button",
     class: "entry",
     "aria-pressed": String(!state.hidden.has(name)),
@@ -115,7 +131,7 @@ function drawLegend(view) {
     ondblclick: () => isolate(view, name),
     onpointerenter: (event) => event.pointerType === "mouse" && emphasise(view, name),
     onpointerleave: () => emphasise(view, null),
-  }, keyOf(name, state.plot.kind), make("span", {}, name))));
+  }, keyOf(style, state.plot.kind), make("span", {}, name))));
   if (state.hidden.size) {
     legend.append(make("button", { type: "button", class: "entry all",
       onclick: () => { state.hidden.clear(); redraw(view); } }, "Show all"));
@@ -165,7 +181,7 @@ function drawTools(view) {
 
 function scaleSwitch(view, axis, scales) {
   const group = make("span", { class: "segments", role: "group", "aria-label": `Scale of ${axis}` },
-    make("span", { class: "segment-name" }, axis));
+    make("span", { class: "segment-name" }, view.state.plot.kind === "bars" ? "scale" : axis));
   for (const scale of scales) {
     group.append(make("button", {
       type: "button",
@@ -194,21 +210,22 @@ function nearest({ drawing }, x, y) {
 }
 
 function showTip(view, mark) {
-  const { tip, plotBox, svg } = view;
+  const { tip, plotBox, svg, state } = view;
+  const { style } = state.series.find((series) => series.name === mark.series);
   emphasise(view, mark.series);
   const pointer = svg.select("g.pointer");
   pointer.selectAll("*").remove();
   if (!mark.half) {
     pointer.append("circle").attr("cx", mark.x).attr("cy", mark.y).attr("r", 9)
       .attr("fill", "none").attr("stroke-width", 1.6)
-      .attr("stroke", colourOf(styleOf(mark.series), currentTheme()));
+      .attr("stroke", colourOf(style, currentTheme()));
   }
   const rows = mark.rows.flatMap(([name, value]) =>
     [make("dt", {}, name), make("dd", {}, value)]);
   tip.replaceChildren(
-    make("p", { class: "tip-name" }, keyOf(mark.series, view.state.plot.kind), mark.series),
+    make("p", { class: "tip-name" }, keyOf(style, state.plot.kind), mark.series),
     make("dl", {}, ...rows),
-    mark.label ? make("p", { class: "tip-label" }, mark.label) : null ?? "");
+    mark.label ? make("p", { class: "tip-label" }, mark.label) : "");
   tip.hidden = false;
   const box = plotBox.getBoundingClientRect();
   const right = mark.x + 16 + tip.offsetWidth <= box.width;
@@ -228,8 +245,11 @@ function hideTip(view) {
 function listen(view) {
   const node = view.svg.node();
   let from = null;
-  const point = (event) => (mark => mark ? showTip(view, mark) : hideTip(view))(
-    nearest(view, ...d3.pointer(event, node)));
+  const point = (event) => {
+    const mark = nearest(view, ...d3.pointer(event, node));
+    if (mark) showTip(view, mark);
+    else hideTip(view);
+  };
   node.addEventListener("pointermove", (event) => {
     if (from) drawFrame(view, from, d3.pointer(event, node));
     else point(event);
@@ -318,12 +338,13 @@ function savedSvg(view) {
     y = 62;
   }
   let x = 20;
-  for (const { name } of visible(state)) {
-    const wide = 44 + textWidth(name, 12.5);
+  const room = state.plot.kind === "bars" ? 20 : 36;
+  for (const { name, style } of visible(state)) {
+    const wide = room + 8 + textWidth(name, 12.5);
     if (x > 20 && x + wide > width - 20) [x, y] = [20, y + 22];
     const key = root.append("g").attr("transform", `translate(${x} ${y})`);
-    addKey(key, styleOf(name), THEMES.light, state.plot.kind);
-    addText(key, name, 36, 11, { size: 12.5, fill: THEMES.light.ink });
+    addKey(key, style, THEMES.light, state.plot.kind);
+    addText(key, name, room, 11, { size: 12.5, fill: THEMES.light.ink });
     x += wide + 12;
   }
   const plot = root.append("svg").attr("x", 20).attr("y", y + 34);

@@ -54,19 +54,19 @@ function addStroke(parent, style, theme, path) {
     .attr("stroke-dasharray", style.dash || null);
 }
 
-function addBar(parent, style, theme, x, y, width, height) {
+function addBar(parent, style, theme, x, y, width, height, round = 2) {
   const colour = colourOf(style, theme);
   return parent.append("rect").attr("x", x).attr("y", y)
     .attr("width", Math.max(width, 0.8)).attr("height", Math.max(height, 0.8))
-    .attr("rx", Math.min(2, width / 3, height / 3))
-    .attr("fill", colour).attr("fill-opacity", style.hollow ? 0.4 : 1)
+    .attr("rx", Math.min(round, width / 3, height / 3))
+    .attr("fill", colour).attr("fill-opacity", style.hollow ? 0.35 : 1)
     .attr("stroke", style.hollow ? colour : null);
 }
 
-// What stands for a series in a legend, in a box of 30 x 14.
+// What stands for a series in a legend: 30 x 14 pixels for a curve, 14 x 14 for bars.
 function addKey(parent, style, theme, kind) {
   if (kind === "bars") {
-    addBar(parent, style, theme, 9, 1, 12, 12);
+    addBar(parent, style, theme, 1, 1, 12, 12);
   } else {
     addStroke(parent, style, theme, "M1 7H29");
     addMark(parent, style, theme, 15, 7);
@@ -133,6 +133,12 @@ function spansOf(state) {
   return { x: state.zoom?.x || span("x"), y: state.zoom?.y || span("y") };
 }
 
+// The different places of marks on the level axis.
+function settingsOf(state) {
+  const places = visible(state).flatMap((series) => series.marks.map((mark) => mark.x));
+  return d3.sort(new Set(places.filter(isNumber)));
+}
+
 function drawLines(svg, state, theme, size) {
   const spans = spansOf(state);
   const height = size.height - 24 - 52;
@@ -140,7 +146,7 @@ function drawLines(svg, state, theme, size) {
   const frame = { left: leftMargin(yTicks), right: size.width - 14, top: 28,
     bottom: size.height - 52 };
   const xTicks = ticksOf(state.scales.x, spans.x, frame.right - frame.left,
-    (text) => textWidth(text, 12) + 12);
+    (text) => textWidth(text, 12) + 12, settingsOf(state));
   const along = {
     x: d3.scaleLinear(spans.x, [frame.left, frame.right]),
     y: d3.scaleLinear(spans.y, [frame.bottom, frame.top]),
@@ -163,7 +169,7 @@ function drawLines(svg, state, theme, size) {
 }
 
 function drawCurve(curves, state, series, theme, place) {
-  const style = styleOf(series.name);
+  const style = series.style;
   const group = curves.append("g").attr("class", "series").attr("data-series", series.name);
   const marks = series.marks.map((mark) => ({
     series: series.name,
@@ -217,17 +223,18 @@ function drawStandingBars(svg, state, theme, size, layout) {
     .paddingInner(0.28).paddingOuter(0.18);
   const width = Math.min(band.bandwidth(), 76 * layout.bars);
   const start = (at) => band(at) + (band.bandwidth() - width) / 2;
+  const named = !layout.stacked && heightsOf(state, layout.series).every((height) =>
+    textWidth(shortNumber(height, 3), 11) < width / layout.bars - 2);
   const marks = eachBar(layout, (at, nth, series, foot, top) => {
     const each = width / layout.bars;
     const x = start(at) + (layout.stacked ? 0 : each * nth);
     const gap = layout.bars > 1 && each > 8 ? 2 : 0;
     const [y, base] = [place(top), footOf(layout, foot, place, frame.bottom)];
     barGroup(svg, series.name, (group) =>
-      addBar(group, styleOf(series.name), theme, x, Math.min(y, base), each - gap,
-        Math.abs(base - y)));
-    const text = shortNumber(series.heights[at]);
-    if (!layout.stacked && textWidth(text, 11) < each + 6) {
-      addText(svg, text, x + (each - gap) / 2, Math.min(y, base) - 5,
+      addBar(group, series.style, theme, x, Math.min(y, base), each - gap,
+        Math.abs(base - y), layout.stacked ? 0 : 2));
+    if (named) {
+      addText(svg, shortNumber(series.heights[at], 3), x + (each - gap) / 2, Math.min(y, base) - 5,
         { size: 11, fill: theme.faint, anchor: "middle" });
     }
     return { x: x + each / 2, y: (y + base) / 2, half: [each / 2, Math.abs(base - y) / 2] };
@@ -256,10 +263,10 @@ function drawLyingBars(svg, state, theme, size, layout, widest) {
     const gap = layout.bars > 1 && each > 8 ? 1.5 : 0;
     const [x, base] = [place(top), footOf(layout, foot, place, frame.left)];
     barGroup(svg, series.name, (group) =>
-      addBar(group, styleOf(series.name), theme, Math.min(x, base), y, Math.abs(x - base),
-        each - gap));
+      addBar(group, series.style, theme, Math.min(x, base), y, Math.abs(x - base),
+        each - gap, layout.stacked ? 0 : 2));
     if (!layout.stacked && each >= 10) {
-      addText(svg, shortNumber(series.heights[at]), Math.max(x, base) + 5, y + each / 2 + 3.5,
+      addText(svg, shortNumber(series.heights[at], 3), Math.max(x, base) + 5, y + each / 2 + 3.5,
         { size: 11, fill: theme.faint });
     }
     return { x: (x + base) / 2, y: y + each / 2, half: [Math.abs(x - base) / 2, each / 2] };

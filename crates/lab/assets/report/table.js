@@ -39,7 +39,7 @@ function headCell(view, column, at) {
   const arrow = ARROWS[column.goodness];
   const name = make("span", {}, column.name);
   if (arrow) {
-    name.append(make("span", { class: "goodness", title: `${column.goodness} is better` }, ` ${arrow}`));
+    name.append(make("span", { class: "goodness", title: `${column.goodness} is better` }, `\u00a0${arrow}`));
   }
   return make("th", { scope: "col", class: view.numeric[at] ? "number" : null },
     make("button", { type: "button", title: "Sort", onclick: () => sortBy(view, at) }, name));
@@ -75,7 +75,8 @@ function compareCells(a, b, sign) {
 }
 
 function bodyCell(cell, number, first) {
-  const classes = [number ? "number" : null, cell.best ? "best" : null].filter(Boolean).join(" ");
+  const short = first && cell.text.length <= 26;
+  const classes = [number && "number", cell.best && "best", short && "short"].filter(Boolean).join(" ");
   const exact = isNumber(cell.number) && String(cell.number) !== cell.text ? String(cell.number) : null;
   const swatch = !number && styles.has(cell.text) ? swatchOf(cell.text) : null;
   const text = cell.best ? make("strong", {}, cell.text) : cell.text;

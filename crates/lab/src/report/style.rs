@@ -111,8 +111,22 @@ impl Styles {
         Self { names, styles }
     }
 
+    /// Names and styles of the series of a figure, in the order of its legend. Bars are filled, but
+    /// for one whose colour another of the same figure has already.
+    pub(super) fn legend<'f>(&self, figure: &'f Figure) -> Vec<(&'f str, Style)> {
+        let bars = matches!(figure.plot, Plot::Bars(_));
+        let mut legend: Vec<(&str, Style)> = Vec::new();
+        for name in series_names(figure) {
+            let style = self.get(name);
+            let taken = legend.iter().any(|(_, other)| other.light == style.light);
+            let hollow = if bars { taken } else { style.hollow };
+            legend.push((name, Style { hollow, ..style }));
+        }
+        legend
+    }
+
     /// The style of a series; of a name that the report does not have, the first.
-    pub(super) fn get(&self, name: &str) -> Style {
+    fn get(&self, name: &str) -> Style {
         let place = self.names.iter().position(|known| known == name);
         let style = place.and_then(|place| self.styles.get(place));
         style.copied().unwrap_or_else(|| Style::numbered(0))
@@ -120,7 +134,7 @@ impl Styles {
 }
 
 /// Names of the series of a figure, in the order of its legend.
-pub(super) fn series_names(figure: &Figure) -> Vec<&str> {
+fn series_names(figure: &Figure) -> Vec<&str> {
     match &figure.plot {
         Plot::Lines(lines) => lines.series.iter().map(|s| s.name.as_str()).collect(),
         Plot::Bars(bars) => bars.series.iter().map(|(name, _)| name.as_str()).collect(),

@@ -27,8 +27,8 @@ fn place(scale: Scale, value: f64) -> Option<f64> {
 }
 
 impl Span {
-    /// Covers all `values`, with a little room; from zero on where `bars` stand on it, or where
-    /// zero is near.
+    /// Covers all `values`, with a little room; from zero on where `bars` stand on it or, on an
+    /// even axis, where zero is near.
     pub(super) fn around(scale: Scale, values: impl Iterator<Item = f64>, bars: bool) -> Self {
         let places = values.filter_map(|value| place(scale, value));
         let limits = places.fold(None, |limits: Option<(f64, f64)>, at| {
@@ -38,9 +38,8 @@ impl Span {
         let (low, high) = limits.unwrap_or((0.0, 1.0));
         let (low, high) = match scale {
             Scale::Log if bars => (low.min(high - 0.1).floor(), high + 0.05),
-            Scale::Linear | Scale::Recall if low >= 0.0 && (bars || low < 0.35 * high) => {
-                (0.0, high + 0.05 * high)
-            }
+            Scale::Linear if low >= 0.0 && (bars || low < 0.35 * high) => (0.0, 1.05 * high),
+            Scale::Recall if bars => (0.0, 1.05 * high),
             Scale::Linear | Scale::Log | Scale::Recall => {
                 let room = 0.05 * (high - low);
                 (low - room, high + room)
@@ -66,11 +65,27 @@ impl Span {
 
     /// Numbers on the axis, and their shares.
     pub(super) fn ticks(&self) -> Vec<(f64, String)> {
-        let values = match self.scale {
+        self.written(match self.scale {
             Scale::Linear => even(self.low, self.high),
             Scale::Log => decades(self.low, self.high),
             Scale::Recall => RECALLS.to_vec(),
-        };
+        })
+    }
+
+    /// As [`Span::ticks`], but a few settings on an axis of factors, such as beams of 1, 2, 4 and
+    /// 8, are its numbers themselves.
+    pub(super) fn ticks_at(&self, values: impl Iterator<Item = f64>) -> Vec<(f64, String)> {
+        let mut settings: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+        settings.sort_by(f64::total_cmp);
+        settings.dedup();
+        if self.scale == Scale::Log && (2..=9).contains(&settings.len()) {
+            self.written(settings)
+        } else {
+            self.ticks()
+        }
+    }
+
+    fn written(&self, values: Vec<f64>) -> Vec<(f64, String)> {
         let inside = |value| {
             let share = self.share(value)?;
             (-1e-9..=1.0 + 1e-9)
@@ -148,7 +163,7 @@ mod tests {
         assert_eq!(
             names(span),
             [
-                "0", "0.5", "0.8", "0.9", "0.95", "0.98", "0.99", "0.995", "0.999", "1"
+                "0.5", "0.8", "0.9", "0.95", "0.98", "0.99", "0.995", "0.999", "1"
             ]
         );
     }
@@ -174,6 +189,18 @@ mod tests {
         assert_eq!(place(Scale::Recall, f64::INFINITY), None);
         let span = Span::around(Scale::Log, [f64::NAN, -1.0].into_iter(), false);
         assert!(span.share(3.0).unwrap().is_finite());
+    }
+
+    #[test]
+    fn a_few_settings_are_the_numbers_of_an_axis_of_factors() {
+        let beams = [1.0, 2.0, 4.0, 8.0, 4.0, f64::NAN];
+        let span = Span::around(Scale::Log, beams.into_iter(), false);
+        let names: Vec<String> = span
+            .ticks_at(beams.into_iter())
+            .into_iter()
+            .map(|(_, name)| name)
+            .collect();
+        assert_eq!(names, ["1", "2", "4", "8"]);
     }
 
     #[test]

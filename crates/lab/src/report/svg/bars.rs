@@ -3,45 +3,48 @@
 use std::fmt;
 
 use super::axis::Span;
-use super::canvas::{Anchor, Canvas, Text, width};
-use super::{Frame, Styles, left_of, nothing, upright};
+use super::canvas::{Anchor, Canvas, Text, fitted, width};
+use super::{Frame, Style, left_of, nothing, upright};
 use crate::report::document::{Bars, Scale};
 
 /// Share of a category's room that its bars take.
 const FILLED: f64 = 0.76;
+/// Room for the name of a category; names that do not fit side by side are slanted.
+const LONGEST: f64 = 200.0;
 
 /// Draws axes and bars up to `right`. Bars without a height are left out.
-pub(super) fn draw(canvas: &mut Canvas, plot: &Bars, styles: &Styles, right: f64) -> fmt::Result {
+pub(super) fn draw(canvas: &mut Canvas, plot: &Bars, looks: &[Style], right: f64) -> fmt::Result {
     let span = Span::around(scale(plot), heights(plot).into_iter(), true);
     let mut frame = Frame {
         left: left_of(&span),
         right,
         bottom: canvas.height() - 48.0,
     };
-    let count = plot.categories.len().max(1) as f64;
-    let room = (frame.right - frame.left) / count;
-    let widest = plot.categories.iter().map(|name| width(name, 12.0));
-    let widest = widest.fold(0.0, f64::max);
+    let room = (frame.right - frame.left) / plot.categories.len().max(1) as f64;
+    let widths = plot.categories.iter().map(|name| width(name, 12.0));
+    let widest = widths.fold(0.0, f64::max).min(LONGEST);
     let slanted = widest > room - 8.0;
     if slanted {
-        frame.bottom -= (widest * 0.5).min(160.0);
+        frame.bottom -= widest * 0.5;
+        frame.left = frame.left.max(widest * 0.87 - room / 2.0 + 12.0);
     }
+    let room = (frame.right - frame.left) / plot.categories.len().max(1) as f64;
     upright(canvas, &frame, &plot.y, &span)?;
     if heights(plot).iter().all(|height| !height.is_finite()) {
         return nothing(canvas, &frame);
     }
+    let drawing = Drawing {
+        plot,
+        looks,
+        frame,
+        span,
+    };
     for (at, name) in plot.categories.iter().enumerate() {
         let left = frame.left + room * (at as f64 + (1.0 - FILLED) / 2.0);
-        group(
-            canvas,
-            plot,
-            styles,
-            (&frame, &span),
-            (at, left, room * FILLED),
-        )?;
+        drawing.category(canvas, at, (left, room * FILLED))?;
         canvas.text(Text {
             at: (left + room * FILLED / 2.0, frame.bottom + 18.0),
-            words: name,
+            words: &fitted(name, 12.0, LONGEST),
             anchor: if slanted { Anchor::End } else { Anchor::Middle },
             turn: if slanted { -30.0 } else { 0.0 },
             ..Text::default()
@@ -62,9 +65,8 @@ fn scale(plot: &Bars) -> Scale {
 /// Every height that the axis has to cover.
 fn heights(plot: &Bars) -> Vec<f64> {
     let of = |at: usize| {
-        plot.series
-            .iter()
-            .filter_map(move |(_, heights)| *heights.get(at)?)
+        let heights = plot.series.iter();
+        heights.filter_map(move |(_, heights)| *heights.get(at)?)
     };
     let categories = 0..plot.categories.len();
     if plot.stacked {
@@ -75,38 +77,39 @@ fn heights(plot: &Bars) -> Vec<f64> {
     }
 }
 
-/// The bars of category `at`, in `room` from `left` on.
-fn group(
-    canvas: &mut Canvas,
-    plot: &Bars,
-    styles: &Styles,
-    (frame, span): (&Frame, &Span),
-    (at, left, room): (usize, f64, f64),
-) -> fmt::Result {
-    let each = if plot.stacked {
-        room
-    } else {
-        room / plot.series.len() as f64
-    };
-    let mut foot = 0.0;
-    for (place, (name, heights)) in plot.series.iter().enumerate() {
-        let Some(height) = heights.get(at).copied().flatten() else {
-            continue;
-        };
-        let Some(share) = span.share(foot + height) else {
-            continue;
-        };
-        let x = if plot.stacked {
-            left
-        } else {
-            left + each * place as f64
-        };
-        let base = span.share(foot).unwrap_or(0.0).max(0.0);
-        let (from, to) = ((x, frame.y(base)), (x + each, frame.y(share)));
-        canvas.bar(from, to, &styles.get(name))?;
-        if plot.stacked {
-            foot += height;
+struct Drawing<'d> {
+    plot: &'d Bars,
+    looks: &'d [Style],
+    frame: Frame,
+    span: Span,
+}
+
+impl Drawing<'_> {
+    /// The bars of category `at`, in `room` pixels from `left` on.
+    fn category(&self, canvas: &mut Canvas, at: usize, (left, room): (f64, f64)) -> fmt::Result {
+        let stacked = self.plot.stacked;
+        let side = self.plot.series.len() as f64;
+        let each = if stacked { room } else { room / side };
+        let mut foot = 0.0;
+        let series = self.plot.series.iter().zip(self.looks);
+        for (place, ((_, heights), style)) in series.enumerate() {
+            let height = heights.get(at).copied().flatten();
+            let share = height.and_then(|height| self.span.share(foot + height));
+            let (Some(height), Some(share)) = (height, share) else {
+                continue;
+            };
+            let x = if stacked {
+                left
+            } else {
+                left + each * place as f64
+            };
+            let base = self.span.share(foot).unwrap_or(0.0).max(0.0);
+            let (base, top) = (self.frame.y(base), self.frame.y(share));
+            canvas.bar((x, base), (x + each, top), style)?;
+            if stacked {
+                foot += height;
+            }
         }
+        Ok(())
     }
-    Ok(())
 }

@@ -63,6 +63,16 @@ pub(super) fn width(words: &str, size: f64) -> f64 {
     0.55 * size * words.chars().count() as f64
 }
 
+/// As much of a text as fits into `room`.
+pub(super) fn fitted(words: &str, size: f64, room: f64) -> String {
+    if width(words, size) <= room {
+        return words.to_owned();
+    }
+    let letters = (room / width("x", size)) as usize;
+    let start: String = words.chars().take(letters.saturating_sub(1)).collect();
+    format!("{start}…")
+}
+
 impl Canvas {
     pub(super) fn new(width: f64, height: f64) -> Self {
         Self {
@@ -99,7 +109,7 @@ impl Canvas {
         writeln!(
             self.body,
             r#"<text x="{x:.2}" y="{y:.2}" font-size="{}" font-weight="{weight}" fill="{}" text-anchor="{anchor}"{turn}>{}</text>"#,
-            text.size,
+            (text.size * 10.0).round() / 10.0,
             text.ink,
             html::text(text.words)
         )
@@ -153,7 +163,7 @@ impl Canvas {
             right - left,
             bottom - top,
             style.light,
-            if style.hollow { 0.45 } else { 1.0 },
+            if style.hollow { 0.35 } else { 1.0 },
             if style.hollow { style.light } else { "none" }
         )
     }

@@ -14,7 +14,7 @@ use std::fmt;
 use pageway::{Error, ErrorKind, Result};
 
 use super::document::{Axis, Figure, Plot};
-use super::style::{Style, Styles, series_names};
+use super::style::{Style, Styles};
 use axis::Span;
 use canvas::{Anchor, Canvas, FAINT, GRID, INK, Text};
 
@@ -33,28 +33,27 @@ pub fn svg(figure: &Figure, styles: &Styles) -> Result<String> {
 }
 
 fn drawn(figure: &Figure, styles: &Styles) -> std::result::Result<String, fmt::Error> {
-    let legend: Vec<(&str, Style)> = series_names(figure)
-        .into_iter()
-        .map(|name| (name, styles.get(name)))
-        .collect();
+    let legend = styles.legend(figure);
     let names = legend.iter().map(|(name, _)| canvas::width(name, 13.0));
     let beside = names.fold(0.0, f64::max) + LEGEND_MARK + 24.0;
     let rows = TOP + 40.0 + LEGEND_ROW * legend.len() as f64;
     let mut canvas = Canvas::new(WIDTH, rows.max(HEIGHT));
     let right = WIDTH - beside.min(WIDTH / 3.0) - 16.0;
     head(&mut canvas, figure)?;
+    let looks: Vec<Style> = legend.iter().map(|(_, style)| *style).collect();
     match &figure.plot {
-        Plot::Lines(plot) => lines::draw(&mut canvas, plot, styles, right)?,
-        Plot::Bars(plot) => bars::draw(&mut canvas, plot, styles, right)?,
+        Plot::Lines(plot) => lines::draw(&mut canvas, plot, &looks, right)?,
+        Plot::Bars(plot) => bars::draw(&mut canvas, plot, &looks, right)?,
     }
     let curves = matches!(figure.plot, Plot::Lines(_));
     for (row, (name, style)) in legend.iter().enumerate() {
         let y = TOP + 8.0 + LEGEND_ROW * row as f64;
         let x = right + 22.0;
         canvas.key((x, y), style, curves)?;
+        let x = x + LEGEND_MARK;
         canvas.text(Text {
-            at: (x + LEGEND_MARK, y + 4.5),
-            words: name,
+            at: (x, y + 4.5),
+            words: &canvas::fitted(name, 13.0, WIDTH - 8.0 - x),
             size: 13.0,
             ink: INK,
             ..Text::default()
@@ -64,10 +63,18 @@ fn drawn(figure: &Figure, styles: &Styles) -> std::result::Result<String, fmt::E
 }
 
 fn head(canvas: &mut Canvas, figure: &Figure) -> fmt::Result {
+    const PREDICTED: &str = "Prediction of a model, not measured";
+    let aside = if figure.predicted {
+        canvas::width(PREDICTED, 13.0) + 20.0
+    } else {
+        0.0
+    };
+    let room = WIDTH - 40.0 - aside;
+    let size = 17.0 * (room / canvas::width(&figure.title, 17.0)).clamp(0.6, 1.0);
     canvas.text(Text {
         at: (20.0, 30.0),
-        words: &figure.title,
-        size: 17.0,
+        words: &canvas::fitted(&figure.title, size, room),
+        size,
         ink: INK,
         bold: true,
         ..Text::default()
@@ -77,7 +84,7 @@ fn head(canvas: &mut Canvas, figure: &Figure) -> fmt::Result {
     }
     canvas.text(Text {
         at: (WIDTH - 20.0, 30.0),
-        words: "Prediction of a model, not measured",
+        words: PREDICTED,
         size: 13.0,
         ink: "#8a4b00",
         anchor: Anchor::End,
