@@ -1,6 +1,7 @@
 //! What data sets there are, and which of them are here.
 
 use pageway::{Metric, Result};
+use serde::Serialize;
 
 use super::entry::{DataSet, SetFile, Whereabouts};
 use super::files;
@@ -9,7 +10,7 @@ use super::place::Place;
 use super::registry::Registry;
 
 /// A line about a data set.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Listed {
     /// Name.
     pub name: String,

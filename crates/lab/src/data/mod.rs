@@ -17,6 +17,7 @@ mod cut;
 mod entry;
 mod fetch;
 mod files;
+mod header;
 mod import;
 mod listing;
 mod obtain;
@@ -28,6 +29,7 @@ mod segments;
 
 pub use cut::Cut;
 pub use entry::{DataSet, QuerySource, SetFile};
+pub use header::{Header, header};
 pub use listing::{Listed, list};
 pub use obtain::fetch;
 pub use place::Place;

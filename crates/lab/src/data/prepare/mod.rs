@@ -33,6 +33,8 @@ pub(super) use truth::Held;
 /// Files that are ready to be measured with.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Prepared {
+    /// Name of the set and, behind `@`, the cut: `photo@300000x64d`. Names no two parts alike.
+    pub name: String,
     /// Vectors.
     pub base: PathBuf,
     /// Queries, of the same shape.
@@ -67,6 +69,7 @@ pub fn prepare(
         rows: cut.rows.filter(|rows| Some(*rows) != set.rows),
         dimensions: cut.dimensions.filter(|part| Some(*part) != set.dimension),
     };
+    let name = format!("{}{}", set.name, cut.suffix());
     let work = Work {
         obtain: Obtain {
             set,
@@ -74,7 +77,8 @@ pub fn prepare(
             progress,
         },
         cut,
-        directory: place.ready(&format!("{}{}", set.name, cut.suffix())),
+        directory: place.ready(&name),
+        name,
     };
     let stamp = record::stamp(set, cut)?;
     if let Some(ready) = record::read(&work.directory, &stamp)? {
@@ -90,6 +94,7 @@ pub fn prepare(
 struct Work<'a> {
     obtain: Obtain<'a>,
     cut: Cut,
+    name: String,
     directory: PathBuf,
 }
 
@@ -102,6 +107,7 @@ impl Work<'_> {
         let queries = files::open_vectors(&queries_path, set.element)?;
         let truth = self.truth(&base, &queries)?;
         Ok(Prepared {
+            name: self.name.clone(),
             base: base_path,
             queries: queries_path,
             truth,
@@ -134,7 +140,7 @@ impl Work<'_> {
             dimensions,
             element: whole.shape().element,
         };
-        part.write(&self.directory, "base", self.obtain.progress)
+        part.write(&self.directory, &self.name, self.obtain.progress)
     }
 
     /// Compares the file with the entry and with the cut.
@@ -201,7 +207,8 @@ impl Work<'_> {
             dimensions: base.shape().dimension,
             element: base.shape().element,
         };
-        part.write(&self.directory, "queries", self.obtain.progress)
+        let name = format!("{}.queries", self.name);
+        part.write(&self.directory, &name, self.obtain.progress)
     }
 
     /// Published neighbours that will do, or computed ones.
@@ -210,7 +217,7 @@ impl Work<'_> {
             base,
             queries,
             metric: self.obtain.set.metric,
-            directory: &self.directory,
+            to: &self.directory.join(format!("{}.truth.ibin", self.name)),
         };
         if let Some(file) = super::obtain::published_truth(self.obtain.set, self.cut) {
             let path = self.obtain.plain(file, Role::Truth, None)?;

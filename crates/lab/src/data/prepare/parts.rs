@@ -30,7 +30,7 @@ impl Part<'_> {
         if self.is_whole() {
             return Ok(self.from.to_owned());
         }
-        let to = directory.join(stem).with_extension(extension(self.element));
+        let to = directory.join(format!("{stem}.{}", extension(self.element)));
         let mut selection = Selection::whole(self.vectors, self.vectors.name());
         selection.rows = self.rows.clone();
         selection.dimensions = 0..self.dimensions;

@@ -21,7 +21,7 @@ pub(super) struct Want<'a> {
     pub(super) queries: &'a VectorFile,
     pub(super) metric: Metric,
     /// Where it goes when it has to be written.
-    pub(super) directory: &'a Path,
+    pub(super) to: &'a Path,
 }
 
 impl Want<'_> {
@@ -74,9 +74,8 @@ impl Want<'_> {
     }
 
     fn write(&self, truth: &Truth) -> Result<PathBuf> {
-        let path = self.directory.join("truth.ibin");
-        write_truth(&files::vfs(), &path, truth)?;
-        Ok(path)
+        write_truth(&files::vfs(), self.to, truth)?;
+        Ok(self.to.to_owned())
     }
 }
 
