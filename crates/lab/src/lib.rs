@@ -14,9 +14,11 @@
 //! records; every record carries the command that gave it; no speed is shown without recall.
 
 pub mod data;
+pub mod model;
 mod plan;
 pub mod record;
 pub mod report;
+pub mod run;
 pub mod suite;
 
 pub use plan::Estimate;

@@ -59,8 +59,7 @@ fn command(context: &Context<'_>, index: &IndexPlan) -> Result<Vec<String>> {
     let base = match index.segment {
         None => prepared.base.clone(),
         Some((number, count)) => {
-            let place = context.work.join("data");
-            let parts = data::prepare_segments(prepared, count, &place, context.progress)?;
+            let parts = data::prepare_segments(prepared, count, &context.place, context.progress)?;
             let missing = || super::context::internal(format!("segment {number} of {count}"));
             parts.get(number as usize).cloned().ok_or_else(missing)?
         }

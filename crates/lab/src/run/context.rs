@@ -7,6 +7,7 @@ use pageway::{Description, Error, ErrorKind, Progress, Result};
 use serde_json::Value;
 
 use super::workload::Workload;
+use crate::data::Place;
 use crate::plan::{CutName, IndexPlan, Plan};
 use crate::record::{Record, Task};
 use crate::suite::Suite;
@@ -25,6 +26,8 @@ pub(crate) struct Context<'r> {
     pub(crate) python: PathBuf,
     /// Where data and indexes lie.
     pub(crate) work: PathBuf,
+    /// Where data are kept.
+    pub(crate) place: Place,
     /// Progress, and the wish to stop.
     pub(crate) progress: &'r dyn Progress,
 }

@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use pageway::{Progress, Result};
 use serde::Serialize;
 
-use crate::data::{self, Registry};
+use crate::data::{self, Cut, DataSet, Header, Place, Prepared, Registry};
 use crate::plan::{Cell, CutName, Estimate, Plan, Sizes};
 use crate::record::Machine;
 use crate::suite::Suite;
@@ -38,6 +38,11 @@ use workload::{Need, Workload};
 
 /// Depth of a truth at least, so that cuts of one cell serve others.
 const LEAST_DEPTH: u32 = 100;
+/// Queries that an estimate counts with where nobody knows how many there are.
+const UNKNOWN_QUERIES: u64 = 10_000;
+
+#[cfg(test)]
+pub(crate) use text::write_bytes;
 
 /// A run to be made.
 #[derive(Debug)]
@@ -114,19 +119,20 @@ impl Laboratory<'_> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
         let mut sizes = BTreeMap::new();
         for cut in plan.cuts() {
-            let Some(shape) = data::shape(self.registry, &cut.data, cut_of(&cut))? else {
+            let Some((_, _, header)) = self.find(&cut)? else {
                 continue;
             };
-            let row_bytes = shape.shape.row_bytes() as u64;
-            let queries = match self.suite.fixed.queries {
-                0 => shape.queries,
-                wanted => wanted.min(shape.queries),
+            let row_bytes = header.shape.row_bytes() as u64;
+            let wanted = self.suite.fixed.queries;
+            let queries = match (wanted, header.queries) {
+                (0, found) => found.unwrap_or(UNKNOWN_QUERIES),
+                (wanted, found) => wanted.min(found.unwrap_or(wanted)),
             };
             let degree = self.suite.fixed.degree.into();
             sizes.insert(
                 cut,
                 Sizes {
-                    rows: shape.rows,
+                    rows: header.rows,
                     row_bytes,
                     queries,
                     cores,
@@ -135,6 +141,24 @@ impl Laboratory<'_> {
             );
         }
         Ok(sizes)
+    }
+
+    /// The set of a cut, the part of it that is meant, and its sizes; none where the data have
+    /// fewer rows or dimensions.
+    fn find(&self, cut: &CutName) -> Result<Option<(&DataSet, Cut, Header)>> {
+        let (set, named) = self.registry.find(&cut.data)?;
+        if named
+            .rows
+            .zip(cut.rows)
+            .is_some_and(|(named, wished)| wished > named)
+        {
+            return Ok(None);
+        }
+        let part = named.and(Cut {
+            rows: cut.rows,
+            dimensions: cut.dimensions,
+        });
+        Ok(data::header(set, part)?.map(|header| (set, part, header)))
     }
 
     /// Runs what is not in the journal yet. A cell that fails is recorded and the run goes on.
@@ -193,10 +217,12 @@ impl Laboratory<'_> {
         progress.stage("prepare data", cuts.len() as u64);
         for cut in cuts {
             progress.check()?;
-            if data::shape(self.registry, &cut.data, cut_of(&cut))?.is_some() {
-                let workload = self.workload(&plan, &cut, progress)?;
+            if let Some((set, part, _)) = self.find(&cut)? {
+                let prepared = data::prepare(set, part, &self.place(), progress)?;
+                let workload = self.workload(&plan, &cut, prepared, progress)?;
                 workloads.insert(cut, workload);
             }
+            progress.advance(1);
         }
         plan.keep_cuts(&|cut| workloads.contains_key(cut));
         Ok(Context {
@@ -206,35 +232,39 @@ impl Laboratory<'_> {
             program: self.program.clone(),
             python: self.python.clone(),
             work: self.work.clone(),
+            place: self.place(),
             progress,
         })
     }
 
-    fn workload(&self, plan: &Plan, cut: &CutName, progress: &dyn Progress) -> Result<Workload> {
+    /// Where data lie.
+    fn place(&self) -> Place {
+        Place {
+            python: self.python.clone(),
+            ..Place::new(&self.work.join("data"))
+        }
+    }
+
+    fn workload(
+        &self,
+        plan: &Plan,
+        cut: &CutName,
+        prepared: Prepared,
+        progress: &dyn Progress,
+    ) -> Result<Workload> {
         let cells = plan.cells.iter().filter(|cell| cell.cut() == cut);
-        let deepest = cells
-            .map(|cell| cell.settings.search.k.max(results_of(cell)))
-            .max();
+        let deepest = cells.map(|cell| cell.settings.search.k.max(results_of(cell)));
         let need = Need {
             queries: self.suite.fixed.queries,
-            depth: deepest.unwrap_or(0).max(LEAST_DEPTH),
+            depth: deepest.max().unwrap_or(0).max(LEAST_DEPTH),
         };
-        let place = self.work.join("data");
-        let prepared = data::prepare(self.registry, &cut.data, cut_of(cut), &place, progress)?;
-        Workload::new(prepared, need, &place, progress)
+        Workload::new(prepared, need, &self.place().directory, progress)
     }
 }
 
 /// Neighbours that a range search needs to find its radius.
 fn results_of(cell: &Cell) -> u32 {
     cell.settings.search.results.unwrap_or(0)
-}
-
-fn cut_of(name: &CutName) -> data::Cut {
-    data::Cut {
-        rows: name.rows,
-        dimensions: name.dimensions,
-    }
 }
 
 fn build_all(context: &Context<'_>, journal: &mut Journal, report: &mut RunReport) -> Result<()> {

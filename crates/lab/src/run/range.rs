@@ -20,9 +20,8 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
     let mut prepared = workload.prepared.clone();
     prepared.queries.clone_from(&workload.queries);
     prepared.truth.clone_from(&workload.truth);
-    let radius = data::radius_for(&prepared, results)?;
-    let place = context.work.join("data");
-    let truth = data::prepare_range(&prepared, radius, &place, context.progress)?;
+    let radius = data::radius_for(&prepared, results as usize)?;
+    let truth = data::prepare_range(&prepared, radius, &context.place, context.progress)?;
     let index = measure::directory(context, cell)?;
     let queries = workload.queries.display().to_string();
     let (radius_text, truth) = (radius.to_string(), truth.display().to_string());

@@ -41,13 +41,18 @@ pub(crate) fn read(path: &Path) -> Result<String> {
 
 /// Writes a text file whole; one of that name is replaced in one step.
 pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+    write_bytes(path, text.as_bytes())
+}
+
+/// Writes a file whole; one of that name is replaced in one step.
+pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     let place = |error: std::io::Error| Error::from(error).within(path.display());
     let temporary = path.with_extension("new");
     if OsVfs.exists(&temporary).map_err(place)? {
         OsVfs.remove_file(&temporary).map_err(place)?;
     }
     let file = OsVfs.open(&temporary, OpenMode::CreateNew).map_err(place)?;
-    file.write_all_at(text.as_bytes(), 0).map_err(place)?;
+    file.write_all_at(bytes, 0).map_err(place)?;
     file.sync_data().map_err(place)?;
     OsVfs.rename(&temporary, path).map_err(place)
 }

@@ -6,6 +6,9 @@
 //! predict  a recorded search on a modelled device
 //! ```
 
+mod data;
+mod report;
+mod run;
 mod suites;
 
 use clap::{Args, Subcommand};
@@ -34,14 +37,23 @@ pub(crate) struct LabArguments {
 
 #[derive(Debug, Subcommand)]
 enum LabCommand {
+    /// Measure a suite, cell by cell, and write its report
+    Run(Box<run::RunArguments>),
+    /// Write the report of a run: HTML, Markdown, CSV, SVG
+    Report(report::ReportArguments),
+    /// List the data sets, or fetch one
+    Data(data::DataArguments),
     /// List the suites that come with pageway, or print one
     Suites(suites::SuitesArguments),
 }
 
 impl LabArguments {
     /// Does what was asked.
-    pub(crate) fn run(&self, _session: &Session) -> Result<Outcome> {
+    pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
         match &self.command {
+            LabCommand::Run(arguments) => arguments.run(session),
+            LabCommand::Report(arguments) => arguments.run(),
+            LabCommand::Data(arguments) => arguments.run(session),
             LabCommand::Suites(arguments) => arguments.run(),
         }
     }
