@@ -68,7 +68,7 @@ pub use pageway_store::machine::{
 };
 pub use pageway_store::{OpenMode, OsVfs, Vfs, VfsFile, clock};
 pub use pageway_types::{
-    ElementType, Metric, NoProgress, NodeId, Progress, VectorRead, VectorShape,
+    ElementType, Metric, NoProgress, NodeId, Progress, SplitMix64, VectorRead, VectorShape,
 };
-pub use presets::{Preset, Sizes};
+pub use presets::{Preset, Sizes, choices};
 pub use spec::{CacheOverrides, IndexSpec, Overrides};

@@ -1,0 +1,184 @@
+//! A prediction as one object: the result of `pageway lab predict`, and of a record of the lab.
+
+use std::path::PathBuf;
+
+use pageway::{Error, Result};
+use serde_json::{Map, Value, json};
+
+use super::device::{Device, THIS_MACHINE};
+use super::growth::{Growth, Law, Size};
+use super::replay::{Load, replay};
+use super::trace::Trace;
+
+/// Recalls that differ by more are not of one series.
+const SAME_RECALL: f64 = 0.02;
+/// Queries that are replayed at least and at most, unless somebody says how many.
+const QUERIES: (u64, u64) = (1_000, 10_000);
+/// Queries replayed at least, per query in flight: the end of a run weighs little.
+const ROUNDS: u64 = 20;
+
+/// What to predict.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ask {
+    /// Recorded search.
+    pub trace: PathBuf,
+    /// Device, as [`Device::find`] takes it.
+    pub device: String,
+    /// Load; threads and interleave of the recorded search where they are 0, and as many queries,
+    /// within bounds.
+    pub load: Load,
+    /// Vectors to extrapolate to; as many as were searched where absent.
+    pub rows: Option<u64>,
+    /// Traces of the same design over other numbers of vectors, at the same recall.
+    pub growth: Vec<PathBuf>,
+}
+
+/// Replays a recorded search.
+///
+/// The object says `predicted: true`, what is predicted, on what and from what; see
+/// docs/lab/devices.md. Where the device is this machine as measured, and load and size are those
+/// of the recorded search, it also holds what was measured, and the relative error.
+///
+/// # Errors
+/// Those of the files; `InvalidInput` for rows without traces to extrapolate from, or traces of
+/// different recall.
+pub fn predict(ask: &Ask) -> Result<Value> {
+    let recorded = Trace::read(&ask.trace)?;
+    let device = Device::find(&ask.device)?;
+    let load = complete(ask.load, &recorded);
+    let rows = ask.rows.unwrap_or(recorded.header.subject.rows);
+    if rows == recorded.header.subject.rows {
+        let mut object = of(&recorded, &device, &load)?;
+        add_measured(&mut object, &recorded, &device, &load);
+        return Ok(Value::Object(object));
+    }
+    let sizes = sizes(&recorded, &ask.growth)?;
+    let growth = Growth::fit(Law::Logarithmic, sizes.clone())?;
+    let mut object = of(&growth.scale(&recorded, rows)?, &device, &load)?;
+    let steeper = Growth::fit(Law::Power, sizes)?;
+    let other = of(&steeper.scale(&recorded, rows)?, &device, &load)?;
+    object.insert("extrapolated".to_owned(), true.into());
+    object.insert("growth".to_owned(), json!(growth));
+    let keys = ["qps", "latency_us", "pages_per_query", "reads_per_query"];
+    let mut power: Map<String, Value> = other
+        .into_iter()
+        .filter(|(key, _)| keys.contains(&key.as_str()))
+        .collect();
+    power.insert("growth".to_owned(), json!(steeper));
+    object.insert("power_law".to_owned(), Value::Object(power));
+    Ok(Value::Object(object))
+}
+
+/// The load with what it leaves open.
+fn complete(load: Load, recorded: &Trace) -> Load {
+    let settings = &recorded.header.settings;
+    let either = |given: usize, own: usize| if given == 0 { own } else { given };
+    let threads = either(load.threads, settings.threads).max(1);
+    let interleave = either(load.interleave as usize, settings.interleave as usize).max(1);
+    let rounds = (threads * interleave) as u64 * ROUNDS;
+    let own = recorded.header.measured.queries.clamp(QUERIES.0, QUERIES.1);
+    Load {
+        threads,
+        interleave: interleave as u32,
+        queries: if load.queries == 0 {
+            own.max(rounds)
+        } else {
+            load.queries
+        },
+        ..load
+    }
+}
+
+fn of(trace: &Trace, device: &Device, load: &Load) -> Result<Map<String, Value>> {
+    let found = replay(trace, device, load)?;
+    let header = &trace.header;
+    let reads = header.measured.reads_per_query;
+    let pages = reads * f64::from(header.subject.pages_per_read);
+    let cores = if load.cores == 0 {
+        load.threads
+    } else {
+        load.cores
+    };
+    let fields = [
+        ("predicted", json!(true)),
+        ("extrapolated", json!(false)),
+        ("device", json!(device.name)),
+        ("device_words", json!(device.words)),
+        ("threads", json!(load.threads)),
+        ("interleave", json!(load.interleave)),
+        ("cores", json!(cores)),
+        ("queries", json!(load.queries)),
+        ("seed", json!(load.seed)),
+        ("qps", json!(found.qps)),
+        ("latency_us", json!(found.latency_us)),
+        ("reads_per_second", json!(found.reads_per_second)),
+        ("cpu_share", json!(found.cpu_share)),
+        ("device_share", json!(found.device_share)),
+        ("recall", json!(header.recall())),
+        ("k", json!(header.settings.k)),
+        ("list_size", json!(header.settings.list_size)),
+        ("beam", json!(header.settings.beam)),
+        ("reads_per_query", json!(reads)),
+        ("pages_per_query", json!(pages)),
+        ("compute_us_per_query", json!(header.measured.compute_us)),
+        ("rows", json!(header.subject.rows)),
+        ("memory_bytes", json!(header.subject.memory_bytes)),
+        ("recorded", json!(trace.queries.len())),
+    ];
+    let named = fields
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value));
+    Ok(named.collect())
+}
+
+/// What the recorded search itself measured, where the prediction is of nothing else.
+fn add_measured(object: &mut Map<String, Value>, trace: &Trace, device: &Device, load: &Load) {
+    let settings = &trace.header.settings;
+    let same = load.threads == settings.threads && load.interleave == settings.interleave;
+    if device.name != THIS_MACHINE || !same {
+        return;
+    }
+    let measured = &trace.header.measured;
+    let latency = &measured.latency_us;
+    let error = |path: &str, measured: f64| {
+        let predicted = object_number(object, path);
+        predicted.map(|predicted| predicted / measured - 1.0)
+    };
+    let errors = json!({
+        "qps": error("qps", measured.qps),
+        "latency_mean": error("latency_us/mean", latency.mean),
+        "latency_p50": error("latency_us/p50", latency.p50),
+        "latency_p99": error("latency_us/p99", latency.p99),
+    });
+    object.insert("measured_qps".to_owned(), measured.qps.into());
+    object.insert("measured_latency_us".to_owned(), json!(latency));
+    object.insert("error".to_owned(), errors);
+}
+
+fn object_number(object: &Map<String, Value>, path: &str) -> Option<f64> {
+    match path.split_once('/') {
+        Some((first, rest)) => object.get(first)?.get(rest)?.as_f64(),
+        None => object.get(path)?.as_f64(),
+    }
+}
+
+/// The sizes of this and other traces, which must be of one recall.
+fn sizes(recorded: &Trace, others: &[PathBuf]) -> Result<Vec<Size>> {
+    let size = |trace: &Trace| Size {
+        rows: trace.header.subject.rows,
+        reads: trace.header.measured.reads_per_query,
+        compute_us: trace.header.measured.compute_us,
+    };
+    let mut sizes = vec![size(recorded)];
+    for path in others {
+        let other = Trace::read(path)?;
+        if let (Some(one), Some(two)) = (recorded.header.recall(), other.header.recall())
+            && (one - two).abs() > SAME_RECALL
+        {
+            let words = format!("recall {two:.3}, but {one:.3} in the trace that is replayed");
+            return Err(Error::invalid(words).within(path.display()));
+        }
+        sizes.push(size(&other));
+    }
+    Ok(sizes)
+}
