@@ -8,6 +8,7 @@ mod build;
 mod cache;
 mod comparators;
 mod compression;
+mod devices;
 mod dimensions;
 mod execution;
 mod growth;
@@ -46,6 +47,7 @@ const EXPERIMENTS: &[(&str, ToSection)] = &[
     ("k", k::section),
     ("segments", segments::section),
     ("growth", growth::section),
+    ("devices", devices::section),
     ("comparators", comparators::section),
 ];
 
