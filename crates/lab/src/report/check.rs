@@ -176,16 +176,12 @@ fn changed_answers(run: &Run, searches: &[&Record]) -> Option<String> {
 
 /// Cells without numbers, and what most of them said.
 fn failures(run: &Run) -> Option<String> {
-    let failed: Vec<&Record> = run
-        .records
-        .iter()
-        .filter(|record| !group::succeeded(record))
-        .collect();
+    let failed = group::all_failed(run);
     if failed.is_empty() {
         return None;
     }
     let all: Vec<&Record> = run.records.iter().collect();
-    let mut said = group::by(&failed, |record| Some(refusal::said(record)));
+    let mut said = group::by(&failed, |record| Some(refusal::why(&failed, record)));
     said.sort_by_key(|(_, records)| std::cmp::Reverse(records.len()));
     let quoted: Vec<String> = said
         .iter()

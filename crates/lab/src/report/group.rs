@@ -3,6 +3,8 @@
 //! Data come in the order of the journal. Designs come in the order of the presets, then by name,
 //! so that every legend and table of a report has the same order.
 
+use std::collections::BTreeMap;
+
 use pageway::Preset;
 
 use super::curve;
@@ -18,10 +20,26 @@ pub(crate) fn measured<'r>(run: &'r Run, experiment: &str, task: Task) -> Vec<&'
 
 /// What an experiment asked for and did not get.
 pub(crate) fn failed<'r>(run: &'r Run, experiment: &str) -> Vec<&'r Record> {
-    run.records
-        .iter()
-        .filter(|record| record.is_of(experiment) && !succeeded(record))
-        .collect()
+    let mut failed = all_failed(run);
+    failed.retain(|record| record.is_of(experiment));
+    failed
+}
+
+/// What any experiment asked for and did not get: the last try of each repetition, where none
+/// succeeded. A run that is resumed tries again what failed.
+pub(crate) fn all_failed(run: &Run) -> Vec<&Record> {
+    let mut tries: BTreeMap<(&str, u32), &Record> = BTreeMap::new();
+    for record in &run.records {
+        let last = tries.entry((&record.cell, record.repeat)).or_insert(record);
+        if !succeeded(last) {
+            *last = record;
+        }
+    }
+    let last = |record: &&Record| {
+        let kept = tries.get(&(record.cell.as_str(), record.repeat));
+        !succeeded(record) && kept.is_some_and(|kept| std::ptr::eq(*kept, *record))
+    };
+    run.records.iter().filter(last).collect()
 }
 
 /// Whether a record has numbers.
@@ -151,7 +169,7 @@ mod tests {
 
     #[test]
     fn axes_rise_and_cells_hold_their_repetitions() {
-        let mut records = vec![
+        let mut records = [
             search("recall", "a", "diskann", 40, 0.95),
             search("recall", "a", "diskann", 10, 0.9),
             search("recall", "a", "diskann", 40, 0.95),
@@ -167,6 +185,26 @@ mod tests {
         assert_eq!(sizes, [2, 1]);
         assert_eq!(at_axis(&records, "list_size", 40.0).len(), 2);
         assert_eq!(by_data_and_design(&records).len(), 1);
+    }
+
+    #[test]
+    fn what_succeeded_later_did_not_fail() {
+        let refusal = || refused("recall", "a", "diskann", "killed");
+        let mut done = search("recall", "a", "diskann", 10, 0.9);
+        done.cell = refusal().cell;
+        let tried = |records: Vec<Record>| {
+            let run = Run {
+                records,
+                ..Run::default()
+            };
+            all_failed(&run).len()
+        };
+        assert_eq!(tried(vec![refusal(), done.clone()]), 0);
+        assert_eq!(tried(vec![done, refusal()]), 0);
+        assert_eq!(tried(vec![refusal(), refusal()]), 1);
+        let mut again = refusal();
+        again.repeat = 1;
+        assert_eq!(tried(vec![refusal(), again]), 2);
     }
 
     #[test]

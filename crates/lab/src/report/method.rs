@@ -6,9 +6,12 @@ use super::{group, number};
 use crate::record::Record;
 
 /// Settings that are part of the data or told with it.
-const OF_DATA: [&str; 2] = ["rows", "dimensions"];
-/// Settings that say the same as another.
-const TWICE: [&str; 1] = ["memory_ratio"];
+const OF_DATA: [&str; 5] = ["rows", "dimensions", "raw_bytes", "queries", "metric"];
+/// Settings that say the same as another, and that other.
+const TWICE: [(&str, &str); 2] = [
+    ("memory_ratio", "memory"),
+    ("built_for_ratio", "memory_ratio"),
+];
 /// Most values of a setting that are named.
 const NAMED_VALUES: usize = 16;
 
@@ -25,7 +28,7 @@ pub(crate) fn settings(records: &[&Record]) -> Vec<String> {
     let names: BTreeSet<&str> = records
         .iter()
         .flat_map(|record| record.axes.keys().map(String::as_str))
-        .filter(|name| !OF_DATA.contains(name) && !TWICE.contains(name))
+        .filter(|name| !OF_DATA.contains(name) && !is_told_twice(records, name))
         .collect();
     let (mut varied, mut fixed) = (Vec::new(), Vec::new());
     for name in names {
@@ -55,14 +58,32 @@ pub(crate) fn data(records: &[&Record]) -> Vec<String> {
                 let values = records.iter().filter_map(|record| record.axis(axis));
                 values.max_by(f64::total_cmp)
             };
-            match (most("rows"), most("dimensions")) {
-                (Some(rows), Some(dimensions)) => {
-                    format!("{name} ({} x {dimensions})", number::thousands(rows))
-                }
-                _ => name.to_owned(),
+            let mut parts = Vec::new();
+            if let (Some(rows), Some(dimensions)) = (most("rows"), most("dimensions")) {
+                parts.push(format!("{} x {dimensions}", number::thousands(rows)));
+            }
+            parts.extend(records.iter().find_map(|record| record.axis_text("metric")));
+            let queries = most("queries").map(number::thousands);
+            parts.extend(queries.map(|queries| format!("{queries} queries")));
+            if parts.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{name} ({})", parts.join(", "))
             }
         })
         .collect()
+}
+
+/// Whether a setting says nothing that another does not. The share that an index was built for does
+/// when it is searched with another.
+fn is_told_twice(records: &[&Record], name: &str) -> bool {
+    let twin = TWICE.iter().find(|(twice, _)| *twice == name);
+    twin.is_some_and(|(_, other)| {
+        records.iter().all(|record| {
+            let (own, told) = (record.axis(name), record.axis(other));
+            own.is_none() || told.is_none() || own == told
+        })
+    })
 }
 
 /// Dimensions of the vectors.

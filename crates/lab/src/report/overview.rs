@@ -69,7 +69,7 @@ pub(crate) fn facts(run: &Run) -> Vec<(String, String)> {
         ("Took", took(&records)),
         ("Data", method::data(&records).join("; ")),
         ("Designs", designs.join(", ")),
-        ("Cells", cells(&records)),
+        ("Cells", cells(run, &records)),
     ];
     facts.retain(|(_, value)| !value.is_empty());
     facts
@@ -122,14 +122,12 @@ fn took(records: &[&Record]) -> String {
     })
 }
 
-fn cells(records: &[&Record]) -> String {
-    let failed = records
-        .iter()
-        .filter(|record| !group::succeeded(record))
-        .count();
+fn cells(run: &Run, records: &[&Record]) -> String {
+    let failed = group::all_failed(run);
     format!(
-        "{} cells, {} measurements, {failed} of them failed or refused",
+        "{}, of which {} failed or were refused, in {} measurements",
         group::by_cell(records).len(),
+        group::by_cell(&failed).len(),
         records.len()
     )
 }
@@ -356,7 +354,7 @@ mod tests {
         assert_eq!(fact("Data"), Some("photos (10,000 x 128)"));
         assert_eq!(
             fact("Cells"),
-            Some("7 cells, 8 measurements, 1 of them failed or refused")
+            Some("7, of which 1 failed or were refused, in 8 measurements")
         );
         assert!(
             fact("Random reads of 4 KiB")

@@ -103,6 +103,13 @@ impl Quantity {
         table::number(value, self.format)
     }
 
+    /// Its name as a heading, without unit.
+    pub(crate) fn heading(&self) -> String {
+        let name = self.name.split(',').next().unwrap_or(self.name);
+        let (first, rest) = name.split_at_checked(1).unwrap_or((name, ""));
+        format!("{}{rest}", first.to_uppercase())
+    }
+
     /// Its axis.
     pub(crate) fn axis(&self) -> Axis {
         Axis {
@@ -154,6 +161,7 @@ mod tests {
         let (low, high) = (bound.number.unwrap(), PAGES.median(&records[1..]).unwrap());
         assert!(low < between && between < high, "{between}");
         assert_eq!(PAGES.cell_at(&records, 0.99).text, "–");
+        assert_eq!(MEAN_LATENCY.heading(), "Mean latency");
         assert!(QPS.cell_at(&records, 0.90).text.starts_with("≥ "));
     }
 }

@@ -2,10 +2,13 @@
 
 use super::document::Table;
 use super::{group, table};
-use crate::record::{Record, Run};
+use crate::record::{Record, Run, Task};
 
 /// Settings that tell refused cells apart; cells that differ in others are counted together.
 const TOLD: [&str; 4] = ["page_size", "memory", "code_bytes", "beam"];
+
+/// Settings of an index, which its build and what goes over it have in common.
+const OF_INDEX: [&str; 4] = ["page_size", "memory", "code_bytes", "segments"];
 
 /// Failed and refused cells of an experiment with what they said; nothing when there are none.
 pub(crate) fn table(run: &Run, experiment: &str) -> Option<Table> {
@@ -14,16 +17,17 @@ pub(crate) fn table(run: &Run, experiment: &str) -> Option<Table> {
         return None;
     }
     let rows = group::by(&failed, |record| {
-        Some((&record.data, &record.design, settings(record), said(record)))
+        let why = why(&failed, record);
+        Some((&record.data, &record.design, settings(record), why))
     })
     .into_iter()
-    .map(|((data, design, settings, said), records)| {
+    .map(|((data, design, settings, why), records)| {
         vec![
             table::text(data),
             table::text(design),
             table::text(settings),
             table::number(Some(records.len() as f64), super::number::thousands),
-            table::text(said),
+            table::text(why),
         ]
     })
     .collect();
@@ -37,6 +41,15 @@ pub(crate) fn table(run: &Run, experiment: &str) -> Option<Table> {
     ))
 }
 
+/// Why a record has no numbers: what it said, or the build of its index when it was not run because
+/// that failed.
+pub(crate) fn why(failed: &[&Record], record: &Record) -> String {
+    let cause = failed
+        .iter()
+        .find(|build| record.command.is_empty() && is_build_of(build, record));
+    said(cause.map_or(record, |build| build))
+}
+
 /// The first line of an error, without the name of the program.
 pub(crate) fn said(record: &Record) -> String {
     let error = record.error.as_deref().unwrap_or("no result");
@@ -45,6 +58,14 @@ pub(crate) fn said(record: &Record) -> String {
         .trim_start_matches("pageway: ")
         .trim_start_matches("error: ")
         .to_owned()
+}
+
+fn is_build_of(build: &Record, record: &Record) -> bool {
+    build.task == Task::Build
+        && (&build.data, &build.design) == (&record.data, &record.design)
+        && OF_INDEX
+            .iter()
+            .all(|name| build.axes.get(*name) == record.axes.get(*name))
 }
 
 fn settings(record: &Record) -> String {
@@ -61,7 +82,7 @@ fn settings(record: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixture::{refused, run, set};
+    use crate::report::fixture::{build, refused, run, set};
 
     #[test]
     fn cells_that_say_the_same_are_counted_together() {
@@ -73,12 +94,33 @@ mod tests {
             )
         };
         let why = "pageway: error: too small\nand more";
-        let run = run(vec![refuse(10, why), refuse(20, why), refuse(10, "killed")]);
+        let run = run(vec![refuse(10, why), refuse(20, why), refuse(30, "killed")]);
         let table = table(&run, "memory").unwrap();
         assert_eq!(table.rows.len(), 2);
         assert_eq!(table.rows[0][2].text, "page size 4096, memory 20%");
         assert_eq!(table.rows[0][3].text, "2");
         assert_eq!(table.rows[0][4].text, "too small");
         assert!(super::table(&run, "recall").is_none());
+    }
+
+    #[test]
+    fn what_could_not_be_built_says_why_wherever_it_was_wanted() {
+        let mut build = build("a", "gorgeous", "memory");
+        build.experiments = vec!["memory".to_owned()];
+        build.result = serde_json::Value::Null;
+        build.error = Some("too small".to_owned());
+        let mut not_run = refused("memory", "a", "gorgeous", "index could not be built");
+        not_run.command.clear();
+        let other = set(not_run.clone(), "page_size", 8192);
+        let table = table(&run(vec![build, not_run, other]), "memory").unwrap();
+        let rows: Vec<(&str, &str)> = table
+            .rows
+            .iter()
+            .map(|row| (row[3].text.as_str(), row[4].text.as_str()))
+            .collect();
+        assert_eq!(
+            rows,
+            [("2", "too small"), ("1", "index could not be built")]
+        );
     }
 }

@@ -10,9 +10,12 @@ use crate::record::{Record, Run, Task};
 pub(crate) fn description<'r>(run: &'r Run, search: &Record) -> Option<&'r Value> {
     let mut best: Option<(usize, &Value)> = None;
     for build in builds(run, &search.data, &search.design) {
-        let Some(description) = build.result.get("description") else {
+        let Some(description) = described(build) else {
             continue;
         };
+        if build.axes.get("segments") != search.axes.get("segments") {
+            continue;
+        }
         let shared = shared_settings(build, search);
         if best.is_none_or(|(most, _)| shared > most) {
             best = Some((shared, description));
@@ -24,7 +27,7 @@ pub(crate) fn description<'r>(run: &'r Run, search: &Record) -> Option<&'r Value
 /// Whether all that grows with the vectors lies on disk, codes too; nothing where it is unknown.
 pub(crate) fn all_on_disk(run: &Run, data: &str, design: &str) -> Option<bool> {
     let mut descriptions = builds(run, data, design).filter_map(|build| {
-        let description = build.result.get("description")?;
+        let description = described(build)?;
         codes_on_disk(description)
     });
     descriptions.next()
@@ -50,11 +53,24 @@ fn builds<'r>(run: &'r Run, data: &str, design: &str) -> impl Iterator<Item = &'
         .filter(move |record| record.data == data && record.design == design)
 }
 
+/// The description in the record of a build.
+fn described(build: &Record) -> Option<&Value> {
+    let description = build.result.get("description");
+    description.filter(|description| description.is_object())
+}
+
+/// How many settings of a build a search has. What a build calls its memory is what the search says
+/// that its index was built for.
 fn shared_settings(build: &Record, search: &Record) -> usize {
+    let of_search = |name: &str| {
+        let built_for = search.axes.get("built_for_ratio");
+        let built_for = built_for.filter(|_| name == "memory_ratio");
+        built_for.or_else(|| search.axes.get(name))
+    };
     build
         .axes
         .iter()
-        .filter(|(name, value)| search.axes.get(*name) == Some(value))
+        .filter(|(name, value)| of_search(name) == Some(value))
         .count()
 }
 
@@ -90,5 +106,7 @@ mod tests {
         assert_eq!(bytes(16384), Some(7));
         assert_eq!(bytes(4096), Some(4_000_000));
         assert!(description(&run, &search("space", "b", "diskann", 40, 0.9)).is_none());
+        let segment = set(search("space", "a", "diskann", 40, 0.9), "segments", 2);
+        assert!(description(&run, &segment).is_none());
     }
 }

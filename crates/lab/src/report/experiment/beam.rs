@@ -53,7 +53,7 @@ fn figures(data: &str, records: &[&Record]) -> Vec<Figure> {
         .map(|(recall, (name, quantity))| {
             Shown {
                 id: format!("beam-{name}-{:.0}-{data}", recall * 100.0),
-                title: format!("{} at recall {recall:.2}, {data}", quantity.name),
+                title: format!("{} at recall {recall:.2}, {data}", quantity.heading()),
                 setting: setting::count(AXIS, "beam width", Scale::Linear),
                 quantity,
             }

@@ -58,7 +58,7 @@ fn figures(data: &str, records: &[&Record]) -> Vec<Figure> {
 fn over_page_size(name: &str, data: &str, records: &[&Record], quantity: &Quantity) -> Figure {
     Shown {
         id: format!("page-size-{name}-{data}"),
-        title: format!("{} at recall {TARGET:.2}, {data}", quantity.name),
+        title: format!("{} at recall {TARGET:.2}, {data}", quantity.heading()),
         setting: setting::count(AXIS, "page size", Scale::Linear),
         quantity,
     }

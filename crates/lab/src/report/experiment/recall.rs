@@ -5,7 +5,7 @@ use crate::report::document::{Figure, Finding, Goodness, Section, Table};
 use crate::report::evidence::Evidence;
 use crate::report::plot::{self, Named};
 use crate::report::quantity::{MEAN_LATENCY, P99_LATENCY, PAGES, QPS, Quantity, TARGETS};
-use crate::report::{group, method, number, storage, table};
+use crate::report::{group, method, number, refusal, storage, table};
 
 const SOURCE: &str = "Evaluation, fig. 7 and section 4.2.1";
 /// Dimensions up to which, and from which, the evaluation finds another winner.
@@ -28,6 +28,8 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
             .to_owned(),
     ];
     words.extend(method::settings(&records));
+    let mut tables = TARGETS.map(|recall| at_recall(&records, recall)).to_vec();
+    tables.extend(refusal::table(run, "recall"));
     Some(Section {
         id: "recall".to_owned(),
         title: "Speed against recall".to_owned(),
@@ -37,7 +39,7 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
             .iter()
             .flat_map(|(data, records)| figures(data, records))
             .collect(),
-        tables: TARGETS.map(|recall| at_recall(&records, recall)).into(),
+        tables,
         findings: findings(run, &records),
     })
 }

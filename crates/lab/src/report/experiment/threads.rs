@@ -38,10 +38,16 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
         method: words,
         figures: group::by_data(&records)
             .iter()
-            .flat_map(|(data, records)| figures(data, records))
+            .flat_map(|(data, records)| {
+                let by_interleave = group::by_axis(records, "interleave");
+                let figures = by_interleave
+                    .iter()
+                    .flat_map(|(interleave, records)| figures(data, *interleave, records));
+                figures.collect::<Vec<Figure>>()
+            })
             .collect(),
         tables: refusal::table(run, AXIS).into_iter().collect(),
-        findings: findings(&records),
+        findings: findings(&group::highest(&records, "interleave")),
     })
 }
 
@@ -49,11 +55,14 @@ fn threads() -> Setting {
     setting::count(AXIS, "threads", Scale::Linear)
 }
 
-fn figures(data: &str, records: &[&Record]) -> Vec<Figure> {
+fn figures(data: &str, interleave: f64, records: &[&Record]) -> Vec<Figure> {
     let designs = plot::designs(records);
     let shown = |name: &str, quantity: &'static Quantity| Shown {
-        id: format!("threads-{name}-{data}"),
-        title: format!("{} at recall {TARGET:.2}, {data}", quantity.name),
+        id: format!("threads-{name}-{interleave}-{data}"),
+        title: format!(
+            "{} at recall {TARGET:.2}, {interleave} in flight per thread, {data}",
+            quantity.heading()
+        ),
         setting: threads(),
         quantity,
     };
@@ -74,6 +83,7 @@ fn speed_up(all: &[&Record], of_threads: &[&Record]) -> Cell {
     table::number(speeds.map(|(more, one)| more / one), number::times)
 }
 
+/// Findings on one number of queries in flight per thread.
 fn findings(records: &[&Record]) -> Vec<Finding> {
     let (mut scaling, mut against) = (Evidence::default(), Evidence::default());
     for (data, records) in group::by_data(records) {
@@ -135,7 +145,14 @@ mod tests {
         records.extend(searches("diskann", 4, 150.0));
         records.extend(searches("pageann", 1, 100.0));
         records.extend(searches("pageann", 4, 350.0));
+        let alone = records.clone();
+        let many = records.into_iter().map(|record| {
+            let qps = record.number("qps").unwrap();
+            give(set(record, "interleave", 16), json!({"qps": 10.0 * qps}))
+        });
+        let records = alone.into_iter().chain(many).collect();
         let section = section(&run(records)).unwrap();
+        assert_eq!(section.figures.len(), 6);
         let up = &section.figures[2].table;
         assert_eq!(up.rows[0][1].text, "1.00x");
         assert_eq!(up.rows[0][2].text, "1.50x");
