@@ -1,7 +1,7 @@
 //! The k nearest of each query, and the recall against a truth.
 
 use pageway::truth::{self, Found, TruthFile};
-use pageway::{Answers, Index, Progress, QueryStats, Result, SearchOptions, VectorRead};
+use pageway::{Answers, Index, Progress, QueryStats, ReadTrace, Result, SearchOptions, VectorRead};
 
 use super::{Measurement, Sums, chunk_queries, each_chunk};
 use crate::progress::Uncounted;
@@ -17,6 +17,8 @@ pub(crate) struct Workload<'w> {
     pub(crate) queries: &'w dyn VectorRead,
     pub(crate) truth: Option<&'w TruthFile>,
     pub(crate) options: SearchOptions,
+    /// First queries whose reads are recorded.
+    pub(crate) recorded: u64,
 }
 
 /// What a workload found out.
@@ -24,6 +26,8 @@ pub(crate) struct Searched {
     /// Mean recall@k where the truth was known.
     pub(crate) recall: Option<f64>,
     pub(crate) run: Measurement,
+    /// What the recorded queries did.
+    pub(crate) traces: Vec<ReadTrace>,
 }
 
 impl Workload<'_> {
@@ -39,10 +43,21 @@ impl Workload<'_> {
         let query_bytes = row_bytes.saturating_add(neighbours) + size_of::<QueryStats>();
         let chunk = chunk_queries(CHUNK_BYTES, query_bytes);
         let (mut sums, mut recall) = (Sums::new(self.index), 0.0);
+        let mut traces = Vec::new();
         each_chunk(self.queries, chunk, progress, &mut |first, queries| {
             let uncounted = Uncounted(progress);
-            let search = || self.index.search_with(queries, &self.options, &uncounted);
-            let answers = sums.time(search)?;
+            let left = self.recorded.saturating_sub(first) as usize;
+            let answers = if left == 0 {
+                sums.time(|| self.index.search_with(queries, &self.options, &uncounted))?
+            } else {
+                let search = || {
+                    let (index, options) = (self.index, &self.options);
+                    index.search_recorded(queries, options, left, &uncounted)
+                };
+                let (answers, recorded) = sums.time(search)?;
+                traces.extend(recorded);
+                answers
+            };
             sums.add(&answers.stats, answers.settings);
             if let Some(truth) = self.truth {
                 recall += score(&answers, truth, first)?;
@@ -53,6 +68,7 @@ impl Workload<'_> {
         Ok(Searched {
             recall: self.truth.map(|_| recall / run.queries.max(1) as f64),
             run,
+            traces,
         })
     }
 }

@@ -57,8 +57,8 @@ pub struct Growth {
 }
 
 impl Fit {
-    /// Fits `law` to values by N.
-    fn of(law: Law, values: &[(u64, f64)]) -> Self {
+    /// Fits `law` to values by N, of which two differ at least.
+    pub(crate) fn of(law: Law, values: &[(u64, f64)]) -> Self {
         let scale = |value: f64| match law {
             Law::Logarithmic => value,
             Law::Power => value.ln(),

@@ -123,6 +123,7 @@ impl Sweep<'_> {
             queries,
             truth,
             options,
+            recorded: 0,
         };
         workload.run(&Uncounted(&self.session.progress), &mut |_, _| Ok(()))
     }

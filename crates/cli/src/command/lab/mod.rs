@@ -7,6 +7,7 @@
 //! ```
 
 mod data;
+mod predict;
 mod report;
 mod run;
 mod suites;
@@ -41,6 +42,8 @@ enum LabCommand {
     Run(Box<run::RunArguments>),
     /// Write the report of a run: HTML, Markdown, CSV, SVG
     Report(report::ReportArguments),
+    /// Predict a recorded search on another device, or over more vectors
+    Predict(Box<predict::PredictArguments>),
     /// List the data sets, or fetch one
     Data(data::DataArguments),
     /// List the suites that come with pageway, or print one
@@ -53,6 +56,7 @@ impl LabArguments {
         match &self.command {
             LabCommand::Run(arguments) => arguments.run(session),
             LabCommand::Report(arguments) => arguments.run(),
+            LabCommand::Predict(arguments) => arguments.run(),
             LabCommand::Data(arguments) => arguments.run(session),
             LabCommand::Suites(arguments) => arguments.run(),
         }

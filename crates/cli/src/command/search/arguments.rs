@@ -10,6 +10,7 @@ use pageway::{
 };
 
 use super::report::SearchReport;
+use super::trace::{self, TraceArguments};
 use crate::output::Outcome;
 use crate::resources::ResourceArguments;
 use crate::results::ResultsFile;
@@ -23,6 +24,7 @@ Examples:
   pageway search --index my.index --queries q.fbin -k 10 --truth gt.ibin --list-size 60 --threads 4
   pageway search --index my.index --queries q.npy -k 3 --show 5
   pageway search --index my.index --queries q.fbin -k 10 --truth gt.ibin --json
+  pageway search --index my.index --queries q.fbin --threads 1 --interleave 1 --trace q.trace
 
 What the knobs cost:
   --recall, --list-size   page reads grow about in proportion to the list size; recall flattens.
@@ -45,6 +47,8 @@ pub(crate) struct SearchArguments {
     effort: EffortArguments,
     #[command(flatten)]
     resources: ResourceArguments,
+    #[command(flatten)]
+    trace: TraceArguments,
 
     /// Print the answers of the first N queries
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -162,14 +166,18 @@ impl SearchArguments {
             queries: &queries,
             truth: truth.as_ref(),
             options: self.search_options(),
+            recorded: self.trace.queries(),
         };
         let mut shown = String::new();
-        let measured = workload.run(&session.progress, &mut |first, answers| {
+        let mut measured = workload.run(&session.progress, &mut |first, answers| {
             show(&mut shown, self.show, first, answers);
             out.as_ref().map_or(Ok(()), |out| out.put(first, answers))
         })?;
         if let Some(out) = out {
             out.finish()?;
+        }
+        if let Some(file) = self.trace.file() {
+            trace::write(file, (&index, self.effort.k), &mut measured)?;
         }
         let report = SearchReport::new(&index, self.effort.k, &measured, open_ms);
         Outcome::new(shown + &report.describe(&files.index), &report)

@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! arguments   what was typed, and the run        report   what `--json` and people see
+//! trace       what the queries read, in a file
 //! ```
 
 mod arguments;
 mod report;
+mod trace;
 
 pub(crate) use arguments::SearchArguments;
