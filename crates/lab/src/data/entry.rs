@@ -1,7 +1,7 @@
 //! What is known of a data set: one table of the registry.
 //!
-//! Nothing is guessed: a size or a checksum stands in an entry only where it was published. Sizes of
-//! files with a header follow from rows, dimension and element, and are worked out here.
+//! Nothing is guessed: a size or a checksum stands in an entry only where it was published. Sizes
+//! of files with a header follow from rows, dimension and element, and are worked out here.
 
 use std::path::{Path, PathBuf};
 

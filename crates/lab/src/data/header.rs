@@ -5,6 +5,7 @@ use pageway::{Result, VectorRead, VectorShape};
 use super::cut::Cut;
 use super::entry::{Container, DataSet, QuerySource, SetFile, Whereabouts};
 use super::files;
+use super::registry::Registry;
 
 /// Sizes of a cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,11 +50,25 @@ pub fn header(set: &DataSet, cut: Cut) -> Result<Option<Header>> {
     }))
 }
 
+impl Registry {
+    /// The name of a data set if it has at most `rows`, or of the cut of it that has so many. A
+    /// name that is none stays as it is: whoever uses it is told.
+    pub fn at_most(&self, name: &str, rows: u64) -> String {
+        let cut = || {
+            let (set, cut) = self.find(name).ok()?;
+            let header = header(set, cut).ok()??;
+            (header.rows > rows).then(|| format!("{}-{rows}", set.name))
+        };
+        cut().unwrap_or_else(|| name.to_owned())
+    }
+}
+
 /// Rows and shape of a plain file that is here.
 fn of_file(set: &DataSet, file: &SetFile) -> Result<Option<(u64, VectorShape)>> {
-    let paths = match file.whereabouts(&set.home)? {
-        Whereabouts::Paths(paths) if file.container() == Container::Plain => paths,
-        _ => return Ok(None),
+    let (Whereabouts::Paths(paths), Container::Plain) =
+        (file.whereabouts(&set.home)?, file.container())
+    else {
+        return Ok(None);
     };
     let mut all = None;
     for path in &paths {
@@ -69,7 +84,6 @@ mod tests {
     use pageway::ElementType;
 
     use super::*;
-    use crate::data::Registry;
 
     #[test]
     fn a_cut_is_as_large_as_it_says_if_the_set_is() {
@@ -87,6 +101,9 @@ mod tests {
             dimensions: Some(1000),
         };
         assert_eq!(header(demo, wide).unwrap(), None);
+        assert_eq!(registry.at_most("demo", 20_000), "demo");
+        assert_eq!(registry.at_most("demo-9k", 3000), "demo-3000");
+        assert_eq!(registry.at_most("no-such-set", 3000), "no-such-set");
         let (demo, cut) = registry.find("demo-50k").unwrap();
         assert_eq!(header(demo, cut).unwrap(), None);
     }

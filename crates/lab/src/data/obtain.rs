@@ -92,7 +92,7 @@ impl Obtain<'_> {
         match file.container() {
             Container::Plain => Ok(first.clone()),
             Container::TarGz => self.unpacked(file, first),
-            container => {
+            container @ (Container::Hdf5 | Container::Parquet) => {
                 let import = Import {
                     python: &self.place.python,
                     container,

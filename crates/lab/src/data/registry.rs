@@ -41,8 +41,8 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Adds the sets of a TOML text; one of a name that is there already replaces it. Relative paths
-    /// are meant against `home`; `source` names the text in errors.
+    /// Adds the sets of a TOML text; one of a name that is there already replaces it. Relative
+    /// paths are meant against `home`; `source` names the text in errors.
     ///
     /// # Errors
     /// `InvalidInput`, as [`Registry::read`].
@@ -64,8 +64,8 @@ impl Registry {
         self.sets.values()
     }
 
-    /// The set of a name and the part that the name means: `photo-300k` is the first 300,000 rows of
-    /// `photo`, unless a set has that very name.
+    /// The set of a name and the part that the name means: `photo-300k` is the first 300,000 rows
+    /// of `photo`, unless a set has that very name.
     ///
     /// # Errors
     /// `NotFound` with the names that are near.

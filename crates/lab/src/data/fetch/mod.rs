@@ -1,7 +1,7 @@
 //! Files from their addresses: resumed, checked, pinned, and there whole or not at all.
 //!
-//! A file on its way has the suffix `.part`. A fetch that was cut off goes on where it stopped. When
-//! all bytes are there they are checked, against the checksum that was published or, where none
+//! A file on its way has the suffix `.part`. A fetch that was cut off goes on where it stopped.
+//! When all bytes are there they are checked, against the checksum that was published or, where none
 //! was, against that of the first time, which is kept beside the file; then it gets its name.
 //! Sets in files with a header are cut on the way: only the first rows are asked for.
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! parts    rows and dimensions of vectors -> a file     truth   published or computed neighbours
-//! record   what was made, and from what                 fit     whether a truth is of these vectors
+//! record   what was made, and from what                 fit     is a truth of these vectors
 //! ```
 //!
 //! Files that are right as they are stay where they are; others are made in the directory of the
