@@ -45,12 +45,17 @@ function spanOf(scale, values, bars) {
   return [low, high];
 }
 
-// Numbers on an axis, the most wanted first. A few settings on an axis of factors, such as beams of
-// 1, 2, 4 and 8, are its numbers themselves.
-function wantedTicks(scale, [low, high], count, settings) {
+// Whether the places of marks are settings, such as beams of 1, 2, 4 and 8 or shares of memory: few
+// and round. They are then the numbers on their axis.
+function areSettings(values) {
+  const round = (v) => (Number.isInteger(v) ? v < 1e6 : Number(v.toPrecision(2)) === v);
+  return values.length > 1 && values.length <= 9 && values.every(round);
+}
+
+// Numbers on an axis, the most wanted first.
+function wantedTicks(scale, [low, high], count) {
   const { place, value } = SPACINGS[scale];
   const inside = (v) => place(v) >= low - 1e-9 && place(v) <= high + 1e-9;
-  if (scale === "log" && settings.length > 1 && settings.length <= 9) return settings.filter(inside);
   if (scale === "linear") return d3.ticks(low, high, count);
   const even = () => d3.ticks(value(low), value(high), count).filter(inside);
   if (scale === "recall") {
@@ -58,24 +63,41 @@ function wantedTicks(scale, [low, high], count, settings) {
     return round.length >= 3 ? round : even();
   }
   const powers = d3.range(Math.floor(low), Math.ceil(high) + 1);
-  const times = (factor) => powers.map((power) => Number(`${factor}e${power}`)).filter(inside);
-  const all = high - low > 4 ? times(1) : [...times(1), ...times(2), ...times(5)];
-  return all.length >= 3 ? all : [...new Set([...all, ...even()])];
+  const times = (...factors) => factors.flatMap((factor) =>
+    powers.map((power) => Number(`${factor}e${power}`)).filter(inside));
+  const all = high - low > 4 ? times(1) : times(1, 2, 5);
+  if (all.length >= 4) return all;
+  const more = [...all, ...times(3, 7, 1.5, 4)];
+  return more.length >= 3 ? more : even();
 }
 
 // The wanted numbers that have room along an axis of `length` pixels, of which each takes `size`.
+// Even steps stay even: rather fewer numbers than gaps between them.
 function ticksOf(scale, span, length, size, settings = []) {
+  const { place } = SPACINGS[scale];
   const along = d3.scaleLinear(span, [0, length]);
-  const taken = [];
-  for (const value of wantedTicks(scale, span, Math.max(2, Math.floor(length / 52)), settings)) {
-    const text = shortNumber(value);
-    const at = along(SPACINGS[scale].place(value));
-    const half = size(text) / 2;
-    if (taken.every((tick) => Math.abs(tick.at - at) > tick.half + half)) {
-      taken.push({ value, text, at, half });
+  const fit = (values, write) => {
+    const taken = [];
+    for (const value of values) {
+      const text = write(value);
+      const at = along(place(value));
+      const half = size(text) / 2;
+      if (taken.every((tick) => Math.abs(tick.at - at) > tick.half + half)) {
+        taken.push({ value, text, at, half });
+      }
     }
+    return taken;
+  };
+  if (scale !== "recall" && areSettings(settings)) {
+    const inside = (v) => place(v) >= span[0] - 1e-9 && place(v) <= span[1] + 1e-9;
+    const written = (v) => (Math.abs(v) < 1e5 ? String(v) : shortNumber(v));
+    return fit(settings.filter(inside), written);
   }
-  return taken;
+  for (let count = Math.max(2, Math.floor(length / 44)); ; count -= 1) {
+    const wanted = wantedTicks(scale, span, count);
+    const taken = fit(wanted, (value) => shortNumber(value));
+    if (scale !== "linear" || taken.length === wanted.length || count <= 2) return taken;
+  }
 }
 
 // A number on an axis or a bar: `0.25`, `1500`, `20k`, `1.5M`.

@@ -40,8 +40,16 @@ function stateOf(plot) {
   const bars = plot.kind === "bars";
   const series = bars ? barSeries(plot.series) : plot.series.map((one) =>
     ({ ...one, style: styleOf(one.name) }));
-  const y = bars && plot.stacked ? "linear" : plot.y.scale;
-  return { plot, series, scales: { x: bars ? null : plot.x.scale, y }, hidden: new Set(), zoom: null };
+  const scales = bars ? { y: barScale(plot) } : { x: plot.x.scale, y: plot.y.scale };
+  return { plot, series, scales, hidden: new Set(), zoom: null };
+}
+
+// Bars show their height best from zero on: by factors only where the least would not be seen.
+// Logarithms do not add up, so stacks are even.
+function barScale({ y, stacked, series }) {
+  if (stacked) return "linear";
+  const [least, most] = d3.extent(series.flatMap(([, heights]) => heights.filter((h) => h > 0)));
+  return y.scale === "log" && !(most >= 20 * least) ? "linear" : y.scale;
 }
 
 // Bars are filled, but for one whose colour another of the same plot has already.

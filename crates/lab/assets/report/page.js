@@ -15,7 +15,7 @@ function badge(verdict) {
 
 function addHead(main, report) {
   const facts = report.facts.map(([name, value]) =>
-    make("div", {}, make("dt", {}, name), make("dd", {}, value)));
+    make("div", { class: value.length > 60 ? "long" : null }, make("dt", {}, name), make("dd", {}, value)));
   const head = make("header", { class: "head", id: "top" },
     make("p", { class: "eyebrow" }, "Benchmark report"),
     make("h1", {}, report.title));
@@ -64,10 +64,8 @@ function addSection(main, section) {
   const element = make("section", { class: "experiment", id: `section-${section.id}` },
     make("h2", {}, section.title));
   if (section.source) element.append(make("p", { class: "source" }, section.source));
-  if (section.method.length) {
-    element.append(make("div", { class: "method" }, ...section.method.map((words) => make("p", {}, words))));
-  }
-  if (section.findings.length) element.append(findingList(section.findings));
+  if (section.method.length) element.append(methodOf(section.method));
+  if (section.findings.length) element.append(findingList(section));
   main.append(element);
   for (const figure of section.figures) addFigure(element, figure);
   for (const table of section.tables) {
@@ -77,12 +75,24 @@ function addSection(main, section) {
   }
 }
 
-function findingList(findings) {
+// Sentences, and settings such as `Data: photo-sift-1m.` under each other.
+function methodOf(method) {
+  const setting = /^([A-Z][a-z]{2,11}): (.*?)\.?$/;
+  const parts = method.map((words) => {
+    const [, name, value] = words.match(setting) || [];
+    return name
+      ? make("p", { class: "setting" }, make("span", {}, name), make("span", {}, value))
+      : make("p", {}, words);
+  });
+  return make("div", { class: "method" }, ...parts);
+}
+
+function findingList({ findings, source }) {
   return make("ul", { class: "findings" }, ...findings.map((finding) =>
     make("li", { class: finding.verdict }, badge(finding.verdict),
       make("div", {},
         make("p", { class: "claim" }, finding.claim,
-          finding.source ? make("cite", {}, ` ${finding.source}`) : null),
+          finding.source && finding.source !== source ? make("cite", {}, ` ${finding.source}`) : null),
         finding.measured ? make("p", { class: "measured" }, finding.measured) : null))));
 }
 

@@ -7,7 +7,8 @@ const ARROWS = { higher: "↑", lower: "↓" };
 
 function addTable(parent, table) {
   if (!table.columns.length) return;
-  const numeric = table.columns.map((_, at) => table.rows.some((row) => isNumber(row[at]?.number)));
+  const numeric = table.columns.map(({ goodness }, at) =>
+    goodness !== "neutral" || table.rows.some((row) => isNumber(row[at]?.number)));
   const view = { table, numeric, order: null, body: make("tbody") };
   const heads = table.columns.map((column, at) => headCell(view, column, at));
   const element = make("table", {}, make("thead", {}, make("tr", {}, ...heads)), view.body);
@@ -75,7 +76,7 @@ function compareCells(a, b, sign) {
 }
 
 function bodyCell(cell, number, first) {
-  const short = first && cell.text.length <= 26;
+  const short = cell.text.length <= (first ? 26 : 18);
   const classes = [number && "number", cell.best && "best", short && "short"].filter(Boolean).join(" ");
   const exact = isNumber(cell.number) && String(cell.number) !== cell.text ? String(cell.number) : null;
   const swatch = !number && styles.has(cell.text) ? swatchOf(cell.text) : null;

@@ -72,13 +72,14 @@ impl Span {
         })
     }
 
-    /// As [`Span::ticks`], but a few settings on an axis of factors, such as beams of 1, 2, 4 and
-    /// 8, are its numbers themselves.
+    /// As [`Span::ticks`], but where `values` are settings, few and round, such as beams of 1, 2, 4
+    /// and 8, they are the numbers on the axis.
     pub(super) fn ticks_at(&self, values: impl Iterator<Item = f64>) -> Vec<(f64, String)> {
         let mut settings: Vec<f64> = values.filter(|value| value.is_finite()).collect();
         settings.sort_by(f64::total_cmp);
         settings.dedup();
-        if self.scale == Scale::Log && (2..=9).contains(&settings.len()) {
+        let few = (2..=9).contains(&settings.len()) && settings.iter().all(|value| round(*value));
+        if few && self.scale != Scale::Recall {
             self.written(settings)
         } else {
             self.ticks()
@@ -94,6 +95,12 @@ impl Span {
         };
         values.into_iter().filter_map(inside).collect()
     }
+}
+
+/// Whether a setting would be chosen: whole, or of two digits.
+fn round(value: f64) -> bool {
+    let two_digits = format!("{value:.1e}").parse::<f64>();
+    (value.fract() == 0.0 && value.abs() < 1e6) || two_digits.is_ok_and(|near| near == value)
 }
 
 /// About six round values from `low` to `high`.
@@ -124,8 +131,12 @@ fn decades(low: f64, high: f64) -> Vec<f64> {
         .collect()
 }
 
-/// A number in at most six letters: `0.25`, `1,500`, `20k`, `1.5M`.
-pub(super) fn number(value: f64) -> String {
+/// A number in at most six letters: `0.25`, `16384`, `20k`, `1.5M`.
+fn number(value: f64) -> String {
+    let odd = value.fract() == 0.0 && value.abs() < 1e5 && value % 100.0 != 0.0;
+    if odd {
+        return value.to_string();
+    }
     const UNITS: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")];
     let unit = UNITS.iter().find(|(from, _)| value.abs() >= *from);
     let (shown, unit) = match unit {
@@ -217,6 +228,7 @@ mod tests {
             (0.05, "0.05"),
             (0.995, "0.995"),
             (1500.0, "1500"),
+            (16_384.0, "16384"),
             (20_000.0, "20k"),
             (1_500_000.0, "1.5M"),
             (-3.0, "-3"),

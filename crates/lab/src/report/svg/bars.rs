@@ -53,9 +53,15 @@ pub(super) fn draw(canvas: &mut Canvas, plot: &Bars, looks: &[Style], right: f64
     Ok(())
 }
 
-/// The scale of the heights: logarithms do not add up, so stacks are even.
+/// The scale of the heights. Bars show them best from zero on: by factors only where the least
+/// would not be seen. Logarithms do not add up, so stacks are even.
 fn scale(plot: &Bars) -> Scale {
-    if plot.stacked {
+    let heights = heights(plot).into_iter().filter(|height| *height > 0.0);
+    let (least, most) = heights.fold((f64::INFINITY, 0.0), |(least, most): (f64, f64), height| {
+        (least.min(height), most.max(height))
+    });
+    let far = most >= 20.0 * least;
+    if plot.stacked || (plot.y.scale == Scale::Log && !far) {
         Scale::Linear
     } else {
         plot.y.scale
