@@ -6,7 +6,7 @@ use crate::report::document::{
     Figure, Finding, Goodness, Lines, Mark, Plot, Scale, Section, Series, Table,
 };
 use crate::report::evidence::Evidence;
-use crate::report::quantity::PAGES;
+use crate::report::quantity::{PAGES, RECALL};
 use crate::report::setting::{Setting, Shown};
 use crate::report::{choice, curve, group, method, number, plot, refusal, table};
 
@@ -201,11 +201,14 @@ fn by_memory(data: &str, records: &[&Record]) -> Option<Figure> {
 /// Share of all accesses that caches serve, by memory.
 fn shares(records: &[&Record]) -> Table {
     let sizes = MEMORY.values(records);
+    let common = common_memory(records);
     let mut columns = vec![table::neutral("data"), table::neutral("design")];
     columns.extend(sizes.iter().map(|memory| {
         let name = format!("{} of memory", number::percent(*memory));
         table::column(name, Goodness::Higher)
     }));
+    let memory = common.map_or_else(String::new, number::percent);
+    columns.push(table::neutral(format!("recall with {memory}")));
     let rows = group::by_data_and_design(records)
         .into_iter()
         .map(|(data, design, records)| {
@@ -214,6 +217,10 @@ fn shares(records: &[&Record]) -> Table {
                 let share = hit_share(&group::at_axis(&records, MEMORY.axis, *memory));
                 table::number(share, number::percent)
             }));
+            let at = common.map_or_else(Vec::new, |memory| {
+                group::at_axis(&records, MEMORY.axis, memory)
+            });
+            row.push(RECALL.cell(RECALL.median(&choice::reaching(&at, TARGET))));
             row
         })
         .collect();

@@ -48,7 +48,7 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
     Some(Section {
         id: "comparators".to_owned(),
         title: "Other libraries".to_owned(),
-        source: "Same data, truth and threads".to_owned(),
+        source: String::new(),
         method: words,
         figures: data
             .iter()

@@ -42,7 +42,7 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
     Some(Section {
         id: "devices".to_owned(),
         title: "Other devices".to_owned(),
-        source: "Device model; predictions".to_owned(),
+        source: String::new(),
         method: words,
         figures: data
             .iter()

@@ -2,9 +2,10 @@
 //! data.
 //!
 //! Two laws are fitted to the costs at one recall, each by least squares over the logarithm of the
-//! number: a power of it, and a line over its logarithm. The one with the smaller relative error is
-//! carried on beyond the data, in a figure of its own.
+//! number of vectors: a power of it, and a line over its logarithm (see [`crate::model::Fit`]). The
+//! one with the smaller relative error is carried on beyond the data, in a figure of its own.
 
+use crate::model::{Fit, Law};
 use crate::record::{Record, Run, Task};
 use crate::report::document::{Cell, Figure, Finding, Goodness, Scale, Section, Table};
 use crate::report::evidence::Evidence;
@@ -17,8 +18,10 @@ use crate::report::{cut, group, method, number, plot, refusal, table};
 const TARGET: f64 = 0.95;
 /// Largest number of vectors that is predicted for.
 const BILLION: f64 = 1e9;
-/// Fewest numbers of vectors that a law is carried on from.
+/// What a law is carried on from: so many numbers of vectors, the most of them so many times the
+/// fewest. Costs that fall with the number say nothing but that there is noise.
 const LEAST_POINTS: usize = 3;
+const LEAST_SPAN: f64 = 10.0;
 const OURS: &str = "starling";
 const BASE: &str = "diskann";
 
@@ -33,9 +36,10 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
     let mut words = vec![
         "The first rows of the data, more and more of them. Costs at a recall are read off with \
          the best list size for each number of vectors. A power of the number (its exponent is \
-         told) and a line over its logarithm are fitted by least squares; the better of the two is \
-         carried on to 10^9 vectors where at least three numbers were measured. Predictions are \
-         in figures of their own."
+         told) and a line over its logarithm are fitted by least squares. Where three numbers or \
+         more were measured, the most ten times the fewest at least, and costs rise, both are \
+         carried on to 10^9 vectors; figures of predictions show the one with the smaller error. \
+         The truth lies between them as a rule."
             .to_owned(),
     ];
     words.extend(method::settings(&records));
@@ -92,12 +96,11 @@ fn points(records: &[&Record], quantity: &Quantity) -> Vec<(f64, f64)> {
 
 /// Values of the laws at the numbers measured, and beyond them; none where no law is sure enough.
 fn predicted(shown: &Shown<'_>, groups: &[Named<'_>]) -> Option<Figure> {
-    let laws: Vec<(&str, Law)> = groups
+    let laws: Vec<(&str, Laws)> = groups
         .iter()
         .filter_map(|(name, records)| {
-            let points = points(records, shown.quantity);
-            let law = Law::of(&points).filter(|_| points.len() >= LEAST_POINTS)?;
-            Some((name.as_str(), law))
+            let laws = Laws::of(&points(records, shown.quantity)).filter(|laws| laws.sure)?;
+            Some((name.as_str(), laws))
         })
         .collect();
     if laws.is_empty() {
@@ -106,8 +109,8 @@ fn predicted(shown: &Shown<'_>, groups: &[Named<'_>]) -> Option<Figure> {
     let sizes = sizes(groups);
     let cells: Vec<(&str, Vec<Cell>)> = laws
         .iter()
-        .map(|(name, law)| {
-            let cell = |rows: &f64| shown.quantity.cell(Some(law.at(*rows)));
+        .map(|(name, laws)| {
+            let cell = |rows: &f64| shown.quantity.cell(Some(laws.better().at(*rows as u64)));
             (*name, sizes.iter().map(cell).collect())
         })
         .collect();
@@ -117,7 +120,7 @@ fn predicted(shown: &Shown<'_>, groups: &[Named<'_>]) -> Option<Figure> {
         ..shown.clone()
     };
     Some(Figure {
-        note: "The fitted law of each design, over the numbers of vectors measured and on to 10^9."
+        note: "The law of each design that fits better, over the numbers of vectors measured and on to 10^9."
             .to_owned(),
         predicted: true,
         ..shown.of_cells(&sizes, &cells)
@@ -138,93 +141,45 @@ fn sizes(groups: &[Named<'_>]) -> Vec<f64> {
     sizes
 }
 
-/// How a cost grows with the number of vectors.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Law {
-    /// Cost = exp(intercept) * number ^ exponent.
-    power: Line,
-    /// Cost = intercept + slope * ln number.
-    logarithm: Line,
-    /// Root of the mean square of the relative errors, of both.
-    errors: (f64, f64),
+/// Both laws, fitted to the costs of a design.
+#[derive(Clone, Copy, Debug)]
+struct Laws {
+    power: Fit,
+    logarithm: Fit,
+    /// Whether they may be carried on beyond what was measured.
+    sure: bool,
 }
 
-impl Law {
+impl Laws {
     /// Fitted to costs by number of vectors; none of fewer than two numbers.
     fn of(points: &[(f64, f64)]) -> Option<Self> {
-        let power = Line::through(points.iter().map(|(rows, cost)| (rows.ln(), cost.ln())))?;
-        let logarithm = Line::through(points.iter().map(|(rows, cost)| (rows.ln(), *cost)))?;
-        let error = |law: &dyn Fn(f64) -> f64| {
-            let squares = points
-                .iter()
-                .map(|(rows, cost)| (law(*rows) / cost - 1.0).powi(2));
-            (squares.sum::<f64>() / points.len() as f64).sqrt()
-        };
-        let errors = (
-            error(&|rows| power.at(rows.ln()).exp()),
-            error(&|rows| logarithm.at(rows.ln())),
-        );
+        let ((fewest, first), (most, last)) = (points.first()?, points.last()?);
+        if fewest == most {
+            return None;
+        }
+        let values: Vec<(u64, f64)> = points
+            .iter()
+            .map(|(rows, cost)| (*rows as u64, *cost))
+            .collect();
         Some(Self {
-            power,
-            logarithm,
-            errors,
+            power: Fit::of(Law::Power, &values),
+            logarithm: Fit::of(Law::Logarithmic, &values),
+            sure: points.len() >= LEAST_POINTS && most / fewest >= LEAST_SPAN && last > first,
         })
     }
 
-    fn is_power(&self) -> bool {
-        self.errors.0 <= self.errors.1
-    }
-
-    /// The cost by the better law.
-    fn at(&self, rows: f64) -> f64 {
-        if self.is_power() {
-            self.power.at(rows.ln()).exp()
+    /// The law with the smaller error.
+    fn better(&self) -> &Fit {
+        if self.power.residual <= self.logarithm.residual {
+            &self.power
         } else {
-            self.logarithm.at(rows.ln())
+            &self.logarithm
         }
     }
 
-    fn error(&self) -> f64 {
-        self.errors.0.min(self.errors.1)
-    }
-
-    fn name(&self) -> String {
-        if self.is_power() {
-            format!("a power, exponent {:.3}", self.power.slope)
-        } else {
-            let tenfold = self.logarithm.slope * std::f64::consts::LN_10;
-            format!(
-                "the logarithm, {} for ten times as many",
-                number::plain(tenfold)
-            )
-        }
-    }
-}
-
-/// A straight line.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Line {
-    slope: f64,
-    intercept: f64,
-}
-
-impl Line {
-    /// With the least squares; none where all points lie at one x.
-    fn through(points: impl Iterator<Item = (f64, f64)> + Clone) -> Option<Self> {
-        let count = points.clone().count() as f64;
-        let mean = |of: fn((f64, f64)) -> f64| points.clone().map(of).sum::<f64>() / count;
-        let (x, y) = (mean(|point| point.0), mean(|point| point.1));
-        let squares: f64 = points.clone().map(|(at, _)| (at - x).powi(2)).sum();
-        let products: f64 = points.map(|(at, value)| (at - x) * (value - y)).sum();
-        let slope = products / squares;
-        slope.is_finite().then_some(Self {
-            slope,
-            intercept: y - slope * x,
-        })
-    }
-
-    fn at(&self, x: f64) -> f64 {
-        self.intercept + self.slope * x
+    /// By how much the cost grows for ten times as many vectors, by the logarithm.
+    fn tenfold(&self) -> f64 {
+        self.logarithm.slope * std::f64::consts::LN_10
     }
 }
 
@@ -235,35 +190,45 @@ fn laws(data: &[(String, Vec<&Record>)]) -> Table {
         table::neutral("cost"),
         table::neutral("design"),
         table::neutral("numbers of vectors"),
-        table::column("exponent", Goodness::Lower),
-        table::neutral("better law"),
-        table::neutral("relative error of the fit"),
-        table::column("predicted for 10^9 vectors", Goodness::Lower),
+        table::column("exponent of the power", Goodness::Lower),
+        table::neutral("error of the power"),
+        table::column(
+            "more for ten times as many, by the logarithm",
+            Goodness::Lower,
+        ),
+        table::neutral("error of the logarithm"),
+        table::column("10^9 vectors, by the power", Goodness::Lower),
+        table::column("10^9 vectors, by the logarithm", Goodness::Lower),
     ];
     let mut rows = Vec::new();
     for (name, records) in data {
         for (_, _, quantity) in KINDS {
             for (design, records) in group::by_design(records) {
-                let points = points(&records, quantity);
-                let law = Law::of(&points);
-                let sure = law.filter(|_| points.len() >= LEAST_POINTS);
-                rows.push(vec![
-                    table::text(name),
-                    table::text(quantity.name),
-                    table::text(design),
-                    table::text(points.len().to_string()),
-                    table::number(law.map(|law| law.power.slope), |slope| {
-                        format!("{slope:.3}")
-                    }),
-                    table::text(sure.map_or_else(|| "–".to_owned(), |law| law.name())),
-                    table::number(sure.map(|law| law.error()), number::percent),
-                    quantity.cell(sure.map(|law| law.at(BILLION))),
-                ]);
+                let mut row = [name, quantity.name, design].map(table::text).to_vec();
+                row.extend(law_cells(&points(&records, quantity), quantity));
+                rows.push(row);
             }
         }
     }
-    let title = format!("Laws of growth at recall {TARGET:.2}; predictions are not measured");
+    let title = format!("Laws of growth at recall {TARGET:.2}; what is said of 10^9 is predicted");
     table::table("growth-laws", title, columns, rows, 2)
+}
+
+fn law_cells(points: &[(f64, f64)], quantity: &Quantity) -> [Cell; 7] {
+    let laws = Laws::of(points);
+    let sure = laws.filter(|laws| laws.sure);
+    let share = |value: Option<f64>| table::number(value, number::percent);
+    [
+        table::text(points.len().to_string()),
+        table::number(laws.map(|laws| laws.power.slope), |slope| {
+            format!("{slope:.3}")
+        }),
+        share(laws.map(|laws| laws.power.residual)),
+        quantity.cell(laws.map(|laws| laws.tenfold())),
+        share(laws.map(|laws| laws.logarithm.residual)),
+        quantity.cell(sure.map(|laws| laws.power.at(BILLION as u64))),
+        quantity.cell(sure.map(|laws| laws.logarithm.at(BILLION as u64))),
+    ]
 }
 
 fn findings(data: &[(String, Vec<&Record>)]) -> Vec<Finding> {
@@ -285,7 +250,7 @@ fn longer_walks(data: &[(String, Vec<&Record>)]) -> Evidence {
         for (design, records) in group::by_design(records) {
             let points = points(&records, &PAGES);
             if let [(few, first), .., (many, last)] = points.as_slice() {
-                let exponent = Law::of(&points).map_or(f64::NAN, |law| law.power.slope);
+                let exponent = Laws::of(&points).map_or(f64::NAN, |laws| laws.power.slope);
                 let measured = format!(
                     "{name}, {design}: {} pages with {} vectors, {} with {}, exponent {exponent:.3}",
                     number::plain(*first),
@@ -363,15 +328,21 @@ mod tests {
     #[test]
     fn laws_are_found_again() {
         let points = |law: fn(f64) -> f64| [1e4, 1e5, 1e6].map(|rows| (rows, law(rows)));
-        let found = Law::of(&points(power)).unwrap();
-        assert!(found.is_power() && (found.power.slope - 0.2).abs() < 1e-9);
-        assert!((found.at(1e9) / power(1e9) - 1.0).abs() < 1e-6);
-        let found = Law::of(&points(logarithm)).unwrap();
-        assert!(!found.is_power() && found.error() < 1e-9);
-        assert!((found.at(1e9) - 32.0).abs() < 1e-6);
-        assert_eq!(found.name(), "the logarithm, 3.00 for ten times as many");
-        assert_eq!(Law::of(&[(1e4, 3.0)]), None);
-        assert_eq!(Law::of(&[]), None);
+        let found = Laws::of(&points(power)).unwrap();
+        assert!(found.sure && (found.power.slope - 0.2).abs() < 1e-9);
+        assert!((found.better().at(1_000_000_000) / power(1e9) - 1.0).abs() < 1e-6);
+        let found = Laws::of(&points(logarithm)).unwrap();
+        assert!((found.tenfold() - 3.0).abs() < 1e-9);
+        assert!((found.better().at(1_000_000_000) - 32.0).abs() < 1e-6);
+        assert!(Laws::of(&[(1e4, 3.0)]).is_none() && Laws::of(&[]).is_none());
+    }
+
+    #[test]
+    fn what_is_near_or_falls_is_not_carried_on() {
+        let near = [(1e4, 20.0), (2e4, 21.0), (3e4, 22.0)];
+        assert!(!Laws::of(&near).unwrap().sure);
+        let falling = [(1e4, 20.0), (1e5, 19.0), (1e6, 18.0)];
+        assert!(!Laws::of(&falling).unwrap().sure);
     }
 
     #[test]
@@ -389,7 +360,7 @@ mod tests {
         let verdicts: Vec<Verdict> = section.findings.iter().map(|each| each.verdict).collect();
         assert_eq!(verdicts, [Verdict::Agrees, Verdict::Agrees]);
         assert_eq!(section.tables[0].rows[0][4].text, "0.200");
-        let at_billion = section.tables[0].rows[1][7].number.unwrap();
+        let at_billion = section.tables[0].rows[1][9].number.unwrap();
         assert!((at_billion - 32.0).abs() < 1e-6, "{at_billion}");
     }
 
@@ -401,7 +372,7 @@ mod tests {
             .collect();
         let section = section(&run(records)).unwrap();
         assert_eq!(section.figures.len(), 2);
-        assert_eq!(section.tables[0].rows[0][7].number, None);
+        assert_eq!(section.tables[0].rows[0][8].number, None);
         assert_eq!(section.findings[0].verdict, Verdict::Agrees);
 
         let bounds: Vec<Record> = costs(BASE, power)
