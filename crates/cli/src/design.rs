@@ -1,16 +1,14 @@
 //! The arguments that make a design: sizes, and one choice per policy in place of a preset's own.
 
 use clap::Args;
-use pageway::spec::{
-    CodeStorage, CodecSpec, CompletionSpec, EntrySpec, GraphSpec, HarvestSpec, NodeCacheSpec,
-    PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, ScheduleSpec, SelectionSpec,
-    VectorStorage,
+use pageway::choices::{
+    self, CODES, ENTRIES, HARVESTS, NODE_CACHES, PAGE_CACHES, PLACEMENTS, REFINES, SELECTIONS,
+    VECTORS, codecs, graphs, schedules,
 };
-use pageway::{CacheOverrides, Overrides, Result};
+use pageway::spec::QuantizerSpec;
+use pageway::{CacheOverrides, Overrides, Result, Sizes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-
-use crate::choice;
 
 /// Numbers that a design leaves open.
 #[derive(Clone, Debug, Args)]
@@ -35,6 +33,20 @@ pub(crate) struct SizeArguments {
     /// Reads in flight (W) [default: the design's own]
     #[arg(long, value_name = "W")]
     pub(crate) beam: Option<u32>,
+}
+
+impl SizeArguments {
+    /// These numbers; what was not asked has its default.
+    pub(crate) fn sizes(&self) -> Sizes {
+        Sizes {
+            max_degree: self.degree,
+            build_list: self.build_list,
+            alpha: self.alpha,
+            page_bytes: self.page_size,
+            beam: self.beam,
+            ..Sizes::default()
+        }
+    }
 }
 
 /// One choice per policy. What is not chosen stays as the preset has it.
@@ -134,6 +146,7 @@ impl ChoiceArguments {
             cached,
             walked,
         } = self;
+        let sizes = &sizes.sizes();
         Ok(Overrides {
             graph: read("--graph", stored.graph.as_deref(), &graphs(sizes))?,
             vectors: read("--vectors", stored.vectors.as_deref(), &VECTORS)?,
@@ -171,137 +184,15 @@ fn read<T>(flag: &str, text: Option<&str>, known: &[T]) -> Result<Option<T>>
 where
     T: Serialize + DeserializeOwned,
 {
-    text.map(|text| choice::parse(flag, text, known))
+    text.map(|text| choices::parse(flag, text, known))
         .transpose()
 }
-
-// What there is to choose, each once, with the values of keys left out.
-
-fn graphs(sizes: &SizeArguments) -> [GraphSpec; 3] {
-    let (max_degree, build_list) = (sizes.degree, sizes.build_list);
-    [
-        GraphSpec::Vamana {
-            max_degree,
-            build_list,
-            alpha: sizes.alpha,
-        },
-        GraphSpec::Nsg {
-            max_degree,
-            build_list,
-            knn: 2 * max_degree,
-        },
-        GraphSpec::Hnsw {
-            max_degree,
-            build_list,
-        },
-    ]
-}
-
-const VECTORS: [VectorStorage; 2] = [VectorStorage::InRecord, VectorStorage::Separate];
-
-const CODES: [CodeStorage; 3] = [
-    CodeStorage::Memory,
-    CodeStorage::InPage,
-    // How many fit is for the plan of the build to find out.
-    CodeStorage::Split { memory_nodes: 0 },
-];
-
-fn codecs(sizes: &SizeArguments) -> [CodecSpec; 5] {
-    [
-        CodecSpec::Packed,
-        CodecSpec::InlineCodes,
-        CodecSpec::Replicated { lists: 4 },
-        CodecSpec::PageNode {
-            min_degree: sizes.degree.div_ceil(2),
-        },
-        CodecSpec::Split,
-    ]
-}
-
-const PLACEMENTS: [PlacementSpec; 6] = [
-    PlacementSpec::ById,
-    PlacementSpec::Bnp,
-    PlacementSpec::Bnf {
-        rounds: 8,
-        gain: 0.01,
-    },
-    PlacementSpec::Bns {
-        rounds: 8,
-        gain: 0.01,
-    },
-    PlacementSpec::Grouped { hops: 2 },
-    PlacementSpec::Clustered,
-];
-
-const NODE_CACHES: [NodeCacheSpec; 3] = [
-    NodeCacheSpec::None,
-    NodeCacheSpec::Records,
-    NodeCacheSpec::Lists,
-];
-
-const PAGE_CACHES: [PageCacheSpec; 4] = [
-    PageCacheSpec::None,
-    PageCacheSpec::Hot,
-    PageCacheSpec::Lru,
-    PageCacheSpec::Clock,
-];
-
-const SELECTIONS: [SelectionSpec; 2] = [SelectionSpec::BreadthFirst, SelectionSpec::Visits];
-
-const ENTRIES: [EntrySpec; 5] = [
-    EntrySpec::Medoid,
-    EntrySpec::Fixed { count: 8 },
-    EntrySpec::Navigation {
-        one_in: 100,
-        max_degree: 24,
-        list_size: 10,
-    },
-    EntrySpec::UpperLayers { list_size: 10 },
-    EntrySpec::Hash {
-        one_in: 20,
-        radius: 2,
-        limit: 200,
-    },
-];
-
-/// Reads per round, and in a pipeline, unless the user says.
-const BEAM: u32 = 4;
-const PIPELINE: u32 = 32;
-
-fn schedules(sizes: &SizeArguments) -> [ScheduleSpec; 4] {
-    let beam = sizes.beam.unwrap_or(BEAM);
-    let most = sizes.beam.unwrap_or(PIPELINE);
-    [
-        ScheduleSpec::Lockstep { beam },
-        ScheduleSpec::Overlapped { beam },
-        ScheduleSpec::Prefetch { beam },
-        ScheduleSpec::Pipelined {
-            least: most.min(BEAM),
-            most,
-            completion: CompletionSpec::AsTheyCome,
-        },
-    ]
-}
-
-const HARVESTS: [HarvestSpec; 4] = [
-    HarvestSpec::Target,
-    HarvestSpec::Near { share: 0.3 },
-    HarvestSpec::All,
-    HarvestSpec::Held,
-];
-
-const REFINES: [RefineSpec; 3] = [
-    RefineSpec::Inline,
-    RefineSpec::Deferred { share: 0.5 },
-    RefineSpec::Cascade {
-        scored: 1.0,
-        read: 0.5,
-    },
-];
 
 #[cfg(test)]
 mod tests {
     use clap::{CommandFactory, Parser};
+
+    use pageway::spec::{CodecSpec, GraphSpec, ScheduleSpec};
 
     use super::*;
 
@@ -320,13 +211,13 @@ mod tests {
     }
 
     fn names<T: Serialize>(known: &[T]) -> Vec<String> {
-        known.iter().map(choice::name_of).collect()
+        known.iter().map(choices::name_of).collect()
     }
 
     #[test]
     fn the_help_of_a_choice_names_all_there_is() {
         let command = Typed::command();
-        let sizes = Typed::try_parse_from(["x"]).unwrap().sizes;
+        let sizes = Typed::try_parse_from(["x"]).unwrap().sizes.sizes();
         for (flag, names) in [
             ("graph", names(&graphs(&sizes))),
             ("vectors", names(&VECTORS)),

@@ -20,7 +20,6 @@
 )]
 
 mod arguments;
-mod choice;
 mod command;
 mod costs;
 mod design;

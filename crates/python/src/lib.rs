@@ -3,9 +3,8 @@
 //! ```text
 //! build.rs      build, presets, verify           index.rs     Index: open, search, range, switch
 //! overrides.rs  a dict as choices                answers.rs   what searches found
-//! choices.rs    what there is to choose          truth.rs     ground_truth
-//! convert.rs    arrays, paths and reports        progress.rs  callbacks, Ctrl-C, the worker thread
-//! error.rs      engine errors to exceptions
+//! convert.rs    arrays, paths and reports        truth.rs     ground_truth
+//! error.rs      engine errors to exceptions      progress.rs  callbacks, Ctrl-C, the worker thread
 //! ```
 //!
 //! Invariants: the GIL is released around all work of the engine; long work runs on a thread of
@@ -14,7 +13,6 @@
 
 mod answers;
 mod build;
-mod choices;
 mod convert;
 mod error;
 mod index;

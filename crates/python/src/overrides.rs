@@ -1,18 +1,17 @@
 //! Choices by name: what the caller writes as a dict, as the engine's `Overrides`.
 //!
 //! A value is a name, or a dict of fields that may name its choice by `kind`, in the form in which
-//! the manifest has it. Fields that are left out have the values that `choices` gives them; where
+//! the manifest has it. Fields that are left out have the values that the engine gives them; where
 //! no choice is named, the preset's own stays and keeps them.
 
+use pageway::choices::{
+    CODES, ENTRIES, HARVESTS, PLACEMENTS, REFINES, VECTORS, codecs, graphs, schedules,
+};
 use pageway::spec::{CacheOverrides, CacheSpec, QuantizerSpec, Shape};
 use pageway::{Error, ErrorKind, Overrides, Preset, Result, Sizes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, from_value, to_value};
-
-use crate::choices::{
-    CODES, ENTRIES, HARVESTS, PLACEMENTS, REFINES, VECTORS, codecs, graphs, schedules,
-};
 
 /// Each policy that is a choice, and where a spec has it.
 const POLICIES: [(&str, &str); 10] = [

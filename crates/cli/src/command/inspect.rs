@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use pageway::choices::typed;
 use pageway::{Calibration, Description, Result, format_bytes};
 use serde_json::Value;
 
-use crate::choice;
 use crate::output::Outcome;
 use crate::text::{self, Facts, Table};
 
@@ -111,7 +111,7 @@ fn describe_origin(index: &Description) -> String {
 /// One line per leaf of the specification, named by its path: new choices need no code here.
 fn flatten(facts: Facts, path: &str, value: &Value) -> Facts {
     let Some(fields) = value.as_object() else {
-        return facts.fact(path, choice::plain(value));
+        return facts.fact(path, typed(value));
     };
     fields.iter().fold(facts, |facts, (name, value)| {
         let path = if path.is_empty() {

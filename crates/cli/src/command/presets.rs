@@ -1,11 +1,11 @@
 //! `pageway presets`: the published designs, a row each.
 
 use clap::Args;
+use pageway::choices::name_of;
 use pageway::spec::{NodeCacheSpec, PageCacheSpec, Shape, VectorStorage};
 use pageway::{ElementType, IndexSpec, Metric, Preset, Result, Sizes};
 use serde::Serialize;
 
-use crate::choice::name_of;
 use crate::output::Outcome;
 use crate::text::{self, Table};
 

@@ -1,7 +1,8 @@
 //! The published systems, one row each. A preset is data: a function from a shape and sizes to an
-//! [`IndexSpec`].
+//! [`IndexSpec`]. `choices` has what can take the place of a preset's own, policy by policy.
 
 mod aisaq;
+pub mod choices;
 mod dgai;
 mod diskann;
 mod gorgeous;

@@ -126,13 +126,8 @@ impl ExplainArguments {
         };
         let quarter = vectors.dimension.div_ceil(4).max(1);
         let sizes = Sizes {
-            max_degree: sizes.degree,
-            build_list: sizes.build_list,
-            alpha: sizes.alpha,
             code_bytes: vectors.code_bytes.unwrap_or(quarter),
-            page_bytes: sizes.page_size,
-            beam: sizes.beam,
-            ..Sizes::default()
+            ..sizes.sizes()
         };
         let own = preset.spec(shape, &sizes);
         let spec = overrides.apply(own.clone());

@@ -1,10 +1,10 @@
 //! Axis 3: what stays in memory beside the codes.
 
 use pageway::IndexSpec;
+use pageway::choices::typed;
 use pageway::spec::{NodeCacheSpec, PageCacheSpec, SelectionSpec};
 
 use super::{Sentence, Words, percent};
-use crate::choice::typed;
 
 pub(super) fn sentences(spec: &IndexSpec) -> Vec<Sentence> {
     const AXIS: &str = "Cache";

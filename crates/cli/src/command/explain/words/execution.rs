@@ -1,10 +1,10 @@
 //! Axis 4: how a query walks.
 
 use pageway::IndexSpec;
+use pageway::choices::typed;
 use pageway::spec::{CompletionSpec, EntrySpec, HarvestSpec, RefineSpec, ScheduleSpec};
 
 use super::{Sentence, Words, percent};
-use crate::choice::typed;
 
 pub(super) fn sentences(spec: &IndexSpec) -> Vec<Sentence> {
     const AXIS: &str = "Execution";

@@ -1,10 +1,10 @@
 //! Axis 2: how records lie in pages.
 
 use pageway::IndexSpec;
+use pageway::choices::typed;
 use pageway::spec::{CodecSpec, PlacementSpec};
 
 use super::{Sentence, Words, percent};
-use crate::choice::typed;
 use crate::text;
 
 pub(super) fn sentences(spec: &IndexSpec) -> Vec<Sentence> {

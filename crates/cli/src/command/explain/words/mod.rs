@@ -51,7 +51,7 @@ pub(super) fn sentences(spec: &IndexSpec, nodes: u32) -> Vec<Sentence> {
         "The index does not change.".to_owned(),
         "It is built anew, and replaces the old one in one step.".to_owned(),
     );
-    let choice = crate::choice::typed(&spec.update);
+    let choice = pageway::choices::typed(&spec.update);
     all.push(Sentence::new("Update", "update", choice, update));
     all
 }

@@ -1,10 +1,10 @@
 //! The graph, and axis 1: what is kept, in which form, and where.
 
+use pageway::choices::typed;
 use pageway::spec::{CodeStorage, GraphSpec, IdStorage, QuantizerSpec, VectorStorage};
 use pageway::{IndexSpec, format_bytes};
 
 use super::{Sentence, Words};
-use crate::choice::typed;
 use crate::text;
 
 pub(super) fn sentences(spec: &IndexSpec, nodes: u32) -> Vec<Sentence> {

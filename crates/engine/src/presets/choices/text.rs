@@ -1,21 +1,23 @@
-//! Choices of a design as they are typed: `name`, or `name:key=value,...`.
+//! Choices as they are typed: `name`, or `name:key=value,...`.
 //!
 //! Names and keys are those of the manifest, taken from the way the specification stores its
 //! choices: a new variant needs no parser here, only its place among the known ones.
 
-use pageway::{Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::error::{Error, Result};
+
 /// Fields that hold the name of a choice.
 const NAMES: [&str; 2] = ["kind", "algorithm"];
 
-/// Reads a choice. `known` holds each variant once, with the values that keys left out take.
+/// Reads a choice that was typed for `flag`. `known` holds each variant once, with the values that
+/// keys left out take.
 ///
 /// # Errors
 /// `InvalidInput` for a name, key or value that is not legal, with those that are.
-pub(crate) fn parse<T>(flag: &str, text: &str, known: &[T]) -> Result<T>
+pub fn parse<T>(flag: &str, text: &str, known: &[T]) -> Result<T>
 where
     T: Serialize + DeserializeOwned,
 {
@@ -37,12 +39,12 @@ where
 }
 
 /// Name of a choice.
-pub(crate) fn name_of(choice: &impl Serialize) -> String {
+pub fn name_of(choice: &impl Serialize) -> String {
     Form::of(choice).name
 }
 
-/// A choice with all its keys, as it can be typed.
-pub(crate) fn typed(choice: &impl Serialize) -> String {
+/// A choice with all its keys, as it can be typed; a bare value as people write it.
+pub fn typed(choice: &impl Serialize) -> String {
     let form = Form::of(choice);
     let keys: Vec<String> = form
         .keys()
@@ -56,7 +58,7 @@ pub(crate) fn typed(choice: &impl Serialize) -> String {
 }
 
 /// A value as people write it.
-pub(crate) fn plain(value: &Value) -> String {
+fn plain(value: &Value) -> String {
     match value {
         Value::String(word) => word.clone(),
         // A fraction was an `f32`: as one it has the digits that were typed.
@@ -126,9 +128,9 @@ fn listed(words: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use pageway::spec::{CodeStorage, CompletionSpec, PlacementSpec, ScheduleSpec};
-
     use super::*;
+    use crate::error::ErrorKind;
+    use crate::spec::{CodeStorage, CompletionSpec, PlacementSpec, ScheduleSpec};
 
     const KNOWN: [PlacementSpec; 3] = [
         PlacementSpec::ById,
@@ -204,7 +206,7 @@ mod tests {
             ("grouped:hops=99999999999", "99999999999"),
         ] {
             let error = parse("--placement", text, &KNOWN).unwrap_err();
-            assert_eq!(error.kind(), pageway::ErrorKind::InvalidInput);
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
             let said = error.context();
             assert!(said.contains(words), "{text}: {said}");
             assert!(said.starts_with(&format!("--placement {text}")), "{said}");
