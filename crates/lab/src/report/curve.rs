@@ -3,8 +3,8 @@
 //! Only what no other reading beats is on a curve (as good a recall at less cost), so that a value
 //! at a target means "with the best list size". Between two readings values are interpolated
 //! linearly over the logarithm of the misses, along which costs of graph search are nearly
-//! straight. A recall that no reading reaches has no value. One that every reading exceeds has that of
-//! the first reading, which is then a bound: the design gives at least this recall at this cost.
+//! straight. A recall that no reading reaches has no value. One that every reading exceeds has that
+//! of the first reading, which is then a bound: the design gives at least this recall at this cost.
 
 use crate::record::Record;
 

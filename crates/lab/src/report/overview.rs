@@ -173,30 +173,6 @@ fn speeds(alone: &[&Record]) -> Figure {
 
 /// Winners at each recall.
 fn at_recalls(searches: &[&Record]) -> Table {
-    let alone = group::lowest(searches, "interleave");
-    let many = group::highest(searches, "interleave");
-    let mut rows = Vec::new();
-    for (data, of_data) in group::by_data(&alone) {
-        let of_many: Vec<&Record> = many
-            .iter()
-            .copied()
-            .filter(|record| record.data == data)
-            .collect();
-        for recall in TARGETS {
-            let wins = |records: &[&Record], quantity: &Quantity| {
-                let value = |records: &[&Record]| quantity.at(records, recall);
-                winner(records, quantity, value)
-            };
-            let mut row = vec![
-                table::text(data),
-                table::number(Some(recall), |recall| format!("{recall:.2}")),
-                wins(&of_data, &QPS),
-                wins(&of_many, &QPS),
-            ];
-            row.extend([MEAN_LATENCY, P99_LATENCY, PAGES].map(|each| wins(&of_data, &each)));
-            rows.push(row);
-        }
-    }
     let columns = [
         "data",
         "recall",
@@ -206,6 +182,19 @@ fn at_recalls(searches: &[&Record]) -> Table {
         "shortest p99 latency, us",
         "fewest pages",
     ];
+    let rows = group::by_data(searches)
+        .into_iter()
+        .flat_map(|(data, searches)| {
+            TARGETS.map(|recall| {
+                let mut row = vec![
+                    table::text(data),
+                    table::number(Some(recall), |recall| format!("{recall:.2}")),
+                ];
+                row.extend(winners(&searches, recall));
+                row
+            })
+        })
+        .collect();
     table::table(
         "summary-winners",
         "Winners at equal recall",
@@ -213,6 +202,21 @@ fn at_recalls(searches: &[&Record]) -> Table {
         rows,
         0,
     )
+}
+
+/// Winners on one data set: in speed with one query in flight and with most, and in what a query
+/// takes alone.
+fn winners(searches: &[&Record], recall: f64) -> [Cell; 5] {
+    let alone = group::lowest(searches, "interleave");
+    let many = group::highest(searches, "interleave");
+    [
+        (&alone, QPS),
+        (&many, QPS),
+        (&alone, MEAN_LATENCY),
+        (&alone, P99_LATENCY),
+        (&alone, PAGES),
+    ]
+    .map(|(records, quantity)| winner(records, &quantity, |records| quantity.at(records, recall)))
 }
 
 /// Winners in what an index takes: of the indexes of the comparison, and of fresh builds.

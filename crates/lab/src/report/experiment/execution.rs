@@ -131,15 +131,25 @@ fn time(data: &str, records: &[&Record], list_size: f64) -> Figure {
             })
             .into(),
     };
+    let id = format!("execution-time-{data}");
+    Figure {
+        table: time_table(&id, &designs),
+        id,
+        title: format!("Where the time of a query goes, list size {list_size}, {data}"),
+        note: String::new(),
+        predicted: false,
+        plot: Plot::Bars(bars),
+    }
+}
+
+fn time_table(id: &str, designs: &[(&str, Vec<&Record>)]) -> Table {
     let rows = designs
         .iter()
         .map(|(design, records)| {
+            let recall = group::median(records, |each| each.number("recall"));
             vec![
                 table::text(*design),
-                table::number(
-                    group::median(records, |each| each.number("recall")),
-                    number::recall,
-                ),
+                table::number(recall, number::recall),
                 table::number(group::median(records, waiting), number::plain),
                 table::number(group::median(records, computing), number::plain),
                 table::number(wait_share(records), number::percent),
@@ -153,15 +163,7 @@ fn time(data: &str, records: &[&Record], list_size: f64) -> Figure {
         table::column("computing, us", Goodness::Lower),
         table::neutral("share of waiting"),
     ];
-    let id = format!("execution-time-{data}");
-    Figure {
-        table: table::table(&id, "", columns, rows, 0),
-        id,
-        title: format!("Where the time of a query goes, list size {list_size}, {data}"),
-        note: String::new(),
-        predicted: false,
-        plot: Plot::Bars(bars),
-    }
+    table::table(id, "", columns, rows, 0)
 }
 
 fn wait_share(records: &[&Record]) -> Option<f64> {

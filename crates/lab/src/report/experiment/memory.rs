@@ -1,7 +1,7 @@
 //! Memory budgets: what less memory costs, and how little is enough.
 
 use crate::record::{Record, Run, Task};
-use crate::report::document::{Figure, Finding, Goodness, Scale, Section, Table};
+use crate::report::document::{Cell, Figure, Finding, Goodness, Scale, Section, Table};
 use crate::report::evidence::Evidence;
 use crate::report::quantity::{MEAN_LATENCY, PAGES, QPS, Quantity};
 use crate::report::setting::{Setting, Shown};
@@ -74,47 +74,45 @@ fn least_for<'r>(records: &[&'r Record], recall: f64) -> Option<(f64, &'r Record
         })
 }
 
-/// The least memory of each design for each recall; what is refused at that share or above.
+/// The least memory of each design for each recall, and where it was refused.
 fn least(run: &Run, records: &[&Record]) -> Table {
     let mut columns = vec![table::neutral("data"), table::neutral("design")];
     for recall in TARGETS {
-        columns.push(table::column(
-            format!("least memory of raw vectors for recall {recall:.2}"),
-            Goodness::Lower,
-        ));
-        columns.push(table::column(
-            format!("budget for recall {recall:.2}"),
-            Goodness::Lower,
-        ));
+        let lower = |name: String| table::column(name, Goodness::Lower);
+        columns.push(lower(format!(
+            "least memory of raw vectors for recall {recall:.2}"
+        )));
+        columns.push(lower(format!("budget for recall {recall:.2}")));
     }
     columns.push(table::neutral("refused"));
     let mut all = records.to_vec();
-    let failed = group::failed(run, "memory");
-    all.extend(&failed);
+    all.extend(group::failed(run, "memory"));
     let rows = group::by_data_and_design(&all)
         .into_iter()
         .map(|(data, design, all)| {
-            let (measured, failed): (Vec<&Record>, Vec<&Record>) =
-                all.into_iter().partition(|record| group::succeeded(record));
             let mut row = vec![table::text(data), table::text(design)];
-            for recall in TARGETS {
-                let found = least_for(&measured, recall);
-                let budget = found.and_then(|(_, record)| record.number("memory_budget_bytes"));
-                let ratio = found.map(|(ratio, _)| ratio);
-                row.push(table::number(ratio, number::percent));
-                row.push(table::number(budget, number::bytes));
-            }
-            row.push(table::text(refused(&failed)));
+            row.extend(needs(all));
             row
         })
         .collect();
-    table::table(
-        "memory-least",
-        "The least measured memory that is enough",
-        columns,
-        rows,
-        1,
-    )
+    let title = "The least measured memory that is enough";
+    table::table("memory-least", title, columns, rows, 1)
+}
+
+/// What a design needs for each recall, and where it was refused.
+fn needs(all: Vec<&Record>) -> Vec<Cell> {
+    let (measured, failed): (Vec<&Record>, Vec<&Record>) =
+        all.into_iter().partition(|record| group::succeeded(record));
+    let mut cells = Vec::new();
+    for recall in TARGETS {
+        let found = least_for(&measured, recall);
+        let budget = found.and_then(|(_, record)| record.number("memory_budget_bytes"));
+        let ratio = found.map(|(ratio, _)| ratio);
+        cells.push(table::number(ratio, number::percent));
+        cells.push(table::number(budget, number::bytes));
+    }
+    cells.push(table::text(refused(&failed)));
+    cells
 }
 
 /// Shares at which a design was refused.

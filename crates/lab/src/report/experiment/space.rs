@@ -121,47 +121,49 @@ fn described(run: &Run, searches: &[&Record], path: &str) -> Option<f64> {
 }
 
 fn footprints(run: &Run, records: &[&Record]) -> Table {
-    let rows = group::by_data_and_design(records)
-        .into_iter()
-        .map(|(data, design, records)| {
-            let raw = described(run, &records, "/raw_bytes");
-            let disk = described(run, &records, "/index_bytes");
-            let budget = group::median(&records, |each| each.number("memory_budget_bytes"));
-            let recall = group::median(&records, |each| each.number("recall"));
-            let share = |value: Option<f64>| {
-                table::number(
-                    value.zip(raw).map(|(value, raw)| value / raw),
-                    number::percent,
-                )
-            };
-            let bytes = |value: Option<f64>| table::number(value, number::bytes);
-            let codes = match storage::all_on_disk(run, data, design) {
-                Some(true) => "on disk",
-                Some(false) => "in memory",
-                None => "–",
-            };
-            let peak = peak(&records);
-            vec![
-                table::text(data),
-                table::text(design),
-                table::text(codes),
-                bytes(disk),
-                share(disk),
-                bytes(budget),
-                share(budget),
-                bytes(peak),
-                share(peak),
-                table::number(recall, number::recall),
-            ]
-        })
-        .collect();
     let lower = |name: &str| table::column(name, Goodness::Lower);
     let mut columns = ["data", "design", "codes"].map(table::neutral).to_vec();
     columns.extend(["index on disk", "of raw vectors"].map(lower));
     columns.extend(["memory budget", "budget of raw vectors"].map(table::neutral));
     columns.extend(["peak memory", "peak of raw vectors"].map(lower));
     columns.push(table::column("recall", Goodness::Higher));
+    let rows = group::by_data_and_design(records)
+        .into_iter()
+        .map(|(data, design, records)| {
+            let mut row = vec![table::text(data), table::text(design)];
+            row.push(table::text(place_of_codes(run, data, design)));
+            row.extend(footprint(run, &records));
+            row
+        })
+        .collect();
     table::table("space-footprints", "Measured", columns, rows, 1)
+}
+
+fn place_of_codes(run: &Run, data: &str, design: &str) -> &'static str {
+    match storage::all_on_disk(run, data, design) {
+        Some(true) => "on disk",
+        Some(false) => "in memory",
+        None => "–",
+    }
+}
+
+/// Disk, budget and peak in bytes and as shares of the raw vectors, and the recall.
+fn footprint(run: &Run, records: &[&Record]) -> Vec<Cell> {
+    let raw = described(run, records, "/raw_bytes");
+    let bytes = [
+        described(run, records, DISK.path),
+        group::median(records, |each| each.number("memory_budget_bytes")),
+        peak(records),
+    ];
+    let mut cells = Vec::new();
+    for bytes in bytes {
+        let share = bytes.zip(raw).map(|(bytes, raw)| bytes / raw);
+        cells.push(table::number(bytes, number::bytes));
+        cells.push(table::number(share, number::percent));
+    }
+    let recall = group::median(records, |each| each.number("recall"));
+    cells.push(table::number(recall, number::recall));
+    cells
 }
 
 fn formula(run: &Run, records: &[&Record]) -> Table {
@@ -269,41 +271,22 @@ fn element_bytes(description: &Value) -> Option<f64> {
 }
 
 fn findings(run: &Run, records: &[&Record]) -> Vec<Finding> {
-    let (mut constant, mut share, mut rest) = (
-        Evidence::default(),
-        Evidence::default(),
-        Evidence::default(),
-    );
-    for (data, design, records) in group::by_data_and_design(records) {
-        let (Some(peak), Some(on_disk)) = (peak(&records), storage::all_on_disk(run, data, design))
-        else {
-            continue;
-        };
-        let told = format!("{data}, {design}: {}", number::bytes(peak));
-        if on_disk {
-            constant.add(peak <= 48e6, told);
-        } else if let Some(raw) = described(run, &records, "/raw_bytes") {
-            let of_raw = number::percent(peak / raw);
-            share.add(peak / raw <= 0.3946, format!("{data}, {design}: {of_raw}"));
-        }
-        if let Some(terms) = terms(run, &records) {
-            let left = number::bytes((peak - terms.sum()).max(0.0));
-            rest.add(
-                peak - terms.sum() < 50e6,
-                format!("{data}, {design}: {left}"),
-            );
-        }
-    }
+    let on_disk = |wanted: bool| {
+        move |data: &str, design: &str| storage::all_on_disk(run, data, design) == Some(wanted)
+    };
+    let share = |records: &[&Record]| Some(peak(records)? / described(run, records, "/raw_bytes")?);
+    let rest = |records: &[&Record]| Some(peak(records)? - terms(run, records)?.sum());
     vec![
-        constant.finding(
+        below(records, on_disk(true), peak, (48e6, number::bytes)).finding(
             "With everything on disk a search takes 25.5 to 48 MB whatever the data",
             SOURCE,
         ),
-        share.finding(
+        below(records, on_disk(false), share, (0.3946, number::percent)).finding(
             "With codes in memory a search takes 4 to 39 % of the bytes of the raw vectors",
             SOURCE,
         ),
-        rest.finding("C, all that the formula leaves out, is below 50 MB", SOURCE),
+        below(records, |_, _| true, rest, (50e6, number::bytes))
+            .finding("C, all that the formula leaves out, is below 50 MB", SOURCE),
         extreme(run, records, "gorgeous", true)
             .finding("Gorgeous takes the most disk on most data", SOURCE),
         extreme(run, records, "pageann-disk", false).finding(
@@ -311,6 +294,23 @@ fn findings(run: &Run, records: &[&Record]) -> Vec<Finding> {
             SOURCE,
         ),
     ]
+}
+
+/// Whether a value is at most a bound for each data set and design of a kind.
+fn below(
+    records: &[&Record],
+    kind: impl Fn(&str, &str) -> bool,
+    value: impl Fn(&[&Record]) -> Option<f64>,
+    (bound, format): (f64, fn(f64) -> String),
+) -> Evidence {
+    let mut evidence = Evidence::default();
+    for (data, design, records) in group::by_data_and_design(records) {
+        if let Some(value) = value(&records).filter(|_| kind(data, design)) {
+            let measured = format!("{data}, {design}: {}", format(value));
+            evidence.add(value <= bound, measured);
+        }
+    }
+    evidence
 }
 
 /// Whether a design has the largest (or the smallest) index of each data set.
