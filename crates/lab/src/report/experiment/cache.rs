@@ -140,7 +140,7 @@ fn mark(bucket: usize, hits: f64, hops: f64) -> Option<Mark> {
     })
 }
 
-/// Hops of a bucket, counted from 0: the first, and the one after the last. The last bucket is open.
+/// Hops of a bucket, counted from 0: the first, and the one after the last. The last is open.
 fn bounds(bucket: usize) -> (f64, f64) {
     let first = |bucket: usize| {
         bucket

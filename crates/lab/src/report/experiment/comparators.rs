@@ -28,19 +28,6 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
     }
     let ours = ours(run, &libraries);
     let all: Vec<&Record> = ours.iter().chain(&libraries).copied().collect();
-    let mut words = vec![
-        "Other libraries answer the same queries on the same vectors, against the same truth, with \
-         as many threads, each in a process of its own; the designs are those of the experiment \
-         recall, with several queries in flight per thread for throughput and with one for latency. \
-         Libraries that keep everything in memory are here for reference: look at their \
-         memory too. Memory is the highest resident set of the process; of a library in Python it \
-         has the interpreter, the queries and what of mapped files was touched."
-            .to_owned(),
-    ];
-    words.extend(absent);
-    if !libraries.is_empty() {
-        words.extend(method::settings(&libraries));
-    }
     let data: Vec<(&str, Vec<&Record>)> = group::by_data(&all)
         .into_iter()
         .filter(|(name, _)| libraries.iter().any(|record| record.data == *name))
@@ -49,7 +36,7 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
         id: "comparators".to_owned(),
         title: "Other libraries".to_owned(),
         source: String::new(),
-        method: words,
+        method: words(&libraries, absent),
         figures: data
             .iter()
             .flat_map(|(name, records)| figures(name, records))
@@ -60,6 +47,26 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
             .collect(),
         findings: Vec::new(),
     })
+}
+
+/// How they were measured, and which were not.
+fn words(libraries: &[&Record], absent: Vec<String>) -> Vec<String> {
+    let mut words = vec![
+        "Other libraries answer the same queries on the same vectors, against the same truth, \
+         with as many threads, each in a process of its own; the designs are those of the \
+         experiment recall, with several queries in flight per thread for throughput and with one \
+         for latency. Libraries that keep everything in memory are here for reference."
+            .to_owned(),
+        "Memory is the highest resident set of the process; that of a library in Python has the \
+         interpreter and the queries in it, and with files that are mapped what the operating \
+         system kept of them."
+            .to_owned(),
+    ];
+    words.extend(absent);
+    if !libraries.is_empty() {
+        words.extend(method::settings(libraries));
+    }
+    words
 }
 
 /// Searches of this library's designs on the same data with as many threads, for as many
@@ -148,6 +155,7 @@ fn costs(run: &Run, data: &[(&str, Vec<&Record>)]) -> Table {
         P99_LATENCY.column_at(TARGET),
         table::neutral("highest recall"),
         MEMORY.column(),
+        table::neutral("memory is"),
         table::column("index, bytes", Goodness::Lower),
         table::column("build, s", Goodness::Lower),
     ];
@@ -168,14 +176,23 @@ fn costs(run: &Run, data: &[(&str, Vec<&Record>)]) -> Table {
     table::table("comparators-costs", title, columns, rows, 1)
 }
 
-fn speed(records: &[&Record]) -> [Cell; 4] {
+fn speed(records: &[&Record]) -> [Cell; 5] {
     let most = most(records);
     [
         QPS.cell_at(&most, TARGET),
         P99_LATENCY.cell_at(&alone(records), TARGET),
         table::number(plot::highest_recall(records), number::recall),
         MEMORY.cell(MEMORY.median(&choice::reaching(&most, TARGET))),
+        table::text(memory_kind(records)),
     ]
+}
+
+/// Who decides how much memory is used: a library says it, a design has a budget.
+fn memory_kind<'r>(records: &[&'r Record]) -> &'r str {
+    let said = records
+        .iter()
+        .find_map(|record| record.result.get("memory_kind")?.as_str());
+    said.unwrap_or("a budget")
 }
 
 /// Bytes on disk and seconds to build: a library says both itself, a design in the record of its
@@ -212,7 +229,7 @@ mod tests {
         let mut record = search("comparators", "photos", name, effort, recall);
         record.task = Task::Comparator;
         let numbers = json!({"index_bytes": 9_000_000, "build_seconds": 12.0,
-                             "peak_memory_bytes": 700_000_000});
+                             "peak_memory_bytes": 700_000_000, "memory_kind": "resident"});
         give(record, numbers)
     }
 
@@ -253,14 +270,11 @@ mod tests {
         assert_eq!(section.figures.len(), 2);
 
         let table = &section.tables[0];
-        let numbers = |row: usize| -> Vec<Option<f64>> {
-            table.rows[row][5..]
-                .iter()
-                .map(|cell| cell.number)
-                .collect()
-        };
+        let numbers = |row: usize| [5, 7, 8].map(|at| table.rows[row][at].number);
         assert_eq!(numbers(0), [Some(20e6), Some(4e6), Some(3.0)]);
         assert_eq!(numbers(1), [Some(700e6), Some(9e6), Some(12.0)]);
+        assert_eq!(table.rows[0][6].text, "a budget");
+        assert_eq!(table.rows[1][6].text, "resident");
         assert!(table.rows[0][5].best && !table.rows[1][5].best);
         let words = section.method.join(" ");
         assert!(
@@ -278,7 +292,7 @@ mod tests {
         ];
         let section = section(&run(records)).unwrap();
         let row = &section.tables[0].rows[0];
-        assert_eq!((row[6].number, row[7].number), (Some(4e6), None));
+        assert_eq!((row[7].number, row[8].number), (Some(4e6), None));
     }
 
     #[test]

@@ -24,15 +24,6 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
     let records: Vec<&Record> = owned.iter().collect();
     let (grown, replayed): (Vec<&Record>, Vec<&Record>) =
         records.iter().partition(|record| is_extrapolated(record));
-    let mut words = vec![
-        "The reads of a search, and the computing between them, are recorded once and replayed \
-         against a model of each device: how long a read takes, how many it serves at a time, its \
-         most reads and bytes per second. Recall and pages are those of the recorded search; \
-         speed and latency are predicted, not measured."
-            .to_owned(),
-        accuracy(&replayed),
-    ];
-    words.extend(method::settings(&records));
     let data = group::by_data(&replayed);
     let families = cut::by_rows(&records);
     let growth = families
@@ -43,7 +34,7 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
         id: "devices".to_owned(),
         title: "Other devices".to_owned(),
         source: String::new(),
-        method: words,
+        method: words(&records, &replayed),
         figures: data
             .iter()
             .flat_map(|(name, records)| per_device(name, records))
@@ -56,6 +47,20 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
             .collect(),
         findings: Vec::new(),
     })
+}
+
+/// How it was predicted, and how well the model does where it can be checked.
+fn words(records: &[&Record], replayed: &[&Record]) -> Vec<String> {
+    let mut words = vec![
+        "The reads of a search, and the computing between them, are recorded once and replayed \
+         against a model of each device: how long a read takes, how many it serves at a time, its \
+         most reads and bytes per second. Recall and pages are those of the recorded search; \
+         speed and latency are predicted, not measured."
+            .to_owned(),
+        accuracy(replayed),
+    ];
+    words.extend(method::settings(records));
+    words
 }
 
 /// The record with what the prediction is for among its settings.

@@ -47,18 +47,6 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
     if opens.is_empty() && shared.is_empty() {
         return None;
     }
-    let mut words = vec![
-        "An index is opened again and again; the time is the median, with its files in the page \
-         cache of the operating system. Switching opens an index of the same vector space in its \
-         place and shares the codebook. Memory is the highest resident set of the process, code \
-         and libraries included."
-            .to_owned(),
-        "Then several processes search one index at the same time, all queries each; their speeds \
-         and their memories are added up."
-            .to_owned(),
-    ];
-    let all: Vec<&Record> = opens.iter().chain(&shared).copied().collect();
-    words.extend(method::settings(&all));
     let data = cut::by_rows(&opens);
     let figures = data
         .iter()
@@ -68,7 +56,7 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
         id: "open".to_owned(),
         title: "Opening, switching and sharing".to_owned(),
         source: SOURCE.to_owned(),
-        method: words,
+        method: words(&opens, &shared),
         figures: figures
             .chain(
                 sharing
@@ -83,6 +71,23 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
             .collect(),
         findings: findings(&data, &shared),
     })
+}
+
+/// How it was measured.
+fn words(opens: &[&Record], shared: &[&Record]) -> Vec<String> {
+    let mut words = vec![
+        "An index is opened again and again; the time is the median, with its files in the page \
+         cache of the operating system. Switching opens an index of the same vector space in its \
+         place and shares the codebook. Memory is the highest resident set of the process, code \
+         and libraries included."
+            .to_owned(),
+        "Then several processes search one index at the same time, all queries each; their speeds \
+         and their memories are added up."
+            .to_owned(),
+    ];
+    let all: Vec<&Record> = opens.iter().chain(shared).copied().collect();
+    words.extend(method::settings(&all));
+    words
 }
 
 /// Times and memory over the number of vectors.
