@@ -11,8 +11,9 @@ const LIST_SIZES: usize = 5;
 const VALUES: usize = 3;
 
 impl Suite {
-    /// The same experiments over fewer rows, queries, repetitions and values.
-    pub fn quick(&self) -> Self {
+    /// The same experiments over fewer rows, queries, repetitions and values. `at_most` names the
+    /// cut of a data set that has at most so many rows.
+    pub fn quick(&self, at_most: &dyn Fn(&str, u64) -> String) -> Self {
         let mut suite = self.clone();
         suite.name = format!("{} (quick)", self.name);
         suite.fixed.repeats = 1;
@@ -20,13 +21,16 @@ impl Suite {
             0 => QUERIES,
             queries => queries.min(QUERIES),
         };
-        shorten(&mut suite.axes);
-        if suite.axes.data.rows.is_empty() {
-            suite.axes.data.rows = vec![ROWS];
-        }
+        let small = |axes: &mut Axes| {
+            for name in &mut axes.data.data {
+                *name = at_most(name, ROWS);
+            }
+            shorten(axes);
+        };
+        small(&mut suite.axes);
         for experiment in &mut suite.experiments {
             experiment.repeats = None;
-            shorten(&mut experiment.axes);
+            small(&mut experiment.axes);
         }
         suite
     }
@@ -86,7 +90,8 @@ mod tests {
     #[test]
     fn every_builtin_suite_has_a_quick_form_that_can_be_read() {
         for suite in super::super::builtin_suites().unwrap() {
-            let quick = suite.quick();
+            let quick = suite.quick(&|name, rows| format!("{name}-{rows}"));
+            assert_eq!(quick.axes.data.data, ["demo-20000"]);
             assert_eq!(
                 Suite::parse(&quick.to_toml().unwrap(), "quick").unwrap(),
                 quick

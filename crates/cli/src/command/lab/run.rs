@@ -126,8 +126,8 @@ struct Ran {
 impl RunArguments {
     /// Runs, and reports; or says what that would take.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let suite = self.suite()?;
         let registry = self.data.registry()?;
+        let suite = self.suite(&registry)?;
         let work = self.means.work.clone();
         let laboratory = Laboratory {
             suite: &suite,
@@ -149,7 +149,7 @@ impl RunArguments {
         Outcome::new(words, &Ran { report: ran, page })
     }
 
-    fn suite(&self) -> Result<Suite> {
+    fn suite(&self, registry: &Registry) -> Result<Suite> {
         let file = Path::new(&self.suite);
         let mut suite = if file
             .extension()
@@ -183,7 +183,11 @@ impl RunArguments {
                 .iter_mut()
                 .for_each(|experiment| experiment.axes.data.data.clear());
         }
-        Ok(if extent.quick { suite.quick() } else { suite })
+        Ok(if extent.quick {
+            suite.quick(&|name, rows| registry.at_most(name, rows))
+        } else {
+            suite
+        })
     }
 }
 
