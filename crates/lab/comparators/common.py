@@ -1,4 +1,4 @@
-"""What the comparator scripts share: files, threads, timing, recall, and the lines of JSON.
+"""What comparator scripts share: files, threads, timing, recall, and the lines of JSON.
 
 A comparator is another library, measured in a process of its own and by the same rules. Each script
 beside this file says how one library builds, opens and searches (a `Library`); this file does the
@@ -46,6 +46,8 @@ METRICS = ("l2", "ip", "cosine")
 DTYPES = {".fbin": np.float32, ".f16bin": np.float16, ".u8bin": np.uint8, ".i8bin": np.int8}
 #: What a build leaves beside the library's own files, for the searches to come.
 RECORD = "comparator.json"
+#: What searches repeat of it.
+KEPT = ("index_bytes", "build_seconds", "build_peak_memory_bytes")
 #: Rows that are converted at a time.
 BLOCK_ROWS = 50_000
 FAILED, MISSING = 1, 3
@@ -177,14 +179,6 @@ def blocks(rows: np.ndarray, size: int = BLOCK_ROWS) -> Iterator[Tuple[int, np.n
         yield first, rows[first : first + size]
 
 
-def sample(rows: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """At most `count` of the rows, spread evenly from a start that `seed` gives; for training."""
-    if len(rows) <= count:
-        return rows
-    start = seed % (len(rows) // count)
-    return rows[start + (np.arange(count) * (len(rows) // count))]
-
-
 # Commands
 
 
@@ -217,9 +211,13 @@ def _own_stdout() -> Any:
 
 
 def _check(library: Library, reason: Optional[str]) -> Line:
-    version = library.version() if reason is None else None
-    available = reason is None
-    return {"library": library.name, "version": version, "available": available, "reason": reason}
+    version = None if reason else library.version()
+    return {"library": library.name, "version": version, "available": not reason, "reason": reason}
+
+
+def _named(library: Library, metric: str, parameters: Line) -> Line:
+    named = {"library": library.name, "version": library.version()}
+    return {**named, "metric": metric, "parameters": parameters}
 
 
 def _build(library: Library, arguments: argparse.Namespace) -> Iterator[Line]:
@@ -239,22 +237,16 @@ def _build(library: Library, arguments: argparse.Namespace) -> Iterator[Line]:
     seconds = time.perf_counter() - begin
     parameters["element"] = str(rows.dtype) if str(rows.dtype) in library.dtypes else "float32"
     made = {
-        "library": library.name,
-        "version": library.version(),
-        "metric": task.metric,
+        **_named(library, task.metric, {**parameters, "seed": task.seed}),
         "rows": rows.shape[0],
         "dimensions": rows.shape[1],
-        "parameters": {**parameters, "seed": task.seed},
-    }
-    (task.out / RECORD).write_text(json.dumps(made))
-    yield {
-        **made,
         "build_seconds": seconds,
-        "threads": task.threads,
-        "index_bytes": directory_bytes(task.out),
-        "raw_bytes": rows.nbytes,
-        "peak_memory_bytes": memory_bytes("VmHWM"),
+        "build_peak_memory_bytes": memory_bytes("VmHWM"),
     }
+    size = directory_bytes(task.out)
+    (task.out / RECORD).write_text(json.dumps({**made, "index_bytes": size}))
+    peak = made["build_peak_memory_bytes"]
+    yield {**made, "index_bytes": size, "raw_bytes": rows.nbytes, "peak_memory_bytes": peak}
 
 
 def _clear(directory: Path) -> None:
@@ -279,15 +271,12 @@ def _search(library: Library, arguments: argparse.Namespace) -> Iterator[Line]:
     open_ms = (time.perf_counter() - begin) * 1000
     parameters = {**made["parameters"], **task.options, "effort_means": library.effort_means}
     common = {
-        "library": library.name,
-        "version": library.version(),
-        "metric": made["metric"],
-        "parameters": parameters,
+        **_named(library, made["metric"], parameters),
         "open_ms": open_ms,
         "open_read_bytes": difference(bytes_read(), read_before),
         "memory_before_open_bytes": before,
         "memory_kind": opened.memory_kind,
-        "index_bytes": directory_bytes(arguments.index),
+        **{name: made[name] for name in KEPT},
         "threads": arguments.threads,
     }
     rows = _as_questions(library, queries, made["metric"])
@@ -328,11 +317,10 @@ def _questions(arguments: argparse.Namespace) -> Tuple[np.ndarray, Answers]:
     queries, (ids, distances) = read_vectors(arguments.queries), read_truth(arguments.truth)
     if len(ids) != len(queries):
         raise ComparatorError(f"{len(queries)} queries, but the truth is of {len(ids)}")
-    if not 1 <= arguments.k <= ids.shape[1]:
-        raise ComparatorError(f"k is {arguments.k}, the truth has {ids.shape[1]} neighbours")
+    if not 1 <= arguments.k <= ids.shape[1] or not len(queries):
+        has = f"{len(queries)} queries, the truth has {ids.shape[1]} neighbours of each"
+        raise ComparatorError(f"k is {arguments.k}, there are {has}")
     count = min(len(queries), arguments.limit or len(queries))
-    if count == 0:
-        raise ComparatorError("there are no queries")
     return queries[:count], (ids[:count], None if distances is None else distances[:count])
 
 
@@ -402,10 +390,9 @@ def _add_search_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
+    if int(text) < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
-    return number
+    return int(text)
 
 
 def _numbers(text: str) -> List[int]:

@@ -17,6 +17,7 @@ import numpy as np
 
 #: Ids and distances of shape ``(queries, k)``; no distances where a library has no exact ones.
 Answers = Tuple[np.ndarray, Optional[np.ndarray]]
+#: Without LANCE_IO_THREADS: with 1, a build of lancedb waits for ever.
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -24,7 +25,6 @@ THREAD_VARIABLES = (
     "RAYON_NUM_THREADS",
     "TOKIO_WORKER_THREADS",
     "LANCE_CPU_THREADS",
-    "LANCE_IO_THREADS",
 )
 
 

@@ -30,7 +30,6 @@ from common import (
     as_floats,
     blocks,
     run,
-    sample,
 )
 
 GRAPH, LISTS, VECTORS = "graph.faiss", "lists.faiss", "vectors.faiss"
@@ -132,7 +131,7 @@ def _ivfpq(faiss: Any, task: Build) -> Made:
     base.cp.seed = base.pq.cp.seed = task.seed
     vectors = _vectors(faiss, task, metric)
     index = faiss.IndexRefine(base, vectors)
-    rows = sample(task.rows, TRAINING_ROWS_PER_LIST * max(lists, 256), task.seed)
+    rows = _sample(task.rows, TRAINING_ROWS_PER_LIST * max(lists, 256), task.seed)
     index.train(as_floats(rows, task.metric))
     parameters = {
         "lists": lists,
@@ -141,6 +140,14 @@ def _ivfpq(faiss: Any, task: Build) -> Made:
         "memory": task.option("memory", "mmap"),
     }
     return index, {LISTS: base, VECTORS: vectors}, parameters
+
+
+def _sample(rows: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """At most `count` of the rows, spread evenly from a start that `seed` gives; for training."""
+    if len(rows) <= count:
+        return rows
+    start = seed % (len(rows) // count)
+    return rows[start + (np.arange(count) * (len(rows) // count))]
 
 
 def _vectors(faiss: Any, task: Build, metric: int) -> Any:
