@@ -8,7 +8,7 @@ use crate::report::document::{
 use crate::report::evidence::Evidence;
 use crate::report::quantity::{PAGES, RECALL};
 use crate::report::setting::{Setting, Shown};
-use crate::report::{choice, curve, group, method, number, plot, refusal, table};
+use crate::report::{choice, group, method, number, plot, refusal, table};
 
 const SOURCE: &str = "Evaluation, fig. 13 and section 4.3.3";
 /// Recall at which strategies are compared.
@@ -230,13 +230,10 @@ fn shares(records: &[&Record]) -> Table {
 
 /// Hits of hits and reads, in the cell that reaches the target.
 fn hit_share(records: &[&Record]) -> Option<f64> {
-    let shares = choice::reaching(records, TARGET)
-        .into_iter()
-        .filter_map(|record| {
-            let hits = record.number("cache_hits_per_query")?;
-            Some(hits / (hits + record.number("reads_per_query")?))
-        });
-    Some(curve::median(shares.collect())).filter(|share| share.is_finite())
+    group::median(&choice::reaching(records, TARGET), |record| {
+        let hits = record.number("cache_hits_per_query")?;
+        Some(hits / (hits + record.number("reads_per_query")?))
+    })
 }
 
 /// Share of hits of a strategy at the memory of comparison.

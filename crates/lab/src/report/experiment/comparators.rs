@@ -6,7 +6,7 @@ use crate::record::{Record, Run, Task};
 use crate::report::document::{Cell, Figure, Goodness, Scale, Section, Table};
 use crate::report::plot::{self, Named};
 use crate::report::quantity::{MEAN_LATENCY, P99_LATENCY, QPS, Quantity};
-use crate::report::{choice, group, method, number, refusal, table};
+use crate::report::{choice, group, method, number, table};
 
 /// Recall of the comparisons.
 const TARGET: f64 = 0.95;
@@ -101,7 +101,8 @@ fn absent(run: &Run) -> Vec<String> {
         .collect()
 }
 
-/// What the script said, in words: its last line is an object with a reason or an error.
+/// What the script said, in words: the reason or the error in its last object; the last line of a
+/// script that broke.
 fn why(record: &Record) -> String {
     let said = record.error.as_deref().unwrap_or_default();
     let object = said
@@ -112,7 +113,8 @@ fn why(record: &Record) -> String {
         let text = |name: &str| object.get(name).and_then(Value::as_str);
         text("reason").or_else(|| text("error"))
     });
-    words.map_or_else(|| refusal::said(record), str::to_owned)
+    let last = || said.lines().rfind(|line| !line.trim().is_empty());
+    words.or_else(last).unwrap_or("no result").to_owned()
 }
 
 /// Designs by speed with as many queries in flight as were tried, and alone.
@@ -141,9 +143,7 @@ fn alone<'r>(records: &[&'r Record]) -> Vec<&'r Record> {
 
 /// Records with the most queries in flight.
 fn most<'r>(records: &[&'r Record]) -> Vec<&'r Record> {
-    group::by_axis(records, "interleave")
-        .pop()
-        .map_or_else(|| records.to_vec(), |(_, records)| records)
+    group::highest(records, "interleave")
 }
 
 /// What each takes: speed at a recall, memory, disk and build.
@@ -293,6 +293,15 @@ mod tests {
         let section = section(&run(records)).unwrap();
         let row = &section.tables[0].rows[0];
         assert_eq!((row[7].number, row[8].number), (Some(4e6), None));
+    }
+
+    #[test]
+    fn a_script_that_broke_says_so_last() {
+        let broken = "Traceback (most recent call last):\n  File x\nImportError: no numpy\n";
+        assert_eq!(
+            why(&refused("comparators", "photos", "usearch", broken)),
+            "ImportError: no numpy"
+        );
     }
 
     #[test]

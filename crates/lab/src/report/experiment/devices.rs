@@ -151,19 +151,8 @@ fn bars((id, title): (String, String), records: &[&Record], quantity: &Quantity)
             .map(|(design, _)| (design.clone(), heights(design)))
             .collect(),
     };
-    let mut columns = vec![table::neutral("design")];
-    columns.extend(
-        bars.categories
-            .iter()
-            .map(|device| table::column(device, quantity.goodness)),
-    );
-    let rows = bars.series.iter().map(|(design, heights)| {
-        let mut row = vec![table::text(design)];
-        row.extend(heights.iter().map(|height| quantity.cell(*height)));
-        row
-    });
     Figure {
-        table: table::table(&id, "", columns, rows.collect(), 0),
+        table: plot::bars_table(&id, &bars, quantity),
         note: String::new(),
         predicted: true,
         plot: Plot::Bars(bars),
