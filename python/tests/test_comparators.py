@@ -294,14 +294,15 @@ CASES = [
 
 
 @pytest.mark.parametrize(
-    ("script", "options", "efforts", "metric"),
-    [(case[0], case[1], case[2], metric) for case in CASES for metric in case[3]],
+    ("script", "options", "efforts", "metric", "dtype"),
+    [
+        (script, options, efforts, metric, dtype)
+        for script, options, efforts, metrics in CASES
+        for metric, dtype in [*((metric, "float32") for metric in metrics), ("l2", "uint8")]
+    ],
 )
-@pytest.mark.parametrize("dtype", ["float32", "uint8"])
 def test_a_library_finds_the_neighbours(tmp_path, script, options, efforts, metric, dtype):
     installed(script)
-    if dtype == "uint8" and metric != "l2":
-        pytest.skip("bytes are tried under one metric")
     data, path = Data(tmp_path, dtype, metric), SCRIPTS / f"{script}.py"
     option = ["--option", *options] if options else []
     built = data.build(path, tmp_path / "i", *option)
