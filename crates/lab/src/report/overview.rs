@@ -82,12 +82,11 @@ fn disk_readings(machine: &Machine) -> Vec<String> {
     machine
         .disk_readings
         .iter()
-        .map(|[depth, reads, mean, p50, p99]| {
+        .map(|[depth, reads, mean, _, p99]| {
             format!(
-                "{depth} in flight: {} per second, mean {} us, p50 {} us, p99 {} us",
+                "{depth} in flight: {} per second (mean {} us, p99 {} us)",
                 number::plain(*reads),
                 number::plain(*mean),
-                number::plain(*p50),
                 number::plain(*p99),
             )
         })

@@ -1,6 +1,7 @@
 //! Experiments of a run, each to its section: one file each, and one row of the table below.
 
 use super::document::Section;
+use super::refusal;
 use crate::record::Run;
 
 mod beam;
@@ -51,10 +52,49 @@ const EXPERIMENTS: &[(&str, ToSection)] = &[
     ("comparators", comparators::section),
 ];
 
-/// The sections of the experiments that a run has records of.
+/// The sections of the experiments that a run has records of, if only of what was refused.
 pub(crate) fn sections(run: &Run) -> Vec<Section> {
     EXPERIMENTS
         .iter()
-        .filter_map(|(_, section)| section(run))
+        .filter_map(|(name, section)| section(run).or_else(|| refused(run, name)))
         .collect()
+}
+
+/// The section of an experiment that measured nothing.
+fn refused(run: &Run, name: &str) -> Option<Section> {
+    let words = name.replace('_', " ");
+    let (first, rest) = words.split_at_checked(1)?;
+    Some(Section {
+        id: name.to_owned(),
+        title: format!("{}{rest}", first.to_uppercase()),
+        method: vec!["All that this experiment asked for failed or was refused.".to_owned()],
+        tables: vec![refusal::table(run, name)?],
+        ..Section::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+
+    #[test]
+    fn what_was_refused_altogether_is_told() {
+        let run = fixture::run(vec![
+            fixture::refused("page_size", "a", "gorgeous", "too small"),
+            fixture::search("recall", "a", "diskann", 10, 0.9),
+        ]);
+        let sections = sections(&run);
+        let ids: Vec<&str> = sections.iter().map(|each| each.id.as_str()).collect();
+        assert_eq!(ids, ["recall", "page_size"]);
+        assert_eq!(sections[1].title, "Page size");
+        assert_eq!(sections[1].tables[0].rows.len(), 1);
+    }
+
+    #[test]
+    fn names_are_told_apart() {
+        for (at, (name, _)) in EXPERIMENTS.iter().enumerate() {
+            assert!(EXPERIMENTS[at + 1..].iter().all(|(other, _)| other != name));
+        }
+    }
 }
