@@ -97,7 +97,11 @@ def run_ann(algorithm, train, test, count, query_groups, batch=False):
             if arguments:
                 algorithm.set_query_arguments(*arguments)
             for _ in range(2):
-                if batch:
+                if batch == "prepared":
+                    algorithm.prepare_batch_query(test, count)
+                    algorithm.run_batch_query()
+                    rows = algorithm.get_batch_results()
+                elif batch:
                     algorithm.batch_query(test, count)
                     rows = algorithm.get_batch_results()
                 else:
@@ -138,11 +142,12 @@ def test_ann_benchmarks_run(Ann, vectors, queries, distance):
 
 
 def test_ann_benchmarks_batches_answer_as_single_queries(Ann, vectors, queries):
-    (single, _), (batch, _) = (
+    (single, _), (batch, _), (prepared, _) = (
         run_ann(Ann("euclidean", 10, SETTINGS), vectors, queries, 10, [[40]], batch)[0]
-        for batch in (False, True)
+        for batch in (False, True, "prepared")
     )
     np.testing.assert_array_equal(np.stack(single), np.stack(batch))
+    np.testing.assert_array_equal(np.stack(single), np.stack(prepared))
 
 
 def test_ann_benchmarks_without_query_arguments(Ann, vectors, queries):

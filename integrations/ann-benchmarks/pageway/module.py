@@ -18,6 +18,7 @@ METRICS = {"euclidean": "l2", "angular": "cosine"}
 NAMED = ("preset", "memory", "degree")
 #: What a share of a small set is raised to; the default of Pageway has the same floor.
 LEAST_MEMORY = 16_000_000
+ALL_CORES = 0
 
 
 class Pageway(BaseANN):
@@ -35,7 +36,8 @@ class Pageway(BaseANN):
         self._list_size = None
         self._index = None
         self._directory = None
-        self._found = None
+        self._threads = 1
+        self._asked = self._found = None
         self._forget_costs()
 
     def fit(self, X):
@@ -62,8 +64,15 @@ class Pageway(BaseANN):
         self._add_costs(found.stats)
         return found.ids.astype(np.int64)
 
-    def batch_query(self, X, n):
-        rows = np.asarray(X)
+    def prepare_batch_query(self, X, n):
+        """Not timed: opens the index for as many threads as there are cores."""
+        if self._threads != ALL_CORES:
+            self._threads = ALL_CORES
+            self._open()
+        self._asked = np.asarray(X), n
+
+    def run_batch_query(self):
+        rows, n = self._asked
         asked = np.arange(len(rows))
         if self._metric == "cosine":
             asked = np.flatnonzero(rows.any(axis=1))
@@ -72,6 +81,10 @@ class Pageway(BaseANN):
         self._found = [np.empty(0, np.int64)] * len(rows)
         for row, ids in zip(asked, found.ids.astype(np.int64)):
             self._found[row] = ids
+
+    def batch_query(self, X, n):
+        self.prepare_batch_query(X, n)
+        self.run_batch_query()
 
     def get_batch_results(self):
         return self._found
@@ -121,13 +134,15 @@ class Pageway(BaseANN):
         return max(int(float(wish[:-1]) / 100 * rows.nbytes), LEAST_MEMORY)
 
     def _open(self):
-        """Opens the index with memory for the searches to come, by as many threads as cores."""
+        """Opens the index with memory for the searches to come."""
         if self._directory is None:
             return
         if self._index is not None:
             self._index.close()
         path = self._directory / "index"
-        self._index = pageway.open(path, threads=0, k=self._count, effort=self._list_size)
+        self._index = pageway.open(
+            path, threads=self._threads, k=self._count, effort=self._list_size
+        )
         self._forget_costs()
 
     def _forget_costs(self):
