@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::record::{Record, Run, Task};
-use crate::report::document::{Bars, Cell, Figure, Goodness, Plot, Scale, Section, Table};
+use crate::report::document::{Bars, Cell, Column, Figure, Plot, Scale, Section, Table};
 use crate::report::quantity::{MEAN_LATENCY, P99_LATENCY, PAGES, QPS, Quantity, RECALL};
 use crate::report::setting::{self, Setting, Shown};
 use crate::report::{curve, cut, group, method, number, plot, refusal, table};
@@ -14,6 +14,13 @@ const OWN: [&str; 4] = ["device", "rows", "threads", "interleave"];
 
 const ROWS: Setting = setting::count("rows", "vectors", Scale::Log);
 
+/// Speed for more vectors by the other law.
+const BY_POWER: Quantity = Quantity {
+    path: "power_law/qps",
+    name: "queries per second, by a power",
+    ..QPS
+};
+
 /// The section of the experiment `devices`.
 pub(crate) fn section(run: &Run) -> Option<Section> {
     let modelled = group::measured(run, "devices", Task::Model);
@@ -21,20 +28,22 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
         return None;
     }
     let owned: Vec<Record> = modelled.into_iter().map(placed).collect();
-    let records: Vec<&Record> = owned.iter().collect();
     let (grown, replayed): (Vec<&Record>, Vec<&Record>) =
-        records.iter().partition(|record| is_extrapolated(record));
+        owned.iter().partition(|record| is_extrapolated(record));
+    let (rising, falling): (Vec<&Record>, Vec<&Record>) =
+        grown.into_iter().partition(|record| rises(record));
+    let records = [replayed.as_slice(), &rising].concat();
     let data = group::by_data(&replayed);
     let families = cut::by_rows(&records);
     let growth = families
         .iter()
-        .filter(|_| !grown.is_empty())
+        .filter(|_| !rising.is_empty())
         .flat_map(|(name, records)| growth(name, records));
     Some(Section {
         id: "devices".to_owned(),
         title: "Other devices".to_owned(),
         source: String::new(),
-        method: words(&records, &replayed),
+        method: words(&replayed, &rising, falling.len()),
         figures: data
             .iter()
             .flat_map(|(name, records)| per_device(name, records))
@@ -50,7 +59,7 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
 }
 
 /// How it was predicted, and how well the model does where it can be checked.
-fn words(records: &[&Record], replayed: &[&Record]) -> Vec<String> {
+fn words(replayed: &[&Record], grown: &[&Record], left_out: usize) -> Vec<String> {
     let mut words = vec![
         "The reads of a search, and the computing between them, are recorded once and replayed \
          against a model of each device: how long a read takes, how many it serves at a time, its \
@@ -59,7 +68,26 @@ fn words(records: &[&Record], replayed: &[&Record]) -> Vec<String> {
             .to_owned(),
         accuracy(replayed),
     ];
-    words.extend(method::settings(records));
+    words.extend(method::settings(replayed));
+    let sizes: Vec<String> = ROWS
+        .values(grown)
+        .into_iter()
+        .map(number::thousands)
+        .collect();
+    if !sizes.is_empty() {
+        words.push(format!(
+            "Carried on to {} vectors by the logarithm of their number, as fitted to the reads and \
+             the computing at the numbers measured; what a power of the number gives stands beside \
+             it.",
+            sizes.join(" and ")
+        ));
+    }
+    if left_out > 0 {
+        words.push(format!(
+            "Predictions for more vectors that are left out: {left_out}. Reads did not rise with \
+             the numbers of vectors measured, which says nothing about more of them."
+        ));
+    }
     words
 }
 
@@ -76,6 +104,12 @@ fn placed(record: &Record) -> Record {
 
 fn is_extrapolated(record: &Record) -> bool {
     record.result.get("extrapolated") == Some(&Value::Bool(true))
+}
+
+/// Whether the reads that a prediction for more vectors builds on rise with their number.
+fn rises(record: &Record) -> bool {
+    let slope = record.number("growth/reads/slope");
+    slope.is_none_or(|slope| slope > 0.0)
 }
 
 fn by_device<'r>(records: &[&'r Record]) -> Vec<(String, Vec<&'r Record>)> {
@@ -177,7 +211,8 @@ fn growth(data: &str, records: &[&Record]) -> Vec<Figure> {
                 quantity: &QPS,
             };
             Figure {
-                note: "Reads and computing grow as fitted to the numbers of vectors measured."
+                note: "Reads and computing grow with the logarithm of the number of vectors, as fitted \
+                       to the numbers measured."
                     .to_owned(),
                 predicted: true,
                 ..shown.figure(&plot::designs(&records), |records| {
@@ -282,40 +317,56 @@ fn signed(share: f64) -> String {
     format!("{sign}{}", number::percent(share))
 }
 
-/// Every prediction.
+/// Every prediction, those that compete side by side.
 fn all(records: &[&Record]) -> Table {
-    let mut columns: Vec<_> = [
+    let settings = [
         "data",
         "vectors",
         "device",
         "threads",
         "in flight each",
         "design",
-    ]
-    .map(table::neutral)
-    .into();
+    ];
+    let mut columns: Vec<Column> = settings.map(table::neutral).into();
     columns.extend([QPS, MEAN_LATENCY, P99_LATENCY].map(|quantity| quantity.column()));
-    columns.push(table::column(PAGES.name, Goodness::Neutral));
-    columns.push(table::neutral(RECALL.name));
-    let told =
-        |record: &Record, axis: &str| table::text(record.axis_text(axis).unwrap_or_default());
-    let rows = group::by_cell(records)
-        .iter()
-        .filter_map(|cell| Some((cell, cell.first()?)))
-        .map(|(cell, first)| {
-            let vectors = table::number(first.axis(ROWS.axis), number::thousands);
-            let mut row = vec![table::text(&first.data), vectors];
-            row.extend(["device", "threads", "interleave"].map(|axis| told(first, axis)));
-            row.push(table::text(&first.design));
-            row.extend(
-                [QPS, MEAN_LATENCY, P99_LATENCY, PAGES, RECALL]
-                    .map(|quantity| quantity.cell(quantity.median(cell))),
-            );
-            row
-        })
-        .collect();
-    let title = "All predictions";
-    table::table("devices-all", title, columns, rows, 5)
+    columns.extend([PAGES.name, RECALL.name, BY_POWER.name].map(table::neutral));
+    let mut rows = Vec::new();
+    for (data, records) in group::by_data(records) {
+        for (device, records) in by_device(&records) {
+            for (vectors, records) in group::by_axis(&records, ROWS.axis) {
+                for cell in by_load(&records) {
+                    let vectors = table::number(Some(vectors), number::thousands);
+                    let mut row = vec![table::text(data), vectors, table::text(&device)];
+                    row.extend(prediction(&cell));
+                    rows.push(row);
+                }
+            }
+        }
+    }
+    table::table("devices-all", "All predictions", columns, rows, 5)
+}
+
+/// Records by threads and queries in flight, then by design.
+fn by_load<'r>(records: &[&'r Record]) -> Vec<Vec<&'r Record>> {
+    group::by_axis(records, "threads")
+        .into_iter()
+        .flat_map(|(_, records)| group::by_axis(&records, "interleave"))
+        .flat_map(|(_, records)| group::by_design(&records))
+        .map(|(_, records)| records)
+        .collect()
+}
+
+/// Load, design and values of a cell.
+fn prediction(cell: &[&Record]) -> Vec<Cell> {
+    let told = |axis: &str| {
+        let value = cell.first().and_then(|record| record.axis_text(axis));
+        table::text(value.unwrap_or_default())
+    };
+    let design = cell.first().map_or("", |record| record.design.as_str());
+    let mut cells = vec![told("threads"), told("interleave"), table::text(design)];
+    let values = [QPS, MEAN_LATENCY, P99_LATENCY, PAGES, RECALL, BY_POWER];
+    cells.extend(values.map(|quantity| quantity.cell(quantity.median(cell))));
+    cells
 }
 
 #[cfg(test)]
@@ -385,10 +436,13 @@ mod tests {
     #[test]
     fn extrapolations_are_curves_over_vectors() {
         let mut records = vec![predicted("fast", "diskann", 1, 900.0)];
-        for rows in [1_000_000, 1_000_000_000] {
+        for (rows, slope) in [(1_000_000, 2.0), (1_000_000_000, 2.0), (100_000_000, -1.0)] {
             let record = predicted("fast", "diskann", 1, 500.0);
-            let record = set(record, "target", rows);
-            records.push(give(record, json!({"rows": rows, "extrapolated": true})));
+            let numbers = json!({
+                "rows": rows, "extrapolated": true, "power_law": {"qps": 400.0},
+                "growth": {"reads": {"slope": slope}},
+            });
+            records.push(give(set(record, "target", rows), numbers));
         }
         let section = section(&run(records)).unwrap();
         assert_eq!(section.figures.len(), 3);
@@ -399,6 +453,14 @@ mod tests {
         assert_eq!(rows, [1e4, 1e6, 1e9]);
         let words = section.method.join(" ");
         assert!(words.contains("is not known"), "{words}");
-        assert_eq!(section.tables[0].id, "devices-all");
+        assert!(words.contains("photos (10,000 x 128"), "{words}");
+        assert!(
+            words.contains("to 1,000,000 and 1,000,000,000 vectors"),
+            "{words}"
+        );
+        assert!(words.contains("left out: 1."), "{words}");
+        let all = &section.tables[0];
+        assert_eq!((all.id.as_str(), all.rows.len()), ("devices-all", 3));
+        assert_eq!(all.rows[2][11].number, Some(400.0));
     }
 }
