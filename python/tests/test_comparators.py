@@ -147,6 +147,13 @@ def test_check_tells_whether_a_library_is_there(script):
         assert f"pip install {LIBRARIES[script]}==" in line["reason"]
 
 
+def test_a_python_without_numpy_is_told_so(tmp_path):
+    (tmp_path / "numpy.py").write_text("raise ImportError('none here')")
+    (line,) = said(SCRIPTS / "with_faiss.py", "check", code=3, PYTHONPATH=str(tmp_path))
+    assert (line["library"], line["available"]) == ("faiss", False)
+    assert "pip install numpy (none here)" in line["reason"]
+
+
 def test_a_missing_library_ends_every_command_alike(toy, tmp_path):
     data = Data(tmp_path)
     build = ("build", "--data", data.base_file, "--out", tmp_path / "i")

@@ -28,7 +28,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
-import numpy as np
 from measuring import (
     Answers,
     bytes_read,
@@ -41,6 +40,7 @@ from measuring import (
     read_truth,
     recall,
 )
+import numpy as np
 
 METRICS = ("l2", "ip", "cosine")
 DTYPES = {".fbin": np.float32, ".f16bin": np.float16, ".u8bin": np.uint8, ".i8bin": np.int8}

@@ -7,13 +7,21 @@ Numbers of the operating system come from ``/proc`` and are None where there is 
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError as missing:
+    # Every script comes by here before it does anything.
+    library, reason = Path(sys.argv[0]).stem.replace("with_", ""), f"pip install numpy ({missing})"
+    print(json.dumps({"library": library, "version": None, "available": False, "reason": reason}))
+    sys.exit(3)
 
 #: Ids and distances of shape ``(queries, k)``; no distances where a library has no exact ones.
 Answers = Tuple[np.ndarray, Optional[np.ndarray]]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Optional
 
-import numpy as np
+# First: it says so where numpy is missing.
 from common import (
     Answers,
     Build,
@@ -25,6 +25,7 @@ from common import (
     blocks,
     run,
 )
+import numpy as np
 
 GIB = 2**30
 CONVERTED = "converted.fbin"

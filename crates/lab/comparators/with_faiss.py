@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from typing import Any, Dict, Tuple
 
-import numpy as np
+# First: it says so where numpy is missing.
 from common import (
     Answers,
     Build,
@@ -31,6 +31,7 @@ from common import (
     blocks,
     run,
 )
+import numpy as np
 
 GRAPH, LISTS, VECTORS = "graph.faiss", "lists.faiss", "vectors.faiss"
 #: Rows that the coarse centres and the codes are trained on, per list.

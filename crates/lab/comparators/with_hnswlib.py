@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+# First: it says so where numpy is missing.
 from common import Answers, Build, Library, Line, Open, Opened, as_floats, blocks, run
+import numpy as np
 
 FILE = "index.hnswlib"
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any, Iterator
 
-import numpy as np
+# First: it says so where numpy is missing.
 from common import (
     Answers,
     Build,
@@ -25,6 +25,7 @@ from common import (
     blocks,
     run,
 )
+import numpy as np
 
 TABLE = "vectors"
 #: The distance would come anyway, with a warning in every search that does not name it.
