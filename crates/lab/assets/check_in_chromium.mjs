@@ -39,6 +39,12 @@ const events = new Map();
 let asked = 0;
 let rest = "";
 
+const ended = new Promise((done) => chromium.on("exit", done));
+ended.then(() => {
+  for (const { failed } of waiting.values()) failed(new Error("Chromium has ended"));
+});
+
+chromium.stdio[3].on("error", () => {});
 chromium.stdio[4].setEncoding("utf8").on("data", (chunk) => {
   const parts = (rest + chunk).split("\0");
   rest = parts.pop();
@@ -95,15 +101,15 @@ async function picture(name) {
 }
 
 // What the window shows now: a picture of more would move the page from under the pointer.
-async function picturePointer() {
+async function pictureWindow(name) {
   if (!pictures) return;
   const { data } = await send("Page.captureScreenshot", { format: "png" });
-  writeFileSync(join(pictures, "pointer.png"), Buffer.from(data, "base64"));
+  writeFileSync(join(pictures, `${name}.png`), Buffer.from(data, "base64"));
 }
 
-async function checkLayout(name) {
-  const [wide, page] = await evaluate("[document.documentElement.scrollWidth, window.innerWidth]");
-  if (wide > page) fail(`${name}: the page is ${wide} pixels wide in a window of ${page}`);
+async function checkLayout(name, width) {
+  const wide = await evaluate("document.documentElement.scrollWidth");
+  if (wide > width) fail(`${name}: the page is ${wide} pixels wide in a window of ${width}`);
   const empty = await evaluate(`[...document.querySelectorAll("figure")]
     .filter((figure) => !figure.querySelector("svg.canvas text")).map((figure) => figure.id)`);
   if (empty.length) fail(`${name}: nothing is drawn in ${empty.join(", ")}`);
@@ -138,20 +144,84 @@ async function checkInteraction() {
   await pause(100);
   const tip = await evaluate("view.tip.hidden ? '' : view.tip.textContent");
   if (!tip.includes(place.series)) fail(`the pointer over a mark of ${place.series} shows "${tip}"`);
-  await picturePointer();
+  await pictureWindow("pointer");
   await checkZoom(mouse, place);
   const shown = "view.drawing.marks.length";
   const before = await evaluate(shown);
-  await evaluate("view.legend.querySelector('button').click()");
+  await evaluate(`globalThis.name = view.drawing.marks[0].series;
+    globalThis.entry = () => [...view.legend.children].find(({ dataset }) => dataset.series === name);
+    entry().click()`);
   if ((await evaluate(shown)) >= before) fail("a click in the legend hides nothing");
-  await evaluate("view.legend.querySelector('button').click()");
+  await evaluate("entry().click()");
   if ((await evaluate(shown)) !== before) fail("a second click in the legend does not show it again");
   await evaluate("view.legend.querySelectorAll('button')[1]?.dispatchEvent(new MouseEvent('dblclick'))");
   await evaluate("view.legend.querySelector('.all')?.click()");
   if ((await evaluate(shown)) !== before) fail("not all series come back");
   await checkSwitches();
+  await checkKeys();
+  await checkFilter();
   await checkSorting();
   await checkSaving();
+}
+
+// The system turns dark while the page is open.
+async function checkDusk() {
+  const drawn = "figures[0]?.svg.node().outerHTML";
+  const light = await evaluate(drawn);
+  await send("Emulation.setEmulatedMedia",
+    { features: [{ name: "prefers-color-scheme", value: "dark" }] });
+  await pause(500);
+  if (light && (await evaluate(drawn)) === light) fail("plots do not follow the system into the dark");
+}
+
+async function checkKeys() {
+  const moved = await evaluate(`(() => {
+    const node = view.svg.node();
+    node.focus();
+    const press = (key) => node.dispatchEvent(new KeyboardEvent("keydown", { key }));
+    press("ArrowRight");
+    const first = view.tip.textContent;
+    press("ArrowRight");
+    const second = view.tip.textContent;
+    press("Escape");
+    return first !== "" && first !== second && view.tip.hidden;
+  })()`);
+  if (!moved) fail("arrow keys do not move from mark to mark");
+}
+
+// Series that several figures have can be hidden in all of them.
+async function checkFilter() {
+  const wrong = await evaluate(`[...document.querySelectorAll(".filter button")].filter((button) => {
+    const of = figures.filter(({ state }) => state.series.some(({ name }) => name === button.dataset.series));
+    const hidden = () => of.filter(({ state }) => state.hidden.has(button.dataset.series)).length;
+    button.click();
+    const all = hidden();
+    button.click();
+    return all !== of.length || hidden() !== 0;
+  }).length`);
+  if (wrong) fail(`${wrong} series are not hidden in all plots`);
+}
+
+// A finger on a mark: what it shows is there after it was lifted.
+async function checkTouch() {
+  await send("Emulation.setTouchEmulationEnabled", { enabled: true });
+  const place = await evaluate(`(() => {
+    globalThis.view = figures.find((view) => view.drawing?.marks.length > 1);
+    if (!view) return null;
+    view.svg.node().scrollIntoView({ block: "center", behavior: "instant" });
+    const box = view.svg.node().getBoundingClientRect();
+    const mark = view.drawing.marks.at(-1);
+    return { x: box.left + mark.x, y: box.top + mark.y };
+  })()`);
+  if (place) {
+    await pause(200);
+    await send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [place] });
+    await send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+    await pause(300);
+    if (await evaluate("view.tip.hidden")) fail("a touched mark shows nothing");
+    await pictureWindow("touched");
+  }
+  await send("Emulation.setTouchEmulationEnabled", { enabled: false });
 }
 
 async function checkZoom(mouse, { left, top, frame }) {
@@ -237,24 +307,32 @@ async function run() {
   for (const domain of ["Page", "Runtime", "Log", "Network"]) await send(`${domain}.enable`);
   for (const [width, scheme] of [[1280, "light"], [1280, "dark"], [420, "light"], [420, "dark"]]) {
     await open(width, scheme);
-    await checkLayout(`${width} ${scheme}`);
+    await checkLayout(`${width} ${scheme}`, width);
     await picture(`${width}-${scheme}`);
   }
+  await checkTouch();
   await open(1280, "light");
   await checkInteraction();
+  await checkDusk();
 }
 
-const tooLong = setTimeout(() => { fail("no end after 120 s"); finish(); }, 120000);
+const tooLong = setTimeout(() => { fail("no end after 300 s"); finish(); }, 300000);
 
-function finish() {
+async function finish() {
   clearTimeout(tooLong);
-  chromium.on("exit", () => {
-    rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
-    for (const words of failures) console.error(words);
-    console.log(failures.length ? `${report}: ${failures.length} failures` : `${report}: fine`);
-    process.exit(failures.length ? 1 : 0);
-  });
+  session = undefined;
+  send("Browser.close").catch(() => {});
+  await Promise.race([ended, pause(5000)]);
   chromium.kill();
+  await ended;
+  try {
+    rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  } catch (error) {
+    console.error(`${profile} is left: ${error.message}`);
+  }
+  for (const words of failures) console.error(words);
+  console.log(failures.length ? `${report}: ${failures.length} failures` : `${report}: fine`);
+  process.exit(failures.length ? 1 : 0);
 }
 
 run().catch((error) => fail(error.stack)).finally(finish);

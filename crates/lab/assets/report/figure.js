@@ -97,9 +97,8 @@ function addFigure(parent, figure) {
   addTable(card, { ...figure.table, title: "" });
   listen(view);
   figures.push(view);
-  redraw(view);
   new ResizeObserver(() => {
-    if (Math.floor(plotBox.clientWidth) !== view.width) redraw(view);
+    if (widthFor(view) !== view.width) redraw(view);
   }).observe(plotBox);
 }
 
@@ -113,9 +112,18 @@ function figureHead({ figure, tools }) {
   return make("figcaption", {}, words, tools);
 }
 
+function widthFor(view) {
+  return Math.floor(view.plotBox.clientWidth);
+}
+
+// Draws all figures; measures them all before, because a drawing undoes the layout of the page.
+function redrawAll() {
+  const widths = figures.map(widthFor);
+  for (const [at, view] of figures.entries()) redraw(view, widths[at]);
+}
+
 // Draws all of a figure that depends on its state.
-function redraw(view) {
-  const width = Math.floor(view.plotBox.clientWidth);
+function redraw(view, width = widthFor(view)) {
   if (width < 40) return;
   view.width = width;
   const size = { width, height: plotHeight(view.state, width) };
@@ -276,7 +284,9 @@ function listen(view) {
     if (start) zoomTo(view, start, d3.pointer(event, node));
   });
   node.addEventListener("pointercancel", () => { from = null; hideTip(view); });
-  node.addEventListener("pointerleave", () => { if (!from) hideTip(view); });
+  node.addEventListener("pointerleave", (event) => {
+    if (!from && event.pointerType === "mouse") hideTip(view);
+  });
   node.addEventListener("dblclick", () => { view.state.zoom = null; redraw(view); });
   node.addEventListener("keydown", (event) => step(view, event));
   node.addEventListener("blur", () => hideTip(view));
@@ -386,4 +396,11 @@ function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
 
-darkness.addEventListener("change", () => figures.forEach(redraw));
+darkness.addEventListener("change", redrawAll);
+
+// What a finger made to show stays until it touches another place.
+document.addEventListener("pointerdown", (event) => {
+  for (const view of figures) {
+    if (!view.tip.hidden && !view.plotBox.contains(event.target)) hideTip(view);
+  }
+});

@@ -166,6 +166,7 @@ function addPage({ report }) {
   addGlance(main, report);
   for (const section of report.sections) addSection(main, section);
   addContents(report);
+  redrawAll();
   if (location.hash) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
 }
 
