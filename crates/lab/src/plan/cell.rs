@@ -7,6 +7,9 @@ use super::{Plan, Settings};
 use crate::record::Task;
 use crate::suite::{Experiment, Suite};
 
+/// A cut of data, and how many of its queries are used; 0 for all.
+pub(crate) type WorkloadName = (CutName, u64);
+
 /// A cell.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Cell {
@@ -40,7 +43,7 @@ impl Plan {
         if experiment.task == Task::Build {
             return Ok(());
         }
-        let key = key(experiment.task, &settings, &indexes);
+        let key = key(experiment.task, &settings, &indexes, suite.fixed.queries);
         let repeats = experiment.repeats.unwrap_or(suite.fixed.repeats);
         if let Some(cell) = self.cells.iter_mut().find(|cell| cell.key == key) {
             cell.repeats = cell.repeats.max(repeats);
@@ -130,7 +133,7 @@ impl Plan {
 }
 
 /// Everything that tells a cell from others.
-fn key(task: Task, settings: &Settings, indexes: &[String]) -> String {
+fn key(task: Task, settings: &Settings, indexes: &[String], queries: u64) -> String {
     let name = format!("{task:?}").to_lowercase();
     let what = match indexes {
         [] => format!("{}/{}", settings.cut.label(), settings.design),
@@ -159,6 +162,9 @@ fn key(task: Task, settings: &Settings, indexes: &[String]) -> String {
             key += &format!("/{letter}{value}");
         }
     }
+    if search.queries != queries {
+        key += &format!("/q{}", search.queries);
+    }
     match &search.device {
         Some(device) => format!("{key}/{device}"),
         None => key,
@@ -169,6 +175,11 @@ impl Cell {
     /// The data it searches.
     pub(crate) fn cut(&self) -> &CutName {
         &self.settings.cut
+    }
+
+    /// The data and queries it searches.
+    pub(crate) fn workload(&self) -> WorkloadName {
+        (self.settings.cut.clone(), self.settings.search.queries)
     }
 }
 

@@ -43,7 +43,7 @@ const GRAPH_BYTE_SECONDS: f64 = 0.1e-6;
 /// Core seconds per row of everything else.
 const LAYOUT_SECONDS: f64 = 40e-6;
 /// Seconds per query and candidate.
-const CANDIDATE_SECONDS: f64 = 20e-6;
+const CANDIDATE_SECONDS: f64 = 12e-6;
 /// Index bytes of bytes that vectors and lists have; a design that repeats lists has more.
 const INDEX_SHARE: f64 = 1.2;
 const REPLICATED_SHARE: f64 = 3.5;
@@ -70,11 +70,15 @@ impl Estimate {
     /// Adds repetitions of a cell.
     pub(crate) fn add_cell(&mut self, cell: &Cell, repeats: u64, sizes: &Sizes) {
         let search = &cell.settings.search;
+        let used = match search.queries {
+            0 => sizes.queries,
+            wanted => wanted.min(sizes.queries),
+        };
         let queries = match cell.task {
             Task::Open | Task::Build => 0,
-            Task::Segments => sizes.queries * u64::from(search.segments.unwrap_or(1)),
-            Task::Processes => sizes.queries * u64::from(search.processes.unwrap_or(1)),
-            Task::Search | Task::Range | Task::Model | Task::Comparator => sizes.queries,
+            Task::Segments => used * u64::from(search.segments.unwrap_or(1)),
+            Task::Processes => used * u64::from(search.processes.unwrap_or(1)),
+            Task::Search | Task::Range | Task::Model | Task::Comparator => used,
         };
         let candidates = queries * u64::from(search.list_size);
         let once = PROCESS_SECONDS + candidates as f64 * CANDIDATE_SECONDS;

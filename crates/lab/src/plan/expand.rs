@@ -12,12 +12,11 @@ const LEAST_K: u32 = 10;
 /// longer.
 pub(super) fn settings(suite: &Suite, experiment: &Experiment) -> Vec<Settings> {
     let axes = experiment.axes.or(&suite.axes);
-    let begin: Vec<Settings> = axes
-        .data
-        .data
-        .iter()
-        .map(|name| blank(suite, name))
-        .collect();
+    let names = axes.data.data.iter();
+    let mut begin: Vec<Settings> = names.map(|name| blank(suite, name)).collect();
+    for settings in &mut begin {
+        settings.search.queries = experiment.queries.unwrap_or(suite.fixed.queries);
+    }
     let cut = spread_data(begin, &axes);
     let built = spread_build(cut, &axes);
     let searched = spread_search(built, &axes);

@@ -18,7 +18,7 @@ mod settings;
 
 use pageway::Result;
 
-pub(crate) use cell::Cell;
+pub(crate) use cell::{Cell, WorkloadName};
 pub use estimate::Estimate;
 pub(crate) use estimate::Sizes;
 pub(crate) use index::{CutName, IndexPlan};
@@ -48,6 +48,16 @@ impl Plan {
             }
         }
         Ok(plan)
+    }
+
+    /// Cuts and queries that its cells need; cuts that are built alone, with as many queries as the
+    /// suite has.
+    pub(crate) fn workloads(&self, queries: u64) -> Vec<WorkloadName> {
+        let mut all: Vec<WorkloadName> = self.cells.iter().map(Cell::workload).collect();
+        all.extend(self.cuts().into_iter().map(|cut| (cut, queries)));
+        all.sort();
+        all.dedup();
+        all
     }
 
     /// Cuts of data that it needs.

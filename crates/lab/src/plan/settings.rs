@@ -43,6 +43,8 @@ pub(crate) struct SearchSettings {
     pub(crate) results: Option<u32>,
     pub(crate) segments: Option<u32>,
     pub(crate) processes: Option<u32>,
+    /// Queries used; 0 for all.
+    pub(crate) queries: u64,
     pub(crate) device: Option<String>,
 }
 

@@ -35,7 +35,7 @@ fn build(context: &Context<'_>, index: &IndexPlan, cell: &str) -> Result<Record>
     record.experiments.clone_from(&index.experiments);
     record.axes = index.axes();
     record.started_unix = unix_now()?;
-    context.complete(&mut record, &index.cut)?;
+    Context::complete(&mut record, context.build_workload(index)?);
     record.command = command(context, index)?;
     let ended = child::run(&record.command, context.progress)?;
     record.process = ended.process;
@@ -54,7 +54,7 @@ fn build(context: &Context<'_>, index: &IndexPlan, cell: &str) -> Result<Record>
 
 /// The command that builds an index.
 fn command(context: &Context<'_>, index: &IndexPlan) -> Result<Vec<String>> {
-    let workload = context.workload(&index.cut)?;
+    let workload = context.build_workload(index)?;
     let prepared = &workload.prepared;
     let base = match index.segment {
         None => prepared.base.clone(),

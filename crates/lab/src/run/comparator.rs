@@ -92,7 +92,7 @@ fn scripts(work: &Path) -> PathBuf {
 /// Measures one effort of a library; it is built first where it is not yet.
 pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
     let library = find(&cell.settings.design)?;
-    let workload = context.workload(cell.cut())?;
+    let workload = context.workload(&cell.workload())?;
     let name = format!("{}_{}", cell.cut().label(), library.name);
     let index = context.work.join("library").join(name);
     let marker = index.join("comparator.json");
@@ -152,7 +152,7 @@ fn build(
     library: &Library,
     index: &Path,
 ) -> Result<Vec<String>> {
-    let prepared = &context.workload(cell.cut())?.prepared;
+    let prepared = &context.workload(&cell.workload())?.prepared;
     let fixed = &context.suite.fixed;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut command = start(context, library, "build");

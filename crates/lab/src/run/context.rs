@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::workload::Workload;
 use crate::data::Place;
-use crate::plan::{CutName, IndexPlan, Plan};
+use crate::plan::{CutName, IndexPlan, Plan, WorkloadName};
 use crate::record::{Record, Task};
 use crate::suite::Suite;
 
@@ -19,7 +19,7 @@ pub(crate) struct Context<'r> {
     /// The same, cell by cell.
     pub(crate) plan: Plan,
     /// The data, by cut.
-    pub(crate) workloads: BTreeMap<CutName, Workload>,
+    pub(crate) workloads: BTreeMap<WorkloadName, Workload>,
     /// The command `pageway`.
     pub(crate) program: PathBuf,
     /// A Python with the libraries to compare with.
@@ -33,10 +33,15 @@ pub(crate) struct Context<'r> {
 }
 
 impl Context<'_> {
-    /// The data of a cut.
-    pub(crate) fn workload(&self, cut: &CutName) -> Result<&Workload> {
-        let missing = || internal(format!("no data was prepared for {}", cut.label()));
-        self.workloads.get(cut).ok_or_else(missing)
+    /// The data of a cut, and queries.
+    pub(crate) fn workload(&self, name: &WorkloadName) -> Result<&Workload> {
+        let missing = || internal(format!("no data was prepared for {}", name.0.label()));
+        self.workloads.get(name).ok_or_else(missing)
+    }
+
+    /// The workload that an index is built for.
+    pub(crate) fn build_workload(&self, index: &IndexPlan) -> Result<&Workload> {
+        self.workload(&(index.cut.clone(), self.suite.fixed.queries))
     }
 
     /// A planned index.
@@ -61,8 +66,7 @@ impl Context<'_> {
     }
 
     /// Adds rows and dimensions of the data to the axes of a record.
-    pub(crate) fn complete(&self, record: &mut Record, cut: &CutName) -> Result<()> {
-        let workload = self.workload(cut)?;
+    pub(crate) fn complete(record: &mut Record, workload: &Workload) {
         let prepared = &workload.prepared;
         let numbers = [
             ("rows", prepared.rows),
@@ -75,7 +79,6 @@ impl Context<'_> {
         }
         let metric = prepared.metric.to_string();
         record.axes.insert("metric".to_owned(), metric.into());
-        Ok(())
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell, repeat: u32) -> Result
     record.axes = cell.settings.axes();
     record.repeat = repeat;
     record.started_unix = unix_now()?;
-    context.complete(&mut record, cell.cut())?;
+    Context::complete(&mut record, context.workload(&cell.workload())?);
     if let Some(error) = missing(context, cell)? {
         record.error = Some(error);
         return Ok(record);
@@ -87,7 +87,7 @@ pub(super) fn directory(context: &Context<'_>, cell: &Cell) -> Result<String> {
 /// The command of a search.
 pub(super) fn search(context: &Context<'_>, cell: &Cell) -> Result<Vec<String>> {
     let index = directory(context, cell)?;
-    let workload = context.workload(cell.cut())?;
+    let workload = context.workload(&cell.workload())?;
     search_of(context, cell, &index, &workload.truth)
 }
 
@@ -99,7 +99,7 @@ pub(super) fn search_of(
     truth: &Path,
 ) -> Result<Vec<String>> {
     let settings = &cell.settings.search;
-    let workload = context.workload(cell.cut())?;
+    let workload = context.workload(&cell.workload())?;
     let (queries, truth) = (
         workload.queries.display().to_string(),
         truth.display().to_string(),

@@ -15,7 +15,7 @@ const LIMIT: u32 = 40;
 
 /// Measures a range search.
 pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
-    let workload = context.workload(cell.cut())?;
+    let workload = context.workload(&cell.workload())?;
     let results = cell.settings.search.results.unwrap_or(RESULTS);
     let mut prepared = workload.prepared.clone();
     prepared.queries.clone_from(&workload.queries);

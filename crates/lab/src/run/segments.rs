@@ -25,7 +25,7 @@ const SUMS: [&str; 6] = [
 /// Searches all segments of a cell. The time is that of all of them, one after the other, on the
 /// same thread; merging their answers is not counted.
 pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
-    let workload = context.workload(cell.cut())?;
+    let workload = context.workload(&cell.workload())?;
     let place = context.work.join("answers");
     text::create_directory(&place)?;
     let count = cell.indexes.len();

@@ -27,7 +27,7 @@ const NAMES: [&str; 18] = [
 ];
 
 /// Names that an experiment has beside its axes.
-const EXPERIMENT: [&str; 4] = ["name", "task", "repeats", "fresh"];
+const EXPERIMENT: [&str; 5] = ["name", "task", "repeats", "queries", "fresh"];
 
 /// Refuses axes that do not exist: they would silently vary nothing.
 pub(super) fn check_names(suite: &toml::Table) -> Result<()> {

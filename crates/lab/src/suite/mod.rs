@@ -102,6 +102,9 @@ pub struct Experiment {
     /// How often each cell is repeated, where not as often as the suite says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u32>,
+    /// Queries used, where not as many as the suite says; 0 for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queries: Option<u64>,
     /// True to build every index from nothing, as one must to measure building; otherwise graphs
     /// and codebooks of the same data are shared.
     #[serde(default)]

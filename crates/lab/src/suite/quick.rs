@@ -30,6 +30,7 @@ impl Suite {
         small(&mut suite.axes);
         for experiment in &mut suite.experiments {
             experiment.repeats = None;
+            experiment.queries = experiment.queries.map(|queries| queries.min(QUERIES));
             small(&mut experiment.axes);
         }
         suite

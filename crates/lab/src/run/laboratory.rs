@@ -1,0 +1,269 @@
+//! The whole of a run, in order: data, indexes, rounds of cells.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use pageway::{Progress, Result};
+use serde::Serialize;
+
+use super::context::Context;
+use super::journal::{self, Journal};
+use super::workload::{Need, Workload};
+use super::{build, comparator, machine, measure, text};
+use crate::data::{self, Cut, DataSet, Header, Place, Prepared, Registry};
+use crate::plan::{Cell, CutName, Estimate, Plan, Sizes, WorkloadName};
+use crate::record::Machine;
+use crate::suite::Suite;
+
+/// Depth of a truth at least, so that cuts of one cell serve others.
+const LEAST_DEPTH: u32 = 100;
+/// Queries that an estimate counts with where nobody knows how many there are.
+const UNKNOWN_QUERIES: u64 = 10_000;
+
+/// A run to be made.
+#[derive(Debug)]
+pub struct Laboratory<'r> {
+    /// What is measured.
+    pub suite: &'r Suite,
+    /// Where data come from.
+    pub registry: &'r Registry,
+    /// Directory of the run.
+    pub out: PathBuf,
+    /// Directory of data and indexes; they may be removed afterwards.
+    pub work: PathBuf,
+    /// The command `pageway`, which does the measuring.
+    pub program: PathBuf,
+    /// A Python with the libraries to compare with.
+    pub python: PathBuf,
+}
+
+/// What a run did.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct RunReport {
+    /// Directory of the run.
+    pub run: PathBuf,
+    /// Indexes built now.
+    pub indexes: u64,
+    /// Cells measured now, repetitions counted.
+    pub cells: u64,
+    /// Cells that failed or were refused.
+    pub failed: u64,
+    /// Seconds it took.
+    pub seconds: f64,
+}
+
+impl Laboratory<'_> {
+    /// What the run will take, from the shapes of the data alone; what is in the journal already is
+    /// not counted.
+    ///
+    /// # Errors
+    /// `InvalidInput` for data or designs that do not exist.
+    pub fn estimate(&self) -> Result<Estimate> {
+        let mut plan = Plan::of(self.suite)?;
+        let sizes = self.sizes(&plan)?;
+        plan.keep_cuts(&|cut| sizes.contains_key(cut));
+        let done = if text::exists(&self.out)? {
+            Some(Journal::open(&self.out)?)
+        } else {
+            None
+        };
+        let missing = |key: &str, repeats: u32| {
+            let has = |repeat| {
+                done.as_ref()
+                    .is_some_and(|journal| journal.has(key, repeat))
+            };
+            (0..repeats).filter(|repeat| !has(*repeat)).count() as u64
+        };
+        let mut estimate = Estimate::default();
+        for index in &plan.indexes {
+            if missing(&format!("build:{}", index.key), 1) > 0 {
+                if let Some(sizes) = sizes.get(&index.cut) {
+                    estimate.add_index(index, sizes);
+                }
+            }
+        }
+        for cell in &plan.cells {
+            if let Some(sizes) = sizes.get(cell.cut()) {
+                estimate.add_cell(cell, missing(&cell.key, cell.repeats), sizes);
+            }
+        }
+        Ok(estimate)
+    }
+
+    /// Sizes of the cuts of a plan that exist.
+    fn sizes(&self, plan: &Plan) -> Result<BTreeMap<CutName, Sizes>> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+        let mut sizes = BTreeMap::new();
+        for cut in plan.cuts() {
+            let Some((_, _, header)) = self.find(&cut)? else {
+                continue;
+            };
+            let row_bytes = header.shape.row_bytes() as u64;
+            let queries = header.queries.unwrap_or(UNKNOWN_QUERIES);
+            let degree = self.suite.fixed.degree.into();
+            sizes.insert(
+                cut,
+                Sizes {
+                    rows: header.rows,
+                    row_bytes,
+                    queries,
+                    cores,
+                    degree,
+                },
+            );
+        }
+        Ok(sizes)
+    }
+
+    /// The set of a cut, the part of it that is meant, and its sizes; none where the data have
+    /// fewer rows or dimensions.
+    fn find(&self, cut: &CutName) -> Result<Option<(&DataSet, Cut, Header)>> {
+        let (set, named) = self.registry.find(&cut.data)?;
+        if named
+            .rows
+            .zip(cut.rows)
+            .is_some_and(|(named, wished)| wished > named)
+        {
+            return Ok(None);
+        }
+        let part = named.and(Cut {
+            rows: cut.rows,
+            dimensions: cut.dimensions,
+        });
+        Ok(data::header(set, part)?.map(|header| (set, part, header)))
+    }
+
+    /// Runs what is not in the journal yet. A cell that fails is recorded and the run goes on.
+    ///
+    /// # Errors
+    /// As data cannot be prepared or the journal cannot be written; `Cancelled`.
+    pub fn run(&self, progress: &dyn Progress) -> Result<RunReport> {
+        let started = pageway::clock::now();
+        for place in [
+            &self.out,
+            &self.work,
+            &self.work.join("data"),
+            &self.work.join("index"),
+        ] {
+            text::create_directory(place)?;
+        }
+        comparator::install(&self.work)?;
+        self.write_machine(progress)?;
+        let mut journal = Journal::open(&self.out)?;
+        let context = self.context(progress)?;
+        let mut report = RunReport {
+            run: self.out.clone(),
+            ..RunReport::default()
+        };
+        build_all(&context, &mut journal, &mut report)?;
+        measure_all(&context, &mut journal, &mut report)?;
+        report.seconds = started.elapsed().as_secs_f64();
+        Ok(report)
+    }
+
+    /// Describes the machine, once; later suites of the same run are added.
+    fn write_machine(&self, progress: &dyn Progress) -> Result<()> {
+        let suite_text = self.suite.to_toml()?;
+        let machine = match journal::read_machine(&self.out)? {
+            Some(machine) if machine.suite_text.contains(&suite_text) => return Ok(()),
+            Some(machine) => Machine {
+                suite: format!("{}, {}", machine.suite, self.suite.name),
+                suite_text: format!("{}\n{suite_text}", machine.suite_text),
+                ..machine
+            },
+            None => Machine {
+                suite: self.suite.name.clone(),
+                suite_text,
+                seed: self.suite.fixed.seed,
+                ..machine::describe(&self.work, progress)?
+            },
+        };
+        journal::write_machine(&self.out, &machine)
+    }
+
+    /// The plan over data that are ready.
+    fn context<'c>(&'c self, progress: &'c dyn Progress) -> Result<Context<'c>> {
+        let mut plan = Plan::of(self.suite)?;
+        let mut workloads = BTreeMap::new();
+        for name in plan.workloads(self.suite.fixed.queries) {
+            progress.check()?;
+            if let Some((set, part, _)) = self.find(&name.0)? {
+                let prepared = data::prepare(set, part, &self.place(), progress)?;
+                let workload = self.workload(&plan, &name, prepared, progress)?;
+                workloads.insert(name, workload);
+            }
+        }
+        plan.keep_cuts(&|cut| workloads.keys().any(|(known, _)| known == cut));
+        Ok(Context {
+            suite: self.suite,
+            plan,
+            workloads,
+            program: self.program.clone(),
+            python: self.python.clone(),
+            work: self.work.clone(),
+            place: self.place(),
+            progress,
+        })
+    }
+
+    /// Where data lie.
+    fn place(&self) -> Place {
+        Place {
+            python: self.python.clone(),
+            ..Place::new(&self.work.join("data"))
+        }
+    }
+
+    fn workload(
+        &self,
+        plan: &Plan,
+        name: &WorkloadName,
+        prepared: Prepared,
+        progress: &dyn Progress,
+    ) -> Result<Workload> {
+        let cells = plan.cells.iter().filter(|cell| &cell.workload() == name);
+        let deepest = cells.map(|cell| cell.settings.search.k.max(results_of(cell)));
+        let need = Need {
+            queries: name.1,
+            depth: deepest.max().unwrap_or(0).max(LEAST_DEPTH),
+        };
+        Workload::new(prepared, need, &self.place().directory, progress)
+    }
+}
+
+/// Neighbours that a range search needs to find its radius.
+fn results_of(cell: &Cell) -> u32 {
+    cell.settings.search.results.unwrap_or(0)
+}
+
+fn build_all(context: &Context<'_>, journal: &mut Journal, report: &mut RunReport) -> Result<()> {
+    context
+        .progress
+        .stage("build", context.plan.indexes.len() as u64);
+    for index in &context.plan.indexes {
+        context.progress.check()?;
+        report.indexes += u64::from(build::ensure(context, index, journal)?);
+        context.progress.advance(1);
+    }
+    Ok(())
+}
+
+/// Rounds over all cells: the n-th repetition of each, then the next.
+fn measure_all(context: &Context<'_>, journal: &mut Journal, report: &mut RunReport) -> Result<()> {
+    let cells = &context.plan.cells;
+    let rounds = cells.iter().map(|cell| cell.repeats).max().unwrap_or(0);
+    context.progress.stage("measure", context.plan.cell_count());
+    for round in 0..rounds {
+        for cell in cells.iter().filter(|cell| round < cell.repeats) {
+            context.progress.check()?;
+            if !journal.has(&cell.key, round) {
+                let record = measure::measure(context, cell, round)?;
+                report.cells += 1;
+                report.failed += u64::from(record.error.is_some());
+                journal.append(&record)?;
+            }
+            context.progress.advance(1);
+        }
+    }
+    Ok(())
+}
