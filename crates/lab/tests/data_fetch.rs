@@ -219,6 +219,16 @@ fn a_cut_fetches_its_first_rows() {
 }
 
 #[test]
+fn a_file_that_the_disk_cannot_hold_is_not_begun() {
+    let world = World::new();
+    let server = Server::start(world.body.clone(), Manners::default());
+    let base = format!("{{ from = {}, bytes = {} }}", text(&server), 1_u64 << 60);
+    let error = world.refused(&world.registry(&base));
+    assert_eq!(error.kind(), ErrorKind::NoSpace);
+    assert!(server.requests.lock().unwrap().is_empty());
+}
+
+#[test]
 fn without_a_network_address_and_path_are_named() {
     let world = World::new();
     // Nobody listens on the port of a listener that is gone.

@@ -1,5 +1,5 @@
-//! Preparing data sets: cuts with exact truth, queries of the right type, what is cached and what is
-//! made again, truths that do not fit.
+//! Preparing data sets: cuts with exact truth, queries of the right type, what is cached and what
+//! is made again, truths that do not fit.
 
 #![allow(
     clippy::unwrap_used,
@@ -205,9 +205,9 @@ fn a_published_truth_is_taken_for_its_rows_alone() {
     let world = World::new();
     let published = |rows: usize, name: &str| {
         let lists = (0..QUERIES).map(|query| world.nearest(query, rows, DIMENSION));
-        let ids = lists.flat_map(|list| list.into_iter().take(100).map(|(_, id)| id));
+        let ids = lists.flat_map(|list| list.into_iter().take(120).map(|(_, id)| id));
         let truth = Truth {
-            k: 100,
+            k: 120,
             ids: ids.collect(),
             distances: Vec::new(),
         };
@@ -217,15 +217,18 @@ fn a_published_truth_is_taken_for_its_rows_alone() {
     published(300, "part.ibin");
     let more = "truth = [\"all.ibin\", { from = \"part.ibin\", rows = 300 }]";
     let ready = world.prepare(more, "set", None).unwrap();
-    assert_eq!(ready.truth, world.path("all.ibin"));
-    let radius = radius_for(&ready, 10).unwrap();
-    assert!(radius > 0.0);
+    world.check(&ready, ROWS, DIMENSION);
+    let published = open_truth(&ready);
+    assert_eq!(published.k, 120);
+    let computed = open_truth(&world.prepare("", "set", None).unwrap());
+    assert_eq!(published.distances_of(3)[..100], *computed.distances_of(3));
 
     let part = world.prepare(more, "set-300", None).unwrap();
-    assert_eq!(part.truth, world.path("part.ibin"));
+    world.check(&part, 300, DIMENSION);
+    assert_eq!(open_truth(&part).k, 120);
     let other = world.prepare(more, "set-299", None).unwrap();
-    assert!(other.truth.starts_with(world.path("place")));
     world.check(&other, 299, DIMENSION);
+    assert_eq!(open_truth(&other).k, 100);
 
     // Too few, and in the wrong place: of other vectors.
     let error = world
@@ -239,7 +242,7 @@ fn a_published_truth_is_taken_for_its_rows_alone() {
 }
 
 #[test]
-fn only_distances_as_ours_are_kept() {
+fn a_truth_gets_distances_as_ours() {
     let world = World::new();
     let write = |name: &str, change: fn(f32) -> f32| {
         let lists = (0..QUERIES).map(|query| world.nearest(query, ROWS, DIMENSION));
@@ -263,7 +266,8 @@ fn only_distances_as_ours_are_kept() {
     let ready = world
         .prepare("truth = \"rooted.ibin\"", "set", None)
         .unwrap();
-    assert!(open_truth(&ready).distances.is_empty());
+    let squared = world.nearest(0, ROWS, DIMENSION)[99].0 as f32;
+    assert_eq!(open_truth(&ready).distances_of(0)[99], squared);
     world.check(&ready, ROWS, DIMENSION);
 }
 

@@ -3,8 +3,10 @@
 use pageway::{Metric, Result};
 use serde::Serialize;
 
+use super::cut::Cut;
 use super::entry::{DataSet, SetFile, Whereabouts};
 use super::files;
+use super::header::header;
 use super::obtain::whole_path;
 use super::place::Place;
 use super::registry::Registry;
@@ -30,7 +32,8 @@ pub struct Listed {
     pub local: bool,
 }
 
-/// All sets of a registry, by name. Asks the file system once per file, and opens none.
+/// All sets of a registry, by name. Asks the file system once per file, and reads headers of files
+/// that are declared without their size.
 ///
 /// # Errors
 /// `Io`.
@@ -43,13 +46,20 @@ fn line(set: &DataSet, place: &Place) -> Result<Listed> {
     for file in set.files() {
         here = here && is_here(set, file, place)?;
     }
+    // A file that is damaged is told by who uses it.
+    let found = if here {
+        header(set, Cut::default()).ok().flatten()
+    } else {
+        None
+    };
+    let bytes = found.map(|found| found.rows * found.shape.row_bytes() as u64);
     Ok(Listed {
         name: set.name.clone(),
         about: set.about.clone(),
-        rows: set.rows,
-        dimension: set.dimension,
+        rows: set.rows.or(found.map(|found| found.rows)),
+        dimension: set.dimension.or(found.map(|found| found.shape.dimension)),
         metric: set.metric,
-        bytes: set.raw_bytes(),
+        bytes: set.raw_bytes().or(bytes),
         here,
         local: set.is_local() && !set.base.from.starts_with("builtin:"),
     })

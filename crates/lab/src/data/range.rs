@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pageway::truth::{ExactOptions, RangeQuestion, TruthFile, exact_range, write_range_truth};
-use pageway::{Error, Progress, Result, VectorRead};
+use pageway::{Error, Progress, Result};
 
 use super::files;
 use super::place::Place;
@@ -11,46 +11,23 @@ use super::prepare::{Held, Prepared};
 
 /// Results of the median query, where nothing else is asked for.
 pub const USUAL_RESULTS: usize = 50;
-/// Queries that a radius is taken from.
-const SAMPLE: usize = 1000;
 
 /// A radius within which the median query has about so many results: the median of the distances of
 /// the neighbours of that rank. No more than the truth is deep.
 ///
 /// # Errors
-/// `InvalidInput` for no results; what reading the files gives.
+/// `InvalidInput` for no results and a truth without distances; what reading it gives.
 pub fn radius_for(prepared: &Prepared, results: usize) -> Result<f32> {
     let truth = TruthFile::open(&files::vfs(), &prepared.truth, Some(prepared.rows))?;
     let Some(rank) = results.min(truth.k()).checked_sub(1) else {
         return Err(Error::invalid("a radius for no results was asked for"));
     };
-    let mut distances = if truth.has_distances() {
-        let all = truth.read_all()?;
-        let last = |query: usize| all.distances_of(query).get(rank).copied();
-        (0..all.query_count()).filter_map(last).collect()
-    } else {
-        measured(prepared, &truth, rank)?
-    };
+    let all = truth.read_all()?;
+    let last = |query: usize| all.distances_of(query).get(rank).copied();
+    let mut distances: Vec<f32> = (0..all.query_count()).filter_map(last).collect();
     distances.sort_unstable_by(f32::total_cmp);
     let median = distances.get(distances.len() / 2).copied();
-    median.ok_or_else(|| Error::invalid("a radius without queries was asked for"))
-}
-
-/// The distances of neighbours of a rank, for a truth that has ids only.
-fn measured(prepared: &Prepared, truth: &TruthFile, rank: usize) -> Result<Vec<f32>> {
-    let base = files::open_vectors(&prepared.base, None)?;
-    let queries = files::open_vectors(&prepared.queries, None)?;
-    let count = truth.query_count().min(queries.count());
-    let step = (count as usize).div_ceil(SAMPLE).max(1);
-    let mut distances = Vec::new();
-    for number in (0..count).step_by(step) {
-        let neighbours = truth.read(number, 1)?;
-        let row = neighbours.ids.get(rank).copied().unwrap_or(0);
-        let neighbour = Held::gather(&base, &[u64::from(row)])?;
-        let query = Held::gather(&queries, &[number])?;
-        distances.extend(neighbour.distances(&query, prepared.metric)?);
-    }
-    Ok(distances)
+    median.ok_or_else(|| Error::invalid("a radius needs a truth with distances"))
 }
 
 /// All rows within a radius of every query, in a `.rangeres` file; from the cache of `place` when

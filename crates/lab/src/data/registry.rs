@@ -54,6 +54,7 @@ impl Registry {
             check_name(&name).map_err(wrong)?;
             set.name.clone_from(&name);
             home.clone_into(&mut set.home);
+            check_kept_names(&set).map_err(wrong)?;
             self.sets.insert(name, set);
         }
         Ok(())
@@ -112,6 +113,21 @@ fn check_name(name: &str) -> std::result::Result<(), String> {
     good.then_some(()).ok_or_else(|| {
         format!("'{name}' is no name of a data set: use letters, digits, '-', '_' and '.'")
     })
+}
+
+/// Files from two addresses must not be kept under one name.
+fn check_kept_names(set: &DataSet) -> std::result::Result<(), String> {
+    let mut kept = BTreeMap::new();
+    for file in set.files().filter(|file| file.is_remote()) {
+        let before = kept.insert(file.kept_name(&file.from), &file.from);
+        if let Some(before) = before.filter(|before| *before != &file.from) {
+            let (name, from) = (&set.name, &file.from);
+            return Err(format!(
+                "{name}: {before} and {from} would be kept under one name: fetch one by hand"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// How many letters to change, add or leave out; 0 where one name begins with the other.
@@ -202,6 +218,19 @@ mod tests {
             "x",
         );
         assert!(error.unwrap_err().context().contains("a/b"));
+    }
+
+    #[test]
+    fn two_addresses_need_two_names() {
+        let text = |queries: &str| {
+            format!(
+                "[a]\nmetric=\"l2\"\nbase=\"http://h/1/x.fbin\"\nqueries=\"http://h/{queries}\"\n"
+            )
+        };
+        let add = |text: &str| Registry::default().add(text, Path::new("."), "a test");
+        assert!(add(&text("1/y.fbin")).is_ok() && add(&text("1/x.fbin")).is_ok());
+        let error = add(&text("2/x.fbin")).unwrap_err();
+        assert!(error.context().contains("http://h/2/x.fbin"), "{error}");
     }
 
     #[test]

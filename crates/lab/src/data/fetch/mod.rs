@@ -12,7 +12,7 @@ mod transfer;
 
 use std::path::{Path, PathBuf};
 
-use pageway::{Error, ErrorKind, OsVfs, Progress, Result, Vfs};
+use pageway::{Error, ErrorKind, OsVfs, Progress, Result, Vfs, format_bytes};
 
 pub(super) use archive::take_member;
 pub(super) use prefix::Prefix;
@@ -60,6 +60,7 @@ pub(super) fn fetch(wanted: &Wanted<'_>, place: &Place, progress: &dyn Progress)
         let what = format!("{}: another process is fetching it", part.display());
         return Err(Error::new(ErrorKind::Busy, what));
     };
+    check_room(wanted, &part)?;
     transfer::transfer(wanted, &part, place, progress)?;
     let checked = finish(wanted, &part, progress);
     if checked
@@ -71,6 +72,26 @@ pub(super) fn fetch(wanted: &Wanted<'_>, place: &Place, progress: &dyn Progress)
     }
     checked?;
     files::publish(&part, &wanted.to)
+}
+
+/// Refuses a file that the disk has no room for, before hours of fetching.
+fn check_room(wanted: &Wanted<'_>, part: &Path) -> Result<()> {
+    let Some(enough) = wanted.enough() else {
+        return Ok(());
+    };
+    let directory = part.parent().unwrap_or(Path::new("."));
+    let free = OsVfs.free_bytes(directory).map_err(files::at(directory))?;
+    let needed = enough.saturating_sub(files::length(part)?);
+    if needed <= free {
+        return Ok(());
+    }
+    let what = format!(
+        "{}: needs {} more, {} are free; a cut such as -10m needs less",
+        wanted.to.display(),
+        format_bytes(needed),
+        format_bytes(free)
+    );
+    Err(Error::new(ErrorKind::NoSpace, what))
 }
 
 fn finish(wanted: &Wanted<'_>, part: &Path, progress: &dyn Progress) -> Result<()> {

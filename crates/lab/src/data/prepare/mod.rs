@@ -39,7 +39,8 @@ pub struct Prepared {
     pub base: PathBuf,
     /// Queries, of the same shape.
     pub queries: PathBuf,
-    /// Exact neighbours of the queries in `base`, at least 100 each where there are as many.
+    /// Exact neighbours of the queries in `base` and their distances, at least 100 each where there
+    /// are as many.
     pub truth: PathBuf,
     /// Distance.
     pub metric: Metric,
@@ -221,7 +222,7 @@ impl Work<'_> {
         };
         if let Some(file) = super::obtain::published_truth(self.obtain.set, self.cut) {
             let path = self.obtain.plain(file, Role::Truth, None)?;
-            if let Some(path) = want.adopt(&path)? {
+            if let Some(path) = want.adopt(&path, self.obtain.progress)? {
                 return Ok(path);
             }
         }

@@ -29,11 +29,12 @@ impl Want<'_> {
         DEPTH.min(self.base.count()) as usize
     }
 
-    /// Takes a published truth, or a copy that is right: ids that the engine opens, for the queries
-    /// that are used, with distances only where they are ours. `None` when it is not deep enough.
-    pub(super) fn adopt(&self, path: &Path) -> Result<Option<PathBuf>> {
+    /// Takes a published truth for the queries that are used, with distances as this engine has
+    /// them: as it is, or a copy with `queries * k` distances computed. `None` when it is not deep
+    /// enough.
+    pub(super) fn adopt(&self, path: &Path, progress: &dyn Progress) -> Result<Option<PathBuf>> {
         let published = TruthFile::open(&files::vfs(), path, Some(self.base.count()))?;
-        let (queries, k) = (self.queries.count(), published.k());
+        let queries = self.queries.count();
         if published.query_count() < queries {
             return Err(Error::invalid(format!(
                 "{}: has {} queries, the queries are {queries}",
@@ -41,19 +42,39 @@ impl Want<'_> {
                 published.query_count()
             )));
         }
-        if k < self.depth() {
+        if published.k() < self.depth() {
             return Ok(None);
         }
         let fitting = fit::check(self, &published).map_err(|error| error.within(path.display()))?;
-        let whole = published.query_count() == queries;
-        if whole && (fitting.distances || !published.has_distances()) {
+        if fitting.distances && published.query_count() == queries {
             return Ok(Some(path.to_owned()));
         }
         let mut kept = published.read(0, queries as usize)?;
         if !fitting.distances {
-            kept.distances = Vec::new();
+            self.measure(&mut kept, progress)?;
         }
         self.write(&kept).map(Some)
+    }
+
+    /// Gives neighbours the distances of this engine, and the order that follows.
+    fn measure(&self, truth: &mut Truth, progress: &dyn Progress) -> Result<()> {
+        progress.stage("distances of the truth", self.queries.count());
+        truth.distances = Vec::with_capacity(truth.ids.len());
+        for (number, ids) in (0..).zip(truth.ids.chunks_mut(truth.k.max(1))) {
+            progress.check()?;
+            let rows: Vec<u64> = ids.iter().map(|id| u64::from(*id)).collect();
+            let query = Held::gather(self.queries, &[number])?;
+            let distances = Held::gather(self.base, &rows)?.distances(&query, self.metric)?;
+            let mut list: Vec<(f32, u32)> =
+                distances.into_iter().zip(ids.iter().copied()).collect();
+            list.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            for (place, (distance, id)) in ids.iter_mut().zip(list) {
+                *place = id;
+                truth.distances.push(distance);
+            }
+            progress.advance(1);
+        }
+        Ok(())
     }
 
     /// Computes it by looking at every row.
