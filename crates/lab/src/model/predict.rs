@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::device::{Device, THIS_MACHINE};
 use super::growth::{Growth, Law, Size};
 use super::replay::{Load, replay};
-use super::trace::Trace;
+use super::trace::{Header, Trace};
 
 /// Recalls that differ by more are not of one series.
 const SAME_RECALL: f64 = 0.02;
@@ -91,9 +91,6 @@ fn complete(load: Load, recorded: &Trace) -> Load {
 
 fn of(trace: &Trace, device: &Device, load: &Load) -> Result<Map<String, Value>> {
     let found = replay(trace, device, load)?;
-    let header = &trace.header;
-    let reads = header.measured.reads_per_query;
-    let pages = reads * f64::from(header.subject.pages_per_read);
     let cores = if load.cores == 0 {
         load.threads
     } else {
@@ -114,6 +111,18 @@ fn of(trace: &Trace, device: &Device, load: &Load) -> Result<Map<String, Value>>
         ("reads_per_second", json!(found.reads_per_second)),
         ("cpu_share", json!(found.cpu_share)),
         ("device_share", json!(found.device_share)),
+        ("recorded", json!(trace.queries.len())),
+    ];
+    let fields = fields.into_iter().chain(subject(&trace.header));
+    let named = fields.map(|(name, value)| (name.to_owned(), value));
+    Ok(named.collect())
+}
+
+/// What was searched, and how well.
+fn subject(header: &Header) -> [(&'static str, Value); 9] {
+    let reads = header.measured.reads_per_query;
+    let pages = reads * f64::from(header.subject.pages_per_read);
+    [
         ("recall", json!(header.recall())),
         ("k", json!(header.settings.k)),
         ("list_size", json!(header.settings.list_size)),
@@ -123,12 +132,7 @@ fn of(trace: &Trace, device: &Device, load: &Load) -> Result<Map<String, Value>>
         ("compute_us_per_query", json!(header.measured.compute_us)),
         ("rows", json!(header.subject.rows)),
         ("memory_bytes", json!(header.subject.memory_bytes)),
-        ("recorded", json!(trace.queries.len())),
-    ];
-    let named = fields
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value));
-    Ok(named.collect())
+    ]
 }
 
 /// What the recorded search itself measured, where the prediction is of nothing else.
@@ -181,4 +185,99 @@ fn sizes(recorded: &Trace, others: &[PathBuf]) -> Result<Vec<Size>> {
         sizes.push(size(&other));
     }
     Ok(sizes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use pageway::{OpenMode, OsVfs, Vfs};
+
+    use super::super::scenario::{beam, trace_of};
+    use super::*;
+
+    const DOCTOR: &str = r#"{"disk":[{"queue_depth":1,"reads_per_second":10000,
+        "latency_us_mean":100,"latency_us_p50":100,"latency_us_p99":100}]}"#;
+
+    fn write(path: &Path, text: &str) {
+        let file = OsVfs.open(path, OpenMode::CreateNew).unwrap();
+        file.write_all_at(text.as_bytes(), 0).unwrap();
+    }
+
+    fn ask(trace: &Path, device: &str) -> Ask {
+        let load = Load {
+            threads: 0,
+            interleave: 0,
+            queries: 0,
+            cores: 0,
+            seed: 1,
+        };
+        Ask {
+            trace: trace.to_owned(),
+            device: device.to_owned(),
+            load,
+            rows: None,
+            growth: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn this_machine_is_compared_with_what_was_measured_and_others_are_not() {
+        let root = tempfile::tempdir().unwrap();
+        let (trace, here) = (root.path().join("t"), root.path().join("here.json"));
+        let mut recorded = trace_of(vec![beam(8, 1, 20_000)]);
+        recorded.header.measured.latency_us.mean = 1000.0;
+        write(&trace, &recorded.to_text().unwrap());
+        write(&here, DOCTOR);
+        let found = predict(&ask(&trace, &here.display().to_string())).unwrap();
+        assert_eq!(found["predicted"], true);
+        assert_eq!(
+            (&found["rows"], &found["queries"]),
+            (&json!(1000), &json!(1000))
+        );
+        assert_eq!(found["measured_qps"], 1000.0);
+        let mean = found["latency_us"]["mean"].as_f64().unwrap();
+        let error = found["error"]["latency_mean"].as_f64().unwrap();
+        assert!((error - (mean / 1000.0 - 1.0)).abs() < 1e-9);
+        let other = predict(&ask(&trace, "cloud-volume")).unwrap();
+        assert!(other.get("measured_qps").is_none() && other.get("error").is_none());
+        let mut more = ask(&trace, &here.display().to_string());
+        more.load.interleave = 2;
+        assert!(predict(&more).unwrap().get("error").is_none());
+    }
+
+    #[test]
+    fn rows_that_were_not_measured_need_traces_of_one_recall() {
+        let root = tempfile::tempdir().unwrap();
+        let name = |name: &str| root.path().join(name);
+        let mut recorded = trace_of(vec![beam(8, 1, 20_000)]);
+        write(&name("a"), &recorded.to_text().unwrap());
+        recorded.header.subject.rows = 10_000;
+        recorded.header.measured.reads_per_query = 10.0;
+        write(&name("b"), &recorded.to_text().unwrap());
+        recorded.header.measured.recall = Some(0.8);
+        write(&name("c"), &recorded.to_text().unwrap());
+        let mut ask = ask(&name("a"), "sata-ssd");
+        ask.rows = Some(1_000_000_000);
+        assert!(
+            predict(&ask)
+                .unwrap_err()
+                .to_string()
+                .contains("at least two")
+        );
+        ask.growth = vec![name("c")];
+        assert!(
+            predict(&ask)
+                .unwrap_err()
+                .to_string()
+                .contains("recall 0.8")
+        );
+        ask.growth = vec![name("b")];
+        let found = predict(&ask).unwrap();
+        assert_eq!(found["extrapolated"], true);
+        let reads = |object: &Value| object["reads_per_query"].as_f64().unwrap();
+        assert!((reads(&found) - 20.0).abs() < 1e-6);
+        assert!((reads(&found["power_law"]) - 8.0 * 1.25_f64.powi(6)).abs() < 1e-6);
+        assert!(found["power_law"]["qps"].as_f64() < found["qps"].as_f64());
+    }
 }
