@@ -1,6 +1,6 @@
 //! Plots of records: a quantity over recall, a value per data set.
 
-use super::document::{Axis, Bars, Figure, Lines, Mark, Plot, Scale, Series, Table};
+use super::document::{Axis, Bars, Figure, Goodness, Lines, Mark, Plot, Scale, Series, Table};
 use super::group;
 use super::quantity::{Quantity, TARGETS};
 use super::{number, table};
@@ -82,7 +82,12 @@ pub(crate) fn recall_figure(
     Figure {
         id: id.to_owned(),
         title: title.to_owned(),
-        note: String::new(),
+        note: match quantity.goodness {
+            Goodness::Higher => "Better is higher, and further to the right.",
+            Goodness::Lower => "Better is lower, and further to the right.",
+            Goodness::Neutral => "",
+        }
+        .to_owned(),
         predicted: false,
         plot: Plot::Lines(over_recall(groups, quantity)),
         table: targets_table(id, groups, quantity),

@@ -89,7 +89,8 @@ fn findings(run: &Run, records: &[&Record]) -> Vec<Finding> {
     ]
 }
 
-/// Speeds at the smallest and largest page size; and of Starling at the two largest.
+/// Speed at the largest page size against that at the smallest, and at 16 KiB against 8 KiB for
+/// Starling.
 fn falling(records: &[&Record]) -> (Evidence, Evidence) {
     let (mut falls, mut rises) = (Evidence::default(), Evidence::default());
     for (data, design, records) in group::by_data_and_design(records) {
@@ -97,21 +98,17 @@ fn falling(records: &[&Record]) -> (Evidence, Evidence) {
             .iter()
             .filter_map(|(size, records)| Some((*size, QPS.at(records, TARGET)?)))
             .collect();
-        let (Some(first), [.., before, last]) = (speeds.first(), speeds.as_slice()) else {
-            continue;
-        };
-        let told = |from: &(f64, f64)| {
-            format!(
-                "{data}, {design}: {} from {} to {} bytes",
-                number::times(last.1 / from.1),
-                from.0,
-                last.0
-            )
+        let of = |size: f64| speeds.iter().find(|(known, _)| *known == size);
+        let told = |from: &(f64, f64), to: &(f64, f64)| {
+            let gain = number::times(to.1 / from.1);
+            format!("{data}, {design}: {gain} from {} to {} bytes", from.0, to.0)
         };
         if design == "starling" {
-            rises.add(last.1 > before.1, told(before));
-        } else {
-            falls.add(last.1 < first.1, told(first));
+            if let (Some(from), Some(to)) = (of(8192.0), of(16384.0)) {
+                rises.add(to.1 > from.1, told(from, to));
+            }
+        } else if let [from, .., to] = speeds.as_slice() {
+            falls.add(to.1 < from.1, told(from, to));
         }
     }
     (falls, rises)
@@ -190,17 +187,18 @@ mod tests {
     fn the_verdicts_follow_the_speeds() {
         let mut records = searches("pageann", 4096, 900.0);
         records.extend(searches("pageann", 16384, 500.0));
-        records.extend(searches("starling", 4096, 600.0));
+        records.extend(searches("starling", 4096, 500.0));
+        records.extend(searches("starling", 8192, 600.0));
         records.extend(searches("starling", 16384, 700.0));
         let section = section(&run(records)).unwrap();
         let verdicts: Vec<Verdict> = section.findings.iter().map(|each| each.verdict).collect();
         assert_eq!(verdicts[..4], [Verdict::Agrees; 4]);
         assert_eq!(verdicts[4], Verdict::Differs);
-        assert_eq!(section.figures.len(), 5);
+        assert_eq!(section.figures.len(), 6);
         let Plot::Lines(lines) = &section.figures[0].plot else {
             panic!("lines are expected");
         };
-        let sizes: Vec<f64> = lines.series[0].marks.iter().map(|mark| mark.x).collect();
+        let sizes: Vec<f64> = lines.series[1].marks.iter().map(|mark| mark.x).collect();
         assert_eq!(sizes, [4096.0, 16384.0]);
         assert!(section.tables.is_empty());
     }
