@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use data_common::{Manners, Server, rows, write_rows};
-use pageway::{Error, ErrorKind, NoProgress, Progress, Result};
+use pageway::{Error, ErrorKind, NoProgress, OsVfs, Progress, Result, Vfs};
 use pageway_lab::data::{Cut, Place, Registry, fetch, list};
 
 const ROWS: usize = 20_000;
@@ -249,6 +249,19 @@ fn without_a_network_address_and_path_are_named() {
     world
         .fetch(&world.registry(&format!("\"{address}\"")), "far")
         .unwrap();
+}
+
+#[test]
+fn a_file_is_fetched_by_one_process() {
+    let world = World::new();
+    let server = Server::start(world.body.clone(), Manners::default());
+    let part = world.base().with_extension("u8bin.part");
+    std::fs::create_dir_all(part.parent().unwrap()).unwrap();
+    let lock = OsVfs.lock(&part).unwrap();
+    let error = world.refused(&world.registry(&text(&server)));
+    assert_eq!(error.kind(), ErrorKind::Busy);
+    drop(lock);
+    world.fetch(&world.registry(&text(&server)), "far").unwrap();
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pageway::source::{OpenAs, VectorFile};
-use pageway::{ElementType, Error, OpenMode, OsVfs, Progress, Result, Vfs, VfsFile};
+use pageway::{ElementType, Error, ErrorKind, OpenMode, OsVfs, Progress, Result, Vfs, VfsFile};
 use sha2::{Digest, Sha256};
 
 /// Bytes that are read at once.
@@ -38,6 +38,18 @@ pub(super) fn length(path: &Path) -> Result<u64> {
 /// Makes a directory and its missing parents.
 pub(super) fn create_directory(path: &Path) -> Result<()> {
     OsVfs.create_dir_all(path).map_err(at(path))
+}
+
+/// Takes the lock of a file, making the file where it is missing.
+///
+/// # Errors
+/// `Busy` when another process has it: it is doing `what`.
+pub(super) fn lock(path: &Path, what: &str) -> Result<impl Sized + use<>> {
+    let held = OsVfs.lock(path).map_err(at(path))?;
+    held.ok_or_else(|| {
+        let words = format!("{}: another process is {what}", path.display());
+        Error::new(ErrorKind::Busy, words)
+    })
 }
 
 /// Removes a file that may be missing.

@@ -1,8 +1,8 @@
 //! Files from their addresses: resumed, checked, pinned, and there whole or not at all.
 //!
 //! A file on its way has the suffix `.part`. A fetch that was cut off goes on where it stopped.
-//! When all bytes are there they are checked, against the checksum that was published or, where none
-//! was, against that of the first time, which is kept beside the file; then it gets its name.
+//! When all bytes are there they are checked, against the checksum that was published or, where
+//! none was, against that of the first time, which is kept beside the file; then it gets its name.
 //! Sets in files with a header are cut on the way: only the first rows are asked for.
 
 mod archive;
@@ -55,11 +55,7 @@ pub(super) fn fetch(wanted: &Wanted<'_>, place: &Place, progress: &dyn Progress)
     }
     files::create_directory(wanted.to.parent().unwrap_or(Path::new(".")))?;
     let part = files::with_suffix(&wanted.to, ".part");
-    let lock = OsVfs.lock(&part).map_err(files::at(&part))?;
-    let Some(_lock) = lock else {
-        let what = format!("{}: another process is fetching it", part.display());
-        return Err(Error::new(ErrorKind::Busy, what));
-    };
+    let _lock = files::lock(&part, "fetching it")?;
     check_room(wanted, &part)?;
     transfer::transfer(wanted, &part, place, progress)?;
     let checked = finish(wanted, &part, progress);

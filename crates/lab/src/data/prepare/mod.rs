@@ -86,6 +86,7 @@ pub fn prepare(
         return Ok(ready);
     }
     files::create_directory(&work.directory)?;
+    let _lock = files::lock(&work.directory.join("lock"), "preparing this set")?;
     let made = work.make()?;
     record::write(&work.directory, &stamp, &made)?;
     Ok(made)
