@@ -99,6 +99,9 @@ fn people_see_times_and_bytes() {
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
+    if cfg!(target_os = "linux") {
+        assert!(text.contains("from the disk at the first switch"), "{text}");
+    }
     let text = place.line("open a.index --repeats 3").stdout;
     assert!(!text.contains("switching") && !text.contains("first answer"));
 }

@@ -22,7 +22,8 @@ Examples:
 Opening reads the manifest, the codebook and what the design holds in memory. A design that holds no
 codes there (--preset aisaq) opens as fast however many vectors there are. After the first opening
 the page cache of the system has these files: 'first opening' may wait for the disk, the others tell
-what is left when the disk does not count. Records are never read ahead.
+what is left when it does not. What fills the caches of a design (records, lists, pages; as far as
+--memory goes) is read from the disk each time, past the page cache.
 
 Switching opens the other index while the first one stays open, and does not load what both share:
 the codebook, where one was built with --codebook-from the other. Both are held meanwhile, and the

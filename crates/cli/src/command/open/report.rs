@@ -48,7 +48,8 @@ struct FirstRound {
     /// Bytes from the disk.
     bytes_read_at_open: Option<u64>,
     bytes_read_at_switch: Option<u64>,
-    /// Bytes from the disk or the page cache, but not what io_uring read.
+    /// Bytes of read calls, from the disk or the page cache: not the cached records that io_uring
+    /// read.
     bytes_loaded_at_open: Option<u64>,
     bytes_loaded_at_switch: Option<u64>,
 }
@@ -83,8 +84,8 @@ impl OpenReport {
         if let Some(times) = &self.first_answer_ms {
             facts = facts.fact("first answer", times.describe());
         }
-        if let Some(loaded) = self.first.describe() {
-            facts = facts.fact("loaded", loaded);
+        if let Some(bytes) = self.first.describe() {
+            facts = facts.fact("bytes", bytes);
         }
         format!(
             "Opened {}, {} vectors, {} times.\n\n{}",
@@ -144,7 +145,7 @@ impl FirstRound {
         let step = |name: &str, loaded: Option<u64>, read: Option<u64>| {
             let (loaded, read) = (format_bytes(loaded?), format_bytes(read?));
             Some(format!(
-                "{loaded} at the first {name} ({read} from the disk)"
+                "{loaded} by read calls, {read} from the disk at the first {name}"
             ))
         };
         let open = step(
