@@ -12,11 +12,15 @@ use super::trace::read_text;
 const CATALOGUE: &str = include_str!("../../devices.toml");
 
 /// What a device that was measured here is called.
-pub(super) const THIS_MACHINE: &str = "this machine";
+pub(crate) const THIS_MACHINE: &str = "this machine";
 
 /// Processor time of a read where nothing else is known: what io_uring took where this was written,
 /// with many reads in flight.
 const CPU_US_PER_READ: f64 = 2.0;
+
+/// By what factor a read takes longer than one that is alone where a thread that sends one read after
+/// the other is taken to be busy.
+const BUSY: f64 = 1.4;
 
 /// A disk.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -38,6 +42,9 @@ pub struct Device {
     /// Processor time of a read: to send it and to take it back.
     #[serde(default = "cpu_us_per_read")]
     pub cpu_us_per_read: f64,
+    /// Time of the thread for each call of the system that sends reads, however many.
+    #[serde(default)]
+    pub cpu_us_per_batch: f64,
     /// By what factor the time of a read grows with the reads in flight: pairs of both, rising.
     /// Beyond the last pair reads per second are constant.
     #[serde(default)]
@@ -176,7 +183,12 @@ impl Device {
             (99.0, tail),
             (100.0, 2.0 * tail),
         ];
-        let cpu = CPU_US_PER_READ.min(mean / 2.0);
+        let latency_us = Quantiles::new(shape)?.with_mean(mean);
+        let shortest = latency_us.at(0.0);
+        let cpu_us_per_read = CPU_US_PER_READ.min(shortest / 4.0);
+        let most = shortest * 0.75 - cpu_us_per_read;
+        let cpu_us_per_batch = (busy_us(readings) - cpu_us_per_read).clamp(0.0, most);
+        let cpu = cpu_us_per_read + cpu_us_per_batch;
         let mut factor = 1.0_f64;
         let slowdown = readings.iter().map(|&[depth, _, at_depth, ..]| {
             factor = factor.max((at_depth - cpu) / (mean - cpu));
@@ -186,11 +198,12 @@ impl Device {
             name: THIS_MACHINE.to_owned(),
             words: "random reads of 4 KiB, measured by 'pageway doctor'".to_owned(),
             slowdown: slowdown.collect(),
-            latency_us: Quantiles::new(shape)?.with_mean(mean),
+            latency_us,
             parallel: unlimited(),
             max_iops: None,
             max_mb_per_s: None,
-            cpu_us_per_read: cpu,
+            cpu_us_per_read,
+            cpu_us_per_batch,
         };
         device.check()?;
         Ok(device)
@@ -206,7 +219,8 @@ impl Device {
         let slowdown = &self.slowdown;
         let begins = slowdown.first().is_none_or(|&pair| pair == (1.0, 1.0));
         let limits = positive(self.max_iops) && positive(self.max_mb_per_s) && self.parallel > 0;
-        if !limits || !(0.0..self.latency_us.at(0.0)).contains(&self.cpu_us_per_read) {
+        let costs = self.cpu_us_per_read >= 0.0 && self.cpu_us_per_batch >= 0.0;
+        if !limits || !costs || self.cpu_us() >= self.latency_us.at(0.0) {
             let words = "limits must be positive, and processor time below the shortest read";
             return Err(Error::invalid(words));
         }
@@ -216,6 +230,11 @@ impl Device {
             ));
         }
         Ok(())
+    }
+
+    /// Processor time of a read that is sent alone.
+    pub(super) fn cpu_us(&self) -> f64 {
+        self.cpu_us_per_read + self.cpu_us_per_batch
     }
 
     /// Whether reads wait for a place.
@@ -236,7 +255,7 @@ impl Device {
 
     /// Most reads of `read_bytes` per second; infinite where nothing limits them.
     pub fn ceiling(&self, read_bytes: u64) -> f64 {
-        let seconds = (self.latency_us.mean() - self.cpu_us_per_read) / 1e6;
+        let seconds = (self.latency_us.mean() - self.cpu_us()) / 1e6;
         let served = match self.slowdown.last() {
             Some((n, f)) => n / (f * seconds),
             None if self.is_narrow() => f64::from(self.parallel) / seconds,
@@ -253,6 +272,16 @@ impl Device {
             .map_or(0.0, |mb| read_bytes as f64 * 1e3 / mb);
         by_iops.max(by_bytes)
     }
+}
+
+/// Processor time of a read that is sent alone: at the first depth at which reads wait for the
+/// thread of the measurement, that thread takes its whole time for the reads of that depth.
+fn busy_us(readings: &[[f64; 5]]) -> f64 {
+    let alone = readings.first().map_or(0.0, |[_, _, mean, ..]| *mean);
+    let busy = readings
+        .iter()
+        .find(|[_, _, mean, ..]| *mean >= BUSY * alone);
+    busy.map_or(0.0, |[depth, _, mean, ..]| mean / depth)
 }
 
 #[cfg(test)]
@@ -287,13 +316,18 @@ mod tests {
     fn a_measured_device_keeps_its_mean_and_grows_slower_as_measured() {
         let device = Device::measured(&READINGS).unwrap();
         assert!((device.latency_us.mean() - 50.0).abs() < 1e-9);
-        let cpu = device.cpu_us_per_read;
+        let cpu = device.cpu_us();
+        assert!((cpu - 20.0).abs() < 1e-9, "80 us at depth 4: {cpu}");
+        let shortest = device.latency_us.at(0.0);
+        let uneven = [[1.0, 2e4, 50.0, 10.0, 900.0], [4.0, 5e4, 80.0, 70.0, 120.0]];
+        let uneven = Device::measured(&uneven).unwrap();
+        assert!(uneven.cpu_us() < uneven.latency_us.at(0.0) && cpu < shortest);
         for [depth, _, mean, ..] in READINGS {
             let expected = (mean - cpu) / (50.0 - cpu);
             assert!((device.slowdown(depth) - expected).abs() < 1e-9);
         }
         assert!((device.slowdown(128.0) / device.slowdown(64.0) - 2.0).abs() < 1e-9);
-        assert!((device.ceiling(4096) - 64.0 / 398e-6).abs() < 1.0);
+        assert!((device.ceiling(4096) - 64.0 / 380e-6).abs() < 1.0);
         assert!(Device::measured(&[]).is_err());
         assert!(Device::measured(&READINGS[1..]).is_err());
     }

@@ -22,6 +22,7 @@ mod replay;
 mod scenario;
 mod trace;
 
+pub(crate) use device::THIS_MACHINE;
 pub use device::{Device, device_names};
 pub use growth::{Fit, Growth, Law, Size};
 pub use latency::Quantiles;

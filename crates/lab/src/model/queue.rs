@@ -39,7 +39,7 @@ impl<'d> DeviceQueue<'d> {
     pub(super) fn send(&mut self, now_ns: u64, share: f64) -> u64 {
         self.in_flight += 1;
         let slowdown = self.device.slowdown(self.in_flight.into());
-        let alone_us = self.device.latency_us.at(share) - self.device.cpu_us_per_read;
+        let alone_us = self.device.latency_us.at(share) - self.device.cpu_us();
         let begin = self.next_ns.max(now_ns as f64);
         self.next_ns = begin + self.pace_ns;
         let mut begin = begin.ceil() as u64;

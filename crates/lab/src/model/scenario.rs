@@ -67,6 +67,7 @@ pub(super) fn constant(us: f64) -> Device {
         max_iops: None,
         max_mb_per_s: None,
         cpu_us_per_read: 0.0,
+        cpu_us_per_batch: 0.0,
         slowdown: Vec::new(),
     }
 }
