@@ -18,8 +18,8 @@ pub(crate) const THIS_MACHINE: &str = "this machine";
 /// with many reads in flight.
 const CPU_US_PER_READ: f64 = 2.0;
 
-/// By what factor a read takes longer than one that is alone where a thread that sends one read after
-/// the other is taken to be busy.
+/// By what factor a read takes longer than alone where a thread that sends one read after the other
+/// is taken to be busy.
 const BUSY: f64 = 1.4;
 
 /// A disk.
