@@ -16,7 +16,7 @@ setup: $(READY) ## make the Python environment in .venv
 $(READY):
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 9) and "Python 3.9 or later is needed")'
 	$(PYTHON) -m venv .venv
-	.venv/bin/pip install --quiet --disable-pip-version-check maturin pytest numpy
+	.venv/bin/pip install --quiet --disable-pip-version-check maturin pytest numpy pyyaml
 	@touch $(READY)
 
 check: ## formatting, lints and house rules

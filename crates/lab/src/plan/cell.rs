@@ -75,8 +75,14 @@ impl Plan {
             Some(count) if count > 1 => (0..count).map(|at| whole.segment(at, count)).collect(),
             _ => vec![whole],
         };
-        let keys = parts.iter().map(|part| part.key.clone()).collect();
-        for mut part in parts {
+        let mut parts: Vec<(IndexPlan, &Settings)> =
+            parts.into_iter().map(|part| (part, settings)).collect();
+        let smaller = smaller(settings);
+        for cut in &smaller {
+            parts.push((IndexPlan::of(suite, cut)?, cut));
+        }
+        let keys = parts.iter().map(|(part, _)| part.key.clone()).collect();
+        for (mut part, settings) in parts {
             if part.segment.is_none() {
                 part.donors = self.donors(suite, settings, &part)?;
             }
@@ -116,13 +122,11 @@ impl Plan {
 
     /// Plans an index, once; what is measured from nothing is built from nothing for all.
     fn need(&mut self, index: IndexPlan, experiment: &str) {
-        let at = match self.indexes.iter().position(|known| known.key == index.key) {
-            Some(at) => at,
-            None => {
-                self.indexes.push(index.clone());
-                self.indexes.len() - 1
-            }
-        };
+        let known = self.indexes.iter().position(|known| known.key == index.key);
+        let at = known.unwrap_or(self.indexes.len());
+        if known.is_none() {
+            self.indexes.push(index.clone());
+        }
         if let Some(known) = self.indexes.get_mut(at) {
             known.fresh |= index.fresh;
             if !experiment.is_empty() && !known.experiments.iter().any(|name| name == experiment) {
@@ -132,43 +136,53 @@ impl Plan {
     }
 }
 
-/// Everything that tells a cell from others.
+/// The same over the smaller cuts that growth is learnt from.
+fn smaller(settings: &Settings) -> Vec<Settings> {
+    let from = settings
+        .search
+        .growth
+        .iter()
+        .flat_map(|growth| &growth.from_rows);
+    from.map(|rows| {
+        let mut cut = settings.clone();
+        cut.cut.rows = Some(*rows);
+        cut
+    })
+    .collect()
+}
+
+/// Everything that tells a cell from others; `queries` are those of most cells.
 fn key(task: Task, settings: &Settings, indexes: &[String], queries: u64) -> String {
     let name = format!("{task:?}").to_lowercase();
     let what = match indexes {
         [] => format!("{}/{}", settings.cut.label(), settings.design),
-        [only] => only.clone(),
         [first, ..] => first.replace("/part0of", "/parts"),
     };
     let search = &settings.search;
-    let mut key = format!("{name}:{what}");
-    if task == Task::Open {
-        return format!("{key}/m{}", search.memory);
-    }
+    let mut parts = vec![format!("{name}:{what}")];
     if search.memory != settings.build.memory {
-        key += &format!("/with{}", search.memory);
+        parts.push(format!("with{}", search.memory));
     }
-    let parts = [
-        ("L", Some(search.list_size)),
-        ("W", search.beam),
-        ("t", Some(search.threads)),
-        ("i", Some(search.interleave)),
-        ("k", Some(search.k)),
-        ("r", search.results),
-        ("n", search.processes),
-    ];
-    for (letter, value) in parts {
-        if let Some(value) = value {
-            key += &format!("/{letter}{value}");
-        }
+    if task != Task::Open {
+        let growth = search.growth.as_ref().map(|growth| growth.to_rows);
+        let numbers = [
+            ("L", Some(search.list_size.into())),
+            ("W", search.beam.map(u64::from)),
+            ("t", Some(search.threads.into())),
+            ("i", Some(search.interleave.into())),
+            ("k", Some(search.k.into())),
+            ("r", search.results.map(u64::from)),
+            ("n", search.processes.map(u64::from)),
+            ("q", (search.queries != queries).then_some(search.queries)),
+            ("to", growth),
+        ];
+        let given = numbers
+            .into_iter()
+            .filter_map(|(letter, value)| Some((letter, value?)));
+        parts.extend(given.map(|(letter, value)| format!("{letter}{value}")));
+        parts.extend(search.device.clone());
     }
-    if search.queries != queries {
-        key += &format!("/q{}", search.queries);
-    }
-    match &search.device {
-        Some(device) => format!("{key}/{device}"),
-        None => key,
-    }
+    parts.join("/")
 }
 
 impl Cell {

@@ -1,12 +1,14 @@
 //! Experiments to settings: the product of their axes, designs last so that they alternate.
 
-use super::settings::{BuildSettings, SearchSettings};
+use super::settings::{BuildSettings, Growth, SearchSettings};
 use super::{CutName, Settings};
+use crate::model;
 use crate::suite::{Axes, Experiment, Suite};
 
 /// A list size beyond this many times k (or `LEAST_K`) tells nothing more.
 const LONGEST_LIST: u32 = 40;
 const LEAST_K: u32 = 10;
+const ALL_DEVICES: &str = "all";
 
 /// Every combination of an experiment that makes sense: lists are at least k long, and not much
 /// longer.
@@ -74,12 +76,17 @@ fn spread<T>(all: &[Settings], values: &[T], set: impl Fn(&mut Settings, &T)) ->
 }
 
 fn spread_data(all: Vec<Settings>, axes: &Axes) -> Vec<Settings> {
-    let all = spread(&all, &axes.data.rows, |s, v| s.cut.rows = Some(*v));
+    let cuts = if axes.search.to_rows.is_empty() {
+        axes.data.rows.as_slice()
+    } else {
+        &[]
+    };
+    let all = spread(&all, cuts, |s, v| s.cut.rows = Some(*v));
     let all = spread(&all, &axes.data.dimensions, |s, v| {
         s.cut.dimensions = Some(*v);
     });
     spread(&all, &axes.data.segments, |s, v| {
-        s.search.segments = Some(*v)
+        s.search.segments = Some(*v);
     })
 }
 
@@ -99,6 +106,19 @@ fn spread_build(all: Vec<Settings>, axes: &Axes) -> Vec<Settings> {
     })
 }
 
+/// Devices by name; `all` stands for every one.
+fn devices(named: &[String]) -> Vec<String> {
+    let every = |name: &String| {
+        let mut names = vec![name.clone()];
+        if name == ALL_DEVICES {
+            names = model::device_names().unwrap_or_default();
+            names.push(model::THIS_MACHINE.to_owned());
+        }
+        names
+    };
+    named.iter().flat_map(every).collect()
+}
+
 fn spread_search(all: Vec<Settings>, axes: &Axes) -> Vec<Settings> {
     let search = &axes.search;
     let all = spread(&all, &search.k, |s, v| s.search.k = *v);
@@ -106,8 +126,15 @@ fn spread_search(all: Vec<Settings>, axes: &Axes) -> Vec<Settings> {
     let all = spread(&all, &search.processes, |s, v| {
         s.search.processes = Some(*v);
     });
-    let all = spread(&all, &search.devices, |s, v| {
+    let all = spread(&all, &devices(&search.devices), |s, v| {
         s.search.device = Some(v.clone());
+    });
+    let all = spread(&all, &search.to_rows, |s, v| {
+        let from_rows = axes.data.rows.clone();
+        s.search.growth = Some(Growth {
+            to_rows: *v,
+            from_rows,
+        });
     });
     let all = spread(&all, &search.threads, |s, v| s.search.threads = *v);
     let all = spread(&all, &search.interleave, |s, v| s.search.interleave = *v);

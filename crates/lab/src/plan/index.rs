@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use pageway::Result;
+use pageway::spec::Shape;
+use pageway::{ElementType, Metric, Preset, Result, Sizes};
 use serde_json::Value;
 
 use super::settings::{BuildSettings, Settings, number, share};
@@ -70,19 +71,15 @@ impl IndexPlan {
     pub(super) fn of(suite: &Suite, settings: &Settings) -> Result<Self> {
         let flags = suite.design(&settings.design)?;
         let build = &settings.build;
-        let mut key = format!(
-            "{}/{}/p{}/m{}",
-            settings.cut.label(),
-            settings.design,
-            build.page_size,
-            build.memory.replace('%', "pct"),
-        );
-        if let Some(bytes) = build.code_bytes {
-            key += &format!("/c{bytes}");
-        }
-        if let Some(share) = build.refine_share {
-            key += &format!("/s{share}");
-        }
+        let parts = [
+            Some(settings.cut.label()),
+            Some(settings.design.clone()),
+            Some(format!("p{}", build.page_size)),
+            Some(format!("m{}", build.memory.replace('%', "pct"))),
+            build.code_bytes.map(|bytes| format!("c{bytes}")),
+            build.refine_share.map(|share| format!("s{share}")),
+        ];
+        let key = parts.into_iter().flatten().collect::<Vec<_>>().join("/");
         Ok(Self {
             key,
             cut: settings.cut.clone(),
@@ -110,11 +107,23 @@ impl IndexPlan {
         !self.flags.flags.iter().any(|flag| flag == "--graph")
     }
 
-    /// Whether its codebook is one that donors of as many code bytes have.
+    /// Whether its codebook is one that donors of as many code bytes have: not where the bytes are
+    /// divided over two codes.
     pub(super) fn has_shared_codebook(&self) -> bool {
-        let own = ["--second-code-bytes", "--code-order"];
-        let flags = &self.flags.flags;
-        self.flags.preset != "dgai" && !flags.iter().any(|flag| own.contains(&flag.as_str()))
+        let shape = Shape {
+            dimension: 128,
+            element: ElementType::F32,
+            metric: Metric::L2,
+        };
+        let row = self.flags.preset.parse::<Preset>();
+        let storage = row.map(|row| row.spec(shape, &Sizes::default()).storage);
+        let one_code = storage.is_ok_and(|storage| storage.second_quantizer.is_none());
+        one_code
+            && !self
+                .flags
+                .flags
+                .iter()
+                .any(|flag| flag == "--second-code-bytes")
     }
 
     /// Its settings under their names, for a record.

@@ -76,6 +76,10 @@ impl Plan {
     pub(crate) fn keep_cuts(&mut self, exists: &dyn Fn(&CutName) -> bool) {
         self.cells.retain(|cell| exists(&cell.settings.cut));
         self.indexes.retain(|index| exists(&index.cut));
+        for cell in &mut self.cells {
+            let known = |key: &String| self.indexes.iter().any(|index| &index.key == key);
+            cell.indexes.retain(known);
+        }
     }
 
     /// The index of a key.

@@ -46,6 +46,17 @@ pub(crate) struct SearchSettings {
     /// Queries used; 0 for all.
     pub(crate) queries: u64,
     pub(crate) device: Option<String>,
+    /// Rows to extrapolate to, and the sizes to learn the growth from.
+    pub(crate) growth: Option<Growth>,
+}
+
+/// An extrapolation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Growth {
+    /// To so many rows.
+    pub(crate) to_rows: u64,
+    /// From cuts of so many, beside the data themselves.
+    pub(crate) from_rows: Vec<u64>,
 }
 
 /// A share such as `20%` as a number; none for bytes.
@@ -73,6 +84,10 @@ impl Settings {
             ("results", search.results.map(f64::from)),
             ("segments", search.segments.map(f64::from)),
             ("processes", search.processes.map(f64::from)),
+            (
+                "to_rows",
+                search.growth.as_ref().map(|growth| growth.to_rows as f64),
+            ),
         ];
         let mut axes: BTreeMap<String, Value> = numbers
             .into_iter()

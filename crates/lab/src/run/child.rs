@@ -183,7 +183,8 @@ impl Ended {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use pageway::NoProgress;
 

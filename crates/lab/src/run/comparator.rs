@@ -51,9 +51,29 @@ const LIBRARIES: [Library; 6] = [
     },
 ];
 
+/// Interpreters: libraries need not agree on what else must be installed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pythons {
+    /// For everything that has none of its own.
+    pub usual: PathBuf,
+    /// Libraries, and the interpreter of each.
+    pub own: Vec<(String, PathBuf)>,
+}
+
+impl Pythons {
+    fn of(&self, library: &str) -> &Path {
+        let own = self.own.iter().find(|(name, _)| name == library);
+        own.map_or(&self.usual, |(_, program)| program)
+    }
+}
+
 /// Scripts, and what they share, by file name.
-const SCRIPTS: [(&str, &str); 6] = [
+const SCRIPTS: [(&str, &str); 7] = [
     ("common.py", include_str!("../../comparators/common.py")),
+    (
+        "measuring.py",
+        include_str!("../../comparators/measuring.py"),
+    ),
     (
         "with_diskannpy.py",
         include_str!("../../comparators/with_diskannpy.py"),
@@ -132,7 +152,7 @@ fn find(name: &str) -> Result<&'static Library> {
 fn start(context: &Context<'_>, library: &Library, verb: &str) -> Vec<String> {
     let script = scripts(&context.work).join(library.script);
     [
-        context.python.display().to_string(),
+        context.python.of(library.name).display().to_string(),
         script.display().to_string(),
         verb.to_owned(),
     ]

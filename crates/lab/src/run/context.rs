@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use pageway::{Description, Error, ErrorKind, Progress, Result};
 use serde_json::Value;
 
+use super::comparator::Pythons;
 use super::workload::Workload;
 use crate::data::Place;
 use crate::plan::{CutName, IndexPlan, Plan, WorkloadName};
@@ -22,8 +23,10 @@ pub(crate) struct Context<'r> {
     pub(crate) workloads: BTreeMap<WorkloadName, Workload>,
     /// The command `pageway`.
     pub(crate) program: PathBuf,
-    /// A Python with the libraries to compare with.
-    pub(crate) python: PathBuf,
+    /// Pythons with the libraries to compare with.
+    pub(crate) python: Pythons,
+    /// Directory of the run.
+    pub(crate) out: PathBuf,
     /// Where data and indexes lie.
     pub(crate) work: PathBuf,
     /// Where data are kept.

@@ -11,7 +11,7 @@ use super::text;
 use crate::record::{Machine, Record, Run};
 
 const RECORDS: &str = "records.jsonl";
-const MACHINE: &str = "machine.json";
+pub(super) const MACHINE: &str = "machine.json";
 
 /// The journal of one run, open for writing.
 pub(crate) struct Journal {

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use pageway::{Progress, Result};
 use serde::Serialize;
 
+use super::comparator::{self, Pythons};
 use super::context::Context;
 use super::journal::{self, Journal};
 use super::workload::{Need, Workload};
-use super::{build, comparator, machine, measure, text};
-use crate::data::{self, Cut, DataSet, Header, Place, Prepared, Registry};
+use super::{build, machine, measure, text};
+use crate::data::{self, Cut, DataSet, Place, Prepared, Registry};
 use crate::plan::{Cell, CutName, Estimate, Plan, Sizes, WorkloadName};
 use crate::record::Machine;
 use crate::suite::Suite;
@@ -33,8 +34,8 @@ pub struct Laboratory<'r> {
     pub work: PathBuf,
     /// The command `pageway`, which does the measuring.
     pub program: PathBuf,
-    /// A Python with the libraries to compare with.
-    pub python: PathBuf,
+    /// Pythons with the libraries to compare with.
+    pub python: Pythons,
 }
 
 /// What a run did.
@@ -59,9 +60,8 @@ impl Laboratory<'_> {
     /// # Errors
     /// `InvalidInput` for data or designs that do not exist.
     pub fn estimate(&self) -> Result<Estimate> {
-        let mut plan = Plan::of(self.suite)?;
+        let plan = Plan::of(self.suite)?;
         let sizes = self.sizes(&plan)?;
-        plan.keep_cuts(&|cut| sizes.contains_key(cut));
         let done = if text::exists(&self.out)? {
             Some(Journal::open(&self.out)?)
         } else {
@@ -76,10 +76,9 @@ impl Laboratory<'_> {
         };
         let mut estimate = Estimate::default();
         for index in &plan.indexes {
-            if missing(&format!("build:{}", index.key), 1) > 0 {
-                if let Some(sizes) = sizes.get(&index.cut) {
-                    estimate.add_index(index, sizes);
-                }
+            let left = missing(&format!("build:{}", index.key), 1) > 0;
+            if let Some(sizes) = sizes.get(&index.cut).filter(|_| left) {
+                estimate.add_index(index, sizes);
             }
         }
         for cell in &plan.cells {
@@ -95,7 +94,10 @@ impl Laboratory<'_> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
         let mut sizes = BTreeMap::new();
         for cut in plan.cuts() {
-            let Some((_, _, header)) = self.find(&cut)? else {
+            let Some((set, part)) = self.find(&cut)? else {
+                continue;
+            };
+            let Some(header) = data::header(set, part)? else {
                 continue;
             };
             let row_bytes = header.shape.row_bytes() as u64;
@@ -115,22 +117,21 @@ impl Laboratory<'_> {
         Ok(sizes)
     }
 
-    /// The set of a cut, the part of it that is meant, and its sizes; none where the data have
-    /// fewer rows or dimensions.
-    fn find(&self, cut: &CutName) -> Result<Option<(&DataSet, Cut, Header)>> {
+    /// The set of a cut and the part of it that is meant; none where the data have fewer rows or
+    /// dimensions.
+    fn find(&self, cut: &CutName) -> Result<Option<(&DataSet, Cut)>> {
         let (set, named) = self.registry.find(&cut.data)?;
-        if named
-            .rows
-            .zip(cut.rows)
-            .is_some_and(|(named, wished)| wished > named)
-        {
+        let longer = |(named, wished)| wished > named;
+        if named.rows.zip(cut.rows).is_some_and(longer) {
             return Ok(None);
         }
         let part = named.and(Cut {
             rows: cut.rows,
             dimensions: cut.dimensions,
         });
-        Ok(data::header(set, part)?.map(|header| (set, part, header)))
+        // What nobody knows the size of is fetched whole, and then known.
+        let known = part == Cut::default() || data::header(set, part)?.is_some();
+        Ok(known.then_some((set, part)))
     }
 
     /// Runs what is not in the journal yet. A cell that fails is recorded and the run goes on.
@@ -187,7 +188,7 @@ impl Laboratory<'_> {
         let mut workloads = BTreeMap::new();
         for name in plan.workloads(self.suite.fixed.queries) {
             progress.check()?;
-            if let Some((set, part, _)) = self.find(&name.0)? {
+            if let Some((set, part)) = self.find(&name.0)? {
                 let prepared = data::prepare(set, part, &self.place(), progress)?;
                 let workload = self.workload(&plan, &name, prepared, progress)?;
                 workloads.insert(name, workload);
@@ -200,6 +201,7 @@ impl Laboratory<'_> {
             workloads,
             program: self.program.clone(),
             python: self.python.clone(),
+            out: self.out.clone(),
             work: self.work.clone(),
             place: self.place(),
             progress,
@@ -209,7 +211,7 @@ impl Laboratory<'_> {
     /// Where data lie.
     fn place(&self) -> Place {
         Place {
-            python: self.python.clone(),
+            python: self.python.usual.clone(),
             ..Place::new(&self.work.join("data"))
         }
     }

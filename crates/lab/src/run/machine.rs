@@ -103,7 +103,8 @@ pub(super) fn unix_now() -> Result<u64> {
     now.ok_or_else(|| Error::invalid("the clock of this machine is before 1970"))
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
 

@@ -24,6 +24,7 @@ mod segments;
 mod text;
 mod workload;
 
+pub use comparator::Pythons;
 pub use laboratory::{Laboratory, RunReport};
 #[cfg(test)]
 pub(crate) use text::write_bytes;

@@ -57,6 +57,12 @@ pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     OsVfs.rename(&temporary, path).map_err(place)
 }
 
+/// Renames a file; one of the new name is replaced.
+pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
+    let renamed = OsVfs.rename(from, to);
+    renamed.map_err(|error| Error::from(error).within(to.display()))
+}
+
 /// Whether there is such a file or directory.
 pub(crate) fn exists(path: &Path) -> Result<bool> {
     let found = OsVfs.exists(path);

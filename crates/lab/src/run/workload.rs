@@ -49,11 +49,7 @@ impl Workload {
             wanted => wanted.min(all.count()),
         };
         let depth = u64::from(need.depth).min(prepared.rows) as u32;
-        let name = prepared
-            .base
-            .file_stem()
-            .map(|stem| stem.to_string_lossy().into_owned());
-        let name = name.unwrap_or_default();
+        let name = &prepared.name;
         let extension = match all.shape().element {
             ElementType::F32 => "fbin",
             ElementType::F16 => "f16bin",

@@ -5,7 +5,7 @@ use pageway::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// Names of the axes in a file.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "data",
     "rows",
     "dimensions",
@@ -24,6 +24,7 @@ const NAMES: [&str; 18] = [
     "results",
     "processes",
     "devices",
+    "to_rows",
 ];
 
 /// Names that an experiment has beside its axes.
@@ -139,9 +140,12 @@ pub struct SearchAxes {
     /// Processes that search at a time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<u32>,
-    /// Modelled devices.
+    /// Modelled devices; `all` for those that come with pageway and this machine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<String>,
+    /// Rows that a model extrapolates to; `rows` are then the sizes that it learns the growth from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub to_rows: Vec<u64>,
 }
 
 impl Axes {
@@ -194,6 +198,7 @@ impl SearchAxes {
             results: either(&self.results, &default.results),
             processes: either(&self.processes, &default.processes),
             devices: either(&self.devices, &default.devices),
+            to_rows: either(&self.to_rows, &default.to_rows),
         }
     }
 }

@@ -17,7 +17,7 @@ pub fn builtin_suites() -> Result<Vec<Suite>> {
         if suites.iter().any(|suite| suite.name == experiment.name) {
             continue;
         }
-        suites.push(all.only(&[experiment.name.clone()])?);
+        suites.push(all.only(std::slice::from_ref(&experiment.name))?);
     }
     Ok(suites)
 }

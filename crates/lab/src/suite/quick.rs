@@ -7,8 +7,8 @@ const ROWS: u64 = 20_000;
 /// Most queries.
 const QUERIES: u64 = 300;
 /// Values that an axis keeps, evenly chosen, the first and the last among them.
-const LIST_SIZES: usize = 5;
-const VALUES: usize = 3;
+const LIST_SIZES: usize = 4;
+const VALUES: usize = 2;
 
 impl Suite {
     /// The same experiments over fewer rows, queries, repetitions and values. `at_most` names the
@@ -51,11 +51,11 @@ fn shorten(axes: &mut Axes) {
             .for_each(|rows| *rows = (*rows * ROWS / largest).max(1000));
         data.rows.dedup();
     }
-    thin(&mut data.rows, VALUES);
+    thin(&mut data.rows, VALUES + 1);
     thin(&mut data.dimensions, VALUES);
     thin(&mut data.segments, VALUES);
     thin(&mut build.page_size, VALUES);
-    thin(&mut build.memory, VALUES);
+    thin(&mut build.memory, VALUES + 1);
     thin(&mut build.code_bytes, VALUES);
     thin(&mut build.refine_share, VALUES);
     thin(&mut search.list_size, LIST_SIZES);
@@ -64,6 +64,7 @@ fn shorten(axes: &mut Axes) {
     thin(&mut search.k, VALUES);
     thin(&mut search.results, VALUES);
     thin(&mut search.processes, VALUES);
+    thin(&mut search.to_rows, VALUES);
 }
 
 fn thin<T: Clone>(values: &mut Vec<T>, keep: usize) {

@@ -6,10 +6,10 @@
 //! predict  a recorded search on a modelled device
 //! ```
 
-mod data;
 mod predict;
 mod report;
 mod run;
+mod sets;
 mod suites;
 
 use clap::{Args, Subcommand};
@@ -45,7 +45,7 @@ enum LabCommand {
     /// Predict a recorded search on another device, or over more vectors
     Predict(Box<predict::PredictArguments>),
     /// List the data sets, or fetch one
-    Data(data::DataArguments),
+    Data(sets::SetsArguments),
     /// List the suites that come with pageway, or print one
     Suites(suites::SuitesArguments),
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use pageway::{Error, Metric, Result, format_bytes};
 use pageway_lab::data::Registry;
-use pageway_lab::run::{Laboratory, RunReport};
+use pageway_lab::run::{Laboratory, Pythons, RunReport};
 use pageway_lab::suite::Suite;
 use pageway_lab::{Estimate, record::Run, report};
 use serde::Serialize;
@@ -111,9 +111,27 @@ struct MeansArguments {
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
 
-    /// Python that has the libraries to compare with
-    #[arg(long, value_name = "PROGRAM", default_value = "python3")]
-    python: PathBuf,
+    /// Python that has the libraries to compare with; LIBRARY=PROGRAM for one library alone
+    #[arg(long, value_name = "PROGRAM", num_args = 1..)]
+    python: Vec<String>,
+}
+
+impl MeansArguments {
+    fn pythons(&self) -> Pythons {
+        let mut pythons = Pythons {
+            usual: PathBuf::from("python3"),
+            own: Vec::new(),
+        };
+        for python in &self.python {
+            match python.split_once('=') {
+                Some((library, program)) => {
+                    pythons.own.push((library.to_owned(), program.into()));
+                }
+                None => pythons.usual = python.into(),
+            }
+        }
+        pythons
+    }
 }
 
 #[derive(Serialize)]
@@ -135,7 +153,7 @@ impl RunArguments {
             out: self.out.clone(),
             work: work.unwrap_or_else(|| self.out.join("work")),
             program: system::own_program()?,
-            python: self.means.python.clone(),
+            python: self.means.pythons(),
         };
         let estimate = laboratory.estimate()?;
         if self.extent.dry_run {

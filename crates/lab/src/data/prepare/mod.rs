@@ -58,8 +58,8 @@ pub struct Prepared {
 /// for it: `rows * queries` distances. Holds the queries and `place.memory_bytes`.
 ///
 /// # Errors
-/// As [`super::fetch()`]; `InvalidInput` for a cut that is more than the set, for files that are not
-/// as the entry says, queries of another dimension, and a truth of other vectors; `NoSpace`.
+/// As [`super::fetch()`]; `InvalidInput` for a cut that is more than the set, for files that are
+/// not as the entry says, queries of another dimension, and a truth of other vectors; `NoSpace`.
 pub fn prepare(
     set: &DataSet,
     cut: Cut,

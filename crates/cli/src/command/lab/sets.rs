@@ -14,7 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   pageway lab data
   pageway lab data --registry data.toml
-  pageway lab data sift-1m --directory ~/vectors
+  pageway lab data sift1m --directory ~/vectors
 
 A file that declares data sets of your own looks like this; paths are relative to it:
   [articles]
@@ -26,7 +26,7 @@ Cuts go by name: articles-300k is its first 300,000 rows.";
 /// List the data sets, or fetch one
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
-pub(crate) struct DataArguments {
+pub(crate) struct SetsArguments {
     /// Data set to fetch, or a cut of one
     #[arg(value_name = "NAME")]
     name: Option<String>,
@@ -40,7 +40,7 @@ pub(crate) struct DataArguments {
     directory: PathBuf,
 }
 
-impl DataArguments {
+impl SetsArguments {
     /// Lists, or fetches.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
         let registry = match &self.registry {
