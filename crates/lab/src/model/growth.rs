@@ -99,6 +99,9 @@ impl Fit {
     }
 }
 
+/// Most that costs may grow by in an extrapolation.
+const MOST_GROWTH: f64 = 30.0;
+
 impl Growth {
     /// Fits `law` to measured sizes.
     ///
@@ -125,7 +128,8 @@ impl Growth {
     /// `trace` as it might be over `rows` vectors; its memory grows in proportion.
     ///
     /// # Errors
-    /// `InvalidInput` where the fit gives no positive value.
+    /// `InvalidInput` where the fit gives no positive value, or one that no fit of a few sizes can
+    /// vouch for.
     pub fn scale(&self, trace: &Trace, rows: u64) -> Result<Trace> {
         let measured = &trace.header.measured;
         let factor = |fit: &Fit, own: f64| fit.at(rows) / own;
@@ -134,6 +138,13 @@ impl Growth {
         if !(reads > 0.0 && compute > 0.0 && reads.is_finite() && compute.is_finite()) {
             let words = format!("the fit gives no reads or no computing for {rows} rows");
             return Err(Error::invalid(words));
+        }
+        let most = reads.max(compute);
+        if most > MOST_GROWTH {
+            return Err(Error::invalid(format!(
+                "the fit gives {most:.0} times the cost for {rows} rows: too much to believe of so \
+                 few sizes; record larger ones, at one recall"
+            )));
         }
         let mut scaled = trace.clone();
         for turns in &mut scaled.queries {

@@ -55,18 +55,27 @@ pub fn predict(ask: &Ask) -> Result<Value> {
     let sizes = sizes(&recorded, &ask.growth)?;
     let growth = Growth::fit(Law::Logarithmic, sizes.clone())?;
     let mut object = of(&growth.scale(&recorded, rows)?, &device, &load)?;
-    let steeper = Growth::fit(Law::Power, sizes)?;
-    let other = of(&steeper.scale(&recorded, rows)?, &device, &load)?;
     object.insert("extrapolated".to_owned(), true.into());
     object.insert("growth".to_owned(), json!(growth));
+    let steeper = Growth::fit(Law::Power, sizes)?;
+    let power = match steeper.scale(&recorded, rows) {
+        Ok(scaled) => by_power(of(&scaled, &device, &load)?, &steeper),
+        // The steeper law may be beyond belief where the other is not.
+        Err(_) => Value::Null,
+    };
+    object.insert("power_law".to_owned(), power);
+    Ok(Value::Object(object))
+}
+
+/// What the other law gives.
+fn by_power(predicted: Map<String, Value>, growth: &Growth) -> Value {
     let keys = ["qps", "latency_us", "pages_per_query", "reads_per_query"];
-    let mut power: Map<String, Value> = other
+    let mut power: Map<String, Value> = predicted
         .into_iter()
         .filter(|(key, _)| keys.contains(&key.as_str()))
         .collect();
-    power.insert("growth".to_owned(), json!(steeper));
-    object.insert("power_law".to_owned(), Value::Object(power));
-    Ok(Value::Object(object))
+    power.insert("growth".to_owned(), json!(growth));
+    Value::Object(power)
 }
 
 /// The load with what it leaves open.

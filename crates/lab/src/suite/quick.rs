@@ -6,6 +6,8 @@ use super::{Axes, Suite};
 const ROWS: u64 = 20_000;
 /// Most queries.
 const QUERIES: u64 = 300;
+/// Most queries that a build calibrates with.
+const CALIBRATION_QUERIES: u32 = 20;
 /// Values that an axis keeps, evenly chosen, the first and the last among them.
 const LIST_SIZES: usize = 4;
 const VALUES: usize = 2;
@@ -17,6 +19,7 @@ impl Suite {
         let mut suite = self.clone();
         suite.name = format!("{} (quick)", self.name);
         suite.fixed.repeats = 1;
+        suite.fixed.calibration_queries = CALIBRATION_QUERIES.min(suite.fixed.calibration_queries);
         suite.fixed.queries = match suite.fixed.queries {
             0 => QUERIES,
             queries => queries.min(QUERIES),
