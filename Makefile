@@ -6,7 +6,7 @@ READY := .venv/.ready
 IN_VENV := VIRTUAL_ENV="$(VENV)" PATH="$(VENV)/bin:$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check doc test test-rust test-python demo crash faults py wheel bench clean
+.PHONY: help setup check doc test test-rust test-python demo lab crash faults py wheel bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,9 @@ test-python: py ## the Python tests alone
 demo: ## build and search 10,000 real sentence embeddings, results in ./demo-output
 	cargo run --release -p pageway-cli -- demo --out demo-output
 
+lab: ## measure every design on the small data: a first report in ./lab-output, about four minutes
+	cargo run --release -p pageway-cli -- lab run all --quick --skip comparators --out lab-output
+
 crash: ## the long crash suite
 	PAGEWAY_SUITE=long cargo test --release -p pageway-suites --test 'crash*' -- --nocapture
 
@@ -56,4 +59,4 @@ bench: ## the bench programs of the kernels and the graph
 
 clean: ## remove everything that was built
 	cargo clean
-	rm -rf .venv dist demo-output
+	rm -rf .venv dist demo-output lab-output

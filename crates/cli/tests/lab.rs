@@ -1,0 +1,231 @@
+//! `pageway lab`: a run that is cut short, a truth that is wrong, numbers that must be in the
+//! records, and what cannot be measured.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{Place, clustered};
+use serde_json::Value;
+
+const INVALID: i32 = 2;
+const NOT_FOUND: i32 = 3;
+const RUN: &str = "lab run small.toml --base base.u8bin --queries q.u8bin --metric l2 --quiet";
+
+const SUITE: &str = r#"
+name = "small"
+description = "two designs on a little data"
+[fixed]
+repeats = 1
+queries = 40
+degree = 16
+build_list = 24
+calibration_queries = 20
+[code_bytes]
+own = 16
+[memory]
+own = "10MB"
+[axes]
+data = ["demo"]
+designs = ["diskann", "starling"]
+interleave = [1]
+list_size = [10, 14, 20, 40]
+[[experiment]]
+name = "recall"
+[[experiment]]
+name = "build"
+task = "build"
+fresh = true
+[[experiment]]
+name = "segments"
+task = "segments"
+designs = ["starling"]
+segments = [1, 2]
+list_size = [20]
+[[experiment]]
+name = "open"
+task = "processes"
+designs = ["diskann"]
+processes = [2]
+list_size = [20]
+"#;
+
+fn prepared() -> Place {
+    let place = Place::new();
+    place.write("base.u8bin", clustered(1500, 32, 1));
+    place.write("q.u8bin", clustered(50, 32, 2));
+    place.write("small.toml", SUITE);
+    place
+}
+
+fn records(place: &Place, run: &str) -> Vec<Value> {
+    let bytes = place.read(&format!("{run}/records.jsonl"));
+    let text = String::from_utf8(bytes).expect("text");
+    let parse = |line: &str| serde_json::from_str(line).expect("a record");
+    text.lines().map(parse).collect()
+}
+
+/// What does not depend on time: cell, and recall and pages or index bytes.
+fn table(place: &Place, run: &str) -> BTreeMap<String, (Value, Value, Value)> {
+    let row = |record: &Value| {
+        let result = &record["result"];
+        let numbers = ["recall", "pages_per_query", "index_bytes"].map(|name| result[name].clone());
+        let [recall, pages, bytes] = numbers;
+        assert_eq!(record["error"], Value::Null, "{record}");
+        (record["cell"].as_str().expect("a cell").to_owned(), (recall, pages, bytes))
+    };
+    records(place, run).iter().map(row).collect()
+}
+
+#[test]
+fn a_suite_cut_short_resumes_to_the_same_table() {
+    let place = prepared();
+    let whole = place.line(&format!("{RUN} --out whole --json")).json();
+    assert_eq!((whole["indexes"].as_u64(), whole["cells"].as_u64()), (Some(4), Some(11)));
+    assert_eq!(whole["failed"], 0);
+    for file in ["report.html", "report.md", "machine.json"] {
+        assert!(place.exists(&format!("whole/{file}")), "{file}");
+    }
+    place.line(&format!("{RUN} --out cut --json")).json();
+    let bytes = place.read("cut/records.jsonl");
+    place.write("cut/records.jsonl", &bytes[..bytes.len() * 2 / 3]);
+    let index = "cut/work/index/own_starling_p4096_m10MB_c16/MANIFEST";
+    std::fs::remove_file(place.path(index)).expect("the manifest of an index");
+
+    let rest = place.line(&format!("{RUN} --out cut --json")).json();
+    assert_eq!(rest["indexes"], 1, "the index that was lost: {rest}");
+    assert!(rest["cells"].as_u64().is_some_and(|cells| (1..11).contains(&cells)), "{rest}");
+    assert_eq!(table(&place, "cut"), table(&place, "whole"));
+    let again = place.line(&format!("{RUN} --out cut --json")).json();
+    assert_eq!((again["indexes"].as_u64(), again["cells"].as_u64()), (Some(0), Some(0)));
+}
+
+#[test]
+fn a_wrong_truth_is_noticed() {
+    let place = prepared();
+    place.line(&format!("{RUN} --out right --json --only recall")).json();
+    let warned = |run: &str| {
+        let report = place.line(&format!("lab report {run} --json")).json();
+        let warnings = report["warnings"].as_array().expect("warnings").clone();
+        warnings.iter().filter(|words| words.to_string().contains("truth")).count()
+    };
+    assert_eq!(warned("right"), 0);
+
+    // Behind the back of the lab: each query gets the neighbours of the one before.
+    let truth = place.files("right/work/data").into_iter();
+    let (name, bytes) = truth.rev().find(|(name, _)| name.ends_with(".ibin")).expect("a truth");
+    let row = 100 * 4;
+    let mut wrong = bytes.clone();
+    wrong[8..8 + 40 * row].rotate_right(row);
+    place.write(&format!("right/work/data/{name}"), wrong);
+    let line = format!("{RUN} --out planted --work right/work --json --only recall");
+    place.line(&line).json();
+    assert!(warned("planted") > 0);
+
+    // In front of it.
+    let row_bytes = place.read("base.u8bin").len();
+    assert!(row_bytes > 0);
+    place.write("other.ibin", bytes);
+    place.write("q.u8bin", clustered(50, 32, 3));
+    let refused = place.line(&format!("{RUN} --truth other.ibin --out refused"));
+    assert_eq!(refused.code, INVALID, "{refused:?}");
+    assert!(refused.stderr.contains("truth"), "{refused:?}");
+}
+
+#[test]
+fn every_mark_of_the_page_is_in_the_records() {
+    let place = prepared();
+    place.line(&format!("{RUN} --out run --json --only recall")).json();
+    let mut numbers = Vec::new();
+    records(&place, "run").iter().for_each(|record| collect(record, &mut numbers));
+    let report = place.line("lab report run --json").json();
+    let mut marks = 0;
+    for section in report["sections"].as_array().expect("sections") {
+        for figure in section["figures"].as_array().expect("figures") {
+            for series in figure["plot"]["series"].as_array().expect("series") {
+                for mark in series["marks"].as_array().into_iter().flatten() {
+                    marks += 1;
+                    for axis in ["x", "y"] {
+                        let number = mark[axis].as_f64().expect("a number");
+                        assert!(numbers.contains(&number), "{axis} of {mark} in {figure}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(marks >= 2 * 4 * 3, "{marks} marks");
+    let page = String::from_utf8(place.read("run/report.html")).expect("text");
+    assert!(page.contains("starling") && page.len() > 100_000);
+}
+
+fn collect(value: &Value, numbers: &mut Vec<f64>) {
+    match value {
+        Value::Number(number) => numbers.extend(number.as_f64()),
+        Value::Array(values) => values.iter().for_each(|value| collect(value, numbers)),
+        Value::Object(fields) => fields.values().for_each(|value| collect(value, numbers)),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+#[test]
+fn what_was_counted_agrees_inside_and_outside() {
+    let place = prepared();
+    place.line(&format!("{RUN} --out run --json --only recall")).json();
+    let mut compared = 0;
+    for record in records(&place, "run") {
+        let result = &record["result"];
+        let ours = result["bytes_per_query"].as_f64();
+        // Without direct I/O the page cache stands between.
+        let told = result["os_bytes_per_query"].as_f64().filter(|_| result["io_direct"] == true);
+        if let (Some(ours), Some(told)) = (ours, told) {
+            assert!((ours - told).abs() <= 0.01 * told, "{ours} against {told}: {record}");
+            compared += 1;
+        }
+        let peak = |from: &Value| from["peak_memory_bytes"].as_f64();
+        if let (Some(outside), Some(inside)) = (peak(&record["process"]), peak(result)) {
+            assert!(outside > 0.5 * inside && outside < 1.5 * inside, "{record}");
+        }
+    }
+    println!("{compared} searches compared");
+}
+
+#[test]
+fn what_will_run_is_said_before_it_runs() {
+    let place = prepared();
+    let said = place.line(&format!("{RUN} --out run --dry-run"));
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.stdout.contains("4 indexes") && said.stdout.contains("11 cells"), "{said:?}");
+    assert!(!place.exists("run"));
+    let quick = place.line(&format!("{RUN} --out run --dry-run --quick --json")).json();
+    assert!(quick["cells"].as_u64().is_some_and(|cells| cells <= 11), "{quick}");
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_with_what_can() {
+    let place = prepared();
+    for (line, code, words) in [
+        ("lab run reecall --out r", INVALID, "recall"),
+        ("lab run recall --data demmo --out r", NOT_FOUND, "demo"),
+        ("lab run all --only speed --out r", INVALID, "recall"),
+        ("lab run recall --skip recall --out r", INVALID, "no experiment"),
+        ("lab report nowhere", NOT_FOUND, "machine.json"),
+        ("lab suites speed", INVALID, "recall"),
+    ] {
+        let refused = place.line(line);
+        assert_eq!(refused.code, code, "{line}: {refused:?}");
+        assert!(refused.stderr.contains(words), "{line}: {refused:?}");
+    }
+}
+
+#[test]
+fn suites_are_printed_to_be_changed() {
+    let place = prepared();
+    let all = place.line("lab suites all");
+    assert_eq!(all.code, 0, "{all:?}");
+    place.write("mine.toml", all.stdout);
+    let said = place.line("lab run mine.toml --out run --dry-run --json").json();
+    assert!(said["cells"].as_u64().is_some_and(|cells| cells > 500), "{said}");
+    let sets = place.line("lab data --json").json();
+    let demo = sets.as_array().expect("sets").iter().find(|set| set["name"] == "demo");
+    assert_eq!(demo.expect("the demo")["here"], true);
+}
