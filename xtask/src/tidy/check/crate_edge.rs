@@ -1,8 +1,8 @@
 //! Crates depend in one direction only; the table below is the whole truth.
 //!
 //! `store` knows bytes and never vectors, `quant` and `graph` never touch a file, the engine alone
-//! knows both, and the lab, the command line and Python see nothing of ours but the engine; the command line runs the
-//! lab too.
+//! knows both, and the lab, the command line and Python see nothing of ours but the engine; the
+//! command line starts the lab too.
 
 use crate::tidy::finding::Findings;
 use crate::tidy::source::SourceFile;
