@@ -84,6 +84,10 @@ impl Place {
         std::fs::read(self.path(name)).expect("a file")
     }
 
+    pub(crate) fn remove(&self, name: &str) {
+        std::fs::remove_file(self.path(name)).expect("a file to remove");
+    }
+
     pub(crate) fn exists(&self, name: &str) -> bool {
         self.path(name).exists()
     }
