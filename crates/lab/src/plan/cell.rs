@@ -98,9 +98,12 @@ impl Plan {
         DONOR.clone_into(&mut plain.design);
         plain.build.page_size = 4096;
         plain.build.refine_share = None;
-        suite
-            .memory_of(&settings.cut.data)
-            .clone_into(&mut plain.build.memory);
+        if settings.build.code_bytes.is_none() {
+            // One graph for all budgets where codes are as long as the budget has it.
+            suite
+                .memory_of(&settings.cut.data)
+                .clone_into(&mut plain.build.memory);
+        }
         let codebook = IndexPlan::of(suite, &plain)?;
         plain.build.code_bytes = suite.code_bytes_of(&settings.cut.data);
         let graph = IndexPlan::of(suite, &plain)?;

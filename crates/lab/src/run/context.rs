@@ -89,13 +89,16 @@ pub(crate) fn internal(words: String) -> Error {
     Error::new(ErrorKind::Internal, words)
 }
 
-/// What an index is, as JSON; null where its manifest cannot be read.
+/// What an index is, as JSON, without its calibration, which is as long as all the rest; null where
+/// its manifest cannot be read.
 pub(crate) fn description(directory: &std::path::Path) -> Value {
     let described: Result<Description> = pageway::describe(directory);
-    let json = described
-        .ok()
-        .and_then(|found| serde_json::to_value(found).ok());
-    json.unwrap_or(Value::Null)
+    let json = described.ok().and_then(|found| serde_json::to_value(found).ok());
+    let mut json = json.unwrap_or(Value::Null);
+    if let Value::Object(fields) = &mut json {
+        fields.remove("calibration");
+    }
+    json
 }
 
 /// A blank record of a task.

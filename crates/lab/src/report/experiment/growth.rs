@@ -23,7 +23,7 @@ const BILLION: f64 = 1e9;
 const LEAST_POINTS: usize = 3;
 const LEAST_SPAN: f64 = 10.0;
 const OURS: &str = "starling";
-const BASE: &str = "diskann";
+const BASE: &str = "diskann_uncached";
 
 const ROWS: Setting = setting::count("rows", "vectors", Scale::Log);
 

@@ -10,7 +10,7 @@ use crate::report::{cut, group, method, number, plot, refusal, table};
 
 const SOURCE: &str = "AiSAQ, tables 2 to 5";
 const ON_DISK: &str = "aisaq";
-const IN_MEMORY: &str = "diskann";
+const IN_MEMORY: &str = "diskann_uncached";
 /// Milliseconds within which AiSAQ opens (0.6 to 2.0) and switches.
 const OPENS_WITHIN: f64 = 2.0;
 const SWITCHES_WITHIN: f64 = 1.0;
