@@ -93,7 +93,9 @@ pub(crate) fn internal(words: String) -> Error {
 /// its manifest cannot be read.
 pub(crate) fn description(directory: &std::path::Path) -> Value {
     let described: Result<Description> = pageway::describe(directory);
-    let json = described.ok().and_then(|found| serde_json::to_value(found).ok());
+    let json = described
+        .ok()
+        .and_then(|found| serde_json::to_value(found).ok());
     let mut json = json.unwrap_or(Value::Null);
     if let Value::Object(fields) = &mut json {
         fields.remove("calibration");
