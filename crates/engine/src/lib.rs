@@ -66,7 +66,7 @@ pub use options::{
 pub use pageway_store::machine::{
     device_reads, peak_memory_bytes, process_cpu_time, process_read_bytes, process_requested_bytes,
 };
-pub use pageway_store::{OpenMode, OsVfs, Vfs, VfsFile, clock};
+pub use pageway_store::{LockGuard, OpenMode, OsVfs, Vfs, VfsFile, clock};
 pub use pageway_types::{
     ElementType, Metric, NoProgress, NodeId, Progress, SplitMix64, VectorRead, VectorShape,
 };

@@ -14,6 +14,7 @@
 //! records; every record carries the command that gave it; no speed is shown without recall.
 
 pub mod data;
+mod files;
 pub mod model;
 mod plan;
 pub mod record;

@@ -4,8 +4,8 @@ use pageway::{Result, VectorRead, VectorShape};
 
 use super::cut::Cut;
 use super::entry::{Container, DataSet, QuerySource, SetFile, Whereabouts};
-use super::files;
 use super::registry::Registry;
+use crate::files;
 
 /// Sizes of a cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,7 +115,7 @@ mod tests {
             let mut bytes = [rows.to_le_bytes(), 3_u32.to_le_bytes()].concat();
             bytes.resize(8 + rows as usize * 3, 1);
             let path = dir.path().join(name);
-            crate::run::write_bytes(&path, &bytes).unwrap();
+            files::write(&path, &bytes).unwrap();
         }
         let mut registry = Registry::default();
         let text = "[own]\nmetric=\"l2\"\nbase=\"base.u8bin\"\nqueries=\"queries.u8bin\"\n";

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use pageway::{Error, ErrorKind, Progress, Result};
 
 use super::entry::Container;
-use super::files;
+use crate::files;
 
 const PROGRAM: &str = include_str!("../../data/import_vectors.py");
 /// Exit code of the program when a package is missing.

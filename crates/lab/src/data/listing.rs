@@ -5,11 +5,11 @@ use serde::Serialize;
 
 use super::cut::Cut;
 use super::entry::{DataSet, SetFile, Whereabouts};
-use super::files;
 use super::header::header;
 use super::obtain::whole_path;
 use super::place::Place;
 use super::registry::Registry;
+use crate::files;
 
 /// A line about a data set.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -16,7 +16,6 @@
 mod cut;
 mod entry;
 mod fetch;
-mod files;
 mod header;
 mod import;
 mod listing;

@@ -7,9 +7,9 @@ use pageway::{Error, ErrorKind, Progress, Result};
 use super::cut::Cut;
 use super::entry::{Container, DataSet, QuerySource, SetFile, Whereabouts};
 use super::fetch::{Prefix, Wanted, fetch as fetch_file, take_member};
-use super::files;
 use super::import::Import;
 use super::place::Place;
+use crate::files;
 
 /// Files that the program carries, by name.
 const BUILTIN: [(&str, &[u8]); 2] = [

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use pageway::truth::{ExactOptions, RangeQuestion, TruthFile, exact_range, write_range_truth};
 use pageway::{Error, Progress, Result};
 
-use super::files;
 use super::place::Place;
 use super::prepare::{Held, Prepared};
+use crate::files;
 
 /// Results of the median query, where nothing else is asked for.
 pub const USUAL_RESULTS: usize = 50;

@@ -7,7 +7,7 @@ use pageway::{Error, ErrorKind, Result};
 
 use super::cut::Cut;
 use super::entry::DataSet;
-use super::files;
+use crate::files;
 
 const BUILTIN: &str = include_str!("../../data/registry.toml");
 /// Names that an error lists.

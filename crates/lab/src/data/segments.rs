@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use pageway::source::{Selection, convert};
 use pageway::{Error, Progress, Result, VectorRead};
 
-use super::files;
 use super::place::Place;
 use super::prepare::{Prepared, extension};
+use crate::files;
 
 /// Writes `count` files with the rows of the base one after the other, none with two rows more
 /// than another; from the cache of `place` when they are there.

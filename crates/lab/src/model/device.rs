@@ -6,7 +6,7 @@ use pageway::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::latency::Quantiles;
-use super::trace::read_text;
+use crate::files::read_text;
 
 /// The devices that come with pageway, and where their numbers are from.
 const CATALOGUE: &str = include_str!("../../devices.toml");

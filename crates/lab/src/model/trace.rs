@@ -12,8 +12,10 @@
 
 use std::path::Path;
 
-use pageway::{Error, ErrorKind, OpenMode, OsVfs, ReadTrace, ReadTurn, Result, Vfs};
+use pageway::{Error, ErrorKind, ReadTrace, ReadTurn, Result};
 use serde::{Deserialize, Serialize};
+
+use crate::files;
 
 use super::replay::LatencyUs;
 
@@ -143,7 +145,7 @@ impl Trace {
     /// # Errors
     /// `NotFound`, or `InvalidInput` with the line that makes no sense.
     pub fn read(path: &Path) -> Result<Self> {
-        Self::parse(&read_text(path)?).map_err(|error| error.within(path.display()))
+        Self::parse(&files::read_text(path)?).map_err(|error| error.within(path.display()))
     }
 
     pub(super) fn parse(text: &str) -> Result<Self> {
@@ -167,16 +169,6 @@ impl Trace {
         }
         Ok(Self { header, queries })
     }
-}
-
-/// A small text file.
-pub(super) fn read_text(path: &Path) -> Result<String> {
-    let place = |error: std::io::Error| Error::from(error).within(path.display());
-    let file = OsVfs.open(path, OpenMode::Read).map_err(place)?;
-    let mut bytes = vec![0; file.len().map_err(place)? as usize];
-    file.read_exact_at(&mut bytes, 0).map_err(place)?;
-    String::from_utf8(bytes)
-        .map_err(|error| Error::invalid(format!("{}: is not UTF-8: {error}", path.display())))
 }
 
 fn row(turn: &ReadTurn) -> Row {

@@ -10,34 +10,29 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use pageway::{Error, OpenMode, OsVfs, Result, Vfs};
+use pageway::{Error, Result};
 
 use super::document::{Figure, Report, Table};
 use super::style::Styles;
 use super::{csv, html, markdown, svg};
+use crate::files;
 
 /// Renders a report into `dir`, which is made if it is missing. Gives the files, the page first.
 /// Two figures or two tables of one name are refused: one would hide the other.
 pub fn write(report: &Report, dir: &Path) -> Result<Vec<PathBuf>> {
-    let files = render(report)?;
-    for sub in ["csv", "svg"] {
-        let sub = dir.join(sub);
-        let made = OsVfs.create_dir_all(&sub);
-        made.map_err(|error| Error::from(error).within(sub.display()))?;
+    let parts = render(report)?;
+    for folder in ["csv", "svg"] {
+        files::create_directory(&dir.join(folder))?;
     }
     let mut written = Vec::new();
     for (name, text) in [
         ("report.html", html(report)?),
         ("report.md", markdown(report)),
     ] {
-        written.push(replace(&dir.join(name), &text)?);
+        written.push(replace(dir, name, &text)?);
     }
-    for (name, text) in &files {
-        written.push(replace(&dir.join(name), text)?);
-    }
-    for sub in [dir.to_owned(), dir.join("csv"), dir.join("svg")] {
-        let synced = OsVfs.sync_dir(&sub);
-        synced.map_err(|error| Error::from(error).within(sub.display()))?;
+    for (name, text) in &parts {
+        written.push(replace(dir, name, text)?);
     }
     Ok(written)
 }
@@ -45,8 +40,8 @@ pub fn write(report: &Report, dir: &Path) -> Result<Vec<PathBuf>> {
 /// Every CSV and SVG file by its path within the directory of the report.
 fn render(report: &Report) -> Result<BTreeMap<String, String>> {
     let styles = Styles::of(report);
-    let mut files = BTreeMap::new();
-    let mut add = |path: String, text: String| match files.insert(path.clone(), text) {
+    let mut parts = BTreeMap::new();
+    let mut add = |path: String, text: String| match parts.insert(path.clone(), text) {
         None => Ok(()),
         Some(_) => Err(Error::invalid(format!(
             "two parts of the report would be {path}: give them different ids"
@@ -62,7 +57,7 @@ fn render(report: &Report) -> Result<BTreeMap<String, String>> {
             add(csv_path(table), csv(table))?;
         }
     }
-    Ok(files)
+    Ok(parts)
 }
 
 /// Path of a figure's file within the directory of the report.
@@ -89,20 +84,11 @@ fn file_name(id: &str) -> String {
     }
 }
 
-/// Puts `text` in the place of whatever `path` holds.
-fn replace(path: &Path, text: &str) -> Result<PathBuf> {
-    let place = |error: std::io::Error| Error::from(error).within(path.display());
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let fresh = path.with_file_name(name);
-    if OsVfs.exists(&fresh).map_err(place)? {
-        OsVfs.remove_file(&fresh).map_err(place)?;
-    }
-    let file = OsVfs.open(&fresh, OpenMode::CreateNew).map_err(place)?;
-    file.write_all_at(text.as_bytes(), 0).map_err(place)?;
-    file.sync_data().map_err(place)?;
-    OsVfs.rename(&fresh, path).map_err(place)?;
-    Ok(path.to_owned())
+/// Puts `text` in the place of whatever the file holds.
+fn replace(dir: &Path, name: &str, text: &str) -> Result<PathBuf> {
+    let path = dir.join(name);
+    files::write(&path, text.as_bytes())?;
+    Ok(path)
 }
 
 #[cfg(test)]

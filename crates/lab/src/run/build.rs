@@ -7,8 +7,8 @@ use super::child;
 use super::context::{Context, blank, description};
 use super::journal::Journal;
 use super::machine::unix_now;
-use super::text;
 use crate::data;
+use crate::files;
 use crate::plan::IndexPlan;
 use crate::record::{Record, Task};
 
@@ -20,7 +20,7 @@ pub(super) fn ensure(
     journal: &mut Journal,
 ) -> Result<bool> {
     let cell = format!("build:{}", index.key);
-    if journal.has(&cell, 0) && text::exists(&context.directory(index).join("MANIFEST"))? {
+    if journal.has(&cell, 0) && files::exists(&context.directory(index).join("MANIFEST"))? {
         return Ok(false);
     }
     let record = build(context, index, &cell)?;
@@ -117,7 +117,7 @@ fn donations(context: &Context<'_>, index: &IndexPlan) -> Result<Vec<String>> {
     for (flag, donor) in donors {
         let Some(donor) = donor else { continue };
         let place = context.directory(context.index(donor)?);
-        if text::exists(&place.join("MANIFEST"))? {
+        if files::exists(&place.join("MANIFEST"))? {
             words.extend([flag.to_owned(), place.display().to_string()]);
         }
     }

@@ -12,8 +12,8 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use super::text;
 use crate::record::ProcessUse;
 
-/// How often a child is looked at.
-const LOOK: Duration = Duration::from_millis(4);
+/// How often a child is looked at: often at first, since many live for milliseconds only.
+const LOOK: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(4));
 /// Most bytes of what a child prints that are kept, of each stream.
 const KEPT_BYTES: u64 = 4 << 20;
 
@@ -40,6 +40,8 @@ pub(crate) struct Running {
     stderr: JoinHandle<String>,
     started: std::time::Instant,
     seen: ProcessUse,
+    /// When its memory was last seen.
+    peak_seen: Duration,
 }
 
 /// Runs `command` (program first) to its end.
@@ -72,6 +74,7 @@ impl Running {
             stderr,
             started,
             seen: ProcessUse::default(),
+            peak_seen: Duration::ZERO,
         })
     }
 
@@ -84,11 +87,15 @@ impl Running {
                 progress.check()?;
             }
             self.look();
-            std::thread::sleep(LOOK);
+            std::thread::sleep((self.started.elapsed() / 16).clamp(LOOK.0, LOOK.1));
         }
-        // It has ended and nobody has fetched its end yet, so its counters can still be read.
-        let wall_seconds = self.started.elapsed().as_secs_f64();
+        // It has ended and nobody has fetched its end yet, so its counters can still be read; but
+        // for its memory, which is gone: what was seen early in its life says nothing.
+        let wall = self.started.elapsed();
         self.look();
+        if self.peak_seen < wall / 2 {
+            self.seen.peak_memory_bytes = None;
+        }
         let status = self.child.wait().map_err(Error::from)?;
         let told = |stream: JoinHandle<String>| stream.join().unwrap_or_default();
         Ok(Ended {
@@ -97,7 +104,7 @@ impl Running {
             stdout: told(self.stdout),
             stderr: told(self.stderr),
             process: ProcessUse {
-                wall_seconds,
+                wall_seconds: wall.as_secs_f64(),
                 ..self.seen
             },
         })
@@ -122,7 +129,10 @@ impl Running {
         };
         let seen = &mut self.seen;
         let kibibytes = field("status", "VmHWM:").map(|size| size * 1024);
-        seen.peak_memory_bytes = kibibytes.or(seen.peak_memory_bytes);
+        if kibibytes.is_some() {
+            seen.peak_memory_bytes = kibibytes;
+            self.peak_seen = self.started.elapsed();
+        }
         seen.read_bytes = field("io", "read_bytes:").or(seen.read_bytes);
         seen.written_bytes = field("io", "write_bytes:").or(seen.written_bytes);
         seen.cpu_seconds = cpu_seconds(&place).or(seen.cpu_seconds);

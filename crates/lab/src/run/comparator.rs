@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use pageway::{Error, Result};
 
+use super::child;
 use super::context::Context;
 use super::measure::{self, Measured};
-use super::{child, text};
+use crate::files;
 use crate::plan::Cell;
 use crate::record::ProcessUse;
 
@@ -99,10 +100,10 @@ const SCRIPTS: [(&str, &str); 7] = [
 /// Writes the scripts where a run can start them.
 pub(super) fn install(work: &Path) -> Result<()> {
     let place = scripts(work);
-    text::create_directory(&place)?;
+    files::create_directory(&place)?;
     SCRIPTS
         .iter()
-        .try_for_each(|(name, script)| text::write(&place.join(name), script))
+        .try_for_each(|(name, script)| files::write(&place.join(name), script.as_bytes()))
 }
 
 fn scripts(work: &Path) -> PathBuf {
@@ -116,12 +117,15 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
     let name = format!("{}_{}", cell.cut().label(), library.name);
     let index = context.work.join("library").join(name);
     let marker = index.join("comparator.json");
-    if !text::exists(&marker)? {
+    if !files::exists(&marker)? {
         let built = measure::run(context, &build(context, cell, library, &index)?)?;
         if built.result.is_err() {
             return Ok(built);
         }
-        text::write(&index.with_extension("built.json"), &built_line(&built)?)?;
+        files::write(
+            &index.with_extension("built.json"),
+            built_line(&built)?.as_bytes(),
+        )?;
     }
     let settings = &cell.settings.search;
     let show = |path: &Path| path.display().to_string();
@@ -137,7 +141,10 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
     ]));
     let mut measured: Measured = child::run(&command, context.progress)?.into();
     if let Ok(result) = &mut measured.result {
-        add_build(result, &text::read(&index.with_extension("built.json"))?);
+        add_build(
+            result,
+            &files::read_text(&index.with_extension("built.json"))?,
+        );
     }
     Ok(measured)
 }
@@ -253,7 +260,10 @@ mod tests {
         install(dir.path()).unwrap();
         install(dir.path()).unwrap();
         for (name, script) in SCRIPTS {
-            assert_eq!(text::read(&scripts(dir.path()).join(name)).unwrap(), script);
+            assert_eq!(
+                files::read_text(&scripts(dir.path()).join(name)).unwrap(),
+                script
+            );
         }
     }
 }

@@ -5,49 +5,76 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pageway::{Error, ErrorKind, OpenMode, OsVfs, Result, Vfs, VfsFile};
+use pageway::{Error, ErrorKind, LockGuard, OpenMode, Result, VfsFile};
 
-use super::text;
+use crate::files;
 use crate::record::{Machine, Record, Run};
 
 const RECORDS: &str = "records.jsonl";
+const LOCK: &str = "lock";
 pub(super) const MACHINE: &str = "machine.json";
 
-/// The journal of one run, open for writing.
+/// What a run has measured before.
+#[derive(Debug, Default)]
+pub(crate) struct Done(HashSet<(String, u32)>);
+
+impl Done {
+    /// Reads what is in the journal in `dir`, if there is one; changes nothing.
+    pub(crate) fn read(dir: &Path) -> Result<Self> {
+        let path = dir.join(RECORDS);
+        if !files::exists(&path)? {
+            return Ok(Self::default());
+        }
+        let (records, _) = whole_records(&path)?;
+        // What failed is tried again.
+        let done = records.into_iter().filter(|record| record.error.is_none());
+        Ok(Self(
+            done.map(|record| (record.cell, record.repeat)).collect(),
+        ))
+    }
+
+    /// Whether a repetition of a cell has succeeded before.
+    pub(crate) fn has(&self, cell: &str, repeat: u32) -> bool {
+        self.0.contains(&(cell.to_owned(), repeat))
+    }
+}
+
+/// The journal of one run, open for writing by this process alone.
 pub(crate) struct Journal {
     file: Arc<dyn VfsFile>,
     path: PathBuf,
     end: u64,
-    done: HashSet<(String, u32)>,
+    done: Done,
+    /// Held while this is open.
+    _lock: Box<dyn LockGuard>,
 }
 
 impl Journal {
     /// Opens the journal in `dir`, or begins it. A last line that was cut off is removed.
+    ///
+    /// # Errors
+    /// `Busy` while another process measures into the same run.
     pub(crate) fn open(dir: &Path) -> Result<Self> {
+        let lock = files::lock(&dir.join(LOCK), "measuring into this run")?;
         let path = dir.join(RECORDS);
-        let place = |error: std::io::Error| Error::from(error).within(path.display());
-        if !text::exists(&path)? {
-            OsVfs.open(&path, OpenMode::CreateNew).map_err(place)?;
+        if !files::exists(&path)? {
+            files::write(&path, &[])?;
         }
-        let written = text::read(&path)?;
-        let whole = written.rfind('\n').map_or(0, |end| end + 1);
-        let file = OsVfs.open(&path, OpenMode::ReadWrite).map_err(place)?;
-        file.set_len(whole as u64).map_err(place)?;
-        let records = parse(&path, written.get(..whole).unwrap_or_default())?;
-        // What failed is tried again.
-        let done = records.into_iter().filter(|record| record.error.is_none());
-        let done = done.map(|record| (record.cell, record.repeat)).collect();
+        let (_, end) = whole_records(&path)?;
+        let file = files::open(&path, OpenMode::ReadWrite)?;
+        file.set_len(end).map_err(files::at(&path))?;
         Ok(Self {
             file,
+            end,
+            done: Done::read(dir)?,
             path,
-            end: whole as u64,
-            done,
+            _lock: lock,
         })
     }
 
     /// Whether a repetition of a cell has succeeded before.
     pub(crate) fn has(&self, cell: &str, repeat: u32) -> bool {
-        self.done.contains(&(cell.to_owned(), repeat))
+        self.done.has(cell, repeat)
     }
 
     /// Appends a record, durably.
@@ -61,7 +88,7 @@ impl Journal {
         self.file.sync_data().map_err(place)?;
         self.end += line.len() as u64;
         if record.error.is_none() {
-            self.done.insert((record.cell.clone(), record.repeat));
+            self.done.0.insert((record.cell.clone(), record.repeat));
         }
         Ok(())
     }
@@ -69,6 +96,14 @@ impl Journal {
 
 fn to_json(value: &impl serde::Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(|error| Error::new(ErrorKind::Internal, error.to_string()))
+}
+
+/// The records of a journal up to its last whole line, and the bytes that they take.
+fn whole_records(path: &Path) -> Result<(Vec<Record>, u64)> {
+    let written = files::read_text(path)?;
+    let whole = written.rfind('\n').map_or(0, |end| end + 1);
+    let records = parse(path, written.get(..whole).unwrap_or_default())?;
+    Ok((records, whole as u64))
 }
 
 fn parse(path: &Path, text: &str) -> Result<Vec<Record>> {
@@ -86,16 +121,16 @@ fn parse(path: &Path, text: &str) -> Result<Vec<Record>> {
 
 /// Writes down where a run is made.
 pub(crate) fn write_machine(dir: &Path, machine: &Machine) -> Result<()> {
-    text::write(&dir.join(MACHINE), &to_json(machine)?)
+    files::write(&dir.join(MACHINE), to_json(machine)?.as_bytes())
 }
 
 /// Where a run was made; none when it has not begun.
 pub(crate) fn read_machine(dir: &Path) -> Result<Option<Machine>> {
     let path = dir.join(MACHINE);
-    if !text::exists(&path)? {
+    if !files::exists(&path)? {
         return Ok(None);
     }
-    let machine = serde_json::from_str(&text::read(&path)?);
+    let machine = serde_json::from_str(&files::read_text(&path)?);
     machine
         .map(Some)
         .map_err(|error| Error::invalid(format!("{}: {error}", path.display())))
@@ -111,10 +146,7 @@ impl Run {
             let words = format!("{}: no run of the lab: {MACHINE} is missing", dir.display());
             return Err(Error::new(ErrorKind::NotFound, words));
         };
-        let path = dir.join(RECORDS);
-        let written = text::read(&path)?;
-        let whole = written.rfind('\n').map_or(0, |end| end + 1);
-        let mut records = parse(&path, written.get(..whole).unwrap_or_default())?;
+        let (mut records, _) = whole_records(&dir.join(RECORDS))?;
         let mut seen = HashSet::new();
         records.reverse();
         records.retain(|record| seen.insert((record.cell.clone(), record.repeat)));
@@ -126,6 +158,7 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files;
     use crate::record::{ProcessUse, Task};
 
     fn record(cell: &str, error: Option<&str>) -> Record {
@@ -174,7 +207,7 @@ mod tests {
         let missing = Run::read(dir.path()).unwrap_err();
         assert_eq!(missing.kind(), ErrorKind::NotFound);
         write_machine(dir.path(), &Machine::default()).unwrap();
-        text::write(&dir.path().join(RECORDS), "{}\n").unwrap();
+        files::write(&dir.path().join(RECORDS), b"{}\n").unwrap();
         let error = Run::read(dir.path()).unwrap_err().to_string();
         assert!(error.contains("line 1"), "{error}");
     }

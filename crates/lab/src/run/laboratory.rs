@@ -8,10 +8,11 @@ use serde::Serialize;
 
 use super::comparator::{self, Pythons};
 use super::context::Context;
-use super::journal::{self, Journal};
+use super::journal::{self, Done, Journal};
 use super::workload::{Need, Workload};
-use super::{build, machine, measure, text};
+use super::{build, machine, measure};
 use crate::data::{self, Cut, DataSet, Place, Prepared, Registry};
+use crate::files;
 use crate::plan::{Cell, CutName, Estimate, Plan, Sizes, WorkloadName};
 use crate::record::Machine;
 use crate::suite::Suite;
@@ -62,17 +63,10 @@ impl Laboratory<'_> {
     pub fn estimate(&self) -> Result<Estimate> {
         let plan = Plan::of(self.suite)?;
         let sizes = self.sizes(&plan)?;
-        let done = if text::exists(&self.out)? {
-            Some(Journal::open(&self.out)?)
-        } else {
-            None
-        };
+        let done = Done::read(&self.out)?;
         let missing = |key: &str, repeats: u32| {
-            let has = |repeat| {
-                done.as_ref()
-                    .is_some_and(|journal| journal.has(key, repeat))
-            };
-            (0..repeats).filter(|repeat| !has(*repeat)).count() as u64
+            let left = (0..repeats).filter(|repeat| !done.has(key, *repeat));
+            left.count() as u64
         };
         let mut estimate = Estimate::default();
         for index in &plan.indexes {
@@ -146,11 +140,11 @@ impl Laboratory<'_> {
             &self.work.join("data"),
             &self.work.join("index"),
         ] {
-            text::create_directory(place)?;
+            files::create_directory(place)?;
         }
         comparator::install(&self.work)?;
-        self.write_machine(progress)?;
         let mut journal = Journal::open(&self.out)?;
+        self.write_machine(progress)?;
         let context = self.context(progress)?;
         let mut report = RunReport {
             run: self.out.clone(),

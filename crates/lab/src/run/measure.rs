@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::child::{self, Ended, Running};
 use super::context::{Context, blank};
 use super::machine::unix_now;
-use super::{comparator, predict, range, segments, text};
+use super::{comparator, predict, range, segments};
+use crate::files;
 use crate::plan::Cell;
 use crate::record::{ProcessUse, Record, Task};
 
@@ -63,7 +64,7 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell, repeat: u32) -> Result
 fn missing(context: &Context<'_>, cell: &Cell) -> Result<Option<String>> {
     for key in &cell.indexes {
         let place = context.directory(context.index(key)?);
-        if !text::exists(&place.join("MANIFEST"))? {
+        if !files::exists(&place.join("MANIFEST"))? {
             return Ok(Some(format!(
                 "index {key} could not be built: see its own record"
             )));

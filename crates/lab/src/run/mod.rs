@@ -26,5 +26,3 @@ mod workload;
 
 pub use comparator::Pythons;
 pub use laboratory::{Laboratory, RunReport};
-#[cfg(test)]
-pub(crate) use text::write_bytes;

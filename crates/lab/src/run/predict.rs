@@ -7,7 +7,7 @@ use pageway::Result;
 use super::context::Context;
 use super::journal::MACHINE;
 use super::measure::{self, Measured};
-use super::text;
+use crate::files;
 use crate::model::THIS_MACHINE;
 use crate::plan::Cell;
 
@@ -19,11 +19,11 @@ const GROWTH_LISTS: [u32; 12] = [10, 12, 14, 17, 20, 24, 29, 35, 42, 50, 70, 100
 /// Records the reads of a cell's search where they are not recorded yet, and replays them.
 pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
     let settings = &cell.settings.search;
-    text::create_directory(&context.work.join("traces"))?;
+    files::create_directory(&context.work.join("traces"))?;
     let mut traces = Vec::new();
     for key in &cell.indexes {
         let trace = trace_file(context, cell, key);
-        if !text::exists(&trace)?
+        if !files::exists(&trace)?
             && let Err(failed) = record(context, cell, key, &trace)?
         {
             return Ok(failed);
@@ -91,7 +91,7 @@ fn record(
             break;
         }
     }
-    text::rename(&part, trace)?;
+    files::publish(&part, trace)?;
     Ok(Ok(()))
 }
 

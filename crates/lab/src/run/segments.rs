@@ -6,9 +6,10 @@ use pageway::truth::{Found, Truth, TruthFile};
 use pageway::{Error, Result};
 use serde_json::{Value, json};
 
+use super::child;
 use super::context::Context;
 use super::measure::{self, Measured, together};
-use super::{child, text};
+use crate::files;
 use crate::plan::Cell;
 use crate::record::ProcessUse;
 
@@ -27,7 +28,7 @@ const SUMS: [&str; 6] = [
 pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
     let workload = context.workload(&cell.workload())?;
     let place = context.work.join("answers");
-    text::create_directory(&place)?;
+    files::create_directory(&place)?;
     let count = cell.indexes.len();
     let mut parts = Vec::new();
     let mut results = Vec::new();
@@ -88,7 +89,7 @@ struct Part {
 fn merge(parts: &[Part], queries: u64, k: usize) -> Result<Truth> {
     let mut merged: Vec<Vec<(f32, u32)>> = vec![Vec::new(); queries as usize];
     for part in parts {
-        let file = TruthFile::open(&text::vfs(), &part.answers, None)?;
+        let file = TruthFile::open(&files::vfs(), &part.answers, None)?;
         let found = file.read(0, queries as usize)?;
         for (query, all) in merged.iter_mut().enumerate() {
             let ids = found.ids_of(query).iter().map(|id| id + part.first as u32);
@@ -113,7 +114,7 @@ fn merge(parts: &[Part], queries: u64, k: usize) -> Result<Truth> {
 }
 
 fn recall_of(found: &Truth, truth: &Path, k: usize) -> Result<f64> {
-    let expected = TruthFile::open(&text::vfs(), truth, None)?.read_all()?;
+    let expected = TruthFile::open(&files::vfs(), truth, None)?.read_all()?;
     let found = Found {
         ids: &found.ids,
         distances: &found.distances,
@@ -166,7 +167,7 @@ mod tests {
                 distances: distances.to_vec(),
             };
             let path = dir.path().join(name);
-            pageway::truth::write_truth(&text::vfs(), &path, &truth).unwrap();
+            pageway::truth::write_truth(&files::vfs(), &path, &truth).unwrap();
             path
         };
         let parts = [

@@ -6,8 +6,8 @@ use pageway::source::{OpenAs, Selection, VectorFile, VectorSlice, convert};
 use pageway::truth::{ExactOptions, ExactQuestion, Truth, TruthFile, exact, write_truth};
 use pageway::{ElementType, Error, Progress, Result, VectorRead};
 
-use super::text;
 use crate::data::Prepared;
+use crate::files;
 
 /// Memory for computing a deeper truth.
 const TRUTH_MEMORY: u64 = 1 << 30;
@@ -43,7 +43,7 @@ impl Workload {
         place: &Path,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let all = VectorFile::open(&text::vfs(), &prepared.queries, OpenAs::default())?;
+        let all = VectorFile::open(&files::vfs(), &prepared.queries, OpenAs::default())?;
         let count = match need.queries {
             0 => all.count(),
             wanted => wanted.min(all.count()),
@@ -57,15 +57,15 @@ impl Workload {
             ElementType::I8 => "i8bin",
         };
         let queries = place.join(format!("{name}.first{count}.queries.{extension}"));
-        if !text::exists(&queries)? {
+        if !files::exists(&queries)? {
             let mut selection = Selection::whole(&all, all.name());
             selection.rows = 0..count;
-            convert(&text::vfs(), &selection, &queries, None, progress)?;
+            convert(&files::vfs(), &selection, &queries, None, progress)?;
         }
         let truth = place.join(format!("{name}.first{count}.top{depth}.ibin"));
-        if !text::exists(&truth)? {
+        if !files::exists(&truth)? {
             let found = truth_of(&prepared, (&queries, count), depth, progress)?;
-            write_truth(&text::vfs(), &truth, &found)?;
+            write_truth(&files::vfs(), &truth, &found)?;
         }
         Ok(Self {
             prepared,
@@ -82,7 +82,7 @@ fn truth_of(
     depth: u32,
     progress: &dyn Progress,
 ) -> Result<Truth> {
-    let given = TruthFile::open(&text::vfs(), &prepared.truth, Some(prepared.rows))?;
+    let given = TruthFile::open(&files::vfs(), &prepared.truth, Some(prepared.rows))?;
     if given.query_count() < count {
         let place = prepared.truth.display();
         let words = format!(
@@ -94,8 +94,8 @@ fn truth_of(
     if given.k() as u64 >= u64::from(depth) {
         return Ok(cut(given.read(0, count as usize)?, depth as usize));
     }
-    let base = VectorFile::open(&text::vfs(), &prepared.base, OpenAs::default())?;
-    let queries = VectorFile::open(&text::vfs(), queries, OpenAs::default())?;
+    let base = VectorFile::open(&files::vfs(), &prepared.base, OpenAs::default())?;
+    let queries = VectorFile::open(&files::vfs(), queries, OpenAs::default())?;
     let mut rows = vec![0; count as usize * queries.shape().row_bytes()];
     queries.read(0, &mut rows)?;
     let question = ExactQuestion {

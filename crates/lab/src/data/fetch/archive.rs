@@ -7,7 +7,7 @@ use flate2::read::MultiGzDecoder;
 use pageway::{Error, ErrorKind, OpenMode, Progress, Result};
 use tar::{Archive, Entry};
 
-use crate::data::files::{self, Counted, FileBytes, PROGRESS_BYTES};
+use crate::files::{self, Counted, FileBytes, PROGRESS_BYTES};
 
 const BLOCK_BYTES: usize = 1 << 20;
 

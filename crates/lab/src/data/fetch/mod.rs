@@ -17,8 +17,8 @@ use pageway::{Error, ErrorKind, OsVfs, Progress, Result, Vfs, format_bytes};
 pub(super) use archive::take_member;
 pub(super) use prefix::Prefix;
 
-use super::files;
 use super::place::Place;
+use crate::files;
 
 const PIN_SUFFIX: &str = ".sha256";
 

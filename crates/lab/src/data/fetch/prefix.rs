@@ -5,7 +5,7 @@ use std::path::Path;
 use pageway::source::{FormatFamily, VectorFormat};
 use pageway::{Error, ErrorKind, OpenMode, Result, VectorShape};
 
-use crate::data::files;
+use crate::files;
 
 const BIN_HEADER_BYTES: u64 = 8;
 const ROW_PREFIX_BYTES: u64 = 4;

@@ -8,8 +8,8 @@ use pageway::{Error, ErrorKind, OpenMode, Progress, Result, VfsFile};
 
 use super::Wanted;
 use super::curl::{Arrival, Curl, Failure};
-use crate::data::files::{self, Counted, PROGRESS_BYTES};
 use crate::data::place::Place;
+use crate::files::{self, Counted, PROGRESS_BYTES};
 
 /// Longest wait between two tries.
 const PAUSE_MAX: Duration = Duration::from_secs(60);

@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 
 use super::cut::Cut;
 use super::entry::{DataSet, QuerySource};
-use super::files;
 use super::obtain::{Obtain, Role};
 use super::place::Place;
+use crate::files;
 use parts::Part;
 
 pub(super) use parts::extension;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use pageway::source::{Selection, VectorFile, convert};
 use pageway::{ElementType, Progress, Result, VectorRead};
 
-use crate::data::files;
+use crate::files;
 
 /// A part of a file of vectors.
 pub(super) struct Part<'a> {

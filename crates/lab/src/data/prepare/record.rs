@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Prepared;
 use crate::data::cut::Cut;
 use crate::data::entry::{DataSet, Whereabouts};
-use crate::data::files;
+use crate::files;
 
 const NAME: &str = "prepared.json";
 /// Changed when the same set and cut give other files than before.

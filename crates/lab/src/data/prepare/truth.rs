@@ -9,8 +9,8 @@ use pageway::truth::{
 use pageway::{Error, Metric, Progress, Result, VectorRead};
 
 use super::fit;
-use crate::data::files;
 use crate::data::place::Place;
+use crate::files;
 
 /// Neighbours that a truth must have, where the base has as many rows.
 const DEPTH: u64 = 100;

@@ -1,42 +1,46 @@
-//! The door to the file system: small files whole, large ones by their checksum.
+//! The lab's door to the file system: small files whole, large ones by their checksum.
+//!
+//! What is written appears whole or not at all, synced, and its name with it.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pageway::source::{OpenAs, VectorFile};
-use pageway::{ElementType, Error, ErrorKind, OpenMode, OsVfs, Progress, Result, Vfs, VfsFile};
+use pageway::{
+    ElementType, Error, ErrorKind, LockGuard, OpenMode, OsVfs, Progress, Result, Vfs, VfsFile,
+};
 use sha2::{Digest, Sha256};
 
 /// Bytes that are read at once.
 const BLOCK_BYTES: usize = 1 << 20;
 /// Units of progress of everything that is counted in bytes.
-pub(super) const PROGRESS_BYTES: u64 = 1_000_000;
+pub(crate) const PROGRESS_BYTES: u64 = 1_000_000;
 
 /// The file system of the host.
-pub(super) fn vfs() -> Arc<dyn Vfs> {
+pub(crate) fn vfs() -> Arc<dyn Vfs> {
     Arc::new(OsVfs)
 }
 
 /// An error of the file system, under the name of the file.
-pub(super) fn at(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
+pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
     |error| Error::from(error).within(path.display())
 }
 
-pub(super) fn exists(path: &Path) -> Result<bool> {
+pub(crate) fn exists(path: &Path) -> Result<bool> {
     OsVfs.exists(path).map_err(at(path))
 }
 
-pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Arc<dyn VfsFile>> {
+pub(crate) fn open(path: &Path, mode: OpenMode) -> Result<Arc<dyn VfsFile>> {
     OsVfs.open(path, mode).map_err(at(path))
 }
 
-pub(super) fn length(path: &Path) -> Result<u64> {
+pub(crate) fn length(path: &Path) -> Result<u64> {
     open(path, OpenMode::Read)?.len().map_err(at(path))
 }
 
 /// Makes a directory and its missing parents.
-pub(super) fn create_directory(path: &Path) -> Result<()> {
+pub(crate) fn create_directory(path: &Path) -> Result<()> {
     OsVfs.create_dir_all(path).map_err(at(path))
 }
 
@@ -44,7 +48,7 @@ pub(super) fn create_directory(path: &Path) -> Result<()> {
 ///
 /// # Errors
 /// `Busy` when another process has it: it is doing `what`.
-pub(super) fn lock(path: &Path, what: &str) -> Result<impl Sized + use<>> {
+pub(crate) fn lock(path: &Path, what: &str) -> Result<Box<dyn LockGuard>> {
     let held = OsVfs.lock(path).map_err(at(path))?;
     held.ok_or_else(|| {
         let words = format!("{}: another process is {what}", path.display());
@@ -53,7 +57,7 @@ pub(super) fn lock(path: &Path, what: &str) -> Result<impl Sized + use<>> {
 }
 
 /// Removes a file that may be missing.
-pub(super) fn remove(path: &Path) -> Result<()> {
+pub(crate) fn remove(path: &Path) -> Result<()> {
     match OsVfs.remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(path)(error)),
         _ => Ok(()),
@@ -61,7 +65,7 @@ pub(super) fn remove(path: &Path) -> Result<()> {
 }
 
 /// Gives a finished file its name, durably.
-pub(super) fn publish(from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn publish(from: &Path, to: &Path) -> Result<()> {
     let file = open(from, OpenMode::ReadWrite)?;
     file.sync_data().map_err(at(from))?;
     OsVfs.rename(from, to).map_err(at(to))?;
@@ -70,7 +74,7 @@ pub(super) fn publish(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Writes a small file, whole or not at all.
-pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let partial = with_suffix(path, ".partial");
     remove(&partial)?;
     let file = open(&partial, OpenMode::CreateNew)?;
@@ -79,7 +83,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// Reads a text file of small size.
-pub(super) fn read_text(path: &Path) -> Result<String> {
+pub(crate) fn read_text(path: &Path) -> Result<String> {
     let mut bytes = Vec::new();
     let mut from = FileBytes::open(path)?;
     from.read_to_end(&mut bytes).map_err(at(path))?;
@@ -88,7 +92,7 @@ pub(super) fn read_text(path: &Path) -> Result<String> {
 }
 
 /// Opens vectors; `element` tells the type of a `.bin` file and is no more than a hint elsewhere.
-pub(super) fn open_vectors(path: &Path, element: Option<ElementType>) -> Result<VectorFile> {
+pub(crate) fn open_vectors(path: &Path, element: Option<ElementType>) -> Result<VectorFile> {
     let how = OpenAs {
         element: element.filter(|_| has_extension(path, "bin")),
     };
@@ -96,20 +100,20 @@ pub(super) fn open_vectors(path: &Path, element: Option<ElementType>) -> Result<
 }
 
 /// Whether a path ends with an extension, in upper or lower case.
-pub(super) fn has_extension(path: &Path, extension: &str) -> bool {
+pub(crate) fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension()
         .is_some_and(|found| found.eq_ignore_ascii_case(extension))
 }
 
 /// The path with something behind its name.
-pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
 }
 
 /// The sha256 of a file, in hexadecimal digits. Reads it once.
-pub(super) fn checksum(path: &Path, progress: &dyn Progress) -> Result<String> {
+pub(crate) fn checksum(path: &Path, progress: &dyn Progress) -> Result<String> {
     let mut from = FileBytes::open(path)?;
     let total = length(path)?;
     progress.stage("check sha256 (MB)", total.div_ceil(PROGRESS_BYTES));
@@ -128,7 +132,7 @@ pub(super) fn checksum(path: &Path, progress: &dyn Progress) -> Result<String> {
 }
 
 /// A short name of what is in a file: its length, its first and its last bytes. Two small reads.
-pub(super) fn fingerprint(path: &Path) -> Result<String> {
+pub(crate) fn fingerprint(path: &Path) -> Result<String> {
     let file = open(path, OpenMode::Read)?;
     let length = file.len().map_err(at(path))?;
     let mut hasher = Sha256::new();
@@ -143,7 +147,7 @@ pub(super) fn fingerprint(path: &Path) -> Result<String> {
 }
 
 /// The sha256 of a text.
-pub(super) fn text_checksum(text: &str) -> String {
+pub(crate) fn text_checksum(text: &str) -> String {
     hexadecimal(&Sha256::digest(text.as_bytes()))
 }
 
@@ -157,13 +161,13 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 /// The bytes of a file one after the other.
-pub(super) struct FileBytes {
+pub(crate) struct FileBytes {
     file: Arc<dyn VfsFile>,
     offset: u64,
 }
 
 impl FileBytes {
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = open(path, OpenMode::Read)?;
         Ok(Self { file, offset: 0 })
     }
@@ -178,17 +182,17 @@ impl Read for FileBytes {
 }
 
 /// Bytes that went by, told to a progress in its units.
-pub(super) struct Counted<'p> {
+pub(crate) struct Counted<'p> {
     progress: &'p dyn Progress,
     bytes: u64,
 }
 
 impl<'p> Counted<'p> {
-    pub(super) fn new(progress: &'p dyn Progress) -> Self {
+    pub(crate) fn new(progress: &'p dyn Progress) -> Self {
         Self { progress, bytes: 0 }
     }
 
-    pub(super) fn add(&mut self, bytes: u64) {
+    pub(crate) fn add(&mut self, bytes: u64) {
         let before = self.bytes / PROGRESS_BYTES;
         self.bytes += bytes;
         self.progress.advance(self.bytes / PROGRESS_BYTES - before);
