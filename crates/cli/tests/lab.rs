@@ -213,7 +213,7 @@ fn what_was_counted_agrees_inside_and_outside() {
             compared += 1;
         }
         // From outside a process is looked at now and then, which says little of a short one.
-        let watched = record["process"]["wall_seconds"].as_f64() > Some(0.1);
+        let watched = record["process"]["wall_seconds"].as_f64() > Some(0.03);
         let peak = |from: &Value| from["peak_memory_bytes"].as_f64().filter(|_| watched);
         if let (Some(outside), Some(inside)) = (peak(&record["process"]), peak(result)) {
             assert!(outside > 0.5 * inside && outside < 1.5 * inside, "{record}");
