@@ -14,7 +14,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use pageway_kernels::{IsaError, KernelSet};
+use pageway_kernels::{IsaError, KernelSet, pack_panels, panel_values};
 use pageway_types::{ElementType, Metric, NodeId};
 
 /// Rows of the matrix fit a cache, or do not.
@@ -92,6 +92,7 @@ fn main() -> Result<(), IsaError> {
         }
         codes(kernels);
         tables(kernels);
+        products(kernels);
     }
     Ok(())
 }
@@ -166,6 +167,21 @@ fn tables(kernels: &KernelSet) {
             }
         });
         println!("  256 centroids, {dimension}-d: l2 {l2:.0}  nearest {nearest:.0}");
+    }
+}
+
+fn products(kernels: &KernelSet) {
+    const ROWS: usize = 256;
+    for dimension in [128, 384, 960] {
+        let rows: Vec<f32> = (0..ROWS * dimension).map(|x| (x % 97) as f32).collect();
+        let mut panels = vec![0.0; panel_values(ROWS, dimension)];
+        pack_panels(&rows, dimension, &mut panels);
+        let mut out = vec![0.0; ROWS * ROWS];
+        let product = nanoseconds(ROWS * ROWS, || {
+            kernels.dot_panels()(black_box(&rows), &panels, dimension, &mut out);
+            black_box(&out);
+        });
+        println!("  product of {ROWS} and {ROWS} rows, {dimension}-d: {product:.2} a pair");
     }
 }
 

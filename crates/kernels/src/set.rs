@@ -47,6 +47,15 @@ pub type LookupFn = fn(&[f32], &[u8], &mut [f32]);
 /// Called as `(table, codes, nodes, out)`; panics when a node lies outside `codes`.
 pub type LookupGatherFn = fn(&[f32], &[u8], &[NodeId], &mut [f32]);
 
+/// Inner products of each of some rows with each of the rows in panels.
+///
+/// Called as `(rows, panels, dimension, out)`: whole rows of `dimension >= 1` values, whole panels
+/// as [`pack_panels`](crate::pack_panels) makes them, and [`PANEL_ROWS`](crate::PANEL_ROWS) values
+/// of `out` per row and panel: the products of row `i` begin at `i * panels * PANEL_ROWS`. Panics on
+/// any other length. A product of `n` components is off by at most `n * 2^-23`, relative to the sum
+/// of its absolute terms. It does not depend on what else is multiplied.
+pub type DotPanelsFn = fn(&[f32], &[f32], usize, &mut [f32]);
+
 /// One kernel per metric.
 pub(crate) struct PerMetric<F> {
     pub(crate) l2: F,
@@ -105,6 +114,7 @@ pub struct KernelSet {
     pub(crate) isa: Isa,
     pub(crate) elements: PerElement<ElementKernels>,
     pub(crate) codes: CodeKernels,
+    pub(crate) dot_panels: DotPanelsFn,
 }
 
 impl KernelSet {
@@ -196,5 +206,10 @@ impl KernelSet {
     /// Asymmetric distances of the codes of given nodes.
     pub fn lookup_gather(&self) -> LookupGatherFn {
         self.codes.lookup_gather
+    }
+
+    /// Inner products of rows with rows in panels.
+    pub fn dot_panels(&self) -> DotPanelsFn {
+        self.dot_panels
     }
 }

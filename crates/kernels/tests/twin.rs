@@ -2,7 +2,9 @@
 #![expect(clippy::indexing_slicing, reason = "components of known size")]
 
 use half::f16;
-use pageway_kernels::{DistanceFn, Isa, IsaError, KernelSet};
+use pageway_kernels::{
+    DistanceFn, Isa, IsaError, KernelSet, PANEL_ROWS, pack_panels, panel_values,
+};
 use pageway_types::{ElementType, Metric, NodeId};
 use proptest::prelude::*;
 
@@ -378,6 +380,88 @@ fn lookups_have_the_same_bits_everywhere() {
             }
         }
     }
+}
+
+/// Against `f64`, for tiles and panels of every fill; the sets of registers agree to the bit.
+#[test]
+fn products_of_matrices_are_those_of_their_rows() {
+    let mut source = Source(8);
+    for (count, others, dimension) in [
+        (1, 1, 1),
+        (2, 31, 3),
+        (7, 32, 128),
+        (8, 33, 16),
+        (9, 64, 17),
+        (25, 70, 961),
+        (0, 5, 4),
+        (3, 0, 4),
+    ] {
+        let mut values = |rows: usize| -> Vec<f32> {
+            (0..rows * dimension)
+                .map(|_| source.float() * 9.0)
+                .collect()
+        };
+        let (rows, columns) = (values(count), values(others));
+        let mut panels = vec![f32::NAN; panel_values(others, dimension)];
+        pack_panels(&columns, dimension, &mut panels);
+        let width = panels.len() / dimension;
+        let mut first: Option<Vec<u32>> = None;
+        for set in sets() {
+            let mut out = vec![f32::NAN; count * width];
+            set.dot_panels()(&rows, &panels, dimension, &mut out);
+            for (at, &got) in out.iter().enumerate() {
+                let row = &rows[at / width * dimension..][..dimension];
+                let column = (at % width) * dimension..(at % width + 1) * dimension;
+                let column = columns
+                    .get(column)
+                    .map_or(vec![0.0; dimension], <[f32]>::to_vec);
+                let terms = || {
+                    row.iter()
+                        .zip(&column)
+                        .map(|(&x, &y)| f64::from(x) * f64::from(y))
+                };
+                let bound = terms().map(f64::abs).sum::<f64>() * dimension as f64 / 8e6;
+                let error = (f64::from(got) - terms().sum::<f64>()).abs();
+                assert!(error <= bound, "{} {count} x {others}: {got}", set.isa());
+            }
+            if set.isa() != Isa::Scalar {
+                let bits: Vec<u32> = out.iter().map(|value| value.to_bits()).collect();
+                assert!(
+                    first.get_or_insert_with(|| bits.clone()) == &bits,
+                    "{}",
+                    set.isa()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_product_does_not_depend_on_its_place_or_order() {
+    let mut source = Source(9);
+    let dimension = 37;
+    let rows: Vec<f32> = (0..41 * dimension).map(|_| source.float()).collect();
+    let mut panels = vec![0.0; panel_values(41, dimension)];
+    pack_panels(&rows, dimension, &mut panels);
+    for set in sets() {
+        let mut out = vec![0.0; 41 * 2 * PANEL_ROWS];
+        set.dot_panels()(&rows, &panels, dimension, &mut out);
+        let product = |a: usize, b: usize| out[a * 2 * PANEL_ROWS + b].to_bits();
+        for (a, b) in (0..41).flat_map(|a| (0..a).map(move |b| (a, b))) {
+            assert_eq!(product(a, b), product(b, a), "{}", set.isa());
+        }
+        let mut one = vec![0.0; PANEL_ROWS];
+        let panel = &panels[PANEL_ROWS * dimension..];
+        set.dot_panels()(&rows[dimension..2 * dimension], panel, dimension, &mut one);
+        assert_eq!(one[8].to_bits(), product(1, 40), "{}", set.isa());
+    }
+}
+
+#[test]
+#[should_panic(expected = "a product for every pair")]
+fn a_short_outcome_stops() {
+    let product = KernelSet::detect().expect("a set").dot_panels();
+    product(&[0.0; 8], &[0.0; 4 * PANEL_ROWS], 4, &mut [0.0; PANEL_ROWS]);
 }
 
 #[test]

@@ -158,6 +158,12 @@ impl FloatLanes for F32 {
     }
 
     #[inline(always)]
+    unsafe fn mul_add(a: float32x4_t, b: float32x4_t, c: float32x4_t) -> float32x4_t {
+        // SAFETY: the caller vouches for the features.
+        unsafe { vfmaq_f32(c, a, b) }
+    }
+
+    #[inline(always)]
     unsafe fn min(a: float32x4_t, b: float32x4_t) -> float32x4_t {
         // SAFETY: the caller vouches for the features.
         unsafe { vminq_f32(a, b) }

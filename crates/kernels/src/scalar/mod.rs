@@ -5,6 +5,7 @@
 mod component;
 mod distance;
 mod lookup;
+mod matrix;
 mod table;
 
 use crate::isa::Isa;
@@ -32,6 +33,7 @@ pub(crate) static KERNELS: KernelSet = KernelSet {
         lookup,
         lookup_gather,
     },
+    dot_panels: matrix::dot_panels,
 };
 
 const fn element_kernels<C: Component>() -> ElementKernels {

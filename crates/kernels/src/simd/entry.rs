@@ -1,23 +1,25 @@
 //! Compiles the algorithms for one instruction set and collects them in a table.
 
 /// Defines `KERNELS` for an instruction set, given its CPU features, its registers for each
-/// element type, and how many float registers a table kernel may hold at once.
+/// element type, how many float registers a table kernel may hold at once, and how many rows a
+/// tile of a matrix product has.
 ///
 /// Every kernel comes in two layers: a function with `#[target_feature]` that all algorithms are
 /// inlined into, and a plain function, as function pointers in the table must be safe to call.
 macro_rules! kernel_set {
     (
-        isa: $isa:expr, features: $features:literal, block: $block:literal,
+        isa: $isa:expr, features: $features:literal, block: $block:literal, rows: $rows:literal,
         f32: $F32:ty, f16: $F16:ty, u8: $U8:ty, i8: $I8:ty,
     ) => {
         use pageway_types::NodeId;
 
+        use crate::panel::PANEL_ROWS;
         use crate::scalar;
         use crate::set::{CodeKernels, ElementKernels, KernelSet, PerElement, PerMetric, WidenFn};
-        use crate::simd::lanes::Lanes;
+        use crate::simd::lanes::{FloatLanes, Lanes};
         use crate::simd::measure::{Cosine, InnerProduct, L2, Measure};
         use crate::simd::table::{Product, SquaredDifference, Term};
-        use crate::simd::{many, measure, table, widen};
+        use crate::simd::{many, matrix, measure, table, widen};
 
         /// The kernels; [`KernelSet::for_isa`] hands them out after detection of all features.
         pub(crate) static KERNELS: KernelSet = KernelSet {
@@ -35,6 +37,7 @@ macro_rules! kernel_set {
                 lookup: scalar::lookup,
                 lookup_gather: scalar::lookup_gather,
             },
+            dot_panels,
         };
 
         const fn element_kernels<V: Lanes>(widen: WidenFn) -> ElementKernels {
@@ -123,6 +126,19 @@ macro_rules! kernel_set {
             }
             // SAFETY: reached through a detected set only.
             unsafe { run::<T>(sub, centroids, out) }
+        }
+
+        fn dot_panels(rows: &[f32], panels: &[f32], dimension: usize, out: &mut [f32]) {
+            const REGISTERS: usize = PANEL_ROWS / <$F32 as FloatLanes>::WIDTH;
+            #[target_feature(enable = $features)]
+            fn run(rows: &[f32], panels: &[f32], dimension: usize, out: &mut [f32]) {
+                // SAFETY: this function has the features.
+                unsafe {
+                    matrix::dot_panels::<$F32, $rows, REGISTERS>(rows, panels, dimension, out);
+                }
+            }
+            // SAFETY: reached through a detected set only.
+            unsafe { run(rows, panels, dimension, out) }
         }
 
         fn nearest_of_256(sub: &[f32], centroids: &[f32]) -> (u8, f32) {

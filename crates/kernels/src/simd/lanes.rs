@@ -42,7 +42,7 @@ pub(crate) trait Lanes {
     unsafe fn total(sum: Self::Sum) -> f64;
 }
 
-/// Arithmetic on registers of `f32`, for tables and conversions.
+/// Arithmetic on registers of `f32`, for tables, products and conversions.
 ///
 /// # Safety
 /// As for [`Lanes`].
@@ -64,6 +64,8 @@ pub(crate) trait FloatLanes {
     unsafe fn sub(a: Self::Register, b: Self::Register) -> Self::Register;
     /// Lane-wise product.
     unsafe fn mul(a: Self::Register, b: Self::Register) -> Self::Register;
+    /// Lane-wise `a * b + c`, rounded once.
+    unsafe fn mul_add(a: Self::Register, b: Self::Register, c: Self::Register) -> Self::Register;
     /// Lane-wise minimum.
     unsafe fn min(a: Self::Register, b: Self::Register) -> Self::Register;
     /// The smallest lane.

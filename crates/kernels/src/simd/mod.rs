@@ -11,6 +11,7 @@
 mod entry;
 pub(crate) mod lanes;
 pub(crate) mod many;
+pub(crate) mod matrix;
 pub(crate) mod measure;
 pub(crate) mod table;
 pub(crate) mod widen;

@@ -140,6 +140,12 @@ impl FloatLanes for F32 {
     }
 
     #[inline(always)]
+    unsafe fn mul_add(a: __m256, b: __m256, c: __m256) -> __m256 {
+        // SAFETY: the caller vouches for the features.
+        unsafe { _mm256_fmadd_ps(a, b, c) }
+    }
+
+    #[inline(always)]
     unsafe fn min(a: __m256, b: __m256) -> __m256 {
         // SAFETY: the caller vouches for the features.
         unsafe { _mm256_min_ps(a, b) }

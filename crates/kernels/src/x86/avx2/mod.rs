@@ -9,7 +9,7 @@ use crate::isa::Isa;
 use crate::simd::kernel_set;
 
 kernel_set! {
-    isa: Isa::Avx2, features: "avx2,fma,f16c", block: 8,
+    isa: Isa::Avx2, features: "avx2,fma,f16c", block: 8, rows: 2,
     f32: float::F32, f16: float::F16, u8: integer::U8, i8: integer::I8,
 }
 

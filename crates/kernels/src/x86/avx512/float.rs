@@ -132,6 +132,12 @@ impl FloatLanes for F32 {
     }
 
     #[inline(always)]
+    unsafe fn mul_add(a: __m512, b: __m512, c: __m512) -> __m512 {
+        // SAFETY: the caller vouches for the features.
+        unsafe { _mm512_fmadd_ps(a, b, c) }
+    }
+
+    #[inline(always)]
     unsafe fn min(a: __m512, b: __m512) -> __m512 {
         // SAFETY: the caller vouches for the features.
         unsafe { _mm512_min_ps(a, b) }
