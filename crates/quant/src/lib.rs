@@ -5,7 +5,8 @@
 //! scores batches of codes; it knows neither files nor graphs.
 //!
 //! * [`CodeScorer`] is the seam to the search: one virtual call per batch of codes.
-//! * [`ProductQuantizer`] is the quantizer: train, encode, decode, write and read its codebook.
+//! * [`Quantizer`] is a trained quantizer of any kind: encode, write and read its codebook.
+//! * [`ProductQuantizer`] is product quantization.
 //!
 //! Invariants: estimates are in the units of the metric's distance, so that they compare with exact
 //! ones; the same sample, spec and seed give the same codebook on any number of threads and any
@@ -13,10 +14,10 @@
 
 mod error;
 pub mod pq;
+mod quantizer;
 mod scorer;
 
 pub use error::QuantError;
-pub use pq::{
-    ComponentOrder, Encoder, PqScorer, PqSpec, ProductQuantizer, TrainingSample, normalise,
-};
+pub use pq::{ComponentOrder, PqScorer, PqSpec, ProductQuantizer, TrainingSample, normalise};
+pub use quantizer::{Encoder, Quantizer, Scorer, TrainingSpec};
 pub use scorer::{CodeBatch, CodeScorer};

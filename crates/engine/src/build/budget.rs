@@ -2,7 +2,7 @@
 //! work.
 
 use pageway_graph::{Graph, VamanaSpec, build_bytes, placement_bytes, shard_max_degree};
-use pageway_quant::{ComponentOrder, PqSpec, ProductQuantizer};
+use pageway_quant::TrainingSpec;
 use pageway_store::machine;
 
 use super::choose::SpecChoice;
@@ -16,6 +16,7 @@ use crate::index::{least_memory, thread_count};
 use crate::memory::format_bytes;
 use crate::options::{BuildInput, BuildOptions};
 use crate::presets::Sizes;
+use crate::resolve;
 use crate::spec::{CodeStorage, CodecSpec, GraphSpec, IndexSpec, Shape};
 
 /// Rows that quantizer and partition are trained on, at most: 256 per centroid.
@@ -110,22 +111,12 @@ impl BuildPlan {
         shard_max_degree(self.spec.graph.max_degree())
     }
 
-    pub(super) fn quantizer(&self) -> PqSpec {
-        let code_bytes = self.spec.storage.quantizer.code_bytes();
-        PqSpec {
-            seed: self.spec.seed,
-            ..PqSpec::new(code_bytes)
-        }
+    pub(super) fn quantizer(&self) -> TrainingSpec {
+        resolve::training(&self.spec)
     }
 
-    /// The second quantizer, made to err differently from the first.
-    pub(super) fn second_quantizer(&self) -> Option<PqSpec> {
-        let code_bytes = self.spec.storage.second_quantizer?.code_bytes();
-        Some(PqSpec {
-            seed: !self.spec.seed,
-            order: ComponentOrder::Strided,
-            ..PqSpec::new(code_bytes)
-        })
+    pub(super) fn second_quantizer(&self) -> Option<TrainingSpec> {
+        resolve::second_training(&self.spec)
     }
 
     /// Chooses sample and graph plan so that no stage exceeds the budget.
@@ -221,7 +212,7 @@ impl BuildPlan {
         let rows = sample_rows as usize;
         let sample = rows as u64 * dimension as u64 * 4;
         let threads = self.planned_threads();
-        let bytes = |spec: &PqSpec| ProductQuantizer::train_bytes(rows, dimension, spec, threads);
+        let bytes = |spec: &TrainingSpec| spec.train_bytes(rows, dimension, threads);
         let second = self.second_quantizer().map_or(0, |spec| bytes(&spec));
         STAGE_BYTES + sample + bytes(&self.quantizer()).max(second) as u64
     }

@@ -168,7 +168,7 @@ pub(crate) fn index_bytes(spec: &IndexSpec, node_count: u32) -> Result<u64> {
     let second = spec.storage.second_quantizer;
     let second = nodes * second.map_or(0, |second| u64::from(second.code_bytes()));
     let entry = resolve::entry_bytes(spec, node_count);
-    let books = 2 * resolve::codebook_bytes(spec);
+    let books = resolve::codebook_bytes(spec);
     let around = FILES_MAX * 2 * map.geometry.unit_bytes() as u64 + MANIFEST_BYTES;
     // A checksum in every page.
     let streams = codes + second + 4 * nodes + entry + books;

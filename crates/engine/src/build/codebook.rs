@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pageway_quant::ProductQuantizer;
+use pageway_quant::Quantizer;
 use pageway_store::{FileUuid, Vfs};
 use pageway_types::VectorShape;
 
@@ -13,7 +13,7 @@ use crate::spec::{IndexSpec, Shape};
 
 /// A quantizer, and the identity of the file it came from.
 pub(super) struct SharedCodebook {
-    pub(super) quantizer: ProductQuantizer,
+    pub(super) quantizer: Quantizer,
     pub(super) uuid: FileUuid,
 }
 

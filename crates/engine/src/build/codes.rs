@@ -1,6 +1,6 @@
 //! Training the quantizer on a sample, and encoding all rows with it, a block at a time.
 
-use pageway_quant::{PqSpec, ProductQuantizer, TrainingSample};
+use pageway_quant::{Quantizer, TrainingSample, TrainingSpec};
 use pageway_types::{NodeId, Progress, VectorRead};
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -32,10 +32,10 @@ pub(super) fn widened_sample(vectors: &dyn VectorRead, plan: &BuildPlan) -> Resu
 /// Trains a quantizer on a sample.
 pub(super) fn train(
     sample: &[f32],
-    (plan, spec): (&BuildPlan, &PqSpec),
+    (plan, spec): (&BuildPlan, &TrainingSpec),
     pool: &ThreadPool,
     progress: &dyn Progress,
-) -> Result<ProductQuantizer> {
+) -> Result<Quantizer> {
     let shape = plan.spec.shape;
     let dimension = shape.dimension as usize;
     let sample = TrainingSample {
@@ -44,9 +44,7 @@ pub(super) fn train(
         metric: shape.metric,
     };
     let kernels = resolve::kernels()?;
-    Ok(ProductQuantizer::train(
-        &sample, spec, kernels, pool, progress,
-    )?)
+    Ok(Quantizer::train(&sample, spec, kernels, pool, progress)?)
 }
 
 /// What is encoded: rows in the order of nodes.
@@ -54,7 +52,7 @@ pub(super) fn train(
 pub(super) struct Encoding<'e> {
     pub(super) vectors: &'e dyn VectorRead,
     pub(super) order: &'e NodeOrder,
-    pub(super) quantizer: &'e ProductQuantizer,
+    pub(super) quantizer: &'e Quantizer,
     pub(super) pool: &'e ThreadPool,
 }
 

@@ -4,7 +4,7 @@ use pageway_graph::{
     Graph, HashTable, Layer, NavigationGraph, NavigationLayer, SampledVectors, VectorSet,
     fixed_entries,
 };
-use pageway_quant::{ProductQuantizer, normalise};
+use pageway_quant::{Quantizer, normalise};
 use pageway_types::{Metric, NodeId, Progress, VectorRead};
 use rayon::ThreadPool;
 
@@ -26,7 +26,7 @@ pub(super) struct EntryBuild<'e> {
     /// The node of the medoid's row.
     pub(super) medoid: NodeId,
     pub(super) layers: &'e [Layer],
-    pub(super) quantizer: &'e ProductQuantizer,
+    pub(super) quantizer: &'e Quantizer,
     pub(super) pool: &'e ThreadPool,
     pub(super) progress: &'e dyn Progress,
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use pageway_quant::{PqSpec, ProductQuantizer};
+use pageway_quant::{Quantizer, TrainingSpec};
 use pageway_store::{BlobWriter, FileEntry, FileUuid, OsVfs, PageGeometry, Vfs, clock};
 use pageway_types::{Progress, VectorShape};
 use rayon::ThreadPool;
@@ -136,9 +136,9 @@ impl Stages {
 
 /// Quantizers of a build, and the files they were written to.
 struct Codebooks {
-    first: ProductQuantizer,
+    first: Quantizer,
     first_file: FileEntry,
-    second: Option<(ProductQuantizer, FileEntry)>,
+    second: Option<(Quantizer, FileEntry)>,
 }
 
 /// Files of codes, and the codes of all nodes where pages need them.
@@ -218,8 +218,9 @@ impl Pipeline<'_> {
     /// Trains the quantizers, or takes one over.
     fn train(&self, fingerprint: Fingerprint) -> Result<Codebooks> {
         let sample = codes::widened_sample(self.input.vectors, self.plan)?;
-        let train =
-            |spec: &PqSpec| codes::train(&sample, (self.plan, spec), &self.pool, self.progress);
+        let train = |spec: &TrainingSpec| {
+            codes::train(&sample, (self.plan, spec), &self.pool, self.progress)
+        };
         let kind = FileKind::Codebook;
         let (first, uuid) = match &self.codebook {
             Some(shared) => (shared.quantizer.clone(), shared.uuid),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pageway_kernels::DistanceFn;
-use pageway_quant::ProductQuantizer;
+use pageway_quant::Quantizer;
 
 use super::entry::EntryPart;
 use crate::cache::{NodeCache, PageCache};
@@ -46,5 +46,5 @@ pub(crate) struct CodePart {
     /// Codes of the first nodes, or of all.
     pub(crate) table: CodeTable,
     /// What the codes mean.
-    pub(crate) quantizer: Arc<ProductQuantizer>,
+    pub(crate) quantizer: Arc<Quantizer>,
 }

@@ -1,7 +1,7 @@
 //! Everything mutable of one query. Reused from query to query: after the first, the loop allocates
 //! nothing.
 
-use pageway_quant::PqScorer;
+use pageway_quant::Scorer;
 use pageway_types::{NodeId, PageId};
 
 use super::candidates::CandidateList;
@@ -41,8 +41,8 @@ pub(crate) struct IndexShape {
     pub(crate) nodes_per_page: usize,
     /// Components per vector.
     pub(crate) dimension: usize,
-    /// Bytes per code, and per second code or 0.
-    pub(crate) code_bytes: (usize, usize),
+    /// Bytes that score codes of one query.
+    pub(crate) scorer_bytes: usize,
     /// Bytes of a page's payload.
     pub(crate) payload_bytes: usize,
     /// Lists of other nodes packed into a page.
@@ -71,15 +71,14 @@ impl ScratchShape {
     /// Bytes of a scratch of this shape.
     pub(crate) fn bytes(&self) -> usize {
         let index = &self.index;
-        let (first, second) = index.code_bytes;
         let neighbors = size_of::<NodeId>() * 2 + size_of::<u32>() + size_of::<f32>();
         CandidateList::bytes(self.list_limit, self.turned_away())
             + Ranking::bytes(self.results)
             + Visited::bytes(self.visited_slots())
             + Visited::bytes(self.page_slots())
             + Visited::bytes(self.scored_slots())
-            + (first + second) * 256 * size_of::<f32>()
-            + index.dimension * size_of::<f32>() * 3
+            + index.scorer_bytes
+            + index.dimension * size_of::<f32>()
             + index.max_neighbors.max(index.seeds) * neighbors
             + index.nodes_per_page * (size_of::<u64>() + self.beam * size_of::<Deferred>())
             + self.beam * (size_of::<PageRequest>() + 2 * size_of::<Target>() + 8)
@@ -171,8 +170,8 @@ pub(super) struct Seen {
 
 /// Batches on their way through the scorers.
 pub(super) struct Scoring {
-    pub(super) scorer: PqScorer,
-    pub(super) second: Option<PqScorer>,
+    pub(super) scorer: Scorer,
+    pub(super) second: Option<Scorer>,
     pub(super) widened: Vec<f32>,
     /// Neighbours to score by the code table.
     pub(super) fresh: Vec<NodeId>,
@@ -209,7 +208,7 @@ impl Scratch {
     /// When memory is refused.
     pub(crate) fn new(
         shape: ScratchShape,
-        (scorer, second): (PqScorer, Option<PqScorer>),
+        (scorer, second): (Scorer, Option<Scorer>),
         entry: &EntryPart,
     ) -> Result<Self> {
         let index = &shape.index;

@@ -190,7 +190,7 @@ pub(crate) fn fixed_memory((spec, node_count): (&IndexSpec, u32), budget: u64) -
     ledger.reserve("codebook", resolve::codebook_bytes(spec));
     if let Some(second) = storage.second_quantizer {
         let codes = u64::from(node_count) * u64::from(second.code_bytes());
-        ledger.reserve("second codes", codes + resolve::codebook_bytes(spec));
+        ledger.reserve("second codes", codes);
     }
     let entry = resolve::entry_bytes(spec, node_count);
     if entry > 0 {

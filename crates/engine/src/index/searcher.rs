@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pageway_kernels::KernelSet;
-use pageway_quant::ProductQuantizer;
+use pageway_quant::Quantizer;
 use pageway_store::{FileUuid, IoBackend, PageFile, PageReader};
 use pageway_types::NodeId;
 
@@ -35,7 +35,7 @@ pub(crate) trait Searcher: Send + Sync {
     fn cache_bytes(&self) -> (u64, u64);
 
     /// The quantizer, if it is that of the codebook file `uuid`; `manifest` is this index's.
-    fn quantizer(&self, uuid: FileUuid, manifest: &Manifest) -> Option<&Arc<ProductQuantizer>>;
+    fn quantizer(&self, uuid: FileUuid, manifest: &Manifest) -> Option<&Arc<Quantizer>>;
 
     /// Copies the vectors of nodes `first ..` into `out`, reading pages in order.
     fn read_vectors(&self, first: u64, out: &mut [u8]) -> Result<()>;
@@ -82,7 +82,7 @@ impl<C: PageCodec> Searcher for PageSearcher<C> {
         (nodes, cache.pages.held_bytes())
     }
 
-    fn quantizer(&self, uuid: FileUuid, manifest: &Manifest) -> Option<&Arc<ProductQuantizer>> {
+    fn quantizer(&self, uuid: FileUuid, manifest: &Manifest) -> Option<&Arc<Quantizer>> {
         (manifest.files.codebook.uuid == uuid).then_some(&self.parts.codes.quantizer)
     }
 

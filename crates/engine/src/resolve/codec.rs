@@ -3,6 +3,7 @@
 use pageway_store::PageReader;
 use pageway_types::{NodeId, PageId};
 
+use super::codes::scorer_bytes;
 use super::{Source, entry, record_reader};
 use crate::cache::ListRead;
 use crate::error::Result;
@@ -97,17 +98,13 @@ pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShap
         Hold::Walk => spec.layout.codec.packed_lists() * map.nodes_per_page,
         Hold::Round | Hold::Nothing => 0,
     };
-    let second = spec.storage.second_quantizer;
     Ok(IndexShape {
         max_neighbors: codec.max_neighbors(),
         seeds: seeds(spec.execution.entry).min(node_count) as usize,
         lists_per_candidate: lists_per_candidate(spec, map),
         nodes_per_page: map.nodes_per_page as usize,
         dimension: spec.shape.dimension as usize,
-        code_bytes: (
-            spec.storage.quantizer.code_bytes() as usize,
-            second.map_or(0, |second| second.code_bytes() as usize),
-        ),
+        scorer_bytes: scorer_bytes(spec),
         payload_bytes: map.geometry.payload_bytes(),
         replicas: replicas as usize,
         entry_bytes: entry::scratch_bytes(spec, node_count),

@@ -1,6 +1,6 @@
 //! Quantizers.
 
-use pageway_quant::ProductQuantizer;
+use pageway_quant::{ComponentOrder, PqSpec, Quantizer, TrainingSpec};
 use pageway_store::{BlobReader, FileEntry};
 
 use super::Source;
@@ -10,11 +10,39 @@ use crate::spec::{IndexSpec, QuantizerSpec};
 /// Largest codebook that is believed: dimension 16,384 times 256 centroids of `f32`, and a header.
 const MAX_CODEBOOK_BYTES: u64 = 16_384 * 257 * 4 + 4096;
 
-/// Bytes of one quantizer in memory.
-pub(crate) fn codebook_bytes(spec: &IndexSpec) -> u64 {
-    match spec.storage.quantizer {
-        QuantizerSpec::Pq { .. } => u64::from(spec.shape.dimension) * 257 * 4 + 4096,
+/// What the quantizer of a spec is trained as.
+pub(crate) fn training(spec: &IndexSpec) -> TrainingSpec {
+    training_of(spec.storage.quantizer, spec.seed, ComponentOrder::Natural)
+}
+
+/// What the second quantizer of a spec is trained as: made to err differently from the first.
+pub(crate) fn second_training(spec: &IndexSpec) -> Option<TrainingSpec> {
+    let second = spec.storage.second_quantizer?;
+    Some(training_of(second, !spec.seed, ComponentOrder::Strided))
+}
+
+fn training_of(quantizer: QuantizerSpec, seed: u64, order: ComponentOrder) -> TrainingSpec {
+    match quantizer {
+        QuantizerSpec::Pq { code_bytes } => TrainingSpec::Pq(PqSpec {
+            seed,
+            order,
+            ..PqSpec::new(code_bytes)
+        }),
     }
+}
+
+/// Bytes of the quantizers of a spec in memory.
+pub(crate) fn codebook_bytes(spec: &IndexSpec) -> u64 {
+    let dimension = spec.shape.dimension as usize;
+    let bytes = |training: TrainingSpec| training.resident_bytes(dimension) as u64;
+    bytes(training(spec)) + second_training(spec).map_or(0, bytes)
+}
+
+/// Bytes that score codes of one query.
+pub(crate) fn scorer_bytes(spec: &IndexSpec) -> usize {
+    let dimension = spec.shape.dimension as usize;
+    let bytes = |training: TrainingSpec| training.scorer_bytes(dimension);
+    bytes(training(spec)) + second_training(spec).map_or(0, bytes)
 }
 
 /// Reads a quantizer, and checks that it is the one the spec speaks of.
@@ -22,10 +50,10 @@ pub(crate) fn quantizer(
     source: Source<'_>,
     file: &FileEntry,
     spec: QuantizerSpec,
-) -> Result<ProductQuantizer> {
+) -> Result<Quantizer> {
     let bytes = BlobReader::open(source.vfs, source.dir, file)?.read_rest(MAX_CODEBOOK_BYTES)?;
     let quantizer =
-        ProductQuantizer::from_bytes(&bytes).map_err(|error| source.corrupt(&file.name, error))?;
+        Quantizer::from_bytes(&bytes).map_err(|error| source.corrupt(&file.name, error))?;
     let shape = source.manifest.spec.shape;
     let expected = (
         shape.dimension as usize,

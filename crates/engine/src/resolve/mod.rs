@@ -10,12 +10,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pageway_kernels::KernelSet;
-use pageway_quant::ProductQuantizer;
+use pageway_quant::Quantizer;
 use pageway_store::{BlobReader, IoProbe, OpenMode, PageFile, PageReader, Vfs};
 
 pub(crate) use cache::{CacheBytes, check_hot, keeps_hot_list};
 pub(crate) use codec::{AnyCodec, codec, index_shape, list_reader};
-pub(crate) use codes::{codebook_bytes, quantizer};
+pub(crate) use codes::{codebook_bytes, quantizer, second_training, training};
 pub(crate) use entry::{EntryFile, entry_bytes, entry_codes_in_file, hash_spec, navigation_spec};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -81,7 +81,7 @@ pub(crate) fn searcher(
     source: Source<'_>,
     pages: OpenPages,
     cache_bytes: CacheBytes,
-    shared: Option<&Arc<ProductQuantizer>>,
+    shared: Option<&Arc<Quantizer>>,
 ) -> Result<Box<dyn Searcher>> {
     let manifest = source.manifest;
     Ok(match codec(&manifest.spec, manifest.node_count)? {
@@ -98,7 +98,7 @@ fn page_searcher<C: PageCodec>(
     source: Source<'_>,
     pages: OpenPages,
     codec: C,
-    (cache_bytes, shared): (CacheBytes, Option<&Arc<ProductQuantizer>>),
+    (cache_bytes, shared): (CacheBytes, Option<&Arc<Quantizer>>),
 ) -> Result<PageSearcher<C>> {
     let (manifest, kernels) = (source.manifest, kernels()?);
     let (shape, storage) = (manifest.spec.shape, &manifest.spec.storage);

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pageway_kernels::KernelSet;
-use pageway_quant::PqScorer;
 use pageway_store::{IoBackend, PageGeometry, PageIo, PageReader};
 use pageway_types::{NodeId, Progress};
 
@@ -64,9 +63,9 @@ impl Worker {
         shape: WorkerShape,
     ) -> Result<Self> {
         let scratch = || {
-            let scorer = PqScorer::new(&parts.codes.quantizer, kernels);
+            let scorer = parts.codes.quantizer.scorer(kernels);
             let second = parts.second.as_ref();
-            let second = second.map(|part| PqScorer::new(&part.quantizer, kernels));
+            let second = second.map(|part| part.quantizer.scorer(kernels));
             Scratch::new(shape.scratch, (scorer, second), &parts.entry)
         };
         Ok(Self {

@@ -1,0 +1,188 @@
+//! A quantizer of any kind, and what goes with it: the choice is made here once, by the kind that a
+//! spec or the first bytes of a codebook name, and a batch of codes pays one branch for it.
+
+use pageway_kernels::KernelSet;
+use pageway_types::{ElementType, Metric, Progress};
+use rayon::ThreadPool;
+
+use crate::pq::{Encoder as PqEncoder, PqScorer, PqSpec, ProductQuantizer, TrainingSample};
+use crate::{CodeBatch, CodeScorer, QuantError};
+
+/// What is trained: a kind of code with its sizes and seed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TrainingSpec {
+    /// Product quantization.
+    Pq(PqSpec),
+}
+
+impl TrainingSpec {
+    /// Bytes that training takes beside the sample of `rows`.
+    pub fn train_bytes(&self, rows: usize, dimension: usize, threads: usize) -> usize {
+        match self {
+            Self::Pq(spec) => ProductQuantizer::train_bytes(rows, dimension, spec, threads),
+        }
+    }
+
+    /// Bytes of memory that the quantizer holds, at most.
+    pub fn resident_bytes(&self, dimension: usize) -> usize {
+        match self {
+            Self::Pq(_) => ProductQuantizer::codebook_bytes(dimension) + 4096,
+        }
+    }
+
+    /// Bytes of memory that a scorer of such codes holds, at most.
+    pub fn scorer_bytes(&self, dimension: usize) -> usize {
+        match self {
+            Self::Pq(spec) => PqScorer::bytes(spec.code_bytes as usize, dimension),
+        }
+    }
+}
+
+/// A trained quantizer: immutable, shared by threads.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Quantizer {
+    /// Product quantization.
+    Pq(ProductQuantizer),
+}
+
+impl Quantizer {
+    /// Trains a quantizer on the threads of `pool`.
+    ///
+    /// # Errors
+    /// Impossible sizes, a sample that is empty or holds values out of range, cancellation.
+    pub fn train(
+        sample: &TrainingSample<'_>,
+        spec: &TrainingSpec,
+        kernels: &'static KernelSet,
+        pool: &ThreadPool,
+        progress: &dyn Progress,
+    ) -> Result<Self, QuantError> {
+        match spec {
+            TrainingSpec::Pq(spec) => {
+                ProductQuantizer::train(sample, spec, kernels, pool, progress).map(Self::Pq)
+            }
+        }
+    }
+
+    /// Metric that the codes estimate.
+    pub fn metric(&self) -> Metric {
+        match self {
+            Self::Pq(quantizer) => quantizer.metric(),
+        }
+    }
+
+    /// Components of a vector.
+    pub fn dimension(&self) -> usize {
+        match self {
+            Self::Pq(quantizer) => quantizer.dimension(),
+        }
+    }
+
+    /// Bytes of a code.
+    pub fn code_bytes(&self) -> usize {
+        match self {
+            Self::Pq(quantizer) => quantizer.code_bytes(),
+        }
+    }
+
+    /// The codebook as bytes, always the same for the same quantizer.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Pq(quantizer) => quantizer.to_bytes(),
+        }
+    }
+
+    /// Reads what [`Quantizer::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// When the bytes are no codebook, or not all of one.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, QuantError> {
+        ProductQuantizer::from_bytes(bytes).map(Self::Pq)
+    }
+
+    /// An encoder for rows of `element`; make one per thread.
+    pub fn encoder(&self, element: ElementType, kernels: &'static KernelSet) -> Encoder<'_> {
+        match self {
+            Self::Pq(quantizer) => Encoder::Pq(quantizer.encoder(element, kernels)),
+        }
+    }
+
+    /// A scorer for codes of this quantizer; make one per query in flight.
+    pub fn scorer(&self, kernels: &'static KernelSet) -> Scorer {
+        match self {
+            Self::Pq(quantizer) => Scorer::Pq(PqScorer::new(quantizer, kernels)),
+        }
+    }
+}
+
+/// Rows to codes.
+pub enum Encoder<'q> {
+    /// Product quantization.
+    Pq(PqEncoder<'q>),
+}
+
+impl Encoder<'_> {
+    /// Encodes a whole number of rows, given as raw element bytes, into as many codes. Allocates
+    /// nothing; components must be finite.
+    ///
+    /// # Panics
+    /// When `rows` is not a whole number of rows or `out` not as many codes.
+    pub fn encode(&mut self, rows: &[u8], out: &mut [u8]) {
+        match self {
+            Self::Pq(encoder) => encoder.encode(rows, out),
+        }
+    }
+}
+
+/// Scores codes of one quantizer against one query at a time.
+pub enum Scorer {
+    /// Product quantization.
+    Pq(PqScorer),
+}
+
+impl Scorer {
+    /// Takes the next query: `dimension` finite values, at any length for cosine.
+    ///
+    /// # Panics
+    /// When the quantizer is not the one that the scorer was made for.
+    pub fn prepare(&mut self, quantizer: &Quantizer, query: &[f32]) {
+        match (self, quantizer) {
+            (Self::Pq(scorer), Quantizer::Pq(quantizer)) => scorer.prepare(quantizer, query),
+        }
+    }
+
+    /// [`CodeScorer::score`], and per code by how much the estimate may be off: half the width of
+    /// the interval in which the distance lies, in its units. Infinite where the codes say nothing
+    /// of that, as product codes.
+    ///
+    /// # Panics
+    /// As [`CodeScorer::score`].
+    pub fn score_with_errors(
+        &self,
+        batch: CodeBatch<'_>,
+        out: &mut Vec<f32>,
+        errors: &mut Vec<f32>,
+    ) {
+        match self {
+            Self::Pq(scorer) => {
+                scorer.score(batch, out);
+                errors.clear();
+                errors.resize(out.len(), f32::INFINITY);
+            }
+        }
+    }
+}
+
+impl CodeScorer for Scorer {
+    fn score(&self, batch: CodeBatch<'_>, out: &mut Vec<f32>) {
+        match self {
+            Self::Pq(scorer) => scorer.score(batch, out),
+        }
+    }
+
+    fn code_bytes(&self) -> usize {
+        match self {
+            Self::Pq(scorer) => scorer.code_bytes(),
+        }
+    }
+}
