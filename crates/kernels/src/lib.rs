@@ -7,8 +7,8 @@
 //!
 //! Invariants:
 //! * The scalar kernels are the specification. Every other set is property-tested against them.
-//! * `u8` and `i8` distances, product-quantizer tables and look-ups are bit-identical in every
-//!   set. `f32` and `f16` distances of `n` components are off by at most `1e-6 + n * 4e-9`,
+//! * `u8` and `i8` distances, product-quantizer tables and look-ups, sums of bits, and a row
+//!   times a matrix are bit-identical in every set. `f32` and `f16` distances of `n` components are off by at most `1e-6 + n * 4e-9`,
 //!   relative to the sum of their absolute terms (three times that for the cosine). Products of
 //!   matrices of `f32` are off by at most `n * 2^-23`, and are bit-identical in every set but the
 //!   scalar one.
@@ -20,6 +20,7 @@
     reason = "inner loops over proven bounds; a slip must stop"
 )]
 
+mod bits;
 mod cosine;
 mod huge_pages;
 mod isa;
@@ -34,11 +35,12 @@ mod simd;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+pub use bits::BitWeights;
 pub use huge_pages::advise_huge_pages;
 pub use isa::{Isa, IsaError};
 pub use panel::{PANEL_ROWS, pack_panels, panel_values};
 pub use prefetch::prefetch;
 pub use set::{
-    DistanceFn, DistanceManyFn, DotPanelsFn, KernelSet, LookupFn, LookupGatherFn, NearestFn,
-    SquaredNormFn, TableFn, WidenFn,
+    BitSumsFn, BitSumsGatherFn, DistanceFn, DistanceManyFn, DotPanelsFn, KernelSet, LookupFn,
+    LookupGatherFn, NearestFn, ProjectFn, SquaredNormFn, TableFn, WidenFn,
 };

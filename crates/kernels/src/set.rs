@@ -2,6 +2,7 @@
 
 use pageway_types::{ElementType, Metric, NodeId};
 
+use crate::bits::BitWeights;
 use crate::isa::{Isa, IsaError};
 use crate::scalar;
 
@@ -56,6 +57,23 @@ pub type LookupGatherFn = fn(&[f32], &[u8], &[NodeId], &mut [f32]);
 /// of its absolute terms. It does not depend on what else is multiplied.
 pub type DotPanelsFn = fn(&[f32], &[f32], usize, &mut [f32]);
 
+/// Sums the weights of the bits that are set in each code, called as `(weights, codes, stride, out)`.
+///
+/// Code `c` is `codes[c * stride..]`, as long as the weights say; its sum is exact, then rounded to
+/// `f32`. Panics when `codes` ends within a code.
+pub type BitSumsFn = fn(&BitWeights, &[u8], usize, &mut [f32]);
+
+/// [`BitSumsFn`] for the codes `codes[node * stride..]` of the given nodes, prefetching ahead.
+///
+/// Called as `(weights, codes, stride, nodes, out)`; panics when a node lies outside `codes`.
+pub type BitSumsGatherFn = fn(&BitWeights, &[u8], usize, &[NodeId], &mut [f32]);
+
+/// Multiplies a row by a matrix, called as `(row, matrix, out)`.
+///
+/// `matrix` has a row of `out.len()` values for each component. Every column is summed component by
+/// component, each product rounded before it is added. Panics on any other length.
+pub type ProjectFn = fn(&[f32], &[f32], &mut [f32]);
+
 /// One kernel per metric.
 pub(crate) struct PerMetric<F> {
     pub(crate) l2: F,
@@ -109,11 +127,19 @@ pub(crate) struct CodeKernels {
     pub(crate) lookup_gather: LookupGatherFn,
 }
 
+/// The kernels of codes that are strings of bits.
+pub(crate) struct BitKernels {
+    pub(crate) sums: BitSumsFn,
+    pub(crate) sums_gather: BitSumsGatherFn,
+    pub(crate) project: ProjectFn,
+}
+
 /// All kernels of one instruction set: a static table of function pointers.
 pub struct KernelSet {
     pub(crate) isa: Isa,
     pub(crate) elements: PerElement<ElementKernels>,
     pub(crate) codes: CodeKernels,
+    pub(crate) bits: BitKernels,
     pub(crate) dot_panels: DotPanelsFn,
 }
 
@@ -206,6 +232,21 @@ impl KernelSet {
     /// Asymmetric distances of the codes of given nodes.
     pub fn lookup_gather(&self) -> LookupGatherFn {
         self.codes.lookup_gather
+    }
+
+    /// Sums of weights by the bits of contiguous codes.
+    pub fn bit_sums(&self) -> BitSumsFn {
+        self.bits.sums
+    }
+
+    /// Sums of weights by the bits of the codes of given nodes.
+    pub fn bit_sums_gather(&self) -> BitSumsGatherFn {
+        self.bits.sums_gather
+    }
+
+    /// The product of a row and a matrix.
+    pub fn project(&self) -> ProjectFn {
+        self.bits.project
     }
 
     /// Inner products of rows with rows in panels.

@@ -1,5 +1,6 @@
 //! Advanced SIMD of AArch64: 16 bytes per register, on every CPU of that architecture.
 
+mod bits;
 mod float;
 mod integer;
 

@@ -2,14 +2,16 @@
 //!
 //! Written for clarity first and for the auto-vectoriser of the baseline target second.
 
+mod bits;
 mod component;
 mod distance;
 mod lookup;
 mod matrix;
+mod project;
 mod table;
 
 use crate::isa::Isa;
-use crate::set::{CodeKernels, ElementKernels, KernelSet, PerElement, PerMetric};
+use crate::set::{BitKernels, CodeKernels, ElementKernels, KernelSet, PerElement, PerMetric};
 pub(crate) use component::Component;
 pub(crate) use distance::widen;
 pub(crate) use lookup::{lookup, lookup_gather};
@@ -32,6 +34,11 @@ pub(crate) static KERNELS: KernelSet = KernelSet {
         nearest_of_256: table::nearest_of_256,
         lookup,
         lookup_gather,
+    },
+    bits: BitKernels {
+        sums: bits::bit_sums,
+        sums_gather: bits::bit_sums_gather,
+        project: project::project,
     },
     dot_panels: matrix::dot_panels,
 };

@@ -15,11 +15,13 @@ macro_rules! kernel_set {
 
         use crate::panel::PANEL_ROWS;
         use crate::scalar;
-        use crate::set::{CodeKernels, ElementKernels, KernelSet, PerElement, PerMetric, WidenFn};
+        use crate::set::{
+            BitKernels, CodeKernels, ElementKernels, KernelSet, PerElement, PerMetric, WidenFn,
+        };
         use crate::simd::lanes::{FloatLanes, Lanes};
         use crate::simd::measure::{Cosine, InnerProduct, L2, Measure};
         use crate::simd::table::{Product, SquaredDifference, Term};
-        use crate::simd::{many, matrix, measure, table, widen};
+        use crate::simd::{many, matrix, measure, project, table, widen};
 
         /// The kernels; [`KernelSet::for_isa`] hands them out after detection of all features.
         pub(crate) static KERNELS: KernelSet = KernelSet {
@@ -36,6 +38,11 @@ macro_rules! kernel_set {
                 nearest_of_256,
                 lookup: scalar::lookup,
                 lookup_gather: scalar::lookup_gather,
+            },
+            bits: BitKernels {
+                sums: bits::bit_sums,
+                sums_gather: bits::bit_sums_gather,
+                project: project_block,
             },
             dot_panels,
         };
@@ -139,6 +146,16 @@ macro_rules! kernel_set {
             }
             // SAFETY: reached through a detected set only.
             unsafe { run(rows, panels, dimension, out) }
+        }
+
+        fn project_block(row: &[f32], matrix: &[f32], out: &mut [f32]) {
+            #[target_feature(enable = $features)]
+            fn run(row: &[f32], matrix: &[f32], out: &mut [f32]) {
+                // SAFETY: this function has the features.
+                unsafe { project::project::<$F32, $block>(row, matrix, out) }
+            }
+            // SAFETY: reached through a detected set only.
+            unsafe { run(row, matrix, out) }
         }
 
         fn nearest_of_256(sub: &[f32], centroids: &[f32]) -> (u8, f32) {

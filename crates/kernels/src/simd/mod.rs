@@ -13,6 +13,7 @@ pub(crate) mod lanes;
 pub(crate) mod many;
 pub(crate) mod matrix;
 pub(crate) mod measure;
+pub(crate) mod project;
 pub(crate) mod table;
 pub(crate) mod widen;
 

@@ -1,9 +1,12 @@
 //! AVX2 with FMA and F16C: 32 bytes per register.
 
+mod bits;
 mod float;
 mod integer;
 
 use std::arch::x86_64::{__m256i, _mm256_and_si256, _mm256_loadu_si256};
+
+pub(super) use bits::{bit_sums, bit_sums_gather};
 
 use crate::isa::Isa;
 use crate::simd::kernel_set;

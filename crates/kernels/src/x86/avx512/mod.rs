@@ -1,5 +1,6 @@
 //! AVX-512 (F, BW, VL, VNNI): 64 bytes per register, masked loads for the ends of vectors.
 
+mod bits;
 mod float;
 mod integer;
 

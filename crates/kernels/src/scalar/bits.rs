@@ -1,0 +1,57 @@
+//! Sums of integer weights selected by the bits of a code, word by word.
+
+use pageway_types::NodeId;
+
+use crate::bits::{self, BitSum, BitWeights};
+
+/// Ones counted by the portable method.
+struct Portable;
+
+impl BitSum for Portable {
+    /// The sum that every instruction set must give: the planes are walked from the sign down, so
+    /// that each step doubles what came before.
+    #[inline(always)]
+    unsafe fn sum(weights: &BitWeights, code: &[u8]) -> i64 {
+        let mut total = 0;
+        for (lines, code) in weights.chunks(code) {
+            let mut planes = lines.iter().map(|line| ones(&line.0, code));
+            let sign = planes.next().unwrap_or(0);
+            total += planes.fold(-sign, |sum, ones| 2 * sum + ones);
+        }
+        total
+    }
+}
+
+/// Ones that two strings of bits have in common; the shorter one counts.
+#[inline(always)]
+fn ones(line: &[u8], code: &[u8]) -> i64 {
+    let (code_words, code_rest) = code.as_chunks::<8>();
+    let (line_words, _) = line.as_chunks::<8>();
+    let rest = &line[8 * code_words.len()..];
+    let words = code_words.iter().zip(line_words);
+    let in_words: u32 = words
+        .map(|(a, b)| (u64::from_le_bytes(*a) & u64::from_le_bytes(*b)).count_ones())
+        .sum();
+    let in_rest: u32 = code_rest
+        .iter()
+        .zip(rest)
+        .map(|(a, b)| (a & b).count_ones())
+        .sum();
+    i64::from(in_words + in_rest)
+}
+
+pub(crate) fn bit_sums(weights: &BitWeights, codes: &[u8], stride: usize, out: &mut [f32]) {
+    // SAFETY: portable code needs no features.
+    unsafe { bits::bit_sums::<Portable>(weights, codes, stride, out) }
+}
+
+pub(crate) fn bit_sums_gather(
+    weights: &BitWeights,
+    codes: &[u8],
+    stride: usize,
+    nodes: &[NodeId],
+    out: &mut [f32],
+) {
+    // SAFETY: portable code needs no features.
+    unsafe { bits::bit_sums_gather::<Portable>(weights, codes, stride, nodes, out) }
+}

@@ -1,0 +1,137 @@
+//! Sums of weights by bits and products with a matrix: every instruction set against the scalar twin
+//! and against direct computation.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test may stop at a surprise"
+)]
+
+use pageway_kernels::{BitWeights, KernelSet};
+use pageway_types::{NodeId, SplitMix64};
+use proptest::prelude::*;
+
+fn sets() -> Vec<&'static KernelSet> {
+    let sets = KernelSet::available().into_iter();
+    sets.map(|isa| KernelSet::for_isa(isa).unwrap()).collect()
+}
+
+fn random_bytes(random: &mut SplitMix64, length: usize) -> Vec<u8> {
+    (0..length).map(|_| random.next_u64() as u8).collect()
+}
+
+/// The sum by definition.
+fn direct(weights: &[i16], code: &[u8]) -> f32 {
+    let set = |bit: usize| (code[bit / 8] >> (bit % 8)) & 1 == 1;
+    let weights = weights.iter().enumerate().filter(|(bit, _)| set(*bit));
+    weights.map(|(_, weight)| i64::from(*weight)).sum::<i64>() as f32
+}
+
+/// All kernels on 23 codes at a stride with some bytes between them.
+fn assert_sums(weights: &[i16], code_bytes: usize, planes: usize, random: &mut SplitMix64) {
+    const COUNT: usize = 23;
+    let mut bit_weights = BitWeights::new(code_bytes, planes);
+    bit_weights.fill(weights);
+    let stride = code_bytes + random.below(9) as usize;
+    let codes = random_bytes(random, (COUNT - 1) * stride + code_bytes);
+    let wanted: Vec<f32> = (0..COUNT)
+        .map(|index| direct(weights, &codes[index * stride..][..code_bytes]))
+        .collect();
+    let nodes: Vec<NodeId> = (0..40)
+        .map(|_| NodeId(random.below(COUNT as u64) as u32))
+        .collect();
+    for set in sets() {
+        let (mut straight, mut gathered) = (vec![f32::NAN; COUNT], vec![f32::NAN; 40]);
+        set.bit_sums()(&bit_weights, &codes, stride, &mut straight);
+        set.bit_sums_gather()(&bit_weights, &codes, stride, &nodes, &mut gathered);
+        assert_eq!(straight, wanted, "{} {code_bytes}", set.isa());
+        for (node, sum) in nodes.iter().zip(gathered) {
+            assert_eq!(sum, wanted[node.index()], "{} {code_bytes}", set.isa());
+        }
+    }
+}
+
+#[test]
+fn every_length_and_number_of_planes_gives_the_direct_sum() {
+    let mut random = SplitMix64::new(1);
+    for code_bytes in (0..=200).chain([255, 256, 257, 960, 2048]) {
+        let planes = 2 + code_bytes % 15;
+        let weights: Vec<i16> = (0..code_bytes * 8)
+            .map(|_| (random.below(1 << planes) as i64 - (1 << (planes - 1))) as i16)
+            .collect();
+        assert_sums(&weights, code_bytes, planes, &mut random);
+    }
+}
+
+#[test]
+fn the_extremes_of_weights_do_not_overflow() {
+    let mut random = SplitMix64::new(2);
+    for extreme in [i16::MIN, i16::MAX, -1, 1] {
+        assert_sums(&[extreme; 16_384 * 8], 16_384, 16, &mut random);
+    }
+}
+
+#[test]
+fn bits_without_a_weight_count_nothing() {
+    let mut weights = BitWeights::new(10, 4);
+    weights.fill(&[-8; 80]);
+    weights.fill(&[7, -8, 3]);
+    for set in sets() {
+        let mut sums = [f32::NAN; 2];
+        let codes = [[0xff; 10], [0xfa; 10]].concat();
+        set.bit_sums()(&weights, &codes, 10, &mut sums);
+        assert_eq!(sums, [2.0, -8.0], "{}", set.isa());
+    }
+}
+
+#[test]
+#[should_panic(expected = "range")]
+fn a_code_outside_the_codes_stops() {
+    let gather = KernelSet::detect().unwrap().bit_sums_gather();
+    let weights = BitWeights::new(4, 2);
+    gather(&weights, &[0; 43], 4, &[NodeId(10)], &mut [0.0]);
+}
+
+#[test]
+#[should_panic(expected = "one weight per bit")]
+fn more_weights_than_bits_stop() {
+    BitWeights::new(1, 2).fill(&[0; 9]);
+}
+
+#[test]
+fn products_with_a_matrix_have_the_same_bits_everywhere() {
+    let mut random = SplitMix64::new(3);
+    let mut value = || (random.unit() * 2.0 - 1.0) as f32;
+    for (rows, columns) in (0..=3)
+        .flat_map(|rows| (0..70).map(move |columns| (rows, columns)))
+        .chain([(129, 257), (40, 300), (17, 512)])
+    {
+        let row: Vec<f32> = (0..rows).map(|_| value()).collect();
+        let matrix: Vec<f32> = (0..rows * columns).map(|_| value()).collect();
+        for set in sets() {
+            let mut out = vec![f32::NAN; columns];
+            set.project()(&row, &matrix, &mut out);
+            for (column, out) in out.iter().enumerate() {
+                let wanted =
+                    (0..rows).fold(0.0, |sum, i| sum + row[i] * matrix[i * columns + column]);
+                assert_eq!(
+                    out.to_bits(),
+                    f32::to_bits(wanted),
+                    "{} {columns}",
+                    set.isa()
+                );
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_weights_give_the_direct_sum(weights in prop::collection::vec(any::<i16>(), 0..900), seed: u64) {
+        let code_bytes = weights.len().div_ceil(8);
+        assert_sums(&weights, code_bytes, 16, &mut SplitMix64::new(seed));
+    }
+}
