@@ -1,9 +1,9 @@
 //! A random rotation without a matrix: signs, Walsh-Hadamard transforms and Kac steps.
 //!
-//! Four rounds; each flips signs at random, transforms the first (even rounds) or the last (odd
+//! Six rounds; each flips signs at random, transforms the first (even rounds) or the last (odd
 //! rounds) `2^k` values, the largest power of two that fits, and, where that is not all of them,
 //! turns the first half against the last by 45 degrees. Any width is served without padding, in
-//! `O(width log width)` and 16 bytes per value.
+//! `O(width log width)` and 24 bytes per value.
 //!
 //! Source: the fast rotation of the RaBitQ library (Gao et al., SIGMOD 2025), after Kac's walk.
 //!
@@ -15,7 +15,7 @@ use std::f32::consts::FRAC_1_SQRT_2;
 use pageway_types::SplitMix64;
 
 /// Rounds of signs and transforms.
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 6;
 
 /// The sign bit of an `f32`.
 const SIGN: u32 = 1 << 31;

@@ -10,7 +10,7 @@ use crate::QuantError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rotation {
     /// A random rotation; every axis gets the same number of bits, give or take one. Nothing to
-    /// train, 16 bytes of memory per component.
+    /// train, 24 bytes of memory per component.
     #[default]
     Hadamard,
     /// The principal axes of the sample; each gets bits by its variance, and axes without bits are
