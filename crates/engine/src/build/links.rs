@@ -16,7 +16,7 @@ use super::write::{ListSource, PageInput, write_pages};
 use crate::error::Result;
 use crate::index::{FileKind, GraphStatistics};
 use crate::resolve;
-use crate::spec::CodecSpec;
+use crate::spec::{CodecSpec, NodeCacheSpec};
 
 /// A graph, and the row where walks over it start.
 pub(super) struct Linked<'p> {
@@ -119,6 +119,7 @@ impl Pipeline<'_> {
             lists,
             codes: (&codes.at_hand, code_bytes),
             replicas,
+            packs: spec.cache.nodes == NodeCacheSpec::Lists,
             pool: &self.pool,
         };
         match linked.lists {

@@ -51,7 +51,7 @@ impl From<IoProbe> for BackendReport {
 }
 
 /// What an index holds in memory.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct MemoryReport {
     /// The budget in bytes.
     pub budget_bytes: u64,
@@ -61,6 +61,8 @@ pub struct MemoryReport {
     pub cached_nodes: usize,
     /// Pages in the page cache.
     pub cached_pages: usize,
+    /// Bits that a neighbour takes where memory holds lists, with what finds them.
+    pub cached_edge_bits: Option<f64>,
     /// Most bytes that searches held at a time, of those set aside for them.
     pub searches_peak_bytes: u64,
 }
@@ -170,6 +172,7 @@ impl Index {
             parts: self.ledger.entries().to_vec(),
             cached_nodes: self.searcher.cached_nodes(),
             cached_pages: self.searcher.cached_pages(),
+            cached_edge_bits: self.searcher.cached_edge_bits(),
             searches_peak_bytes: self.pool.peak(),
         }
     }
