@@ -153,6 +153,58 @@ pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::{drafts, knowledge, tried, unreached};
+
+    #[test]
+    fn a_trial_corrects_all_sizes_of_its_family() {
+        let known = knowledge(Goal::Reads);
+        let (mut all, _) = drafts(&known);
+        let family = all[0].candidate.family().to_owned();
+        let others: Vec<usize> = (1..all.len())
+            .filter(|at| all[*at].candidate.family() == family)
+            .collect();
+        let cost = |all: &[Draft], at: usize| all[at].cost(&known, all).unwrap().counts.reads;
+        let before: Vec<f64> = others.iter().map(|at| cost(&all, *at)).collect();
+        all[0].small = Some(tried(1_000_000, 3.0 * all[0].guess.reads));
+        for (at, before) in others.iter().zip(before) {
+            let ratio = cost(&all, *at) / before;
+            assert!((2.5..3.1).contains(&ratio), "{ratio}");
+        }
+    }
+
+    #[test]
+    fn trials_grow_to_all_vectors_and_the_last_count() {
+        let known = knowledge(Goal::Latency);
+        let (mut all, _) = drafts(&known);
+        let draft = &mut all[0];
+        draft.small = Some(tried(5_000, 20.0));
+        let (once, _) = draft.predicted(&known).unwrap();
+        assert!(once.counts.reads > 25.0, "{once:?}");
+        draft.large = vec![
+            tried(20_000, 24.0),
+            Tried {
+                beam: 8,
+                ..unreached(20_000)
+            },
+        ];
+        let (twice, beam) = draft.predicted(&known).unwrap();
+        assert_eq!(beam, 4);
+        assert!((26.0..60.0).contains(&twice.counts.reads), "{twice:?}");
+        let expected = (1.2_f64).ln() / (4.0_f64).ln();
+        let ratio = draft.growth_ratio().unwrap() * usual_exponent(draft.code_share());
+        assert!((ratio - expected).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_failed_or_falls_short_costs_nothing_known() {
+        let known = knowledge(Goal::Latency);
+        let (mut all, _) = drafts(&known);
+        all[0].small = Some(unreached(5_000));
+        all[1].failed = Some("no".to_owned());
+        assert!(all[0].cost(&known, &all).is_none());
+        assert!(all[1].cost(&known, &all).is_none());
+        assert!(all[2].cost(&known, &all).is_some());
+    }
 
     #[test]
     fn medians_are_of_what_there_is() {

@@ -363,3 +363,116 @@ fn differences(tree: &Candidate, choice: &Candidate) -> Vec<String> {
         .map(|((what, tree), (_, choice))| format!("{what}: {tree} there, {choice} here"))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use pageway::spec::Shape;
+    use pageway::{ElementType, Metric, Sizes, clock};
+
+    use super::*;
+    use crate::fixture::{MEMORY_BYTES, drafts, knowledge, tried, unreached};
+    use crate::tree::advise;
+
+    fn advice() -> TreeAdvice {
+        let shape = Shape {
+            dimension: 128,
+            element: ElementType::U8,
+            metric: Metric::L2,
+        };
+        advise(
+            shape,
+            1_000_000,
+            (MEMORY_BYTES, 1_000_000),
+            &Sizes::default(),
+        )
+    }
+
+    fn concluded(goal: Goal) -> Result<Plan> {
+        let known = knowledge(goal);
+        let (mut drafts, refused) = drafts(&known);
+        drafts[0].small = Some(tried(5_000, 30.0));
+        drafts[0].large = vec![
+            tried(20_000, 33.0),
+            Tried {
+                beam: 8,
+                ..tried(20_000, 36.0)
+            },
+        ];
+        drafts[1].small = Some(tried(5_000, 60.0));
+        drafts[2].small = Some(unreached(5_000));
+        drafts[3].failed = Some("a sentence".to_owned());
+        drafts[4].small = Some(tried(5_000, 40.0));
+        drafts[4].large = vec![tried(20_000, 44.0)];
+        drafts[4].of_tree = true;
+        let wish = Wish {
+            goal,
+            ..Wish::default()
+        };
+        Plan::conclude(&wish, &known, (drafts, refused), (advice(), clock::now()))
+    }
+
+    #[test]
+    fn the_choice_was_tried_and_each_loser_has_a_reason() {
+        let plan = concluded(Goal::Latency).unwrap();
+        let verdicts: Vec<&str> = plan
+            .entries
+            .iter()
+            .map(|one| one.verdict.as_str())
+            .collect();
+        assert!(
+            verdicts[0].starts_with("chosen: the shortest latency of 3 tried"),
+            "{verdicts:?}"
+        );
+        assert!(
+            verdicts[1].contains("times the latency, with"),
+            "{verdicts:?}"
+        );
+        assert!(verdicts[2].contains("times the latency"), "{verdicts:?}");
+        assert!(
+            verdicts[3].starts_with("guessed, not tried: "),
+            "{verdicts:?}"
+        );
+        let [.., short, failed] = verdicts.as_slice() else {
+            panic!("{verdicts:?}")
+        };
+        assert!(
+            short.contains("out of reach on the sample: 0.710 at most"),
+            "{short}"
+        );
+        assert_eq!(*failed, "could not be tried: a sentence");
+        assert!(
+            plan.tree.verdict.contains("the choice is right"),
+            "{:?}",
+            plan.tree
+        );
+        let text = format!("{plan}{}", plan.explained());
+        assert!(text.contains("cannot be") && text.contains(" *"), "{text}");
+        assert!(serde_json::to_value(&plan).unwrap()["entries"][0]["tried"].is_array());
+    }
+
+    #[test]
+    fn the_beam_is_that_of_the_goal() {
+        let beam = |goal| concluded(goal).unwrap().choice().unwrap().beam;
+        assert_eq!(beam(Goal::Reads), 4);
+        let choice = concluded(Goal::Reads).unwrap();
+        let line = choice.choice().unwrap().arguments.join(" ");
+        assert!(line.contains("--preset"), "{line}");
+    }
+
+    #[test]
+    fn a_recall_that_nothing_reaches_is_refused_with_the_best() {
+        let known = knowledge(Goal::Latency);
+        let (mut drafts, refused) = drafts(&known);
+        drafts.truncate(1);
+        drafts[0].small = Some(unreached(5_000));
+        let said = Plan::conclude(
+            &Wish::default(),
+            &known,
+            (drafts, refused),
+            (advice(), clock::now()),
+        );
+        let error = said.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.context().contains("0.710 at most"), "{error}");
+    }
+}
