@@ -183,10 +183,9 @@ fn entries(ranked: &[Ranked<'_>], words: &Words<'_>, known: &Knowledge) -> Vec<E
 }
 
 fn standing(draft: &Draft, known: &Knowledge) -> Standing {
-    let tried = draft.small.is_some() || !draft.large.is_empty();
     if draft.failed.is_some() {
         Standing::Failed
-    } else if !tried {
+    } else if !draft.is_tried() {
         Standing::Guessed
     } else if draft.predicted(known).is_none() {
         Standing::OutOfReach
@@ -214,7 +213,7 @@ fn entry((draft, cost): (&Draft, Option<Cost>), known: &Knowledge, verdict: Stri
         least_memory_bytes: candidate.footprint.memory_bytes(),
         disk_bytes: candidate.footprint.disk_bytes,
         cost,
-        tried: draft.small.iter().chain(&draft.large).cloned().collect(),
+        tried: draft.trials().cloned().collect(),
         verdict,
         arguments: candidate.arguments(),
         candidate,
@@ -222,9 +221,7 @@ fn entry((draft, cost): (&Draft, Option<Cost>), known: &Knowledge, verdict: Stri
 }
 
 fn unreached(wish: &Wish, drafts: &[Draft]) -> Error {
-    let tried = drafts
-        .iter()
-        .flat_map(|draft| draft.small.iter().chain(&draft.large));
+    let tried = drafts.iter().flat_map(Draft::trials);
     let best = tried.map(|tried| tried.best_recall).fold(0.0, f64::max);
     let words = format!(
         "no design reaches recall@10 {} in this memory: {best:.3} at most on the sample; ask for \
@@ -256,7 +253,7 @@ impl Words<'_> {
                 format!("could not be tried: {why}")
             }
             (Standing::OutOfReach, _) | (_, None) => {
-                let tried = draft.small.iter().chain(&draft.large);
+                let tried = draft.trials();
                 let best = tried.map(|tried| tried.best_recall).fold(0.0, f64::max);
                 format!("recall {recall} is out of reach on the sample: {best:.3} at most")
             }
@@ -390,7 +387,7 @@ mod tests {
     fn concluded(goal: Goal) -> Result<Plan> {
         let known = knowledge(goal);
         let (mut drafts, refused) = drafts(&known);
-        drafts[0].small = Some(tried(5_000, 30.0));
+        drafts[0].small = vec![tried(5_000, 30.0)];
         drafts[0].large = vec![
             tried(20_000, 33.0),
             Tried {
@@ -398,10 +395,10 @@ mod tests {
                 ..tried(20_000, 36.0)
             },
         ];
-        drafts[1].small = Some(tried(5_000, 60.0));
-        drafts[2].small = Some(unreached(5_000));
+        drafts[1].small = vec![tried(5_000, 60.0)];
+        drafts[2].small = vec![unreached(5_000)];
         drafts[3].failed = Some("a sentence".to_owned());
-        drafts[4].small = Some(tried(5_000, 40.0));
+        drafts[4].small = vec![tried(5_000, 40.0)];
         drafts[4].large = vec![tried(20_000, 44.0)];
         drafts[4].of_tree = true;
         let wish = Wish {
@@ -464,7 +461,7 @@ mod tests {
         let known = knowledge(Goal::Latency);
         let (mut drafts, refused) = drafts(&known);
         drafts.truncate(1);
-        drafts[0].small = Some(unreached(5_000));
+        drafts[0].small = vec![unreached(5_000)];
         let said = Plan::conclude(
             &Wish::default(),
             &known,

@@ -92,7 +92,7 @@ impl<'t> Trial<'t> {
     }
 
     /// Builds and searches `candidate` with the same memory per vector that `memory_bytes` are for
-    /// all; once for each beam, its own where there is none.
+    /// all; once for each beam.
     ///
     /// # Errors
     /// `Cancelled`, `NoSpace`, `Io`; what the sample cannot hold is `InvalidInput`.
@@ -116,8 +116,6 @@ impl<'t> Trial<'t> {
         let memory = self.memory_of(&built.dir, spare, share)?;
         let index = open(&built.dir, memory)?;
         let schedule = spec.execution.schedule;
-        let own = [schedule.beam()];
-        let beams = if beams.is_empty() { &own } else { beams };
         let walk = |beam: &u32| Walk {
             index: &index,
             beam: Some(*beam),
