@@ -23,6 +23,7 @@ use pageway_types::{Metric, VectorShape};
 
 use super::RaBitQuantizer;
 use super::allocation::MAX_BITS;
+use super::centroids::Centroids;
 use super::factors::FactorWidth;
 use super::frame::Frame;
 use super::layout::{Layout, Segment};
@@ -46,7 +47,8 @@ impl RaBitQuantizer {
     /// The codebook as bytes, always the same for the same quantizer.
     pub fn to_bytes(&self) -> Vec<u8> {
         let segments = &self.layout.segments;
-        let values = self.centroids.len() + self.frame.matrix().len();
+        let centroids = self.centroids.values();
+        let values = centroids.len() + self.frame.matrix().len();
         let length = HEADER_BYTES + segments.len() * SEGMENT_BYTES + values * size_of::<f32>();
         let mut bytes = Vec::with_capacity(length);
         bytes.extend(Self::MAGIC);
@@ -75,7 +77,7 @@ impl RaBitQuantizer {
             bytes.extend(segment.step.to_le_bytes());
             bytes.extend(segment.error_share.to_le_bytes());
         }
-        for value in self.centroids.iter().chain(self.frame.matrix()) {
+        for value in centroids.iter().chain(self.frame.matrix()) {
             bytes.extend(value.to_le_bytes());
         }
         bytes
@@ -100,7 +102,7 @@ impl RaBitQuantizer {
         };
         let centroids = header.centroids as usize * header.dimension;
         reader.expect((centroids + matrix) * size_of::<f32>())?;
-        let centroids = reader.values(centroids)?;
+        let centroids = Centroids::new(header.dimension, reader.values(centroids)?);
         let frame = match header.rotation {
             Rotation::Hadamard => Frame::random(header.dimension, header.seed),
             Rotation::Principal => {

@@ -8,6 +8,7 @@ use pageway_kernels::KernelSet;
 use pageway_types::Progress;
 use rayon::prelude::*;
 
+use super::centroids::Centroids;
 use super::eigen;
 use super::rows::{BLOCK_ROWS, Rows};
 use crate::QuantError;
@@ -52,15 +53,15 @@ pub(super) fn steps(dimension: usize) -> u64 {
     ROWS.div_ceil(BLOCK_ROWS) as u64 + eigen::steps(dimension)
 }
 
-/// The principal axes of rows around `mean`, on the current pool.
+/// The principal axes of rows around their centroids, on the current pool.
 pub(super) fn axes(
     rows: Rows<'_>,
-    mean: &[f32],
+    centroids: &Centroids,
     kernels: &'static KernelSet,
     progress: &dyn Progress,
 ) -> Result<Axes, QuantError> {
-    let dimension = mean.len();
-    let covariance = covariance(rows, mean, kernels, progress)?;
+    let dimension = rows.dimension();
+    let covariance = covariance(rows, centroids, kernels, progress)?;
     if covariance.iter().any(|value| !value.is_finite()) {
         return Err(QuantError::SampleRange);
     }
@@ -87,11 +88,11 @@ pub(super) fn axes(
 /// value in the order of rows, blocks in `f64`: the same bits on any number of threads.
 fn covariance(
     rows: Rows<'_>,
-    mean: &[f32],
+    centroids: &Centroids,
     kernels: &'static KernelSet,
     progress: &dyn Progress,
 ) -> Result<Vec<f64>, QuantError> {
-    let dimension = mean.len();
+    let dimension = rows.dimension();
     let mut covariance = vec![0.0f64; dimension * dimension];
     let mut block = Vec::with_capacity(BLOCK_ROWS.min(rows.count()) * dimension);
     let mut row = vec![0.0; dimension];
@@ -101,7 +102,8 @@ fn covariance(
         block.clear();
         for number in numbers_of_block {
             rows.copy(*number, &mut row);
-            block.extend(row.iter().zip(mean).map(|(value, mean)| value - mean));
+            centroids.take_from(kernels, &mut row);
+            block.extend(&row);
         }
         covariance
             .par_chunks_exact_mut(dimension)
