@@ -42,7 +42,7 @@ pub enum Axis {
 }
 
 pub const AXES: [(Axis, &[&str]); 18] = [
-    (Axis::Graph, &["vamana", "nsg", "hnsw"]),
+    (Axis::Graph, &["vamana", "nsg", "hnsw", "pipnn"]),
     (Axis::Vectors, &["in_record", "separate"]),
     (Axis::Codes, &["memory", "in_page", "split"]),
     (Axis::Second, &["none", "pq"]),
@@ -232,6 +232,14 @@ impl Choice {
             GraphSpec::Hnsw {
                 max_degree,
                 build_list,
+            },
+            GraphSpec::PiPnn {
+                max_degree,
+                build_list,
+                alpha: 1.2,
+                fanout: 4,
+                leaf: 64,
+                knn: 5,
             },
         ][self.value(Axis::Graph)]
     }
