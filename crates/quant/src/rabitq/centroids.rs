@@ -210,7 +210,7 @@ mod tests {
         };
         let kernels = KernelSet::detect().unwrap();
         for count in [41, 300] {
-            let rows = Rows::new(&sample);
+            let rows = Rows::new(&sample).unwrap();
             let mean = rows.mean(&NoProgress).unwrap();
             let centroids = Centroids::learn(rows, mean.clone(), count, kernels, &NoProgress);
             let centroids = centroids.unwrap();

@@ -155,39 +155,33 @@ impl Header {
         let [v0, v1, metric, rotation] = reader.bytes()?;
         let found = u32::from(u16::from_le_bytes([v0, v1]));
         field("version", found, |found| (found == version).then_some(()))?;
-        let metric = field("metric", u32::from(metric), metric_of)?;
-        let rotation = field("rotation", u32::from(rotation), rotation_of)?;
-        let dimension = reader.u32()? as usize;
-        let code_bytes = reader.u32()? as usize;
-        let seed = u64::from_le_bytes(reader.bytes()?);
-        let centroids = reader.u32()?;
-        let (energy, error_unit) = (reader.value()?, reader.value()?);
-        let outside = Outside {
-            error_share: reader.value()?,
-            common: reader.value()?,
-            spread: reader.value()?,
+        // Fields are read in the order in which they stand here.
+        let mut header = Self {
+            metric: field("metric", u32::from(metric), metric_of)?,
+            rotation: field("rotation", u32::from(rotation), rotation_of)?,
+            dimension: reader.u32()? as usize,
+            code_bytes: reader.u32()? as usize,
+            seed: u64::from_le_bytes(reader.bytes()?),
+            centroids: reader.u32()?,
+            energy: reader.value()?,
+            error_unit: reader.value()?,
+            outside: Outside {
+                error_share: reader.value()?,
+                common: reader.value()?,
+                spread: reader.value()?,
+            },
+            prefixes: [0.0; MAX_BITS],
+            factors: FactorWidth::Half,
+            segments: 0,
         };
-        let mut prefixes = [0.0; MAX_BITS];
-        for prefix in &mut prefixes {
+        for prefix in &mut header.prefixes {
             *prefix = reader.value()?;
         }
         let [factors, segments, r0, r1] = reader.bytes()?;
         let reserved = u32::from(u16::from_le_bytes([r0, r1]));
         field("reserved", reserved, |found| (found == 0).then_some(()))?;
-        let header = Self {
-            metric,
-            rotation,
-            dimension,
-            code_bytes,
-            seed,
-            centroids,
-            energy,
-            error_unit,
-            outside,
-            prefixes,
-            factors: field("factors", u32::from(factors), factors_of)?,
-            segments: usize::from(segments),
-        };
+        header.factors = field("factors", u32::from(factors), factors_of)?;
+        header.segments = usize::from(segments);
         header.check()?;
         Ok(header)
     }

@@ -66,10 +66,15 @@ pub(super) fn axes(
         return Err(QuantError::SampleRange);
     }
     let eigen = eigen::decompose(covariance, dimension, progress)?;
-    let mut order: Vec<usize> = (0..dimension).collect();
-    let value = |axis: &usize| eigen.values.get(*axis).copied().unwrap_or(0.0).max(0.0);
-    order.sort_by(|a, b| value(b).total_cmp(&value(a)).then(a.cmp(b)));
     let taken = rows.count().min(ROWS) as f64;
+    let value = |axis: &usize| {
+        eigen
+            .values
+            .get(*axis)
+            .map_or(0.0, |sum| sum.max(0.0) / taken)
+    };
+    let mut order: Vec<usize> = (0..dimension).collect();
+    order.sort_by(|a, b| value(b).total_cmp(&value(a)).then(a.cmp(b)));
     let drawn = (dimension as f64 / taken).powi(2).min(1.0);
     let middle = order.iter().map(value).sum::<f64>() / dimension as f64;
     let variances = order.iter().map(|axis| {
@@ -84,8 +89,9 @@ pub(super) fn axes(
     })
 }
 
-/// The covariance, all `dimension^2` values of it. Blocks of rows are summed in `f32`, value by
-/// value in the order of rows, blocks in `f64`: the same bits on any number of threads.
+/// The covariance times the number of rows, all `dimension^2` values of it. Blocks of rows are
+/// summed in `f32`, value by value in the order of rows, blocks in `f64`: the same bits on any
+/// number of threads.
 fn covariance(
     rows: Rows<'_>,
     centroids: &Centroids,
@@ -123,9 +129,5 @@ fn covariance(
     }
     let blocks = numbers.len().div_ceil(BLOCK_ROWS);
     progress.advance((ROWS.div_ceil(BLOCK_ROWS) - blocks) as u64);
-    let count = numbers.len() as f64;
-    for value in &mut covariance {
-        *value /= count;
-    }
     Ok(covariance)
 }

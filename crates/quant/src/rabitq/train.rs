@@ -42,24 +42,20 @@ impl RaBitQuantizer {
     ) -> Result<Self, QuantError> {
         let dimension = sample.dimension;
         spec.validate(dimension)?;
-        let values = sample.values.len();
-        if values == 0 || !values.is_multiple_of(dimension) {
-            return Err(QuantError::SampleLength { values, dimension });
-        }
-        let rows = Rows::new(sample);
+        let rows = Rows::new(sample)?;
         progress.stage("train codes", steps(spec, dimension));
         let mean = rows.mean(progress)?;
         let count = spec.centroids as usize;
         let centroids = pool.install(|| Centroids::learn(rows, mean, count, kernels, progress))?;
         let energy = energy(rows, &centroids, kernels)?;
         progress.advance(1);
-        let design = match spec.rotation {
-            Rotation::Hadamard => Design::random(spec, dimension, energy),
+        let axes = match spec.rotation {
+            Rotation::Hadamard => None,
             Rotation::Principal => {
-                let axes = pool.install(|| principal::axes(rows, &centroids, kernels, progress))?;
-                Design::principal(spec, &axes, energy)
+                Some(pool.install(|| principal::axes(rows, &centroids, kernels, progress))?)
             }
         };
+        let design = Design::new(spec, dimension, axes, energy);
         let mut quantizer = Self {
             metric: sample.metric,
             seed: spec.seed,
@@ -168,6 +164,13 @@ struct Design {
 }
 
 impl Design {
+    fn new(spec: &RaBitQSpec, dimension: usize, axes: Option<Axes>, energy: f64) -> Self {
+        match axes {
+            None => Self::random(spec, dimension, energy),
+            Some(axes) => Self::principal(spec, &axes, energy),
+        }
+    }
+
     /// Equal bits on all axes.
     fn random(spec: &RaBitQSpec, dimension: usize, energy: f64) -> Self {
         let (factors, budget) = spec.budget(dimension);
