@@ -8,8 +8,8 @@ use pageway::source::VectorSlice;
 use pageway::truth::{ExactOptions, ExactQuestion, Truth, exact, exact_bytes_min};
 use pageway::{Error, Metric, NoProgress, Queries, Result, SplitMix64, VectorRead, VectorShape};
 
-/// Queries of a trial: enough for the mean of a count to be good to some percent.
-const QUERIES: u64 = 200;
+/// Queries of a trial: enough for the pages at a recall to be good to some percent.
+const QUERIES: u64 = 320;
 /// Fewest rows that a plan is made of.
 const ROWS_MIN: u64 = 500;
 /// Neighbours that recall is about.
