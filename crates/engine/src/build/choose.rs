@@ -1,12 +1,12 @@
 //! The spec of a build: the preset's row, sized by the memory and the disk that it may take.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::index::least_memory;
 use crate::memory::{Ledger, MemoryWish, format_bytes};
 use crate::options::BuildOptions;
-use crate::presets::Sizes;
+use crate::presets::{Form, Sizes};
 use crate::resolve;
-use crate::spec::{CodeStorage, CodecSpec, IndexSpec, Shape};
+use crate::spec::{CodeStorage, CodecSpec, IndexSpec, QuantizerSpec, Shape};
 
 /// Memory of a search when nobody says: a share of the raw vectors, and never less than this.
 const DEFAULT_MEMORY: (f64, u64) = (0.2, 16_000_000);
@@ -26,20 +26,42 @@ impl SpecChoice<'_> {
     /// to a useful length; or, where codes may lie in pages, with as many of them in memory as it
     /// holds.
     pub(super) fn spec(&self, memory_bytes: u64) -> Result<IndexSpec> {
-        let fits = |spec: &IndexSpec| settle(spec, self.node_count, memory_bytes);
-        let codes = self.with_codes(1).storage.codes;
+        let mut refusal = None;
+        for form in self.options.preset.forms() {
+            match self.spec_of(form, memory_bytes) {
+                Ok(spec) => return Ok(spec),
+                Err(error) => refusal = Some(error),
+            }
+        }
+        // The last form takes the least memory: its refusal says how much.
+        let none = || Error::new(ErrorKind::Internal, "a preset without a form");
+        Err(refusal.unwrap_or_else(none))
+    }
+
+    fn spec_of(&self, form: &Form, memory_bytes: u64) -> Result<IndexSpec> {
+        let fits = |spec: &IndexSpec| {
+            let lists = if form.lists_first {
+                list_bytes(spec, self.node_count)
+            } else {
+                0
+            };
+            settle((spec, self.node_count), lists, memory_bytes)
+        };
+        let storage = self.with_codes(form, 1).storage;
+        let codes = storage.codes;
         let code_bytes = match (self.code_bytes, codes) {
             (Some(code_bytes), _) => code_bytes,
             (None, CodeStorage::Memory) => {
-                let useful = useful_code_bytes(self.shape.dimension);
-                fits(&self.checked(1)?)?;
-                largest(1, useful, |bytes| fits(&self.with_codes(bytes)).is_ok())
+                let (least, useful) = self.code_range(form, storage.quantizer);
+                fits(&self.checked(form, least)?)?;
+                let fits = |bytes| fits(&self.with_codes(form, bytes)).is_ok();
+                largest(least, useful, fits)
             }
             (None, CodeStorage::InPage | CodeStorage::Split { .. }) => {
                 in_page_code_bytes(self.shape.dimension)
             }
         };
-        let mut spec = self.checked(code_bytes)?;
+        let mut spec = self.checked(form, code_bytes)?;
         if let CodeStorage::Split { .. } = codes {
             let split = |memory_nodes| {
                 let mut spec = spec.clone();
@@ -53,17 +75,31 @@ impl SpecChoice<'_> {
         self.within_disk(spec)
     }
 
-    fn with_codes(&self, code_bytes: u32) -> IndexSpec {
+    /// Shortest and longest code that memory may choose.
+    fn code_range(&self, form: &Form, quantizer: QuantizerSpec) -> (u32, u32) {
+        let dimension = self.shape.dimension;
+        match quantizer {
+            QuantizerSpec::Pq { .. } => (1, useful_code_bytes(dimension)),
+            QuantizerSpec::RaBitQ { .. } => {
+                let least = (f64::from(dimension) * f64::from(form.least_bits) / 8.0) as u32;
+                let factors = resolve::factor_bytes(dimension);
+                let most = dimension + factors;
+                ((least + factors).min(most), most)
+            }
+        }
+    }
+
+    fn with_codes(&self, form: &Form, code_bytes: u32) -> IndexSpec {
         let sizes = Sizes {
             code_bytes,
             ..self.sizes
         };
-        let spec = self.options.preset.spec(self.shape, &sizes);
+        let spec = (form.spec)(self.shape, &sizes);
         self.options.overrides.apply(spec)
     }
 
-    fn checked(&self, code_bytes: u32) -> Result<IndexSpec> {
-        let spec = self.with_codes(code_bytes);
+    fn checked(&self, form: &Form, code_bytes: u32) -> Result<IndexSpec> {
+        let spec = self.with_codes(form, code_bytes);
         spec.validate()?;
         Ok(spec)
     }
@@ -108,7 +144,10 @@ impl SpecChoice<'_> {
         if let Some(wish) = self.options.memory {
             return Ok(wish.resolve(raw_bytes));
         }
-        let spec = self.checked(self.code_bytes.unwrap_or(1))?;
+        let Some(form) = self.options.preset.forms().last() else {
+            return Err(Error::new(ErrorKind::Internal, "a preset without a form"));
+        };
+        let spec = self.checked(form, self.code_bytes.unwrap_or(1))?;
         let (share, least) = DEFAULT_MEMORY;
         let needed = least_memory((&spec, self.node_count))?.reserved();
         let wished = MemoryWish::Share(share).resolve(raw_bytes);
@@ -130,13 +169,16 @@ fn largest(low: u32, high: u32, fits: impl Fn(u32) -> bool) -> u32 {
     low
 }
 
-fn settle(spec: &IndexSpec, node_count: u32, memory_bytes: u64) -> Result<()> {
-    let least = least_memory((spec, node_count))?;
+fn settle(subject: (&IndexSpec, u32), lists: u64, memory_bytes: u64) -> Result<()> {
+    let least = least_memory(subject)?;
     let mut ledger = Ledger::new(memory_bytes);
     least
         .entries()
         .iter()
         .for_each(|(part, bytes)| ledger.reserve(part, *bytes));
+    if lists > 0 {
+        ledger.reserve("lists", lists);
+    }
     ledger.settle("searching this index")
 }
 
@@ -165,7 +207,7 @@ pub(crate) fn index_bytes(spec: &IndexSpec, node_count: u32) -> Result<u64> {
     let nodes = u64::from(node_count);
     let code_bytes = u64::from(spec.storage.quantizer.code_bytes());
     let codes = u64::from(spec.storage.codes_in_memory(node_count)) * code_bytes;
-    let second = spec.storage.second_quantizer;
+    let second = spec.storage.second_codes_in_memory();
     let second = nodes * second.map_or(0, |second| u64::from(second.code_bytes()));
     let entry = resolve::entry_bytes(spec, node_count);
     let books = resolve::codebook_bytes(spec);

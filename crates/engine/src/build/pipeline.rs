@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use pageway_quant::{Quantizer, TrainingSpec};
 use pageway_store::{BlobWriter, FileEntry, FileUuid, OsVfs, PageGeometry, Vfs, clock};
-use pageway_types::{Progress, VectorShape};
+use pageway_types::{NodeId, Progress, VectorShape};
 use rayon::ThreadPool;
 
 use super::BuildReport;
@@ -26,6 +26,7 @@ use crate::options::{BuildInput, BuildOptions};
 use crate::resolve;
 use crate::source::{Inspection, check_unique, inspect_rows};
 use crate::spec::Shape;
+use crate::storage::Identities;
 
 impl Index {
     /// Builds an index of `input` in the directory `dir`, replacing the one that is there when the
@@ -146,6 +147,8 @@ pub(super) struct CodeFiles {
     pub(super) first: Option<FileEntry>,
     pub(super) second: Option<FileEntry>,
     pub(super) at_hand: Vec<u8>,
+    /// Makes the fine codes that lie in records, where they do.
+    pub(super) fine: Option<Quantizer>,
 }
 
 impl Pipeline<'_> {
@@ -197,6 +200,7 @@ impl Pipeline<'_> {
                 entry: entry_file,
                 second_codes: codes.second,
                 second_codebook: codebooks.second.map(|(_, file)| file),
+                identities: self.identities(&order, fingerprint)?,
             },
             graph: GraphStatistics {
                 overlap,
@@ -281,20 +285,45 @@ impl Pipeline<'_> {
             encoding(&codebooks.first).run(nodes, self.progress, &mut write)?;
             Some(file.finish()?)
         };
+        let in_memory = storage.second_codes_in_memory().is_some();
         let second = match &codebooks.second {
-            Some((quantizer, _)) => {
+            Some((quantizer, _)) if in_memory => {
                 let mut file = self.blob(FileKind::SecondCodes, fingerprint)?;
                 let mut write = |codes: &[u8]| Ok(file.write(codes)?);
                 encoding(quantizer).run(nodes, self.progress, &mut write)?;
                 Some(file.finish()?)
             }
-            None => None,
+            Some(_) | None => None,
         };
+        let fine = codebooks.second.as_ref().filter(|_| !in_memory);
         Ok(CodeFiles {
             first,
             second,
             at_hand,
+            fine: fine.map(|(quantizer, _)| quantizer.clone()),
         })
+    }
+
+    /// Writes row and user id of each node, where they are to be in memory.
+    fn identities(&self, order: &NodeOrder, fingerprint: Fingerprint) -> Result<Option<FileEntry>> {
+        let spec = &self.plan.spec;
+        if Identities::bytes(spec, self.plan.node_count) == 0 {
+            return Ok(None);
+        }
+        let stride = Identities::stride(spec);
+        let mut file = self.blob(FileKind::Identities, fingerprint)?;
+        let mut entry = Vec::with_capacity(stride);
+        for node in (0..self.plan.node_count).map(NodeId) {
+            let row = order.row_of(node);
+            let mut user_id = u64::from(row);
+            if let Some(ids) = self.input.ids {
+                ids.read(row.into(), std::slice::from_mut(&mut user_id))?;
+            }
+            entry.clear();
+            Identities::push(&mut entry, stride, (row, user_id));
+            file.write(&entry)?;
+        }
+        Ok(Some(file.finish()?))
     }
 
     fn check_rows(&self) -> Result<(Fingerprint, f32)> {

@@ -8,8 +8,8 @@ use pageway_quant::Quantizer;
 use super::entry::EntryPart;
 use crate::cache::{NodeCache, PageCache};
 use crate::layout::PageCodec;
-use crate::spec::ExecutionSpec;
-use crate::storage::CodeTable;
+use crate::spec::{ExecutionSpec, VectorStorage};
+use crate::storage::{CodeTable, Identities};
 
 /// Everything a query needs that outlives it. Immutable while queries run, but for the page cache.
 pub(crate) struct Parts<C: PageCodec> {
@@ -19,8 +19,12 @@ pub(crate) struct Parts<C: PageCodec> {
     pub(crate) cache: CachePart,
     /// Codes, and what they mean.
     pub(crate) codes: CodePart,
-    /// A second, independent code of every node, for a cascade.
+    /// A second, independent code of every node: for a cascade, or in the records.
     pub(crate) second: Option<CodePart>,
+    /// Rows and ids, where codes may decide.
+    pub(crate) identities: Option<Identities>,
+    /// Where full vectors live.
+    pub(crate) vectors: VectorStorage,
     /// Exact distance between raw vectors.
     pub(crate) exact: DistanceFn,
     /// Raw vector to `f32`.

@@ -15,6 +15,7 @@ use crate::memory::Ledger;
 use crate::options::OpenOptions;
 use crate::resolve::{self, CacheBytes, Source};
 use crate::spec::IndexSpec;
+use crate::storage::Identities;
 
 /// List size that searches are assumed to use when nobody says: enough for high recall on most
 /// data.
@@ -188,13 +189,16 @@ pub(crate) fn fixed_memory((spec, node_count): (&IndexSpec, u32), budget: u64) -
     let in_memory = u64::from(storage.codes_in_memory(node_count));
     ledger.reserve("codes", in_memory * code_bytes);
     ledger.reserve("codebook", resolve::codebook_bytes(spec));
-    if let Some(second) = storage.second_quantizer {
+    if let Some(second) = storage.second_codes_in_memory() {
         let codes = u64::from(node_count) * u64::from(second.code_bytes());
         ledger.reserve("second codes", codes);
     }
     let entry = resolve::entry_bytes(spec, node_count);
-    if entry > 0 {
-        ledger.reserve("entry", entry);
+    let identities = Identities::bytes(spec, node_count);
+    for (part, bytes) in [("entry", entry), ("identities", identities)] {
+        if bytes > 0 {
+            ledger.reserve(part, bytes);
+        }
     }
     ledger
 }

@@ -22,7 +22,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::execution::{CodePart, Parts};
 use crate::index::{Manifest, PageSearcher, Searcher};
 use crate::layout::PageCodec;
-use crate::storage::CodeTable;
+use crate::storage::{CodeTable, Identities};
 
 /// The kernels of this machine, or of `PAGEWAY_ISA`.
 pub(crate) fn kernels() -> Result<&'static KernelSet> {
@@ -117,6 +117,8 @@ fn page_searcher<C: PageCodec>(
         entry: entry::load(source)?,
         codes: CodePart { table, quantizer },
         second: second_codes(source)?,
+        identities: identities(source)?,
+        vectors: storage.vectors,
         codec,
         exact: kernels.distance(shape.element, shape.metric),
         widen: kernels.widen(shape.element),
@@ -138,9 +140,28 @@ fn second_codes(source: Source<'_>) -> Result<Option<CodePart>> {
         return Ok(None);
     };
     let quantizer = Arc::new(codes::quantizer(source, codebook, spec)?);
-    let bytes = source.read(files.second_codes.as_ref(), "second-codes")?;
-    let table = CodeTable::new(bytes, source.manifest.node_count);
+    let in_memory = source.manifest.spec.storage.second_codes_in_memory();
+    let table = match in_memory {
+        Some(_) => {
+            let bytes = source.read(files.second_codes.as_ref(), "second-codes")?;
+            CodeTable::new(bytes, source.manifest.node_count)
+        }
+        None => CodeTable::default(),
+    };
     Ok(Some(CodePart { table, quantizer }))
+}
+
+fn identities(source: Source<'_>) -> Result<Option<Identities>> {
+    let spec = &source.manifest.spec;
+    if !spec.storage.ids_in_memory {
+        return Ok(None);
+    }
+    let stride = Identities::stride(spec);
+    let bytes = match &source.manifest.files.identities {
+        Some(file) => source.read(Some(file), "identities")?,
+        None => Vec::new(),
+    };
+    Ok(Some(Identities::new(bytes, stride)))
 }
 
 /// Checks what `searcher` would load, apart from the records.

@@ -4,7 +4,7 @@ use pageway_types::VectorShape;
 
 use super::{
     CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IndexSpec, NodeCacheSpec,
-    PageCacheSpec, PlacementSpec, RefineSpec, ScheduleSpec, VectorStorage,
+    PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, ScheduleSpec, VectorStorage,
 };
 
 /// A spec that no index can have.
@@ -70,10 +70,9 @@ impl IndexSpec {
         let dimension = self.shape.dimension;
         within("dimension", dimension, 1, VectorShape::MAX_DIMENSION)?;
         self.graph.validate()?;
-        let codes = self.storage.quantizer.code_bytes();
-        within("code_bytes", codes, 1, dimension)?;
+        self.storage.quantizer.validate("code_bytes", dimension)?;
         if let Some(second) = self.storage.second_quantizer {
-            within("second_code_bytes", second.code_bytes(), 1, dimension)?;
+            second.validate("second_code_bytes", dimension)?;
         }
         self.validate_page()?;
         self.layout.placement.validate()?;
@@ -131,18 +130,63 @@ impl IndexSpec {
             "separate",
             "only codec split has pages for vectors alone; choose it, or vectors in_record",
         )?;
+        self.validate_bounds()?;
         let cascade = matches!(self.execution.refine, RefineSpec::Cascade { .. });
         refuse_if(
-            self.storage.second_quantizer.is_some() && !cascade,
+            self.storage.second_codes_in_memory().is_some() && !cascade,
             "second_quantizer",
             "pq",
-            "only refine cascade uses second codes; choose it, or no second quantizer",
+            "only refine cascade and vectors coded use second codes; choose one, or no second \
+             quantizer",
         )?;
         refuse_if(
             self.storage.second_quantizer.is_none() && cascade,
             "refine",
             "cascade",
             "it needs a second quantizer; give one, or choose refine deferred",
+        )
+    }
+
+    /// Codes decide answers only where they have error bounds and memory holds all of them.
+    fn validate_bounds(&self) -> Checked {
+        let bounded = matches!(self.execution.refine, RefineSpec::Bounded { .. });
+        let storage = &self.storage;
+        let has_bounds = |code| matches!(code, Some(QuantizerSpec::RaBitQ { .. }));
+        let coded = storage.vectors == VectorStorage::Coded;
+        refuse_if(
+            coded && !(bounded && has_bounds(storage.second_quantizer)),
+            "vectors",
+            "coded",
+            "a fine code in the record takes a second quantizer rabitq, and refine bounded reads \
+             the vectors that it leaves undecided; choose both, or vectors in_record",
+        )?;
+        refuse_if(
+            coded && self.layout.codec == CodecSpec::Split,
+            "codec",
+            "split",
+            "its lists lie without codes beside them; choose codec packed, or vectors separate",
+        )?;
+        let in_memory =
+            has_bounds(Some(storage.quantizer)) && storage.codes == CodeStorage::Memory;
+        refuse_if(
+            bounded && !coded && !in_memory,
+            "refine",
+            "bounded",
+            "it needs the error bounds of codes in memory; choose quantizer rabitq and codes \
+             memory, or refine deferred",
+        )?;
+        refuse_if(
+            bounded && storage.vectors == VectorStorage::InRecord,
+            "refine",
+            "bounded",
+            "vectors pass by where they lie beside their lists; choose vectors separate, or refine \
+             inline",
+        )?;
+        refuse_if(
+            storage.ids_in_memory && !bounded,
+            "ids_in_memory",
+            "true",
+            "every answer is read with its vector; choose refine bounded, or false",
         )
     }
 
@@ -171,13 +215,14 @@ impl IndexSpec {
 
     fn validate_cache(&self) -> Checked {
         let nodes = self.cache.nodes;
-        let inline = self.execution.refine == RefineSpec::Inline;
+        let coded = self.storage.vectors == VectorStorage::Coded;
+        let inline = self.execution.refine == RefineSpec::Inline || coded;
         refuse_if(
             nodes == NodeCacheSpec::Lists && inline,
             "cache nodes",
             "lists",
-            "a cached list comes without the vector that refine inline scores; choose refine \
-             deferred, or cache nodes records",
+            "a cached list comes without the vector or the fine code that is scored in passing; \
+             choose refine deferred, or cache nodes records",
         )?;
         let page_node = matches!(self.layout.codec, CodecSpec::PageNode { .. });
         refuse_if(
@@ -222,12 +267,14 @@ impl IndexSpec {
             "near or all",
             "pages of codec split hold no vectors to score; choose harvest held",
         )?;
+        let coded = self.storage.vectors == VectorStorage::Coded;
         let replicated = matches!(self.layout.codec, CodecSpec::Replicated { .. });
         refuse_if(
-            replicated && execution.refine == RefineSpec::Inline,
+            replicated && (execution.refine == RefineSpec::Inline || coded),
             "refine",
             "inline",
-            "packed lists come without the vectors it scores; choose refine deferred",
+            "packed lists come without the vectors or fine codes it scores; choose refine deferred \
+             and vectors in_record",
         )?;
         let page_node = matches!(self.layout.codec, CodecSpec::PageNode { .. });
         refuse_if(
@@ -251,6 +298,20 @@ impl IndexSpec {
             "upper_layers",
             "only graph hnsw has upper layers; choose entry navigation, or graph hnsw",
         )
+    }
+}
+
+/// Bytes of the factors of a code, at most.
+const FACTOR_BYTES: u32 = 16;
+
+impl QuantizerSpec {
+    fn validate(self, field: &'static str, dimension: u32) -> Checked {
+        let most = match self {
+            Self::Pq { .. } => dimension,
+            // Eight bits per component.
+            Self::RaBitQ { .. } => dimension.next_multiple_of(64) + FACTOR_BYTES,
+        };
+        within(field, self.code_bytes(), 1, most)
     }
 }
 
@@ -347,6 +408,7 @@ impl RefineSpec {
                 within("refine scored", scored, 0.0, 1.0)?;
                 within("refine read", read, 0.0, scored)
             }
+            Self::Bounded { deviations } => within("refine deviations", deviations, 0.0, 16.0),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The graph, and axis 1: what is kept, in which form, and where.
 
 use pageway::choices::typed;
-use pageway::spec::{CodeStorage, GraphSpec, IdStorage, QuantizerSpec, VectorStorage};
+use pageway::spec::{CodeStorage, GraphSpec, IdStorage, QuantizerSpec, RotationSpec, VectorStorage};
 use pageway::{IndexSpec, format_bytes};
 
 use super::{Sentence, Words};
@@ -82,15 +82,30 @@ fn vectors(spec: &IndexSpec) -> Words {
 
 fn quantizer(spec: &IndexSpec) -> Words {
     let dimension = spec.shape.dimension;
-    let QuantizerSpec::Pq { code_bytes } = spec.storage.quantizer;
-    (
-        format!(
+    let costs = "A shorter code misleads more often: more reads for the same recall.".to_owned();
+    let words = match spec.storage.quantizer {
+        QuantizerSpec::Pq { code_bytes } => format!(
             "Product quantization: the {dimension} components are cut into {code_bytes} parts, and \
              each part becomes one byte. Codes say which neighbours are worth a read; they never \
              decide an answer."
         ),
-        "A shorter code misleads more often: more reads for the same recall.".to_owned(),
-    )
+        QuantizerSpec::RaBitQ {
+            code_bytes,
+            rotation,
+        } => {
+            let rotated = match rotation {
+                RotationSpec::Hadamard => "rotated at random, and each component gets equal bits",
+                RotationSpec::Principal => {
+                    "rotated to the principal axes of the data, and bits go where the variance is"
+                }
+            };
+            format!(
+                "Extended RaBitQ: the {dimension} components are {rotated}, {code_bytes} bytes in \
+                 all. A code estimates a distance without bias, and says by how much it may be off."
+            )
+        }
+    };
+    (words, costs)
 }
 
 fn codes(spec: &IndexSpec, nodes: u32) -> Words {

@@ -136,6 +136,10 @@ impl NodeFeed for DrawnFeed {
         Ok(&self.lists[node.index()])
     }
 
+    fn fine_code(&self, node: NodeId) -> Result<&[u8]> {
+        Ok(&self.fine_codes[node.index()])
+    }
+
     fn code(&self, node: NodeId) -> Result<&[u8]> {
         Ok(&self.codes[node.index()])
     }

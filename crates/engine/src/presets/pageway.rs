@@ -1,0 +1,66 @@
+//! Our own design: what can be decided in memory is decided there, and what cannot is read in one
+//! parallel round.
+//!
+//! Codes with error bounds and packed adjacency lists stay in memory as far as the budget goes, so
+//! that a walk touches the disk little or not at all; full vectors lie in pages of their own, in
+//! the order of clusters; of the candidates of a walk only those are read that their codes leave
+//! undecided. With less memory lists lie on the disk, many to a page, and the codes are shorter.
+
+use super::{Form, Row, Sizes, diskann};
+use crate::spec::{
+    CacheSpec, CodeStorage, CodecSpec, ExecutionSpec, HarvestSpec, IndexSpec, LayoutSpec,
+    NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RotationSpec,
+    ScheduleSpec, Shape, StorageSpec, VectorStorage,
+};
+
+pub(super) const ROW: Row = Row {
+    name: "pageway",
+    summary: "codes with error bounds and packed lists in memory, vectors in the order of clusters \
+              on disk; one round reads what the bounds leave undecided",
+    forms: &[
+        Form {
+            spec: resident,
+            lists_first: true,
+            least_bits: 0.5,
+        },
+        Form::new(resident),
+    ],
+};
+
+/// Width of the bounds, in standard deviations.
+const DEVIATIONS: f32 = 2.0;
+
+fn resident(shape: Shape, sizes: &Sizes) -> IndexSpec {
+    let base = diskann::spec(shape, sizes);
+    IndexSpec {
+        storage: StorageSpec {
+            quantizer: QuantizerSpec::RaBitQ {
+                code_bytes: sizes.code_bytes,
+                rotation: RotationSpec::Principal,
+            },
+            ids_in_memory: true,
+            ..sizes.storage(VectorStorage::Separate, CodeStorage::Memory)
+        },
+        layout: LayoutSpec {
+            codec: CodecSpec::Split,
+            placement: PlacementSpec::Clustered,
+            ..base.layout
+        },
+        cache: CacheSpec {
+            nodes: NodeCacheSpec::Lists,
+            pages: PageCacheSpec::None,
+            ..base.cache
+        },
+        execution: ExecutionSpec {
+            schedule: ScheduleSpec::Lockstep {
+                beam: sizes.beam.unwrap_or(4),
+            },
+            harvest: HarvestSpec::Held,
+            refine: RefineSpec::Bounded {
+                deviations: DEVIATIONS,
+            },
+            ..base.execution
+        },
+        ..base
+    }
+}
