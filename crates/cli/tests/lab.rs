@@ -225,6 +225,31 @@ fn what_was_counted_agrees_inside_and_outside() {
 }
 
 #[test]
+fn other_data_under_a_known_name_are_refused() {
+    let place = prepared();
+    let line = format!("{RUN} --out run --only recall --json");
+    place.line(&line).json();
+    let before = place.read("run/records.jsonl");
+    place.write("base.u8bin", clustered(1500, 32, 9));
+    for line in [&line, &format!("{RUN} --out other --work run/work")] {
+        let refused = place.line(line);
+        assert_eq!(refused.code, INVALID, "{refused:?}");
+        for words in ["'own'", "base differ", "--name"] {
+            assert!(refused.stderr.contains(words), "{refused:?}");
+        }
+    }
+    assert_eq!(place.read("run/records.jsonl"), before);
+    let named = place.line(&format!("{line} --name own-second")).json();
+    assert_eq!(named["failed"], 0, "{named}");
+    assert!(named["cells"].as_u64() > Some(0), "{named}");
+    let data = records(&place, "run")
+        .into_iter()
+        .map(|record| record["data"].to_string());
+    let data: std::collections::BTreeSet<String> = data.collect();
+    assert_eq!(data.len(), 2, "{data:?}");
+}
+
+#[test]
 fn what_will_run_is_said_before_it_runs() {
     let place = prepared();
     let said = place.line(&format!("{RUN} --out run --dry-run"));

@@ -14,8 +14,8 @@
 //!
 //! Bit `i` of a code is bit `i % 8` of its byte `i / 8`.
 //!
-//! Source: bit planes of a quantized query as in Gao and Long, "RaBitQ" (SIGMOD 2024); here every bit
-//! of a code has a weight of its own, which serves codes of several bits with the same loop.
+//! Source: bit planes of a quantized query as in Gao and Long, "RaBitQ" (SIGMOD 2024); here every
+//! bit of a code has a weight of its own, which serves codes of several bits with the same loop.
 
 use crate::prefetch::RowPrefetch;
 use pageway_types::NodeId;

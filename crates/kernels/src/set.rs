@@ -57,9 +57,9 @@ pub type LookupGatherFn = fn(&[f32], &[u8], &[NodeId], &mut [f32]);
 /// of its absolute terms. It does not depend on what else is multiplied.
 pub type DotPanelsFn = fn(&[f32], &[f32], usize, &mut [f32]);
 
-/// Sums the weights of the bits that are set in each code, called as `(weights, codes, stride, out)`.
+/// Sums the weights of the bits that are set in each code.
 ///
-/// Code `c` is `codes[c * stride..]`, as long as the weights say; its sum is exact, then rounded to
+/// Called as `(weights, codes, stride, out)`. Code `c` is `codes[c * stride..]`, as long as the weights say; its sum is exact, then rounded to
 /// `f32`. Panics when `codes` ends within a code.
 pub type BitSumsFn = fn(&BitWeights, &[u8], usize, &mut [f32]);
 
@@ -70,8 +70,8 @@ pub type BitSumsGatherFn = fn(&BitWeights, &[u8], usize, &[NodeId], &mut [f32]);
 
 /// Multiplies a row by a matrix, called as `(row, matrix, out)`.
 ///
-/// `matrix` has a row of `out.len()` values for each component. Every column is summed component by
-/// component, each product rounded before it is added. Panics on any other length.
+/// `matrix` has a row of `out.len()` values for each component. Every column is summed component
+/// by component, each product rounded before it is added. Panics on any other length.
 pub type ProjectFn = fn(&[f32], &[f32], &mut [f32]);
 
 /// One kernel per metric.

@@ -1,5 +1,5 @@
-//! Sums of weights by bits and products with a matrix: every instruction set against the scalar twin
-//! and against direct computation.
+//! Sums of weights by bits and products with a matrix: every instruction set against direct
+//! computation.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -68,7 +68,7 @@ fn every_length_and_number_of_planes_gives_the_direct_sum() {
 fn the_extremes_of_weights_do_not_overflow() {
     let mut random = SplitMix64::new(2);
     for extreme in [i16::MIN, i16::MAX, -1, 1] {
-        assert_sums(&[extreme; 16_384 * 8], 16_384, 16, &mut random);
+        assert_sums(&vec![extreme; 16_384 * 8], 16_384, 16, &mut random);
     }
 }
 
@@ -130,7 +130,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_weights_give_the_direct_sum(weights in prop::collection::vec(any::<i16>(), 0..900), seed: u64) {
+    fn any_weights_give_the_direct_sum(
+        weights in prop::collection::vec(any::<i16>(), 0..900),
+        seed: u64,
+    ) {
         let code_bytes = weights.len().div_ceil(8);
         assert_sums(&weights, code_bytes, 16, &mut SplitMix64::new(seed));
     }

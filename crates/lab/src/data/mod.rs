@@ -6,7 +6,7 @@
 //! fetch      addresses -> files, resumed, pinned  import    HDF5 and Parquet -> plain files
 //! obtain     a file of a set -> a plain file      prepare   plain files -> cut, with exact truth
 //! range      results within a radius              segments  equal parts of a base
-//! listing    what there is, and what is here
+//! listing    what there is, and what is here          identity  is a name what it was before
 //! ```
 //!
 //! Invariants: a file that this module wrote appears whole or not at all; what is made is made
@@ -17,6 +17,7 @@ mod cut;
 mod entry;
 mod fetch;
 mod header;
+mod identity;
 mod import;
 mod listing;
 mod obtain;
@@ -29,6 +30,7 @@ mod segments;
 pub use cut::Cut;
 pub use entry::{DataSet, QuerySource, SetFile};
 pub use header::{Header, header};
+pub use identity::Identity;
 pub use listing::{Listed, list};
 pub use obtain::fetch;
 pub use place::Place;

@@ -1,13 +1,17 @@
 //! One child process, watched from outside: what it printed, and what the system counted for it.
+//!
+//! A child leads a process group of its own. It never outlives its [`Running`]: who drops one, for
+//! whatever reason, ends the whole group and waits for the child.
 
 use std::io::Read;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use pageway::{Error, ErrorKind, Progress, Result, clock};
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::text;
 use crate::record::ProcessUse;
@@ -36,8 +40,10 @@ pub(crate) struct Ended {
 pub(crate) struct Running {
     command: Vec<String>,
     child: Child,
-    stdout: JoinHandle<String>,
-    stderr: JoinHandle<String>,
+    /// Whether it was waited for.
+    ended: bool,
+    stdout: Option<JoinHandle<String>>,
+    stderr: Option<JoinHandle<String>>,
     started: std::time::Instant,
     seen: ProcessUse,
     /// When its memory was last seen.
@@ -61,6 +67,7 @@ impl Running {
         let started = clock::now();
         let mut child = Command::new(program)
             .args(arguments)
+            .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -70,8 +77,9 @@ impl Running {
         Ok(Self {
             command: command.to_vec(),
             child,
-            stdout,
-            stderr,
+            ended: false,
+            stdout: Some(stdout),
+            stderr: Some(stderr),
             started,
             seen: ProcessUse::default(),
             peak_seen: Duration::ZERO,
@@ -81,11 +89,7 @@ impl Running {
     /// Waits for its end.
     pub(crate) fn wait(mut self, progress: &dyn Progress) -> Result<Ended> {
         while !self.has_ended() {
-            if progress.cancelled() {
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-                progress.check()?;
-            }
+            progress.check()?;
             self.look();
             std::thread::sleep((self.started.elapsed() / 16).clamp(LOOK.0, LOOK.1));
         }
@@ -97,12 +101,15 @@ impl Running {
             self.seen.peak_memory_bytes = None;
         }
         let status = self.child.wait().map_err(Error::from)?;
-        let told = |stream: JoinHandle<String>| stream.join().unwrap_or_default();
+        self.ended = true;
+        let told = |stream: Option<JoinHandle<String>>| {
+            stream.map_or_else(String::new, |stream| stream.join().unwrap_or_default())
+        };
         Ok(Ended {
-            command: self.command,
+            command: std::mem::take(&mut self.command),
             exit_code: status.code(),
-            stdout: told(self.stdout),
-            stderr: told(self.stderr),
+            stdout: told(self.stdout.take()),
+            stderr: told(self.stderr.take()),
             process: ProcessUse {
                 wall_seconds: wall.as_secs_f64(),
                 ..self.seen
@@ -136,6 +143,16 @@ impl Running {
         seen.read_bytes = field("io", "read_bytes:").or(seen.read_bytes);
         seen.written_bytes = field("io", "write_bytes:").or(seen.written_bytes);
         seen.cpu_seconds = cpu_seconds(&place).or(seen.cpu_seconds);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.ended {
+            // What is gone already needs no end.
+            let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+            let _ = self.child.wait();
+        }
     }
 }
 
@@ -197,6 +214,7 @@ impl Ended {
 #[cfg(target_os = "linux")]
 mod tests {
     use pageway::NoProgress;
+    use rustix::process::test_kill_process_group;
 
     use super::*;
 
@@ -237,18 +255,52 @@ mod tests {
         assert!(error.to_string().contains("no-such-program-anywhere"));
     }
 
+    struct Stop;
+
+    impl Progress for Stop {
+        fn stage(&self, _: &'static str, _: u64) {}
+        fn advance(&self, _: u64) {}
+        fn cancelled(&self) -> bool {
+            true
+        }
+    }
+
+    /// A child that begins one of its own and would live for a minute.
+    fn long() -> Running {
+        Running::start(&["sh", "-c", "sleep 60 & wait"].map(str::to_owned)).unwrap()
+    }
+
+    fn pid(running: &Running) -> Pid {
+        Pid::from_child(&running.child)
+    }
+
+    /// Whether the group that a child leads is gone, or will be at once.
+    fn is_gone(leader: Pid) -> bool {
+        (0..500).any(|_| {
+            std::thread::sleep(LOOK.1);
+            test_kill_process_group(leader).is_err()
+        })
+    }
+
     #[test]
     fn a_wish_to_stop_stops_the_child() {
-        struct Stop;
-        impl Progress for Stop {
-            fn stage(&self, _: &'static str, _: u64) {}
-            fn advance(&self, _: u64) {}
-            fn cancelled(&self) -> bool {
-                true
-            }
-        }
-        let command = ["sleep", "60"].map(str::to_owned);
-        let error = run(&command, &Stop).unwrap_err();
+        let running = long();
+        let leader = pid(&running);
+        let error = running.wait(&Stop).unwrap_err();
         assert!(error.to_string().contains("cancelled"), "{error}");
+        assert!(is_gone(leader));
+    }
+
+    #[test]
+    fn children_that_nobody_waits_for_are_ended() {
+        let several = [long(), long()];
+        let leaders = several.each_ref().map(pid);
+        assert!(
+            leaders
+                .iter()
+                .all(|leader| test_kill_process_group(*leader).is_ok())
+        );
+        drop(several);
+        assert_eq!(leaders.map(is_gone), [true, true]);
     }
 }

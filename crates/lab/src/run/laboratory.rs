@@ -1,6 +1,7 @@
 //! The whole of a run, in order: data, indexes, rounds of cells.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 
 use pageway::{Progress, Result};
@@ -9,9 +10,10 @@ use serde::Serialize;
 use super::comparator::{self, Pythons};
 use super::context::Context;
 use super::journal::{self, Done, Journal};
+use super::known;
 use super::workload::{Need, Workload};
 use super::{build, machine, measure};
-use crate::data::{self, Cut, DataSet, Place, Prepared, Registry};
+use crate::data::{self, Cut, DataSet, Identity, Place, Prepared, Registry};
 use crate::files;
 use crate::plan::{Cell, CutName, Estimate, Plan, Sizes, WorkloadName};
 use crate::record::Machine;
@@ -59,9 +61,14 @@ impl Laboratory<'_> {
     /// not counted.
     ///
     /// # Errors
-    /// `InvalidInput` for data or designs that do not exist.
+    /// `InvalidInput` for data or designs that do not exist, and for other data under a name that
+    /// the run knows.
     pub fn estimate(&self) -> Result<Estimate> {
         let plan = Plan::of(self.suite)?;
+        let named = self.named(&plan)?;
+        for place in [&self.out, &self.work] {
+            known::check(place, &named)?;
+        }
         let sizes = self.sizes(&plan)?;
         let done = Done::read(&self.out)?;
         let missing = |key: &str, repeats: u32| {
@@ -81,6 +88,18 @@ impl Laboratory<'_> {
             }
         }
         Ok(estimate)
+    }
+
+    /// What the data of a plan are, by the names that keys have of them.
+    fn named(&self, plan: &Plan) -> Result<known::Named> {
+        let mut named = known::Named::new();
+        for cut in plan.cuts() {
+            if let Entry::Vacant(place) = named.entry(cut.data) {
+                let (set, part) = self.registry.find(place.key())?;
+                place.insert(Identity::of(set, part)?);
+            }
+        }
+        Ok(named)
     }
 
     /// Sizes of the cuts of a plan that exist.
@@ -131,7 +150,8 @@ impl Laboratory<'_> {
     /// Runs what is not in the journal yet. A cell that fails is recorded and the run goes on.
     ///
     /// # Errors
-    /// As data cannot be prepared or the journal cannot be written; `Cancelled`.
+    /// As data cannot be prepared or the journal cannot be written; `InvalidInput` for other data
+    /// under a name that the run knows; `Cancelled`.
     pub fn run(&self, progress: &dyn Progress) -> Result<RunReport> {
         let started = pageway::clock::now();
         for place in [
@@ -142,10 +162,15 @@ impl Laboratory<'_> {
         ] {
             files::create_directory(place)?;
         }
-        comparator::install(&self.work)?;
         let mut journal = Journal::open(&self.out)?;
+        let plan = Plan::of(self.suite)?;
+        let named = self.named(&plan)?;
+        for place in [&self.out, &self.work] {
+            known::add(place, &named)?;
+        }
+        comparator::install(&self.work)?;
         self.write_machine(progress)?;
-        let context = self.context(progress)?;
+        let context = self.context(plan, progress)?;
         let mut report = RunReport {
             run: self.out.clone(),
             ..RunReport::default()
@@ -177,8 +202,7 @@ impl Laboratory<'_> {
     }
 
     /// The plan over data that are ready.
-    fn context<'c>(&'c self, progress: &'c dyn Progress) -> Result<Context<'c>> {
-        let mut plan = Plan::of(self.suite)?;
+    fn context<'c>(&'c self, mut plan: Plan, progress: &'c dyn Progress) -> Result<Context<'c>> {
         let mut workloads = BTreeMap::new();
         for name in plan.workloads(self.suite.fixed.queries) {
             progress.check()?;

@@ -3,6 +3,7 @@
 //! ```text
 //! laboratory  the whole of it, in order
 //! workload    data of a cut       machine     where it runs        journal    what is kept
+//! known       data by name
 //! build       indexes             measure     a cell: search, range, segments, processes,
 //! child       a process, watched from outside              comparator, predict
 //! ```
@@ -15,6 +16,7 @@ mod child;
 mod comparator;
 mod context;
 mod journal;
+mod known;
 mod laboratory;
 mod machine;
 mod measure;

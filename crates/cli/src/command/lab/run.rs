@@ -76,6 +76,10 @@ struct DataArguments {
     /// Distance: l2, ip or cosine
     #[arg(long, value_name = "METRIC", requires = "base")]
     metric: Option<Metric>,
+
+    /// What to call them, in records and report
+    #[arg(long, value_name = "NAME", requires = "base", default_value = OWN)]
+    name: String,
 }
 
 /// How much.
@@ -209,14 +213,14 @@ impl RunArguments {
     }
 }
 
-/// What vectors given by file are called.
+/// What vectors given by file are called unless their user says.
 const OWN: &str = "own";
 
 impl DataArguments {
     /// The data sets asked for; none for those of the suite.
     fn names(&self) -> Option<Vec<String>> {
         if self.base.is_some() {
-            return Some(vec![OWN.to_owned()]);
+            return Some(vec![self.name.clone()]);
         }
         (!self.data.is_empty()).then(|| self.data.clone())
     }
@@ -230,7 +234,8 @@ impl DataArguments {
         {
             let quoted = |path: &Path| format!("{:?}", path.display().to_string());
             let mut set = format!(
-                "[{OWN}]\nmetric = \"{metric}\"\nbase = {}\nqueries = {}\n",
+                "[{:?}]\nmetric = \"{metric}\"\nbase = {}\nqueries = {}\n",
+                self.name,
                 quoted(base),
                 quoted(queries)
             );
