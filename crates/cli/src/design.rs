@@ -2,8 +2,8 @@
 
 use clap::Args;
 use pageway::choices::{
-    self, CODES, ENTRIES, HARVESTS, NODE_CACHES, PAGE_CACHES, PLACEMENTS, QUANTIZERS, REFINES, SELECTIONS,
-    VECTORS, codecs, graphs, schedules,
+    self, CODES, ENTRIES, HARVESTS, NODE_CACHES, PAGE_CACHES, PLACEMENTS, QUANTIZERS, REFINES,
+    SELECTIONS, VECTORS, codecs, graphs, schedules,
 };
 use pageway::spec::QuantizerSpec;
 use pageway::{CacheOverrides, Overrides, Result, Sizes};

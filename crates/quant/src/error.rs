@@ -23,6 +23,24 @@ pub enum QuantError {
         /// Components of a vector.
         dimension: usize,
     },
+    /// Too few code bytes for the factors and the least bits, or more than bits can fill.
+    #[error("a code of {code_bytes} bytes cannot be made: use {smallest} to {largest}")]
+    CodeLength {
+        /// Code bytes asked for, or found in a codebook.
+        code_bytes: usize,
+        /// Least bytes of such a code.
+        smallest: usize,
+        /// Most bytes of such a code.
+        largest: usize,
+    },
+    /// No centroids, or too many.
+    #[error("{found} centroids are outside 1 to {limit}")]
+    Centroids {
+        /// Centroids asked for, or found in a codebook.
+        found: u32,
+        /// Most centroids.
+        limit: u32,
+    },
     /// The training sample is empty or not a whole number of rows.
     #[error(
         "a sample of {values} values is not a positive number of rows of {dimension} components"

@@ -15,9 +15,11 @@
 mod error;
 pub mod pq;
 mod quantizer;
+pub mod rabitq;
 mod scorer;
 
 pub use error::QuantError;
 pub use pq::{ComponentOrder, PqScorer, PqSpec, ProductQuantizer, TrainingSample, normalise};
 pub use quantizer::{Encoder, Quantizer, Scorer, TrainingSpec};
+pub use rabitq::{RaBitQSpec, RaBitQuantizer, Rotation};
 pub use scorer::{CodeBatch, CodeScorer};

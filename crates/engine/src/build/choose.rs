@@ -1,12 +1,14 @@
 //! The spec of a build: the preset's row, sized by the memory and the disk that it may take.
 
+use pageway_graph::ListCode;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::least_memory;
 use crate::memory::{Ledger, MemoryWish, format_bytes};
 use crate::options::BuildOptions;
 use crate::presets::{Form, Sizes};
 use crate::resolve;
-use crate::spec::{CodeStorage, CodecSpec, IndexSpec, QuantizerSpec, Shape};
+use crate::spec::{CodeStorage, CodecSpec, IndexSpec, PlacementSpec, QuantizerSpec, Shape};
 
 /// Memory of a search when nobody says: a share of the raw vectors, and never less than this.
 const DEFAULT_MEMORY: (f64, u64) = (0.2, 16_000_000);
@@ -81,10 +83,9 @@ impl SpecChoice<'_> {
         match quantizer {
             QuantizerSpec::Pq { .. } => (1, useful_code_bytes(dimension)),
             QuantizerSpec::RaBitQ { .. } => {
-                let least = (f64::from(dimension) * f64::from(form.least_bits) / 8.0) as u32;
-                let factors = resolve::factor_bytes(dimension);
-                let most = dimension + factors;
-                ((least + factors).min(most), most)
+                let (smallest, largest) = resolve::code_range(quantizer, dimension);
+                let least = (dimension as f32 * form.least_bits / 8.0) as u32;
+                ((smallest + least).min(largest), largest)
             }
         }
     }
@@ -167,6 +168,19 @@ fn largest(low: u32, high: u32, fits: impl Fn(u32) -> bool) -> u32 {
         }
     }
     low
+}
+
+/// Share of the max degree that lists of a pruned graph have in the mean, at most about.
+const MEAN_DEGREE: f64 = 0.85;
+/// Bytes per list to find it by.
+const LIST_PLACE_BYTES: f64 = 3.0;
+
+/// Bytes of all adjacency lists in memory, packed: about, since the graph is not there yet.
+fn list_bytes(spec: &IndexSpec, node_count: u32) -> u64 {
+    let degree = f64::from(spec.graph.max_degree()) * MEAN_DEGREE;
+    let placed = spec.layout.placement != PlacementSpec::ById;
+    let list = ListCode::new(node_count).expected_bytes(degree, placed) + LIST_PLACE_BYTES;
+    (f64::from(node_count) * list) as u64
 }
 
 fn settle(subject: (&IndexSpec, u32), lists: u64, memory_bytes: u64) -> Result<()> {

@@ -295,8 +295,7 @@ impl Scratch {
             Goal::Within { radius } => radius,
         };
         self.candidates.reset(shape.list_size, shape.turned_away());
-        self.ranking
-            .reset((shape.ranked(), shape.results), radius);
+        self.ranking.reset((shape.ranked(), shape.results), radius);
         self.seen.nodes.reset(shape.visited_slots());
         self.seen.pages.reset(shape.page_slots());
         self.seen.exact.reset(shape.scored_slots());

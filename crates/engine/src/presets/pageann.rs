@@ -29,7 +29,7 @@ pub(super) const DISK_ROW: Row = Row {
     forms: &[Form::new(disk_spec)],
 };
 
-fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
+pub(super) fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
     // The plan of a build sees how many the memory budget holds.
     let codes = CodeStorage::Split { memory_nodes: 0 };
     let entry = EntrySpec::Hash {

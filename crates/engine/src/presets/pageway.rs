@@ -6,7 +6,7 @@
 //! the order of clusters; of the candidates of a walk only those are read that their codes leave
 //! undecided. With less memory lists lie on the disk, many to a page, and the codes are shorter.
 
-use super::{Form, Row, Sizes, diskann};
+use super::{Form, Row, Sizes, diskann, pageann};
 use crate::spec::{
     CacheSpec, CodeStorage, CodecSpec, ExecutionSpec, HarvestSpec, IndexSpec, LayoutSpec,
     NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RotationSpec,
@@ -23,9 +23,14 @@ pub(super) const ROW: Row = Row {
             lists_first: true,
             least_bits: 0.5,
         },
-        Form::new(resident),
+        Form::new(on_disk),
     ],
 };
+
+/// Bits per component of the fine codes on disk.
+const FINE_BITS: u32 = 6;
+/// Bytes of the factors of such a code.
+const FINE_FACTORS: u32 = 9;
 
 /// Width of the bounds, in standard deviations.
 const DEVIATIONS: f32 = 2.0;
@@ -56,6 +61,32 @@ fn resident(shape: Shape, sizes: &Sizes) -> IndexSpec {
                 beam: sizes.beam.unwrap_or(4),
             },
             harvest: HarvestSpec::Held,
+            refine: RefineSpec::Bounded {
+                deviations: DEVIATIONS,
+            },
+            ..base.execution
+        },
+        ..base
+    }
+}
+
+/// Pages that are nodes of the graph, of fine codes, their shared list, and coarse codes of those
+/// neighbours whose codes memory does not hold.
+fn on_disk(shape: Shape, sizes: &Sizes) -> IndexSpec {
+    let base = pageann::spec(shape, sizes);
+    let code = |code_bytes| QuantizerSpec::RaBitQ {
+        code_bytes,
+        rotation: RotationSpec::Principal,
+    };
+    let fine_bytes = (shape.dimension * FINE_BITS).div_ceil(8) + FINE_FACTORS;
+    IndexSpec {
+        storage: StorageSpec {
+            vectors: VectorStorage::Coded,
+            quantizer: code(sizes.code_bytes),
+            second_quantizer: Some(code(fine_bytes)),
+            ..base.storage
+        },
+        execution: ExecutionSpec {
             refine: RefineSpec::Bounded {
                 deviations: DEVIATIONS,
             },

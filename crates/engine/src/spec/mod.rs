@@ -20,7 +20,9 @@ pub use execution::{
 pub use graph::GraphSpec;
 pub use layout::{CodecSpec, LayoutSpec, PlacementSpec};
 pub use overrides::{CacheOverrides, Overrides};
-pub use storage::{CodeStorage, IdStorage, QuantizerSpec, RotationSpec, StorageSpec, VectorStorage};
+pub use storage::{
+    CodeStorage, IdStorage, QuantizerSpec, RotationSpec, StorageSpec, VectorStorage,
+};
 pub use validate::{MAX_BEAM, MAX_BUILD_LIST, MAX_DEGREE, SpecError};
 
 /// Everything that defines an index, apart from its vectors.

@@ -166,8 +166,7 @@ impl IndexSpec {
             "split",
             "its lists lie without codes beside them; choose codec packed, or vectors separate",
         )?;
-        let in_memory =
-            has_bounds(Some(storage.quantizer)) && storage.codes == CodeStorage::Memory;
+        let in_memory = has_bounds(Some(storage.quantizer)) && storage.codes == CodeStorage::Memory;
         refuse_if(
             bounded && !coded && !in_memory,
             "refine",

@@ -72,7 +72,11 @@ impl PageNodeCodec {
         let separate = spec.storage.vectors.has_own_pages();
         if separate {
             let alone = geometry_for(spec.layout.page_bytes, COUNTS_BYTES + vectors.bytes())?;
-            geometry = if alone.span() > geometry.span() { alone } else { geometry };
+            geometry = if alone.span() > geometry.span() {
+                alone
+            } else {
+                geometry
+            };
         }
         let nodes_per_page = costs.vectors_per_page(geometry);
         let taken = COUNTS_BYTES + nodes_per_page as usize * near.bytes();

@@ -6,7 +6,8 @@ mod text;
 use super::Sizes;
 use crate::spec::{
     CodeStorage, CodecSpec, CompletionSpec, EntrySpec, GraphSpec, HarvestSpec, NodeCacheSpec,
-    PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RotationSpec, ScheduleSpec, SelectionSpec, VectorStorage,
+    PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RotationSpec, ScheduleSpec,
+    SelectionSpec, VectorStorage,
 };
 
 pub use text::{name_of, parse, typed};

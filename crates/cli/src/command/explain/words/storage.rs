@@ -1,7 +1,9 @@
 //! The graph, and axis 1: what is kept, in which form, and where.
 
 use pageway::choices::typed;
-use pageway::spec::{CodeStorage, GraphSpec, IdStorage, QuantizerSpec, RotationSpec, VectorStorage};
+use pageway::spec::{
+    CodeStorage, GraphSpec, IdStorage, QuantizerSpec, RotationSpec, VectorStorage,
+};
 use pageway::{IndexSpec, format_bytes};
 
 use super::{Sentence, Words};
