@@ -249,6 +249,38 @@ fn other_data_under_a_known_name_are_refused() {
     assert_eq!(data.len(), 2, "{data:?}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_library_that_hangs_is_cut_off_and_the_run_goes_on() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = prepared();
+    let more = "[[experiment]]\nname = \"comparators\"\ntask = \"comparator\"\n\
+                designs = [\"hnswlib\"]\nlist_size = [10, 20]\n";
+    let suite = SUITE.replace("repeats = 1", "repeats = 1\ntimeout_seconds = 2") + more;
+    place.write("small.toml", suite);
+    place.write("hangs", "#!/bin/sh\nsleep 60\n");
+    let all = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(place.path("hangs"), all).expect("a program");
+    let line = format!("{RUN} --out run --json --only comparators recall --python ./hangs");
+    let ran = place.line(&line).json();
+    assert_eq!((&ran["cells"], &ran["failed"]), (&10.into(), &2.into()));
+    assert!(ran["seconds"].as_f64() < Some(30.0), "{ran}");
+    let of = |task: &str| {
+        let all = records(&place, "run").into_iter();
+        all.filter(|record| record["task"] == task)
+            .map(|record| record["error"].to_string())
+            .collect::<Vec<_>>()
+    };
+    let cut_off = of("comparator");
+    assert!(
+        cut_off.len() == 2
+            && cut_off
+                .iter()
+                .all(|words| words.contains("cut off after 2 s"))
+    );
+    assert_eq!(of("search"), vec!["null"; 8]);
+}
+
 #[test]
 fn what_will_run_is_said_before_it_runs() {
     let place = prepared();

@@ -40,6 +40,7 @@ proptest! {
         let code = ListCode::new(node_count);
         let packed = pack(&code, own, &list);
         prop_assert!(packed.len() <= code.max_bytes(list.len()));
+        prop_assert_eq!(ListCode::degree(&packed), Some(list.len()));
         let alone = unpack(&code, own, &packed).expect("sound");
         prop_assert_eq!(&alone, &(list, packed.len()));
         let followed = [&*packed, &behind].concat();

@@ -37,7 +37,7 @@ fn build(context: &Context<'_>, index: &IndexPlan, cell: &str) -> Result<Record>
     record.started_unix = unix_now()?;
     Context::complete(&mut record, context.build_workload(index)?);
     record.command = command(context, index)?;
-    let ended = child::run(&record.command, context.progress)?;
+    let ended = child::run(&record.command, context.patient())?;
     record.process = ended.process;
     match ended.json() {
         Ok(mut result) => {

@@ -28,12 +28,23 @@ pub(crate) struct Ended {
     pub(crate) command: Vec<String>,
     /// Its exit code; none when a signal ended it.
     pub(crate) exit_code: Option<i32>,
+    /// After how long it was cut off, if it was.
+    pub(crate) cut_off: Option<Duration>,
     /// Standard output.
     pub(crate) stdout: String,
     /// Standard error.
     pub(crate) stderr: String,
     /// What the system counted.
     pub(crate) process: ProcessUse,
+}
+
+/// How a child is waited for.
+#[derive(Clone, Copy)]
+pub(crate) struct Watch<'p> {
+    /// Tells whether to stop.
+    pub(crate) progress: &'p dyn Progress,
+    /// The longest that a child may take; for ever when absent.
+    pub(crate) timeout: Option<Duration>,
 }
 
 /// A child that runs.
@@ -50,12 +61,12 @@ pub(crate) struct Running {
     peak_seen: Duration,
 }
 
-/// Runs `command` (program first) to its end.
+/// Runs `command` (program first) to its end, or until its time is over.
 ///
 /// # Errors
 /// `NotFound` or `Io` when it cannot be started; `Cancelled`, when the child is stopped too.
-pub(crate) fn run(command: &[String], progress: &dyn Progress) -> Result<Ended> {
-    Running::start(command)?.wait(progress)
+pub(crate) fn run(command: &[String], watch: Watch<'_>) -> Result<Ended> {
+    Running::start(command)?.wait(watch)
 }
 
 impl Running {
@@ -86,35 +97,57 @@ impl Running {
         })
     }
 
-    /// Waits for its end.
-    pub(crate) fn wait(mut self, progress: &dyn Progress) -> Result<Ended> {
-        while !self.has_ended() {
-            progress.check()?;
-            self.look();
-            std::thread::sleep((self.started.elapsed() / 16).clamp(LOOK.0, LOOK.1));
+    /// Waits for its end. When its time is over it is ended, and what it printed is lost.
+    ///
+    /// # Errors
+    /// `Cancelled`, when it is ended too.
+    pub(crate) fn wait(mut self, watch: Watch<'_>) -> Result<Ended> {
+        let in_time = self.watch(watch)?;
+        let mut ended = Ended {
+            exit_code: None,
+            cut_off: watch.timeout.filter(|_| !in_time),
+            stdout: String::new(),
+            stderr: String::new(),
+            process: self.used(),
+            command: std::mem::take(&mut self.command),
+        };
+        if in_time {
+            ended.exit_code = self.child.wait().map_err(Error::from)?.code();
+            self.ended = true;
+            let told = |stream: Option<JoinHandle<String>>| stream.and_then(|s| s.join().ok());
+            ended.stdout = told(self.stdout.take()).unwrap_or_default();
+            ended.stderr = told(self.stderr.take()).unwrap_or_default();
         }
-        // It has ended and nobody has fetched its end yet, so its counters can still be read; but
+        Ok(ended)
+    }
+
+    /// Looks at it until it has ended, which it says, or its time is over.
+    fn watch(&mut self, watch: Watch<'_>) -> Result<bool> {
+        while !self.has_ended() {
+            watch.progress.check()?;
+            self.look();
+            let lasted = self.started.elapsed();
+            if watch.timeout.is_some_and(|timeout| lasted > timeout) {
+                return Ok(false);
+            }
+            std::thread::sleep((lasted / 16).clamp(LOOK.0, LOOK.1));
+        }
+        Ok(true)
+    }
+
+    /// What it used until now.
+    fn used(&mut self) -> ProcessUse {
+        // Where it has ended nobody has fetched its end yet, so its counters can still be read; but
         // for its memory, which is gone: what was seen early in its life says nothing.
         let wall = self.started.elapsed();
         self.look();
         if self.peak_seen < wall / 2 {
             self.seen.peak_memory_bytes = None;
         }
-        let status = self.child.wait().map_err(Error::from)?;
-        self.ended = true;
-        let told = |stream: Option<JoinHandle<String>>| {
-            stream.map_or_else(String::new, |stream| stream.join().unwrap_or_default())
-        };
-        Ok(Ended {
-            command: std::mem::take(&mut self.command),
-            exit_code: status.code(),
-            stdout: told(self.stdout.take()),
-            stderr: told(self.stderr.take()),
-            process: ProcessUse {
-                wall_seconds: wall.as_secs_f64(),
-                ..self.seen
-            },
-        })
+        ProcessUse {
+            wall_seconds: wall.as_secs_f64(),
+            ..self.seen
+        }
     }
 
     fn has_ended(&mut self) -> bool {
@@ -188,6 +221,12 @@ impl Ended {
     /// # Errors
     /// What it said on standard error when it failed, or that it printed no JSON.
     pub(crate) fn json(&self) -> std::result::Result<serde_json::Value, String> {
+        if let Some(timeout) = self.cut_off {
+            let seconds = timeout.as_secs_f64();
+            return Err(format!(
+                "was cut off after {seconds} s: timeout_seconds of the suite"
+            ));
+        }
         if self.exit_code != Some(0) {
             return Err(self.complaint());
         }
@@ -220,8 +259,13 @@ mod tests {
 
     fn shell(script: &str) -> Ended {
         let command = ["sh", "-c", script].map(str::to_owned);
-        run(&command, &NoProgress).unwrap()
+        run(&command, PATIENT).unwrap()
     }
+
+    const PATIENT: Watch<'_> = Watch {
+        progress: &NoProgress,
+        timeout: None,
+    };
 
     #[test]
     fn what_a_child_does_is_counted() {
@@ -250,7 +294,7 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_is_named() {
         let command = ["no-such-program-anywhere".to_owned()];
-        let error = run(&command, &NoProgress).unwrap_err();
+        let error = run(&command, PATIENT).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
         assert!(error.to_string().contains("no-such-program-anywhere"));
     }
@@ -286,7 +330,12 @@ mod tests {
     fn a_wish_to_stop_stops_the_child() {
         let running = long();
         let leader = pid(&running);
-        let error = running.wait(&Stop).unwrap_err();
+        let error = running
+            .wait(Watch {
+                progress: &Stop,
+                timeout: None,
+            })
+            .unwrap_err();
         assert!(error.to_string().contains("cancelled"), "{error}");
         assert!(is_gone(leader));
     }
@@ -302,5 +351,20 @@ mod tests {
         );
         drop(several);
         assert_eq!(leaders.map(is_gone), [true, true]);
+    }
+
+    #[test]
+    fn a_child_that_takes_too_long_is_cut_off() {
+        let running = long();
+        let leader = pid(&running);
+        let watch = Watch {
+            timeout: Some(Duration::from_millis(50)),
+            ..PATIENT
+        };
+        let ended = running.wait(watch).unwrap();
+        let words = ended.json().unwrap_err();
+        assert!(words.contains("cut off after 0.05 s"), "{words}");
+        assert!(ended.process.wall_seconds >= 0.05, "{ended:?}");
+        assert!(is_gone(leader));
     }
 }

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use pageway::{Error, Result};
 
-use super::child;
 use super::context::Context;
 use super::measure::{self, Measured};
 use crate::files;
@@ -116,16 +115,8 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
     let workload = context.workload(&cell.workload())?;
     let name = format!("{}_{}", cell.cut().label(), library.name);
     let index = context.work.join("library").join(name);
-    let marker = index.join("comparator.json");
-    if !files::exists(&marker)? {
-        let built = measure::run(context, &build(context, cell, library, &index)?)?;
-        if built.result.is_err() {
-            return Ok(built);
-        }
-        files::write(
-            &index.with_extension("built.json"),
-            built_line(&built)?.as_bytes(),
-        )?;
+    if let Some(failed) = ensure_built(context, cell, library, &index)? {
+        return Ok(failed);
     }
     let settings = &cell.settings.search;
     let show = |path: &Path| path.display().to_string();
@@ -139,7 +130,7 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
         ("--threads", settings.threads.to_string()),
         ("--effort", settings.list_size.max(settings.k).to_string()),
     ]));
-    let mut measured: Measured = child::run(&command, context.progress)?.into();
+    let mut measured = measure::run(context, &command)?;
     if let Ok(result) = &mut measured.result {
         add_build(
             result,
@@ -147,6 +138,32 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
         );
     }
     Ok(measured)
+}
+
+/// Builds a library's index unless it is there; what that gave where it failed. What failed once in
+/// a run is not tried again in it, since that may take as long as before.
+fn ensure_built(
+    context: &Context<'_>,
+    cell: &Cell,
+    library: &Library,
+    index: &Path,
+) -> Result<Option<Measured>> {
+    if files::exists(&index.join("comparator.json"))? {
+        return Ok(None);
+    }
+    let before = context.failed_builds.borrow().get(index).cloned();
+    let built = match before {
+        Some(before) => before,
+        None => measure::run(context, &build(context, cell, library, index)?)?,
+    };
+    if built.result.is_err() {
+        let mut failed = context.failed_builds.borrow_mut();
+        failed.insert(index.to_owned(), built.clone());
+        return Ok(Some(built));
+    }
+    let line = built_line(&built)?;
+    files::write(&index.with_extension("built.json"), line.as_bytes())?;
+    Ok(None)
 }
 
 fn find(name: &str) -> Result<&'static Library> {

@@ -1,12 +1,16 @@
 //! What every step of a run needs: where things are, what is planned, whether to stop.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pageway::{Description, Error, ErrorKind, Progress, Result};
 use serde_json::Value;
 
+use super::child::Watch;
 use super::comparator::Pythons;
+use super::measure::Measured;
 use super::workload::Workload;
 use crate::data::Place;
 use crate::plan::{CutName, IndexPlan, Plan, WorkloadName};
@@ -31,6 +35,8 @@ pub(crate) struct Context<'r> {
     pub(crate) work: PathBuf,
     /// Where data are kept.
     pub(crate) place: Place,
+    /// Directories of libraries whose build failed in this run, and what it gave.
+    pub(crate) failed_builds: RefCell<BTreeMap<PathBuf, Measured>>,
     /// Progress, and the wish to stop.
     pub(crate) progress: &'r dyn Progress,
 }
@@ -51,6 +57,23 @@ impl Context<'_> {
     pub(crate) fn index(&self, key: &str) -> Result<&IndexPlan> {
         let missing = || internal(format!("index {key} was not planned"));
         self.plan.index(key).ok_or_else(missing)
+    }
+
+    /// How a cell is waited for.
+    pub(crate) fn watch(&self) -> Watch<'_> {
+        let seconds = self.suite.fixed.timeout_seconds;
+        Watch {
+            timeout: (seconds > 0).then(|| Duration::from_secs(seconds)),
+            ..self.patient()
+        }
+    }
+
+    /// How an index is waited for, which takes as long as its data are large.
+    pub(crate) fn patient(&self) -> Watch<'_> {
+        Watch {
+            progress: self.progress,
+            timeout: None,
+        }
     }
 
     /// Directory of an index.

@@ -1,5 +1,6 @@
 //! The whole of a run, in order: data, indexes, rounds of cells.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::PathBuf;
@@ -222,6 +223,7 @@ impl Laboratory<'_> {
             out: self.out.clone(),
             work: self.work.clone(),
             place: self.place(),
+            failed_builds: RefCell::default(),
             progress,
         })
     }

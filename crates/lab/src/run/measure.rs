@@ -14,6 +14,7 @@ use crate::plan::Cell;
 use crate::record::{ProcessUse, Record, Task};
 
 /// What a measurement gave.
+#[derive(Clone, Debug)]
 pub(super) struct Measured {
     pub(super) command: Vec<String>,
     pub(super) result: std::result::Result<Value, String>,
@@ -75,7 +76,7 @@ fn missing(context: &Context<'_>, cell: &Cell) -> Result<Option<String>> {
 
 /// Runs a command to its end.
 pub(super) fn run(context: &Context<'_>, command: &[String]) -> Result<Measured> {
-    Ok(child::run(command, context.progress)?.into())
+    Ok(child::run(command, context.watch())?.into())
 }
 
 /// Directory of the first index of a cell.
@@ -150,7 +151,7 @@ fn processes(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
     let mut process = ProcessUse::default();
     let mut failed = None;
     for running in started {
-        let ended = running.wait(context.progress)?;
+        let ended = running.wait(context.watch())?;
         process = together(process, ended.process);
         match ended.json() {
             Ok(result) => results.push(result),

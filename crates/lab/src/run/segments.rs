@@ -38,7 +38,7 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
         let index = context.directory(context.index(key)?).display().to_string();
         let answers = place.join(format!("part{number}of{count}.ibin"));
         command = part_command(context, cell, &index, &answers)?;
-        let ended = child::run(&command, context.progress)?;
+        let ended = child::run(&command, context.watch())?;
         process = together(process, ended.process);
         match ended.json() {
             Ok(result) => results.push(result),

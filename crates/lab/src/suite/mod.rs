@@ -65,6 +65,9 @@ pub struct Fixed {
     pub build_list: u32,
     /// Queries that each build calibrates with.
     pub calibration_queries: u32,
+    /// Longest that a process of a cell may take, after which it is cut off; 0 for ever. Indexes are
+    /// built however long it takes.
+    pub timeout_seconds: u64,
 }
 
 impl Default for Fixed {
@@ -76,6 +79,7 @@ impl Default for Fixed {
             degree: 48,
             build_list: 100,
             calibration_queries: 200,
+            timeout_seconds: 3600,
         }
     }
 }
