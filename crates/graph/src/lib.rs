@@ -22,6 +22,7 @@ mod linking;
 mod medoid;
 mod navigation;
 mod nsg;
+mod packed;
 mod partition;
 mod placement;
 mod prune;
@@ -42,6 +43,7 @@ pub use navigation::{
     NavigationGraph, NavigationLayer, NavigationScratch, NavigationSpec, SampledVectors,
 };
 pub use nsg::{NsgSpec, nsg, nsg_bytes};
+pub use packed::ListCode;
 pub use partition::{
     Assigner, COPIES, Partition, PartitionSpec, merge_lists, plan, shard_max_degree,
 };

@@ -24,6 +24,7 @@ use self::capacity::PageCosts;
 use self::merge::merged_list;
 use super::record::{
     COUNT_BYTES, NODE_BYTES, VectorForm, append_exactly, append_nodes, check_degree, count_at,
+    geometry_for,
 };
 use super::{Neighbors, NodeFeed, PageCodec, PageError, PageMap, PageView, Record, VectorPart};
 use crate::error::Result;

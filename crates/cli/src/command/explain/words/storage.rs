@@ -79,6 +79,15 @@ fn vectors(spec: &IndexSpec) -> Words {
             "Full vectors lie on pages of their own, so that more lists share a page.".to_owned(),
             format!("Exact distances take reads of their own, for {bytes} bytes each."),
         ),
+        VectorStorage::Coded => (
+            "Beside each list lies a fine code; full vectors lie on pages of their own, read only \
+             where the error bounds of the code leave an answer undecided."
+                .to_owned(),
+            format!(
+                "{} bytes of code beside each list; few reads at the end, for {bytes} bytes each.",
+                spec.storage.second_quantizer.map_or(0, QuantizerSpec::code_bytes)
+            ),
+        ),
     }
 }
 
