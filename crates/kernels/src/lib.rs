@@ -42,5 +42,5 @@ pub use panel::{PANEL_ROWS, pack_panels, panel_values};
 pub use prefetch::prefetch;
 pub use set::{
     BitSumsFn, BitSumsGatherFn, DistanceFn, DistanceManyFn, DotPanelsFn, KernelSet, LookupFn,
-    LookupGatherFn, NearestFn, ProjectFn, SquaredNormFn, TableFn, WidenFn,
+    LookupGatherFn, NearFn, NearestFn, ProjectFn, SquaredNormFn, TableFn, WidenFn,
 };

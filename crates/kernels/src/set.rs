@@ -4,6 +4,7 @@ use pageway_types::{ElementType, Metric, NodeId};
 
 use crate::bits::BitWeights;
 use crate::isa::{Isa, IsaError};
+use crate::panel::PANEL_ROWS;
 use crate::scalar;
 
 /// Distance of two vectors given as raw little-endian element bytes, at any alignment.
@@ -52,15 +53,15 @@ pub type LookupGatherFn = fn(&[f32], &[u8], &[NodeId], &mut [f32]);
 ///
 /// Called as `(rows, panels, dimension, out)`: whole rows of `dimension >= 1` values, whole panels
 /// as [`pack_panels`](crate::pack_panels) makes them, and [`PANEL_ROWS`](crate::PANEL_ROWS) values
-/// of `out` per row and panel: the products of row `i` begin at `i * panels * PANEL_ROWS`. Panics on
-/// any other length. A product of `n` components is off by at most `n * 2^-23`, relative to the sum
-/// of its absolute terms. It does not depend on what else is multiplied.
+/// of `out` per row and panel: the products of row `i` begin at `i * panels * PANEL_ROWS`. Panics
+/// on any other length. A product of `n` components is off by at most `n * 2^-23`, relative to the
+/// sum of its absolute terms. It does not depend on what else is multiplied.
 pub type DotPanelsFn = fn(&[f32], &[f32], usize, &mut [f32]);
 
 /// Sums the weights of the bits that are set in each code.
 ///
-/// Called as `(weights, codes, stride, out)`. Code `c` is `codes[c * stride..]`, as long as the weights say; its sum is exact, then rounded to
-/// `f32`. Panics when `codes` ends within a code.
+/// Called as `(weights, codes, stride, out)`. Code `c` is `codes[c * stride..]`, as long as the
+/// weights say; its sum is exact, then rounded to `f32`. Panics when `codes` ends within a code.
 pub type BitSumsFn = fn(&BitWeights, &[u8], usize, &mut [f32]);
 
 /// [`BitSumsFn`] for the codes `codes[node * stride..]` of the given nodes, prefetching ahead.
@@ -73,6 +74,14 @@ pub type BitSumsGatherFn = fn(&BitWeights, &[u8], usize, &[NodeId], &mut [f32]);
 /// `matrix` has a row of `out.len()` values for each component. Every column is summed component
 /// by component, each product rounded before it is added. Panics on any other length.
 pub type ProjectFn = fn(&[f32], &[f32], &mut [f32]);
+
+/// Turns the products of one row with a panel into squared distances, in place, and marks the near
+/// ones: bit `i` is set when distance `i` is below `limit` or below `limits[i]`.
+///
+/// Called as `(products, (norm, limit), norms, limits)`, the norms squared: distance `i` is
+/// `norm + norms[i] - 2 * products[i]`, the sum first.
+pub type NearFn =
+    fn(&mut [f32; PANEL_ROWS], (f32, f32), &[f32; PANEL_ROWS], &[f32; PANEL_ROWS]) -> u32;
 
 /// One kernel per metric.
 pub(crate) struct PerMetric<F> {
@@ -134,13 +143,19 @@ pub(crate) struct BitKernels {
     pub(crate) project: ProjectFn,
 }
 
+/// The kernels of matrix products.
+pub(crate) struct MatrixKernels {
+    pub(crate) dot_panels: DotPanelsFn,
+    pub(crate) near: NearFn,
+}
+
 /// All kernels of one instruction set: a static table of function pointers.
 pub struct KernelSet {
     pub(crate) isa: Isa,
     pub(crate) elements: PerElement<ElementKernels>,
     pub(crate) codes: CodeKernels,
     pub(crate) bits: BitKernels,
-    pub(crate) dot_panels: DotPanelsFn,
+    pub(crate) matrix: MatrixKernels,
 }
 
 impl KernelSet {
@@ -251,6 +266,11 @@ impl KernelSet {
 
     /// Inner products of rows with rows in panels.
     pub fn dot_panels(&self) -> DotPanelsFn {
-        self.dot_panels
+        self.matrix.dot_panels
+    }
+
+    /// Distances from products, with marks on the near ones.
+    pub fn near(&self) -> NearFn {
+        self.matrix.near
     }
 }

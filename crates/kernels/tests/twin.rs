@@ -458,6 +458,38 @@ fn a_product_does_not_depend_on_its_place_or_order() {
 }
 
 #[test]
+fn near_rows_have_the_same_bits_and_marks_everywhere() {
+    let mut source = Source(10);
+    for _ in 0..100 {
+        let mut values = || -> [f32; PANEL_ROWS] { std::array::from_fn(|_| source.float()) };
+        let (products, mut norms, limits) = (values(), values(), values());
+        (norms[0], norms[31]) = (f32::INFINITY, 0.0);
+        let mut twin = products;
+        let marks = scalar().near()(&mut twin, (0.5, 0.1), &norms, &limits);
+        for (lane, &distance) in twin.iter().enumerate() {
+            assert_eq!(distance, (0.5 + norms[lane]) - 2.0 * products[lane]);
+            let near = distance < 0.1 || distance < limits[lane];
+            assert_eq!(marks >> lane & 1 == 1, near);
+        }
+        for set in sets() {
+            let mut got = products;
+            assert_eq!(
+                set.near()(&mut got, (0.5, 0.1), &norms, &limits),
+                marks,
+                "{}",
+                set.isa()
+            );
+            assert_eq!(
+                got.map(f32::to_bits),
+                twin.map(f32::to_bits),
+                "{}",
+                set.isa()
+            );
+        }
+    }
+}
+
+#[test]
 #[should_panic(expected = "a product for every pair")]
 fn a_short_outcome_stops() {
     let product = KernelSet::detect().expect("a set").dot_panels();

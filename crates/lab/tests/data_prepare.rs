@@ -21,8 +21,8 @@ use pageway::source::{OpenAs, Selection, VectorFile, convert};
 use pageway::truth::{RangeTruthFile, Truth, TruthFile, write_truth};
 use pageway::{ElementType, ErrorKind, Metric, NoProgress, OsVfs, Result, VectorRead, Vfs};
 use pageway_lab::data::{
-    Cut, Place, Prepared, Registry, USUAL_RESULTS, prepare, prepare_range, prepare_segments,
-    radius_for,
+    Cut, Place, Prepared, Registry, USUAL_RESULTS, first_queries, prepare, prepare_range,
+    prepare_segments, radius_for,
 };
 
 const ROWS: usize = 600;
@@ -174,6 +174,31 @@ fn what_is_ready_is_used_again_until_its_source_changes() {
     std::fs::remove_file(&again.truth).unwrap();
     let third = world.prepare("", "set-200", None).unwrap();
     world.check(&third, 200, DIMENSION);
+}
+
+#[test]
+fn the_first_queries_keep_their_truth_and_a_deeper_one_is_computed() {
+    let world = World::new();
+    let ready = world.prepare("", "set", None).unwrap();
+    let narrow = |need| first_queries(&ready, need, &world.place(), &NoProgress).unwrap();
+    let all = narrow((0, 10));
+    assert_eq!(all.prepared, ready);
+    assert_eq!(all.query_count, QUERIES as u64);
+    let whole = open_truth(&ready);
+
+    let first = narrow((5, 100));
+    assert_eq!(first.query_count, 5);
+    assert_eq!(open(&first.prepared.queries).count(), 5);
+    let truth = open_truth(&first.prepared);
+    assert_eq!((truth.query_count(), truth.k), (5, 100));
+    assert_eq!(truth.ids, whole.ids[..500]);
+    assert_eq!(truth.distances, whole.distances[..500]);
+
+    let deep = open_truth(&narrow((5, 250)).prepared);
+    assert_eq!((deep.query_count(), deep.k), (5, 250));
+    assert_eq!(deep.ids_of(4)[..100], *whole.ids_of(4));
+    let deepest = open_truth(&narrow((0, 5000)).prepared);
+    assert_eq!((deepest.query_count(), deepest.k), (QUERIES, ROWS));
 }
 
 #[test]

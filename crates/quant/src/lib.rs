@@ -6,7 +6,8 @@
 //!
 //! * [`CodeScorer`] is the seam to the search: one virtual call per batch of codes.
 //! * [`Quantizer`] is a trained quantizer of any kind: encode, write and read its codebook.
-//! * [`ProductQuantizer`] is product quantization.
+//! * [`ProductQuantizer`] is product quantization: a byte per group of components, looked up.
+//! * [`RaBitQuantizer`] is extended RaBitQ: some bits per axis, and an error that each code knows.
 //!
 //! Invariants: estimates are in the units of the metric's distance, so that they compare with exact
 //! ones; the same sample, spec and seed give the same codebook on any number of threads and any
@@ -21,5 +22,5 @@ mod scorer;
 pub use error::QuantError;
 pub use pq::{ComponentOrder, PqScorer, PqSpec, ProductQuantizer, TrainingSample, normalise};
 pub use quantizer::{Encoder, Quantizer, Scorer, TrainingSpec};
-pub use rabitq::{RaBitQSpec, RaBitQuantizer, Rotation};
+pub use rabitq::{RaBitQEncoder, RaBitQScorer, RaBitQSpec, RaBitQuantizer, Rotation};
 pub use scorer::{CodeBatch, CodeScorer};

@@ -1,14 +1,12 @@
 //! The spec of a build: the preset's row, sized by the memory and the disk that it may take.
 
-use pageway_graph::ListCode;
-
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::least_memory;
+use crate::index::{least_memory, more_queries};
 use crate::memory::{Ledger, MemoryWish, format_bytes};
 use crate::options::BuildOptions;
 use crate::presets::{Form, Sizes};
 use crate::resolve;
-use crate::spec::{CodeStorage, CodecSpec, IndexSpec, PlacementSpec, QuantizerSpec, Shape};
+use crate::spec::{CodeStorage, CodecSpec, IndexSpec, QuantizerSpec, Shape};
 
 /// Memory of a search when nobody says: a share of the raw vectors, and never less than this.
 const DEFAULT_MEMORY: (f64, u64) = (0.2, 16_000_000);
@@ -42,12 +40,13 @@ impl SpecChoice<'_> {
 
     fn spec_of(&self, form: &Form, memory_bytes: u64) -> Result<IndexSpec> {
         let fits = |spec: &IndexSpec| {
+            let subject = (spec, self.node_count);
             let lists = if form.lists_first {
-                list_bytes(spec, self.node_count)
+                resolve::list_memory_bytes(spec, self.node_count, None) + more_queries(subject)?
             } else {
                 0
             };
-            settle((spec, self.node_count), lists, memory_bytes)
+            settle(subject, lists, memory_bytes)
         };
         let storage = self.with_codes(form, 1).storage;
         let codes = storage.codes;
@@ -168,19 +167,6 @@ fn largest(low: u32, high: u32, fits: impl Fn(u32) -> bool) -> u32 {
         }
     }
     low
-}
-
-/// Share of the max degree that lists of a pruned graph have in the mean, at most about.
-const MEAN_DEGREE: f64 = 0.85;
-/// Bytes per list to find it by.
-const LIST_PLACE_BYTES: f64 = 3.0;
-
-/// Bytes of all adjacency lists in memory, packed: about, since the graph is not there yet.
-fn list_bytes(spec: &IndexSpec, node_count: u32) -> u64 {
-    let degree = f64::from(spec.graph.max_degree()) * MEAN_DEGREE;
-    let placed = spec.layout.placement != PlacementSpec::ById;
-    let list = ListCode::new(node_count).expected_bytes(degree, placed) + LIST_PLACE_BYTES;
-    (f64::from(node_count) * list) as u64
 }
 
 fn settle(subject: (&IndexSpec, u32), lists: u64, memory_bytes: u64) -> Result<()> {

@@ -1,303 +1,73 @@
-//! Records or adjacency lists of hot nodes, chosen when the index opens, never evicted.
-//!
-//! A node's bytes are its image, as long as its list is:
-//!
-//! ```text
-//! | neighbours u16 | of them without code u16 | ids u32 each | codes |
-//! | row u32 | user id u64 | vector |
-//! ```
-//!
-//! Row, id and vector are there where whole records are kept.
+//! What memory holds of hot nodes: records or lists, chosen when the index opens, never evicted.
 
 use pageway_types::NodeId;
 
-use crate::layout::{Neighbors, Record, VectorPart};
+use super::images::ImageCache;
+use super::lists::{ListCache, UnpackedList};
+use crate::layout::Record;
 
-const EMPTY: u32 = u32::MAX;
-const LIST_HEADER: usize = 4;
-const IDENTITY: usize = 12;
-
-/// What an image holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct ImageShape {
-    /// Neighbours of a list, at most; 0 where lists are left out.
-    pub(crate) neighbors: usize,
-    /// Bytes per code beside a neighbour, 0 where memory holds them.
-    pub(crate) code_bytes: usize,
-    /// Bytes of a vector, 0 where vectors are left out.
-    pub(crate) vector_bytes: usize,
-}
-
-impl ImageShape {
-    /// Bytes of the image of a list of `neighbors`.
-    pub(crate) const fn bytes(self, neighbors: usize) -> usize {
-        let vector = if self.vector_bytes == 0 {
-            0
-        } else {
-            IDENTITY + self.vector_bytes
-        };
-        (LIST_HEADER + neighbors * (4 + self.code_bytes) + vector).next_multiple_of(4)
-    }
-}
-
-/// Images by node: a flat array of bytes behind an open-addressing table.
+/// What is kept per node.
 #[derive(Debug, Default)]
-pub(crate) struct NodeCache {
-    /// `(node, start of its image in units of 4 bytes)`; a power of two of slots, at most three
-    /// quarters full.
-    slots: Vec<(u32, u32)>,
-    images: Vec<u8>,
-    room: usize,
-    nodes: usize,
-    shape: ImageShape,
+pub(crate) enum NodeCache {
+    /// Nothing.
+    #[default]
+    None,
+    /// Whole records.
+    Records(ImageCache),
+    /// Adjacency lists.
+    Lists(ListCache),
 }
 
 impl NodeCache {
-    /// A cache that takes at most `bytes`, for images of lists of about `mean_neighbors`, of
-    /// `limit` nodes at most.
-    pub(crate) fn new(bytes: u64, shape: ImageShape, mean_neighbors: usize, limit: usize) -> Self {
-        let mean = shape.bytes(mean_neighbors.min(shape.neighbors));
-        let nodes = Self::capacity_for(bytes, mean, limit);
-        if nodes == 0 {
-            return Self::default();
+    /// What is kept of a node, if it is here; a list is unpacked into `list`.
+    #[inline]
+    pub(crate) fn record<'r>(
+        &'r self,
+        node: NodeId,
+        list: &'r mut UnpackedList,
+    ) -> Option<Record<'r>> {
+        match self {
+            Self::None => None,
+            Self::Records(records) => records.record(node),
+            Self::Lists(lists) => lists.record(node, list),
         }
-        let slots = Self::slot_count(nodes);
-        let table = (slots * size_of::<(u32, u32)>()) as u64;
-        let most = (nodes * shape.bytes(shape.neighbors)) as u64;
-        let room = (bytes - table).min(most).min(u64::from(u32::MAX) * 4) as usize;
-        Self {
-            slots: vec![(EMPTY, 0); slots],
-            images: Vec::with_capacity(room),
-            room,
-            nodes: 0,
-            shape,
+    }
+
+    /// Whether the node is here.
+    #[inline]
+    pub(crate) fn contains(&self, node: NodeId) -> bool {
+        match self {
+            Self::None => false,
+            Self::Records(records) => records.contains(node),
+            Self::Lists(lists) => lists.contains(node),
+        }
+    }
+
+    /// Nodes held.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Records(records) => records.len(),
+            Self::Lists(lists) => lists.len(),
         }
     }
 
     /// Bytes held.
     pub(crate) fn bytes(&self) -> u64 {
-        (self.slots.len() * size_of::<(u32, u32)>() + self.images.len()) as u64
+        match self {
+            Self::None => 0,
+            Self::Records(records) => records.bytes(),
+            Self::Lists(lists) => lists.bytes(),
+        }
     }
 
-    fn slot_count(nodes: usize) -> usize {
-        (nodes + nodes / 3 + 1).next_power_of_two()
-    }
-
-    /// Nodes of `image_bytes` each, at most `limit`, that `bytes` hold.
-    pub(crate) fn capacity_for(bytes: u64, image_bytes: usize, limit: usize) -> usize {
-        let fits = |nodes: usize| {
-            let table = if nodes == 0 {
-                0
-            } else {
-                Self::slot_count(nodes) * size_of::<(u32, u32)>()
-            };
-            (table + nodes * image_bytes) as u64 <= bytes
-        };
-        let (mut low, mut high) = (0, limit);
-        while low < high {
-            let middle = (low + high).div_ceil(2);
-            if fits(middle) {
-                low = middle;
-            } else {
-                high = middle - 1;
+    /// Bits per neighbour where lists alone are held, with what finds them.
+    pub(crate) fn edge_bits(&self) -> Option<f64> {
+        match self {
+            Self::Lists(lists) if lists.edges() > 0 => {
+                Some(lists.bytes() as f64 * 8.0 / lists.edges() as f64)
             }
-        }
-        low
-    }
-
-    /// Appends the image of a record to `out`: those of its parts that this cache holds.
-    pub(crate) fn image(&self, record: &Record<'_>, out: &mut Vec<u8>) {
-        let neighbors = match self.shape.neighbors {
-            0 => Neighbors::default(),
-            _ => record.neighbors,
-        };
-        let coded = neighbors.codes.len().checked_div(self.shape.code_bytes);
-        let uncoded = neighbors.len() - coded.unwrap_or(0);
-        out.extend_from_slice(&(neighbors.len() as u16).to_le_bytes());
-        out.extend_from_slice(&(uncoded as u16).to_le_bytes());
-        out.extend_from_slice(neighbors.ids);
-        out.extend_from_slice(neighbors.codes);
-        if let Some(vector) = record.vector.filter(|_| self.shape.vector_bytes > 0) {
-            out.extend_from_slice(&vector.row.to_le_bytes());
-            out.extend_from_slice(&vector.user_id.to_le_bytes());
-            out.extend_from_slice(vector.bytes);
-        }
-        out.resize(out.len().next_multiple_of(4), 0);
-    }
-
-    /// Adds an image; false when there is no room. The caller adds no node twice.
-    pub(crate) fn insert(&mut self, node: NodeId, image: &[u8]) -> bool {
-        let full = self.nodes * 4 >= self.slots.len() * 3;
-        if full || self.images.len() + image.len() > self.room {
-            return false;
-        }
-        let start = self.start(node);
-        let mask = self.slots.len().wrapping_sub(1);
-        for step in 0..self.slots.len() {
-            let Some(slot) = self.slots.get_mut((start + step) & mask) else {
-                return false;
-            };
-            if slot.0 == EMPTY {
-                *slot = (node.0, (self.images.len() / 4) as u32);
-                self.images.extend_from_slice(image);
-                self.nodes += 1;
-                return true;
-            }
-        }
-        false
-    }
-
-    /// What is kept of a node, if it is here.
-    #[inline]
-    pub(crate) fn record(&self, node: NodeId) -> Option<Record<'_>> {
-        self.decode(node, self.find(node)? as usize * 4)
-    }
-
-    #[inline]
-    fn find(&self, node: NodeId) -> Option<u32> {
-        let mask = self.slots.len().wrapping_sub(1);
-        let mut at = self.start(node);
-        loop {
-            let (held, start) = *self.slots.get(at & mask)?;
-            if held == node.0 {
-                return Some(start);
-            }
-            if held == EMPTY {
-                return None;
-            }
-            at += 1;
-        }
-    }
-
-    /// True when the node is here.
-    #[inline]
-    pub(crate) fn contains(&self, node: NodeId) -> bool {
-        self.find(node).is_some()
-    }
-
-    #[inline]
-    fn decode(&self, node: NodeId, start: usize) -> Option<Record<'_>> {
-        let image = self.images.get(start..)?;
-        let (header, rest) = image.split_first_chunk::<LIST_HEADER>()?;
-        let [low, high, uncoded_low, uncoded_high] = *header;
-        let count = usize::from(u16::from_le_bytes([low, high]));
-        let uncoded = usize::from(u16::from_le_bytes([uncoded_low, uncoded_high]));
-        let (ids, rest) = rest.split_at_checked(count * 4)?;
-        let codes = count.checked_sub(uncoded)? * self.shape.code_bytes;
-        let (codes, rest) = rest.split_at_checked(codes)?;
-        Some(Record {
-            node,
-            vector: self.vector(rest),
-            neighbors: Neighbors { ids, codes },
-        })
-    }
-
-    #[inline]
-    fn vector<'c>(&self, rest: &'c [u8]) -> Option<VectorPart<'c>> {
-        if self.shape.vector_bytes == 0 {
-            return None;
-        }
-        let (row, rest) = rest.split_first_chunk::<4>()?;
-        let (user_id, rest) = rest.split_first_chunk::<8>()?;
-        Some(VectorPart {
-            bytes: rest.get(..self.shape.vector_bytes)?,
-            row: u32::from_le_bytes(*row),
-            user_id: u64::from_le_bytes(*user_id),
-        })
-    }
-
-    /// Nodes held.
-    pub(crate) fn len(&self) -> usize {
-        self.nodes
-    }
-
-    #[inline]
-    fn start(&self, node: NodeId) -> usize {
-        // High bits of a multiplicative hash; a table has at most 2^32 slots.
-        let bits = self.slots.len().trailing_zeros().min(32);
-        let hash = u64::from(node.0.wrapping_mul(0x9E37_79B1));
-        (hash >> (32 - bits)) as usize
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SHAPE: ImageShape = ImageShape {
-        neighbors: 4,
-        code_bytes: 2,
-        vector_bytes: 3,
-    };
-
-    fn fill(cache: &mut NodeCache, count: u32) -> u32 {
-        let mut held = 0;
-        for n in 0..count {
-            let degree = n as usize % 5;
-            let (ids, codes) = (vec![n as u8; degree * 4], vec![!n as u8; degree * 2]);
-            let vector = VectorPart {
-                bytes: &[n as u8; 3],
-                row: n + 1,
-                user_id: u64::from(n) << 33,
-            };
-            let record = Record {
-                node: NodeId(n * 7919),
-                vector: Some(vector),
-                neighbors: Neighbors {
-                    ids: &ids,
-                    codes: &codes,
-                },
-            };
-            let mut image = Vec::new();
-            cache.image(&record, &mut image);
-            held += u32::from(cache.insert(record.node, &image));
-        }
-        held
-    }
-
-    #[test]
-    fn finds_what_was_put_in_and_nothing_else() {
-        let mut cache = NodeCache::new(10_000, SHAPE, 4, 100);
-        assert_eq!(fill(&mut cache, 100), 100);
-        for n in 0..100u32 {
-            let record = cache.record(NodeId(n * 7919)).unwrap();
-            assert_eq!(record.neighbors.len(), n as usize % 5);
-            assert!(record.neighbors.codes.iter().all(|byte| *byte == !n as u8));
-            let vector = record.vector.unwrap();
-            assert_eq!((vector.row, vector.user_id), (n + 1, u64::from(n) << 33));
-            assert_eq!(vector.bytes, [n as u8; 3]);
-            assert!(cache.record(NodeId(n * 7919 + 1)).is_none());
-        }
-        assert!(NodeCache::default().record(NodeId(0)).is_none());
-    }
-
-    #[test]
-    fn parts_that_it_does_not_hold_are_left_out() {
-        let lists = ImageShape {
-            vector_bytes: 0,
-            ..SHAPE
-        };
-        let mut cache = NodeCache::new(10_000, lists, 4, 100);
-        assert_eq!(fill(&mut cache, 100), 100);
-        assert!(cache.record(NodeId(4 * 7919)).unwrap().vector.is_none());
-        let vectors = ImageShape {
-            neighbors: 0,
-            ..SHAPE
-        };
-        let mut cache = NodeCache::new(10_000, vectors, 4, 100);
-        assert_eq!(fill(&mut cache, 100), 100);
-        let record = cache.record(NodeId(4 * 7919)).unwrap();
-        assert_eq!((record.neighbors.len(), record.vector.unwrap().row), (0, 5));
-    }
-
-    #[test]
-    fn never_takes_more_than_its_bytes() {
-        for bytes in [0, 10, 100, 999, 4321] {
-            let mut cache = NodeCache::new(bytes, SHAPE, 2, 1000);
-            let held = fill(&mut cache, 1000);
-            assert!(cache.bytes() <= bytes, "{bytes}");
-            assert_eq!(cache.len(), held as usize);
-            assert!(bytes < 999 || held > 5, "{bytes}");
+            Self::None | Self::Records(_) | Self::Lists(_) => None,
         }
     }
 }

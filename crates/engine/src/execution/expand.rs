@@ -51,14 +51,23 @@ impl<C: PageCodec> Traversal<'_, C> {
         self.follow(record.node, record.neighbors)
     }
 
-    /// Expands a record of the node cache.
-    pub(super) fn expand_from_memory(&mut self, record: &Record<'_>) -> Result<(), PageError> {
-        self.stats.count_cache_hit();
-        let used = self.stats.bytes_used;
-        let outcome = self.expand(record);
-        // None of these bytes were read.
-        self.stats.bytes_used = used;
-        outcome
+    /// Expands a node by its record or list in the node cache; false when it is not there.
+    pub(super) fn expand_from_memory(&mut self, node: NodeId) -> Result<bool, PageError> {
+        let parts = self.parts;
+        let mut list = std::mem::take(&mut self.scratch.list);
+        let expanded = match parts.cache.nodes.record(node, &mut list) {
+            None => Ok(false),
+            Some(record) => {
+                self.stats.count_cache_hit();
+                let used = self.stats.bytes_used;
+                let outcome = self.expand(&record);
+                // None of these bytes were read.
+                self.stats.bytes_used = used;
+                outcome.map(|()| true)
+            }
+        };
+        self.scratch.list = list;
+        expanded
     }
 
     /// The exact distance of a node, offered to the ranking, and noted.

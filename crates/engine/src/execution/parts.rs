@@ -6,7 +6,7 @@ use pageway_kernels::DistanceFn;
 use pageway_quant::Quantizer;
 
 use super::entry::EntryPart;
-use crate::cache::{NodeCache, PageCache};
+use crate::cache::{ImageCache, NodeCache, PageCache};
 use crate::layout::PageCodec;
 use crate::spec::{ExecutionSpec, VectorStorage};
 use crate::storage::{CodeTable, Identities};
@@ -40,7 +40,7 @@ pub(crate) struct CachePart {
     /// Records, or lists alone.
     pub(crate) nodes: NodeCache,
     /// Vectors of nodes whose lists are in `nodes` without them.
-    pub(crate) vectors: NodeCache,
+    pub(crate) vectors: ImageCache,
     /// Pages.
     pub(crate) pages: PageCache,
 }

@@ -86,8 +86,7 @@ impl<C: PageCodec> Traversal<'_, C> {
                 return Ok(());
             };
             self.pipeline.note_choice(self.scratch.candidates.cursor());
-            if let Some(record) = self.parts.cache.nodes.record(key_node(target.key)) {
-                self.expand_from_memory(&record)?;
+            if self.expand_from_memory(key_node(target.key))? {
                 continue;
             }
             let asked = self.scratch.pages.targets.iter();
@@ -131,18 +130,15 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// Expands targets that are in the node cache, and takes them off the list.
     fn expand_cached(&mut self) -> Result<(), PageError> {
-        let parts = self.parts;
         let mut targets = std::mem::take(&mut self.scratch.pages.targets);
         let mut outcome = Ok(());
         targets.retain(|target| {
-            let Some(record) = parts.cache.nodes.record(key_node(target.key)) else {
-                return true;
-            };
-            let expanded = self.expand_from_memory(&record);
+            let expanded = self.expand_from_memory(key_node(target.key));
+            let waits = matches!(expanded, Ok(false));
             if outcome.is_ok() {
-                outcome = expanded;
+                outcome = expanded.map(|_| ());
             }
-            false
+            waits
         });
         self.scratch.pages.targets = targets;
         outcome
@@ -230,11 +226,7 @@ impl<C: PageCodec> Traversal<'_, C> {
             return Ok(false);
         };
         let node = key_node(key);
-        if let Some(record) = parts.cache.nodes.record(node) {
-            self.expand_from_memory(&record)?;
-            return Ok(true);
-        }
-        self.expand_held(node)
+        Ok(self.expand_from_memory(node)? || self.expand_held(node)?)
     }
 
     fn is_loaded(&self, node: NodeId) -> bool {

@@ -12,6 +12,7 @@ use super::query::{Goal, Query};
 use super::ranking::Ranking;
 use super::traversal::PageRequest;
 use super::visited::Visited;
+use crate::cache::UnpackedList;
 use crate::error::Result;
 
 /// Sizes of a scratch: they fix its bytes.
@@ -76,7 +77,7 @@ impl ScratchShape {
     /// Bytes of a scratch of this shape.
     pub(crate) fn bytes(&self) -> usize {
         let index = &self.index;
-        let neighbors = size_of::<NodeId>() * 2 + size_of::<u32>() + size_of::<f32>();
+        let neighbors = size_of::<NodeId>() * 3 + size_of::<u32>() + size_of::<f32>();
         CandidateList::bytes(self.list_limit, self.turned_away())
             + Ranking::bytes(self.ranked())
             + Visited::bytes(self.visited_slots())
@@ -174,6 +175,8 @@ pub(crate) struct Scratch {
     pub(super) scoring: Scoring,
     pub(super) pages: PageState,
     pub(super) entry: EntryScratch,
+    /// A list of the node cache, unpacked.
+    pub(super) list: UnpackedList,
     /// Nodes to score exactly at the end, by page.
     pub(super) refine: Vec<NodeId>,
     /// Keys to sort by.
@@ -270,6 +273,7 @@ impl Scratch {
                 replicas: Replicas::new(held_pages * index.replicas),
             },
             entry: EntryScratch::new(entry)?,
+            list: UnpackedList::new(),
             refine: Vec::new(),
             keys: Vec::new(),
             bounds: Bounds::default(),

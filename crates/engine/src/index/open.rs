@@ -215,6 +215,14 @@ pub(crate) fn least_memory(subject: (&IndexSpec, u32)) -> Result<Ledger> {
     Ok(ledger)
 }
 
+/// Memory of further queries in flight on one thread, as an index is opened by default.
+pub(crate) fn more_queries(subject: (&IndexSpec, u32)) -> Result<u64> {
+    let plan = WorkerPlan::new(subject, &OpenOptions::default())?;
+    let geometry = resolve::codec(subject.0, subject.1)?.map().geometry;
+    let bytes = |shape: &WorkerShape| shape.bytes_by(geometry, IoBackend::Uring);
+    Ok(bytes(&plan.wished).saturating_sub(bytes(&plan.least)))
+}
+
 /// Memory for searches: the least that works, and what is wished for.
 pub(crate) struct WorkerPlan {
     least: WorkerShape,

@@ -57,8 +57,8 @@ fn resident(shape: Shape, sizes: &Sizes) -> IndexSpec {
             ..base.cache
         },
         execution: ExecutionSpec {
-            schedule: ScheduleSpec::Lockstep {
-                beam: sizes.beam.unwrap_or(4),
+            schedule: ScheduleSpec::Prefetch {
+                beam: sizes.beam.unwrap_or(16),
             },
             harvest: HarvestSpec::Held,
             refine: RefineSpec::Bounded {

@@ -6,11 +6,14 @@ use pageway_store::{BlobReader, PageReader};
 use pageway_types::{NodeId, PageId};
 
 use super::Source;
-use crate::cache::{Eviction, ImageShape, NodeCache, PageCache};
+use crate::cache::{Eviction, ImageCache, ImageShape, ListCache, ListShape, NodeCache, PageCache};
 use crate::error::Result;
 use crate::execution::CachePart;
-use crate::layout::{PageCodec, PageView};
-use crate::spec::{CacheSpec, CodecSpec, IndexSpec, NodeCacheSpec, PageCacheSpec, VectorStorage};
+use crate::index::Manifest;
+use crate::layout::{Neighbors, PageCodec, PageView, Record};
+use crate::spec::{
+    CacheSpec, CodecSpec, IndexSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, VectorStorage,
+};
 use crate::storage::gather;
 
 /// Nodes whose records are loaded per batch.
@@ -44,6 +47,36 @@ pub(crate) fn keeps_hot_list(spec: &IndexSpec) -> bool {
     spec.cache.nodes != NodeCacheSpec::None || spec.cache.pages == PageCacheSpec::Hot
 }
 
+/// Bytes of all adjacency lists in memory: what a node cache `lists` needs to hold them all.
+///
+/// An estimate, for before there is a graph: with lists of `mean_degree`, or as long as they may be.
+pub(crate) fn list_memory_bytes(
+    spec: &IndexSpec,
+    node_count: u32,
+    mean_degree: Option<f64>,
+) -> u64 {
+    let max_degree = spec.graph.max_degree();
+    let mean_degree = mean_degree.unwrap_or_else(|| max_degree.into());
+    let shape = ListShape::expected(node_count, max_degree, (mean_degree, is_placed(spec)));
+    ListCache::bytes_of_all(shape)
+}
+
+/// Whether nodes that are neighbours have numbers that are.
+fn is_placed(spec: &IndexSpec) -> bool {
+    spec.layout.placement != PlacementSpec::ById
+}
+
+/// The lists of an index: as the build counted them, or about.
+fn list_shape(manifest: &Manifest, max_degree: u32) -> ListShape {
+    let graph = manifest.graph;
+    let mean = (graph.mean_degree, false);
+    let expected = ListShape::expected(manifest.node_count, max_degree, mean);
+    ListShape {
+        packed_bytes: graph.packed_bytes.unwrap_or(expected.packed_bytes),
+        ..expected
+    }
+}
+
 /// Fills the caches of a searcher.
 pub(super) fn load<C: PageCodec>(
     source: Source<'_>,
@@ -70,90 +103,153 @@ struct Loader<'l, C: PageCodec> {
     reader: &'l PageReader,
 }
 
-impl<C: PageCodec> Loader<'_, C> {
-    /// The cache of records or lists; and of vectors, where all lists are in and memory is left.
-    fn nodes(&self, bytes: u64) -> Result<(NodeCache, NodeCache)> {
-        let spec = &self.source.manifest.spec;
-        let row_bytes = spec.shape.vectors().row_bytes();
-        let shape = ImageShape {
-            neighbors: self.codec.max_neighbors(),
-            code_bytes: if spec.layout.codec == CodecSpec::InlineCodes {
-                spec.storage.quantizer.code_bytes() as usize
-            } else {
-                0
-            },
-            vector_bytes: match spec.cache.nodes {
-                NodeCacheSpec::Records => row_bytes,
-                NodeCacheSpec::None | NodeCacheSpec::Lists => 0,
-            },
-        };
-        let listed = self.hot_count();
-        let nodes = self.fill(shape, bytes, listed)?;
-        if spec.cache.nodes != NodeCacheSpec::Lists || nodes.len() < listed {
-            return Ok((nodes, NodeCache::default()));
-        }
-        let vectors = ImageShape {
-            neighbors: 0,
-            code_bytes: 0,
-            vector_bytes: row_bytes,
-        };
-        let left = bytes.saturating_sub(nodes.bytes());
-        let vectors = self.fill(vectors, left, listed)?;
-        Ok((nodes, vectors))
+/// A cache of nodes that is filled.
+trait Fill {
+    /// Whether the pages of vectors are wanted, not those of lists.
+    fn wants_vectors(&self) -> bool;
+
+    /// Appends to `out` what [`Fill::insert`] takes of a record.
+    fn image(&mut self, record: &Record<'_>, out: &mut Vec<u8>) -> Result<()>;
+
+    /// Adds a node; false when there is no room.
+    fn insert(&mut self, node: NodeId, image: &[u8]) -> bool;
+}
+
+impl Fill for ImageCache {
+    fn wants_vectors(&self) -> bool {
+        self.holds_vectors_alone()
     }
 
-    /// Takes hot nodes, in order, until the cache is full.
-    fn fill(&self, shape: ImageShape, bytes: u64, listed: usize) -> Result<NodeCache> {
+    fn image(&mut self, record: &Record<'_>, out: &mut Vec<u8>) -> Result<()> {
+        Self::image(self, record, out);
+        Ok(())
+    }
+
+    fn insert(&mut self, node: NodeId, image: &[u8]) -> bool {
+        Self::insert(self, node, image)
+    }
+}
+
+impl Fill for ListCache {
+    fn wants_vectors(&self) -> bool {
+        false
+    }
+
+    fn image(&mut self, record: &Record<'_>, out: &mut Vec<u8>) -> Result<()> {
+        Ok(self.pack(record, out)?)
+    }
+
+    fn insert(&mut self, node: NodeId, image: &[u8]) -> bool {
+        Self::insert(self, node, image)
+    }
+}
+
+impl<C: PageCodec> Loader<'_, C> {
+    /// The cache of records or lists; and of vectors, where all lists are in and memory is left.
+    fn nodes(&self, bytes: u64) -> Result<(NodeCache, ImageCache)> {
+        let spec = &self.source.manifest.spec;
+        let vector_bytes = spec.shape.vectors().row_bytes();
+        match spec.cache.nodes {
+            NodeCacheSpec::None => Ok(Default::default()),
+            NodeCacheSpec::Records => {
+                let inline = spec.layout.codec == CodecSpec::InlineCodes;
+                let code_bytes = spec.storage.quantizer.code_bytes() as usize;
+                let shape = ImageShape {
+                    neighbors: self.codec.max_neighbors(),
+                    code_bytes: if inline { code_bytes } else { 0 },
+                    vector_bytes,
+                };
+                let records = self.images(shape, bytes)?;
+                Ok((NodeCache::Records(records), ImageCache::default()))
+            }
+            NodeCacheSpec::Lists => {
+                let lists = self.lists(bytes)?;
+                let left = if lists.len() < self.hot_count() {
+                    0
+                } else {
+                    bytes.saturating_sub(lists.bytes())
+                };
+                let shape = ImageShape {
+                    vector_bytes,
+                    ..ImageShape::default()
+                };
+                Ok((NodeCache::Lists(lists), self.images(shape, left)?))
+            }
+        }
+    }
+
+    /// The lists of all nodes where they fit, else of hot ones.
+    fn lists(&self, bytes: u64) -> Result<ListCache> {
+        let manifest = self.source.manifest;
+        let shape = list_shape(manifest, self.codec.max_neighbors() as u32);
+        if ListCache::bytes_of_all(shape) <= bytes {
+            let mut lists = ListCache::of_all(shape);
+            self.fill(&mut lists, (0..manifest.node_count).map(NodeId))?;
+            if lists.len() == manifest.node_count as usize {
+                return Ok(lists);
+            }
+        }
+        let mut lists = ListCache::of_some(shape, bytes, self.hot_count());
+        let hot = self.hot_nodes(lists.capacity())?;
+        self.fill(&mut lists, hot.into_iter())?;
+        Ok(lists)
+    }
+
+    /// Images of hot nodes.
+    fn images(&self, shape: ImageShape, bytes: u64) -> Result<ImageCache> {
         let mean = self.source.manifest.graph.mean_degree.ceil() as usize;
-        let mut cache = NodeCache::new(bytes, shape, mean, listed);
-        let room = NodeCache::capacity_for(bytes, shape.bytes(0), listed);
-        let hot = self.hot_nodes(room)?;
+        let mut images = ImageCache::new(bytes, shape, mean, self.hot_count());
+        let hot = self.hot_nodes(images.capacity())?;
+        self.fill(&mut images, hot.into_iter())?;
+        Ok(images)
+    }
+
+    /// Takes nodes, in order, until the cache is full.
+    fn fill(&self, cache: &mut impl Fill, mut nodes: impl Iterator<Item = NodeId>) -> Result<()> {
         let map = self.codec.map();
-        for batch in hot.chunks(LOAD_BATCH) {
-            let page_of = |node: &NodeId| match shape.neighbors {
-                0 => map.vector_page_of(*node),
-                _ => map.page_of(*node),
+        loop {
+            let batch: Vec<NodeId> = nodes.by_ref().take(LOAD_BATCH).collect();
+            let page_of = |node: &NodeId| {
+                if cache.wants_vectors() {
+                    map.vector_page_of(*node)
+                } else {
+                    map.page_of(*node)
+                }
             };
             let pages: Vec<PageId> = batch.iter().map(page_of).collect();
             let mut images = vec![Vec::new(); batch.len()];
             gather(self.reader, &pages, &mut |at, payload| {
                 let parts = (batch.get(at), pages.get(at), images.get_mut(at));
                 if let (Some(node), Some(page), Some(image)) = parts {
-                    self.image(&cache, (*node, *page), payload, image)?;
+                    let record = self.record((*node, *page), payload)?;
+                    cache.image(&record, image)?;
                 }
                 Ok(())
             })?;
-            let full = batch
-                .iter()
-                .zip(&images)
-                .any(|(node, image)| !cache.insert(*node, image));
-            if full {
-                break;
+            let mut pairs = batch.iter().zip(&images);
+            let full = pairs.any(|(node, image)| !cache.insert(*node, image));
+            if full || batch.len() < LOAD_BATCH {
+                return Ok(());
             }
         }
-        Ok(cache)
     }
 
-    fn image(
-        &self,
-        cache: &NodeCache,
+    /// What a page has of a node.
+    fn record<'p>(
+        &'p self,
         (node, page): (NodeId, PageId),
-        payload: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
+        payload: &'p [u8],
+    ) -> Result<Record<'p>> {
         let view = self.codec.view(page, payload)?;
         let separate = self.source.manifest.spec.storage.vectors == VectorStorage::Separate;
-        let record = if separate && self.codec.map().holds_vectors_alone(page) {
-            crate::layout::Record {
+        if separate && self.codec.map().holds_vectors_alone(page) {
+            return Ok(Record {
                 node,
                 vector: Some(view.vector(node)?),
-                neighbors: crate::layout::Neighbors::default(),
-            }
-        } else {
-            view.record(node)?
-        };
-        cache.image(&record, out);
-        Ok(())
+                neighbors: Neighbors::default(),
+            });
+        }
+        Ok(view.record(node)?)
     }
 
     fn pages(&self, bytes: u64) -> Result<PageCache> {

@@ -2,8 +2,8 @@
 
 use std::arch::aarch64::{
     float32x4_t, uint16x4_t, vaddq_f32, vaddvq_f32, vaddvq_u32, vand_u8, vandq_u32, vceqq_f32,
-    vdupq_n_f32, vfmaq_f32, vld1_u8, vld1q_f32, vld1q_u8, vld1q_u32, vminq_f32, vminvq_f32,
-    vmulq_f32, vreinterpret_u16_u8, vreinterpretq_f32_u8, vst1q_f32, vsubq_f32,
+    vcltq_f32, vdupq_n_f32, vfmaq_f32, vld1_u8, vld1q_f32, vld1q_u8, vld1q_u32, vminq_f32,
+    vminvq_f32, vmulq_f32, vreinterpret_u16_u8, vreinterpretq_f32_u8, vst1q_f32, vsubq_f32,
 };
 
 use super::{KEEP_END, load_end};
@@ -179,5 +179,11 @@ impl FloatLanes for F32 {
     unsafe fn equal_lanes(a: float32x4_t, b: float32x4_t) -> u32 {
         // SAFETY: the caller vouches for the features; the array has four values.
         unsafe { vaddvq_u32(vandq_u32(vceqq_f32(a, b), vld1q_u32([1, 2, 4, 8].as_ptr()))) }
+    }
+
+    #[inline(always)]
+    unsafe fn less_lanes(a: float32x4_t, b: float32x4_t) -> u32 {
+        // SAFETY: the caller vouches for the features; the array has four values.
+        unsafe { vaddvq_u32(vandq_u32(vcltq_f32(a, b), vld1q_u32([1, 2, 4, 8].as_ptr()))) }
     }
 }

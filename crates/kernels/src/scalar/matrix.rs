@@ -24,3 +24,17 @@ pub(super) fn dot_panels(rows: &[f32], panels: &[f32], dimension: usize, out: &m
         }
     }
 }
+
+pub(super) fn near(
+    products: &mut [f32; PANEL_ROWS],
+    (norm, limit): (f32, f32),
+    norms: &[f32; PANEL_ROWS],
+    limits: &[f32; PANEL_ROWS],
+) -> u32 {
+    let mut marks = 0;
+    for (lane, value) in products.iter_mut().enumerate() {
+        *value = (norm + norms[lane]) - 2.0 * *value;
+        marks |= u32::from(*value < limit || *value < limits[lane]) << lane;
+    }
+    marks
+}

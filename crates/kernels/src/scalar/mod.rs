@@ -11,7 +11,9 @@ mod project;
 mod table;
 
 use crate::isa::Isa;
-use crate::set::{BitKernels, CodeKernels, ElementKernels, KernelSet, PerElement, PerMetric};
+use crate::set::{
+    BitKernels, CodeKernels, ElementKernels, KernelSet, MatrixKernels, PerElement, PerMetric,
+};
 pub(crate) use component::Component;
 pub(crate) use distance::widen;
 pub(crate) use lookup::{lookup, lookup_gather};
@@ -40,7 +42,10 @@ pub(crate) static KERNELS: KernelSet = KernelSet {
         sums_gather: bits::bit_sums_gather,
         project: project::project,
     },
-    dot_panels: matrix::dot_panels,
+    matrix: MatrixKernels {
+        dot_panels: matrix::dot_panels,
+        near: matrix::near,
+    },
 };
 
 const fn element_kernels<C: Component>() -> ElementKernels {

@@ -16,7 +16,8 @@ macro_rules! kernel_set {
         use crate::panel::PANEL_ROWS;
         use crate::scalar;
         use crate::set::{
-            BitKernels, CodeKernels, ElementKernels, KernelSet, PerElement, PerMetric, WidenFn,
+            BitKernels, CodeKernels, ElementKernels, KernelSet, MatrixKernels, PerElement,
+            PerMetric, WidenFn,
         };
         use crate::simd::lanes::{FloatLanes, Lanes};
         use crate::simd::measure::{Cosine, InnerProduct, L2, Measure};
@@ -44,7 +45,7 @@ macro_rules! kernel_set {
                 sums_gather: bits::bit_sums_gather,
                 project: project_block,
             },
-            dot_panels,
+            matrix: MatrixKernels { dot_panels, near },
         };
 
         const fn element_kernels<V: Lanes>(widen: WidenFn) -> ElementKernels {
@@ -156,6 +157,26 @@ macro_rules! kernel_set {
             }
             // SAFETY: reached through a detected set only.
             unsafe { run(row, matrix, out) }
+        }
+
+        fn near(
+            products: &mut [f32; PANEL_ROWS],
+            row: (f32, f32),
+            norms: &[f32; PANEL_ROWS],
+            limits: &[f32; PANEL_ROWS],
+        ) -> u32 {
+            #[target_feature(enable = $features)]
+            fn run(
+                products: &mut [f32; PANEL_ROWS],
+                row: (f32, f32),
+                norms: &[f32; PANEL_ROWS],
+                limits: &[f32; PANEL_ROWS],
+            ) -> u32 {
+                // SAFETY: this function has the features.
+                unsafe { matrix::near::<$F32>(products, row, norms, limits) }
+            }
+            // SAFETY: reached through a detected set only.
+            unsafe { run(products, row, norms, limits) }
         }
 
         fn nearest_of_256(sub: &[f32], centroids: &[f32]) -> (u8, f32) {

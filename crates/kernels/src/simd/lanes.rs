@@ -72,4 +72,6 @@ pub(crate) trait FloatLanes {
     unsafe fn minimum(register: Self::Register) -> f32;
     /// Bit `i` is set when lane `i` of both is equal.
     unsafe fn equal_lanes(a: Self::Register, b: Self::Register) -> u32;
+    /// Bit `i` is set when lane `i` of `a` is below that of `b`.
+    unsafe fn less_lanes(a: Self::Register, b: Self::Register) -> u32;
 }

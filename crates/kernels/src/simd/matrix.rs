@@ -83,3 +83,31 @@ unsafe fn store<R: FloatLanes, const ROWS: usize, const REGISTERS: usize>(
         }
     }
 }
+
+/// See [`crate::NearFn`].
+///
+/// # Safety
+/// The CPU has the features of `R`.
+#[inline(always)]
+pub(crate) unsafe fn near<R: FloatLanes>(
+    products: &mut [f32; PANEL_ROWS],
+    (norm, limit): (f32, f32),
+    norms: &[f32; PANEL_ROWS],
+    limits: &[f32; PANEL_ROWS],
+) -> u32 {
+    const { assert!(PANEL_ROWS.is_multiple_of(R::WIDTH), "whole registers") }
+    let mut marks = 0;
+    // SAFETY: the caller vouches for the features; every array has `PANEL_ROWS` values.
+    unsafe {
+        let (norm, limit) = (R::splat(norm), R::splat(limit));
+        for lane in (0..PANEL_ROWS).step_by(R::WIDTH) {
+            let product = R::load(products.as_ptr().add(lane));
+            let sum = R::add(norm, R::load(norms.as_ptr().add(lane)));
+            let distance = R::sub(sum, R::add(product, product));
+            R::store(products.as_mut_ptr().add(lane), distance);
+            let below = R::less_lanes(distance, R::load(limits.as_ptr().add(lane)));
+            marks |= (R::less_lanes(distance, limit) | below) << lane;
+        }
+    }
+    marks
+}

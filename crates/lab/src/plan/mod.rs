@@ -87,6 +87,13 @@ impl Plan {
         self.indexes.iter().find(|index| index.key == key)
     }
 
+    /// The cells of a workload.
+    pub(crate) fn cells_of(&self, workload: &WorkloadName) -> impl Iterator<Item = &Cell> {
+        self.cells
+            .iter()
+            .filter(move |cell| &cell.workload() == workload)
+    }
+
     /// Searches and other cells, repetitions counted.
     pub(crate) fn cell_count(&self) -> u64 {
         self.cells.iter().map(|cell| u64::from(cell.repeats)).sum()

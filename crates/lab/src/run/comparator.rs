@@ -123,8 +123,8 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
     let mut command = start(context, library, "search");
     command.extend(words(&[
         ("--index", show(&index)),
-        ("--queries", show(&workload.queries)),
-        ("--truth", show(&workload.truth)),
+        ("--queries", show(&workload.prepared.queries)),
+        ("--truth", show(&workload.prepared.truth)),
         ("--data", show(&workload.prepared.base)),
         ("-k", settings.k.to_string()),
         ("--threads", settings.threads.to_string()),

@@ -12,16 +12,13 @@ use super::comparator::{self, Pythons};
 use super::context::Context;
 use super::journal::{self, Done, Journal};
 use super::known;
-use super::workload::{Need, Workload};
 use super::{build, machine, measure};
-use crate::data::{self, Cut, DataSet, Identity, Place, Prepared, Registry};
+use crate::data::{self, Cut, DataSet, Identity, Place, Registry};
 use crate::files;
-use crate::plan::{Cell, CutName, Estimate, Plan, Sizes, WorkloadName};
+use crate::plan::{Cell, CutName, Estimate, Plan, Sizes};
 use crate::record::Machine;
 use crate::suite::Suite;
 
-/// Depth of a truth at least, so that cuts of one cell serve others.
-const LEAST_DEPTH: u32 = 100;
 /// Queries that an estimate counts with where nobody knows how many there are.
 const UNKNOWN_QUERIES: u64 = 10_000;
 
@@ -209,7 +206,8 @@ impl Laboratory<'_> {
             progress.check()?;
             if let Some((set, part)) = self.find(&name.0)? {
                 let prepared = data::prepare(set, part, &self.place(), progress)?;
-                let workload = self.workload(&plan, &name, prepared, progress)?;
+                let need = (name.1, depth(plan.cells_of(&name)));
+                let workload = data::first_queries(&prepared, need, &self.place(), progress)?;
                 workloads.insert(name, workload);
             }
         }
@@ -235,27 +233,15 @@ impl Laboratory<'_> {
             ..Place::new(&self.work.join("data"))
         }
     }
-
-    fn workload(
-        &self,
-        plan: &Plan,
-        name: &WorkloadName,
-        prepared: Prepared,
-        progress: &dyn Progress,
-    ) -> Result<Workload> {
-        let cells = plan.cells.iter().filter(|cell| &cell.workload() == name);
-        let deepest = cells.map(|cell| cell.settings.search.k.max(results_of(cell)));
-        let need = Need {
-            queries: name.1,
-            depth: deepest.max().unwrap_or(0).max(LEAST_DEPTH),
-        };
-        Workload::new(prepared, need, &self.place().directory, progress)
-    }
 }
 
-/// Neighbours that a range search needs to find its radius.
-fn results_of(cell: &Cell) -> u32 {
-    cell.settings.search.results.unwrap_or(0)
+/// Neighbours that the truth of cells must have: a range search finds its radius there.
+fn depth<'c>(cells: impl Iterator<Item = &'c Cell>) -> u32 {
+    let of = |cell: &Cell| {
+        let search = &cell.settings.search;
+        search.k.max(search.results.unwrap_or(0))
+    };
+    cells.map(of).max().unwrap_or(0)
 }
 
 fn build_all(context: &Context<'_>, journal: &mut Journal, report: &mut RunReport) -> Result<()> {

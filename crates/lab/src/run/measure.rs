@@ -90,7 +90,7 @@ pub(super) fn directory(context: &Context<'_>, cell: &Cell) -> Result<String> {
 pub(super) fn search(context: &Context<'_>, cell: &Cell) -> Result<Vec<String>> {
     let index = directory(context, cell)?;
     let workload = context.workload(&cell.workload())?;
-    search_of(context, cell, &index, &workload.truth)
+    search_of(context, cell, &index, &workload.prepared.truth)
 }
 
 /// The command of a search of one of several indexes, against a truth.
@@ -103,7 +103,7 @@ pub(super) fn search_of(
     let settings = &cell.settings.search;
     let workload = context.workload(&cell.workload())?;
     let (queries, truth) = (
-        workload.queries.display().to_string(),
+        workload.prepared.queries.display().to_string(),
         truth.display().to_string(),
     );
     let mut command = context.command(&["search", "--index", index, "--queries", &queries]);

@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! laboratory  the whole of it, in order
-//! workload    data of a cut       machine     where it runs        journal    what is kept
-//! known       data by name
+//! known       data by name        machine     where it runs        journal    what is kept
 //! build       indexes             measure     a cell: search, range, segments, processes,
 //! child       a process, watched from outside              comparator, predict
 //! ```
@@ -24,7 +23,6 @@ mod predict;
 mod range;
 mod segments;
 mod text;
-mod workload;
 
 pub use comparator::Pythons;
 pub use laboratory::{Laboratory, RunReport};

@@ -108,7 +108,7 @@ fn recording(
     alone.settings.search.threads = 1;
     alone.settings.search.list_size = list_size;
     let place = context.directory(index).display().to_string();
-    let truth = &context.workload(&alone.workload())?.truth;
+    let truth = &context.workload(&alone.workload())?.prepared.truth;
     let mut command = measure::search_of(context, &alone, &place, truth)?;
     command.extend(["--trace".to_owned(), trace.display().to_string()]);
     Ok(command)

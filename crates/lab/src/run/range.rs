@@ -17,13 +17,11 @@ const LIMIT: u32 = 40;
 pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
     let workload = context.workload(&cell.workload())?;
     let results = cell.settings.search.results.unwrap_or(RESULTS);
-    let mut prepared = workload.prepared.clone();
-    prepared.queries.clone_from(&workload.queries);
-    prepared.truth.clone_from(&workload.truth);
-    let radius = data::radius_for(&prepared, results as usize)?;
-    let truth = data::prepare_range(&prepared, radius, &context.place, context.progress)?;
+    let prepared = &workload.prepared;
+    let radius = data::radius_for(prepared, results as usize)?;
+    let truth = data::prepare_range(prepared, radius, &context.place, context.progress)?;
     let index = measure::directory(context, cell)?;
-    let queries = workload.queries.display().to_string();
+    let queries = prepared.queries.display().to_string();
     let (radius_text, truth) = (radius.to_string(), truth.display().to_string());
     let limit = (results * LIMIT).to_string();
     let mut command = context.command(&[

@@ -56,7 +56,7 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
     }
     let k = cell.settings.search.k as usize;
     let found = merge(&parts, workload.query_count, k)?;
-    let recall = recall_of(&found, &workload.truth, k)?;
+    let recall = recall_of(&found, &workload.prepared.truth, k)?;
     Ok(Measured {
         command,
         result: Ok(summary(&results, recall)),

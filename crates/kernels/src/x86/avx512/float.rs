@@ -1,7 +1,7 @@
 //! `f32` and `f16`, sixteen components at a time.
 
 use std::arch::x86_64::{
-    __m512, _CMP_EQ_OQ, _mm256_loadu_si256, _mm256_maskz_loadu_epi16, _mm512_add_ps,
+    __m512, _CMP_EQ_OQ, _CMP_LT_OQ, _mm256_loadu_si256, _mm256_maskz_loadu_epi16, _mm512_add_ps,
     _mm512_cmp_ps_mask, _mm512_cvtph_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_maskz_loadu_ps,
     _mm512_min_ps, _mm512_mul_ps, _mm512_reduce_add_ps, _mm512_reduce_min_ps, _mm512_set1_ps,
     _mm512_setzero_ps, _mm512_storeu_ps, _mm512_sub_ps,
@@ -153,5 +153,11 @@ impl FloatLanes for F32 {
     unsafe fn equal_lanes(a: __m512, b: __m512) -> u32 {
         // SAFETY: the caller vouches for the features.
         unsafe { u32::from(_mm512_cmp_ps_mask::<_CMP_EQ_OQ>(a, b)) }
+    }
+
+    #[inline(always)]
+    unsafe fn less_lanes(a: __m512, b: __m512) -> u32 {
+        // SAFETY: the caller vouches for the features.
+        unsafe { u32::from(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(a, b)) }
     }
 }

@@ -3,12 +3,14 @@
 //! ```text
 //! parts    rows and dimensions of vectors -> a file     truth   published or computed neighbours
 //! record   what was made, and from what                 fit     is a truth of these vectors
+//! first    the first queries alone, or a deeper truth
 //! ```
 //!
 //! Files that are right as they are stay where they are; others are made in the directory of the
 //! cut. The record is written last: without it, or when a file it came from changed, all is made
 //! again.
 
+mod first;
 mod fit;
 mod parts;
 mod record;
@@ -27,8 +29,12 @@ use super::place::Place;
 use crate::files;
 use parts::Part;
 
+pub use first::{Workload, first_queries};
 pub(super) use parts::extension;
 pub(super) use truth::Held;
+
+/// Neighbours that a truth has at least, where the base has as many rows.
+const DEPTH: u32 = 100;
 
 /// Files that are ready to be measured with.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -219,6 +225,7 @@ impl Work<'_> {
             base,
             queries,
             metric: self.obtain.set.metric,
+            depth: DEPTH,
             to: &self.directory.join(format!("{}.truth.ibin", self.name)),
         };
         if let Some(file) = super::obtain::published_truth(self.obtain.set, self.cut) {

@@ -12,39 +12,57 @@ use super::fit;
 use crate::data::place::Place;
 use crate::files;
 
-/// Neighbours that a truth must have, where the base has as many rows.
-const DEPTH: u64 = 100;
-
 /// A truth that is wanted.
 pub(super) struct Want<'a> {
     pub(super) base: &'a VectorFile,
     pub(super) queries: &'a VectorFile,
     pub(super) metric: Metric,
+    /// Neighbours that it must have, where the base has as many rows.
+    pub(super) depth: u32,
     /// Where it goes when it has to be written.
     pub(super) to: &'a Path,
 }
 
 impl Want<'_> {
     fn depth(&self) -> usize {
-        DEPTH.min(self.base.count()) as usize
+        u64::from(self.depth).min(self.base.count()) as usize
+    }
+
+    /// A truth of these queries and perhaps more behind them; none when it is not deep enough.
+    fn open(&self, path: &Path) -> Result<Option<TruthFile>> {
+        let truth = TruthFile::open(&files::vfs(), path, Some(self.base.count()))?;
+        let queries = self.queries.count();
+        if truth.query_count() < queries {
+            return Err(Error::invalid(format!(
+                "{}: has {} queries, the queries are {queries}",
+                path.display(),
+                truth.query_count()
+            )));
+        }
+        Ok((truth.k() >= self.depth()).then_some(truth))
+    }
+
+    /// Takes what was prepared for these queries and perhaps more: as it is, or a copy of their part.
+    /// `None` when it is not deep enough.
+    pub(super) fn take(&self, path: &Path) -> Result<Option<PathBuf>> {
+        let Some(prepared) = self.open(path)? else {
+            return Ok(None);
+        };
+        let queries = self.queries.count();
+        if prepared.query_count() == queries {
+            return Ok(Some(path.to_owned()));
+        }
+        self.write(&prepared.read(0, queries as usize)?).map(Some)
     }
 
     /// Takes a published truth for the queries that are used, with distances as this engine has
     /// them: as it is, or a copy with `queries * k` distances computed. `None` when it is not deep
     /// enough.
     pub(super) fn adopt(&self, path: &Path, progress: &dyn Progress) -> Result<Option<PathBuf>> {
-        let published = TruthFile::open(&files::vfs(), path, Some(self.base.count()))?;
-        let queries = self.queries.count();
-        if published.query_count() < queries {
-            return Err(Error::invalid(format!(
-                "{}: has {} queries, the queries are {queries}",
-                path.display(),
-                published.query_count()
-            )));
-        }
-        if published.k() < self.depth() {
+        let Some(published) = self.open(path)? else {
             return Ok(None);
-        }
+        };
+        let queries = self.queries.count();
         let fitting = fit::check(self, &published).map_err(|error| error.within(path.display()))?;
         if fitting.distances && published.query_count() == queries {
             return Ok(Some(path.to_owned()));

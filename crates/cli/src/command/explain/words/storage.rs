@@ -85,7 +85,9 @@ fn vectors(spec: &IndexSpec) -> Words {
                 .to_owned(),
             format!(
                 "{} bytes of code beside each list; few reads at the end, for {bytes} bytes each.",
-                spec.storage.second_quantizer.map_or(0, QuantizerSpec::code_bytes)
+                spec.storage
+                    .second_quantizer
+                    .map_or(0, QuantizerSpec::code_bytes)
             ),
         ),
     }

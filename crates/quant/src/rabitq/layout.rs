@@ -1,0 +1,180 @@
+//! Where the bits of a code lie, and what each of them counts.
+//!
+//! Axes are numbered by falling bits. Plane `p` holds bit `p`, counted from the most significant,
+//! of the axes that have so many: always the first axes. Planes follow each other without a gap.
+//!
+//! ```text
+//! axes          0 1 2 3 4          bits 3 3 2 1 1
+//! plane 0       s s s s s          signs; a set bit is positive
+//! plane 1       b b b
+//! plane 2       b b                10 bits: s s s s s b b b b b, in 2 bytes
+//! ```
+//!
+//! An axis of `b` bits and number `v` stands for `(v - (2^b - 1) / 2) * step`. A set bit of plane
+//! `p` hence counts `2^(b-1-p) * step / 2`, and one that is not set as much against.
+
+use super::factors::FactorWidth;
+
+/// Neighbouring axes with equal bits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Segment {
+    /// Axes, one at least.
+    pub(super) width: usize,
+    /// Bits of each axis, 1 to 8.
+    pub(super) bits: u8,
+    /// Distance of two neighbouring numbers.
+    pub(super) step: f32,
+    /// Share of the segment in the squared errors of the sample's codes.
+    pub(super) error_share: f32,
+}
+
+/// The layout of a code.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Layout {
+    /// By falling bits.
+    pub(super) segments: Vec<Segment>,
+    pub(super) factors: FactorWidth,
+    /// Bytes that name the centroid.
+    pub(super) centroid_bytes: usize,
+}
+
+impl Layout {
+    /// Axes that have bits.
+    pub(super) fn axes(&self) -> usize {
+        self.segments.iter().map(|segment| segment.width).sum()
+    }
+
+    /// Bits of all axes.
+    pub(super) fn bits(&self) -> usize {
+        let segments = self.segments.iter();
+        segments.map(|s| s.width * usize::from(s.bits)).sum()
+    }
+
+    /// Bytes in front of the bits.
+    pub(super) fn head_bytes(&self) -> usize {
+        self.factors.bytes() + self.centroid_bytes
+    }
+
+    /// Bytes of a code.
+    pub(super) fn code_bytes(&self) -> usize {
+        self.head_bytes() + self.bits().div_ceil(8)
+    }
+
+    /// Bits of the axis that has the most.
+    pub(super) fn planes(&self) -> u8 {
+        self.segments.first().map_or(0, |segment| segment.bits)
+    }
+
+    /// Axes of plane `plane`.
+    pub(super) fn plane_axes(&self, plane: u8) -> usize {
+        let with = self.segments.iter().filter(|s| s.bits > plane);
+        with.map(|segment| segment.width).sum()
+    }
+
+    /// The centroid that a code names; 0 where there is one only.
+    pub(super) fn centroid(&self, code: &[u8]) -> usize {
+        let bytes = code.get(self.factors.bytes()..self.head_bytes());
+        let bytes = bytes.unwrap_or(&[]).iter().rev();
+        bytes.fold(0, |id, byte| id << 8 | usize::from(*byte))
+    }
+
+    /// Names the centroid of a code.
+    pub(super) fn set_centroid(&self, code: &mut [u8], centroid: usize) {
+        let bytes = code.get_mut(self.factors.bytes()..self.head_bytes());
+        for (at, byte) in bytes.unwrap_or(&mut []).iter_mut().enumerate() {
+            *byte = (centroid >> (8 * at)) as u8;
+        }
+    }
+
+    /// The segment of each axis.
+    pub(super) fn per_axis(&self) -> impl Iterator<Item = Segment> + Clone {
+        let segments = self.segments.iter();
+        segments.flat_map(|segment| std::iter::repeat_n(*segment, segment.width))
+    }
+
+    /// Writes the numbers of all axes as bits, behind the head of a code of zeros.
+    pub(super) fn pack(&self, numbers: &[u8], code: &mut [u8]) {
+        let head = self.head_bytes();
+        let mut at = 0;
+        for plane in 0..self.planes() {
+            let axes = self.per_axis().zip(numbers).take(self.plane_axes(plane));
+            for (segment, number) in axes {
+                let bit = number >> (segment.bits - 1 - plane) & 1;
+                if let Some(byte) = code.get_mut(head + at / 8) {
+                    *byte |= bit << (at % 8);
+                }
+                at += 1;
+            }
+        }
+    }
+
+    /// Reads the first `planes` bits of each axis back; bits left out are zero.
+    pub(super) fn unpack(&self, code: &[u8], planes: u8, numbers: &mut [u8]) {
+        let bits = code.get(self.head_bytes()..).unwrap_or(&[]);
+        numbers.fill(0);
+        let mut at = 0;
+        for plane in 0..planes.min(self.planes()) {
+            let axes = self.per_axis().zip(&mut *numbers);
+            for (segment, number) in axes.take(self.plane_axes(plane)) {
+                let byte = bits.get(at / 8).copied().unwrap_or(0);
+                *number |= (byte >> (at % 8) & 1) << (segment.bits - 1 - plane);
+                at += 1;
+            }
+        }
+    }
+
+    /// What the numbers of all axes stand for.
+    pub(super) fn values(&self, numbers: &[u8], out: &mut [f32]) {
+        for ((segment, number), out) in self.per_axis().zip(numbers).zip(out) {
+            let middle = f32::from((1_u16 << segment.bits) - 1) / 2.0;
+            *out = (f32::from(*number) - middle) * segment.step;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn drawn() -> Layout {
+        let segment = |width, bits, step| Segment {
+            width,
+            bits,
+            step,
+            error_share: 0.0,
+        };
+        Layout {
+            segments: vec![segment(2, 3, 1.0), segment(1, 2, 0.5), segment(2, 1, 4.0)],
+            factors: FactorWidth::Half,
+            centroid_bytes: 2,
+        }
+    }
+
+    #[test]
+    fn bits_lie_as_drawn() {
+        let layout = drawn();
+        assert_eq!(
+            (layout.axes(), layout.bits(), layout.code_bytes()),
+            (5, 10, 5 + 2 + 2)
+        );
+        assert_eq!(
+            [0, 1, 2, 3].map(|plane| layout.plane_axes(plane)),
+            [5, 3, 2, 0]
+        );
+        let mut code = [0; 9];
+        layout.set_centroid(&mut code, 0x1234);
+        layout.pack(&[0b110, 0b001, 0b10, 0, 1], &mut code);
+        assert_eq!(code[5..7], [0x34, 0x12]);
+        assert_eq!(layout.centroid(&code), 0x1234);
+        // s: 1 0 1 0 1, then b: 1 0 0, then b: 0 1.
+        assert_eq!(code[7..], [0b0011_0101, 0b10]);
+        let mut numbers = [9; 5];
+        layout.unpack(&code, 3, &mut numbers);
+        assert_eq!(numbers, [0b110, 0b001, 0b10, 0, 1]);
+        let mut values = [0.0; 5];
+        layout.values(&numbers, &mut values);
+        assert_eq!(values, [2.5, -2.5, 0.25, -2.0, 2.0]);
+        layout.unpack(&code, 1, &mut numbers);
+        assert_eq!(numbers, [0b100, 0, 0b10, 0, 1]);
+    }
+}

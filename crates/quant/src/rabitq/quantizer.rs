@@ -1,0 +1,167 @@
+//! A trained RaBitQ quantizer: centroids, axes, and the layout of its codes.
+
+use pageway_kernels::KernelSet;
+use pageway_types::Metric;
+
+use super::allocation::MAX_BITS;
+use super::factors::Factors;
+use super::frame::Frame;
+use super::layout::{Layout, Segment};
+use super::spec::Rotation;
+use crate::normalise;
+
+/// Codes of some bits per axis, around one or many centroids.
+///
+/// Immutable once trained or read; share it between threads by reference.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RaBitQuantizer {
+    pub(super) metric: Metric,
+    pub(super) seed: u64,
+    pub(super) frame: Frame,
+    pub(super) layout: Layout,
+    /// Mean squared length of the sample's residuals, the unit of the factors; above 0.
+    pub(super) energy: f32,
+    /// Centroids one after the other; the first alone is the mean.
+    pub(super) centroids: Vec<f32>,
+    /// The centroids less the first, rotated; empty for one centroid.
+    pub(super) offsets: Vec<f32>,
+    /// What `rescale` is multiplied by when the first `p + 1` planes are read only.
+    pub(super) prefixes: [f32; MAX_BITS],
+    /// Share of what lies outside the axes in the squared errors of the sample, and the number of
+    /// axes that it seems to be spread over.
+    pub(super) outside: Outside,
+}
+
+/// The part of residuals on axes that have no bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Outside {
+    pub(super) error_share: f32,
+    pub(super) width: f32,
+}
+
+impl RaBitQuantizer {
+    /// Metric that the codes estimate.
+    pub fn metric(&self) -> Metric {
+        self.metric
+    }
+
+    /// Components of a vector.
+    pub fn dimension(&self) -> usize {
+        self.frame.dimension()
+    }
+
+    /// Bytes of a code: those of the spec at most, fewer where no axis can use another bit.
+    pub fn code_bytes(&self) -> usize {
+        self.layout.code_bytes()
+    }
+
+    /// How residuals are turned.
+    pub fn rotation(&self) -> Rotation {
+        if self.frame.matrix().is_empty() {
+            Rotation::Hadamard
+        } else {
+            Rotation::Principal
+        }
+    }
+
+    /// Centroids that residuals are taken from.
+    pub fn centroids(&self) -> usize {
+        self.centroids.len() / self.dimension()
+    }
+
+    /// Axes that have bits: all components for a random rotation.
+    pub fn axes(&self) -> usize {
+        self.frame.axes()
+    }
+
+    /// Bits of all axes together.
+    pub fn bits(&self) -> usize {
+        self.layout.bits()
+    }
+
+    /// Bytes of memory the quantizer holds.
+    pub fn resident_bytes(&self) -> usize {
+        let values = self.centroids.capacity() + self.offsets.capacity();
+        let segments = self.layout.segments.capacity() * size_of::<Segment>();
+        size_of::<Self>() + self.frame.bytes() + values * size_of::<f32>() + segments
+    }
+
+    /// Writes the vector that a code stands for, the nearest to the original that its bits can say:
+    /// near the original one for L2 and the inner product, near its unit vector for cosine.
+    ///
+    /// Costs a rotation and allocates two vectors.
+    ///
+    /// # Panics
+    /// Unless `code` has `code_bytes` bytes and `out` has `dimension` values.
+    pub fn decode(&self, code: &[u8], out: &mut [f32]) {
+        assert_eq!(code.len(), self.code_bytes(), "one code");
+        assert_eq!(out.len(), self.dimension(), "one vector");
+        let mut numbers = vec![0; self.axes()];
+        let mut values = vec![0.0; self.axes()];
+        self.layout.unpack(code, self.layout.planes(), &mut numbers);
+        self.layout.values(&numbers, &mut values);
+        let factors = Factors::read(self.layout.factors, code);
+        let scale = self.decoding_scale(factors, &values);
+        self.frame.undo(&mut values, out);
+        let centroid = self.centroid(self.layout.centroid(code));
+        for (out, centroid) in out.iter_mut().zip(centroid) {
+            *out = centroid + scale * *out;
+        }
+    }
+
+    /// The centroid of a number; that of the first for numbers that no code of ours holds.
+    pub(super) fn centroid(&self, number: usize) -> &[f32] {
+        let mut centroids = self.centroids.chunks_exact(self.dimension());
+        centroids.nth(number).unwrap_or(&[])
+    }
+
+    /// The rotated difference of a centroid from the first; empty for one centroid.
+    pub(super) fn offset(&self, number: usize) -> &[f32] {
+        self.offsets
+            .chunks_exact(self.axes())
+            .nth(number)
+            .unwrap_or(&[])
+    }
+
+    /// Rotates the differences of all centroids from the first.
+    pub(super) fn place_centroids(&mut self, kernels: &KernelSet) {
+        self.offsets.clear();
+        if self.centroids() == 1 {
+            return;
+        }
+        let (mut difference, mut offset) = (vec![0.0; self.dimension()], vec![0.0; self.axes()]);
+        for number in 0..self.centroids() {
+            let values = self.centroid(number).iter().zip(self.centroid(0));
+            for (difference, (own, first)) in difference.iter_mut().zip(values) {
+                *difference = own - first;
+            }
+            self.frame.rotate(kernels, &difference, &mut offset);
+            self.offsets.extend(&offset);
+        }
+    }
+
+    /// `<g, r> / |g|^2` for the grid vector `g`: `rescale` times the squared cosine, which follows
+    /// from the length of the error.
+    fn decoding_scale(&self, factors: Factors, grid: &[f32]) -> f32 {
+        let norm: f64 = grid.iter().map(|g| f64::from(*g) * f64::from(*g)).sum();
+        let rescale = f64::from(factors.rescale);
+        let reached = rescale * rescale * norm;
+        if reached <= 0.0 {
+            return 0.0;
+        }
+        let error = f64::from(factors.error) * f64::from(factors.error) * f64::from(self.energy);
+        (rescale * (1.0 - error / reached).max(0.0)) as f32
+    }
+
+    /// Brings a row or query into the space that is coded: unit length for cosine.
+    pub(super) fn normalise(&self, row: &mut [f32]) {
+        if self.metric == Metric::Cosine {
+            normalise(row);
+        }
+    }
+
+    /// Rotates a vector less a centroid.
+    pub(super) fn rotate(&self, kernels: &KernelSet, residual: &[f32], out: &mut [f32]) {
+        self.frame.rotate(kernels, residual, out);
+    }
+}

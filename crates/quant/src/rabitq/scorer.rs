@@ -1,0 +1,285 @@
+//! Estimates from codes: weights for the bits once per query, a sum of weights per code.
+//!
+//! With `q` the query less the first centroid, rotated, a set bit of plane `p` on axis `i` of `b`
+//! bits counts `w = 2^(b-1-p) * step * q_i / 2`, and a bit not set as much against. So `<g, q>` is
+//! twice the sum of the weights of the set bits less the sum of all weights. Weights are rounded to
+//! integers of a few bits ([`BitWeights`]); the error of that is far below the code's own.
+
+use pageway_kernels::{BitWeights, KernelSet};
+use pageway_types::Metric;
+
+use super::allocation::MAX_BITS;
+use super::encoder::dot;
+use super::factors::Factors;
+use super::layout::{Layout, Segment};
+use super::{RaBitQSpec, RaBitQuantizer};
+use crate::{CodeBatch, CodeScorer};
+
+/// Scores codes of one quantizer against one query at a time.
+///
+/// Owns the query's weights; [`RaBitQScorer::prepare`] refills them without allocating. Before the
+/// first `prepare` every estimate is 0.
+pub struct RaBitQScorer {
+    kernels: &'static KernelSet,
+    weights: BitWeights,
+    layout: Layout,
+    /// What one query makes of itself.
+    query: Vec<f32>,
+    rotated: Vec<f32>,
+    integers: Vec<i16>,
+    /// By centroid: what the estimate begins with, and what errors are multiplied by.
+    centroids: Vec<Centroid>,
+    /// `<g, q> = scale * sum + shift`, each times the factor of the metric and negated.
+    scale: f32,
+    shift: f32,
+    /// The unit of `add`.
+    energy: f32,
+    epsilon: f32,
+}
+
+/// What a query knows of a centroid.
+#[derive(Clone, Copy, Debug, Default)]
+struct Centroid {
+    add: f32,
+    error: f32,
+}
+
+impl RaBitQScorer {
+    /// How many standard errors the bounds are wide unless told otherwise: an estimate is farther
+    /// off in about one of twenty cases.
+    pub const EPSILON: f32 = 1.9;
+
+    /// Most bytes of memory that a scorer of codes of `spec` and vectors of `dimension` holds.
+    pub fn bytes(spec: &RaBitQSpec, dimension: usize) -> usize {
+        let (_, bits) = spec.budget(dimension);
+        BitWeights::bytes(bits.div_ceil(8), planes(MAX_BITS))
+            .saturating_add(dimension.saturating_mul(2 * size_of::<f32>()))
+            .saturating_add(bits.saturating_mul(size_of::<i16>()))
+            .saturating_add((spec.centroids as usize).saturating_mul(size_of::<Centroid>()))
+            .saturating_add(size_of::<Self>() + MAX_BITS * size_of::<Segment>())
+    }
+
+    /// A scorer for codes of `quantizer`.
+    pub fn new(quantizer: &RaBitQuantizer, kernels: &'static KernelSet) -> Self {
+        let bits = quantizer.bits();
+        Self {
+            kernels,
+            weights: BitWeights::new(
+                bits.div_ceil(8),
+                planes(usize::from(quantizer.layout.planes())),
+            ),
+            layout: quantizer.layout.clone(),
+            query: vec![0.0; quantizer.dimension()],
+            rotated: vec![0.0; quantizer.axes()],
+            integers: vec![0; bits],
+            centroids: vec![Centroid::default(); quantizer.centroids()],
+            scale: 0.0,
+            shift: 0.0,
+            energy: 0.0,
+            epsilon: Self::EPSILON,
+        }
+    }
+
+    /// Makes bounds `epsilon` standard errors wide.
+    pub fn set_epsilon(&mut self, epsilon: f32) {
+        self.epsilon = epsilon;
+    }
+
+    /// Takes the next query: `dimension` finite values, at any length for cosine.
+    ///
+    /// Costs a rotation, 1 ns per bit of a code, and `dimension + axes` multiply-adds per centroid.
+    ///
+    /// # Panics
+    /// When the query or the quantizer has another shape than the scorer was made for.
+    pub fn prepare(&mut self, quantizer: &RaBitQuantizer, query: &[f32]) {
+        assert_eq!(
+            self.layout, quantizer.layout,
+            "the quantizer of this scorer"
+        );
+        assert_eq!(query.len(), quantizer.dimension(), "one query");
+        self.query.copy_from_slice(query);
+        quantizer.normalise(&mut self.query);
+        self.meet_centroids(quantizer);
+        for (value, centroid) in self.query.iter_mut().zip(quantizer.centroid(0)) {
+            *value -= centroid;
+        }
+        quantizer.rotate(self.kernels, &self.query, &mut self.rotated);
+        self.energy = quantizer.energy;
+        let factor = match quantizer.metric {
+            Metric::L2 => 2.0,
+            Metric::InnerProduct | Metric::Cosine => 1.0,
+        };
+        self.meet_errors(quantizer, factor);
+        self.weigh(factor);
+    }
+
+    /// What estimates begin with, for each centroid.
+    fn meet_centroids(&mut self, quantizer: &RaBitQuantizer) {
+        for (number, own) in self.centroids.iter_mut().enumerate() {
+            let centroid = quantizer.centroid(number);
+            own.add = match quantizer.metric {
+                Metric::L2 => squared_l2(&self.query, centroid) as f32,
+                Metric::InnerProduct => -dot(&self.query, centroid) as f32,
+                Metric::Cosine => (1.0 - dot(&self.query, centroid)) as f32,
+            };
+        }
+    }
+
+    /// Standard error of the estimate per unit of a code's error, for each centroid: errors are
+    /// random within a segment, so that each segment of the query meets its share of them.
+    fn meet_errors(&mut self, quantizer: &RaBitQuantizer, factor: f64) {
+        let total: f64 = self
+            .query
+            .iter()
+            .map(|v| f64::from(*v) * f64::from(*v))
+            .sum();
+        let unit = factor * f64::from(self.energy).sqrt();
+        for (number, own) in self.centroids.iter_mut().enumerate() {
+            let offset = quantizer.offset(number);
+            let mut rest = self.rotated.as_slice();
+            let (mut variance, mut met, mut at) = (0.0, 0.0, 0);
+            for segment in &self.layout.segments {
+                let (own, others) = rest.split_at(segment.width.min(rest.len()));
+                rest = others;
+                let energy = squared_l2(own, offset.get(at..).unwrap_or(&[]));
+                at += segment.width;
+                met += energy;
+                let width = (segment.width as f64 - 1.0).max(1.0);
+                variance += f64::from(segment.error_share) * energy / width;
+            }
+            let outside = quantizer.outside;
+            let width = f64::from(outside.width).max(1.0);
+            variance += f64::from(outside.error_share) * (total - met).max(0.0) / width;
+            own.error = (unit * variance.sqrt()) as f32;
+        }
+    }
+
+    /// Cuts the weights of all bits into planes.
+    fn weigh(&mut self, factor: f64) {
+        let weight = |(segment, q): (Segment, &f32), plane: u8| {
+            let count = 1_u16 << (segment.bits - 1 - plane);
+            f32::from(count) * segment.step * q
+        };
+        let axes = self.layout.per_axis().zip(&self.rotated);
+        let largest = axes
+            .clone()
+            .map(|axis| weight(axis, 0).abs())
+            .fold(0.0, f32::max);
+        let limit = f32::from((1_u16 << (self.weights.planes() - 1)) - 1);
+        let per_weight = if largest > 0.0 { limit / largest } else { 0.0 };
+        let mut integers = self.integers.iter_mut();
+        for plane in 0..self.layout.planes() {
+            let axes = axes.clone().take(self.layout.plane_axes(plane));
+            for (axis, integer) in axes.zip(&mut integers) {
+                let scaled = weight(axis, plane) * per_weight;
+                *integer = (scaled + 0.5_f32.copysign(scaled)) as i16;
+            }
+        }
+        self.weights.fill(&self.integers);
+        let sum: i64 = self.integers.iter().map(|weight| i64::from(*weight)).sum();
+        let unit = f64::from(largest / limit) * factor;
+        self.scale = -unit as f32;
+        self.shift = (unit * sum as f64 / 2.0) as f32;
+    }
+
+    /// Estimates as by [`CodeScorer::score`], and for each the half width of its bound: what
+    /// `epsilon` standard errors of this code are, in the units of the estimate.
+    ///
+    /// # Panics
+    /// As [`CodeScorer::score`].
+    pub fn score_with_errors(
+        &self,
+        batch: CodeBatch<'_>,
+        out: &mut Vec<f32>,
+        errors: &mut Vec<f32>,
+    ) {
+        self.sum(batch, out);
+        errors.clear();
+        let mut each = |code: &[u8], out: &mut f32| {
+            let (factors, centroid) = self.read(code);
+            *out = self.estimate(factors, centroid, *out);
+            errors.push(self.epsilon * factors.error * centroid.error);
+        };
+        self.for_each_code(batch, out, &mut each);
+    }
+
+    /// Fills `out` with the sums of weights.
+    fn sum(&self, batch: CodeBatch<'_>, out: &mut Vec<f32>) {
+        out.clear();
+        let (stride, head) = (self.code_bytes(), self.layout.head_bytes());
+        match batch {
+            CodeBatch::Gather { codes, nodes } => {
+                out.resize(nodes.len(), 0.0);
+                let bits = codes.get(head..).unwrap_or(&[]);
+                self.kernels.bit_sums_gather()(&self.weights, bits, stride, nodes, out);
+            }
+            CodeBatch::Inline { codes } => {
+                assert_eq!(codes.len() % stride, 0, "whole codes");
+                out.resize(codes.len() / stride, 0.0);
+                let bits = codes.get(head..).unwrap_or(&[]);
+                self.kernels.bit_sums()(&self.weights, bits, stride, out);
+            }
+        }
+    }
+
+    fn for_each_code(
+        &self,
+        batch: CodeBatch<'_>,
+        out: &mut [f32],
+        each: &mut impl FnMut(&[u8], &mut f32),
+    ) {
+        let stride = self.code_bytes();
+        match batch {
+            CodeBatch::Gather { codes, nodes } => {
+                for (node, out) in nodes.iter().zip(out) {
+                    each(codes.get(node.index() * stride..).unwrap_or(&[]), out);
+                }
+            }
+            CodeBatch::Inline { codes } => {
+                for (code, out) in codes.chunks_exact(stride).zip(out) {
+                    each(code, out);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn read(&self, code: &[u8]) -> (Factors, Centroid) {
+        let factors = Factors::read(self.layout.factors, code);
+        let centroid = self.centroids.get(self.layout.centroid(code));
+        (factors, centroid.copied().unwrap_or_default())
+    }
+
+    #[inline]
+    fn estimate(&self, factors: Factors, centroid: Centroid, sum: f32) -> f32 {
+        let product = self.scale * sum + self.shift;
+        factors.add * self.energy + centroid.add + factors.rescale * product
+    }
+}
+
+impl CodeScorer for RaBitQScorer {
+    fn score(&self, batch: CodeBatch<'_>, out: &mut Vec<f32>) {
+        self.sum(batch, out);
+        let mut each = |code: &[u8], out: &mut f32| {
+            let (factors, centroid) = self.read(code);
+            *out = self.estimate(factors, centroid, *out);
+        };
+        self.for_each_code(batch, out, &mut each);
+    }
+
+    fn code_bytes(&self) -> usize {
+        self.layout.code_bytes()
+    }
+}
+
+/// Squared distance in `f64`; what one vector lacks counts as zero.
+fn squared_l2(a: &[f32], b: &[f32]) -> f64 {
+    let b = b.iter().chain(std::iter::repeat(&0.0));
+    let differences = a.iter().zip(b).map(|(a, b)| f64::from(*a) - f64::from(*b));
+    differences.map(|difference| difference * difference).sum()
+}
+
+/// Bits of a weight: enough that rounding it errs far less than an axis of so many bits does.
+const fn planes(bits: usize) -> usize {
+    7 + bits * 3 / 4
+}

@@ -1,0 +1,230 @@
+//! Training: the mean, the axes and their bits, and what codes of the sample show.
+
+use pageway_kernels::KernelSet;
+use pageway_types::Progress;
+use rayon::ThreadPool;
+
+use super::allocation::{self, MAX_BITS, STEPS, allocate};
+use super::factors::FactorWidth;
+use super::frame::Frame;
+use super::grid::Grid;
+use super::hadamard::Hadamard;
+use super::layout::{Layout, Segment};
+use super::principal::{self, Axes};
+use super::quantizer::Outside;
+use super::rows::Rows;
+use super::spec::{RaBitQSpec, Rotation};
+use super::{RaBitQuantizer, statistics};
+use crate::QuantError;
+use crate::pq::TrainingSample;
+
+/// Rows over which the energy of residuals is taken.
+const ENERGY_ROWS: usize = 16_384;
+
+impl RaBitQuantizer {
+    /// Trains a quantizer on the threads of `pool`.
+    ///
+    /// Reports one stage. Costs a pass over the sample for the mean; principal axes cost about
+    /// `10 * dimension^3` and `16,384 * dimension^2` multiply-adds besides. Allocates at most
+    /// [`RaBitQuantizer::train_bytes`].
+    ///
+    /// # Errors
+    /// What [`RaBitQSpec::validate`] finds, a sample that is empty or holds values out of range,
+    /// cancellation.
+    pub fn train(
+        sample: &TrainingSample<'_>,
+        spec: &RaBitQSpec,
+        kernels: &'static KernelSet,
+        pool: &ThreadPool,
+        progress: &dyn Progress,
+    ) -> Result<Self, QuantError> {
+        let dimension = sample.dimension;
+        spec.validate(dimension)?;
+        let values = sample.values.len();
+        if values == 0 || !values.is_multiple_of(dimension) {
+            return Err(QuantError::SampleLength { values, dimension });
+        }
+        let rows = Rows::new(sample);
+        progress.stage("train codes", steps(spec, dimension));
+        let mean = rows.mean(progress)?;
+        let energy = energy(rows, &mean);
+        if !energy.is_finite() || energy > f64::from(f32::MAX) {
+            return Err(QuantError::SampleRange);
+        }
+        progress.advance(1);
+        let design = match spec.rotation {
+            Rotation::Hadamard => Design::random(spec, dimension, energy),
+            Rotation::Principal => {
+                let axes = pool.install(|| principal::axes(rows, &mean, kernels, progress))?;
+                Design::principal(spec, &axes, energy)
+            }
+        };
+        let mut quantizer = Self {
+            metric: sample.metric,
+            seed: spec.seed,
+            frame: design.frame,
+            layout: design.layout,
+            energy: unit(energy),
+            centroids: mean,
+            offsets: Vec::new(),
+            prefixes: [1.0; MAX_BITS],
+            outside: design.outside,
+        };
+        statistics::learn(&mut quantizer, rows, kernels, progress)?;
+        progress.advance(1);
+        Ok(quantizer)
+    }
+
+    /// Peak bytes that [`RaBitQuantizer::train`] allocates beside a sample of `rows` rows, the
+    /// quantizer itself included.
+    pub fn train_bytes(rows: usize, dimension: usize, spec: &RaBitQSpec, threads: usize) -> usize {
+        let axes = match spec.rotation {
+            Rotation::Hadamard => 0,
+            Rotation::Principal => principal::bytes(rows, dimension, threads),
+        };
+        let passes = dimension
+            .saturating_mul(64)
+            .saturating_add(Grid::bytes(dimension));
+        axes.saturating_add(allocation::bytes(dimension))
+            .saturating_add(passes)
+            .saturating_add(Self::codebook_bytes(dimension, spec))
+    }
+
+    /// Most bytes of the codebook of such a quantizer, in memory as on disk.
+    pub fn codebook_bytes(dimension: usize, spec: &RaBitQSpec) -> usize {
+        let (_, bits) = spec.budget(dimension);
+        let matrix = match spec.rotation {
+            Rotation::Hadamard => 0,
+            Rotation::Principal => dimension.saturating_mul(bits.min(dimension)),
+        };
+        let centroids = dimension.saturating_mul(spec.centroids as usize);
+        let offsets = if spec.centroids > 1 { centroids } else { 0 };
+        matrix
+            .saturating_add(centroids)
+            .saturating_add(offsets)
+            .saturating_mul(size_of::<f32>())
+            .saturating_add(Hadamard::bytes(dimension))
+            .saturating_add(FIXED_BYTES)
+    }
+}
+
+/// Bytes of a quantizer that no size changes: itself, eight segments and their rotations.
+const FIXED_BYTES: usize =
+    size_of::<RaBitQuantizer>() + MAX_BITS * (size_of::<Segment>() + size_of::<Hadamard>());
+
+/// Units of progress.
+fn steps(spec: &RaBitQSpec, dimension: usize) -> u64 {
+    match spec.rotation {
+        Rotation::Hadamard => 2,
+        Rotation::Principal => 2 + principal::steps(dimension),
+    }
+}
+
+/// The energy as a unit: 1 for a sample without any.
+fn unit(energy: f64) -> f32 {
+    if energy as f32 > 0.0 {
+        energy as f32
+    } else {
+        1.0
+    }
+}
+
+/// Mean squared distance of rows from the mean.
+fn energy(rows: Rows<'_>, mean: &[f32]) -> f64 {
+    let numbers = rows.spread(ENERGY_ROWS);
+    let count = numbers.clone().count() as f64;
+    let mut row = vec![0.0; mean.len()];
+    let sum: f64 = numbers
+        .map(|number| {
+            rows.copy(number, &mut row);
+            let differences = row.iter().zip(mean).map(|(a, b)| f64::from(a - b));
+            differences
+                .map(|difference| difference * difference)
+                .sum::<f64>()
+        })
+        .sum();
+    sum / count
+}
+
+/// Axes and bits, before codes of the sample were looked at.
+struct Design {
+    frame: Frame,
+    layout: Layout,
+    outside: Outside,
+}
+
+impl Design {
+    /// Equal bits on all axes.
+    fn random(spec: &RaBitQSpec, dimension: usize, energy: f64) -> Self {
+        let (factors, budget) = spec.budget(dimension);
+        let bits = allocate(&vec![1.0; dimension], budget);
+        let variance = f64::from(unit(energy)) / dimension as f64;
+        Self {
+            frame: Frame::random(dimension, spec.seed),
+            layout: layout(spec, factors, &bits, &vec![variance; dimension]),
+            outside: Outside::default(),
+        }
+    }
+
+    /// Bits by variance on the principal axes that get any.
+    fn principal(spec: &RaBitQSpec, axes: &Axes, energy: f64) -> Self {
+        let dimension = axes.variances.len();
+        let (factors, budget) = spec.budget(dimension);
+        let bits = allocate(&axes.variances, budget);
+        let layout = layout(spec, factors, &bits, &axes.variances);
+        let widths: Vec<usize> = layout.segments.iter().map(|s| s.width).collect();
+        let kept = layout.axes();
+        let left = axes.variances.get(kept..).unwrap_or(&[]);
+        let (sum, squares) = left
+            .iter()
+            .fold((0.0, 0.0), |(sum, squares), v| (sum + v, squares + v * v));
+        let width = if squares > 0.0 {
+            sum * sum / squares
+        } else {
+            0.0
+        };
+        let frame = Frame::principal(dimension, axes.matrix(kept), &widths, spec.seed);
+        let outside = Outside {
+            error_share: 0.0,
+            width: width as f32,
+        };
+        Self {
+            frame,
+            layout: with_steps(layout, energy / dimension as f64),
+            outside,
+        }
+    }
+}
+
+/// Runs of axes with equal bits; steps by the mean variance of a run.
+fn layout(spec: &RaBitQSpec, factors: FactorWidth, bits: &[u8], variances: &[f64]) -> Layout {
+    let mut rest = variances;
+    let runs = bits.chunk_by(|a, b| a == b);
+    let segments = runs.map(|run| {
+        let (own, others) = rest.split_at(run.len());
+        rest = others;
+        let variance = own.iter().sum::<f64>() / run.len() as f64;
+        let bits = run.first().copied().unwrap_or(0);
+        let step = STEPS.get(usize::from(bits)).copied().unwrap_or(0.0);
+        Segment {
+            width: run.len(),
+            bits,
+            step: variance.sqrt() as f32 * step,
+            error_share: 0.0,
+        }
+    });
+    Layout {
+        segments: segments.filter(|segment| segment.bits > 0).collect(),
+        factors,
+        centroid_bytes: spec.centroid_bytes(),
+    }
+}
+
+/// Gives segments without variance the step of an even one: rows beyond the sample may vary there.
+fn with_steps(mut layout: Layout, energy: f64) -> Layout {
+    for segment in layout.segments.iter_mut().filter(|s| s.step <= 0.0) {
+        let step = STEPS.get(usize::from(segment.bits)).copied().unwrap_or(1.0);
+        segment.step = step * unit(energy).sqrt();
+    }
+    layout
+}
