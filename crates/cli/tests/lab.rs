@@ -10,6 +10,7 @@ use serde_json::Value;
 
 const INVALID: i32 = 2;
 const NOT_FOUND: i32 = 3;
+const NO_SPACE: i32 = 7;
 const RUN: &str = "lab run small.toml --base base.u8bin --queries q.u8bin --metric l2 --quiet";
 
 const SUITE: &str = r#"
@@ -297,6 +298,44 @@ fn what_will_run_is_said_before_it_runs() {
     assert!(
         quick["cells"].as_u64().is_some_and(|cells| cells <= 11),
         "{quick}"
+    );
+}
+
+#[test]
+fn the_disk_that_is_said_to_be_taken_is_enough_and_not_far_too_much() {
+    let place = prepared();
+    let line = format!("{RUN} --out run --json --only recall");
+    let said = place.line(&format!("{line} --dry-run")).json();
+    place.line(&line).json();
+    let builds = records(&place, "run").into_iter();
+    let taken: u64 = builds
+        .filter_map(|record| record["result"]["index_bytes"].as_u64())
+        .sum();
+    let said = said["disk_bytes"].as_u64().expect("bytes");
+    assert!(taken <= said && said < 2 * taken, "{taken} of {said}");
+    let after = place.line(&format!("{line} --dry-run")).json();
+    assert_eq!((&after["indexes"], &after["cells"]), (&0.into(), &0.into()));
+    assert_eq!(after["disk_bytes"], 0);
+}
+
+#[test]
+fn what_the_disk_has_no_room_for_is_refused_before_it_begins() {
+    let place = prepared();
+    let registry = "[huge]\nmetric = \"l2\"\nelement = \"f32\"\ndimension = 1000\n\
+                    rows = 4000000000\nbase = \"http://127.0.0.1:9/b.fbin\"\n\
+                    queries = \"http://127.0.0.1:9/q.fbin\"\n";
+    place.write("huge.toml", registry);
+    let line = "lab run recall --data huge --registry huge.toml --out run";
+    let refused = place.line(line);
+    assert_eq!(refused.code, NO_SPACE, "{refused:?}");
+    for words in ["are free", "--work", "--ignore-space"] {
+        assert!(refused.stderr.contains(words), "{refused:?}");
+    }
+    assert!(!place.exists("run"));
+    let said = place.line(&format!("{line} --dry-run"));
+    assert!(
+        said.code == 0 && said.stdout.contains("are free"),
+        "{said:?}"
     );
 }
 

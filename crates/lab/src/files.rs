@@ -39,6 +39,13 @@ pub(crate) fn length(path: &Path) -> Result<u64> {
     open(path, OpenMode::Read)?.len().map_err(at(path))
 }
 
+/// Bytes that are free where a directory is or will be; none where the system does not tell.
+pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
+    let absolute = std::path::absolute(path).ok()?;
+    let mut there = absolute.ancestors();
+    there.find_map(|place| OsVfs.free_bytes(place).ok())
+}
+
 /// Makes a directory and its missing parents.
 pub(crate) fn create_directory(path: &Path) -> Result<()> {
     OsVfs.create_dir_all(path).map_err(at(path))
@@ -216,6 +223,16 @@ mod tests {
         assert_eq!(read_text(&path).unwrap(), "abc");
         assert_eq!(length(&path).unwrap(), 3);
         assert!(!exists(&with_suffix(&path, ".partial")).unwrap());
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_yet_has_the_room_of_its_parent() {
+        let folder = tempfile::tempdir().unwrap();
+        let below = folder.path().join("a").join("b");
+        let free = free_bytes(&below).unwrap();
+        // Others write to the same disk.
+        assert!(free.abs_diff(free_bytes(folder.path()).unwrap()) < 10 << 30);
+        assert!(free > 0 && !exists(&below).unwrap());
     }
 
     #[test]

@@ -11,6 +11,10 @@ use crate::spec::{CodeStorage, CodecSpec, IndexSpec, QuantizerSpec, Shape};
 /// Memory of a search when nobody says: a share of the raw vectors, and never less than this.
 const DEFAULT_MEMORY: (f64, u64) = (0.2, 16_000_000);
 
+/// Share of the memory that may be left to further queries in flight, where lists come first: one
+/// in so many.
+const QUERY_SHARE: u64 = 16;
+
 /// What a spec is chosen by.
 pub(super) struct SpecChoice<'c> {
     pub(super) shape: Shape,
@@ -42,7 +46,8 @@ impl SpecChoice<'_> {
         let fits = |spec: &IndexSpec| {
             let subject = (spec, self.node_count);
             let lists = if form.lists_first {
-                resolve::list_memory_bytes(spec, self.node_count, None) + more_queries(subject)?
+                let lists = resolve::list_memory_bytes(spec, self.node_count, None);
+                lists + more_queries(subject)?.min(memory_bytes / QUERY_SHARE)
             } else {
                 0
             };

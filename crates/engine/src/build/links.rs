@@ -16,7 +16,7 @@ use super::write::{ListSource, PageInput, write_pages};
 use crate::error::Result;
 use crate::index::{FileKind, GraphStatistics};
 use crate::resolve;
-use crate::spec::CodecSpec;
+use crate::spec::{CodecSpec, NodeCacheSpec};
 
 /// A graph, and the row where walks over it start.
 pub(super) struct Linked<'p> {
@@ -120,6 +120,7 @@ impl Pipeline<'_> {
             codes: (&codes.at_hand, code_bytes),
             fine: codes.fine.as_ref(),
             replicas,
+            packs: spec.cache.nodes == NodeCacheSpec::Lists,
             pool: &self.pool,
         };
         match linked.lists {

@@ -12,6 +12,7 @@
 
 mod budget;
 mod calibrate;
+mod census;
 mod choose;
 mod codebook;
 mod codes;

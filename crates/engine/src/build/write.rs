@@ -11,7 +11,11 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::budget::BLOCK_BYTES;
+<<<<<<< HEAD
 use super::codes::encode_rows;
+=======
+use super::census::Census;
+>>>>>>> main
 use super::order::NodeOrder;
 use super::replicas::ReplicaPlan;
 use crate::error::{Error, ErrorKind, Result};
@@ -58,6 +62,8 @@ pub(super) struct PageInput<'p> {
     pub(super) fine: Option<&'p Quantizer>,
     /// Chooses the lists that are packed beside a record.
     pub(super) replicas: Option<ReplicaPlan<'p>>,
+    /// Whether memory may hold the lists, packed.
+    pub(super) packs: bool,
     pub(super) pool: &'p ThreadPool,
 }
 
@@ -69,8 +75,11 @@ pub(super) fn write_pages(
 ) -> Result<(FileEntry, GraphStatistics)> {
     let map = pages.codec.map();
     progress.stage("write records", map.page_count().into());
-    let mut statistics = GraphStatistics::default();
-    let (mut edges, mut used) = (0u64, 0u64);
+    let mut census = match pages.packs {
+        true => Census::with_packed(map.node_count),
+        false => Census::default(),
+    };
+    let mut used = 0u64;
     let mut first = 0;
     while first < map.page_count() {
         progress.check()?;
@@ -78,9 +87,8 @@ pub(super) fn write_pages(
         let batch = Batch::load(&mut pages, range.clone())?;
         if !map.holds_vectors_alone(PageId(first)) {
             for node in batch.nodes.clone() {
-                let degree = batch.list(pages.lists.graph(), NodeId(node))?.len();
-                edges += degree as u64;
-                statistics.max_degree = statistics.max_degree.max(degree as u32);
+                let node = NodeId(node);
+                census.count(node, batch.list(pages.lists.graph(), node)?)?;
             }
         }
         for payload in batch.encode(&pages, range.clone())? {
@@ -91,8 +99,10 @@ pub(super) fn write_pages(
         first = range.end;
     }
     let bytes = u64::from(map.page_count()) * map.geometry.unit_bytes() as u64;
-    statistics.mean_degree = edges as f64 / f64::from(map.node_count);
-    statistics.page_utilisation = used as f64 / bytes as f64;
+    let statistics = GraphStatistics {
+        page_utilisation: used as f64 / bytes as f64,
+        ..census.statistics()
+    };
     Ok((file.finish()?, statistics))
 }
 

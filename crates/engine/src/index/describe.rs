@@ -56,6 +56,11 @@ pub struct Description {
     /// OR(G): mean share of a page's other nodes that a node of it names; absent where the graph
     /// was built in partitions.
     pub overlap: Option<f64>,
+    /// Bytes of all adjacency lists in memory, packed, with what finds them; absent where memory
+    /// does not hold lists.
+    pub list_memory_bytes: Option<u64>,
+    /// Bits that a neighbour takes of them.
+    pub list_edge_bits: Option<f64>,
     /// Memory of a search, unless `open` says otherwise.
     pub memory_bytes: u64,
     /// Its files.
@@ -86,6 +91,9 @@ impl Description {
     fn of(manifest: &Manifest) -> Result<Self> {
         let codec = resolve::codec(&manifest.spec, manifest.node_count)?;
         let map = codec.map();
+        let list_memory_bytes = resolve::packed_list_bytes(manifest);
+        let edges = manifest.graph.mean_degree * f64::from(manifest.node_count);
+        let edge_bits = |bytes: u64| bytes as f64 * 8.0 / edges.max(1.0);
         let files = manifest.files.all().into_iter().map(describe_file);
         Ok(Self {
             generation: manifest.generation,
@@ -103,6 +111,8 @@ impl Description {
             pages_per_read: map.geometry.span(),
             page_utilisation: manifest.graph.page_utilisation,
             overlap: manifest.graph.overlap,
+            list_memory_bytes,
+            list_edge_bits: list_memory_bytes.map(edge_bits),
             memory_bytes: manifest.memory_bytes,
             files: files.collect::<Result<_>>()?,
             calibration: manifest.calibration.clone(),

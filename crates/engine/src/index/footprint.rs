@@ -6,7 +6,7 @@ use super::least_memory;
 use crate::build::index_bytes;
 use crate::error::{Error, Result};
 use crate::resolve::{self, AnyCodec};
-use crate::spec::{IndexSpec, VectorStorage};
+use crate::spec::{IndexSpec, NodeCacheSpec, VectorStorage};
 
 /// Sizes that follow from a spec and a number of vectors.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -26,6 +26,9 @@ pub struct Footprint {
     pub max_neighbors: u64,
     /// Pages that one read takes, for large vectors.
     pub pages_per_read: u32,
+    /// Bytes of all adjacency lists in memory, packed, were all as long as they may be; absent
+    /// where memory does not hold lists.
+    pub list_memory_bytes: Option<u64>,
     /// Bytes on disk, but for small files.
     pub disk_bytes: u64,
     /// The smallest memory that searches with: bytes by part.
@@ -56,6 +59,8 @@ impl Footprint {
             vectors_per_page: if separate { map.vectors_per_page } else { 0 },
             max_neighbors: codec.max_neighbors() as u64,
             pages_per_read: map.geometry.span(),
+            list_memory_bytes: (spec.cache.nodes == NodeCacheSpec::Lists)
+                .then(|| resolve::list_memory_bytes(spec, nodes, None)),
             disk_bytes: index_bytes(spec, nodes)?,
             memory: least_memory((spec, nodes))?.entries().to_vec(),
         })
@@ -106,6 +111,10 @@ mod tests {
             split.vectors_per_page > 20 && split.nodes_per_page > 12,
             "{split:?}"
         );
+        assert_eq!(split.list_memory_bytes, None);
+        // Of 48 numbers of 4 bits and log2 (10^6 / 48), about, and 2.5 bytes that find them.
+        let lists = footprint(Preset::Gorgeous).list_memory_bytes.unwrap();
+        assert!((110_000_000..116_000_000).contains(&lists), "{lists}");
         let page = footprint(Preset::PageAnn);
         assert_eq!(page.record_bytes, None);
         assert!(page.max_neighbors > 48, "{page:?}");

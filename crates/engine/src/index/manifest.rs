@@ -112,7 +112,6 @@ pub(crate) struct GraphStatistics {
     /// was never in memory as a whole.
     pub(crate) overlap: Option<f64>,
     /// Bytes of all lists packed, where memory may hold them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) packed_bytes: Option<u64>,
     /// Mean share of the bytes of a record page that records fill.
     pub(crate) page_utilisation: f64,

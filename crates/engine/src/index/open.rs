@@ -52,7 +52,7 @@ impl From<IoProbe> for BackendReport {
 }
 
 /// What an index holds in memory.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct MemoryReport {
     /// The budget in bytes.
     pub budget_bytes: u64,
@@ -62,6 +62,8 @@ pub struct MemoryReport {
     pub cached_nodes: usize,
     /// Pages in the page cache.
     pub cached_pages: usize,
+    /// Bits that a neighbour takes where memory holds lists, with what finds them.
+    pub cached_edge_bits: Option<f64>,
     /// Most bytes that searches held at a time, of those set aside for them.
     pub searches_peak_bytes: u64,
 }
@@ -140,10 +142,15 @@ impl Index {
         ledger
             .settle("opening this index")
             .map_err(|error| error.within(dir.display()))?;
-        // Half of what is left may go to more queries in flight; caches take the rest.
+        // Half of what is left may go to more queries in flight, or what all lists leave where
+        // memory holds those; caches take the rest.
         let wished = (plan.wished.bytes(reader) * plan.threads).max(plan.range.bytes(reader));
         let wished = wished.saturating_sub(plan.least.bytes(reader));
-        ledger.reserve("more queries in flight", wished.min(ledger.free() / 2));
+        let free = ledger.free();
+        let lists = resolve::packed_list_bytes(&manifest);
+        let beside_lists = lists.and_then(|lists| free.checked_sub(lists));
+        let room = beside_lists.unwrap_or(free / 2);
+        ledger.reserve("more queries in flight", wished.min(room));
         let pool = WorkerPool::new(ledger.entries().iter().rev().take(2).map(|(_, b)| b).sum());
         let caches = CacheBytes::divide(ledger.free(), manifest.spec.cache);
         let codebook = manifest.files.codebook.uuid;
@@ -171,6 +178,7 @@ impl Index {
             parts: self.ledger.entries().to_vec(),
             cached_nodes: self.searcher.cached_nodes(),
             cached_pages: self.searcher.cached_pages(),
+            cached_edge_bits: self.searcher.cached_edge_bits(),
             searches_peak_bytes: self.pool.peak(),
         }
     }

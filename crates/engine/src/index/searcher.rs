@@ -28,6 +28,9 @@ pub(crate) trait Searcher: Send + Sync {
     /// Nodes in the node cache.
     fn cached_nodes(&self) -> usize;
 
+    /// Bits per neighbour in the node cache, where it holds lists.
+    fn cached_edge_bits(&self) -> Option<f64>;
+
     /// Pages in the page cache.
     fn cached_pages(&self) -> usize;
 
@@ -70,6 +73,10 @@ impl<C: PageCodec> Searcher for PageSearcher<C> {
 
     fn cached_nodes(&self) -> usize {
         self.parts.cache.nodes.len()
+    }
+
+    fn cached_edge_bits(&self) -> Option<f64> {
+        self.parts.cache.nodes.edge_bits()
     }
 
     fn cached_pages(&self) -> usize {

@@ -33,7 +33,7 @@ const FINE_BITS: u32 = 6;
 const FINE_FACTORS: u32 = 9;
 
 /// Width of the bounds, in standard deviations.
-const DEVIATIONS: f32 = 2.0;
+const DEVIATIONS: f32 = 1.0;
 
 fn resident(shape: Shape, sizes: &Sizes) -> IndexSpec {
     let base = diskann::spec(shape, sizes);

@@ -61,6 +61,13 @@ pub(crate) fn list_memory_bytes(
     ListCache::bytes_of_all(shape)
 }
 
+/// Bytes of all adjacency lists of an index in memory, where it may hold them.
+pub(crate) fn packed_list_bytes(manifest: &Manifest) -> Option<u64> {
+    manifest.graph.packed_bytes?;
+    let shape = list_shape(manifest, manifest.spec.graph.max_degree());
+    Some(ListCache::bytes_of_all(shape))
+}
+
 /// Whether nodes that are neighbours have numbers that are.
 fn is_placed(spec: &IndexSpec) -> bool {
     spec.layout.placement != PlacementSpec::ById

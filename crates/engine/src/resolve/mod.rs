@@ -13,7 +13,9 @@ use pageway_kernels::KernelSet;
 use pageway_quant::Quantizer;
 use pageway_store::{BlobReader, IoProbe, OpenMode, PageFile, PageReader, Vfs};
 
-pub(crate) use cache::{CacheBytes, check_hot, keeps_hot_list, list_memory_bytes};
+pub(crate) use cache::{
+    CacheBytes, check_hot, keeps_hot_list, list_memory_bytes, packed_list_bytes,
+};
 pub(crate) use codec::{AnyCodec, codec, index_shape, list_reader};
 pub(crate) use codes::{code_range, codebook_bytes, quantizer, second_training, training};
 pub(crate) use entry::{EntryFile, entry_bytes, entry_codes_in_file, hash_spec, navigation_spec};

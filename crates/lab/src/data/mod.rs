@@ -34,7 +34,7 @@ pub use identity::Identity;
 pub use listing::{Listed, list};
 pub use obtain::fetch;
 pub use place::Place;
-pub use prepare::{Prepared, Workload, first_queries, prepare};
+pub use prepare::{Prepared, Workload, first_queries, missing_bytes, prepare};
 pub use range::{USUAL_RESULTS, prepare_range, radius_for};
 pub use registry::Registry;
 pub use segments::prepare_segments;

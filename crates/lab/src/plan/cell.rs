@@ -242,7 +242,8 @@ designs = ["aisaq"]
         assert!(shared.clone().all(|cell| cell.repeats == 5));
         let designs: Vec<&str> = shared.map(|cell| cell.settings.design.as_str()).collect();
         assert_eq!(designs, ["diskann", "starling", "diskann", "starling"]);
-        assert_eq!(plan.cell_count(), 4 * 5 + 2 * 3 + 2 * 3);
+        let repeats: u32 = plan.cells.iter().map(|cell| cell.repeats).sum();
+        assert_eq!(repeats, 4 * 5 + 2 * 3 + 2 * 3);
     }
 
     #[test]

@@ -102,6 +102,12 @@ impl IndexPlan {
         }
     }
 
+    /// Its rows, of those of the data.
+    pub(super) fn rows_of(&self, rows: u64) -> u64 {
+        let parts = self.segment.map_or(1, |(_, count)| u64::from(count));
+        rows / parts.max(1)
+    }
+
     /// Whether its graph is the one that donors have.
     pub(super) fn has_shared_graph(&self) -> bool {
         !self.flags.flags.iter().any(|flag| flag == "--graph")

@@ -3,7 +3,8 @@
 //! ```text
 //! settings    one combination of all axes          expand    experiments -> settings
 //! index       what must be built for them, once    cell      what is measured on it
-//! estimate    time and disk, before anything runs
+//! estimate    time and disk, before anything runs        disk      bytes of an index
+//! pace        what steps take, corrected by those that are done
 //! ```
 //!
 //! Invariants: cells and indexes are known by readable keys made of their settings alone, the same
@@ -11,17 +12,20 @@
 //! experiments want is there once.
 
 mod cell;
+mod disk;
 mod estimate;
 mod expand;
 mod index;
+mod pace;
 mod settings;
 
 use pageway::Result;
 
 pub(crate) use cell::{Cell, WorkloadName};
 pub use estimate::Estimate;
-pub(crate) use estimate::Sizes;
+pub(crate) use estimate::{Sizes, build_seconds, cell_seconds, index_bytes, library_bytes};
 pub(crate) use index::{CutName, IndexPlan};
+pub(crate) use pace::Pace;
 pub(crate) use settings::Settings;
 
 use crate::suite::Suite;
@@ -92,10 +96,5 @@ impl Plan {
         self.cells
             .iter()
             .filter(move |cell| &cell.workload() == workload)
-    }
-
-    /// Searches and other cells, repetitions counted.
-    pub(crate) fn cell_count(&self) -> u64 {
-        self.cells.iter().map(|cell| u64::from(cell.repeats)).sum()
     }
 }

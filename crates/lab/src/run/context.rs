@@ -16,6 +16,9 @@ use crate::plan::{CutName, IndexPlan, Plan, WorkloadName};
 use crate::record::{Record, Task};
 use crate::suite::Suite;
 
+/// Data by cut and queries.
+pub(crate) type Workloads = BTreeMap<WorkloadName, Workload>;
+
 /// What every step of a run needs.
 pub(crate) struct Context<'r> {
     /// What is to be measured.
@@ -23,7 +26,7 @@ pub(crate) struct Context<'r> {
     /// The same, cell by cell.
     pub(crate) plan: Plan,
     /// The data, by cut.
-    pub(crate) workloads: BTreeMap<WorkloadName, Workload>,
+    pub(crate) workloads: Workloads,
     /// The command `pageway`.
     pub(crate) program: PathBuf,
     /// Pythons with the libraries to compare with.
@@ -36,7 +39,7 @@ pub(crate) struct Context<'r> {
     pub(crate) place: Place,
     /// Directories of libraries whose build failed in this run, and what it gave.
     pub(crate) failed_builds: RefCell<BTreeMap<PathBuf, Measured>>,
-    /// Progress, and the wish to stop.
+    /// The wish to stop.
     pub(crate) progress: &'r dyn Progress,
 }
 

@@ -19,18 +19,11 @@ pub(super) const MACHINE: &str = "machine.json";
 pub(crate) struct Done(HashSet<(String, u32)>);
 
 impl Done {
-    /// Reads what is in the journal in `dir`, if there is one; changes nothing.
-    pub(crate) fn read(dir: &Path) -> Result<Self> {
-        let path = dir.join(RECORDS);
-        if !files::exists(&path)? {
-            return Ok(Self::default());
-        }
-        let (records, _) = whole_records(&path)?;
-        // What failed is tried again.
-        let done = records.into_iter().filter(|record| record.error.is_none());
-        Ok(Self(
-            done.map(|record| (record.cell, record.repeat)).collect(),
-        ))
+    /// What is done by these records. What failed is tried again.
+    pub(crate) fn of(records: &[Record]) -> Self {
+        let done = records.iter().filter(|record| record.error.is_none());
+        let step = |record: &Record| (record.cell.clone(), record.repeat);
+        Self(done.map(step).collect())
     }
 
     /// Whether a repetition of a cell has succeeded before.
@@ -60,13 +53,13 @@ impl Journal {
         if !files::exists(&path)? {
             files::write(&path, &[])?;
         }
-        let (_, end) = whole_records(&path)?;
+        let (records, end) = whole_records(&path)?;
         let file = files::open(&path, OpenMode::ReadWrite)?;
         file.set_len(end).map_err(files::at(&path))?;
         Ok(Self {
             file,
             end,
-            done: Done::read(dir)?,
+            done: Done::of(&records),
             path,
             _lock: lock,
         })
@@ -92,6 +85,15 @@ impl Journal {
         }
         Ok(())
     }
+}
+
+/// What is in the journal in `dir`, if there is one; changes nothing.
+pub(crate) fn past(dir: &Path) -> Result<Vec<Record>> {
+    let path = dir.join(RECORDS);
+    if !files::exists(&path)? {
+        return Ok(Vec::new());
+    }
+    Ok(whole_records(&path)?.0)
 }
 
 fn to_json(value: &impl serde::Serialize) -> Result<String> {

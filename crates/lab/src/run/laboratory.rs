@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 
+use pageway::spec::Shape;
 use pageway::{Progress, Result};
 use serde::Serialize;
 
 use super::comparator::{self, Pythons};
-use super::context::Context;
+use super::context::{Context, Workloads};
+use super::forecast::{Forecast, Uncounted};
 use super::journal::{self, Done, Journal};
 use super::known;
-use super::{build, machine, measure};
+use super::machine;
+use super::steps::Steps;
 use crate::data::{self, Cut, DataSet, Identity, Place, Registry};
 use crate::files;
 use crate::plan::{Cell, CutName, Estimate, Plan, Sizes};
@@ -67,24 +70,15 @@ impl Laboratory<'_> {
         for place in [&self.out, &self.work] {
             known::check(place, &named)?;
         }
-        let sizes = self.sizes(&plan)?;
-        let done = Done::read(&self.out)?;
-        let missing = |key: &str, repeats: u32| {
-            let left = (0..repeats).filter(|repeat| !done.has(key, *repeat));
-            left.count() as u64
-        };
-        let mut estimate = Estimate::default();
-        for index in &plan.indexes {
-            let left = missing(&format!("build:{}", index.key), 1) > 0;
-            if let Some(sizes) = sizes.get(&index.cut).filter(|_| left) {
-                estimate.add_index(index, sizes);
+        let records = journal::past(&self.out)?;
+        let forecast = Forecast::new(&plan, self.sizes(&plan)?, &records);
+        let mut estimate = forecast.estimate(&plan, &Done::of(&records));
+        for cut in plan.cuts() {
+            if let Some((set, part)) = self.find(&cut)? {
+                estimate.disk_bytes += data::missing_bytes(set, part, &self.place())?;
             }
         }
-        for cell in &plan.cells {
-            if let Some(sizes) = sizes.get(cell.cut()) {
-                estimate.add_cell(cell, missing(&cell.key, cell.repeats), sizes);
-            }
-        }
+        estimate.free_bytes = files::free_bytes(&self.work);
         Ok(estimate)
     }
 
@@ -111,19 +105,19 @@ impl Laboratory<'_> {
             let Some(header) = data::header(set, part)? else {
                 continue;
             };
-            let row_bytes = header.shape.row_bytes() as u64;
-            let queries = header.queries.unwrap_or(UNKNOWN_QUERIES);
-            let degree = self.suite.fixed.degree.into();
-            sizes.insert(
-                cut,
-                Sizes {
-                    rows: header.rows,
-                    row_bytes,
-                    queries,
-                    cores,
-                    degree,
-                },
-            );
+            let shape = Shape {
+                dimension: header.shape.dimension,
+                element: header.shape.element,
+                metric: set.metric,
+            };
+            let of_cut = Sizes {
+                rows: header.rows,
+                shape,
+                queries: header.queries.unwrap_or(UNKNOWN_QUERIES),
+                cores,
+                degree: self.suite.fixed.degree,
+            };
+            sizes.insert(cut, of_cut);
         }
         Ok(sizes)
     }
@@ -160,7 +154,7 @@ impl Laboratory<'_> {
         ] {
             files::create_directory(place)?;
         }
-        let mut journal = Journal::open(&self.out)?;
+        let journal = Journal::open(&self.out)?;
         let plan = Plan::of(self.suite)?;
         let named = self.named(&plan)?;
         for place in [&self.out, &self.work] {
@@ -168,15 +162,23 @@ impl Laboratory<'_> {
         }
         comparator::install(&self.work)?;
         self.write_machine(progress)?;
-        let context = self.context(plan, progress)?;
-        let mut report = RunReport {
-            run: self.out.clone(),
-            ..RunReport::default()
+        let records = journal::past(&self.out)?;
+        let mut steps = Steps {
+            journal,
+            forecast: Forecast::new(&plan, self.sizes(&plan)?, &records),
+            report: RunReport {
+                run: self.out.clone(),
+                ..RunReport::default()
+            },
+            progress,
         };
-        build_all(&context, &mut journal, &mut report)?;
-        measure_all(&context, &mut journal, &mut report)?;
-        report.seconds = started.elapsed().as_secs_f64();
-        Ok(report)
+        let (plan, workloads) = self.workloads(plan, progress)?;
+        let quiet = Uncounted(progress);
+        let context = self.context(plan, workloads, &quiet);
+        steps.build_all(&context)?;
+        steps.measure_all(&context)?;
+        steps.report.seconds = started.elapsed().as_secs_f64();
+        Ok(steps.report)
     }
 
     /// Describes the machine, once; later suites of the same run are added.
@@ -199,8 +201,8 @@ impl Laboratory<'_> {
         journal::write_machine(&self.out, &machine)
     }
 
-    /// The plan over data that are ready.
-    fn context<'c>(&'c self, mut plan: Plan, progress: &'c dyn Progress) -> Result<Context<'c>> {
+    /// Data that are ready, and the plan over them.
+    fn workloads(&self, mut plan: Plan, progress: &dyn Progress) -> Result<(Plan, Workloads)> {
         let mut workloads = BTreeMap::new();
         for name in plan.workloads(self.suite.fixed.queries) {
             progress.check()?;
@@ -212,7 +214,16 @@ impl Laboratory<'_> {
             }
         }
         plan.keep_cuts(&|cut| workloads.keys().any(|(known, _)| known == cut));
-        Ok(Context {
+        Ok((plan, workloads))
+    }
+
+    fn context<'c>(
+        &'c self,
+        plan: Plan,
+        workloads: Workloads,
+        progress: &'c dyn Progress,
+    ) -> Context<'c> {
+        Context {
             suite: self.suite,
             plan,
             workloads,
@@ -223,7 +234,7 @@ impl Laboratory<'_> {
             place: self.place(),
             failed_builds: RefCell::default(),
             progress,
-        })
+        }
     }
 
     /// Where data lie.
@@ -242,36 +253,4 @@ fn depth<'c>(cells: impl Iterator<Item = &'c Cell>) -> u32 {
         search.k.max(search.results.unwrap_or(0))
     };
     cells.map(of).max().unwrap_or(0)
-}
-
-fn build_all(context: &Context<'_>, journal: &mut Journal, report: &mut RunReport) -> Result<()> {
-    context
-        .progress
-        .stage("build", context.plan.indexes.len() as u64);
-    for index in &context.plan.indexes {
-        context.progress.check()?;
-        report.indexes += u64::from(build::ensure(context, index, journal)?);
-        context.progress.advance(1);
-    }
-    Ok(())
-}
-
-/// Rounds over all cells: the n-th repetition of each, then the next.
-fn measure_all(context: &Context<'_>, journal: &mut Journal, report: &mut RunReport) -> Result<()> {
-    let cells = &context.plan.cells;
-    let rounds = cells.iter().map(|cell| cell.repeats).max().unwrap_or(0);
-    context.progress.stage("measure", context.plan.cell_count());
-    for round in 0..rounds {
-        for cell in cells.iter().filter(|cell| round < cell.repeats) {
-            context.progress.check()?;
-            if !journal.has(&cell.key, round) {
-                let record = measure::measure(context, cell, round)?;
-                report.cells += 1;
-                report.failed += u64::from(record.error.is_some());
-                journal.append(&record)?;
-            }
-            context.progress.advance(1);
-        }
-    }
-    Ok(())
 }

@@ -3,8 +3,9 @@
 //! ```text
 //! laboratory  the whole of it, in order
 //! known       data by name        machine     where it runs        journal    what is kept
+//! steps       one at a time       forecast    what is left         child      a process, watched
 //! build       indexes             measure     a cell: search, range, segments, processes,
-//! child       a process, watched from outside              comparator, predict
+//!                                             comparator, predict
 //! ```
 //!
 //! Invariants: one cell, one process of its own; rounds of repetitions go over all cells in turn,
@@ -14,6 +15,7 @@ mod build;
 mod child;
 mod comparator;
 mod context;
+mod forecast;
 mod journal;
 mod known;
 mod laboratory;
@@ -22,6 +24,7 @@ mod measure;
 mod predict;
 mod range;
 mod segments;
+mod steps;
 mod text;
 
 pub use comparator::Pythons;

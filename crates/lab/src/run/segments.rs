@@ -39,7 +39,11 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
         let answers = place.join(format!("part{number}of{count}.ibin"));
         command = part_command(context, cell, &index, &answers)?;
         let ended = child::run(&command, context.watch())?;
-        process = together(process, ended.process);
+        process = ProcessUse {
+            // One after the other.
+            wall_seconds: process.wall_seconds + ended.process.wall_seconds,
+            ..together(process, ended.process)
+        };
         match ended.json() {
             Ok(result) => results.push(result),
             Err(error) => {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pageway::{Error, Metric, Result, format_bytes};
+use pageway::{Error, ErrorKind, Metric, Result, format_bytes};
 use pageway_lab::data::Registry;
 use pageway_lab::run::{Laboratory, Pythons, RunReport};
 use pageway_lab::suite::Suite;
@@ -94,6 +94,10 @@ struct ExtentArguments {
     #[arg(long)]
     dry_run: bool,
 
+    /// Run even if the disk seems too small
+    #[arg(long)]
+    ignore_space: bool,
+
     /// Experiments to run, of those in the suite
     #[arg(long, value_name = "NAME", num_args = 1..)]
     only: Vec<String>,
@@ -105,6 +109,26 @@ struct ExtentArguments {
     /// Times that each search is repeated, in place of the suite's
     #[arg(long, value_name = "N")]
     repeats: Option<u32>,
+}
+
+impl ExtentArguments {
+    /// Refuses a run that the disk has no room for.
+    fn check_room(&self, work: &Path, estimate: &Estimate) -> Result<()> {
+        if self.ignore_space || estimate.fits() {
+            return Ok(());
+        }
+        let free = estimate.free_bytes.unwrap_or(0);
+        Err(Error::new(
+            ErrorKind::NoSpace,
+            format!(
+                "{}: indexes and data will take about {}, {} are free: choose another --work, fewer \
+                 experiments by --only or --skip, or --ignore-space to try",
+                work.display(),
+                format_bytes(estimate.disk_bytes),
+                format_bytes(free)
+            ),
+        ))
+    }
 }
 
 /// With what.
@@ -164,6 +188,7 @@ impl RunArguments {
             return Outcome::new(describe(&suite, &estimate), &estimate);
         }
         session.say(&describe(&suite, &estimate))?;
+        self.extent.check_room(&laboratory.work, &estimate)?;
         let ran = laboratory.run(&session.progress)?;
         let written = report::write(&report::report(&Run::read(&self.out)?), &self.out)?;
         let page = written.into_iter().next().unwrap_or_default();
@@ -257,6 +282,9 @@ fn describe(suite: &Suite, estimate: &Estimate) -> String {
     let time = |seconds: f64| format!("about {}", text::seconds(seconds));
     let indexes = text::count(estimate.indexes);
     let cells = text::count(estimate.cells);
+    let free = estimate.free_bytes.map_or(String::new(), |free| {
+        format!(", {} are free", format_bytes(free))
+    });
     Facts::new()
         .fact("suite", &suite.name)
         .fact("experiments", experiments.join(", "))
@@ -271,7 +299,7 @@ fn describe(suite: &Suite, estimate: &Estimate) -> String {
         .fact("in all", time(estimate.seconds()))
         .fact(
             "disk",
-            format!("about {}", format_bytes(estimate.disk_bytes)),
+            format!("about {}{free}", format_bytes(estimate.disk_bytes)),
         )
         .render()
 }

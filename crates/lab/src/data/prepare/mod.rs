@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cut::Cut;
 use super::entry::{DataSet, QuerySource};
+use super::header::header;
 use super::obtain::{Obtain, Role};
 use super::place::Place;
 use crate::files;
@@ -72,10 +73,7 @@ pub fn prepare(
     place: &Place,
     progress: &dyn Progress,
 ) -> Result<Prepared> {
-    let cut = Cut {
-        rows: cut.rows.filter(|rows| Some(*rows) != set.rows),
-        dimensions: cut.dimensions.filter(|part| Some(*part) != set.dimension),
-    };
+    let cut = proper(set, cut);
     let name = format!("{}{}", set.name, cut.suffix());
     let work = Work {
         obtain: Obtain {
@@ -96,6 +94,31 @@ pub fn prepare(
     let made = work.make()?;
     record::write(&work.directory, &stamp, &made)?;
     Ok(made)
+}
+
+/// A cut without what is no cut of this set.
+fn proper(set: &DataSet, cut: Cut) -> Cut {
+    Cut {
+        rows: cut.rows.filter(|rows| Some(*rows) != set.rows),
+        dimensions: cut.dimensions.filter(|part| Some(*part) != set.dimension),
+    }
+}
+
+/// Bytes of vectors that preparing a part of a data set would still write, about: what is fetched,
+/// and the copy of a part.
+///
+/// # Errors
+/// As a file of the set cannot be read.
+pub fn missing_bytes(set: &DataSet, cut: Cut, place: &Place) -> Result<u64> {
+    let cut = proper(set, cut);
+    let directory = place.ready(&format!("{}{}", set.name, cut.suffix()));
+    let ready = record::read(&directory, &record::stamp(set, cut)?)?.is_some();
+    let Some(header) = header(set, cut)?.filter(|_| !ready) else {
+        return Ok(0);
+    };
+    let copied = cut != Cut::default() || set.held_out() > 0;
+    let copies = u64::from(!set.is_local()) + u64::from(copied);
+    Ok(copies * header.rows * header.shape.row_bytes() as u64)
 }
 
 /// A cut on its way.
