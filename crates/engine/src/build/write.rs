@@ -11,11 +11,8 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::budget::BLOCK_BYTES;
-<<<<<<< HEAD
-use super::codes::encode_rows;
-=======
 use super::census::Census;
->>>>>>> main
+use super::codes::encode_rows;
 use super::order::NodeOrder;
 use super::replicas::ReplicaPlan;
 use crate::error::{Error, ErrorKind, Result};
