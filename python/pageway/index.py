@@ -257,7 +257,8 @@ class Index:
             ``overrides`` of a build), ``nodes``, ``index_bytes``, ``files``, ``mean_degree``,
             ``nodes_per_page``, ``vectors_per_page``, ``page_utilisation`` (share of the bytes of
             record pages in use) and ``overlap`` (OR(G): mean share of a page's other nodes that a
-            node of it names; None where the graph was built in parts).
+            node of it names; None where the graph was built in parts) and ``list_memory_bytes``
+            (what all adjacency lists take in memory; None where memory does not hold lists).
         """
         report: Dict[str, Any] = json.loads(self._native.report())
         return report

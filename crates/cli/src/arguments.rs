@@ -12,6 +12,7 @@ use crate::command::ground_truth::GroundTruthArguments;
 use crate::command::inspect::InspectArguments;
 use crate::command::lab::LabArguments;
 use crate::command::open::OpenArguments;
+use crate::command::plan::PlanArguments;
 use crate::command::presets::PresetsArguments;
 use crate::command::range::RangeArguments;
 use crate::command::search::SearchArguments;
@@ -32,7 +33,8 @@ dozen pages of it, and you say how much memory and how much recall you want.
   exact truth       pageway ground-truth --data base.fbin --queries q.fbin --metric l2 --out gt.ibin
   look inside       pageway inspect my.index        pageway verify my.index
   time opening      pageway open my.index
-  choose a design   pageway presets                 pageway explain starling
+  choose a design   pageway plan --data base.fbin --metric l2 --memory 10%
+  know the designs  pageway presets                 pageway explain starling
   prepare files     pageway convert a.npy a.fbin    pageway slice a.fbin b.fbin --rows 0..1000
   this machine      pageway doctor .
   measure it all    pageway lab run all --quick --out first-look
@@ -71,6 +73,8 @@ pub(crate) enum Command {
     Search(Box<SearchArguments>),
     /// Find all vectors within a radius; measure precision, speed and page reads
     Range(Box<RangeArguments>),
+    /// Choose a design for a memory budget and a recall, by trying the best on a sample
+    Plan(Box<PlanArguments>),
     /// List the published designs, a row each
     Presets(PresetsArguments),
     /// Explain a design or an index in words: each choice, what it means and costs
@@ -102,6 +106,7 @@ impl Command {
             Self::Build(arguments) => arguments.run(session),
             Self::Search(arguments) => arguments.run(session),
             Self::Range(arguments) => arguments.run(session),
+            Self::Plan(arguments) => arguments.run(session),
             Self::Presets(arguments) => arguments.run(),
             Self::Explain(arguments) => arguments.run(),
             Self::Inspect(arguments) => arguments.run(),

@@ -144,13 +144,12 @@ impl ChoiceArguments {
     ///
     /// # Errors
     /// `InvalidInput` for what cannot be read, with what could be.
-    pub(crate) fn overrides(&self, sizes: &SizeArguments) -> Result<Overrides> {
+    pub(crate) fn overrides(&self, sizes: &Sizes) -> Result<Overrides> {
         let Self {
             stored,
             cached,
             walked,
         } = self;
-        let sizes = &sizes.sizes();
         Ok(Overrides {
             graph: read("--graph", stored.graph.as_deref(), &graphs(sizes))?,
             vectors: read("--vectors", stored.vectors.as_deref(), &VECTORS)?,
@@ -212,7 +211,7 @@ mod tests {
     fn overrides(line: &str) -> Result<Overrides> {
         let words = std::iter::once("x").chain(line.split_whitespace());
         let typed = Typed::try_parse_from(words).unwrap();
-        typed.choices.overrides(&typed.sizes)
+        typed.choices.overrides(&typed.sizes.sizes())
     }
 
     fn names<T: Serialize>(known: &[T]) -> Vec<String> {

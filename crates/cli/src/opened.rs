@@ -17,6 +17,8 @@ pub(crate) struct Opened {
     /// Nodes whose record or list is cached.
     cached_nodes: usize,
     cached_pages: usize,
+    /// Bits per neighbour in cached lists, with what finds them; null where none are.
+    cached_edge_bits: Option<f64>,
     /// Highest resident set of the process so far; null where the system does not tell.
     peak_memory_bytes: Option<u64>,
 }
@@ -32,6 +34,7 @@ impl Opened {
             budget_bytes,
             cached_nodes,
             cached_pages,
+            cached_edge_bits,
             ..
         } = index.memory();
         Self {
@@ -41,6 +44,7 @@ impl Opened {
             memory_budget_bytes: budget_bytes,
             cached_nodes,
             cached_pages,
+            cached_edge_bits,
             peak_memory_bytes: pageway::peak_memory_bytes(),
         }
     }
@@ -78,7 +82,10 @@ impl Opened {
         let counted = |number: usize, what: &str| {
             (number > 0).then(|| format!("{} {what}", text::count(number as u64)))
         };
-        let nodes = counted(self.cached_nodes, "nodes");
+        let nodes = counted(self.cached_nodes, "nodes").map(|nodes| match self.cached_edge_bits {
+            Some(bits) => format!("lists of {nodes}, {bits:.1} bits per neighbour"),
+            None => nodes,
+        });
         let pages = counted(self.cached_pages, "pages");
         let parts: Vec<String> = nodes.into_iter().chain(pages).collect();
         (!parts.is_empty()).then(|| parts.join(", "))

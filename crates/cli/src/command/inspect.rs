@@ -61,11 +61,16 @@ fn describe_sizes(index: &Description) -> Facts {
         "mean degree {:.1}, longest {}",
         index.mean_degree, index.max_degree
     );
-    Facts::new()
+    let facts = Facts::new()
         .fact("vectors", vectors)
         .fact("graph", graph)
         .fact("pages", describe_pages(index))
-        .fact("overlap", describe_overlap(index))
+        .fact("overlap", describe_overlap(index));
+    let facts = match describe_lists(index) {
+        Some(lists) => facts.fact("lists in memory", lists),
+        None => facts,
+    };
+    facts
         .fact("disk", format_bytes(index.index_bytes))
         .fact(
             "search memory",
@@ -99,6 +104,13 @@ fn describe_overlap(index: &Description) -> String {
         ),
         None => "OR(G) unknown: the graph was built in parts".to_owned(),
     }
+}
+
+/// What all adjacency lists take where memory may hold them.
+fn describe_lists(index: &Description) -> Option<String> {
+    let (bytes, bits) = index.list_memory_bytes.zip(index.list_edge_bits)?;
+    let all = format_bytes(bytes);
+    Some(format!("{all} for all, {bits:.1} bits per neighbour"))
 }
 
 fn describe_origin(index: &Description) -> String {

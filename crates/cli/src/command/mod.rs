@@ -9,6 +9,7 @@ pub(crate) mod ground_truth;
 pub(crate) mod inspect;
 pub(crate) mod lab;
 pub(crate) mod open;
+pub(crate) mod plan;
 pub(crate) mod presets;
 pub(crate) mod range;
 pub(crate) mod search;

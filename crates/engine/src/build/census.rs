@@ -72,9 +72,10 @@ mod tests {
     fn the_statistics_are_those_of_the_lists() {
         let lists = [&[2, 1][..], &[], &[0, 1, 3, 2], &[0]];
         for packs in [false, true] {
-            let mut census = match packs {
-                true => Census::with_packed(5),
-                false => Census::default(),
+            let mut census = if packs {
+                Census::with_packed(5)
+            } else {
+                Census::default()
             };
             for (node, list) in (0..).map(NodeId).zip(lists) {
                 let list: Vec<NodeId> = list.iter().copied().map(NodeId).collect();

@@ -72,9 +72,10 @@ pub(super) fn write_pages(
 ) -> Result<(FileEntry, GraphStatistics)> {
     let map = pages.codec.map();
     progress.stage("write records", map.page_count().into());
-    let mut census = match pages.packs {
-        true => Census::with_packed(map.node_count),
-        false => Census::default(),
+    let mut census = if pages.packs {
+        Census::with_packed(map.node_count)
+    } else {
+        Census::default()
     };
     let mut used = 0u64;
     let mut first = 0;

@@ -8,6 +8,10 @@ use crate::layout::Record;
 
 /// What is kept per node.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "an open index has one, and looks into it at every hop"
+)]
 pub(crate) enum NodeCache {
     /// Nothing.
     #[default]

@@ -49,7 +49,8 @@ pub(crate) fn keeps_hot_list(spec: &IndexSpec) -> bool {
 
 /// Bytes of all adjacency lists in memory: what a node cache `lists` needs to hold them all.
 ///
-/// An estimate, for before there is a graph: with lists of `mean_degree`, or as long as they may be.
+/// An estimate, for before there is a graph: with lists of `mean_degree`, or with the longest
+/// there may be. It is rather too high than too low.
 pub(crate) fn list_memory_bytes(
     spec: &IndexSpec,
     node_count: u32,

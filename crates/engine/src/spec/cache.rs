@@ -24,7 +24,7 @@ pub enum NodeCacheSpec {
     None,
     /// Whole records.
     Records,
-    /// Adjacency lists; vectors of the same nodes when every list is in and memory is left.
+    /// Adjacency lists, packed; vectors of the same nodes when every list is in and memory is left.
     Lists,
 }
 

@@ -1,14 +1,14 @@
 //! Crates depend in one direction only; the table below is the whole truth.
 //!
 //! `store` knows bytes and never vectors, `quant` and `graph` never touch a file, the engine alone
-//! knows both, and the lab, the command line and Python see nothing of ours but the engine; the
-//! command line starts the lab too.
+//! knows both, and the plan, the lab, the command line and Python see nothing of ours but the
+//! engine; the command line starts plan and lab too.
 
 use crate::tidy::finding::Findings;
 use crate::tidy::source::SourceFile;
 
 /// Package, and the packages of ours that it may depend on. Development dependencies are free.
-const ALLOWED: [(&str, &[&str]); 12] = [
+const ALLOWED: [(&str, &[&str]); 13] = [
     ("pageway-types", &[]),
     ("pageway-kernels", &["pageway-types"]),
     ("pageway-quant", &["pageway-types", "pageway-kernels"]),
@@ -28,8 +28,12 @@ const ALLOWED: [(&str, &[&str]); 12] = [
             "pageway-store",
         ],
     ),
+    ("pageway-advisor", &["pageway"]),
     ("pageway-lab", &["pageway"]),
-    ("pageway-cli", &["pageway", "pageway-lab"]),
+    (
+        "pageway-cli",
+        &["pageway", "pageway-advisor", "pageway-lab"],
+    ),
     ("pageway-python", &["pageway"]),
     ("pageway-suites", &[]),
     ("xtask", &[]),

@@ -163,7 +163,7 @@ impl BuildArguments {
             code_bytes: design.code_bytes,
             page_bytes: sizes.page_size,
             beam: sizes.beam,
-            overrides: design.choices.overrides(sizes)?,
+            overrides: design.choices.overrides(&sizes.sizes())?,
             disk: design.disk,
             codebook_from: design.codebook_from.clone(),
             graph_from: design.graph_from.clone(),

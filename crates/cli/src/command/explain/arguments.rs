@@ -109,7 +109,7 @@ impl ExplainArguments {
     }
 
     fn subject(&self) -> Result<Subject> {
-        let overrides = self.choices.overrides(&self.sizes)?;
+        let overrides = self.choices.overrides(&self.sizes.sizes())?;
         let name = self.subject.display().to_string();
         match name.parse::<Preset>() {
             Ok(preset) => Ok(self.preset(preset, &overrides)),

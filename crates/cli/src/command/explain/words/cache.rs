@@ -56,9 +56,9 @@ fn nodes(nodes: NodeCacheSpec) -> Words {
             "A vector and a list of memory per node.",
         ),
         NodeCacheSpec::Lists => (
-            "Memory that is left over holds adjacency lists, and vectors only when all lists are \
-             in: such a node is expanded without a read.",
-            "A list of memory per node; its exact distance may still cost a read.",
+            "Memory that is left over holds adjacency lists, packed, and vectors only when all \
+             lists are in: such a node is expanded without a read.",
+            "About a third of a list's ids of memory per node; its exact distance may still cost a read.",
         ),
     };
     (meaning.to_owned(), cost.to_owned())

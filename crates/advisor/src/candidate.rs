@@ -1,0 +1,497 @@
+//! What could be built: every preset, as it is and with a choice or two in place of its own, in
+//! every size; and why what cannot be built cannot.
+//!
+//! Nothing here knows a preset by name: a new row of the table is one more candidate.
+
+use pageway::choices::{PLACEMENTS, name_of, schedules, typed};
+use pageway::spec::{CodeStorage, HarvestSpec, IndexSpec, PlacementSpec, QuantizerSpec, Shape};
+use pageway::{BuildOptions, Error, Footprint, Overrides, Preset, Sizes, format_bytes};
+use serde::Serialize;
+
+use crate::tree::{navigation, shuffled};
+use crate::wish::Pins;
+
+/// Page sizes that are tried.
+const PAGES: [u32; 3] = [4096, 8192, 16_384];
+/// Longest lists that are tried.
+const DEGREES: [u32; 3] = [48, 32, 64];
+
+/// What is to be built an index of, and in how much memory it is to be searched.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Space<'p> {
+    /// Shape of the vectors.
+    pub shape: Shape,
+    /// Vectors.
+    pub nodes: u32,
+    /// Memory of a search.
+    pub memory_bytes: u64,
+    /// What is not open.
+    pub pins: &'p Pins,
+    /// Seed of the build.
+    pub seed: u64,
+}
+
+/// A design in one size.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Candidate {
+    /// The preset, and what is chosen in place of its own.
+    pub name: String,
+    /// What builds it; memory and recall are left to the caller.
+    pub options: BuildOptions,
+    /// What it is.
+    pub spec: IndexSpec,
+    /// What it takes.
+    pub footprint: Footprint,
+}
+
+/// A design that cannot be, in these sizes or this memory.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Refusal {
+    /// As of a candidate.
+    pub name: String,
+    /// Bytes of a page.
+    pub page_bytes: u32,
+    /// Longest adjacency list (R).
+    pub degree: u32,
+    /// Why not.
+    pub why: String,
+    /// Bytes of memory that would do, where those are what is missing.
+    pub needed_bytes: Option<u64>,
+}
+
+/// The same without its name.
+#[derive(Debug)]
+pub(crate) struct Unfit {
+    why: String,
+    needed_bytes: Option<u64>,
+}
+
+impl From<Error> for Unfit {
+    fn from(error: Error) -> Self {
+        Self {
+            why: error.context().to_owned(),
+            needed_bytes: None,
+        }
+    }
+}
+
+/// Choices in place of a preset's own.
+#[derive(Clone, Debug)]
+pub(crate) struct Variant {
+    pub(crate) words: &'static str,
+    pub(crate) overrides: Overrides,
+}
+
+/// What is tried of every preset: as published, and with one idea of another design.
+pub(crate) fn variants() -> Vec<Variant> {
+    let mut all = PLACEMENTS.into_iter();
+    let clustered = all.find(|placement| *placement == PlacementSpec::Clustered);
+    let none = Overrides::default();
+    let choices = [
+        ("", none),
+        (
+            "shuffled",
+            Overrides {
+                placement: shuffled(),
+                harvest: Some(HarvestSpec::Near { share: 0.3 }),
+                ..none
+            },
+        ),
+        (
+            "clustered",
+            Overrides {
+                placement: clustered,
+                ..none
+            },
+        ),
+        (
+            "navigation",
+            Overrides {
+                entry: navigation(),
+                ..none
+            },
+        ),
+    ];
+    let variant = |(words, overrides)| Variant { words, overrides };
+    choices.map(variant).to_vec()
+}
+
+/// Every candidate that is legal and fits the memory, none twice; and those that are not or do
+/// not. Costs some microseconds each, and there are hundreds.
+pub fn enumerate(space: &Space<'_>) -> (Vec<Candidate>, Vec<Refusal>) {
+    let (mut legal, mut refused) = (Vec::new(), Vec::new());
+    let presets = if space.pins.presets.is_empty() {
+        Preset::ALL.to_vec()
+    } else {
+        space.pins.presets.clone()
+    };
+    for preset in presets {
+        for variant in variants() {
+            for options in space.options(preset, &variant.overrides) {
+                let name = if variant.words.is_empty() {
+                    preset.to_string()
+                } else {
+                    format!("{preset} +{}", variant.words)
+                };
+                match space.sized(&name, &options) {
+                    Ok(candidates) => legal.extend(candidates),
+                    Err(Unfit { why, needed_bytes }) => refused.push(Refusal {
+                        name,
+                        page_bytes: options.page_bytes,
+                        degree: options.degree,
+                        why,
+                        needed_bytes,
+                    }),
+                }
+            }
+        }
+    }
+    let mut distinct: Vec<Candidate> = Vec::with_capacity(legal.len());
+    for candidate in legal {
+        if !distinct.iter().any(|other| other.spec == candidate.spec) {
+            distinct.push(candidate);
+        }
+    }
+    (distinct, refused)
+}
+
+impl Space<'_> {
+    /// A design in all sizes that are open.
+    fn options(&self, preset: Preset, overrides: &Overrides) -> Vec<BuildOptions> {
+        let pages = self.pins.page_bytes.map_or(PAGES.to_vec(), |one| vec![one]);
+        let degrees = self.pins.degree.map_or(DEGREES.to_vec(), |one| vec![one]);
+        let mut all = Vec::new();
+        for degree in degrees {
+            for page_bytes in &pages {
+                all.push(BuildOptions {
+                    metric: self.shape.metric,
+                    preset,
+                    degree,
+                    build_list: (2 * degree).max(BuildOptions::default().build_list),
+                    page_bytes: *page_bytes,
+                    beam: self.pins.beam,
+                    overrides: merged(overrides, &self.pins.overrides),
+                    seed: self.seed,
+                    ..BuildOptions::default()
+                });
+            }
+        }
+        all
+    }
+
+    /// The candidates of a design: one per length of the codes that is worth trying.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn sized(
+        &self,
+        name: &str,
+        options: &BuildOptions,
+    ) -> Result<Vec<Candidate>, Unfit> {
+        let candidate = |code_bytes| self.candidate(name, options, code_bytes);
+        if let Some(code_bytes) = self.pins.code_bytes(self.shape.dimension) {
+            return candidate(code_bytes).map(|one| vec![one]);
+        }
+        let spec = self.spec(options, 1);
+        let longest = if spec.storage.codes == CodeStorage::Memory {
+            let useful = useful_code_bytes(self.shape.dimension);
+            largest(1, useful, |bytes| candidate(bytes).is_ok())
+        } else {
+            in_page_code_bytes(self.shape.dimension)
+        };
+        let first = candidate(longest)?;
+        // Half of it leaves memory to caches, or room in pages to neighbours.
+        let shorter = candidate((longest / 2).max(1)).ok();
+        let shorter = shorter.filter(|shorter| shorter.spec != first.spec);
+        Ok(std::iter::once(first).chain(shorter).collect())
+    }
+
+    fn spec(&self, options: &BuildOptions, code_bytes: u32) -> IndexSpec {
+        let sizes = Sizes {
+            max_degree: options.degree,
+            build_list: options.build_list,
+            alpha: options.alpha,
+            code_bytes,
+            page_bytes: options.page_bytes,
+            beam: options.beam,
+            seed: options.seed,
+            ..Sizes::default()
+        };
+        let spec = options.preset.spec(self.shape, &sizes);
+        options.overrides.apply(spec)
+    }
+
+    /// A design in one size.
+    ///
+    /// # Errors
+    /// Why it cannot be.
+    pub(crate) fn candidate(
+        &self,
+        name: &str,
+        options: &BuildOptions,
+        code_bytes: u32,
+    ) -> Result<Candidate, Unfit> {
+        let mut spec = self.spec(options, code_bytes);
+        let footprint = |spec: &IndexSpec| Footprint::of(spec, self.nodes);
+        if let CodeStorage::Split { .. } = spec.storage.codes {
+            let split = |memory_nodes| {
+                let mut spec = spec.clone();
+                spec.storage.codes = CodeStorage::Split { memory_nodes };
+                spec
+            };
+            let fits = |nodes| {
+                footprint(&split(nodes)).is_ok_and(|all| all.memory_bytes() <= self.memory_bytes)
+            };
+            spec = split(largest(0, self.nodes, fits));
+        }
+        let footprint = footprint(&spec)?;
+        let least = footprint.memory_bytes();
+        if least > self.memory_bytes {
+            let (granted, words) = (format_bytes(self.memory_bytes), format_bytes(least));
+            return Err(Unfit {
+                why: format!("it needs {words} of memory, and {granted} is there"),
+                needed_bytes: Some(least),
+            });
+        }
+        let options = BuildOptions {
+            code_bytes: Some(code_bytes),
+            ..options.clone()
+        };
+        Ok(Candidate {
+            name: name.to_owned(),
+            options,
+            spec,
+            footprint,
+        })
+    }
+}
+
+/// The choices of `pinned`, and of `other` where it has none.
+fn merged(other: &Overrides, pinned: &Overrides) -> Overrides {
+    let mut cache = pinned.cache;
+    cache.nodes = cache.nodes.or(other.cache.nodes);
+    cache.pages = cache.pages.or(other.cache.pages);
+    cache.selection = cache.selection.or(other.cache.selection);
+    cache.page_share = cache.page_share.or(other.cache.page_share);
+    Overrides {
+        graph: pinned.graph.or(other.graph),
+        vectors: pinned.vectors.or(other.vectors),
+        codes: pinned.codes.or(other.codes),
+        second_quantizer: pinned.second_quantizer.or(other.second_quantizer),
+        codec: pinned.codec.or(other.codec),
+        placement: pinned.placement.or(other.placement),
+        cache,
+        entry: pinned.entry.or(other.entry),
+        schedule: pinned.schedule.or(other.schedule),
+        harvest: pinned.harvest.or(other.harvest),
+        refine: pinned.refine.or(other.refine),
+    }
+}
+
+/// Longest code worth its bytes in memory; as a build that chooses by itself has it.
+fn useful_code_bytes(dimension: u32) -> u32 {
+    (dimension / 3).max(dimension.min(32)).clamp(1, 384)
+}
+
+/// Code length where codes lie in pages, many times over; as a build has it.
+fn in_page_code_bytes(dimension: u32) -> u32 {
+    (dimension / 8)
+        .max(dimension.div_ceil(4).min(32))
+        .clamp(1, 96)
+}
+
+/// The largest value in `low ..= high` that fits; `low` where none does.
+fn largest(low: u32, high: u32, fits: impl Fn(u32) -> bool) -> u32 {
+    let (mut low, mut high) = (low, high);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    low
+}
+
+impl Candidate {
+    /// The design without its sizes: what one trial of it tells about all its sizes.
+    pub fn family(&self) -> &str {
+        &self.name
+    }
+
+    /// Bytes per code.
+    pub fn code_bytes(&self) -> u32 {
+        self.options
+            .code_bytes
+            .unwrap_or(self.spec.storage.quantizer.code_bytes())
+    }
+
+    /// Its sizes, in words.
+    pub fn sizes(&self) -> String {
+        format!(
+            "{} KiB pages, R {}, {} B codes, W {}",
+            self.options.page_bytes / 1024,
+            self.options.degree,
+            self.code_bytes(),
+            self.spec.execution.schedule.beam()
+        )
+    }
+
+    /// The same with another number of reads in flight.
+    #[must_use]
+    pub fn with_beam(&self, beam: u32) -> Self {
+        let mut other = self.clone();
+        other.options.beam = Some(beam);
+        let sizes = Sizes {
+            beam: Some(beam),
+            ..Sizes::default()
+        };
+        let name = name_of(&other.spec.execution.schedule);
+        let mut known = schedules(&sizes).into_iter();
+        let schedule = known.find(|schedule| name_of(schedule) == name);
+        if let Some(schedule) = schedule {
+            other.spec.execution.schedule = schedule;
+            if other.options.overrides.schedule.is_some() {
+                other.options.overrides.schedule = Some(schedule);
+            }
+        }
+        other
+    }
+
+    /// The arguments of `pageway build` that make it, beside those for files, metric and wishes.
+    pub fn arguments(&self) -> Vec<String> {
+        let options = &self.options;
+        let mut all = vec![format!("--preset {}", options.preset)];
+        let mut add = |flag: &str, value: Option<String>| {
+            all.extend(value.map(|value| format!("--{flag} {value}")));
+        };
+        add("page-size", Some(options.page_bytes.to_string()));
+        add("degree", Some(options.degree.to_string()));
+        add("build-list", Some(options.build_list.to_string()));
+        add("code-bytes", Some(self.code_bytes().to_string()));
+        add("beam", options.beam.map(|beam| beam.to_string()));
+        let chosen = &options.overrides;
+        add("graph", chosen.graph.as_ref().map(typed));
+        add("vectors", chosen.vectors.as_ref().map(name_of));
+        add("codes", chosen.codes.as_ref().map(name_of));
+        let second = chosen.second_quantizer;
+        let bytes = |second: Option<QuantizerSpec>| second.map_or(0, QuantizerSpec::code_bytes);
+        add("second-code-bytes", second.map(|s| bytes(s).to_string()));
+        add("codec", chosen.codec.as_ref().map(typed));
+        add("placement", chosen.placement.as_ref().map(typed));
+        add("cache-nodes", chosen.cache.nodes.as_ref().map(typed));
+        add("cache-pages", chosen.cache.pages.as_ref().map(typed));
+        add(
+            "cache-selection",
+            chosen.cache.selection.as_ref().map(typed),
+        );
+        add("page-share", chosen.cache.page_share.map(|s| s.to_string()));
+        add("entry", chosen.entry.as_ref().map(typed));
+        add("schedule", chosen.schedule.as_ref().map(typed));
+        add("harvest", chosen.harvest.as_ref().map(typed));
+        add("refine", chosen.refine.as_ref().map(typed));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use pageway::{ElementType, Metric};
+
+    use super::*;
+
+    const SHAPE: Shape = Shape {
+        dimension: 128,
+        element: ElementType::U8,
+        metric: Metric::L2,
+    };
+
+    fn space(memory_bytes: u64, pins: &Pins) -> Space<'_> {
+        Space {
+            shape: SHAPE,
+            nodes: 1_000_000,
+            memory_bytes,
+            pins,
+            seed: 42,
+        }
+    }
+
+    #[test]
+    fn all_that_is_legal_fits_and_is_there_once() {
+        let pins = Pins::default();
+        let (legal, _) = enumerate(&space(40_000_000, &pins));
+        for (at, candidate) in legal.iter().enumerate() {
+            candidate.spec.validate().unwrap();
+            assert!(candidate.footprint.memory_bytes() <= 40_000_000);
+            assert!(
+                legal[at + 1..]
+                    .iter()
+                    .all(|other| other.spec != candidate.spec)
+            );
+        }
+        let presets: BTreeSet<&str> = legal.iter().map(|one| one.options.preset.name()).collect();
+        assert_eq!(presets.len(), Preset::ALL.len());
+        let pages: BTreeSet<u32> = legal.iter().map(|one| one.options.page_bytes).collect();
+        assert_eq!(pages, BTreeSet::from(PAGES));
+    }
+
+    #[test]
+    fn what_does_not_fit_says_how_much_it_needs() {
+        let pins = Pins::default();
+        let (legal, refused) = enumerate(&space(1_000_000, &pins));
+        let in_memory = |one: &Candidate| one.spec.storage.codes == CodeStorage::Memory;
+        assert!(!legal.is_empty() && !legal.iter().any(in_memory));
+        let of_memory = |one: &&Refusal| one.why.contains("of memory, and 1.0 MB is there");
+        let found = refused.iter().find(of_memory).unwrap();
+        assert!(found.why.contains("needs"), "{found:?}");
+        let illegal = refused.iter().find(|one| one.why.contains("not possible"));
+        assert!(illegal.is_some());
+    }
+
+    #[test]
+    fn pins_leave_nothing_else_open() {
+        let mut pins = Pins::default();
+        for pin in ["page-size=8192", "degree=24", "code-bytes=20", "beam=3"] {
+            pins.set(pin).unwrap();
+        }
+        let cache = pageway::CacheOverrides {
+            pages: Some(pageway::spec::PageCacheSpec::Lru),
+            page_share: Some(0.5),
+            ..pageway::CacheOverrides::default()
+        };
+        pins.overrides.cache = cache;
+        let (legal, _) = enumerate(&space(60_000_000, &pins));
+        assert!(!legal.is_empty());
+        for candidate in &legal {
+            let spec = &candidate.spec;
+            assert_eq!(spec.layout.page_bytes, 8192);
+            assert_eq!(spec.graph.max_degree(), 24);
+            assert_eq!(candidate.code_bytes(), 20);
+            assert_eq!(spec.execution.schedule.beam(), 3);
+            assert_eq!(spec.cache.page_share, 0.5);
+        }
+    }
+
+    #[test]
+    fn arguments_name_what_differs_from_the_preset() {
+        let pins = Pins::default();
+        let (legal, _) = enumerate(&space(40_000_000, &pins));
+        let plain = legal.iter().find(|one| one.name == "starling").unwrap();
+        let line = plain.arguments().join(" ");
+        assert!(
+            line.starts_with("--preset starling --page-size 4096"),
+            "{line}"
+        );
+        assert!(!line.contains("--placement"), "{line}");
+        let changed = legal.iter().find(|one| one.name == "diskann +shuffled");
+        let line = changed.unwrap().arguments().join(" ");
+        assert!(
+            line.contains("--placement bnf:gain=0.01,rounds=8"),
+            "{line}"
+        );
+        assert!(line.ends_with("--harvest near:share=0.3"), "{line}");
+    }
+}

@@ -1,0 +1,365 @@
+//! What a plan says: every candidate with what it costs, best first, and why.
+
+use std::time::Instant;
+
+use pageway::choices::name_of;
+use pageway::{Error, ErrorKind, Result, format_bytes};
+use serde::Serialize;
+
+use crate::candidate::{Candidate, Refusal};
+use crate::cost::Cost;
+use crate::device::Device;
+use crate::draft::{Draft, Knowledge};
+use crate::model::Statistics;
+use crate::tree::TreeAdvice;
+use crate::trial::Tried;
+use crate::wish::{Goal, Wish};
+
+/// A candidate in a plan.
+#[derive(Clone, Debug, Serialize)]
+pub struct Entry {
+    /// The preset, and what is chosen in place of its own.
+    pub name: String,
+    /// Bytes of a page.
+    pub page_bytes: u32,
+    /// Longest adjacency list (R).
+    pub degree: u32,
+    /// Bytes per code.
+    pub code_bytes: u32,
+    /// Reads in flight (W).
+    pub beam: u32,
+    /// The least memory it can be searched in.
+    pub least_memory_bytes: u64,
+    /// Bytes on disk.
+    pub disk_bytes: u64,
+    /// Cost over all vectors: from trials where `tried` holds any, else a guess; absent where the
+    /// recall is out of reach.
+    pub cost: Option<Cost>,
+    /// What was built and searched.
+    pub tried: Vec<Tried>,
+    /// Why it was chosen, or not.
+    pub verdict: String,
+    /// The arguments of `pageway build` that make it.
+    pub arguments: Vec<String>,
+    /// The same for the library; memory and recall are those of the wish.
+    #[serde(skip)]
+    pub candidate: Candidate,
+}
+
+/// What the decision tree of the experimental evaluation advises, and how it did.
+#[derive(Clone, Debug, Serialize)]
+pub struct TreeVerdict {
+    /// Its answers.
+    pub advice: TreeAdvice,
+    /// Cost of its design over all vectors; absent where it does not fit the memory or does not
+    /// reach the recall.
+    pub cost: Option<Cost>,
+    /// Where it differs from the choice, policy by policy.
+    pub differences: Vec<String>,
+    /// Who was right on the sample.
+    pub verdict: String,
+}
+
+/// A plan.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plan {
+    /// Vectors.
+    pub rows: u64,
+    /// Memory of a search.
+    pub memory_bytes: u64,
+    /// Recall@10 that is wished.
+    pub recall: f32,
+    /// What counted.
+    pub goal: Goal,
+    /// Searching threads.
+    pub threads: usize,
+    /// The candidates, the choice first.
+    pub entries: Vec<Entry>,
+    /// What cannot be.
+    pub refused: Vec<Refusal>,
+    /// The decision tree beside it.
+    pub tree: TreeVerdict,
+    /// What guesses were made from.
+    pub statistics: Statistics,
+    /// The disk.
+    pub device: Device,
+    /// Exponents with which hops grew between the samples, by those that are usual with codes as
+    /// long; a median.
+    pub growth_ratio: f64,
+    /// Seconds that the plan took.
+    pub seconds: f64,
+}
+
+/// How much is known of a candidate, best first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    TriedTwice,
+    Tried,
+    Guessed,
+    OutOfReach,
+    Failed,
+}
+
+impl Plan {
+    /// The candidate that is chosen.
+    ///
+    /// # Errors
+    /// `Internal`: a plan has one.
+    pub fn choice(&self) -> Result<&Entry> {
+        let none = || Error::new(ErrorKind::Internal, "a plan without a choice");
+        self.entries.first().ok_or_else(none)
+    }
+
+    /// Ranks what is known.
+    pub(crate) fn conclude(
+        wish: &Wish,
+        known: &Knowledge,
+        (drafts, refused): (Vec<Draft>, Vec<Refusal>),
+        (advice, began): (TreeAdvice, Instant),
+    ) -> Result<Self> {
+        let ranked = ranked(&drafts, known);
+        let choice = ranked.first().filter(|one| one.standing <= Standing::Tried);
+        let choice = choice.and_then(|one| Some((one.draft, one.cost?)));
+        let (chosen, best) = choice.ok_or_else(|| unreached(wish, &drafts))?;
+        let serves = |one: &&Ranked<'_>| one.standing <= Standing::Tried;
+        let words = Words {
+            wish,
+            memory_bytes: known.memory_bytes,
+            best,
+            serving: ranked.iter().filter(serves).count(),
+        };
+        let advised = drafts.iter().find(|draft| draft.of_tree);
+        Ok(Self {
+            rows: known.rows,
+            memory_bytes: known.memory_bytes,
+            recall: wish.recall,
+            goal: wish.goal,
+            threads: known.threads,
+            entries: entries(&ranked, &words, known),
+            refused,
+            tree: tree_verdict(advice, (advised, chosen), (known, best)),
+            statistics: known.statistics,
+            device: known.device.clone(),
+            growth_ratio: known.growth_ratio,
+            seconds: began.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+/// A draft in its place.
+struct Ranked<'d> {
+    standing: Standing,
+    cost: Option<Cost>,
+    draft: &'d Draft,
+}
+
+/// By how much is known, then by what they cost.
+fn ranked<'d>(drafts: &'d [Draft], known: &Knowledge) -> Vec<Ranked<'d>> {
+    let ranked = |draft| Ranked {
+        standing: standing(draft, known),
+        cost: draft.cost(known, drafts),
+        draft,
+    };
+    let mut all: Vec<Ranked<'_>> = drafts.iter().map(ranked).collect();
+    let score = |one: &Ranked<'_>| {
+        let cost = one.cost.as_ref();
+        cost.map_or(f64::INFINITY, |cost| cost.score(known.goal))
+    };
+    all.sort_by(|a, b| {
+        let by_standing = a.standing.cmp(&b.standing);
+        by_standing.then(score(a).total_cmp(&score(b)))
+    });
+    all
+}
+
+fn entries(ranked: &[Ranked<'_>], words: &Words<'_>, known: &Knowledge) -> Vec<Entry> {
+    let with_place = ranked.iter().enumerate();
+    with_place
+        .map(|(at, one)| {
+            let verdict = words.verdict(at == 0, (one.standing, one.cost), one.draft);
+            entry((one.draft, one.cost), known, verdict)
+        })
+        .collect()
+}
+
+fn standing(draft: &Draft, known: &Knowledge) -> Standing {
+    let tried = draft.small.is_some() || !draft.large.is_empty();
+    if draft.failed.is_some() {
+        Standing::Failed
+    } else if !tried {
+        Standing::Guessed
+    } else if draft.predicted(known).is_none() {
+        Standing::OutOfReach
+    } else if draft.large.is_empty() {
+        Standing::Tried
+    } else {
+        Standing::TriedTwice
+    }
+}
+
+fn entry((draft, cost): (&Draft, Option<Cost>), known: &Knowledge, verdict: String) -> Entry {
+    let own = draft.candidate.spec.execution.schedule.beam();
+    let beam = draft.predicted(known).map_or(own, |(_, beam)| beam);
+    let candidate = if beam == own {
+        draft.candidate.clone()
+    } else {
+        draft.candidate.with_beam(beam)
+    };
+    Entry {
+        name: candidate.name.clone(),
+        page_bytes: candidate.options.page_bytes,
+        degree: candidate.spec.graph.max_degree(),
+        code_bytes: candidate.code_bytes(),
+        beam,
+        least_memory_bytes: candidate.footprint.memory_bytes(),
+        disk_bytes: candidate.footprint.disk_bytes,
+        cost,
+        tried: draft.small.iter().chain(&draft.large).cloned().collect(),
+        verdict,
+        arguments: candidate.arguments(),
+        candidate,
+    }
+}
+
+fn unreached(wish: &Wish, drafts: &[Draft]) -> Error {
+    let tried = drafts
+        .iter()
+        .flat_map(|draft| draft.small.iter().chain(&draft.large));
+    let best = tried.map(|tried| tried.best_recall).fold(0.0, f64::max);
+    let words = format!(
+        "no design reaches recall@10 {} in this memory: {best:.3} at most on the sample; ask for \
+         less recall or more memory",
+        wish.recall
+    );
+    Error::new(ErrorKind::Unsupported, words)
+}
+
+/// What verdicts are made from.
+struct Words<'w> {
+    wish: &'w Wish,
+    memory_bytes: u64,
+    best: Cost,
+    serving: usize,
+}
+
+impl Words<'_> {
+    fn verdict(
+        &self,
+        chosen: bool,
+        (standing, cost): (Standing, Option<Cost>),
+        draft: &Draft,
+    ) -> String {
+        let recall = self.wish.recall;
+        match (standing, cost) {
+            (Standing::Failed, _) => {
+                let why = draft.failed.as_deref().unwrap_or_default();
+                format!("could not be tried: {why}")
+            }
+            (Standing::OutOfReach, _) | (_, None) => {
+                let tried = draft.small.iter().chain(&draft.large);
+                let best = tried.map(|tried| tried.best_recall).fold(0.0, f64::max);
+                format!("recall {recall} is out of reach on the sample: {best:.3} at most")
+            }
+            _ if chosen => format!(
+                "chosen: {} of {} tried designs that reach recall {recall} in {}",
+                goal_words(self.wish.goal),
+                self.serving,
+                format_bytes(self.memory_bytes)
+            ),
+            (Standing::Guessed, Some(cost)) => {
+                format!("guessed, not tried: {}", self.against(&cost))
+            }
+            (Standing::Tried | Standing::TriedTwice, Some(cost)) => self.against(&cost),
+        }
+    }
+
+    /// How a cost compares with the best one, and by what most.
+    fn against(&self, cost: &Cost) -> String {
+        let ratio = |own: f64, best: f64| (own + 1e-9) / (best + 1e-9);
+        let (own, best) = (&cost.counts, &self.best.counts);
+        let parts = [
+            ("the reads", ratio(own.reads, best.reads)),
+            ("the rounds", ratio(own.rounds, best.rounds)),
+            ("the bytes", ratio(own.bytes, best.bytes)),
+            ("the computing", ratio(own.compute_us, best.compute_us)),
+        ];
+        let goal = self.wish.goal;
+        let whole = ratio(cost.score(goal), self.best.score(goal));
+        let counted = match goal {
+            Goal::Latency => "the latency",
+            Goal::Throughput => "the time per query",
+            Goal::Reads => "the pages",
+        };
+        let most = parts.into_iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
+        match most {
+            Some((what, times)) if times > 1.02 => {
+                format!("{whole:.2} times {counted}, with {times:.1} times {what}")
+            }
+            _ => format!("{whole:.2} times {counted}"),
+        }
+    }
+}
+
+fn goal_words(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Latency => "the shortest latency",
+        Goal::Throughput => "the most queries per second",
+        Goal::Reads => "the fewest pages",
+    }
+}
+
+fn tree_verdict(
+    advice: TreeAdvice,
+    (advised, chosen): (Option<&Draft>, &Draft),
+    (known, best): (&Knowledge, Cost),
+) -> TreeVerdict {
+    let cost = advised.and_then(|draft| Some(draft.predicted(known)?.0));
+    let goal = known.goal;
+    let verdict = match (advised, cost) {
+        (None, _) => "its design does not fit the memory".to_owned(),
+        (Some(_), None) => "its design does not reach the recall on the sample".to_owned(),
+        (Some(_), Some(cost)) => {
+            let ratio = cost.score(goal) / best.score(goal).max(1e-9);
+            if ratio > 1.0 {
+                format!(
+                    "on the sample the choice is right: the tree's takes {ratio:.2} times as much"
+                )
+            } else {
+                "on the sample the tree is right".to_owned()
+            }
+        }
+    };
+    let differences = advised.map_or_else(Vec::new, |advised| {
+        differences(&advised.candidate, &chosen.candidate)
+    });
+    TreeVerdict {
+        advice,
+        cost,
+        differences,
+        verdict,
+    }
+}
+
+fn differences(tree: &Candidate, choice: &Candidate) -> Vec<String> {
+    let names = |one: &Candidate| {
+        let spec = &one.spec;
+        [
+            ("codes", name_of(&spec.storage.codes)),
+            ("vectors", name_of(&spec.storage.vectors)),
+            ("codec", name_of(&spec.layout.codec)),
+            ("placement", name_of(&spec.layout.placement)),
+            ("cached nodes", name_of(&spec.cache.nodes)),
+            ("cached pages", name_of(&spec.cache.pages)),
+            ("entry", name_of(&spec.execution.entry)),
+            ("schedule", name_of(&spec.execution.schedule)),
+            ("harvest", name_of(&spec.execution.harvest)),
+            ("refine", name_of(&spec.execution.refine)),
+            ("page", format!("{} B", spec.layout.page_bytes)),
+            ("code", format!("{} B", one.code_bytes())),
+        ]
+    };
+    let both = names(tree).into_iter().zip(names(choice));
+    both.filter(|((_, tree), (_, choice))| tree != choice)
+        .map(|((what, tree), (_, choice))| format!("{what}: {tree} there, {choice} here"))
+        .collect()
+}

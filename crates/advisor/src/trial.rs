@@ -1,0 +1,308 @@
+//! A candidate, built over a sample and searched for queries whose neighbours are known.
+//!
+//! The budget keeps its ratio: what grows with the vectors (codes, lists, cached records) gets as
+//! much per vector as it would over all of them, what does not (codebook, a query's scratch) gets
+//! what it needs. All candidates with one graph share it: it is built once and laid out anew.
+//! Counts are the engine's own, at the list size that reaches the recall, between two that were
+//! searched where it lies between them.
+
+use std::path::{Path, PathBuf};
+
+use pageway::spec::{CodeStorage, EntrySpec, GraphSpec, IndexSpec, ScheduleSpec};
+use pageway::truth::{Found, recall};
+use pageway::{
+    BuildInput, BuildOptions, ErrorKind, Footprint, Index, MemoryReport, MemoryWish, OpenOptions,
+    Progress, Result, clock, process_cpu_time,
+};
+use serde::Serialize;
+
+use crate::candidate::Candidate;
+use crate::model::Counts;
+use crate::plain::plain;
+use crate::sample::{K, Sample};
+use crate::scratch::Scratch;
+use crate::walk::{Quiet, Walk, means};
+
+/// List sizes that are searched, by this factor, until the recall is reached.
+const LADDER_STEP: f64 = 1.35;
+const LADDER_MOST: f64 = 1500.0;
+/// Beyond the memory that all of a sample takes.
+pub(crate) const ALL_BYTES: u64 = 256 << 20;
+/// The part of an open index that is set aside for queries beyond the first.
+const MORE_QUERIES: &str = "more queries in flight";
+
+/// What a trial found.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Tried {
+    /// Vectors it was built over.
+    pub rows: u64,
+    /// Best recall@10 that was reached.
+    pub best_recall: f64,
+    /// Counts at the recall that is wished; absent where it is out of reach.
+    pub counts: Option<Counts>,
+    /// Reads in flight (W).
+    pub beam: u32,
+    /// Seconds that building took.
+    pub build_seconds: f64,
+}
+
+/// Builds and searches candidates over one sample.
+pub struct Trial<'t> {
+    sample: &'t Sample,
+    scratch: &'t mut Scratch,
+    recall: f32,
+    threads: usize,
+    /// Microseconds of the processor per read.
+    pub read_us: f64,
+    progress: &'t dyn Progress,
+    donors: Vec<(GraphSpec, PathBuf)>,
+}
+
+/// A finished index over the sample.
+pub(crate) struct Built {
+    pub(crate) dir: PathBuf,
+    pub(crate) mean_degree: f64,
+    seconds: f64,
+}
+
+impl<'t> Trial<'t> {
+    /// Trials over `sample` at a recall; `threads` build, 0 for all cores.
+    pub fn new(
+        sample: &'t Sample,
+        scratch: &'t mut Scratch,
+        (recall, threads): (f32, usize),
+        progress: &'t dyn Progress,
+    ) -> Self {
+        Self {
+            sample,
+            scratch,
+            recall,
+            threads,
+            read_us: 0.0,
+            progress,
+            donors: Vec::new(),
+        }
+    }
+
+    /// Vectors of the sample.
+    pub fn rows(&self) -> u64 {
+        self.sample.rows()
+    }
+
+    /// Builds and searches `candidate` with the same memory per vector that `memory_bytes` are for
+    /// all; once for each beam, its own where there is none.
+    ///
+    /// # Errors
+    /// `Cancelled`, `NoSpace`, `Io`; what the sample cannot hold is `InvalidInput`.
+    pub fn run(
+        &mut self,
+        candidate: &Candidate,
+        memory_bytes: u64,
+        beams: &[u32],
+    ) -> Result<Vec<Tried>> {
+        let nodes = candidate.footprint.nodes;
+        let share = self.rows() as f64 / f64::from(nodes);
+        let spare = memory_bytes.saturating_sub(candidate.footprint.memory_bytes());
+        let spec = scaled(&candidate.spec, share);
+        let least = Footprint::of(&spec, self.rows() as u32)?.memory_bytes();
+        let options = BuildOptions {
+            memory: Some(MemoryWish::Bytes(least + (spare as f64 * share) as u64)),
+            graph_from: self.donor(&spec, &candidate.options)?,
+            ..candidate.options.clone()
+        };
+        let built = self.build(&options)?;
+        let memory = self.memory_of(&built.dir, spare, share)?;
+        let index = open(&built.dir, memory)?;
+        let schedule = spec.execution.schedule;
+        let own = [schedule.beam()];
+        let beams = if beams.is_empty() { &own } else { beams };
+        let walk = |beam: &u32| Walk {
+            index: &index,
+            beam: Some(*beam),
+            is_pipeline: matches!(schedule, ScheduleSpec::Pipelined { .. }),
+        };
+        let tried: Result<Vec<Tried>> = beams
+            .iter()
+            .map(|beam| self.measure(walk(beam), built.seconds))
+            .collect();
+        drop(index);
+        self.scratch.remove(&built.dir);
+        tried
+    }
+
+    /// Builds over the sample, with a calibration of one query: nobody will search by it.
+    pub(crate) fn build(&mut self, options: &BuildOptions) -> Result<Built> {
+        let dir = self.scratch.place();
+        let vectors = self.sample.vectors()?;
+        let input = BuildInput {
+            vectors: &vectors,
+            name: "sample",
+            ids: None,
+            queries: None,
+        };
+        let options = BuildOptions {
+            threads: self.threads,
+            calibration_queries: 1,
+            ..options.clone()
+        };
+        let began = clock::now();
+        let report = Index::build(&dir, &input, &options, &Quiet(self.progress))?;
+        Ok(Built {
+            dir,
+            mean_degree: report.mean_degree,
+            seconds: began.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// Opens with memory for everything.
+    pub(crate) fn open_whole(&self, dir: &Path) -> Result<Index> {
+        let raw = self.sample.vectors()?.bytes().len() as u64;
+        open(dir, ALL_BYTES + 8 * raw)
+    }
+
+    /// The index whose graph `spec` takes over, built at its first use; none where it cannot be.
+    fn donor(&mut self, spec: &IndexSpec, options: &BuildOptions) -> Result<Option<PathBuf>> {
+        // A graph is taken over without the layers above it.
+        if matches!(spec.execution.entry, EntrySpec::UpperLayers { .. }) {
+            return Ok(None);
+        }
+        if let Some((_, dir)) = self.donors.iter().find(|(graph, _)| *graph == spec.graph) {
+            return Ok(Some(dir.clone()));
+        }
+        let built = self.build(&plain(spec, options))?;
+        self.donors.push((spec.graph, built.dir.clone()));
+        Ok(Some(built.dir))
+    }
+
+    /// The budget with which an index over the sample caches the share of it that one over all
+    /// vectors would, where that has `spare` bytes beyond the least it needs.
+    fn memory_of(&self, dir: &Path, spare: u64, share: f64) -> Result<u64> {
+        let memory = self.open_whole(dir)?.memory();
+        let queries = part(&memory, MORE_QUERIES);
+        let caches = part(&memory, "cached nodes") + part(&memory, "cached pages");
+        let all: u64 = memory.parts.iter().map(|(_, bytes)| bytes).sum();
+        let least = all - queries - caches;
+        // An open index divides what is left in halves until its queries have enough.
+        let cached = spare - queries.min(spare / 2);
+        let cached = (cached as f64 * share) as u64;
+        Ok(least + cached + cached.min(queries))
+    }
+
+    /// Searches with ever longer lists until the recall is reached.
+    pub(crate) fn measure(&self, walk: Walk<'_>, build_seconds: f64) -> Result<Tried> {
+        let wished = f64::from(self.recall);
+        let mut below: Option<(f64, Counts)> = None;
+        let mut size = f64::from(K);
+        let mut tried = Tried {
+            rows: self.rows(),
+            best_recall: 0.0,
+            counts: None,
+            beam: walk.beam.unwrap_or(0),
+            build_seconds,
+        };
+        while size <= LADDER_MOST {
+            let found = self.search(walk, size as u32);
+            let Some((recall, counts)) = unless_too_long(found, below.is_some())? else {
+                break;
+            };
+            tried.best_recall = tried.best_recall.max(recall);
+            if recall >= wished {
+                tried.counts = Some(between(below, (recall, counts), wished));
+                break;
+            }
+            below = Some((recall, counts));
+            size = (size * LADDER_STEP).ceil();
+        }
+        Ok(tried)
+    }
+
+    /// Recall and means of one search of all queries.
+    fn search(&self, walk: Walk<'_>, list_size: u32) -> Result<(f64, Counts)> {
+        let before = process_cpu_time();
+        let (answers, in_flight) = walk.search(&self.sample.queries(), list_size, self.progress)?;
+        let cpu = process_cpu_time().saturating_sub(before);
+        let found = Found {
+            ids: &answers.rows,
+            distances: &answers.distances,
+            width: answers.k,
+        };
+        let recall = recall(&found, self.sample.truth(), K as usize)?;
+        let count = answers.stats.len().max(1) as f64;
+        let mut counts = means(&answers.stats, count);
+        counts.list_size = f64::from(answers.settings.list_size);
+        if let Some(in_flight) = in_flight {
+            counts.rounds = counts.reads / in_flight;
+        }
+        let cpu_us = cpu.as_secs_f64() * 1e6 / count;
+        counts.read_us = (counts.reads * self.read_us).min(0.95 * cpu_us);
+        counts.compute_us = cpu_us - counts.read_us;
+        Ok((recall, counts))
+    }
+}
+
+impl Drop for Trial<'_> {
+    fn drop(&mut self) {
+        for (_, dir) in &self.donors {
+            self.scratch.remove(dir);
+        }
+    }
+}
+
+/// Opens an index with so much memory.
+pub(crate) fn open(dir: &Path, memory_bytes: u64) -> Result<Index> {
+    let options = OpenOptions {
+        memory: Some(MemoryWish::Bytes(memory_bytes)),
+        ..OpenOptions::default()
+    };
+    Index::open(dir, &options)
+}
+
+/// Bytes of a part of an open index.
+pub(crate) fn part(memory: &MemoryReport, name: &str) -> u64 {
+    let found = memory.parts.iter().find(|(part, _)| *part == name);
+    found.map_or(0, |(_, bytes)| *bytes)
+}
+
+/// A list that is too long for the memory of a search ends the ladder, if it is not the first.
+fn unless_too_long(found: Result<(f64, Counts)>, searched: bool) -> Result<Option<(f64, Counts)>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if searched && error.kind() == ErrorKind::InvalidInput => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Counts at the recall `wished`, between those of a list below it and of one that reaches it.
+fn between(below: Option<(f64, Counts)>, above: (f64, Counts), wished: f64) -> Counts {
+    let Some((low, fewer)) = below else {
+        return above.1;
+    };
+    let share = (wished - low) / (above.0 - low).max(1e-9);
+    fewer.towards(&above.1, share.clamp(0.0, 1.0))
+}
+
+/// The spec over a part of the vectors.
+fn scaled(spec: &IndexSpec, share: f64) -> IndexSpec {
+    let mut spec = spec.clone();
+    if let CodeStorage::Split { memory_nodes } = &mut spec.storage.codes {
+        *memory_nodes = (f64::from(*memory_nodes) * share) as u32;
+    }
+    spec
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_lie_between_the_lists_that_were_searched() {
+        let counts = |pages| Counts {
+            pages,
+            ..Counts::default()
+        };
+        let below = Some((0.90, counts(20.0)));
+        let found = between(below, (0.98, counts(40.0)), 0.95);
+        assert!((found.pages - 32.5).abs() < 1e-9);
+        assert_eq!(between(None, (0.98, counts(40.0)), 0.95).pages, 40.0);
+    }
+}

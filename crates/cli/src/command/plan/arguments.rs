@@ -1,0 +1,172 @@
+//! The arguments of `pageway plan`, and its run.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use pageway::{ElementType, MemoryWish, Metric, Result, Sizes};
+use pageway_advisor::{Entry, Goal, Pins, Wish};
+
+use super::{PlanFiles, make};
+use crate::design::ChoiceArguments;
+use crate::output::Outcome;
+use crate::session::Session;
+
+const EXAMPLES: &str = "\
+Examples:
+  pageway plan --data base.fbin --metric l2 --memory 10% --recall 0.95
+  pageway plan --data base.u8bin --metric l2 --queries q.u8bin --memory 200MB --goal throughput
+  pageway plan --data base.fbin --metric cosine --memory 5% --pin page-size=8192 --pin degree=32
+  pageway plan --data base.fbin --metric l2 --memory 10% --placement bnf --explain
+
+Every design that is legal and fits the memory is guessed, some twenty are built over a small sample
+and searched, the best of those over a larger one; what they read over all vectors follows from the
+growth between both. The answer is a 'pageway build' command. Beside it stands what the decision
+tree of the experimental evaluation advises, and which of both was right on the sample.
+
+What can be pinned: preset (several), page-size, degree, code-bytes or bits per dimension, beam; and
+every choice of 'pageway build'. A larger --sample predicts better and takes longer.";
+
+/// Choose a design for a memory budget and a recall, by trying the best on a sample
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct PlanArguments {
+    /// Vectors: .fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs or .npy
+    #[arg(long, visible_alias = "base", value_name = "FILE")]
+    data: PathBuf,
+
+    /// Queries like those to come [default: rows of the vectors, held out]
+    #[arg(long, value_name = "FILE")]
+    queries: Option<PathBuf>,
+
+    /// Element type of a .bin file: f32, f16, u8 or i8
+    #[arg(long, value_name = "TYPE")]
+    element: Option<ElementType>,
+
+    /// Directory on the disk that the index will lie on; samples are built there and removed
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    scratch: PathBuf,
+
+    #[command(flatten)]
+    wish: PlanWishes,
+
+    /// Show every design with the reason why it was not chosen
+    #[arg(long)]
+    explain: bool,
+
+    /// Pin a size: preset, page-size, degree, code-bytes, bits or beam
+    #[arg(long = "pin", value_name = "KEY=VALUE")]
+    pins: Vec<String>,
+
+    #[command(flatten)]
+    choices: ChoiceArguments,
+}
+
+/// What is wanted.
+#[derive(Debug, Args)]
+struct PlanWishes {
+    /// Distance: l2, ip (inner product) or cosine
+    #[arg(long, value_name = "METRIC")]
+    metric: Metric,
+
+    /// Memory of a search: bytes (200MB) or a share of the raw vectors (10%)
+    #[arg(long, value_name = "MEMORY")]
+    memory: MemoryWish,
+
+    /// Recall@10 to reach
+    #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
+    recall: f32,
+
+    /// What counts then: latency, throughput or reads
+    #[arg(long, value_name = "GOAL", default_value_t = Goal::Latency)]
+    goal: Goal,
+
+    /// Searching threads, and those of the builds; 0 for all cores
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    threads: usize,
+
+    /// Rows of the larger sample; the smaller one is a quarter of it
+    #[arg(long, value_name = "ROWS", default_value_t = 20_000)]
+    sample: u64,
+
+    /// Seconds after which nothing more is tried [default: none]
+    #[arg(long, value_name = "SECONDS")]
+    time_limit: Option<f64>,
+
+    /// Seed of every random choice
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    seed: u64,
+}
+
+impl PlanArguments {
+    /// Plans, and shows the plan.
+    pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
+        let files = PlanFiles {
+            vectors: &self.data,
+            queries: self.queries.as_deref(),
+            element: self.element,
+            scratch: &self.scratch,
+        };
+        let plan = make(&files, &self.wish()?, session)?;
+        let mut text = format!("{plan}\nBuild it:\n  {}", self.command(plan.choice()?));
+        if self.explain {
+            text.push_str(&format!("\n\nAll of them:\n{}", plan.explained()));
+        }
+        Outcome::new(text, &plan)
+    }
+
+    fn wish(&self) -> Result<Wish> {
+        let wish = &self.wish;
+        let mut pins = Pins::default();
+        for pin in &self.pins {
+            pins.set(pin)?;
+        }
+        let usual = Sizes::default();
+        let sizes = Sizes {
+            max_degree: pins.degree.unwrap_or(usual.max_degree),
+            beam: pins.beam,
+            ..usual
+        };
+        pins.overrides = self.choices.overrides(&sizes)?;
+        Ok(Wish {
+            metric: wish.metric,
+            memory: wish.memory,
+            recall: wish.recall,
+            goal: wish.goal,
+            threads: wish.threads,
+            sample_rows: wish.sample,
+            seconds: wish.time_limit,
+            pins,
+            seed: wish.seed,
+            ..Wish::default()
+        })
+    }
+
+    /// The command that builds an entry of the plan.
+    fn command(&self, entry: &Entry) -> String {
+        let wish = &self.wish;
+        let memory = match wish.memory {
+            MemoryWish::Bytes(bytes) => bytes.to_string(),
+            MemoryWish::Share(share) => format!("{}%", share * 100.0),
+        };
+        let mut words = vec![
+            format!(
+                "pageway build --data {} --out my.index",
+                self.data.display()
+            ),
+            format!(
+                "--metric {} --memory {memory} --recall {}",
+                wish.metric, wish.recall
+            ),
+        ];
+        let typed = [
+            self.queries
+                .as_ref()
+                .map(|path| format!("--queries {}", path.display())),
+            self.element.map(|element| format!("--element {element}")),
+            Some(format!("--seed {}", wish.seed)).filter(|_| wish.seed != Wish::default().seed),
+        ];
+        words.extend(typed.into_iter().flatten());
+        words.extend(entry.arguments.iter().cloned());
+        words.join(" \\\n    ")
+    }
+}

@@ -1,0 +1,37 @@
+//! Files and wishes in, a plan out.
+
+use std::path::Path;
+
+use pageway::source::OpenAs;
+use pageway::{ElementType, Result};
+use pageway_advisor::{Plan, PlanInput, Wish, plan};
+
+use crate::session::Session;
+use crate::system;
+
+/// What a plan is made of.
+pub(crate) struct PlanFiles<'f> {
+    pub(crate) vectors: &'f Path,
+    pub(crate) queries: Option<&'f Path>,
+    pub(crate) element: Option<ElementType>,
+    /// A directory on the disk of the index.
+    pub(crate) scratch: &'f Path,
+}
+
+/// Plans.
+pub(crate) fn make(files: &PlanFiles<'_>, wish: &Wish, session: &Session) -> Result<Plan> {
+    let how = OpenAs {
+        element: files.element,
+    };
+    let vectors = system::open_vectors(files.vectors, how)?;
+    let queries = files
+        .queries
+        .map(|path| system::open_vectors(path, how))
+        .transpose()?;
+    let input = PlanInput {
+        vectors: &vectors,
+        queries: queries.as_ref().map(|queries| queries as _),
+        scratch: files.scratch,
+    };
+    plan(&input, wish, &session.progress)
+}
