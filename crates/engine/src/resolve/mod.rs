@@ -155,7 +155,7 @@ fn second_codes(source: Source<'_>) -> Result<Option<CodePart>> {
 
 fn identities(source: Source<'_>) -> Result<Option<Identities>> {
     let spec = &source.manifest.spec;
-    if !spec.storage.ids_in_memory {
+    if !Identities::are_kept(spec) {
         return Ok(None);
     }
     let stride = Identities::stride(spec);

@@ -136,8 +136,7 @@ impl IndexSpec {
             self.storage.second_codes_in_memory().is_some() && !cascade,
             "second_quantizer",
             "pq",
-            "only refine cascade and vectors coded use second codes; choose one, or no second \
-             quantizer",
+            "only refine cascade uses second codes in memory; choose it, or no second quantizer",
         )?;
         refuse_if(
             self.storage.second_quantizer.is_none() && cascade,
@@ -147,45 +146,30 @@ impl IndexSpec {
         )
     }
 
-    /// Codes decide answers only where they have error bounds and memory holds all of them.
+    /// Codes decide answers only where they have error bounds.
     fn validate_bounds(&self) -> Checked {
         let bounded = matches!(self.execution.refine, RefineSpec::Bounded { .. });
+        let replicated = matches!(self.layout.codec, CodecSpec::Replicated { .. });
         let storage = &self.storage;
         let has_bounds = |code| matches!(code, Some(QuantizerSpec::RaBitQ { .. }));
         let coded = storage.vectors == VectorStorage::Coded;
         refuse_if(
-            coded && !(bounded && has_bounds(storage.second_quantizer)),
+            coded && !(bounded && has_bounds(storage.second_quantizer) && !replicated),
             "vectors",
             "coded",
-            "a fine code in the record takes a second quantizer rabitq, and refine bounded reads \
-             the vectors that it leaves undecided; choose both, or vectors in_record",
+            "a second quantizer rabitq makes the fine codes, each list must come with one, and \
+             refine bounded reads what they leave undecided; choose codec packed, second quantizer \
+             rabitq and refine bounded, or vectors in_record",
         )?;
-        refuse_if(
-            coded && self.layout.codec == CodecSpec::Split,
-            "codec",
-            "split",
-            "its lists lie without codes beside them; choose codec packed, or vectors separate",
-        )?;
-        let in_memory = has_bounds(Some(storage.quantizer)) && storage.codes == CodeStorage::Memory;
+        let in_memory = has_bounds(Some(storage.quantizer))
+            && storage.codes == CodeStorage::Memory
+            && storage.vectors == VectorStorage::Separate;
         refuse_if(
             bounded && !coded && !in_memory,
             "refine",
             "bounded",
-            "it needs the error bounds of codes in memory; choose quantizer rabitq and codes \
-             memory, or refine deferred",
-        )?;
-        refuse_if(
-            bounded && storage.vectors == VectorStorage::InRecord,
-            "refine",
-            "bounded",
-            "vectors pass by where they lie beside their lists; choose vectors separate, or refine \
-             inline",
-        )?;
-        refuse_if(
-            storage.ids_in_memory && !bounded,
-            "ids_in_memory",
-            "true",
-            "every answer is read with its vector; choose refine bounded, or false",
+            "codes with error bounds in memory decide what to read from pages of vectors; choose \
+             quantizer rabitq, codes memory and vectors separate, or refine deferred",
         )
     }
 
@@ -198,7 +182,7 @@ impl IndexSpec {
             "the codes are in memory already; choose codes in_page, or codec packed",
         )?;
         refuse_if(
-            codec == CodecSpec::Split && self.storage.vectors == VectorStorage::InRecord,
+            codec == CodecSpec::Split && self.storage.vectors != VectorStorage::Separate,
             "codec",
             "split",
             "its vectors are not in the record; choose vectors separate, or codec packed",
@@ -266,14 +250,12 @@ impl IndexSpec {
             "near or all",
             "pages of codec split hold no vectors to score; choose harvest held",
         )?;
-        let coded = self.storage.vectors == VectorStorage::Coded;
         let replicated = matches!(self.layout.codec, CodecSpec::Replicated { .. });
         refuse_if(
-            replicated && (execution.refine == RefineSpec::Inline || coded),
+            replicated && execution.refine == RefineSpec::Inline,
             "refine",
             "inline",
-            "packed lists come without the vectors or fine codes it scores; choose refine deferred \
-             and vectors in_record",
+            "packed lists come without the vectors it scores; choose refine deferred",
         )?;
         let page_node = matches!(self.layout.codec, CodecSpec::PageNode { .. });
         refuse_if(

@@ -7,7 +7,7 @@
 
 use pageway_types::NodeId;
 
-use crate::spec::{IdStorage, IndexSpec};
+use crate::spec::{IdStorage, IndexSpec, RefineSpec};
 
 const ROW_BYTES: usize = 4;
 const USER_ID_BYTES: usize = 8;
@@ -29,9 +29,16 @@ impl Identities {
         }
     }
 
-    /// Bytes of the identities that an index of `spec` keeps in memory.
+    /// Whether an index of `spec` keeps identities in memory: where a design has that, and codes
+    /// decide.
+    pub(crate) fn are_kept(spec: &IndexSpec) -> bool {
+        let bounded = matches!(spec.execution.refine, RefineSpec::Bounded { .. });
+        spec.storage.ids_in_memory && bounded
+    }
+
+    /// Bytes of those.
     pub(crate) fn bytes(spec: &IndexSpec, node_count: u32) -> u64 {
-        if spec.storage.ids_in_memory {
+        if Self::are_kept(spec) {
             u64::from(node_count) * Self::stride(spec) as u64
         } else {
             0
