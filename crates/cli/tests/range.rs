@@ -6,7 +6,7 @@
 
 mod common;
 
-use common::{Place, clustered, lines, small_fbin};
+use common::{Place, clustered, lines, small_fbin, smallest};
 use serde_json::Value;
 
 const INVALID: i32 = 2;
@@ -90,6 +90,33 @@ fn prepared() -> Place {
 }
 
 const RANGE: &str = "range --index my.index --queries q.u8bin --radius 34000 --json";
+
+#[test]
+fn the_smallest_budget_of_a_range_search_works() {
+    let place = prepared();
+    for (limit, list_size) in [
+        (10_000, 20),
+        (500, 20),
+        (40, 20),
+        (20, 20),
+        (20, 60),
+        (1, 1),
+    ] {
+        let range = |memory: u64| {
+            place.line(&format!(
+                "{RANGE} --limit {limit} --list-size {list_size} --memory {memory}"
+            ))
+        };
+        let bytes = smallest(&range(1000).stderr);
+        assert_eq!(
+            range(bytes).code,
+            0,
+            "{limit}, {list_size}: {:?}",
+            range(bytes)
+        );
+        assert_eq!(range(bytes - 1).code, INVALID, "{limit}, {list_size}");
+    }
+}
 
 #[test]
 fn exact_results_are_those_of_the_oracle() {

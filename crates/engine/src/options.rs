@@ -110,7 +110,8 @@ pub struct OpenOptions {
     pub list_size: u32,
     /// Reads per round (W) that memory is set aside for; the index's own where absent.
     pub beam: Option<u32>,
-    /// Neighbours per query that memory is set aside for.
+    /// Neighbours per query that memory is set aside for. For range searches give their limit, here
+    /// and as `list_size`.
     pub k: u32,
 }
 

@@ -13,7 +13,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use common::Rows;
-use pageway::spec::{CacheOverrides, CompletionSpec, HarvestSpec, PageCacheSpec, ScheduleSpec};
+use pageway::spec::{
+    CacheOverrides, CompletionSpec, HarvestSpec, NodeCacheSpec, PageCacheSpec, RefineSpec,
+    ScheduleSpec,
+};
 use pageway::{
     Answers, BuildOptions, BuildReport, Effort, ElementType, ErrorKind, Index, MemoryWish, Metric,
     OpenMode, OpenOptions, OsVfs, Overrides, Preset, Queries, SearchOptions, Vfs,
@@ -276,10 +279,27 @@ fn answers_do_not_depend_on_the_company_of_a_query() {
 /// A round chooses its nodes before it looks which of them are cached.
 #[test]
 fn a_cache_changes_no_answer() {
+    let [none, records] = check_cache(NodeCacheSpec::Records, RefineSpec::Inline, 100_000);
+    assert_eq!((none, records), (None, None));
+    let refine = RefineSpec::Deferred { share: 0.5 };
+    let [some, all] = check_cache(NodeCacheSpec::Lists, refine, 20_000).map(Option::unwrap);
+    // A table finds some, two bytes and a half each of all.
+    assert!(
+        all < 16.0 && some < 32.0 && all < some,
+        "{all} and {some} bits"
+    );
+}
+
+/// Searches with as many nodes cached as `bytes` hold, and with all; returns the bits that a
+/// neighbour takes.
+fn check_cache(nodes: NodeCacheSpec, refine: RefineSpec, bytes: u64) -> [Option<f64>; 2] {
     let base = Rows::clustered(3000, 16, ElementType::F32, 1);
     let queries = Rows::clustered(100, 16, ElementType::F32, 2);
     let dir = tempfile::tempdir().unwrap();
-    base.build(dir.path(), &options(Metric::L2, 2)).unwrap();
+    let mut build = options(Metric::L2, 2);
+    build.overrides.cache.nodes = Some(nodes);
+    build.overrides.refine = Some(refine);
+    base.build(dir.path(), &build).unwrap();
     let open = |memory| {
         let options = OpenOptions {
             memory: Some(MemoryWish::Bytes(memory)),
@@ -305,8 +325,13 @@ fn a_cache_changes_no_answer() {
         },
     );
     let least = smallest_that_works(&refused);
-    let (all, some) = (open(16_000_000), open(least + 100_000));
+    let (all, some) = (open(16_000_000), open(least + bytes));
     let (cached, fewer) = (all.memory().cached_nodes, some.memory().cached_nodes);
+    assert!(
+        cached == 3000 && fewer > 20,
+        "{cached} and {fewer} cached nodes"
+    );
     assert!(cached > 2 * fewer, "{cached} and {fewer} cached nodes");
     same(&search(&all), &search(&some), "another budget");
+    [some, all].map(|index| index.memory().cached_edge_bits)
 }

@@ -24,6 +24,7 @@ mod navigation;
 mod nsg;
 mod packed;
 mod partition;
+mod pipnn;
 mod placement;
 mod prune;
 mod rng;
@@ -47,6 +48,7 @@ pub use packed::ListCode;
 pub use partition::{
     Assigner, COPIES, Partition, PartitionSpec, merge_lists, plan, shard_max_degree,
 };
+pub use pipnn::{PiPnn, PiPnnSpec, pipnn, pipnn_bytes};
 pub use placement::{Placement, PlacementSpec, overlap_ratio, place, placement_bytes};
 pub use prune::{PruneSpec, Pruner};
 pub use routing::{HashSpec, HashTable, fixed_entries, fixed_entries_bytes};

@@ -17,10 +17,11 @@
     reason = "node ids come from this set; a slip must stop"
 )]
 
-use pageway_kernels::{DistanceFn, DistanceManyFn, KernelSet, WidenFn};
+use pageway_kernels::{DistanceFn, DistanceManyFn, DotPanelsFn, KernelSet, NearFn, WidenFn};
 use pageway_types::{Metric, NodeId, VectorShape};
 
 use crate::error::{GraphError, try_reserved};
+use crate::float::normalize;
 
 /// Vectors that one graph in memory can hold: a candidate list spends one bit of a node id.
 pub(crate) const MAX_COUNT: u64 = 1 << 31;
@@ -37,6 +38,8 @@ pub struct VectorSet<'a> {
     pair: DistanceFn,
     many: DistanceManyFn,
     widen: WidenFn,
+    products: DotPanelsFn,
+    near: NearFn,
     lift: Option<Lift>,
 }
 
@@ -79,6 +82,8 @@ impl<'a> VectorSet<'a> {
             pair: kernels.distance(shape.element, metric),
             many: kernels.distance_many(shape.element, metric),
             widen: kernels.widen(shape.element),
+            products: kernels.dot_panels(),
+            near: kernels.near(),
             lift,
         })
     }
@@ -115,6 +120,35 @@ impl<'a> VectorSet<'a> {
     /// Converts one vector to `f32`. `out` has its dimension; panics otherwise.
     pub(crate) fn widen(&self, node: NodeId, out: &mut [f32]) {
         (self.widen)(self.row(node), out);
+    }
+
+    /// Components of an embedded vector.
+    pub(crate) fn embedded_dimension(&self) -> usize {
+        self.shape.dimension as usize + usize::from(self.lift.is_some())
+    }
+
+    /// One vector in the space where squared L2 orders as the build distance does: as it is, scaled
+    /// to length 1 (cosine), or with its lift (inner product). `out` has the embedded dimension;
+    /// panics otherwise.
+    pub(crate) fn embed(&self, node: NodeId, out: &mut [f32]) {
+        let (own, lift) = out.split_at_mut(self.shape.dimension as usize);
+        self.widen(node, own);
+        if self.metric == Metric::Cosine {
+            normalize(own);
+        }
+        if let ([out], Some(lift)) = (lift, &self.lift) {
+            *out = lift.components[node.index()];
+        }
+    }
+
+    /// Inner products of matrices.
+    pub(crate) const fn products(&self) -> DotPanelsFn {
+        self.products
+    }
+
+    /// Distances from such products.
+    pub(crate) const fn near(&self) -> NearFn {
+        self.near
     }
 
     /// Build distance of two nodes. Panics when one is out of range.

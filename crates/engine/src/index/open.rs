@@ -138,19 +138,15 @@ impl Index {
         let plan = WorkerPlan::new(subject, options)?;
         let reader = &pages.reader;
         let mut ledger = fixed_memory(subject, budget);
-        ledger.reserve("one query", plan.least.bytes(reader));
+        let least = plan.least_bytes(|shape| shape.bytes(reader));
+        ledger.reserve("one query", least);
         ledger
             .settle("opening this index")
             .map_err(|error| error.within(dir.display()))?;
-        // Half of what is left may go to more queries in flight, or what all lists leave where
-        // memory holds those; caches take the rest.
         let wished = (plan.wished.bytes(reader) * plan.threads).max(plan.range.bytes(reader));
-        let wished = wished.saturating_sub(plan.least.bytes(reader));
-        let free = ledger.free();
-        let lists = resolve::packed_list_bytes(&manifest);
-        let beside_lists = lists.and_then(|lists| free.checked_sub(lists));
-        let room = beside_lists.unwrap_or(free / 2);
-        ledger.reserve("more queries in flight", wished.min(room));
+        let more = wished.saturating_sub(least);
+        let more = more.min(room_for_queries(&manifest, ledger.free()));
+        ledger.reserve("more queries in flight", more);
         let pool = WorkerPool::new(ledger.entries().iter().rev().take(2).map(|(_, b)| b).sum());
         let caches = CacheBytes::divide(ledger.free(), manifest.spec.cache);
         let codebook = manifest.files.codebook.uuid;
@@ -189,6 +185,14 @@ impl Index {
     }
 }
 
+/// What more queries in flight may take of what is free: half, or what all lists leave where memory
+/// holds those; caches take the rest.
+fn room_for_queries(manifest: &Manifest, free: u64) -> u64 {
+    let lists = resolve::packed_list_bytes(manifest);
+    let beside_lists = lists.and_then(|lists| free.checked_sub(lists));
+    beside_lists.unwrap_or(free / 2)
+}
+
 /// What an index holds whatever is searched.
 pub(crate) fn fixed_memory((spec, node_count): (&IndexSpec, u32), budget: u64) -> Ledger {
     let mut ledger = Ledger::new(budget);
@@ -217,7 +221,7 @@ pub(crate) fn least_memory(subject: (&IndexSpec, u32)) -> Result<Ledger> {
     let mut ledger = fixed_memory(subject, u64::MAX);
     let plan = WorkerPlan::new(subject, &OpenOptions::default())?;
     let geometry = resolve::codec(subject.0, subject.1)?.map().geometry;
-    let bytes = |backend| plan.least.bytes_by(geometry, backend);
+    let bytes = |backend| plan.least_bytes(|shape| shape.bytes_by(geometry, backend));
     let one_query = bytes(IoBackend::Threads).max(bytes(IoBackend::Uring));
     ledger.reserve("one query", one_query);
     Ok(ledger)
@@ -234,6 +238,8 @@ pub(crate) fn more_queries(subject: (&IndexSpec, u32)) -> Result<u64> {
 /// Memory for searches: the least that works, and what is wished for.
 pub(crate) struct WorkerPlan {
     least: WorkerShape,
+    /// The same where a range search begins with a shorter list.
+    growing: WorkerShape,
     wished: WorkerShape,
     /// A range search as wide as its options are by default.
     range: WorkerShape,
@@ -260,6 +266,11 @@ impl WorkerPlan {
             interleave: 1,
             scratch,
         };
+        let shorter = shorter_list(list_size.min(subject.1), options.k);
+        let growing = WorkerShape {
+            interleave: 1,
+            scratch: scratch_shape(subject, (results, shorter, list_size), beam)?,
+        };
         let RangeOptions {
             list_size, limit, ..
         } = RangeOptions::new(0.0);
@@ -269,10 +280,26 @@ impl WorkerPlan {
         };
         Ok(Self {
             least,
+            growing,
             wished,
             range,
             threads: thread_count(options.threads) as u64,
         })
+    }
+
+    /// Memory of one query, of either kind.
+    fn least_bytes(&self, bytes: impl Fn(&WorkerShape) -> u64) -> u64 {
+        bytes(&self.least).max(bytes(&self.growing))
+    }
+}
+
+/// The list that takes most memory of those that a search may begin with and have grown to
+/// `longest`. None shorter where fewer results are wanted than candidates: that is no range search.
+fn shorter_list(longest: u32, results: u32) -> u32 {
+    if results >= longest {
+        longest.saturating_sub(1).max(1)
+    } else {
+        longest
     }
 }
 

@@ -57,6 +57,12 @@ pub(crate) fn check_degree(name: &'static str, degree: u32) -> Result<(), GraphE
     check(accepted, name, degree, "1 to 4096")
 }
 
+/// Refuses a tolerance of occlusion that no builder takes.
+pub(crate) fn check_alpha(alpha: f32) -> Result<(), GraphError> {
+    let accepted = alpha.is_finite() && alpha >= 1.0;
+    check(accepted, "alpha", alpha, "a finite number of at least 1")
+}
+
 /// Refuses the size of a candidate list that no builder takes.
 pub(crate) fn check_list(name: &'static str, size: u32) -> Result<(), GraphError> {
     check((1..=LIST_LIMIT).contains(&size), name, size, "1 to 65536")

@@ -5,7 +5,7 @@ use pageway_types::{NodeId, Progress};
 use crate::error::GraphError;
 use crate::graph::Graph;
 use crate::linking::{
-    InsertSpec, Insertion, ListSpec, check, check_degree, check_entry, check_list,
+    InsertSpec, Insertion, ListSpec, check_alpha, check_degree, check_entry, check_list,
 };
 use crate::prune::PruneSpec;
 use crate::vectors::VectorSet;
@@ -27,13 +27,7 @@ impl VamanaSpec {
     fn validate(&self) -> Result<(), GraphError> {
         check_degree("max_degree", self.max_degree)?;
         check_list("build_list", self.build_list)?;
-        let accepted = self.alpha.is_finite() && self.alpha >= 1.0;
-        check(
-            accepted,
-            "alpha",
-            self.alpha,
-            "a finite number of at least 1",
-        )
+        check_alpha(self.alpha)
     }
 
     pub(crate) const fn prune(&self) -> PruneSpec {

@@ -1,12 +1,14 @@
 //! `pageway build`: a file of vectors becomes an index.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pageway::source::OpenAs;
 use pageway::{BuildInput, BuildOptions, ElementType, Index, MemoryWish, Metric, Preset, Result};
+use pageway_advisor::{Pins, Plan, Wish};
 
 use super::report::BuildOutcome;
+use crate::command::plan::{PlanFiles, make};
 use crate::design::{ChoiceArguments, SizeArguments};
 use crate::output::Outcome;
 use crate::session::Session;
@@ -19,6 +21,7 @@ Examples:
   pageway build --data texts.npy --out my.index --metric cosine --recall 0.99 --ids ids.txt
   pageway build --data base.fbin --out my.index --metric l2 --preset starling --memory 10%
   pageway build --data base.fbin --out my.index --metric l2 --placement bnf:rounds=4 --harvest near
+  pageway build --data base.fbin --out my.index --metric l2 --memory 10% --plan
 
 What the knobs cost:
   --memory        memory of every later search. Less memory means shorter codes and a smaller cache,
@@ -34,6 +37,17 @@ that cannot be is refused before work, with one that can.
 
 Building over an existing index replaces it in one step at the end: until then, and after a failure
 or Ctrl-C, the old index stays whole.";
+
+/// What a plan decides.
+const PLANNED: [&str; 7] = [
+    "preset",
+    "code_bytes",
+    "degree",
+    "build_list",
+    "alpha",
+    "page_size",
+    "beam",
+];
 
 /// Build an index from a file of vectors.
 #[derive(Debug, Args)]
@@ -113,6 +127,10 @@ struct DesignArguments {
     #[arg(long, value_name = "NAME", default_value_t = Preset::DiskAnn, help = preset_help())]
     preset: Preset,
 
+    /// Plan first, as 'pageway plan' does, and build what it chooses; choices given here are kept
+    #[arg(long, conflicts_with_all = PLANNED)]
+    plan: bool,
+
     /// Bytes per compressed vector [default: as many as the memory affords]
     #[arg(long, value_name = "N")]
     code_bytes: Option<u32>,
@@ -135,6 +153,23 @@ struct DesignArguments {
 
     #[command(flatten)]
     choices: ChoiceArguments,
+}
+
+/// What a plan of a build with these options is to meet.
+fn wish(options: &BuildOptions) -> Wish {
+    let usual = Wish::default();
+    Wish {
+        metric: options.metric,
+        memory: options.memory.unwrap_or(usual.memory),
+        recall: options.recall,
+        threads: options.threads,
+        pins: Pins {
+            overrides: options.overrides,
+            ..Pins::default()
+        },
+        seed: options.seed,
+        ..usual
+    }
 }
 
 fn preset_help() -> String {
@@ -172,10 +207,45 @@ impl BuildArguments {
         })
     }
 
+    /// The options as they were typed, or as a plan has them.
+    fn planned(&self, session: &Session) -> Result<(BuildOptions, Option<Plan>)> {
+        let options = self.options()?;
+        if !self.design.plan {
+            return Ok((options, None));
+        }
+        let plan = make(&self.plan_files(), &wish(&options), session)?;
+        let chosen = plan.choice()?;
+        session.say(&format!("{plan}\nBuilding {}.\n", chosen.name))?;
+        let design = &chosen.candidate.options;
+        let options = BuildOptions {
+            preset: design.preset,
+            degree: design.degree,
+            build_list: design.build_list,
+            code_bytes: design.code_bytes,
+            page_bytes: design.page_bytes,
+            beam: design.beam,
+            overrides: design.overrides,
+            memory: Some(MemoryWish::Bytes(plan.memory_bytes)),
+            ..options
+        };
+        Ok((options, Some(plan)))
+    }
+
+    fn plan_files(&self) -> PlanFiles<'_> {
+        let place = &self.place;
+        let beside = place.out.parent().filter(|dir| !dir.as_os_str().is_empty());
+        PlanFiles {
+            vectors: &place.data,
+            queries: place.queries.as_deref(),
+            element: place.element,
+            scratch: beside.unwrap_or(Path::new(".")),
+        }
+    }
+
     /// Builds, and reports.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
         let started = system::now();
-        let options = self.options()?;
+        let (options, plan) = self.planned(session)?;
         let place = &self.place;
         let how = OpenAs {
             element: place.element,
@@ -201,6 +271,7 @@ impl BuildArguments {
             total_seconds: started.elapsed().as_secs_f64(),
             cpu_seconds: pageway::process_cpu_time().as_secs_f64(),
             peak_memory_bytes: pageway::peak_memory_bytes(),
+            plan: plan.as_ref(),
         };
         Outcome::new(outcome.describe(&place.out, options.recall), &outcome)
     }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use pageway::{BuildReport, Metric, format_bytes};
+use pageway_advisor::Plan;
 use serde::Serialize;
 
 use crate::text::{self, Facts};
@@ -18,6 +19,9 @@ pub(super) struct BuildOutcome<'r> {
     /// Processor time of the process, user and system.
     pub(super) cpu_seconds: f64,
     pub(super) peak_memory_bytes: Option<u64>,
+    /// What chose the design, where a plan did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) plan: Option<&'r Plan>,
 }
 
 impl BuildOutcome<'_> {

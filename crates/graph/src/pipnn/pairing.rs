@@ -1,0 +1,134 @@
+//! All leaves: who is near to whom goes to the reservoirs.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "rows are counted by the leaf; a slip must stop"
+)]
+
+use pageway_types::{Progress, SplitMix64};
+use rayon::prelude::*;
+
+use super::groups::{Groups, Member};
+use super::leaf::Leaf;
+use super::reservoir::{HASH_BITS, Reservoirs, Slot};
+use super::rows::Panels;
+use super::sizes::Sizes;
+use crate::error::{GraphError, try_filled};
+use crate::linking::Workers;
+use crate::vectors::VectorSet;
+
+/// The random stream of the planes; those of groups have smaller numbers.
+const PLANES: u64 = u64::MAX;
+
+/// A comparison of all pairs in all leaves, in the pool of the caller.
+pub(super) struct Pairing<'p> {
+    pub(super) vectors: &'p VectorSet<'p>,
+    pub(super) sizes: &'p Sizes,
+    pub(super) seed: u64,
+    pub(super) progress: &'p dyn Progress,
+}
+
+impl Pairing<'_> {
+    /// Offers each node its nearest in every leaf, and those whose nearest it is.
+    pub(super) fn fill(&self, leaves: &Groups, reservoirs: &Reservoirs) -> Result<(), GraphError> {
+        let random = SplitMix64::stream(self.seed, PLANES);
+        let planes = Panels::random(HASH_BITS, self.sizes.dimension, random)?;
+        let workers = Workers::new(|| Scratch::new(self.sizes))?;
+        self.progress
+            .stage("compare neighbors", leaves.members().len() as u64);
+        let leaves: Vec<&[Member]> = leaves.iter().collect();
+        leaves.par_iter().try_for_each(|members| {
+            self.progress.check()?;
+            workers.with(|Scratch { leaf, offers }| {
+                leaf.compare(self.vectors, members, &planes);
+                offers.collect(leaf, members);
+                offers.hand_over(members, reservoirs);
+            });
+            self.progress.advance(members.len() as u64);
+            Ok(())
+        })
+    }
+
+    /// Bytes that `fill` holds beside leaves and reservoirs.
+    pub(super) fn bytes(sizes: &Sizes, threads: usize) -> u64 {
+        let scratch = Leaf::bytes(sizes) + Offers::bytes(sizes);
+        let planes = Panels::bytes(HASH_BITS, sizes.dimension);
+        Workers::<Scratch>::bytes(threads, scratch).saturating_add(planes)
+    }
+}
+
+/// What one thread needs.
+struct Scratch {
+    leaf: Leaf,
+    offers: Offers,
+}
+
+impl Scratch {
+    fn new(sizes: &Sizes) -> Result<Self, GraphError> {
+        Ok(Self {
+            leaf: Leaf::new(sizes)?,
+            offers: Offers::new(sizes)?,
+        })
+    }
+}
+
+/// Candidates that a leaf has for its members, grouped by member: so each reservoir is visited
+/// once per leaf.
+struct Offers {
+    /// Where the candidates of a member end, once they are all there.
+    ends: Vec<usize>,
+    slots: Vec<Slot>,
+}
+
+impl Offers {
+    fn new(sizes: &Sizes) -> Result<Self, GraphError> {
+        Ok(Self {
+            ends: try_filled(sizes.leaf, 0, "offers")?,
+            slots: try_filled(2 * sizes.leaf * sizes.knn, Slot::EMPTY, "offers")?,
+        })
+    }
+
+    fn bytes(sizes: &Sizes) -> u64 {
+        (sizes.leaf * (size_of::<usize>() + 2 * sizes.knn * size_of::<Slot>())) as u64
+    }
+
+    /// Two passes: one counts, one puts each candidate in its place.
+    fn collect(&mut self, leaf: &Leaf, members: &[Member]) {
+        let ends = &mut self.ends[..members.len()];
+        ends.fill(0);
+        for_each_edge(leaf, members.len(), |from, _, _| ends[from] += 1);
+        let mut total = 0;
+        for end in &mut *ends {
+            total += std::mem::replace(end, total);
+        }
+        for_each_edge(leaf, members.len(), |from, to, distance| {
+            let slot = Slot::new(distance, members[to].node(), leaf.hash(from, to));
+            self.slots[ends[from]] = slot;
+            ends[from] += 1;
+        });
+    }
+
+    fn hand_over(&self, members: &[Member], reservoirs: &Reservoirs) {
+        let mut first = 0;
+        for (member, &end) in members.iter().zip(&self.ends) {
+            reservoirs.offer(member.node(), &self.slots[first..end]);
+            first = end;
+        }
+    }
+}
+
+/// Calls `visit` with both directions of every edge from a row to one of its nearest, each once.
+fn for_each_edge(leaf: &Leaf, rows: usize, mut visit: impl FnMut(usize, usize, f32)) {
+    for row in 0..rows {
+        for &(distance, other) in leaf.nearest(row) {
+            let other = other as usize;
+            visit(row, other, distance);
+            if leaf
+                .nearest(other)
+                .iter()
+                .all(|near| near.1 as usize != row)
+            {
+                visit(other, row, distance);
+            }
+        }
+    }
+}

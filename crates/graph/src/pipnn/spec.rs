@@ -1,0 +1,172 @@
+//! Parameters of a build, the build, and the memory that it takes.
+
+use pageway_types::{NodeId, Progress, VectorShape};
+
+use super::carve::Carving;
+use super::pairing::Pairing;
+use super::reservoir::Reservoirs;
+use super::sizes::Sizes;
+use crate::error::GraphError;
+use crate::graph::{AdjacencyLists, Graph, write_list};
+use crate::linking::{
+    ListSpec, Thinning, Workers, check, check_alpha, check_degree, check_entry, for_each_row,
+    repair_bytes, repair_in_pool,
+};
+use crate::prune::PruneSpec;
+use crate::vectors::VectorSet;
+
+/// Parameters of a PiPNN graph.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PiPnnSpec {
+    /// Longest adjacency list, called `R` in the literature. 1 to 4,096; 32 to 96 is usual.
+    pub max_degree: u32,
+    /// Occlusion that pruning tolerates, on squared distances; at least 1, usually 1.2.
+    pub alpha: f32,
+    /// Groups of the first level that each node goes to; it comes to twice as many leaves. Time
+    /// grows with it, and recall. 1 to 64.
+    pub fanout: u32,
+    /// Nodes of a leaf, at most; half as many on average. 16 to 8,192.
+    pub leaf: u32,
+    /// Nearest nodes that each node takes from each leaf. 1 to 64.
+    pub knn: u32,
+    /// Fixes leaders and hash planes.
+    pub seed: u64,
+}
+
+impl PiPnnSpec {
+    /// With the fanout, leaf and neighbours per leaf that were found best on vectors of images and
+    /// of text, 24,000 to 100,000 of them, with lists of 32 and 48.
+    pub const fn new(max_degree: u32, alpha: f32, seed: u64) -> Self {
+        Self {
+            max_degree,
+            alpha,
+            fanout: 8,
+            leaf: 512,
+            knn: 5,
+            seed,
+        }
+    }
+
+    fn validate(&self) -> Result<(), GraphError> {
+        check_degree("max_degree", self.max_degree)?;
+        check_alpha(self.alpha)?;
+        let within = |value: u32, least: u32, most: u32| (least..=most).contains(&value);
+        check(within(self.fanout, 1, 64), "fanout", self.fanout, "1 to 64")?;
+        check(within(self.leaf, 16, 8192), "leaf", self.leaf, "16 to 8192")?;
+        check(within(self.knn, 1, 64), "knn", self.knn, "1 to 64")
+    }
+
+    /// Lists are full: a record on disk has the room anyway.
+    pub(super) const fn lists(&self) -> ListSpec {
+        ListSpec {
+            prune: PruneSpec {
+                max_degree: self.max_degree,
+                alpha: self.alpha,
+            },
+            fill: self.max_degree,
+        }
+    }
+}
+
+/// A graph, and what else its build found out.
+pub struct PiPnn {
+    /// The graph.
+    pub graph: Graph,
+    /// All nodes, those of one leaf together: an order in which nodes that are near share pages.
+    pub order: Vec<NodeId>,
+}
+
+/// Builds a PiPNN graph over `vectors` that is searched from `entry`.
+///
+/// Takes [`pipnn_bytes`] of memory beside the vectors. Every vector is compared with the leaders of
+/// its groups and with `fanout * leaf` others, by products of matrices, and with the candidates that
+/// it keeps, one and a half times the max degree of them. The graph is the same for any number of
+/// threads in `pool`.
+///
+/// # Errors
+/// When a parameter or the entry is out of range, memory is refused, or `progress` cancels;
+/// that is noticed within some milliseconds.
+pub fn pipnn(
+    vectors: &VectorSet<'_>,
+    entry: NodeId,
+    spec: &PiPnnSpec,
+    pool: &rayon::ThreadPool,
+    progress: &dyn Progress,
+) -> Result<PiPnn, GraphError> {
+    spec.validate()?;
+    let count = vectors.count();
+    check_entry(entry, count)?;
+    let sizes = Sizes::new(count.into(), vectors.embedded_dimension(), spec);
+    pool.install(|| {
+        let (reservoirs, order) = find_candidates(vectors, &sizes, spec.seed, progress)?;
+        let lists = choose(vectors, &reservoirs, spec, progress)?;
+        drop(reservoirs);
+        let mut graph = Graph::new(lists, entry);
+        repair_in_pool(&mut graph, vectors, progress)?;
+        Ok(PiPnn { graph, order })
+    })
+}
+
+/// Candidates of all nodes, and the order of their leaves.
+fn find_candidates(
+    vectors: &VectorSet<'_>,
+    sizes: &Sizes,
+    seed: u64,
+    progress: &dyn Progress,
+) -> Result<(Reservoirs, Vec<NodeId>), GraphError> {
+    let carving = Carving {
+        vectors,
+        sizes,
+        seed,
+        progress,
+    };
+    let leaves = carving.leaves()?;
+    let reservoirs = Reservoirs::new(vectors.count() as usize, sizes.reservoir)?;
+    let pairing = Pairing {
+        vectors,
+        sizes,
+        seed,
+        progress,
+    };
+    pairing.fill(&leaves, &reservoirs)?;
+    Ok((reservoirs, leaves.own_order(vectors.count())?))
+}
+
+/// The lists: every reservoir pruned.
+fn choose(
+    vectors: &VectorSet<'_>,
+    reservoirs: &Reservoirs,
+    spec: &PiPnnSpec,
+    progress: &dyn Progress,
+) -> Result<AdjacencyLists, GraphError> {
+    let count = vectors.count();
+    let mut lists = AdjacencyLists::new(count as usize, spec.max_degree)?;
+    let workers = Workers::new(|| Thinning::new(reservoirs.capacity()))?;
+    progress.stage("choose neighbors", count.into());
+    for_each_row(&mut lists, &workers, progress, |thinning, node, row| {
+        reservoirs.copy_to(node, &mut thinning.nodes);
+        write_list(row, thinning.thin(vectors, node, spec.lists()));
+    })?;
+    Ok(lists)
+}
+
+/// Bytes that [`pipnn`] holds at its peak beside the rows and what a [`VectorSet`] holds; graph and
+/// order are part of it.
+///
+/// An upper bound. Counts are those that a build accepts; others saturate.
+pub fn pipnn_bytes(count: u64, shape: VectorShape, spec: &PiPnnSpec, threads: usize) -> u64 {
+    let dimension = shape.dimension as usize + 1;
+    let sizes = Sizes::new(count, dimension, spec);
+    let order = count.saturating_mul(size_of::<NodeId>() as u64);
+    let leaves = Carving::leaf_bytes(count, &sizes);
+    let reservoirs = Reservoirs::bytes(count, sizes.reservoir).saturating_add(order);
+    let lists = AdjacencyLists::bytes(count, spec.max_degree);
+    let thinning = Workers::<Thinning>::bytes(threads, Thinning::bytes(sizes.reservoir));
+    let pairing = Pairing::bytes(&sizes, threads);
+    let comparing = reservoirs.saturating_add(leaves).saturating_add(pairing);
+    let choosing = reservoirs.saturating_add(lists).saturating_add(thinning);
+    let repair = repair_bytes(count, spec.max_degree, threads);
+    let repairing = lists.saturating_add(order).saturating_add(repair);
+    let carving = Carving::bytes(count, &sizes, threads);
+    carving.max(comparing).max(choosing).max(repairing)
+}

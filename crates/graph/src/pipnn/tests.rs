@@ -1,0 +1,213 @@
+//! Whole builds, checked for soundness, reach, repeatability, recall and memory.
+
+use pageway_types::{ElementType, Metric, NoProgress, NodeId, VectorShape};
+
+use super::{PiPnn, PiPnnSpec, pipnn, pipnn_bytes};
+use crate::error::GraphError;
+use crate::linking::testing::{METRICS, assert_prune_order, assert_sound, recall};
+use crate::testing::{Rows, StopAfter, clustered, pool};
+
+/// Leaves so small that some hundred vectors take several levels.
+const SPEC: PiPnnSpec = PiPnnSpec {
+    max_degree: 12,
+    alpha: 1.2,
+    fanout: 6,
+    leaf: 64,
+    knn: 4,
+    seed: 5,
+};
+
+fn build_on(rows: &Rows, metric: Metric, spec: &PiPnnSpec, threads: usize) -> PiPnn {
+    let set = rows.set(metric);
+    let entry = NodeId(set.count() / 2);
+    pipnn(&set, entry, spec, &pool(threads), &NoProgress).expect("a graph")
+}
+
+#[test]
+fn tiny_sets_have_sound_graphs() {
+    for max_degree in [1, 2, 12] {
+        for count in [1, 2, 3, 5, max_degree, max_degree + 1, 40, 100] {
+            let rows = Rows::f32(3, &clustered(count as usize, 3, 1.0, 1));
+            let spec = PiPnnSpec { max_degree, ..SPEC };
+            for metric in METRICS {
+                let PiPnn { graph, mut order } = build_on(&rows, metric, &spec, 2);
+                assert_sound(&graph, count, max_degree);
+                order.sort();
+                assert_eq!(order, (0..count).map(NodeId).collect::<Vec<_>>());
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_vectors_are_all_reachable() {
+    let rows = Rows::u8(2, vec![7; 2 * 20_000]);
+    let graph = build_on(&rows, Metric::L2, &SPEC, 2).graph;
+    assert_sound(&graph, 20_000, 12);
+}
+
+/// Nine of ten vectors are copies of three.
+#[test]
+fn copies_do_not_hide_the_others() {
+    let mut values = clustered(4000, 4, 1.0, 2);
+    for (at, vector) in values
+        .chunks_exact_mut(4)
+        .enumerate()
+        .filter(|(at, _)| at % 10 > 0)
+    {
+        vector.fill((at % 3) as f32);
+    }
+    let rows = Rows::f32(4, &values);
+    let graph = build_on(&rows, Metric::L2, &SPEC, 2).graph;
+    assert_sound(&graph, 4000, 12);
+    let others: Vec<f32> = values
+        .chunks_exact(4)
+        .step_by(10)
+        .flatten()
+        .copied()
+        .collect();
+    let set = rows.set(Metric::L2);
+    let found = recall(&graph, &set, &Rows::f32(4, &others[..400]), 60);
+    assert!(found > 0.9, "{found}");
+}
+
+#[test]
+fn far_clusters_are_joined() {
+    let mut values = clustered(2000, 4, 1.0, 3);
+    values[4000..].iter_mut().for_each(|value| *value += 1e6);
+    let rows = Rows::f32(4, &values);
+    let graph = build_on(&rows, Metric::L2, &SPEC, 2).graph;
+    assert_sound(&graph, 2000, 12);
+    let near = Rows::f32(4, &values[..400]);
+    let found = recall(&graph, &rows.set(Metric::L2), &near, 30);
+    assert!(found > 0.97, "{found}");
+}
+
+#[test]
+fn threads_change_no_byte() {
+    // Above the size from which threads share a group.
+    let rows = Rows::f32(8, &clustered(17_000, 8, 2.0, 4));
+    for metric in [Metric::L2, Metric::InnerProduct] {
+        let expected = build_on(&rows, metric, &SPEC, 1);
+        for threads in [2, 3] {
+            let found = build_on(&rows, metric, &SPEC, threads);
+            assert!(found.graph == expected.graph && found.order == expected.order);
+        }
+    }
+    let rows = Rows::f32(8, &clustered(1000, 8, 2.0, 4));
+    let other = PiPnnSpec { seed: 6, ..SPEC };
+    assert_ne!(
+        build_on(&rows, Metric::L2, &other, 1).graph,
+        build_on(&rows, Metric::L2, &SPEC, 1).graph
+    );
+}
+
+#[test]
+fn recall_has_a_floor_in_every_metric() {
+    let all = clustered(5100, 16, 3.0, 6);
+    let (base, queries) = all.split_at(5000 * 16);
+    let (rows, queries) = (Rows::f32(16, base), Rows::f32(16, queries));
+    let spec = PiPnnSpec {
+        leaf: 256,
+        ..PiPnnSpec::new(24, 1.2, 1)
+    };
+    for metric in METRICS {
+        let graph = build_on(&rows, metric, &spec, 2).graph;
+        assert_sound(&graph, 5000, 24);
+        let found = recall(&graph, &rows.set(metric), &queries, 60);
+        assert!(found > 0.97, "{metric}: {found}");
+    }
+}
+
+#[test]
+fn lists_are_full_and_in_prune_order() {
+    let rows = Rows::f32(6, &clustered(1500, 6, 1.0, 7));
+    let graph = build_on(&rows, Metric::L2, &SPEC, 2).graph;
+    let chosen = assert_prune_order(&graph, &rows.set(Metric::L2), SPEC.lists().prune);
+    assert!(chosen > 5 * 1500, "{chosen}");
+    let full = (0..1500).filter(|&node| graph.neighbors(NodeId(node)).len() == 12);
+    assert!(full.count() > 1000);
+}
+
+/// Nodes that follow each other are nearer than nodes at random.
+#[test]
+fn the_order_keeps_near_nodes_together() {
+    let rows = Rows::f32(6, &clustered(3000, 6, 1.0, 7));
+    let set = rows.set(Metric::L2);
+    let order = build_on(&rows, Metric::L2, &SPEC, 2).order;
+    let length = |order: &[NodeId]| -> f32 {
+        order
+            .windows(2)
+            .map(|pair| set.distance(pair[0], pair[1]))
+            .sum()
+    };
+    let by_row: Vec<_> = (0..3000).map(NodeId).collect();
+    assert!(length(&order) < 0.5 * length(&by_row));
+}
+
+#[test]
+fn cancelling_stops_within_a_few_looks() {
+    let rows = Rows::f32(4, &clustered(2000, 4, 1.0, 8));
+    let set = rows.set(Metric::L2);
+    for looks in [0, 1, 40, 300, 1500] {
+        let stop = StopAfter::new(looks);
+        let refused = pipnn(&set, NodeId(0), &SPEC, &pool(2), &stop);
+        let cancelled = matches!(refused, Err(GraphError::Cancelled(_)));
+        assert!(cancelled, "{looks} looks");
+        let late = stop.late_looks();
+        assert!(late < 16, "{late} looks too many");
+    }
+}
+
+#[test]
+fn bad_parameters_are_refused() {
+    let rows = Rows::f32(1, &[1.0, 2.0]);
+    let set = rows.set(Metric::L2);
+    let refusal = |entry, spec| pipnn(&set, NodeId(entry), &spec, &pool(1), &NoProgress).err();
+    assert!(matches!(
+        refusal(2, SPEC),
+        Some(GraphError::EntryOutOfRange { count: 2, .. })
+    ));
+    let wrong = [
+        (
+            "max_degree",
+            PiPnnSpec {
+                max_degree: 0,
+                ..SPEC
+            },
+        ),
+        ("alpha", PiPnnSpec { alpha: 0.9, ..SPEC }),
+        (
+            "alpha",
+            PiPnnSpec {
+                alpha: f32::NAN,
+                ..SPEC
+            },
+        ),
+        ("fanout", PiPnnSpec { fanout: 65, ..SPEC }),
+        ("leaf", PiPnnSpec { leaf: 15, ..SPEC }),
+        ("knn", PiPnnSpec { knn: 0, ..SPEC }),
+    ];
+    for (field, spec) in wrong {
+        let refused = refusal(0, spec);
+        assert!(matches!(refused, Some(GraphError::Parameter { name, .. }) if name == field));
+    }
+}
+
+#[test]
+fn memory_grows_with_what_it_is_for() {
+    let shape = VectorShape {
+        dimension: 128,
+        element: ElementType::U8,
+    };
+    let spec = PiPnnSpec::new(48, 1.2, 0);
+    let million = pipnn_bytes(1_000_000, shape, &spec, 2);
+    let candidates = 1_000_000 * 72 * 8;
+    assert!(
+        million > candidates && million < candidates + 300_000_000,
+        "{million}"
+    );
+    assert!(pipnn_bytes(1_000_000, shape, &spec, 3) > million);
+    assert!(pipnn_bytes(1, shape, &spec, 1) > 0);
+    assert_eq!(pipnn_bytes(u64::MAX, shape, &spec, usize::MAX), u64::MAX);
+}
