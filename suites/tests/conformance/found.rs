@@ -152,6 +152,7 @@ pub fn check_pages_read_once(subject: &Subject<'_>, vfs: &Arc<dyn Vfs>) {
     let search = SearchOptions {
         k: 1,
         effort: Effort::ListSize(rows as u32),
+        exact: true,
         ..SearchOptions::default()
     };
     let queries = &subject.data.queries;
@@ -189,6 +190,7 @@ pub fn check_held_out(subject: &Subject<'_>, index: &Index, expected: &Expected)
     let options = SearchOptions {
         k: K,
         effort: Effort::ListSize(LIST_SIZE),
+        exact: true,
         ..SearchOptions::default()
     };
     let answers = index.search(&queries, &options).unwrap();
@@ -219,6 +221,7 @@ pub fn check_recall_target(subject: &Subject<'_>) {
         let options = SearchOptions {
             k: K,
             effort: Effort::Recall(target),
+            exact: true,
             ..SearchOptions::default()
         };
         let queries = Queries::new(&queries.bytes, queries.shape);

@@ -12,7 +12,7 @@ use pageway::{IndexSpec, Preset, Sizes};
 use crate::axes::{AXES, Axis, Choice, MAX_DEGREE, RULED};
 
 /// Steps after which advice must have led somewhere.
-const STEPS: usize = 5;
+const STEPS: usize = 6;
 
 type Edit = fn(&mut IndexSpec);
 

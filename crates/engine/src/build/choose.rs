@@ -6,7 +6,7 @@ use crate::memory::{Ledger, MemoryWish, format_bytes};
 use crate::options::BuildOptions;
 use crate::presets::{Form, Sizes};
 use crate::resolve;
-use crate::spec::{CodeStorage, CodecSpec, IndexSpec, QuantizerSpec, Shape};
+use crate::spec::{CodeStorage, CodecSpec, IndexSpec, QuantizerSpec, Shape, SpecError};
 
 /// Memory of a search when nobody says: a share of the raw vectors, and never less than this.
 const DEFAULT_MEMORY: (f64, u64) = (0.2, 16_000_000);
@@ -14,6 +14,32 @@ const DEFAULT_MEMORY: (f64, u64) = (0.2, 16_000_000);
 /// Share of the memory that may be left to further queries in flight, where lists come first: one
 /// in so many.
 const QUERY_SHARE: u64 = 16;
+
+/// A budget that a form cannot work with.
+struct Refused {
+    /// The smallest that it can.
+    least: u64,
+    error: Error,
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        let least = u64::MAX;
+        Self { least, error }
+    }
+}
+
+impl From<SpecError> for Refused {
+    fn from(error: SpecError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+type Choice = std::result::Result<IndexSpec, Refused>;
+
+fn formless() -> Error {
+    Error::new(ErrorKind::Internal, "a preset without a form")
+}
 
 /// What a spec is chosen by.
 pub(super) struct SpecChoice<'c> {
@@ -30,29 +56,28 @@ impl SpecChoice<'_> {
     /// to a useful length; or, where codes may lie in pages, with as many of them in memory as it
     /// holds.
     pub(super) fn spec(&self, memory_bytes: u64) -> Result<IndexSpec> {
-        let mut refusal = None;
+        let mut refused: Option<Refused> = None;
         for form in self.options.preset.forms() {
             match self.spec_of(form, memory_bytes) {
                 Ok(spec) => return Ok(spec),
-                Err(error) => refusal = Some(error),
+                Err(other) => {
+                    let best = refused.filter(|best| best.least <= other.least);
+                    refused = Some(best.unwrap_or(other));
+                }
             }
         }
-        // The last form takes the least memory: its refusal says how much.
-        let none = || Error::new(ErrorKind::Internal, "a preset without a form");
-        Err(refusal.unwrap_or_else(none))
+        Err(refused.map_or_else(formless, |refused| refused.error))
     }
 
-    fn spec_of(&self, form: &Form, memory_bytes: u64) -> Result<IndexSpec> {
-        let fits = |spec: &IndexSpec| {
-            let subject = (spec, self.node_count);
-            let lists = if form.lists_first {
-                let lists = resolve::list_memory_bytes(spec, self.node_count, None);
-                lists + more_queries(subject)?.min(memory_bytes / QUERY_SHARE)
+    fn spec_of(&self, form: &Form, memory_bytes: u64) -> Choice {
+        let lists = |spec: &IndexSpec| {
+            if form.lists_first {
+                resolve::list_memory_bytes(spec, self.node_count, None)
             } else {
                 0
-            };
-            settle(subject, lists, memory_bytes)
+            }
         };
+        let fits = |spec: &IndexSpec| settle((spec, self.node_count), lists(spec), memory_bytes);
         let storage = self.with_codes(form, 1).storage;
         let codes = storage.codes;
         let code_bytes = match (self.code_bytes, codes) {
@@ -60,8 +85,16 @@ impl SpecChoice<'_> {
             (None, CodeStorage::Memory) => {
                 let (least, useful) = self.code_range(form, storage.quantizer);
                 fits(&self.checked(form, least)?)?;
-                let fits = |bytes| fits(&self.with_codes(form, bytes)).is_ok();
-                largest(least, useful, fits)
+                let fits_with_queries = |code_bytes| {
+                    let spec = self.with_codes(form, code_bytes);
+                    let subject = (&spec, self.node_count);
+                    let more = match more_queries(subject) {
+                        Ok(more) if form.lists_first => more.min(memory_bytes / QUERY_SHARE),
+                        Ok(_) | Err(_) => 0,
+                    };
+                    settle(subject, lists(&spec) + more, memory_bytes).is_ok()
+                };
+                largest(least, useful, fits_with_queries)
             }
             (None, CodeStorage::InPage | CodeStorage::Split { .. }) => {
                 in_page_code_bytes(self.shape.dimension)
@@ -100,7 +133,12 @@ impl SpecChoice<'_> {
             ..self.sizes
         };
         let spec = (form.spec)(self.shape, &sizes);
-        self.options.overrides.apply(spec)
+        let mut spec = self.options.overrides.apply(spec);
+        let quantizer = &mut spec.storage.quantizer;
+        // A code with factors takes some bytes before its first bit.
+        let (least, _) = resolve::code_range(*quantizer, self.shape.dimension);
+        *quantizer = quantizer.with_code_bytes(code_bytes.max(least));
+        spec
     }
 
     fn checked(&self, form: &Form, code_bytes: u32) -> Result<IndexSpec> {
@@ -110,7 +148,7 @@ impl SpecChoice<'_> {
     }
 
     /// Packs fewer lists beside a record, where the disk that was granted is too small for all.
-    fn within_disk(&self, spec: IndexSpec) -> Result<IndexSpec> {
+    fn within_disk(&self, spec: IndexSpec) -> Choice {
         let raw_bytes = self.raw_bytes();
         let Some(limit) = self.options.disk.map(|wish| wish.resolve(raw_bytes)) else {
             return Ok(spec);
@@ -130,12 +168,15 @@ impl SpecChoice<'_> {
         if needed <= limit {
             return Ok(chosen);
         }
-        Err(Error::invalid(format!(
-            "a disk limit of {} ({limit} B) is too small for this index; the smallest that works \
-             is {needed} B ({})",
-            format_bytes(limit),
-            format_bytes(needed)
-        )))
+        Err(Refused {
+            least: needed,
+            error: Error::invalid(format!(
+                "a disk limit of {} ({limit} B) is too small for this index; the smallest that \
+                 works is {needed} B ({})",
+                format_bytes(limit),
+                format_bytes(needed)
+            )),
+        })
     }
 
     fn raw_bytes(&self) -> u64 {
@@ -150,7 +191,7 @@ impl SpecChoice<'_> {
             return Ok(wish.resolve(raw_bytes));
         }
         let Some(form) = self.options.preset.forms().last() else {
-            return Err(Error::new(ErrorKind::Internal, "a preset without a form"));
+            return Err(formless());
         };
         let spec = self.checked(form, self.code_bytes.unwrap_or(1))?;
         let (share, least) = DEFAULT_MEMORY;
@@ -174,7 +215,11 @@ fn largest(low: u32, high: u32, fits: impl Fn(u32) -> bool) -> u32 {
     low
 }
 
-fn settle(subject: (&IndexSpec, u32), lists: u64, memory_bytes: u64) -> Result<()> {
+fn settle(
+    subject: (&IndexSpec, u32),
+    lists: u64,
+    memory_bytes: u64,
+) -> std::result::Result<(), Refused> {
     let least = least_memory(subject)?;
     let mut ledger = Ledger::new(memory_bytes);
     least
@@ -184,7 +229,12 @@ fn settle(subject: (&IndexSpec, u32), lists: u64, memory_bytes: u64) -> Result<(
     if lists > 0 {
         ledger.reserve("lists", lists);
     }
-    ledger.settle("searching this index")
+    ledger
+        .settle("searching this index")
+        .map_err(|error| Refused {
+            least: ledger.reserved(),
+            error,
+        })
 }
 
 /// Longest code worth its bytes: beyond it, memory serves better as a cache of records.

@@ -112,6 +112,7 @@ impl<C: PageCodec> Traversal<'_, C> {
             return (f32::INFINITY, f32::INFINITY);
         };
         let estimate = estimates.first().copied().unwrap_or(f32::INFINITY);
+        let estimate = self.parts.possible(estimate);
         let error = errors.first().copied().unwrap_or(f32::INFINITY);
         (estimate, error * deviations)
     }

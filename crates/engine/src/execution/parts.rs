@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pageway_kernels::DistanceFn;
 use pageway_quant::Quantizer;
+use pageway_types::Metric;
 
 use super::entry::EntryPart;
 use crate::cache::{ImageCache, NodeCache, PageCache};
@@ -33,6 +34,16 @@ pub(crate) struct Parts<C: PageCodec> {
     pub(crate) entry: EntryPart,
     /// Policies, with their defaults.
     pub(crate) execution: ExecutionSpec,
+}
+
+impl<C: PageCodec> Parts<C> {
+    /// The nearest distance to an estimate that there can be.
+    pub(super) fn possible(&self, estimate: f32) -> f32 {
+        match self.codes.quantizer.metric() {
+            Metric::L2 | Metric::Cosine => estimate.max(0.0),
+            Metric::InnerProduct => estimate,
+        }
+    }
 }
 
 /// What stays in memory beside codes.

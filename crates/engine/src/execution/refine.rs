@@ -102,7 +102,7 @@ impl<C: PageCodec> Traversal<'_, C> {
                 row,
                 user_id,
             };
-            let interval = (key_distance(*key), 0.0);
+            let interval = (self.parts.possible(key_distance(*key)), 0.0);
             scratch.ranking.insert(node, interval, &known);
             self.stats.estimated += 1;
             false

@@ -9,8 +9,8 @@
 use super::{Form, Row, Sizes, diskann, pageann};
 use crate::spec::{
     CacheSpec, CodeStorage, CodecSpec, ExecutionSpec, HarvestSpec, IndexSpec, LayoutSpec,
-    NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RotationSpec,
-    ScheduleSpec, Shape, StorageSpec, VectorStorage,
+    MAX_PRINCIPAL_DIMENSION, NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec,
+    RefineSpec, RotationSpec, ScheduleSpec, Shape, StorageSpec, VectorStorage,
 };
 
 pub(super) const ROW: Row = Row {
@@ -35,14 +35,24 @@ const FINE_FACTORS: u32 = 9;
 /// Width of the bounds, in standard deviations.
 const DEVIATIONS: f32 = 1.0;
 
+/// A code by principal axes, where those can be found.
+fn code(shape: Shape, code_bytes: u32) -> QuantizerSpec {
+    let rotation = if shape.dimension <= MAX_PRINCIPAL_DIMENSION {
+        RotationSpec::Principal
+    } else {
+        RotationSpec::Hadamard
+    };
+    QuantizerSpec::RaBitQ {
+        code_bytes,
+        rotation,
+    }
+}
+
 fn resident(shape: Shape, sizes: &Sizes) -> IndexSpec {
     let base = diskann::spec(shape, sizes);
     IndexSpec {
         storage: StorageSpec {
-            quantizer: QuantizerSpec::RaBitQ {
-                code_bytes: sizes.code_bytes,
-                rotation: RotationSpec::Principal,
-            },
+            quantizer: code(shape, sizes.code_bytes),
             ids_in_memory: true,
             ..sizes.storage(VectorStorage::Separate, CodeStorage::Memory)
         },
@@ -74,16 +84,12 @@ fn resident(shape: Shape, sizes: &Sizes) -> IndexSpec {
 /// neighbours whose codes memory does not hold.
 fn on_disk(shape: Shape, sizes: &Sizes) -> IndexSpec {
     let base = pageann::spec(shape, sizes);
-    let code = |code_bytes| QuantizerSpec::RaBitQ {
-        code_bytes,
-        rotation: RotationSpec::Principal,
-    };
     let fine_bytes = (shape.dimension * FINE_BITS).div_ceil(8) + FINE_FACTORS;
     IndexSpec {
         storage: StorageSpec {
             vectors: VectorStorage::Coded,
-            quantizer: code(sizes.code_bytes),
-            second_quantizer: Some(code(fine_bytes)),
+            quantizer: code(shape, sizes.code_bytes),
+            second_quantizer: Some(code(shape, fine_bytes)),
             ..base.storage
         },
         execution: ExecutionSpec {

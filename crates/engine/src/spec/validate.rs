@@ -4,7 +4,8 @@ use pageway_types::VectorShape;
 
 use super::{
     CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IndexSpec, NodeCacheSpec,
-    PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, ScheduleSpec, VectorStorage,
+    PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RotationSpec, ScheduleSpec,
+    VectorStorage,
 };
 
 /// A spec that no index can have.
@@ -285,8 +286,24 @@ impl IndexSpec {
 /// Bytes of the factors of a code, at most.
 const FACTOR_BYTES: u32 = 16;
 
+/// Largest dimension whose principal axes are looked for: the time for it grows with its cube.
+pub(crate) const MAX_PRINCIPAL_DIMENSION: u32 = 4096;
+
 impl QuantizerSpec {
     fn validate(self, field: &'static str, dimension: u32) -> Checked {
+        let principal = matches!(
+            self,
+            Self::RaBitQ {
+                rotation: RotationSpec::Principal,
+                ..
+            }
+        );
+        refuse_if(
+            principal && dimension > MAX_PRINCIPAL_DIMENSION,
+            "rotation",
+            "principal",
+            "finding the axes of more than 4096 components takes too long; choose rotation hadamard",
+        )?;
         let most = match self {
             Self::Pq { .. } => dimension,
             // Eight bits per component.
