@@ -16,8 +16,9 @@ use crate::wish::Goal;
 pub(crate) struct Draft {
     pub(crate) candidate: Candidate,
     pub(crate) guess: Counts,
-    pub(crate) small: Option<Tried>,
-    /// By beam.
+    /// On the small sample, by beam.
+    pub(crate) small: Vec<Tried>,
+    /// On the large one.
     pub(crate) large: Vec<Tried>,
     /// Why a trial failed.
     pub(crate) failed: Option<String>,
@@ -43,7 +44,7 @@ impl Draft {
         Self {
             candidate,
             guess: Counts::default(),
-            small: None,
+            small: Vec::new(),
             large: Vec::new(),
             failed: None,
             of_tree,
@@ -62,12 +63,21 @@ impl Draft {
         if self.failed.is_some() {
             return None;
         }
-        if !self.large.is_empty() || self.small.is_some() {
+        if self.is_tried() {
             return self.predicted(known).map(|(cost, _)| cost);
         }
-        let (reads, hops) = correction(known, all, self.candidate.family());
-        let counts = self.guess.scaled(reads, hops);
+        let counts = correction(known, all, self.candidate.family()).apply(&self.guess);
         Some(Cost::of(counts, &known.device, known.threads))
+    }
+
+    /// Whether it was built and searched.
+    pub(crate) fn is_tried(&self) -> bool {
+        !self.small.is_empty() || !self.large.is_empty()
+    }
+
+    /// All its trials.
+    pub(crate) fn trials(&self) -> impl Iterator<Item = &Tried> {
+        self.small.iter().chain(&self.large)
     }
 
     /// What it costs over all vectors by its trials, with the beam that serves best; none where
@@ -80,12 +90,12 @@ impl Draft {
             let cost = Cost::of(counts, &known.device, known.threads);
             Some((cost, tried.beam))
         };
-        let tried: Vec<&Tried> = if self.large.is_empty() {
-            self.small.iter().collect()
+        let tried = if self.large.is_empty() {
+            &self.small
         } else {
-            self.large.iter().collect()
+            &self.large
         };
-        let costs = tried.into_iter().filter_map(cost);
+        let costs = tried.iter().filter_map(cost);
         costs.min_by(|(a, _), (b, _)| a.score(known.goal).total_cmp(&b.score(known.goal)))
     }
 
@@ -110,7 +120,7 @@ impl Draft {
     }
 
     fn measured_growth(&self) -> Option<Growth> {
-        let small = self.small.as_ref()?;
+        let small = self.small.first()?;
         let large = self.large.iter().find(|one| one.beam == small.beam)?;
         let reads = |tried: &Tried| tried.counts.map(|counts| counts.hops.max(counts.reads));
         let differ = large.rows > small.rows;
@@ -119,19 +129,37 @@ impl Draft {
     }
 }
 
-/// By what factor guesses of a family were off, in reads and hops: of its own trials, or of all.
-fn correction(known: &Knowledge, all: &[Draft], family: &str) -> (f64, f64) {
-    let ratios = |of: &dyn Fn(&Draft) -> bool| -> Vec<(f64, f64)> {
+/// By what factors guesses were off.
+struct Correction {
+    reads: f64,
+    rounds: f64,
+    hops: f64,
+}
+
+impl Correction {
+    fn apply(&self, guess: &Counts) -> Counts {
+        Counts {
+            rounds: guess.rounds * self.rounds,
+            ..guess.scaled(self.reads, self.hops)
+        }
+    }
+}
+
+/// Of guesses of a family by its own trials, or by all where it has none.
+fn correction(known: &Knowledge, all: &[Draft], family: &str) -> Correction {
+    let ratios = |of: &dyn Fn(&Draft) -> bool| -> Vec<[f64; 3]> {
         let ratio = |draft: &Draft| {
             let (cost, _) = draft.predicted(known)?;
             let (found, guess) = (cost.counts, draft.guess);
-            let reads = (found.reads + 1.0) / (guess.reads + 1.0);
-            Some((reads, (found.hops + 1.0) / (guess.hops + 1.0)))
+            let ratio = |found: f64, guess: f64| (found + 1.0) / (guess + 1.0);
+            Some([
+                ratio(found.reads, guess.reads),
+                ratio(found.rounds, guess.rounds),
+                ratio(found.hops, guess.hops),
+            ])
         };
-        all.iter()
-            .filter(|draft| of(draft))
-            .filter_map(ratio)
-            .collect()
+        let of_kind = all.iter().filter(|draft| of(draft));
+        of_kind.filter_map(ratio).collect()
     };
     let own = ratios(&|draft| draft.candidate.family() == family);
     let used = if own.is_empty() {
@@ -139,9 +167,15 @@ fn correction(known: &Knowledge, all: &[Draft], family: &str) -> (f64, f64) {
     } else {
         own
     };
-    let reads = median(used.iter().map(|(reads, _)| *reads).collect());
-    let hops = median(used.iter().map(|(_, hops)| *hops).collect());
-    (reads.unwrap_or(1.0), hops.unwrap_or(1.0))
+    let middle = |part: fn(&[f64; 3]) -> f64| {
+        let found = median(used.iter().map(part).collect());
+        found.unwrap_or(1.0)
+    };
+    Correction {
+        reads: middle(|[reads, _, _]| *reads),
+        rounds: middle(|[_, rounds, _]| *rounds),
+        hops: middle(|[_, _, hops]| *hops),
+    }
 }
 
 /// The middle value; of two, the larger.
@@ -153,6 +187,58 @@ pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::{drafts, knowledge, tried, unreached};
+
+    #[test]
+    fn a_trial_corrects_all_sizes_of_its_family() {
+        let known = knowledge(Goal::Reads);
+        let (mut all, _) = drafts(&known);
+        let family = all[0].candidate.family().to_owned();
+        let others: Vec<usize> = (1..all.len())
+            .filter(|at| all[*at].candidate.family() == family)
+            .collect();
+        let cost = |all: &[Draft], at: usize| all[at].cost(&known, all).unwrap().counts.reads;
+        let before: Vec<f64> = others.iter().map(|at| cost(&all, *at)).collect();
+        all[0].small = vec![tried(1_000_000, 3.0 * all[0].guess.reads)];
+        for (at, before) in others.iter().zip(before) {
+            let ratio = cost(&all, *at) / before;
+            assert!((2.5..3.1).contains(&ratio), "{ratio}");
+        }
+    }
+
+    #[test]
+    fn trials_grow_to_all_vectors_and_the_last_count() {
+        let known = knowledge(Goal::Latency);
+        let (mut all, _) = drafts(&known);
+        let draft = &mut all[0];
+        draft.small = vec![tried(5_000, 20.0)];
+        let (once, _) = draft.predicted(&known).unwrap();
+        assert!(once.counts.reads > 25.0, "{once:?}");
+        draft.large = vec![
+            tried(20_000, 24.0),
+            Tried {
+                beam: 8,
+                ..unreached(20_000)
+            },
+        ];
+        let (twice, beam) = draft.predicted(&known).unwrap();
+        assert_eq!(beam, 4);
+        assert!((26.0..60.0).contains(&twice.counts.reads), "{twice:?}");
+        let expected = (1.2_f64).ln() / (4.0_f64).ln();
+        let ratio = draft.growth_ratio().unwrap() * usual_exponent(draft.code_share());
+        assert!((ratio - expected).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_failed_or_falls_short_costs_nothing_known() {
+        let known = knowledge(Goal::Latency);
+        let (mut all, _) = drafts(&known);
+        all[0].small = vec![unreached(5_000)];
+        all[1].failed = Some("no".to_owned());
+        assert!(all[0].cost(&known, &all).is_none());
+        assert!(all[1].cost(&known, &all).is_none());
+        assert!(all[2].cost(&known, &all).is_some());
+    }
 
     #[test]
     fn medians_are_of_what_there_is() {

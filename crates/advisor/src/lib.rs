@@ -27,6 +27,8 @@ mod cost;
 mod device;
 mod draft;
 mod equations;
+#[cfg(test)]
+mod fixture;
 mod growth;
 mod model;
 mod plain;

@@ -183,10 +183,9 @@ fn entries(ranked: &[Ranked<'_>], words: &Words<'_>, known: &Knowledge) -> Vec<E
 }
 
 fn standing(draft: &Draft, known: &Knowledge) -> Standing {
-    let tried = draft.small.is_some() || !draft.large.is_empty();
     if draft.failed.is_some() {
         Standing::Failed
-    } else if !tried {
+    } else if !draft.is_tried() {
         Standing::Guessed
     } else if draft.predicted(known).is_none() {
         Standing::OutOfReach
@@ -214,7 +213,7 @@ fn entry((draft, cost): (&Draft, Option<Cost>), known: &Knowledge, verdict: Stri
         least_memory_bytes: candidate.footprint.memory_bytes(),
         disk_bytes: candidate.footprint.disk_bytes,
         cost,
-        tried: draft.small.iter().chain(&draft.large).cloned().collect(),
+        tried: draft.trials().cloned().collect(),
         verdict,
         arguments: candidate.arguments(),
         candidate,
@@ -222,9 +221,7 @@ fn entry((draft, cost): (&Draft, Option<Cost>), known: &Knowledge, verdict: Stri
 }
 
 fn unreached(wish: &Wish, drafts: &[Draft]) -> Error {
-    let tried = drafts
-        .iter()
-        .flat_map(|draft| draft.small.iter().chain(&draft.large));
+    let tried = drafts.iter().flat_map(Draft::trials);
     let best = tried.map(|tried| tried.best_recall).fold(0.0, f64::max);
     let words = format!(
         "no design reaches recall@10 {} in this memory: {best:.3} at most on the sample; ask for \
@@ -256,7 +253,7 @@ impl Words<'_> {
                 format!("could not be tried: {why}")
             }
             (Standing::OutOfReach, _) | (_, None) => {
-                let tried = draft.small.iter().chain(&draft.large);
+                let tried = draft.trials();
                 let best = tried.map(|tried| tried.best_recall).fold(0.0, f64::max);
                 format!("recall {recall} is out of reach on the sample: {best:.3} at most")
             }
@@ -362,4 +359,117 @@ fn differences(tree: &Candidate, choice: &Candidate) -> Vec<String> {
     both.filter(|((_, tree), (_, choice))| tree != choice)
         .map(|((what, tree), (_, choice))| format!("{what}: {tree} there, {choice} here"))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use pageway::spec::Shape;
+    use pageway::{ElementType, Metric, Sizes, clock};
+
+    use super::*;
+    use crate::fixture::{MEMORY_BYTES, drafts, knowledge, tried, unreached};
+    use crate::tree::advise;
+
+    fn advice() -> TreeAdvice {
+        let shape = Shape {
+            dimension: 128,
+            element: ElementType::U8,
+            metric: Metric::L2,
+        };
+        advise(
+            shape,
+            1_000_000,
+            (MEMORY_BYTES, 1_000_000),
+            &Sizes::default(),
+        )
+    }
+
+    fn concluded(goal: Goal) -> Result<Plan> {
+        let known = knowledge(goal);
+        let (mut drafts, refused) = drafts(&known);
+        drafts[0].small = vec![tried(5_000, 30.0)];
+        drafts[0].large = vec![
+            tried(20_000, 33.0),
+            Tried {
+                beam: 8,
+                ..tried(20_000, 36.0)
+            },
+        ];
+        drafts[1].small = vec![tried(5_000, 60.0)];
+        drafts[2].small = vec![unreached(5_000)];
+        drafts[3].failed = Some("a sentence".to_owned());
+        drafts[4].small = vec![tried(5_000, 40.0)];
+        drafts[4].large = vec![tried(20_000, 44.0)];
+        drafts[4].of_tree = true;
+        let wish = Wish {
+            goal,
+            ..Wish::default()
+        };
+        Plan::conclude(&wish, &known, (drafts, refused), (advice(), clock::now()))
+    }
+
+    #[test]
+    fn the_choice_was_tried_and_each_loser_has_a_reason() {
+        let plan = concluded(Goal::Latency).unwrap();
+        let verdicts: Vec<&str> = plan
+            .entries
+            .iter()
+            .map(|one| one.verdict.as_str())
+            .collect();
+        assert!(
+            verdicts[0].starts_with("chosen: the shortest latency of 3 tried"),
+            "{verdicts:?}"
+        );
+        assert!(
+            verdicts[1].contains("times the latency, with"),
+            "{verdicts:?}"
+        );
+        assert!(verdicts[2].contains("times the latency"), "{verdicts:?}");
+        assert!(
+            verdicts[3].starts_with("guessed, not tried: "),
+            "{verdicts:?}"
+        );
+        let [.., short, failed] = verdicts.as_slice() else {
+            panic!("{verdicts:?}")
+        };
+        assert!(
+            short.contains("out of reach on the sample: 0.710 at most"),
+            "{short}"
+        );
+        assert_eq!(*failed, "could not be tried: a sentence");
+        assert!(
+            plan.tree.verdict.contains("the choice is right"),
+            "{:?}",
+            plan.tree
+        );
+        let text = format!("{plan}{}", plan.explained());
+        assert!(text.contains("cannot be") && text.contains(" *"), "{text}");
+        assert!(serde_json::to_value(&plan).unwrap()["entries"][0]["tried"].is_array());
+    }
+
+    #[test]
+    fn the_beam_is_that_of_the_goal() {
+        let beam = |goal| concluded(goal).unwrap().choice().unwrap().beam;
+        assert_eq!(beam(Goal::Reads), 4);
+        let choice = concluded(Goal::Reads).unwrap();
+        let line = choice.choice().unwrap().arguments.join(" ");
+        assert!(line.contains("--preset"), "{line}");
+    }
+
+    #[test]
+    fn a_recall_that_nothing_reaches_is_refused_with_the_best() {
+        let known = knowledge(Goal::Latency);
+        let (mut drafts, refused) = drafts(&known);
+        drafts.truncate(1);
+        drafts[0].small = vec![unreached(5_000)];
+        let said = Plan::conclude(
+            &Wish::default(),
+            &known,
+            (drafts, refused),
+            (advice(), clock::now()),
+        );
+        let error = said.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.context().contains("0.710 at most"), "{error}");
+    }
 }

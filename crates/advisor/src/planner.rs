@@ -11,7 +11,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use pageway::spec::Shape;
+use pageway::spec::{MAX_BEAM, Shape};
 use pageway::{
     BuildOptions, DoctorOptions, Error, ErrorKind, Preset, Progress, Result, Sizes, VectorRead,
     clock, doctor, format_bytes,
@@ -27,7 +27,7 @@ use crate::sample::Sample;
 use crate::scratch::Scratch;
 use crate::tree::{TreeAdvice, advise};
 use crate::trial::Trial;
-use crate::wish::Wish;
+use crate::wish::{Goal, Wish};
 
 /// Families that are tried over the small sample beside the best of each preset.
 const FAMILIES: usize = 5;
@@ -37,6 +37,8 @@ const MORE: usize = 6;
 const FINALISTS: usize = 5;
 /// The same, where those turn out worse than others seemed.
 const MOST_FINALISTS: usize = 8;
+/// Beams that are tried over the small sample.
+const SMALL_BEAMS: usize = 2;
 /// The large sample is so many times the small one; below so many rows there is one size only.
 pub(crate) const SMALL_PART: u64 = 4;
 const SMALL_ROWS: u64 = 1_000;
@@ -276,7 +278,7 @@ impl Planner<'_> {
             let ranked = self.ranked();
             let is_open = |at: &&usize| {
                 let draft = self.drafts.get(**at);
-                draft.is_some_and(|one| one.small.is_some() && one.large.is_empty())
+                draft.is_some_and(|one| !one.small.is_empty() && one.large.is_empty())
             };
             let next = ranked.iter().find(is_open);
             let first = self.first_tried(&ranked);
@@ -297,7 +299,7 @@ impl Planner<'_> {
     fn first_tried<'r>(&self, ranked: &'r [usize]) -> Option<&'r usize> {
         ranked.iter().find(|at| {
             let draft = self.drafts.get(**at);
-            draft.is_some_and(|one| one.small.is_some() || !one.large.is_empty())
+            draft.is_some_and(Draft::is_tried)
         })
     }
 
@@ -327,8 +329,10 @@ impl Planner<'_> {
         let Some(draft) = self.drafts.get_mut(at).filter(|_| !is_over) else {
             return Ok(());
         };
-        match trial.run(&draft.candidate, self.knowledge.memory_bytes, &[]) {
-            Ok(tried) => draft.small = tried.into_iter().next(),
+        let mut beams = beams(&draft.candidate, self.wish);
+        beams.truncate(SMALL_BEAMS);
+        match trial.run(&draft.candidate, self.knowledge.memory_bytes, &beams) {
+            Ok(tried) => draft.small = tried,
             Err(error) => draft.failed = Some(forgiven(error)?),
         }
         self.progress.advance(1);
@@ -337,7 +341,7 @@ impl Planner<'_> {
 
     fn is_open(&self, at: usize) -> bool {
         let draft = self.drafts.get(at);
-        draft.is_some_and(|one| one.small.is_none() && one.failed.is_none())
+        draft.is_some_and(|one| !one.is_tried() && one.failed.is_none())
     }
 
     /// The best candidate of each kind, best first.
@@ -368,14 +372,18 @@ impl Planner<'_> {
     }
 }
 
-/// Reads in flight that are tried: the design's own, half and double.
+/// Reads in flight that are tried: the design's own, and wider or narrower as the goal asks.
 fn beams(candidate: &Candidate, wish: &Wish) -> Vec<u32> {
     let own = candidate.spec.execution.schedule.beam();
     if wish.pins.beam.is_some() {
         return vec![own];
     }
-    let most = pageway::spec::MAX_BEAM;
-    let mut all = vec![own, (own / 2).max(1), (2 * own).min(most)];
+    let others = match wish.goal {
+        Goal::Latency => [2 * own, 4 * own],
+        Goal::Throughput | Goal::Reads => [own / 2, own / 4],
+    };
+    let mut all = vec![own];
+    all.extend(others.map(|beam| beam.clamp(1, MAX_BEAM)));
     all.dedup();
     all
 }

@@ -2,9 +2,9 @@
 //! of the setting that says which values are bounds.
 
 use super::document::{Axis, Cell, Figure, Lines, Mark, Plot, Scale, Series, Table};
-use super::plot::Named;
+use super::plot::{self, Named};
 use super::quantity::Quantity;
-use super::{group, number, table};
+use super::{choice, group, number, table};
 use crate::record::Record;
 
 /// A number of the settings.
@@ -131,6 +131,55 @@ impl Shown<'_> {
     }
 }
 
+/// Records of a data set, with its name.
+pub(crate) type OfData<'r> = (&'r str, &'r [&'r Record]);
+
+/// Figures of quantities over a setting, at each of several recalls; `id` begins their names.
+pub(crate) fn at_recalls(
+    id: &str,
+    setting: Setting,
+    quantities: &[(&str, Quantity)],
+    recalls: &[f64],
+    (data, records): OfData<'_>,
+) -> Vec<Figure> {
+    let each = recalls
+        .iter()
+        .flat_map(|recall| quantities.iter().map(move |each| (*recall, each)));
+    each.map(|(recall, (name, quantity))| {
+        let shown = Shown {
+            id: format!("{id}-{name}-{:.0}-{data}", recall * 100.0),
+            title: format!("{} at recall {recall:.2}, {data}", quantity.heading()),
+            setting,
+            quantity,
+        };
+        shown.at_recall(&plot::designs(records), recall)
+    })
+    .collect()
+}
+
+/// Figures of quantities over a setting, each named and worded, of the cells that stand for a
+/// recall.
+pub(crate) fn standing_for(
+    recall: f64,
+    setting: Setting,
+    quantities: &[(&str, &str, &Quantity)],
+    (data, records): OfData<'_>,
+) -> Vec<Figure> {
+    let figure = |(name, what, quantity): &(&str, &str, &Quantity)| {
+        let axis = setting.axis;
+        let shown = Shown {
+            id: format!("{axis}-{name}-{data}"),
+            title: format!("{what} over {axis}, {data}"),
+            setting,
+            quantity,
+        };
+        shown.figure(&plot::designs(records), |records| {
+            quantity.cell(quantity.median(&choice::reaching(records, recall)))
+        })
+    };
+    quantities.iter().map(figure).collect()
+}
+
 /// A setting whose values are counts.
 pub(crate) const fn count(axis: &'static str, name: &'static str, scale: Scale) -> Setting {
     Setting {
@@ -154,7 +203,6 @@ fn as_set(value: f64) -> String {
 mod tests {
     use super::*;
     use crate::report::fixture::{search, set};
-    use crate::report::plot;
     use crate::report::quantity::PAGES;
 
     #[test]

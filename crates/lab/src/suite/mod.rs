@@ -131,7 +131,8 @@ impl Suite {
         let invalid = |error: toml::de::Error| Error::invalid(format!("{name}: {error}"));
         let table: toml::Table = toml::from_str(text).map_err(invalid)?;
         axes::check_names(&table).map_err(|error| error.within(name))?;
-        let suite: Self = toml::from_str(text).map_err(invalid)?;
+        let mut suite: Self = toml::from_str(text).map_err(invalid)?;
+        suite.name_designs();
         suite.check().map_err(|error| error.within(name))?;
         Ok(suite)
     }
@@ -172,6 +173,21 @@ impl Suite {
         of_data(&self.memory, data).map_or(DEFAULT_MEMORY, String::as_str)
     }
 
+    /// Puts designs in the place of names that stand for several: `presets` for all presets, `ours`
+    /// for the engine's own design where it has one.
+    fn name_designs(&mut self) {
+        let named = |design: &String| match design.as_str() {
+            "presets" => presets(|_| true),
+            "ours" => presets(|name| name == OURS),
+            _ => vec![design.clone()],
+        };
+        let own = self.experiments.iter_mut().map(|each| &mut each.axes);
+        for axes in std::iter::once(&mut self.axes).chain(own) {
+            let designs = axes.data.designs.iter().flat_map(named);
+            axes.data.designs = designs.collect();
+        }
+    }
+
     fn check(&self) -> Result<()> {
         if self.experiments.is_empty() {
             return Err(Error::invalid("no [[experiment]]: name at least one"));
@@ -195,6 +211,17 @@ impl Suite {
         }
         Ok(())
     }
+}
+
+/// The engine's own design.
+const OURS: &str = "pageway";
+
+fn presets(wanted: fn(&str) -> bool) -> Vec<String> {
+    let names = pageway::Preset::ALL.into_iter().map(pageway::Preset::name);
+    names
+        .filter(|name| wanted(name))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Memory of a search that nobody has said anything about.
@@ -240,6 +267,16 @@ list_size = [10, 20]
         assert_eq!(suite, again);
         assert_eq!(suite.design("plain").unwrap().flags.len(), 2);
         assert_eq!(suite.design("starling").unwrap().preset, "starling");
+    }
+
+    #[test]
+    fn presets_and_our_own_are_named_together() {
+        let text = SMALL.replace("\"starling\"", "\"ours\", \"presets\"");
+        let designs = Suite::parse(&text, "small").unwrap().axes.data.designs;
+        let all = pageway::Preset::ALL.map(|preset| preset.name().to_owned());
+        assert!(designs.ends_with(&all), "{designs:?}");
+        let ours = usize::from(all.iter().any(|name| name == OURS));
+        assert_eq!(designs.len(), 1 + ours + all.len(), "{designs:?}");
     }
 
     #[test]

@@ -116,35 +116,70 @@ impl<'q> Coder<'q> {
 
     fn factors(&mut self, centroid: usize, fit: Fit) -> Factors {
         let quantizer = self.quantizer;
-        let (unit, energy) = (f64::from(quantizer.energy), self.energy());
-        let rescale = rescale(energy, fit);
-        let width = quantizer.layout.factors;
-        let kept = f64::from(rounded(width, rescale as f32));
-        let error = (rescale * rescale * fit.norm - energy).max(0.0) / unit;
+        let parts = self.parts(fit);
+        let rescale = rounded(quantizer.layout.factors, parts.rescale as f32);
         let offset = quantizer.offset(centroid);
         quantizer.layout.values(&self.numbers, &mut self.rotated);
-        let to_offset = kept * dot(&self.rotated, offset);
+        let to_offset = f64::from(rescale) * dot(&self.rotated, offset);
+        // What rounding took from the product with the residual itself: near vectors see the same.
+        let lost = (f64::from(rescale) - parts.rescale) * fit.product;
         let add = match quantizer.metric {
-            Metric::L2 => energy + 2.0 * to_offset,
+            Metric::L2 => self.energy() + 2.0 * (to_offset + lost),
             Metric::InnerProduct | Metric::Cosine => {
-                to_offset - dot(&self.residual, quantizer.centroid(centroid))
+                to_offset + lost - dot(&self.residual, quantizer.centroid(centroid))
             }
         };
+        let unit = f64::from(rescale) * f64::from(quantizer.error_unit);
+        let error = (parts.error + parts.outside).sqrt();
         Factors {
-            add: (add / unit) as f32,
-            rescale: kept as f32,
-            error: error.sqrt() as f32,
+            add: (add / f64::from(quantizer.energy)) as f32,
+            rescale,
+            error: if unit > 0.0 {
+                (error / unit) as f32
+            } else {
+                0.0
+            },
+        }
+    }
+
+    /// Splits the residual that was fitted last.
+    pub(super) fn parts(&self, fit: Fit) -> Parts {
+        let along = dot(&self.rotated, &self.rotated);
+        let outside = if self.quantizer.has_outside() {
+            (self.energy() - along).max(0.0)
+        } else {
+            0.0
+        };
+        let common = f64::from(self.quantizer.outside.common);
+        let wanted = along + common * outside;
+        if along <= 0.0 || fit.product <= 0.0 {
+            return Parts {
+                outside,
+                ..Parts::default()
+            };
+        }
+        let rescale = wanted / fit.product;
+        Parts {
+            rescale,
+            along: wanted / along,
+            error: (rescale * rescale * fit.norm - wanted * wanted / along).max(0.0),
+            outside,
         }
     }
 }
 
-/// `|r|^2 / <g, r>`; 0 for a residual of zero.
-pub(super) fn rescale(energy: f64, fit: Fit) -> f64 {
-    if energy > 0.0 && fit.product > 0.0 {
-        energy / fit.product
-    } else {
-        0.0
-    }
+/// What a code makes of a residual: `y` on the axes, and the rest outside.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Parts {
+    /// What the grid vector is multiplied by.
+    pub(super) rescale: f64,
+    /// How many times `y` the product is along `y`: more than once, to make up for what near
+    /// vectors have in common outside the axes.
+    pub(super) along: f64,
+    /// Squared length of the product across `y`.
+    pub(super) error: f64,
+    /// Squared length of what lies outside the axes.
+    pub(super) outside: f64,
 }
 
 /// Inner product in `f64`; the shorter one counts.
@@ -153,4 +188,11 @@ pub(super) fn dot(a: &[f32], b: &[f32]) -> f64 {
         .zip(b)
         .map(|(a, b)| f64::from(*a) * f64::from(*b))
         .sum()
+}
+
+/// Squared distance in `f64`; what one vector lacks counts as zero.
+pub(super) fn squared_l2(a: &[f32], b: &[f32]) -> f64 {
+    let b = b.iter().chain(std::iter::repeat(&0.0));
+    let differences = a.iter().zip(b).map(|(a, b)| f64::from(*a) - f64::from(*b));
+    differences.map(|difference| difference * difference).sum()
 }

@@ -7,9 +7,10 @@
 //! | dimension d                       | code bytes                        |   8
 //! | seed                                                                  |  16
 //! | centroids c                       | energy f32                        |  24
-//! | share outside f32                 | width outside f32                 |  32
-//! | prefix factors, 8 values f32                                          |  40
-//! | factor | segs s |        0        | s segments of 16 bytes ...        |  72
+//! | error unit f32                    | outside: share f32                |  32
+//! | outside: common f32               | outside: spread f32               |  40
+//! | prefix factors, 8 values f32                                          |  48
+//! | factor | segs s |        0        | s segments of 16 bytes ...        |  80
 //! | centroids, c rows of d values f32, then the matrix, d rows of k axes  |
 //! +--------+--------+--------+--------+--------+--------+--------+--------+
 //! ```
@@ -33,7 +34,7 @@ const MAGIC: u32 = u32::from_le_bytes(*b"PWRQ");
 const VERSION: u16 = 1;
 
 /// Bytes in front of the segments.
-pub(super) const HEADER_BYTES: usize = 76;
+pub(super) const HEADER_BYTES: usize = 84;
 
 /// Bytes of a segment.
 pub(super) const SEGMENT_BYTES: usize = 16;
@@ -55,8 +56,15 @@ impl RaBitQuantizer {
         bytes.extend((self.code_bytes() as u32).to_le_bytes());
         bytes.extend(self.seed.to_le_bytes());
         bytes.extend((self.centroids() as u32).to_le_bytes());
-        let outside = [self.outside.error_share, self.outside.width];
-        for value in [self.energy].iter().chain(&outside).chain(&self.prefixes) {
+        let outside = &self.outside;
+        let learnt = [
+            self.energy,
+            self.error_unit,
+            outside.error_share,
+            outside.common,
+            outside.spread,
+        ];
+        for value in learnt.iter().chain(&self.prefixes) {
             bytes.extend(value.to_le_bytes());
         }
         let factors = factor_code(self.layout.factors);
@@ -110,6 +118,7 @@ impl RaBitQuantizer {
             centroids,
             offsets: Vec::new(),
             prefixes: header.prefixes,
+            error_unit: header.error_unit,
             outside: header.outside,
         };
         if let Ok(kernels) = KernelSet::for_isa(Isa::Scalar) {
@@ -128,6 +137,7 @@ struct Header {
     seed: u64,
     centroids: u32,
     energy: f32,
+    error_unit: f32,
     outside: Outside,
     prefixes: [f32; MAX_BITS],
     factors: FactorWidth,
@@ -149,16 +159,19 @@ impl Header {
         let code_bytes = reader.u32()? as usize;
         let seed = u64::from_le_bytes(reader.bytes()?);
         let centroids = reader.u32()?;
-        let energy = reader.value()?;
+        let (energy, error_unit) = (reader.value()?, reader.value()?);
         let outside = Outside {
             error_share: reader.value()?,
-            width: reader.value()?,
+            common: reader.value()?,
+            spread: reader.value()?,
         };
         let mut prefixes = [0.0; MAX_BITS];
         for prefix in &mut prefixes {
             *prefix = reader.value()?;
         }
-        let [factors, segments, ..] = reader.bytes::<4>()?;
+        let [factors, segments, r0, r1] = reader.bytes()?;
+        let reserved = u32::from(u16::from_le_bytes([r0, r1]));
+        field("reserved", reserved, |found| (found == 0).then_some(()))?;
         let header = Self {
             metric,
             rotation,
@@ -167,6 +180,7 @@ impl Header {
             seed,
             centroids,
             energy,
+            error_unit,
             outside,
             prefixes,
             factors: field("factors", u32::from(factors), factors_of)?,
@@ -196,6 +210,7 @@ impl Header {
         }
         let is_positive = |value: u32| (f32::from_bits(value) > 0.0).then_some(());
         field("energy", self.energy.to_bits(), is_positive)?;
+        field("error unit", self.error_unit.to_bits(), is_positive)?;
         let segments = self.segments as u32;
         field("segments", segments, |found| {
             (1..=MAX_BITS as u32).contains(&found).then_some(())

@@ -3,8 +3,8 @@
 //! Only the direction of a grid vector matters, so the best one is found by a scale `t`: its
 //! numbers are those of `t * y`, cut to the grid, for the `t` that gives the largest cosine. The
 //! cosine hardly changes near its peak: a few scales around the expected one are tried, then single
-//! axes are moved by one step as long as that helps. `tests.rs` holds the outcome to the exact
-//! search over all `t` at which a number changes.
+//! axes are moved by one step as long as that helps. Against the exact search over all `t` at which
+//! a number changes, `tests.rs` finds 1 % more squared error on average.
 //!
 //! Source: Gao et al. (SIGMOD 2025), section 3; moving single axes is our refinement.
 
@@ -12,9 +12,12 @@ use super::allocation::STEPS;
 use super::layout::{Layout, Segment};
 
 /// Scales that are tried, in parts of the expected one.
-const SCALES: [f32; 12] = [
-    0.6, 0.7, 0.78, 0.85, 0.92, 1.0, 1.08, 1.16, 1.25, 1.36, 1.5, 1.8,
+const SCALES: [f32; 14] = [
+    0.5, 0.6, 0.7, 0.78, 0.85, 0.92, 1.0, 1.08, 1.16, 1.25, 1.36, 1.5, 1.8, 2.3,
 ];
+
+/// Scales that are tried next, in parts of the best one.
+const FINE_SCALES: [f32; 4] = [0.95, 0.975, 1.025, 1.05];
 
 /// Passes over the axes to move single ones.
 const PASSES: usize = 4;
@@ -122,15 +125,21 @@ impl Grid {
             return 0.0;
         }
         let expected = (self.length / energy.sqrt()) as f32;
-        let mut best = (0.0, Fit::default());
-        for part in SCALES {
-            self.set_levels(part * expected);
+        let coarse = self.best_of(expected, &SCALES, (expected, Fit::default()));
+        self.best_of(coarse.0, &FINE_SCALES, coarse).0
+    }
+
+    /// The best of parts of a scale and of the best one so far, with its fit.
+    fn best_of(&mut self, scale: f32, parts: &[f32], best: (f32, Fit)) -> (f32, Fit) {
+        let mut best = best;
+        for part in parts {
+            self.set_levels(part * scale);
             let fit = self.measure();
-            if best.0 == 0.0 || fit.is_better(best.1) {
-                best = (part * expected, fit);
+            if best.1.product == 0.0 || fit.is_better(best.1) {
+                best = (part * scale, fit);
             }
         }
-        best.0
+        best
     }
 
     fn set_levels(&mut self, scale: f32) {

@@ -155,19 +155,19 @@ mod tests {
         let layout = drawn();
         assert_eq!(
             (layout.axes(), layout.bits(), layout.code_bytes()),
-            (5, 10, 5 + 2 + 2)
+            (5, 10, 4 + 2 + 2)
         );
         assert_eq!(
             [0, 1, 2, 3].map(|plane| layout.plane_axes(plane)),
             [5, 3, 2, 0]
         );
-        let mut code = [0; 9];
+        let mut code = [0; 8];
         layout.set_centroid(&mut code, 0x1234);
         layout.pack(&[0b110, 0b001, 0b10, 0, 1], &mut code);
-        assert_eq!(code[5..7], [0x34, 0x12]);
+        assert_eq!(code[4..6], [0x34, 0x12]);
         assert_eq!(layout.centroid(&code), 0x1234);
         // s: 1 0 1 0 1, then b: 1 0 0, then b: 0 1.
-        assert_eq!(code[7..], [0b0011_0101, 0b10]);
+        assert_eq!(code[6..], [0b0011_0101, 0b10]);
         let mut numbers = [9; 5];
         layout.unpack(&code, 3, &mut numbers);
         assert_eq!(numbers, [0b110, 0b001, 0b10, 0, 1]);

@@ -3,14 +3,17 @@
 //! ```text
 //! vector x -> residual r = x - centroid -> rotated y -> signs and levels on a grid
 //!
-//!          add    rescale  error  centroid   planes of bits, the most significant first
-//! code    | f16  | f16    | u8   | 0..2 B   | signs of all axes | next bits | ... |
+//!          add    rescale, error   centroid   planes of bits, the most significant first
+//! code    | f16  | 12 + 4 bits    | 0..2 B   | signs of all axes | next bits | ... |
 //! ```
 //!
 //! The code stands for a grid vector `g`, half-integers times a step per axis. Of all grid vectors
 //! the one with the largest cosine to `r` is taken, so one number per vector, `|r|^2 / <g, r>`,
 //! makes `<r, q>` from `<g, q>` without bias: averaged over rotations, the estimate is right. What
 //! the estimate may err by is known for each code from its true cosine.
+//!
+//! Factors and signs lie in front, so the first bytes of a code are a code of one bit per axis: its
+//! `rescale` is that of the whole code times a number that the codebook holds for each plane.
 //!
 //! | [`Rotation`] | axes | bits |
 //! |---|---|---|
@@ -44,6 +47,8 @@ mod rows;
 mod scorer;
 mod spec;
 mod statistics;
+#[cfg(test)]
+mod tests;
 mod train;
 
 pub use encoder::RaBitQEncoder;

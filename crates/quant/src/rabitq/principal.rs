@@ -73,7 +73,8 @@ pub(super) fn axes(
     let middle = order.iter().map(value).sum::<f64>() / dimension as f64;
     let variances = order.iter().map(|axis| {
         let variance = value(axis);
-        variance + drawn * (middle - variance)
+        // Falls as the variances do, to the last bit.
+        (1.0 - drawn) * variance + drawn * middle
     });
     Ok(Axes {
         variances: variances.collect(),

@@ -27,16 +27,20 @@ pub struct RaBitQuantizer {
     pub(super) offsets: Vec<f32>,
     /// What `rescale` is multiplied by when the first `p + 1` planes are read only.
     pub(super) prefixes: [f32; MAX_BITS],
-    /// Share of what lies outside the axes in the squared errors of the sample, and the number of
-    /// axes that it seems to be spread over.
+    /// Length of errors that is usual in the sample, in units of `rescale`; above 0.
+    pub(super) error_unit: f32,
     pub(super) outside: Outside,
 }
 
-/// The part of residuals on axes that have no bits.
+/// The part of residuals on axes that have no bits, as the sample shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Outside {
+    /// Share in the squared errors of codes.
     pub(super) error_share: f32,
-    pub(super) width: f32,
+    /// Inner product of the parts of near vectors, per squared length.
+    pub(super) common: f32,
+    /// Mean square by which that inner product differs, per squared lengths.
+    pub(super) spread: f32,
 }
 
 impl RaBitQuantizer {
@@ -62,6 +66,11 @@ impl RaBitQuantizer {
         } else {
             Rotation::Principal
         }
+    }
+
+    /// True when residuals may have a part outside the axes.
+    pub(super) fn has_outside(&self) -> bool {
+        self.axes() < self.dimension()
     }
 
     /// Centroids that residuals are taken from.
@@ -140,17 +149,13 @@ impl RaBitQuantizer {
         }
     }
 
-    /// `<g, r> / |g|^2` for the grid vector `g`: `rescale` times the squared cosine, which follows
-    /// from the length of the error.
+    /// What the grid vector `g` is multiplied by to be nearest to the residual: `rescale` times the
+    /// squared cosine of the two, which follows from the length of the error.
     fn decoding_scale(&self, factors: Factors, grid: &[f32]) -> f32 {
-        let norm: f64 = grid.iter().map(|g| f64::from(*g) * f64::from(*g)).sum();
-        let rescale = f64::from(factors.rescale);
-        let reached = rescale * rescale * norm;
-        if reached <= 0.0 {
-            return 0.0;
-        }
-        let error = f64::from(factors.error) * f64::from(factors.error) * f64::from(self.energy);
-        (rescale * (1.0 - error / reached).max(0.0)) as f32
+        let inside = 1.0 - self.outside.error_share;
+        let error = factors.error * self.error_unit;
+        let norm: f32 = grid.iter().map(|g| g * g).sum();
+        factors.rescale * (1.0 - inside * error * error / norm).max(0.0)
     }
 
     /// Brings a row or query into the space that is coded: unit length for cosine.

@@ -9,7 +9,7 @@ use pageway_kernels::{BitWeights, KernelSet};
 use pageway_types::Metric;
 
 use super::allocation::MAX_BITS;
-use super::encoder::dot;
+use super::encoder::{dot, squared_l2};
 use super::factors::Factors;
 use super::layout::{Layout, Segment};
 use super::{RaBitQSpec, RaBitQuantizer};
@@ -133,7 +133,7 @@ impl RaBitQScorer {
             .iter()
             .map(|v| f64::from(*v) * f64::from(*v))
             .sum();
-        let unit = factor * f64::from(self.energy).sqrt();
+        let unit = factor * f64::from(quantizer.error_unit);
         for (number, own) in self.centroids.iter_mut().enumerate() {
             let offset = quantizer.offset(number);
             let mut rest = self.rotated.as_slice();
@@ -148,8 +148,8 @@ impl RaBitQScorer {
                 variance += f64::from(segment.error_share) * energy / width;
             }
             let outside = quantizer.outside;
-            let width = f64::from(outside.width).max(1.0);
-            variance += f64::from(outside.error_share) * (total - met).max(0.0) / width;
+            let left = f64::from(outside.error_share) * f64::from(outside.spread);
+            variance += left * (total - met).max(0.0);
             own.error = (unit * variance.sqrt()) as f32;
         }
     }
@@ -198,7 +198,8 @@ impl RaBitQScorer {
         let mut each = |code: &[u8], out: &mut f32| {
             let (factors, centroid) = self.read(code);
             *out = self.estimate(factors, centroid, *out);
-            errors.push(self.epsilon * factors.error * centroid.error);
+            let length = factors.rescale * factors.error;
+            errors.push(self.epsilon * length * centroid.error);
         };
         self.for_each_code(batch, out, &mut each);
     }
@@ -270,13 +271,6 @@ impl CodeScorer for RaBitQScorer {
     fn code_bytes(&self) -> usize {
         self.layout.code_bytes()
     }
-}
-
-/// Squared distance in `f64`; what one vector lacks counts as zero.
-fn squared_l2(a: &[f32], b: &[f32]) -> f64 {
-    let b = b.iter().chain(std::iter::repeat(&0.0));
-    let differences = a.iter().zip(b).map(|(a, b)| f64::from(*a) - f64::from(*b));
-    differences.map(|difference| difference * difference).sum()
 }
 
 /// Bits of a weight: enough that rounding it errs far less than an axis of so many bits does.

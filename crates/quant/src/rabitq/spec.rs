@@ -105,18 +105,18 @@ impl RaBitQSpec {
         }
     }
 
-    /// How factors are stored, and the bits that are left for the axes: factors are single
-    /// precision where an axis has more than three bits on average, for they then err less.
+    /// How factors are stored, and the bits that are left for the axes: factors are of single
+    /// precision where they leave three bits for an axis on average, for it then errs less.
     pub(super) fn budget(&self, dimension: usize) -> (FactorWidth, usize) {
         let bits_beside = |factors: FactorWidth| {
             let rest = factors.bytes() + self.centroid_bytes();
             (self.code_bytes as usize).saturating_sub(rest) * 8
         };
-        let halves = bits_beside(FactorWidth::Half);
-        if halves > 3 * dimension {
-            (FactorWidth::Single, bits_beside(FactorWidth::Single))
+        let singles = bits_beside(FactorWidth::Single);
+        if singles >= 3 * dimension {
+            (FactorWidth::Single, singles)
         } else {
-            (FactorWidth::Half, halves)
+            (FactorWidth::Half, bits_beside(FactorWidth::Half))
         }
     }
 }

@@ -47,10 +47,7 @@ impl RaBitQuantizer {
         let rows = Rows::new(sample);
         progress.stage("train codes", steps(spec, dimension));
         let mean = rows.mean(progress)?;
-        let energy = energy(rows, &mean);
-        if !energy.is_finite() || energy > f64::from(f32::MAX) {
-            return Err(QuantError::SampleRange);
-        }
+        let energy = energy(rows, &mean)?;
         progress.advance(1);
         let design = match spec.rotation {
             Rotation::Hadamard => Design::random(spec, dimension, energy),
@@ -68,7 +65,8 @@ impl RaBitQuantizer {
             centroids: mean,
             offsets: Vec::new(),
             prefixes: [1.0; MAX_BITS],
-            outside: design.outside,
+            error_unit: 1.0,
+            outside: Outside::default(),
         };
         statistics::learn(&mut quantizer, rows, kernels, progress)?;
         progress.advance(1);
@@ -130,7 +128,7 @@ fn unit(energy: f64) -> f32 {
 }
 
 /// Mean squared distance of rows from the mean.
-fn energy(rows: Rows<'_>, mean: &[f32]) -> f64 {
+fn energy(rows: Rows<'_>, mean: &[f32]) -> Result<f64, QuantError> {
     let numbers = rows.spread(ENERGY_ROWS);
     let count = numbers.clone().count() as f64;
     let mut row = vec![0.0; mean.len()];
@@ -143,14 +141,18 @@ fn energy(rows: Rows<'_>, mean: &[f32]) -> f64 {
                 .sum::<f64>()
         })
         .sum();
-    sum / count
+    let energy = sum / count;
+    if energy <= f64::from(f32::MAX) {
+        Ok(energy)
+    } else {
+        Err(QuantError::SampleRange)
+    }
 }
 
 /// Axes and bits, before codes of the sample were looked at.
 struct Design {
     frame: Frame,
     layout: Layout,
-    outside: Outside,
 }
 
 impl Design {
@@ -162,7 +164,6 @@ impl Design {
         Self {
             frame: Frame::random(dimension, spec.seed),
             layout: layout(spec, factors, &bits, &vec![variance; dimension]),
-            outside: Outside::default(),
         }
     }
 
@@ -170,30 +171,26 @@ impl Design {
     fn principal(spec: &RaBitQSpec, axes: &Axes, energy: f64) -> Self {
         let dimension = axes.variances.len();
         let (factors, budget) = spec.budget(dimension);
-        let bits = allocate(&axes.variances, budget);
+        let weighted: Vec<f64> = axes.variances.iter().copied().map(weighted).collect();
+        let bits = allocate(&weighted, budget);
         let layout = layout(spec, factors, &bits, &axes.variances);
         let widths: Vec<usize> = layout.segments.iter().map(|s| s.width).collect();
-        let kept = layout.axes();
-        let left = axes.variances.get(kept..).unwrap_or(&[]);
-        let (sum, squares) = left
-            .iter()
-            .fold((0.0, 0.0), |(sum, squares), v| (sum + v, squares + v * v));
-        let width = if squares > 0.0 {
-            sum * sum / squares
-        } else {
-            0.0
-        };
-        let frame = Frame::principal(dimension, axes.matrix(kept), &widths, spec.seed);
-        let outside = Outside {
-            error_share: 0.0,
-            width: width as f32,
-        };
+        let matrix = axes.matrix(layout.axes());
         Self {
-            frame,
+            frame: Frame::principal(dimension, matrix, &widths, spec.seed),
             layout: with_steps(layout, energy / dimension as f64),
-            outside,
         }
     }
+}
+
+/// What an axis counts when bits are given out: its variance to the power of 5/4.
+///
+/// An error on an axis is multiplied by what a query has there. Against a vector anywhere that is
+/// once more the variance, against a near one what the two differ by, which depends less on the
+/// axis. On real vectors a little more weight for the first axes gave the best recall: on global
+/// image descriptors 1.3 times fewer candidates than none.
+fn weighted(variance: f64) -> f64 {
+    variance * variance.sqrt().sqrt()
 }
 
 /// Runs of axes with equal bits; steps by the mean variance of a run.

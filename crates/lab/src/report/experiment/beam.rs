@@ -3,9 +3,9 @@
 use crate::record::{Record, Run, Task};
 use crate::report::document::{Figure, Finding, Goodness, Scale, Section, Table};
 use crate::report::evidence::Evidence;
-use crate::report::quantity::{MEAN_LATENCY, PAGES, QPS, Quantity};
-use crate::report::setting::{self, Shown};
-use crate::report::{group, method, number, plot, refusal, table};
+use crate::report::quantity::{MEAN_LATENCY, PAGES, QPS};
+use crate::report::setting;
+use crate::report::{group, method, number, refusal, table};
 
 const SOURCE: &str = "Evaluation, fig. 10 and section 4.2.4";
 const AXIS: &str = "beam";
@@ -46,20 +46,9 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
 }
 
 fn figures(data: &str, records: &[&Record]) -> Vec<Figure> {
-    let shown: [(&str, Quantity); 3] = [("qps", QPS), ("latency", MEAN_LATENCY), ("pages", PAGES)];
-    TARGETS
-        .iter()
-        .flat_map(|recall| shown.iter().map(move |each| (recall, each)))
-        .map(|(recall, (name, quantity))| {
-            Shown {
-                id: format!("beam-{name}-{:.0}-{data}", recall * 100.0),
-                title: format!("{} at recall {recall:.2}, {data}", quantity.heading()),
-                setting: setting::count(AXIS, "beam width", Scale::Linear),
-                quantity,
-            }
-            .at_recall(&plot::designs(records), *recall)
-        })
-        .collect()
+    let quantities = [("qps", QPS), ("latency", MEAN_LATENCY), ("pages", PAGES)];
+    let setting = setting::count(AXIS, "beam width", Scale::Linear);
+    setting::at_recalls("beam", setting, &quantities, &TARGETS, (data, records))
 }
 
 /// Speed at a beam width, at the recall of the findings.

@@ -4,8 +4,8 @@ use crate::record::{Record, Run, Task};
 use crate::report::document::{Figure, Finding, Goodness, Scale, Section};
 use crate::report::evidence::Evidence;
 use crate::report::quantity::{PAGES, QPS, Quantity, RECALL};
-use crate::report::setting::{self, Setting, Shown};
-use crate::report::{choice, group, method, number, plot, refusal};
+use crate::report::setting::{self, Setting};
+use crate::report::{choice, group, method, number, refusal};
 
 const SOURCE: &str = "Starling, fig. 13 and 19(a)";
 /// Recall whose list size is taken.
@@ -45,25 +45,12 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
 }
 
 fn figures(data: &str, records: &[&Record]) -> Vec<Figure> {
-    let kinds: [(&str, &str, &Quantity); 3] = [
+    let quantities = [
         ("pages", "Pages read per query", &PAGES),
         ("qps", "Queries per second", &QPS),
         ("recall", "Recall", &RECALL),
     ];
-    kinds
-        .into_iter()
-        .map(|(name, what, quantity)| {
-            let shown = Shown {
-                id: format!("k-{name}-{data}"),
-                title: format!("{what} over k, {data}"),
-                setting: K,
-                quantity,
-            };
-            shown.figure(&plot::designs(records), |records| {
-                quantity.cell(quantity.median(&choice::reaching(records, TARGET)))
-            })
-        })
-        .collect()
+    setting::standing_for(TARGET, K, &quantities, (data, records))
 }
 
 fn findings(records: &[&Record]) -> Vec<Finding> {

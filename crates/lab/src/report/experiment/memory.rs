@@ -3,9 +3,9 @@
 use crate::record::{Record, Run, Task};
 use crate::report::document::{Cell, Figure, Finding, Goodness, Scale, Section, Table};
 use crate::report::evidence::Evidence;
-use crate::report::quantity::{MEAN_LATENCY, PAGES, QPS, Quantity};
-use crate::report::setting::{Setting, Shown};
-use crate::report::{group, method, number, plot, refusal, table};
+use crate::report::quantity::{MEAN_LATENCY, PAGES, QPS};
+use crate::report::setting::{self, Setting};
+use crate::report::{group, method, number, refusal, table};
 
 const SOURCE: &str = "PageANN, fig. 10, table 4 and section 6.3";
 const AXIS: &str = "memory_ratio";
@@ -43,25 +43,14 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
 }
 
 fn figures(data: &str, records: &[&Record]) -> Vec<Figure> {
-    let shown: [(&str, Quantity); 3] = [("qps", QPS), ("latency", MEAN_LATENCY), ("pages", PAGES)];
-    TARGETS
-        .iter()
-        .flat_map(|recall| shown.iter().map(move |each| (recall, each)))
-        .map(|(recall, (name, quantity))| {
-            Shown {
-                id: format!("memory-{name}-{:.0}-{data}", recall * 100.0),
-                title: format!("{} at recall {recall:.2}, {data}", quantity.heading()),
-                setting: Setting {
-                    axis: AXIS,
-                    name: "memory of raw vectors",
-                    scale: Scale::Linear,
-                    format: number::percent,
-                },
-                quantity,
-            }
-            .at_recall(&plot::designs(records), *recall)
-        })
-        .collect()
+    let quantities = [("qps", QPS), ("latency", MEAN_LATENCY), ("pages", PAGES)];
+    let setting = Setting {
+        axis: AXIS,
+        name: "memory of raw vectors",
+        scale: Scale::Linear,
+        format: number::percent,
+    };
+    setting::at_recalls("memory", setting, &quantities, &TARGETS, (data, records))
 }
 
 /// The least share of memory with which a design reaches a recall, and the record that has it.

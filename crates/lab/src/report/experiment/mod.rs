@@ -17,6 +17,7 @@ mod k;
 mod layout;
 mod memory;
 mod open;
+mod ours;
 mod page_size;
 mod range;
 mod recall;
@@ -31,6 +32,7 @@ type ToSection = fn(&Run) -> Option<Section>;
 /// Name of each experiment and its section, in the order of the report.
 const EXPERIMENTS: &[(&str, ToSection)] = &[
     ("recall", recall::section),
+    ("ours", ours::section),
     ("build", build::section),
     ("page_size", page_size::section),
     ("beam", beam::section),

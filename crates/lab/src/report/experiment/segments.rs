@@ -4,8 +4,8 @@ use crate::record::{Record, Run, Task};
 use crate::report::document::{Figure, Finding, Scale, Section};
 use crate::report::evidence::Evidence;
 use crate::report::quantity::{PAGES, QPS, Quantity, RECALL};
-use crate::report::setting::{self, Setting, Shown};
-use crate::report::{choice, group, method, number, plot, refusal};
+use crate::report::setting::{self, Setting};
+use crate::report::{choice, group, method, number, refusal};
 
 const SOURCE: &str = "Starling, table 3";
 /// Recall whose list size is taken.
@@ -45,25 +45,12 @@ pub(crate) fn section(run: &Run) -> Option<Section> {
 }
 
 fn figures(data: &str, records: &[&Record]) -> Vec<Figure> {
-    let kinds: [(&str, &str, &Quantity); 3] = [
+    let quantities = [
         ("qps", "Queries per second", &QPS),
         ("pages", "Pages read per query", &PAGES),
         ("recall", "Recall", &RECALL),
     ];
-    kinds
-        .into_iter()
-        .map(|(name, what, quantity)| {
-            let shown = Shown {
-                id: format!("segments-{name}-{data}"),
-                title: format!("{what} over segments, {data}"),
-                setting: SEGMENTS,
-                quantity,
-            };
-            shown.figure(&plot::designs(records), |records| {
-                quantity.cell(chosen(records, quantity))
-            })
-        })
-        .collect()
+    setting::standing_for(TARGET, SEGMENTS, &quantities, (data, records))
 }
 
 /// A quantity of the cell that stands for records.
