@@ -36,6 +36,8 @@ const PIPELINE_WIDTH: f64 = 8.0;
 const BEAM_FILL: f64 = 0.85;
 /// Bytes beside a cached record or list: its place in a table.
 const CACHED_OVERHEAD: f64 = 12.0;
+/// Bytes of a neighbour in a cached list, packed.
+const PACKED_BYTES: f64 = 1.5;
 /// Share of the list that a refinement reads where its policy does not say.
 const REFINED_SHARE: f64 = 0.3;
 /// Share of the way down that is left where a walk begins nearer than at one node.
@@ -222,13 +224,13 @@ impl Subject<'_> {
         let room = self
             .memory_bytes
             .saturating_sub(self.footprint.memory_bytes()) as f64;
-        let list = 4.0 * self.statistics.mean_degree;
+        let degree = self.statistics.mean_degree;
         let cache = &self.spec.cache;
         let nodes = f64::from(self.footprint.nodes);
         let per_node = if cache.nodes == NodeCacheSpec::Records {
-            self.footprint.raw_bytes as f64 / nodes + list + CACHED_OVERHEAD
+            self.footprint.raw_bytes as f64 / nodes + 4.0 * degree + CACHED_OVERHEAD
         } else if cache.nodes != NodeCacheSpec::None {
-            list + CACHED_OVERHEAD
+            PACKED_BYTES * degree + CACHED_OVERHEAD
         } else if cache.pages != PageCacheSpec::None {
             let page = f64::from(self.spec.layout.page_bytes);
             page / f64::from(self.footprint.nodes_per_page.max(1))

@@ -271,7 +271,7 @@ impl Planner<'_> {
         let mut trial = Trial::new(sample, scratch, limits, self.progress);
         trial.read_us = self.knowledge.statistics.read_us;
         let advised = self.drafts.iter().position(|one| one.of_tree);
-        if let Some(at) = advised {
+        if let Some(at) = advised.filter(|_| !self.is_over()) {
             self.try_again(&mut trial, at)?;
         }
         for tried in 0..MOST_FINALISTS {
@@ -285,7 +285,7 @@ impl Planner<'_> {
             let Some(next) = next.filter(|next| tried < FINALISTS || Some(*next) == first) else {
                 break;
             };
-            if self.is_over() && tried > 0 {
+            if self.is_over() {
                 break;
             }
             self.try_again(&mut trial, *next)?;
@@ -317,10 +317,11 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Whether the time is up.
+    /// Whether the time is up; not before something was tried.
     fn is_over(&self) -> bool {
         let elapsed = self.began.elapsed().as_secs_f64();
-        self.wish.seconds.is_some_and(|limit| elapsed > limit)
+        let is_late = self.wish.seconds.is_some_and(|limit| elapsed > limit);
+        is_late && self.drafts.iter().any(Draft::is_tried)
     }
 
     fn try_one(&mut self, trial: &mut Trial<'_>, at: usize) -> Result<()> {

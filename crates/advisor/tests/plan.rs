@@ -143,3 +143,23 @@ fn a_plan_that_is_cancelled_leaves_nothing() {
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     assert!(OsVfs.list(dir.path()).unwrap().is_empty());
 }
+
+#[test]
+fn a_plan_without_time_tries_one_design_and_chooses_it() {
+    let (bytes, shape) = demo("wordnet-10k.npy", ROWS);
+    let vectors = VectorSlice::new(&bytes, shape).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let input = PlanInput {
+        vectors: &vectors,
+        queries: None,
+        scratch: dir.path(),
+    };
+    let wish = Wish {
+        seconds: Some(0.001),
+        ..wish()
+    };
+    let plan = plan(&input, &wish, &NoProgress).unwrap();
+    let tried = |entry: &&pageway_advisor::Entry| !entry.tried.is_empty();
+    assert_eq!(plan.entries.iter().filter(tried).count(), 1);
+    assert!(!plan.choice().unwrap().tried.is_empty());
+}
