@@ -208,6 +208,12 @@ impl IndexSpec {
             "a cached list comes without the vector or the fine code that is scored in passing; \
              choose refine deferred, or cache nodes records",
         )?;
+        refuse_if(
+            nodes == NodeCacheSpec::Lists && self.layout.codec == CodecSpec::InlineCodes,
+            "cache nodes",
+            "lists of inline codes",
+            "cached lists come without the codes of their neighbours; choose cache nodes records",
+        )?;
         let page_node = matches!(self.layout.codec, CodecSpec::PageNode { .. });
         refuse_if(
             nodes != NodeCacheSpec::None && page_node,
