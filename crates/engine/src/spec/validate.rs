@@ -327,6 +327,18 @@ impl GraphSpec {
             Self::Vamana { alpha, .. } => within("alpha", alpha, 1.0, 4.0),
             Self::Nsg { knn, .. } => within("knn", knn, 1, MAX_BUILD_LIST),
             Self::Hnsw { max_degree, .. } => within("max_degree", max_degree, 4, MAX_DEGREE),
+            Self::PiPnn {
+                alpha,
+                fanout,
+                leaf,
+                knn,
+                ..
+            } => {
+                within("alpha", alpha, 1.0, 4.0)?;
+                within("fanout", fanout, 1, 64)?;
+                within("leaf", leaf, 16, 8192)?;
+                within("knn", knn, 1, 64)
+            }
         }
     }
 }
