@@ -63,6 +63,7 @@ class _SearchOptions(TypedDict):
     list_size: Optional[int]
     beam: Optional[int]
     threads: int
+    exact: bool
 
 class _RangeOptions(TypedDict):
     radius: float

@@ -103,6 +103,7 @@ def search_options(
     effort: Optional[int],
     beam: Optional[int],
     threads: int,
+    exact: bool = False,
 ) -> _native._SearchOptions:
     """How to search."""
     if recall is not None and effort is not None:
@@ -115,6 +116,7 @@ def search_options(
         "list_size": checked_optional("effort", effort),
         "beam": checked_optional("beam", beam),
         "threads": checked_count("threads", threads),
+        "exact": bool(exact),
     }
 
 

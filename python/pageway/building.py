@@ -144,6 +144,7 @@ def build(
                            max_degree=degree, build_list=build_list
     ``vectors``            ``in_record``, ``separate``
     ``codes``              ``memory``, ``in_page``, ``split``
+    ``quantizer``          ``pq``, ``rabitq`` (rotation=``principal`` or ``hadamard``)
     ``second_code_bytes``  a number; 0 for no second code
     ``codec``              ``packed``, ``inline_codes``, ``replicated`` (lists=4), ``split``,
                            ``page_node`` (min_degree=degree/2)
@@ -159,7 +160,8 @@ def build(
                            ``pipelined`` (least=4, most=32, completion=``as_they_come`` or
                            ``in_order``); `beam` takes the place of 4, and of 32
     ``harvest``            ``target``, ``near`` (share=0.3), ``all``, ``held``
-    ``refine``             ``inline``, ``deferred`` (share=0.5), ``cascade`` (scored=1, read=0.5)
+    ``refine``             ``inline``, ``deferred`` (share=0.5), ``cascade`` (scored=1, read=0.5),
+                           ``bounded`` (deviations=2)
     =====================  ========================================================================
 
     Examples

@@ -51,6 +51,7 @@ class Index:
         effort: Optional[int] = None,
         beam: Optional[int] = None,
         threads: int = 0,
+        exact: bool = False,
     ) -> SearchResult:
         """Finds the `k` nearest vectors of one query or many.
 
@@ -73,6 +74,10 @@ class Index:
             Reads per round (W), instead of the index's own.
         threads : int
             Threads that share the queries; 0 for those that `open` set aside.
+        exact : bool
+            Every distance exact. Where codes with error bounds decide that a vector is an answer
+            (preset ``"pageway"``), its distance is their estimate otherwise, and saves a read; the
+            counter ``estimated`` says how many are.
 
         Returns
         -------
@@ -92,7 +97,7 @@ class Index:
             Ctrl-C during a large batch.
         """
         queries = as_queries(q, self._native.dimension, self._dtype)
-        options = search_options(k, recall, effort, beam, threads)
+        options = search_options(k, recall, effort, beam, threads, exact)
         ids, distances, stats, settings = self._native.search(as_rows(queries), options)
         if queries.ndim == 1:
             ids, distances, stats = ids[0], distances[0], _of_one(stats)

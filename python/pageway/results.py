@@ -24,14 +24,14 @@ class SearchResult(_Neighbours):
         Row numbers of the vectors, or the ids given at build. ``(k,)`` for one query of shape
         ``(d,)``.
     distances : ndarray of float32, same shape
-        Exact distances; smaller is nearer in every metric. L2: squared Euclidean. Inner product:
+        Distances, exact but for those that ``estimated`` counts; smaller is nearer in every metric. L2: squared Euclidean. Inner product:
         negated. Cosine: one minus the cosine.
     stats : dict of str to ndarray of uint64
         What each query cost; shape ``()`` for one query, ``(n,)`` for many. ``reads`` and ``pages``
         (I/O requests, pages read), ``refine_reads`` (those of the reads that came at the end, for
         exact distances alone), ``page_hits`` (pages that the page cache had), ``bytes_read``,
         ``bytes_used``, ``rounds`` (waits for I/O), ``hops`` (nodes expanded), ``exact_distances``,
-        ``approximate_distances``, ``wait_ns``, ``compute_ns``, ``latency_ns``; and ``cache_hits``
+        ``approximate_distances``, ``estimated`` (answers whose distance is an estimate), ``wait_ns``, ``compute_ns``, ``latency_ns``; and ``cache_hits``
         by distance from the entry in hops, with a last axis of 8.
     settings : dict of str to int
         What the search resolved to: ``list_size``, ``beam``, ``threads``, ``interleave``.

@@ -277,6 +277,7 @@ fn merged(other: &Overrides, pinned: &Overrides) -> Overrides {
         graph: pinned.graph.or(other.graph),
         vectors: pinned.vectors.or(other.vectors),
         codes: pinned.codes.or(other.codes),
+        quantizer: pinned.quantizer.or(other.quantizer),
         second_quantizer: pinned.second_quantizer.or(other.second_quantizer),
         codec: pinned.codec.or(other.codec),
         placement: pinned.placement.or(other.placement),

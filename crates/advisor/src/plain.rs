@@ -6,7 +6,7 @@
 use pageway::choices::schedules;
 use pageway::spec::{
     CodeStorage, CodecSpec, EntrySpec, HarvestSpec, IndexSpec, NodeCacheSpec, PageCacheSpec,
-    PlacementSpec, RefineSpec, SelectionSpec, VectorStorage,
+    PlacementSpec, QuantizerSpec, RefineSpec, SelectionSpec, VectorStorage,
 };
 use pageway::{
     BuildOptions, CacheOverrides, Error, ErrorKind, Index, MemoryWish, Overrides, Result, Sizes,
@@ -33,6 +33,7 @@ pub(crate) fn plain(spec: &IndexSpec, options: &BuildOptions) -> BuildOptions {
             graph: Some(spec.graph),
             vectors: Some(VectorStorage::InRecord),
             codes: Some(CodeStorage::Memory),
+            quantizer: Some(QuantizerSpec::Pq { code_bytes: 0 }),
             second_quantizer: Some(None),
             codec: Some(CodecSpec::Packed),
             placement: Some(PlacementSpec::ById),

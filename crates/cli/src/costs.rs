@@ -49,6 +49,8 @@ struct Means {
     io_utilisation: f64,
     exact_distances_per_query: f64,
     approximate_distances_per_query: f64,
+    /// Answers whose distance is an estimate.
+    estimated_per_query: f64,
     /// Nodes and pages that a cache had.
     cache_hits_per_query: f64,
     /// Cache hits at expansions 0, 1, 2-3, 4-7, ... of a walk.
@@ -168,6 +170,7 @@ impl Means {
             io_utilisation: totals.bytes_used as f64 / totals.bytes_read.max(1) as f64,
             exact_distances_per_query: run.per_query(totals.exact_distances),
             approximate_distances_per_query: run.per_query(totals.approximate_distances),
+            estimated_per_query: run.per_query(totals.estimated),
             cache_hits_per_query: run.per_query(hits),
             cache_hits_by_hop: totals.cache_hits.map(|hits| run.per_query(hits)).to_vec(),
             page_hits_per_query: run.per_query(totals.page_hits),
@@ -190,8 +193,12 @@ impl Means {
 
     fn describe_distances(&self) -> String {
         let exact = text::figure(self.exact_distances_per_query);
+        let answers = match self.estimated_per_query {
+            0.0 => String::new(),
+            count => format!("; {} answers come with an estimate", text::figure(count)),
+        };
         format!(
-            "{exact} exact, {} from codes",
+            "{exact} exact, {} from codes{answers}",
             text::figure(self.approximate_distances_per_query)
         )
     }

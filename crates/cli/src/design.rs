@@ -2,8 +2,8 @@
 
 use clap::Args;
 use pageway::choices::{
-    self, CODES, ENTRIES, HARVESTS, NODE_CACHES, PAGE_CACHES, PLACEMENTS, REFINES, SELECTIONS,
-    VECTORS, codecs, graphs, schedules,
+    self, CODES, ENTRIES, HARVESTS, NODE_CACHES, PAGE_CACHES, PLACEMENTS, QUANTIZERS, REFINES,
+    SELECTIONS, VECTORS, codecs, graphs, schedules,
 };
 use pageway::spec::QuantizerSpec;
 use pageway::{CacheOverrides, Overrides, Result, Sizes};
@@ -76,6 +76,10 @@ struct StorageChoices {
     #[arg(long, value_name = "NAME")]
     codes: Option<String>,
 
+    /// How vectors are compressed: pq, or rabitq[:rotation=principal|hadamard] with error bounds
+    #[arg(long, value_name = "NAME")]
+    quantizer: Option<String>,
+
     /// Bytes of a second code for refine cascade; 0 for none
     #[arg(long, value_name = "N")]
     second_code_bytes: Option<u32>,
@@ -129,7 +133,7 @@ struct WalkChoices {
     #[arg(long, value_name = "NAME")]
     harvest: Option<String>,
 
-    /// When exact distances are paid: inline, deferred[:share=0.5] or
+    /// When exact distances are paid: inline, deferred[:share=0.5], bounded[:deviations=2] or
     /// cascade[:scored=1,read=0.5]
     #[arg(long, value_name = "NAME")]
     refine: Option<String>,
@@ -150,6 +154,7 @@ impl ChoiceArguments {
             graph: read("--graph", stored.graph.as_deref(), &graphs(sizes))?,
             vectors: read("--vectors", stored.vectors.as_deref(), &VECTORS)?,
             codes: read("--codes", stored.codes.as_deref(), &CODES)?,
+            quantizer: read("--quantizer", stored.quantizer.as_deref(), &QUANTIZERS)?,
             second_quantizer: stored
                 .second_code_bytes
                 .map(|code_bytes| (code_bytes > 0).then_some(QuantizerSpec::Pq { code_bytes })),
@@ -221,6 +226,7 @@ mod tests {
             ("graph", names(&graphs(&sizes))),
             ("vectors", names(&VECTORS)),
             ("codes", names(&CODES)),
+            ("quantizer", names(&QUANTIZERS)),
             ("codec", names(&codecs(&sizes))),
             ("placement", names(&PLACEMENTS)),
             ("cache_nodes", names(&NODE_CACHES)),

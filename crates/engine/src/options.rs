@@ -150,6 +150,9 @@ pub struct SearchOptions {
     pub threads: usize,
     /// Queries in flight per thread; 0 for those set aside at open.
     pub interleave: u32,
+    /// Whether every answer comes with its exact distance. Where codes with error bounds decide
+    /// that a vector is an answer, its distance is their estimate otherwise, and saves a read.
+    pub exact: bool,
 }
 
 impl Default for SearchOptions {
@@ -160,6 +163,7 @@ impl Default for SearchOptions {
             beam: None,
             threads: 0,
             interleave: 0,
+            exact: false,
         }
     }
 }
@@ -199,7 +203,8 @@ pub struct Answers {
     /// Numbers inside the index, in step with `ids`: those of [`Index`](crate::Index) as a source
     /// of vectors.
     pub nodes: Vec<u32>,
-    /// Exact distances in the order of `ids`; smaller is nearer in every metric.
+    /// Distances in the order of `ids`; smaller is nearer in every metric. Exact, but for those
+    /// that `stats` counts as estimated.
     pub distances: Vec<f32>,
     /// What each query cost.
     pub stats: Vec<QueryStats>,

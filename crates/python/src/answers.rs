@@ -79,6 +79,7 @@ fn columns<'py>(py: Python<'py>, stats: &[QueryStats]) -> PyResult<Columns<'py>>
     add("hops", |query| query.hops)?;
     add("exact_distances", |query| query.exact_distances)?;
     add("approximate_distances", |query| query.approximate_distances)?;
+    add("estimated", |query| query.estimated)?;
     add("wait_ns", |query| query.wait_ns)?;
     add("compute_ns", |query| query.compute_ns)?;
     add("latency_ns", |query| query.latency_ns)?;

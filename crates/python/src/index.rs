@@ -60,6 +60,7 @@ struct SearchSettings {
     list_size: Option<u32>,
     beam: Option<u32>,
     threads: usize,
+    exact: bool,
 }
 
 impl SearchSettings {
@@ -72,6 +73,7 @@ impl SearchSettings {
             effort: effort.unwrap_or(default.effort),
             beam: self.beam,
             threads: self.threads,
+            exact: self.exact,
             ..default
         }
     }

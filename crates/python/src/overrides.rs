@@ -5,7 +5,7 @@
 //! no choice is named, the preset's own stays and keeps them.
 
 use pageway::choices::{
-    CODES, ENTRIES, HARVESTS, PLACEMENTS, REFINES, VECTORS, codecs, graphs, schedules,
+    CODES, ENTRIES, HARVESTS, PLACEMENTS, QUANTIZERS, REFINES, VECTORS, codecs, graphs, schedules,
 };
 use pageway::spec::{CacheOverrides, CacheSpec, QuantizerSpec, Shape};
 use pageway::{Error, ErrorKind, Overrides, Preset, Result, Sizes};
@@ -14,10 +14,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, from_value, to_value};
 
 /// Each policy that is a choice, and where a spec has it.
-const POLICIES: [(&str, &str); 10] = [
+const POLICIES: [(&str, &str); 11] = [
     ("graph", "/graph"),
     ("vectors", "/storage/vectors"),
     ("codes", "/storage/codes"),
+    ("quantizer", "/storage/quantizer"),
     ("codec", "/layout/codec"),
     ("placement", "/layout/placement"),
     ("cache", "/cache"),
@@ -65,6 +66,7 @@ pub(crate) fn overrides(wishes: &str, design: &Design) -> Result<Overrides> {
         graph: choices.choice("graph", &graphs(&design.sizes))?,
         vectors: choices.choice("vectors", &VECTORS)?,
         codes: choices.choice("codes", &CODES)?,
+        quantizer: choices.choice("quantizer", &QUANTIZERS)?,
         second_quantizer: choices.second_code_bytes()?.map(second_quantizer),
         codec: choices.choice("codec", &codecs(&design.sizes))?,
         placement: choices.choice("placement", &PLACEMENTS)?,

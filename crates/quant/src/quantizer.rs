@@ -6,6 +6,7 @@ use pageway_types::{ElementType, Metric, Progress};
 use rayon::ThreadPool;
 
 use crate::pq::{Encoder as PqEncoder, PqScorer, PqSpec, ProductQuantizer, TrainingSample};
+use crate::rabitq::{RaBitQEncoder, RaBitQScorer, RaBitQSpec, RaBitQuantizer};
 use crate::{CodeBatch, CodeScorer, QuantError};
 
 /// What is trained: a kind of code with its sizes and seed.
@@ -13,6 +14,8 @@ use crate::{CodeBatch, CodeScorer, QuantError};
 pub enum TrainingSpec {
     /// Product quantization.
     Pq(PqSpec),
+    /// Extended `RaBitQ`.
+    RaBitQ(RaBitQSpec),
 }
 
 impl TrainingSpec {
@@ -20,6 +23,7 @@ impl TrainingSpec {
     pub fn train_bytes(&self, rows: usize, dimension: usize, threads: usize) -> usize {
         match self {
             Self::Pq(spec) => ProductQuantizer::train_bytes(rows, dimension, spec, threads),
+            Self::RaBitQ(spec) => RaBitQuantizer::train_bytes(rows, dimension, spec, threads),
         }
     }
 
@@ -27,6 +31,7 @@ impl TrainingSpec {
     pub fn resident_bytes(&self, dimension: usize) -> usize {
         match self {
             Self::Pq(_) => ProductQuantizer::codebook_bytes(dimension) + 4096,
+            Self::RaBitQ(spec) => RaBitQuantizer::codebook_bytes(dimension, spec) + 4096,
         }
     }
 
@@ -34,6 +39,7 @@ impl TrainingSpec {
     pub fn scorer_bytes(&self, dimension: usize) -> usize {
         match self {
             Self::Pq(spec) => PqScorer::bytes(spec.code_bytes as usize, dimension),
+            Self::RaBitQ(spec) => RaBitQScorer::bytes(spec, dimension),
         }
     }
 }
@@ -43,6 +49,8 @@ impl TrainingSpec {
 pub enum Quantizer {
     /// Product quantization.
     Pq(ProductQuantizer),
+    /// Extended `RaBitQ`.
+    RaBitQ(RaBitQuantizer),
 }
 
 impl Quantizer {
@@ -61,6 +69,9 @@ impl Quantizer {
             TrainingSpec::Pq(spec) => {
                 ProductQuantizer::train(sample, spec, kernels, pool, progress).map(Self::Pq)
             }
+            TrainingSpec::RaBitQ(spec) => {
+                RaBitQuantizer::train(sample, spec, kernels, pool, progress).map(Self::RaBitQ)
+            }
         }
     }
 
@@ -68,6 +79,7 @@ impl Quantizer {
     pub fn metric(&self) -> Metric {
         match self {
             Self::Pq(quantizer) => quantizer.metric(),
+            Self::RaBitQ(quantizer) => quantizer.metric(),
         }
     }
 
@@ -75,6 +87,7 @@ impl Quantizer {
     pub fn dimension(&self) -> usize {
         match self {
             Self::Pq(quantizer) => quantizer.dimension(),
+            Self::RaBitQ(quantizer) => quantizer.dimension(),
         }
     }
 
@@ -82,6 +95,7 @@ impl Quantizer {
     pub fn code_bytes(&self) -> usize {
         match self {
             Self::Pq(quantizer) => quantizer.code_bytes(),
+            Self::RaBitQ(quantizer) => quantizer.code_bytes(),
         }
     }
 
@@ -89,6 +103,7 @@ impl Quantizer {
     pub fn to_bytes(&self) -> Vec<u8> {
         match self {
             Self::Pq(quantizer) => quantizer.to_bytes(),
+            Self::RaBitQ(quantizer) => quantizer.to_bytes(),
         }
     }
 
@@ -97,13 +112,18 @@ impl Quantizer {
     /// # Errors
     /// When the bytes are no codebook, or not all of one.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, QuantError> {
-        ProductQuantizer::from_bytes(bytes).map(Self::Pq)
+        if bytes.starts_with(&RaBitQuantizer::MAGIC) {
+            RaBitQuantizer::from_bytes(bytes).map(Self::RaBitQ)
+        } else {
+            ProductQuantizer::from_bytes(bytes).map(Self::Pq)
+        }
     }
 
     /// An encoder for rows of `element`; make one per thread.
     pub fn encoder(&self, element: ElementType, kernels: &'static KernelSet) -> Encoder<'_> {
         match self {
             Self::Pq(quantizer) => Encoder::Pq(quantizer.encoder(element, kernels)),
+            Self::RaBitQ(quantizer) => Encoder::RaBitQ(quantizer.encoder(element, kernels)),
         }
     }
 
@@ -111,6 +131,11 @@ impl Quantizer {
     pub fn scorer(&self, kernels: &'static KernelSet) -> Scorer {
         match self {
             Self::Pq(quantizer) => Scorer::Pq(PqScorer::new(quantizer, kernels)),
+            Self::RaBitQ(quantizer) => {
+                let mut scorer = RaBitQScorer::new(quantizer, kernels);
+                scorer.set_epsilon(1.0);
+                Scorer::RaBitQ(scorer)
+            }
         }
     }
 }
@@ -119,6 +144,8 @@ impl Quantizer {
 pub enum Encoder<'q> {
     /// Product quantization.
     Pq(PqEncoder<'q>),
+    /// Extended `RaBitQ`.
+    RaBitQ(RaBitQEncoder<'q>),
 }
 
 impl Encoder<'_> {
@@ -130,6 +157,7 @@ impl Encoder<'_> {
     pub fn encode(&mut self, rows: &[u8], out: &mut [u8]) {
         match self {
             Self::Pq(encoder) => encoder.encode(rows, out),
+            Self::RaBitQ(encoder) => encoder.encode(rows, out),
         }
     }
 }
@@ -138,6 +166,8 @@ impl Encoder<'_> {
 pub enum Scorer {
     /// Product quantization.
     Pq(PqScorer),
+    /// Extended `RaBitQ`.
+    RaBitQ(RaBitQScorer),
 }
 
 impl Scorer {
@@ -148,12 +178,18 @@ impl Scorer {
     pub fn prepare(&mut self, quantizer: &Quantizer, query: &[f32]) {
         match (self, quantizer) {
             (Self::Pq(scorer), Quantizer::Pq(quantizer)) => scorer.prepare(quantizer, query),
+            (Self::RaBitQ(scorer), Quantizer::RaBitQ(quantizer)) => {
+                scorer.prepare(quantizer, query);
+            }
+            (Self::Pq(_) | Self::RaBitQ(_), _) => {
+                assert_eq!("scorer", "quantizer", "both must be of one kind");
+            }
         }
     }
 
-    /// [`CodeScorer::score`], and per code by how much the estimate may be off: half the width of
-    /// the interval in which the distance lies, in its units. Infinite where the codes say nothing
-    /// of that, as product codes.
+    /// [`CodeScorer::score`], and per code by how much the estimate is off: the standard deviation
+    /// of its error, in units of the distance. Infinite where the codes say nothing of that, as
+    /// product codes.
     ///
     /// # Panics
     /// As [`CodeScorer::score`].
@@ -169,6 +205,7 @@ impl Scorer {
                 errors.clear();
                 errors.resize(out.len(), f32::INFINITY);
             }
+            Self::RaBitQ(scorer) => scorer.score_with_errors(batch, out, errors),
         }
     }
 }
@@ -177,12 +214,14 @@ impl CodeScorer for Scorer {
     fn score(&self, batch: CodeBatch<'_>, out: &mut Vec<f32>) {
         match self {
             Self::Pq(scorer) => scorer.score(batch, out),
+            Self::RaBitQ(scorer) => scorer.score(batch, out),
         }
     }
 
     fn code_bytes(&self) -> usize {
         match self {
             Self::Pq(scorer) => scorer.code_bytes(),
+            Self::RaBitQ(scorer) => scorer.code_bytes(),
         }
     }
 }

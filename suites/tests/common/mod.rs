@@ -179,6 +179,7 @@ pub fn search_first(index: &Index, data: &Data, count: usize, k: u32) -> Result<
     let options = SearchOptions {
         k,
         effort: Effort::ListSize(20),
+        exact: true,
         ..SearchOptions::default()
     };
     let rows = &data.rows[..count * data.shape.row_bytes()];

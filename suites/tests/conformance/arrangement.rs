@@ -29,6 +29,7 @@ pub fn check_memory(subject: &Subject<'_>, vfs: &Arc<dyn Vfs>, expected: &Expect
             let call = SearchOptions {
                 k: 1,
                 effort: Effort::ListSize(list_size),
+                exact: true,
                 ..SearchOptions::default()
             };
             let few = Queries::new(queries.row(0), queries.shape);
@@ -98,6 +99,7 @@ fn search_on(index: &Index, queries: &Rows, threads: usize) -> Answers {
         effort: Effort::ListSize(LIST_SIZE),
         threads,
         interleave: 2,
+        exact: true,
         ..SearchOptions::default()
     };
     index

@@ -3,8 +3,8 @@
 
 use pageway::spec::{
     CacheOverrides, CodeStorage, CodecSpec, CompletionSpec, EntrySpec, GraphSpec, HarvestSpec,
-    NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, ScheduleSpec,
-    SelectionSpec, Shape, VectorStorage,
+    NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RotationSpec,
+    ScheduleSpec, SelectionSpec, Shape, VectorStorage,
 };
 use pageway::{BuildOptions, ElementType, IndexSpec, Metric, Overrides, Preset, Sizes};
 
@@ -17,12 +17,20 @@ const fn code_bytes(dimension: u32) -> u32 {
     dimension.div_ceil(4)
 }
 
+fn rabitq(rotation: RotationSpec, code_bytes: u32) -> QuantizerSpec {
+    QuantizerSpec::RaBitQ {
+        code_bytes,
+        rotation,
+    }
+}
+
 /// An axis, and its place in a [`Choice`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Axis {
     Graph,
     Vectors,
     Codes,
+    Quantizer,
     Second,
     Codec,
     CacheNodes,
@@ -41,11 +49,12 @@ pub enum Axis {
     Metric,
 }
 
-pub const AXES: [(Axis, &[&str]); 18] = [
+pub const AXES: [(Axis, &[&str]); 19] = [
     (Axis::Graph, &["vamana", "nsg", "hnsw", "pipnn"]),
-    (Axis::Vectors, &["in_record", "separate"]),
+    (Axis::Vectors, &["in_record", "separate", "coded"]),
     (Axis::Codes, &["memory", "in_page", "split"]),
-    (Axis::Second, &["none", "pq"]),
+    (Axis::Quantizer, &["pq", "principal", "hadamard"]),
+    (Axis::Second, &["none", "pq", "principal"]),
     (
         Axis::Codec,
         &["packed", "inline_codes", "replicated", "page_node", "split"],
@@ -62,7 +71,7 @@ pub const AXES: [(Axis, &[&str]); 18] = [
         ],
     ),
     (Axis::Harvest, &["target", "near", "all", "held"]),
-    (Axis::Refine, &["inline", "deferred", "cascade"]),
+    (Axis::Refine, &["inline", "deferred", "cascade", "bounded"]),
     (
         Axis::Entry,
         &["medoid", "fixed", "navigation", "hash", "upper_layers"],
@@ -174,13 +183,19 @@ impl Choice {
     }
 
     fn overrides(&self, dimension: u32) -> Overrides {
-        let quantizer = QuantizerSpec::Pq {
+        let product = QuantizerSpec::Pq {
             code_bytes: dimension.div_ceil(6),
         };
+        let fine = rabitq(RotationSpec::Principal, dimension.div_ceil(2) + 8);
+        let second = [None, Some(product), Some(fine)][self.value(Axis::Second)];
         Overrides {
             graph: Some(self.graph()),
             vectors: Some(
-                [VectorStorage::InRecord, VectorStorage::Separate][self.value(Axis::Vectors)],
+                [
+                    VectorStorage::InRecord,
+                    VectorStorage::Separate,
+                    VectorStorage::Coded,
+                ][self.value(Axis::Vectors)],
             ),
             codes: Some(
                 [
@@ -189,7 +204,14 @@ impl Choice {
                     CodeStorage::Split { memory_nodes: 0 },
                 ][self.value(Axis::Codes)],
             ),
-            second_quantizer: Some([None, Some(quantizer)][self.value(Axis::Second)]),
+            quantizer: Some(
+                [
+                    QuantizerSpec::Pq { code_bytes: 0 },
+                    rabitq(RotationSpec::Principal, 0),
+                    rabitq(RotationSpec::Hadamard, 0),
+                ][self.value(Axis::Quantizer)],
+            ),
+            second_quantizer: Some(second),
             codec: Some(self.codec()),
             placement: Some(self.placement()),
             cache: self.cache(),
@@ -211,6 +233,7 @@ impl Choice {
                         scored: 1.0,
                         read: 0.6,
                     },
+                    RefineSpec::Bounded { deviations: 3.0 },
                 ][self.value(Axis::Refine)],
             ),
         }

@@ -83,6 +83,7 @@ fn check_search(subject: &Subject<'_>, index: &Index, list_size: u32, beam: Opti
         k: data.base.count() as u32,
         effort: Effort::ListSize(list_size),
         beam,
+        exact: true,
         ..SearchOptions::default()
     };
     let queries = Queries::new(&data.queries.bytes, data.queries.shape);
@@ -195,6 +196,7 @@ fn equal_vectors_are_all_found() {
             let options = SearchOptions {
                 k,
                 effort: Effort::ListSize(k),
+                exact: true,
                 ..SearchOptions::default()
             };
             let query = Queries::new(data.base.row(0), data.base.shape);
@@ -235,6 +237,7 @@ fn a_held_out_row_is_not_found_even_if_walks_start_there() {
             let options = SearchOptions {
                 k: count as u32,
                 effort: Effort::ListSize(100),
+                exact: true,
                 ..SearchOptions::default()
             };
             let answers = index.search(&queries, &options).unwrap();

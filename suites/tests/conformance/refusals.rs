@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use pageway::spec::{
     CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, NodeCacheSpec, PageCacheSpec,
-    QuantizerSpec, RefineSpec, ScheduleSpec, SpecError, VectorStorage,
+    QuantizerSpec, RefineSpec, RotationSpec, ScheduleSpec, SpecError, VectorStorage,
 };
 use pageway::{IndexSpec, Preset, Sizes};
 
 use crate::axes::{AXES, Axis, Choice, MAX_DEGREE, RULED};
 
 /// Steps after which advice must have led somewhere.
-const STEPS: usize = 5;
+const STEPS: usize = 6;
 
 type Edit = fn(&mut IndexSpec);
 
@@ -20,6 +20,11 @@ type Edit = fn(&mut IndexSpec);
 type Advice = (&'static str, &'static str, &'static [(&'static str, Edit)]);
 
 const QUANTIZER: QuantizerSpec = QuantizerSpec::Pq { code_bytes: 8 };
+const RABITQ: QuantizerSpec = QuantizerSpec::RaBitQ {
+    code_bytes: 24,
+    rotation: RotationSpec::Principal,
+};
+const BOUNDED: RefineSpec = RefineSpec::Bounded { deviations: 2.0 };
 const CASCADE: RefineSpec = RefineSpec::Cascade {
     scored: 1.0,
     read: 0.5,
@@ -60,6 +65,38 @@ const ADVICE: &[Advice] = &[
             ("vectors in_record", |spec| {
                 spec.storage.vectors = VectorStorage::InRecord;
             }),
+        ],
+    ),
+    (
+        "vectors",
+        "coded",
+        &[
+            (
+                "codec packed, second quantizer rabitq and refine bounded",
+                |spec| {
+                    spec.layout.codec = CodecSpec::Packed;
+                    spec.storage.second_quantizer = Some(RABITQ);
+                    spec.execution.refine = BOUNDED;
+                },
+            ),
+            ("vectors in_record", |spec| {
+                spec.storage.vectors = VectorStorage::InRecord;
+            }),
+        ],
+    ),
+    (
+        "refine",
+        "bounded",
+        &[
+            (
+                "quantizer rabitq, codes memory and vectors separate",
+                |spec| {
+                    spec.storage.quantizer = RABITQ;
+                    spec.storage.codes = CodeStorage::Memory;
+                    spec.storage.vectors = VectorStorage::Separate;
+                },
+            ),
+            ("refine deferred", |spec| spec.execution.refine = DEFERRED),
         ],
     ),
     (
@@ -115,6 +152,13 @@ const ADVICE: &[Advice] = &[
                 spec.cache.nodes = NodeCacheSpec::Records;
             }),
         ],
+    ),
+    (
+        "cache nodes",
+        "lists of inline codes",
+        &[("cache nodes records", |spec| {
+            spec.cache.nodes = NodeCacheSpec::Records;
+        })],
     ),
     (
         "cache nodes",
@@ -297,6 +341,7 @@ fn with_axis(spec: &IndexSpec, choice: &Choice, axis: Axis) -> IndexSpec {
         Axis::Graph => spec.graph = other.graph,
         Axis::Vectors => spec.storage.vectors = other.storage.vectors,
         Axis::Codes => spec.storage.codes = other.storage.codes,
+        Axis::Quantizer => spec.storage.quantizer = other.storage.quantizer,
         Axis::Second => spec.storage.second_quantizer = other.storage.second_quantizer,
         Axis::Codec => spec.layout.codec = other.layout.codec,
         Axis::CacheNodes => spec.cache.nodes = other.cache.nodes,

@@ -88,6 +88,7 @@ pub fn search(index: &Index, queries: &Rows, interleave: u32) -> Result<Answers>
         k: K.min(index.len() as u32),
         effort: Effort::ListSize(LIST_SIZE),
         interleave,
+        exact: true,
         ..SearchOptions::default()
     };
     index.search(&Queries::new(&queries.bytes, queries.shape), &options)

@@ -2,13 +2,14 @@
 //! work.
 
 use pageway_graph::{Graph, placement_bytes, shard_max_degree};
-use pageway_quant::TrainingSpec;
+use pageway_quant::{Quantizer, TrainingSpec};
 use pageway_store::machine;
 
 use super::choose::SpecChoice;
 use super::codebook::SharedCodebook;
 use super::graph::{Algorithm, algorithm, shard_algorithm};
 use super::order::{NodeOrder, placement};
+use super::pipeline::Codebooks;
 use super::replicas::ReplicaPlan;
 
 use crate::error::{Error, Result};
@@ -17,7 +18,7 @@ use crate::memory::format_bytes;
 use crate::options::{BuildInput, BuildOptions};
 use crate::presets::Sizes;
 use crate::resolve;
-use crate::spec::{CodeStorage, CodecSpec, IndexSpec, Shape};
+use crate::spec::{CodeStorage, CodecSpec, IndexSpec, QuantizerSpec, Shape};
 
 /// Rows that quantizer and partition are trained on, at most: 256 per centroid.
 const SAMPLE_ROWS: u64 = 65_536;
@@ -99,6 +100,21 @@ impl BuildPlan {
         };
         plan.fit(input.vectors.resident().is_some(), options)?;
         Ok(plan)
+    }
+
+    /// The plan with codes as long as those of quantizers that were trained for it.
+    pub(super) fn with_codes_of(&self, codebooks: &Codebooks) -> Self {
+        let mut plan = self.clone();
+        let adopt = |spec: &mut QuantizerSpec, quantizer: &Quantizer| {
+            *spec = spec.with_code_bytes(quantizer.code_bytes() as u32);
+        };
+        let storage = &mut plan.spec.storage;
+        adopt(&mut storage.quantizer, &codebooks.first);
+        if let (Some(spec), Some((second, _))) = (&mut storage.second_quantizer, &codebooks.second)
+        {
+            adopt(spec, second);
+        }
+        plan
     }
 
     /// How the graph of a shard is built; `None` where there are no shards.

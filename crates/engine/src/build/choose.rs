@@ -1,15 +1,45 @@
 //! The spec of a build: the preset's row, sized by the memory and the disk that it may take.
 
-use crate::error::{Error, Result};
-use crate::index::least_memory;
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::{least_memory, more_queries};
 use crate::memory::{Ledger, MemoryWish, format_bytes};
 use crate::options::BuildOptions;
-use crate::presets::Sizes;
+use crate::presets::{Form, Sizes};
 use crate::resolve;
-use crate::spec::{CodeStorage, CodecSpec, IndexSpec, Shape};
+use crate::spec::{CodeStorage, CodecSpec, IndexSpec, QuantizerSpec, Shape, SpecError};
 
 /// Memory of a search when nobody says: a share of the raw vectors, and never less than this.
 const DEFAULT_MEMORY: (f64, u64) = (0.2, 16_000_000);
+
+/// Share of the memory that may be left to further queries in flight, where lists come first: one
+/// in so many.
+const QUERY_SHARE: u64 = 16;
+
+/// A budget that a form cannot work with.
+struct Refused {
+    /// The smallest that it can.
+    least: u64,
+    error: Error,
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        let least = u64::MAX;
+        Self { least, error }
+    }
+}
+
+impl From<SpecError> for Refused {
+    fn from(error: SpecError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+type Choice = std::result::Result<IndexSpec, Refused>;
+
+fn formless() -> Error {
+    Error::new(ErrorKind::Internal, "a preset without a form")
+}
 
 /// What a spec is chosen by.
 pub(super) struct SpecChoice<'c> {
@@ -26,20 +56,51 @@ impl SpecChoice<'_> {
     /// to a useful length; or, where codes may lie in pages, with as many of them in memory as it
     /// holds.
     pub(super) fn spec(&self, memory_bytes: u64) -> Result<IndexSpec> {
-        let fits = |spec: &IndexSpec| settle(spec, self.node_count, memory_bytes);
-        let codes = self.with_codes(1).storage.codes;
+        let mut refused: Option<Refused> = None;
+        for form in self.options.preset.forms() {
+            match self.spec_of(form, memory_bytes) {
+                Ok(spec) => return Ok(spec),
+                Err(other) => {
+                    let best = refused.filter(|best| best.least <= other.least);
+                    refused = Some(best.unwrap_or(other));
+                }
+            }
+        }
+        Err(refused.map_or_else(formless, |refused| refused.error))
+    }
+
+    fn spec_of(&self, form: &Form, memory_bytes: u64) -> Choice {
+        let lists = |spec: &IndexSpec| {
+            if form.lists_first {
+                resolve::list_memory_bytes(spec, self.node_count, None)
+            } else {
+                0
+            }
+        };
+        let fits = |spec: &IndexSpec| settle((spec, self.node_count), lists(spec), memory_bytes);
+        let storage = self.with_codes(form, 1).storage;
+        let codes = storage.codes;
         let code_bytes = match (self.code_bytes, codes) {
             (Some(code_bytes), _) => code_bytes,
             (None, CodeStorage::Memory) => {
-                let useful = useful_code_bytes(self.shape.dimension);
-                fits(&self.checked(1)?)?;
-                largest(1, useful, |bytes| fits(&self.with_codes(bytes)).is_ok())
+                let (least, useful) = self.code_range(form, storage.quantizer);
+                fits(&self.checked(form, least)?)?;
+                let fits_with_queries = |code_bytes| {
+                    let spec = self.with_codes(form, code_bytes);
+                    let subject = (&spec, self.node_count);
+                    let more = match more_queries(subject) {
+                        Ok(more) if form.lists_first => more.min(memory_bytes / QUERY_SHARE),
+                        Ok(_) | Err(_) => 0,
+                    };
+                    settle(subject, lists(&spec) + more, memory_bytes).is_ok()
+                };
+                largest(least, useful, fits_with_queries)
             }
             (None, CodeStorage::InPage | CodeStorage::Split { .. }) => {
                 in_page_code_bytes(self.shape.dimension)
             }
         };
-        let mut spec = self.checked(code_bytes)?;
+        let mut spec = self.checked(form, code_bytes)?;
         if let CodeStorage::Split { .. } = codes {
             let split = |memory_nodes| {
                 let mut spec = spec.clone();
@@ -53,23 +114,41 @@ impl SpecChoice<'_> {
         self.within_disk(spec)
     }
 
-    fn with_codes(&self, code_bytes: u32) -> IndexSpec {
+    /// Shortest and longest code that memory may choose.
+    fn code_range(&self, form: &Form, quantizer: QuantizerSpec) -> (u32, u32) {
+        let dimension = self.shape.dimension;
+        match quantizer {
+            QuantizerSpec::Pq { .. } => (1, useful_code_bytes(dimension)),
+            QuantizerSpec::RaBitQ { .. } => {
+                let (smallest, largest) = resolve::code_range(quantizer, dimension);
+                let least = (dimension as f32 * form.least_bits / 8.0) as u32;
+                ((smallest + least).min(largest), largest)
+            }
+        }
+    }
+
+    fn with_codes(&self, form: &Form, code_bytes: u32) -> IndexSpec {
         let sizes = Sizes {
             code_bytes,
             ..self.sizes
         };
-        let spec = self.options.preset.spec(self.shape, &sizes);
-        self.options.overrides.apply(spec)
+        let spec = (form.spec)(self.shape, &sizes);
+        let mut spec = self.options.overrides.apply(spec);
+        let quantizer = &mut spec.storage.quantizer;
+        // A code with factors takes some bytes before its first bit.
+        let (least, _) = resolve::code_range(*quantizer, self.shape.dimension);
+        *quantizer = quantizer.with_code_bytes(code_bytes.max(least));
+        spec
     }
 
-    fn checked(&self, code_bytes: u32) -> Result<IndexSpec> {
-        let spec = self.with_codes(code_bytes);
+    fn checked(&self, form: &Form, code_bytes: u32) -> Result<IndexSpec> {
+        let spec = self.with_codes(form, code_bytes);
         spec.validate()?;
         Ok(spec)
     }
 
     /// Packs fewer lists beside a record, where the disk that was granted is too small for all.
-    fn within_disk(&self, spec: IndexSpec) -> Result<IndexSpec> {
+    fn within_disk(&self, spec: IndexSpec) -> Choice {
         let raw_bytes = self.raw_bytes();
         let Some(limit) = self.options.disk.map(|wish| wish.resolve(raw_bytes)) else {
             return Ok(spec);
@@ -89,12 +168,15 @@ impl SpecChoice<'_> {
         if needed <= limit {
             return Ok(chosen);
         }
-        Err(Error::invalid(format!(
-            "a disk limit of {} ({limit} B) is too small for this index; the smallest that works \
-             is {needed} B ({})",
-            format_bytes(limit),
-            format_bytes(needed)
-        )))
+        Err(Refused {
+            least: needed,
+            error: Error::invalid(format!(
+                "a disk limit of {} ({limit} B) is too small for this index; the smallest that \
+                 works is {needed} B ({})",
+                format_bytes(limit),
+                format_bytes(needed)
+            )),
+        })
     }
 
     fn raw_bytes(&self) -> u64 {
@@ -108,7 +190,10 @@ impl SpecChoice<'_> {
         if let Some(wish) = self.options.memory {
             return Ok(wish.resolve(raw_bytes));
         }
-        let spec = self.checked(self.code_bytes.unwrap_or(1))?;
+        let Some(form) = self.options.preset.forms().last() else {
+            return Err(formless());
+        };
+        let spec = self.checked(form, self.code_bytes.unwrap_or(1))?;
         let (share, least) = DEFAULT_MEMORY;
         let needed = least_memory((&spec, self.node_count))?.reserved();
         let wished = MemoryWish::Share(share).resolve(raw_bytes);
@@ -130,14 +215,26 @@ fn largest(low: u32, high: u32, fits: impl Fn(u32) -> bool) -> u32 {
     low
 }
 
-fn settle(spec: &IndexSpec, node_count: u32, memory_bytes: u64) -> Result<()> {
-    let least = least_memory((spec, node_count))?;
+fn settle(
+    subject: (&IndexSpec, u32),
+    lists: u64,
+    memory_bytes: u64,
+) -> std::result::Result<(), Refused> {
+    let least = least_memory(subject)?;
     let mut ledger = Ledger::new(memory_bytes);
     least
         .entries()
         .iter()
         .for_each(|(part, bytes)| ledger.reserve(part, *bytes));
-    ledger.settle("searching this index")
+    if lists > 0 {
+        ledger.reserve("lists", lists);
+    }
+    ledger
+        .settle("searching this index")
+        .map_err(|error| Refused {
+            least: ledger.reserved(),
+            error,
+        })
 }
 
 /// Longest code worth its bytes: beyond it, memory serves better as a cache of records.
@@ -165,7 +262,7 @@ pub(crate) fn index_bytes(spec: &IndexSpec, node_count: u32) -> Result<u64> {
     let nodes = u64::from(node_count);
     let code_bytes = u64::from(spec.storage.quantizer.code_bytes());
     let codes = u64::from(spec.storage.codes_in_memory(node_count)) * code_bytes;
-    let second = spec.storage.second_quantizer;
+    let second = spec.storage.second_codes_in_memory();
     let second = nodes * second.map_or(0, |second| u64::from(second.code_bytes()));
     let entry = resolve::entry_bytes(spec, node_count);
     let books = resolve::codebook_bytes(spec);

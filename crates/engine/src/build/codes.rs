@@ -1,7 +1,7 @@
 //! Training the quantizer on a sample, and encoding all rows with it, a block at a time.
 
 use pageway_quant::{Quantizer, TrainingSample, TrainingSpec};
-use pageway_types::{NodeId, Progress, VectorRead};
+use pageway_types::{NodeId, Progress, VectorRead, VectorShape};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
@@ -47,6 +47,26 @@ pub(super) fn train(
     Ok(Quantizer::train(&sample, spec, kernels, pool, progress)?)
 }
 
+/// Encodes `rows`, raw rows of `shape`, into as many codes, on the threads of `pool`.
+pub(super) fn encode_rows(
+    (quantizer, shape): (&Quantizer, VectorShape),
+    rows: &[u8],
+    codes: &mut [u8],
+    pool: &ThreadPool,
+) -> Result<()> {
+    let kernels = resolve::kernels()?;
+    let tasks = rows
+        .par_chunks(ROWS_PER_TASK * shape.row_bytes())
+        .zip(codes.par_chunks_mut(ROWS_PER_TASK * quantizer.code_bytes()));
+    pool.install(|| {
+        tasks.for_each_init(
+            || quantizer.encoder(shape.element, kernels),
+            |encoder, (rows, codes)| encoder.encode(rows, codes),
+        );
+    });
+    Ok(())
+}
+
 /// What is encoded: rows in the order of nodes.
 #[derive(Clone, Copy)]
 pub(super) struct Encoding<'e> {
@@ -65,7 +85,6 @@ impl Encoding<'_> {
         out: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         let shape = self.vectors.shape();
-        let kernels = resolve::kernels()?;
         let (row_bytes, code_bytes) = (shape.row_bytes(), self.quantizer.code_bytes());
         progress.stage("encode", count);
         let block = (BLOCK_BYTES / row_bytes).max(1) as u64;
@@ -78,15 +97,7 @@ impl Encoding<'_> {
             rows.resize(nodes * row_bytes, 0);
             self.read(first, &mut rows)?;
             codes.resize(nodes * code_bytes, 0);
-            let tasks = rows
-                .par_chunks(ROWS_PER_TASK * row_bytes)
-                .zip(codes.par_chunks_mut(ROWS_PER_TASK * code_bytes));
-            self.pool.install(|| {
-                tasks.for_each_init(
-                    || self.quantizer.encoder(shape.element, kernels),
-                    |encoder, (rows, codes)| encoder.encode(rows, codes),
-                );
-            });
+            encode_rows((self.quantizer, shape), &rows, &mut codes, self.pool)?;
             out(&codes)?;
             progress.advance(end - first);
             first = end;

@@ -118,6 +118,7 @@ impl Pipeline<'_> {
             order,
             lists,
             codes: (&codes.at_hand, code_bytes),
+            fine: codes.fine.as_ref(),
             replicas,
             packs: spec.cache.nodes == NodeCacheSpec::Lists,
             pool: &self.pool,

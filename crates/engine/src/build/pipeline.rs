@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use pageway_quant::{Quantizer, TrainingSpec};
 use pageway_store::{BlobWriter, FileEntry, FileUuid, OsVfs, PageGeometry, Vfs, clock};
-use pageway_types::{Progress, VectorShape};
+use pageway_types::{NodeId, Progress, VectorShape};
 use rayon::ThreadPool;
 
 use super::BuildReport;
@@ -26,6 +26,7 @@ use crate::options::{BuildInput, BuildOptions};
 use crate::resolve;
 use crate::source::{Inspection, check_unique, inspect_rows};
 use crate::spec::Shape;
+use crate::storage::Identities;
 
 impl Index {
     /// Builds an index of `input` in the directory `dir`, replacing the one that is there when the
@@ -93,7 +94,14 @@ impl Index {
             progress,
         };
         let mut stages = Stages::start();
-        let manifest = pipeline.run(&mut stages)?;
+        let prepared = pipeline.prepare(&mut stages)?;
+        // Codes of vectors that hardly vary are shorter than they may be.
+        let plan = plan.with_codes_of(&prepared.codebooks);
+        let pipeline = Pipeline {
+            plan: &plan,
+            ..pipeline
+        };
+        let manifest = pipeline.run(prepared, &mut stages)?;
         let report = report(&plan, options, &manifest, stages)?;
         progress.check()?;
         workspace.commit(&manifest)?;
@@ -135,10 +143,17 @@ impl Stages {
 }
 
 /// Quantizers of a build, and the files they were written to.
-struct Codebooks {
-    first: Quantizer,
+pub(super) struct Codebooks {
+    pub(super) first: Quantizer,
     first_file: FileEntry,
-    second: Option<(Quantizer, FileEntry)>,
+    pub(super) second: Option<(Quantizer, FileEntry)>,
+}
+
+/// What is known once all rows were seen.
+struct Prepared {
+    fingerprint: Fingerprint,
+    max_norm: f32,
+    codebooks: Codebooks,
 }
 
 /// Files of codes, and the codes of all nodes where pages need them.
@@ -146,14 +161,29 @@ pub(super) struct CodeFiles {
     pub(super) first: Option<FileEntry>,
     pub(super) second: Option<FileEntry>,
     pub(super) at_hand: Vec<u8>,
+    /// Makes the fine codes that lie in records, where they do.
+    pub(super) fine: Option<Quantizer>,
 }
 
 impl Pipeline<'_> {
-    fn run(&self, stages: &mut Stages) -> Result<Manifest> {
+    fn prepare(&self, stages: &mut Stages) -> Result<Prepared> {
         let (fingerprint, max_norm) = self.check_rows()?;
         stages.end("check rows");
         let codebooks = self.train(fingerprint)?;
         stages.end("train codes");
+        Ok(Prepared {
+            fingerprint,
+            max_norm,
+            codebooks,
+        })
+    }
+
+    fn run(&self, prepared: Prepared, stages: &mut Stages) -> Result<Manifest> {
+        let Prepared {
+            fingerprint,
+            max_norm,
+            codebooks,
+        } = prepared;
         let linked = self.link(max_norm, stages)?;
         let order = self.order(&linked)?;
         let overlap = self.overlap(&linked, &order)?;
@@ -197,6 +227,7 @@ impl Pipeline<'_> {
                 entry: entry_file,
                 second_codes: codes.second,
                 second_codebook: codebooks.second.map(|(_, file)| file),
+                identities: self.identities(&order, fingerprint)?,
             },
             graph: GraphStatistics {
                 overlap,
@@ -281,20 +312,45 @@ impl Pipeline<'_> {
             encoding(&codebooks.first).run(nodes, self.progress, &mut write)?;
             Some(file.finish()?)
         };
+        let in_memory = storage.second_codes_in_memory().is_some();
         let second = match &codebooks.second {
-            Some((quantizer, _)) => {
+            Some((quantizer, _)) if in_memory => {
                 let mut file = self.blob(FileKind::SecondCodes, fingerprint)?;
                 let mut write = |codes: &[u8]| Ok(file.write(codes)?);
                 encoding(quantizer).run(nodes, self.progress, &mut write)?;
                 Some(file.finish()?)
             }
-            None => None,
+            Some(_) | None => None,
         };
+        let fine = codebooks.second.as_ref().filter(|_| !in_memory);
         Ok(CodeFiles {
             first,
             second,
             at_hand,
+            fine: fine.map(|(quantizer, _)| quantizer.clone()),
         })
+    }
+
+    /// Writes row and user id of each node, where they are to be in memory.
+    fn identities(&self, order: &NodeOrder, fingerprint: Fingerprint) -> Result<Option<FileEntry>> {
+        let spec = &self.plan.spec;
+        if Identities::bytes(spec, self.plan.node_count) == 0 {
+            return Ok(None);
+        }
+        let stride = Identities::stride(spec);
+        let mut file = self.blob(FileKind::Identities, fingerprint)?;
+        let mut entry = Vec::with_capacity(stride);
+        for node in (0..self.plan.node_count).map(NodeId) {
+            let row = order.row_of(node);
+            let mut user_id = u64::from(row);
+            if let Some(ids) = self.input.ids {
+                ids.read(row.into(), std::slice::from_mut(&mut user_id))?;
+            }
+            entry.clear();
+            Identities::push(&mut entry, stride, (row, user_id));
+            file.write(&entry)?;
+        }
+        Ok(Some(file.finish()?))
     }
 
     fn check_rows(&self) -> Result<(Fingerprint, f32)> {

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use pageway_graph::Graph;
+use pageway_quant::Quantizer;
 use pageway_store::{FileEntry, PageFileWriter};
 use pageway_types::{NodeId, PageId, Progress};
 use rayon::ThreadPool;
@@ -11,6 +12,7 @@ use rayon::prelude::*;
 
 use super::budget::BLOCK_BYTES;
 use super::census::Census;
+use super::codes::encode_rows;
 use super::order::NodeOrder;
 use super::replicas::ReplicaPlan;
 use crate::error::{Error, ErrorKind, Result};
@@ -53,6 +55,8 @@ pub(super) struct PageInput<'p> {
     pub(super) lists: ListSource<'p>,
     /// Codes of all nodes, in their order; empty where pages hold none.
     pub(super) codes: (&'p [u8], usize),
+    /// Makes the fine codes that lie in records, where they do.
+    pub(super) fine: Option<&'p Quantizer>,
     /// Chooses the lists that are packed beside a record.
     pub(super) replicas: Option<ReplicaPlan<'p>>,
     /// Whether memory may hold the lists, packed.
@@ -116,6 +120,8 @@ fn batch_of(map: PageMap, first: u32) -> Range<u32> {
 struct Batch {
     nodes: Range<u32>,
     rows: Vec<u8>,
+    /// Fine codes, and bytes of one.
+    fine: (Vec<u8>, usize),
     user_ids: Vec<u64>,
     /// Lists one after the other, where they come from a stream, and where each ends.
     lists: Vec<NodeId>,
@@ -130,17 +136,20 @@ impl Batch {
         let nodes = first..map.nodes_of(PageId(range.end - 1)).end;
         let mut batch = Self {
             rows: Vec::new(),
+            fine: (Vec::new(), 0),
             user_ids: Vec::new(),
             lists: Vec::new(),
             ends: Vec::new(),
             replicas: Vec::new(),
             nodes,
         };
-        let lists_alone = map.vectors_per_page > 0 && range.start < map.list_pages();
+        let vectors_alone = map.holds_vectors_alone(PageId(range.start));
+        let lists_alone = map.vectors_per_page > 0 && !vectors_alone && pages.fine.is_none();
         if !lists_alone {
             batch.read_vectors(pages)?;
         }
-        if !map.holds_vectors_alone(PageId(range.start)) {
+        if !vectors_alone {
+            batch.encode_rows(pages)?;
             batch.read_lists(pages)?;
         }
         Ok(batch)
@@ -175,6 +184,17 @@ impl Batch {
                 ids.read(row, std::slice::from_mut(user_id))?;
             }
         }
+        Ok(())
+    }
+
+    fn encode_rows(&mut self, pages: &PageInput<'_>) -> Result<()> {
+        let Some(quantizer) = pages.fine else {
+            return Ok(());
+        };
+        let (shape, code_bytes) = (pages.input.vectors.shape(), quantizer.code_bytes());
+        let mut codes = vec![0; self.nodes.len() * code_bytes];
+        encode_rows((quantizer, shape), &self.rows, &mut codes, pages.pool)?;
+        self.fine = (codes, code_bytes);
         Ok(())
     }
 
@@ -270,6 +290,14 @@ impl NodeFeed for BatchFeed<'_> {
 
     fn neighbors(&self, node: NodeId) -> Result<&[NodeId]> {
         self.batch.list(self.graph, node)
+    }
+
+    fn fine_code(&self, node: NodeId) -> Result<&[u8]> {
+        let (codes, code_bytes) = &self.batch.fine;
+        let start = self.batch.place(node)? * code_bytes;
+        codes
+            .get(start..start + code_bytes)
+            .ok_or_else(|| not_at_hand(node))
     }
 
     fn code(&self, node: NodeId) -> Result<&[u8]> {

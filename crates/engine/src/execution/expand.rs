@@ -5,8 +5,9 @@ use pageway_types::{NodeId, PageId};
 
 use super::Traversal;
 use super::scratch::Scoring;
+use super::traversal::Phase;
 use crate::layout::{Neighbors, PageCodec, PageError, Record, VectorPart};
-use crate::spec::HarvestSpec;
+use crate::spec::{HarvestSpec, RefineSpec, VectorStorage};
 
 impl<C: PageCodec> Traversal<'_, C> {
     /// The first candidates.
@@ -71,20 +72,49 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// The exact distance of a node, offered to the ranking, and noted.
     pub(super) fn score_exactly(&mut self, node: NodeId, vector: &VectorPart<'_>) {
-        self.scratch.seen.exact.insert(node);
+        if !self.meets_codes() {
+            self.scratch.seen.exact.insert(node);
+        }
         self.rank(node, vector);
     }
 
     /// The exact distance of a node, offered to the ranking: unless it is held out, as one may be
     /// that the walk starts at.
     pub(super) fn rank(&mut self, node: NodeId, vector: &VectorPart<'_>) -> f32 {
-        let distance = (self.parts.exact)(self.query.vector, vector.bytes);
-        self.stats.exact_distances += 1;
+        let interval = if self.meets_codes() {
+            self.estimate_finely(vector.bytes)
+        } else {
+            self.stats.exact_distances += 1;
+            ((self.parts.exact)(self.query.vector, vector.bytes), 0.0)
+        };
         self.stats.bytes_used += vector.bytes.len() as u64;
         if Some(node) != self.query.held_out {
-            self.scratch.ranking.insert(node, distance, vector);
+            self.scratch.ranking.insert(node, interval, vector);
         }
-        distance
+        interval.0
+    }
+
+    /// Whether what lies beside lists, and passes by now, are fine codes.
+    fn meets_codes(&self) -> bool {
+        self.phase == Phase::Walk && self.parts.vectors == VectorStorage::Coded
+    }
+
+    /// The distance that a fine code estimates, and by how much it may be off.
+    fn estimate_finely(&mut self, code: &[u8]) -> (f32, f32) {
+        let scoring = &mut self.scratch.scoring;
+        let Some(scorer) = &scoring.second else {
+            return (f32::INFINITY, f32::INFINITY);
+        };
+        let (estimates, errors) = (&mut scoring.fine.0, &mut scoring.fine.1);
+        scorer.score_with_errors(CodeBatch::Inline { codes: code }, estimates, errors);
+        self.stats.approximate_distances += 1;
+        let RefineSpec::Bounded { deviations } = self.parts.execution.refine else {
+            return (f32::INFINITY, f32::INFINITY);
+        };
+        let estimate = estimates.first().copied().unwrap_or(f32::INFINITY);
+        let estimate = self.parts.possible(estimate);
+        let error = errors.first().copied().unwrap_or(f32::INFINITY);
+        (estimate, error * deviations)
     }
 
     /// Scores the unseen neighbours of a list by their codes, in one batch.

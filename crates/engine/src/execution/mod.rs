@@ -7,6 +7,7 @@
 //!                           +-------------supply(bytes)----------+
 //! ```
 
+mod bounds;
 mod candidates;
 pub(crate) mod driver;
 mod entry;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use pageway_kernels::DistanceFn;
 use pageway_quant::Quantizer;
+use pageway_types::Metric;
 
 use super::entry::EntryPart;
 use crate::cache::{ImageCache, NodeCache, PageCache};
 use crate::layout::PageCodec;
-use crate::spec::ExecutionSpec;
-use crate::storage::CodeTable;
+use crate::spec::{ExecutionSpec, VectorStorage};
+use crate::storage::{CodeTable, Identities};
 
 /// Everything a query needs that outlives it. Immutable while queries run, but for the page cache.
 pub(crate) struct Parts<C: PageCodec> {
@@ -19,8 +20,12 @@ pub(crate) struct Parts<C: PageCodec> {
     pub(crate) cache: CachePart,
     /// Codes, and what they mean.
     pub(crate) codes: CodePart,
-    /// A second, independent code of every node, for a cascade.
+    /// A second, independent code of every node: for a cascade, or in the records.
     pub(crate) second: Option<CodePart>,
+    /// Rows and ids, where codes may decide.
+    pub(crate) identities: Option<Identities>,
+    /// Where full vectors live.
+    pub(crate) vectors: VectorStorage,
     /// Exact distance between raw vectors.
     pub(crate) exact: DistanceFn,
     /// Raw vector to `f32`.
@@ -29,6 +34,16 @@ pub(crate) struct Parts<C: PageCodec> {
     pub(crate) entry: EntryPart,
     /// Policies, with their defaults.
     pub(crate) execution: ExecutionSpec,
+}
+
+impl<C: PageCodec> Parts<C> {
+    /// The nearest distance to an estimate that there can be.
+    pub(super) fn possible(&self, estimate: f32) -> f32 {
+        match self.codes.quantizer.metric() {
+            Metric::L2 | Metric::Cosine => estimate.max(0.0),
+            Metric::InnerProduct => estimate,
+        }
+    }
 }
 
 /// What stays in memory beside codes.

@@ -23,4 +23,6 @@ pub(crate) struct Query<'q> {
     pub(crate) beam: usize,
     /// What it is for.
     pub(crate) goal: Goal,
+    /// Whether every answer needs its exact distance, even where its code decides.
+    pub(crate) exact: bool,
 }

@@ -17,6 +17,8 @@ pub(crate) struct Neighbor {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     key: u64,
+    /// By how much the distance may be off.
+    error: f32,
     row: u32,
     user_id: u64,
 }
@@ -26,6 +28,7 @@ struct Entry {
 pub(crate) struct Ranking {
     best: Vec<Entry>,
     capacity: usize,
+    results: usize,
     radius: f32,
 }
 
@@ -34,6 +37,7 @@ impl Default for Ranking {
         Self {
             best: Vec::new(),
             capacity: 0,
+            results: 0,
             radius: f32::INFINITY,
         }
     }
@@ -45,19 +49,26 @@ impl Ranking {
         capacity * size_of::<Entry>()
     }
 
-    /// Empties the ranking, sets its size, and the distance beyond which nothing counts.
-    pub(crate) fn reset(&mut self, capacity: usize, radius: f32) {
+    /// Empties the ranking, sets how many it holds and how many of them are results, and the
+    /// distance beyond which nothing counts.
+    pub(crate) fn reset(&mut self, (capacity, results): (usize, usize), radius: f32) {
         self.best.clear();
         self.best.reserve_exact(capacity);
         self.capacity = capacity;
+        self.results = results;
         self.radius = radius;
     }
 
-    /// Offers a node with its exact distance. A node may be offered again (a page read twice): it
-    /// counts once.
+    /// Offers a node with its distance, and by how much that may be off. A node may be offered
+    /// again (a page read twice): it counts once.
     #[inline]
-    pub(crate) fn insert(&mut self, node: NodeId, distance: f32, vector: &VectorPart<'_>) {
-        if distance > self.radius {
+    pub(crate) fn insert(
+        &mut self,
+        node: NodeId,
+        (distance, error): (f32, f32),
+        vector: &VectorPart<'_>,
+    ) {
+        if distance - error > self.radius {
             return;
         }
         let key = sort_key(distance, node);
@@ -69,17 +80,39 @@ impl Ranking {
             self.best.pop();
         }
         let (row, user_id) = (vector.row, vector.user_id);
-        self.best.insert(at, Entry { key, row, user_id });
+        let entry = Entry {
+            key,
+            error,
+            row,
+            user_id,
+        };
+        self.best.insert(at, entry);
     }
 
     /// Results so far.
     pub(crate) fn len(&self) -> usize {
-        self.best.len()
+        self.best.len().min(self.results)
+    }
+
+    /// All that is held, best first: distance, and by how much it may be off.
+    pub(super) fn intervals(&self) -> impl Iterator<Item = (f32, f32)> {
+        let entries = self.best.iter();
+        entries.map(|entry| (key_distance(entry.key), entry.error))
+    }
+
+    /// Takes out those that `leaves` wants, which is shown place and node.
+    pub(super) fn remove(&mut self, mut leaves: impl FnMut(usize, NodeId) -> bool) {
+        let mut at = 0;
+        self.best.retain(|entry| {
+            at += 1;
+            !leaves(at - 1, key_node(entry.key))
+        });
     }
 
     /// The neighbours, nearest first.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = Neighbor> + '_ {
-        self.best.iter().map(|entry| Neighbor {
+        let results = self.best.iter().take(self.results);
+        results.map(|entry| Neighbor {
             node: key_node(entry.key),
             row: entry.row,
             user_id: entry.user_id,
@@ -98,13 +131,13 @@ mod tests {
             row: node + 10,
             user_id: u64::from(node) + 100,
         };
-        ranking.insert(NodeId(node), distance, &vector);
+        ranking.insert(NodeId(node), (distance, 0.0), &vector);
     }
 
     #[test]
     fn keeps_the_k_nearest_once_each() {
         let mut ranking = Ranking::default();
-        ranking.reset(2, f32::INFINITY);
+        ranking.reset((2, 2), f32::INFINITY);
         for (node, distance) in [(5, 3.0), (1, 2.0), (1, 2.0), (9, 1.0), (4, 2.0)] {
             offer(&mut ranking, node, distance);
         }
@@ -113,14 +146,14 @@ mod tests {
             .map(|n| (n.node.0, n.row, n.user_id, n.distance))
             .collect();
         assert_eq!(found, [(9, 19, 109, 1.0), (1, 11, 101, 2.0)]);
-        ranking.reset(1, f32::INFINITY);
+        ranking.reset((1, 1), f32::INFINITY);
         assert_eq!(ranking.len(), 0);
     }
 
     #[test]
     fn nothing_beyond_the_radius_counts() {
         let mut ranking = Ranking::default();
-        ranking.reset(10, 2.0);
+        ranking.reset((10, 10), 2.0);
         for (node, distance) in [(1, 2.5), (2, 2.0), (3, 1.0)] {
             offer(&mut ranking, node, distance);
         }

@@ -4,11 +4,12 @@ use pageway_quant::{CodeBatch, CodeScorer};
 use pageway_types::{NodeId, PageId};
 
 use super::Traversal;
+use super::bounds::Verdict;
 use super::candidates::{key_distance, key_node, sort_key};
 use super::query::Goal;
 use super::traversal::{PageRequest, Phase};
-use crate::layout::{PageCodec, PageError, PageView};
-use crate::spec::RefineSpec;
+use crate::layout::{PageCodec, PageError, PageView, VectorPart};
+use crate::spec::{RefineSpec, VectorStorage};
 
 impl<C: PageCodec> Traversal<'_, C> {
     /// Ends the walk and puts the reads of the refinement into the frontier.
@@ -34,6 +35,13 @@ impl<C: PageCodec> Traversal<'_, C> {
                 let read = most(read);
                 self.score_again(&mut keys);
                 keys.truncate(read);
+            }
+            RefineSpec::Bounded { .. } if self.parts.vectors == VectorStorage::Coded => {
+                self.decide_ranked(&mut keys);
+            }
+            RefineSpec::Bounded { deviations } => {
+                keys.extend(listed);
+                self.decide(&mut keys, deviations);
             }
         }
         self.pick(&keys);
@@ -61,14 +69,72 @@ impl<C: PageCodec> Traversal<'_, C> {
         keys.sort_unstable();
     }
 
+    /// Leaves the candidates that their codes leave undecided. Those that are answers for sure join
+    /// the ranking by their estimates, where memory knows who they are.
+    fn decide(&mut self, keys: &mut Vec<u64>, deviations: f32) {
+        keys.retain(|key| Some(key_node(*key)) != self.query.held_out);
+        let scratch = &mut *self.scratch;
+        let scoring = &mut scratch.scoring;
+        scoring.places.clear();
+        scoring.places.extend(keys.iter().map(|key| key_node(*key)));
+        let batch = CodeBatch::Gather {
+            codes: self.parts.codes.table.bytes(),
+            nodes: &scoring.places,
+        };
+        let (estimates, errors) = (&mut scoring.estimates, &mut scoring.errors);
+        scoring.scorer.score_with_errors(batch, estimates, errors);
+        self.stats.approximate_distances += keys.len() as u64;
+        let errors = errors.iter().map(|error| error * deviations);
+        scratch.bounds.take(estimates.iter().copied().zip(errors));
+        scratch.bounds.judge(self.query.goal, scratch.shape.results);
+        let identities = self.parts.identities.as_ref().filter(|_| !self.query.exact);
+        let mut at = 0;
+        keys.retain(|key| {
+            let verdict = scratch.bounds.verdict(at);
+            at += 1;
+            let (Verdict::In, Some(identities)) = (verdict, identities) else {
+                return verdict != Verdict::Out;
+            };
+            let node = key_node(*key);
+            let (row, user_id) = identities.of(node);
+            let known = VectorPart {
+                bytes: &[],
+                row,
+                user_id,
+            };
+            let interval = (self.parts.possible(key_distance(*key)), 0.0);
+            scratch.ranking.insert(node, interval, &known);
+            self.stats.estimated += 1;
+            false
+        });
+    }
+
+    /// The same where records hold fine codes: leaves in the ranking what is an answer for sure, and
+    /// in `keys` what is undecided.
+    fn decide_ranked(&mut self, keys: &mut Vec<u64>) {
+        let scratch = &mut *self.scratch;
+        scratch.bounds.take(scratch.ranking.intervals());
+        scratch.bounds.judge(self.query.goal, scratch.shape.results);
+        let (bounds, exact, stats) = (&scratch.bounds, self.query.exact, &mut self.stats);
+        scratch.ranking.remove(|at, node| {
+            let verdict = bounds.verdict(at);
+            let stays = verdict == Verdict::In && !exact;
+            stats.estimated += u64::from(stays);
+            if !stays && verdict != Verdict::Out {
+                keys.push(sort_key(0.0, node));
+            }
+            !stays
+        });
+    }
+
     /// Leaves in `refine` the nodes that were not scored exactly and whose vectors are not in
     /// memory, by page.
     fn pick(&mut self, keys: &[u64]) {
         let (cache, map) = (&self.parts.cache.vectors, self.parts.codec.map());
         self.scratch.refine.clear();
         for node in keys.iter().map(|key| key_node(*key)) {
-            let scored = &self.scratch.seen;
-            if scored.exact.contains(node) || self.is_scored_as_a_whole(map.page_of(node)) {
+            let passed = map.vectors_per_page == 0 && self.is_scored_as_a_whole(map.page_of(node));
+            if passed || self.scratch.seen.exact.contains(node) {
                 continue;
             }
             match cache.record(node).and_then(|record| record.vector) {

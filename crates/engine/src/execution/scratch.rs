@@ -4,6 +4,7 @@
 use pageway_quant::Scorer;
 use pageway_types::{NodeId, PageId};
 
+use super::bounds::Bounds;
 use super::candidates::CandidateList;
 use super::entry::{EntryPart, EntryScratch};
 use super::held::{HeldPages, Replicas};
@@ -52,6 +53,10 @@ pub(crate) struct IndexShape {
     pub(crate) entry_bytes: usize,
     /// How pages are kept.
     pub(crate) hold: Hold,
+    /// Whether error bounds of codes decide what is read at the end.
+    pub(crate) bounded: bool,
+    /// Whether records hold fine codes in place of vectors.
+    pub(crate) coded: bool,
 }
 
 /// How many pages a query keeps.
@@ -74,7 +79,7 @@ impl ScratchShape {
         let index = &self.index;
         let neighbors = size_of::<NodeId>() * 3 + size_of::<u32>() + size_of::<f32>();
         CandidateList::bytes(self.list_limit, self.turned_away())
-            + Ranking::bytes(self.results)
+            + Ranking::bytes(self.ranked())
             + Visited::bytes(self.visited_slots())
             + Visited::bytes(self.page_slots())
             + Visited::bytes(self.scored_slots())
@@ -87,6 +92,26 @@ impl ScratchShape {
             + HeldPages::bytes(self.held_pages(), index.payload_bytes)
             + Replicas::bytes(self.held_pages() * index.replicas)
             + index.entry_bytes
+            + self.bounds_bytes()
+    }
+
+    /// Nodes that are ranked: where distances are estimates at first, more than results.
+    fn ranked(&self) -> usize {
+        if self.index.coded {
+            self.results + self.list_limit
+        } else {
+            self.results
+        }
+    }
+
+    fn bounds_bytes(&self) -> usize {
+        if !self.index.bounded {
+            return 0;
+        }
+        let one = size_of::<f32>();
+        let beyond = self.list_limit.saturating_sub(self.index.max_neighbors);
+        let batch = size_of::<NodeId>() + size_of::<f32>();
+        Bounds::bytes(self.ranked().max(self.list_limit)) + self.list_limit * one + beyond * batch
     }
 
     fn turned_away(&self) -> usize {
@@ -156,6 +181,7 @@ pub(crate) struct Scratch {
     pub(super) refine: Vec<NodeId>,
     /// Keys to sort by.
     pub(super) keys: Vec<u64>,
+    pub(super) bounds: Bounds,
     /// Nodes in the order in which they were expanded, where somebody wants to know.
     pub(super) trace: Option<Vec<NodeId>>,
 }
@@ -182,6 +208,9 @@ pub(super) struct Scoring {
     pub(super) coded: Vec<NodeId>,
     pub(super) places: Vec<NodeId>,
     pub(super) estimates: Vec<f32>,
+    pub(super) errors: Vec<f32>,
+    /// Estimate and error of one fine code.
+    pub(super) fine: (Vec<f32>, Vec<f32>),
 }
 
 /// Pages asked for and pages kept.
@@ -230,6 +259,8 @@ impl Scratch {
                 coded: Vec::with_capacity(neighbors),
                 places: Vec::with_capacity(neighbors),
                 estimates: Vec::with_capacity(neighbors),
+                errors: Vec::new(),
+                fine: (Vec::with_capacity(1), Vec::with_capacity(1)),
             },
             pages: PageState {
                 frontier: Vec::with_capacity(shape.beam),
@@ -245,6 +276,7 @@ impl Scratch {
             list: UnpackedList::new(),
             refine: Vec::new(),
             keys: Vec::new(),
+            bounds: Bounds::default(),
             trace: None,
         })
     }
@@ -267,7 +299,7 @@ impl Scratch {
             Goal::Within { radius } => radius,
         };
         self.candidates.reset(shape.list_size, shape.turned_away());
-        self.ranking.reset(shape.results, radius);
+        self.ranking.reset((shape.ranked(), shape.results), radius);
         self.seen.nodes.reset(shape.visited_slots());
         self.seen.pages.reset(shape.page_slots());
         self.seen.exact.reset(shape.scored_slots());

@@ -28,6 +28,8 @@ pub struct QueryStats {
     pub exact_distances: u64,
     /// Distances estimated from codes.
     pub approximate_distances: u64,
+    /// Answers whose distance is an estimate: codes decided that they are answers.
+    pub estimated: u64,
     /// Expansions served from the node cache, and pages from the page cache, by hop (see
     /// [`HOP_BUCKETS`]).
     pub cache_hits: [u64; HOP_BUCKETS],
@@ -52,6 +54,7 @@ impl QueryStats {
         self.hops += other.hops;
         self.exact_distances += other.exact_distances;
         self.approximate_distances += other.approximate_distances;
+        self.estimated += other.estimated;
         for (mine, theirs) in self.cache_hits.iter_mut().zip(other.cache_hits) {
             *mine += theirs;
         }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
 use crate::spec::{IndexSpec, QuantizerSpec};
+use crate::storage::Identities;
 
 /// What a file of an index holds; the number is in its header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +29,8 @@ pub(crate) enum FileKind {
     SecondCodes = 6,
     /// The quantizer of the second codes.
     SecondCodebook = 7,
+    /// Row and user id of each node.
+    Identities = 8,
 }
 
 impl FileKind {
@@ -41,6 +44,7 @@ impl FileKind {
             Self::Entry => "entry",
             Self::SecondCodes => "second-codes",
             Self::SecondCodebook => "second-codebook",
+            Self::Identities => "identities",
         }
     }
 
@@ -64,6 +68,9 @@ pub(crate) struct Files {
     pub(crate) entry: Option<FileEntry>,
     pub(crate) second_codes: Option<FileEntry>,
     pub(crate) second_codebook: Option<FileEntry>,
+    /// Where codes may decide that a node is an answer.
+    #[serde(default)]
+    pub(crate) identities: Option<FileEntry>,
 }
 
 impl Files {
@@ -75,6 +82,7 @@ impl Files {
             &self.entry,
             &self.second_codes,
             &self.second_codebook,
+            &self.identities,
         ];
         let always = [&self.records, &self.codebook];
         always
@@ -164,7 +172,6 @@ impl Manifest {
     }
 
     fn check(&self) -> Result<()> {
-        let corrupt = |what: String| Error::new(ErrorKind::Corrupt, format!("manifest: {what}"));
         self.spec
             .validate()
             .map_err(|error| corrupt(error.to_string()))?;
@@ -180,7 +187,7 @@ impl Manifest {
         let second = (
             &self.files.second_codes,
             self.node_count,
-            storage.second_quantizer,
+            storage.second_codes_in_memory(),
         );
         for (file, nodes, quantizer) in [first, second] {
             let code_bytes = quantizer.map_or(0, QuantizerSpec::code_bytes);
@@ -192,6 +199,22 @@ impl Manifest {
                 )));
             }
         }
-        Ok(())
+        self.check_identities()
     }
+
+    fn check_identities(&self) -> Result<()> {
+        let expected = Identities::bytes(&self.spec, self.node_count);
+        let file = self.files.identities.as_ref();
+        let found = file.map_or(0, |file| file.payload_bytes);
+        if found == expected {
+            return Ok(());
+        }
+        Err(corrupt(format!(
+            "{found} bytes of identities, expected {expected}"
+        )))
+    }
+}
+
+fn corrupt(what: String) -> Error {
+    Error::new(ErrorKind::Corrupt, format!("manifest: {what}"))
 }

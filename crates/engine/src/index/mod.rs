@@ -23,7 +23,7 @@ pub use describe::{Description, FileDescription, describe};
 pub use footprint::Footprint;
 pub(crate) use manifest::{FileKind, Files, GraphStatistics, Manifest};
 pub use open::{BackendReport, MemoryReport};
-pub(crate) use open::{least_memory, thread_count};
+pub(crate) use open::{least_memory, more_queries, thread_count};
 pub use range::{RangeAnswers, RangeOptions};
 pub use recall::{RecallReport, thread_pool};
 pub use search::{MAX_INTERLEAVE, MAX_LIST_SIZE};

@@ -15,6 +15,7 @@ use crate::memory::Ledger;
 use crate::options::OpenOptions;
 use crate::resolve::{self, CacheBytes, Source};
 use crate::spec::IndexSpec;
+use crate::storage::Identities;
 
 /// List size that searches are assumed to use when nobody says: enough for high recall on most
 /// data.
@@ -142,10 +143,10 @@ impl Index {
         ledger
             .settle("opening this index")
             .map_err(|error| error.within(dir.display()))?;
-        // Half of what is left may go to more queries in flight; caches take the rest.
         let wished = (plan.wished.bytes(reader) * plan.threads).max(plan.range.bytes(reader));
-        let wished = wished.saturating_sub(least);
-        ledger.reserve("more queries in flight", wished.min(ledger.free() / 2));
+        let more = wished.saturating_sub(least);
+        let more = more.min(room_for_queries(&manifest, ledger.free()));
+        ledger.reserve("more queries in flight", more);
         let pool = WorkerPool::new(ledger.entries().iter().rev().take(2).map(|(_, b)| b).sum());
         let caches = CacheBytes::divide(ledger.free(), manifest.spec.cache);
         let codebook = manifest.files.codebook.uuid;
@@ -184,6 +185,14 @@ impl Index {
     }
 }
 
+/// What more queries in flight may take of what is free: half, or what all lists leave where memory
+/// holds those; caches take the rest.
+fn room_for_queries(manifest: &Manifest, free: u64) -> u64 {
+    let lists = resolve::packed_list_bytes(manifest);
+    let beside_lists = lists.and_then(|lists| free.checked_sub(lists));
+    beside_lists.unwrap_or(free / 2)
+}
+
 /// What an index holds whatever is searched.
 pub(crate) fn fixed_memory((spec, node_count): (&IndexSpec, u32), budget: u64) -> Ledger {
     let mut ledger = Ledger::new(budget);
@@ -192,13 +201,16 @@ pub(crate) fn fixed_memory((spec, node_count): (&IndexSpec, u32), budget: u64) -
     let in_memory = u64::from(storage.codes_in_memory(node_count));
     ledger.reserve("codes", in_memory * code_bytes);
     ledger.reserve("codebook", resolve::codebook_bytes(spec));
-    if let Some(second) = storage.second_quantizer {
+    if let Some(second) = storage.second_codes_in_memory() {
         let codes = u64::from(node_count) * u64::from(second.code_bytes());
         ledger.reserve("second codes", codes);
     }
     let entry = resolve::entry_bytes(spec, node_count);
-    if entry > 0 {
-        ledger.reserve("entry", entry);
+    let identities = Identities::bytes(spec, node_count);
+    for (part, bytes) in [("entry", entry), ("identities", identities)] {
+        if bytes > 0 {
+            ledger.reserve(part, bytes);
+        }
     }
     ledger
 }
@@ -213,6 +225,14 @@ pub(crate) fn least_memory(subject: (&IndexSpec, u32)) -> Result<Ledger> {
     let one_query = bytes(IoBackend::Threads).max(bytes(IoBackend::Uring));
     ledger.reserve("one query", one_query);
     Ok(ledger)
+}
+
+/// Memory of further queries in flight on one thread, as an index is opened by default.
+pub(crate) fn more_queries(subject: (&IndexSpec, u32)) -> Result<u64> {
+    let plan = WorkerPlan::new(subject, &OpenOptions::default())?;
+    let geometry = resolve::codec(subject.0, subject.1)?.map().geometry;
+    let bytes = |shape: &WorkerShape| shape.bytes_by(geometry, IoBackend::Uring);
+    Ok(bytes(&plan.wished).saturating_sub(bytes(&plan.least)))
 }
 
 /// Memory for searches: the least that works, and what is wished for.

@@ -96,6 +96,7 @@ impl Index {
             goal: Goal::Within {
                 radius: options.radius,
             },
+            exact: true,
             threads: options.threads,
             interleave: options.interleave,
             traced: false,

@@ -36,6 +36,7 @@ impl Index {
         let call = Call {
             scratch: self.scratch(options, (options.k, list_size, list_size))?,
             goal: Goal::Nearest,
+            exact: options.exact,
             threads: options.threads,
             interleave: options.interleave,
             traced: false,

@@ -73,6 +73,7 @@ impl Index {
         let call = Call {
             scratch: self.scratch(options, (options.k, list_size, list_size))?,
             goal: Goal::Nearest,
+            exact: options.exact,
             threads: options.threads,
             interleave: options.interleave,
             traced: false,
@@ -94,6 +95,7 @@ impl Index {
         let call = Call {
             scratch: self.scratch(&options, (options.k, list_size, list_size))?,
             goal: Goal::Nearest,
+            exact: false,
             threads: 0,
             interleave: 0,
             traced: true,
@@ -135,6 +137,7 @@ impl Index {
             held_out: queries.held_out,
             beam: scratch.beam,
             goal: call.goal,
+            exact: call.exact,
             recorded: call.recorded,
             next: AtomicUsize::new(0),
             progress,
@@ -290,6 +293,8 @@ fn panicked() -> Error {
 pub(super) struct Call {
     pub(super) scratch: ScratchShape,
     pub(super) goal: Goal,
+    /// Whether every answer needs its exact distance.
+    pub(super) exact: bool,
     pub(super) threads: usize,
     pub(super) interleave: u32,
     /// Whether to record which nodes are expanded.

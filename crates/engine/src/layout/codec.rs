@@ -107,10 +107,10 @@ pub(crate) trait PageView<'p> {
     }
 }
 
-/// A vector on a page, and what a search returns for it.
+/// A vector on a page, or its fine code, and what a search returns for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct VectorPart<'p> {
-    /// Raw element bytes.
+    /// Raw element bytes, or the code.
     pub(crate) bytes: &'p [u8],
     /// Row in the data that the index was built from.
     pub(crate) row: u32,
@@ -165,6 +165,9 @@ pub(crate) trait NodeFeed: Sync {
 
     /// Adjacency list of a node, in prune order.
     fn neighbors(&self, node: NodeId) -> Result<&[NodeId]>;
+
+    /// Fine code of a node of this page, where records hold those.
+    fn fine_code(&self, node: NodeId) -> Result<&[u8]>;
 
     /// Code of any node.
     fn code(&self, node: NodeId) -> Result<&[u8]>;

@@ -7,7 +7,7 @@
 //! start at the medoid, so answers are those of `diskann` at equal list size; up to 1,000 entries,
 //! as in the authors' code, are a choice (`fixed`). Different: pages are checksummed.
 
-use super::{Row, Sizes, diskann};
+use super::{Form, Row, Sizes, diskann};
 use crate::spec::{
     CacheSpec, CodeStorage, CodecSpec, IndexSpec, LayoutSpec, NodeCacheSpec, Shape, VectorStorage,
 };
@@ -16,7 +16,7 @@ pub(super) const ROW: Row = Row {
     name: "aisaq",
     summary: "diskann with the codes of its neighbours in every record: nearly no memory, any \
               number of vectors, opened and switched at once",
-    spec,
+    forms: &[Form::new(spec)],
 };
 
 fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {

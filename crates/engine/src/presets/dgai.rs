@@ -8,7 +8,7 @@
 //! than page by page as nodes arrive; a navigation graph finds the entry; the cache takes pages of
 //! vectors too.
 
-use super::{Row, Sizes, diskann, starling};
+use super::{Form, Row, Sizes, diskann, starling};
 use crate::spec::{
     CacheSpec, CodeStorage, CodecSpec, EntrySpec, ExecutionSpec, HarvestSpec, IndexSpec,
     LayoutSpec, NodeCacheSpec, PageCacheSpec, QuantizerSpec, RefineSpec, ScheduleSpec, Shape,
@@ -19,7 +19,7 @@ pub(super) const ROW: Row = Row {
     name: "dgai",
     summary: "adjacency lists and vectors in pages of their own, two codes in memory, exact \
               vectors read for the few that both codes favour",
-    spec,
+    forms: &[Form::new(spec)],
 };
 
 fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {

@@ -7,7 +7,7 @@
 //! a record never straddles a page it could fit in, list size follows from a recall target, and the
 //! cache takes what the memory budget leaves over.
 
-use super::{Row, Sizes};
+use super::{Form, Row, Sizes};
 use crate::spec::{
     CacheSpec, CodeStorage, CodecSpec, EntrySpec, ExecutionSpec, HarvestSpec, IndexSpec,
     LayoutSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, RefineSpec, ScheduleSpec,
@@ -18,7 +18,7 @@ pub(super) const ROW: Row = Row {
     name: "diskann",
     summary: "vectors and adjacency lists together in page records on disk, product codes in \
               memory, a beam of reads per round, nodes near the medoid cached",
-    spec,
+    forms: &[Form::new(spec)],
 };
 
 pub(super) fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {

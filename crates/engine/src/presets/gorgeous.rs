@@ -9,7 +9,7 @@
 //! list is expanded when its node's turn comes; the next reads are chosen when all of a round have
 //! arrived, so that answers do not depend on which read is faster.
 
-use super::{Row, Sizes, diskann};
+use super::{Form, Row, Sizes, diskann};
 use crate::spec::{
     CacheSpec, CodecSpec, EntrySpec, ExecutionSpec, HarvestSpec, IndexSpec, LayoutSpec,
     NodeCacheSpec, RefineSpec, ScheduleSpec, Shape,
@@ -19,7 +19,7 @@ pub(super) const ROW: Row = Row {
     name: "gorgeous",
     summary: "memory holds adjacency lists before vectors, pages hold the lists of neighbours \
               beside a record, exact distances are read at the end for the best alone",
-    spec,
+    forms: &[Form::new(spec)],
 };
 
 fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {

@@ -1,5 +1,5 @@
-//! The published systems, one row each. A preset is data: a function from a shape and sizes to an
-//! [`IndexSpec`]. `choices` has what can take the place of a preset's own, policy by policy.
+//! The published systems and our own design, one row each. A preset is data: a function from a
+//! shape and sizes to an [`IndexSpec`], or several, of which the first that memory holds is taken. `choices` has what can take the place of a preset's own, policy by policy.
 
 mod aisaq;
 pub mod choices;
@@ -7,6 +7,7 @@ mod dgai;
 mod diskann;
 mod gorgeous;
 mod pageann;
+mod pageway;
 mod pipeann;
 mod starling;
 
@@ -37,6 +38,8 @@ pub enum Preset {
     PipeAnn,
     /// The static half of DGAI (Lou et al., 2025).
     Dgai,
+    /// Our own: what can be decided in memory is, and the rest is read in one round.
+    Pageway,
 }
 
 /// The numbers a preset leaves open.
@@ -101,6 +104,7 @@ impl Sizes {
             } else {
                 IdStorage::RowNumber
             },
+            ids_in_memory: false,
         }
     }
 }
@@ -109,12 +113,36 @@ impl Sizes {
 struct Row {
     name: &'static str,
     summary: &'static str,
-    spec: fn(Shape, &Sizes) -> IndexSpec,
+    /// At least one; the first that memory holds is taken.
+    forms: &'static [Form],
+}
+
+/// A design, and what decides between it and the next.
+#[derive(Clone, Copy)]
+pub(crate) struct Form {
+    /// The design.
+    pub(crate) spec: fn(Shape, &Sizes) -> IndexSpec,
+    /// Whether adjacency lists come before longer codes when memory is divided.
+    pub(crate) lists_first: bool,
+    /// Shortest code that this form is good with, in bits per component.
+    pub(crate) least_bits: f32,
+}
+
+impl Form {
+    /// A form that takes whatever memory there is for its codes.
+    const fn new(spec: fn(Shape, &Sizes) -> IndexSpec) -> Self {
+        Self {
+            spec,
+            lists_first: false,
+            least_bits: 0.0,
+        }
+    }
 }
 
 impl Preset {
     /// All presets.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
+        Self::Pageway,
         Self::DiskAnn,
         Self::AiSaq,
         Self::Starling,
@@ -135,6 +163,7 @@ impl Preset {
             Self::PageAnnDisk => &pageann::DISK_ROW,
             Self::PipeAnn => &pipeann::ROW,
             Self::Dgai => &dgai::ROW,
+            Self::Pageway => &pageway::ROW,
         }
     }
 
@@ -148,9 +177,17 @@ impl Preset {
         self.row().summary
     }
 
-    /// The row.
+    /// The design, for as much memory as it likes best.
     pub fn spec(self, shape: Shape, sizes: &Sizes) -> IndexSpec {
-        (self.row().spec)(shape, sizes)
+        let [first, ..] = self.forms() else {
+            return diskann::spec(shape, sizes);
+        };
+        (first.spec)(shape, sizes)
+    }
+
+    /// Its forms, the one for most memory first.
+    pub(crate) const fn forms(self) -> &'static [Form] {
+        self.row().forms
     }
 }
 

@@ -9,7 +9,7 @@
 //! pages that are named most, numbered first, so that no map of them is kept; hashes are of centred
 //! vectors; the hash routing also works with codes on disk.
 
-use super::{Row, Sizes, diskann};
+use super::{Form, Row, Sizes, diskann};
 use crate::spec::{
     CacheSpec, CodeStorage, CodecSpec, EntrySpec, ExecutionSpec, HarvestSpec, IndexSpec,
     LayoutSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, ScheduleSpec, SelectionSpec, Shape,
@@ -20,16 +20,16 @@ pub(super) const ROW: Row = Row {
     name: "pageann",
     summary: "a page is a node of the graph: its vectors, one merged list of neighbours, and the \
               codes of those whose code memory does not hold; entered by hashing",
-    spec,
+    forms: &[Form::new(spec)],
 };
 
 pub(super) const DISK_ROW: Row = Row {
     name: "pageann-disk",
     summary: "pageann with every code in its pages, entered at fixed nodes: nearly no memory",
-    spec: disk_spec,
+    forms: &[Form::new(disk_spec)],
 };
 
-fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
+pub(super) fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
     // The plan of a build sees how many the memory budget holds.
     let codes = CodeStorage::Split { memory_nodes: 0 };
     let entry = EntrySpec::Hash {

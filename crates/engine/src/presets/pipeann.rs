@@ -6,7 +6,7 @@
 //! width grows from 4 to 32 once the walk converges and few reads are wasted. Different: pages are
 //! expanded as they arrive, not in the order of their reads, and reads then fill the width.
 
-use super::{Row, Sizes, diskann};
+use super::{Form, Row, Sizes, diskann};
 use crate::spec::{
     CacheSpec, CompletionSpec, EntrySpec, ExecutionSpec, IndexSpec, NodeCacheSpec, ScheduleSpec,
     Shape,
@@ -16,7 +16,7 @@ pub(super) const ROW: Row = Row {
     name: "pipeann",
     summary: "diskann's records, a navigation graph in memory, and a pipeline of reads that never \
               waits for a round and widens when the walk converges",
-    spec,
+    forms: &[Form::new(spec)],
 };
 
 fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {

@@ -7,7 +7,7 @@
 //! twice. Different: nodes are renumbered, so that no map from node to page stays in memory; BNF
 //! starts at greedy packing, and pages take nodes by how many edges they bring.
 
-use super::{Row, Sizes, diskann};
+use super::{Form, Row, Sizes, diskann};
 use crate::spec::{
     CacheSpec, EntrySpec, ExecutionSpec, HarvestSpec, IndexSpec, LayoutSpec, NodeCacheSpec,
     PlacementSpec, ScheduleSpec, Shape,
@@ -17,7 +17,7 @@ pub(super) const ROW: Row = Row {
     name: "starling",
     summary: "neighbours shuffled into the same page, a navigation graph in memory, the whole page \
               scored and its best part expanded while the next is read",
-    spec,
+    forms: &[Form::new(spec)],
 };
 
 pub(super) const SHUFFLED: PlacementSpec = PlacementSpec::Bnf {

@@ -9,7 +9,7 @@ use crate::cache::ListRead;
 use crate::error::Result;
 use crate::execution::{Hold, IndexShape};
 use crate::layout::{NodeFeed, PageCodec, PageMap, PageNodeCodec, PageView, RecordCodec};
-use crate::spec::{CodecSpec, EntrySpec, HarvestSpec, IndexSpec};
+use crate::spec::{CodecSpec, EntrySpec, HarvestSpec, IndexSpec, RefineSpec, VectorStorage};
 use crate::storage::gather;
 
 /// Any codec, for what does not happen per record.
@@ -109,6 +109,8 @@ pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShap
         replicas: replicas as usize,
         entry_bytes: entry::scratch_bytes(spec, node_count),
         hold,
+        coded: spec.storage.vectors == VectorStorage::Coded,
+        bounded: matches!(execution.refine, RefineSpec::Bounded { .. }),
     })
 }
 

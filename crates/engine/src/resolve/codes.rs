@@ -1,11 +1,11 @@
 //! Quantizers.
 
-use pageway_quant::{ComponentOrder, PqSpec, Quantizer, TrainingSpec};
+use pageway_quant::{ComponentOrder, PqSpec, Quantizer, RaBitQSpec, Rotation, TrainingSpec};
 use pageway_store::{BlobReader, FileEntry};
 
 use super::Source;
 use crate::error::Result;
-use crate::spec::{IndexSpec, QuantizerSpec};
+use crate::spec::{IndexSpec, QuantizerSpec, RotationSpec};
 
 /// Largest codebook that is believed: dimension 16,384 times 256 centroids of `f32`, and a header.
 const MAX_CODEBOOK_BYTES: u64 = 16_384 * 257 * 4 + 4096;
@@ -28,6 +28,31 @@ fn training_of(quantizer: QuantizerSpec, seed: u64, order: ComponentOrder) -> Tr
             order,
             ..PqSpec::new(code_bytes)
         }),
+        QuantizerSpec::RaBitQ {
+            code_bytes,
+            rotation,
+        } => TrainingSpec::RaBitQ(RaBitQSpec {
+            rotation: match rotation {
+                RotationSpec::Hadamard => Rotation::Hadamard,
+                RotationSpec::Principal => Rotation::Principal,
+            },
+            seed,
+            ..RaBitQSpec::new(code_bytes)
+        }),
+    }
+}
+
+/// Shortest and longest code of a kind.
+pub(crate) fn code_range(quantizer: QuantizerSpec, dimension: u32) -> (u32, u32) {
+    match training_of(quantizer, 0, ComponentOrder::Natural) {
+        TrainingSpec::Pq(_) => (1, dimension),
+        TrainingSpec::RaBitQ(spec) => {
+            let dimension = dimension as usize;
+            (
+                spec.smallest(dimension) as u32,
+                spec.largest(dimension) as u32,
+            )
+        }
     }
 }
 

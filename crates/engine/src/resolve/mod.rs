@@ -17,14 +17,14 @@ pub(crate) use cache::{
     CacheBytes, check_hot, keeps_hot_list, list_memory_bytes, packed_list_bytes,
 };
 pub(crate) use codec::{AnyCodec, codec, index_shape, list_reader};
-pub(crate) use codes::{codebook_bytes, quantizer, second_training, training};
+pub(crate) use codes::{code_range, codebook_bytes, quantizer, second_training, training};
 pub(crate) use entry::{EntryFile, entry_bytes, entry_codes_in_file, hash_spec, navigation_spec};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::{CodePart, Parts};
 use crate::index::{Manifest, PageSearcher, Searcher};
 use crate::layout::PageCodec;
-use crate::storage::CodeTable;
+use crate::storage::{CodeTable, Identities};
 
 /// The kernels of this machine, or of `PAGEWAY_ISA`.
 pub(crate) fn kernels() -> Result<&'static KernelSet> {
@@ -119,6 +119,8 @@ fn page_searcher<C: PageCodec>(
         entry: entry::load(source)?,
         codes: CodePart { table, quantizer },
         second: second_codes(source)?,
+        identities: identities(source)?,
+        vectors: storage.vectors,
         codec,
         exact: kernels.distance(shape.element, shape.metric),
         widen: kernels.widen(shape.element),
@@ -140,9 +142,28 @@ fn second_codes(source: Source<'_>) -> Result<Option<CodePart>> {
         return Ok(None);
     };
     let quantizer = Arc::new(codes::quantizer(source, codebook, spec)?);
-    let bytes = source.read(files.second_codes.as_ref(), "second-codes")?;
-    let table = CodeTable::new(bytes, source.manifest.node_count);
+    let in_memory = source.manifest.spec.storage.second_codes_in_memory();
+    let table = match in_memory {
+        Some(_) => {
+            let bytes = source.read(files.second_codes.as_ref(), "second-codes")?;
+            CodeTable::new(bytes, source.manifest.node_count)
+        }
+        None => CodeTable::default(),
+    };
     Ok(Some(CodePart { table, quantizer }))
+}
+
+fn identities(source: Source<'_>) -> Result<Option<Identities>> {
+    let spec = &source.manifest.spec;
+    if !Identities::are_kept(spec) {
+        return Ok(None);
+    }
+    let stride = Identities::stride(spec);
+    let bytes = match &source.manifest.files.identities {
+        Some(file) => source.read(Some(file), "identities")?,
+        None => Vec::new(),
+    };
+    Ok(Some(Identities::new(bytes, stride)))
 }
 
 /// Checks what `searcher` would load, apart from the records.

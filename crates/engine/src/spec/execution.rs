@@ -142,4 +142,9 @@ pub enum RefineSpec {
         /// Share of the candidate list that is read.
         read: f32,
     },
+    /// At the end, in one batch: candidates that the error bounds of their codes leave undecided.
+    Bounded {
+        /// Width of the bounds, in standard deviations of the error of a code.
+        deviations: f32,
+    },
 }

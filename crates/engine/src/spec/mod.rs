@@ -20,7 +20,10 @@ pub use execution::{
 pub use graph::GraphSpec;
 pub use layout::{CodecSpec, LayoutSpec, PlacementSpec};
 pub use overrides::{CacheOverrides, Overrides};
-pub use storage::{CodeStorage, IdStorage, QuantizerSpec, StorageSpec, VectorStorage};
+pub use storage::{
+    CodeStorage, IdStorage, QuantizerSpec, RotationSpec, StorageSpec, VectorStorage,
+};
+pub(crate) use validate::MAX_PRINCIPAL_DIMENSION;
 pub use validate::{MAX_BEAM, MAX_BUILD_LIST, MAX_DEGREE, SpecError};
 
 /// Everything that defines an index, apart from its vectors.

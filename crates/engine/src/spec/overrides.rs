@@ -15,6 +15,9 @@ pub struct Overrides {
     pub vectors: Option<VectorStorage>,
     /// Where codes live. `Split` is sized by the memory budget.
     pub codes: Option<CodeStorage>,
+    /// How vectors are compressed. Its bytes per code follow from the memory budget, or from
+    /// `code_bytes`.
+    pub quantizer: Option<QuantizerSpec>,
     /// A second, independent code.
     pub second_quantizer: Option<Option<QuantizerSpec>>,
     /// What a page holds.
@@ -53,6 +56,10 @@ impl Overrides {
         set(&mut spec.graph, self.graph);
         set(&mut spec.storage.vectors, self.vectors);
         set(&mut spec.storage.codes, self.codes);
+        if let Some(quantizer) = self.quantizer {
+            let code_bytes = spec.storage.quantizer.code_bytes();
+            spec.storage.quantizer = quantizer.with_code_bytes(code_bytes);
+        }
         set(&mut spec.storage.second_quantizer, self.second_quantizer);
         set(&mut spec.layout.codec, self.codec);
         set(&mut spec.layout.placement, self.placement);

@@ -12,19 +12,50 @@ pub struct StorageSpec {
     pub codes: CodeStorage,
     /// How vectors are compressed.
     pub quantizer: QuantizerSpec,
-    /// A second, independent code per node, in memory, for a cascade.
+    /// A second, independent code per node: in memory, for a cascade; or beside the list, where
+    /// vectors are coded.
     pub second_quantizer: Option<QuantizerSpec>,
     /// What user ids are.
     pub ids: IdStorage,
+    /// Whether rows and ids are in memory too, so that what codes decide needs no read.
+    #[serde(default)]
+    pub ids_in_memory: bool,
 }
 
 impl StorageSpec {
+    /// Bytes of what lies beside a list: the vector, of `vector_bytes`, a fine code, or nothing.
+    pub fn bytes_beside_list(&self, vector_bytes: usize) -> usize {
+        match self.vectors {
+            VectorStorage::InRecord => vector_bytes,
+            VectorStorage::Separate => 0,
+            VectorStorage::Coded => self
+                .second_quantizer
+                .map_or(0, |second| second.code_bytes() as usize),
+        }
+    }
+
+    /// The second code, where memory holds it.
+    pub fn second_codes_in_memory(&self) -> Option<QuantizerSpec> {
+        self.second_quantizer
+            .filter(|_| self.vectors != VectorStorage::Coded)
+    }
+
     /// Codes held in memory, one per node from node 0, for an index of `node_count`.
     pub const fn codes_in_memory(&self, node_count: u32) -> u32 {
         match self.codes {
             CodeStorage::InPage => 0,
             CodeStorage::Split { memory_nodes } if memory_nodes < node_count => memory_nodes,
             CodeStorage::Memory | CodeStorage::Split { .. } => node_count,
+        }
+    }
+}
+
+impl VectorStorage {
+    /// Whether vectors have pages of their own.
+    pub const fn has_own_pages(self) -> bool {
+        match self {
+            Self::InRecord => false,
+            Self::Separate | Self::Coded => true,
         }
     }
 }
@@ -37,6 +68,9 @@ pub enum VectorStorage {
     InRecord,
     /// In pages of their own, read only to refine.
     Separate,
+    /// In pages of their own too; beside the adjacency list lies a fine code, that of the second
+    /// quantizer.
+    Coded,
 }
 
 /// Where codes live.
@@ -63,13 +97,43 @@ pub enum QuantizerSpec {
         /// Bytes per code, which is the number of sub-spaces.
         code_bytes: u32,
     },
+    /// Extended `RaBitQ`: some bits per component, an unbiased estimate, and bounds of its error.
+    #[serde(rename = "rabitq")]
+    RaBitQ {
+        /// Bytes per code.
+        code_bytes: u32,
+        /// What is done to vectors before.
+        rotation: RotationSpec,
+    },
+}
+
+/// What is done to vectors before they are coded bit by bit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RotationSpec {
+    /// A random rotation: every component gets the same number of bits.
+    Hadamard,
+    /// Rotation to the principal axes of the data: bits go where the variance is.
+    Principal,
 }
 
 impl QuantizerSpec {
     /// Bytes per code.
     pub const fn code_bytes(self) -> u32 {
         match self {
-            Self::Pq { code_bytes } => code_bytes,
+            Self::Pq { code_bytes } | Self::RaBitQ { code_bytes, .. } => code_bytes,
+        }
+    }
+
+    /// The same kind of code at another length.
+    #[must_use]
+    pub const fn with_code_bytes(self, code_bytes: u32) -> Self {
+        match self {
+            Self::Pq { .. } => Self::Pq { code_bytes },
+            Self::RaBitQ { rotation, .. } => Self::RaBitQ {
+                code_bytes,
+                rotation,
+            },
         }
     }
 }

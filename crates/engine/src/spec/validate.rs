@@ -4,7 +4,8 @@ use pageway_types::VectorShape;
 
 use super::{
     CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IndexSpec, NodeCacheSpec,
-    PageCacheSpec, PlacementSpec, RefineSpec, ScheduleSpec, VectorStorage,
+    PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RotationSpec, ScheduleSpec,
+    VectorStorage,
 };
 
 /// A spec that no index can have.
@@ -70,10 +71,9 @@ impl IndexSpec {
         let dimension = self.shape.dimension;
         within("dimension", dimension, 1, VectorShape::MAX_DIMENSION)?;
         self.graph.validate()?;
-        let codes = self.storage.quantizer.code_bytes();
-        within("code_bytes", codes, 1, dimension)?;
+        self.storage.quantizer.validate("code_bytes", dimension)?;
         if let Some(second) = self.storage.second_quantizer {
-            within("second_code_bytes", second.code_bytes(), 1, dimension)?;
+            second.validate("second_code_bytes", dimension)?;
         }
         self.validate_page()?;
         self.layout.placement.validate()?;
@@ -131,18 +131,46 @@ impl IndexSpec {
             "separate",
             "only codec split has pages for vectors alone; choose it, or vectors in_record",
         )?;
+        self.validate_bounds()?;
         let cascade = matches!(self.execution.refine, RefineSpec::Cascade { .. });
         refuse_if(
-            self.storage.second_quantizer.is_some() && !cascade,
+            self.storage.second_codes_in_memory().is_some() && !cascade,
             "second_quantizer",
             "pq",
-            "only refine cascade uses second codes; choose it, or no second quantizer",
+            "only refine cascade uses second codes in memory; choose it, or no second quantizer",
         )?;
         refuse_if(
             self.storage.second_quantizer.is_none() && cascade,
             "refine",
             "cascade",
             "it needs a second quantizer; give one, or choose refine deferred",
+        )
+    }
+
+    /// Codes decide answers only where they have error bounds.
+    fn validate_bounds(&self) -> Checked {
+        let bounded = matches!(self.execution.refine, RefineSpec::Bounded { .. });
+        let replicated = matches!(self.layout.codec, CodecSpec::Replicated { .. });
+        let storage = &self.storage;
+        let has_bounds = |code| matches!(code, Some(QuantizerSpec::RaBitQ { .. }));
+        let coded = storage.vectors == VectorStorage::Coded;
+        refuse_if(
+            coded && !(bounded && has_bounds(storage.second_quantizer) && !replicated),
+            "vectors",
+            "coded",
+            "a second quantizer rabitq makes the fine codes, each list must come with one, and \
+             refine bounded reads what they leave undecided; choose codec packed, second quantizer \
+             rabitq and refine bounded, or vectors in_record",
+        )?;
+        let in_memory = has_bounds(Some(storage.quantizer))
+            && storage.codes == CodeStorage::Memory
+            && storage.vectors == VectorStorage::Separate;
+        refuse_if(
+            bounded && !coded && !in_memory,
+            "refine",
+            "bounded",
+            "codes with error bounds in memory decide what to read from pages of vectors; choose \
+             quantizer rabitq, codes memory and vectors separate, or refine deferred",
         )
     }
 
@@ -155,7 +183,7 @@ impl IndexSpec {
             "the codes are in memory already; choose codes in_page, or codec packed",
         )?;
         refuse_if(
-            codec == CodecSpec::Split && self.storage.vectors == VectorStorage::InRecord,
+            codec == CodecSpec::Split && self.storage.vectors != VectorStorage::Separate,
             "codec",
             "split",
             "its vectors are not in the record; choose vectors separate, or codec packed",
@@ -171,13 +199,20 @@ impl IndexSpec {
 
     fn validate_cache(&self) -> Checked {
         let nodes = self.cache.nodes;
-        let inline = self.execution.refine == RefineSpec::Inline;
+        let coded = self.storage.vectors == VectorStorage::Coded;
+        let inline = self.execution.refine == RefineSpec::Inline || coded;
         refuse_if(
             nodes == NodeCacheSpec::Lists && inline,
             "cache nodes",
             "lists",
-            "a cached list comes without the vector that refine inline scores; choose refine \
-             deferred, or cache nodes records",
+            "a cached list comes without the vector or the fine code that is scored in passing; \
+             choose refine deferred, or cache nodes records",
+        )?;
+        refuse_if(
+            nodes == NodeCacheSpec::Lists && self.layout.codec == CodecSpec::InlineCodes,
+            "cache nodes",
+            "lists of inline codes",
+            "cached lists come without the codes of their neighbours; choose cache nodes records",
         )?;
         let page_node = matches!(self.layout.codec, CodecSpec::PageNode { .. });
         refuse_if(
@@ -251,6 +286,36 @@ impl IndexSpec {
             "upper_layers",
             "only graph hnsw has upper layers; choose entry navigation, or graph hnsw",
         )
+    }
+}
+
+/// Bytes of the factors of a code, at most.
+const FACTOR_BYTES: u32 = 16;
+
+/// Largest dimension whose principal axes are looked for: the time for it grows with its cube.
+pub(crate) const MAX_PRINCIPAL_DIMENSION: u32 = 4096;
+
+impl QuantizerSpec {
+    fn validate(self, field: &'static str, dimension: u32) -> Checked {
+        let principal = matches!(
+            self,
+            Self::RaBitQ {
+                rotation: RotationSpec::Principal,
+                ..
+            }
+        );
+        refuse_if(
+            principal && dimension > MAX_PRINCIPAL_DIMENSION,
+            "rotation",
+            "principal",
+            "finding the axes of more than 4096 components takes too long; choose rotation hadamard",
+        )?;
+        let most = match self {
+            Self::Pq { .. } => dimension,
+            // Eight bits per component.
+            Self::RaBitQ { .. } => dimension.next_multiple_of(64) + FACTOR_BYTES,
+        };
+        within(field, self.code_bytes(), 1, most)
     }
 }
 
@@ -359,6 +424,7 @@ impl RefineSpec {
                 within("refine scored", scored, 0.0, 1.0)?;
                 within("refine read", read, 0.0, scored)
             }
+            Self::Bounded { deviations } => within("refine deviations", deviations, 0.0, 16.0),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Axis 1: where vectors and codes live.
 
 mod codes;
+mod identities;
 mod records;
 
 pub(crate) use codes::{CodeTable, EntryCodes};
+pub(crate) use identities::Identities;
 pub(crate) use records::{TRANSFER_BYTES, gather, read_failed, scan};

@@ -97,6 +97,7 @@ impl OpenArguments {
             beam: None,
             threads: self.resources.threads,
             interleave: self.resources.interleave,
+            exact: false,
         }
     }
 

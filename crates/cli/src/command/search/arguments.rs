@@ -102,6 +102,10 @@ struct EffortArguments {
     /// Reads in flight per query (W) [default: that of the index]
     #[arg(long, value_name = "W")]
     beam: Option<u32>,
+
+    /// Every distance exact: read vectors also where codes are sure that they are answers
+    #[arg(long)]
+    exact: bool,
 }
 
 impl SearchArguments {
@@ -144,6 +148,7 @@ impl SearchArguments {
             beam: self.effort.beam,
             threads: self.resources.threads,
             interleave: self.resources.interleave,
+            exact: self.effort.exact,
         }
     }
 

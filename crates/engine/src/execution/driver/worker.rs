@@ -101,6 +101,8 @@ pub(crate) struct Job<'j> {
     pub(crate) beam: usize,
     /// What they are for.
     pub(crate) goal: Goal,
+    /// Whether every answer needs its exact distance.
+    pub(crate) exact: bool,
     /// First queries that are recorded.
     pub(crate) recorded: usize,
     /// The next query nobody has taken.
@@ -123,6 +125,7 @@ impl<'j> Job<'j> {
                 held_out,
                 beam: self.beam,
                 goal: self.goal,
+                exact: self.exact,
             },
         ))
     }

@@ -33,7 +33,7 @@ impl PageCosts {
             | CodecSpec::Split => spec.graph.max_degree(),
         };
         Self {
-            vector: VectorForm::new(spec).bytes(),
+            vector: VectorForm::beside_list(spec).bytes(),
             code: spec.storage.quantizer.code_bytes() as usize,
             min_degree,
             codes_in_memory: spec.storage.codes_in_memory(node_count),

@@ -24,6 +24,7 @@ use self::capacity::PageCosts;
 use self::merge::merged_list;
 use super::record::{
     COUNT_BYTES, NODE_BYTES, VectorForm, append_exactly, append_nodes, check_degree, count_at,
+    geometry_for,
 };
 use super::{Neighbors, NodeFeed, PageCodec, PageError, PageMap, PageView, Record, VectorPart};
 use crate::error::Result;
@@ -36,7 +37,10 @@ const COUNTS_BYTES: usize = 2 * COUNT_BYTES;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageNodeCodec {
     map: PageMap,
+    /// What vector pages hold, where vectors have those.
     vectors: VectorForm,
+    /// What lies beside the list.
+    near: VectorForm,
     max_degree: u32,
     code_bytes: usize,
     /// Nodes from 0 whose codes memory holds.
@@ -62,12 +66,21 @@ impl PageNodeCodec {
     /// `InvalidInput` when one vector with its neighbours is larger than the largest unit of a page
     /// file.
     pub(crate) fn new(spec: &IndexSpec, node_count: u32) -> Result<Self> {
-        let vectors = VectorForm::new(spec);
+        let (vectors, near) = (VectorForm::new(spec), VectorForm::beside_list(spec));
         let max_degree = spec.graph.max_degree();
         let costs = PageCosts::new(spec, node_count);
-        let geometry = costs.geometry(spec.layout.page_bytes)?;
+        let mut geometry = costs.geometry(spec.layout.page_bytes)?;
+        let separate = spec.storage.vectors.has_own_pages();
+        if separate {
+            let alone = geometry_for(spec.layout.page_bytes, COUNTS_BYTES + vectors.bytes())?;
+            geometry = if alone.span() > geometry.span() {
+                alone
+            } else {
+                geometry
+            };
+        }
         let nodes_per_page = costs.vectors_per_page(geometry);
-        let taken = COUNTS_BYTES + nodes_per_page as usize * vectors.bytes();
+        let taken = COUNTS_BYTES + nodes_per_page as usize * near.bytes();
         let neighbor_room = geometry.payload_bytes().saturating_sub(taken);
         let max_neighbors = costs
             .neighbors_in(neighbor_room)
@@ -77,11 +90,16 @@ impl PageNodeCodec {
             geometry,
             node_count,
             nodes_per_page,
-            vectors_per_page: 0,
+            vectors_per_page: if separate {
+                ((geometry.payload_bytes() - COUNTS_BYTES) / vectors.bytes()) as u32
+            } else {
+                0
+            },
         };
         Ok(Self {
             map,
             vectors,
+            near,
             max_degree,
             code_bytes: costs.code,
             codes_in_memory: costs.codes_in_memory,
@@ -112,17 +130,26 @@ impl PageNodeCodec {
         chosen
     }
 
+    fn form_of(&self, page: PageId) -> VectorForm {
+        if self.map.holds_vectors_alone(page) {
+            self.vectors
+        } else {
+            self.near
+        }
+    }
+
     fn append_vectors(
         &self,
-        nodes: Range<u32>,
+        page: PageId,
         feed: &dyn NodeFeed,
         payload: &mut Vec<u8>,
     ) -> Result<()> {
-        let mut identities = Vec::with_capacity(nodes.len() * self.vectors.identity_bytes());
+        let (form, nodes) = (self.form_of(page), self.map.nodes_of(page));
+        let mut identities = Vec::with_capacity(nodes.len() * form.identity_bytes());
         for node in nodes.map(NodeId) {
-            let part = feed.vector(node)?;
-            self.vectors.append_vector(part, payload)?;
-            self.vectors.append_identity(part, &mut identities);
+            let part = form.part_of(node, feed)?;
+            form.append_vector(part, payload)?;
+            form.append_identity(part, &mut identities);
         }
         payload.extend_from_slice(&identities);
         Ok(())
@@ -149,20 +176,20 @@ impl PageCodec for PageNodeCodec {
         page: PageId,
         payload: &'p [u8],
     ) -> std::result::Result<PageNodeView<'p>, PageError> {
-        let nodes = self.map.nodes_of(page);
+        let (form, nodes) = (self.form_of(page), self.map.nodes_of(page));
         let count = |at| count_at(payload, at).unwrap_or(0);
         let (plain, coded) = (count(0), count(COUNT_BYTES));
         check_degree(NodeId(nodes.start), plain + coded, self.max_neighbors)?;
         let parts = PartBytes {
-            vectors: nodes.len() * self.vectors.vector_bytes(),
-            identities: nodes.len() * self.vectors.identity_bytes(),
+            vectors: nodes.len() * form.vector_bytes(),
+            identities: nodes.len() * form.identity_bytes(),
             nodes: (plain + coded) * NODE_BYTES,
             codes: coded * self.code_bytes,
         };
         parts
             .split(payload)
             .map(|(vectors, identities, neighbors)| PageNodeView {
-                codec: self,
+                form,
                 page,
                 nodes,
                 vectors,
@@ -177,13 +204,16 @@ impl PageCodec for PageNodeCodec {
     }
 
     fn encode(&self, page: PageId, feed: &dyn NodeFeed, payload: &mut Vec<u8>) -> Result<()> {
-        let nodes = self.map.nodes_of(page);
-        let merged = merged_list(nodes.clone(), self.max_degree, feed)?;
-        let chosen = self.choose(&merged);
+        let chosen = if self.map.holds_vectors_alone(page) {
+            ChosenNeighbors::default()
+        } else {
+            let nodes = self.map.nodes_of(page);
+            self.choose(&merged_list(nodes, self.max_degree, feed)?)
+        };
         for count in [chosen.plain.len(), chosen.coded.len()] {
             payload.extend_from_slice(&(count as u16).to_le_bytes());
         }
-        self.append_vectors(nodes, feed, payload)?;
+        self.append_vectors(page, feed, payload)?;
         append_nodes(&chosen.plain, payload);
         append_nodes(&chosen.coded, payload);
         for &neighbor in &chosen.coded {
@@ -222,7 +252,7 @@ impl PartBytes {
 /// A page that is a node of the graph.
 #[derive(Clone, Debug)]
 pub(crate) struct PageNodeView<'p> {
-    codec: &'p PageNodeCodec,
+    form: VectorForm,
     page: PageId,
     nodes: Range<u32>,
     vectors: &'p [u8],
@@ -243,7 +273,7 @@ impl<'p> PageView<'p> for PageNodeView<'p> {
 
     #[inline]
     fn vector(&self, node: NodeId) -> std::result::Result<VectorPart<'p>, PageError> {
-        let form = self.codec.vectors;
+        let form = self.form;
         let part = || {
             let slot = node.0.checked_sub(self.nodes.start)? as usize;
             let vector = part_of(self.vectors, slot, form.vector_bytes())?;

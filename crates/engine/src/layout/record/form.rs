@@ -5,8 +5,8 @@ use pageway_store::{PAGE_HEADER_BYTES, PageGeometry};
 use pageway_types::NodeId;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::layout::{PageError, VectorPart};
-use crate::spec::{IdStorage, IndexSpec};
+use crate::layout::{NodeFeed, PageError, VectorPart};
+use crate::spec::{IdStorage, IndexSpec, VectorStorage};
 
 /// Bytes of a node id.
 pub(in crate::layout) const NODE_BYTES: usize = 4;
@@ -20,6 +20,8 @@ const USER_ID_BYTES: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::layout) struct VectorForm {
     vector_bytes: usize,
+    /// Whether a fine code takes the place of the vector.
+    is_code: bool,
     has_row: bool,
     has_user_id: bool,
 }
@@ -28,9 +30,29 @@ impl VectorForm {
     pub(in crate::layout) fn new(spec: &IndexSpec) -> Self {
         Self {
             vector_bytes: spec.shape.vectors().row_bytes(),
+            is_code: false,
             has_row: !spec.nodes_are_rows(),
             has_user_id: spec.storage.ids == IdStorage::InRecord,
         }
+    }
+
+    /// What lies beside the adjacency list: the vector, a fine code of it, or nothing.
+    pub(in crate::layout) fn beside_list(spec: &IndexSpec) -> Self {
+        let full = Self::new(spec);
+        let vector_bytes = spec.storage.bytes_beside_list(full.vector_bytes);
+        let is_there = vector_bytes > 0;
+        Self {
+            vector_bytes,
+            is_code: spec.storage.vectors == VectorStorage::Coded,
+            has_row: full.has_row && is_there,
+            has_user_id: full.has_user_id && is_there,
+        }
+    }
+
+    /// True when there is nothing.
+    #[inline]
+    pub(in crate::layout) const fn is_empty(self) -> bool {
+        self.vector_bytes == 0
     }
 
     /// Bytes of a vector.
@@ -76,6 +98,21 @@ impl VectorForm {
             row,
             user_id,
         })
+    }
+
+    /// What `feed` has of a node of the page, in this form.
+    pub(in crate::layout) fn part_of(
+        self,
+        node: NodeId,
+        feed: &dyn NodeFeed,
+    ) -> Result<VectorPart<'_>> {
+        let part = feed.vector(node)?;
+        let bytes = if self.is_code {
+            feed.fine_code(node)?
+        } else {
+            part.bytes
+        };
+        Ok(VectorPart { bytes, ..part })
     }
 
     /// Appends the vector alone.

@@ -25,15 +25,11 @@ pub(super) struct ListForm {
 impl ListForm {
     pub(super) fn new(spec: &IndexSpec) -> Self {
         let codec = spec.layout.codec;
-        let (inline, split) = (codec == CodecSpec::InlineCodes, codec == CodecSpec::Split);
+        let inline = codec == CodecSpec::InlineCodes;
         let max_degree = spec.graph.max_degree();
         let code_bytes = spec.storage.quantizer.code_bytes() as usize;
         Self {
-            degree_at: if split {
-                0
-            } else {
-                VectorForm::new(spec).bytes()
-            },
+            degree_at: VectorForm::beside_list(spec).bytes(),
             max_degree,
             code_bytes: if inline { code_bytes } else { 0 },
             replicas: ReplicaArea::new(codec, max_degree),

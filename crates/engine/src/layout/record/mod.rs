@@ -27,7 +27,7 @@ use self::list::ListForm;
 pub(crate) use self::view::RecordView;
 use super::{NodeFeed, PageCodec, PageError, PageMap};
 use crate::error::Result;
-use crate::spec::{CodecSpec, IndexSpec};
+use crate::spec::IndexSpec;
 
 pub(super) use self::form::{
     COUNT_BYTES, NODE_BYTES, VectorForm, append_exactly, append_nodes, check_degree, count_at,
@@ -45,6 +45,8 @@ const ALIGNMENT: usize = 4;
 pub(crate) struct RecordCodec {
     map: PageMap,
     vectors: VectorForm,
+    /// What lies beside a list.
+    near: VectorForm,
     list: ListForm,
     list_stride: usize,
     vector_stride: usize,
@@ -62,7 +64,7 @@ impl RecordCodec {
         let payload = geometry.payload_bytes();
         let list_stride = stride(list.bytes(), payload);
         let vector_stride = stride(vectors.bytes(), payload);
-        let separate = spec.layout.codec == CodecSpec::Split;
+        let separate = spec.storage.vectors.has_own_pages();
         let vectors_per_page = if separate { payload / vector_stride } else { 0 };
         let map = PageMap {
             geometry,
@@ -73,6 +75,7 @@ impl RecordCodec {
         Ok(Self {
             map,
             vectors,
+            near: VectorForm::beside_list(spec),
             list,
             list_stride,
             vector_stride,
@@ -84,9 +87,13 @@ impl RecordCodec {
         self.list.bytes()
     }
 
-    /// True when vectors have pages of their own.
-    const fn is_split(&self) -> bool {
-        self.map.vectors_per_page > 0
+    /// What a record begins with.
+    const fn form_of(&self, vectors_alone: bool) -> VectorForm {
+        if vectors_alone {
+            self.vectors
+        } else {
+            self.near
+        }
     }
 
     const fn stride_of(&self, vectors_alone: bool) -> usize {
@@ -134,10 +141,11 @@ impl PageCodec for RecordCodec {
         let vectors_alone = self.map.holds_vectors_alone(page);
         for node in self.map.nodes_of(page).map(NodeId) {
             let start = payload.len();
-            if vectors_alone || !self.is_split() {
-                let part = feed.vector(node)?;
-                self.vectors.append_vector(part, payload)?;
-                self.vectors.append_identity(part, payload);
+            let form = self.form_of(vectors_alone);
+            if !form.is_empty() {
+                let part = form.part_of(node, feed)?;
+                form.append_vector(part, payload)?;
+                form.append_identity(part, payload);
             }
             if !vectors_alone {
                 self.list.append(node, feed, start, payload)?;

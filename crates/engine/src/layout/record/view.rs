@@ -88,7 +88,7 @@ impl<'p> RecordView<'p> {
 
     #[inline]
     fn vector_in(&self, node: NodeId, record: &'p [u8]) -> Checked<VectorPart<'p>> {
-        let form = self.codec.vectors;
+        let form = self.codec.form_of(self.vectors_alone);
         record
             .split_at_checked(form.vector_bytes())
             .and_then(|(vector, rest)| form.part(node, vector, rest))
@@ -150,7 +150,7 @@ impl<'p> PageView<'p> for RecordView<'p> {
         }
         let bytes = self.record_bytes(node)?;
         let neighbors = self.codec.list.neighbors(node, bytes, || self.short())?;
-        let vector = if self.codec.is_split() {
+        let vector = if self.codec.near.is_empty() {
             None
         } else {
             Some(self.vector_in(node, bytes)?)
@@ -164,7 +164,7 @@ impl<'p> PageView<'p> for RecordView<'p> {
 
     #[inline]
     fn vector(&self, node: NodeId) -> Checked<VectorPart<'p>> {
-        if self.codec.is_split() && !self.vectors_alone {
+        if self.codec.form_of(self.vectors_alone).is_empty() {
             return Err(self.missing(node));
         }
         self.vector_in(node, self.record_bytes(node)?)

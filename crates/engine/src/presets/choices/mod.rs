@@ -6,7 +6,8 @@ mod text;
 use super::Sizes;
 use crate::spec::{
     CodeStorage, CodecSpec, CompletionSpec, EntrySpec, GraphSpec, HarvestSpec, NodeCacheSpec,
-    PageCacheSpec, PlacementSpec, RefineSpec, ScheduleSpec, SelectionSpec, VectorStorage,
+    PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RotationSpec, ScheduleSpec,
+    SelectionSpec, VectorStorage,
 };
 
 pub use text::{name_of, parse, typed};
@@ -41,7 +42,20 @@ pub fn graphs(sizes: &Sizes) -> [GraphSpec; 4] {
 }
 
 /// Where full vectors live.
-pub const VECTORS: [VectorStorage; 2] = [VectorStorage::InRecord, VectorStorage::Separate];
+pub const VECTORS: [VectorStorage; 3] = [
+    VectorStorage::InRecord,
+    VectorStorage::Separate,
+    VectorStorage::Coded,
+];
+
+/// How vectors are compressed; bytes per code follow from memory.
+pub const QUANTIZERS: [QuantizerSpec; 2] = [
+    QuantizerSpec::Pq { code_bytes: 0 },
+    QuantizerSpec::RaBitQ {
+        code_bytes: 0,
+        rotation: RotationSpec::Principal,
+    },
+];
 
 /// Where codes live.
 pub const CODES: [CodeStorage; 3] = [
@@ -144,9 +158,10 @@ pub const HARVESTS: [HarvestSpec; 4] = [
 ];
 
 /// When exact distances are paid.
-pub const REFINES: [RefineSpec; 3] = [
+pub const REFINES: [RefineSpec; 4] = [
     RefineSpec::Inline,
     RefineSpec::Deferred { share: 0.5 },
+    RefineSpec::Bounded { deviations: 2.0 },
     RefineSpec::Cascade {
         scored: 1.0,
         read: 0.5,

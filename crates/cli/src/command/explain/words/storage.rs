@@ -1,7 +1,9 @@
 //! The graph, and axis 1: what is kept, in which form, and where.
 
 use pageway::choices::typed;
-use pageway::spec::{CodeStorage, GraphSpec, IdStorage, QuantizerSpec, VectorStorage};
+use pageway::spec::{
+    CodeStorage, GraphSpec, IdStorage, QuantizerSpec, RotationSpec, VectorStorage,
+};
 use pageway::{IndexSpec, format_bytes};
 
 use super::{Sentence, Words};
@@ -89,20 +91,46 @@ fn vectors(spec: &IndexSpec) -> Words {
             "Full vectors lie on pages of their own, so that more lists share a page.".to_owned(),
             format!("Exact distances take reads of their own, for {bytes} bytes each."),
         ),
+        VectorStorage::Coded => (
+            "Beside each list lies a fine code; full vectors lie on pages of their own, read only \
+             where the error bounds of the code leave an answer undecided."
+                .to_owned(),
+            format!(
+                "{} bytes of code beside each list; few reads at the end, for {bytes} bytes each.",
+                spec.storage
+                    .second_quantizer
+                    .map_or(0, QuantizerSpec::code_bytes)
+            ),
+        ),
     }
 }
 
 fn quantizer(spec: &IndexSpec) -> Words {
     let dimension = spec.shape.dimension;
-    let QuantizerSpec::Pq { code_bytes } = spec.storage.quantizer;
-    (
-        format!(
+    let costs = "A shorter code misleads more often: more reads for the same recall.".to_owned();
+    let words = match spec.storage.quantizer {
+        QuantizerSpec::Pq { code_bytes } => format!(
             "Product quantization: the {dimension} components are cut into {code_bytes} parts, and \
              each part becomes one byte. Codes say which neighbours are worth a read; they never \
              decide an answer."
         ),
-        "A shorter code misleads more often: more reads for the same recall.".to_owned(),
-    )
+        QuantizerSpec::RaBitQ {
+            code_bytes,
+            rotation,
+        } => {
+            let rotated = match rotation {
+                RotationSpec::Hadamard => "rotated at random, and each component gets equal bits",
+                RotationSpec::Principal => {
+                    "rotated to the principal axes of the data, and bits go where the variance is"
+                }
+            };
+            format!(
+                "Extended RaBitQ: the {dimension} components are {rotated}, {code_bytes} bytes in \
+                 all. A code estimates a distance without bias, and says by how much it may be off."
+            )
+        }
+    };
+    (words, costs)
 }
 
 fn codes(spec: &IndexSpec, nodes: u32) -> Words {

@@ -60,6 +60,7 @@ pub(in crate::layout) struct DrawnFeed {
     pub(in crate::layout) replicas: Vec<Vec<NodeId>>,
     pub(in crate::layout) vectors: Vec<Vec<u8>>,
     pub(in crate::layout) codes: Vec<Vec<u8>>,
+    pub(in crate::layout) fine_codes: Vec<Vec<u8>>,
     rows: Vec<u32>,
     pub(in crate::layout) user_ids: Vec<u64>,
 }
@@ -76,6 +77,8 @@ impl DrawnFeed {
         };
         let vectors = bytes(spec.shape.vectors().row_bytes());
         let codes = bytes(spec.storage.quantizer.code_bytes() as usize);
+        let second = spec.storage.second_quantizer;
+        let fine_codes = bytes(second.map_or(0, QuantizerSpec::code_bytes) as usize);
         let mut lists = || -> Vec<Vec<NodeId>> {
             let mut one = || {
                 let degree = random.below(u64::from(max_degree) + 1);
@@ -109,6 +112,7 @@ impl DrawnFeed {
             replicas,
             vectors,
             codes,
+            fine_codes,
         }
     }
 
@@ -134,6 +138,10 @@ impl NodeFeed for DrawnFeed {
 
     fn neighbors(&self, node: NodeId) -> Result<&[NodeId]> {
         Ok(&self.lists[node.index()])
+    }
+
+    fn fine_code(&self, node: NodeId) -> Result<&[u8]> {
+        Ok(&self.fine_codes[node.index()])
     }
 
     fn code(&self, node: NodeId) -> Result<&[u8]> {
