@@ -139,7 +139,8 @@ def build(
     =====================  ========================================================================
     key                    names, with their fields
     =====================  ========================================================================
-    ``graph``              ``vamana`` (alpha=1.2), ``nsg`` (knn=2 degree), ``hnsw``; of all:
+    ``graph``              ``vamana`` (alpha=1.2), ``nsg`` (knn=2 degree), ``hnsw``,
+                           ``pipnn`` (alpha=1.2, fanout=8, leaf=512, knn=5); of all:
                            max_degree=degree, build_list=build_list
     ``vectors``            ``in_record``, ``separate``
     ``codes``              ``memory``, ``in_page``, ``split``

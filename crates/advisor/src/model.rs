@@ -12,7 +12,7 @@
 //! rounds =  reads of the walk / beam  +  one for the refinement
 //! ```
 //!
-//! The constants are fits over the lab's runs (`docs/plan.md` has them); the shapes are those of
+//! The constants are rough (`docs/plan.md` says how rough); the shapes are those of
 //! the papers: reads are hops less cache hits (DiskANN), less what a page gives beside its target
 //! (Starling's overlap ratio, Gorgeous's packed lists), and rounds are reads over the beam. It
 //! serves to choose what is tried; a trial then corrects it for its whole family.

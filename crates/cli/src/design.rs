@@ -64,7 +64,7 @@ pub(crate) struct ChoiceArguments {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Choices in place of the preset's own")]
 struct StorageChoices {
-    /// Graph: vamana, nsg[:knn=2R] or hnsw
+    /// Graph: vamana, nsg[:knn=2R], hnsw or pipnn[:fanout=8,knn=5,leaf=512]
     #[arg(long, value_name = "NAME")]
     graph: Option<String>,
 

@@ -366,7 +366,7 @@ const REFUSED: [(&str, &[&str]); 16] = [
         "--placement bnf:rounds=1.5",
         &["--placement bnf:rounds=1.5"],
     ),
-    ("--graph kgraph", &["vamana, nsg and hnsw"]),
+    ("--graph kgraph", &["vamana, nsg, hnsw and pipnn"]),
     (
         "--codec inline_codes",
         &["codec = inline_codes", "choose codes in_page"],

@@ -16,8 +16,8 @@
 use std::time::Instant;
 
 use pageway_graph::{
-    Graph, HnswSpec, NsgSpec, VamanaSpec, VectorSet, build, build_bytes, fixed_entries,
-    greedy_search, hnsw, hnsw_bytes, nsg, nsg_bytes,
+    Graph, HnswSpec, NsgSpec, PiPnnSpec, VamanaSpec, VectorSet, build, build_bytes, fixed_entries,
+    greedy_search, hnsw, hnsw_bytes, nsg, nsg_bytes, pipnn, pipnn_bytes,
 };
 use pageway_kernels::KernelSet;
 use pageway_types::{Candidate, ElementType, Metric, NoProgress, NodeId, VectorShape};
@@ -56,6 +56,12 @@ fn compare(judge: &Judge<'_>, max_degree: u32, build_list: u32) {
     };
     judge.rate("Vamana", build_bytes(count, &spec, threads), || {
         build(set, medoid, &spec, &pool, &NoProgress).unwrap()
+    });
+    let spec = PiPnnSpec::new(max_degree, 1.2, 1);
+    let bytes = pipnn_bytes(count, set.shape(), &spec, threads);
+    judge.rate("PiPNN", bytes, || {
+        let built = pipnn(set, medoid, &spec, &pool, &NoProgress);
+        built.unwrap().graph
     });
     let spec = NsgSpec {
         max_degree,

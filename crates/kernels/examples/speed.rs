@@ -14,7 +14,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use pageway_kernels::{IsaError, KernelSet, pack_panels, panel_values};
+use pageway_kernels::{BitWeights, IsaError, KernelSet, pack_panels, panel_values};
 use pageway_types::{ElementType, Metric, NodeId};
 
 /// Rows of the matrix fit a cache, or do not.
@@ -93,6 +93,7 @@ fn main() -> Result<(), IsaError> {
         codes(kernels);
         tables(kernels);
         products(kernels);
+        bits(kernels);
     }
     Ok(())
 }
@@ -182,6 +183,42 @@ fn products(kernels: &KernelSet) {
             black_box(&out);
         });
         println!("  product of {ROWS} and {ROWS} rows, {dimension}-d: {product:.2} a pair");
+    }
+}
+
+/// Codes of some bits per axis, in cache and at random.
+fn bits(kernels: &KernelSet) {
+    const ROWS: usize = 1 << 18;
+    for (dimension, per_axis, planes) in [(128, 1, 7), (128, 4, 10), (384, 4, 10), (960, 8, 13)] {
+        let code_bytes = dimension * per_axis / 8;
+        let mut weights = BitWeights::new(code_bytes, planes);
+        let values: Vec<i16> = (0..code_bytes as i16 * 8).map(|x| x % 64 - 32).collect();
+        let fill = nanoseconds(100, || {
+            for _ in 0..100 {
+                weights.fill(black_box(&values));
+            }
+        });
+        let stride = code_bytes + 4;
+        let codes = random_bytes(ROWS.min((256 << 20) / stride) * stride);
+        let nodes = random_nodes(codes.len() / stride, NODES_PER_CALL * 1_000);
+        let mut out = [0.0; NODES_PER_CALL];
+        let gather = nanoseconds(nodes.len(), || {
+            for nodes in nodes.chunks(NODES_PER_CALL) {
+                kernels.bit_sums_gather()(&weights, &codes, stride, nodes, &mut out);
+                black_box(&out);
+            }
+        });
+        let near = &codes[..NODES_PER_CALL * stride];
+        let contiguous = nanoseconds(nodes.len(), || {
+            for _ in nodes.chunks(NODES_PER_CALL) {
+                kernels.bit_sums()(&weights, black_box(near), stride, &mut out);
+                black_box(&out);
+            }
+        });
+        println!(
+            "  {per_axis} bits of {dimension} axes: contiguous {contiguous:.1}  random {gather:.1}  \
+             weights {fill:.0}"
+        );
     }
 }
 

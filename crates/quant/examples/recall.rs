@@ -29,6 +29,8 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 const NEIGHBOURS: usize = 10;
 const QUERIES: usize = 200;
 const TRAINING_ROWS: usize = 50_000;
+/// Centroids of RaBitQ; the mean alone is 1.
+const CENTROIDS: [u32; 2] = [1, 256];
 /// Candidates after which recall is printed.
 const LISTS: [usize; 4] = [10, 20, 50, 100];
 
@@ -57,10 +59,13 @@ fn main() -> Outcome<()> {
     for code_bytes in lengths {
         bench.pq(code_bytes)?;
         for rotation in [Rotation::Hadamard, Rotation::Principal] {
-            bench.rabitq(&RaBitQSpec {
-                rotation,
-                ..RaBitQSpec::new(code_bytes)
-            })?;
+            for centroids in CENTROIDS {
+                bench.rabitq(&RaBitQSpec {
+                    rotation,
+                    centroids,
+                    ..RaBitQSpec::new(code_bytes)
+                })?;
+            }
         }
     }
     Ok(())
@@ -191,7 +196,7 @@ impl Bench {
             scorer.score(CodeBatch::Inline { codes: &codes }, &mut estimates);
             (estimates, Vec::new())
         });
-        let name = format!("{code_bytes:4} B  pq       ");
+        let name = format!("{code_bytes:4} B  pq           ");
         print(&name, &answers, [trained, encoded]);
         Ok(())
     }
@@ -223,7 +228,8 @@ impl Bench {
             Rotation::Hadamard => "hadamard ",
             Rotation::Principal => "principal",
         };
-        let name = format!("{:4} B  {rotation}", quantizer.code_bytes());
+        let (bytes, centroids) = (quantizer.code_bytes(), spec.centroids);
+        let name = format!("{bytes:4} B  {rotation} {centroids:3}");
         print(&name, &answers, [trained, encoded]);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! A quantizer of any kind, and what goes with it: the choice is made here once, by the kind that a
 //! spec or the first bytes of a codebook name, and a batch of codes pays one branch for it.
 
-use pageway_kernels::{BitWeights, KernelSet};
+use pageway_kernels::KernelSet;
 use pageway_types::{ElementType, Metric, Progress};
 use rayon::ThreadPool;
 
@@ -39,7 +39,7 @@ impl TrainingSpec {
     pub fn scorer_bytes(&self, dimension: usize) -> usize {
         match self {
             Self::Pq(spec) => PqScorer::bytes(spec.code_bytes as usize, dimension),
-            Self::RaBitQ(spec) => rabitq_scorer_bytes(dimension, spec),
+            Self::RaBitQ(spec) => RaBitQScorer::bytes(spec, dimension),
         }
     }
 }
@@ -224,16 +224,4 @@ impl CodeScorer for Scorer {
             Self::RaBitQ(scorer) => scorer.code_bytes(),
         }
     }
-}
-
-/// Bytes of a scorer of codes of `spec`, at most: the weights of its bits take nearly all of them.
-fn rabitq_scorer_bytes(dimension: usize, spec: &RaBitQSpec) -> usize {
-    /// Planes of the weights of codes of eight bits per axis.
-    const MOST_PLANES: usize = 13;
-    let code_bytes = spec.code_bytes as usize;
-    size_of::<RaBitQScorer>()
-        + BitWeights::bytes(code_bytes, MOST_PLANES)
-        + 2 * dimension * size_of::<f32>()
-        + code_bytes * 8 * size_of::<i16>()
-        + spec.centroids as usize * 2 * size_of::<f32>()
 }

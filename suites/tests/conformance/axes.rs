@@ -50,7 +50,7 @@ pub enum Axis {
 }
 
 pub const AXES: [(Axis, &[&str]); 19] = [
-    (Axis::Graph, &["vamana", "nsg", "hnsw"]),
+    (Axis::Graph, &["vamana", "nsg", "hnsw", "pipnn"]),
     (Axis::Vectors, &["in_record", "separate", "coded"]),
     (Axis::Codes, &["memory", "in_page", "split"]),
     (Axis::Quantizer, &["pq", "principal", "hadamard"]),
@@ -255,6 +255,14 @@ impl Choice {
             GraphSpec::Hnsw {
                 max_degree,
                 build_list,
+            },
+            GraphSpec::PiPnn {
+                max_degree,
+                build_list,
+                alpha: 1.2,
+                fanout: 4,
+                leaf: 64,
+                knn: 5,
             },
         ][self.value(Axis::Graph)]
     }

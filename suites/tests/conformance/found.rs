@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pageway::spec::HarvestSpec;
+use pageway::spec::{HarvestSpec, VectorStorage};
 use pageway::{
     Answers, Effort, ErrorKind, Index, Metric, NoProgress, NodeId, OpenOptions, Queries,
     RangeAnswers, RangeOptions, SearchOptions, VectorRead, Vfs,
@@ -163,12 +163,17 @@ pub fn check_pages_read_once(subject: &Subject<'_>, vfs: &Arc<dyn Vfs>) {
     let pages = rows.div_ceil(per_page.into());
     for stats in &answers.stats {
         let what = format!("{}: {stats:?}", subject.name);
-        assert_eq!(stats.refine_reads, 0, "{what}");
+        // Where records hold fine codes, the vectors of the undecided are read from other pages.
+        let coded = spec.storage.vectors == VectorStorage::Coded;
+        assert!(coded || stats.refine_reads == 0, "{what}");
         assert!(
-            stats.reads + stats.page_hits <= pages,
+            stats.reads - stats.refine_reads + stats.page_hits <= pages,
             "{what}, {pages} pages"
         );
         assert!(stats.exact_distances <= rows, "{what}");
+        if coded {
+            continue;
+        }
         // Every node is reached, so every page is read, and none of them is forgotten.
         let all = spec.execution.harvest == HarvestSpec::All;
         assert!(!all || stats.exact_distances == rows, "{what}");

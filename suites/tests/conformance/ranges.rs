@@ -56,6 +56,9 @@ const RANGES: &[Range] = &[
     ),
     ("alpha", |s, v| s.graph = vamana(16.0, 40.0, v), 1.0, 4.0),
     ("knn", |s, v| s.graph = nsg(v), 1.0, 2048.0),
+    ("knn", |s, v| s.graph = pipnn(8.0, 512.0, v), 1.0, 64.0),
+    ("leaf", |s, v| s.graph = pipnn(8.0, v, 5.0), 16.0, 8192.0),
+    ("fanout", |s, v| s.graph = pipnn(v, 512.0, 5.0), 1.0, 64.0),
     (
         "rounds",
         |s, v| s.layout.placement = bnf(v, 0.0),
@@ -133,6 +136,17 @@ fn nsg(knn: f64) -> GraphSpec {
     GraphSpec::Nsg {
         max_degree: MAX_DEGREE,
         build_list: 40,
+        knn: knn as u32,
+    }
+}
+
+fn pipnn(fanout: f64, leaf: f64, knn: f64) -> GraphSpec {
+    GraphSpec::PiPnn {
+        max_degree: MAX_DEGREE,
+        build_list: 40,
+        alpha: 1.2,
+        fanout: fanout as u32,
+        leaf: leaf as u32,
         knn: knn as u32,
     }
 }

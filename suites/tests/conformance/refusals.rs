@@ -155,6 +155,13 @@ const ADVICE: &[Advice] = &[
     ),
     (
         "cache nodes",
+        "lists of inline codes",
+        &[("cache nodes records", |spec| {
+            spec.cache.nodes = NodeCacheSpec::Records;
+        })],
+    ),
+    (
+        "cache nodes",
         "records or lists",
         &[("cache pages hot, and cache nodes none", |spec| {
             (spec.cache.pages, spec.cache.nodes) = (PageCacheSpec::Hot, NodeCacheSpec::None);

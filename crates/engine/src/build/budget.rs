@@ -1,14 +1,15 @@
 //! The plan of a build: sizes that follow from the two memory budgets, and refusals before any
 //! work.
 
-use pageway_graph::{Graph, VamanaSpec, build_bytes, placement_bytes, shard_max_degree};
-use pageway_quant::TrainingSpec;
+use pageway_graph::{Graph, placement_bytes, shard_max_degree};
+use pageway_quant::{Quantizer, TrainingSpec};
 use pageway_store::machine;
 
 use super::choose::SpecChoice;
 use super::codebook::SharedCodebook;
-use super::graph::{graph_bytes, shard_spec};
+use super::graph::{Algorithm, algorithm, shard_algorithm};
 use super::order::{NodeOrder, placement};
+use super::pipeline::Codebooks;
 use super::replicas::ReplicaPlan;
 
 use crate::error::{Error, Result};
@@ -17,7 +18,7 @@ use crate::memory::format_bytes;
 use crate::options::{BuildInput, BuildOptions};
 use crate::presets::Sizes;
 use crate::resolve;
-use crate::spec::{CodeStorage, CodecSpec, GraphSpec, IndexSpec, Shape};
+use crate::spec::{CodeStorage, CodecSpec, IndexSpec, QuantizerSpec, Shape};
 
 /// Rows that quantizer and partition are trained on, at most: 256 per centroid.
 const SAMPLE_ROWS: u64 = 65_536;
@@ -101,9 +102,24 @@ impl BuildPlan {
         Ok(plan)
     }
 
-    /// Parameters of the graph of a shard.
-    pub(super) fn shard_vamana(&self) -> VamanaSpec {
-        shard_spec(&self.spec, self.shard_degree())
+    /// The plan with codes as long as those of quantizers that were trained for it.
+    pub(super) fn with_codes_of(&self, codebooks: &Codebooks) -> Self {
+        let mut plan = self.clone();
+        let adopt = |spec: &mut QuantizerSpec, quantizer: &Quantizer| {
+            *spec = spec.with_code_bytes(quantizer.code_bytes() as u32);
+        };
+        let storage = &mut plan.spec.storage;
+        adopt(&mut storage.quantizer, &codebooks.first);
+        if let (Some(spec), Some((second, _))) = (&mut storage.second_quantizer, &codebooks.second)
+        {
+            adopt(spec, second);
+        }
+        plan
+    }
+
+    /// How the graph of a shard is built; `None` where there are no shards.
+    pub(super) fn shard_algorithm(&self) -> Option<Algorithm> {
+        shard_algorithm(&self.spec, self.shard_degree())
     }
 
     /// Longest list of a shard's graph.
@@ -142,7 +158,7 @@ impl BuildPlan {
     fn can_shard(&self) -> bool {
         let spec = &self.spec;
         spec.nodes_are_rows()
-            && matches!(spec.graph, GraphSpec::Vamana { .. })
+            && self.shard_algorithm().is_some()
             && match spec.layout.codec {
                 CodecSpec::Packed | CodecSpec::InlineCodes | CodecSpec::Split => true,
                 CodecSpec::Replicated { .. } | CodecSpec::PageNode { .. } => false,
@@ -225,22 +241,26 @@ impl BuildPlan {
         } else {
             nodes * self.row_bytes()
         };
-        let building = graph_bytes(&self.spec, nodes, self.planned_threads());
+        let shape = self.spec.shape.vectors();
+        let building = algorithm(&self.spec).bytes(shape, nodes, self.planned_threads());
         let graph = Graph::bytes(nodes, self.spec.graph.max_degree());
         let writing = graph + self.writing_bytes();
         STAGE_BYTES + rows + nodes * NORM_BYTES + building.max(writing)
     }
 
     fn shard_bytes(&self, nodes: u64) -> u64 {
-        let spec = self.shard_vamana();
+        let shape = self.spec.shape.vectors();
+        let graph = self.shard_algorithm().map_or(u64::MAX, |algorithm| {
+            algorithm.bytes(shape, nodes, self.planned_threads())
+        });
         let per_node = self.row_bytes() + NORM_BYTES + size_of::<u32>() as u64;
         let shards = SHARDS_PER_FILL * u64::from(self.node_count).div_ceil(nodes);
         let buffers = shards * (super::spill::BUFFER_BYTES as u64 + self.row_bytes());
-        let building = nodes * per_node + build_bytes(nodes, &spec, self.planned_threads());
+        let building = (nodes * per_node).saturating_add(graph);
         // Lists are merged when the rows of the last shard are gone.
         let merging = u64::from(self.node_count) * super::reach::NODE_BYTES;
         let merging = merging.max(self.code_table_bytes());
-        STAGE_BYTES + buffers + building.max(merging)
+        (STAGE_BYTES + buffers).saturating_add(building.max(merging))
     }
 
     /// The most nodes of a shard that the budget holds; the least fits.

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pageway_graph::{
-    Graph, HnswSpec, Layer, NsgSpec, VamanaSpec, VectorSet, build, build_bytes, hnsw, hnsw_bytes,
-    nsg, nsg_bytes,
+    Graph, HnswSpec, Layer, NsgSpec, PiPnnSpec, VamanaSpec, VectorSet, build, build_bytes, hnsw,
+    hnsw_bytes, nsg, nsg_bytes, pipnn, pipnn_bytes,
 };
 use pageway_kernels::advise_huge_pages;
 use pageway_store::Vfs;
-use pageway_types::{Metric, NodeId, Progress, VectorRead};
+use pageway_types::{Metric, NodeId, Progress, VectorRead, VectorShape};
 use rayon::ThreadPool;
 
 use super::sample::{read_rows, sample_rows};
@@ -172,75 +172,93 @@ fn grow(set: &VectorSet<'_>, input: GraphInput<'_>) -> Result<(Graph, Vec<Layer>
         progress,
         ..
     } = input;
-    Ok(match algorithm(input.spec) {
-        Algorithm::Vamana(spec) => (build(set, entry, &spec, pool, progress)?, Vec::new()),
-        Algorithm::Nsg(spec) => (nsg(set, entry, &spec, pool, progress)?, Vec::new()),
-        Algorithm::Hnsw(spec) => {
-            let built = hnsw(set, &spec, pool, progress)?;
-            (built.base, built.layers)
-        }
-    })
+    algorithm(input.spec).grow(set, entry, pool, progress)
 }
 
-enum Algorithm {
+/// A way to build a graph, with its parameters.
+pub(super) enum Algorithm {
     Vamana(VamanaSpec),
     Nsg(NsgSpec),
     Hnsw(HnswSpec),
+    PiPnn(PiPnnSpec),
 }
 
-fn algorithm(spec: &IndexSpec) -> Algorithm {
-    let seed = spec.seed;
+impl Algorithm {
+    /// A graph over `set`, and the layers above it, if it has any.
+    pub(super) fn grow(
+        &self,
+        set: &VectorSet<'_>,
+        entry: NodeId,
+        pool: &ThreadPool,
+        progress: &dyn Progress,
+    ) -> Result<(Graph, Vec<Layer>)> {
+        Ok(match self {
+            Self::Vamana(spec) => (build(set, entry, spec, pool, progress)?, Vec::new()),
+            Self::Nsg(spec) => (nsg(set, entry, spec, pool, progress)?, Vec::new()),
+            Self::Hnsw(spec) => {
+                let built = hnsw(set, spec, pool, progress)?;
+                (built.base, built.layers)
+            }
+            Self::PiPnn(spec) => (pipnn(set, entry, spec, pool, progress)?.graph, Vec::new()),
+        })
+    }
+
+    /// Bytes that building takes beside the vectors.
+    pub(super) fn bytes(&self, shape: VectorShape, count: u64, threads: usize) -> u64 {
+        match self {
+            Self::Vamana(spec) => build_bytes(count, spec, threads),
+            Self::Nsg(spec) => nsg_bytes(count, spec, threads),
+            Self::Hnsw(spec) => hnsw_bytes(count, spec, threads),
+            Self::PiPnn(spec) => pipnn_bytes(count, shape, spec, threads),
+        }
+    }
+}
+
+/// How the graph of a spec is built in one piece.
+pub(super) fn algorithm(spec: &IndexSpec) -> Algorithm {
+    let (seed, max_degree) = (spec.seed, spec.graph.max_degree());
+    let build_list = spec.graph.build_list();
     match spec.graph {
-        GraphSpec::Vamana {
-            max_degree,
-            build_list,
-            alpha,
-        } => Algorithm::Vamana(VamanaSpec {
+        GraphSpec::Vamana { alpha, .. } => Algorithm::Vamana(VamanaSpec {
             max_degree,
             build_list,
             alpha,
             seed,
         }),
-        GraphSpec::Nsg {
-            max_degree,
-            build_list,
-            knn,
-        } => Algorithm::Nsg(NsgSpec {
+        GraphSpec::Nsg { knn, .. } => Algorithm::Nsg(NsgSpec {
             max_degree,
             build_list,
             knn,
             seed,
         }),
-        GraphSpec::Hnsw {
+        GraphSpec::Hnsw { .. } => Algorithm::Hnsw(HnswSpec {
             max_degree,
             build_list,
-        } => Algorithm::Hnsw(HnswSpec {
+            seed,
+        }),
+        GraphSpec::PiPnn {
+            alpha,
+            fanout,
+            leaf,
+            knn,
+            ..
+        } => Algorithm::PiPnn(PiPnnSpec {
             max_degree,
-            build_list,
+            alpha,
+            fanout,
+            leaf,
+            knn,
             seed,
         }),
     }
 }
 
-/// Bytes that building the graph of a spec takes beside the vectors.
-pub(super) fn graph_bytes(spec: &IndexSpec, count: u64, threads: usize) -> u64 {
+/// How the graph of a shard is built: like the whole, with lists of `max_degree`. `None` for graphs
+/// that cannot be merged from shards.
+pub(super) fn shard_algorithm(spec: &IndexSpec, max_degree: u32) -> Option<Algorithm> {
     match algorithm(spec) {
-        Algorithm::Vamana(spec) => build_bytes(count, &spec, threads),
-        Algorithm::Nsg(spec) => nsg_bytes(count, &spec, threads),
-        Algorithm::Hnsw(spec) => hnsw_bytes(count, &spec, threads),
-    }
-}
-
-/// The spec of a shard's graph: Vamana with lists of `max_degree`, whatever the index has.
-pub(super) fn shard_spec(spec: &IndexSpec, max_degree: u32) -> VamanaSpec {
-    let alpha = match spec.graph {
-        GraphSpec::Vamana { alpha, .. } => alpha,
-        GraphSpec::Nsg { .. } | GraphSpec::Hnsw { .. } => 1.0,
-    };
-    VamanaSpec {
-        max_degree,
-        build_list: spec.graph.build_list(),
-        alpha,
-        seed: spec.seed,
+        Algorithm::Vamana(spec) => Some(Algorithm::Vamana(VamanaSpec { max_degree, ..spec })),
+        Algorithm::PiPnn(spec) => Some(Algorithm::PiPnn(PiPnnSpec { max_degree, ..spec })),
+        Algorithm::Nsg(_) | Algorithm::Hnsw(_) => None,
     }
 }

@@ -94,7 +94,14 @@ impl Index {
             progress,
         };
         let mut stages = Stages::start();
-        let manifest = pipeline.run(&mut stages)?;
+        let prepared = pipeline.prepare(&mut stages)?;
+        // Codes of vectors that hardly vary are shorter than they may be.
+        let plan = plan.with_codes_of(&prepared.codebooks);
+        let pipeline = Pipeline {
+            plan: &plan,
+            ..pipeline
+        };
+        let manifest = pipeline.run(prepared, &mut stages)?;
         let report = report(&plan, options, &manifest, stages)?;
         progress.check()?;
         workspace.commit(&manifest)?;
@@ -136,10 +143,17 @@ impl Stages {
 }
 
 /// Quantizers of a build, and the files they were written to.
-struct Codebooks {
-    first: Quantizer,
+pub(super) struct Codebooks {
+    pub(super) first: Quantizer,
     first_file: FileEntry,
-    second: Option<(Quantizer, FileEntry)>,
+    pub(super) second: Option<(Quantizer, FileEntry)>,
+}
+
+/// What is known once all rows were seen.
+struct Prepared {
+    fingerprint: Fingerprint,
+    max_norm: f32,
+    codebooks: Codebooks,
 }
 
 /// Files of codes, and the codes of all nodes where pages need them.
@@ -152,11 +166,24 @@ pub(super) struct CodeFiles {
 }
 
 impl Pipeline<'_> {
-    fn run(&self, stages: &mut Stages) -> Result<Manifest> {
+    fn prepare(&self, stages: &mut Stages) -> Result<Prepared> {
         let (fingerprint, max_norm) = self.check_rows()?;
         stages.end("check rows");
         let codebooks = self.train(fingerprint)?;
         stages.end("train codes");
+        Ok(Prepared {
+            fingerprint,
+            max_norm,
+            codebooks,
+        })
+    }
+
+    fn run(&self, prepared: Prepared, stages: &mut Stages) -> Result<Manifest> {
+        let Prepared {
+            fingerprint,
+            max_norm,
+            codebooks,
+        } = prepared;
         let linked = self.link(max_norm, stages)?;
         let order = self.order(&linked)?;
         let overlap = self.overlap(&linked, &order)?;

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use pageway_graph::{
-    Graph, MedoidSpec, Partition, PartitionSpec, VectorSet, build, medoid, merge_lists, plan,
+    Graph, MedoidSpec, Partition, PartitionSpec, VectorSet, medoid, merge_lists, plan,
 };
 use pageway_kernels::advise_huge_pages;
 use pageway_types::{Metric, NodeId, Progress, VectorRead};
@@ -165,8 +165,8 @@ impl ShardBuild<'_> {
         let entry = medoid(&slice, &spec, self.pool, self.progress)?.node;
         advise_huge_pages(&rows);
         let set = VectorSet::new(&rows, shape, metric, kernels, self.max_norm)?;
-        let spec = self.plan.shard_vamana();
-        let graph = build(&set, entry, &spec, self.pool, self.progress)?;
+        let algorithm = self.plan.shard_algorithm().ok_or_else(no_shards)?;
+        let (graph, _) = algorithm.grow(&set, entry, self.pool, self.progress)?;
         self.write_graph(number, &graph, &nodes)
     }
 
@@ -301,6 +301,13 @@ impl ListStream for MergedLists<'_> {
         self.next += 1;
         Ok(())
     }
+}
+
+fn no_shards() -> Error {
+    Error::new(
+        ErrorKind::Internal,
+        "shards were planned for a graph that cannot be merged from them",
+    )
 }
 
 fn torn() -> Error {

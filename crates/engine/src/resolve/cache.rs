@@ -165,7 +165,7 @@ impl<C: PageCodec> Loader<'_, C> {
                 let shape = ImageShape {
                     neighbors: self.codec.max_neighbors(),
                     code_bytes: if inline { code_bytes } else { 0 },
-                    vector_bytes,
+                    vector_bytes: spec.storage.bytes_beside_list(vector_bytes),
                 };
                 let records = self.images(shape, bytes)?;
                 Ok((NodeCache::Records(records), ImageCache::default()))

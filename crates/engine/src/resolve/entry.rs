@@ -79,7 +79,7 @@ pub(crate) fn entry_bytes(spec: &IndexSpec, node_count: u32) -> u64 {
         match spec.graph {
             // Layers above the lowest hold a fraction of its nodes, and no vectors.
             GraphSpec::Hnsw { .. } => one_layer + one_layer / 2,
-            GraphSpec::Vamana { .. } | GraphSpec::Nsg { .. } => one_layer,
+            GraphSpec::Vamana { .. } | GraphSpec::Nsg { .. } | GraphSpec::PiPnn { .. } => one_layer,
         }
     } else if let Some(hash) = hash_spec(spec, node_count) {
         HashTable::bytes_for(sample, spec.shape.dimension.into(), hash.bits)

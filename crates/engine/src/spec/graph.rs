@@ -31,6 +31,22 @@ pub enum GraphSpec {
         /// Candidate list size while building (`efConstruction`).
         build_list: u32,
     },
+    /// PiPNN: candidates from small overlapping groups, pruned; no search while building.
+    #[serde(rename = "pipnn")]
+    PiPnn {
+        /// Longest adjacency list (R).
+        max_degree: u32,
+        /// Candidate list size while building a navigation graph; the graph itself needs none.
+        build_list: u32,
+        /// Slack of the prune rule, as of Vamana.
+        alpha: f32,
+        /// Groups that each node goes to at first; it comes to twice as many leaves.
+        fanout: u32,
+        /// Nodes of a leaf, at most.
+        leaf: u32,
+        /// Nearest nodes that each node takes from each leaf.
+        knn: u32,
+    },
 }
 
 impl GraphSpec {
@@ -39,7 +55,8 @@ impl GraphSpec {
         match self {
             Self::Vamana { max_degree, .. }
             | Self::Nsg { max_degree, .. }
-            | Self::Hnsw { max_degree, .. } => *max_degree,
+            | Self::Hnsw { max_degree, .. }
+            | Self::PiPnn { max_degree, .. } => *max_degree,
         }
     }
 
@@ -48,7 +65,8 @@ impl GraphSpec {
         match self {
             Self::Vamana { build_list, .. }
             | Self::Nsg { build_list, .. }
-            | Self::Hnsw { build_list, .. } => *build_list,
+            | Self::Hnsw { build_list, .. }
+            | Self::PiPnn { build_list, .. } => *build_list,
         }
     }
 }

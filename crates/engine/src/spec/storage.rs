@@ -23,6 +23,17 @@ pub struct StorageSpec {
 }
 
 impl StorageSpec {
+    /// Bytes of what lies beside a list: the vector, of `vector_bytes`, a fine code, or nothing.
+    pub fn bytes_beside_list(&self, vector_bytes: usize) -> usize {
+        match self.vectors {
+            VectorStorage::InRecord => vector_bytes,
+            VectorStorage::Separate => 0,
+            VectorStorage::Coded => self
+                .second_quantizer
+                .map_or(0, |second| second.code_bytes() as usize),
+        }
+    }
+
     /// The second code, where memory holds it.
     pub fn second_codes_in_memory(&self) -> Option<QuantizerSpec> {
         self.second_quantizer

@@ -208,6 +208,12 @@ impl IndexSpec {
             "a cached list comes without the vector or the fine code that is scored in passing; \
              choose refine deferred, or cache nodes records",
         )?;
+        refuse_if(
+            nodes == NodeCacheSpec::Lists && self.layout.codec == CodecSpec::InlineCodes,
+            "cache nodes",
+            "lists of inline codes",
+            "cached lists come without the codes of their neighbours; choose cache nodes records",
+        )?;
         let page_node = matches!(self.layout.codec, CodecSpec::PageNode { .. });
         refuse_if(
             nodes != NodeCacheSpec::None && page_node,
@@ -321,6 +327,18 @@ impl GraphSpec {
             Self::Vamana { alpha, .. } => within("alpha", alpha, 1.0, 4.0),
             Self::Nsg { knn, .. } => within("knn", knn, 1, MAX_BUILD_LIST),
             Self::Hnsw { max_degree, .. } => within("max_degree", max_degree, 4, MAX_DEGREE),
+            Self::PiPnn {
+                alpha,
+                fanout,
+                leaf,
+                knn,
+                ..
+            } => {
+                within("alpha", alpha, 1.0, 4.0)?;
+                within("fanout", fanout, 1, 64)?;
+                within("leaf", leaf, 16, 8192)?;
+                within("knn", knn, 1, 64)
+            }
         }
     }
 }

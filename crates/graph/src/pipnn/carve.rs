@@ -140,22 +140,27 @@ impl Carving<'_> {
         for task in wide {
             self.choose_together(task, workers)?;
         }
-        narrow.into_par_iter().try_for_each(|task| {
-            workers.with(
-                |Scratch {
-                     leaders,
-                     comparison,
-                 }| {
-                    self.draw(leaders, &task);
-                    let fanout = task.choices.len() / task.members.len();
-                    let blocks = task.members.chunks(BLOCK_ROWS);
-                    blocks
-                        .zip(task.choices.chunks_mut(BLOCK_ROWS * fanout))
-                        .try_for_each(|block| self.choose_block(leaders, comparison, block))
-                },
-            )
-        })?;
+        narrow
+            .into_par_iter()
+            .try_for_each(|task| self.choose_alone(task, workers))?;
         Ok(())
+    }
+
+    /// One group by one thread.
+    fn choose_alone(&self, task: Task<'_>, workers: &Workers<Scratch>) -> Result<(), Cancelled> {
+        workers.with(
+            |Scratch {
+                 leaders,
+                 comparison,
+             }| {
+                self.draw(leaders, &task);
+                let fanout = task.choices.len() / task.members.len();
+                let blocks = task.members.chunks(BLOCK_ROWS);
+                blocks
+                    .zip(task.choices.chunks_mut(BLOCK_ROWS * fanout))
+                    .try_for_each(|block| self.choose_block(leaders, comparison, block))
+            },
+        )
     }
 
     /// One group by all threads.

@@ -15,8 +15,9 @@ const LEAST_SHARE: usize = 8;
 /// Leaders of one group.
 const LEADERS: std::ops::RangeInclusive<usize> = 16..=1000;
 
-/// Reservoirs hold the max degree times three halves: more made no better lists.
-const RESERVOIR_HALVES: u32 = 3;
+/// Reservoirs hold the max degree times this. With one and a half in its place a build takes a
+/// tenth less time, and searches over vectors of text take a tenth more hops for their recall.
+const RESERVOIR_FACTOR: u32 = 2;
 
 /// Sizes of a build over `count` nodes.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +47,7 @@ impl Sizes {
             knn: spec.knn as usize,
             fanout,
             max_leaders: max_leaders.clamp(*LEADERS.start(), *LEADERS.end()),
-            reservoir: (spec.max_degree * RESERVOIR_HALVES).div_ceil(2) as usize,
+            reservoir: (spec.max_degree * RESERVOIR_FACTOR) as usize,
             dimension,
         }
     }

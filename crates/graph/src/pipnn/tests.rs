@@ -202,7 +202,7 @@ fn memory_grows_with_what_it_is_for() {
     };
     let spec = PiPnnSpec::new(48, 1.2, 0);
     let million = pipnn_bytes(1_000_000, shape, &spec, 2);
-    let candidates = 1_000_000 * 72 * 8;
+    let candidates = 1_000_000 * 96 * 8;
     assert!(
         million > candidates && million < candidates + 300_000_000,
         "{million}"

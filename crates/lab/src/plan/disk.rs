@@ -28,8 +28,8 @@ pub(super) fn library_bytes(rows: u64, shape: Shape, degree: u32) -> u64 {
     (rows as f64 * row_bytes * LIBRARY_SHARE) as u64
 }
 
-/// The spec of a planned index, about: codes that the engine chooses are as long as it makes them at
-/// most, and where they are divided, memory holds nothing else.
+/// The spec of a planned index, about: codes that the engine chooses are as long as it makes them
+/// at most, and where they are divided, memory holds nothing else.
 fn spec(index: &IndexPlan, rows: u64, (shape, degree): (Shape, u32)) -> Result<IndexSpec> {
     let preset: Preset = index.flags.preset.parse()?;
     let of = |code_bytes: u32| {

@@ -65,8 +65,8 @@ pub struct Fixed {
     pub build_list: u32,
     /// Queries that each build calibrates with.
     pub calibration_queries: u32,
-    /// Longest that a process of a cell may take, after which it is cut off; 0 for ever. Indexes are
-    /// built however long it takes.
+    /// Longest that a process of a cell may take, after which it is cut off; 0 for ever. Indexes
+    /// are built however long it takes.
     pub timeout_seconds: u64,
 }
 

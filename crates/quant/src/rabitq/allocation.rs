@@ -30,9 +30,8 @@ pub(super) const STEPS: [f32; MAX_BITS + 1] = [
     0.0, 1.595_8, 0.995_7, 0.586_0, 0.335_2, 0.188_1, 0.104_1, 0.056_87, 0.030_76,
 ];
 
-/// Bits of each axis, `budget` in all, or as many as all axes can have; `variances` fall. The first
-/// axis gets one at least. Axes without variance get what the others leave, so that a code is as
-/// long as was asked for.
+/// Bits of each axis, `budget` in all at most; `variances` fall. The first axis gets one at least,
+/// and no axis without variance gets any beside it.
 pub(super) fn allocate(variances: &[f64], budget: usize) -> Vec<u8> {
     let mut gains = Vec::with_capacity(variances.len() * MAX_BITS);
     for (axis, variance) in variances.iter().enumerate() {
@@ -45,7 +44,7 @@ pub(super) fn allocate(variances: &[f64], budget: usize) -> Vec<u8> {
     // The errors are convex, so the gains of an axis fall and its bits are taken in their order.
     gains.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let mut bits = vec![0; variances.len()];
-    for (_, axis) in gains.iter().take(budget) {
+    for (_, axis) in gains.iter().take(budget).filter(|(gain, _)| *gain > 0.0) {
         if let Some(bits) = bits.get_mut(*axis) {
             *bits += 1;
         }

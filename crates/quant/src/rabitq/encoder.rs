@@ -88,8 +88,7 @@ impl<'q> Coder<'q> {
 
     /// Encodes a row that is normalised where the metric asks for it.
     fn encode(&mut self, row: &[f32], code: &mut [u8]) {
-        let centroid = 0;
-        let fit = self.fit(row, centroid);
+        let (centroid, fit) = self.fit(row);
         let factors = self.factors(centroid, fit);
         code.fill(0);
         factors.write(self.quantizer.layout.factors, code);
@@ -97,15 +96,15 @@ impl<'q> Coder<'q> {
         self.quantizer.layout.pack(&self.numbers, code);
     }
 
-    /// Finds the grid vector of a row's residual; what it found stays in the fields.
-    pub(super) fn fit(&mut self, row: &[f32], centroid: usize) -> Fit {
-        let values = row.iter().zip(self.quantizer.centroid(centroid));
-        for (residual, (value, centroid)) in self.residual.iter_mut().zip(values) {
-            *residual = value - centroid;
-        }
+    /// Finds the nearest centroid of a row and the grid vector of its residual; what it found stays
+    /// in the fields.
+    pub(super) fn fit(&mut self, row: &[f32]) -> (usize, Fit) {
+        self.residual.copy_from_slice(row);
+        let centroids = &self.quantizer.centroids;
+        let centroid = centroids.take_from(self.kernels, &mut self.residual);
         let (residual, rotated) = (&self.residual, &mut self.rotated);
         self.quantizer.rotate(self.kernels, residual, rotated);
-        self.grid.nearest(rotated, &mut self.numbers)
+        (centroid, self.grid.nearest(rotated, &mut self.numbers))
     }
 
     /// Squared length of the residual.

@@ -23,6 +23,7 @@ use pageway_types::{Metric, VectorShape};
 
 use super::RaBitQuantizer;
 use super::allocation::MAX_BITS;
+use super::centroids::Centroids;
 use super::factors::FactorWidth;
 use super::frame::Frame;
 use super::layout::{Layout, Segment};
@@ -46,7 +47,8 @@ impl RaBitQuantizer {
     /// The codebook as bytes, always the same for the same quantizer.
     pub fn to_bytes(&self) -> Vec<u8> {
         let segments = &self.layout.segments;
-        let values = self.centroids.len() + self.frame.matrix().len();
+        let centroids = self.centroids.values();
+        let values = centroids.len() + self.frame.matrix().len();
         let length = HEADER_BYTES + segments.len() * SEGMENT_BYTES + values * size_of::<f32>();
         let mut bytes = Vec::with_capacity(length);
         bytes.extend(Self::MAGIC);
@@ -75,7 +77,7 @@ impl RaBitQuantizer {
             bytes.extend(segment.step.to_le_bytes());
             bytes.extend(segment.error_share.to_le_bytes());
         }
-        for value in self.centroids.iter().chain(self.frame.matrix()) {
+        for value in centroids.iter().chain(self.frame.matrix()) {
             bytes.extend(value.to_le_bytes());
         }
         bytes
@@ -100,7 +102,7 @@ impl RaBitQuantizer {
         };
         let centroids = header.centroids as usize * header.dimension;
         reader.expect((centroids + matrix) * size_of::<f32>())?;
-        let centroids = reader.values(centroids)?;
+        let centroids = Centroids::new(header.dimension, reader.values(centroids)?);
         let frame = match header.rotation {
             Rotation::Hadamard => Frame::random(header.dimension, header.seed),
             Rotation::Principal => {
@@ -153,39 +155,33 @@ impl Header {
         let [v0, v1, metric, rotation] = reader.bytes()?;
         let found = u32::from(u16::from_le_bytes([v0, v1]));
         field("version", found, |found| (found == version).then_some(()))?;
-        let metric = field("metric", u32::from(metric), metric_of)?;
-        let rotation = field("rotation", u32::from(rotation), rotation_of)?;
-        let dimension = reader.u32()? as usize;
-        let code_bytes = reader.u32()? as usize;
-        let seed = u64::from_le_bytes(reader.bytes()?);
-        let centroids = reader.u32()?;
-        let (energy, error_unit) = (reader.value()?, reader.value()?);
-        let outside = Outside {
-            error_share: reader.value()?,
-            common: reader.value()?,
-            spread: reader.value()?,
+        // Fields are read in the order in which they stand here.
+        let mut header = Self {
+            metric: field("metric", u32::from(metric), metric_of)?,
+            rotation: field("rotation", u32::from(rotation), rotation_of)?,
+            dimension: reader.u32()? as usize,
+            code_bytes: reader.u32()? as usize,
+            seed: u64::from_le_bytes(reader.bytes()?),
+            centroids: reader.u32()?,
+            energy: reader.value()?,
+            error_unit: reader.value()?,
+            outside: Outside {
+                error_share: reader.value()?,
+                common: reader.value()?,
+                spread: reader.value()?,
+            },
+            prefixes: [0.0; MAX_BITS],
+            factors: FactorWidth::Half,
+            segments: 0,
         };
-        let mut prefixes = [0.0; MAX_BITS];
-        for prefix in &mut prefixes {
+        for prefix in &mut header.prefixes {
             *prefix = reader.value()?;
         }
         let [factors, segments, r0, r1] = reader.bytes()?;
         let reserved = u32::from(u16::from_le_bytes([r0, r1]));
         field("reserved", reserved, |found| (found == 0).then_some(()))?;
-        let header = Self {
-            metric,
-            rotation,
-            dimension,
-            code_bytes,
-            seed,
-            centroids,
-            energy,
-            error_unit,
-            outside,
-            prefixes,
-            factors: field("factors", u32::from(factors), factors_of)?,
-            segments: usize::from(segments),
-        };
+        header.factors = field("factors", u32::from(factors), factors_of)?;
+        header.segments = usize::from(segments);
         header.check()?;
         Ok(header)
     }

@@ -8,6 +8,7 @@ use pageway_kernels::KernelSet;
 use pageway_types::Progress;
 use rayon::prelude::*;
 
+use super::centroids::Centroids;
 use super::eigen;
 use super::rows::{BLOCK_ROWS, Rows};
 use crate::QuantError;
@@ -52,23 +53,28 @@ pub(super) fn steps(dimension: usize) -> u64 {
     ROWS.div_ceil(BLOCK_ROWS) as u64 + eigen::steps(dimension)
 }
 
-/// The principal axes of rows around `mean`, on the current pool.
+/// The principal axes of rows around their centroids, on the current pool.
 pub(super) fn axes(
     rows: Rows<'_>,
-    mean: &[f32],
+    centroids: &Centroids,
     kernels: &'static KernelSet,
     progress: &dyn Progress,
 ) -> Result<Axes, QuantError> {
-    let dimension = mean.len();
-    let covariance = covariance(rows, mean, kernels, progress)?;
+    let dimension = rows.dimension();
+    let covariance = covariance(rows, centroids, kernels, progress)?;
     if covariance.iter().any(|value| !value.is_finite()) {
         return Err(QuantError::SampleRange);
     }
     let eigen = eigen::decompose(covariance, dimension, progress)?;
-    let mut order: Vec<usize> = (0..dimension).collect();
-    let value = |axis: &usize| eigen.values.get(*axis).copied().unwrap_or(0.0).max(0.0);
-    order.sort_by(|a, b| value(b).total_cmp(&value(a)).then(a.cmp(b)));
     let taken = rows.count().min(ROWS) as f64;
+    let value = |axis: &usize| {
+        eigen
+            .values
+            .get(*axis)
+            .map_or(0.0, |sum| sum.max(0.0) / taken)
+    };
+    let mut order: Vec<usize> = (0..dimension).collect();
+    order.sort_by(|a, b| value(b).total_cmp(&value(a)).then(a.cmp(b)));
     let drawn = (dimension as f64 / taken).powi(2).min(1.0);
     let middle = order.iter().map(value).sum::<f64>() / dimension as f64;
     let variances = order.iter().map(|axis| {
@@ -83,15 +89,16 @@ pub(super) fn axes(
     })
 }
 
-/// The covariance, all `dimension^2` values of it. Blocks of rows are summed in `f32`, value by
-/// value in the order of rows, blocks in `f64`: the same bits on any number of threads.
+/// The covariance times the number of rows, all `dimension^2` values of it. Blocks of rows are
+/// summed in `f32`, value by value in the order of rows, blocks in `f64`: the same bits on any
+/// number of threads.
 fn covariance(
     rows: Rows<'_>,
-    mean: &[f32],
+    centroids: &Centroids,
     kernels: &'static KernelSet,
     progress: &dyn Progress,
 ) -> Result<Vec<f64>, QuantError> {
-    let dimension = mean.len();
+    let dimension = rows.dimension();
     let mut covariance = vec![0.0f64; dimension * dimension];
     let mut block = Vec::with_capacity(BLOCK_ROWS.min(rows.count()) * dimension);
     let mut row = vec![0.0; dimension];
@@ -101,7 +108,8 @@ fn covariance(
         block.clear();
         for number in numbers_of_block {
             rows.copy(*number, &mut row);
-            block.extend(row.iter().zip(mean).map(|(value, mean)| value - mean));
+            centroids.take_from(kernels, &mut row);
+            block.extend(&row);
         }
         covariance
             .par_chunks_exact_mut(dimension)
@@ -121,9 +129,5 @@ fn covariance(
     }
     let blocks = numbers.len().div_ceil(BLOCK_ROWS);
     progress.advance((ROWS.div_ceil(BLOCK_ROWS) - blocks) as u64);
-    let count = numbers.len() as f64;
-    for value in &mut covariance {
-        *value /= count;
-    }
     Ok(covariance)
 }

@@ -4,6 +4,7 @@ use pageway_kernels::KernelSet;
 use pageway_types::Metric;
 
 use super::allocation::MAX_BITS;
+use super::centroids::Centroids;
 use super::factors::Factors;
 use super::frame::Frame;
 use super::layout::{Layout, Segment};
@@ -21,8 +22,8 @@ pub struct RaBitQuantizer {
     pub(super) layout: Layout,
     /// Mean squared length of the sample's residuals, the unit of the factors; above 0.
     pub(super) energy: f32,
-    /// Centroids one after the other; the first alone is the mean.
-    pub(super) centroids: Vec<f32>,
+    /// The first is the mean of the sample.
+    pub(super) centroids: Centroids,
     /// The centroids less the first, rotated; empty for one centroid.
     pub(super) offsets: Vec<f32>,
     /// What `rescale` is multiplied by when the first `p + 1` planes are read only.
@@ -75,7 +76,7 @@ impl RaBitQuantizer {
 
     /// Centroids that residuals are taken from.
     pub fn centroids(&self) -> usize {
-        self.centroids.len() / self.dimension()
+        self.centroids.count()
     }
 
     /// Axes that have bits: all components for a random rotation.
@@ -90,9 +91,10 @@ impl RaBitQuantizer {
 
     /// Bytes of memory the quantizer holds.
     pub fn resident_bytes(&self) -> usize {
-        let values = self.centroids.capacity() + self.offsets.capacity();
         let segments = self.layout.segments.capacity() * size_of::<Segment>();
-        size_of::<Self>() + self.frame.bytes() + values * size_of::<f32>() + segments
+        let offsets = self.offsets.capacity() * size_of::<f32>();
+        let centroids = Centroids::bytes(self.dimension(), self.centroids());
+        size_of::<Self>() + self.frame.bytes() + centroids + offsets + segments
     }
 
     /// Writes the vector that a code stands for, the nearest to the original that its bits can say:
@@ -118,10 +120,9 @@ impl RaBitQuantizer {
         }
     }
 
-    /// The centroid of a number; that of the first for numbers that no code of ours holds.
+    /// The centroid of a number.
     pub(super) fn centroid(&self, number: usize) -> &[f32] {
-        let mut centroids = self.centroids.chunks_exact(self.dimension());
-        centroids.nth(number).unwrap_or(&[])
+        self.centroids.get(number)
     }
 
     /// The rotated difference of a centroid from the first; empty for one centroid.
@@ -139,6 +140,7 @@ impl RaBitQuantizer {
             return;
         }
         let (mut difference, mut offset) = (vec![0.0; self.dimension()], vec![0.0; self.axes()]);
+        self.offsets.reserve_exact(self.centroids() * self.axes());
         for number in 0..self.centroids() {
             let values = self.centroid(number).iter().zip(self.centroid(0));
             for (difference, (own, first)) in difference.iter_mut().zip(values) {

@@ -3,8 +3,8 @@
 
 use pageway_types::{Cancelled, Metric, Progress};
 
-use crate::normalise;
 use crate::pq::TrainingSample;
+use crate::{QuantError, normalise};
 
 /// Rows read between two looks at `cancelled`.
 pub(super) const BLOCK_ROWS: usize = 256;
@@ -16,8 +16,13 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn new(sample: &TrainingSample<'a>) -> Self {
-        Self { sample: *sample }
+    /// The rows of a sample, whole ones and one at least.
+    pub(super) fn new(sample: &TrainingSample<'a>) -> Result<Self, QuantError> {
+        let (values, dimension) = (sample.values.len(), sample.dimension);
+        if values == 0 || !values.is_multiple_of(dimension) {
+            return Err(QuantError::SampleLength { values, dimension });
+        }
+        Ok(Self { sample: *sample })
     }
 
     pub(super) fn count(self) -> usize {

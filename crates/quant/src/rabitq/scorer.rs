@@ -40,6 +40,8 @@ pub struct RaBitQScorer {
 /// What a query knows of a centroid.
 #[derive(Clone, Copy, Debug, Default)]
 struct Centroid {
+    /// Squared distance of the query.
+    distance: f32,
     add: f32,
     error: f32,
 }
@@ -117,8 +119,10 @@ impl RaBitQScorer {
     fn meet_centroids(&mut self, quantizer: &RaBitQuantizer) {
         for (number, own) in self.centroids.iter_mut().enumerate() {
             let centroid = quantizer.centroid(number);
+            let distance = squared_l2(&self.query, centroid);
+            own.distance = distance as f32;
             own.add = match quantizer.metric {
-                Metric::L2 => squared_l2(&self.query, centroid) as f32,
+                Metric::L2 => distance as f32,
                 Metric::InnerProduct => -dot(&self.query, centroid) as f32,
                 Metric::Cosine => (1.0 - dot(&self.query, centroid)) as f32,
             };
@@ -128,20 +132,15 @@ impl RaBitQScorer {
     /// Standard error of the estimate per unit of a code's error, for each centroid: errors are
     /// random within a segment, so that each segment of the query meets its share of them.
     fn meet_errors(&mut self, quantizer: &RaBitQuantizer, factor: f64) {
-        let total: f64 = self
-            .query
-            .iter()
-            .map(|v| f64::from(*v) * f64::from(*v))
-            .sum();
         let unit = factor * f64::from(quantizer.error_unit);
         for (number, own) in self.centroids.iter_mut().enumerate() {
             let offset = quantizer.offset(number);
             let mut rest = self.rotated.as_slice();
             let (mut variance, mut met, mut at) = (0.0, 0.0, 0);
             for segment in &self.layout.segments {
-                let (own, others) = rest.split_at(segment.width.min(rest.len()));
+                let (part, others) = rest.split_at(segment.width.min(rest.len()));
                 rest = others;
-                let energy = squared_l2(own, offset.get(at..).unwrap_or(&[]));
+                let energy = squared_l2(part, offset.get(at..).unwrap_or(&[]));
                 at += segment.width;
                 met += energy;
                 let width = (segment.width as f64 - 1.0).max(1.0);
@@ -149,7 +148,7 @@ impl RaBitQScorer {
             }
             let outside = quantizer.outside;
             let left = f64::from(outside.error_share) * f64::from(outside.spread);
-            variance += left * (total - met).max(0.0);
+            variance += left * (f64::from(own.distance) - met).max(0.0);
             own.error = (unit * variance.sqrt()) as f32;
         }
     }

@@ -59,7 +59,7 @@ struct Sums {
 impl Sums {
     fn add(&mut self, coder: &mut Coder<'_>, row: &[f32]) {
         let layout = &coder.quantizer.layout;
-        let fit = coder.fit(row, 0);
+        let (_, fit) = coder.fit(row);
         let parts = coder.parts(fit);
         self.product += fit.product;
         self.rescale += parts.rescale * parts.rescale;
@@ -120,8 +120,10 @@ fn look_outside(
         let Some(near) = nearest(rows, query) else {
             continue;
         };
+        let centroid = pair_centroid(quantizer, rows, near, kernels);
         for (part, number) in pair.iter_mut().zip([query, near]) {
-            part.take(quantizer, rows, number, kernels);
+            rows.copy(number, &mut part.residual);
+            part.take(quantizer, centroid, kernels);
         }
         let [a, b] = &pair;
         let product = a.product_outside(b);
@@ -143,6 +145,18 @@ fn look_outside(
     Ok(())
 }
 
+/// The centroid that a pair is seen from: that of the row which has the code.
+fn pair_centroid(
+    quantizer: &RaBitQuantizer,
+    rows: Rows<'_>,
+    number: usize,
+    kernels: &KernelSet,
+) -> usize {
+    let mut row = vec![0.0; rows.dimension()];
+    rows.copy(number, &mut row);
+    quantizer.centroids.nearest(kernels, &row)
+}
+
 /// Sums over pairs of near rows.
 #[derive(Default)]
 struct Common {
@@ -152,7 +166,7 @@ struct Common {
     lengths: f64,
 }
 
-/// A row less the mean, and the same on the axes.
+/// A row less a centroid, and the same on the axes.
 struct Part {
     residual: Vec<f32>,
     rotated: Vec<f32>,
@@ -166,15 +180,9 @@ impl Part {
         }
     }
 
-    fn take(
-        &mut self,
-        quantizer: &RaBitQuantizer,
-        rows: Rows<'_>,
-        number: usize,
-        kernels: &KernelSet,
-    ) {
-        rows.copy(number, &mut self.residual);
-        for (value, mean) in self.residual.iter_mut().zip(quantizer.centroid(0)) {
+    /// Takes a centroid from the row that `residual` holds.
+    fn take(&mut self, quantizer: &RaBitQuantizer, centroid: usize, kernels: &KernelSet) {
+        for (value, mean) in self.residual.iter_mut().zip(quantizer.centroid(centroid)) {
             *value -= mean;
         }
         quantizer.rotate(kernels, &self.residual, &mut self.rotated);

@@ -288,6 +288,53 @@ fn best_cosine(quantizer: &RaBitQuantizer, y: &[f32], cosine: impl Fn(&[f32]) ->
     scales.into_iter().map(at).fold(-1.0, f64::max)
 }
 
+/// Rows around some centres far apart.
+fn grouped(rows: usize, dimension: usize, seed: u64) -> Vec<f32> {
+    let mut values = normal(rows, dimension, seed);
+    let centres = normal(30, dimension, seed + 1);
+    for (number, row) in values.chunks_exact_mut(dimension).enumerate() {
+        let centre = &centres[number % 30 * dimension..][..dimension];
+        for (value, centre) in row.iter_mut().zip(centre) {
+            *value += 5.0 * centre;
+        }
+    }
+    values
+}
+
+#[test]
+fn many_centroids_make_the_errors_of_grouped_rows_smaller() {
+    let values = grouped(3000, 32, 20);
+    for (metric, rotation) in METRICS.into_iter().flat_map(|m| ROTATIONS.map(|r| (m, r))) {
+        let sample = sample(&values, 32, metric);
+        let [one, many, most] = [1, 200, 300].map(|centroids| {
+            let spec = RaBitQSpec {
+                centroids,
+                ..spec(20, rotation)
+            };
+            let quantizer = train(&sample, &spec);
+            assert_eq!(quantizer.centroids(), centroids as usize);
+            let back = RaBitQuantizer::from_bytes(&quantizer.to_bytes()).unwrap();
+            assert_eq!(back, quantizer);
+            assert!(quantizer.resident_bytes() <= RaBitQuantizer::codebook_bytes(32, &spec));
+            let (query, codes) = (&values[..32], encode(&quantizer, &values));
+            let (estimates, errors) = score(&quantizer, query, &codes);
+            let rows = values.chunks_exact(32).zip(estimates.iter().zip(&errors));
+            let within = rows.filter(|(row, (estimate, error))| {
+                let gap = f64::from(**estimate) - exact(metric, query, row);
+                gap.abs() <= f64::from(**error)
+            });
+            let within = within.count() as f64 / 3000.0;
+            assert!(within > 0.85, "{metric} {rotation:?} {centroids}: {within}");
+            relative_error(&quantizer, &values, 20)
+        });
+        let errors = [one, many, most];
+        assert!(
+            many < 0.8 * one && most < 0.8 * one,
+            "{metric} {rotation:?}: {errors:?}"
+        );
+    }
+}
+
 #[test]
 fn signs_lie_in_front_and_are_a_code_of_one_bit() {
     let values = normal(500, 64, 7);

@@ -5,6 +5,8 @@ use pageway_types::Progress;
 use rayon::ThreadPool;
 
 use super::allocation::{self, MAX_BITS, STEPS, allocate};
+use super::centroids::Centroids;
+use super::encoder::dot;
 use super::factors::FactorWidth;
 use super::frame::Frame;
 use super::grid::Grid;
@@ -40,34 +42,33 @@ impl RaBitQuantizer {
     ) -> Result<Self, QuantError> {
         let dimension = sample.dimension;
         spec.validate(dimension)?;
-        let values = sample.values.len();
-        if values == 0 || !values.is_multiple_of(dimension) {
-            return Err(QuantError::SampleLength { values, dimension });
-        }
-        let rows = Rows::new(sample);
+        let rows = Rows::new(sample)?;
         progress.stage("train codes", steps(spec, dimension));
         let mean = rows.mean(progress)?;
-        let energy = energy(rows, &mean)?;
+        let count = spec.centroids as usize;
+        let centroids = pool.install(|| Centroids::learn(rows, mean, count, kernels, progress))?;
+        let energy = energy(rows, &centroids, kernels)?;
         progress.advance(1);
-        let design = match spec.rotation {
-            Rotation::Hadamard => Design::random(spec, dimension, energy),
+        let axes = match spec.rotation {
+            Rotation::Hadamard => None,
             Rotation::Principal => {
-                let axes = pool.install(|| principal::axes(rows, &mean, kernels, progress))?;
-                Design::principal(spec, &axes, energy)
+                Some(pool.install(|| principal::axes(rows, &centroids, kernels, progress))?)
             }
         };
+        let design = Design::new(spec, dimension, axes, energy);
         let mut quantizer = Self {
             metric: sample.metric,
             seed: spec.seed,
             frame: design.frame,
             layout: design.layout,
             energy: unit(energy),
-            centroids: mean,
+            centroids,
             offsets: Vec::new(),
             prefixes: [1.0; MAX_BITS],
             error_unit: 1.0,
             outside: Outside::default(),
         };
+        quantizer.place_centroids(kernels);
         statistics::learn(&mut quantizer, rows, kernels, progress)?;
         progress.advance(1);
         Ok(quantizer)
@@ -85,6 +86,11 @@ impl RaBitQuantizer {
             .saturating_add(Grid::bytes(dimension));
         axes.saturating_add(allocation::bytes(dimension))
             .saturating_add(passes)
+            .saturating_add(Centroids::train_bytes(
+                rows,
+                dimension,
+                spec.centroids as usize,
+            ))
             .saturating_add(Self::codebook_bytes(dimension, spec))
     }
 
@@ -95,12 +101,16 @@ impl RaBitQuantizer {
             Rotation::Hadamard => 0,
             Rotation::Principal => dimension.saturating_mul(bits.min(dimension)),
         };
-        let centroids = dimension.saturating_mul(spec.centroids as usize);
-        let offsets = if spec.centroids > 1 { centroids } else { 0 };
+        let count = spec.centroids as usize;
+        let offsets = if count > 1 {
+            dimension.saturating_mul(count)
+        } else {
+            0
+        };
         matrix
-            .saturating_add(centroids)
             .saturating_add(offsets)
             .saturating_mul(size_of::<f32>())
+            .saturating_add(Centroids::bytes(dimension, count))
             .saturating_add(Hadamard::bytes(dimension))
             .saturating_add(FIXED_BYTES)
     }
@@ -127,18 +137,16 @@ fn unit(energy: f64) -> f32 {
     }
 }
 
-/// Mean squared distance of rows from the mean.
-fn energy(rows: Rows<'_>, mean: &[f32]) -> Result<f64, QuantError> {
+/// Mean squared distance of rows from their centroids.
+fn energy(rows: Rows<'_>, centroids: &Centroids, kernels: &KernelSet) -> Result<f64, QuantError> {
     let numbers = rows.spread(ENERGY_ROWS);
     let count = numbers.clone().count() as f64;
-    let mut row = vec![0.0; mean.len()];
+    let mut row = vec![0.0; rows.dimension()];
     let sum: f64 = numbers
         .map(|number| {
             rows.copy(number, &mut row);
-            let differences = row.iter().zip(mean).map(|(a, b)| f64::from(a - b));
-            differences
-                .map(|difference| difference * difference)
-                .sum::<f64>()
+            centroids.take_from(kernels, &mut row);
+            dot(&row, &row)
         })
         .sum();
     let energy = sum / count;
@@ -156,6 +164,13 @@ struct Design {
 }
 
 impl Design {
+    fn new(spec: &RaBitQSpec, dimension: usize, axes: Option<Axes>, energy: f64) -> Self {
+        match axes {
+            None => Self::random(spec, dimension, energy),
+            Some(axes) => Self::principal(spec, &axes, energy),
+        }
+    }
+
     /// Equal bits on all axes.
     fn random(spec: &RaBitQSpec, dimension: usize, energy: f64) -> Self {
         let (factors, budget) = spec.budget(dimension);

@@ -6,7 +6,7 @@ use pageway_types::NodeId;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::{NodeFeed, PageError, VectorPart};
-use crate::spec::{IdStorage, IndexSpec, QuantizerSpec, VectorStorage};
+use crate::spec::{IdStorage, IndexSpec, VectorStorage};
 
 /// Bytes of a node id.
 pub(in crate::layout) const NODE_BYTES: usize = 4;
@@ -38,20 +38,14 @@ impl VectorForm {
 
     /// What lies beside the adjacency list: the vector, a fine code of it, or nothing.
     pub(in crate::layout) fn beside_list(spec: &IndexSpec) -> Self {
-        let fine = spec.storage.second_quantizer;
-        match spec.storage.vectors {
-            VectorStorage::InRecord => Self::new(spec),
-            VectorStorage::Separate => Self {
-                vector_bytes: 0,
-                is_code: false,
-                has_row: false,
-                has_user_id: false,
-            },
-            VectorStorage::Coded => Self {
-                vector_bytes: fine.map_or(0, QuantizerSpec::code_bytes) as usize,
-                is_code: true,
-                ..Self::new(spec)
-            },
+        let full = Self::new(spec);
+        let vector_bytes = spec.storage.bytes_beside_list(full.vector_bytes);
+        let is_there = vector_bytes > 0;
+        Self {
+            vector_bytes,
+            is_code: spec.storage.vectors == VectorStorage::Coded,
+            has_row: full.has_row && is_there,
+            has_user_id: full.has_user_id && is_there,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::spec::{
 pub use text::{name_of, parse, typed};
 
 /// Proximity graphs.
-pub fn graphs(sizes: &Sizes) -> [GraphSpec; 3] {
+pub fn graphs(sizes: &Sizes) -> [GraphSpec; 4] {
     let (max_degree, build_list) = (sizes.max_degree, sizes.build_list);
     [
         GraphSpec::Vamana {
@@ -29,6 +29,14 @@ pub fn graphs(sizes: &Sizes) -> [GraphSpec; 3] {
         GraphSpec::Hnsw {
             max_degree,
             build_list,
+        },
+        GraphSpec::PiPnn {
+            max_degree,
+            build_list,
+            alpha: sizes.alpha,
+            fanout: 8,
+            leaf: 512,
+            knn: 5,
         },
     ]
 }
@@ -225,8 +233,8 @@ mod tests {
             beam: Some(3),
             ..Sizes::default()
         };
-        let [vamana, nsg, hnsw] = graphs(&sizes);
-        for graph in [vamana, nsg, hnsw] {
+        let [vamana, nsg, hnsw, pipnn] = graphs(&sizes);
+        for graph in [vamana, nsg, hnsw, pipnn] {
             assert!(typed(&graph).contains("max_degree=31"), "{graph:?}");
         }
         assert!(typed(&nsg).contains("knn=62"), "{nsg:?}");

@@ -17,11 +17,11 @@ pub struct Workload {
     pub query_count: u64,
 }
 
-/// The same data with `count` of their queries, 0 for all, and a truth at least `depth` deep, as far
-/// as there are rows; files are kept in the directory of `place` and used again.
+/// The same data with `count` of their queries, 0 for all, and a truth at least `depth` deep, as
+/// far as there are rows; files are kept in the directory of `place` and used again.
 ///
-/// Where the truth that is prepared is not deep enough, `rows * count` distances are computed: holds
-/// these queries and `place.memory_bytes`.
+/// Where the truth that is prepared is not deep enough, `rows * count` distances are computed:
+/// holds these queries and `place.memory_bytes`.
 ///
 /// # Errors
 /// As [`super::prepare()`].

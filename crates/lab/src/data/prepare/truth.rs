@@ -42,8 +42,8 @@ impl Want<'_> {
         Ok((truth.k() >= self.depth()).then_some(truth))
     }
 
-    /// Takes what was prepared for these queries and perhaps more: as it is, or a copy of their part.
-    /// `None` when it is not deep enough.
+    /// Takes what was prepared for these queries and perhaps more: as it is, or a copy of their
+    /// part. `None` when it is not deep enough.
     pub(super) fn take(&self, path: &Path) -> Result<Option<PathBuf>> {
         let Some(prepared) = self.open(path)? else {
             return Ok(None);

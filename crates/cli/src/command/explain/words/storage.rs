@@ -52,6 +52,18 @@ fn graph(spec: &IndexSpec) -> Words {
                  all vectors and the whole graph; 4 bytes per neighbour on disk."
             ),
         ),
+        GraphSpec::PiPnn {
+            fanout, leaf, knn, ..
+        } => (
+            format!(
+                "Each node has up to {degree} neighbours, pruned from its {knn} nearest in each of \
+                 some {} groups of up to {leaf} nodes that overlap.",
+                2 * fanout
+            ),
+            "Building compares groups by products of matrices, and searches nothing; 4 bytes per \
+             neighbour on disk."
+                .to_owned(),
+        ),
         GraphSpec::Hnsw { .. } => (
             format!(
                 "The lowest layer, with up to {degree} neighbours per node, lies on disk; a node in \
