@@ -5,7 +5,7 @@ use pageway::choices::{
     self, CODES, ENTRIES, HARVESTS, NODE_CACHES, PAGE_CACHES, PLACEMENTS, QUANTIZERS, REFINES,
     SELECTIONS, VECTORS, codecs, graphs, schedules,
 };
-use pageway::spec::QuantizerSpec;
+use pageway::spec::{QuantizerSpec, RotationSpec};
 use pageway::{CacheOverrides, Overrides, Result, Sizes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -68,7 +68,8 @@ struct StorageChoices {
     #[arg(long, value_name = "NAME")]
     graph: Option<String>,
 
-    /// Where full vectors lie: in_record, or separate (with codec split)
+    /// Where full vectors lie: in_record, separate (with codec split), or coded: separate too, with
+    /// a fine code of --second-code-bytes in the record
     #[arg(long, value_name = "NAME")]
     vectors: Option<String>,
 
@@ -80,7 +81,7 @@ struct StorageChoices {
     #[arg(long, value_name = "NAME")]
     quantizer: Option<String>,
 
-    /// Bytes of a second code for refine cascade; 0 for none
+    /// Bytes of a second code, for refine cascade or vectors coded; 0 for none
     #[arg(long, value_name = "N")]
     second_code_bytes: Option<u32>,
 
@@ -157,7 +158,7 @@ impl ChoiceArguments {
             quantizer: read("--quantizer", stored.quantizer.as_deref(), &QUANTIZERS)?,
             second_quantizer: stored
                 .second_code_bytes
-                .map(|code_bytes| (code_bytes > 0).then_some(QuantizerSpec::Pq { code_bytes })),
+                .map(|code_bytes| (code_bytes > 0).then(|| stored.second(code_bytes))),
             codec: read("--codec", stored.codec.as_deref(), &codecs(sizes))?,
             placement: read("--placement", stored.placement.as_deref(), &PLACEMENTS)?,
             cache: cached.overrides()?,
@@ -166,6 +167,20 @@ impl ChoiceArguments {
             harvest: read("--harvest", walked.harvest.as_deref(), &HARVESTS)?,
             refine: read("--refine", walked.refine.as_deref(), &REFINES)?,
         })
+    }
+}
+
+impl StorageChoices {
+    /// A second code: a fine one, with error bounds, where records hold those.
+    fn second(&self, code_bytes: u32) -> QuantizerSpec {
+        if self.vectors.as_deref() == Some("coded") {
+            QuantizerSpec::RaBitQ {
+                code_bytes,
+                rotation: RotationSpec::Principal,
+            }
+        } else {
+            QuantizerSpec::Pq { code_bytes }
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::options::BuildOptions;
 use crate::presets::{Form, Sizes};
 use crate::resolve;
 use crate::spec::{CodeStorage, CodecSpec, IndexSpec, QuantizerSpec, Shape, SpecError};
+use crate::storage::Identities;
 
 /// Memory of a search when nobody says: a share of the raw vectors, and never less than this.
 const DEFAULT_MEMORY: (f64, u64) = (0.2, 16_000_000);
@@ -138,6 +139,10 @@ impl SpecChoice<'_> {
         // A code with factors takes some bytes before its first bit.
         let (least, _) = resolve::code_range(*quantizer, self.shape.dimension);
         *quantizer = quantizer.with_code_bytes(code_bytes.max(least));
+        if let Some(second) = &mut spec.storage.second_quantizer {
+            let (least, most) = resolve::code_range(*second, self.shape.dimension);
+            *second = second.with_code_bytes(second.code_bytes().clamp(least, most));
+        }
         spec
     }
 
@@ -251,7 +256,7 @@ fn in_page_code_bytes(dimension: u32) -> u32 {
 }
 
 /// Files of an index, at most. Each has a header page and a last page that is not full.
-const FILES_MAX: u64 = 7;
+const FILES_MAX: u64 = 8;
 /// A manifest with its calibration, rounded up.
 const MANIFEST_BYTES: u64 = 16 << 10;
 
@@ -268,6 +273,7 @@ pub(crate) fn index_bytes(spec: &IndexSpec, node_count: u32) -> Result<u64> {
     let books = resolve::codebook_bytes(spec);
     let around = FILES_MAX * 2 * map.geometry.unit_bytes() as u64 + MANIFEST_BYTES;
     // A checksum in every page.
-    let streams = codes + second + 4 * nodes + entry + books;
+    let identities = Identities::bytes(spec, node_count);
+    let streams = codes + second + 4 * nodes + identities + entry + books;
     Ok(records + streams + streams / 64 + around)
 }

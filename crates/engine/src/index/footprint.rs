@@ -6,7 +6,7 @@ use super::least_memory;
 use crate::build::index_bytes;
 use crate::error::{Error, Result};
 use crate::resolve::{self, AnyCodec};
-use crate::spec::{IndexSpec, NodeCacheSpec, VectorStorage};
+use crate::spec::{IndexSpec, NodeCacheSpec};
 
 /// Sizes that follow from a spec and a number of vectors.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -47,7 +47,7 @@ impl Footprint {
         }
         let codec = resolve::codec(spec, nodes)?;
         let map = codec.map();
-        let separate = spec.storage.vectors == VectorStorage::Separate;
+        let separate = spec.storage.vectors.has_own_pages();
         Ok(Self {
             nodes,
             raw_bytes: u64::from(nodes) * spec.shape.vectors().row_bytes() as u64,

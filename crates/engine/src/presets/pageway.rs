@@ -30,7 +30,7 @@ pub(super) const ROW: Row = Row {
 /// Bits per component of the fine codes on disk.
 const FINE_BITS: u32 = 6;
 /// Bytes of the factors of such a code.
-const FINE_FACTORS: u32 = 9;
+const FINE_FACTORS: u32 = 8;
 
 /// Width of the bounds, in standard deviations.
 const DEVIATIONS: f32 = 1.0;
