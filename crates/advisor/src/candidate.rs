@@ -218,7 +218,10 @@ impl Space<'_> {
             ..Sizes::default()
         };
         let spec = options.preset.spec(self.shape, &sizes);
-        options.overrides.apply(spec)
+        let mut spec = options.overrides.apply(spec);
+        let quantizer = &mut spec.storage.quantizer;
+        *quantizer = quantizer.with_code_bytes(code_bytes);
+        spec
     }
 
     /// A design in one size.
@@ -376,6 +379,7 @@ impl Candidate {
         add("graph", chosen.graph.as_ref().map(typed));
         add("vectors", chosen.vectors.as_ref().map(name_of));
         add("codes", chosen.codes.as_ref().map(name_of));
+        add("quantizer", chosen.quantizer.as_ref().map(name_of));
         let second = chosen.second_quantizer;
         let bytes = |second: Option<QuantizerSpec>| second.map_or(0, QuantizerSpec::code_bytes);
         add("second-code-bytes", second.map(|s| bytes(s).to_string()));

@@ -220,10 +220,11 @@ impl Answers {
     }
 
     fn cache(&self) -> CacheOverrides {
-        let (nodes, pages) = if self.lists_cached {
-            (NodeCacheSpec::Lists, PageCacheSpec::None)
-        } else {
-            (NodeCacheSpec::None, PageCacheSpec::Clock)
+        let (nodes, pages) = match (self.lists_cached, self.in_page) {
+            // A list without the codes beside it would be of no use.
+            (true, true) => (NodeCacheSpec::Records, PageCacheSpec::None),
+            (true, false) => (NodeCacheSpec::Lists, PageCacheSpec::None),
+            (false, _) => (NodeCacheSpec::None, PageCacheSpec::Clock),
         };
         CacheOverrides {
             nodes: Some(nodes),
