@@ -47,16 +47,26 @@ struct Means {
     bytes_per_query: f64,
     /// Bytes used of bytes read.
     io_utilisation: f64,
-    exact_distances_per_query: f64,
-    approximate_distances_per_query: f64,
-    /// Answers whose distance is an estimate.
-    estimated_per_query: f64,
+    #[serde(flatten)]
+    distances: Distances,
     /// Nodes and pages that a cache had.
     cache_hits_per_query: f64,
     /// Cache hits at expansions 0, 1, 2-3, 4-7, ... of a walk.
     cache_hits_by_hop: Vec<f64>,
     /// Pages that the page cache had.
     page_hits_per_query: f64,
+}
+
+/// Distances computed per query.
+#[derive(Serialize)]
+struct Distances {
+    #[serde(rename = "exact_distances_per_query")]
+    exact: f64,
+    #[serde(rename = "approximate_distances_per_query")]
+    approximate: f64,
+    /// Answers whose distance is an estimate.
+    #[serde(rename = "estimated_per_query")]
+    estimated: f64,
 }
 
 /// Means per query as the operating system counted them, of the searches alone.
@@ -168,9 +178,11 @@ impl Means {
             hops_per_query: run.per_query(totals.hops),
             bytes_per_query: run.per_query(totals.bytes_read),
             io_utilisation: totals.bytes_used as f64 / totals.bytes_read.max(1) as f64,
-            exact_distances_per_query: run.per_query(totals.exact_distances),
-            approximate_distances_per_query: run.per_query(totals.approximate_distances),
-            estimated_per_query: run.per_query(totals.estimated),
+            distances: Distances {
+                exact: run.per_query(totals.exact_distances),
+                approximate: run.per_query(totals.approximate_distances),
+                estimated: run.per_query(totals.estimated),
+            },
             cache_hits_per_query: run.per_query(hits),
             cache_hits_by_hop: totals.cache_hits.map(|hits| run.per_query(hits)).to_vec(),
             page_hits_per_query: run.per_query(totals.page_hits),
@@ -192,14 +204,14 @@ impl Means {
     }
 
     fn describe_distances(&self) -> String {
-        let exact = text::figure(self.exact_distances_per_query);
-        let answers = match self.estimated_per_query {
+        let exact = text::figure(self.distances.exact);
+        let answers = match self.distances.estimated {
             0.0 => String::new(),
             count => format!("; {} answers come with an estimate", text::figure(count)),
         };
         format!(
             "{exact} exact, {} from codes{answers}",
-            text::figure(self.approximate_distances_per_query)
+            text::figure(self.distances.approximate)
         )
     }
 

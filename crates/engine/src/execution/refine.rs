@@ -109,8 +109,8 @@ impl<C: PageCodec> Traversal<'_, C> {
         });
     }
 
-    /// The same where records hold fine codes: leaves in the ranking what is an answer for sure, and
-    /// in `keys` what is undecided.
+    /// The same where records hold fine codes: leaves in the ranking what is an answer for sure,
+    /// and in `keys` what is undecided.
     fn decide_ranked(&mut self, keys: &mut Vec<u64>) {
         let scratch = &mut *self.scratch;
         scratch.bounds.take(scratch.ranking.intervals());

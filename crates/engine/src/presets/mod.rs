@@ -1,5 +1,6 @@
 //! The published systems and our own design, one row each. A preset is data: a function from a
-//! shape and sizes to an [`IndexSpec`], or several, of which the first that memory holds is taken. `choices` has what can take the place of a preset's own, policy by policy.
+//! shape and sizes to an [`IndexSpec`], or several, of which the first that memory holds is taken.
+//! `choices` has what can take the place of a preset's own, policy by policy.
 
 mod aisaq;
 pub mod choices;
