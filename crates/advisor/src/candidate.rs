@@ -326,9 +326,7 @@ impl Candidate {
 
     /// Bytes per code.
     pub fn code_bytes(&self) -> u32 {
-        self.options
-            .code_bytes
-            .unwrap_or(self.spec.storage.quantizer.code_bytes())
+        self.spec.storage.quantizer.code_bytes()
     }
 
     /// Its sizes, in words.
