@@ -9,7 +9,7 @@ use serde_json::Value;
 const INVALID: i32 = 2;
 const NOT_FOUND: i32 = 3;
 
-const PRESETS: [&str; 8] = [
+const PRESETS: [&str; 9] = [
     "diskann",
     "aisaq",
     "starling",
@@ -18,6 +18,7 @@ const PRESETS: [&str; 8] = [
     "pageann-disk",
     "pipeann",
     "dgai",
+    "pageway",
 ];
 
 fn text<'v>(value: &'v Value, key: &str) -> &'v str {

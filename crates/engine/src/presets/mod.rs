@@ -143,7 +143,6 @@ impl Form {
 impl Preset {
     /// All presets.
     pub const ALL: [Self; 9] = [
-        Self::Pageway,
         Self::DiskAnn,
         Self::AiSaq,
         Self::Starling,
@@ -152,6 +151,7 @@ impl Preset {
         Self::PageAnnDisk,
         Self::PipeAnn,
         Self::Dgai,
+        Self::Pageway,
     ];
 
     const fn row(self) -> &'static Row {
