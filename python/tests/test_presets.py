@@ -38,7 +38,7 @@ def spec_of(path, rows, **settings):
         return index.stats()["spec"]
 
 
-def test_there_are_eight_designs_with_a_summary_each():
+def test_there_are_nine_designs_with_a_summary_each():
     assert PRESETS == [
         "diskann",
         "aisaq",
@@ -48,13 +48,14 @@ def test_there_are_eight_designs_with_a_summary_each():
         "pageann-disk",
         "pipeann",
         "dgai",
+        "pageway",
     ]
     for preset in pageway.presets():
         assert isinstance(preset, pageway.Preset) and len(preset.summary) > 40, preset.name
 
 
 def test_every_design_finds_the_neighbours(design, vectors, queries):
-    result = design.search(queries, k=10, effort=60)
+    result = design.search(queries, k=10, effort=60, exact=True)
     assert recall(result.ids, vectors, queries, "l2") >= 0.95
     exact = distances(vectors, queries, "l2")
     exact = np.take_along_axis(exact, result.ids.astype(np.int64), axis=1)

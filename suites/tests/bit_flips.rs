@@ -80,6 +80,7 @@ fn every_kind_of_file_is_covered() {
         "codes",
         "entry",
         "hot",
+        "identities",
         "records",
         "second-codebook",
         "second-codes",
@@ -311,7 +312,7 @@ fn check_foreign(vfs: &Arc<dyn Vfs>, other: &dyn Vfs, what: &str) {
 fn files_of_other_indexes_are_found() {
     let (vfs, dir, own) = (built(&data(1)), Path::new(DIR), data(1));
     check_foreign(&vfs, built(&data(2)).as_ref(), "other data");
-    for preset in [Preset::PageAnn, Preset::Dgai] {
+    for preset in [Preset::PageAnn, Preset::Dgai, Preset::Pageway] {
         let other = built_as(&data(2), preset);
         check_foreign(&built_as(&own, preset), other.as_ref(), "other data");
     }
