@@ -282,6 +282,7 @@ fn merged(other: &Overrides, pinned: &Overrides) -> Overrides {
         codes: pinned.codes.or(other.codes),
         quantizer: pinned.quantizer.or(other.quantizer),
         second_quantizer: pinned.second_quantizer.or(other.second_quantizer),
+        ids_in_memory: pinned.ids_in_memory.or(other.ids_in_memory),
         codec: pinned.codec.or(other.codec),
         placement: pinned.placement.or(other.placement),
         cache,

@@ -35,6 +35,7 @@ pub(crate) fn plain(spec: &IndexSpec, options: &BuildOptions) -> BuildOptions {
             codes: Some(CodeStorage::Memory),
             quantizer: Some(QuantizerSpec::Pq { code_bytes: 0 }),
             second_quantizer: Some(None),
+            ids_in_memory: Some(false),
             codec: Some(CodecSpec::Packed),
             placement: Some(PlacementSpec::ById),
             cache: CacheOverrides {

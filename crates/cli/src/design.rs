@@ -85,6 +85,10 @@ struct StorageChoices {
     #[arg(long, value_name = "N")]
     second_code_bytes: Option<u32>,
 
+    /// Whether rows and ids are in memory too, so that refine bounded need not read what is sure
+    #[arg(long, value_name = "BOOL")]
+    ids_in_memory: Option<bool>,
+
     /// What a page holds: packed, inline_codes, replicated[:lists=4], page_node[:min_degree=R/2]
     /// or split
     #[arg(long, value_name = "NAME")]
@@ -159,6 +163,7 @@ impl ChoiceArguments {
             second_quantizer: stored
                 .second_code_bytes
                 .map(|code_bytes| (code_bytes > 0).then(|| stored.second(code_bytes))),
+            ids_in_memory: stored.ids_in_memory,
             codec: read("--codec", stored.codec.as_deref(), &codecs(sizes))?,
             placement: read("--placement", stored.placement.as_deref(), &PLACEMENTS)?,
             cache: cached.overrides()?,

@@ -68,6 +68,7 @@ pub(crate) fn overrides(wishes: &str, design: &Design) -> Result<Overrides> {
         codes: choices.choice("codes", &CODES)?,
         quantizer: choices.choice("quantizer", &QUANTIZERS)?,
         second_quantizer: choices.second_code_bytes()?.map(second_quantizer),
+        ids_in_memory: None,
         codec: choices.choice("codec", &codecs(&design.sizes))?,
         placement: choices.choice("placement", &PLACEMENTS)?,
         cache: choices

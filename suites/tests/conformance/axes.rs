@@ -212,6 +212,7 @@ impl Choice {
                 ][self.value(Axis::Quantizer)],
             ),
             second_quantizer: Some(second),
+            ids_in_memory: None,
             codec: Some(self.codec()),
             placement: Some(self.placement()),
             cache: self.cache(),

@@ -20,6 +20,8 @@ pub struct Overrides {
     pub quantizer: Option<QuantizerSpec>,
     /// A second, independent code.
     pub second_quantizer: Option<Option<QuantizerSpec>>,
+    /// Whether rows and ids are in memory.
+    pub ids_in_memory: Option<bool>,
     /// What a page holds.
     pub codec: Option<CodecSpec>,
     /// Which nodes share a page.
@@ -61,6 +63,7 @@ impl Overrides {
             spec.storage.quantizer = quantizer.with_code_bytes(code_bytes);
         }
         set(&mut spec.storage.second_quantizer, self.second_quantizer);
+        set(&mut spec.storage.ids_in_memory, self.ids_in_memory);
         set(&mut spec.layout.codec, self.codec);
         set(&mut spec.layout.placement, self.placement);
         self.cache.apply(&mut spec.cache);

@@ -16,7 +16,13 @@ pub(super) fn sentences(spec: &IndexSpec, nodes: u32) -> Vec<Sentence> {
     let mut all = vec![
         Sentence::new("Graph", "--graph", typed(&spec.graph), graph(spec)),
         Sentence::new(AXIS, "--vectors", typed(&storage.vectors), vectors(spec)),
-        Sentence::new(AXIS, "--code-bytes", code_bytes, quantizer(spec)),
+        Sentence::new(
+            AXIS,
+            "--quantizer",
+            kind(storage.quantizer),
+            quantizer(spec),
+        ),
+        Sentence::new(AXIS, "--code-bytes", code_bytes, length()),
         Sentence::new(AXIS, "--codes", typed(&storage.codes), codes(spec, nodes)),
     ];
     if let Some(second) = storage.second_quantizer {
@@ -24,8 +30,41 @@ pub(super) fn sentences(spec: &IndexSpec, nodes: u32) -> Vec<Sentence> {
         let words = second_code(second, nodes);
         all.push(Sentence::new(AXIS, "--second-code-bytes", bytes, words));
     }
+    if storage.ids_in_memory {
+        let words = ids_in_memory();
+        all.push(Sentence::new(
+            AXIS,
+            "--ids-in-memory",
+            "true".to_owned(),
+            words,
+        ));
+    }
     all.push(Sentence::new(AXIS, "ids", typed(&storage.ids), ids(spec)));
     all
+}
+
+/// A quantizer as it is typed: its length has a flag of its own.
+fn kind(quantizer: QuantizerSpec) -> String {
+    match quantizer {
+        QuantizerSpec::Pq { .. } => "pq".to_owned(),
+        QuantizerSpec::RaBitQ { rotation, .. } => format!("rabitq:rotation={}", typed(&rotation)),
+    }
+}
+
+fn length() -> Words {
+    (
+        "Unless it is given, as long as the memory budget allows.".to_owned(),
+        "A shorter code misleads more often: more reads for the same recall.".to_owned(),
+    )
+}
+
+fn ids_in_memory() -> Words {
+    (
+        "Row numbers, and ids where users gave them, are in memory too: an answer that codes \
+         decide needs no read."
+            .to_owned(),
+        "4 bytes of memory per vector, or 12 with ids.".to_owned(),
+    )
 }
 
 fn graph(spec: &IndexSpec) -> Words {
@@ -107,7 +146,12 @@ fn vectors(spec: &IndexSpec) -> Words {
 
 fn quantizer(spec: &IndexSpec) -> Words {
     let dimension = spec.shape.dimension;
-    let costs = "A shorter code misleads more often: more reads for the same recall.".to_owned();
+    let costs = match spec.storage.quantizer {
+        QuantizerSpec::Pq { .. } => "A codebook in memory: 1 KiB per component.".to_owned(),
+        QuantizerSpec::RaBitQ { .. } => {
+            "In memory the axes that have bits: 4 bytes per component and axis.".to_owned()
+        }
+    };
     let words = match spec.storage.quantizer {
         QuantizerSpec::Pq { code_bytes } => format!(
             "Product quantization: the {dimension} components are cut into {code_bytes} parts, and \
