@@ -4,8 +4,8 @@
 //! Nothing here knows a preset by name: a new row of the table is one more candidate.
 
 use pageway::choices::{PLACEMENTS, name_of, schedules, typed};
-use pageway::spec::{CodeStorage, HarvestSpec, IndexSpec, PlacementSpec, QuantizerSpec, Shape};
-use pageway::{BuildOptions, Error, Footprint, Overrides, Preset, Sizes, format_bytes};
+use pageway::spec::{HarvestSpec, IndexSpec, PlacementSpec, QuantizerSpec, Shape};
+use pageway::{BuildOptions, Error, Footprint, MemoryWish, Overrides, Preset, Sizes, format_bytes};
 use serde::Serialize;
 
 use crate::tree::{navigation, shuffled};
@@ -192,13 +192,8 @@ impl Space<'_> {
         if let Some(code_bytes) = self.pins.code_bytes(self.shape.dimension) {
             return candidate(code_bytes).map(|one| vec![one]);
         }
-        let spec = self.spec(options, 1);
-        let longest = if spec.storage.codes == CodeStorage::Memory {
-            let useful = useful_code_bytes(self.shape.dimension);
-            largest(1, useful, |bytes| candidate(bytes).is_ok())
-        } else {
-            in_page_code_bytes(self.shape.dimension)
-        };
+        let own = self.built(options, None).ok();
+        let longest = own.map_or(1, |spec| spec.storage.quantizer.code_bytes());
         let first = candidate(longest)?;
         // Half of it leaves memory to caches, or room in pages to neighbours.
         let shorter = candidate((longest / 2).max(1)).ok();
@@ -206,6 +201,17 @@ impl Space<'_> {
         Ok(std::iter::once(first).chain(shorter).collect())
     }
 
+    /// What a build makes of it in this memory.
+    fn built(&self, options: &BuildOptions, code_bytes: Option<u32>) -> pageway::Result<IndexSpec> {
+        let options = BuildOptions {
+            code_bytes,
+            memory: Some(MemoryWish::Bytes(self.memory_bytes)),
+            ..options.clone()
+        };
+        options.spec_for(self.shape, self.nodes)
+    }
+
+    /// The design for as much memory as it likes.
     fn spec(&self, options: &BuildOptions, code_bytes: u32) -> IndexSpec {
         let sizes = Sizes {
             max_degree: options.degree,
@@ -234,20 +240,13 @@ impl Space<'_> {
         options: &BuildOptions,
         code_bytes: u32,
     ) -> Result<Candidate, Unfit> {
-        let mut spec = self.spec(options, code_bytes);
-        let footprint = |spec: &IndexSpec| Footprint::of(spec, self.nodes);
-        if let CodeStorage::Split { .. } = spec.storage.codes {
-            let split = |memory_nodes| {
-                let mut spec = spec.clone();
-                spec.storage.codes = CodeStorage::Split { memory_nodes };
-                spec
-            };
-            let fits = |nodes| {
-                footprint(&split(nodes)).is_ok_and(|all| all.memory_bytes() <= self.memory_bytes)
-            };
-            spec = split(largest(0, self.nodes, fits));
-        }
-        let footprint = footprint(&spec)?;
+        let built = self.built(options, Some(code_bytes));
+        let spec = match &built {
+            Ok(spec) => spec.clone(),
+            // What it would take is in its footprint.
+            Err(_) => self.spec(options, code_bytes),
+        };
+        let footprint = Footprint::of(&spec, self.nodes)?;
         let least = footprint.memory_bytes();
         if least > self.memory_bytes {
             let (granted, words) = (format_bytes(self.memory_bytes), format_bytes(least));
@@ -256,6 +255,7 @@ impl Space<'_> {
                 needed_bytes: Some(least),
             });
         }
+        built?;
         let options = BuildOptions {
             code_bytes: Some(code_bytes),
             ..options.clone()
@@ -291,32 +291,6 @@ fn merged(other: &Overrides, pinned: &Overrides) -> Overrides {
         harvest: pinned.harvest.or(other.harvest),
         refine: pinned.refine.or(other.refine),
     }
-}
-
-/// Longest code worth its bytes in memory; as a build that chooses by itself has it.
-fn useful_code_bytes(dimension: u32) -> u32 {
-    (dimension / 3).max(dimension.min(32)).clamp(1, 384)
-}
-
-/// Code length where codes lie in pages, many times over; as a build has it.
-fn in_page_code_bytes(dimension: u32) -> u32 {
-    (dimension / 8)
-        .max(dimension.div_ceil(4).min(32))
-        .clamp(1, 96)
-}
-
-/// The largest value in `low ..= high` that fits; `low` where none does.
-fn largest(low: u32, high: u32, fits: impl Fn(u32) -> bool) -> u32 {
-    let (mut low, mut high) = (low, high);
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if fits(middle) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    low
 }
 
 impl Candidate {
@@ -403,6 +377,7 @@ impl Candidate {
 mod tests {
     use std::collections::BTreeSet;
 
+    use pageway::spec::CodeStorage;
     use pageway::{ElementType, Metric};
 
     use super::*;

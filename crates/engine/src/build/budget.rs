@@ -77,7 +77,7 @@ impl BuildPlan {
         let choice = SpecChoice {
             shape,
             options,
-            sizes: sizes(input, options),
+            sizes: sizes(options, input.ids.is_some()),
             code_bytes: options
                 .code_bytes
                 .or(codebook.map(SharedCodebook::code_bytes)),
@@ -337,14 +337,33 @@ fn check_counts(input: &BuildInput<'_>) -> Result<u32> {
         })
 }
 
-fn sizes(input: &BuildInput<'_>, options: &BuildOptions) -> Sizes {
+impl BuildOptions {
+    /// The spec of an index that a build with these options makes of `nodes` vectors of `shape`:
+    /// with the form of the design and the length of its codes that the memory holds.
+    ///
+    /// # Errors
+    /// `InvalidInput` for what cannot be, or for memory that is too little, with the least that
+    /// works.
+    pub fn spec_for(&self, shape: Shape, nodes: u32) -> Result<IndexSpec> {
+        let choice = SpecChoice {
+            shape,
+            options: self,
+            sizes: sizes(self, false),
+            code_bytes: self.code_bytes,
+            node_count: nodes,
+        };
+        choice.spec(choice.search_memory()?)
+    }
+}
+
+fn sizes(options: &BuildOptions, user_ids: bool) -> Sizes {
     Sizes {
         max_degree: options.degree,
         build_list: options.build_list,
         alpha: options.alpha,
         page_bytes: options.page_bytes,
         beam: options.beam,
-        user_ids: input.ids.is_some(),
+        user_ids,
         seed: options.seed,
         ..Sizes::default()
     }
