@@ -142,10 +142,11 @@ def build(
     ``graph``              ``vamana`` (alpha=1.2), ``nsg`` (knn=2 degree), ``hnsw``,
                            ``pipnn`` (alpha=1.2, fanout=8, leaf=512, knn=5); of all:
                            max_degree=degree, build_list=build_list
-    ``vectors``            ``in_record``, ``separate``
+    ``vectors``            ``in_record``, ``separate``, ``coded`` (a fine code in the record)
     ``codes``              ``memory``, ``in_page``, ``split``
     ``quantizer``          ``pq``, ``rabitq`` (rotation=``principal`` or ``hadamard``)
     ``second_code_bytes``  a number; 0 for no second code
+    ``ids_in_memory``      True or False: whether ``bounded`` need not read what is sure
     ``codec``              ``packed``, ``inline_codes``, ``replicated`` (lists=4), ``split``,
                            ``page_node`` (min_degree=degree/2)
     ``placement``          ``by_id``, ``bnp``, ``bnf`` and ``bns`` (rounds=8, gain=0.01),

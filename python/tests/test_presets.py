@@ -10,7 +10,7 @@ PRESETS = [name for name, _ in pageway.presets()]
 SIZES = {"memory": "8MB", "degree": 24, "build_list": 50}
 #: The policies of `overrides`, as a spec groups them.
 POLICIES = {
-    "storage": ["vectors", "codes"],
+    "storage": ["vectors", "codes", "quantizer"],
     "layout": ["codec", "placement"],
     "execution": ["entry", "schedule", "harvest", "refine"],
 }
@@ -185,6 +185,7 @@ def test_the_parts_of_a_spec_are_overrides(tmp_path, designs, vectors, name):
     }
     second = spec["storage"]["second_quantizer"]
     parts["second_code_bytes"] = second["code_bytes"] if second else 0
+    parts["ids_in_memory"] = spec["storage"]["ids_in_memory"]
     code_bytes = spec["storage"]["quantizer"]["code_bytes"]
     overrides = {"graph": spec["graph"], "cache": spec["cache"], **parts}
     assert spec_of(tmp_path / "i", vectors, overrides=overrides, code_bytes=code_bytes) == spec

@@ -7,7 +7,7 @@
 use pageway::choices::{
     CODES, ENTRIES, HARVESTS, PLACEMENTS, QUANTIZERS, REFINES, VECTORS, codecs, graphs, schedules,
 };
-use pageway::spec::{CacheOverrides, CacheSpec, QuantizerSpec, Shape};
+use pageway::spec::{CacheOverrides, CacheSpec, QuantizerSpec, RotationSpec, Shape, VectorStorage};
 use pageway::{Error, ErrorKind, Overrides, Preset, Result, Sizes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -28,8 +28,9 @@ const POLICIES: [(&str, &str); 11] = [
     ("refine", "/execution/refine"),
 ];
 
-/// The one policy that is a number.
+/// The one policy that is a number, and the one that is true or false.
 const SECOND_CODE: &str = "second_code_bytes";
+const IDS_IN_MEMORY: &str = "ids_in_memory";
 
 /// Fields that name a choice.
 const TAGS: [&str; 2] = ["kind", "algorithm"];
@@ -50,11 +51,11 @@ pub(crate) fn overrides(wishes: &str, design: &Design) -> Result<Overrides> {
     let wishes: Map<String, Value> =
         serde_json::from_str(wishes).map_err(|error| refusal(&error.to_string()))?;
     let names = POLICIES.map(|(policy, _)| policy);
-    let is_known = |key: &str| key == SECOND_CODE || names.contains(&key);
+    let is_known = |key: &str| [SECOND_CODE, IDS_IN_MEMORY].contains(&key) || names.contains(&key);
     if let Some(unknown) = wishes.keys().find(|key| !is_known(key)) {
         let names = names.join(", ");
         return Err(refusal(&format!(
-            "there is no '{unknown}'; choose {names} or {SECOND_CODE}"
+            "there is no '{unknown}'; choose {names}, {SECOND_CODE} or {IDS_IN_MEMORY}"
         )));
     }
     let spec = design.preset.spec(design.shape, &design.sizes);
@@ -62,13 +63,16 @@ pub(crate) fn overrides(wishes: &str, design: &Design) -> Result<Overrides> {
         wishes,
         own: to_value(spec).map_err(defect)?,
     };
+    let vectors = choices.choice("vectors", &VECTORS)?;
     Ok(Overrides {
         graph: choices.choice("graph", &graphs(&design.sizes))?,
-        vectors: choices.choice("vectors", &VECTORS)?,
+        vectors,
         codes: choices.choice("codes", &CODES)?,
         quantizer: choices.choice("quantizer", &QUANTIZERS)?,
-        second_quantizer: choices.second_code_bytes()?.map(second_quantizer),
-        ids_in_memory: None,
+        second_quantizer: choices
+            .second_code_bytes()?
+            .map(|code_bytes| second_quantizer(vectors, code_bytes)),
+        ids_in_memory: choices.ids_in_memory()?,
         codec: choices.choice("codec", &codecs(&design.sizes))?,
         placement: choices.choice("placement", &PLACEMENTS)?,
         cache: choices
@@ -122,6 +126,20 @@ impl Choices {
             .ok_or_else(|| Error::new(ErrorKind::Internal, format!("a spec has no {policy}")))
     }
 
+    /// Whether rows and ids are in memory, if the caller says anything about it.
+    fn ids_in_memory(&self) -> Result<Option<bool>> {
+        let Some(wish) = self
+            .wishes
+            .get(IDS_IN_MEMORY)
+            .filter(|wish| !wish.is_null())
+        else {
+            return Ok(None);
+        };
+        let told = wish.as_bool();
+        told.map(Some)
+            .ok_or_else(|| refusal(&format!("{IDS_IN_MEMORY} is {wish}: give True or False")))
+    }
+
     /// Bytes of the second code, if the caller says anything about it.
     fn second_code_bytes(&self) -> Result<Option<u32>> {
         let Some(wish) = self.wishes.get(SECOND_CODE).filter(|wish| !wish.is_null()) else {
@@ -154,9 +172,18 @@ fn named<T: Serialize>(policy: &str, name: &str, known: &[T]) -> Result<Value> {
     })
 }
 
-/// No bytes are no second code.
-fn second_quantizer(code_bytes: u32) -> Option<QuantizerSpec> {
-    (code_bytes > 0).then_some(QuantizerSpec::Pq { code_bytes })
+/// No bytes are no second code; beside lists it is a fine one, with error bounds.
+fn second_quantizer(vectors: Option<VectorStorage>, code_bytes: u32) -> Option<QuantizerSpec> {
+    let fine = QuantizerSpec::RaBitQ {
+        code_bytes,
+        rotation: RotationSpec::Principal,
+    };
+    (code_bytes > 0).then_some(match vectors {
+        Some(VectorStorage::Coded) => fine,
+        Some(VectorStorage::InRecord | VectorStorage::Separate) | None => {
+            QuantizerSpec::Pq { code_bytes }
+        }
+    })
 }
 
 /// A wish, taken apart.
