@@ -123,7 +123,8 @@ impl SpecChoice<'_> {
             QuantizerSpec::RaBitQ { .. } => {
                 let (smallest, largest) = resolve::code_range(quantizer, dimension);
                 let least = (dimension as f32 * form.least_bits / 8.0) as u32;
-                ((smallest + least).min(largest), largest)
+                let useful = smallest + useful_bounded_bytes(dimension);
+                ((smallest + least).min(largest), useful.min(largest))
             }
         }
     }
@@ -245,6 +246,13 @@ fn settle(
 /// Longest code worth its bytes: beyond it, memory serves better as a cache of records.
 fn useful_code_bytes(dimension: u32) -> u32 {
     (dimension / 3).max(dimension.min(32)).clamp(1, 384)
+}
+
+/// Longest code with error bounds worth its bytes: four bits per component up to 256 bytes, and two
+/// where those are more. Scoring a code takes time with its length, and what longer ones would
+/// decide is a few reads: memory serves better as a cache of vectors.
+fn useful_bounded_bytes(dimension: u32) -> u32 {
+    (dimension / 2).min(256).max(dimension / 4)
 }
 
 /// Code length where codes lie in pages, many times over: a quarter of the dimension for short
