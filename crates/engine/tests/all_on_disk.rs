@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use common::Rows;
+use pageway::spec::{QuantizerSpec, RotationSpec};
 use pageway::{
     BuildOptions, Effort, ElementType, Index, OpenOptions, OsVfs, Preset, Queries, SearchOptions,
     Vfs,
@@ -141,6 +142,13 @@ fn switching_does_not_read_a_shared_codebook_again() {
     shared.code_bytes = Some(4);
     let refused = rows.build(&second, &shared).unwrap_err();
     assert!(refused.context().contains("8 bytes"), "{refused}");
+    shared.code_bytes = Some(8);
+    shared.overrides.quantizer = Some(QuantizerSpec::RaBitQ {
+        code_bytes: 0,
+        rotation: RotationSpec::Principal,
+    });
+    let refused = rows.build(&second, &shared).unwrap_err();
+    assert!(refused.context().contains("pq:code_bytes=8"), "{refused}");
 
     let queries = Queries::new(rows.row(7), rows.shape);
     let search = SearchOptions {

@@ -8,13 +8,16 @@ use pageway_types::VectorShape;
 
 use crate::error::{Error, Result};
 use crate::index::Manifest;
+use crate::presets::choices::typed;
 use crate::resolve::{self, Source};
-use crate::spec::{IndexSpec, Shape};
+use crate::spec::{IndexSpec, QuantizerSpec, Shape};
 
 /// A quantizer, and the identity of the file it came from.
 pub(super) struct SharedCodebook {
     pub(super) quantizer: Quantizer,
     pub(super) uuid: FileUuid,
+    /// What its codes are.
+    spec: QuantizerSpec,
 }
 
 impl SharedCodebook {
@@ -47,23 +50,35 @@ impl SharedCodebook {
         Ok(Self {
             quantizer: resolve::quantizer(source, file, manifest.spec.storage.quantizer)?,
             uuid: file.uuid,
+            spec: manifest.spec.storage.quantizer,
         })
     }
 
-    /// Refuses a design with codes of another length.
+    /// Refuses a design with codes of another kind or length.
     ///
     /// # Errors
-    /// `InvalidInput` with both lengths.
+    /// `InvalidInput` with both kinds or lengths.
     pub(super) fn check(&self, spec: &IndexSpec) -> Result<()> {
-        let wanted = spec.storage.quantizer.code_bytes();
-        if wanted == self.code_bytes() {
+        let (wanted, own) = (spec.storage.quantizer, self.spec);
+        if wanted == own {
             return Ok(());
         }
+        if wanted == own.with_code_bytes(wanted.code_bytes()) {
+            return Err(self.other_length(wanted.code_bytes()));
+        }
+        let (wanted, own) = (typed(&wanted), typed(&own));
         Err(Error::invalid(format!(
+            "the codebook to share is for codes {own}, this design would have {wanted}: choose that \
+             quantizer, or share none"
+        )))
+    }
+
+    fn other_length(&self, wanted: u32) -> Error {
+        Error::invalid(format!(
             "the codebook to share is for codes of {} bytes, this design would have {wanted}: give \
              code bytes that make them the same, or share none",
             self.code_bytes()
-        )))
+        ))
     }
 
     /// Bytes per code.

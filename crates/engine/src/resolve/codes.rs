@@ -90,7 +90,11 @@ pub(crate) fn quantizer(
         quantizer.code_bytes(),
         quantizer.metric(),
     );
-    if found == expected {
+    let is_kind = match spec {
+        QuantizerSpec::Pq { .. } => matches!(quantizer, Quantizer::Pq(_)),
+        QuantizerSpec::RaBitQ { .. } => matches!(quantizer, Quantizer::RaBitQ(_)),
+    };
+    if found == expected && is_kind {
         return Ok(quantizer);
     }
     let what = format!("a quantizer for {found:?}, the manifest says {expected:?}");
