@@ -1,6 +1,6 @@
 //! The spec of a build: the preset's row, sized by the memory and the disk that it may take.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::index::{least_memory, more_queries};
 use crate::memory::{Ledger, MemoryWish, format_bytes};
 use crate::options::BuildOptions;
@@ -38,10 +38,6 @@ impl From<SpecError> for Refused {
 
 type Choice = std::result::Result<IndexSpec, Refused>;
 
-fn formless() -> Error {
-    Error::new(ErrorKind::Internal, "a preset without a form")
-}
-
 /// What a spec is chosen by.
 pub(super) struct SpecChoice<'c> {
     pub(super) shape: Shape,
@@ -57,17 +53,22 @@ impl SpecChoice<'_> {
     /// to a useful length; or, where codes may lie in pages, with as many of them in memory as it
     /// holds.
     pub(super) fn spec(&self, memory_bytes: u64) -> Result<IndexSpec> {
-        let mut refused: Option<Refused> = None;
-        for form in self.options.preset.forms() {
-            match self.spec_of(form, memory_bytes) {
-                Ok(spec) => return Ok(spec),
-                Err(other) => {
-                    let best = refused.filter(|best| best.least <= other.least);
-                    refused = Some(best.unwrap_or(other));
-                }
-            }
+        let preset = self.options.preset;
+        let mut choice = self.spec_of(&preset.form(), memory_bytes);
+        for form in preset.smaller_forms() {
+            choice = choice.or_else(|refused| {
+                let other = self.spec_of(form, memory_bytes);
+                // Of two refusals the one that asks for less.
+                other.map_err(|other| {
+                    if other.least < refused.least {
+                        other
+                    } else {
+                        refused
+                    }
+                })
+            });
         }
-        Err(refused.map_or_else(formless, |refused| refused.error))
+        choice.map_err(|refused| refused.error)
     }
 
     fn spec_of(&self, form: &Form, memory_bytes: u64) -> Choice {
@@ -196,10 +197,10 @@ impl SpecChoice<'_> {
         if let Some(wish) = self.options.memory {
             return Ok(wish.resolve(raw_bytes));
         }
-        let Some(form) = self.options.preset.forms().last() else {
-            return Err(formless());
-        };
-        let spec = self.checked(form, self.code_bytes.unwrap_or(1))?;
+        let preset = self.options.preset;
+        let form = preset.smaller_forms().last().copied();
+        let form = form.unwrap_or(preset.form());
+        let spec = self.checked(&form, self.code_bytes.unwrap_or(1))?;
         let (share, least) = DEFAULT_MEMORY;
         let needed = least_memory((&spec, self.node_count))?.reserved();
         let wished = MemoryWish::Share(share).resolve(raw_bytes);

@@ -88,7 +88,7 @@ impl ScratchShape {
             + index.max_neighbors.max(index.seeds) * neighbors
             + index.nodes_per_page * (size_of::<u64>() + self.beam * size_of::<Deferred>())
             + self.beam * (size_of::<PageRequest>() + 2 * size_of::<Target>() + 8)
-            + self.list_limit * (size_of::<NodeId>() + size_of::<PageRequest>() + size_of::<u64>())
+            + self.refined() * (size_of::<NodeId>() + size_of::<PageRequest>() + size_of::<u64>())
             + HeldPages::bytes(self.held_pages(), index.payload_bytes)
             + Replicas::bytes(self.held_pages() * index.replicas)
             + index.entry_bytes
@@ -104,6 +104,11 @@ impl ScratchShape {
         }
     }
 
+    /// Nodes that may have to be scored exactly at the end.
+    fn refined(&self) -> usize {
+        self.ranked().max(self.list_limit)
+    }
+
     fn bounds_bytes(&self) -> usize {
         if !self.index.bounded {
             return 0;
@@ -111,7 +116,7 @@ impl ScratchShape {
         let one = size_of::<f32>();
         let beyond = self.list_limit.saturating_sub(self.index.max_neighbors);
         let batch = size_of::<NodeId>() + size_of::<f32>();
-        Bounds::bytes(self.ranked().max(self.list_limit)) + self.list_limit * one + beyond * batch
+        Bounds::bytes(self.refined()) + self.list_limit * one + beyond * batch
     }
 
     fn turned_away(&self) -> usize {

@@ -16,7 +16,8 @@ pub(super) const ROW: Row = Row {
     name: "aisaq",
     summary: "diskann with the codes of its neighbours in every record: nearly no memory, any \
               number of vectors, opened and switched at once",
-    forms: &[Form::new(spec)],
+    form: Form::new(spec),
+    smaller: &[],
 };
 
 fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {

@@ -19,7 +19,8 @@ pub(super) const ROW: Row = Row {
     name: "dgai",
     summary: "adjacency lists and vectors in pages of their own, two codes in memory, exact \
               vectors read for the few that both codes favour",
-    forms: &[Form::new(spec)],
+    form: Form::new(spec),
+    smaller: &[],
 };
 
 fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {

@@ -18,7 +18,8 @@ pub(super) const ROW: Row = Row {
     name: "diskann",
     summary: "vectors and adjacency lists together in page records on disk, product codes in \
               memory, a beam of reads per round, nodes near the medoid cached",
-    forms: &[Form::new(spec)],
+    form: Form::new(spec),
+    smaller: &[],
 };
 
 pub(super) fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {

@@ -19,7 +19,8 @@ pub(super) const ROW: Row = Row {
     name: "gorgeous",
     summary: "memory holds adjacency lists before vectors, pages hold the lists of neighbours \
               beside a record, exact distances are read at the end for the best alone",
-    forms: &[Form::new(spec)],
+    form: Form::new(spec),
+    smaller: &[],
 };
 
 fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {

@@ -114,8 +114,9 @@ impl Sizes {
 struct Row {
     name: &'static str,
     summary: &'static str,
-    /// At least one; the first that memory holds is taken.
-    forms: &'static [Form],
+    form: Form,
+    /// For memory that does not hold `form`: the first that it does hold is taken.
+    smaller: &'static [Form],
 }
 
 /// A design, and what decides between it and the next.
@@ -180,15 +181,17 @@ impl Preset {
 
     /// The design, for as much memory as it likes best.
     pub fn spec(self, shape: Shape, sizes: &Sizes) -> IndexSpec {
-        let [first, ..] = self.forms() else {
-            return diskann::spec(shape, sizes);
-        };
-        (first.spec)(shape, sizes)
+        (self.row().form.spec)(shape, sizes)
     }
 
-    /// Its forms, the one for most memory first.
-    pub(crate) const fn forms(self) -> &'static [Form] {
-        self.row().forms
+    /// The form for most memory.
+    pub(crate) const fn form(self) -> Form {
+        self.row().form
+    }
+
+    /// Forms for less.
+    pub(crate) const fn smaller_forms(self) -> &'static [Form] {
+        self.row().smaller
     }
 }
 

@@ -20,13 +20,15 @@ pub(super) const ROW: Row = Row {
     name: "pageann",
     summary: "a page is a node of the graph: its vectors, one merged list of neighbours, and the \
               codes of those whose code memory does not hold; entered by hashing",
-    forms: &[Form::new(spec)],
+    form: Form::new(spec),
+    smaller: &[],
 };
 
 pub(super) const DISK_ROW: Row = Row {
     name: "pageann-disk",
     summary: "pageann with every code in its pages, entered at fixed nodes: nearly no memory",
-    forms: &[Form::new(disk_spec)],
+    form: Form::new(disk_spec),
+    smaller: &[],
 };
 
 pub(super) fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {

@@ -17,14 +17,12 @@ pub(super) const ROW: Row = Row {
     name: "pageway",
     summary: "codes with error bounds and packed lists in memory, vectors in the order of clusters \
               on disk; one round reads what the bounds leave undecided",
-    forms: &[
-        Form {
-            spec: resident,
-            lists_first: true,
-            least_bits: 0.5,
-        },
-        Form::new(on_disk),
-    ],
+    form: Form {
+        spec: resident,
+        lists_first: true,
+        least_bits: 0.5,
+    },
+    smaller: &[Form::new(on_disk)],
 };
 
 /// Bits per component of the fine codes on disk.

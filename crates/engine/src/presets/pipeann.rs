@@ -16,7 +16,8 @@ pub(super) const ROW: Row = Row {
     name: "pipeann",
     summary: "diskann's records, a navigation graph in memory, and a pipeline of reads that never \
               waits for a round and widens when the walk converges",
-    forms: &[Form::new(spec)],
+    form: Form::new(spec),
+    smaller: &[],
 };
 
 fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {

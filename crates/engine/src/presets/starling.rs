@@ -17,7 +17,8 @@ pub(super) const ROW: Row = Row {
     name: "starling",
     summary: "neighbours shuffled into the same page, a navigation graph in memory, the whole page \
               scored and its best part expanded while the next is read",
-    forms: &[Form::new(spec)],
+    form: Form::new(spec),
+    smaller: &[],
 };
 
 pub(super) const SHUFFLED: PlacementSpec = PlacementSpec::Bnf {

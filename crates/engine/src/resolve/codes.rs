@@ -7,9 +7,6 @@ use super::Source;
 use crate::error::Result;
 use crate::spec::{IndexSpec, QuantizerSpec, RotationSpec};
 
-/// Largest codebook that is believed: dimension 16,384 times 256 centroids of `f32`, and a header.
-const MAX_CODEBOOK_BYTES: u64 = 16_384 * 257 * 4 + 4096;
-
 /// What the quantizer of a spec is trained as.
 pub(crate) fn training(spec: &IndexSpec) -> TrainingSpec {
     training_of(spec.storage.quantizer, spec.seed, ComponentOrder::Natural)
@@ -76,10 +73,13 @@ pub(crate) fn quantizer(
     file: &FileEntry,
     spec: QuantizerSpec,
 ) -> Result<Quantizer> {
-    let bytes = BlobReader::open(source.vfs, source.dir, file)?.read_rest(MAX_CODEBOOK_BYTES)?;
+    let shape = source.manifest.spec.shape;
+    // No codebook of this kind is larger.
+    let training = training_of(spec, 0, ComponentOrder::Natural);
+    let limit = training.resident_bytes(shape.dimension as usize) as u64;
+    let bytes = BlobReader::open(source.vfs, source.dir, file)?.read_rest(limit)?;
     let quantizer =
         Quantizer::from_bytes(&bytes).map_err(|error| source.corrupt(&file.name, error))?;
-    let shape = source.manifest.spec.shape;
     let expected = (
         shape.dimension as usize,
         spec.code_bytes() as usize,

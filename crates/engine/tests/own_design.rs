@@ -1,0 +1,174 @@
+//! Our own design from end to end: answers that codes decide without a read, and both its forms.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a failed test may panic"
+)]
+
+mod common;
+
+use std::path::Path;
+
+use common::{Random, Rows, distance, nearest};
+use pageway::source::{IdSlice, VectorSlice};
+use pageway::spec::{CodecSpec, VectorStorage};
+use pageway::{
+    Answers, BuildInput, BuildOptions, Effort, ElementType, Index, MemoryWish, Metric, NoProgress,
+    OpenOptions, Preset, Queries, SearchOptions, VectorShape,
+};
+
+const K: usize = 10;
+const QUERIES: usize = 60;
+/// First of the ids that the tests give.
+const FIRST_ID: u64 = 1 << 40;
+
+/// One cloud of rows, wide along its first components and narrow along the last.
+fn cloud(count: usize, seed: u64) -> Rows {
+    const DIMENSION: u32 = 48;
+    let mut random = Random(seed);
+    let mut bytes = Vec::new();
+    for _ in 0..count {
+        for component in 0..DIMENSION {
+            let noise = (0..4)
+                .map(|_| random.below(2001) as f32 - 1000.0)
+                .sum::<f32>();
+            bytes.extend((noise / (4 + component) as f32).to_le_bytes());
+        }
+    }
+    let element = ElementType::F32;
+    let shape = VectorShape {
+        dimension: DIMENSION,
+        element,
+    };
+    Rows { bytes, shape }
+}
+
+fn build(dir: &Path, base: &Rows, memory: u64) {
+    let ids: Vec<u64> = (FIRST_ID..FIRST_ID + base.count() as u64).collect();
+    let vectors = VectorSlice::new(&base.bytes, base.shape).unwrap();
+    let input = BuildInput {
+        vectors: &vectors,
+        name: "rows",
+        ids: Some(&IdSlice(&ids)),
+        queries: None,
+    };
+    let options = BuildOptions {
+        preset: Preset::Pageway,
+        memory: Some(MemoryWish::Bytes(memory)),
+        degree: 24,
+        build_list: 48,
+        calibration_queries: 20,
+        ..BuildOptions::default()
+    };
+    Index::build(dir, &input, &options, &NoProgress).unwrap();
+}
+
+fn search(index: &Index, queries: &Rows, exact: bool) -> Answers {
+    let options = SearchOptions {
+        k: K as u32,
+        effort: Effort::ListSize(60),
+        exact,
+        ..SearchOptions::default()
+    };
+    let queries = Queries::new(&queries.bytes, queries.shape);
+    index.search(&queries, &options).unwrap()
+}
+
+fn estimated(answers: &Answers) -> u64 {
+    answers.stats.iter().map(|stats| stats.estimated).sum()
+}
+
+/// Share of the true neighbours, after checking that ids belong to rows and distances to both.
+fn checked_recall(answers: &Answers, base: &Rows, queries: &Rows, slack: f64) -> f64 {
+    let mut found = 0;
+    for query in 0..queries.count() {
+        let target = queries.values(query);
+        let truth = nearest(base, queries, query, K, Metric::L2);
+        for at in query * K..(query + 1) * K {
+            let row = answers.rows[at];
+            assert_eq!(answers.ids[at], FIRST_ID + u64::from(row));
+            let exact = distance(&target, &base.values(row as usize), Metric::L2);
+            let told = f64::from(answers.distances[at]);
+            assert!(
+                (told - exact).abs() <= slack * exact + 1e-3,
+                "row {row} of query {query}: {told} for {exact}"
+            );
+            found += usize::from(truth.contains(&u64::from(row)));
+        }
+    }
+    found as f64 / (queries.count() * K) as f64
+}
+
+#[test]
+fn what_codes_decide_is_found_without_a_read() {
+    let (base, queries) = (cloud(3000, 1), cloud(QUERIES, 2));
+    let dir = tempfile::tempdir().unwrap();
+    build(dir.path(), &base, 4_000_000);
+    let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    let spec = index.description().unwrap().spec;
+    assert_eq!(spec.layout.codec, CodecSpec::Split);
+    assert_eq!(index.memory().cached_nodes, base.count(), "all lists");
+
+    let answers = search(&index, &queries, false);
+    let exact = search(&index, &queries, true);
+    let recall = checked_recall(&answers, &base, &queries, 0.1);
+    assert!(recall >= 0.95, "{recall}");
+    assert!(checked_recall(&exact, &base, &queries, 1e-5) >= recall - 0.01);
+    // Most are decided, no walk reads, and what is left is one round.
+    let all = (QUERIES * K) as u64;
+    assert!(
+        estimated(&answers) > all / 2,
+        "{} of {all}",
+        estimated(&answers)
+    );
+    assert_eq!(estimated(&exact), 0);
+    for stats in answers.stats.iter().chain(&exact.stats) {
+        assert!(
+            stats.reads == stats.refine_reads && stats.rounds <= 1,
+            "{stats:?}"
+        );
+    }
+    let reads = |answers: &Answers| answers.stats.iter().map(|s| s.reads).sum::<u64>();
+    assert!(reads(&answers) < reads(&exact));
+}
+
+#[test]
+fn with_less_memory_lists_are_read_or_pages_are_nodes() {
+    let (base, queries) = (cloud(3000, 1), cloud(QUERIES, 2));
+    let dir = tempfile::tempdir().unwrap();
+    build(dir.path(), &base, 4_000_000);
+    let whole = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    let caches = |(part, _): &&(&str, u64)| part.starts_with("cached") || part.starts_with("more");
+    let parts = whole.memory().parts;
+    let least: u64 = parts
+        .iter()
+        .filter(|part| !caches(part))
+        .map(|(_, b)| b)
+        .sum();
+    let options = OpenOptions {
+        memory: Some(MemoryWish::Bytes(least + 50_000)),
+        ..OpenOptions::default()
+    };
+    let small = Index::open(dir.path(), &options).unwrap();
+    assert!(small.memory().cached_nodes < base.count());
+    let answers = search(&small, &queries, false);
+    assert!(checked_recall(&answers, &base, &queries, 0.1) >= 0.95);
+    assert!(
+        answers
+            .stats
+            .iter()
+            .any(|stats| stats.reads > stats.refine_reads)
+    );
+
+    let other = tempfile::tempdir().unwrap();
+    build(other.path(), &base, 1_100_000);
+    let index = Index::open(other.path(), &OpenOptions::default()).unwrap();
+    let storage = index.description().unwrap().spec.storage;
+    assert_eq!(storage.vectors, VectorStorage::Coded);
+    let answers = search(&index, &queries, false);
+    let recall = checked_recall(&answers, &base, &queries, 0.1);
+    assert!(recall >= 0.95, "{recall}");
+    assert!(estimated(&answers) > 0);
+    assert_eq!(estimated(&search(&index, &queries, true)), 0);
+}
