@@ -182,7 +182,8 @@ impl<'t> Trial<'t> {
         let caches = part(&memory, "cached nodes") + part(&memory, "cached pages");
         let all: u64 = memory.parts.iter().map(|(_, bytes)| bytes).sum();
         let least = all - queries - caches;
-        // An open index divides what is left in halves until its queries have enough.
+        // More queries in flight get half of what is left at most, caches the rest. Where all lists
+        // fit they come first at open, and queries get less than is set aside for them here.
         let cached = spare - queries.min(spare / 2);
         let cached = (cached as f64 * share) as u64;
         Ok(least + cached + cached.min(queries))

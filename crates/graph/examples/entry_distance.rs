@@ -22,6 +22,7 @@ use pageway_graph::{
 };
 use pageway_kernels::KernelSet;
 use pageway_types::{Candidate, ElementType, Metric, NoProgress, NodeId, VectorShape};
+use rayon::ThreadPool;
 
 const QUERIES: usize = 500;
 
@@ -34,77 +35,101 @@ fn main() {
     let kernels = KernelSet::detect().unwrap();
     let rows = &bytes[..(number(3) * shape.row_bytes()).min(bytes.len())];
     let set = VectorSet::new(rows, shape, Metric::L2, kernels, None).unwrap();
-    let judge = Judge::new(&set, &queries);
-    let pool = rayon::ThreadPoolBuilder::new().build().unwrap();
-
     let spec = NavigationSpec {
         sample,
         max_degree: 32,
         build_list: 100,
         seed: 1,
     };
-    let nodes = NavigationGraph::sample(set.count(), &spec);
-    judge.rate("all of the sample", |_, out| out.extend_from_slice(&nodes));
-    judge.rate("first of the sample", |_, out| {
-        out.extend_from_slice(&nodes[..list_size]);
-    });
-    let entries = fixed_entries(&set, 32, 1, &pool, &NoProgress).unwrap();
-    judge.rate("32 fixed entries", |_, out| out.extend_from_slice(&entries));
-
-    let vectors = SampledVectors {
-        rows: nodes
-            .iter()
-            .flat_map(|&node| set.row(node))
-            .copied()
-            .collect(),
-        nodes: nodes.clone(),
-        shape,
-        metric: Metric::L2,
+    let trial = Trial {
+        set: &set,
+        judge: Judge::new(&set, &queries),
+        nodes: NavigationGraph::sample(set.count(), &spec),
         kernels,
+        list_size,
     };
-    let begun = Instant::now();
-    let graph = NavigationGraph::build(vectors, &spec, &pool, &NoProgress).unwrap();
-    let built = begun.elapsed().as_secs_f64();
-    println!("graph: {built:.3} s, {} bytes", graph.resident_bytes());
-    let mut scratch = NavigationScratch::new(&graph, list_size as u32).unwrap();
-    let mut found: Vec<Candidate> = Vec::new();
-    judge.rate("navigation graph", |query, out| {
-        found.clear();
-        graph.search(query, list_size, &mut scratch, &mut found);
-        out.extend(found.iter().map(|near| near.node));
-    });
+    let pool = rayon::ThreadPoolBuilder::new().build().unwrap();
+    trial.rate_nodes(&pool);
+    trial.rate_navigation(&spec, &pool);
+    trial.rate_hash();
+}
 
-    let wide = |row: &[u8]| {
-        let mut wide = vec![0.0; shape.dimension as usize];
-        kernels.widen(shape.element)(row, &mut wide);
-        wide
-    };
-    let values: Vec<f32> = nodes.iter().flat_map(|&node| wide(set.row(node))).collect();
-    let mean: Vec<f32> = (0..shape.dimension as usize)
-        .map(|at| {
-            values
-                .iter()
-                .skip(at)
-                .step_by(shape.dimension as usize)
-                .sum::<f32>()
-        })
-        .map(|sum| sum / nodes.len() as f32)
-        .collect();
-    let usual = HashTable::default_bits(u64::from(sample));
-    for bits in [usual - 2, usual, usual + 2] {
-        let spec = HashSpec {
-            bits,
-            sample,
-            radius: 2,
-            seed: 1,
+/// What every way of choosing is tried on.
+struct Trial<'t> {
+    set: &'t VectorSet<'t>,
+    judge: Judge<'t>,
+    /// The sample.
+    nodes: Vec<NodeId>,
+    kernels: &'static KernelSet,
+    list_size: usize,
+}
+
+impl Trial<'_> {
+    /// Without any structure.
+    fn rate_nodes(&self, pool: &ThreadPool) {
+        let Self { judge, nodes, .. } = self;
+        judge.rate("all of the sample", |_, out| out.extend_from_slice(nodes));
+        judge.rate("first of the sample", |_, out| {
+            out.extend_from_slice(&nodes[..self.list_size]);
+        });
+        let entries = fixed_entries(self.set, 32, 1, pool, &NoProgress).unwrap();
+        judge.rate("32 fixed entries", |_, out| out.extend_from_slice(&entries));
+    }
+
+    fn rate_navigation(&self, spec: &NavigationSpec, pool: &ThreadPool) {
+        let rows = self.nodes.iter().flat_map(|&node| self.set.row(node));
+        let vectors = SampledVectors {
+            rows: rows.copied().collect(),
+            nodes: self.nodes.clone(),
+            shape: self.set.shape(),
+            metric: Metric::L2,
+            kernels: self.kernels,
         };
         let begun = Instant::now();
-        let table = HashTable::build(&nodes, &values, &mean, &spec).unwrap();
+        let graph = NavigationGraph::build(vectors, spec, pool, &NoProgress).unwrap();
         let built = begun.elapsed().as_secs_f64();
-        println!("hash: {built:.3} s, {} bytes", table.resident_bytes());
-        judge.rate(&format!("hash, {bits} bits"), |query, out| {
-            table.lookup(&wide(query), list_size, out);
+        println!("graph: {built:.3} s, {} bytes", graph.resident_bytes());
+        let list_size = self.list_size;
+        let mut scratch = NavigationScratch::new(&graph, list_size as u32).unwrap();
+        let mut found: Vec<Candidate> = Vec::new();
+        self.judge.rate("navigation graph", |query, out| {
+            found.clear();
+            graph.search(query, list_size, &mut scratch, &mut found);
+            out.extend(found.iter().map(|near| near.node));
         });
+    }
+
+    fn rate_hash(&self) {
+        let rows = self.nodes.iter().map(|&node| self.set.row(node));
+        let values: Vec<f32> = rows.flat_map(|row| self.widened(row)).collect();
+        let dimension = self.set.shape().dimension as usize;
+        let sums = (0..dimension).map(|at| values.iter().skip(at).step_by(dimension).sum::<f32>());
+        let mean: Vec<f32> = sums.map(|sum| sum / self.nodes.len() as f32).collect();
+        let sample = self.nodes.len() as u32;
+        let usual = HashTable::default_bits(u64::from(sample));
+        for bits in [usual - 2, usual, usual + 2] {
+            let spec = HashSpec {
+                bits,
+                sample,
+                radius: 2,
+                seed: 1,
+            };
+            let begun = Instant::now();
+            let table = HashTable::build(&self.nodes, &values, &mean, &spec).unwrap();
+            let built = begun.elapsed().as_secs_f64();
+            println!("hash: {built:.3} s, {} bytes", table.resident_bytes());
+            self.judge
+                .rate(&format!("hash, {bits} bits"), |query, out| {
+                    table.lookup(&self.widened(query), self.list_size, out);
+                });
+        }
+    }
+
+    fn widened(&self, row: &[u8]) -> Vec<f32> {
+        let shape = self.set.shape();
+        let mut wide = vec![0.0; shape.dimension as usize];
+        self.kernels.widen(shape.element)(row, &mut wide);
+        wide
     }
 }
 

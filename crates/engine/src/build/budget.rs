@@ -7,9 +7,9 @@ use pageway_store::machine;
 
 use super::choose::SpecChoice;
 use super::codebook::SharedCodebook;
+use super::encode::Codebooks;
 use super::graph::{Algorithm, algorithm, shard_algorithm};
 use super::order::{NodeOrder, placement};
-use super::pipeline::Codebooks;
 use super::replicas::ReplicaPlan;
 
 use crate::error::{Error, Result};

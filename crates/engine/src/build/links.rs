@@ -5,10 +5,11 @@ use pageway_store::{FileEntry, PageFileWriter};
 use pageway_types::{Metric, NodeId};
 
 use super::budget::{BLOCK_BYTES, GraphPlan};
+use super::encode::CodeFiles;
 use super::fingerprint::Fingerprint;
 use super::graph::{GraphInput, WholeGraph};
 use super::order::{NodeOrder, order_nodes};
-use super::pipeline::{CodeFiles, Pipeline, Stages};
+use super::pipeline::{Pipeline, Stages};
 use super::reach::{ReachSpec, Relinked, relink};
 use super::replicas::ReplicaPlan;
 use super::shards::{ShardBuild, ShardGraphs};

@@ -16,6 +16,7 @@ mod census;
 mod choose;
 mod codebook;
 mod codes;
+mod encode;
 mod entry;
 mod fingerprint;
 mod finish;

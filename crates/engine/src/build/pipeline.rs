@@ -4,20 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use pageway_quant::{Quantizer, TrainingSpec};
 use pageway_store::{BlobWriter, FileEntry, FileUuid, OsVfs, PageGeometry, Vfs, clock};
-use pageway_types::{NodeId, Progress, VectorShape};
+use pageway_types::{Progress, VectorShape};
 use rayon::ThreadPool;
 
 use super::BuildReport;
 use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan};
 use super::choose::index_bytes;
 use super::codebook::SharedCodebook;
-use super::codes::{self, Encoding};
+use super::encode::Codebooks;
 use super::entry::EntryBuild;
 use super::fingerprint::{Fingerprint, Watched};
 use super::links::Lists;
-use super::order::NodeOrder;
 use super::workspace::Workspace;
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
@@ -26,7 +24,6 @@ use crate::options::{BuildInput, BuildOptions};
 use crate::resolve;
 use crate::source::{Inspection, check_unique, inspect_rows};
 use crate::spec::Shape;
-use crate::storage::Identities;
 
 impl Index {
     /// Builds an index of `input` in the directory `dir`, replacing the one that is there when the
@@ -61,25 +58,8 @@ impl Index {
         options: &BuildOptions,
         progress: &dyn Progress,
     ) -> Result<BuildReport> {
-        if !(0.0..=1.0).contains(&options.recall) {
-            return Err(Error::invalid(format!(
-                "recall = {}: give 0 to 1",
-                options.recall
-            )));
-        }
-        let codebook = match &options.codebook_from {
-            Some(other) => {
-                let VectorShape { dimension, element } = input.vectors.shape();
-                let metric = options.metric;
-                let shape = Shape {
-                    dimension,
-                    element,
-                    metric,
-                };
-                Some(SharedCodebook::read(vfs.as_ref(), other, shape)?)
-            }
-            None => None,
-        };
+        check_recall(options.recall)?;
+        let codebook = shared_codebook(vfs.as_ref(), input, options)?;
         let plan = BuildPlan::new(input, options, codebook.as_ref())?;
         let workspace = Workspace::open(vfs, dir)?;
         workspace.check_space(disk_bytes(&plan)?)?;
@@ -107,6 +87,31 @@ impl Index {
         workspace.commit(&manifest)?;
         Ok(report)
     }
+}
+
+fn check_recall(recall: f32) -> Result<()> {
+    if (0.0..=1.0).contains(&recall) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("recall = {recall}: give 0 to 1")))
+}
+
+/// The codebook that the build takes over from another index, if it does.
+fn shared_codebook(
+    vfs: &dyn Vfs,
+    input: &BuildInput<'_>,
+    options: &BuildOptions,
+) -> Result<Option<SharedCodebook>> {
+    let Some(other) = &options.codebook_from else {
+        return Ok(None);
+    };
+    let VectorShape { dimension, element } = input.vectors.shape();
+    let shape = Shape {
+        dimension,
+        element,
+        metric: options.metric,
+    };
+    Ok(Some(SharedCodebook::read(vfs, other, shape)?))
 }
 
 pub(super) struct Pipeline<'p> {
@@ -142,27 +147,11 @@ impl Stages {
     }
 }
 
-/// Quantizers of a build, and the files they were written to.
-pub(super) struct Codebooks {
-    pub(super) first: Quantizer,
-    first_file: FileEntry,
-    pub(super) second: Option<(Quantizer, FileEntry)>,
-}
-
 /// What is known once all rows were seen.
 struct Prepared {
     fingerprint: Fingerprint,
     max_norm: f32,
     codebooks: Codebooks,
-}
-
-/// Files of codes, and the codes of all nodes where pages need them.
-pub(super) struct CodeFiles {
-    pub(super) first: Option<FileEntry>,
-    pub(super) second: Option<FileEntry>,
-    pub(super) at_hand: Vec<u8>,
-    /// Makes the fine codes that lie in records, where they do.
-    pub(super) fine: Option<Quantizer>,
 }
 
 impl Pipeline<'_> {
@@ -246,113 +235,6 @@ impl Pipeline<'_> {
         Ok(manifest)
     }
 
-    /// Trains the quantizers, or takes one over.
-    fn train(&self, fingerprint: Fingerprint) -> Result<Codebooks> {
-        let sample = codes::widened_sample(self.input.vectors, self.plan)?;
-        let train = |spec: &TrainingSpec| {
-            codes::train(&sample, (self.plan, spec), &self.pool, self.progress)
-        };
-        let kind = FileKind::Codebook;
-        let (first, uuid) = match &self.codebook {
-            Some(shared) => (shared.quantizer.clone(), shared.uuid),
-            None => (
-                train(&self.plan.quantizer())?,
-                fingerprint.uuid(kind.stem()),
-            ),
-        };
-        let mut file = self.blob_of(kind, uuid)?;
-        file.write(&first.to_bytes())?;
-        let second = match self.plan.second_quantizer() {
-            Some(spec) => {
-                let second = train(&spec)?;
-                let kind = FileKind::SecondCodebook;
-                let file = self.write_blob(kind, fingerprint, &second.to_bytes())?;
-                Some((second, file))
-            }
-            None => None,
-        };
-        Ok(Codebooks {
-            first,
-            first_file: file.finish()?,
-            second,
-        })
-    }
-
-    /// Encodes all nodes in their order: for memory, for pages, or for both.
-    fn encode(
-        &self,
-        codebooks: &Codebooks,
-        order: &NodeOrder,
-        fingerprint: Fingerprint,
-    ) -> Result<CodeFiles> {
-        let encoding = |quantizer| Encoding {
-            vectors: self.input.vectors,
-            order,
-            quantizer,
-            pool: &self.pool,
-        };
-        let nodes = u64::from(self.plan.node_count);
-        let code_bytes = codebooks.first.code_bytes();
-        let storage = &self.plan.spec.storage;
-        let in_memory = storage.codes_in_memory(self.plan.node_count) as usize * code_bytes;
-        let mut at_hand = Vec::new();
-        let first = if self.plan.pages_hold_codes() {
-            at_hand.reserve_exact(nodes as usize * code_bytes);
-            encoding(&codebooks.first).run(nodes, self.progress, &mut |codes| {
-                at_hand.extend_from_slice(codes);
-                Ok(())
-            })?;
-            match at_hand.get(..in_memory).filter(|codes| !codes.is_empty()) {
-                Some(codes) => Some(self.write_blob(FileKind::Codes, fingerprint, codes)?),
-                None => None,
-            }
-        } else {
-            let mut file = self.blob(FileKind::Codes, fingerprint)?;
-            let mut write = |codes: &[u8]| Ok(file.write(codes)?);
-            encoding(&codebooks.first).run(nodes, self.progress, &mut write)?;
-            Some(file.finish()?)
-        };
-        let in_memory = storage.second_codes_in_memory().is_some();
-        let second = match &codebooks.second {
-            Some((quantizer, _)) if in_memory => {
-                let mut file = self.blob(FileKind::SecondCodes, fingerprint)?;
-                let mut write = |codes: &[u8]| Ok(file.write(codes)?);
-                encoding(quantizer).run(nodes, self.progress, &mut write)?;
-                Some(file.finish()?)
-            }
-            Some(_) | None => None,
-        };
-        let fine = codebooks.second.as_ref().filter(|_| !in_memory);
-        Ok(CodeFiles {
-            first,
-            second,
-            at_hand,
-            fine: fine.map(|(quantizer, _)| quantizer.clone()),
-        })
-    }
-
-    /// Writes row and user id of each node, where they are to be in memory.
-    fn identities(&self, order: &NodeOrder, fingerprint: Fingerprint) -> Result<Option<FileEntry>> {
-        let spec = &self.plan.spec;
-        if Identities::bytes(spec, self.plan.node_count) == 0 {
-            return Ok(None);
-        }
-        let stride = Identities::stride(spec);
-        let mut file = self.blob(FileKind::Identities, fingerprint)?;
-        let mut entry = Vec::with_capacity(stride);
-        for node in (0..self.plan.node_count).map(NodeId) {
-            let row = order.row_of(node);
-            let mut user_id = u64::from(row);
-            if let Some(ids) = self.input.ids {
-                ids.read(row.into(), std::slice::from_mut(&mut user_id))?;
-            }
-            entry.clear();
-            Identities::push(&mut entry, stride, (row, user_id));
-            file.write(&entry)?;
-        }
-        Ok(Some(file.finish()?))
-    }
-
     fn check_rows(&self) -> Result<(Fingerprint, f32)> {
         if let Some(ids) = self.input.ids {
             check_unique(ids, self.plan.budget_bytes)?;
@@ -397,14 +279,14 @@ impl Pipeline<'_> {
         self.blob_of(kind, fingerprint.uuid(kind.stem()))
     }
 
-    fn blob_of(&self, kind: FileKind, uuid: FileUuid) -> Result<BlobWriter> {
+    pub(super) fn blob_of(&self, kind: FileKind, uuid: FileUuid) -> Result<BlobWriter> {
         let geometry = PageGeometry::new(self.plan.spec.layout.page_bytes, 1)?;
         let path = self.workspace.path(kind);
         let vfs = self.workspace.vfs.as_ref();
         Ok(BlobWriter::create(vfs, &path, kind as u16, geometry, uuid)?)
     }
 
-    fn write_blob(
+    pub(super) fn write_blob(
         &self,
         kind: FileKind,
         fingerprint: Fingerprint,

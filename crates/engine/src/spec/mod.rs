@@ -7,6 +7,7 @@ mod execution;
 mod graph;
 mod layout;
 mod overrides;
+mod range;
 mod storage;
 mod validate;
 
@@ -20,11 +21,12 @@ pub use execution::{
 pub use graph::GraphSpec;
 pub use layout::{CodecSpec, LayoutSpec, PlacementSpec};
 pub use overrides::{CacheOverrides, Overrides};
+pub(crate) use range::MAX_PRINCIPAL_DIMENSION;
+pub use range::{MAX_BEAM, MAX_BUILD_LIST, MAX_DEGREE};
 pub use storage::{
     CodeStorage, IdStorage, QuantizerSpec, RotationSpec, StorageSpec, VectorStorage,
 };
-pub(crate) use validate::MAX_PRINCIPAL_DIMENSION;
-pub use validate::{MAX_BEAM, MAX_BUILD_LIST, MAX_DEGREE, SpecError};
+pub use validate::SpecError;
 
 /// Everything that defines an index, apart from its vectors.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

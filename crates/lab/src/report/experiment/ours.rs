@@ -190,6 +190,19 @@ impl Compared {
         Some(Ratio { ours, best, rival })
     }
 
+    /// Adds whether the target is reached at each recall, for the data and memory of `cell`.
+    fn judge(&self, records: &[&Record], (target, cell): (f64, &str), evidence: &mut Evidence) {
+        for recall in TARGETS {
+            if let Some(ratio) = self.ratio(records, recall) {
+                let value = ratio.value();
+                let reached = value == target || self.is_better(value, target);
+                let times = number::times(value);
+                let measured = format!("{cell}, {recall:.2}: {times} of {}", ratio.rival);
+                evidence.add(reached, measured);
+            }
+        }
+    }
+
     fn is_better(&self, one: f64, other: f64) -> bool {
         match self.quantity.goodness {
             Goodness::Lower => one < other,
@@ -232,46 +245,22 @@ fn ratios(data: &str, records: &[&Record]) -> Table {
 fn figure(data: &str, records: &[&Record], what: &Compared) -> Option<Figure> {
     let (target, _) = what.target?;
     let budgets = group::by_axis(records, MEMORY);
-    let of = |recall: &f64| {
-        let marks = budgets.iter().filter_map(|(memory, of)| {
-            let ratio = what.ratio(of, *recall)?;
-            let (memory_text, times) = (number::percent(*memory), number::times(ratio.value()));
-            Some(Mark {
-                x: *memory,
-                y: ratio.value(),
-                label: format!("memory {memory_text}: {times} of {}", ratio.rival),
-            })
-        });
-        Series {
-            name: format!("{OURS}, recall {recall:.2}"),
-            marks: marks.collect(),
+    let mut series = TARGETS.map(|recall| curve(&budgets, what, recall)).to_vec();
+    series.push(target_line(&budgets, target));
+    series.retain(|series| !series.marks.is_empty());
+    let id = format!("ours-{}-{data}", what.id);
+    let name = format!("{} over those of the best published design", what.name);
+    let note = match what.quantity.goodness {
+        Goodness::Higher => "Better is higher: above the line of the target it is reached.",
+        Goodness::Lower | Goodness::Neutral => {
+            "Better is lower: below the line of the target it is reached."
         }
     };
-    let ends = [budgets.first(), budgets.last()].into_iter().flatten();
-    let line = ends.map(|(memory, _)| Mark {
-        x: *memory,
-        y: target,
-        label: format!("target {}", number::times(target)),
-    });
-    let mut series: Vec<Series> = TARGETS.iter().map(of).collect();
-    series.push(Series {
-        name: "target".to_owned(),
-        marks: line.collect(),
-    });
-    series.retain(|series| !series.marks.is_empty());
-    let name = format!("{} over those of the best published design", what.name);
     Some(Figure {
-        id: format!("ours-{}-{data}", what.id),
         title: format!("{}, {data}", sentence(&name)),
-        note: match what.quantity.goodness {
-            Goodness::Higher => "Better is higher: above the line of the target it is reached.",
-            Goodness::Lower | Goodness::Neutral => {
-                "Better is lower: below the line of the target it is reached."
-            }
-        }
-        .to_owned(),
+        note: note.to_owned(),
         predicted: false,
-        table: figure_table(&format!("ours-{}-{data}", what.id), &series),
+        table: figure_table(&id, &series),
         plot: Plot::Lines(Lines {
             x: plot::axis("memory of raw vectors", Scale::Linear),
             y: Axis {
@@ -280,7 +269,42 @@ fn figure(data: &str, records: &[&Record], what: &Compared) -> Option<Figure> {
             },
             series,
         }),
+        id,
     })
+}
+
+/// Records by their share of memory.
+type Budgets<'b> = [(f64, Vec<&'b Record>)];
+
+/// Our ratios at a recall.
+fn curve(budgets: &Budgets<'_>, what: &Compared, recall: f64) -> Series {
+    let marks = budgets.iter().filter_map(|(memory, of)| {
+        let ratio = what.ratio(of, recall)?;
+        let (memory_text, times) = (number::percent(*memory), number::times(ratio.value()));
+        Some(Mark {
+            x: *memory,
+            y: ratio.value(),
+            label: format!("memory {memory_text}: {times} of {}", ratio.rival),
+        })
+    });
+    Series {
+        name: format!("{OURS}, recall {recall:.2}"),
+        marks: marks.collect(),
+    }
+}
+
+/// The target, from the least memory to the most.
+fn target_line(budgets: &Budgets<'_>, target: f64) -> Series {
+    let ends = [budgets.first(), budgets.last()].into_iter().flatten();
+    let marks = ends.map(|(memory, _)| Mark {
+        x: *memory,
+        y: target,
+        label: format!("target {}", number::times(target)),
+    });
+    Series {
+        name: "target".to_owned(),
+        marks: marks.collect(),
+    }
 }
 
 /// The marks of a figure: a row for each.
@@ -313,16 +337,8 @@ fn findings(data: &[(&str, Vec<&Record>)]) -> Vec<Finding> {
         let mut evidence = Evidence::default();
         for (name, records) in data {
             for (memory, of) in group::by_axis(records, MEMORY) {
-                for recall in TARGETS {
-                    if let Some(ratio) = what.ratio(&of, recall) {
-                        let (value, memory) = (ratio.value(), number::percent(memory));
-                        let reached = value == target || what.is_better(value, target);
-                        let times = number::times(value);
-                        let measured =
-                            format!("{name}, {memory}, {recall:.2}: {times} of {}", ratio.rival);
-                        evidence.add(reached, measured);
-                    }
-                }
+                let cell = format!("{name}, {}", number::percent(memory));
+                what.judge(&of, (target, &cell), &mut evidence);
             }
         }
         findings.push(evidence.finding(claim, SOURCE));

@@ -1,0 +1,157 @@
+//! The codes of a build: quantizers trained or taken over, all nodes encoded in their order, and
+//! their rows and ids beside codes that may decide answers.
+
+use pageway_quant::{Quantizer, TrainingSpec};
+use pageway_store::FileEntry;
+use pageway_types::NodeId;
+
+use super::codes::{self, Encoding};
+use super::fingerprint::Fingerprint;
+use super::order::NodeOrder;
+use super::pipeline::Pipeline;
+use crate::error::Result;
+use crate::index::FileKind;
+use crate::storage::Identities;
+
+/// Quantizers of a build, and the files they were written to.
+pub(super) struct Codebooks {
+    pub(super) first: Quantizer,
+    pub(super) first_file: FileEntry,
+    pub(super) second: Option<(Quantizer, FileEntry)>,
+}
+
+/// Files of codes, and the codes of all nodes where pages need them.
+pub(super) struct CodeFiles {
+    pub(super) first: Option<FileEntry>,
+    pub(super) second: Option<FileEntry>,
+    pub(super) at_hand: Vec<u8>,
+    /// Makes the fine codes that lie in records, where they do.
+    pub(super) fine: Option<Quantizer>,
+}
+
+impl Pipeline<'_> {
+    /// Trains the quantizers, or takes one over.
+    pub(super) fn train(&self, fingerprint: Fingerprint) -> Result<Codebooks> {
+        let sample = codes::widened_sample(self.input.vectors, self.plan)?;
+        let train = |spec: &TrainingSpec| {
+            codes::train(&sample, (self.plan, spec), &self.pool, self.progress)
+        };
+        let kind = FileKind::Codebook;
+        let (first, uuid) = match &self.codebook {
+            Some(shared) => (shared.quantizer.clone(), shared.uuid),
+            None => (
+                train(&self.plan.quantizer())?,
+                fingerprint.uuid(kind.stem()),
+            ),
+        };
+        let mut file = self.blob_of(kind, uuid)?;
+        file.write(&first.to_bytes())?;
+        let second = match self.plan.second_quantizer() {
+            Some(spec) => {
+                let second = train(&spec)?;
+                let kind = FileKind::SecondCodebook;
+                let file = self.write_blob(kind, fingerprint, &second.to_bytes())?;
+                Some((second, file))
+            }
+            None => None,
+        };
+        Ok(Codebooks {
+            first,
+            first_file: file.finish()?,
+            second,
+        })
+    }
+
+    /// Encodes all nodes in their order: for memory, for pages, or for both.
+    pub(super) fn encode(
+        &self,
+        codebooks: &Codebooks,
+        order: &NodeOrder,
+        fingerprint: Fingerprint,
+    ) -> Result<CodeFiles> {
+        let encoding = |quantizer| Encoding {
+            vectors: self.input.vectors,
+            order,
+            quantizer,
+            pool: &self.pool,
+        };
+        let (first, at_hand) = self.encode_first(encoding(&codebooks.first), fingerprint)?;
+        let in_memory = self.plan.spec.storage.second_codes_in_memory().is_some();
+        let second = match &codebooks.second {
+            Some((quantizer, _)) if in_memory => {
+                Some(self.code_file(FileKind::SecondCodes, encoding(quantizer), fingerprint)?)
+            }
+            Some(_) | None => None,
+        };
+        let fine = codebooks.second.as_ref().filter(|_| !in_memory);
+        Ok(CodeFiles {
+            first,
+            second,
+            at_hand,
+            fine: fine.map(|(quantizer, _)| quantizer.clone()),
+        })
+    }
+
+    /// The file of the first codes, if any are in memory, and all of them, if pages need them.
+    fn encode_first(
+        &self,
+        encoding: Encoding<'_>,
+        fingerprint: Fingerprint,
+    ) -> Result<(Option<FileEntry>, Vec<u8>)> {
+        if !self.plan.pages_hold_codes() {
+            let file = self.code_file(FileKind::Codes, encoding, fingerprint)?;
+            return Ok((Some(file), Vec::new()));
+        }
+        let nodes = self.plan.node_count;
+        let code_bytes = encoding.quantizer.code_bytes();
+        let mut at_hand = Vec::with_capacity(nodes as usize * code_bytes);
+        encoding.run(nodes.into(), self.progress, &mut |codes| {
+            at_hand.extend_from_slice(codes);
+            Ok(())
+        })?;
+        let in_memory = self.plan.spec.storage.codes_in_memory(nodes) as usize * code_bytes;
+        let file = match at_hand.get(..in_memory).filter(|codes| !codes.is_empty()) {
+            Some(codes) => Some(self.write_blob(FileKind::Codes, fingerprint, codes)?),
+            None => None,
+        };
+        Ok((file, at_hand))
+    }
+
+    fn code_file(
+        &self,
+        kind: FileKind,
+        encoding: Encoding<'_>,
+        fingerprint: Fingerprint,
+    ) -> Result<FileEntry> {
+        let mut file = self.blob(kind, fingerprint)?;
+        let mut write = |codes: &[u8]| Ok(file.write(codes)?);
+        encoding.run(self.plan.node_count.into(), self.progress, &mut write)?;
+        Ok(file.finish()?)
+    }
+
+    /// Writes row and user id of each node, where they are to be in memory.
+    pub(super) fn identities(
+        &self,
+        order: &NodeOrder,
+        fingerprint: Fingerprint,
+    ) -> Result<Option<FileEntry>> {
+        let spec = &self.plan.spec;
+        if Identities::bytes(spec, self.plan.node_count) == 0 {
+            return Ok(None);
+        }
+        let stride = Identities::stride(spec);
+        let mut file = self.blob(FileKind::Identities, fingerprint)?;
+        let mut entry = Vec::with_capacity(stride);
+        for node in (0..self.plan.node_count).map(NodeId) {
+            let row = order.row_of(node);
+            let mut user_id = u64::from(row);
+            if let Some(ids) = self.input.ids {
+                ids.read(row.into(), std::slice::from_mut(&mut user_id))?;
+            }
+            entry.clear();
+            Identities::push(&mut entry, stride, (row, user_id));
+            file.write(&entry)?;
+        }
+        Ok(Some(file.finish()?))
+    }
+}

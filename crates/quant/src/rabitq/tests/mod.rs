@@ -1,0 +1,8 @@
+//! RaBitQ from end to end, against direct computation in `f64`.
+
+mod bounds;
+mod codes;
+mod estimates;
+mod fixture;
+mod format;
+mod training;

@@ -1,0 +1,83 @@
+//! What training refuses, when it stops and what memory it takes.
+
+use pageway_types::{Cancelled, Metric, NoProgress, Progress};
+
+use super::fixture::{ROTATIONS, kernels, normal, pool, sample, spec, train};
+use crate::QuantError;
+use crate::rabitq::{RaBitQScorer, RaBitQSpec, RaBitQuantizer, Rotation};
+
+#[test]
+fn refuses_what_cannot_be_trained() {
+    let run = |values: &[f32], dimension, spec: &RaBitQSpec| {
+        let sample = sample(values, dimension, Metric::L2);
+        RaBitQuantizer::train(&sample, spec, kernels(), &pool(1), &NoProgress).unwrap_err()
+    };
+    let length = |values, dimension| QuantError::SampleLength { values, dimension };
+    assert_eq!(run(&[], 4, &spec(6, Rotation::Hadamard)), length(0, 4));
+    assert_eq!(
+        run(&[0.0; 6], 4, &spec(6, Rotation::Hadamard)),
+        length(6, 4)
+    );
+    for (rotation, limit) in [(Rotation::Hadamard, 16_384), (Rotation::Principal, 4096)] {
+        for found in [0, limit + 1] {
+            let error = QuantError::Dimension { found, limit };
+            assert_eq!(run(&[1.0], found, &spec(6, rotation)), error);
+        }
+        for code_bytes in [0, 4, 18] {
+            let error = run(&[0.0; 9], 9, &spec(code_bytes, rotation));
+            let smallest = if rotation == Rotation::Hadamard { 6 } else { 5 };
+            let largest = 17;
+            let wanted = QuantError::CodeLength {
+                code_bytes,
+                smallest,
+                largest,
+            };
+            assert_eq!(error, wanted);
+        }
+    }
+    for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 3e38] {
+        let values = [1.0, value, -3e38, 4.0, 0.0, 0.0];
+        for rotation in ROTATIONS {
+            assert_eq!(
+                run(&values, 2, &spec(6, rotation)),
+                QuantError::SampleRange,
+                "{value}"
+            );
+        }
+    }
+}
+
+struct Stopped;
+
+impl Progress for Stopped {
+    fn stage(&self, _: &'static str, _: u64) {}
+    fn advance(&self, _: u64) {}
+    fn cancelled(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn training_stops_on_request_and_tells_its_memory() {
+    let values = normal(100, 16, 15);
+    for rotation in ROTATIONS {
+        let spec = spec(12, rotation);
+        let sample = sample(&values, 16, Metric::L2);
+        let stopped = RaBitQuantizer::train(&sample, &spec, kernels(), &pool(1), &Stopped);
+        assert_eq!(stopped, Err(QuantError::Cancelled(Cancelled)));
+        let quantizer = train(&sample, &spec);
+        let most = RaBitQuantizer::codebook_bytes(16, &spec);
+        assert!(
+            quantizer.resident_bytes() <= most,
+            "{}",
+            quantizer.resident_bytes()
+        );
+        assert!(quantizer.to_bytes().len() <= most);
+        assert!(RaBitQuantizer::train_bytes(100, 16, &spec, 2) > most);
+        let least = quantizer.bits() * 2;
+        assert!(RaBitQScorer::bytes(&spec, 16) > least);
+    }
+    let bytes = |rotation| RaBitQuantizer::train_bytes(100_000, 960, &spec(120, rotation), 2);
+    assert!(bytes(Rotation::Principal) > 2 * 960 * 960 * 8);
+    assert!(bytes(Rotation::Hadamard) < 1 << 20);
+}
