@@ -163,6 +163,7 @@ def build(
     ``harvest``            ``target``, ``near`` (share=0.3), ``all``, ``held``
     ``refine``             ``inline``, ``deferred`` (share=0.5), ``cascade`` (scored=1, read=0.5),
                            ``bounded`` (deviations=2)
+    ``stop``               ``exhausted``, ``horizon`` (growth=15)
     =====================  ========================================================================
 
     Examples

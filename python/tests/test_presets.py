@@ -12,7 +12,7 @@ SIZES = {"memory": "8MB", "degree": 24, "build_list": 50}
 POLICIES = {
     "storage": ["vectors", "codes", "quantizer"],
     "layout": ["codec", "placement"],
-    "execution": ["entry", "schedule", "harvest", "refine"],
+    "execution": ["entry", "schedule", "harvest", "refine", "stop"],
 }
 
 
@@ -126,6 +126,8 @@ CHOICES = [
     ("execution", "harvest", {"kind": "near", "share": np.float32(0.5)}, {"share": 0.5}),
     ("execution", "harvest", "all", {"kind": "all"}),
     ("execution", "refine", {"kind": "deferred", "share": 0.75}, {"share": 0.75}),
+    ("execution", "stop", "horizon", {"kind": "horizon", "growth": 15.0}),
+    ("execution", "stop", {"kind": "horizon", "growth": 9}, {"growth": 9.0}),
 ]
 
 

@@ -290,6 +290,7 @@ fn merged(other: &Overrides, pinned: &Overrides) -> Overrides {
         schedule: pinned.schedule.or(other.schedule),
         harvest: pinned.harvest.or(other.harvest),
         refine: pinned.refine.or(other.refine),
+        stop: pinned.stop.or(other.stop),
     }
 }
 
@@ -369,6 +370,7 @@ impl Candidate {
         add("schedule", chosen.schedule.as_ref().map(typed));
         add("harvest", chosen.harvest.as_ref().map(typed));
         add("refine", chosen.refine.as_ref().map(typed));
+        add("stop", chosen.stop.as_ref().map(typed));
         all
     }
 }

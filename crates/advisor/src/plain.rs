@@ -6,7 +6,7 @@
 use pageway::choices::schedules;
 use pageway::spec::{
     CodeStorage, CodecSpec, EntrySpec, HarvestSpec, IndexSpec, NodeCacheSpec, PageCacheSpec,
-    PlacementSpec, QuantizerSpec, RefineSpec, SelectionSpec, VectorStorage,
+    PlacementSpec, QuantizerSpec, RefineSpec, SelectionSpec, StopSpec, VectorStorage,
 };
 use pageway::{
     BuildOptions, CacheOverrides, Error, ErrorKind, Index, MemoryWish, Overrides, Result, Sizes,
@@ -48,6 +48,7 @@ pub(crate) fn plain(spec: &IndexSpec, options: &BuildOptions) -> BuildOptions {
             schedule: Some(lockstep),
             harvest: Some(HarvestSpec::Target),
             refine: Some(RefineSpec::Inline),
+            stop: Some(StopSpec::Exhausted),
         },
         memory: Some(MemoryWish::Bytes(ALL_BYTES)),
         graph_from: None,

@@ -351,6 +351,7 @@ fn differences(tree: &Candidate, choice: &Candidate) -> Vec<String> {
             ("schedule", name_of(&spec.execution.schedule)),
             ("harvest", name_of(&spec.execution.harvest)),
             ("refine", name_of(&spec.execution.refine)),
+            ("stop", name_of(&spec.execution.stop)),
             ("page", format!("{} B", spec.layout.page_bytes)),
             ("code", format!("{} B", one.code_bytes())),
         ]

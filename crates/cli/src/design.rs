@@ -3,7 +3,7 @@
 use clap::Args;
 use pageway::choices::{
     self, CODES, ENTRIES, HARVESTS, NODE_CACHES, PAGE_CACHES, PLACEMENTS, QUANTIZERS, REFINES,
-    SELECTIONS, VECTORS, codecs, graphs, schedules,
+    SELECTIONS, STOPS, VECTORS, codecs, graphs, schedules,
 };
 use pageway::spec::{QuantizerSpec, RotationSpec};
 use pageway::{CacheOverrides, Overrides, Result, Sizes};
@@ -142,6 +142,10 @@ struct WalkChoices {
     /// cascade[:scored=1,read=0.5]
     #[arg(long, value_name = "NAME")]
     refine: Option<String>,
+
+    /// When a walk ends: exhausted or horizon[:growth=15]
+    #[arg(long, value_name = "NAME")]
+    stop: Option<String>,
 }
 
 impl ChoiceArguments {
@@ -171,6 +175,7 @@ impl ChoiceArguments {
             schedule: read("--schedule", walked.schedule.as_deref(), &schedules(sizes))?,
             harvest: read("--harvest", walked.harvest.as_deref(), &HARVESTS)?,
             refine: read("--refine", walked.refine.as_deref(), &REFINES)?,
+            stop: read("--stop", walked.stop.as_deref(), &STOPS)?,
         })
     }
 }
@@ -256,6 +261,7 @@ mod tests {
             ("schedule", names(&schedules(&sizes))),
             ("harvest", names(&HARVESTS)),
             ("refine", names(&REFINES)),
+            ("stop", names(&STOPS)),
         ] {
             let argument = command
                 .get_arguments()

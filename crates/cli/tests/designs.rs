@@ -244,8 +244,10 @@ const COMBINATIONS: [(&str, &[(&str, &str)]); 8] = [
         ],
     ),
     (
-        "--preset dgai --second-code-bytes 0 --refine deferred --placement bnp",
+        "--preset dgai --second-code-bytes 0 --refine deferred --placement bnp \
+         --stop horizon:growth=9",
         &[
+            ("/execution/stop/growth", "9.0"),
             ("/storage/second_quantizer", "null"),
             ("/execution/refine/share", "0.5"),
             ("/layout/placement/kind", "\"bnp\""),

@@ -5,7 +5,8 @@
 //! no choice is named, the preset's own stays and keeps them.
 
 use pageway::choices::{
-    CODES, ENTRIES, HARVESTS, PLACEMENTS, QUANTIZERS, REFINES, VECTORS, codecs, graphs, schedules,
+    CODES, ENTRIES, HARVESTS, PLACEMENTS, QUANTIZERS, REFINES, STOPS, VECTORS, codecs, graphs,
+    schedules,
 };
 use pageway::spec::{CacheOverrides, CacheSpec, QuantizerSpec, RotationSpec, Shape, VectorStorage};
 use pageway::{Error, ErrorKind, Overrides, Preset, Result, Sizes};
@@ -14,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, from_value, to_value};
 
 /// Each policy that is a choice, and where a spec has it.
-const POLICIES: [(&str, &str); 11] = [
+const POLICIES: [(&str, &str); 12] = [
     ("graph", "/graph"),
     ("vectors", "/storage/vectors"),
     ("codes", "/storage/codes"),
@@ -26,6 +27,7 @@ const POLICIES: [(&str, &str); 11] = [
     ("schedule", "/execution/schedule"),
     ("harvest", "/execution/harvest"),
     ("refine", "/execution/refine"),
+    ("stop", "/execution/stop"),
 ];
 
 /// The one policy that is a number, and the one that is true or false.
@@ -82,6 +84,7 @@ pub(crate) fn overrides(wishes: &str, design: &Design) -> Result<Overrides> {
         schedule: choices.choice("schedule", &schedules(&design.sizes))?,
         harvest: choices.choice("harvest", &HARVESTS)?,
         refine: choices.choice("refine", &REFINES)?,
+        stop: choices.choice("stop", &STOPS)?,
     })
 }
 

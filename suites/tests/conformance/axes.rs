@@ -4,7 +4,7 @@
 use pageway::spec::{
     CacheOverrides, CodeStorage, CodecSpec, CompletionSpec, EntrySpec, GraphSpec, HarvestSpec,
     NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RotationSpec,
-    ScheduleSpec, SelectionSpec, Shape, VectorStorage,
+    ScheduleSpec, SelectionSpec, Shape, StopSpec, VectorStorage,
 };
 use pageway::{BuildOptions, ElementType, IndexSpec, Metric, Overrides, Preset, Sizes};
 
@@ -39,6 +39,7 @@ pub enum Axis {
     Refine,
     Entry,
     // From here on no rule speaks of them.
+    Stop,
     Ids,
     PageBytes,
     Placement,
@@ -49,7 +50,7 @@ pub enum Axis {
     Metric,
 }
 
-pub const AXES: [(Axis, &[&str]); 19] = [
+pub const AXES: [(Axis, &[&str]); 20] = [
     (Axis::Graph, &["vamana", "nsg", "hnsw", "pipnn"]),
     (Axis::Vectors, &["in_record", "separate", "coded"]),
     (Axis::Codes, &["memory", "in_page", "split"]),
@@ -76,6 +77,7 @@ pub const AXES: [(Axis, &[&str]); 19] = [
         Axis::Entry,
         &["medoid", "fixed", "navigation", "hash", "upper_layers"],
     ),
+    (Axis::Stop, &["exhausted", "horizon"]),
     (Axis::Ids, &["row", "user"]),
     (Axis::PageBytes, &["4096", "8192"]),
     (
@@ -236,6 +238,9 @@ impl Choice {
                     },
                     RefineSpec::Bounded { deviations: 3.0 },
                 ][self.value(Axis::Refine)],
+            ),
+            stop: Some(
+                [StopSpec::Exhausted, StopSpec::Horizon { growth: 8.0 }][self.value(Axis::Stop)],
             ),
         }
     }

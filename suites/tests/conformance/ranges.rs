@@ -3,6 +3,7 @@
 use pageway::IndexSpec;
 use pageway::spec::{
     EntrySpec, GraphSpec, HarvestSpec, PlacementSpec, QuantizerSpec, RefineSpec, ScheduleSpec,
+    StopSpec,
 };
 
 use crate::axes::{Choice, MAX_DEGREE};
@@ -115,6 +116,12 @@ const RANGES: &[Range] = &[
         |s, v| s.execution.refine = RefineSpec::Deferred { share: v as f32 },
         0.0,
         1.0,
+    ),
+    (
+        "stop growth",
+        |s, v| s.execution.stop = StopSpec::Horizon { growth: v as f32 },
+        1.0,
+        1000.0,
     ),
 ];
 

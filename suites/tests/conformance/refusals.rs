@@ -349,7 +349,8 @@ fn with_axis(spec: &IndexSpec, choice: &Choice, axis: Axis) -> IndexSpec {
         Axis::Harvest => spec.execution.harvest = other.execution.harvest,
         Axis::Refine => spec.execution.refine = other.execution.refine,
         Axis::Entry => spec.execution.entry = other.execution.entry,
-        Axis::Ids
+        Axis::Stop
+        | Axis::Ids
         | Axis::PageBytes
         | Axis::Placement
         | Axis::CachePages

@@ -69,6 +69,7 @@ impl PresetRow {
                 name_of(&spec.execution.schedule),
                 name_of(&spec.execution.harvest),
                 name_of(&spec.execution.refine),
+                name_of(&spec.execution.stop),
             ]),
             update: name_of(&spec.update),
             summary: preset.summary(),
@@ -84,7 +85,7 @@ impl PresetsReport {
             "storage (codes)",
             "layout",
             "cache",
-            "execution (entry, schedule, harvest, refine)",
+            "execution (entry, schedule, harvest, refine, stop)",
             "update",
         ];
         let mut table = Table::left(&heads);

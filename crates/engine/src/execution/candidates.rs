@@ -5,6 +5,12 @@
 //! the list after a set of insertions does not depend on their order, and a node that is offered
 //! twice is recognised by its key. For range search the list can be told to remember what it turned
 //! away, up to a bound, and to grow by it.
+//!
+//! The walk ends when no candidate is left to take. With a horizon that is before all were
+//! expanded: what lies much farther than the k-th best promises little. Only the candidates in the
+//! list decide where the horizon is, so this does not depend on their order either. Stopping by a
+//! ratio of distances: Al-Jazzazi et al., "Distance Adaptive Beam Search for Provably Accurate
+//! Graph-Based Nearest Neighbor Search", NeurIPS 2025.
 
 use pageway_types::NodeId;
 
@@ -16,11 +22,32 @@ pub(crate) struct CandidateList {
     capacity: usize,
     cursor: usize,
     /// Candidates behind it are not taken.
-    horizon: u64,
+    farthest: u64,
+    /// Nor are those behind this, which moves with the best candidates.
+    horizon: Horizon,
     /// Keys that did not fit: at least the best half as many as `turned_away_limit`, and never
     /// more. None is better than a candidate of a full list.
     turned_away: Vec<u64>,
     turned_away_limit: usize,
+}
+
+/// Candidates lie within it or are not taken: so far beyond the candidate at a place of the list.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Horizon {
+    /// Place in the list.
+    pub(crate) place: usize,
+    /// Share of that candidate's distance.
+    pub(crate) slack: f32,
+}
+
+/// One that holds everything.
+impl Default for Horizon {
+    fn default() -> Self {
+        Self {
+            place: 0,
+            slack: f32::INFINITY,
+        }
+    }
 }
 
 /// Distance and node as one integer that sorts by distance (total order), then by node.
@@ -68,7 +95,13 @@ impl CandidateList {
         self.capacity = capacity;
         self.turned_away_limit = turned_away_limit;
         self.cursor = 0;
-        self.horizon = u64::MAX;
+        self.farthest = u64::MAX;
+        self.horizon = Horizon::default();
+    }
+
+    /// Takes only candidates within a horizon from now on.
+    pub(crate) fn look_to(&mut self, horizon: Horizon) {
+        self.horizon = horizon;
     }
 
     /// Candidates that the list holds at most.
@@ -79,7 +112,7 @@ impl CandidateList {
     /// Makes room for `capacity` candidates and takes back the best of those turned away. From now
     /// on only candidates up to `farthest` are taken.
     pub(crate) fn grow(&mut self, capacity: usize, farthest: f32) {
-        self.horizon = sort_key(farthest, NodeId(u32::MAX));
+        self.farthest = sort_key(farthest, NodeId(u32::MAX));
         self.capacity = self.capacity.max(capacity);
         let room = self.capacity - self.keys.len();
         self.keys.reserve_exact(room);
@@ -154,9 +187,10 @@ impl CandidateList {
     #[inline]
     pub(crate) fn take(&mut self, mut accept: impl FnMut(NodeId) -> bool) -> Option<u64> {
         let mut unexpanded = None;
+        let farthest = self.farthest();
         let pairs = self.keys.iter().zip(&mut self.expanded).enumerate();
         for (at, (key, expanded)) in pairs.skip(self.cursor) {
-            if *key > self.horizon {
+            if *key > farthest {
                 break;
             }
             if *expanded {
@@ -175,11 +209,26 @@ impl CandidateList {
 
     /// How many candidates that were not expanded yet `accept` likes, counted up to `enough`.
     pub(crate) fn count(&self, enough: usize, accept: impl Fn(NodeId) -> bool) -> usize {
+        let farthest = self.farthest();
         let pairs = self.keys.iter().zip(&self.expanded).skip(self.cursor);
         pairs
+            .take_while(|(key, _)| **key <= farthest)
             .filter(|(key, expanded)| !**expanded && accept(key_node(**key)))
             .take(enough)
             .count()
+    }
+
+    /// The last key that is taken.
+    fn farthest(&self) -> u64 {
+        let Horizon { place, slack } = self.horizon;
+        match self.keys.get(place) {
+            Some(key) if slack < f32::INFINITY => {
+                let distance = key_distance(*key);
+                let end = sort_key(distance + slack * distance.abs(), NodeId(u32::MAX));
+                self.farthest.min(end)
+            }
+            _ => self.farthest,
+        }
     }
 
     /// Place of the best candidate that may not be expanded yet.
@@ -195,6 +244,12 @@ impl CandidateList {
     /// All candidates, best first.
     pub(crate) fn keys(&self) -> &[u64] {
         &self.keys
+    }
+
+    /// How many of them lie within the horizon.
+    pub(crate) fn within_horizon(&self) -> usize {
+        let farthest = self.farthest();
+        self.keys.partition_point(|key| *key <= farthest)
     }
 }
 
@@ -322,7 +377,59 @@ mod tests {
         assert_eq!((pop(&mut list), pop(&mut list)), (Some(9), None));
     }
 
+    #[test]
+    fn a_horizon_moves_with_the_candidate_at_its_place() {
+        let mut list = CandidateList::default();
+        list.reset(10, 0);
+        let (place, slack) = (1, 0.5);
+        list.look_to(Horizon { place, slack });
+        list.insert(NodeId(9), 9.0);
+        assert_eq!(pop(&mut list), Some(9), "fewer candidates: no horizon");
+        for node in [8u16, 6, 4, 7] {
+            list.insert(NodeId(node.into()), node.into());
+        }
+        assert_eq!(list.count(9, |_| true), 4, "up to 9");
+        assert_eq!((pop(&mut list), pop(&mut list)), (Some(4), Some(6)));
+        list.insert(NodeId(5), 5.0);
+        assert_eq!(list.count(9, |_| true), 2, "up to 7.5");
+        assert_eq!((pop(&mut list), pop(&mut list)), (Some(5), Some(7)));
+        assert_eq!(pop(&mut list), None);
+        list.reset(10, 0);
+        list.insert(NodeId(1), 1.0);
+        list.insert(NodeId(100), 100.0);
+        assert_eq!((pop(&mut list), pop(&mut list)), (Some(1), Some(100)));
+    }
+
     proptest! {
+        #[test]
+        fn a_horizon_takes_what_lies_within_it_in_any_order(
+            mut distances in prop::collection::vec(-50i8..50, 1..60),
+            place in 0usize..8,
+            slack in 0.0f32..1.5,
+            rotation in 0usize..60,
+        ) {
+            let nodes: Vec<(u32, f32)> =
+                distances.drain(..).map(f32::from).zip(0..).map(|(d, n)| (n, d)).collect();
+            let mut sorted: Vec<u64> =
+                nodes.iter().map(|(n, d)| sort_key(*d, NodeId(*n))).collect();
+            sorted.sort_unstable();
+            let mut expected = sorted.clone();
+            if let Some(key) = sorted.get(place) {
+                let border = key_distance(*key) + slack * key_distance(*key).abs();
+                expected.retain(|key| key_distance(*key) <= border);
+            }
+            let mut list = CandidateList::default();
+            list.reset(64, 0);
+            list.look_to(Horizon { place, slack });
+            let by = rotation % nodes.len();
+            for (node, distance) in nodes[by..].iter().chain(&nodes[..by]) {
+                list.insert(NodeId(*node), *distance);
+            }
+            prop_assert_eq!(list.count(100, |_| true), expected.len());
+            let taken: Vec<u64> = std::iter::from_fn(|| list.pop_unexpanded()).collect();
+            prop_assert_eq!(taken, expected);
+        }
+
         #[test]
         fn what_it_takes_back_does_not_depend_on_the_order(
             mut offers in prop::collection::vec(0u16..200, 0..300),

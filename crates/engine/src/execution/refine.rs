@@ -15,14 +15,14 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// Ends the walk and puts the reads of the refinement into the frontier.
     pub(super) fn begin_refine(&mut self) {
         self.phase = Phase::Refine;
-        let size = self.scratch.candidates.keys().len();
+        let size = self.scratch.candidates.within_horizon();
         let most = |share: f32| match self.query.goal {
             Goal::Nearest => {
                 let share = (size as f32 * share).ceil() as usize;
                 share.max(self.scratch.shape.results)
             }
             // Any of them may lie within the radius.
-            Goal::Within { .. } => size,
+            Goal::Within { .. } => usize::MAX,
         };
         let mut keys = std::mem::take(&mut self.scratch.keys);
         keys.clear();

@@ -18,6 +18,7 @@
 
 use pageway_types::{Metric, NodeId, PageId};
 
+use super::candidates::Horizon;
 use super::pipeline::Pipeline;
 use super::{Goal, Parts, Query, QueryStats, Scratch};
 use crate::layout::{PageCodec, PageError, PageView};
@@ -74,6 +75,13 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     /// Prepares a walk: the table of the query, and the entry nodes as first candidates.
     pub(crate) fn new(parts: &'t Parts<C>, query: Query<'t>, scratch: &'t mut Scratch) -> Self {
         scratch.reset(&query);
+        if query.goal == Goal::Nearest {
+            let (size, k) = (scratch.shape.list_size, scratch.shape.results);
+            scratch.candidates.look_to(Horizon {
+                place: k.saturating_sub(1),
+                slack: parts.execution.stop.slack(size, k),
+            });
+        }
         let scoring = &mut scratch.scoring;
         (parts.widen)(query.vector, &mut scoring.widened);
         let prepared = (&parts.codes.quantizer, &scoring.widened);

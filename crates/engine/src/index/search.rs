@@ -11,7 +11,7 @@ use crate::execution::driver::{Job, Outcomes, Worker, WorkerShape};
 use crate::execution::{Goal, QueryStats, ScratchShape};
 use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
 use crate::source::{BLOCK_BYTES, Inspection, VectorSlice, inspect_rows};
-use crate::spec::RefineSpec;
+use crate::spec::{RefineSpec, StopSpec};
 
 /// Largest candidate list of a search.
 pub const MAX_LIST_SIZE: u32 = 100_000;
@@ -154,7 +154,8 @@ impl Index {
 
     /// Whether what a search reads depends on how many neighbours it is asked for.
     pub(crate) fn reads_depend_on_k(&self) -> bool {
-        self.manifest.spec.execution.refine != RefineSpec::Inline
+        let execution = &self.manifest.spec.execution;
+        execution.refine != RefineSpec::Inline || execution.stop != StopSpec::Exhausted
     }
 
     /// Whether one query of this list size fits the memory set aside for searches.

@@ -58,6 +58,7 @@ fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
                 scored: 1.0,
                 read: 0.5,
             },
+            ..base.execution
         },
         ..base
     }

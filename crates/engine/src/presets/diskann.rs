@@ -11,7 +11,7 @@ use super::{Form, Row, Sizes};
 use crate::spec::{
     CacheSpec, CodeStorage, CodecSpec, EntrySpec, ExecutionSpec, HarvestSpec, IndexSpec,
     LayoutSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, RefineSpec, ScheduleSpec,
-    SelectionSpec, Shape, UpdateSpec, VectorStorage,
+    SelectionSpec, Shape, StopSpec, UpdateSpec, VectorStorage,
 };
 
 pub(super) const ROW: Row = Row {
@@ -45,6 +45,7 @@ pub(super) fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
             },
             harvest: HarvestSpec::Target,
             refine: RefineSpec::Inline,
+            stop: StopSpec::Exhausted,
         },
         update: UpdateSpec::Static,
         seed: sizes.seed,

@@ -48,6 +48,7 @@ fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
             },
             harvest: HarvestSpec::Held,
             refine: RefineSpec::Deferred { share: 0.5 },
+            ..base.execution
         },
         ..base
     }

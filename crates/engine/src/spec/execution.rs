@@ -14,6 +14,9 @@ pub struct ExecutionSpec {
     pub harvest: HarvestSpec,
     /// When exact distances are paid.
     pub refine: RefineSpec,
+    /// When a walk ends.
+    #[serde(default)]
+    pub stop: StopSpec,
 }
 
 /// Where a walk starts.
@@ -147,4 +150,32 @@ pub enum RefineSpec {
         /// Width of the bounds, in standard deviations of the error of a code.
         deviations: f32,
     },
+}
+
+/// When a walk ends. Range searches end as under `Exhausted`.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum StopSpec {
+    /// When every candidate of the list was expanded.
+    #[default]
+    Exhausted,
+    /// When those within a horizon were: within (L / k)^(1 / growth) times the estimate of the k-th
+    /// best candidate. Queries that have few nodes there end early.
+    Horizon {
+        /// How fast the number of nodes grows with the distance: with this power of it.
+        growth: f32,
+    },
+}
+
+impl StopSpec {
+    /// Share of the distance of the k-th best candidate by which others may lie beyond it.
+    pub(crate) fn slack(self, list_size: usize, k: usize) -> f32 {
+        match self {
+            Self::Exhausted => f32::INFINITY,
+            Self::Horizon { growth } => {
+                let nodes = list_size as f32 / k.max(1) as f32;
+                nodes.max(1.0).powf(1.0 / growth) - 1.0
+            }
+        }
+    }
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use cache::{CacheSpec, NodeCacheSpec, PageCacheSpec, SelectionSpec};
 pub use execution::{
-    CompletionSpec, EntrySpec, ExecutionSpec, HarvestSpec, RefineSpec, ScheduleSpec,
+    CompletionSpec, EntrySpec, ExecutionSpec, HarvestSpec, RefineSpec, ScheduleSpec, StopSpec,
 };
 pub use graph::GraphSpec;
 pub use layout::{CodecSpec, LayoutSpec, PlacementSpec};

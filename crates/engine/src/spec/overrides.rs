@@ -2,7 +2,7 @@
 
 use super::{
     CacheSpec, CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IndexSpec, NodeCacheSpec,
-    PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, ScheduleSpec, SelectionSpec,
+    PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, ScheduleSpec, SelectionSpec, StopSpec,
     VectorStorage,
 };
 
@@ -36,6 +36,8 @@ pub struct Overrides {
     pub harvest: Option<HarvestSpec>,
     /// When exact distances are paid.
     pub refine: Option<RefineSpec>,
+    /// When a walk ends.
+    pub stop: Option<StopSpec>,
 }
 
 /// The same for the parts of a cache.
@@ -71,6 +73,7 @@ impl Overrides {
         set(&mut spec.execution.schedule, self.schedule);
         set(&mut spec.execution.harvest, self.harvest);
         set(&mut spec.execution.refine, self.refine);
+        set(&mut spec.execution.stop, self.stop);
         spec
     }
 }

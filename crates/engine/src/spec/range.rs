@@ -5,7 +5,7 @@ use pageway_types::VectorShape;
 use super::validate::{Checked, SpecError, refuse_if};
 use super::{
     EntrySpec, GraphSpec, HarvestSpec, IndexSpec, PlacementSpec, QuantizerSpec, RefineSpec,
-    RotationSpec, ScheduleSpec,
+    RotationSpec, ScheduleSpec, StopSpec,
 };
 
 /// Longest adjacency list an index may have.
@@ -51,7 +51,8 @@ impl IndexSpec {
         self.execution.entry.validate()?;
         self.execution.schedule.validate()?;
         self.execution.harvest.validate()?;
-        self.execution.refine.validate()
+        self.execution.refine.validate()?;
+        self.execution.stop.validate()
     }
 
     fn validate_page(&self) -> Checked {
@@ -208,6 +209,15 @@ impl RefineSpec {
                 within("refine read", read, 0.0, scored)
             }
             Self::Bounded { deviations } => within("refine deviations", deviations, 0.0, 16.0),
+        }
+    }
+}
+
+impl StopSpec {
+    fn validate(self) -> Checked {
+        match self {
+            Self::Exhausted => Ok(()),
+            Self::Horizon { growth } => within("stop growth", growth, 1.0, 1000.0),
         }
     }
 }

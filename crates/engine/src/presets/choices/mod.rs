@@ -7,7 +7,7 @@ use super::Sizes;
 use crate::spec::{
     CodeStorage, CodecSpec, CompletionSpec, EntrySpec, GraphSpec, HarvestSpec, NodeCacheSpec,
     PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RotationSpec, ScheduleSpec,
-    SelectionSpec, VectorStorage,
+    SelectionSpec, StopSpec, VectorStorage,
 };
 
 pub use text::{name_of, parse, typed};
@@ -168,6 +168,9 @@ pub const REFINES: [RefineSpec; 4] = [
     },
 ];
 
+/// When a walk ends.
+pub const STOPS: [StopSpec; 2] = [StopSpec::Exhausted, StopSpec::Horizon { growth: 15.0 }];
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -220,6 +223,7 @@ mod tests {
                 (name_of(&execution.schedule), names(&schedules(&sizes))),
                 (name_of(&execution.harvest), names(&HARVESTS)),
                 (name_of(&execution.refine), names(&REFINES)),
+                (name_of(&execution.stop), names(&STOPS)),
             ] {
                 assert!(known.contains(&name), "{preset}: {name} of {known:?}");
             }

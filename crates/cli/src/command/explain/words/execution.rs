@@ -2,7 +2,7 @@
 
 use pageway::IndexSpec;
 use pageway::choices::typed;
-use pageway::spec::{CompletionSpec, EntrySpec, HarvestSpec, RefineSpec, ScheduleSpec};
+use pageway::spec::{CompletionSpec, EntrySpec, HarvestSpec, RefineSpec, ScheduleSpec, StopSpec};
 
 use super::{Sentence, Words, percent};
 
@@ -24,6 +24,7 @@ pub(super) fn sentences(spec: &IndexSpec) -> Vec<Sentence> {
             harvest(walk.harvest),
         ),
         Sentence::new(AXIS, "--refine", typed(&walk.refine), refine(walk.refine)),
+        Sentence::new(AXIS, "--stop", typed(&walk.stop), stop(walk.stop)),
     ]
 }
 
@@ -190,6 +191,22 @@ fn refine(refine: RefineSpec) -> Words {
             ),
             "As few reads as the codes are good, together; none where they decide everything."
                 .to_owned(),
+        ),
+    }
+}
+
+fn stop(stop: StopSpec) -> Words {
+    match stop {
+        StopSpec::Exhausted => (
+            "A walk ends when every candidate of its list was expanded.".to_owned(),
+            "As many hops for an easy query as for a hard one.".to_owned(),
+        ),
+        StopSpec::Horizon { growth } => (
+            format!(
+                "A walk ends when the candidates within a horizon were expanded: (L / k)^(1 / \
+                 {growth}) times the distance of the k-th best."
+            ),
+            "Easy queries end early; for the same recall the list is a little longer.".to_owned(),
         ),
     }
 }

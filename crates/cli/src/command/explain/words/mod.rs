@@ -101,6 +101,7 @@ mod tests {
                 "--placement",
                 "--entry",
                 "--refine",
+                "--stop",
             ] {
                 let said = all.iter().filter(|sentence| sentence.flag == flag).count();
                 assert_eq!(said, 1, "{preset} {flag}");
