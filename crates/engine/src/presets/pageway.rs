@@ -10,7 +10,7 @@ use super::{Form, Row, Sizes, diskann, pageann};
 use crate::spec::{
     CacheSpec, CodeStorage, CodecSpec, ExecutionSpec, HarvestSpec, IndexSpec, LayoutSpec,
     MAX_PRINCIPAL_DIMENSION, NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec,
-    RefineSpec, RotationSpec, ScheduleSpec, Shape, StopSpec, StorageSpec, VectorStorage,
+    RefineSpec, RotationSpec, ScheduleSpec, Shape, StorageSpec, VectorStorage,
 };
 
 pub(super) const ROW: Row = Row {
@@ -32,9 +32,6 @@ const FINE_FACTORS: u32 = 8;
 
 /// Width of the bounds, in standard deviations.
 const DEVIATIONS: f32 = 1.0;
-
-/// How fast the number of nodes grows with the distance.
-const GROWTH: f32 = 15.0;
 
 /// A code by principal axes, where those can be found.
 fn code(shape: Shape, code_bytes: u32) -> QuantizerSpec {
@@ -75,7 +72,6 @@ fn resident(shape: Shape, sizes: &Sizes) -> IndexSpec {
             refine: RefineSpec::Bounded {
                 deviations: DEVIATIONS,
             },
-            stop: StopSpec::Horizon { growth: GROWTH },
             ..base.execution
         },
         ..base
