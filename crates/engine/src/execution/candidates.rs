@@ -7,7 +7,7 @@
 //! away, up to a bound, and to grow by it.
 //!
 //! The walk ends when no candidate is left to take. With a horizon that is before all were
-//! expanded: what lies much farther than the k-th best promises little. Only the candidates in the
+//! expanded: what lies much farther than the best promises little. Only the candidates in the
 //! list decide where the horizon is, so this does not depend on their order either. Stopping by a
 //! ratio of distances: Al-Jazzazi et al., "Distance Adaptive Beam Search for Provably Accurate
 //! Graph-Based Nearest Neighbor Search", NeurIPS 2025.

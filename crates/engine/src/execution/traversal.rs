@@ -22,6 +22,7 @@ use super::candidates::Horizon;
 use super::pipeline::Pipeline;
 use super::{Goal, Parts, Query, QueryStats, Scratch};
 use crate::layout::{PageCodec, PageError, PageView};
+use crate::spec::StopSpec;
 
 /// Share of a candidate list that must lie within the radius for a range search to go on with a
 /// list of twice the size (Starling's phi).
@@ -78,7 +79,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         if query.goal == Goal::Nearest {
             let (size, k) = (scratch.shape.list_size, scratch.shape.results);
             scratch.candidates.look_to(Horizon {
-                place: k.saturating_sub(1),
+                place: StopSpec::measured_by(k) - 1,
                 slack: parts.execution.stop.slack(size, k),
             });
         }

@@ -159,8 +159,9 @@ pub enum StopSpec {
     /// When every candidate of the list was expanded.
     #[default]
     Exhausted,
-    /// When those within a horizon were: within (L / k)^(1 / growth) times the estimate of the k-th
-    /// best candidate. Queries that have few nodes there end early.
+    /// When those within a horizon were: within (L / p)^(1 / growth) times the estimate of the p-th
+    /// best candidate, p twice the results asked for, at least 20. Queries that have few nodes
+    /// there end early.
     Horizon {
         /// How fast the number of nodes grows with the distance: with this power of it.
         growth: f32,
@@ -168,14 +169,35 @@ pub enum StopSpec {
 }
 
 impl StopSpec {
-    /// Share of the distance of the k-th best candidate by which others may lie beyond it.
+    /// How many candidates a horizon is measured by for `k` results. The `k` nearest alone may be
+    /// all but copies of the query, and their distances then say nothing about others'.
+    pub(crate) fn measured_by(k: usize) -> usize {
+        (2 * k).max(20)
+    }
+
+    /// Share of the distance of the last of those by which other candidates may lie beyond it.
     pub(crate) fn slack(self, list_size: usize, k: usize) -> f32 {
         match self {
             Self::Exhausted => f32::INFINITY,
             Self::Horizon { growth } => {
-                let nodes = list_size as f32 / k.max(1) as f32;
+                let nodes = list_size as f32 / Self::measured_by(k) as f32;
                 nodes.max(1.0).powf(1.0 / growth) - 1.0
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_longer_list_looks_farther_and_a_short_one_has_no_horizon() {
+        let stop = StopSpec::Horizon { growth: 2.0 };
+        assert_eq!(stop.slack(80, 10), 1.0);
+        assert_eq!(stop.slack(80, 1), 1.0, "by 20 candidates, whatever k");
+        assert_eq!(stop.slack(800, 100), 1.0);
+        assert_eq!(stop.slack(8, 10), 0.0, "up to the last candidate");
+        assert_eq!(StopSpec::Exhausted.slack(80, 10), f32::INFINITY);
     }
 }

@@ -203,8 +203,9 @@ fn stop(stop: StopSpec) -> Words {
         ),
         StopSpec::Horizon { growth } => (
             format!(
-                "A walk ends when the candidates within a horizon were expanded: (L / k)^(1 / \
-                 {growth}) times the distance of the k-th best."
+                "A walk ends when the candidates within a horizon were expanded: (L / p)^(1 / \
+                 {growth}) times the distance of the p-th best, p twice the results asked for, at \
+                 least 20."
             ),
             "Easy queries end early; for the same recall the list is a little longer.".to_owned(),
         ),
