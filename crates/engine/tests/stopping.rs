@@ -1,4 +1,9 @@
 //! Walks that end at a horizon: fewer hops, recall as promised, range searches as ever.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failed test may panic"
+)]
 
 mod common;
 
