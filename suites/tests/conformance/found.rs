@@ -174,8 +174,8 @@ pub fn check_pages_read_once(subject: &Subject<'_>, vfs: &Arc<dyn Vfs>) {
         if coded {
             continue;
         }
-        // Every node is reached, unless it lies beyond a horizon, so every page is read, and none of
-        // them is forgotten.
+        // Every node is reached, unless it lies beyond a horizon, so every page is read, and none
+        // of them is forgotten.
         let execution = &spec.execution;
         let all = execution.harvest == HarvestSpec::All && execution.stop == StopSpec::Exhausted;
         assert!(!all || stats.exact_distances == rows, "{what}");
