@@ -151,6 +151,7 @@ def build(
                            ``page_node`` (min_degree=degree/2)
     ``placement``          ``by_id``, ``bnp``, ``bnf`` and ``bns`` (rounds=8, gain=0.01),
                            ``grouped`` (hops=2), ``clustered``
+    ``lists``              ``plain``, ``packed`` (sorted, in about a third of the bytes)
     ``cache``              a dict of nodes (``none``, ``records``, ``lists``), pages (``none``,
                            ``hot``, ``lru``, ``clock``), selection (``breadth_first``, ``visits``)
                            and page_share

@@ -285,6 +285,7 @@ fn merged(other: &Overrides, pinned: &Overrides) -> Overrides {
         ids_in_memory: pinned.ids_in_memory.or(other.ids_in_memory),
         codec: pinned.codec.or(other.codec),
         placement: pinned.placement.or(other.placement),
+        lists: pinned.lists.or(other.lists),
         cache,
         entry: pinned.entry.or(other.entry),
         schedule: pinned.schedule.or(other.schedule),
@@ -359,6 +360,7 @@ impl Candidate {
         add("second-code-bytes", second.map(|s| bytes(s).to_string()));
         add("codec", chosen.codec.as_ref().map(typed));
         add("placement", chosen.placement.as_ref().map(typed));
+        add("lists", chosen.lists.as_ref().map(typed));
         add("cache-nodes", chosen.cache.nodes.as_ref().map(typed));
         add("cache-pages", chosen.cache.pages.as_ref().map(typed));
         add(

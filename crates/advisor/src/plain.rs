@@ -5,8 +5,9 @@
 
 use pageway::choices::schedules;
 use pageway::spec::{
-    CodeStorage, CodecSpec, EntrySpec, HarvestSpec, IndexSpec, NodeCacheSpec, PageCacheSpec,
-    PlacementSpec, QuantizerSpec, RefineSpec, SelectionSpec, StopSpec, VectorStorage,
+    CodeStorage, CodecSpec, EntrySpec, HarvestSpec, IndexSpec, ListSpec, NodeCacheSpec,
+    PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, SelectionSpec, StopSpec,
+    VectorStorage,
 };
 use pageway::{
     BuildOptions, CacheOverrides, Error, ErrorKind, Index, MemoryWish, Overrides, Result, Sizes,
@@ -38,6 +39,7 @@ pub(crate) fn plain(spec: &IndexSpec, options: &BuildOptions) -> BuildOptions {
             ids_in_memory: Some(false),
             codec: Some(CodecSpec::Packed),
             placement: Some(PlacementSpec::ById),
+            lists: Some(ListSpec::Plain),
             cache: CacheOverrides {
                 nodes: Some(NodeCacheSpec::Records),
                 pages: Some(PageCacheSpec::None),

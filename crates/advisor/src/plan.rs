@@ -345,6 +345,7 @@ fn differences(tree: &Candidate, choice: &Candidate) -> Vec<String> {
             ("vectors", name_of(&spec.storage.vectors)),
             ("codec", name_of(&spec.layout.codec)),
             ("placement", name_of(&spec.layout.placement)),
+            ("lists", name_of(&spec.layout.lists)),
             ("cached nodes", name_of(&spec.cache.nodes)),
             ("cached pages", name_of(&spec.cache.pages)),
             ("entry", name_of(&spec.execution.entry)),

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use pageway::choices::{
-    self, CODES, ENTRIES, HARVESTS, NODE_CACHES, PAGE_CACHES, PLACEMENTS, QUANTIZERS, REFINES,
-    SELECTIONS, STOPS, VECTORS, codecs, graphs, schedules,
+    self, CODES, ENTRIES, HARVESTS, LISTS, NODE_CACHES, PAGE_CACHES, PLACEMENTS, QUANTIZERS,
+    REFINES, SELECTIONS, STOPS, VECTORS, codecs, graphs, schedules,
 };
 use pageway::spec::{QuantizerSpec, RotationSpec};
 use pageway::{CacheOverrides, Overrides, Result, Sizes};
@@ -98,6 +98,10 @@ struct StorageChoices {
     /// grouped[:hops=2] or clustered
     #[arg(long, value_name = "NAME")]
     placement: Option<String>,
+
+    /// How adjacency lists are stored: plain, or packed: sorted, in about a third of the bytes
+    #[arg(long, value_name = "NAME")]
+    lists: Option<String>,
 }
 
 /// Axis 3.
@@ -170,6 +174,7 @@ impl ChoiceArguments {
             ids_in_memory: stored.ids_in_memory,
             codec: read("--codec", stored.codec.as_deref(), &codecs(sizes))?,
             placement: read("--placement", stored.placement.as_deref(), &PLACEMENTS)?,
+            lists: read("--lists", stored.lists.as_deref(), &LISTS)?,
             cache: cached.overrides()?,
             entry: read("--entry", walked.entry.as_deref(), &ENTRIES)?,
             schedule: read("--schedule", walked.schedule.as_deref(), &schedules(sizes))?,
@@ -254,6 +259,7 @@ mod tests {
             ("quantizer", names(&QUANTIZERS)),
             ("codec", names(&codecs(&sizes))),
             ("placement", names(&PLACEMENTS)),
+            ("lists", names(&LISTS)),
             ("cache_nodes", names(&NODE_CACHES)),
             ("cache_pages", names(&PAGE_CACHES)),
             ("cache_selection", names(&SELECTIONS)),

@@ -5,8 +5,8 @@
 //! no choice is named, the preset's own stays and keeps them.
 
 use pageway::choices::{
-    CODES, ENTRIES, HARVESTS, PLACEMENTS, QUANTIZERS, REFINES, STOPS, VECTORS, codecs, graphs,
-    schedules,
+    CODES, ENTRIES, HARVESTS, LISTS, PLACEMENTS, QUANTIZERS, REFINES, STOPS, VECTORS, codecs,
+    graphs, schedules,
 };
 use pageway::spec::{CacheOverrides, CacheSpec, QuantizerSpec, RotationSpec, Shape, VectorStorage};
 use pageway::{Error, ErrorKind, Overrides, Preset, Result, Sizes};
@@ -15,13 +15,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, from_value, to_value};
 
 /// Each policy that is a choice, and where a spec has it.
-const POLICIES: [(&str, &str); 12] = [
+const POLICIES: [(&str, &str); 13] = [
     ("graph", "/graph"),
     ("vectors", "/storage/vectors"),
     ("codes", "/storage/codes"),
     ("quantizer", "/storage/quantizer"),
     ("codec", "/layout/codec"),
     ("placement", "/layout/placement"),
+    ("lists", "/layout/lists"),
     ("cache", "/cache"),
     ("entry", "/execution/entry"),
     ("schedule", "/execution/schedule"),
@@ -77,6 +78,7 @@ pub(crate) fn overrides(wishes: &str, design: &Design) -> Result<Overrides> {
         ids_in_memory: choices.ids_in_memory()?,
         codec: choices.choice("codec", &codecs(&design.sizes))?,
         placement: choices.choice("placement", &PLACEMENTS)?,
+        lists: choices.choice("lists", &LISTS)?,
         cache: choices
             .choice::<CacheSpec>("cache", &[])?
             .map_or_else(CacheOverrides::default, CacheOverrides::from),

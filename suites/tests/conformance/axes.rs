@@ -3,7 +3,7 @@
 
 use pageway::spec::{
     CacheOverrides, CodeStorage, CodecSpec, CompletionSpec, EntrySpec, GraphSpec, HarvestSpec,
-    NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RotationSpec,
+    ListSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RotationSpec,
     ScheduleSpec, SelectionSpec, Shape, StopSpec, VectorStorage,
 };
 use pageway::{BuildOptions, ElementType, IndexSpec, Metric, Overrides, Preset, Sizes};
@@ -43,6 +43,7 @@ pub enum Axis {
     Ids,
     PageBytes,
     Placement,
+    Lists,
     CachePages,
     Selection,
     Beam,
@@ -50,7 +51,7 @@ pub enum Axis {
     Metric,
 }
 
-pub const AXES: [(Axis, &[&str]); 20] = [
+pub const AXES: [(Axis, &[&str]); 21] = [
     (Axis::Graph, &["vamana", "nsg", "hnsw", "pipnn"]),
     (Axis::Vectors, &["in_record", "separate", "coded"]),
     (Axis::Codes, &["memory", "in_page", "split"]),
@@ -84,6 +85,7 @@ pub const AXES: [(Axis, &[&str]); 20] = [
         Axis::Placement,
         &["by_id", "bnp", "bnf", "bns", "grouped", "clustered"],
     ),
+    (Axis::Lists, &["plain", "packed"]),
     (Axis::CachePages, &["none", "hot", "lru", "clock"]),
     (Axis::Selection, &["breadth_first", "visits"]),
     (Axis::Beam, &["1", "4", "64"]),
@@ -217,6 +219,7 @@ impl Choice {
             ids_in_memory: None,
             codec: Some(self.codec()),
             placement: Some(self.placement()),
+            lists: Some([ListSpec::Plain, ListSpec::Packed][self.value(Axis::Lists)]),
             cache: self.cache(),
             entry: Some(self.entry()),
             schedule: Some(self.schedule()),

@@ -353,6 +353,7 @@ fn with_axis(spec: &IndexSpec, choice: &Choice, axis: Axis) -> IndexSpec {
         | Axis::Ids
         | Axis::PageBytes
         | Axis::Placement
+        | Axis::Lists
         | Axis::CachePages
         | Axis::Selection
         | Axis::Beam

@@ -19,7 +19,7 @@ use crate::index::{Index, Manifest, least_memory};
 use crate::memory::MemoryWish;
 use crate::options::OpenOptions;
 use crate::resolve::{self, Source};
-use crate::spec::{CodecSpec, EntrySpec, GraphSpec, IndexSpec};
+use crate::spec::{CodecSpec, EntrySpec, GraphSpec, IndexSpec, ListSpec};
 
 /// A graph in memory, with the vectors it is a graph of.
 pub(super) struct WholeGraph<'p> {
@@ -158,6 +158,9 @@ fn refuse_other_graph(manifest: &Manifest, dir: &Path, input: GraphInput<'_>) ->
     }
     if !theirs.nodes_are_rows() || matches!(theirs.layout.codec, CodecSpec::PageNode { .. }) {
         return refuse("its nodes are not in the order of the data; take one with placement by_id");
+    }
+    if theirs.layout.lists == ListSpec::Packed {
+        return refuse("its lists are packed and have lost their order; take one with lists plain");
     }
     if matches!(ours.execution.entry, EntrySpec::UpperLayers { .. }) {
         return refuse("it does not keep the upper layers that entry upper_layers needs");

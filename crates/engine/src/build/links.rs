@@ -17,7 +17,7 @@ use super::write::{ListSource, PageInput, write_pages};
 use crate::error::Result;
 use crate::index::{FileKind, GraphStatistics};
 use crate::resolve;
-use crate::spec::{CodecSpec, NodeCacheSpec};
+use crate::spec::{CodecSpec, ListSpec, NodeCacheSpec};
 
 /// A graph, and the row where walks over it start.
 pub(super) struct Linked<'p> {
@@ -121,7 +121,8 @@ impl Pipeline<'_> {
             codes: (&codes.at_hand, code_bytes),
             fine: codes.fine.as_ref(),
             replicas,
-            packs: spec.cache.nodes == NodeCacheSpec::Lists,
+            packs: spec.cache.nodes == NodeCacheSpec::Lists
+                || spec.layout.lists == ListSpec::Packed,
             pool: &self.pool,
         };
         match linked.lists {

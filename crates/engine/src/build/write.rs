@@ -59,7 +59,7 @@ pub(super) struct PageInput<'p> {
     pub(super) fine: Option<&'p Quantizer>,
     /// Chooses the lists that are packed beside a record.
     pub(super) replicas: Option<ReplicaPlan<'p>>,
-    /// Whether memory may hold the lists, packed.
+    /// Whether memory or pages hold the lists packed.
     pub(super) packs: bool,
     pub(super) pool: &'p ThreadPool,
 }

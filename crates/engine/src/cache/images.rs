@@ -12,7 +12,7 @@
 use pageway_types::NodeId;
 
 use super::slots::NodeSlots;
-use crate::layout::{Neighbors, Record, VectorPart};
+use crate::layout::{Neighbors, PageError, Record, StoredList, UnpackedList, VectorPart};
 
 const LIST_HEADER: usize = 4;
 const IDENTITY: usize = 12;
@@ -74,10 +74,14 @@ impl ImageCache {
     }
 
     /// Appends the image of a record to `out`: those of its parts that this cache holds.
-    pub(crate) fn image(&self, record: &Record<'_>, out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// When its list makes no sense.
+    pub(crate) fn image(&self, record: &Record<'_>, out: &mut Vec<u8>) -> Result<(), PageError> {
+        let mut list = UnpackedList::new();
         let neighbors = match self.shape.neighbors {
             0 => Neighbors::default(),
-            _ => record.neighbors,
+            _ => record.list.unpack(&mut list)?.0,
         };
         let coded = neighbors.codes.len().checked_div(self.shape.code_bytes);
         let uncoded = neighbors.len() - coded.unwrap_or(0);
@@ -91,6 +95,7 @@ impl ImageCache {
             out.extend_from_slice(vector.bytes);
         }
         out.resize(out.len().next_multiple_of(4), 0);
+        Ok(())
     }
 
     /// Adds an image; false when there is no room. The caller adds no node twice.
@@ -129,7 +134,7 @@ impl ImageCache {
         Some(Record {
             node,
             vector: self.vector(rest),
-            neighbors: Neighbors { ids, codes },
+            list: StoredList::Plain(Neighbors { ids, codes }),
         })
     }
 
@@ -186,16 +191,23 @@ mod tests {
             let record = Record {
                 node: NodeId(n * 7919),
                 vector: Some(vector),
-                neighbors: Neighbors {
+                list: StoredList::Plain(Neighbors {
                     ids: &ids,
                     codes: &codes,
-                },
+                }),
             };
             let mut image = Vec::new();
-            cache.image(&record, &mut image);
+            cache.image(&record, &mut image).unwrap();
             held += u32::from(cache.insert(record.node, &image));
         }
         held
+    }
+
+    fn plain<'r>(record: &Record<'r>) -> Neighbors<'r> {
+        let StoredList::Plain(neighbors) = record.list else {
+            panic!("a list is packed")
+        };
+        neighbors
     }
 
     #[test]
@@ -204,8 +216,9 @@ mod tests {
         assert_eq!(fill(&mut cache, 100), 100);
         for n in 0..100u32 {
             let record = cache.record(NodeId(n * 7919)).unwrap();
-            assert_eq!(record.neighbors.len(), n as usize % 5);
-            assert!(record.neighbors.codes.iter().all(|byte| *byte == !n as u8));
+            let neighbors = plain(&record);
+            assert_eq!(neighbors.len(), n as usize % 5);
+            assert!(neighbors.codes.iter().all(|byte| *byte == !n as u8));
             let vector = record.vector.unwrap();
             assert_eq!((vector.row, vector.user_id), (n + 1, u64::from(n) << 33));
             assert_eq!(vector.bytes, [n as u8; 3]);
@@ -230,7 +243,7 @@ mod tests {
         let mut cache = ImageCache::new(10_000, vectors, 4, 100);
         assert_eq!(fill(&mut cache, 100), 100);
         let record = cache.record(NodeId(4 * 7919)).unwrap();
-        assert_eq!((record.neighbors.len(), record.vector.unwrap().row), (0, 5));
+        assert_eq!((plain(&record).len(), record.vector.unwrap().row), (0, 5));
     }
 
     #[test]

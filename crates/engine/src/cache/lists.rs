@@ -14,13 +14,10 @@ use pageway_graph::ListCode;
 use pageway_types::NodeId;
 
 use super::slots::NodeSlots;
-use crate::layout::{Neighbors, PageError, Record};
+use crate::layout::{Neighbors, PageError, Record, StoredList, UnpackedList};
 
 /// Nodes whose starts count from the same one. The lists of a block take less than 2^16 bytes.
 const BLOCK: usize = 16;
-
-/// Ids of one list, as a page has them.
-pub(crate) type UnpackedList = Vec<[u8; 4]>;
 
 /// What lists a cache is for.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -59,7 +56,8 @@ pub(crate) struct ListCache {
     packed: Vec<u8>,
     room: usize,
     edges: u64,
-    /// The list being packed.
+    /// The list being packed: as a page had it, and sorted.
+    unpacked: UnpackedList,
     sorted: Vec<NodeId>,
 }
 
@@ -105,6 +103,7 @@ impl ListCache {
             packed: Vec::with_capacity(room),
             room,
             edges: 0,
+            unpacked: UnpackedList::new(),
             sorted: Vec::new(),
         }
     }
@@ -150,10 +149,11 @@ impl ListCache {
     /// Appends the list of a record to `out`, packed.
     ///
     /// # Errors
-    /// When a neighbour does not exist.
+    /// When a neighbour does not exist, or the list makes no sense.
     pub(crate) fn pack(&mut self, record: &Record<'_>, out: &mut Vec<u8>) -> Result<(), PageError> {
+        let (neighbors, _) = record.list.unpack(&mut self.unpacked)?;
         self.sorted.clear();
-        self.sorted.extend(record.neighbors.iter());
+        self.sorted.extend(neighbors.iter());
         self.sorted.sort_unstable();
         self.sorted.dedup();
         let packed = self.code.encode(record.node, &self.sorted, out);
@@ -207,7 +207,7 @@ impl ListCache {
         Some(Record {
             node,
             vector: None,
-            neighbors,
+            list: StoredList::Plain(neighbors),
         })
     }
 }
@@ -284,10 +284,10 @@ mod tests {
             let record = Record {
                 node: NodeId(node),
                 vector: None,
-                neighbors: Neighbors {
+                list: StoredList::Plain(Neighbors {
                     ids: ids.as_flattened(),
                     codes: &[],
-                },
+                }),
             };
             packed.clear();
             cache.pack(&record, &mut packed).unwrap();
@@ -299,7 +299,9 @@ mod tests {
     fn check(cache: &ListCache, node: u32) {
         let mut list = UnpackedList::new();
         let found = cache.record(NodeId(node), &mut list).unwrap();
-        let found: Vec<u32> = found.neighbors.iter().map(|neighbor| neighbor.0).collect();
+        let mut again = UnpackedList::new();
+        let (found, _) = found.list.unpack(&mut again).unwrap();
+        let found: Vec<u32> = found.iter().map(|neighbor| neighbor.0).collect();
         assert_eq!(found, sorted(node), "{node}");
         assert!(cache.contains(NodeId(node)));
     }
@@ -367,10 +369,10 @@ mod tests {
         let record = Record {
             node: NodeId(0),
             vector: None,
-            neighbors: Neighbors {
+            list: StoredList::Plain(Neighbors {
                 ids: ids.as_flattened(),
                 codes: &[],
-            },
+            }),
         };
         let refused = cache.pack(&record, &mut Vec::new());
         let expected = PageError::Neighbor {

@@ -8,7 +8,7 @@ mod selection;
 mod slots;
 
 pub(crate) use images::{ImageCache, ImageShape};
-pub(crate) use lists::{ListCache, ListShape, UnpackedList};
+pub(crate) use lists::{ListCache, ListShape};
 pub(crate) use nodes::NodeCache;
 pub(crate) use pages::{Eviction, PageCache};
 pub(crate) use selection::{ListRead, breadth_first, most_visited};

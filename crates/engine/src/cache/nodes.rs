@@ -3,8 +3,8 @@
 use pageway_types::NodeId;
 
 use super::images::ImageCache;
-use super::lists::{ListCache, UnpackedList};
-use crate::layout::Record;
+use super::lists::ListCache;
+use crate::layout::{Record, UnpackedList};
 
 /// What is kept per node.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use pageway_types::{NodeId, PageId};
 use super::Traversal;
 use super::scratch::Scoring;
 use super::traversal::Phase;
-use crate::layout::{Neighbors, PageCodec, PageError, Record, VectorPart};
+use crate::layout::{Neighbors, PageCodec, PageError, Record, StoredList, VectorPart};
 use crate::spec::{HarvestSpec, RefineSpec, VectorStorage};
 
 impl<C: PageCodec> Traversal<'_, C> {
@@ -48,7 +48,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         if let Some(vector) = &record.vector {
             self.score_exactly(record.node, vector);
         }
-        self.follow(record.node, record.neighbors)
+        self.follow(record.node, record.list)
     }
 
     /// Expands a node by its record or list in the node cache; false when it is not there.
@@ -118,13 +118,18 @@ impl<C: PageCodec> Traversal<'_, C> {
     }
 
     /// Scores the unseen neighbours of a list by their codes, in one batch.
-    pub(super) fn follow(
-        &mut self,
-        node: NodeId,
-        neighbors: Neighbors<'_>,
-    ) -> Result<(), PageError> {
+    pub(super) fn follow(&mut self, node: NodeId, stored: StoredList<'_>) -> Result<(), PageError> {
+        let mut list = std::mem::take(&mut self.scratch.list);
+        let outcome = stored.unpack(&mut list).and_then(|(neighbors, bytes)| {
+            self.stats.bytes_used += bytes as u64;
+            self.follow_unpacked(node, neighbors)
+        });
+        self.scratch.list = list;
+        outcome
+    }
+
+    fn follow_unpacked(&mut self, node: NodeId, neighbors: Neighbors<'_>) -> Result<(), PageError> {
         self.stats.hops += 1;
-        self.stats.bytes_used += neighbors.bytes() as u64;
         if let Some(trace) = &mut self.scratch.trace {
             trace.push(node);
         }

@@ -109,7 +109,7 @@ impl<C: PageCodec> Traversal<'_, C> {
             for (place, key) in keys.iter().take(best).enumerate() {
                 let node = key_node(*key);
                 if place < at_once {
-                    self.follow(node, view.record(node)?.neighbors)?;
+                    self.follow(node, view.record(node)?.list)?;
                 } else {
                     let later = Deferred::Node(request.slot, node);
                     self.scratch.pages.deferred.push(later);
@@ -143,7 +143,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         };
         let view = self.parts.codec.view(page, payload)?;
         if let Deferred::Node(_, node) = later {
-            return self.follow(node, view.record(node)?.neighbors);
+            return self.follow(node, view.record(node)?.list);
         }
         for node in self.parts.codec.map().nodes_of(page).map(NodeId) {
             let done = self.scratch.seen.exact.contains(node);
@@ -206,7 +206,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         let record = view.replica(replica.at.into())?;
         let record = record.filter(|record| record.node == node);
         match record {
-            Some(record) => self.follow(node, record.neighbors).map(|()| true),
+            Some(record) => self.follow(node, record.list).map(|()| true),
             None => Ok(false),
         }
     }

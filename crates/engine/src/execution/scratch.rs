@@ -12,8 +12,8 @@ use super::query::{Goal, Query};
 use super::ranking::Ranking;
 use super::traversal::PageRequest;
 use super::visited::Visited;
-use crate::cache::UnpackedList;
 use crate::error::Result;
+use crate::layout::UnpackedList;
 
 /// Sizes of a scratch: they fix its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -180,7 +180,7 @@ pub(crate) struct Scratch {
     pub(super) scoring: Scoring,
     pub(super) pages: PageState,
     pub(super) entry: EntryScratch,
-    /// A list of the node cache, unpacked.
+    /// A list of a page or of the node cache, unpacked.
     pub(super) list: UnpackedList,
     /// Nodes to score exactly at the end, by page.
     pub(super) refine: Vec<NodeId>,

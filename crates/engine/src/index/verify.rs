@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Manifest;
 use crate::error::{ErrorKind, Result};
-use crate::layout::{PageCodec, PageError, PageView};
+use crate::layout::{PageCodec, PageError, PageView, Record, UnpackedList};
 use crate::resolve::{self, AnyCodec, Source};
 use crate::storage::scan;
 
@@ -177,12 +177,14 @@ fn check_page<C: PageCodec>(
     let (manifest, map) = (source.manifest, codec.map());
     let view = codec.view(page, payload)?;
     let mut problems = Vec::new();
-    let mut check = |record: &crate::layout::Record<'_>| {
+    let mut unpacked = UnpackedList::new();
+    let mut check = |record: &Record<'_>| {
+        let (neighbors, _) = record.list.unpack(&mut unpacked)?;
         let node = record.node;
         let code_bytes = manifest.spec.storage.quantizer.code_bytes() as usize;
         let in_memory = manifest.spec.storage.codes_in_memory(map.node_count);
-        let uncoded = record.neighbors.len() - record.neighbors.codes.len() / code_bytes;
-        for (at, neighbor) in record.neighbors.iter().enumerate() {
+        let uncoded = neighbors.len() - neighbors.codes.len() / code_bytes;
+        for (at, neighbor) in neighbors.iter().enumerate() {
             if neighbor.0 >= map.node_count || neighbor == node {
                 problems.push(format!("node {} lists neighbour {}", node.0, neighbor.0));
             } else if at < uncoded && neighbor.0 >= in_memory {
@@ -192,17 +194,18 @@ fn check_page<C: PageCodec>(
                 ));
             }
         }
+        Ok(())
     };
     for node in map.nodes_of(page).map(NodeId) {
         if map.holds_vectors_alone(page) {
             view.vector(node)?;
         } else {
-            check(&view.record(node)?);
+            check(&view.record(node)?)?;
         }
     }
     for at in 0..view.replica_count() {
         if let Some(record) = view.replica(at)? {
-            check(&record);
+            check(&record)?;
         }
     }
     Ok(problems)

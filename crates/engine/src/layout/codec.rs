@@ -4,7 +4,7 @@
 
 use pageway_types::{NodeId, PageId};
 
-use super::PageMap;
+use super::{PageMap, StoredList};
 use crate::error::Result;
 
 /// A page that passed its checksum and still makes no sense, or the wrong page.
@@ -37,6 +37,12 @@ pub enum PageError {
         degree: u32,
         /// The maximum degree (R).
         max_degree: u32,
+    },
+    /// A packed list is none.
+    #[error("the packed list of node {node} makes no sense")]
+    List {
+        /// The node.
+        node: u32,
     },
     /// A neighbour does not exist.
     #[error("node {node} lists neighbour {neighbor}, but there are {node_count} nodes")]
@@ -126,10 +132,10 @@ pub(crate) struct Record<'p> {
     /// Its vector, where it lies with the list.
     pub(crate) vector: Option<VectorPart<'p>>,
     /// Its adjacency list.
-    pub(crate) neighbors: Neighbors<'p>,
+    pub(crate) list: StoredList<'p>,
 }
 
-/// An adjacency list in bytes. The neighbours without a code come first: memory holds theirs.
+/// An adjacency list that is not packed, in bytes. The neighbours without a code come first: memory holds theirs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Neighbors<'p> {
     /// Four bytes per neighbour, in stored order.

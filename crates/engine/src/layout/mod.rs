@@ -9,9 +9,11 @@ mod address;
 mod codec;
 mod page_node;
 mod record;
+mod stored;
 
 pub(crate) use address::PageMap;
 pub use codec::PageError;
 pub(crate) use codec::{Neighbors, NodeFeed, PageCodec, PageView, Record, VectorPart};
 pub(crate) use page_node::PageNodeCodec;
 pub(crate) use record::RecordCodec;
+pub(crate) use stored::{PackedList, StoredList, UnpackedList};

@@ -10,7 +10,7 @@
 use super::{Form, Row, Sizes};
 use crate::spec::{
     CacheSpec, CodeStorage, CodecSpec, EntrySpec, ExecutionSpec, HarvestSpec, IndexSpec,
-    LayoutSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, RefineSpec, ScheduleSpec,
+    LayoutSpec, ListSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, RefineSpec, ScheduleSpec,
     SelectionSpec, Shape, StopSpec, UpdateSpec, VectorStorage,
 };
 
@@ -31,6 +31,7 @@ pub(super) fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
             page_bytes: sizes.page_bytes,
             codec: CodecSpec::Packed,
             placement: PlacementSpec::ById,
+            lists: ListSpec::Plain,
         },
         cache: CacheSpec {
             nodes: NodeCacheSpec::Records,

@@ -10,10 +10,8 @@ use crate::cache::{Eviction, ImageCache, ImageShape, ListCache, ListShape, NodeC
 use crate::error::Result;
 use crate::execution::CachePart;
 use crate::index::Manifest;
-use crate::layout::{Neighbors, PageCodec, PageView, Record};
-use crate::spec::{
-    CacheSpec, CodecSpec, IndexSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, VectorStorage,
-};
+use crate::layout::{Neighbors, PageCodec, PageView, Record, StoredList};
+use crate::spec::{CacheSpec, CodecSpec, IndexSpec, NodeCacheSpec, PageCacheSpec, VectorStorage};
 use crate::storage::gather;
 
 /// Nodes whose records are loaded per batch.
@@ -58,20 +56,22 @@ pub(crate) fn list_memory_bytes(
 ) -> u64 {
     let max_degree = spec.graph.max_degree();
     let mean_degree = mean_degree.unwrap_or_else(|| max_degree.into());
-    let shape = ListShape::expected(node_count, max_degree, (mean_degree, is_placed(spec)));
+    let shape = ListShape::expected(
+        node_count,
+        max_degree,
+        (mean_degree, spec.layout.is_placed()),
+    );
     ListCache::bytes_of_all(shape)
 }
 
 /// Bytes of all adjacency lists of an index in memory, where it may hold them.
 pub(crate) fn packed_list_bytes(manifest: &Manifest) -> Option<u64> {
+    if manifest.spec.cache.nodes != NodeCacheSpec::Lists {
+        return None;
+    }
     manifest.graph.packed_bytes?;
     let shape = list_shape(manifest, manifest.spec.graph.max_degree());
     Some(ListCache::bytes_of_all(shape))
-}
-
-/// Whether nodes that are neighbours have numbers that are.
-fn is_placed(spec: &IndexSpec) -> bool {
-    spec.layout.placement != PlacementSpec::ById
 }
 
 /// The lists of an index: as the build counted them, or about.
@@ -129,8 +129,7 @@ impl Fill for ImageCache {
     }
 
     fn image(&mut self, record: &Record<'_>, out: &mut Vec<u8>) -> Result<()> {
-        Self::image(self, record, out);
-        Ok(())
+        Ok(Self::image(self, record, out)?)
     }
 
     fn insert(&mut self, node: NodeId, image: &[u8]) -> bool {
@@ -254,7 +253,7 @@ impl<C: PageCodec> Loader<'_, C> {
             return Ok(Record {
                 node,
                 vector: Some(view.vector(node)?),
-                neighbors: Neighbors::default(),
+                list: StoredList::Plain(Neighbors::default()),
             });
         }
         Ok(view.record(node)?)

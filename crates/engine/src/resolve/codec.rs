@@ -8,7 +8,9 @@ use super::{Source, entry, record_reader};
 use crate::cache::ListRead;
 use crate::error::Result;
 use crate::execution::{Hold, IndexShape};
-use crate::layout::{NodeFeed, PageCodec, PageMap, PageNodeCodec, PageView, RecordCodec};
+use crate::layout::{
+    NodeFeed, PageCodec, PageMap, PageNodeCodec, PageView, RecordCodec, UnpackedList,
+};
 use crate::spec::{CodecSpec, EntrySpec, HarvestSpec, IndexSpec, RefineSpec, VectorStorage};
 use crate::storage::gather;
 
@@ -137,12 +139,12 @@ impl<C: PageCodec> ListRead for PageLists<C> {
     fn lists(&self, nodes: &[NodeId], visit: &mut dyn FnMut(usize, &[NodeId])) -> Result<()> {
         let map = self.codec.map();
         let pages: Vec<PageId> = nodes.iter().map(|node| map.page_of(*node)).collect();
-        let mut list = Vec::new();
+        let (mut unpacked, mut list) = (UnpackedList::new(), Vec::new());
         gather(&self.reader, &pages, &mut |at, payload| {
             if let (Some(node), Some(page)) = (nodes.get(at), pages.get(at)) {
                 let record = self.codec.view(*page, payload)?.record(*node)?;
                 list.clear();
-                list.extend(record.neighbors.iter());
+                list.extend(record.list.unpack(&mut unpacked)?.0.iter());
                 visit(at, &list);
             }
             Ok(())

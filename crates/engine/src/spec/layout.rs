@@ -12,6 +12,28 @@ pub struct LayoutSpec {
     pub codec: CodecSpec,
     /// Which nodes share a page.
     pub placement: PlacementSpec,
+    /// How adjacency lists are stored.
+    #[serde(default)]
+    pub lists: ListSpec,
+}
+
+impl LayoutSpec {
+    /// Whether nodes that are neighbours have numbers that are.
+    pub fn is_placed(&self) -> bool {
+        self.placement != PlacementSpec::ById
+    }
+}
+
+/// How adjacency lists are stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ListSpec {
+    /// Four bytes per neighbour, nearest first.
+    #[default]
+    Plain,
+    /// Gaps between sorted neighbours in few bits. There is room for what a list of full length
+    /// takes about; of a longer one the farthest neighbours are left out.
+    Packed,
 }
 
 /// What a page holds.

@@ -19,7 +19,7 @@ pub use execution::{
     CompletionSpec, EntrySpec, ExecutionSpec, HarvestSpec, RefineSpec, ScheduleSpec, StopSpec,
 };
 pub use graph::GraphSpec;
-pub use layout::{CodecSpec, LayoutSpec, PlacementSpec};
+pub use layout::{CodecSpec, LayoutSpec, ListSpec, PlacementSpec};
 pub use overrides::{CacheOverrides, Overrides};
 pub(crate) use range::MAX_PRINCIPAL_DIMENSION;
 pub use range::{MAX_BEAM, MAX_BUILD_LIST, MAX_DEGREE};

@@ -1,9 +1,9 @@
 //! Choices that take the place of a preset's own.
 
 use super::{
-    CacheSpec, CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IndexSpec, NodeCacheSpec,
-    PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, ScheduleSpec, SelectionSpec, StopSpec,
-    VectorStorage,
+    CacheSpec, CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IndexSpec, ListSpec,
+    NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, ScheduleSpec,
+    SelectionSpec, StopSpec, VectorStorage,
 };
 
 /// One choice per policy, or none: then the preset's stays.
@@ -26,6 +26,8 @@ pub struct Overrides {
     pub codec: Option<CodecSpec>,
     /// Which nodes share a page.
     pub placement: Option<PlacementSpec>,
+    /// How adjacency lists are stored.
+    pub lists: Option<ListSpec>,
     /// What stays in memory beside the codes.
     pub cache: CacheOverrides,
     /// Where a walk starts.
@@ -68,6 +70,7 @@ impl Overrides {
         set(&mut spec.storage.ids_in_memory, self.ids_in_memory);
         set(&mut spec.layout.codec, self.codec);
         set(&mut spec.layout.placement, self.placement);
+        set(&mut spec.layout.lists, self.lists);
         self.cache.apply(&mut spec.cache);
         set(&mut spec.execution.entry, self.entry);
         set(&mut spec.execution.schedule, self.schedule);

@@ -6,6 +6,7 @@ use pageway_store::PageGeometry;
 use super::COUNTS_BYTES;
 use crate::error::Result;
 use crate::layout::record::{NODE_BYTES, VectorForm, geometry_for};
+use crate::layout::stored::ListRoom;
 use crate::spec::{CodecSpec, IndexSpec};
 
 /// What a page spends bytes on.
@@ -17,6 +18,7 @@ pub(super) struct PageCosts {
     pub(super) code: usize,
     /// Neighbours per vector, at least.
     min_degree: u32,
+    list: ListRoom,
     /// Nodes whose codes memory holds.
     pub(super) codes_in_memory: u32,
     /// Nodes of the index.
@@ -36,18 +38,19 @@ impl PageCosts {
             vector: VectorForm::beside_list(spec).bytes(),
             code: spec.storage.quantizer.code_bytes() as usize,
             min_degree,
+            list: ListRoom::new(spec, node_count),
             codes_in_memory: spec.storage.codes_in_memory(node_count),
             node_count,
         }
     }
 
-    /// Bytes that a vector takes with its neighbours, times the number of nodes: of its neighbours
-    /// as many need a code in the page as of all nodes.
-    fn vector_times_nodes(self) -> u64 {
-        let degree = u64::from(self.min_degree);
+    /// Bytes that so many vectors take with their neighbours, times the number of nodes: of the
+    /// neighbours as many need a code in the page as of all nodes.
+    fn bytes_times_nodes(self, vectors: u32) -> u64 {
+        let degree = vectors.saturating_mul(self.min_degree);
         let nodes = u64::from(self.node_count.max(1));
-        let plain = self.vector as u64 + degree * NODE_BYTES as u64;
-        plain * nodes + degree * self.code as u64 * self.nodes_without_code()
+        let plain = vectors as usize * self.vector + self.list.bytes(degree);
+        plain as u64 * nodes + u64::from(degree) * self.code as u64 * self.nodes_without_code()
     }
 
     fn nodes_without_code(self) -> u64 {
@@ -57,7 +60,7 @@ impl PageCosts {
     /// One page where a vector with its neighbours fits in it, else as few pages as hold those.
     pub(super) fn geometry(self, page_bytes: u32) -> Result<PageGeometry> {
         let nodes = u64::from(self.node_count.max(1));
-        let one = self.vector_times_nodes().div_ceil(nodes);
+        let one = self.bytes_times_nodes(1).div_ceil(nodes);
         geometry_for(page_bytes, COUNTS_BYTES + one as usize)
     }
 
@@ -65,14 +68,16 @@ impl PageCosts {
     pub(super) fn vectors_per_page(self, geometry: PageGeometry) -> u32 {
         let nodes = u64::from(self.node_count.max(1));
         let room = (geometry.payload_bytes() - COUNTS_BYTES) as u64;
-        (room * nodes / self.vector_times_nodes()).max(1) as u32
+        let fit = |vectors: &u32| self.bytes_times_nodes(*vectors) <= room * nodes;
+        (1..u32::from(u16::MAX)).take_while(fit).last().unwrap_or(1)
     }
 
     /// Neighbours that `room` bytes hold at most: those without a code first, which are the cheaper
     /// ones.
     pub(super) fn neighbors_in(self, room: usize) -> usize {
-        let plain = (room / NODE_BYTES).min(self.codes_in_memory as usize);
-        let coded = (room - plain * NODE_BYTES) / (NODE_BYTES + self.code);
+        let (bits, least) = (8 * room, self.list.least_bits());
+        let plain = (bits / least).min(self.codes_in_memory as usize);
+        let coded = (bits - plain * least) / (least + 8 * self.code);
         plain + coded.min(self.nodes_without_code() as usize)
     }
 }

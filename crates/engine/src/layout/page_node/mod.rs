@@ -6,6 +6,8 @@
 //! | a u16 | b u16 | n x vector | n x (row, user id)     | a x u32 | b x u32 | b x code  |
 //! +-------+-------+------------+------------------------+---------+---------+-----------+
 //!   a neighbours with code in memory, b neighbours with code here
+//!
+//! with packed lists: | a | b | vectors | rows, user ids | b x code | packed list |
 //! ```
 //!
 //! The last page may hold fewer vectors. What one page does not hold spans several, like a record
@@ -18,6 +20,7 @@ mod tests;
 
 use std::ops::Range;
 
+use pageway_graph::ListCode;
 use pageway_types::{NodeId, PageId};
 
 use self::capacity::PageCosts;
@@ -26,7 +29,11 @@ use super::record::{
     COUNT_BYTES, NODE_BYTES, VectorForm, append_exactly, append_nodes, check_degree, count_at,
     geometry_for,
 };
-use super::{Neighbors, NodeFeed, PageCodec, PageError, PageMap, PageView, Record, VectorPart};
+use super::stored::{list_code, pack_beginning};
+use super::{
+    Neighbors, NodeFeed, PackedList, PageCodec, PageError, PageMap, PageView, Record, StoredList,
+    VectorPart,
+};
 use crate::error::Result;
 use crate::spec::IndexSpec;
 
@@ -34,7 +41,7 @@ use crate::spec::IndexSpec;
 const COUNTS_BYTES: usize = 2 * COUNT_BYTES;
 
 /// The codec of pages that are nodes of the graph.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PageNodeCodec {
     map: PageMap,
     /// What vector pages hold, where vectors have those.
@@ -48,6 +55,8 @@ pub(crate) struct PageNodeCodec {
     /// Bytes of a page for ids and codes, however many vectors it holds.
     neighbor_room: usize,
     max_neighbors: u32,
+    /// How lists are packed, where they are.
+    code: Option<ListCode>,
 }
 
 /// The neighbours of a page as they are stored.
@@ -57,6 +66,8 @@ struct ChosenNeighbors {
     plain: Vec<NodeId>,
     /// Those whose codes lie in the page.
     coded: Vec<NodeId>,
+    /// All, packed, where they are.
+    packed: Option<Vec<u8>>,
 }
 
 impl PageNodeCodec {
@@ -105,6 +116,7 @@ impl PageNodeCodec {
             codes_in_memory: costs.codes_in_memory,
             neighbor_room,
             max_neighbors,
+            code: list_code(spec, node_count),
         })
     }
 
@@ -130,12 +142,60 @@ impl PageNodeCodec {
         chosen
     }
 
+    /// The same where lists are packed: the longest beginning of the merged list that fits.
+    fn choose_packed(&self, code: &ListCode, own: NodeId, merged: &[NodeId]) -> ChosenNeighbors {
+        let most = merged.len().min(self.max_neighbors as usize);
+        let merged = merged.get(..most).unwrap_or_default();
+        let plain = |sorted: &[NodeId]| sorted.partition_point(|n| n.0 < self.codes_in_memory);
+        let beside = |sorted: &[NodeId]| (sorted.len() - plain(sorted)) * self.code_bytes;
+        let room = self.neighbor_room;
+        let (mut sorted, packed) = pack_beginning(code, (own, merged), room, beside);
+        let coded = sorted.split_off(plain(&sorted));
+        ChosenNeighbors {
+            plain: sorted,
+            coded,
+            packed: Some(packed),
+        }
+    }
+
+    /// The list of a page.
+    fn chosen(&self, nodes: Range<u32>, feed: &dyn NodeFeed) -> Result<ChosenNeighbors> {
+        let own = NodeId(nodes.start);
+        let merged = merged_list(nodes, self.max_degree, feed)?;
+        Ok(match &self.code {
+            None => self.choose(&merged),
+            Some(code) => self.choose_packed(code, own, &merged),
+        })
+    }
+
     fn form_of(&self, page: PageId) -> VectorForm {
         if self.map.holds_vectors_alone(page) {
             self.vectors
         } else {
             self.near
         }
+    }
+
+    /// The list of `degree` neighbours of a page: in `rest`, behind the codes, where it is packed.
+    #[inline]
+    fn stored<'p>(
+        &'p self,
+        (own, degree): (NodeId, usize),
+        neighbors: Neighbors<'p>,
+        rest: &'p [u8],
+    ) -> std::result::Result<StoredList<'p>, PageError> {
+        let Some(code) = self.code.as_ref().filter(|_| degree > 0) else {
+            return Ok(StoredList::Plain(neighbors));
+        };
+        if ListCode::degree(rest) != Some(degree) {
+            return Err(PageError::List { node: own.0 });
+        }
+        Ok(StoredList::Packed(PackedList {
+            code,
+            own,
+            bytes: rest,
+            codes: neighbors.codes,
+        }))
     }
 
     fn append_vectors(
@@ -183,42 +243,47 @@ impl PageCodec for PageNodeCodec {
         let parts = PartBytes {
             vectors: nodes.len() * form.vector_bytes(),
             identities: nodes.len() * form.identity_bytes(),
-            nodes: (plain + coded) * NODE_BYTES,
+            nodes: match self.code {
+                None => (plain + coded) * NODE_BYTES,
+                Some(_) => 0,
+            },
             codes: coded * self.code_bytes,
         };
-        parts
-            .split(payload)
-            .map(|(vectors, identities, neighbors)| PageNodeView {
-                form,
-                page,
-                nodes,
-                vectors,
-                identities,
-                neighbors,
-            })
-            .ok_or_else(|| PageError::Short {
-                page: page.0,
-                found: payload.len(),
-                expected: parts.end(),
-            })
+        let split = parts.split(payload).ok_or_else(|| PageError::Short {
+            page: page.0,
+            found: payload.len(),
+            expected: parts.end(),
+        });
+        let (vectors, identities, neighbors, rest) = split?;
+        let own = (NodeId(nodes.start), plain + coded);
+        Ok(PageNodeView {
+            form,
+            page,
+            nodes,
+            vectors,
+            identities,
+            list: self.stored(own, neighbors, rest)?,
+        })
     }
 
     fn encode(&self, page: PageId, feed: &dyn NodeFeed, payload: &mut Vec<u8>) -> Result<()> {
         let chosen = if self.map.holds_vectors_alone(page) {
             ChosenNeighbors::default()
         } else {
-            let nodes = self.map.nodes_of(page);
-            self.choose(&merged_list(nodes, self.max_degree, feed)?)
+            self.chosen(self.map.nodes_of(page), feed)?
         };
         for count in [chosen.plain.len(), chosen.coded.len()] {
             payload.extend_from_slice(&(count as u16).to_le_bytes());
         }
         self.append_vectors(page, feed, payload)?;
-        append_nodes(&chosen.plain, payload);
-        append_nodes(&chosen.coded, payload);
+        if chosen.packed.is_none() {
+            append_nodes(&chosen.plain, payload);
+            append_nodes(&chosen.coded, payload);
+        }
         for &neighbor in &chosen.coded {
             append_exactly(feed.code(neighbor)?, self.code_bytes, payload)?;
         }
+        payload.extend(chosen.packed.iter().flatten());
         Ok(())
     }
 }
@@ -237,15 +302,16 @@ impl PartBytes {
         COUNTS_BYTES + self.vectors + self.identities + self.nodes + self.codes
     }
 
-    /// Vectors, identities and neighbours; `None` when the payload is shorter than they are.
+    /// Vectors, identities, neighbours, and what lies behind; `None` when the payload is shorter
+    /// than they are.
     #[inline]
-    fn split(self, payload: &[u8]) -> Option<(&[u8], &[u8], Neighbors<'_>)> {
+    fn split(self, payload: &[u8]) -> Option<(&[u8], &[u8], Neighbors<'_>, &[u8])> {
         let rest = payload.get(COUNTS_BYTES..)?;
         let (vectors, rest) = rest.split_at_checked(self.vectors)?;
         let (identities, rest) = rest.split_at_checked(self.identities)?;
         let (ids, rest) = rest.split_at_checked(self.nodes)?;
-        let codes = rest.get(..self.codes)?;
-        Some((vectors, identities, Neighbors { ids, codes }))
+        let (codes, rest) = rest.split_at_checked(self.codes)?;
+        Some((vectors, identities, Neighbors { ids, codes }, rest))
     }
 }
 
@@ -257,7 +323,7 @@ pub(crate) struct PageNodeView<'p> {
     nodes: Range<u32>,
     vectors: &'p [u8],
     identities: &'p [u8],
-    neighbors: Neighbors<'p>,
+    list: StoredList<'p>,
 }
 
 impl<'p> PageView<'p> for PageNodeView<'p> {
@@ -267,7 +333,7 @@ impl<'p> PageView<'p> for PageNodeView<'p> {
         Ok(Record {
             node,
             vector: Some(self.vector(node)?),
-            neighbors: self.neighbors,
+            list: self.list,
         })
     }
 

@@ -6,9 +6,9 @@ use std::ops::Range;
 use pageway_types::{NodeId, PageId};
 use proptest::prelude::*;
 
-use super::PageNodeCodec;
+use super::{PageNodeCodec, PageNodeView};
 use crate::layout::record::tests::feed::{DrawnFeed, SIFT, Variation};
-use crate::layout::{PageCodec, PageError, PageView};
+use crate::layout::{PageCodec, PageError, PageView, UnpackedList};
 use crate::presets::Preset;
 use crate::spec::{CodeStorage, CodecSpec, IndexSpec};
 
@@ -30,12 +30,20 @@ fn encoded(codec: &PageNodeCodec, page: u32, feed: &DrawnFeed) -> Vec<u8> {
     payload
 }
 
+/// The list of a node and the codes beside it.
+fn read(view: &PageNodeView<'_>, node: NodeId) -> (Vec<NodeId>, Vec<u8>) {
+    let mut list = UnpackedList::new();
+    let record = view.record(node).unwrap();
+    let (neighbors, _) = record.list.unpack(&mut list).unwrap();
+    (neighbors.iter().collect(), neighbors.codes.to_vec())
+}
+
 fn list_of(codec: &PageNodeCodec, payload: &[u8], node: u32) -> Vec<u32> {
     let view = codec
         .view(codec.map().page_of(NodeId(node)), payload)
         .unwrap();
-    let list = view.record(NodeId(node)).unwrap().neighbors.iter();
-    list.map(|neighbor| neighbor.0).collect()
+    let (list, _) = read(&view, NodeId(node));
+    list.into_iter().map(|neighbor| neighbor.0).collect()
 }
 
 #[test]
@@ -178,9 +186,9 @@ fn a_neighbour_without_code_fits_where_one_with_code_does_not() {
     assert_eq!(list[..plain.len()], plain);
     assert_eq!(list[plain.len()..], (110..129).collect::<Vec<u32>>());
     let view = codec.view(PageId(0), &payload).unwrap();
-    let neighbors = view.record(NodeId(1)).unwrap().neighbors;
+    let (_, codes) = read(&view, NodeId(1));
     let coded: Vec<NodeId> = (110..129).map(NodeId).collect();
-    assert_eq!(neighbors.codes, feed.codes_of(&coded));
+    assert_eq!(codes, feed.codes_of(&coded));
 }
 
 #[test]
@@ -254,8 +262,7 @@ fn check_page(codec: &PageNodeCodec, page: u32, feed: &DrawnFeed) {
     for node in nodes.map(NodeId) {
         let record = view.record(node).unwrap();
         assert_eq!((record.node, record.vector), (node, Some(feed.part(node))));
-        assert_eq!(record.neighbors.iter().collect::<Vec<_>>(), list);
-        assert_eq!(record.neighbors.codes, feed.codes_of(&coded));
+        assert_eq!(read(&view, node), (list.clone(), feed.codes_of(&coded)));
         assert_eq!(view.vector(node), Ok(feed.part(node)));
     }
     assert_eq!(view.replica_count(), 0);
@@ -268,8 +275,11 @@ fn read_everything(codec: &PageNodeCodec, page: u32, payload: &[u8]) {
     };
     for node in 0..=codec.map().node_count {
         if let Ok(record) = view.record(NodeId(node)) {
-            assert!(record.neighbors.len() <= codec.max_neighbors());
-            assert!(record.neighbors.bytes() <= payload.len());
+            let mut list = UnpackedList::new();
+            if let Ok((neighbors, bytes)) = record.list.unpack(&mut list) {
+                assert!(neighbors.len() <= codec.max_neighbors());
+                assert!(bytes <= payload.len());
+            }
         }
     }
 }

@@ -1,6 +1,9 @@
 //! The adjacency list of a record, and what lies behind it: codes of the neighbours, lists of
 //! neighbours.
 
+use std::borrow::Cow;
+
+use pageway_graph::ListCode;
 use pageway_types::NodeId;
 
 use super::form::{
@@ -8,14 +11,17 @@ use super::form::{
 };
 use super::replicas::ReplicaArea;
 use crate::error::Result;
-use crate::layout::{Neighbors, NodeFeed, PageError};
-use crate::spec::{CodecSpec, IndexSpec};
+use crate::layout::stored::{ListRoom, pack_beginning};
+use crate::layout::{Neighbors, NodeFeed, PackedList, PageError, StoredList};
+use crate::spec::{CodecSpec, IndexSpec, ListSpec};
 
 /// Where a record has its degree, neighbours, codes and replicas, one behind the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ListForm {
-    /// Where the degree begins: behind vector and identity, or at 0 where those are elsewhere.
-    degree_at: usize,
+    /// Where the list begins: behind vector and identity, or at 0 where those are elsewhere.
+    list_at: usize,
+    /// Bytes for the list: for degree and neighbours, or packed.
+    list_bytes: usize,
     max_degree: u32,
     /// Bytes of a code beside each neighbour, or 0.
     code_bytes: usize,
@@ -23,13 +29,18 @@ pub(super) struct ListForm {
 }
 
 impl ListForm {
-    pub(super) fn new(spec: &IndexSpec) -> Self {
+    pub(super) fn new(spec: &IndexSpec, node_count: u32) -> Self {
         let codec = spec.layout.codec;
         let inline = codec == CodecSpec::InlineCodes;
         let max_degree = spec.graph.max_degree();
         let code_bytes = spec.storage.quantizer.code_bytes() as usize;
+        let room = ListRoom::new(spec, node_count).bytes(max_degree);
         Self {
-            degree_at: VectorForm::beside_list(spec).bytes(),
+            list_at: VectorForm::beside_list(spec).bytes(),
+            list_bytes: match spec.layout.lists {
+                ListSpec::Plain => COUNT_BYTES + room,
+                ListSpec::Packed => room,
+            },
             max_degree,
             code_bytes: if inline { code_bytes } else { 0 },
             replicas: ReplicaArea::new(codec, max_degree),
@@ -47,11 +58,11 @@ impl ListForm {
     }
 
     const fn nodes_at(self) -> usize {
-        self.degree_at + COUNT_BYTES
+        self.list_at + COUNT_BYTES
     }
 
     const fn codes_at(self) -> usize {
-        self.nodes_at() + NODE_BYTES * self.max_degree as usize
+        self.list_at + self.list_bytes
     }
 
     /// Where the replicas begin.
@@ -70,37 +81,72 @@ impl ListForm {
     /// # Errors
     /// `Degree`; `short` when the record ends before the list.
     #[inline]
-    pub(super) fn neighbors(
+    pub(super) fn stored<'p>(
         self,
         node: NodeId,
-        record: &[u8],
+        record: &'p [u8],
+        code: Option<&'p ListCode>,
         short: impl Fn() -> PageError,
-    ) -> std::result::Result<Neighbors<'_>, PageError> {
-        let degree = count_at(record, self.degree_at).ok_or_else(&short)?;
+    ) -> std::result::Result<StoredList<'p>, PageError> {
+        if let Some(code) = code {
+            return self.packed(node, record, code, short);
+        }
+        let degree = count_at(record, self.list_at).ok_or_else(&short)?;
         check_degree(node, degree, self.max_degree)?;
         let part = |at: usize, bytes: usize| record.get(at..at + bytes).ok_or_else(&short);
-        Ok(Neighbors {
+        Ok(StoredList::Plain(Neighbors {
             ids: part(self.nodes_at(), NODE_BYTES * degree)?,
             codes: part(self.codes_at(), self.code_bytes * degree)?,
-        })
+        }))
+    }
+
+    #[inline]
+    fn packed<'p>(
+        self,
+        node: NodeId,
+        record: &'p [u8],
+        code: &'p ListCode,
+        short: impl Fn() -> PageError,
+    ) -> std::result::Result<StoredList<'p>, PageError> {
+        let part = |at: usize, bytes: usize| record.get(at..at + bytes).ok_or_else(&short);
+        let bytes = part(self.list_at, self.list_bytes)?;
+        let degree = ListCode::degree(bytes).ok_or_else(&short)?;
+        check_degree(node, degree, self.max_degree)?;
+        Ok(StoredList::Packed(PackedList {
+            code,
+            own: node,
+            bytes,
+            codes: part(self.codes_at(), self.code_bytes * degree)?,
+        }))
     }
 
     /// Appends everything behind vector and identity to `payload`, where the record of `node`
     /// begins at `start`.
     pub(super) fn append(
         self,
-        node: NodeId,
+        (node, start): (NodeId, usize),
+        code: Option<&ListCode>,
         feed: &dyn NodeFeed,
-        start: usize,
         payload: &mut Vec<u8>,
     ) -> Result<()> {
         let list = feed.neighbors(node)?;
         check_degree(node, list.len(), self.max_degree)?;
-        payload.extend_from_slice(&(list.len() as u16).to_le_bytes());
-        append_nodes(list, payload);
+        let stored = match code {
+            None => {
+                payload.extend_from_slice(&(list.len() as u16).to_le_bytes());
+                append_nodes(list, payload);
+                Cow::Borrowed(list)
+            }
+            Some(code) => {
+                let room = self.list_bytes;
+                let (sorted, packed) = pack_beginning(code, (node, list), room, |_| 0);
+                payload.extend_from_slice(&packed);
+                Cow::Owned(sorted)
+            }
+        };
         payload.resize(start + self.codes_at(), 0);
         if self.code_bytes > 0 {
-            for &neighbor in list {
+            for &neighbor in &*stored {
                 append_exactly(feed.code(neighbor)?, self.code_bytes, payload)?;
             }
             payload.resize(start + self.replicas_at(), 0);

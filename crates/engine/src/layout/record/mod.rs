@@ -11,7 +11,8 @@
 //! split         degree and neighbours in list pages, the others in vector pages (DGAI)
 //! ```
 //!
-//! Unused neighbours and codes are zero. A record larger than a page has a run of pages to itself.
+//! Where lists are packed, a packed list in room of one size takes the place of degree and
+//! neighbours, and codes lie in the order of node ids. Unused neighbours and codes are zero. A record larger than a page has a run of pages to itself.
 //! Bytes: `docs/format/records.md`.
 
 mod form;
@@ -21,10 +22,12 @@ mod replicas;
 pub(super) mod tests;
 mod view;
 
+use pageway_graph::ListCode;
 use pageway_types::{NodeId, PageId};
 
 use self::list::ListForm;
 pub(crate) use self::view::RecordView;
+use super::stored::list_code;
 use super::{NodeFeed, PageCodec, PageError, PageMap};
 use crate::error::Result;
 use crate::spec::IndexSpec;
@@ -41,13 +44,15 @@ const ALIGNMENT: usize = 4;
 ///
 /// Invariant: a page holds `nodes_of(page).len()` records back to back, `list_stride` or
 /// `vector_stride` bytes from one to the next, by what the page holds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RecordCodec {
     map: PageMap,
     vectors: VectorForm,
     /// What lies beside a list.
     near: VectorForm,
     list: ListForm,
+    /// How lists are packed, where they are.
+    code: Option<ListCode>,
     list_stride: usize,
     vector_stride: usize,
 }
@@ -58,7 +63,7 @@ impl RecordCodec {
     /// # Errors
     /// `InvalidInput` when a record is larger than the largest unit of a page file.
     pub(crate) fn new(spec: &IndexSpec, node_count: u32) -> Result<Self> {
-        let (vectors, list) = (VectorForm::new(spec), ListForm::new(spec));
+        let (vectors, list) = (VectorForm::new(spec), ListForm::new(spec, node_count));
         let largest = list.bytes().max(vectors.bytes());
         let geometry = geometry_for(spec.layout.page_bytes, largest)?;
         let payload = geometry.payload_bytes();
@@ -77,6 +82,7 @@ impl RecordCodec {
             vectors,
             near: VectorForm::beside_list(spec),
             list,
+            code: list_code(spec, node_count),
             list_stride,
             vector_stride,
         })
@@ -148,7 +154,8 @@ impl PageCodec for RecordCodec {
                 form.append_identity(part, payload);
             }
             if !vectors_alone {
-                self.list.append(node, feed, start, payload)?;
+                let code = self.code.as_ref();
+                self.list.append((node, start), code, feed, payload)?;
             }
             payload.resize(start + self.stride_of(vectors_alone), 0);
         }

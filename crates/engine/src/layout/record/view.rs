@@ -7,7 +7,7 @@ use pageway_types::{NodeId, PageId};
 
 use super::RecordCodec;
 use super::replicas::ListPlace;
-use crate::layout::{PageError, PageView, Record, VectorPart};
+use crate::layout::{PageError, PageView, Record, StoredList, VectorPart};
 
 type Checked<T> = std::result::Result<T, PageError>;
 
@@ -116,7 +116,7 @@ impl<'p> RecordView<'p> {
                 return Ok(Some(Record {
                     node: packed.node,
                     vector: None,
-                    neighbors: packed.neighbors,
+                    list: StoredList::Plain(packed.neighbors),
                 }));
             }
             place.slot += 1;
@@ -149,17 +149,14 @@ impl<'p> PageView<'p> for RecordView<'p> {
             return Err(self.missing(node));
         }
         let bytes = self.record_bytes(node)?;
-        let neighbors = self.codec.list.neighbors(node, bytes, || self.short())?;
+        let code = self.codec.code.as_ref();
+        let list = self.codec.list.stored(node, bytes, code, || self.short())?;
         let vector = if self.codec.near.is_empty() {
             None
         } else {
             Some(self.vector_in(node, bytes)?)
         };
-        Ok(Record {
-            node,
-            vector,
-            neighbors,
-        })
+        Ok(Record { node, vector, list })
     }
 
     #[inline]

@@ -5,9 +5,9 @@ mod text;
 
 use super::Sizes;
 use crate::spec::{
-    CodeStorage, CodecSpec, CompletionSpec, EntrySpec, GraphSpec, HarvestSpec, NodeCacheSpec,
-    PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RotationSpec, ScheduleSpec,
-    SelectionSpec, StopSpec, VectorStorage,
+    CodeStorage, CodecSpec, CompletionSpec, EntrySpec, GraphSpec, HarvestSpec, ListSpec,
+    NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RotationSpec,
+    ScheduleSpec, SelectionSpec, StopSpec, VectorStorage,
 };
 
 pub use text::{name_of, parse, typed};
@@ -93,6 +93,9 @@ pub const PLACEMENTS: [PlacementSpec; 6] = [
     PlacementSpec::Grouped { hops: 2 },
     PlacementSpec::Clustered,
 ];
+
+/// How adjacency lists are stored.
+pub const LISTS: [ListSpec; 2] = [ListSpec::Plain, ListSpec::Packed];
 
 /// What is cached per node.
 pub const NODE_CACHES: [NodeCacheSpec; 3] = [
@@ -216,6 +219,7 @@ mod tests {
                 (name_of(&storage.codes), names(&CODES)),
                 (name_of(&layout.codec), names(&codecs(&sizes))),
                 (name_of(&layout.placement), names(&PLACEMENTS)),
+                (name_of(&layout.lists), names(&LISTS)),
                 (name_of(&cache.nodes), names(&NODE_CACHES)),
                 (name_of(&cache.pages), names(&PAGE_CACHES)),
                 (name_of(&cache.selection), names(&SELECTIONS)),

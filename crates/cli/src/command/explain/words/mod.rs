@@ -99,6 +99,7 @@ mod tests {
                 "--codes",
                 "--codec",
                 "--placement",
+                "--lists",
                 "--entry",
                 "--refine",
                 "--stop",

@@ -1,13 +1,14 @@
 //! Pages of records: sizes, round trips, damage.
 
 pub(in crate::layout) mod feed;
+mod packed;
 
 use pageway_types::{NodeId, PageId};
 use proptest::prelude::*;
 
 use self::feed::{DrawnFeed, SIFT, Variation};
 use super::RecordCodec;
-use crate::layout::{PageCodec, PageError, PageView, Record};
+use crate::layout::{PageCodec, PageError, PageView, Record, UnpackedList};
 use crate::presets::Preset;
 use crate::spec::{CodecSpec, IndexSpec};
 
@@ -42,9 +43,12 @@ fn read_everything(codec: &RecordCodec, page: u32, payload: &[u8]) {
     };
     let lists = (0..=codec.map().node_count).filter_map(|node| view.record(NodeId(node)).ok());
     let replicas = (0..view.replica_count()).filter_map(|at| view.replica(at).ok().flatten());
+    let mut list = UnpackedList::new();
     for record in lists.chain(replicas) {
-        assert!(record.neighbors.len() <= codec.max_neighbors());
-        assert!(record.neighbors.bytes() <= payload.len());
+        if let Ok((neighbors, bytes)) = record.list.unpack(&mut list) {
+            assert!(neighbors.len() <= codec.max_neighbors());
+            assert!(bytes <= payload.len());
+        }
     }
     assert!(view.replica_count() <= payload.len() / 6);
     assert!(!matches!(view.replica(view.replica_count()), Ok(Some(_))));
@@ -260,7 +264,7 @@ fn short_lists_leave_room_for_more_replicas_and_long_ones_make_way() {
         let view = codec.view(PageId(0), &payload).unwrap();
         let records = (0..).map_while(|at| view.replica(at).unwrap());
         records
-            .map(|record| (record.node.0, record.neighbors.len()))
+            .map(|record| (record.node.0, unpacked(&record).len()))
             .collect()
     };
     assert_eq!(replicas(&[10, 10, 10]), [(1, 10), (2, 10)]);
@@ -308,7 +312,7 @@ fn replicas_are_found_in_any_order() {
     let seen = |at| {
         view.replica(at)
             .unwrap()
-            .map(|found| (found.node, found.neighbors))
+            .map(|found| (found.node, unpacked(&found)))
     };
     let forward: Vec<_> = (0..count).map(seen).collect();
     let backward: Vec<_> = (0..count).rev().map(seen).collect();
@@ -317,12 +321,20 @@ fn replicas_are_found_in_any_order() {
     assert_eq!(seen(count), None);
 }
 
+fn unpacked(record: &Record<'_>) -> Vec<NodeId> {
+    let mut list = UnpackedList::new();
+    let (neighbors, _) = record.list.unpack(&mut list).unwrap();
+    neighbors.iter().collect()
+}
+
 fn check_record(record: Record<'_>, feed: &DrawnFeed, spec: &IndexSpec) {
     let list = &feed.lists[record.node.index()];
-    assert!(record.neighbors.iter().eq(list.iter().copied()));
+    let mut unpacked = UnpackedList::new();
+    let (neighbors, _) = record.list.unpack(&mut unpacked).unwrap();
+    assert!(neighbors.iter().eq(list.iter().copied()));
     let inline = spec.layout.codec == CodecSpec::InlineCodes;
     let codes = if inline { feed.codes_of(list) } else { vec![] };
-    assert_eq!(record.neighbors.codes, codes);
+    assert_eq!(neighbors.codes, codes);
 }
 
 /// The replicas that a simple walk over the lists finds room for.
