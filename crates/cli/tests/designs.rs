@@ -91,6 +91,7 @@ fn an_explanation_reads_as_sentences_with_sizes() {
         "starling: ",
         "--placement bnf:gain=0.01,rounds=8\n",
         "page where most of its neighbours were",
+        "--lists plain\n",
         "--harvest near:share=0.3\n",
         "nearest 30 %",
         "2,000,000 of 128-d u8",
@@ -227,8 +228,9 @@ const COMBINATIONS: [(&str, &[(&str, &str)]); 8] = [
         ],
     ),
     (
-        "--graph nsg:knn=25 --placement clustered --cache-nodes none --cache-pages lru",
+        "--graph nsg:knn=25 --placement clustered --lists packed --cache-nodes none --cache-pages lru",
         &[
+            ("/layout/lists", "\"packed\""),
             ("/graph/knn", "25"),
             ("/graph/max_degree", "20"),
             ("/cache/pages", "\"lru\""),

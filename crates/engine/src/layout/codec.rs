@@ -135,7 +135,8 @@ pub(crate) struct Record<'p> {
     pub(crate) list: StoredList<'p>,
 }
 
-/// An adjacency list that is not packed, in bytes. The neighbours without a code come first: memory holds theirs.
+/// An adjacency list that is not packed, in bytes. The neighbours without a code come first: memory
+/// holds theirs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Neighbors<'p> {
     /// Four bytes per neighbour, in stored order.

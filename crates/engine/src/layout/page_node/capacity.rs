@@ -5,7 +5,7 @@ use pageway_store::PageGeometry;
 
 use super::COUNTS_BYTES;
 use crate::error::Result;
-use crate::layout::record::{NODE_BYTES, VectorForm, geometry_for};
+use crate::layout::record::{VectorForm, geometry_for};
 use crate::layout::stored::ListRoom;
 use crate::spec::{CodecSpec, IndexSpec};
 

@@ -254,15 +254,15 @@ impl PageCodec for PageNodeCodec {
             found: payload.len(),
             expected: parts.end(),
         });
-        let (vectors, identities, neighbors, rest) = split?;
+        let parts = split?;
         let own = (NodeId(nodes.start), plain + coded);
         Ok(PageNodeView {
             form,
             page,
             nodes,
-            vectors,
-            identities,
-            list: self.stored(own, neighbors, rest)?,
+            vectors: parts.vectors,
+            identities: parts.identities,
+            list: self.stored(own, parts.neighbors, parts.rest)?,
         })
     }
 
@@ -302,17 +302,30 @@ impl PartBytes {
         COUNTS_BYTES + self.vectors + self.identities + self.nodes + self.codes
     }
 
-    /// Vectors, identities, neighbours, and what lies behind; `None` when the payload is shorter
-    /// than they are.
+    /// The parts; `None` when the payload is shorter than they are.
     #[inline]
-    fn split(self, payload: &[u8]) -> Option<(&[u8], &[u8], Neighbors<'_>, &[u8])> {
+    fn split(self, payload: &[u8]) -> Option<Parts<'_>> {
         let rest = payload.get(COUNTS_BYTES..)?;
         let (vectors, rest) = rest.split_at_checked(self.vectors)?;
         let (identities, rest) = rest.split_at_checked(self.identities)?;
         let (ids, rest) = rest.split_at_checked(self.nodes)?;
         let (codes, rest) = rest.split_at_checked(self.codes)?;
-        Some((vectors, identities, Neighbors { ids, codes }, rest))
+        Some(Parts {
+            vectors,
+            identities,
+            neighbors: Neighbors { ids, codes },
+            rest,
+        })
     }
+}
+
+/// The parts of a page behind its counts.
+struct Parts<'p> {
+    vectors: &'p [u8],
+    identities: &'p [u8],
+    neighbors: Neighbors<'p>,
+    /// What lies behind the codes.
+    rest: &'p [u8],
 }
 
 /// A page that is a node of the graph.

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! Where lists are packed, a packed list in room of one size takes the place of degree and
-//! neighbours, and codes lie in the order of node ids. Unused neighbours and codes are zero. A record larger than a page has a run of pages to itself.
-//! Bytes: `docs/format/records.md`.
+//! neighbours, and codes lie in the order of node ids. Unused neighbours and codes are zero. A
+//! record larger than a page has a run of pages to itself. Bytes: `docs/format/records.md`.
 
 mod form;
 mod list;
