@@ -228,7 +228,8 @@ const COMBINATIONS: [(&str, &[(&str, &str)]); 8] = [
         ],
     ),
     (
-        "--graph nsg:knn=25 --placement clustered --lists packed --cache-nodes none --cache-pages lru",
+        "--graph nsg:knn=25 --placement clustered --lists packed --cache-nodes none \
+         --cache-pages lru",
         &[
             ("/layout/lists", "\"packed\""),
             ("/graph/knn", "25"),
