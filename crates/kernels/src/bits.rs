@@ -14,8 +14,13 @@
 //!
 //! Bit `i` of a code is bit `i % 8` of its byte `i / 8`.
 //!
+//! Where all weights of a chunk are small, its first planes are equal: copies of the sign. All but
+//! the last of them are skipped, and that one counts as the sign does; the sum stays what it is.
+//!
 //! Source: bit planes of a quantized query as in Gao and Long, "RaBitQ" (SIGMOD 2024); here every
 //! bit of a code has a weight of its own, which serves codes of several bits with the same loop.
+
+use std::array::from_fn;
 
 use crate::prefetch::RowPrefetch;
 use pageway_types::NodeId;
@@ -37,6 +42,8 @@ pub struct BitWeights {
     code_bytes: usize,
     planes: usize,
     lines: Vec<Line>,
+    /// Planes of each chunk that are not copies of the next one.
+    widths: Vec<usize>,
 }
 
 impl BitWeights {
@@ -49,20 +56,19 @@ impl BitWeights {
     /// Unless `planes` is 2 to [`BitWeights::MAX_PLANES`].
     pub fn new(code_bytes: usize, planes: usize) -> Self {
         assert!((2..=Self::MAX_PLANES).contains(&planes), "2 to 16 planes");
-        let lines = code_bytes.div_ceil(CHUNK_BYTES) * planes;
+        let chunks = code_bytes.div_ceil(CHUNK_BYTES);
         Self {
             code_bytes,
             planes,
-            lines: vec![Line([0; CHUNK_BYTES]); lines],
+            lines: vec![Line([0; CHUNK_BYTES]); chunks * planes],
+            widths: vec![1; chunks],
         }
     }
 
     /// Bytes of memory that [`BitWeights::new`] allocates.
     pub const fn bytes(code_bytes: usize, planes: usize) -> usize {
-        code_bytes
-            .div_ceil(CHUNK_BYTES)
-            .saturating_mul(planes)
-            .saturating_mul(size_of::<Line>())
+        let chunk = planes * size_of::<Line>() + size_of::<usize>();
+        code_bytes.div_ceil(CHUNK_BYTES).saturating_mul(chunk)
     }
 
     /// Bytes of the codes that have these weights.
@@ -87,6 +93,7 @@ impl BitWeights {
             weights.len() <= self.code_bytes * BYTE_BITS,
             "one weight per bit"
         );
+        self.measure(weights);
         for line in &mut self.lines {
             line.0.fill(0);
         }
@@ -100,13 +107,30 @@ impl BitWeights {
         }
     }
 
+    /// Finds the planes that each chunk needs.
+    fn measure(&mut self, weights: &[i16]) {
+        let mut rest = weights.chunks(CHUNK_BYTES * BYTE_BITS);
+        for width in &mut self.widths {
+            let magnitudes = rest.next().unwrap_or(&[]).iter();
+            let bits = magnitudes.fold(0, |bits, weight| bits | (weight ^ (weight >> 15)));
+            let needed = 1 + (i16::BITS - bits.leading_zeros()) as usize;
+            *width = needed.min(self.planes);
+        }
+    }
+
+    /// The lines of each chunk that count, the sign first.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &[Line]> {
+        let lines = self.lines.chunks_exact(self.planes);
+        let widths = lines.zip(&self.widths);
+        widths.map(|(lines, width)| &lines[self.planes - width..])
+    }
+
     /// The lines of each chunk with the bytes of `code` that they cover.
     pub(crate) fn chunks<'a>(
         &'a self,
         code: &'a [u8],
     ) -> impl Iterator<Item = (&'a [Line], &'a [u8])> {
-        let lines = self.lines.chunks_exact(self.planes);
-        lines.zip(code.chunks(CHUNK_BYTES))
+        self.lines().zip(code.chunks(CHUNK_BYTES))
     }
 }
 
@@ -133,12 +157,21 @@ fn transpose(matrix: u64) -> u64 {
     matrix
 }
 
-/// How an instruction set sums the weights of one code.
+/// Codes that are summed together where an instruction set gains by it.
+pub(crate) const GROUP: usize = 4;
+
+/// How an instruction set sums the weights of codes, modulo 2^32.
 ///
 /// # Safety
-/// `sum` needs the CPU features of the instruction set.
+/// Both functions need the CPU features of the instruction set.
 pub(crate) trait BitSum {
-    unsafe fn sum(weights: &BitWeights, code: &[u8]) -> i64;
+    unsafe fn sum(weights: &BitWeights, code: &[u8]) -> i32;
+
+    #[inline(always)]
+    unsafe fn group(weights: &BitWeights, codes: [&[u8]; GROUP]) -> [i32; GROUP] {
+        // SAFETY: the caller vouches for the features.
+        codes.map(|code| unsafe { Self::sum(weights, code) })
+    }
 }
 
 /// See [`crate::BitSumsFn`].
@@ -150,12 +183,19 @@ pub(crate) unsafe fn bit_sums<S: BitSum>(
     weights: &BitWeights,
     codes: &[u8],
     stride: usize,
-    out: &mut [f32],
+    out: &mut [i32],
 ) {
-    for (index, out) in out.iter_mut().enumerate() {
-        let code = &codes[index * stride..][..weights.code_bytes];
-        // SAFETY: the caller vouches for the features.
-        *out = unsafe { S::sum(weights, code) } as f32;
+    let code = |index: usize| &codes[index * stride..][..weights.code_bytes];
+    let (groups, rest) = out.as_chunks_mut::<GROUP>();
+    let grouped = GROUP * groups.len();
+    // SAFETY: the caller vouches for the features.
+    unsafe {
+        for (group, out) in groups.iter_mut().enumerate() {
+            *out = S::group(weights, from_fn(|one| code(GROUP * group + one)));
+        }
+        for (index, out) in rest.iter_mut().enumerate() {
+            *out = S::sum(weights, code(grouped + index));
+        }
     }
 }
 
@@ -169,15 +209,24 @@ pub(crate) unsafe fn bit_sums_gather<S: BitSum>(
     codes: &[u8],
     stride: usize,
     nodes: &[NodeId],
-    out: &mut [f32],
+    out: &mut [i32],
 ) {
     assert_eq!(nodes.len(), out.len(), "one sum per node");
     let prefetch = RowPrefetch::new(codes, stride, nodes);
-    for (index, (node, out)) in nodes.iter().zip(out).enumerate() {
-        prefetch.ahead_of(index);
-        let code = &codes[node.index() * stride..][..weights.code_bytes];
-        // SAFETY: the caller vouches for the features.
-        *out = unsafe { S::sum(weights, code) } as f32;
+    let code = |node: NodeId| &codes[node.index() * stride..][..weights.code_bytes];
+    let (groups, rest) = out.as_chunks_mut::<GROUP>();
+    let (nodes_of_groups, other_nodes) = nodes.as_chunks::<GROUP>();
+    let grouped = GROUP * groups.len();
+    // SAFETY: the caller vouches for the features.
+    unsafe {
+        for (group, (nodes, out)) in nodes_of_groups.iter().zip(groups).enumerate() {
+            (0..GROUP).for_each(|one| prefetch.ahead_of(GROUP * group + one));
+            *out = S::group(weights, nodes.map(code));
+        }
+        for (index, (node, out)) in other_nodes.iter().zip(rest).enumerate() {
+            prefetch.ahead_of(grouped + index);
+            *out = S::sum(weights, code(*node));
+        }
     }
 }
 
@@ -194,11 +243,25 @@ mod tests {
     }
 
     #[test]
+    fn chunks_of_small_weights_have_few_lines() {
+        let mut weights = BitWeights::new(130, 12);
+        let mut given = vec![3; 1040];
+        given[..512].fill(-2048);
+        given[512..600].fill(-4);
+        given[1024..].fill(0);
+        weights.fill(&given);
+        let widths: Vec<usize> = weights.lines().map(<[Line]>::len).collect();
+        assert_eq!(widths, [12, 3, 1]);
+        weights.fill(&[4]);
+        assert_eq!(weights.widths, [4, 1, 1]);
+    }
+
+    #[test]
     fn planes_add_up_to_the_weights() {
         let mut weights = BitWeights::new(70, 12);
         let given: Vec<i16> = (0..555).map(|i| (i * 7 % 4096 - 2048) as i16).collect();
         weights.fill(&given);
-        assert_eq!(BitWeights::bytes(70, 12), 2 * 12 * 64);
+        assert_eq!(BitWeights::bytes(70, 12), 2 * (12 * 64 + 8));
         for bit in 0..70 * 8 {
             let lines = &weights.lines[bit / 512 * 12..][..12];
             let set = |line: &Line| (line.0[bit / 8 % 64] >> (bit % 8)) & 1 == 1;

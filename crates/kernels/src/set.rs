@@ -61,13 +61,13 @@ pub type DotPanelsFn = fn(&[f32], &[f32], usize, &mut [f32]);
 /// Sums the weights of the bits that are set in each code.
 ///
 /// Called as `(weights, codes, stride, out)`. Code `c` is `codes[c * stride..]`, as long as the
-/// weights say; its sum is exact, then rounded to `f32`. Panics when `codes` ends within a code.
-pub type BitSumsFn = fn(&BitWeights, &[u8], usize, &mut [f32]);
+/// weights say; its sum is exact, modulo 2^32. Panics when `codes` ends within a code.
+pub type BitSumsFn = fn(&BitWeights, &[u8], usize, &mut [i32]);
 
 /// [`BitSumsFn`] for the codes `codes[node * stride..]` of the given nodes, prefetching ahead.
 ///
 /// Called as `(weights, codes, stride, nodes, out)`; panics when a node lies outside `codes`.
-pub type BitSumsGatherFn = fn(&BitWeights, &[u8], usize, &[NodeId], &mut [f32]);
+pub type BitSumsGatherFn = fn(&BitWeights, &[u8], usize, &[NodeId], &mut [i32]);
 
 /// Multiplies a row by a matrix, called as `(row, matrix, out)`.
 ///

@@ -17,7 +17,7 @@ struct Counted;
 
 impl BitSum for Counted {
     #[inline(always)]
-    unsafe fn sum(weights: &BitWeights, code: &[u8]) -> i64 {
+    unsafe fn sum(weights: &BitWeights, code: &[u8]) -> i32 {
         // SAFETY: the caller vouches for the features. A quarter of a chunk begins within the 64
         // bytes of a line and of the padded code.
         unsafe {
@@ -30,7 +30,7 @@ impl BitSum for Counted {
                     total = vaddq_u64(total, quarter_chunk(lines, offset, code));
                 }
             }
-            vaddvq_u64(total).cast_signed()
+            vaddvq_u64(total) as i32
         }
     }
 }
@@ -60,7 +60,7 @@ unsafe fn quarter_chunk(lines: &[Line], offset: usize, code: uint8x16_t) -> uint
     }
 }
 
-pub(super) fn bit_sums(weights: &BitWeights, codes: &[u8], stride: usize, out: &mut [f32]) {
+pub(super) fn bit_sums(weights: &BitWeights, codes: &[u8], stride: usize, out: &mut [i32]) {
     // SAFETY: every CPU of this architecture has the features.
     unsafe { bits::bit_sums::<Counted>(weights, codes, stride, out) }
 }
@@ -70,7 +70,7 @@ pub(super) fn bit_sums_gather(
     codes: &[u8],
     stride: usize,
     nodes: &[NodeId],
-    out: &mut [f32],
+    out: &mut [i32],
 ) {
     // SAFETY: every CPU of this architecture has the features.
     unsafe { bits::bit_sums_gather::<Counted>(weights, codes, stride, nodes, out) }

@@ -11,14 +11,14 @@ impl BitSum for Portable {
     /// The sum that every instruction set must give: the planes are walked from the sign down, so
     /// that each step doubles what came before.
     #[inline(always)]
-    unsafe fn sum(weights: &BitWeights, code: &[u8]) -> i64 {
-        let mut total = 0;
+    unsafe fn sum(weights: &BitWeights, code: &[u8]) -> i32 {
+        let mut total: i64 = 0;
         for (lines, code) in weights.chunks(code) {
             let mut planes = lines.iter().map(|line| ones(&line.0, code));
             let sign = planes.next().unwrap_or(0);
             total += planes.fold(-sign, |sum, ones| 2 * sum + ones);
         }
-        total
+        total as i32
     }
 }
 
@@ -40,7 +40,7 @@ fn ones(line: &[u8], code: &[u8]) -> i64 {
     i64::from(in_words + in_rest)
 }
 
-pub(crate) fn bit_sums(weights: &BitWeights, codes: &[u8], stride: usize, out: &mut [f32]) {
+pub(crate) fn bit_sums(weights: &BitWeights, codes: &[u8], stride: usize, out: &mut [i32]) {
     // SAFETY: portable code needs no features.
     unsafe { bits::bit_sums::<Portable>(weights, codes, stride, out) }
 }
@@ -50,7 +50,7 @@ pub(crate) fn bit_sums_gather(
     codes: &[u8],
     stride: usize,
     nodes: &[NodeId],
-    out: &mut [f32],
+    out: &mut [i32],
 ) {
     // SAFETY: portable code needs no features.
     unsafe { bits::bit_sums_gather::<Portable>(weights, codes, stride, nodes, out) }

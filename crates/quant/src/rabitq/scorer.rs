@@ -37,6 +37,9 @@ pub struct RaBitQScorer {
     epsilon: f32,
 }
 
+/// Codes whose sums are kept at a time.
+const BLOCK: usize = 64;
+
 /// What a query knows of a centroid.
 #[derive(Clone, Copy, Debug, Default)]
 struct Centroid {
@@ -192,52 +195,44 @@ impl RaBitQScorer {
         out: &mut Vec<f32>,
         errors: &mut Vec<f32>,
     ) {
-        self.sum(batch, out);
         errors.clear();
-        let mut each = |code: &[u8], out: &mut f32| {
+        self.for_each_code(batch, out, |code, sum| {
             let (factors, centroid) = self.read(code);
-            *out = self.estimate(factors, centroid, *out);
             let length = factors.rescale * factors.error;
             errors.push(self.epsilon * length * centroid.error);
-        };
-        self.for_each_code(batch, out, &mut each);
+            self.estimate(factors, centroid, sum)
+        });
     }
 
-    /// Fills `out` with the sums of weights.
-    fn sum(&self, batch: CodeBatch<'_>, out: &mut Vec<f32>) {
-        out.clear();
-        let (stride, head) = (self.code_bytes(), self.layout.head_bytes());
-        match batch {
-            CodeBatch::Gather { codes, nodes } => {
-                out.resize(nodes.len(), 0.0);
-                let bits = codes.get(head..).unwrap_or(&[]);
-                self.kernels.bit_sums_gather()(&self.weights, bits, stride, nodes, out);
-            }
-            CodeBatch::Inline { codes } => {
-                assert_eq!(codes.len() % stride, 0, "whole codes");
-                out.resize(codes.len() / stride, 0.0);
-                let bits = codes.get(head..).unwrap_or(&[]);
-                self.kernels.bit_sums()(&self.weights, bits, stride, out);
-            }
-        }
-    }
-
+    /// Fills `out` with what `each` makes of a code and its sum of weights.
     fn for_each_code(
         &self,
         batch: CodeBatch<'_>,
-        out: &mut [f32],
-        each: &mut impl FnMut(&[u8], &mut f32),
+        out: &mut Vec<f32>,
+        mut each: impl FnMut(&[u8], i32) -> f32,
     ) {
-        let stride = self.code_bytes();
+        out.clear();
+        let (stride, head) = (self.code_bytes(), self.layout.head_bytes());
+        let mut sums = [0; BLOCK];
         match batch {
             CodeBatch::Gather { codes, nodes } => {
-                for (node, out) in nodes.iter().zip(out) {
-                    each(codes.get(node.index() * stride..).unwrap_or(&[]), out);
+                let bits = codes.get(head..).unwrap_or(&[]);
+                for nodes in nodes.chunks(BLOCK) {
+                    let (sums, _) = sums.split_at_mut(nodes.len());
+                    self.kernels.bit_sums_gather()(&self.weights, bits, stride, nodes, sums);
+                    let codes = nodes.iter().map(|n| codes.get(n.index() * stride..));
+                    let pairs = codes.zip(sums);
+                    out.extend(pairs.map(|(code, sum)| each(code.unwrap_or(&[]), *sum)));
                 }
             }
             CodeBatch::Inline { codes } => {
-                for (code, out) in codes.chunks_exact(stride).zip(out) {
-                    each(code, out);
+                assert_eq!(codes.len() % stride, 0, "whole codes");
+                for codes in codes.chunks(BLOCK * stride) {
+                    let (sums, _) = sums.split_at_mut(codes.len() / stride);
+                    let bits = codes.get(head..).unwrap_or(&[]);
+                    self.kernels.bit_sums()(&self.weights, bits, stride, sums);
+                    let pairs = codes.chunks_exact(stride).zip(sums);
+                    out.extend(pairs.map(|(code, sum)| each(code, *sum)));
                 }
             }
         }
@@ -251,20 +246,18 @@ impl RaBitQScorer {
     }
 
     #[inline]
-    fn estimate(&self, factors: Factors, centroid: Centroid, sum: f32) -> f32 {
-        let product = self.scale * sum + self.shift;
+    fn estimate(&self, factors: Factors, centroid: Centroid, sum: i32) -> f32 {
+        let product = self.scale * sum as f32 + self.shift;
         factors.add * self.energy + centroid.add + factors.rescale * product
     }
 }
 
 impl CodeScorer for RaBitQScorer {
     fn score(&self, batch: CodeBatch<'_>, out: &mut Vec<f32>) {
-        self.sum(batch, out);
-        let mut each = |code: &[u8], out: &mut f32| {
+        self.for_each_code(batch, out, |code, sum| {
             let (factors, centroid) = self.read(code);
-            *out = self.estimate(factors, centroid, *out);
-        };
-        self.for_each_code(batch, out, &mut each);
+            self.estimate(factors, centroid, sum)
+        });
     }
 
     fn code_bytes(&self) -> usize {

@@ -1,7 +1,7 @@
 //! Bits of codes, 32 bytes at a time, counted by looking up half bytes.
 
 use std::arch::x86_64::{
-    __m256i, _mm_add_epi64, _mm_cvtsi128_si64, _mm_unpackhi_epi64, _mm256_add_epi8,
+    __m256i, _mm_add_epi64, _mm_cvtsi128_si32, _mm_unpackhi_epi64, _mm256_add_epi8,
     _mm256_add_epi64, _mm256_and_si256, _mm256_castsi256_si128, _mm256_extracti128_si256,
     _mm256_loadu_si256, _mm256_sad_epu8, _mm256_set1_epi8, _mm256_setr_epi8, _mm256_setzero_si256,
     _mm256_shuffle_epi8, _mm256_srli_epi16, _mm256_sub_epi64,
@@ -19,7 +19,7 @@ struct Counted;
 
 impl BitSum for Counted {
     #[inline(always)]
-    unsafe fn sum(weights: &BitWeights, code: &[u8]) -> i64 {
+    unsafe fn sum(weights: &BitWeights, code: &[u8]) -> i32 {
         // SAFETY: the caller vouches for the features. Half a chunk begins within the 64 bytes of a
         // line and of the padded code.
         unsafe {
@@ -39,7 +39,7 @@ impl BitSum for Counted {
             }
             let upper = _mm256_extracti128_si256::<1>(total);
             let two = _mm_add_epi64(_mm256_castsi256_si128(total), upper);
-            _mm_cvtsi128_si64(_mm_add_epi64(two, _mm_unpackhi_epi64(two, two)))
+            _mm_cvtsi128_si32(_mm_add_epi64(two, _mm_unpackhi_epi64(two, two)))
         }
     }
 }
@@ -91,9 +91,9 @@ unsafe fn count(words: __m256i) -> __m256i {
     }
 }
 
-pub(in crate::x86) fn bit_sums(weights: &BitWeights, codes: &[u8], stride: usize, out: &mut [f32]) {
+pub(in crate::x86) fn bit_sums(weights: &BitWeights, codes: &[u8], stride: usize, out: &mut [i32]) {
     #[target_feature(enable = "avx2")]
-    fn run(weights: &BitWeights, codes: &[u8], stride: usize, out: &mut [f32]) {
+    fn run(weights: &BitWeights, codes: &[u8], stride: usize, out: &mut [i32]) {
         // SAFETY: this function has the features.
         unsafe { bits::bit_sums::<Counted>(weights, codes, stride, out) }
     }
@@ -106,10 +106,10 @@ pub(in crate::x86) fn bit_sums_gather(
     codes: &[u8],
     stride: usize,
     nodes: &[NodeId],
-    out: &mut [f32],
+    out: &mut [i32],
 ) {
     #[target_feature(enable = "avx2")]
-    fn run(weights: &BitWeights, codes: &[u8], stride: usize, nodes: &[NodeId], out: &mut [f32]) {
+    fn run(weights: &BitWeights, codes: &[u8], stride: usize, nodes: &[NodeId], out: &mut [i32]) {
         // SAFETY: this function has the features.
         unsafe { bits::bit_sums_gather::<Counted>(weights, codes, stride, nodes, out) }
     }
