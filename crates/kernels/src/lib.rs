@@ -8,7 +8,7 @@
 //! Invariants:
 //! * The scalar kernels are the specification. Every other set is property-tested against them.
 //! * `u8` and `i8` distances, product-quantizer tables and look-ups, sums of bits, and a row times
-//!   a matrix are bit-identical in every set. `f32` and `f16` distances of `n` components are off
+//!   a matrix, also in fixed point, are bit-identical in every set. `f32` and `f16` distances of `n` components are off
 //!   by at most `1e-6 + n * 4e-9`, relative to the sum of their absolute terms (three times that
 //!   for the cosine). Products of matrices of `f32` are off by at most `n * 2^-23`, and are
 //!   bit-identical in every set but the scalar one.
@@ -22,6 +22,7 @@
 
 mod bits;
 mod cosine;
+mod fixed;
 mod huge_pages;
 mod isa;
 #[cfg(target_arch = "aarch64")]
@@ -36,11 +37,12 @@ mod simd;
 mod x86;
 
 pub use bits::BitWeights;
+pub use fixed::FixedMatrix;
 pub use huge_pages::advise_huge_pages;
 pub use isa::{Isa, IsaError};
 pub use panel::{PANEL_ROWS, pack_panels, panel_values};
 pub use prefetch::prefetch;
 pub use set::{
     BitSumsFn, BitSumsGatherFn, DistanceFn, DistanceManyFn, DotPanelsFn, KernelSet, LookupFn,
-    LookupGatherFn, NearFn, NearestFn, ProjectFn, SquaredNormFn, TableFn, WidenFn,
+    LookupGatherFn, NearFn, NearestFn, ProjectFixedFn, ProjectFn, SquaredNormFn, TableFn, WidenFn,
 };

@@ -3,6 +3,7 @@
 use pageway_types::{ElementType, Metric, NodeId};
 
 use crate::bits::BitWeights;
+use crate::fixed::FixedMatrix;
 use crate::isa::{Isa, IsaError};
 use crate::panel::PANEL_ROWS;
 use crate::scalar;
@@ -75,6 +76,13 @@ pub type BitSumsGatherFn = fn(&BitWeights, &[u8], usize, &[NodeId], &mut [i32]);
 /// by component, each product rounded before it is added. Panics on any other length.
 pub type ProjectFn = fn(&[f32], &[f32], &mut [f32]);
 
+/// Multiplies a row by a matrix in fixed point, called as `(matrix, row, out)`.
+///
+/// The row has finite values. Each product is off by a share of about 2^-16 of the length of the row,
+/// times that of the column, and that much again for each value of the row that was rounded, at
+/// random. Panics unless `row` has a value for each row of the matrix and `out` one for each column.
+pub type ProjectFixedFn = fn(&FixedMatrix, &[f32], &mut [f32]);
+
 /// Turns the products of one row with a panel into squared distances, in place, and marks the near
 /// ones: bit `i` is set when distance `i` is below `limit` or below `limits[i]`.
 ///
@@ -141,6 +149,7 @@ pub(crate) struct BitKernels {
     pub(crate) sums: BitSumsFn,
     pub(crate) sums_gather: BitSumsGatherFn,
     pub(crate) project: ProjectFn,
+    pub(crate) project_fixed: ProjectFixedFn,
 }
 
 /// The kernels of matrix products.
@@ -262,6 +271,11 @@ impl KernelSet {
     /// The product of a row and a matrix.
     pub fn project(&self) -> ProjectFn {
         self.bits.project
+    }
+
+    /// The product of a row and a matrix in fixed point.
+    pub fn project_fixed(&self) -> ProjectFixedFn {
+        self.bits.project_fixed
     }
 
     /// Inner products of rows with rows in panels.

@@ -8,7 +8,7 @@
     reason = "a test may stop at a surprise"
 )]
 
-use pageway_kernels::{BitWeights, KernelSet};
+use pageway_kernels::{BitWeights, FixedMatrix, Isa, KernelSet};
 use pageway_types::{NodeId, SplitMix64};
 use proptest::prelude::*;
 
@@ -138,5 +138,39 @@ proptest! {
     ) {
         let code_bytes = weights.len().div_ceil(8);
         assert_sums(&weights, code_bytes, 16, &mut SplitMix64::new(seed));
+    }
+}
+
+#[test]
+fn products_in_fixed_point_are_near_and_have_the_same_bits_everywhere() {
+    let mut random = SplitMix64::new(4);
+    let mut value = || (random.unit() * 2.0 - 1.0) as f32;
+    for (rows, columns) in (0..=5)
+        .flat_map(|rows| (0..300).step_by(7).map(move |columns| (rows, columns)))
+        .chain([(129, 257), (40, 16), (960, 240), (4096, 1)])
+    {
+        let row: Vec<f32> = (0..rows).map(|_| 1e3 * value()).collect();
+        // Columns of unit length at most.
+        let most = (rows as f32).sqrt().recip();
+        let values: Vec<f32> = (0..rows * columns).map(|_| most * value()).collect();
+        let matrix = FixedMatrix::new(rows, columns, &values);
+        let length = row.iter().map(|x| x * x).sum::<f32>().sqrt();
+        let mut twin = vec![f32::NAN; columns];
+        KernelSet::for_isa(Isa::Scalar).unwrap().project_fixed()(&matrix, &row, &mut twin);
+        for (column, out) in twin.iter().enumerate() {
+            let terms = row.iter().enumerate();
+            let wanted: f32 = terms.map(|(at, x)| x * matrix.value(at, column)).sum();
+            // Rounded numbers of the row, each by half a unit of 2^-15 at most.
+            let limit = length * ((rows as f32).sqrt() + 1.0) / 65_536.0 + 1e-6 * length;
+            assert!(
+                (out - wanted).abs() <= limit,
+                "{rows} {column}: {out} {wanted}"
+            );
+        }
+        for set in sets() {
+            let mut out = vec![f32::NAN; columns];
+            set.project_fixed()(&matrix, &row, &mut out);
+            assert_eq!(out, twin, "{} {rows} {columns}", set.isa());
+        }
     }
 }

@@ -7,6 +7,7 @@ mod integer;
 use std::arch::aarch64::{uint8x16_t, vandq_u8, vld1q_u8};
 
 use crate::isa::Isa;
+use crate::scalar as fixed;
 use crate::simd::kernel_set;
 
 kernel_set! {

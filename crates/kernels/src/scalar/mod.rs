@@ -5,6 +5,7 @@
 mod bits;
 mod component;
 mod distance;
+mod fixed;
 mod lookup;
 mod matrix;
 mod project;
@@ -16,6 +17,8 @@ use crate::set::{
 };
 pub(crate) use component::Component;
 pub(crate) use distance::widen;
+#[cfg(target_arch = "aarch64")]
+pub(crate) use fixed::project_fixed;
 pub(crate) use lookup::{lookup, lookup_gather};
 
 use component::Half;
@@ -41,6 +44,7 @@ pub(crate) static KERNELS: KernelSet = KernelSet {
         sums: bits::bit_sums,
         sums_gather: bits::bit_sums_gather,
         project: project::project,
+        project_fixed: fixed::project_fixed,
     },
     matrix: MatrixKernels {
         dot_panels: matrix::dot_panels,

@@ -44,6 +44,7 @@ macro_rules! kernel_set {
                 sums: bits::bit_sums,
                 sums_gather: bits::bit_sums_gather,
                 project: project_block,
+                project_fixed: fixed::project_fixed,
             },
             matrix: MatrixKernels { dot_panels, near },
         };

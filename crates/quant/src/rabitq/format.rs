@@ -48,7 +48,7 @@ impl RaBitQuantizer {
     pub fn to_bytes(&self) -> Vec<u8> {
         let segments = &self.layout.segments;
         let centroids = self.centroids.values();
-        let values = centroids.len() + self.frame.matrix().len();
+        let values = centroids.len() + self.frame.matrix().count();
         let length = HEADER_BYTES + segments.len() * SEGMENT_BYTES + values * size_of::<f32>();
         let mut bytes = Vec::with_capacity(length);
         bytes.extend(Self::MAGIC);
@@ -77,7 +77,7 @@ impl RaBitQuantizer {
             bytes.extend(segment.step.to_le_bytes());
             bytes.extend(segment.error_share.to_le_bytes());
         }
-        for value in centroids.iter().chain(self.frame.matrix()) {
+        for value in centroids.iter().copied().chain(self.frame.matrix()) {
             bytes.extend(value.to_le_bytes());
         }
         bytes
@@ -108,7 +108,7 @@ impl RaBitQuantizer {
             Rotation::Principal => {
                 let widths: Vec<usize> = layout.segments.iter().map(|s| s.width).collect();
                 let matrix = reader.values(matrix)?;
-                Frame::principal(header.dimension, matrix, &widths, header.seed)
+                Frame::principal(header.dimension, &matrix, &widths, header.seed)
             }
         };
         let mut quantizer = Self {

@@ -1,11 +1,11 @@
 //! The axes on which residuals are coded, as a rotation of the space or of a part of it.
 //!
 //! * Random rotation: one [`Hadamard`] over all components.
-//! * Principal axes: a matrix with a column per axis that has bits, then one [`Hadamard`] over the
-//!   axes of equal bits. Among these the variances are alike, and the rotation makes them equal and
-//!   the errors random.
+//! * Principal axes: a matrix in fixed point with a column per axis that has bits, then one
+//!   [`Hadamard`] over the axes of equal bits. Among these the variances are alike, and the
+//!   rotation makes them equal and the errors random.
 
-use pageway_kernels::KernelSet;
+use pageway_kernels::{FixedMatrix, KernelSet};
 
 use super::hadamard::Hadamard;
 
@@ -13,8 +13,8 @@ use super::hadamard::Hadamard;
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Frame {
     dimension: usize,
-    /// A row of axes for each component; empty for a random rotation.
-    matrix: Vec<f32>,
+    /// A row of axes for each component; none for a random rotation.
+    matrix: Option<FixedMatrix>,
     /// Rotations of neighbouring axes, which together cover all of them.
     mixes: Vec<Hadamard>,
 }
@@ -24,22 +24,18 @@ impl Frame {
     pub(super) fn random(dimension: usize, seed: u64) -> Self {
         Self {
             dimension,
-            matrix: Vec::new(),
+            matrix: None,
             mixes: vec![Hadamard::new(dimension, seed, 0)],
         }
     }
 
     /// Some axes, given as a matrix with a row for each component, rotated in runs of `widths`.
-    pub(super) fn principal(
-        dimension: usize,
-        matrix: Vec<f32>,
-        widths: &[usize],
-        seed: u64,
-    ) -> Self {
+    pub(super) fn principal(dimension: usize, matrix: &[f32], widths: &[usize], seed: u64) -> Self {
+        let axes = widths.iter().sum();
         let mixes = (0..).zip(widths);
         Self {
             dimension,
-            matrix,
+            matrix: Some(FixedMatrix::new(dimension, axes, matrix)),
             mixes: mixes
                 .map(|(stream, width)| Hadamard::new(*width, seed, stream))
                 .collect(),
@@ -50,9 +46,18 @@ impl Frame {
         self.dimension
     }
 
-    /// Values of the matrix; none for a random rotation.
-    pub(super) fn matrix(&self) -> &[f32] {
-        &self.matrix
+    /// True when a matrix comes first.
+    pub(super) fn is_principal(&self) -> bool {
+        self.matrix.is_some()
+    }
+
+    /// Values of the matrix, component by component; none for a random rotation.
+    pub(super) fn matrix(&self) -> impl Iterator<Item = f32> {
+        let places = self.matrix.iter().flat_map(|matrix| {
+            let rows = 0..matrix.rows();
+            rows.flat_map(move |row| (0..matrix.columns()).map(move |axis| (matrix, row, axis)))
+        });
+        places.map(|(matrix, row, axis)| matrix.value(row, axis))
     }
 
     /// Axes of a rotated vector.
@@ -63,18 +68,19 @@ impl Frame {
     /// Bytes of memory behind the frame.
     pub(super) fn bytes(&self) -> usize {
         let mixes = self.mixes.iter();
-        self.matrix.capacity() * size_of::<f32>()
-            + mixes
-                .map(|mix| Hadamard::bytes(mix.width()) + size_of::<Hadamard>())
-                .sum::<usize>()
+        let matrix = self.matrix.as_ref();
+        matrix.map_or(0, |matrix| {
+            FixedMatrix::bytes(matrix.rows(), matrix.columns())
+        }) + mixes
+            .map(|mix| Hadamard::bytes(mix.width()) + size_of::<Hadamard>())
+            .sum::<usize>()
     }
 
     /// Rotates `dimension` components into `axes` values.
     pub(super) fn rotate(&self, kernels: &KernelSet, components: &[f32], out: &mut [f32]) {
-        if self.matrix.is_empty() {
-            out.copy_from_slice(components);
-        } else {
-            kernels.project()(components, &self.matrix, out);
+        match &self.matrix {
+            None => out.copy_from_slice(components),
+            Some(matrix) => kernels.project_fixed()(matrix, components, out),
         }
         let mut rest = out;
         for mix in &self.mixes {
@@ -92,12 +98,15 @@ impl Frame {
             mix.undo(own);
             rest = others;
         }
-        if self.matrix.is_empty() {
+        let Some(matrix) = &self.matrix else {
             out.copy_from_slice(values);
             return;
-        }
-        for (out, axes) in out.iter_mut().zip(self.matrix.chunks_exact(values.len())) {
-            *out = axes.iter().zip(&*values).map(|(a, b)| a * b).sum();
+        };
+        for (component, out) in out.iter_mut().enumerate() {
+            let axes = (0..).zip(&*values);
+            *out = axes
+                .map(|(axis, value)| matrix.value(component, axis) * value)
+                .sum();
         }
     }
 }

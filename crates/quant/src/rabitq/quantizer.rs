@@ -62,10 +62,10 @@ impl RaBitQuantizer {
 
     /// How residuals are turned.
     pub fn rotation(&self) -> Rotation {
-        if self.frame.matrix().is_empty() {
-            Rotation::Hadamard
-        } else {
+        if self.frame.is_principal() {
             Rotation::Principal
+        } else {
+            Rotation::Hadamard
         }
     }
 

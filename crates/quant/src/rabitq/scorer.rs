@@ -37,6 +37,9 @@ pub struct RaBitQScorer {
     epsilon: f32,
 }
 
+/// Added to a small number, it leaves the nearest integer in the lowest bits.
+const TO_BITS: f32 = 12_582_912.0;
+
 /// Codes whose sums are kept at a time.
 const BLOCK: usize = 64;
 
@@ -158,24 +161,27 @@ impl RaBitQScorer {
 
     /// Cuts the weights of all bits into planes.
     fn weigh(&mut self, factor: f64) {
-        let weight = |(segment, q): (Segment, &f32), plane: u8| {
-            let count = 1_u16 << (segment.bits - 1 - plane);
-            f32::from(count) * segment.step * q
-        };
-        let axes = self.layout.per_axis().zip(&self.rotated);
-        let largest = axes
-            .clone()
-            .map(|axis| weight(axis, 0).abs())
-            .fold(0.0, f32::max);
+        let mut rest = self.rotated.as_mut_slice();
+        for segment in &self.layout.segments {
+            let (own, others) = rest.split_at_mut(segment.width.min(rest.len()));
+            let sign = f32::from(1_u16 << (segment.bits - 1)) * segment.step;
+            own.iter_mut().for_each(|q| *q *= sign);
+            rest = others;
+        }
+        let magnitudes = self.rotated.iter().map(|weight| weight.abs());
+        let largest = magnitudes.fold(0.0, f32::max);
         let limit = f32::from((1_u16 << (self.weights.planes() - 1)) - 1);
-        let per_weight = if largest > 0.0 { limit / largest } else { 0.0 };
-        let mut integers = self.integers.iter_mut();
+        let mut per_weight = if largest > 0.0 { limit / largest } else { 0.0 };
+        let mut rest = self.integers.as_mut_slice();
         for plane in 0..self.layout.planes() {
-            let axes = axes.clone().take(self.layout.plane_axes(plane));
-            for (axis, integer) in axes.zip(&mut integers) {
-                let scaled = weight(axis, plane) * per_weight;
-                *integer = (scaled + 0.5_f32.copysign(scaled)) as i16;
+            let axes = self.layout.plane_axes(plane).min(rest.len());
+            let (own, others) = rest.split_at_mut(axes);
+            for (integer, weight) in own.iter_mut().zip(&self.rotated) {
+                // The nearest integer, in the lowest bits of a number of this size.
+                *integer = (weight * per_weight + TO_BITS).to_bits() as i16;
             }
+            per_weight /= 2.0;
+            rest = others;
         }
         self.weights.fill(&self.integers);
         let sum: i64 = self.integers.iter().map(|weight| i64::from(*weight)).sum();

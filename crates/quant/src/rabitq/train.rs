@@ -192,7 +192,7 @@ impl Design {
         let widths: Vec<usize> = layout.segments.iter().map(|s| s.width).collect();
         let matrix = axes.matrix(layout.axes());
         Self {
-            frame: Frame::principal(dimension, matrix, &widths, spec.seed),
+            frame: Frame::principal(dimension, &matrix, &widths, spec.seed),
             layout: with_steps(layout, energy / dimension as f64),
         }
     }

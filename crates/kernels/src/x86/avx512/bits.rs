@@ -70,7 +70,11 @@ unsafe fn lane_sums<const CODES: usize>(
             }
             let (sign, planes) = lines.split_at(1);
             let (high, low) = planes.split_at(planes.len().saturating_sub(LOWER));
-            let signs = if planes.len() < LOWER { &mut lower } else { &mut upper };
+            let signs = if planes.len() < LOWER {
+                &mut lower
+            } else {
+                &mut upper
+            };
             add::<CODES, true>(sign, planes.len() % LOWER, loaded, signs);
             add::<CODES, false>(high, high.len(), loaded, &mut upper);
             add::<CODES, false>(low, low.len(), loaded, &mut lower);

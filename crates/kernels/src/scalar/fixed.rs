@@ -1,0 +1,27 @@
+//! Products of a row and a matrix in fixed point.
+
+use crate::fixed::{self, FixedMatrix, LINE_COLUMNS, PairLine, Tile, TileSums};
+
+/// Products added one after the other.
+struct Portable;
+
+impl Tile for Portable {
+    /// The sums that every instruction set must give; those that do not fit wrap.
+    #[inline(always)]
+    unsafe fn sums<const LINES: usize>(lines: &[PairLine], pairs: &[[i16; 2]]) -> TileSums<LINES> {
+        let mut sums = [[0_i32; LINE_COLUMNS]; LINES];
+        for (lines, [x, y]) in lines.chunks_exact(LINES).zip(pairs) {
+            let columns = lines.iter().flat_map(|line| &line.0);
+            for (sum, [a, b]) in sums.as_flattened_mut().iter_mut().zip(columns) {
+                let products = i32::from(*a) * i32::from(*x) + i32::from(*b) * i32::from(*y);
+                *sum = sum.wrapping_add(products);
+            }
+        }
+        sums
+    }
+}
+
+pub(crate) fn project_fixed(matrix: &FixedMatrix, row: &[f32], out: &mut [f32]) {
+    // SAFETY: portable code needs no features.
+    unsafe { fixed::project::<Portable>(matrix, row, out) }
+}

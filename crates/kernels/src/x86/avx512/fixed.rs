@@ -1,0 +1,45 @@
+//! Products with a matrix in fixed point, a line at a time (VNNI).
+
+use std::arch::x86_64::{
+    _mm512_dpwssd_epi32, _mm512_load_si512, _mm512_set1_epi32, _mm512_setzero_si512,
+    _mm512_storeu_si512,
+};
+
+use crate::fixed::{self, FixedMatrix, LINE_COLUMNS, PairLine, Tile, TileSums};
+
+/// A register of sums for each line of a tile.
+struct Registers;
+
+impl Tile for Registers {
+    #[inline(always)]
+    unsafe fn sums<const LINES: usize>(lines: &[PairLine], pairs: &[[i16; 2]]) -> TileSums<LINES> {
+        // SAFETY: the caller vouches for the features; a line is 64 aligned bytes, and there are as
+        // many sums of a line.
+        unsafe {
+            let mut sums = [_mm512_setzero_si512(); LINES];
+            for (lines, [x, y]) in lines.chunks_exact(LINES).zip(pairs) {
+                let pair = u32::from(x.cast_unsigned()) | u32::from(y.cast_unsigned()) << 16;
+                let pair = _mm512_set1_epi32(pair.cast_signed());
+                for (sum, line) in sums.iter_mut().zip(lines) {
+                    let line = _mm512_load_si512(line.0.as_ptr().cast());
+                    *sum = _mm512_dpwssd_epi32(*sum, line, pair);
+                }
+            }
+            let mut out = [[0; LINE_COLUMNS]; LINES];
+            for (out, sum) in out.iter_mut().zip(sums) {
+                _mm512_storeu_si512(out.as_mut_ptr().cast(), sum);
+            }
+            out
+        }
+    }
+}
+
+pub(super) fn project_fixed(matrix: &FixedMatrix, row: &[f32], out: &mut [f32]) {
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    fn run(matrix: &FixedMatrix, row: &[f32], out: &mut [f32]) {
+        // SAFETY: this function has the features.
+        unsafe { fixed::project::<Registers>(matrix, row, out) }
+    }
+    // SAFETY: reached through a detected set only.
+    unsafe { run(matrix, row, out) }
+}
