@@ -192,7 +192,9 @@ fn bits(kernels: &KernelSet) {
     for (dimension, per_axis, planes) in [(128, 1, 7), (128, 4, 10), (384, 4, 10), (960, 8, 13)] {
         let code_bytes = dimension * per_axis / 8;
         let mut weights = BitWeights::new(code_bytes, planes);
-        let values: Vec<i16> = (0..code_bytes as i16 * 8).map(|x| x % 64 - 32).collect();
+        let values: Vec<i16> = (0..code_bytes as i16 * 8)
+            .map(|x| x.wrapping_mul(2741) >> (16 - planes))
+            .collect();
         let fill = nanoseconds(100, || {
             for _ in 0..100 {
                 weights.fill(black_box(&values));
@@ -201,7 +203,7 @@ fn bits(kernels: &KernelSet) {
         let stride = code_bytes + 4;
         let codes = random_bytes(ROWS.min((256 << 20) / stride) * stride);
         let nodes = random_nodes(codes.len() / stride, NODES_PER_CALL * 1_000);
-        let mut out = [0.0; NODES_PER_CALL];
+        let mut out = [0; NODES_PER_CALL];
         let gather = nanoseconds(nodes.len(), || {
             for nodes in nodes.chunks(NODES_PER_CALL) {
                 kernels.bit_sums_gather()(&weights, &codes, stride, nodes, &mut out);

@@ -78,9 +78,9 @@ pub type ProjectFn = fn(&[f32], &[f32], &mut [f32]);
 
 /// Multiplies a row by a matrix in fixed point, called as `(matrix, row, out)`.
 ///
-/// The row has finite values. Each product is off by a share of about 2^-16 of the length of the row,
-/// times that of the column, and that much again for each value of the row that was rounded, at
-/// random. Panics unless `row` has a value for each row of the matrix and `out` one for each column.
+/// The values of the row are finite. Rounding them to a multiple of 2^-15 of their length is all
+/// that is lost where columns are of unit length; longer columns may overflow and wrap. Panics
+/// unless `row` has a value for each row of the matrix and `out` one for each column.
 pub type ProjectFixedFn = fn(&FixedMatrix, &[f32], &mut [f32]);
 
 /// Turns the products of one row with a panel into squared distances, in place, and marks the near

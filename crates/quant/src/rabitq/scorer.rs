@@ -95,7 +95,8 @@ impl RaBitQScorer {
 
     /// Takes the next query: `dimension` finite values, at any length for cosine.
     ///
-    /// Costs a rotation, 1 ns per bit of a code, and `dimension + axes` multiply-adds per centroid.
+    /// Costs a rotation, 1 ns per bit of a code at most, and `dimension + axes` multiply-adds per
+    /// centroid.
     ///
     /// # Panics
     /// When the query or the quantizer has another shape than the scorer was made for.
@@ -165,7 +166,9 @@ impl RaBitQScorer {
         for segment in &self.layout.segments {
             let (own, others) = rest.split_at_mut(segment.width.min(rest.len()));
             let sign = f32::from(1_u16 << (segment.bits - 1)) * segment.step;
-            own.iter_mut().for_each(|q| *q *= sign);
+            for q in own {
+                *q *= sign;
+            }
             rest = others;
         }
         let magnitudes = self.rotated.iter().map(|weight| weight.abs());

@@ -1,8 +1,8 @@
 //! Bits of codes, 64 bytes at a time, counted by the instruction for it where the CPU has one.
 //!
 //! That instruction (BITALG) came two generations after AVX-512; older CPUs count as AVX2 does. The
-//! ones of each byte are multiplied by what their plane counts and added up in one step (VNNI). That
-//! factor is a byte, so the upper planes are summed apart, in units of 2^8.
+//! ones of each byte are multiplied by what their plane counts and added up in one step (VNNI).
+//! That factor is a byte, so the upper planes are summed apart, in units of 2^8.
 
 use std::arch::x86_64::{
     __m128i, __m512i, _mm_add_epi32, _mm_storeu_si128, _mm_unpackhi_epi32, _mm_unpackhi_epi64,
@@ -48,7 +48,7 @@ impl BitSum for Counted {
     }
 }
 
-/// The weights of some codes, which use each line together; the lanes of each are still to be added.
+/// The weights of some codes, which use each line together; lanes are still to be added.
 ///
 /// # Safety
 /// The CPU has AVX-512 BW, VNNI and BITALG.
