@@ -120,9 +120,9 @@ impl BitWeights {
 
     /// The lines of each chunk that count, the sign first.
     pub(crate) fn lines(&self) -> impl Iterator<Item = &[Line]> {
-        let lines = self.lines.chunks_exact(self.planes);
-        let widths = lines.zip(&self.widths);
-        widths.map(|(lines, width)| &lines[self.planes - width..])
+        let ends = (1..).map(|chunk| chunk * self.planes);
+        let widths = ends.zip(&self.widths);
+        widths.map(|(end, width)| &self.lines[end - width..end])
     }
 
     /// The lines of each chunk with the bytes of `code` that they cover.
