@@ -6,8 +6,8 @@
 
 An index is a directory. It is built once (`build`), then opened by any number of processes (`open`)
 within a memory budget that covers everything held for it. Searches state the recall they want, or
-the radius (`Index.range`); smaller distances are nearer in every metric. `presets` lists the
-published designs that an index can have.
+the radius (`Index.range`); smaller distances are nearer in every metric. An index has our own
+design, or a published one that `presets` lists.
 """
 
 from ._native import __version__

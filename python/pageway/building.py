@@ -29,7 +29,7 @@ def build(
     memory: Optional[Memory] = None,
     build_memory: Optional[Memory] = None,
     disk: Optional[Memory] = None,
-    preset: str = "diskann",
+    preset: str = "pageway",
     overrides: Optional[Overrides] = None,
     codebook_from: Optional[PathLike] = None,
     graph_from: Optional[PathLike] = None,
@@ -77,7 +77,9 @@ def build(
         keep adjacency lists several times (``"gorgeous"``) keep fewer; a limit that is too small
         all the same is refused, with the smallest that works.
     preset : str
-        Design of the index, by the name of the system that published it; `presets` lists them.
+        Design of the index: our own, ``"pageway"``, or one by the name of the system that published
+        it; `presets` lists them. Where codes are sure that a vector is an answer, ours does not
+        read it: its distance is an estimate then, unless a search asks for exact ones.
     overrides : dict, optional
         Choices in place of those of the preset; any legal combination works. See below.
     codebook_from : path, optional
@@ -171,7 +173,7 @@ def build(
     --------
     >>> index = pageway.build("pages.index", vectors, preset="starling")
     >>> own = {"placement": {"kind": "bnf", "rounds": 4}, "harvest": "all"}
-    >>> index = pageway.build("own.index", vectors, overrides=own)
+    >>> index = pageway.build("own.index", vectors, preset="diskann", overrides=own)
     >>> index.stats()["spec"]["layout"]["placement"]
     {'kind': 'bnf', 'rounds': 4, 'gain': 0.01}
     """
@@ -193,7 +195,7 @@ def build(
 
 
 def presets() -> List[Preset]:
-    """The published designs that `build` knows.
+    """The designs that `build` knows, ours and the published ones.
 
     Returns
     -------

@@ -24,15 +24,16 @@ class SearchResult(_Neighbours):
         Row numbers of the vectors, or the ids given at build. ``(k,)`` for one query of shape
         ``(d,)``.
     distances : ndarray of float32, same shape
-        Distances, exact but for those that ``estimated`` counts; smaller is nearer in every metric. L2: squared Euclidean. Inner product:
-        negated. Cosine: one minus the cosine.
+        Distances, exact but for those that ``estimated`` counts; smaller is nearer in every metric.
+        L2: squared Euclidean. Inner product: negated. Cosine: one minus the cosine.
     stats : dict of str to ndarray of uint64
         What each query cost; shape ``()`` for one query, ``(n,)`` for many. ``reads`` and ``pages``
         (I/O requests, pages read), ``refine_reads`` (those of the reads that came at the end, for
         exact distances alone), ``page_hits`` (pages that the page cache had), ``bytes_read``,
         ``bytes_used``, ``rounds`` (waits for I/O), ``hops`` (nodes expanded), ``exact_distances``,
-        ``approximate_distances``, ``estimated`` (answers whose distance is an estimate), ``wait_ns``, ``compute_ns``, ``latency_ns``; and ``cache_hits``
-        by distance from the entry in hops, with a last axis of 8.
+        ``approximate_distances``, ``estimated`` (answers whose distance is an estimate),
+        ``wait_ns``, ``compute_ns``, ``latency_ns``; and ``cache_hits`` by distance from the entry
+        in hops, with a last axis of 8.
     settings : dict of str to int
         What the search resolved to: ``list_size``, ``beam``, ``threads``, ``interleave``.
     """
@@ -75,7 +76,7 @@ class RangeResult(_Within):
     ids : ndarray of uint64, shape (lims[-1],)
         Row numbers of the vectors, or the ids given at build; per query nearest first.
     distances : ndarray of float32, same shape
-        Exact distances, as in `SearchResult`.
+        Exact distances, in the unit of `SearchResult`.
     stats : dict of str to ndarray of uint64
         What each query cost, as in `SearchResult`.
     settings : dict of str to int
@@ -103,7 +104,7 @@ class RangeResult(_Within):
 
 
 class Preset(NamedTuple):
-    """A published design.
+    """A design.
 
     Attributes
     ----------

@@ -8,6 +8,8 @@ import pageway
 
 PRESETS = [name for name, _ in pageway.presets()]
 SIZES = {"memory": "8MB", "degree": 24, "build_list": 50}
+#: A design in whose place any choice can be put alone.
+PLAIN = {"preset": "diskann", **SIZES}
 #: The policies of `overrides`, as a spec groups them.
 POLICIES = {
     "storage": ["vectors", "codes", "quantizer"],
@@ -33,8 +35,8 @@ def design(request, designs):
 
 
 def spec_of(path, rows, **settings):
-    """The spec of an index that is built with these settings."""
-    with pageway.build(path, rows, queries=rows[:40], **{**SIZES, **settings}) as index:
+    """The spec of an index that is built with these settings, plain where they leave it open."""
+    with pageway.build(path, rows, queries=rows[:40], **{**PLAIN, **settings}) as index:
         return index.stats()["spec"]
 
 
@@ -52,6 +54,14 @@ def test_there_are_nine_designs_with_a_summary_each():
     ]
     for preset in pageway.presets():
         assert isinstance(preset, pageway.Preset) and len(preset.summary) > 40, preset.name
+
+
+def test_our_own_is_the_default(tmp_path, vectors):
+    few = vectors[:300]
+    with pageway.build(tmp_path / "i", few, **SIZES) as index:
+        chosen = index.stats()["spec"]
+    assert chosen == spec_of(tmp_path / "j", few, preset="pageway")
+    assert chosen["execution"]["refine"]["kind"] == "bounded"
 
 
 def test_every_design_finds_the_neighbours(design, vectors, queries):
@@ -136,7 +146,7 @@ CHOICES = [
 def test_a_choice_takes_the_place_of_the_designs_own(
     tmp_path, vectors, queries, axis, policy, wish, expected
 ):
-    with pageway.build(tmp_path / "i", vectors, overrides={policy: wish}, **SIZES) as index:
+    with pageway.build(tmp_path / "i", vectors, overrides={policy: wish}, **PLAIN) as index:
         chosen = index.stats()["spec"][axis][policy]
         if isinstance(expected, dict):
             chosen = {name: chosen[name] for name in expected}
@@ -150,7 +160,7 @@ GRAPHS = ["hnsw", {"kind": "nsg", "knn": 48}, {"algorithm": "nsg", "knn": 64}]
 
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_graphs_take_the_sizes_of_the_build(tmp_path, vectors, queries, graph):
-    with pageway.build(tmp_path / "i", vectors, overrides={"graph": graph}, **SIZES) as index:
+    with pageway.build(tmp_path / "i", vectors, overrides={"graph": graph}, **PLAIN) as index:
         chosen = index.stats()["spec"]["graph"]
         assert recall(index.search(queries, effort=80).ids, vectors, queries, "l2") >= 0.95
     assert (chosen["max_degree"], chosen["build_list"]) == (24, 50)
@@ -233,14 +243,14 @@ BAD_OVERRIDES = {
 def test_bad_overrides_are_refused_by_key(tmp_path, vectors, name):
     overrides, words = BAD_OVERRIDES[name]
     with pytest.raises(pageway.InvalidInputError, match=words):
-        pageway.build(tmp_path / "i", vectors[:100], overrides=overrides, **SIZES)
+        pageway.build(tmp_path / "i", vectors[:100], overrides=overrides, **PLAIN)
     assert not (tmp_path / "i").exists() or not any((tmp_path / "i").iterdir())
 
 
 @pytest.mark.parametrize("policy", ["graph", *sum(POLICIES.values(), [])])
 def test_the_documentation_names_what_there_is_to_choose(tmp_path, vectors, policy):
     with pytest.raises(pageway.InvalidInputError) as info:
-        pageway.build(tmp_path / "i", vectors[:100], overrides={policy: "?"}, **SIZES)
+        pageway.build(tmp_path / "i", vectors[:100], overrides={policy: "?"}, **PLAIN)
     names = str(info.value).split("choose ")[1].split(", ")
     table = pageway.build.__doc__.split("names, with their fields")[1]
     assert len(names) >= 2 and all(f"``{name}``" in table for name in [policy, *names])
@@ -267,4 +277,4 @@ def test_a_graph_is_laid_out_anew(tmp_path, designs, vectors, queries):
             found.append(index.search(queries, effort=60).ids)
     np.testing.assert_array_equal(*found)
     with pytest.raises(pageway.InvalidInputError, match="graph .*cannot be taken over"):
-        pageway.build(tmp_path / "k", clustered(np.float32, count=99), graph_from=path, **SIZES)
+        pageway.build(tmp_path / "k", clustered(np.float32, count=99), graph_from=path, **PLAIN)

@@ -75,7 +75,7 @@ pub(crate) enum Command {
     Range(Box<RangeArguments>),
     /// Choose a design for a memory budget and a recall, by trying the best on a sample
     Plan(Box<PlanArguments>),
-    /// List the published designs, a row each
+    /// List the designs, ours and the published ones, a row each
     Presets(PresetsArguments),
     /// Explain a design or an index in words: each choice, what it means and costs
     Explain(Box<ExplainArguments>),

@@ -178,6 +178,16 @@ fn with_vectors() -> Place {
 const BUILD: &str = "build --data base.u8bin --metric l2 --memory 8MB --degree 20 --build-list 40 \
                      --calibration-queries 20";
 
+/// A build of `choices` in place of those of a plain design, where they name no other.
+fn build_of(choices: &str, out: &str) -> String {
+    let preset = if choices.contains("--preset") {
+        ""
+    } else {
+        "--preset diskann"
+    };
+    format!("{BUILD} --out {out} {preset} {choices}")
+}
+
 /// Choices, and what the specification of the index must say then.
 const COMBINATIONS: [(&str, &[(&str, &str)]); 8] = [
     (
@@ -263,7 +273,7 @@ fn any_combination_builds_and_answers() {
     let place = with_vectors();
     for (number, (choices, fields)) in COMBINATIONS.iter().enumerate() {
         let out = format!("{number}.index");
-        let run = place.line(&format!("{BUILD} --out {out} {choices}"));
+        let run = place.line(&build_of(choices, &out));
         assert_eq!(run.code, 0, "{choices}: {run:?}");
         let described = place.line(&format!("inspect {out} --json")).json();
         for (path, value) in *fields {
@@ -276,6 +286,26 @@ fn any_combination_builds_and_answers() {
         let report = place.line(&search).json();
         assert!(report["recall"].as_f64() > Some(0.9), "{choices}: {report}");
         assert_eq!(place.line(&format!("verify {out}")).code, 0, "{choices}");
+    }
+}
+
+#[test]
+fn our_own_is_built_where_no_design_is_named() {
+    let place = with_vectors();
+    assert!(
+        place
+            .line("build --help")
+            .stdout
+            .contains("[default: pageway]")
+    );
+    let built = place.line(&format!("{BUILD} --out my.index --json")).json();
+    assert_eq!(text(&built, "preset"), "pageway");
+    let search = "search --index my.index --queries q.u8bin --truth gt.ibin --json";
+    for (flags, exact) in [("", false), ("--exact", true)] {
+        let report = place.line(&format!("{search} {flags}")).json();
+        assert!(report["recall"].as_f64() > Some(0.93), "{report}");
+        let estimated = report["estimated_per_query"].as_f64();
+        assert_eq!(estimated == Some(0.0), exact, "{report}");
     }
 }
 
@@ -416,7 +446,7 @@ const REFUSED: [(&str, &[&str]); 16] = [
 fn what_cannot_be_is_refused_before_work() {
     let place = with_vectors();
     for (choices, words) in REFUSED {
-        let run = place.line(&format!("{BUILD} --out my.index {choices}"));
+        let run = place.line(&build_of(choices, "my.index"));
         assert_eq!(run.code, INVALID, "{choices}: {run:?}");
         for words in words {
             assert!(run.stderr.contains(words), "{choices}: '{words}': {run:?}");

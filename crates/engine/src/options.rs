@@ -74,7 +74,7 @@ impl Default for BuildOptions {
     fn default() -> Self {
         Self {
             metric: Metric::L2,
-            preset: Preset::DiskAnn,
+            preset: Preset::default(),
             memory: None,
             build_memory: None,
             recall: 0.95,

@@ -82,7 +82,7 @@ class Pageway(BaseANN):
         if (directory / "MANIFEST").exists():
             names = [file.name for file in directory.iterdir() if file.name not in LOCAL]
             return str(directory), "", sorted(names)
-        preset = self._params.get("preset", "diskann")
+        preset = self._params.get("preset")
         if preset not in FILES or self._params.get("overrides"):
             raise NotImplementedError(f"the files of this index are known once it is built: {self}")
         directory.mkdir(parents=True, exist_ok=True)

@@ -110,9 +110,10 @@ pub fn build_from(
     Index::build_on(vfs, dir, &input, options, progress)
 }
 
-/// The quickest build that still does everything.
+/// The quickest build that still does everything, of the plainest design.
 pub fn quick() -> BuildOptions {
     BuildOptions {
+        preset: Preset::DiskAnn,
         degree: 8,
         build_list: 16,
         calibration_queries: 5,

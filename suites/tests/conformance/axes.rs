@@ -354,9 +354,10 @@ impl Choice {
     }
 }
 
-/// Builds that are quick.
+/// Builds that are quick, of a design in whose place any choice can be put.
 pub fn small(dimension: u32) -> BuildOptions {
     BuildOptions {
+        preset: Preset::DiskAnn,
         degree: MAX_DEGREE,
         build_list: BUILD_LIST,
         code_bytes: Some(code_bytes(dimension)),

@@ -1,4 +1,4 @@
-//! `pageway presets`: the published designs, a row each.
+//! `pageway presets`: the designs, a row each.
 
 use clap::Args;
 use pageway::choices::name_of;
@@ -15,9 +15,10 @@ Examples:
   pageway presets --json
 
 A preset is a row of choices, one per policy, and nothing else: 'pageway explain NAME' puts the row
-into sentences, 'pageway build --preset NAME' builds it, and every choice can be replaced there.";
+into sentences, 'pageway build --preset NAME' builds it, and every choice can be replaced there.
+'pageway build' without a name builds our own design, 'pageway'.";
 
-/// List the published designs, a row each
+/// List the designs, ours and the published ones, a row each
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct PresetsArguments {}

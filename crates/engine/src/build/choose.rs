@@ -135,7 +135,14 @@ impl SpecChoice<'_> {
             code_bytes,
             ..self.sizes
         };
-        let spec = (form.spec)(self.shape, &sizes);
+        let mut spec = (form.spec)(self.shape, &sizes);
+        if self.show_no_axes() {
+            let storage = &mut spec.storage;
+            storage.quantizer = storage.quantizer.rotated_at_random();
+            storage.second_quantizer = storage
+                .second_quantizer
+                .map(QuantizerSpec::rotated_at_random);
+        }
         let mut spec = self.options.overrides.apply(spec);
         let quantizer = &mut spec.storage.quantizer;
         // A code with factors takes some bytes before its first bit.
@@ -146,6 +153,12 @@ impl SpecChoice<'_> {
             *second = second.with_code_bytes(second.code_bytes().clamp(least, most));
         }
         spec
+    }
+
+    /// Whether there are too few vectors for any axes to be theirs: to find and to hold axes would
+    /// cost time and memory for nothing.
+    fn show_no_axes(&self) -> bool {
+        self.node_count <= self.shape.dimension && self.options.codebook_from.is_none()
     }
 
     fn checked(&self, form: &Form, code_bytes: u32) -> Result<IndexSpec> {

@@ -70,7 +70,8 @@ impl<C: PageCodec> Traversal<'_, C> {
     }
 
     /// Leaves the candidates that their codes leave undecided. Those that are answers for sure join
-    /// the ranking by their estimates, where memory knows who they are.
+    /// the ranking by their estimates, where memory knows who they are but does not have their
+    /// vectors: an exact distance costs no read where it does.
     fn decide(&mut self, keys: &mut Vec<u64>, deviations: f32) {
         keys.retain(|key| Some(key_node(*key)) != self.query.held_out);
         let scratch = &mut *self.scratch;
@@ -88,6 +89,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         scratch.bounds.take(estimates.iter().copied().zip(errors));
         scratch.bounds.judge(self.query.goal, scratch.shape.results);
         let identities = self.parts.identities.as_ref().filter(|_| !self.query.exact);
+        let vectors = &self.parts.cache.vectors;
         let mut at = 0;
         keys.retain(|key| {
             let verdict = scratch.bounds.verdict(at);
@@ -96,6 +98,9 @@ impl<C: PageCodec> Traversal<'_, C> {
                 return verdict != Verdict::Out;
             };
             let node = key_node(*key);
+            if vectors.contains(node) {
+                return true;
+            }
             let (row, user_id) = identities.of(node);
             let known = VectorPart {
                 bytes: &[],

@@ -21,7 +21,7 @@ use crate::spec::{
 };
 
 /// A named row of the table of designs.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Preset {
     /// DiskANN (Subramanya et al., NeurIPS 2019).
     DiskAnn,
@@ -39,7 +39,9 @@ pub enum Preset {
     PipeAnn,
     /// The static half of DGAI (Lou et al., 2025).
     Dgai,
-    /// Our own: what can be decided in memory is, and the rest is read in one round.
+    /// Our own, and what is built unless another is named: what can be decided in memory is, and
+    /// the rest is read in one round.
+    #[default]
     Pageway,
 }
 

@@ -136,6 +136,18 @@ impl QuantizerSpec {
             },
         }
     }
+
+    /// The same code without axes that vectors have to show.
+    #[must_use]
+    pub const fn rotated_at_random(self) -> Self {
+        match self {
+            Self::Pq { .. } => self,
+            Self::RaBitQ { code_bytes, .. } => Self::RaBitQ {
+                code_bytes,
+                rotation: RotationSpec::Hadamard,
+            },
+        }
+    }
 }
 
 /// What a search returns as id.

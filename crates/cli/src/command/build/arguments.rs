@@ -20,7 +20,7 @@ Examples:
   pageway build --data base.u8bin --out my.index --metric l2 --memory 10% --build-memory 2GB
   pageway build --data texts.npy --out my.index --metric cosine --recall 0.99 --ids ids.txt
   pageway build --data base.fbin --out my.index --metric l2 --preset starling --memory 10%
-  pageway build --data base.fbin --out my.index --metric l2 --placement bnf:rounds=4 --harvest near
+  pageway build --data base.fbin --out my.index --metric l2 --preset diskann --placement clustered
   pageway build --data base.fbin --out my.index --metric l2 --memory 10% --plan
 
 What the knobs cost:
@@ -124,7 +124,7 @@ struct WishArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Design")]
 struct DesignArguments {
-    #[arg(long, value_name = "NAME", default_value_t = Preset::DiskAnn, help = preset_help())]
+    #[arg(long, value_name = "NAME", default_value_t = Preset::default(), help = preset_help())]
     preset: Preset,
 
     /// Plan first, as 'pageway plan' does, and build what it chooses; choices given here are kept
@@ -174,7 +174,7 @@ fn wish(options: &BuildOptions) -> Wish {
 
 fn preset_help() -> String {
     let names: Vec<&str> = Preset::ALL.iter().map(|preset| preset.name()).collect();
-    format!("Published design to follow: {}", names.join(", "))
+    format!("Design: our own, or a published one: {}", names.join(", "))
 }
 
 impl BuildArguments {
