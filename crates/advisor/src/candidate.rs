@@ -3,7 +3,7 @@
 //!
 //! Nothing here knows a preset by name: a new row of the table is one more candidate.
 
-use pageway::choices::{PLACEMENTS, name_of, schedules, typed};
+use pageway::choices::{PLACEMENTS, QUANTIZERS, name_of, schedules, typed, typed_quantizer};
 use pageway::spec::{HarvestSpec, IndexSpec, PlacementSpec, QuantizerSpec, Shape};
 use pageway::{BuildOptions, Error, Footprint, MemoryWish, Overrides, Preset, Sizes, format_bytes};
 use serde::Serialize;
@@ -82,10 +82,11 @@ pub(crate) struct Variant {
     pub(crate) overrides: Overrides,
 }
 
-/// What is tried of every preset: as published, and with one idea of another design.
+/// What is tried of every preset: as it is, and with one idea of another design.
 pub(crate) fn variants() -> Vec<Variant> {
     let mut all = PLACEMENTS.into_iter();
     let clustered = all.find(|placement| *placement == PlacementSpec::Clustered);
+    let with_bounds = |quantizer: &QuantizerSpec| matches!(quantizer, QuantizerSpec::RaBitQ { .. });
     let none = Overrides::default();
     let choices = [
         ("", none),
@@ -108,6 +109,13 @@ pub(crate) fn variants() -> Vec<Variant> {
             "navigation",
             Overrides {
                 entry: navigation(),
+                ..none
+            },
+        ),
+        (
+            "rabitq",
+            Overrides {
+                quantizer: QUANTIZERS.into_iter().find(with_bounds),
                 ..none
             },
         ),
@@ -354,10 +362,12 @@ impl Candidate {
         add("graph", chosen.graph.as_ref().map(typed));
         add("vectors", chosen.vectors.as_ref().map(name_of));
         add("codes", chosen.codes.as_ref().map(name_of));
-        add("quantizer", chosen.quantizer.as_ref().map(name_of));
+        add("quantizer", chosen.quantizer.map(typed_quantizer));
         let second = chosen.second_quantizer;
         let bytes = |second: Option<QuantizerSpec>| second.map_or(0, QuantizerSpec::code_bytes);
         add("second-code-bytes", second.map(|s| bytes(s).to_string()));
+        let ids_in_memory = chosen.ids_in_memory;
+        add("ids-in-memory", ids_in_memory.map(|held| held.to_string()));
         add("codec", chosen.codec.as_ref().map(typed));
         add("placement", chosen.placement.as_ref().map(typed));
         add("lists", chosen.lists.as_ref().map(typed));
@@ -476,5 +486,32 @@ mod tests {
             "{line}"
         );
         assert!(line.ends_with("--harvest near:share=0.3"), "{line}");
+    }
+
+    #[test]
+    fn codes_with_bounds_are_tried_where_a_design_has_others() {
+        let mut pins = Pins::default();
+        pins.overrides.ids_in_memory = Some(false);
+        let (legal, _) = enumerate(&space(40_000_000, &pins));
+        let with_bounds = |one: &&Candidate| one.name.ends_with("+rabitq");
+        let lines = legal.iter().filter(with_bounds);
+        let lines: Vec<String> = lines.map(|one| one.arguments().join(" ")).collect();
+        assert!(
+            lines
+                .iter()
+                .any(|line| line.starts_with("--preset starling"))
+        );
+        assert!(
+            !lines
+                .iter()
+                .any(|line| line.starts_with("--preset pageway"))
+        );
+        for line in &lines {
+            assert!(
+                line.contains("--quantizer rabitq:rotation=principal"),
+                "{line}"
+            );
+            assert!(line.contains("--ids-in-memory false"), "{line}");
+        }
     }
 }

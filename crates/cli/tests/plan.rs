@@ -55,7 +55,7 @@ fn a_build_can_plan_first_and_meets_the_recall() {
     let place = place();
     let built = place.line(
         "build --data base.u8bin --out it.index --metric l2 --memory 2MB --plan --json \
-         --queries queries.u8bin --placement by_id",
+         --queries queries.u8bin --placement by_id --pin degree=24 --pin page-size=4096",
     );
     let report = built.json();
     assert!(
@@ -72,6 +72,10 @@ fn a_build_can_plan_first_and_meets_the_recall() {
     assert!(found["recall"].as_f64().unwrap() >= 0.93, "{found}");
     let explained = place.line("explain it.index").stdout;
     assert!(explained.contains("--placement by_id"), "{explained}");
+    let spec = &place.line("inspect it.index --json").json()["spec"];
+    assert_eq!(spec["graph"]["max_degree"], 24);
+    let alone = "build --data base.u8bin --out a --metric l2 --pin degree=24";
+    assert_eq!(place.line(alone).code, 2);
 }
 
 #[test]

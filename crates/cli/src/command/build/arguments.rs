@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use pageway::source::OpenAs;
 use pageway::{BuildInput, BuildOptions, ElementType, Index, MemoryWish, Metric, Preset, Result};
-use pageway_advisor::{Pins, Plan, Wish};
+use pageway_advisor::{Plan, Wish};
 
 use super::report::BuildOutcome;
-use crate::command::plan::{PlanFiles, make};
+use crate::command::plan::{PlanFiles, make, pinned};
 use crate::design::{ChoiceArguments, SizeArguments};
 use crate::output::Outcome;
 use crate::session::Session;
@@ -21,7 +21,7 @@ Examples:
   pageway build --data texts.npy --out my.index --metric cosine --recall 0.99 --ids ids.txt
   pageway build --data base.fbin --out my.index --metric l2 --preset starling --memory 10%
   pageway build --data base.fbin --out my.index --metric l2 --preset diskann --placement clustered
-  pageway build --data base.fbin --out my.index --metric l2 --memory 10% --plan
+  pageway build --data base.fbin --out my.index --metric l2 --memory 10% --plan --pin degree=32
 
 What the knobs cost:
   --memory        memory of every later search. Less memory means shorter codes and a smaller cache,
@@ -131,6 +131,10 @@ struct DesignArguments {
     #[arg(long, conflicts_with_all = PLANNED)]
     plan: bool,
 
+    /// Pin a size of the plan: preset, page-size, degree, code-bytes, bits or beam
+    #[arg(long = "pin", value_name = "KEY=VALUE", requires = "plan")]
+    pins: Vec<String>,
+
     /// Bytes per compressed vector [default: as many as the memory affords]
     #[arg(long, value_name = "N")]
     code_bytes: Option<u32>,
@@ -153,23 +157,6 @@ struct DesignArguments {
 
     #[command(flatten)]
     choices: ChoiceArguments,
-}
-
-/// What a plan of a build with these options is to meet.
-fn wish(options: &BuildOptions) -> Wish {
-    let usual = Wish::default();
-    Wish {
-        metric: options.metric,
-        memory: options.memory.unwrap_or(usual.memory),
-        recall: options.recall,
-        threads: options.threads,
-        pins: Pins {
-            overrides: options.overrides,
-            ..Pins::default()
-        },
-        seed: options.seed,
-        ..usual
-    }
 }
 
 fn preset_help() -> String {
@@ -213,7 +200,7 @@ impl BuildArguments {
         if !self.design.plan {
             return Ok((options, None));
         }
-        let plan = make(&self.plan_files(), &wish(&options), session)?;
+        let plan = make(&self.plan_files(), &self.wish()?, session)?;
         let chosen = plan.choice()?;
         session.say(&format!("{plan}\nBuilding {}.\n", chosen.name))?;
         let design = &chosen.candidate.options;
@@ -229,6 +216,20 @@ impl BuildArguments {
             ..options
         };
         Ok((options, Some(plan)))
+    }
+
+    /// What a plan is to meet.
+    fn wish(&self) -> Result<Wish> {
+        let (wish, usual) = (&self.wish, Wish::default());
+        Ok(Wish {
+            metric: self.place.metric,
+            memory: wish.memory.unwrap_or(usual.memory),
+            recall: wish.recall,
+            threads: wish.threads,
+            pins: pinned(&self.design.pins, &self.design.choices)?,
+            seed: wish.seed,
+            ..usual
+        })
     }
 
     fn plan_files(&self) -> PlanFiles<'_> {

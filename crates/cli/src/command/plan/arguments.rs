@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pageway::{ElementType, MemoryWish, Metric, Result, Sizes};
-use pageway_advisor::{Entry, Goal, Pins, Wish};
+use pageway::{ElementType, MemoryWish, Metric, Result};
+use pageway_advisor::{Entry, Goal, Wish};
 
-use super::{PlanFiles, make};
+use super::{PlanFiles, make, pinned};
 use crate::design::ChoiceArguments;
 use crate::output::Outcome;
 use crate::session::Session;
@@ -116,17 +116,6 @@ impl PlanArguments {
 
     fn wish(&self) -> Result<Wish> {
         let wish = &self.wish;
-        let mut pins = Pins::default();
-        for pin in &self.pins {
-            pins.set(pin)?;
-        }
-        let usual = Sizes::default();
-        let sizes = Sizes {
-            max_degree: pins.degree.unwrap_or(usual.max_degree),
-            beam: pins.beam,
-            ..usual
-        };
-        pins.overrides = self.choices.overrides(&sizes)?;
         Ok(Wish {
             metric: wish.metric,
             memory: wish.memory,
@@ -135,7 +124,7 @@ impl PlanArguments {
             threads: wish.threads,
             sample_rows: wish.sample,
             seconds: wish.time_limit,
-            pins,
+            pins: pinned(&self.pins, &self.choices)?,
             seed: wish.seed,
             ..Wish::default()
         })

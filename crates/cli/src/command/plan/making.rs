@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use pageway::source::OpenAs;
-use pageway::{ElementType, Result};
-use pageway_advisor::{Plan, PlanInput, Wish, plan};
+use pageway::{ElementType, Result, Sizes};
+use pageway_advisor::{Pins, Plan, PlanInput, Wish, plan};
 
+use crate::design::ChoiceArguments;
 use crate::session::Session;
 use crate::system;
 
@@ -16,6 +17,25 @@ pub(crate) struct PlanFiles<'f> {
     pub(crate) element: Option<ElementType>,
     /// A directory on the disk of the index.
     pub(crate) scratch: &'f Path,
+}
+
+/// What is settled before a plan: sizes, `key=value` each, and choices of those sizes.
+///
+/// # Errors
+/// `InvalidInput` for what cannot be read, with what could be.
+pub(crate) fn pinned(sizes: &[String], choices: &ChoiceArguments) -> Result<Pins> {
+    let mut pins = Pins::default();
+    for pair in sizes {
+        pins.set(pair)?;
+    }
+    let usual = Sizes::default();
+    let sizes = Sizes {
+        max_degree: pins.degree.unwrap_or(usual.max_degree),
+        beam: pins.beam,
+        ..usual
+    };
+    pins.overrides = choices.overrides(&sizes)?;
+    Ok(pins)
 }
 
 /// Plans.

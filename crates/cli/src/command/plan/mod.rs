@@ -8,4 +8,4 @@ mod arguments;
 mod making;
 
 pub(crate) use arguments::PlanArguments;
-pub(crate) use making::{PlanFiles, make};
+pub(crate) use making::{PlanFiles, make, pinned};

@@ -57,6 +57,14 @@ pub const QUANTIZERS: [QuantizerSpec; 2] = [
     },
 ];
 
+/// A quantizer as it is typed: its length is asked for apart.
+pub fn typed_quantizer(quantizer: QuantizerSpec) -> String {
+    match quantizer {
+        QuantizerSpec::Pq { .. } => "pq".to_owned(),
+        QuantizerSpec::RaBitQ { rotation, .. } => format!("rabitq:rotation={}", typed(&rotation)),
+    }
+}
+
 /// Where codes live.
 pub const CODES: [CodeStorage; 3] = [
     CodeStorage::Memory,

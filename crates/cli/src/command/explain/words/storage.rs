@@ -1,6 +1,6 @@
 //! The graph, and axis 1: what is kept, in which form, and where.
 
-use pageway::choices::typed;
+use pageway::choices::{typed, typed_quantizer};
 use pageway::spec::{
     CodeStorage, GraphSpec, IdStorage, QuantizerSpec, RotationSpec, VectorStorage,
 };
@@ -19,7 +19,7 @@ pub(super) fn sentences(spec: &IndexSpec, nodes: u32) -> Vec<Sentence> {
         Sentence::new(
             AXIS,
             "--quantizer",
-            kind(storage.quantizer),
+            typed_quantizer(storage.quantizer),
             quantizer(spec),
         ),
         Sentence::new(AXIS, "--code-bytes", code_bytes, length()),
@@ -41,14 +41,6 @@ pub(super) fn sentences(spec: &IndexSpec, nodes: u32) -> Vec<Sentence> {
     }
     all.push(Sentence::new(AXIS, "ids", typed(&storage.ids), ids(spec)));
     all
-}
-
-/// A quantizer as it is typed: its length has a flag of its own.
-fn kind(quantizer: QuantizerSpec) -> String {
-    match quantizer {
-        QuantizerSpec::Pq { .. } => "pq".to_owned(),
-        QuantizerSpec::RaBitQ { rotation, .. } => format!("rabitq:rotation={}", typed(&rotation)),
-    }
 }
 
 fn length() -> Words {
