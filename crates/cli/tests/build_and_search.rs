@@ -11,14 +11,20 @@ fn number(json: &Value, key: &str) -> f64 {
 
 /// A directory with 3,000 vectors, 200 queries, their truth and an index.
 fn prepared() -> Place {
+    prepared_with("")
+}
+
+fn prepared_with(choices: &str) -> Place {
     let place = Place::new();
     place.write("base.u8bin", clustered(3000, 32, 1));
     place.write("q.u8bin", clustered(200, 32, 2));
     let truth = "ground-truth --data base.u8bin --queries q.u8bin --metric l2 -k 20 --out gt.ibin";
     assert_eq!(place.line(truth).code, 0);
-    let build = "build --data base.u8bin --out my.index --metric l2 --memory 4MB --degree 24 \
-                 --build-list 50 --code-bytes 16 --json";
-    let report = place.line(build).json();
+    let build = format!(
+        "build --data base.u8bin --out my.index --metric l2 --memory 4MB --degree 24 \
+         --build-list 50 --code-bytes 16 --json {choices}"
+    );
+    let report = place.line(&build).json();
     assert_eq!(number(&report, "nodes"), 3000.0);
     assert_eq!(number(&report, "code_bytes"), 16.0);
     assert!(number(&report, "index_bytes") > 3000.0 * 32.0);
@@ -88,7 +94,7 @@ fn without_truth_the_speed_stands_beside_the_calibrated_recall() {
 
 #[test]
 fn threads_memory_and_backend_change_no_answer() {
-    let place = prepared();
+    let place = prepared_with("--preset diskann");
     let run = |name: &str, options: &str, backend: Option<&str>| {
         let line = format!("{SEARCH} --list-size 40 --out {name}.ibin {options}");
         let report = place.line_with("PAGEWAY_IO", backend, &line).json();

@@ -210,7 +210,11 @@ fn the_index_gives_its_vectors_back() {
     use pageway::VectorRead;
     let base = Rows::clustered(1000, 24, ElementType::I8, 5);
     let dir = tempfile::tempdir().unwrap();
-    base.build(dir.path(), &options(Metric::L2)).unwrap();
+    let options = BuildOptions {
+        preset: Preset::DiskAnn,
+        ..options(Metric::L2)
+    };
+    base.build(dir.path(), &options).unwrap();
     let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
     let mut all = vec![0; base.bytes.len()];
     index.read(0, &mut all).unwrap();

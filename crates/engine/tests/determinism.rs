@@ -30,6 +30,7 @@ const CASES: [(ElementType, Metric); 3] = [
 
 fn options(metric: Metric, threads: usize) -> BuildOptions {
     BuildOptions {
+        preset: Preset::DiskAnn,
         metric,
         threads,
         degree: 12,

@@ -100,12 +100,46 @@ fn checked_recall(answers: &Answers, base: &Rows, queries: &Rows, slack: f64) ->
     found as f64 / (queries.count() * K) as f64
 }
 
+/// The index in the least memory that holds all its lists, and so no vectors.
+fn opened_with_lists(dir: &Path, nodes: usize) -> Index {
+    let open = |bytes| {
+        let options = OpenOptions {
+            memory: Some(MemoryWish::Bytes(bytes)),
+            ..OpenOptions::default()
+        };
+        let index = Index::open(dir, &options).ok()?;
+        (index.memory().cached_nodes == nodes).then_some(index)
+    };
+    let (mut low, mut high) = (0, 4_000_000);
+    while high - low > 1000 {
+        let middle = (low + high) / 2;
+        if open(middle).is_some() {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    open(high).unwrap()
+}
+
+#[test]
+fn what_memory_holds_has_exact_distances_without_a_read() {
+    let (base, queries) = (cloud(1000, 1), cloud(QUERIES, 2));
+    let dir = tempfile::tempdir().unwrap();
+    build(dir.path(), &base, 16_000_000);
+    let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    let answers = search(&index, &queries, false);
+    assert!(checked_recall(&answers, &base, &queries, 1e-5) >= 0.95);
+    assert_eq!(estimated(&answers), 0);
+    assert!(answers.stats.iter().all(|stats| stats.reads == 0));
+}
+
 #[test]
 fn what_codes_decide_is_found_without_a_read() {
     let (base, queries) = (cloud(3000, 1), cloud(QUERIES, 2));
     let dir = tempfile::tempdir().unwrap();
     build(dir.path(), &base, 4_000_000);
-    let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    let index = opened_with_lists(dir.path(), base.count());
     let spec = index.description().unwrap().spec;
     assert_eq!(spec.layout.codec, CodecSpec::Split);
     assert_eq!(index.memory().cached_nodes, base.count(), "all lists");

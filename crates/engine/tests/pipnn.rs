@@ -10,7 +10,7 @@ mod common;
 use common::{Rows, nearest};
 use pageway::spec::{GraphSpec, Overrides};
 use pageway::{
-    BuildOptions, Effort, ElementType, Index, MemoryWish, Metric, OpenOptions, Queries,
+    BuildOptions, Effort, ElementType, Index, MemoryWish, Metric, OpenOptions, Preset, Queries,
     SearchOptions,
 };
 
@@ -26,6 +26,7 @@ fn options(metric: Metric, threads: usize) -> BuildOptions {
         knn: 5,
     };
     BuildOptions {
+        preset: Preset::DiskAnn,
         metric,
         threads,
         calibration_queries: 20,

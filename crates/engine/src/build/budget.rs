@@ -5,7 +5,7 @@ use pageway_graph::{Graph, placement_bytes, shard_max_degree};
 use pageway_quant::{Quantizer, TrainingSpec};
 use pageway_store::machine;
 
-use super::choose::SpecChoice;
+use super::choose::{Choice, Refused, SpecChoice};
 use super::codebook::SharedCodebook;
 use super::encode::Codebooks;
 use super::graph::{Algorithm, algorithm, shard_algorithm};
@@ -84,22 +84,23 @@ impl BuildPlan {
             node_count,
         };
         let memory_bytes = choice.search_memory()?;
-        let spec = choice.spec(memory_bytes)?;
-        codebook.map_or(Ok(()), |codebook| codebook.check(&spec))?;
         let budget_bytes = options
             .build_memory
             .map_or_else(half_of_the_machine, |wish| wish.resolve(raw_bytes));
-        let mut plan = Self {
-            spec,
-            node_count,
-            memory_bytes,
-            budget_bytes,
-            sample_rows: SAMPLE_ROWS.min(node_count.into()),
-            graph: GraphPlan::Whole,
-            threads: thread_count(options.threads),
-        };
-        plan.fit(input.vectors.resident().is_some(), options)?;
-        Ok(plan)
+        choice.first(memory_bytes, |spec| {
+            codebook.map_or(Ok(()), |codebook| codebook.check(&spec))?;
+            let mut plan = Self {
+                spec,
+                node_count,
+                memory_bytes,
+                budget_bytes,
+                sample_rows: SAMPLE_ROWS.min(node_count.into()),
+                graph: GraphPlan::Whole,
+                threads: thread_count(options.threads),
+            };
+            plan.fit(input.vectors.resident().is_some(), options)?;
+            Ok(plan)
+        })
     }
 
     /// The plan with codes as long as those of quantizers that were trained for it.
@@ -136,7 +137,7 @@ impl BuildPlan {
     }
 
     /// Chooses sample and graph plan so that no stage exceeds the budget.
-    fn fit(&mut self, resident: bool, options: &BuildOptions) -> Result<()> {
+    fn fit(&mut self, resident: bool, options: &BuildOptions) -> Choice<()> {
         self.refuse_below_least(resident, options)?;
         while self.train_bytes(self.sample_rows) > self.budget_bytes {
             self.sample_rows = (self.sample_rows / 2).max(SAMPLE_ROWS_MIN);
@@ -198,7 +199,7 @@ impl BuildPlan {
     }
 
     /// Refuses a budget that some stage cannot work with, and names the smallest that all can.
-    fn refuse_below_least(&self, resident: bool, options: &BuildOptions) -> Result<()> {
+    fn refuse_below_least(&self, resident: bool, options: &BuildOptions) -> Choice<()> {
         let searching = least_memory((&self.spec.settled(), self.node_count))?.reserved();
         let whole = self.whole_bytes(resident);
         let graph = if self.can_shard() {
@@ -285,17 +286,18 @@ impl BuildPlan {
         STAGE_BYTES + u64::from(options.calibration_queries) * per_query
     }
 
-    fn refuse_above(&self, stage: &'static str, bytes: u64) -> Result<()> {
+    fn refuse_above(&self, stage: &'static str, bytes: u64) -> Choice<()> {
         if bytes <= self.budget_bytes {
             return Ok(());
         }
-        Err(Error::invalid(format!(
+        let error = Error::invalid(format!(
             "a build memory of {} ({} B) is too small for {stage}; the smallest that works is \
              {bytes} B ({})",
             format_bytes(self.budget_bytes),
             self.budget_bytes,
             format_bytes(bytes)
-        )))
+        ));
+        Err(Refused::while_building(error, bytes))
     }
 
     fn row_bytes(&self) -> u64 {
@@ -352,7 +354,7 @@ impl BuildOptions {
             code_bytes: self.code_bytes,
             node_count: nodes,
         };
-        choice.spec(choice.search_memory()?)
+        choice.first(choice.search_memory()?, Ok)
     }
 }
 

@@ -17,16 +17,42 @@ const DEFAULT_MEMORY: (f64, u64) = (0.2, 16_000_000);
 const QUERY_SHARE: u64 = 16;
 
 /// A budget that a form cannot work with.
-struct Refused {
+pub(super) struct Refused {
+    /// Whether it is that of the build, and the form has passed that of searches.
+    building: bool,
     /// The smallest that it can.
     least: u64,
     error: Error,
 }
 
+impl Refused {
+    /// Of the memory of a build.
+    pub(super) fn while_building(error: Error, least: u64) -> Self {
+        Self {
+            building: true,
+            least,
+            error,
+        }
+    }
+
+    /// Of two refusals the one that came later, or asks for less.
+    fn or(self, other: Self) -> Self {
+        let further = |one: &Self| (one.building, std::cmp::Reverse(one.least));
+        if further(&other) > further(&self) {
+            other
+        } else {
+            self
+        }
+    }
+}
+
 impl From<Error> for Refused {
     fn from(error: Error) -> Self {
-        let least = u64::MAX;
-        Self { least, error }
+        Self {
+            building: false,
+            least: u64::MAX,
+            error,
+        }
     }
 }
 
@@ -36,7 +62,7 @@ impl From<SpecError> for Refused {
     }
 }
 
-type Choice = std::result::Result<IndexSpec, Refused>;
+pub(super) type Choice<T> = std::result::Result<T, Refused>;
 
 /// What a spec is chosen by.
 pub(super) struct SpecChoice<'c> {
@@ -49,29 +75,24 @@ pub(super) struct SpecChoice<'c> {
 }
 
 impl SpecChoice<'_> {
-    /// The spec that makes the most of `memory_bytes`: with the longest codes that memory holds, up
-    /// to a useful length; or, where codes may lie in pages, with as many of them in memory as it
-    /// holds.
-    pub(super) fn spec(&self, memory_bytes: u64) -> Result<IndexSpec> {
+    /// What `make` makes of the first form that it can be made of, in the spec that makes the most
+    /// of `memory_bytes`: with the longest codes that memory holds, up to a useful length; or, where
+    /// codes may lie in pages, with as many of them in memory as it holds.
+    pub(super) fn first<T>(
+        &self,
+        memory_bytes: u64,
+        make: impl Fn(IndexSpec) -> Choice<T>,
+    ) -> Result<T> {
         let preset = self.options.preset;
-        let mut choice = self.spec_of(&preset.form(), memory_bytes);
+        let made = |form: &Form| self.spec_of(form, memory_bytes).and_then(&make);
+        let mut choice = made(&preset.form());
         for form in preset.smaller_forms() {
-            choice = choice.or_else(|refused| {
-                let other = self.spec_of(form, memory_bytes);
-                // Of two refusals the one that asks for less.
-                other.map_err(|other| {
-                    if other.least < refused.least {
-                        other
-                    } else {
-                        refused
-                    }
-                })
-            });
+            choice = choice.or_else(|refused| made(form).map_err(|other| refused.or(other)));
         }
         choice.map_err(|refused| refused.error)
     }
 
-    fn spec_of(&self, form: &Form, memory_bytes: u64) -> Choice {
+    fn spec_of(&self, form: &Form, memory_bytes: u64) -> Choice<IndexSpec> {
         let lists = |spec: &IndexSpec| {
             if form.lists_first {
                 resolve::list_memory_bytes(spec, self.node_count, None)
@@ -137,11 +158,7 @@ impl SpecChoice<'_> {
         };
         let mut spec = (form.spec)(self.shape, &sizes);
         if self.show_no_axes() {
-            let storage = &mut spec.storage;
-            storage.quantizer = storage.quantizer.rotated_at_random();
-            storage.second_quantizer = storage
-                .second_quantizer
-                .map(QuantizerSpec::rotated_at_random);
+            spec.storage.rotate_codes_at_random();
         }
         let mut spec = self.options.overrides.apply(spec);
         let quantizer = &mut spec.storage.quantizer;
@@ -168,7 +185,7 @@ impl SpecChoice<'_> {
     }
 
     /// Packs fewer lists beside a record, where the disk that was granted is too small for all.
-    fn within_disk(&self, spec: IndexSpec) -> Choice {
+    fn within_disk(&self, spec: IndexSpec) -> Choice<IndexSpec> {
         let raw_bytes = self.raw_bytes();
         let Some(limit) = self.options.disk.map(|wish| wish.resolve(raw_bytes)) else {
             return Ok(spec);
@@ -189,6 +206,7 @@ impl SpecChoice<'_> {
             return Ok(chosen);
         }
         Err(Refused {
+            building: false,
             least: needed,
             error: Error::invalid(format!(
                 "a disk limit of {} ({limit} B) is too small for this index; the smallest that \
@@ -235,11 +253,7 @@ fn largest(low: u32, high: u32, fits: impl Fn(u32) -> bool) -> u32 {
     low
 }
 
-fn settle(
-    subject: (&IndexSpec, u32),
-    lists: u64,
-    memory_bytes: u64,
-) -> std::result::Result<(), Refused> {
+fn settle(subject: (&IndexSpec, u32), lists: u64, memory_bytes: u64) -> Choice<()> {
     let least = least_memory(subject)?;
     let mut ledger = Ledger::new(memory_bytes);
     least
@@ -252,6 +266,7 @@ fn settle(
     ledger
         .settle("searching this index")
         .map_err(|error| Refused {
+            building: false,
             least: ledger.reserved(),
             error,
         })

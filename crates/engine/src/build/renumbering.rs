@@ -10,6 +10,7 @@ use pageway_types::{ElementType, NoProgress, NodeId, VectorRead, VectorShape};
 use crate::index::{Index, Manifest};
 use crate::memory::MemoryWish;
 use crate::options::{BuildInput, BuildOptions, OpenOptions};
+use crate::presets::Preset;
 use crate::resolve::{self, Source};
 use crate::source::VectorSlice;
 use crate::spec::{
@@ -45,6 +46,7 @@ fn build(dir: &Path, overrides: Overrides, memory: Option<MemoryWish>) {
         queries: None,
     };
     let options = BuildOptions {
+        preset: Preset::DiskAnn,
         degree: 12,
         build_list: 24,
         code_bytes: Some(4),
@@ -194,6 +196,7 @@ fn least_and(more: u64, overrides: Overrides) -> MemoryWish {
         queries: None,
     };
     let options = BuildOptions {
+        preset: Preset::DiskAnn,
         degree: 12,
         build_list: 24,
         code_bytes: Some(4),

@@ -13,16 +13,29 @@ use crate::spec::{
     RefineSpec, RotationSpec, ScheduleSpec, Shape, StorageSpec, VectorStorage,
 };
 
+const RESIDENT: Form = Form {
+    spec: resident,
+    lists_first: true,
+    least_bits: 0.5,
+};
+
 pub(super) const ROW: Row = Row {
     name: "pageway",
     summary: "codes with error bounds and packed lists in memory, vectors in the order of clusters \
               on disk; one round reads what the bounds leave undecided",
-    form: Form {
-        spec: resident,
-        lists_first: true,
-        least_bits: 0.5,
-    },
-    smaller: &[Form::new(on_disk)],
+    form: RESIDENT,
+    smaller: &[
+        Form {
+            spec: resident_at_random,
+            ..RESIDENT
+        },
+        Form {
+            spec: resident_in_order,
+            ..RESIDENT
+        },
+        Form::new(on_disk),
+        Form::new(on_disk_at_random),
+    ],
 };
 
 /// Bits per component of the fine codes on disk.
@@ -78,6 +91,18 @@ fn resident(shape: Shape, sizes: &Sizes) -> IndexSpec {
     }
 }
 
+/// The same on random axes: they take no memory of their own, which counts for few or long vectors.
+fn resident_at_random(shape: Shape, sizes: &Sizes) -> IndexSpec {
+    at_random(resident(shape, sizes))
+}
+
+/// The same with vectors in the order of the data, for builds whose memory does not hold the graph.
+fn resident_in_order(shape: Shape, sizes: &Sizes) -> IndexSpec {
+    let mut spec = resident(shape, sizes);
+    spec.layout.placement = PlacementSpec::ById;
+    spec
+}
+
 /// Pages that are nodes of the graph, of fine codes, their shared list, and coarse codes of those
 /// neighbours whose codes memory does not hold.
 fn on_disk(shape: Shape, sizes: &Sizes) -> IndexSpec {
@@ -98,4 +123,14 @@ fn on_disk(shape: Shape, sizes: &Sizes) -> IndexSpec {
         },
         ..base
     }
+}
+
+/// The same on random axes, for the least memory of all.
+fn on_disk_at_random(shape: Shape, sizes: &Sizes) -> IndexSpec {
+    at_random(on_disk(shape, sizes))
+}
+
+fn at_random(mut spec: IndexSpec) -> IndexSpec {
+    spec.storage.rotate_codes_at_random();
+    spec
 }

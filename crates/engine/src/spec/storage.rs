@@ -34,6 +34,12 @@ impl StorageSpec {
         }
     }
 
+    /// Takes no axes that vectors have to show, and that memory would have to hold.
+    pub fn rotate_codes_at_random(&mut self) {
+        self.quantizer = self.quantizer.rotated_at_random();
+        self.second_quantizer = self.second_quantizer.map(QuantizerSpec::rotated_at_random);
+    }
+
     /// The second code, where memory holds it.
     pub fn second_codes_in_memory(&self) -> Option<QuantizerSpec> {
         self.second_quantizer
@@ -138,8 +144,7 @@ impl QuantizerSpec {
     }
 
     /// The same code without axes that vectors have to show.
-    #[must_use]
-    pub const fn rotated_at_random(self) -> Self {
+    const fn rotated_at_random(self) -> Self {
         match self {
             Self::Pq { .. } => self,
             Self::RaBitQ { code_bytes, .. } => Self::RaBitQ {
