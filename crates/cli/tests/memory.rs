@@ -22,7 +22,8 @@ fn builds_and_searches_stay_within_their_budgets() {
     place.write("base.u8bin", clustered(ROWS, DIMENSION, 1));
     place.write("q.u8bin", clustered(500, DIMENSION, 2));
     let build = "build --data base.u8bin --out my.index --metric l2 --memory 4MB --degree 12 \
-                 --build-list 16 --build-memory 20MB --calibration-queries 10 --json";
+                 --preset diskann --build-list 16 --build-memory 20MB --calibration-queries 10 \
+                 --json";
     let report = place.line(build).json();
     assert!(bytes(&report, "shards") > 1, "{report}");
     let peak = bytes(&report, "peak_memory_bytes");

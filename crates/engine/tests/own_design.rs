@@ -12,10 +12,10 @@ use std::path::Path;
 
 use common::{Random, Rows, distance, nearest};
 use pageway::source::{IdSlice, VectorSlice};
-use pageway::spec::{CodecSpec, VectorStorage};
+use pageway::spec::{CodecSpec, PlacementSpec, VectorStorage};
 use pageway::{
     Answers, BuildInput, BuildOptions, Effort, ElementType, Index, MemoryWish, Metric, NoProgress,
-    OpenOptions, Preset, Queries, SearchOptions, VectorShape,
+    OpenOptions, Overrides, Preset, Queries, SearchOptions, VectorShape,
 };
 
 const K: usize = 10;
@@ -112,7 +112,7 @@ fn opened_with_lists(dir: &Path, nodes: usize) -> Index {
     };
     let (mut low, mut high) = (0, 4_000_000);
     while high - low > 1000 {
-        let middle = (low + high) / 2;
+        let middle = u64::midpoint(low, high);
         if open(middle).is_some() {
             high = middle;
         } else {
@@ -132,6 +132,35 @@ fn what_memory_holds_has_exact_distances_without_a_read() {
     assert!(checked_recall(&answers, &base, &queries, 1e-5) >= 0.95);
     assert_eq!(estimated(&answers), 0);
     assert!(answers.stats.iter().all(|stats| stats.reads == 0));
+}
+
+#[test]
+fn a_choice_that_one_form_cannot_have_leads_to_another() {
+    let base = cloud(300, 1);
+    for (placement, codec) in [
+        (PlacementSpec::Bnp, None),
+        (
+            PlacementSpec::Grouped { hops: 1 },
+            Some(CodecSpec::PageNode { min_degree: 8 }),
+        ),
+    ] {
+        let options = BuildOptions {
+            degree: 16,
+            calibration_queries: 5,
+            overrides: Overrides {
+                placement: Some(placement),
+                codec,
+                ..Overrides::default()
+            },
+            ..BuildOptions::default()
+        };
+        let dir = tempfile::tempdir().unwrap();
+        base.build(dir.path(), &options).unwrap();
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        let layout = index.description().unwrap().spec.layout;
+        assert_eq!(layout.placement, placement);
+        assert_eq!(layout.codec == CodecSpec::Split, codec.is_none());
+    }
 }
 
 #[test]

@@ -83,7 +83,7 @@ impl BuildPlan {
                 .or(codebook.map(SharedCodebook::code_bytes)),
             node_count,
         };
-        let memory_bytes = choice.search_memory()?;
+        let memory_bytes = choice.search_memory();
         let budget_bytes = options
             .build_memory
             .map_or_else(half_of_the_machine, |wish| wish.resolve(raw_bytes));
@@ -354,7 +354,7 @@ impl BuildOptions {
             code_bytes: self.code_bytes,
             node_count: nodes,
         };
-        choice.first(choice.search_memory()?, Ok)
+        choice.first(choice.search_memory(), Ok)
     }
 }
 

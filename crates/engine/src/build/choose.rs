@@ -223,19 +223,26 @@ impl SpecChoice<'_> {
 
     /// Memory of a search: as wished, or a share of the raw vectors and never too little to search
     /// with.
-    pub(super) fn search_memory(&self) -> Result<u64> {
+    pub(super) fn search_memory(&self) -> u64 {
         let raw_bytes = self.raw_bytes();
         if let Some(wish) = self.options.memory {
-            return Ok(wish.resolve(raw_bytes));
+            return wish.resolve(raw_bytes);
         }
-        let preset = self.options.preset;
-        let form = preset.smaller_forms().last().copied();
-        let form = form.unwrap_or(preset.form());
-        let spec = self.checked(&form, self.code_bytes.unwrap_or(1))?;
         let (share, least) = DEFAULT_MEMORY;
-        let needed = least_memory((&spec, self.node_count))?.reserved();
         let wished = MemoryWish::Share(share).resolve(raw_bytes);
-        Ok(wished.max(least).max(needed))
+        wished.max(least).max(self.least_of_forms())
+    }
+
+    /// The least memory that one of the forms works with; none where none is legal.
+    fn least_of_forms(&self) -> u64 {
+        let preset = self.options.preset;
+        let own = preset.form();
+        let forms = std::iter::once(&own).chain(preset.smaller_forms());
+        let least = forms.filter_map(|form| {
+            let spec = self.checked(form, self.code_bytes.unwrap_or(1)).ok()?;
+            Some(least_memory((&spec, self.node_count)).ok()?.reserved())
+        });
+        least.min().unwrap_or(0)
     }
 }
 
