@@ -73,7 +73,6 @@ impl BuildPlan {
             element: vectors.element,
             metric: options.metric,
         };
-        let raw_bytes = u64::from(node_count) * vectors.row_bytes() as u64;
         let choice = SpecChoice {
             shape,
             options,
@@ -86,7 +85,7 @@ impl BuildPlan {
         let memory_bytes = choice.search_memory();
         let budget_bytes = options
             .build_memory
-            .map_or_else(half_of_the_machine, |wish| wish.resolve(raw_bytes));
+            .map_or_else(half_of_the_machine, |wish| wish.resolve(choice.raw_bytes()));
         choice.first(memory_bytes, |spec| {
             codebook.map_or(Ok(()), |codebook| codebook.check(&spec))?;
             let mut plan = Self {

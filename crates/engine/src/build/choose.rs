@@ -76,8 +76,8 @@ pub(super) struct SpecChoice<'c> {
 
 impl SpecChoice<'_> {
     /// What `make` makes of the first form that it can be made of, in the spec that makes the most
-    /// of `memory_bytes`: with the longest codes that memory holds, up to a useful length; or, where
-    /// codes may lie in pages, with as many of them in memory as it holds.
+    /// of `memory_bytes`: with the longest codes that memory holds, up to a useful length; or,
+    /// where codes may lie in pages, with as many of them in memory as it holds.
     pub(super) fn first<T>(
         &self,
         memory_bytes: u64,
@@ -217,7 +217,7 @@ impl SpecChoice<'_> {
         })
     }
 
-    fn raw_bytes(&self) -> u64 {
+    pub(super) fn raw_bytes(&self) -> u64 {
         u64::from(self.node_count) * self.shape.vectors().row_bytes() as u64
     }
 

@@ -89,7 +89,6 @@ impl<C: PageCodec> Traversal<'_, C> {
         scratch.bounds.take(estimates.iter().copied().zip(errors));
         scratch.bounds.judge(self.query.goal, scratch.shape.results);
         let identities = self.parts.identities.as_ref().filter(|_| !self.query.exact);
-        let vectors = &self.parts.cache.vectors;
         let mut at = 0;
         keys.retain(|key| {
             let verdict = scratch.bounds.verdict(at);
@@ -98,7 +97,7 @@ impl<C: PageCodec> Traversal<'_, C> {
                 return verdict != Verdict::Out;
             };
             let node = key_node(*key);
-            if vectors.contains(node) {
+            if self.parts.cache.vectors.contains(node) {
                 return true;
             }
             let (row, user_id) = identities.of(node);
