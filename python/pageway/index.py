@@ -75,9 +75,8 @@ class Index:
         threads : int
             Threads that share the queries; 0 for those that `open` set aside.
         exact : bool
-            Every distance exact. Where codes with error bounds decide that a vector is an answer
-            (preset ``"pageway"``), its distance is their estimate otherwise, and saves a read; the
-            counter ``estimated`` says how many are.
+            Every distance exact. Otherwise, where codes are sure that a vector is an answer and
+            memory does not hold it, its distance is their estimate; ``estimated`` counts those.
 
         Returns
         -------

@@ -76,6 +76,12 @@ impl Bounds {
         }
     }
 
+    /// Whether candidate number `at` lies outside even of an interval so many times as wide.
+    pub(super) fn is_beyond(&self, at: usize, times: f32) -> bool {
+        let interval = self.intervals.get(at);
+        interval.is_some_and(|(estimate, error)| estimate - times.max(1.0) * error > self.limit)
+    }
+
     /// The `n`th smallest of an end of the intervals, counted from 0; infinite where there are
     /// fewer.
     fn nth(&mut self, n: usize, end: impl Fn((f32, f32)) -> f32) -> f32 {
@@ -121,6 +127,11 @@ mod tests {
         assert_eq!(verdicts(&exact, Goal::Nearest, 2), [In, In, Out]);
         let unknown = [(1.0, f32::INFINITY), (2.0, f32::INFINITY)];
         assert_eq!(verdicts(&unknown, Goal::Nearest, 1), [Open; 2]);
+        let mut bounds = Bounds::default();
+        bounds.take(intervals.into_iter());
+        bounds.judge(Goal::Nearest, 3);
+        let beyond = |times| (0..6).filter(|at| bounds.is_beyond(*at, times)).count();
+        assert_eq!([0.1, 1.0, 5.0, 6.0].map(beyond), [1, 1, 1, 0]);
         let within = Goal::Within { radius: 3.2 };
         assert_eq!(
             verdicts(&intervals, within, 1),

@@ -114,7 +114,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         let estimate = estimates.first().copied().unwrap_or(f32::INFINITY);
         let estimate = self.parts.possible(estimate);
         let error = errors.first().copied().unwrap_or(f32::INFINITY);
-        (estimate, error * deviations)
+        (estimate, error * self.width(deviations))
     }
 
     /// Scores the unseen neighbours of a list by their codes, in one batch.

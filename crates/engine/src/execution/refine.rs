@@ -11,6 +11,9 @@ use super::traversal::{PageRequest, Phase};
 use crate::layout::{PageCodec, PageError, PageView, VectorPart};
 use crate::spec::{RefineSpec, VectorStorage};
 
+/// Deviations that the error of an estimate hardly ever exceeds: it is about normal.
+const SURE_DEVIATIONS: f32 = 3.0;
+
 impl<C: PageCodec> Traversal<'_, C> {
     /// Ends the walk and puts the reads of the refinement into the frontier.
     pub(super) fn begin_refine(&mut self) {
@@ -69,11 +72,50 @@ impl<C: PageCodec> Traversal<'_, C> {
         keys.sort_unstable();
     }
 
+    /// Deviations on either side of an estimate that bounds lie at. What a radius leaves out no
+    /// calibration makes up for.
+    pub(super) fn width(&self, deviations: f32) -> f32 {
+        match self.query.goal {
+            Goal::Nearest => deviations,
+            Goal::Within { .. } => deviations.max(SURE_DEVIATIONS),
+        }
+    }
+
     /// Leaves the candidates that their codes leave undecided. Those that are answers for sure join
-    /// the ranking by their estimates, where memory knows who they are but does not have their
-    /// vectors: an exact distance costs no read where it does.
+    /// the ranking by their estimates, where memory knows who they are. An exact distance costs no
+    /// read where memory has the vector, so that only what is far off goes without.
     fn decide(&mut self, keys: &mut Vec<u64>, deviations: f32) {
         keys.retain(|key| Some(key_node(*key)) != self.query.held_out);
+        self.bound(keys, self.width(deviations));
+        let scratch = &mut *self.scratch;
+        let identities = self.parts.identities.as_ref().filter(|_| !self.query.exact);
+        let far = SURE_DEVIATIONS / deviations;
+        let mut at = 0;
+        keys.retain(|key| {
+            let (node, number) = (key_node(*key), at);
+            at += 1;
+            if self.parts.cache.vectors.contains(node) {
+                return !scratch.bounds.is_beyond(number, far);
+            }
+            let verdict = scratch.bounds.verdict(number);
+            let (Verdict::In, Some(identities)) = (verdict, identities) else {
+                return verdict != Verdict::Out;
+            };
+            let (row, user_id) = identities.of(node);
+            let known = VectorPart {
+                bytes: &[],
+                row,
+                user_id,
+            };
+            let interval = (self.parts.possible(key_distance(*key)), 0.0);
+            scratch.ranking.insert(node, interval, &known);
+            self.stats.estimated += 1;
+            false
+        });
+    }
+
+    /// Judges candidates by their codes.
+    fn bound(&mut self, keys: &[u64], deviations: f32) {
         let scratch = &mut *self.scratch;
         let scoring = &mut scratch.scoring;
         scoring.places.clear();
@@ -88,29 +130,6 @@ impl<C: PageCodec> Traversal<'_, C> {
         let errors = errors.iter().map(|error| error * deviations);
         scratch.bounds.take(estimates.iter().copied().zip(errors));
         scratch.bounds.judge(self.query.goal, scratch.shape.results);
-        let identities = self.parts.identities.as_ref().filter(|_| !self.query.exact);
-        let mut at = 0;
-        keys.retain(|key| {
-            let verdict = scratch.bounds.verdict(at);
-            at += 1;
-            let (Verdict::In, Some(identities)) = (verdict, identities) else {
-                return verdict != Verdict::Out;
-            };
-            let node = key_node(*key);
-            if self.parts.cache.vectors.contains(node) {
-                return true;
-            }
-            let (row, user_id) = identities.of(node);
-            let known = VectorPart {
-                bytes: &[],
-                row,
-                user_id,
-            };
-            let interval = (self.parts.possible(key_distance(*key)), 0.0);
-            scratch.ranking.insert(node, interval, &known);
-            self.stats.estimated += 1;
-            false
-        });
     }
 
     /// The same where records hold fine codes: leaves in the ranking what is an answer for sure,
