@@ -23,4 +23,4 @@ pub use error::QuantError;
 pub use pq::{ComponentOrder, PqScorer, PqSpec, ProductQuantizer, TrainingSample, normalise};
 pub use quantizer::{Encoder, Quantizer, Scorer, TrainingSpec};
 pub use rabitq::{RaBitQEncoder, RaBitQScorer, RaBitQSpec, RaBitQuantizer, Rotation};
-pub use scorer::{CodeBatch, CodeScorer};
+pub use scorer::{Centre, CodeBatch, CodeScorer};

@@ -7,7 +7,7 @@ use rayon::ThreadPool;
 
 use crate::pq::{Encoder as PqEncoder, PqScorer, PqSpec, ProductQuantizer, TrainingSample};
 use crate::rabitq::{RaBitQEncoder, RaBitQScorer, RaBitQSpec, RaBitQuantizer};
-use crate::{CodeBatch, CodeScorer, QuantError};
+use crate::{Centre, CodeBatch, CodeScorer, QuantError};
 
 /// What is trained: a kind of code with its sizes and seed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,6 +25,11 @@ impl TrainingSpec {
             Self::Pq(spec) => ProductQuantizer::train_bytes(rows, dimension, spec, threads),
             Self::RaBitQ(spec) => RaBitQuantizer::train_bytes(rows, dimension, spec, threads),
         }
+    }
+
+    /// Whether such codes can be made around centres of the caller.
+    pub const fn has_centres(&self) -> bool {
+        matches!(self, Self::RaBitQ(_))
     }
 
     /// Bytes of memory that the quantizer holds, at most.
@@ -72,6 +77,15 @@ impl Quantizer {
             TrainingSpec::RaBitQ(spec) => {
                 RaBitQuantizer::train(sample, spec, kernels, pool, progress).map(Self::RaBitQ)
             }
+        }
+    }
+
+    /// The same codes for another metric, where they are made around centres.
+    #[must_use]
+    pub fn for_metric(self, metric: Metric) -> Self {
+        match self {
+            Self::Pq(quantizer) => Self::Pq(quantizer),
+            Self::RaBitQ(quantizer) => Self::RaBitQ(quantizer.for_metric(metric)),
         }
     }
 
@@ -160,6 +174,17 @@ impl Encoder<'_> {
             Self::RaBitQ(encoder) => encoder.encode(rows, out),
         }
     }
+
+    /// Encodes rows as what they differ by from `centre`; as they are where codes cannot.
+    ///
+    /// # Panics
+    /// As [`Encoder::encode`].
+    pub fn encode_around(&mut self, centre: &[f32], rows: &[u8], out: &mut [u8]) {
+        match self {
+            Self::Pq(encoder) => encoder.encode(rows, out),
+            Self::RaBitQ(encoder) => encoder.encode_around(centre, rows, out),
+        }
+    }
 }
 
 /// Scores codes of one quantizer against one query at a time.
@@ -206,6 +231,34 @@ impl Scorer {
                 errors.resize(out.len(), f32::INFINITY);
             }
             Self::RaBitQ(scorer) => scorer.score_with_errors(batch, out, errors),
+        }
+    }
+
+    /// Estimates for codes that [`Encoder::encode_around`] made around one centre.
+    ///
+    /// # Panics
+    /// As [`CodeScorer::score`].
+    pub fn score_around(&self, centre: Centre, codes: &[u8], out: &mut Vec<f32>) {
+        match self {
+            Self::Pq(scorer) => scorer.score(CodeBatch::Inline { codes }, out),
+            Self::RaBitQ(scorer) => scorer.score_around(centre, codes, out),
+        }
+    }
+
+    /// The same with errors, as [`Scorer::score_with_errors`] has them.
+    ///
+    /// # Panics
+    /// As [`CodeScorer::score`].
+    pub fn score_around_with_errors(
+        &self,
+        centre: Centre,
+        codes: &[u8],
+        out: &mut Vec<f32>,
+        errors: &mut Vec<f32>,
+    ) {
+        match self {
+            Self::Pq(_) => self.score_with_errors(CodeBatch::Inline { codes }, out, errors),
+            Self::RaBitQ(scorer) => scorer.score_around_with_errors(centre, codes, out, errors),
         }
     }
 }

@@ -22,6 +22,15 @@ pub trait CodeScorer: Send + Sync {
     fn code_bytes(&self) -> usize;
 }
 
+/// What a query knows of the centre that some codes are made around, where the caller has centres.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Centre {
+    /// Squared distance of the query; of its unit vector for cosine.
+    pub distance: f32,
+    /// Inner product with the query, or with its unit vector for cosine.
+    pub product: f32,
+}
+
 /// Codes to score.
 #[derive(Clone, Copy, Debug)]
 pub enum CodeBatch<'a> {

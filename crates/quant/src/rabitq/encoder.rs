@@ -27,7 +27,7 @@ impl RaBitQuantizer {
     }
 }
 
-impl RaBitQEncoder<'_> {
+impl<'q> RaBitQEncoder<'q> {
     /// Encodes a whole number of rows, given as raw element bytes, into as many codes.
     ///
     /// Costs a rotation per row, some passes over its axes for the scale, and `dimension` times the
@@ -37,6 +37,15 @@ impl RaBitQEncoder<'_> {
     /// # Panics
     /// When `rows` is not a whole number of rows or `out` not as many codes.
     pub fn encode(&mut self, rows: &[u8], out: &mut [u8]) {
+        self.each(rows, out, Coder::encode);
+    }
+
+    fn each(
+        &mut self,
+        rows: &[u8],
+        out: &mut [u8],
+        mut encode: impl FnMut(&mut Coder<'q>, &[f32], &mut [u8]),
+    ) {
         let row_bytes = self.row.len() * self.element.bytes();
         let code_bytes = self.coder.quantizer.code_bytes();
         assert_eq!(rows.len() % row_bytes, 0, "whole rows");
@@ -52,8 +61,21 @@ impl RaBitQEncoder<'_> {
         {
             widen(row, &mut self.row);
             self.coder.quantizer.normalise(&mut self.row);
-            self.coder.encode(&self.row, code);
+            encode(&mut self.coder, &self.row, code);
         }
+    }
+
+    /// Encodes rows as by [`RaBitQEncoder::encode`], each as what it differs by from `centre`. The
+    /// codes do not name it: whoever scores them knows.
+    ///
+    /// # Panics
+    /// As [`RaBitQEncoder::encode`], or when the centre has another dimension.
+    pub fn encode_around(&mut self, centre: &[f32], rows: &[u8], out: &mut [u8]) {
+        assert_eq!(centre.len(), self.row.len(), "a centre of this dimension");
+        let offset = self.coder.offset_of(centre);
+        self.each(rows, out, |coder, row, code| {
+            coder.encode_around((centre, &offset), row, code);
+        });
     }
 
     /// Bytes of memory the encoder holds.
@@ -88,11 +110,39 @@ impl<'q> Coder<'q> {
 
     /// Encodes a row that is normalised where the metric asks for it.
     fn encode(&mut self, row: &[f32], code: &mut [u8]) {
-        let (centroid, fit) = self.fit(row);
-        let factors = self.factors(centroid, fit);
+        let (number, fit) = self.fit(row);
+        let quantizer = self.quantizer;
+        self.write(
+            (quantizer.centroid(number), quantizer.offset(number)),
+            fit,
+            code,
+        );
+        quantizer.layout.set_centroid(code, number);
+    }
+
+    /// Encodes a row as what it differs by from a centre, given with its offset.
+    fn encode_around(&mut self, (centre, offset): (&[f32], &[f32]), row: &[f32], code: &mut [u8]) {
+        for ((residual, row), centre) in self.residual.iter_mut().zip(row).zip(centre) {
+            *residual = row - centre;
+        }
+        let fit = self.fit_residual();
+        self.write((centre, offset), fit, code);
+    }
+
+    /// How a centre differs from the first centroid, rotated.
+    fn offset_of(&self, centre: &[f32]) -> Vec<f32> {
+        let first = self.quantizer.centroid(0);
+        let difference: Vec<f32> = centre.iter().zip(first).map(|(a, b)| a - b).collect();
+        let mut offset = vec![0.0; self.quantizer.axes()];
+        self.quantizer
+            .rotate(self.kernels, &difference, &mut offset);
+        offset
+    }
+
+    fn write(&mut self, centre: (&[f32], &[f32]), fit: Fit, code: &mut [u8]) {
+        let factors = self.factors(centre, fit);
         code.fill(0);
         factors.write(self.quantizer.layout.factors, code);
-        self.quantizer.layout.set_centroid(code, centroid);
         self.quantizer.layout.pack(&self.numbers, code);
     }
 
@@ -102,9 +152,13 @@ impl<'q> Coder<'q> {
         self.residual.copy_from_slice(row);
         let centroids = &self.quantizer.centroids;
         let centroid = centroids.take_from(self.kernels, &mut self.residual);
+        (centroid, self.fit_residual())
+    }
+
+    fn fit_residual(&mut self) -> Fit {
         let (residual, rotated) = (&self.residual, &mut self.rotated);
         self.quantizer.rotate(self.kernels, residual, rotated);
-        (centroid, self.grid.nearest(rotated, &mut self.numbers))
+        self.grid.nearest(rotated, &mut self.numbers)
     }
 
     /// Squared length of the residual.
@@ -113,20 +167,17 @@ impl<'q> Coder<'q> {
         values.map(|r| f64::from(*r) * f64::from(*r)).sum()
     }
 
-    fn factors(&mut self, centroid: usize, fit: Fit) -> Factors {
+    fn factors(&mut self, (centre, offset): (&[f32], &[f32]), fit: Fit) -> Factors {
         let quantizer = self.quantizer;
         let parts = self.parts(fit);
         let rescale = rounded(quantizer.layout.factors, parts.rescale as f32);
-        let offset = quantizer.offset(centroid);
         quantizer.layout.values(&self.numbers, &mut self.rotated);
         let to_offset = f64::from(rescale) * dot(&self.rotated, offset);
         // What rounding took from the product with the residual itself: near vectors see the same.
         let lost = (f64::from(rescale) - parts.rescale) * fit.product;
         let add = match quantizer.metric {
             Metric::L2 => self.energy() + 2.0 * (to_offset + lost),
-            Metric::InnerProduct | Metric::Cosine => {
-                to_offset + lost - dot(&self.residual, quantizer.centroid(centroid))
-            }
+            Metric::InnerProduct | Metric::Cosine => to_offset + lost - dot(&self.residual, centre),
         };
         let unit = f64::from(rescale) * f64::from(quantizer.error_unit);
         let error = (parts.error + parts.outside).sqrt();

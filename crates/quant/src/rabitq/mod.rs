@@ -33,6 +33,7 @@
 //! instruction set; all values of a codebook are finite.
 
 mod allocation;
+mod around;
 mod centroids;
 mod eigen;
 mod encoder;

@@ -60,6 +60,13 @@ impl RaBitQuantizer {
         self.layout.code_bytes()
     }
 
+    /// The same codes for another metric: for a quantizer that was trained on what vectors differ
+    /// by from centres of the caller, which has no metric of its own.
+    #[must_use]
+    pub fn for_metric(self, metric: Metric) -> Self {
+        Self { metric, ..self }
+    }
+
     /// How residuals are turned.
     pub fn rotation(&self) -> Rotation {
         if self.frame.is_principal() {

@@ -9,6 +9,7 @@ use pageway_kernels::{BitWeights, KernelSet};
 use pageway_types::Metric;
 
 use super::allocation::MAX_BITS;
+use super::around::Around;
 use super::encoder::{dot, squared_l2};
 use super::factors::Factors;
 use super::layout::{Layout, Segment};
@@ -22,7 +23,8 @@ use crate::{CodeBatch, CodeScorer};
 pub struct RaBitQScorer {
     kernels: &'static KernelSet,
     weights: BitWeights,
-    layout: Layout,
+    pub(super) layout: Layout,
+    pub(super) around: Around,
     /// What one query makes of itself.
     query: Vec<f32>,
     rotated: Vec<f32>,
@@ -45,11 +47,11 @@ const BLOCK: usize = 64;
 
 /// What a query knows of a centroid.
 #[derive(Clone, Copy, Debug, Default)]
-struct Centroid {
+pub(super) struct Centroid {
     /// Squared distance of the query.
-    distance: f32,
-    add: f32,
-    error: f32,
+    pub(super) distance: f32,
+    pub(super) add: f32,
+    pub(super) error: f32,
 }
 
 impl RaBitQScorer {
@@ -77,6 +79,7 @@ impl RaBitQScorer {
                 planes(usize::from(quantizer.layout.planes())),
             ),
             layout: quantizer.layout.clone(),
+            around: Around::new(quantizer, 0.0),
             query: vec![0.0; quantizer.dimension()],
             rotated: vec![0.0; quantizer.axes()],
             integers: vec![0; bits],
@@ -119,6 +122,7 @@ impl RaBitQScorer {
             Metric::InnerProduct | Metric::Cosine => 1.0,
         };
         self.meet_errors(quantizer, factor);
+        self.around = Around::new(quantizer, factor);
         self.weigh(factor);
     }
 
@@ -207,14 +211,13 @@ impl RaBitQScorer {
         errors.clear();
         self.for_each_code(batch, out, |code, sum| {
             let (factors, centroid) = self.read(code);
-            let length = factors.rescale * factors.error;
-            errors.push(self.epsilon * length * centroid.error);
+            errors.push(self.error(factors, centroid));
             self.estimate(factors, centroid, sum)
         });
     }
 
     /// Fills `out` with what `each` makes of a code and its sum of weights.
-    fn for_each_code(
+    pub(super) fn for_each_code(
         &self,
         batch: CodeBatch<'_>,
         out: &mut Vec<f32>,
@@ -254,8 +257,14 @@ impl RaBitQScorer {
         (factors, centroid.copied().unwrap_or_default())
     }
 
+    /// The half width of the bound of a code.
     #[inline]
-    fn estimate(&self, factors: Factors, centroid: Centroid, sum: i32) -> f32 {
+    pub(super) fn error(&self, factors: Factors, centroid: Centroid) -> f32 {
+        self.epsilon * factors.rescale * factors.error * centroid.error
+    }
+
+    #[inline]
+    pub(super) fn estimate(&self, factors: Factors, centroid: Centroid, sum: i32) -> f32 {
         let product = self.scale * sum as f32 + self.shift;
         factors.add * self.energy + centroid.add + factors.rescale * product
     }

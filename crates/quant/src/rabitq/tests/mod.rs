@@ -1,5 +1,6 @@
 //! RaBitQ from end to end, against direct computation in `f64`.
 
+mod around;
 mod bounds;
 mod codes;
 mod estimates;

@@ -1,0 +1,97 @@
+//! Estimates from codes that were made around centres of the caller, who tells with each batch what
+//! the query knows of the centre.
+
+use pageway_types::Metric;
+
+use super::allocation::STEPS;
+use super::factors::Factors;
+use super::scorer::Centroid;
+use super::{RaBitQScorer, RaBitQuantizer};
+use crate::{Centre, CodeBatch};
+
+/// What a scorer needs of its query to meet a centre.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Around {
+    metric: Metric,
+    /// What errors are multiplied by, per distance of the query from the centre.
+    error: f32,
+}
+
+impl Around {
+    /// For a query that is scored with `factor` times inner products.
+    pub(super) fn new(quantizer: &RaBitQuantizer, factor: f64) -> Self {
+        Self {
+            metric: quantizer.metric,
+            error: error_by_distance(quantizer, factor),
+        }
+    }
+
+    fn meet(self, centre: Centre) -> Centroid {
+        let Centre { distance, product } = centre;
+        let add = match self.metric {
+            Metric::L2 => distance,
+            Metric::InnerProduct => -product,
+            Metric::Cosine => 1.0 - product,
+        };
+        Centroid {
+            distance,
+            add,
+            error: self.error * distance.max(0.0).sqrt(),
+        }
+    }
+}
+
+impl RaBitQScorer {
+    /// Estimates as by [`CodeScorer::score`](crate::CodeScorer::score), for codes one after the
+    /// other that [`RaBitQEncoder::encode_around`](super::RaBitQEncoder::encode_around) made around
+    /// one centre.
+    ///
+    /// # Panics
+    /// When `codes` are not whole codes.
+    pub fn score_around(&self, centre: Centre, codes: &[u8], out: &mut Vec<f32>) {
+        let centroid = self.around.meet(centre);
+        self.for_each_code(CodeBatch::Inline { codes }, out, |code, sum| {
+            let factors = Factors::read(self.layout.factors, code);
+            self.estimate(factors, centroid, sum)
+        });
+    }
+
+    /// The same with the half widths of bounds, as [`RaBitQScorer::score_with_errors`] has them.
+    /// How a query differs from a centre is taken to be spread over the axes as residuals are.
+    ///
+    /// # Panics
+    /// When `codes` are not whole codes.
+    pub fn score_around_with_errors(
+        &self,
+        centre: Centre,
+        codes: &[u8],
+        out: &mut Vec<f32>,
+        errors: &mut Vec<f32>,
+    ) {
+        let centroid = self.around.meet(centre);
+        errors.clear();
+        self.for_each_code(CodeBatch::Inline { codes }, out, |code, sum| {
+            let factors = Factors::read(self.layout.factors, code);
+            errors.push(self.error(factors, centroid));
+            self.estimate(factors, centroid, sum)
+        });
+    }
+}
+
+/// Standard error of an estimate per unit of a code's error and of the distance of the query from
+/// the centre.
+fn error_by_distance(quantizer: &RaBitQuantizer, factor: f64) -> f32 {
+    let (mut inside, mut variance) = (0.0, 0.0);
+    for segment in &quantizer.layout.segments {
+        let unit = STEPS.get(usize::from(segment.bits)).copied().unwrap_or(1.0);
+        let spread = f64::from(segment.step / unit).powi(2);
+        let width = segment.width as f64;
+        inside += width * spread;
+        variance += f64::from(segment.error_share) * width * spread / (width - 1.0).max(1.0);
+    }
+    let outside = quantizer.outside;
+    let beyond = (f64::from(quantizer.energy) - inside).max(0.0);
+    variance += f64::from(outside.error_share) * f64::from(outside.spread) * beyond;
+    let energy = (inside + beyond).max(f64::MIN_POSITIVE);
+    (factor * f64::from(quantizer.error_unit) * (variance / energy).sqrt()) as f32
+}
