@@ -14,11 +14,13 @@
 //!   is the cheapest way to shorten it.
 
 mod bytes;
+mod clusters;
 mod error;
 mod float;
 mod graph;
 mod hnsw;
 mod linking;
+mod matrix;
 mod medoid;
 mod navigation;
 mod nsg;
@@ -35,6 +37,7 @@ mod testing;
 mod vamana;
 mod vectors;
 
+pub use clusters::{ClusterSpec, Clusters, clusters, clusters_bytes};
 pub use error::GraphError;
 pub use graph::Graph;
 pub use hnsw::{Hnsw, HnswSpec, Layer, hnsw, hnsw_bytes};

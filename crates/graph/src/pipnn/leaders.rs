@@ -8,10 +8,10 @@ use pageway_kernels::panel_values;
 use pageway_types::{NodeId, SplitMix64};
 
 use super::groups::Member;
-use super::nearest::Nearest;
-use super::rows::{Panels, Rows};
 use super::sizes::Sizes;
 use crate::error::{GraphError, try_filled, try_reserved};
+use crate::matrix::Nearest;
+use crate::matrix::{Panels, Rows};
 use crate::vectors::VectorSet;
 
 /// Rows that are compared with all leaders at a time.

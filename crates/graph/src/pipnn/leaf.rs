@@ -11,11 +11,11 @@
 use pageway_kernels::{NearFn, PANEL_ROWS, panel_values};
 
 use super::groups::Member;
-use super::nearest::{NOBODY, insert, lanes};
 use super::reservoir::HASH_BITS;
-use super::rows::{Panels, Rows};
 use super::sizes::Sizes;
 use crate::error::{GraphError, try_filled};
+use crate::matrix::{NOBODY, insert, lanes};
+use crate::matrix::{Panels, Rows};
 use crate::vectors::VectorSet;
 
 /// Rows of one leaf, and the nearest of each.

@@ -10,10 +10,10 @@ use rayon::prelude::*;
 use super::groups::{Groups, Member};
 use super::leaf::Leaf;
 use super::reservoir::{HASH_BITS, Reservoirs, Slot};
-use super::rows::Panels;
 use super::sizes::Sizes;
 use crate::error::{GraphError, try_filled};
 use crate::linking::Workers;
+use crate::matrix::Panels;
 use crate::vectors::VectorSet;
 
 /// The random stream of the planes; those of groups have smaller numbers.

@@ -15,7 +15,7 @@ use crate::float::{add_scaled, dot};
 use crate::vectors::VectorSet;
 
 /// Rows, one after the other, with their squared norms.
-pub(super) struct Rows {
+pub(crate) struct Rows {
     dimension: usize,
     values: Vec<f32>,
     norms: Vec<f32>,
@@ -23,7 +23,7 @@ pub(super) struct Rows {
 
 impl Rows {
     /// Room for `count` rows.
-    pub(super) fn new(count: usize, dimension: usize) -> Result<Self, GraphError> {
+    pub(crate) fn new(count: usize, dimension: usize) -> Result<Self, GraphError> {
         Ok(Self {
             dimension,
             values: try_reserved(count * dimension, "rows")?,
@@ -32,40 +32,50 @@ impl Rows {
     }
 
     /// Bytes that `new` with the same arguments takes.
-    pub(super) const fn bytes(count: usize, dimension: usize) -> u64 {
+    pub(crate) const fn bytes(count: usize, dimension: usize) -> u64 {
         let norms = count.next_multiple_of(PANEL_ROWS);
         ((count * dimension + norms) * size_of::<f32>()) as u64
     }
 
     /// Replaces the rows by those of `nodes`, no more than there is room for.
-    pub(super) fn load(
+    pub(crate) fn load(
         &mut self,
         vectors: &VectorSet<'_>,
         nodes: impl ExactSizeIterator<Item = NodeId>,
     ) {
-        self.values.resize(nodes.len() * self.dimension, 0.0);
-        for (node, row) in nodes.zip(self.values.chunks_exact_mut(self.dimension)) {
-            vectors.embed(node, row);
+        self.load_with(nodes, |node, row| vectors.embed(node, row));
+    }
+
+    /// Replaces the rows by what `write` makes of each of `sources`, no more than there is room
+    /// for.
+    pub(crate) fn load_with<T>(
+        &mut self,
+        sources: impl ExactSizeIterator<Item = T>,
+        mut write: impl FnMut(T, &mut [f32]),
+    ) {
+        self.values.resize(sources.len() * self.dimension, 0.0);
+        for (source, row) in sources.zip(self.values.chunks_exact_mut(self.dimension)) {
+            write(source, row);
         }
     }
 
     /// Number of rows.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.values.len() / self.dimension
     }
 
     /// All rows.
-    pub(super) fn values(&self) -> &[f32] {
+    pub(crate) fn values(&self) -> &[f32] {
         &self.values
     }
 
     /// The rows from row `first` to before row `end`.
-    pub(super) fn part(&self, first: usize, end: usize) -> &[f32] {
+    pub(crate) fn part(&self, first: usize, end: usize) -> &[f32] {
         &self.values[first * self.dimension..end * self.dimension]
     }
 
     /// The mean of the rows.
-    pub(super) fn mean(&self, out: &mut [f32]) {
+    pub(crate) fn mean(&self, out: &mut [f32]) {
         out.fill(0.0);
         let share = 1.0 / self.count().max(1) as f32;
         for row in self.values.chunks_exact(self.dimension) {
@@ -74,7 +84,7 @@ impl Rows {
     }
 
     /// Moves all rows so that `origin` becomes zero, and takes their norms.
-    pub(super) fn center(&mut self, origin: &[f32]) {
+    pub(crate) fn center(&mut self, origin: &[f32]) {
         self.norms.clear();
         for row in self.values.chunks_exact_mut(self.dimension) {
             add_scaled(row, -1.0, origin);
@@ -85,13 +95,13 @@ impl Rows {
     }
 
     /// Squared norms of the centered rows, by panels; infinite where a panel has no row.
-    pub(super) fn norms(&self) -> &[[f32; PANEL_ROWS]] {
+    pub(crate) fn norms(&self) -> &[[f32; PANEL_ROWS]] {
         self.norms.as_chunks().0
     }
 }
 
 /// Rows in panels, the right side of a product.
-pub(super) struct Panels {
+pub(crate) struct Panels {
     dimension: usize,
     values: Vec<f32>,
     packed: usize,
@@ -99,7 +109,7 @@ pub(super) struct Panels {
 
 impl Panels {
     /// Room for `count` rows.
-    pub(super) fn new(count: usize, dimension: usize) -> Result<Self, GraphError> {
+    pub(crate) fn new(count: usize, dimension: usize) -> Result<Self, GraphError> {
         Ok(Self {
             dimension,
             values: try_filled(panel_values(count, dimension), 0.0, "panels")?,
@@ -108,12 +118,12 @@ impl Panels {
     }
 
     /// Bytes that `new` with the same arguments takes.
-    pub(super) const fn bytes(count: usize, dimension: usize) -> u64 {
+    pub(crate) const fn bytes(count: usize, dimension: usize) -> u64 {
         (panel_values(count, dimension) * size_of::<f32>()) as u64
     }
 
     /// `count` random directions. Sums of uniform numbers favour no axis.
-    pub(super) fn random(
+    pub(crate) fn random(
         count: usize,
         dimension: usize,
         mut random: SplitMix64,
@@ -126,13 +136,13 @@ impl Panels {
     }
 
     /// Replaces the rows, by no more than there is room for.
-    pub(super) fn pack(&mut self, rows: &[f32]) {
+    pub(crate) fn pack(&mut self, rows: &[f32]) {
         self.packed = panel_values(rows.len() / self.dimension, self.dimension);
         pack_panels(rows, self.dimension, &mut self.values[..self.packed]);
     }
 
     /// All panels from panel `first` on.
-    pub(super) fn from(&self, first: usize) -> &[f32] {
+    pub(crate) fn from(&self, first: usize) -> &[f32] {
         &self.values[first * PANEL_ROWS * self.dimension..self.packed]
     }
 }

@@ -9,27 +9,27 @@ use pageway_kernels::{NearFn, PANEL_ROWS};
 use crate::error::{GraphError, try_filled};
 
 /// Nobody yet: farther than anybody.
-pub(super) const NOBODY: (f32, u32) = (f32::INFINITY, u32::MAX);
+pub(crate) const NOBODY: (f32, u32) = (f32::INFINITY, u32::MAX);
 
 /// A sorted list of the nearest so far.
-pub(super) struct Nearest {
+pub(crate) struct Nearest {
     found: Vec<(f32, u32)>,
 }
 
 impl Nearest {
-    pub(super) fn new(limit: usize) -> Result<Self, GraphError> {
+    pub(crate) fn new(limit: usize) -> Result<Self, GraphError> {
         let found = try_filled(limit, NOBODY, "nearest")?;
         Ok(Self { found })
     }
 
     /// Bytes that `new` with the same argument takes.
-    pub(super) const fn bytes(limit: usize) -> u64 {
+    pub(crate) const fn bytes(limit: usize) -> u64 {
         (limit * size_of::<(f32, u32)>()) as u64
     }
 
     /// The `limit` nearest of the rows whose norms are given, by their products with one row; of
     /// equal ones the first. Distances lack the squared norm of that row.
-    pub(super) fn among(
+    pub(crate) fn among(
         &mut self,
         near: NearFn,
         products: &mut [f32],
@@ -51,7 +51,7 @@ impl Nearest {
 }
 
 /// The bits that are set, lowest first.
-pub(super) fn lanes(mut marks: u32) -> impl Iterator<Item = usize> {
+pub(crate) fn lanes(mut marks: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let lane = marks.trailing_zeros() as usize;
         (marks != 0).then(|| {
@@ -63,7 +63,7 @@ pub(super) fn lanes(mut marks: u32) -> impl Iterator<Item = usize> {
 
 /// Puts a row into a sorted list that is full, if it is nearer than the last.
 #[inline]
-pub(super) fn insert(found: &mut [(f32, u32)], distance: f32, row: u32) {
+pub(crate) fn insert(found: &mut [(f32, u32)], distance: f32, row: u32) {
     let mut place = found.len() - 1;
     if distance >= found[place].0 {
         return;

@@ -1,0 +1,7 @@
+//! Distances by products of matrices: rows beside each other, and the few nearest of many.
+
+mod nearest;
+mod rows;
+
+pub(crate) use nearest::{NOBODY, Nearest, insert, lanes};
+pub(crate) use rows::{Panels, Rows};
