@@ -403,7 +403,7 @@ const REFUSED: [(&str, &[&str]); 16] = [
         "--placement bnf:rounds=1.5",
         &["--placement bnf:rounds=1.5"],
     ),
-    ("--graph kgraph", &["vamana, nsg, hnsw and pipnn"]),
+    ("--graph kgraph", &["vamana, nsg, hnsw, pipnn and clusters"]),
     (
         "--codec inline_codes",
         &["codec = inline_codes", "choose codes in_page"],

@@ -18,6 +18,7 @@ mod arrangement;
 mod axes;
 mod budgets;
 mod check;
+mod clusters;
 #[path = "../common/mod.rs"]
 mod common;
 mod cover;

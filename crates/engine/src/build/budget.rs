@@ -1,11 +1,12 @@
 //! The plan of a build: sizes that follow from the two memory budgets, and refusals before any
 //! work.
 
-use pageway_graph::{Graph, placement_bytes, shard_max_degree};
+use pageway_graph::{Graph, clusters_bytes, placement_bytes, shard_max_degree};
 use pageway_quant::{Quantizer, TrainingSpec};
 use pageway_store::machine;
 
 use super::choose::{Choice, Refused, SpecChoice};
+use super::clusters::cluster_spec;
 use super::codebook::SharedCodebook;
 use super::encode::Codebooks;
 use super::graph::{Algorithm, algorithm, shard_algorithm};
@@ -230,7 +231,9 @@ impl BuildPlan {
         let threads = self.planned_threads();
         let bytes = |spec: &TrainingSpec| spec.train_bytes(rows, dimension, threads);
         let second = self.second_quantizer().map_or(0, |spec| bytes(&spec));
-        STAGE_BYTES + sample + bytes(&self.quantizer()).max(second) as u64
+        let order =
+            cluster_spec(&self.spec).map_or(0, |_| NodeOrder::bytes(self.node_count.into()));
+        STAGE_BYTES + order + sample + bytes(&self.quantizer()).max(second) as u64
     }
 
     /// Peak of a build in one piece. `resident` rows are the caller's memory, not ours.
@@ -241,11 +244,18 @@ impl BuildPlan {
         } else {
             nodes * self.row_bytes()
         };
-        let shape = self.spec.shape.vectors();
-        let building = algorithm(&self.spec).bytes(shape, nodes, self.planned_threads());
-        let graph = Graph::bytes(nodes, self.spec.graph.max_degree());
-        let writing = graph + self.writing_bytes();
-        STAGE_BYTES + rows + nodes * NORM_BYTES + building.max(writing)
+        let shape = self.spec.shape;
+        let threads = self.planned_threads();
+        let peak = match (cluster_spec(&self.spec), algorithm(&self.spec)) {
+            (Some(spec), _) => clusters_bytes(nodes, shape.vectors(), shape.metric, &spec, threads),
+            (None, Some(algorithm)) => {
+                let graph = Graph::bytes(nodes, self.spec.graph.max_degree());
+                let building = algorithm.bytes(shape.vectors(), nodes, threads);
+                building.max(graph + self.writing_bytes())
+            }
+            (None, None) => 0,
+        };
+        STAGE_BYTES + rows + nodes * NORM_BYTES + peak
     }
 
     fn shard_bytes(&self, nodes: u64) -> u64 {

@@ -1,15 +1,17 @@
 //! Training the quantizer on a sample, and encoding all rows with it, a block at a time.
 
-use pageway_quant::{Quantizer, TrainingSample, TrainingSpec};
-use pageway_types::{NodeId, Progress, VectorRead, VectorShape};
+use pageway_quant::{Quantizer, TrainingSample, TrainingSpec, normalise};
+use pageway_types::{Metric, NodeId, Progress, VectorRead, VectorShape};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::budget::{BLOCK_BYTES, BuildPlan};
+use super::clusters::BuiltClusters;
 use super::order::NodeOrder;
 use super::sample::sample_rows;
 use crate::error::Result;
 use crate::resolve;
+use crate::storage::ClusterTable;
 
 /// Rows that one task encodes.
 const ROWS_PER_TASK: usize = 256;
@@ -25,6 +27,31 @@ pub(super) fn widened_sample(vectors: &dyn VectorRead, plan: &BuildPlan) -> Resu
     for (row, out) in rows.iter().zip(values.chunks_exact_mut(dimension)) {
         vectors.read(*row, &mut row_bytes)?;
         widen(&row_bytes, out);
+    }
+    Ok(values)
+}
+
+/// What a sample of rows differs by from the means of their clusters: of their unit vectors, for
+/// cosine.
+pub(super) fn residual_sample(
+    vectors: &dyn VectorRead,
+    plan: &BuildPlan,
+    clusters: &BuiltClusters,
+) -> Result<Vec<f32>> {
+    let mut values = widened_sample(vectors, plan)?;
+    let dimension = vectors.shape().dimension as usize;
+    let mut mean = vec![0.0; dimension];
+    let rows = sample_rows(vectors.count(), plan.sample_rows, plan.spec.seed);
+    for (row, values) in rows.iter().zip(values.chunks_exact_mut(dimension)) {
+        if plan.spec.shape.metric == Metric::Cosine {
+            normalise(values);
+        }
+        let node = clusters.order.node_of(NodeId(*row as u32));
+        let table = &clusters.table;
+        table.mean(table.cluster_of(node), &mut mean);
+        for (value, mean) in values.iter_mut().zip(&mean) {
+            *value -= mean;
+        }
     }
     Ok(values)
 }
@@ -72,6 +99,8 @@ pub(super) fn encode_rows(
 pub(super) struct Encoding<'e> {
     pub(super) vectors: &'e dyn VectorRead,
     pub(super) order: &'e NodeOrder,
+    /// Clusters whose means codes are made around.
+    pub(super) around: Option<&'e ClusterTable>,
     pub(super) quantizer: &'e Quantizer,
     pub(super) pool: &'e ThreadPool,
 }
@@ -97,11 +126,48 @@ impl Encoding<'_> {
             rows.resize(nodes * row_bytes, 0);
             self.read(first, &mut rows)?;
             codes.resize(nodes * code_bytes, 0);
-            encode_rows((self.quantizer, shape), &rows, &mut codes, self.pool)?;
+            match self.around {
+                Some(table) => self.encode_around((table, first as u32), &rows, &mut codes)?,
+                None => encode_rows((self.quantizer, shape), &rows, &mut codes, self.pool)?,
+            }
             out(&codes)?;
             progress.advance(end - first);
             first = end;
         }
+        Ok(())
+    }
+
+    /// Encodes the rows of nodes from `first` on, cluster by cluster.
+    fn encode_around(
+        &self,
+        (table, first): (&ClusterTable, u32),
+        mut rows: &[u8],
+        mut codes: &mut [u8],
+    ) -> Result<()> {
+        let (shape, code_bytes) = (self.vectors.shape(), self.quantizer.code_bytes());
+        let end = first + (rows.len() / shape.row_bytes()) as u32;
+        let (mut node, mut tasks) = (first, Vec::new());
+        while node < end {
+            let cluster = table.cluster_of(NodeId(node));
+            let behind = table.nodes_of(cluster).end.min(end).max(node + 1);
+            let nodes = (behind - node) as usize;
+            let (own, rest) = rows.split_at(nodes * shape.row_bytes());
+            let (out, others) = codes.split_at_mut(nodes * code_bytes);
+            tasks.push((cluster, own, out));
+            (node, rows, codes) = (behind, rest, others);
+        }
+        let kernels = resolve::kernels()?;
+        let scratch = || {
+            let mean = vec![0.0; shape.dimension as usize];
+            (self.quantizer.encoder(shape.element, kernels), mean)
+        };
+        self.pool.install(|| {
+            let tasks = tasks.into_par_iter();
+            tasks.for_each_init(scratch, |(encoder, mean), (cluster, rows, codes)| {
+                table.mean(cluster, mean);
+                encoder.encode_around(mean, rows, codes);
+            });
+        });
         Ok(())
     }
 

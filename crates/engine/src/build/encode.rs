@@ -1,17 +1,19 @@
 //! The codes of a build: quantizers trained or taken over, all nodes encoded in their order, and
 //! their rows and ids beside codes that may decide answers.
 
-use pageway_quant::{Quantizer, TrainingSpec};
+use pageway_quant::{Quantizer, TrainingSample, TrainingSpec};
 use pageway_store::FileEntry;
-use pageway_types::NodeId;
+use pageway_types::{Metric, NodeId};
 
+use super::clusters::BuiltClusters;
 use super::codes::{self, Encoding};
 use super::fingerprint::Fingerprint;
 use super::order::NodeOrder;
 use super::pipeline::Pipeline;
 use crate::error::Result;
 use crate::index::FileKind;
-use crate::storage::Identities;
+use crate::resolve;
+use crate::storage::{ClusterTable, Identities};
 
 /// Quantizers of a build, and the files they were written to.
 pub(super) struct Codebooks {
@@ -31,18 +33,25 @@ pub(super) struct CodeFiles {
 
 impl Pipeline<'_> {
     /// Trains the quantizers, or takes one over.
-    pub(super) fn train(&self, fingerprint: Fingerprint) -> Result<Codebooks> {
+    pub(super) fn train(
+        &self,
+        fingerprint: Fingerprint,
+        clusters: Option<&BuiltClusters>,
+    ) -> Result<Codebooks> {
         let sample = codes::widened_sample(self.input.vectors, self.plan)?;
         let train = |spec: &TrainingSpec| {
             codes::train(&sample, (self.plan, spec), &self.pool, self.progress)
         };
         let kind = FileKind::Codebook;
-        let (first, uuid) = match &self.codebook {
-            Some(shared) => (shared.quantizer.clone(), shared.uuid),
-            None => (
-                train(&self.plan.quantizer())?,
-                fingerprint.uuid(kind.stem()),
-            ),
+        let (first, uuid) = if let Some(shared) = &self.codebook {
+            (shared.quantizer.clone(), shared.uuid)
+        } else {
+            let spec = self.plan.quantizer();
+            let first = match clusters.filter(|_| spec.has_centres()) {
+                Some(clusters) => self.train_around(clusters, &spec)?,
+                None => train(&spec)?,
+            };
+            (first, fingerprint.uuid(kind.stem()))
         };
         let mut file = self.blob_of(kind, uuid)?;
         file.write(&first.to_bytes())?;
@@ -62,20 +71,40 @@ impl Pipeline<'_> {
         })
     }
 
+    /// Trains the quantizer of codes that are made around the means of clusters: on what rows
+    /// differ by from those.
+    fn train_around(&self, clusters: &BuiltClusters, spec: &TrainingSpec) -> Result<Quantizer> {
+        let metric = self.plan.spec.shape.metric;
+        let sample = codes::residual_sample(self.input.vectors, self.plan, clusters)?;
+        let training = TrainingSample {
+            values: &sample,
+            dimension: self.plan.spec.shape.dimension as usize,
+            metric: Metric::L2,
+        };
+        let (kernels, pool) = (resolve::kernels()?, &self.pool);
+        let quantizer = Quantizer::train(&training, spec, kernels, pool, self.progress)?;
+        Ok(quantizer.for_metric(metric))
+    }
+
     /// Encodes all nodes in their order: for memory, for pages, or for both.
     pub(super) fn encode(
         &self,
         codebooks: &Codebooks,
-        order: &NodeOrder,
+        (order, table): (&NodeOrder, Option<&ClusterTable>),
         fingerprint: Fingerprint,
     ) -> Result<CodeFiles> {
         let encoding = |quantizer| Encoding {
             vectors: self.input.vectors,
             order,
+            around: None,
             quantizer,
             pool: &self.pool,
         };
-        let (first, at_hand) = self.encode_first(encoding(&codebooks.first), fingerprint)?;
+        let of_first = Encoding {
+            around: table,
+            ..encoding(&codebooks.first)
+        };
+        let (first, at_hand) = self.encode_first(of_first, fingerprint)?;
         let in_memory = self.plan.spec.storage.second_codes_in_memory().is_some();
         let second = match &codebooks.second {
             Some((quantizer, _)) if in_memory => {

@@ -13,7 +13,7 @@ use super::sample::{read_rows, sample_rows};
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve::{self, EntryFile};
 use crate::spec::{EntrySpec, IndexSpec};
-use crate::storage::EntryCodes;
+use crate::storage::{ClusterTable, EntryCodes};
 
 /// Rows among which fixed entries are looked for.
 const FIXED_SAMPLE: u64 = 20_000;
@@ -26,6 +26,8 @@ pub(super) struct EntryBuild<'e> {
     /// The node of the medoid's row.
     pub(super) medoid: NodeId,
     pub(super) layers: &'e [Layer],
+    /// The clusters of a graph that has those.
+    pub(super) clusters: Option<&'e ClusterTable>,
     pub(super) quantizer: &'e Quantizer,
     pub(super) pool: &'e ThreadPool,
     pub(super) progress: &'e dyn Progress,
@@ -54,6 +56,10 @@ impl EntryBuild<'_> {
             EntrySpec::Navigation { .. } => self.navigation()?,
             EntrySpec::UpperLayers { .. } => self.upper_layers()?,
             EntrySpec::Hash { .. } => self.hash()?,
+            EntrySpec::Clusters => {
+                let table = self.clusters.ok_or_else(missing)?;
+                (Vec::new(), table.to_bytes())
+            }
         };
         let in_file = resolve::entry_codes_in_file(self.spec, self.node_count());
         let codes = if in_file {

@@ -14,7 +14,7 @@ use pageway_types::{Metric, NodeId, Progress, VectorRead, VectorShape};
 use rayon::ThreadPool;
 
 use super::sample::{read_rows, sample_rows};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Index, Manifest, least_memory};
 use crate::memory::MemoryWish;
 use crate::options::OpenOptions;
@@ -175,7 +175,11 @@ fn grow(set: &VectorSet<'_>, input: GraphInput<'_>) -> Result<(Graph, Vec<Layer>
         progress,
         ..
     } = input;
-    algorithm(input.spec).grow(set, entry, pool, progress)
+    let algorithm = algorithm(input.spec).ok_or_else(|| {
+        let what = "nodes of this graph have no lists";
+        Error::new(ErrorKind::Internal, what)
+    })?;
+    algorithm.grow(set, entry, pool, progress)
 }
 
 /// A way to build a graph, with its parameters.
@@ -217,11 +221,12 @@ impl Algorithm {
     }
 }
 
-/// How the graph of a spec is built in one piece.
-pub(super) fn algorithm(spec: &IndexSpec) -> Algorithm {
+/// How the graph of a spec is built in one piece; `None` where nodes have no lists.
+pub(super) fn algorithm(spec: &IndexSpec) -> Option<Algorithm> {
     let (seed, max_degree) = (spec.seed, spec.graph.max_degree());
     let build_list = spec.graph.build_list();
-    match spec.graph {
+    Some(match spec.graph {
+        GraphSpec::Clusters { .. } => return None,
         GraphSpec::Vamana { alpha, .. } => Algorithm::Vamana(VamanaSpec {
             max_degree,
             build_list,
@@ -253,13 +258,13 @@ pub(super) fn algorithm(spec: &IndexSpec) -> Algorithm {
             knn,
             seed,
         }),
-    }
+    })
 }
 
 /// How the graph of a shard is built: like the whole, with lists of `max_degree`. `None` for graphs
 /// that cannot be merged from shards.
 pub(super) fn shard_algorithm(spec: &IndexSpec, max_degree: u32) -> Option<Algorithm> {
-    match algorithm(spec) {
+    match algorithm(spec)? {
         Algorithm::Vamana(spec) => Some(Algorithm::Vamana(VamanaSpec { max_degree, ..spec })),
         Algorithm::PiPnn(spec) => Some(Algorithm::PiPnn(PiPnnSpec { max_degree, ..spec })),
         Algorithm::Nsg(_) | Algorithm::Hnsw(_) => None,

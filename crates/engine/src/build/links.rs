@@ -1,10 +1,11 @@
 //! The middle of a build: the graph, the order of its nodes, and the pages.
 
-use pageway_graph::{MedoidSpec, medoid, overlap_ratio};
+use pageway_graph::{Layer, MedoidSpec, medoid, overlap_ratio};
 use pageway_store::{FileEntry, PageFileWriter};
 use pageway_types::{Metric, NodeId};
 
 use super::budget::{BLOCK_BYTES, GraphPlan};
+use super::clusters::{NoLists, cluster_spec};
 use super::encode::CodeFiles;
 use super::fingerprint::Fingerprint;
 use super::graph::{GraphInput, WholeGraph};
@@ -25,9 +26,21 @@ pub(super) struct Linked<'p> {
     pub(super) lists: Lists<'p>,
 }
 
+impl Linked<'_> {
+    /// The layers above the graph; top first.
+    pub(super) fn layers(&self) -> &[Layer] {
+        match &self.lists {
+            Lists::Whole(whole) => &whole.layers,
+            Lists::Shards(_) | Lists::None => &[],
+        }
+    }
+}
+
 pub(super) enum Lists<'p> {
     Whole(WholeGraph<'p>),
     Shards((ShardGraphs, Relinked)),
+    /// Nodes have none.
+    None,
 }
 
 impl Pipeline<'_> {
@@ -41,6 +54,10 @@ impl Pipeline<'_> {
             block_bytes: BLOCK_BYTES,
         };
         let medoid = medoid(vectors, &spec, &self.pool, self.progress)?.node;
+        if cluster_spec(&self.plan.spec).is_some() {
+            let lists = Lists::None;
+            return Ok(Linked { medoid, lists });
+        }
         let max_norm = (metric == Metric::InnerProduct).then_some(max_norm);
         let lists = match self.plan.graph {
             GraphPlan::Whole => {
@@ -138,6 +155,11 @@ impl Pipeline<'_> {
                 let pages = input(ListSource::Graph(&whole.graph), replicas);
                 write_pages(pages, file, self.progress)
             }
+            Lists::None => write_pages(
+                input(ListSource::Stream(&mut NoLists), None),
+                file,
+                self.progress,
+            ),
             Lists::Shards((shards, relinked)) => {
                 let mut lists = relinked.patch(shards.merged(spec.graph.max_degree())?);
                 let pages = input(ListSource::Stream(&mut lists), None);

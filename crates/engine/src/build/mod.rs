@@ -14,6 +14,7 @@ mod budget;
 mod calibrate;
 mod census;
 mod choose;
+mod clusters;
 mod codebook;
 mod codes;
 mod encode;

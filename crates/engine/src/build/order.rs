@@ -27,7 +27,8 @@ impl NodeOrder {
         count * 2 * size_of::<NodeId>() as u64
     }
 
-    fn placed(rows: Vec<NodeId>) -> Self {
+    /// Nodes in the order of `rows`.
+    pub(super) fn placed(rows: Vec<NodeId>) -> Self {
         let mut nodes = vec![NodeId(0); rows.len()];
         for (node, row) in (0u32..).zip(&rows) {
             if let Some(slot) = nodes.get_mut(row.index()) {

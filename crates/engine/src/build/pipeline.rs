@@ -11,11 +11,11 @@ use rayon::ThreadPool;
 use super::BuildReport;
 use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan};
 use super::choose::index_bytes;
+use super::clusters::BuiltClusters;
 use super::codebook::SharedCodebook;
 use super::encode::Codebooks;
 use super::entry::EntryBuild;
 use super::fingerprint::{Fingerprint, Watched};
-use super::links::Lists;
 use super::workspace::Workspace;
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
@@ -151,6 +151,7 @@ impl Stages {
 struct Prepared {
     fingerprint: Fingerprint,
     max_norm: f32,
+    clusters: Option<BuiltClusters>,
     codebooks: Codebooks,
 }
 
@@ -158,11 +159,16 @@ impl Pipeline<'_> {
     fn prepare(&self, stages: &mut Stages) -> Result<Prepared> {
         let (fingerprint, max_norm) = self.check_rows()?;
         stages.end("check rows");
-        let codebooks = self.train(fingerprint)?;
+        let clusters = self.find_clusters(max_norm)?;
+        if clusters.is_some() {
+            stages.end("find clusters");
+        }
+        let codebooks = self.train(fingerprint, clusters.as_ref())?;
         stages.end("train codes");
         Ok(Prepared {
             fingerprint,
             max_norm,
+            clusters,
             codebooks,
         })
     }
@@ -171,25 +177,26 @@ impl Pipeline<'_> {
         let Prepared {
             fingerprint,
             max_norm,
+            clusters,
             codebooks,
         } = prepared;
         let linked = self.link(max_norm, stages)?;
-        let order = self.order(&linked)?;
+        let (order, table) = match clusters {
+            Some(clusters) => (clusters.order, Some(clusters.table)),
+            None => (self.order(&linked)?, None),
+        };
         let overlap = self.overlap(&linked, &order)?;
         stages.end("place nodes");
-        let codes = self.encode(&codebooks, &order, fingerprint)?;
+        let codes = self.encode(&codebooks, (&order, table.as_ref()), fingerprint)?;
         stages.end("encode");
         let medoid = order.node_of(linked.medoid);
-        let layers = match &linked.lists {
-            Lists::Whole(whole) => whole.layers.as_slice(),
-            Lists::Shards(_) => &[],
-        };
         let entry = EntryBuild {
             vectors: self.input.vectors,
             spec: &self.plan.spec,
             order: &order,
             medoid,
-            layers,
+            layers: linked.layers(),
+            clusters: table.as_ref(),
             quantizer: &codebooks.first,
             pool: &self.pool,
             progress: self.progress,

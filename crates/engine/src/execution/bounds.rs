@@ -62,11 +62,15 @@ impl Bounds {
         }
     }
 
+    /// What was taken of candidate number `at`: its estimate, and by how much that may be off.
+    pub(super) fn interval(&self, at: usize) -> (f32, f32) {
+        let unknown = (f32::INFINITY, f32::INFINITY);
+        self.intervals.get(at).copied().unwrap_or(unknown)
+    }
+
     /// The verdict on candidate number `at`.
     pub(super) fn verdict(&self, at: usize) -> Verdict {
-        let Some((estimate, error)) = self.intervals.get(at) else {
-            return Verdict::Open;
-        };
+        let (estimate, error) = self.interval(at);
         if estimate - error > self.limit {
             Verdict::Out
         } else if estimate + error <= self.sure {

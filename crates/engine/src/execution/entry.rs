@@ -4,8 +4,9 @@ use pageway_graph::{HashTable, NavigationGraph, NavigationScratch};
 use pageway_quant::normalise;
 use pageway_types::{Candidate, NodeId};
 
+use super::probe::ProbeScratch;
 use crate::error::Result;
-use crate::storage::EntryCodes;
+use crate::storage::{ClusterTable, EntryCodes};
 
 /// How the first candidates are found, without a read.
 pub(crate) enum Entry {
@@ -22,6 +23,8 @@ pub(crate) enum Entry {
         limit: usize,
         unit: bool,
     },
+    /// All nodes of the nearest clusters; see `probe`.
+    Clusters(ClusterTable),
 }
 
 /// Where walks start, and the codes of the nodes they start at where the code table lacks them.
@@ -39,6 +42,7 @@ pub(crate) struct EntryScratch {
     candidates: Vec<Candidate>,
     hits: Vec<NodeId>,
     unit: Vec<f32>,
+    pub(super) probe: ProbeScratch,
 }
 
 impl EntryScratch {
@@ -48,7 +52,7 @@ impl EntryScratch {
             Entry::Navigation { graph, list_size } => {
                 Some(NavigationScratch::new(graph, *list_size as u32)?)
             }
-            Entry::Nodes | Entry::Hash { .. } => None,
+            Entry::Nodes | Entry::Hash { .. } | Entry::Clusters(_) => None,
         };
         Ok(Self {
             navigation,
@@ -67,6 +71,7 @@ impl EntryPart {
     ) {
         match &self.entry {
             Entry::Nodes => self.nodes.iter().for_each(|node| visit(*node)),
+            Entry::Clusters(_) => {}
             Entry::Navigation { graph, list_size } => {
                 scratch.candidates.clear();
                 if let Some(navigation) = &mut scratch.navigation {

@@ -6,6 +6,7 @@ use pageway_types::{NodeId, PageId};
 use super::Traversal;
 use super::bounds::Verdict;
 use super::candidates::{key_distance, key_node, sort_key};
+use super::entry::Entry;
 use super::query::Goal;
 use super::traversal::{PageRequest, Phase};
 use crate::layout::{PageCodec, PageError, PageView, VectorPart};
@@ -84,11 +85,12 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// Leaves the candidates that their codes leave undecided. Those that are answers for sure join
     /// the ranking by their estimates, where memory knows who they are. An exact distance costs no
     /// read where memory has the vector, so that only what is far off goes without.
-    fn decide(&mut self, keys: &mut Vec<u64>, deviations: f32) {
+    pub(super) fn decide(&mut self, keys: &mut Vec<u64>, deviations: f32) {
         keys.retain(|key| Some(key_node(*key)) != self.query.held_out);
         self.bound(keys, self.width(deviations));
         let scratch = &mut *self.scratch;
         let identities = self.parts.identities.as_ref().filter(|_| !self.query.exact);
+        let coded = self.parts.vectors == VectorStorage::Coded;
         let far = SURE_DEVIATIONS / deviations;
         let mut at = 0;
         keys.retain(|key| {
@@ -107,9 +109,11 @@ impl<C: PageCodec> Traversal<'_, C> {
                 row,
                 user_id,
             };
-            let interval = (self.parts.possible(key_distance(*key)), 0.0);
+            let (_, error) = scratch.bounds.interval(number);
+            let interval = (self.parts.possible(key_distance(*key)), error);
             scratch.ranking.insert(node, interval, &known);
-            self.stats.estimated += 1;
+            // Where fine codes follow, those count what stays an estimate.
+            self.stats.estimated += u64::from(!coded);
             false
         });
     }
@@ -120,12 +124,18 @@ impl<C: PageCodec> Traversal<'_, C> {
         let scoring = &mut scratch.scoring;
         scoring.places.clear();
         scoring.places.extend(keys.iter().map(|key| key_node(*key)));
-        let batch = CodeBatch::Gather {
-            codes: self.parts.codes.table.bytes(),
-            nodes: &scoring.places,
-        };
-        let (estimates, errors) = (&mut scoring.estimates, &mut scoring.errors);
-        scoring.scorer.score_with_errors(batch, estimates, errors);
+        let codes = &self.parts.codes.table;
+        if let Entry::Clusters(table) = &self.parts.entry.entry {
+            scoring.score_around((table, codes), &scratch.entry.probe);
+        } else {
+            let batch = CodeBatch::Gather {
+                codes: codes.bytes(),
+                nodes: &scoring.places,
+            };
+            let (estimates, errors) = (&mut scoring.estimates, &mut scoring.errors);
+            scoring.scorer.score_with_errors(batch, estimates, errors);
+        }
+        let (estimates, errors) = (&scoring.estimates, &scoring.errors);
         self.stats.approximate_distances += keys.len() as u64;
         let errors = errors.iter().map(|error| error * deviations);
         scratch.bounds.take(estimates.iter().copied().zip(errors));

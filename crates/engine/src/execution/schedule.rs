@@ -19,6 +19,9 @@ impl<C: PageCodec> Traversal<'_, C> {
         if !pipelined && self.in_flight > 0 {
             return Ok(());
         }
+        if self.choose_from_clusters() {
+            return Ok(());
+        }
         self.note_replicas()?;
         match self.parts.execution.schedule {
             ScheduleSpec::Pipelined { .. } => self.choose_next(),
@@ -145,7 +148,7 @@ impl<C: PageCodec> Traversal<'_, C> {
     }
 
     /// One read per page of the targets, best first.
-    fn request_targets(&mut self) {
+    pub(super) fn request_targets(&mut self) {
         for at in 0..self.scratch.pages.targets.len() {
             let targets = &self.scratch.pages.targets;
             let Some(page) = targets.get(at).map(|target| target.page) else {

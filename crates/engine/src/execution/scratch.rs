@@ -87,7 +87,8 @@ impl ScratchShape {
             + index.dimension * size_of::<f32>()
             + index.max_neighbors.max(index.seeds) * neighbors
             + index.nodes_per_page * (size_of::<u64>() + self.beam * size_of::<Deferred>())
-            + self.beam * (size_of::<PageRequest>() + 2 * size_of::<Target>() + 8)
+            + self.beam * (size_of::<PageRequest>() + 8)
+            + self.targets() * 2 * size_of::<Target>()
             + self.refined() * (size_of::<NodeId>() + size_of::<PageRequest>() + size_of::<u64>())
             + HeldPages::bytes(self.held_pages(), index.payload_bytes)
             + Replicas::bytes(self.held_pages() * index.replicas)
@@ -107,6 +108,15 @@ impl ScratchShape {
     /// Nodes that may have to be scored exactly at the end.
     fn refined(&self) -> usize {
         self.ranked().max(self.list_limit)
+    }
+
+    /// Nodes that pages are asked for at a time.
+    fn targets(&self) -> usize {
+        if self.index.coded && self.index.max_neighbors == 0 {
+            self.list_limit.max(self.beam)
+        } else {
+            self.beam
+        }
     }
 
     fn bounds_bytes(&self) -> usize {

@@ -68,6 +68,8 @@ pub(crate) struct Traversal<'t, C: PageCodec> {
     pub(super) phase: Phase,
     /// Requests handed out and not supplied yet.
     pub(super) in_flight: usize,
+    /// Candidate list size for which clusters were looked into.
+    pub(super) probed: usize,
     /// Whether there may be work to do while reads are in flight.
     pub(super) work_waits: bool,
 }
@@ -98,6 +100,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             pipeline: Pipeline::new(parts.execution.schedule, query.beam),
             phase: Phase::Walk,
             in_flight: 0,
+            probed: 0,
             work_waits: false,
         };
         walk.seed();

@@ -1,36 +1,50 @@
 //! Our own design: what can be decided in memory is decided there, and what cannot is read in one
 //! parallel round.
 //!
-//! Codes with error bounds and packed adjacency lists stay in memory as far as the budget goes, so
-//! that a walk touches the disk little or not at all; full vectors lie in pages of their own, in
-//! the order of clusters; of the candidates of a walk only those are read that their codes leave
-//! undecided. With less memory lists lie on the disk, many to a page, and the codes are shorter.
+//! Codes with error bounds stay in memory, full vectors lie in pages of their own, in the order of
+//! clusters; of the candidates only those are read that their codes leave undecided. Where memory
+//! also holds packed adjacency lists, candidates come from a walk that reads nothing. With less,
+//! codes take the room of the lists, and candidates come from clusters; where vectors are large,
+//! what is read for them are fine codes, many to a page. With still less the codes lie on disk.
 
 use super::{Form, Row, Sizes, diskann, pageann};
 use crate::spec::{
-    CacheSpec, CodeStorage, CodecSpec, ExecutionSpec, HarvestSpec, IndexSpec, LayoutSpec,
-    MAX_PRINCIPAL_DIMENSION, NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec,
-    RefineSpec, RotationSpec, ScheduleSpec, Shape, StorageSpec, VectorStorage,
+    CacheSpec, CodeStorage, CodecSpec, EntrySpec, ExecutionSpec, GraphSpec, HarvestSpec, IndexSpec,
+    LayoutSpec, MAX_PRINCIPAL_DIMENSION, NodeCacheSpec, PageCacheSpec, PlacementSpec,
+    QuantizerSpec, RefineSpec, RotationSpec, ScheduleSpec, Shape, StorageSpec, VectorStorage,
 };
 
 const RESIDENT: Form = Form {
     spec: resident,
     lists_first: true,
+    least_bits: 1.5,
+};
+
+const CLUSTERED: Form = Form {
+    spec: clustered,
+    lists_first: false,
     least_bits: 0.5,
 };
 
 pub(super) const ROW: Row = Row {
     name: "pageway",
-    summary: "codes with error bounds and packed lists in memory, vectors in the order of clusters \
-              on disk; one round reads what the bounds leave undecided",
+    summary: "codes with error bounds in memory, vectors in the order of clusters on disk; \
+              candidates by packed lists or by clusters; one round reads what the bounds leave \
+              undecided",
     form: RESIDENT,
     smaller: &[
         Form {
             spec: resident_at_random,
             ..RESIDENT
         },
+        CLUSTERED,
+        Form {
+            spec: clustered_at_random,
+            ..CLUSTERED
+        },
         Form {
             spec: resident_in_order,
+            least_bits: 0.5,
             ..RESIDENT
         },
         Form::new(on_disk),
@@ -45,6 +59,15 @@ const FINE_FACTORS: u32 = 8;
 
 /// Width of the bounds, in standard deviations.
 const DEVIATIONS: f32 = 1.0;
+/// The same where candidates come from clusters: codes are shorter there, so that a deviation is
+/// more reads, and recall is had by more clusters, which are none.
+const CLUSTER_DEVIATIONS: f32 = 0.6;
+
+/// Nodes of a cluster.
+const MEMBERS: u32 = 64;
+
+/// Times that a vector must be larger than its fine code for that to be worth a read of its own.
+const FINE_SHARE: usize = 3;
 
 /// A code by principal axes, where those can be found.
 fn code(shape: Shape, code_bytes: u32) -> QuantizerSpec {
@@ -56,6 +79,14 @@ fn code(shape: Shape, code_bytes: u32) -> QuantizerSpec {
     QuantizerSpec::RaBitQ {
         code_bytes,
         rotation,
+    }
+}
+
+/// The code that lies on disk. With so many bits axes by variance gain little, and take memory.
+fn fine_code(shape: Shape) -> QuantizerSpec {
+    QuantizerSpec::RaBitQ {
+        code_bytes: (shape.dimension * FINE_BITS).div_ceil(8) + FINE_FACTORS,
+        rotation: RotationSpec::Hadamard,
     }
 }
 
@@ -91,6 +122,52 @@ fn resident(shape: Shape, sizes: &Sizes) -> IndexSpec {
     }
 }
 
+/// Clusters in place of lists.
+fn clustered(shape: Shape, sizes: &Sizes) -> IndexSpec {
+    let base = resident(shape, sizes);
+    let fine = fine_code(shape);
+    let is_large = shape.vectors().row_bytes() >= FINE_SHARE * fine.code_bytes() as usize;
+    let (vectors, codec) = if is_large {
+        (VectorStorage::Coded, CodecSpec::Packed)
+    } else {
+        (VectorStorage::Separate, CodecSpec::Split)
+    };
+    IndexSpec {
+        graph: GraphSpec::Clusters { members: MEMBERS },
+        storage: StorageSpec {
+            vectors,
+            second_quantizer: is_large.then_some(fine),
+            ids_in_memory: is_large,
+            ..base.storage
+        },
+        layout: LayoutSpec {
+            codec,
+            ..base.layout
+        },
+        cache: CacheSpec {
+            nodes: NodeCacheSpec::None,
+            ..base.cache
+        },
+        execution: ExecutionSpec {
+            entry: EntrySpec::Clusters,
+            schedule: ScheduleSpec::Lockstep {
+                beam: sizes.beam.unwrap_or(16),
+            },
+            harvest: HarvestSpec::Target,
+            refine: RefineSpec::Bounded {
+                deviations: CLUSTER_DEVIATIONS,
+            },
+            ..base.execution
+        },
+        ..base
+    }
+}
+
+/// The same on random axes.
+fn clustered_at_random(shape: Shape, sizes: &Sizes) -> IndexSpec {
+    at_random(clustered(shape, sizes))
+}
+
 /// The same on random axes: they take no memory of their own, which counts for few or long vectors.
 fn resident_at_random(shape: Shape, sizes: &Sizes) -> IndexSpec {
     at_random(resident(shape, sizes))
@@ -107,12 +184,11 @@ fn resident_in_order(shape: Shape, sizes: &Sizes) -> IndexSpec {
 /// neighbours whose codes memory does not hold.
 fn on_disk(shape: Shape, sizes: &Sizes) -> IndexSpec {
     let base = pageann::spec(shape, sizes);
-    let fine_bytes = (shape.dimension * FINE_BITS).div_ceil(8) + FINE_FACTORS;
     IndexSpec {
         storage: StorageSpec {
             vectors: VectorStorage::Coded,
             quantizer: code(shape, sizes.code_bytes),
-            second_quantizer: Some(code(shape, fine_bytes)),
+            second_quantizer: Some(fine_code(shape)),
             ..base.storage
         },
         execution: ExecutionSpec {

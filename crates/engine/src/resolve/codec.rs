@@ -7,7 +7,7 @@ use super::codes::scorer_bytes;
 use super::{Source, entry, record_reader};
 use crate::cache::ListRead;
 use crate::error::Result;
-use crate::execution::{Hold, IndexShape};
+use crate::execution::{Hold, IndexShape, PROBE_BLOCK};
 use crate::layout::{
     NodeFeed, PageCodec, PageMap, PageNodeCodec, PageView, RecordCodec, UnpackedList,
 };
@@ -77,6 +77,7 @@ fn lists_per_candidate(spec: &IndexSpec, map: PageMap) -> usize {
 fn seeds(entry: EntrySpec) -> u32 {
     match entry {
         EntrySpec::Medoid => 1,
+        EntrySpec::Clusters => PROBE_BLOCK,
         EntrySpec::Fixed { count } => count,
         EntrySpec::Navigation { list_size, .. } | EntrySpec::UpperLayers { list_size } => list_size,
         // And the medoid.
@@ -102,7 +103,7 @@ pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShap
     };
     Ok(IndexShape {
         max_neighbors: codec.max_neighbors(),
-        seeds: seeds(spec.execution.entry).min(node_count) as usize,
+        seeds: seeds(spec.execution.entry) as usize,
         lists_per_candidate: lists_per_candidate(spec, map),
         nodes_per_page: map.nodes_per_page as usize,
         dimension: spec.shape.dimension as usize,

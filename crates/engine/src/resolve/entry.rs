@@ -5,14 +5,16 @@
 //! | nodes u32 | node u32 each | codes |
 //! ```
 
-use pageway_graph::{HashSpec, HashTable, NavigationGraph, NavigationScratch, NavigationSpec};
+use pageway_graph::{
+    ClusterSpec, HashSpec, HashTable, NavigationGraph, NavigationScratch, NavigationSpec,
+};
 use pageway_types::{Metric, NodeId};
 
 use super::{Source, kernels};
 use crate::error::Result;
 use crate::execution::{Entry, EntryPart};
 use crate::spec::{EntrySpec, GraphSpec, IndexSpec};
-use crate::storage::EntryCodes;
+use crate::storage::{ClusterTable, EntryCodes};
 
 /// Bits of a hash whatever the sample, at most.
 const MAX_HASH_BITS: u32 = 24;
@@ -20,7 +22,7 @@ const MAX_HASH_BITS: u32 = 24;
 /// Nodes whose code is needed to start a walk, beside the fixed ones: a bound.
 pub(crate) fn entry_sample(spec: &IndexSpec, node_count: u32) -> u32 {
     match spec.execution.entry {
-        EntrySpec::Medoid => 1,
+        EntrySpec::Medoid | EntrySpec::Clusters => 1,
         EntrySpec::Fixed { count } => count.min(node_count),
         EntrySpec::Navigation { one_in, .. } | EntrySpec::Hash { one_in, .. } => {
             node_count.div_ceil(one_in).max(1)
@@ -41,7 +43,10 @@ pub(crate) fn navigation_spec(spec: &IndexSpec, node_count: u32) -> Option<Navig
     let max_degree = match spec.execution.entry {
         EntrySpec::Navigation { max_degree, .. } => max_degree,
         EntrySpec::UpperLayers { .. } => (spec.graph.max_degree() / 2).max(1),
-        EntrySpec::Medoid | EntrySpec::Fixed { .. } | EntrySpec::Hash { .. } => return None,
+        EntrySpec::Medoid
+        | EntrySpec::Fixed { .. }
+        | EntrySpec::Hash { .. }
+        | EntrySpec::Clusters => return None,
     };
     Some(NavigationSpec {
         sample,
@@ -65,6 +70,16 @@ pub(crate) fn hash_spec(spec: &IndexSpec, node_count: u32) -> Option<HashSpec> {
     })
 }
 
+/// Clusters and groups of a spec; none where its graph has lists.
+fn cluster_counts(spec: &IndexSpec, node_count: u32) -> (u32, u32) {
+    let GraphSpec::Clusters { members } = spec.graph else {
+        return (0, 0);
+    };
+    let seed = spec.seed;
+    let spec = ClusterSpec { members, seed };
+    (spec.clusters(node_count), spec.groups(node_count))
+}
+
 /// Whether the codes of entry nodes are kept with the entry, because the code table lacks some.
 pub(crate) fn entry_codes_in_file(spec: &IndexSpec, node_count: u32) -> bool {
     spec.storage.codes_in_memory(node_count) < node_count
@@ -74,19 +89,26 @@ pub(crate) fn entry_codes_in_file(spec: &IndexSpec, node_count: u32) -> bool {
 pub(crate) fn entry_bytes(spec: &IndexSpec, node_count: u32) -> u64 {
     let sample = u64::from(entry_sample(spec, node_count));
     let row_bytes = spec.shape.vectors().row_bytes() as u64;
+    let code_bytes = u64::from(spec.storage.quantizer.code_bytes());
     let structure = if let Some(navigation) = navigation_spec(spec, node_count) {
         let one_layer = NavigationGraph::bytes_for(sample, row_bytes, navigation.max_degree);
         match spec.graph {
             // Layers above the lowest hold a fraction of its nodes, and no vectors.
             GraphSpec::Hnsw { .. } => one_layer + one_layer / 2,
-            GraphSpec::Vamana { .. } | GraphSpec::Nsg { .. } | GraphSpec::PiPnn { .. } => one_layer,
+            GraphSpec::Vamana { .. }
+            | GraphSpec::Nsg { .. }
+            | GraphSpec::PiPnn { .. }
+            | GraphSpec::Clusters { .. } => one_layer,
         }
     } else if let Some(hash) = hash_spec(spec, node_count) {
         HashTable::bytes_for(sample, spec.shape.dimension.into(), hash.bits)
     } else {
-        0
+        let (clusters, groups) = cluster_counts(spec, node_count);
+        match clusters {
+            0 => 0,
+            _ => ClusterTable::bytes(clusters.into(), groups.into(), spec.shape),
+        }
     };
-    let code_bytes = u64::from(spec.storage.quantizer.code_bytes());
     let codes = if entry_codes_in_file(spec, node_count) {
         EntryCodes::bytes(sample, code_bytes)
     } else {
@@ -111,6 +133,11 @@ pub(super) fn scratch_bytes(spec: &IndexSpec, node_count: u32) -> usize {
         }
         (EntrySpec::Hash { limit, .. }, _) => {
             limit as usize * PER_CANDIDATE + spec.shape.dimension as usize * 4
+        }
+        (EntrySpec::Clusters, _) => {
+            let (clusters, groups) = cluster_counts(spec, node_count);
+            let keys = (clusters + groups) as usize * size_of::<u64>();
+            keys + spec.shape.dimension as usize * size_of::<f32>()
         }
         _ => 0,
     }
@@ -180,6 +207,12 @@ pub(super) fn load(source: Source<'_>) -> Result<EntryPart> {
     let shape = manifest.spec.shape;
     part.entry = match manifest.spec.execution.entry {
         EntrySpec::Medoid | EntrySpec::Fixed { .. } => Entry::Nodes,
+        EntrySpec::Clusters => {
+            let table = ClusterTable::from_bytes(&read.structure, shape, kernels()?)
+                .filter(|table| table.node_count() == manifest.node_count);
+            let damaged = || source.corrupt(&file.name, "its clusters do not hold the nodes");
+            Entry::Clusters(table.ok_or_else(damaged)?)
+        }
         EntrySpec::Navigation { list_size, .. } | EntrySpec::UpperLayers { list_size } => {
             let vectors = (shape.vectors(), shape.metric);
             let graph =
@@ -201,7 +234,7 @@ pub(super) fn load(source: Source<'_>) -> Result<EntryPart> {
         }
     };
     let named = match &part.entry {
-        Entry::Nodes => &part.codes.nodes,
+        Entry::Nodes | Entry::Clusters(_) => &part.codes.nodes,
         Entry::Navigation { graph, .. } => &graph.nodes().to_vec(),
         Entry::Hash { table, .. } => &table.nodes().to_vec(),
     };

@@ -53,6 +53,8 @@ pub enum EntrySpec {
         /// Nodes scored at most.
         limit: u32,
     },
+    /// At all nodes of the nearest clusters: the only entry of a graph of clusters.
+    Clusters,
 }
 
 /// Which reads are in flight, and what the walk waits for.

@@ -47,12 +47,19 @@ pub enum GraphSpec {
         /// Nearest nodes that each node takes from each leaf.
         knn: u32,
     },
+    /// No lists: nodes are in clusters of k-means, clusters in groups. A query looks into the
+    /// nearest clusters, as many as its candidate list is long.
+    Clusters {
+        /// Nodes of a cluster, on average.
+        members: u32,
+    },
 }
 
 impl GraphSpec {
-    /// Longest adjacency list (R).
+    /// Longest adjacency list (R); 0 where nodes have none.
     pub const fn max_degree(&self) -> u32 {
         match self {
+            Self::Clusters { .. } => 0,
             Self::Vamana { max_degree, .. }
             | Self::Nsg { max_degree, .. }
             | Self::Hnsw { max_degree, .. }
@@ -60,9 +67,10 @@ impl GraphSpec {
         }
     }
 
-    /// Candidate list size while building (L).
+    /// Candidate list size while building (L); 0 where nothing is searched.
     pub const fn build_list(&self) -> u32 {
         match self {
+            Self::Clusters { .. } => 0,
             Self::Vamana { build_list, .. }
             | Self::Nsg { build_list, .. }
             | Self::Hnsw { build_list, .. }

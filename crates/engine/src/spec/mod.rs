@@ -3,6 +3,7 @@
 //! prints it, `resolve` turns it into components. A published system is one value of this type.
 
 mod cache;
+mod clusters;
 mod execution;
 mod graph;
 mod layout;

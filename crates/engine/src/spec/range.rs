@@ -105,9 +105,13 @@ impl QuantizerSpec {
 
 impl GraphSpec {
     fn validate(&self) -> Checked {
+        if let Self::Clusters { members } = *self {
+            return within("members", members, 1, 65_536);
+        }
         within("max_degree", self.max_degree(), 1, MAX_DEGREE)?;
         within("build_list", self.build_list(), 1, MAX_BUILD_LIST)?;
         match *self {
+            Self::Clusters { .. } => Ok(()),
             Self::Vamana { alpha, .. } => within("alpha", alpha, 1.0, 4.0),
             Self::Nsg { knn, .. } => within("knn", knn, 1, MAX_BUILD_LIST),
             Self::Hnsw { max_degree, .. } => within("max_degree", max_degree, 4, MAX_DEGREE),
@@ -155,7 +159,7 @@ impl PlacementSpec {
 impl EntrySpec {
     fn validate(&self) -> Checked {
         match *self {
-            Self::Medoid => Ok(()),
+            Self::Medoid | Self::Clusters => Ok(()),
             Self::Fixed { count } => within("entry count", count, 1, MAX_ENTRIES),
             Self::UpperLayers { list_size } => within("entry list", list_size, 1, MAX_ENTRIES),
             Self::Navigation {

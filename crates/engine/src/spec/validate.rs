@@ -42,7 +42,8 @@ impl IndexSpec {
         self.validate_storage()?;
         self.validate_layout()?;
         self.validate_cache()?;
-        self.validate_execution()
+        self.validate_execution()?;
+        self.validate_clusters()
     }
 
     fn validate_storage(&self) -> Checked {

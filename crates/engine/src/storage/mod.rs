@@ -1,9 +1,11 @@
 //! Axis 1: where vectors and codes live.
 
+mod clusters;
 mod codes;
 mod identities;
 mod records;
 
+pub(crate) use clusters::ClusterTable;
 pub(crate) use codes::{CodeTable, EntryCodes};
 pub(crate) use identities::Identities;
 pub(crate) use records::{TRANSFER_BYTES, gather, read_failed, scan};

@@ -13,7 +13,7 @@ use crate::spec::{
 pub use text::{name_of, parse, typed};
 
 /// Proximity graphs.
-pub fn graphs(sizes: &Sizes) -> [GraphSpec; 4] {
+pub fn graphs(sizes: &Sizes) -> [GraphSpec; 5] {
     let (max_degree, build_list) = (sizes.max_degree, sizes.build_list);
     [
         GraphSpec::Vamana {
@@ -38,6 +38,7 @@ pub fn graphs(sizes: &Sizes) -> [GraphSpec; 4] {
             leaf: 512,
             knn: 5,
         },
+        GraphSpec::Clusters { members: 64 },
     ]
 }
 
@@ -124,7 +125,7 @@ pub const PAGE_CACHES: [PageCacheSpec; 4] = [
 pub const SELECTIONS: [SelectionSpec; 2] = [SelectionSpec::BreadthFirst, SelectionSpec::Visits];
 
 /// Where a walk starts.
-pub const ENTRIES: [EntrySpec; 5] = [
+pub const ENTRIES: [EntrySpec; 6] = [
     EntrySpec::Medoid,
     EntrySpec::Fixed { count: 8 },
     EntrySpec::Navigation {
@@ -138,6 +139,7 @@ pub const ENTRIES: [EntrySpec; 5] = [
         radius: 2,
         limit: 200,
     },
+    EntrySpec::Clusters,
 ];
 
 /// Reads per round, and in a pipeline, unless the caller says.
@@ -249,10 +251,11 @@ mod tests {
             beam: Some(3),
             ..Sizes::default()
         };
-        let [vamana, nsg, hnsw, pipnn] = graphs(&sizes);
+        let [vamana, nsg, hnsw, pipnn, clusters] = graphs(&sizes);
         for graph in [vamana, nsg, hnsw, pipnn] {
             assert!(typed(&graph).contains("max_degree=31"), "{graph:?}");
         }
+        assert_eq!(typed(&clusters), "clusters:members=64");
         assert!(typed(&nsg).contains("knn=62"), "{nsg:?}");
         assert!(codecs(&sizes).contains(&CodecSpec::PageNode { min_degree: 16 }));
         assert_eq!(schedules(&sizes).map(ScheduleSpec::beam), [3; 4]);

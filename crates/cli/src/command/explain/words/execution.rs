@@ -60,6 +60,11 @@ fn entry(entry: EntrySpec) -> Words {
             "Memory for the vectors and lists of their nodes, and some exact distances per query."
                 .to_owned(),
         ),
+        EntrySpec::Clusters => (
+            "Each search starts with all nodes of the nearest clusters.".to_owned(),
+            "A code per cluster in memory, and some thousand distances from codes per query."
+                .to_owned(),
+        ),
         EntrySpec::Hash {
             one_in,
             radius,

@@ -95,6 +95,16 @@ fn graph(spec: &IndexSpec) -> Words {
              neighbour on disk."
                 .to_owned(),
         ),
+        GraphSpec::Clusters { members } => (
+            format!(
+                "Nodes have no lists: they are in clusters of k-means, of {members} on average, \
+                 and clusters in groups. A query ranks the nearest clusters, as many as its list \
+                 is long, and then their nodes, by codes in memory."
+            ),
+            "Building compares nodes with means by products of matrices; a code per cluster in \
+             memory, and nothing per neighbour."
+                .to_owned(),
+        ),
         GraphSpec::Hnsw { .. } => (
             format!(
                 "The lowest layer, with up to {degree} neighbours per node, lies on disk; a node in \

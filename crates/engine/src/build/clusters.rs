@@ -1,0 +1,66 @@
+//! Clusters of a build: found before codes are trained, since codes are made around their means.
+
+use std::borrow::Cow;
+
+use pageway_graph::{ClusterSpec, VectorSet, clusters};
+use pageway_types::{Metric, NodeId};
+
+use super::order::NodeOrder;
+use super::pipeline::Pipeline;
+use super::write::ListStream;
+use crate::error::{Error, ErrorKind, Result};
+use crate::resolve;
+use crate::spec::{GraphSpec, IndexSpec};
+use crate::storage::ClusterTable;
+
+/// The clusters of an index: its order of nodes, and the table that is searched.
+pub(super) struct BuiltClusters {
+    pub(super) order: NodeOrder,
+    pub(super) table: ClusterTable,
+}
+
+/// Parameters of the clusters of a spec, if it has those.
+pub(super) fn cluster_spec(spec: &IndexSpec) -> Option<ClusterSpec> {
+    let GraphSpec::Clusters { members } = spec.graph else {
+        return None;
+    };
+    let seed = spec.seed;
+    Some(ClusterSpec { members, seed })
+}
+
+impl Pipeline<'_> {
+    /// Finds clusters, where the spec has them.
+    pub(super) fn find_clusters(&self, max_norm: f32) -> Result<Option<BuiltClusters>> {
+        let Some(spec) = cluster_spec(&self.plan.spec) else {
+            return Ok(None);
+        };
+        let vectors = self.input.vectors;
+        let rows = if let Some(rows) = vectors.resident() {
+            Cow::Borrowed(rows)
+        } else {
+            let mut bytes = vec![0; vectors.count() as usize * vectors.shape().row_bytes()];
+            vectors.read(0, &mut bytes)?;
+            Cow::Owned(bytes)
+        };
+        let (kernels, shape) = (resolve::kernels()?, self.plan.spec.shape);
+        let max_norm = (shape.metric == Metric::InnerProduct).then_some(max_norm);
+        let set = VectorSet::new(&rows, vectors.shape(), shape.metric, kernels, max_norm)?;
+        let found = clusters(&set, &spec, &self.pool, self.progress)?;
+        let table = ClusterTable::of(&found, shape, kernels).ok_or_else(|| {
+            let what = "the means of clusters are out of the range of f32";
+            Error::new(ErrorKind::InvalidInput, what)
+        })?;
+        let order = NodeOrder::placed(found.order);
+        Ok(Some(BuiltClusters { order, table }))
+    }
+}
+
+/// Lists of nodes that have none.
+pub(super) struct NoLists;
+
+impl ListStream for NoLists {
+    fn next_list(&mut self, list: &mut Vec<NodeId>) -> Result<()> {
+        list.clear();
+        Ok(())
+    }
+}
