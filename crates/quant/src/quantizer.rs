@@ -40,6 +40,14 @@ impl TrainingSpec {
         }
     }
 
+    /// Bytes of the codebook on disk, at most.
+    pub fn file_bytes(&self, dimension: usize) -> usize {
+        match self {
+            Self::Pq(_) => self.resident_bytes(dimension),
+            Self::RaBitQ(spec) => RaBitQuantizer::file_bytes(dimension, spec) + 4096,
+        }
+    }
+
     /// Bytes of memory that a scorer of such codes holds, at most.
     pub fn scorer_bytes(&self, dimension: usize) -> usize {
         match self {

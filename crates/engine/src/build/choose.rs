@@ -314,7 +314,7 @@ pub(crate) fn index_bytes(spec: &IndexSpec, node_count: u32) -> Result<u64> {
     let second = spec.storage.second_codes_in_memory();
     let second = nodes * second.map_or(0, |second| u64::from(second.code_bytes()));
     let entry = resolve::entry_bytes(spec, node_count);
-    let books = resolve::codebook_bytes(spec);
+    let books = resolve::codebook_file_bytes(spec);
     let around = FILES_MAX * 2 * map.geometry.unit_bytes() as u64 + MANIFEST_BYTES;
     // A checksum in every page.
     let identities = Identities::bytes(spec, node_count);

@@ -57,17 +57,21 @@ const FINE_BITS: u32 = 6;
 /// Bytes of the factors of such a code.
 const FINE_FACTORS: u32 = 8;
 
-/// Width of the bounds, in standard deviations.
-const DEVIATIONS: f32 = 1.0;
-/// The same where candidates come from clusters: codes are shorter there, so that a deviation is
-/// more reads, and recall is had by more clusters, which are none.
-const CLUSTER_DEVIATIONS: f32 = 0.6;
+/// Width of the bounds, in standard deviations. What is missed for narrow ones a longer list gives
+/// back, which is arithmetic, where wide ones are reads.
+const DEVIATIONS: f32 = 0.6;
 
 /// Nodes of a cluster.
 const MEMBERS: u32 = 64;
 
 /// Times that a vector must be larger than its fine code for that to be worth a read of its own.
 const FINE_SHARE: usize = 3;
+
+/// Whether codes of so many bytes decide some answers without a read: with fewer bits who an answer
+/// is follows from what is read.
+fn decides(shape: Shape, code_bytes: u32) -> bool {
+    2 * 8 * code_bytes >= 3 * shape.dimension
+}
 
 /// A code by principal axes, where those can be found.
 fn code(shape: Shape, code_bytes: u32) -> QuantizerSpec {
@@ -137,7 +141,7 @@ fn clustered(shape: Shape, sizes: &Sizes) -> IndexSpec {
         storage: StorageSpec {
             vectors,
             second_quantizer: is_large.then_some(fine),
-            ids_in_memory: is_large,
+            ids_in_memory: is_large && decides(shape, sizes.code_bytes),
             ..base.storage
         },
         layout: LayoutSpec {
@@ -154,9 +158,6 @@ fn clustered(shape: Shape, sizes: &Sizes) -> IndexSpec {
                 beam: sizes.beam.unwrap_or(16),
             },
             harvest: HarvestSpec::Target,
-            refine: RefineSpec::Bounded {
-                deviations: CLUSTER_DEVIATIONS,
-            },
             ..base.execution
         },
         ..base

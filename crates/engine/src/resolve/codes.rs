@@ -60,6 +60,13 @@ pub(crate) fn codebook_bytes(spec: &IndexSpec) -> u64 {
     bytes(training(spec)) + second_training(spec).map_or(0, bytes)
 }
 
+/// Bytes of the same on disk.
+pub(crate) fn codebook_file_bytes(spec: &IndexSpec) -> u64 {
+    let dimension = spec.shape.dimension as usize;
+    let bytes = |training: TrainingSpec| training.file_bytes(dimension) as u64;
+    bytes(training(spec)) + second_training(spec).map_or(0, bytes)
+}
+
 /// Bytes that score codes of one query.
 pub(crate) fn scorer_bytes(spec: &IndexSpec) -> usize {
     let dimension = spec.shape.dimension as usize;
@@ -76,7 +83,7 @@ pub(crate) fn quantizer(
     let shape = source.manifest.spec.shape;
     // No codebook of this kind is larger.
     let training = training_of(spec, 0, ComponentOrder::Natural);
-    let limit = training.resident_bytes(shape.dimension as usize) as u64;
+    let limit = training.file_bytes(shape.dimension as usize) as u64;
     let bytes = BlobReader::open(source.vfs, source.dir, file)?.read_rest(limit)?;
     let quantizer =
         Quantizer::from_bytes(&bytes).map_err(|error| source.corrupt(&file.name, error))?;

@@ -17,7 +17,9 @@ pub(crate) use cache::{
     CacheBytes, check_hot, keeps_hot_list, list_memory_bytes, packed_list_bytes,
 };
 pub(crate) use codec::{AnyCodec, codec, index_shape, list_reader};
-pub(crate) use codes::{code_range, codebook_bytes, quantizer, second_training, training};
+pub(crate) use codes::{
+    code_range, codebook_bytes, codebook_file_bytes, quantizer, second_training, training,
+};
 pub(crate) use entry::{EntryFile, entry_bytes, entry_codes_in_file, hash_spec, navigation_spec};
 
 use crate::error::{Error, ErrorKind, Result};

@@ -1,6 +1,6 @@
 //! Training: the mean, the axes and their bits, and what codes of the sample show.
 
-use pageway_kernels::KernelSet;
+use pageway_kernels::{FixedMatrix, KernelSet};
 use pageway_types::Progress;
 use rayon::ThreadPool;
 
@@ -91,24 +91,37 @@ impl RaBitQuantizer {
                 dimension,
                 spec.centroids as usize,
             ))
-            .saturating_add(Self::codebook_bytes(dimension, spec))
+            .saturating_add(Self::file_bytes(dimension, spec))
     }
 
-    /// Most bytes of the codebook of such a quantizer, in memory as on disk.
+    /// Most bytes of the codebook of such a quantizer in memory.
     pub fn codebook_bytes(dimension: usize, spec: &RaBitQSpec) -> usize {
-        let (_, bits) = spec.budget(dimension);
-        let matrix = match spec.rotation {
+        let axes = FixedMatrix::bytes(dimension, Self::most_axes(dimension, spec));
+        Self::bytes_beside_axes(dimension, spec).saturating_add(axes)
+    }
+
+    /// Most bytes of the same on disk, where axes are of single precision.
+    pub fn file_bytes(dimension: usize, spec: &RaBitQSpec) -> usize {
+        let axes = dimension.saturating_mul(Self::most_axes(dimension, spec));
+        Self::bytes_beside_axes(dimension, spec).saturating_add(axes * size_of::<f32>())
+    }
+
+    /// Axes of a matrix.
+    fn most_axes(dimension: usize, spec: &RaBitQSpec) -> usize {
+        match spec.rotation {
             Rotation::Hadamard => 0,
-            Rotation::Principal => dimension.saturating_mul(bits.min(dimension)),
-        };
+            Rotation::Principal => spec.budget(dimension).1.min(dimension),
+        }
+    }
+
+    fn bytes_beside_axes(dimension: usize, spec: &RaBitQSpec) -> usize {
         let count = spec.centroids as usize;
         let offsets = if count > 1 {
             dimension.saturating_mul(count)
         } else {
             0
         };
-        matrix
-            .saturating_add(offsets)
+        offsets
             .saturating_mul(size_of::<f32>())
             .saturating_add(Centroids::bytes(dimension, count))
             .saturating_add(Hadamard::bytes(dimension))

@@ -17,7 +17,7 @@ use crate::{AlignedBuffers, PageFile};
 pub(super) const MAX_THREADS: usize = 16;
 
 /// Stack of a reading thread, which does nothing but read.
-pub(super) const STACK_BYTES: usize = 64 * 1024;
+pub(super) const STACK_BYTES: usize = 32 * 1024;
 
 struct Job {
     buffer: u32,
