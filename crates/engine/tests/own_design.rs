@@ -12,7 +12,7 @@ use std::path::Path;
 
 use common::{Random, Rows, distance, nearest};
 use pageway::source::{IdSlice, VectorSlice};
-use pageway::spec::{CodecSpec, PlacementSpec, VectorStorage};
+use pageway::spec::{CodecSpec, EntrySpec, PlacementSpec};
 use pageway::{
     Answers, BuildInput, BuildOptions, Effort, ElementType, Index, MemoryWish, Metric, NoProgress,
     OpenOptions, Overrides, Preset, Queries, SearchOptions, VectorShape,
@@ -45,6 +45,10 @@ fn cloud(count: usize, seed: u64) -> Rows {
 }
 
 fn build(dir: &Path, base: &Rows, memory: u64) {
+    try_build(dir, base, memory).unwrap();
+}
+
+fn try_build(dir: &Path, base: &Rows, memory: u64) -> pageway::Result<()> {
     let ids: Vec<u64> = (FIRST_ID..FIRST_ID + base.count() as u64).collect();
     let vectors = VectorSlice::new(&base.bytes, base.shape).unwrap();
     let input = BuildInput {
@@ -61,7 +65,7 @@ fn build(dir: &Path, base: &Rows, memory: u64) {
         calibration_queries: 20,
         ..BuildOptions::default()
     };
-    Index::build(dir, &input, &options, &NoProgress).unwrap();
+    Index::build(dir, &input, &options, &NoProgress).map(|_| ())
 }
 
 fn search(index: &Index, queries: &Rows, exact: bool) -> Answers {
@@ -197,7 +201,7 @@ fn what_codes_decide_is_found_without_a_read() {
 }
 
 #[test]
-fn with_less_memory_lists_are_read_or_pages_are_nodes() {
+fn with_less_memory_lists_are_read() {
     let (base, queries) = (cloud(3000, 1), cloud(QUERIES, 2));
     let dir = tempfile::tempdir().unwrap();
     build(dir.path(), &base, 4_000_000);
@@ -223,15 +227,41 @@ fn with_less_memory_lists_are_read_or_pages_are_nodes() {
             .iter()
             .any(|stats| stats.reads > stats.refine_reads)
     );
+}
 
-    let other = tempfile::tempdir().unwrap();
-    build(other.path(), &base, 1_100_000);
-    let index = Index::open(other.path(), &OpenOptions::default()).unwrap();
-    let storage = index.description().unwrap().spec.storage;
-    assert_eq!(storage.vectors, VectorStorage::Coded);
-    let answers = search(&index, &queries, false);
-    let recall = checked_recall(&answers, &base, &queries, 0.1);
-    assert!(recall >= 0.95, "{recall}");
-    assert!(estimated(&answers) > 0);
-    assert_eq!(estimated(&search(&index, &queries, true)), 0);
+/// With less and less memory candidates come from lists, from clusters and from the disk.
+#[test]
+fn every_form_finds_what_there_is() {
+    let (base, queries) = (cloud(3000, 1), cloud(QUERIES, 2));
+    let mut forms = Vec::new();
+    for memory in (0..20).map(|step| 1_400_000 - 60_000 * step) {
+        let dir = tempfile::tempdir().unwrap();
+        if try_build(dir.path(), &base, memory).is_err() {
+            break;
+        }
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        let spec = index.description().unwrap().spec;
+        let form = (spec.layout.codec, spec.execution.entry);
+        if forms.last() == Some(&form) {
+            continue;
+        }
+        forms.push(form);
+        let answers = search(&index, &queries, false);
+        let recall = checked_recall(&answers, &base, &queries, 0.1);
+        assert!(recall >= 0.95, "{memory}: {recall} of {form:?}");
+        assert_eq!(estimated(&search(&index, &queries, true)), 0, "{form:?}");
+        if spec.execution.entry == EntrySpec::Clusters {
+            assert!(
+                answers.stats.iter().all(|stats| stats.rounds <= 2),
+                "{form:?}"
+            );
+        }
+    }
+    let has = |wanted: fn(&(CodecSpec, EntrySpec)) -> bool| forms.iter().any(wanted);
+    assert!(has(|form| form.1 == EntrySpec::Medoid), "{forms:?}");
+    assert!(has(|form| form.1 == EntrySpec::Clusters), "{forms:?}");
+    assert!(
+        has(|form| matches!(form.0, CodecSpec::PageNode { .. })),
+        "{forms:?}"
+    );
 }
