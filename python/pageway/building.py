@@ -142,8 +142,8 @@ def build(
     key                    names, with their fields
     =====================  ========================================================================
     ``graph``              ``vamana`` (alpha=1.2), ``nsg`` (knn=2 degree), ``hnsw``,
-                           ``pipnn`` (alpha=1.2, fanout=8, leaf=512, knn=5); of all:
-                           max_degree=degree, build_list=build_list
+                           ``pipnn`` (alpha=1.2, fanout=8, leaf=512, knn=5); of all these:
+                           max_degree=degree, build_list=build_list; ``clusters`` (members=64)
     ``vectors``            ``in_record``, ``separate``, ``coded`` (a fine code in the record)
     ``codes``              ``memory``, ``in_page``, ``split``
     ``quantizer``          ``pq``, ``rabitq`` (rotation=``principal`` or ``hadamard``)
@@ -159,7 +159,7 @@ def build(
                            and page_share
     ``entry``              ``medoid``, ``fixed`` (count=8), ``upper_layers`` (list_size=10),
                            ``navigation`` (one_in=100, max_degree=24, list_size=10),
-                           ``hash`` (one_in=20, radius=2, limit=200)
+                           ``hash`` (one_in=20, radius=2, limit=200), ``clusters``
     ``schedule``           ``lockstep``, ``overlapped`` and ``prefetch`` (beam=4),
                            ``pipelined`` (least=4, most=32, completion=``as_they_come`` or
                            ``in_order``); `beam` takes the place of 4, and of 32

@@ -461,7 +461,8 @@ mod tests {
         for candidate in &legal {
             let spec = &candidate.spec;
             assert_eq!(spec.layout.page_bytes, 8192);
-            assert_eq!(spec.graph.max_degree(), 24);
+            // Clusters have no lists.
+            assert!([0, 24].contains(&spec.graph.max_degree()), "{spec:?}");
             assert_eq!(candidate.code_bytes(), 20);
             assert_eq!(spec.execution.schedule.beam(), 3);
             assert_eq!(spec.cache.page_share, 0.5);

@@ -9,6 +9,7 @@
 //! hit    =  (share of the nodes that the cache holds) ^ theta  theta measured on the sample
 //! gain   =  1 + 0.45 (nodes per page - 1) ^ 0.2                where neighbours share pages, and
 //!                                                              the walk uses them
+//! hops   =  hops of the list, hit = 1                          where a hop is a cluster in memory
 //! rounds =  reads of the walk / beam  +  one for the refinement
 //! ```
 //!
@@ -18,8 +19,8 @@
 //! serves to choose what is tried; a trial then corrects it for its whole family.
 
 use pageway::spec::{
-    CodecSpec, EntrySpec, HarvestSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec,
-    RefineSpec, ScheduleSpec,
+    CodecSpec, EntrySpec, GraphSpec, HarvestSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec,
+    QuantizerSpec, RefineSpec, ScheduleSpec,
 };
 use pageway::{Footprint, IndexSpec};
 use serde::Serialize;
@@ -208,19 +209,37 @@ impl Subject<'_> {
         } else {
             ENTERED_SHARE
         };
-        let list = list * codes.clamp(0.3, 5.0) * degrees * growth;
-        (list, down(nodes, degree) * entered)
+        let list = list * codes.clamp(0.3, 5.0) * growth;
+        if self.members().is_some() {
+            return (list, 0.0);
+        }
+        (list * degrees, down(nodes, degree) * entered)
+    }
+
+    /// Nodes that a hop scores where it is a look into a cluster: none of them is read for it.
+    fn members(&self) -> Option<u32> {
+        match self.spec.graph {
+            GraphSpec::Clusters { members } => Some(members),
+            GraphSpec::Vamana { .. }
+            | GraphSpec::Nsg { .. }
+            | GraphSpec::Hnsw { .. }
+            | GraphSpec::PiPnn { .. } => None,
+        }
     }
 
     /// Microseconds per hop: estimates of a list, which grow with lists and codes.
     fn expand_us(&self) -> f64 {
-        let lists = f64::from(self.spec.graph.max_degree()) / f64::from(self.statistics.max_degree);
+        let scored = self.members().unwrap_or(self.spec.graph.max_degree());
+        let lists = f64::from(scored) / f64::from(self.statistics.max_degree);
         let codes = code_share(self.spec) / self.statistics.code_share;
         self.statistics.expand_us * lists.sqrt() * (0.5 + 0.5 * codes.clamp(0.2, 5.0))
     }
 
     /// Share of the expansions that memory serves.
     fn hit(&self) -> f64 {
+        if self.members().is_some() {
+            return 1.0;
+        }
         let room = self
             .memory_bytes
             .saturating_sub(self.footprint.memory_bytes()) as f64;

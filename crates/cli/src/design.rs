@@ -64,7 +64,8 @@ pub(crate) struct ChoiceArguments {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Choices in place of the preset's own")]
 struct StorageChoices {
-    /// Graph: vamana, nsg[:knn=2R], hnsw or pipnn[:fanout=8,knn=5,leaf=512]
+    /// Graph: vamana, nsg[:knn=2R], hnsw, pipnn[:fanout=8,knn=5,leaf=512] or, without lists,
+    /// clusters[:members=64]
     #[arg(long, value_name = "NAME")]
     graph: Option<String>,
 
@@ -128,8 +129,8 @@ struct CacheChoices {
 #[derive(Clone, Debug, Args)]
 struct WalkChoices {
     /// Where a walk starts: medoid, fixed[:count=8],
-    /// navigation[:one_in=100,max_degree=24,list_size=10], upper_layers[:list_size=10] or
-    /// hash[:one_in=20,radius=2,limit=200]
+    /// navigation[:one_in=100,max_degree=24,list_size=10], upper_layers[:list_size=10],
+    /// hash[:one_in=20,radius=2,limit=200] or, with graph clusters, clusters
     #[arg(long, value_name = "NAME")]
     entry: Option<String>,
 
