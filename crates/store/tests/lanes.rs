@@ -321,12 +321,12 @@ fn lane_memory_is_accounted() {
     assert!((floor..floor + 1024).contains(&bytes(8, IoBackend::Blocking)));
     assert_eq!(
         bytes(8, IoBackend::Threads),
-        bytes(8, IoBackend::Blocking) + 8 * 128 * 1024
+        bytes(8, IoBackend::Blocking) + 8 * 32 * 1024
     );
     assert_eq!(bytes(1, IoBackend::Threads), bytes(1, IoBackend::Blocking));
     assert_eq!(
         bytes(40, IoBackend::Threads),
-        bytes(40, IoBackend::Blocking) + 16 * 128 * 1024
+        bytes(40, IoBackend::Blocking) + 16 * 32 * 1024
     );
     assert!(bytes(8, IoBackend::Uring) > bytes(8, IoBackend::Blocking));
 }
