@@ -16,7 +16,7 @@ def test_every_type_and_metric_finds_the_neighbours(tmp_path, dtype, metric):
     rows = clustered(dtype, count=1040)
     base, queries = rows[:1000], rows[1000:]
     with pageway.build(tmp_path / "i", base, metric=metric, memory="2MB") as index:
-        ids, found = index.search(queries, k=10, recall=0.95)
+        ids, found = index.search(queries, k=10, recall=0.95, exact=True)
         assert (index.metric, index.dtype, index.shape) == (metric, np.dtype(dtype), base.shape)
     assert ids.dtype == np.uint64 and found.dtype == np.float32
     assert recall(ids, base, queries, metric) >= 0.9

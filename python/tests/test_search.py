@@ -139,6 +139,6 @@ def test_memory_is_set_aside_for_the_searches_that_are_announced(built, vectors,
         return int(str(info.value).split("smallest that works is ")[1].split(" B")[0])
 
     one = budget(effort=1400)
-    assert budget() < one < min(budget(effort=1400, k=1000), budget(effort=1400, beam=16))
+    assert budget() < one < min(budget(effort=1400, k=1000), budget(effort=1400, beam=64))
     with pageway.open(built, memory=budget(effort=100), effort=100) as index:
         assert recall(index.search(queries, effort=100).ids, vectors, queries, "l2") > 0.95

@@ -19,7 +19,7 @@ use crate::memory::format_bytes;
 use crate::options::{BuildInput, BuildOptions};
 use crate::presets::Sizes;
 use crate::resolve;
-use crate::spec::{CodeStorage, CodecSpec, IndexSpec, QuantizerSpec, Shape};
+use crate::spec::{CodeStorage, CodecSpec, IndexSpec, MAX_DEGREE, QuantizerSpec, Shape};
 
 /// Rows that quantizer and partition are trained on, at most: 256 per centroid.
 const SAMPLE_ROWS: u64 = 65_536;
@@ -67,6 +67,7 @@ impl BuildPlan {
         options: &BuildOptions,
         codebook: Option<&SharedCodebook>,
     ) -> Result<Self> {
+        check_degree(options.degree)?;
         let node_count = check_counts(input)?;
         let vectors = input.vectors.shape();
         let shape = Shape {
@@ -316,6 +317,16 @@ impl BuildPlan {
 
 /// What a vector set keeps per vector under the inner product.
 const NORM_BYTES: u64 = 4;
+
+/// A degree that no list may have is refused by designs without lists too.
+fn check_degree(degree: u32) -> Result<()> {
+    if (1..=MAX_DEGREE).contains(&degree) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "max_degree = {degree} is not possible: it must lie between 1 and {MAX_DEGREE}"
+    )))
+}
 
 fn check_counts(input: &BuildInput<'_>) -> Result<u32> {
     let count = input.vectors.count();
