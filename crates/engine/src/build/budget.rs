@@ -6,7 +6,6 @@ use pageway_quant::{Quantizer, TrainingSpec};
 use pageway_store::machine;
 
 use super::choose::{Choice, Refused, SpecChoice};
-use super::clusters::cluster_spec;
 use super::codebook::SharedCodebook;
 use super::encode::Codebooks;
 use super::graph::{Algorithm, algorithm, shard_algorithm};
@@ -232,9 +231,12 @@ impl BuildPlan {
         let threads = self.planned_threads();
         let bytes = |spec: &TrainingSpec| spec.train_bytes(rows, dimension, threads);
         let second = self.second_quantizer().map_or(0, |spec| bytes(&spec));
-        let order =
-            cluster_spec(&self.spec).map_or(0, |_| NodeOrder::bytes(self.node_count.into()));
-        STAGE_BYTES + order + sample + bytes(&self.quantizer()).max(second) as u64
+        // Where codes are made around clusters, these were found before.
+        let found = resolve::cluster_spec(&self.spec).map_or(0, |_| {
+            let order = NodeOrder::bytes(self.node_count.into());
+            order + resolve::entry_bytes(&self.spec, self.node_count)
+        });
+        STAGE_BYTES + found + sample + bytes(&self.quantizer()).max(second) as u64
     }
 
     /// Peak of a build in one piece. `resident` rows are the caller's memory, not ours.
@@ -247,7 +249,7 @@ impl BuildPlan {
         };
         let shape = self.spec.shape;
         let threads = self.planned_threads();
-        let peak = match (cluster_spec(&self.spec), algorithm(&self.spec)) {
+        let peak = match (resolve::cluster_spec(&self.spec), algorithm(&self.spec)) {
             (Some(spec), _) => clusters_bytes(nodes, shape.vectors(), shape.metric, &spec, threads),
             (None, Some(algorithm)) => {
                 let graph = Graph::bytes(nodes, self.spec.graph.max_degree());

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use pageway_graph::{ClusterSpec, VectorSet, clusters};
+use pageway_graph::{VectorSet, clusters};
 use pageway_types::{Metric, NodeId};
 
 use super::order::NodeOrder;
@@ -10,7 +10,6 @@ use super::pipeline::Pipeline;
 use super::write::ListStream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve;
-use crate::spec::{GraphSpec, IndexSpec};
 use crate::storage::ClusterTable;
 
 /// The clusters of an index: its order of nodes, and the table that is searched.
@@ -19,19 +18,10 @@ pub(super) struct BuiltClusters {
     pub(super) table: ClusterTable,
 }
 
-/// Parameters of the clusters of a spec, if it has those.
-pub(super) fn cluster_spec(spec: &IndexSpec) -> Option<ClusterSpec> {
-    let GraphSpec::Clusters { members } = spec.graph else {
-        return None;
-    };
-    let seed = spec.seed;
-    Some(ClusterSpec { members, seed })
-}
-
 impl Pipeline<'_> {
     /// Finds clusters, where the spec has them.
     pub(super) fn find_clusters(&self, max_norm: f32) -> Result<Option<BuiltClusters>> {
-        let Some(spec) = cluster_spec(&self.plan.spec) else {
+        let Some(spec) = resolve::cluster_spec(&self.plan.spec) else {
             return Ok(None);
         };
         let vectors = self.input.vectors;

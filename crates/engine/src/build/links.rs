@@ -5,7 +5,7 @@ use pageway_store::{FileEntry, PageFileWriter};
 use pageway_types::{Metric, NodeId};
 
 use super::budget::{BLOCK_BYTES, GraphPlan};
-use super::clusters::{NoLists, cluster_spec};
+use super::clusters::NoLists;
 use super::encode::CodeFiles;
 use super::fingerprint::Fingerprint;
 use super::graph::{GraphInput, WholeGraph};
@@ -54,7 +54,7 @@ impl Pipeline<'_> {
             block_bytes: BLOCK_BYTES,
         };
         let medoid = medoid(vectors, &spec, &self.pool, self.progress)?.node;
-        if cluster_spec(&self.plan.spec).is_some() {
+        if resolve::cluster_spec(&self.plan.spec).is_some() {
             let lists = Lists::None;
             return Ok(Linked { medoid, lists });
         }

@@ -330,6 +330,17 @@ fn report(
     if let Err(error) = &reachable {
         warnings.push(error.context().to_owned());
     }
+    if let Some(dir) = options
+        .graph_from
+        .as_ref()
+        .filter(|_| plan.spec.graph.max_degree() == 0)
+    {
+        warnings.push(format!(
+            "the graph of {} was not taken over: with this memory the design has clusters and no \
+             lists",
+            dir.display()
+        ));
+    }
     let best = calibration.rows.last().map_or(0.0, |row| {
         let [_, at_10, _] = row.recall;
         at_10

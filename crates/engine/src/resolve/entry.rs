@@ -70,14 +70,20 @@ pub(crate) fn hash_spec(spec: &IndexSpec, node_count: u32) -> Option<HashSpec> {
     })
 }
 
-/// Clusters and groups of a spec; none where its graph has lists.
-fn cluster_counts(spec: &IndexSpec, node_count: u32) -> (u32, u32) {
+/// Parameters of the clusters of a spec, if its graph is one of those.
+pub(crate) fn cluster_spec(spec: &IndexSpec) -> Option<ClusterSpec> {
     let GraphSpec::Clusters { members } = spec.graph else {
-        return (0, 0);
+        return None;
     };
     let seed = spec.seed;
-    let spec = ClusterSpec { members, seed };
-    (spec.clusters(node_count), spec.groups(node_count))
+    Some(ClusterSpec { members, seed })
+}
+
+/// Clusters and groups of a spec; none where its graph has lists.
+fn cluster_counts(spec: &IndexSpec, node_count: u32) -> (u32, u32) {
+    cluster_spec(spec).map_or((0, 0), |spec| {
+        (spec.clusters(node_count), spec.groups(node_count))
+    })
 }
 
 /// Whether the codes of entry nodes are kept with the entry, because the code table lacks some.

@@ -20,7 +20,9 @@ pub(crate) use codec::{AnyCodec, codec, index_shape, list_reader};
 pub(crate) use codes::{
     code_range, codebook_bytes, codebook_file_bytes, quantizer, second_training, training,
 };
-pub(crate) use entry::{EntryFile, entry_bytes, entry_codes_in_file, hash_spec, navigation_spec};
+pub(crate) use entry::{
+    EntryFile, cluster_spec, entry_bytes, entry_codes_in_file, hash_spec, navigation_spec,
+};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::{CodePart, Parts};

@@ -3,7 +3,7 @@
 use pageway_types::Progress;
 use rayon::prelude::*;
 
-use super::centroids::{Centroids, Sorted, mean};
+use super::centroids::{Centroids, Sorted};
 use super::directory::{BLOCK_ROWS, Directory, Finder, Kernels};
 use crate::error::GraphError;
 use crate::linking::Workers;
@@ -89,20 +89,9 @@ pub(super) fn group(
         let nearest = source.nearest(&tops, &flat)?;
         source.means(&nearest, &mut tops);
     }
-    let groups = Sorted::new(&source.nearest(&tops, &flat)?, count);
-    for group in 0..count {
-        let rows = groups
-            .of(group)
-            .iter()
-            .map(|at| centroids.row(*at as usize));
-        if !groups.of(group).is_empty() {
-            let place = group * tops.dimension;
-            let mean = mean(tops.dimension, rows);
-            if let Some(top) = tops.values.get_mut(place..place + mean.len()) {
-                top.copy_from_slice(&mean);
-            }
-        }
-    }
+    let nearest = source.nearest(&tops, &flat)?;
+    source.means(&nearest, &mut tops);
+    let groups = Sorted::new(&nearest, count);
     Ok((groups, tops))
 }
 
