@@ -157,8 +157,8 @@ impl ClusterTable {
         behind.saturating_sub(1) as u32
     }
 
-    /// Writes a query as it is compared with means: raw, or as `f16` in their units, its unit vector
-    /// for cosine. Gives the squared length of what it wrote, in the units of the vectors.
+    /// Writes a query as it is compared with means: raw, or as `f16` in their units, for cosine its
+    /// unit vector. Gives the squared length of what it wrote, in the units of the vectors.
     pub(crate) fn comparable(&self, raw: &[u8], widened: &[f32], out: &mut Vec<u8>) -> f32 {
         out.clear();
         let squares = widened.iter().map(|v| f64::from(*v) * f64::from(*v));
