@@ -14,7 +14,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use pageway_kernels::{BitWeights, IsaError, KernelSet, pack_panels, panel_values};
+use pageway_kernels::{
+    BLOCK_CODES, BitWeights, BlockFactors, BlockWeights, Estimator, IsaError, KernelSet,
+    pack_panels, panel_values,
+};
 use pageway_types::{ElementType, Metric, NodeId};
 
 /// Rows of the matrix fit a cache, or do not.
@@ -221,7 +224,31 @@ fn bits(kernels: &KernelSet) {
             "  {per_axis} bits of {dimension} axes: contiguous {contiguous:.1}  random {gather:.1}  \
              weights {fill:.0}"
         );
+        blocks(kernels, &values, code_bytes);
     }
+}
+
+/// The same codes in blocks, with factors of half precision, in cache.
+fn blocks(kernels: &KernelSet, values: &[i16], code_bytes: usize) {
+    let mut weights = BlockWeights::new(code_bytes);
+    let fill = nanoseconds(100, || {
+        for _ in 0..100 {
+            weights.fill(black_box(values));
+        }
+    });
+    let (factors, estimator) = ([0x33; 4 * BLOCK_CODES], Estimator::default());
+    let block = random_bytes(weights.scanned_bytes());
+    let (mut sums, mut out) = ([0; BLOCK_CODES], [0.0; BLOCK_CODES]);
+    let scan = nanoseconds(1000 * BLOCK_CODES, || {
+        for _ in 0..1000 {
+            kernels.block_sums()(&weights, black_box(&block), &mut sums);
+            let factors = BlockFactors::Half(black_box(&factors));
+            black_box(kernels.block_estimates()(
+                &estimator, factors, &sums, 0.0, &mut out,
+            ));
+        }
+    });
+    println!("    in blocks: {scan:.2}  weights {fill:.0}");
 }
 
 /// Nanoseconds per step of the fastest of nine runs.

@@ -169,8 +169,17 @@ pub(crate) trait BitSum {
 
     #[inline(always)]
     unsafe fn group(weights: &BitWeights, codes: [&[u8]; GROUP]) -> [i32; GROUP] {
+        // Not a closure for each: what those call is not inlined, for they have no features.
+        let [a, b, c, d] = codes;
         // SAFETY: the caller vouches for the features.
-        codes.map(|code| unsafe { Self::sum(weights, code) })
+        unsafe {
+            [
+                Self::sum(weights, a),
+                Self::sum(weights, b),
+                Self::sum(weights, c),
+                Self::sum(weights, d),
+            ]
+        }
     }
 }
 

@@ -7,11 +7,11 @@
 //!
 //! Invariants:
 //! * The scalar kernels are the specification. Every other set is property-tested against them.
-//! * `u8` and `i8` distances, product-quantizer tables and look-ups, sums of bits, and a row times
-//!   a matrix, also in fixed point, are bit-identical in every set. `f32` and `f16` distances of
-//!   `n` components are off by at most `1e-6 + n * 4e-9`, relative to the sum of their absolute
-//!   terms (three times that for the cosine). Products of matrices of `f32` are off by at most
-//!   `n * 2^-23`, and are bit-identical in every set but the scalar one.
+//! * `u8` and `i8` distances, product-quantizer tables and look-ups, sums of bits, estimates of
+//!   blocks, and a row times a matrix, also in fixed point, are bit-identical in every set. `f32`
+//!   and `f16` distances of `n` components are off by at most `1e-6 + n * 4e-9`, relative to the
+//!   sum of their absolute terms (three times that for the cosine). Products of matrices of `f32`
+//!   are off by at most `n * 2^-23`, and are bit-identical in every set but the scalar one.
 //! * A kernel never allocates, never writes outside its output and never reads outside its input,
 //!   whatever the caller passes.
 #![allow(unsafe_code, reason = "intrinsics; each block states why it is sound")]
@@ -21,6 +21,7 @@
 )]
 
 mod bits;
+mod blocks;
 mod cosine;
 mod fixed;
 mod huge_pages;
@@ -37,12 +38,17 @@ mod simd;
 mod x86;
 
 pub use bits::BitWeights;
+pub use blocks::{
+    BLOCK_CODES, BlockFactors, BlockWeights, Estimator, half_rescale, half_value, read_block,
+    single_rescale, write_block,
+};
 pub use fixed::FixedMatrix;
 pub use huge_pages::advise_huge_pages;
 pub use isa::{Isa, IsaError};
 pub use panel::{PANEL_ROWS, pack_panels, panel_values};
 pub use prefetch::prefetch;
 pub use set::{
-    BitSumsFn, BitSumsGatherFn, DistanceFn, DistanceManyFn, DotPanelsFn, KernelSet, LookupFn,
-    LookupGatherFn, NearFn, NearestFn, ProjectFixedFn, ProjectFn, SquaredNormFn, TableFn, WidenFn,
+    BitSumsFn, BitSumsGatherFn, BlockEstimatesFn, BlockSumsFn, DistanceFn, DistanceManyFn,
+    DotPanelsFn, KernelSet, LookupFn, LookupGatherFn, NearFn, NearestFn, ProjectFixedFn, ProjectFn,
+    SquaredNormFn, TableFn, WidenFn,
 };

@@ -3,6 +3,7 @@
 use pageway_types::{ElementType, Metric, NodeId};
 
 use crate::bits::BitWeights;
+use crate::blocks::{BLOCK_CODES, BlockFactors, BlockWeights, Estimator};
 use crate::fixed::FixedMatrix;
 use crate::isa::{Isa, IsaError};
 use crate::panel::PANEL_ROWS;
@@ -69,6 +70,20 @@ pub type BitSumsFn = fn(&BitWeights, &[u8], usize, &mut [i32]);
 ///
 /// Called as `(weights, codes, stride, nodes, out)`; panics when a node lies outside `codes`.
 pub type BitSumsGatherFn = fn(&BitWeights, &[u8], usize, &[NodeId], &mut [i32]);
+
+/// Sums the weights of the bits that are set in each code of a block.
+///
+/// Called as `(weights, block, out)`. The block is what [`write_block`](crate::write_block) wrote;
+/// sums are exact, modulo 2^32. Panics when it is shorter than
+/// [`BlockWeights::scanned_bytes`].
+pub type BlockSumsFn = fn(&BlockWeights, &[u8], &mut [i32; BLOCK_CODES]);
+
+/// Makes estimates of the sums of a block.
+///
+/// Called as `(estimator, factors, sums, limit, out)`. Bit `i` of the answer is set unless
+/// estimate `i` is above `limit`. Every operation is rounded, in the order that [`Estimator`] says.
+pub type BlockEstimatesFn =
+    fn(&Estimator, BlockFactors<'_>, &[i32; BLOCK_CODES], f32, &mut [f32; BLOCK_CODES]) -> u32;
 
 /// Multiplies a row by a matrix, called as `(row, matrix, out)`.
 ///
@@ -148,6 +163,8 @@ pub(crate) struct CodeKernels {
 pub(crate) struct BitKernels {
     pub(crate) sums: BitSumsFn,
     pub(crate) sums_gather: BitSumsGatherFn,
+    pub(crate) block_sums: BlockSumsFn,
+    pub(crate) block_estimates: BlockEstimatesFn,
     pub(crate) project: ProjectFn,
     pub(crate) project_fixed: ProjectFixedFn,
 }
@@ -266,6 +283,16 @@ impl KernelSet {
     /// Sums of weights by the bits of the codes of given nodes.
     pub fn bit_sums_gather(&self) -> BitSumsGatherFn {
         self.bits.sums_gather
+    }
+
+    /// Sums of weights by the bits of a block of codes.
+    pub fn block_sums(&self) -> BlockSumsFn {
+        self.bits.block_sums
+    }
+
+    /// Estimates of a block of codes, with marks on the near ones.
+    pub fn block_estimates(&self) -> BlockEstimatesFn {
+        self.bits.block_estimates
     }
 
     /// The product of a row and a matrix.

@@ -1,6 +1,7 @@
 //! Advanced SIMD of AArch64: 16 bytes per register, on every CPU of that architecture.
 
 mod bits;
+mod blocks;
 mod float;
 mod integer;
 

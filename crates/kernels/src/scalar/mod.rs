@@ -3,6 +3,7 @@
 //! Written for clarity first and for the auto-vectoriser of the baseline target second.
 
 mod bits;
+mod blocks;
 mod component;
 mod distance;
 mod fixed;
@@ -43,6 +44,8 @@ pub(crate) static KERNELS: KernelSet = KernelSet {
     bits: BitKernels {
         sums: bits::bit_sums,
         sums_gather: bits::bit_sums_gather,
+        block_sums: blocks::block_sums,
+        block_estimates: blocks::block_estimates,
         project: project::project,
         project_fixed: fixed::project_fixed,
     },

@@ -13,6 +13,7 @@ macro_rules! kernel_set {
     ) => {
         use pageway_types::NodeId;
 
+        use crate::blocks::{BLOCK_CODES, BlockFactors, Estimator};
         use crate::panel::PANEL_ROWS;
         use crate::scalar;
         use crate::set::{
@@ -22,7 +23,7 @@ macro_rules! kernel_set {
         use crate::simd::lanes::{FloatLanes, Lanes};
         use crate::simd::measure::{Cosine, InnerProduct, L2, Measure};
         use crate::simd::table::{Product, SquaredDifference, Term};
-        use crate::simd::{many, matrix, measure, project, table, widen};
+        use crate::simd::{estimates, many, matrix, measure, project, table, widen};
 
         /// The kernels; [`KernelSet::for_isa`] hands them out after detection of all features.
         pub(crate) static KERNELS: KernelSet = KernelSet {
@@ -43,6 +44,8 @@ macro_rules! kernel_set {
             bits: BitKernels {
                 sums: bits::bit_sums,
                 sums_gather: bits::bit_sums_gather,
+                block_sums: blocks::block_sums,
+                block_estimates,
                 project: project_block,
                 project_fixed: fixed::project_fixed,
             },
@@ -148,6 +151,28 @@ macro_rules! kernel_set {
             }
             // SAFETY: reached through a detected set only.
             unsafe { run(rows, panels, dimension, out) }
+        }
+
+        fn block_estimates(
+            estimator: &Estimator,
+            factors: BlockFactors<'_>,
+            sums: &[i32; BLOCK_CODES],
+            limit: f32,
+            out: &mut [f32; BLOCK_CODES],
+        ) -> u32 {
+            #[target_feature(enable = $features)]
+            fn run(
+                estimator: &Estimator,
+                factors: BlockFactors<'_>,
+                sums: &[i32; BLOCK_CODES],
+                limit: f32,
+                out: &mut [f32; BLOCK_CODES],
+            ) -> u32 {
+                // SAFETY: this function has the features.
+                unsafe { estimates::block_estimates::<$F32>(estimator, factors, sums, limit, out) }
+            }
+            // SAFETY: reached through a detected set only.
+            unsafe { run(estimator, factors, sums, limit, out) }
         }
 
         fn project_block(row: &[f32], matrix: &[f32], out: &mut [f32]) {

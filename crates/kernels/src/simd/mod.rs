@@ -9,6 +9,7 @@
 //! [`crate::KernelSet`] that was handed out after detection.
 
 mod entry;
+pub(crate) mod estimates;
 pub(crate) mod lanes;
 pub(crate) mod many;
 pub(crate) mod matrix;

@@ -1,6 +1,7 @@
 //! AVX2 with FMA and F16C: 32 bytes per register.
 
 mod bits;
+mod blocks;
 mod fixed;
 mod float;
 mod integer;

@@ -1,6 +1,7 @@
 //! AVX-512 (F, BW, VL, VNNI): 64 bytes per register, masked loads for the ends of vectors.
 
 mod bits;
+mod blocks;
 mod fixed;
 mod float;
 mod integer;
