@@ -20,6 +20,7 @@ pub mod rabitq;
 mod scorer;
 
 pub use error::QuantError;
+pub use pageway_kernels::BLOCK_CODES;
 pub use pq::{ComponentOrder, PqScorer, PqSpec, ProductQuantizer, TrainingSample, normalise};
 pub use quantizer::{Encoder, Quantizer, Scorer, TrainingSpec};
 pub use rabitq::{RaBitQEncoder, RaBitQScorer, RaBitQSpec, RaBitQuantizer, Rotation};

@@ -1,7 +1,7 @@
 //! A quantizer of any kind, and what goes with it: the choice is made here once, by the kind that a
 //! spec or the first bytes of a codebook name, and a batch of codes pays one branch for it.
 
-use pageway_kernels::KernelSet;
+use pageway_kernels::{BLOCK_CODES, KernelSet};
 use pageway_types::{ElementType, Metric, Progress};
 use rayon::ThreadPool;
 
@@ -53,6 +53,14 @@ impl TrainingSpec {
         match self {
             Self::Pq(spec) => PqScorer::bytes(spec.code_bytes as usize, dimension),
             Self::RaBitQ(spec) => RaBitQScorer::bytes(spec, dimension),
+        }
+    }
+
+    /// Bytes that it holds more when blocks are scanned, at most.
+    pub fn block_bytes(&self, dimension: usize) -> usize {
+        match self {
+            Self::Pq(_) => 0,
+            Self::RaBitQ(spec) => RaBitQScorer::block_bytes(spec, dimension),
         }
     }
 }
@@ -118,6 +126,36 @@ impl Quantizer {
         match self {
             Self::Pq(quantizer) => quantizer.code_bytes(),
             Self::RaBitQ(quantizer) => quantizer.code_bytes(),
+        }
+    }
+
+    /// Writes up to 32 codes, one after the other, to the block that [`Scorer::score_block`] takes;
+    /// those missing are zero. Product codes lie in it as they are.
+    ///
+    /// # Panics
+    /// Unless `block` has the bytes of 32 codes.
+    pub fn write_block(&self, codes: &[u8], block: &mut [u8]) {
+        match self {
+            Self::Pq(_) => {
+                let (own, rest) = block.split_at_mut(codes.len());
+                own.copy_from_slice(codes);
+                rest.fill(0);
+            }
+            Self::RaBitQ(quantizer) => quantizer.write_block(codes, block),
+        }
+    }
+
+    /// Reads code `number` back out of a block.
+    ///
+    /// # Panics
+    /// When `number` is not below 32, or a slice is shorter than its code or block.
+    pub fn read_block(&self, block: &[u8], number: usize, code: &mut [u8]) {
+        match self {
+            Self::Pq(_) => {
+                let (_, own) = block.split_at(number * code.len());
+                code.copy_from_slice(own.split_at(code.len()).0);
+            }
+            Self::RaBitQ(quantizer) => quantizer.read_block(block, number, code),
         }
     }
 
@@ -242,18 +280,34 @@ impl Scorer {
         }
     }
 
-    /// Estimates for codes that [`Encoder::encode_around`] made around one centre.
-    ///
-    /// # Panics
-    /// As [`CodeScorer::score`].
-    pub fn score_around(&self, centre: Centre, codes: &[u8], out: &mut Vec<f32>) {
-        match self {
-            Self::Pq(scorer) => scorer.score(CodeBatch::Inline { codes }, out),
-            Self::RaBitQ(scorer) => scorer.score_around(centre, codes, out),
+    /// Makes ready to scan blocks for the query that was taken.
+    pub fn prepare_blocks(&mut self) {
+        if let Self::RaBitQ(scorer) = self {
+            scorer.prepare_blocks();
         }
     }
 
-    /// The same with errors, as [`Scorer::score_with_errors`] has them.
+    /// Estimates for the codes of a block that [`Quantizer::write_block`] wrote, all made around
+    /// one centre. Bit `i` of the answer is set unless estimate `i` is above `limit`; none is
+    /// before [`Scorer::prepare_blocks`].
+    ///
+    /// # Panics
+    /// When the block is not whole.
+    pub fn score_block(
+        &self,
+        centre: Centre,
+        block: &[u8],
+        limit: f32,
+        out: &mut [f32; BLOCK_CODES],
+    ) -> u32 {
+        match self {
+            Self::Pq(scorer) => scorer.score_block(block, limit, out),
+            Self::RaBitQ(scorer) => scorer.score_block(centre, block, limit, out),
+        }
+    }
+
+    /// Estimates with errors, as [`Scorer::score_with_errors`] has them, for codes one after the
+    /// other that [`Encoder::encode_around`] made around one centre.
     ///
     /// # Panics
     /// As [`CodeScorer::score`].

@@ -123,6 +123,13 @@ impl CandidateList {
         self.expanded.resize(self.keys.len(), false);
     }
 
+    /// The distance beyond which offers change nothing.
+    pub(crate) fn limit(&self) -> f32 {
+        let is_full = self.keys.len() >= self.capacity && self.turned_away_limit == 0;
+        let worst = self.keys.last().filter(|_| is_full);
+        worst.map_or(f32::INFINITY, |worst| key_distance(*worst))
+    }
+
     /// Offers a node; false when it is there already or too far.
     #[inline]
     pub(crate) fn insert(&mut self, node: NodeId, distance: f32) -> bool {
@@ -310,6 +317,26 @@ mod tests {
             let wanted: Vec<u32> = expected.iter().map(|key| *key as u32).collect();
             prop_assert_eq!(order, wanted);
         }
+    }
+
+    #[test]
+    fn offers_beyond_the_limit_change_nothing() {
+        let mut list = CandidateList::default();
+        list.reset(2, 0);
+        assert_eq!(list.limit(), f32::INFINITY);
+        list.insert(NodeId(8), 5.0);
+        assert_eq!(list.limit(), f32::INFINITY);
+        list.insert(NodeId(9), 3.0);
+        assert_eq!(list.limit(), 5.0);
+        assert!(!list.insert(NodeId(1), 5.000_001));
+        // At the limit the lower node is the better one.
+        assert!(list.insert(NodeId(7), 5.0));
+        list.insert(NodeId(2), -1.0);
+        assert_eq!(list.limit(), 3.0);
+        // A list that remembers what it turns away wants to know of all.
+        list.reset(2, 4);
+        (0..5).for_each(|node| _ = list.insert(NodeId(node), 1.0));
+        assert_eq!(list.limit(), f32::INFINITY);
     }
 
     fn pop(list: &mut CandidateList) -> Option<u32> {

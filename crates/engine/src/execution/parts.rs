@@ -10,7 +10,7 @@ use super::entry::EntryPart;
 use crate::cache::{ImageCache, NodeCache, PageCache};
 use crate::layout::PageCodec;
 use crate::spec::{ExecutionSpec, VectorStorage};
-use crate::storage::{CodeTable, Identities};
+use crate::storage::{CodeBlocks, CodeTable, Identities};
 
 /// Everything a query needs that outlives it. Immutable while queries run, but for the page cache.
 pub(crate) struct Parts<C: PageCodec> {
@@ -58,8 +58,10 @@ pub(crate) struct CachePart {
 
 /// A table of codes and its quantizer.
 pub(crate) struct CodePart {
-    /// Codes of the first nodes, or of all.
+    /// Codes of the first nodes, or of all: to look them up by node.
     pub(crate) table: CodeTable,
+    /// Where nodes have clusters, their codes are here instead.
+    pub(crate) blocks: CodeBlocks,
     /// What the codes mean.
     pub(crate) quantizer: Arc<Quantizer>,
 }

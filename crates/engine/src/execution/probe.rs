@@ -5,20 +5,23 @@
 //!         --codes around the means--> candidate list --bounds--> one batch of reads
 //! ```
 //! How many clusters a query looks into follows from the size of its candidate list: the one knob,
-//! as in a walk. Codes lie as they are scored: no lookup by node.
+//! as in a walk. Codes lie as they are scored, 32 at a time: no
+//! lookup by node, and what is farther than the whole list is not offered to it.
 
+use pageway_quant::BLOCK_CODES;
 use pageway_types::NodeId;
 
 use super::Traversal;
 use super::candidates::{CandidateList, key_distance, key_node, sort_key};
 use super::entry::Entry;
+use super::parts::CodePart;
 use super::query::Goal;
 use super::scratch::{Scoring, Target};
 use crate::layout::PageCodec;
 use crate::spec::{RefineSpec, VectorStorage};
-use crate::storage::{ClusterTable, CodeTable};
+use crate::storage::ClusterTable;
 
-/// Codes or means that are compared together.
+/// Means that are compared together.
 pub(crate) const PROBE_BLOCK: u32 = 256;
 
 /// Clusters that are looked into for each candidate of the list, at most. What more clusters cost
@@ -94,9 +97,9 @@ impl<C: PageCodec> Traversal<'_, C> {
     fn score_members(&mut self, table: &ClusterTable) {
         let (parts, held_out) = (self.parts, self.query.held_out);
         let scratch = &mut *self.scratch;
-        let Scoring {
-            scorer, estimates, ..
-        } = &mut scratch.scoring;
+        let scorer = &mut scratch.scoring.scorer;
+        scorer.prepare_blocks();
+        let mut estimates = [0.0; BLOCK_CODES];
         let mut patience = Patience::new(self.query.goal, scratch.shape.results);
         for key in &scratch.keys {
             if patience.ends(&scratch.candidates) {
@@ -108,16 +111,14 @@ impl<C: PageCodec> Traversal<'_, C> {
             let nodes = table.nodes_of(cluster);
             self.stats.hops += 1;
             self.stats.approximate_distances += nodes.len() as u64;
-            let mut first = nodes.start;
-            while first < nodes.end {
-                let end = nodes.end.min(first + PROBE_BLOCK);
-                scorer.score_around(centre, parts.codes.table.run(first..end), estimates);
-                for (node, estimate) in (first..end).map(NodeId).zip(estimates.iter()) {
+            for part in parts.codes.blocks.parts(nodes.clone()) {
+                let limit = scratch.candidates.limit();
+                let near = scorer.score_block(centre, part.block, limit, &mut estimates);
+                for (node, estimate) in marked(part.first, near & part.marks, &estimates) {
                     if Some(node) != held_out {
-                        scratch.candidates.insert(node, *estimate);
+                        scratch.candidates.insert(node, estimate);
                     }
                 }
-                first = end;
             }
             if let Some(trace) = &mut scratch.trace {
                 trace.extend(nodes.map(NodeId));
@@ -144,6 +145,20 @@ impl<C: PageCodec> Traversal<'_, C> {
         self.scratch.keys = keys;
         self.request_targets();
     }
+}
+
+/// The nodes of a block that are marked, and their estimates.
+fn marked(
+    first: u32,
+    mut marks: u32,
+    estimates: &[f32; BLOCK_CODES],
+) -> impl Iterator<Item = (NodeId, f32)> {
+    std::iter::from_fn(move || {
+        let at = marks.trailing_zeros();
+        let estimate = estimates.get(at as usize)?;
+        marks &= marks - 1;
+        Some((NodeId(first + at), *estimate))
+    })
 }
 
 /// Appends a key for each of `numbers`, by blocks.
@@ -204,7 +219,7 @@ impl Scoring {
     /// Scores the codes of the nodes in `places` again, each around its mean, with their errors.
     pub(super) fn score_around(
         &mut self,
-        (table, codes): (&ClusterTable, &CodeTable),
+        (table, codes): (&ClusterTable, &CodePart),
         probe: &ProbeScratch,
     ) {
         let (estimate, error) = (&mut self.fine.0, &mut self.fine.1);
@@ -215,9 +230,9 @@ impl Scoring {
             let mut distance = [0.0];
             table.compare(&probe.query, &[NodeId(cluster)], &mut distance);
             let centre = table.centre(cluster, distance[0], probe.square);
-            let code = codes.run(node.0..node.0 + 1);
+            codes.blocks.code(*node, &codes.quantizer, &mut self.code);
             self.scorer
-                .score_around_with_errors(centre, code, estimate, error);
+                .score_around_with_errors(centre, &self.code, estimate, error);
             self.estimates.extend_from_slice(estimate);
             self.errors.extend_from_slice(error);
         }

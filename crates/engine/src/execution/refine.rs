@@ -124,12 +124,12 @@ impl<C: PageCodec> Traversal<'_, C> {
         let scoring = &mut scratch.scoring;
         scoring.places.clear();
         scoring.places.extend(keys.iter().map(|key| key_node(*key)));
-        let codes = &self.parts.codes.table;
+        let codes = &self.parts.codes;
         if let Entry::Clusters(table) = &self.parts.entry.entry {
             scoring.score_around((table, codes), &scratch.entry.probe);
         } else {
             let batch = CodeBatch::Gather {
-                codes: codes.bytes(),
+                codes: codes.table.bytes(),
                 nodes: &scoring.places,
             };
             let (estimates, errors) = (&mut scoring.estimates, &mut scoring.errors);

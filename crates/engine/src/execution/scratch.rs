@@ -224,6 +224,8 @@ pub(super) struct Scoring {
     pub(super) places: Vec<NodeId>,
     pub(super) estimates: Vec<f32>,
     pub(super) errors: Vec<f32>,
+    /// A code out of its block.
+    pub(super) code: Vec<u8>,
     /// Estimate and error of one fine code.
     pub(super) fine: (Vec<f32>, Vec<f32>),
 }
@@ -275,6 +277,7 @@ impl Scratch {
                 places: Vec::with_capacity(neighbors),
                 estimates: Vec::with_capacity(neighbors),
                 errors: Vec::new(),
+                code: Vec::new(),
                 fine: (Vec::with_capacity(1), Vec::with_capacity(1)),
             },
             pages: PageState {

@@ -14,8 +14,8 @@ use crate::execution::driver::WorkerShape;
 use crate::memory::Ledger;
 use crate::options::OpenOptions;
 use crate::resolve::{self, CacheBytes, Source};
-use crate::spec::IndexSpec;
-use crate::storage::Identities;
+use crate::spec::{EntrySpec, IndexSpec};
+use crate::storage::{CodeBlocks, Identities};
 
 /// List size that searches are assumed to use when nobody says: enough for high recall on most
 /// data.
@@ -199,7 +199,12 @@ pub(crate) fn fixed_memory((spec, node_count): (&IndexSpec, u32), budget: u64) -
     let storage = &spec.storage;
     let code_bytes = u64::from(storage.quantizer.code_bytes());
     let in_memory = u64::from(storage.codes_in_memory(node_count));
-    ledger.reserve("codes", in_memory * code_bytes);
+    let codes = if spec.execution.entry == EntrySpec::Clusters {
+        CodeBlocks::bytes(in_memory, code_bytes)
+    } else {
+        in_memory * code_bytes
+    };
+    ledger.reserve("codes", codes);
     ledger.reserve("codebook", resolve::codebook_bytes(spec));
     if let Some(second) = storage.second_codes_in_memory() {
         let codes = u64::from(node_count) * u64::from(second.code_bytes());

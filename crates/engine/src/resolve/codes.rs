@@ -5,7 +5,7 @@ use pageway_store::{BlobReader, FileEntry};
 
 use super::Source;
 use crate::error::Result;
-use crate::spec::{IndexSpec, QuantizerSpec, RotationSpec};
+use crate::spec::{EntrySpec, IndexSpec, QuantizerSpec, RotationSpec};
 
 /// What the quantizer of a spec is trained as.
 pub(crate) fn training(spec: &IndexSpec) -> TrainingSpec {
@@ -71,7 +71,12 @@ pub(crate) fn codebook_file_bytes(spec: &IndexSpec) -> u64 {
 pub(crate) fn scorer_bytes(spec: &IndexSpec) -> usize {
     let dimension = spec.shape.dimension as usize;
     let bytes = |training: TrainingSpec| training.scorer_bytes(dimension);
-    bytes(training(spec)) + second_training(spec).map_or(0, bytes)
+    let own = bytes(training(spec)) + second_training(spec).map_or(0, bytes);
+    if spec.execution.entry != EntrySpec::Clusters {
+        return own;
+    }
+    let code_bytes = spec.storage.quantizer.code_bytes() as usize;
+    own + training(spec).block_bytes(dimension) + code_bytes
 }
 
 /// Reads a quantizer, and checks that it is the one the spec speaks of.

@@ -28,7 +28,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::execution::{CodePart, Parts};
 use crate::index::{Manifest, PageSearcher, Searcher};
 use crate::layout::PageCodec;
-use crate::storage::{CodeTable, Identities};
+use crate::spec::EntrySpec;
+use crate::storage::{CodeBlocks, CodeTable, Identities};
 
 /// The kernels of this machine, or of `PAGEWAY_ISA`.
 pub(crate) fn kernels() -> Result<&'static KernelSet> {
@@ -113,15 +114,10 @@ fn page_searcher<C: PageCodec>(
         Some(quantizer) => Arc::clone(quantizer),
         None => Arc::new(codes::quantizer(source, codebook, storage.quantizer)?),
     };
-    let in_memory = storage.codes_in_memory(manifest.node_count);
-    let table = match manifest.files.codes.as_ref() {
-        None => CodeTable::default(),
-        codes => CodeTable::new(source.read(codes, "codes")?, in_memory),
-    };
     let parts = Parts {
         cache: cache::load(source, &codec, &pages.reader, cache_bytes)?,
         entry: entry::load(source)?,
-        codes: CodePart { table, quantizer },
+        codes: codes_of_nodes(source, quantizer)?,
         second: second_codes(source)?,
         identities: identities(source)?,
         vectors: storage.vectors,
@@ -136,6 +132,26 @@ fn page_searcher<C: PageCodec>(
         file: pages.file,
         kernels,
         row_bytes: shape.vectors().row_bytes(),
+    })
+}
+
+/// The codes of all nodes, or of the first ones, in the form that is searched.
+fn codes_of_nodes(source: Source<'_>, quantizer: Arc<Quantizer>) -> Result<CodePart> {
+    let manifest = source.manifest;
+    let (mut table, mut blocks) = (CodeTable::default(), CodeBlocks::default());
+    if let Some(file) = &manifest.files.codes {
+        let bytes = source.read(Some(file), "codes")?;
+        if manifest.spec.execution.entry == EntrySpec::Clusters {
+            blocks = CodeBlocks::new(bytes, &quantizer);
+        } else {
+            let in_memory = manifest.spec.storage.codes_in_memory(manifest.node_count);
+            table = CodeTable::new(bytes, in_memory);
+        }
+    }
+    Ok(CodePart {
+        table,
+        blocks,
+        quantizer,
     })
 }
 
@@ -154,7 +170,11 @@ fn second_codes(source: Source<'_>) -> Result<Option<CodePart>> {
         }
         None => CodeTable::default(),
     };
-    Ok(Some(CodePart { table, quantizer }))
+    Ok(Some(CodePart {
+        table,
+        blocks: CodeBlocks::default(),
+        quantizer,
+    }))
 }
 
 fn identities(source: Source<'_>) -> Result<Option<Identities>> {

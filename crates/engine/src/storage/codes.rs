@@ -23,14 +23,6 @@ impl CodeTable {
         &self.bytes
     }
 
-    /// The codes of some nodes that follow each other.
-    pub(crate) fn run(&self, nodes: std::ops::Range<u32>) -> &[u8] {
-        let code_bytes = self.bytes.len() / self.node_count.max(1) as usize;
-        let at = |node: u32| node as usize * code_bytes;
-        let codes = self.bytes.get(at(nodes.start)..at(nodes.end));
-        codes.unwrap_or_default()
-    }
-
     /// Nodes it holds codes of: node 0 and those behind it.
     #[inline]
     pub(crate) fn node_count(&self) -> u32 {

@@ -1,10 +1,12 @@
 //! Axis 1: where vectors and codes live.
 
+mod blocks;
 mod clusters;
 mod codes;
 mod identities;
 mod records;
 
+pub(crate) use blocks::CodeBlocks;
 pub(crate) use clusters::ClusterTable;
 pub(crate) use codes::{CodeTable, EntryCodes};
 pub(crate) use identities::Identities;

@@ -1,6 +1,6 @@
 //! Estimates from codes: one table per query, one sum of look-ups per code.
 
-use pageway_kernels::KernelSet;
+use pageway_kernels::{BLOCK_CODES, KernelSet};
 use pageway_types::Metric;
 
 use super::{CENTROIDS, ProductQuantizer};
@@ -66,6 +66,17 @@ impl PqScorer {
                 *entry *= factor;
             }
         }
+    }
+
+    /// Estimates for 32 codes, one after the other. Bit `i` of the answer is set unless
+    /// estimate `i` is above `limit`.
+    ///
+    /// # Panics
+    /// With another number of codes.
+    pub fn score_block(&self, codes: &[u8], limit: f32, out: &mut [f32; BLOCK_CODES]) -> u32 {
+        self.kernels.lookup()(&self.table, codes, out);
+        let above = out.iter().map(|estimate| u32::from(*estimate > limit));
+        !above.rev().fold(0, |marks, above| marks << 1 | above)
     }
 
     #[cfg(test)]

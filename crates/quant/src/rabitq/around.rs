@@ -26,7 +26,7 @@ impl Around {
         }
     }
 
-    fn meet(self, centre: Centre) -> Centroid {
+    pub(super) fn meet(self, centre: Centre) -> Centroid {
         let Centre { distance, product } = centre;
         let add = match self.metric {
             Metric::L2 => distance,
@@ -42,21 +42,9 @@ impl Around {
 }
 
 impl RaBitQScorer {
-    /// Estimates as by [`CodeScorer::score`](crate::CodeScorer::score), for codes one after the
-    /// other that [`RaBitQEncoder::encode_around`](super::RaBitQEncoder::encode_around) made around
-    /// one centre.
-    ///
-    /// # Panics
-    /// When `codes` are not whole codes.
-    pub fn score_around(&self, centre: Centre, codes: &[u8], out: &mut Vec<f32>) {
-        let centroid = self.around.meet(centre);
-        self.for_each_code(CodeBatch::Inline { codes }, out, |code, sum| {
-            let factors = Factors::read(self.layout.factors, code);
-            self.estimate(factors, centroid, sum)
-        });
-    }
-
-    /// The same with the half widths of bounds, as [`RaBitQScorer::score_with_errors`] has them.
+    /// Estimates with the half widths of their bounds, as [`RaBitQScorer::score_with_errors`] has
+    /// them, for codes one after the other that were made around one centre by
+    /// [`RaBitQEncoder::encode_around`](super::RaBitQEncoder::encode_around).
     /// How a query differs from a centre is taken to be spread over the axes as residuals are.
     ///
     /// # Panics

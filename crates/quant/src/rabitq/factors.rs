@@ -19,6 +19,7 @@
 use std::f32::consts::{FRAC_1_SQRT_2, SQRT_2};
 
 use half::f16;
+use pageway_kernels::{half_rescale, half_value, single_rescale};
 
 /// Precision of `add` and `rescale`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ impl Factors {
                 let packed = u16::from_le_bytes([r0, r1]);
                 Self {
                     add: half_value(u16::from_le_bytes([a0, a1])),
-                    rescale: half_value(packed >> 4 << HALF_DROPPED),
+                    rescale: half_rescale(packed),
                     error: error_of(packed as u8),
                 }
             }),
@@ -65,7 +66,7 @@ impl Factors {
                 let packed = u32::from_le_bytes([r0, r1, r2, r3]);
                 Self {
                     add: f32::from_le_bytes([a0, a1, a2, a3]),
-                    rescale: f32::from_bits(packed & !ERROR_BITS),
+                    rescale: single_rescale(packed),
                     error: error_of(packed as u8),
                 }
             }),
@@ -116,15 +117,6 @@ const ERROR_BITS: u32 = 0xf;
 /// Nearest half-precision number; the largest one in place of infinity.
 fn half(value: f32) -> f16 {
     f16::from_f32(value.clamp(f16::MIN.to_f32(), f16::MAX.to_f32()))
-}
-
-/// The value of a finite half-precision number: its bits moved to their places in an `f32`, and the
-/// exponent put right by a multiplication. Two instructions where a conversion is a call.
-#[inline]
-fn half_value(bits: u16) -> f32 {
-    const EXPONENT: f32 = f32::from_bits((127 + 112) << 23);
-    let magnitude = f32::from_bits(u32::from(bits & 0x7fff) << 13) * EXPONENT;
-    f32::from_bits(magnitude.to_bits() | u32::from(bits & 0x8000) << 16)
 }
 
 fn copy(bytes: &[u8], code: &mut [u8]) {
@@ -181,16 +173,6 @@ mod tests {
             let error = 0.3 * 1.005_f32.powi(step);
             let kept = error_of(error_code(error));
             assert!(kept >= error && kept <= 1.19 * error, "{error}: {kept}");
-        }
-    }
-
-    #[test]
-    fn every_half_has_the_value_of_its_bits() {
-        for bits in 0..=u16::MAX {
-            let wanted = f16::from_bits(bits);
-            if wanted.is_finite() {
-                assert_eq!(half_value(bits).to_bits(), wanted.to_f32().to_bits());
-            }
         }
     }
 

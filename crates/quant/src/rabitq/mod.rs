@@ -34,6 +34,7 @@
 
 mod allocation;
 mod around;
+mod blocks;
 mod centroids;
 mod eigen;
 mod encoder;

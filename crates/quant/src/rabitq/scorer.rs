@@ -5,7 +5,7 @@
 //! twice the sum of the weights of the set bits less the sum of all weights. Weights are rounded to
 //! integers of a few bits ([`BitWeights`]); the error of that is far below the code's own.
 
-use pageway_kernels::{BitWeights, KernelSet};
+use pageway_kernels::{BitWeights, BlockWeights, Estimator, KernelSet};
 use pageway_types::Metric;
 
 use super::allocation::MAX_BITS;
@@ -21,21 +21,20 @@ use crate::{CodeBatch, CodeScorer};
 /// Owns the query's weights; [`RaBitQScorer::prepare`] refills them without allocating. Before the
 /// first `prepare` every estimate is 0.
 pub struct RaBitQScorer {
-    kernels: &'static KernelSet,
+    pub(super) kernels: &'static KernelSet,
     weights: BitWeights,
+    /// The same weights for codes in blocks, once these are scanned.
+    pub(super) blocks: Option<Box<BlockWeights>>,
     pub(super) layout: Layout,
     pub(super) around: Around,
     /// What one query makes of itself.
     query: Vec<f32>,
     rotated: Vec<f32>,
-    integers: Vec<i16>,
+    pub(super) integers: Vec<i16>,
     /// By centroid: what the estimate begins with, and what errors are multiplied by.
     centroids: Vec<Centroid>,
     /// `<g, q> = scale * sum + shift`, each times the factor of the metric and negated.
-    scale: f32,
-    shift: f32,
-    /// The unit of `add`.
-    energy: f32,
+    estimator: Estimator,
     epsilon: f32,
 }
 
@@ -79,14 +78,13 @@ impl RaBitQScorer {
                 planes(usize::from(quantizer.layout.planes())),
             ),
             layout: quantizer.layout.clone(),
+            blocks: None,
             around: Around::new(quantizer, 0.0),
             query: vec![0.0; quantizer.dimension()],
             rotated: vec![0.0; quantizer.axes()],
             integers: vec![0; bits],
             centroids: vec![Centroid::default(); quantizer.centroids()],
-            scale: 0.0,
-            shift: 0.0,
-            energy: 0.0,
+            estimator: Estimator::default(),
             epsilon: Self::EPSILON,
         }
     }
@@ -116,7 +114,7 @@ impl RaBitQScorer {
             *value -= centroid;
         }
         quantizer.rotate(self.kernels, &self.query, &mut self.rotated);
-        self.energy = quantizer.energy;
+        self.estimator.energy = quantizer.energy;
         let factor = match quantizer.metric {
             Metric::L2 => 2.0,
             Metric::InnerProduct | Metric::Cosine => 1.0,
@@ -193,8 +191,8 @@ impl RaBitQScorer {
         self.weights.fill(&self.integers);
         let sum: i64 = self.integers.iter().map(|weight| i64::from(*weight)).sum();
         let unit = f64::from(largest / limit) * factor;
-        self.scale = -unit as f32;
-        self.shift = (unit * sum as f64 / 2.0) as f32;
+        self.estimator.scale = -unit as f32;
+        self.estimator.shift = (unit * sum as f64 / 2.0) as f32;
     }
 
     /// Estimates as by [`CodeScorer::score`], and for each the half width of its bound: what
@@ -265,8 +263,16 @@ impl RaBitQScorer {
 
     #[inline]
     pub(super) fn estimate(&self, factors: Factors, centroid: Centroid, sum: i32) -> f32 {
-        let product = self.scale * sum as f32 + self.shift;
-        factors.add * self.energy + centroid.add + factors.rescale * product
+        let Factors { add, rescale, .. } = factors;
+        self.estimator(centroid).estimate((add, rescale), sum)
+    }
+
+    #[inline]
+    pub(super) fn estimator(&self, centroid: Centroid) -> Estimator {
+        Estimator {
+            start: centroid.add,
+            ..self.estimator
+        }
     }
 }
 

@@ -70,9 +70,6 @@ fn errors(metric: Metric, rotation: crate::rabitq::Rotation) -> (f64, f64, f64) 
             scorers[0].score_around_with_errors(centre, &code, &mut estimate, &mut error);
             sums[0] += (f64::from(estimate[0]) - truth).powi(2);
             within += usize::from((f64::from(estimate[0]) - truth).abs() <= f64::from(error[0]));
-            let mut again = Vec::new();
-            scorers[0].score_around(centre, &code, &mut again);
-            assert_eq!(again, estimate);
             let mut code = vec![0; whole.code_bytes()];
             whole
                 .encoder(ElementType::F32, kernels())

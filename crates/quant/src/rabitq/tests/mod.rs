@@ -1,6 +1,7 @@
 //! RaBitQ from end to end, against direct computation in `f64`.
 
 mod around;
+mod blocks;
 mod bounds;
 mod codes;
 mod estimates;
