@@ -107,7 +107,7 @@ fn what_goes_with_lists_is_refused_beside_clusters() {
         ("placement", "placement clustered", |s| {
             s.layout.placement = PlacementSpec::ById;
         }),
-        ("harvest", "harvest target", |s| {
+        ("harvest", "harvest all", |s| {
             s.execution.harvest = HarvestSpec::Held;
         }),
         ("cache nodes", "cache nodes none", |s| {

@@ -94,6 +94,11 @@ impl Ranking {
         self.best.len().min(self.results)
     }
 
+    /// Whether a node is among those held.
+    pub(super) fn holds(&self, node: NodeId) -> bool {
+        self.best.iter().any(|entry| key_node(entry.key) == node)
+    }
+
     /// All that is held, best first: distance, and by how much it may be off.
     pub(super) fn intervals(&self) -> impl Iterator<Item = (f32, f32)> {
         let entries = self.best.iter();

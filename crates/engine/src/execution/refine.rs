@@ -10,10 +10,13 @@ use super::entry::Entry;
 use super::query::Goal;
 use super::traversal::{PageRequest, Phase};
 use crate::layout::{PageCodec, PageError, PageView, VectorPart};
-use crate::spec::{RefineSpec, VectorStorage};
+use crate::spec::{HarvestSpec, RefineSpec, VectorStorage};
 
 /// Deviations that the error of an estimate hardly ever exceeds: it is about normal.
 const SURE_DEVIATIONS: f32 = 3.0;
+
+/// Candidates for each answer of a list whose bounds are as wide as the spec says.
+const LIST_SHARE: f32 = 10.0;
 
 impl<C: PageCodec> Traversal<'_, C> {
     /// Ends the walk and puts the reads of the refinement into the frontier.
@@ -73,11 +76,15 @@ impl<C: PageCodec> Traversal<'_, C> {
         keys.sort_unstable();
     }
 
-    /// Deviations on either side of an estimate that bounds lie at. What a radius leaves out no
-    /// calibration makes up for.
+    /// Deviations on either side of an estimate that bounds lie at: more for longer lists, as
+    /// candidates missed by one and reads saved by the other should cost the same recall. What a
+    /// radius leaves out no calibration makes up for.
     pub(super) fn width(&self, deviations: f32) -> f32 {
         match self.query.goal {
-            Goal::Nearest => deviations,
+            Goal::Nearest => {
+                let size = self.scratch.candidates.capacity() as f32;
+                deviations * (size / (LIST_SHARE * self.scratch.shape.results as f32)).sqrt()
+            }
             Goal::Within { .. } => deviations.max(SURE_DEVIATIONS),
         }
     }
@@ -87,11 +94,12 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// read where memory has the vector, so that only what is far off goes without.
     pub(super) fn decide(&mut self, keys: &mut Vec<u64>, deviations: f32) {
         keys.retain(|key| Some(key_node(*key)) != self.query.held_out);
-        self.bound(keys, self.width(deviations));
+        let width = self.width(deviations);
+        self.bound(keys, width);
         let scratch = &mut *self.scratch;
         let identities = self.parts.identities.as_ref().filter(|_| !self.query.exact);
         let coded = self.parts.vectors == VectorStorage::Coded;
-        let far = SURE_DEVIATIONS / deviations;
+        let far = SURE_DEVIATIONS / width;
         let mut at = 0;
         keys.retain(|key| {
             let (node, number) = (key_node(*key), at);
@@ -205,10 +213,21 @@ impl<C: PageCodec> Traversal<'_, C> {
         self.stats.rounds += u64::from(!frontier.is_empty());
     }
 
-    /// Scores the nodes of one page that the refinement wants.
+    /// Scores the nodes of one page that the refinement wants; or, where pages of vectors are
+    /// harvested, all that have no distance yet.
     pub(super) fn refine_page(&mut self, page: PageId, payload: &[u8]) -> Result<(), PageError> {
         let map = self.parts.codec.map();
         let view = self.parts.codec.view(page, payload)?;
+        let harvests = self.parts.execution.harvest == HarvestSpec::All;
+        if harvests && map.holds_vectors_alone(page) {
+            for node in map.nodes_of(page).map(NodeId) {
+                let scored = self.scratch.seen.exact.contains(node);
+                if !scored && !self.scratch.ranking.holds(node) {
+                    self.score_exactly(node, &view.vector(node)?);
+                }
+            }
+            return Ok(());
+        }
         let before = |node: &NodeId| map.vector_page_of(*node).0 < page.0;
         let mut at = self.scratch.refine.partition_point(before);
         while let Some(node) = self.scratch.refine.get(at).copied() {

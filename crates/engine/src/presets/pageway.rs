@@ -57,9 +57,13 @@ const FINE_BITS: u32 = 6;
 /// Bytes of the factors of such a code.
 const FINE_FACTORS: u32 = 8;
 
-/// Width of the bounds, in standard deviations. What is missed for narrow ones a longer list gives
-/// back, which is arithmetic, where wide ones are reads.
-const DEVIATIONS: f32 = 0.6;
+/// Width of the bounds, in standard deviations, where a list holds ten candidates for each answer.
+/// What is missed for narrow ones a longer list gives back, which is arithmetic, where wide ones
+/// are reads.
+const DEVIATIONS: f32 = 0.65;
+
+/// The same where candidates come from clusters, which have more of them at less cost.
+const SCANNED_DEVIATIONS: f32 = 0.45;
 
 /// Nodes of a cluster.
 const MEMBERS: u32 = 64;
@@ -157,7 +161,10 @@ fn clustered(shape: Shape, sizes: &Sizes) -> IndexSpec {
             schedule: ScheduleSpec::Lockstep {
                 beam: sizes.beam.unwrap_or(16),
             },
-            harvest: HarvestSpec::Target,
+            harvest: HarvestSpec::All,
+            refine: RefineSpec::Bounded {
+                deviations: SCANNED_DEVIATIONS,
+            },
             ..base.execution
         },
         ..base

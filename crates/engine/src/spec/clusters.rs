@@ -53,10 +53,13 @@ impl IndexSpec {
             "graph clusters has no lists; choose cache nodes none",
         )?;
         refuse_if(
-            self.execution.harvest != HarvestSpec::Target,
+            !matches!(
+                self.execution.harvest,
+                HarvestSpec::Target | HarvestSpec::All
+            ),
             "harvest",
-            "not target",
-            "graph clusters reads for candidates alone; choose harvest target",
+            "near or held",
+            "pages of graph clusters lead nowhere; choose harvest all or target",
         )?;
         refuse_if(
             self.execution.refine == RefineSpec::Inline,

@@ -149,7 +149,8 @@ pub enum RefineSpec {
     },
     /// At the end, in one batch: candidates that the error bounds of their codes leave undecided.
     Bounded {
-        /// Width of the bounds, in standard deviations of the error of a code.
+        /// Width of the bounds, in standard deviations of the error of a code, where the list
+        /// holds ten candidates for each answer; it grows with the root of the list.
         deviations: f32,
     },
 }

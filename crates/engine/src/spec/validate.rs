@@ -197,8 +197,9 @@ impl IndexSpec {
             execution.harvest,
             HarvestSpec::Near { .. } | HarvestSpec::All
         );
+        let has_lists = !matches!(self.graph, GraphSpec::Clusters { .. });
         refuse_if(
-            separate && scores_all,
+            separate && scores_all && has_lists,
             "harvest",
             "near or all",
             "pages of codec split hold no vectors to score; choose harvest held",

@@ -37,6 +37,8 @@ impl Around {
             distance,
             add,
             error: self.error * distance.max(0.0).sqrt(),
+            inside: 1.0,
+            rest: f32::NAN,
         }
     }
 }
@@ -60,8 +62,9 @@ impl RaBitQScorer {
         errors.clear();
         self.for_each_code(CodeBatch::Inline { codes }, out, |code, sum| {
             let factors = Factors::read(self.layout.factors, code);
-            errors.push(self.error(factors, centroid));
-            self.estimate(factors, centroid, sum)
+            let estimate = self.estimate(factors, centroid, sum);
+            errors.push(self.error(factors, centroid, estimate));
+            estimate
         });
     }
 }

@@ -38,6 +38,7 @@ mod blocks;
 mod centroids;
 mod eigen;
 mod encoder;
+mod errors;
 mod factors;
 mod format;
 mod frame;

@@ -11,6 +11,7 @@ use pageway_types::Metric;
 use super::allocation::MAX_BITS;
 use super::around::Around;
 use super::encoder::{dot, squared_l2};
+use super::errors::Errors;
 use super::factors::Factors;
 use super::layout::{Layout, Segment};
 use super::{RaBitQSpec, RaBitQuantizer};
@@ -35,7 +36,7 @@ pub struct RaBitQScorer {
     centroids: Vec<Centroid>,
     /// `<g, q> = scale * sum + shift`, each times the factor of the metric and negated.
     estimator: Estimator,
-    epsilon: f32,
+    errors: Errors,
 }
 
 /// Added to a small number, it leaves the nearest integer in the lowest bits.
@@ -51,6 +52,11 @@ pub(super) struct Centroid {
     pub(super) distance: f32,
     pub(super) add: f32,
     pub(super) error: f32,
+    /// Share of the square of that which axes err by, and not what lies outside of them.
+    pub(super) inside: f32,
+    /// What the squared length of a residual is beside `per_square * add`; not a number where that
+    /// does not follow from `add`.
+    pub(super) rest: f32,
 }
 
 impl RaBitQScorer {
@@ -85,13 +91,13 @@ impl RaBitQScorer {
             integers: vec![0; bits],
             centroids: vec![Centroid::default(); quantizer.centroids()],
             estimator: Estimator::default(),
-            epsilon: Self::EPSILON,
+            errors: Errors::new(Self::EPSILON),
         }
     }
 
     /// Makes bounds `epsilon` standard errors wide.
     pub fn set_epsilon(&mut self, epsilon: f32) {
-        self.epsilon = epsilon;
+        self.errors.set_epsilon(epsilon);
     }
 
     /// Takes the next query: `dimension` finite values, at any length for cosine.
@@ -119,6 +125,7 @@ impl RaBitQScorer {
             Metric::L2 => 2.0,
             Metric::InnerProduct | Metric::Cosine => 1.0,
         };
+        self.errors.meet(quantizer);
         self.meet_errors(quantizer, factor);
         self.around = Around::new(quantizer, factor);
         self.weigh(factor);
@@ -134,6 +141,13 @@ impl RaBitQScorer {
                 Metric::L2 => distance as f32,
                 Metric::InnerProduct => -dot(&self.query, centroid) as f32,
                 Metric::Cosine => (1.0 - dot(&self.query, centroid)) as f32,
+            };
+            own.rest = match quantizer.metric {
+                // What `add` holds for the others is not of the residual alone.
+                _ if number > 0 => f32::NAN,
+                Metric::L2 => 0.0,
+                Metric::Cosine => (1.0 - dot(centroid, centroid)) as f32,
+                Metric::InnerProduct => f32::NAN,
             };
         }
     }
@@ -157,8 +171,9 @@ impl RaBitQScorer {
             }
             let outside = quantizer.outside;
             let left = f64::from(outside.error_share) * f64::from(outside.spread);
-            variance += left * (f64::from(own.distance) - met).max(0.0);
-            own.error = (unit * variance.sqrt()) as f32;
+            let beyond = left * (f64::from(own.distance) - met).max(0.0);
+            own.error = (unit * (variance + beyond).sqrt()) as f32;
+            own.inside = (variance / (variance + beyond).max(f64::MIN_POSITIVE)) as f32;
         }
     }
 
@@ -192,6 +207,7 @@ impl RaBitQScorer {
         let sum: i64 = self.integers.iter().map(|weight| i64::from(*weight)).sum();
         let unit = f64::from(largest / limit) * factor;
         self.estimator.scale = -unit as f32;
+        self.errors.round(unit, self.integers.len());
         self.estimator.shift = (unit * sum as f64 / 2.0) as f32;
     }
 
@@ -209,8 +225,9 @@ impl RaBitQScorer {
         errors.clear();
         self.for_each_code(batch, out, |code, sum| {
             let (factors, centroid) = self.read(code);
-            errors.push(self.error(factors, centroid));
-            self.estimate(factors, centroid, sum)
+            let estimate = self.estimate(factors, centroid, sum);
+            errors.push(self.error(factors, centroid, estimate));
+            estimate
         });
     }
 
@@ -257,8 +274,9 @@ impl RaBitQScorer {
 
     /// The half width of the bound of a code.
     #[inline]
-    pub(super) fn error(&self, factors: Factors, centroid: Centroid) -> f32 {
-        self.epsilon * factors.rescale * factors.error * centroid.error
+    pub(super) fn error(&self, factors: Factors, centroid: Centroid, estimate: f32) -> f32 {
+        self.errors
+            .half_width(factors, self.estimator.energy, centroid, estimate)
     }
 
     #[inline]

@@ -191,8 +191,9 @@ fn refine(refine: RefineSpec) -> Words {
         RefineSpec::Bounded { deviations } => (
             format!(
                 "At the end, candidates that codes leave undecided are read and scored, in one \
-                 batch: those whose distance, give or take {deviations} standard deviations of \
-                 the error of their code, may be on either side of the last answer's."
+                 batch: those whose distance, give or take {deviations} x sqrt(L / 10 k) standard \
+                 deviations of the error of their code, may be on either side of the last \
+                 answer's."
             ),
             "As few reads as the codes are good, together; none where they decide everything."
                 .to_owned(),
