@@ -96,14 +96,12 @@ impl RaBitQScorer {
         limit: f32,
         out: &mut [f32; BLOCK_CODES],
     ) -> u32 {
-        assert_eq!(
-            block.len(),
-            BLOCK_CODES * self.layout.code_bytes(),
-            "a block"
-        );
         let Some(weights) = &self.blocks else {
             return 0;
         };
+        // Not the layout's own count, which is a sum over its segments.
+        let code_bytes = weights.code_bytes() + self.layout.head_bytes();
+        assert_eq!(block.len(), BLOCK_CODES * code_bytes, "a block");
         let mut sums = [0; BLOCK_CODES];
         self.kernels.block_sums()(weights, block, &mut sums);
         let at = BLOCK_CODES * weights.code_bytes();
