@@ -49,6 +49,7 @@ pub(super) const ROW: Row = Row {
         },
         Form::new(on_disk),
         Form::new(on_disk_at_random),
+        Form::new(on_disk_alone),
     ],
 };
 
@@ -64,6 +65,9 @@ const DEVIATIONS: f32 = 0.65;
 
 /// The same where candidates come from clusters, which have more of them at less cost.
 const SCANNED_DEVIATIONS: f32 = 0.45;
+
+/// Nodes to start at where memory has no room for more.
+const ENTRIES: u32 = 64;
 
 /// Nodes of a cluster.
 const MEMBERS: u32 = 64;
@@ -96,6 +100,11 @@ fn fine_code(shape: Shape) -> QuantizerSpec {
         code_bytes: (shape.dimension * FINE_BITS).div_ceil(8) + FINE_FACTORS,
         rotation: RotationSpec::Hadamard,
     }
+}
+
+/// Whether reading a fine code in place of a vector saves pages.
+fn is_large(shape: Shape) -> bool {
+    shape.vectors().row_bytes() >= FINE_SHARE * fine_code(shape).code_bytes() as usize
 }
 
 fn resident(shape: Shape, sizes: &Sizes) -> IndexSpec {
@@ -133,8 +142,7 @@ fn resident(shape: Shape, sizes: &Sizes) -> IndexSpec {
 /// Clusters in place of lists.
 fn clustered(shape: Shape, sizes: &Sizes) -> IndexSpec {
     let base = resident(shape, sizes);
-    let fine = fine_code(shape);
-    let is_large = shape.vectors().row_bytes() >= FINE_SHARE * fine.code_bytes() as usize;
+    let is_large = is_large(shape);
     let (vectors, codec) = if is_large {
         (VectorStorage::Coded, CodecSpec::Packed)
     } else {
@@ -144,7 +152,7 @@ fn clustered(shape: Shape, sizes: &Sizes) -> IndexSpec {
         graph: GraphSpec::Clusters { members: MEMBERS },
         storage: StorageSpec {
             vectors,
-            second_quantizer: is_large.then_some(fine),
+            second_quantizer: is_large.then(|| fine_code(shape)),
             ids_in_memory: is_large && decides(shape, sizes.code_bytes),
             ..base.storage
         },
@@ -188,16 +196,25 @@ fn resident_in_order(shape: Shape, sizes: &Sizes) -> IndexSpec {
     spec
 }
 
-/// Pages that are nodes of the graph, of fine codes, their shared list, and coarse codes of those
-/// neighbours whose codes memory does not hold.
+/// Pages that are nodes of the graph, of fine codes where vectors are large, their shared list, and
+/// coarse codes of those neighbours whose codes memory does not hold.
 fn on_disk(shape: Shape, sizes: &Sizes) -> IndexSpec {
     let base = pageann::spec(shape, sizes);
+    let vectors = StorageSpec {
+        quantizer: code(shape, sizes.code_bytes),
+        ..base.storage
+    };
+    if !is_large(shape) {
+        return IndexSpec {
+            storage: vectors,
+            ..base
+        };
+    }
     IndexSpec {
         storage: StorageSpec {
             vectors: VectorStorage::Coded,
-            quantizer: code(shape, sizes.code_bytes),
             second_quantizer: Some(fine_code(shape)),
-            ..base.storage
+            ..vectors
         },
         execution: ExecutionSpec {
             refine: RefineSpec::Bounded {
@@ -209,9 +226,17 @@ fn on_disk(shape: Shape, sizes: &Sizes) -> IndexSpec {
     }
 }
 
-/// The same on random axes, for the least memory of all.
+/// The same on random axes.
 fn on_disk_at_random(shape: Shape, sizes: &Sizes) -> IndexSpec {
     at_random(on_disk(shape, sizes))
+}
+
+/// The same with all codes on disk and a few fixed nodes to start at: next to no memory.
+fn on_disk_alone(shape: Shape, sizes: &Sizes) -> IndexSpec {
+    let mut spec = on_disk_at_random(shape, sizes);
+    spec.storage.codes = CodeStorage::InPage;
+    spec.execution.entry = EntrySpec::Fixed { count: ENTRIES };
+    spec
 }
 
 fn at_random(mut spec: IndexSpec) -> IndexSpec {
