@@ -304,9 +304,21 @@ fn merged(other: &Overrides, pinned: &Overrides) -> Overrides {
 }
 
 impl Candidate {
-    /// The design without its sizes: what one trial of it tells about all its sizes.
-    pub fn family(&self) -> &str {
-        &self.name
+    /// The design without its sizes: what one trial of it tells about all its sizes. Forms with
+    /// lists and forms with clusters are two.
+    pub fn family(&self) -> String {
+        self.of_form(&self.name)
+    }
+
+    /// Its preset, in its form.
+    pub(crate) fn preset_form(&self) -> String {
+        self.of_form(self.options.preset.name())
+    }
+
+    fn of_form(&self, name: &str) -> String {
+        let has_lists = self.spec.graph.max_degree() > 0;
+        let form = if has_lists { "" } else { ", clusters" };
+        format!("{name}{form}")
     }
 
     /// Bytes per code.

@@ -6,7 +6,7 @@
 use crate::candidate::Candidate;
 use crate::cost::Cost;
 use crate::device::Device;
-use crate::growth::{Growth, usual_exponent};
+use crate::growth::{Growth, exponent_of};
 use crate::model::{Counts, Statistics, code_share, guess};
 use crate::planner::SMALL_PART;
 use crate::trial::Tried;
@@ -66,7 +66,7 @@ impl Draft {
         if self.is_tried() {
             return self.predicted(known).map(|(cost, _)| cost);
         }
-        let counts = correction(known, all, self.candidate.family()).apply(&self.guess);
+        let counts = correction(known, all, &self.candidate.family()).apply(&self.guess);
         Some(Cost::of(counts, &known.device, known.threads))
     }
 
@@ -85,8 +85,9 @@ impl Draft {
     pub(crate) fn predicted(&self, known: &Knowledge) -> Option<(Cost, u32)> {
         let cost = |tried: &Tried| {
             let counts = tried.counts?;
-            let factor = self.factor(known, tried.rows);
-            let counts = counts.scaled(factor, factor);
+            let by_reads = self.factor(known, tried.rows, |counts| counts.reads);
+            let by_hops = self.factor(known, tried.rows, |counts| counts.hops);
+            let counts = counts.scaled(by_reads, by_hops);
             let cost = Cost::of(counts, &known.device, known.threads);
             Some((cost, tried.beam))
         };
@@ -99,9 +100,16 @@ impl Draft {
         costs.min_by(|(a, _), (b, _)| a.score(known.goal).total_cmp(&b.score(known.goal)))
     }
 
-    /// By what factor its costs grow from `rows` to all.
-    fn factor(&self, known: &Knowledge, rows: u64) -> f64 {
-        let exponent = known.growth_ratio * usual_exponent(self.code_share());
+    /// By what factor a count grows from `rows` to all. In a walk all counts grow alike; of
+    /// clusters reads and hops grow each by what was measured.
+    fn factor(&self, known: &Knowledge, rows: u64, count: fn(&Counts) -> f64) -> f64 {
+        if self.has_clusters() {
+            let growth = self.growth_of(count).unwrap_or_else(|| {
+                Growth::with_exponent((rows / SMALL_PART, rows), self.usual_exponent())
+            });
+            return growth.factor(known.rows);
+        }
+        let exponent = known.growth_ratio * self.usual_exponent();
         let growth = match self.measured_growth() {
             Some(own) => own.towards(exponent),
             None => Growth::with_exponent((rows / SMALL_PART, rows), exponent),
@@ -109,20 +117,31 @@ impl Draft {
         growth.factor(known.rows)
     }
 
-    /// The exponent of its hops between both samples, by the one that is usual.
+    /// The exponent of its hops between both samples, by the one that is usual; none of clusters,
+    /// where none is.
     pub(crate) fn growth_ratio(&self) -> Option<f64> {
         let measured = self.measured_growth()?.exponent();
-        Some(measured / usual_exponent(self.code_share()))
+        (!self.has_clusters()).then(|| measured / self.usual_exponent())
     }
 
-    fn code_share(&self) -> f64 {
-        code_share(&self.candidate.spec)
+    fn has_clusters(&self) -> bool {
+        self.candidate.spec.graph.max_degree() == 0
+    }
+
+    fn usual_exponent(&self) -> f64 {
+        let spec = &self.candidate.spec;
+        exponent_of(spec, code_share(spec))
     }
 
     fn measured_growth(&self) -> Option<Growth> {
+        self.growth_of(|counts| counts.hops.max(counts.reads))
+    }
+
+    /// Growth of a count between both samples.
+    fn growth_of(&self, count: fn(&Counts) -> f64) -> Option<Growth> {
         let small = self.small.first()?;
         let large = self.large.iter().find(|one| one.beam == small.beam)?;
-        let reads = |tried: &Tried| tried.counts.map(|counts| counts.hops.max(counts.reads));
+        let reads = |tried: &Tried| tried.counts.map(|counts| count(&counts));
         let differ = large.rows > small.rows;
         let sizes = (small.rows, large.rows);
         differ.then_some(Growth::between(sizes, reads(small)?, reads(large)?))
@@ -193,7 +212,7 @@ mod tests {
     fn a_trial_corrects_all_sizes_of_its_family() {
         let known = knowledge(Goal::Reads);
         let (mut all, _) = drafts(&known);
-        let family = all[0].candidate.family().to_owned();
+        let family = all[0].candidate.family();
         let others: Vec<usize> = (1..all.len())
             .filter(|at| all[*at].candidate.family() == family)
             .collect();
@@ -225,8 +244,22 @@ mod tests {
         assert_eq!(beam, 4);
         assert!((26.0..60.0).contains(&twice.counts.reads), "{twice:?}");
         let expected = (1.2_f64).ln() / (4.0_f64).ln();
-        let ratio = draft.growth_ratio().unwrap() * usual_exponent(draft.code_share());
+        let ratio = draft.growth_ratio().unwrap() * draft.usual_exponent();
         assert!((ratio - expected).abs() < 1e-9);
+    }
+
+    #[test]
+    fn reads_of_clusters_grow_as_they_were_measured() {
+        let known = knowledge(Goal::Reads);
+        let (mut all, _) = drafts(&known);
+        let draft = all.iter_mut().find(|draft| draft.has_clusters()).unwrap();
+        assert!(draft.candidate.family().ends_with(", clusters"));
+        draft.small = vec![tried(5_000, 8.0)];
+        draft.large = vec![tried(20_000, 10.5)];
+        let (cost, _) = draft.predicted(&known).unwrap();
+        let factor = Growth::between((5_000, 20_000), 8.0, 10.5).factor(known.rows);
+        assert!((cost.counts.reads - 10.5 * factor).abs() < 1e-9);
+        assert_eq!(draft.growth_ratio(), None);
     }
 
     #[test]

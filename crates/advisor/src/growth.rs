@@ -2,9 +2,12 @@
 //!
 //! The cost of a graph search grows like the logarithm of the number of vectors where codes are
 //! good, and like a small power of it where they are coarse, for then ever more candidates stand
-//! between. Two sizes cannot tell which: both laws go through them, and the middle of both, by
-//! ratio, is taken.
+//! between. Where candidates come from clusters no law is known: there the growth between both
+//! sizes is believed as it is. Two sizes cannot tell which: both laws go through them, and the
+//! middle of both, by ratio, is taken.
 
+use pageway::IndexSpec;
+use pageway::spec::GraphSpec;
 use serde::Serialize;
 
 /// The exponent that codes of one byte per dimension would have, and the power of the bytes per
@@ -14,6 +17,9 @@ const EXPONENT: f64 = 0.053;
 const EXPONENT_POWER: f64 = -0.75;
 /// Share that a candidate's own measurement has in its exponent.
 const OWN_SHARE: f64 = 0.25;
+/// Of reads where candidates come from clusters and one size was tried: between sentences
+/// (0.07) and photo descriptors (0.2).
+const SCANNED_EXPONENT: f64 = 0.1;
 /// Largest exponent that is believed: beyond, a sample of queries was unlucky.
 const MOST_EXPONENT: f64 = 0.4;
 
@@ -22,6 +28,17 @@ const MOST_EXPONENT: f64 = 0.4;
 pub(crate) fn usual_exponent(code_share: f64) -> f64 {
     let exponent = EXPONENT * code_share.max(1e-3).powf(EXPONENT_POWER);
     exponent.min(MOST_EXPONENT)
+}
+
+/// The same for `spec`, with codes of `code_share` bytes per dimension.
+pub(crate) fn exponent_of(spec: &IndexSpec, code_share: f64) -> f64 {
+    match spec.graph {
+        GraphSpec::Clusters { .. } => SCANNED_EXPONENT,
+        GraphSpec::Vamana { .. }
+        | GraphSpec::Nsg { .. }
+        | GraphSpec::Hnsw { .. }
+        | GraphSpec::PiPnn { .. } => usual_exponent(code_share),
+    }
 }
 
 /// Growth of one count between two sizes.

@@ -9,6 +9,7 @@
 //! model       spec + statistics of a sample -> pages, rounds, bytes, processor time: a guess
 //! cost        counts + device -> microseconds, queries per second
 //! sample      rows and queries drawn from the vectors     scratch   where samples are built
+//! form        its form, kept over fewer vectors
 //! trial       a candidate, built over a sample and searched     walk   one of those searches
 //! plain       the design that lends its graph, and that the statistics are of
 //! growth      a count at two sizes -> the same over all vectors
@@ -29,6 +30,7 @@ mod draft;
 mod equations;
 #[cfg(test)]
 mod fixture;
+mod form;
 mod growth;
 mod model;
 mod plain;

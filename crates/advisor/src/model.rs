@@ -25,7 +25,7 @@ use pageway::spec::{
 use pageway::{Footprint, IndexSpec};
 use serde::Serialize;
 
-use crate::growth::usual_exponent;
+use crate::growth::exponent_of;
 
 const CODE_EXPONENT: f64 = -0.6;
 const DEGREE_EXPONENT: f64 = -0.3;
@@ -202,7 +202,7 @@ impl Subject<'_> {
         let list = (statistics.hops - down(rows, measured_degree)).max(1.0);
         let codes = (code_share(self.spec) / statistics.code_share).powf(CODE_EXPONENT);
         let degrees = (degree / measured_degree).powf(DEGREE_EXPONENT);
-        let exponent = usual_exponent(code_share(self.spec));
+        let exponent = exponent_of(self.spec, code_share(self.spec));
         let growth = (nodes / rows.max(1.0)).max(1.0).powf(exponent);
         let entered = if self.spec.execution.entry == EntrySpec::Medoid {
             1.0

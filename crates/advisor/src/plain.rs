@@ -5,12 +5,13 @@
 
 use pageway::choices::schedules;
 use pageway::spec::{
-    CodeStorage, CodecSpec, EntrySpec, HarvestSpec, IndexSpec, ListSpec, NodeCacheSpec,
+    CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IndexSpec, ListSpec, NodeCacheSpec,
     PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, SelectionSpec, StopSpec,
     VectorStorage,
 };
 use pageway::{
-    BuildOptions, CacheOverrides, Error, ErrorKind, Index, MemoryWish, Overrides, Result, Sizes,
+    BuildOptions, CacheOverrides, Error, ErrorKind, Index, MemoryWish, Overrides, Preset, Result,
+    Sizes,
 };
 
 use crate::candidate::Candidate;
@@ -23,6 +24,21 @@ const BEAM: u32 = 4;
 /// Of all nodes, those cached where the worth of a cache is measured.
 const CACHED_PART: u64 = 10;
 
+/// The graph of `spec`, or one in the sizes of `options` where that has no lists.
+fn lists(spec: &IndexSpec, options: &BuildOptions) -> GraphSpec {
+    if spec.graph.max_degree() > 0 {
+        return spec.graph;
+    }
+    let sizes = Sizes {
+        max_degree: options.degree,
+        build_list: options.build_list,
+        alpha: options.alpha,
+        seed: options.seed,
+        ..Sizes::default()
+    };
+    Preset::DiskAnn.spec(spec.shape, &sizes).graph
+}
+
 /// The options of the plain design with the graph of `spec`, in the sizes of `options`.
 pub(crate) fn plain(spec: &IndexSpec, options: &BuildOptions) -> BuildOptions {
     let [lockstep, ..] = schedules(&Sizes {
@@ -31,7 +47,7 @@ pub(crate) fn plain(spec: &IndexSpec, options: &BuildOptions) -> BuildOptions {
     });
     BuildOptions {
         overrides: Overrides {
-            graph: Some(spec.graph),
+            graph: Some(lists(spec, options)),
             vectors: Some(VectorStorage::InRecord),
             codes: Some(CodeStorage::Memory),
             quantizer: Some(QuantizerSpec::Pq { code_bytes: 0 }),
@@ -80,7 +96,7 @@ pub(crate) fn measure_plain(trial: &mut Trial<'_>, candidate: &Candidate) -> Res
     Ok(Statistics {
         rows: trial.rows(),
         hops,
-        max_degree: candidate.spec.graph.max_degree(),
+        max_degree: lists(&candidate.spec, &candidate.options).max_degree(),
         mean_degree: built.mean_degree,
         code_share: f64::from(candidate.code_bytes()) / dimension,
         hit_exponent: (hit.ln() / found.share.clamp(1e-4, 0.9).ln()).clamp(0.1, 2.0),

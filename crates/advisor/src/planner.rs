@@ -233,7 +233,7 @@ impl Planner<'_> {
 
     /// The statistics, the guesses, and the first trials.
     fn try_small(&mut self, sample: &Sample, scratch: &mut Scratch) -> Result<()> {
-        let presets = self.best_by(|one| one.options.preset.name().to_owned());
+        let presets = self.best_by(Candidate::preset_form);
         let total = presets.len() + FAMILIES + MORE + 1;
         self.progress.stage("try designs", total as u64);
         let limits = (self.wish.recall, self.wish.threads);
@@ -246,10 +246,10 @@ impl Planner<'_> {
         for draft in &mut self.drafts {
             draft.guess(&self.knowledge);
         }
-        for at in self.best_by(|one| one.options.preset.name().to_owned()) {
+        for at in self.best_by(Candidate::preset_form) {
             self.try_one(&mut trial, at)?;
         }
-        let families = self.best_by(|one| one.family().to_owned());
+        let families = self.best_by(Candidate::family);
         let untried = families.into_iter().filter(|at| self.is_open(*at));
         for at in untried.take(FAMILIES).collect::<Vec<_>>() {
             self.try_one(&mut trial, at)?;

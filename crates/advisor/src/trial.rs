@@ -17,6 +17,7 @@ use pageway::{
 use serde::Serialize;
 
 use crate::candidate::Candidate;
+use crate::form::kept;
 use crate::model::Counts;
 use crate::plain::plain;
 use crate::sample::{K, Sample};
@@ -110,6 +111,7 @@ impl<'t> Trial<'t> {
         let options = BuildOptions {
             memory: Some(MemoryWish::Bytes(least + (spare as f64 * share) as u64)),
             graph_from: self.donor(&spec, &candidate.options)?,
+            overrides: kept(&spec),
             ..candidate.options.clone()
         };
         let built = self.build(&options)?;
@@ -162,8 +164,9 @@ impl<'t> Trial<'t> {
 
     /// The index whose graph `spec` takes over, built at its first use; none where it cannot be.
     fn donor(&mut self, spec: &IndexSpec, options: &BuildOptions) -> Result<Option<PathBuf>> {
-        // A graph is taken over without the layers above it.
-        if matches!(spec.execution.entry, EntrySpec::UpperLayers { .. }) {
+        // A graph is taken over without the layers above it; clusters are none.
+        let has_layers = matches!(spec.execution.entry, EntrySpec::UpperLayers { .. });
+        if has_layers || spec.graph.max_degree() == 0 {
             return Ok(None);
         }
         if let Some((_, dir)) = self.donors.iter().find(|(graph, _)| *graph == spec.graph) {
@@ -181,6 +184,10 @@ impl<'t> Trial<'t> {
         let queries = part(&memory, MORE_QUERIES);
         let caches = part(&memory, "cached nodes") + part(&memory, "cached pages");
         let all: u64 = memory.parts.iter().map(|(_, bytes)| bytes).sum();
+        if caches == 0 {
+            // Memory changes no count: searches get what they need.
+            return Ok(all);
+        }
         let least = all - queries - caches;
         // More queries in flight get half of what is left at most, caches the rest. Where all lists
         // fit they come first at open, and queries get less than is set aside for them here.
