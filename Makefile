@@ -6,7 +6,7 @@ READY := .venv/.ready
 IN_VENV := VIRTUAL_ENV="$(VENV)" PATH="$(VENV)/bin:$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check doc test test-rust test-python demo lab crash faults py wheel bench clean
+.PHONY: help setup check check-arm doc test test-rust test-python demo lab crash faults py wheel bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -23,6 +23,10 @@ check: ## formatting, lints and house rules
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo xtask tidy
+
+check-arm: ## whether the command compiles for 64-bit ARM, NEON kernels included
+	rustup target add aarch64-unknown-linux-gnu
+	cargo check -p pageway-cli --target aarch64-unknown-linux-gnu
 
 doc: ## the API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
