@@ -73,7 +73,7 @@ def test_a_file_that_does_not_say_its_type_is_told(tmp_path, vectors, queries):
     with pageway.build(tmp_path / "i", base, **settings) as index:
         assert index.dtype == np.float32 and index.shape == vectors.shape
         truth = pageway.ground_truth(base, few, k=10, dtype="float32")
-        assert recall(index.search(queries, effort=80).ids, vectors, queries, "l2") >= 0.95
+        assert recall(index.search(queries, effort=200).ids, vectors, queries, "l2") >= 0.95
     np.testing.assert_array_equal(truth.ids, pageway.ground_truth(vectors, queries, k=10).ids)
     pageway.build(tmp_path / "j", vectors, dtype="f4", memory="2MB").close()
     for rows, dtype, words in [

@@ -22,7 +22,7 @@ def test_no_queries_give_an_empty_table(index):
 
 
 def test_recall_is_reached_and_costs_pages(index, vectors, queries):
-    seen = [index.search(queries, k=10, effort=effort) for effort in (10, 30, 120)]
+    seen = [index.search(queries, k=10, effort=effort) for effort in (10, 60, 240)]
     recalls = [recall(result.ids, vectors, queries, "l2") for result in seen]
     pages = [result.stats["hops"].mean() for result in seen]
     assert recalls == sorted(recalls) and recalls[-1] > 0.98
@@ -140,5 +140,5 @@ def test_memory_is_set_aside_for_the_searches_that_are_announced(built, vectors,
 
     one = budget(effort=1400)
     assert budget() < one < min(budget(effort=1400, k=1000), budget(effort=1400, beam=64))
-    with pageway.open(built, memory=budget(effort=100), effort=100) as index:
-        assert recall(index.search(queries, effort=100).ids, vectors, queries, "l2") > 0.95
+    with pageway.open(built, memory=budget(effort=240), effort=240) as index:
+        assert recall(index.search(queries, effort=240).ids, vectors, queries, "l2") > 0.95
