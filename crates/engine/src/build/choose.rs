@@ -12,8 +12,8 @@ use crate::storage::Identities;
 /// Memory of a search when nobody says: a share of the raw vectors, and never less than this.
 const DEFAULT_MEMORY: (f64, u64) = (0.2, 16_000_000);
 
-/// Share of the memory that may be left to further queries in flight, where lists come first: one
-/// in so many.
+/// Share of the memory that may be left to further queries in flight, where they could take no
+/// cache for it: one in so many.
 const QUERY_SHARE: u64 = 16;
 
 /// A budget that a form cannot work with.
@@ -111,8 +111,10 @@ impl SpecChoice<'_> {
                 let fits_with_queries = |code_bytes| {
                     let spec = self.with_codes(form, code_bytes);
                     let subject = (&spec, self.node_count);
+                    // Where there is a cache, queries may take from that later.
+                    let now = form.lists_first || spec.cache.is_none();
                     let more = match more_queries(subject) {
-                        Ok(more) if form.lists_first => more.min(memory_bytes / QUERY_SHARE),
+                        Ok(more) if now => more.min(memory_bytes / QUERY_SHARE),
                         Ok(_) | Err(_) => 0,
                     };
                     settle(subject, lists(&spec) + more, memory_bytes).is_ok()

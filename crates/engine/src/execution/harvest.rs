@@ -33,7 +33,7 @@ impl ExecutionSpec {
     }
 
     /// Whether pages are harvested while the next reads are in flight.
-    fn defers_harvest(&self) -> bool {
+    pub(crate) fn defers_harvest(&self) -> bool {
         matches!(self.schedule, ScheduleSpec::Overlapped { .. })
     }
 }

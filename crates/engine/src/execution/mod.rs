@@ -31,6 +31,6 @@ pub(crate) use entry::{Entry, EntryPart};
 pub(crate) use parts::{CachePart, CodePart, Parts};
 pub(crate) use probe::PROBE_BLOCK;
 pub(crate) use query::{Goal, Query};
-pub(crate) use scratch::{Hold, IndexShape, Scratch, ScratchShape};
+pub(crate) use scratch::{EntryShape, HarvestShape, Hold, IndexShape, Scratch, ScratchShape};
 pub use stats::{HOP_BUCKETS, QueryStats};
 pub(crate) use traversal::{Origin, PageRequest, Traversal};

@@ -32,6 +32,11 @@ const PROBES: usize = 4;
 /// 4,700 clusters were missed, for one in forty of the true neighbours.
 const RANKED: usize = 6;
 
+/// Clusters that are ranked for a candidate list of `size`, at most.
+pub(super) const fn ranked_for(size: usize) -> usize {
+    size.saturating_mul(PROBES).saturating_mul(RANKED)
+}
+
 /// What a query is where it is compared with clusters.
 #[derive(Default)]
 pub(crate) struct ProbeScratch {
@@ -52,7 +57,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         let size = self.scratch.candidates.capacity();
         if self.probed < size {
             self.probed = size;
-            self.rank_clusters(table, size.saturating_mul(PROBES));
+            self.rank_clusters(table, size);
             self.score_members(table);
         }
         if parts.vectors == VectorStorage::Coded {
@@ -61,8 +66,9 @@ impl<C: PageCodec> Traversal<'_, C> {
         true
     }
 
-    /// Leaves the nearest clusters in the keys, nearest first.
-    fn rank_clusters(&mut self, table: &ClusterTable, probes: usize) {
+    /// Leaves in the keys the clusters that a candidate list of `size` may look into, nearest
+    /// first.
+    fn rank_clusters(&mut self, table: &ClusterTable, size: usize) {
         let scratch = &mut *self.scratch;
         let probe = &mut scratch.entry.probe;
         let widened = &scratch.scoring.widened;
@@ -74,18 +80,20 @@ impl<C: PageCodec> Traversal<'_, C> {
         rank(0..table.group_count(), compare, scoring, keys);
         keys.sort_unstable();
         let groups = keys.len();
+        let full = groups + ranked_for(size);
         for at in 0..groups {
-            if keys.len() - groups >= probes.saturating_mul(RANKED) {
-                break;
-            }
             let Some(group) = keys.get(at).map(|key| key_node(*key).0) else {
                 break;
             };
+            let mut clusters = table.clusters_of(group);
+            let room = full.saturating_sub(keys.len()).min(clusters.len());
+            clusters.end = clusters.start + room as u32;
             let compare = |some: &[NodeId], out: &mut [f32]| table.compare(query, some, out);
-            rank(table.clusters_of(group), compare, scoring, keys);
+            rank(clusters, compare, scoring, keys);
         }
         self.stats.approximate_distances += keys.len() as u64;
         keys.drain(..groups);
+        let probes = size.saturating_mul(PROBES);
         if probes < keys.len() {
             keys.select_nth_unstable(probes);
             keys.truncate(probes);

@@ -8,6 +8,7 @@ use super::bounds::Bounds;
 use super::candidates::CandidateList;
 use super::entry::{EntryPart, EntryScratch};
 use super::held::{HeldPages, Replicas};
+use super::probe::ranked_for;
 use super::query::{Goal, Query};
 use super::ranking::Ranking;
 use super::traversal::PageRequest;
@@ -39,8 +40,8 @@ pub(crate) struct IndexShape {
     pub(crate) seeds: usize,
     /// Lists that are followed per candidate, about.
     pub(crate) lists_per_candidate: usize,
-    /// Records of a page.
-    pub(crate) nodes_per_page: usize,
+    /// Records that a page gives at most.
+    pub(crate) harvested: HarvestShape,
     /// Components per vector.
     pub(crate) dimension: usize,
     /// Bytes that score codes of one query.
@@ -49,14 +50,52 @@ pub(crate) struct IndexShape {
     pub(crate) payload_bytes: usize,
     /// Lists of other nodes packed into a page.
     pub(crate) replicas: usize,
-    /// Bytes to find entries with.
-    pub(crate) entry_bytes: usize,
+    /// To find entries with.
+    pub(crate) entry: EntryShape,
     /// How pages are kept.
     pub(crate) hold: Hold,
     /// Whether error bounds of codes decide what is read at the end.
     pub(crate) bounded: bool,
     /// Whether records hold fine codes in place of vectors.
     pub(crate) coded: bool,
+}
+
+/// Records of a page that are used beside those it was read for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct HarvestShape {
+    /// Of each page.
+    pub(crate) nodes: usize,
+    /// Whether they wait for the next reads to be in flight.
+    pub(crate) waits: bool,
+}
+
+/// What finding entries takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct EntryShape {
+    /// Bytes, whatever the candidate list.
+    pub(crate) bytes: usize,
+    /// Groups of clusters that are ranked.
+    pub(crate) groups: usize,
+    /// Clusters that may be.
+    pub(crate) clusters: usize,
+}
+
+impl EntryShape {
+    fn bytes_for(self, list_size: usize) -> usize {
+        let ranked = self.groups + self.clusters.min(ranked_for(list_size));
+        self.bytes + ranked * size_of::<u64>()
+    }
+}
+
+impl HarvestShape {
+    fn bytes(self, beam: usize) -> usize {
+        let waiting = if self.waits {
+            beam * size_of::<Deferred>()
+        } else {
+            0
+        };
+        self.nodes * (size_of::<u64>() + waiting)
+    }
 }
 
 /// How many pages a query keeps.
@@ -86,13 +125,13 @@ impl ScratchShape {
             + index.scorer_bytes
             + index.dimension * size_of::<f32>()
             + index.max_neighbors.max(index.seeds) * neighbors
-            + index.nodes_per_page * (size_of::<u64>() + self.beam * size_of::<Deferred>())
+            + index.harvested.bytes(self.beam)
             + self.beam * (size_of::<PageRequest>() + 8)
             + self.targets() * 2 * size_of::<Target>()
             + self.refined() * (size_of::<NodeId>() + size_of::<PageRequest>() + size_of::<u64>())
             + HeldPages::bytes(self.held_pages(), index.payload_bytes)
             + Replicas::bytes(self.held_pages() * index.replicas)
-            + index.entry_bytes
+            + index.entry.bytes_for(self.list_limit)
             + self.bounds_bytes()
     }
 

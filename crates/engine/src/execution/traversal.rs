@@ -19,6 +19,7 @@
 use pageway_types::{Metric, NodeId, PageId};
 
 use super::candidates::Horizon;
+use super::entry::Entry;
 use super::pipeline::Pipeline;
 use super::{Goal, Parts, Query, QueryStats, Scratch};
 use crate::layout::{PageCodec, PageError, PageView};
@@ -114,7 +115,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     /// When a record in memory makes no sense.
     pub(crate) fn want(&mut self) -> Result<Option<PageRequest>, PageError> {
         loop {
-            if self.in_flight >= self.query.beam {
+            if self.in_flight >= self.most_in_flight() {
                 return Ok(None);
             }
             if let Some(request) = self.scratch.pages.frontier.pop() {
@@ -143,6 +144,17 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
                 self.begin_refine();
             }
         }
+    }
+
+    /// Reads in flight at most: the beam while what a page says decides what is read next, as many
+    /// as the driver takes where everything left to read is known.
+    fn most_in_flight(&self) -> usize {
+        let execution = &self.parts.execution;
+        let is_last = self.phase == Phase::Refine
+            || (matches!(self.parts.entry.entry, Entry::Clusters(_))
+                && !execution.keeps_pages()
+                && !self.pipeline.in_order);
+        if is_last { usize::MAX } else { self.query.beam }
     }
 
     /// Hands over the payload of a page that was wanted.

@@ -7,7 +7,7 @@ use pageway_store::{IoBackend, IoProbe, OsVfs, Vfs};
 use serde::Serialize;
 
 use super::pool::WorkerPool;
-use super::{Index, Manifest, RangeOptions};
+use super::{Index, MAX_INTERLEAVE, Manifest, RangeOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::ScratchShape;
 use crate::execution::driver::WorkerShape;
@@ -185,9 +185,12 @@ impl Index {
     }
 }
 
-/// What more queries in flight may take of what is free: half, or what all lists leave where memory
-/// holds those; caches take the rest.
+/// What more queries in flight may take of what is free: all where there is no cache; half, or what
+/// all lists leave where memory holds those; caches take the rest.
 fn room_for_queries(manifest: &Manifest, free: u64) -> u64 {
+    if manifest.spec.cache.is_none() {
+        return free;
+    }
     let lists = resolve::packed_list_bytes(manifest);
     let beside_lists = lists.and_then(|lists| free.checked_sub(lists));
     beside_lists.unwrap_or(free / 2)
@@ -237,7 +240,7 @@ pub(crate) fn more_queries(subject: (&IndexSpec, u32)) -> Result<u64> {
     let plan = WorkerPlan::new(subject, &OpenOptions::default())?;
     let geometry = resolve::codec(subject.0, subject.1)?.map().geometry;
     let bytes = |shape: &WorkerShape| shape.bytes_by(geometry, IoBackend::Uring);
-    Ok(bytes(&plan.wished).saturating_sub(bytes(&plan.least)))
+    Ok(bytes(&plan.compact).saturating_sub(bytes(&plan.least)))
 }
 
 /// Memory for searches: the least that works, and what is wished for.
@@ -245,6 +248,8 @@ pub(crate) struct WorkerPlan {
     least: WorkerShape,
     /// The same where a range search begins with a shorter list.
     growing: WorkerShape,
+    /// All queries in flight that are wished for, with few buffers.
+    compact: WorkerShape,
     wished: WorkerShape,
     /// A range search as wide as its options are by default.
     range: WorkerShape,
@@ -263,31 +268,19 @@ impl WorkerPlan {
             .unwrap_or_else(|| subject.0.execution.schedule.beam());
         let results = ASSUMED_K.max(options.k);
         let scratch = scratch_shape(subject, (results, list_size, list_size), beam)?;
-        let wished = WorkerShape {
-            interleave: options.interleave.max(1) as usize,
-            scratch,
-        };
-        let least = WorkerShape {
-            interleave: 1,
-            scratch,
-        };
+        let interleave = options.interleave.clamp(1, MAX_INTERLEAVE) as usize;
         let shorter = shorter_list(list_size.min(subject.1), options.k);
-        let growing = WorkerShape {
-            interleave: 1,
-            scratch: scratch_shape(subject, (results, shorter, list_size), beam)?,
-        };
+        let growing = scratch_shape(subject, (results, shorter, list_size), beam)?;
         let RangeOptions {
             list_size, limit, ..
         } = RangeOptions::new(0.0);
-        let range = WorkerShape {
-            interleave: 1,
-            scratch: scratch_shape(subject, (limit, list_size, limit), beam)?,
-        };
+        let range = scratch_shape(subject, (limit, list_size, limit), beam)?;
         Ok(Self {
-            least,
-            growing,
-            wished,
-            range,
+            least: WorkerShape::compact(1, scratch),
+            growing: WorkerShape::compact(1, growing),
+            compact: WorkerShape::compact(interleave, scratch),
+            wished: WorkerShape::roomy(interleave, scratch),
+            range: WorkerShape::roomy(1, range),
             threads: thread_count(options.threads) as u64,
         })
     }

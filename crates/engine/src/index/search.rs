@@ -126,11 +126,7 @@ impl Index {
         };
         let most = count.div_ceil(threads).max(1);
         let interleave = (wished.min(MAX_INTERLEAVE) as usize).min(most);
-        let shape = WorkerShape {
-            interleave,
-            scratch,
-        };
-        let shape = self.fitting(shape, threads);
+        let shape = self.fitting((interleave, scratch), threads);
         let job = Job {
             rows: queries.rows,
             row_bytes: queries.shape.row_bytes(),
@@ -161,10 +157,7 @@ impl Index {
     /// Whether one query of this list size fits the memory set aside for searches.
     pub(crate) fn has_memory_for(&self, options: &SearchOptions, list_size: u32) -> Result<bool> {
         let scratch = self.scratch(options, (options.k, list_size, list_size))?;
-        let shape = WorkerShape {
-            interleave: 1,
-            scratch,
-        };
+        let shape = WorkerShape::compact(1, scratch);
         Ok(self.searcher.worker_bytes(&shape) <= self.pool.budget())
     }
 
@@ -181,13 +174,10 @@ impl Index {
         scratch_shape((spec, self.manifest.node_count), sizes, beam)
     }
 
-    /// Fewer queries in flight where the memory set aside is short.
-    fn fitting(&self, mut shape: WorkerShape, threads: usize) -> WorkerShape {
+    /// Fewer queries and reads in flight where the memory set aside is short.
+    fn fitting(&self, wished: (usize, ScratchShape), threads: usize) -> WorkerShape {
         let share = self.pool.budget() / threads as u64;
-        while shape.interleave > 1 && self.searcher.worker_bytes(&shape) > share {
-            shape.interleave -= 1;
-        }
-        shape
+        WorkerShape::fitting(wished, share, |shape| self.searcher.worker_bytes(shape))
     }
 
     fn run(

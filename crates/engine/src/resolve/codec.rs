@@ -7,7 +7,7 @@ use super::codes::scorer_bytes;
 use super::{Source, entry, record_reader};
 use crate::cache::ListRead;
 use crate::error::Result;
-use crate::execution::{Hold, IndexShape, PROBE_BLOCK};
+use crate::execution::{HarvestShape, Hold, IndexShape, PROBE_BLOCK};
 use crate::layout::{
     NodeFeed, PageCodec, PageMap, PageNodeCodec, PageView, RecordCodec, UnpackedList,
 };
@@ -73,6 +73,23 @@ fn lists_per_candidate(spec: &IndexSpec, map: PageMap) -> usize {
     1 + (others as f32 * share).ceil() as usize
 }
 
+/// Records that a page of a walk gives.
+fn harvest_shape(spec: &IndexSpec, map: PageMap) -> HarvestShape {
+    // Without lists only pages of fine codes are read before the refinement.
+    let is_read = spec.graph.max_degree() > 0 || spec.storage.vectors == VectorStorage::Coded;
+    let is_harvested = match spec.execution.harvest {
+        HarvestSpec::Near { .. } | HarvestSpec::All => is_read,
+        HarvestSpec::Target | HarvestSpec::Held => false,
+    };
+    if !is_harvested {
+        return HarvestShape::default();
+    }
+    HarvestShape {
+        nodes: map.nodes_per_page as usize,
+        waits: spec.execution.defers_harvest(),
+    }
+}
+
 /// Nodes that a walk starts at, at most.
 fn seeds(entry: EntrySpec) -> u32 {
     match entry {
@@ -105,12 +122,12 @@ pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShap
         max_neighbors: codec.max_neighbors(),
         seeds: seeds(spec.execution.entry) as usize,
         lists_per_candidate: lists_per_candidate(spec, map),
-        nodes_per_page: map.nodes_per_page as usize,
+        harvested: harvest_shape(spec, map),
         dimension: spec.shape.dimension as usize,
         scorer_bytes: scorer_bytes(spec),
         payload_bytes: map.geometry.payload_bytes(),
         replicas: replicas as usize,
-        entry_bytes: entry::scratch_bytes(spec, node_count),
+        entry: entry::scratch_shape(spec, node_count),
         hold,
         coded: spec.storage.vectors == VectorStorage::Coded,
         bounded: matches!(execution.refine, RefineSpec::Bounded { .. }),

@@ -12,6 +12,7 @@ use pageway_types::{Metric, NodeId};
 
 use super::{Source, kernels};
 use crate::error::Result;
+use crate::execution::EntryShape;
 use crate::execution::{Entry, EntryPart};
 use crate::spec::{EntrySpec, GraphSpec, IndexSpec};
 use crate::storage::{ClusterTable, EntryCodes};
@@ -123,8 +124,17 @@ pub(crate) fn entry_bytes(spec: &IndexSpec, node_count: u32) -> u64 {
     structure + codes
 }
 
-/// Bytes of a query's scratch for finding entries.
-pub(super) fn scratch_bytes(spec: &IndexSpec, node_count: u32) -> usize {
+/// What a query's scratch needs for finding entries.
+pub(super) fn scratch_shape(spec: &IndexSpec, node_count: u32) -> EntryShape {
+    let (clusters, groups) = cluster_counts(spec, node_count);
+    EntryShape {
+        bytes: scratch_bytes(spec, node_count),
+        groups: groups as usize,
+        clusters: clusters as usize,
+    }
+}
+
+fn scratch_bytes(spec: &IndexSpec, node_count: u32) -> usize {
     const PER_CANDIDATE: usize = 16;
     match (spec.execution.entry, navigation_spec(spec, node_count)) {
         (
@@ -140,11 +150,7 @@ pub(super) fn scratch_bytes(spec: &IndexSpec, node_count: u32) -> usize {
         (EntrySpec::Hash { limit, .. }, _) => {
             limit as usize * PER_CANDIDATE + spec.shape.dimension as usize * 4
         }
-        (EntrySpec::Clusters, _) => {
-            let (clusters, groups) = cluster_counts(spec, node_count);
-            let keys = (clusters + groups) as usize * size_of::<u64>();
-            keys + spec.shape.dimension as usize * size_of::<f32>()
-        }
+        (EntrySpec::Clusters, _) => spec.shape.dimension as usize * size_of::<f32>(),
         _ => 0,
     }
 }

@@ -16,6 +16,16 @@ pub struct CacheSpec {
     pub page_share: f32,
 }
 
+impl CacheSpec {
+    /// Whether nothing is kept.
+    pub const fn is_none(&self) -> bool {
+        matches!(
+            (self.nodes, self.pages),
+            (NodeCacheSpec::None, PageCacheSpec::None)
+        )
+    }
+}
+
 /// What is kept per node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,13 +1,13 @@
 //! Many queries on one thread over one lane: while one waits for its pages, the others compute.
 //!
-//! Each lane of queries owns `beam` buffers of the page lane. A lane is pumped whenever a page of
-//! it has arrived: its walk hands out the reads it wants now, and works on while they are in
-//! flight; or it is finished and the next query takes its place.
+//! All queries share the buffers of the page lane. A query is pumped whenever a page of it has
+//! arrived: its walk hands out the reads it wants now, and works on while they are in flight; or it
+//! is finished and the next query takes its place. One that finds no buffer free waits its turn.
 
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use pageway_store::{PageDone, PageIo, PageRead, PageReader, clock};
-use pageway_types::PageId;
 
 use super::super::{Origin, PageRequest, Parts, QueryStats, Scratch, Traversal};
 use super::recorder::Recorder;
@@ -27,37 +27,99 @@ pub(crate) fn run<'t, C: PageCodec>(
     job: &Job<'t>,
     worker: &'t mut Worker,
 ) -> Result<Outcomes> {
-    let beam = job.beam as u32;
     let Worker {
         io,
         scratches,
         staging,
-        ..
+        shape,
     } = worker;
-    let io = io.as_mut();
-    let mut outcomes = Outcomes::default();
-    let mut lanes: Vec<Lane<'_, C>> = (0u32..)
-        .zip(scratches.iter_mut())
-        .map(|(number, scratch)| Lane::new(number * beam, beam, scratch))
-        .collect();
-    for lane in &mut lanes {
-        lane.pump(parts, job, (io, staging), &mut outcomes)?;
-    }
-    let mut done: Vec<PageDone> = Vec::with_capacity(lanes.len() * job.beam);
+    let mut means = Means {
+        io: io.as_mut(),
+        staging,
+        reads: Reads::new(shape.buffers),
+        outcomes: Outcomes::default(),
+    };
+    let mut lanes: Vec<Lane<'_, C>> = (0..).zip(scratches).map(Lane::new).collect();
+    let mut turns: VecDeque<usize> = (0..lanes.len()).collect();
+    let mut done: Vec<PageDone> = Vec::with_capacity(shape.buffers);
+    take_turns(&mut lanes, &mut turns, (parts, job), &mut means)?;
     while lanes.iter().any(Lane::busy) {
-        io.wait(1, &mut done)?;
+        means.io.wait(1, &mut done)?;
         for completion in done.drain(..) {
             completion
                 .result
                 .map_err(|error| read_failed(completion.unit, error))?;
-            let number = (completion.buffer / beam) as usize;
+            let (number, request) = means.reads.end(completion.buffer).ok_or_else(stray)?;
             let lane = lanes.get_mut(number).ok_or_else(stray)?;
-            let bytes = io.buffer(completion.buffer);
-            lane.supply(parts, reader, completion.buffer, bytes)?;
-            lane.pump(parts, job, (io, staging), &mut outcomes)?;
+            let bytes = means.io.buffer(completion.buffer);
+            lane.supply((parts, reader), (request, completion.buffer), bytes)?;
+            if !turns.contains(&number) {
+                turns.push_back(number);
+            }
+            take_turns(&mut lanes, &mut turns, (parts, job), &mut means)?;
         }
     }
-    Ok(outcomes)
+    Ok(means.outcomes)
+}
+
+/// Pumps the lanes whose turn it is; those left find no buffer free.
+fn take_turns<'t, C: PageCodec>(
+    lanes: &mut [Lane<'t, C>],
+    turns: &mut VecDeque<usize>,
+    (parts, job): (&'t Parts<C>, &Job<'t>),
+    means: &mut Means<'_>,
+) -> Result<()> {
+    while let Some(number) = turns.front() {
+        let lane = lanes.get_mut(*number).ok_or_else(stray)?;
+        if !lane.pump(parts, job, means)? {
+            break;
+        }
+        turns.pop_front();
+    }
+    Ok(())
+}
+
+/// What all lanes share.
+struct Means<'m> {
+    io: &'m mut dyn PageIo,
+    /// Where a page of the page cache is copied to.
+    staging: &'m mut [u8],
+    reads: Reads,
+    outcomes: Outcomes,
+}
+
+/// The reads in flight, by buffer.
+struct Reads {
+    free: Vec<u32>,
+    /// Lane, and what it wants.
+    asked: Vec<Option<(usize, PageRequest)>>,
+}
+
+impl Reads {
+    fn new(buffers: usize) -> Self {
+        Self {
+            free: (0..buffers as u32).rev().collect(),
+            asked: vec![None; buffers],
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.free.is_empty()
+    }
+
+    /// A buffer for a read of a lane.
+    fn begin(&mut self, lane: usize, request: PageRequest) -> Option<u32> {
+        let buffer = self.free.pop()?;
+        *self.asked.get_mut(buffer as usize)? = Some((lane, request));
+        Some(buffer)
+    }
+
+    /// Lane and request of a read that is over. Its buffer keeps the page until the next read.
+    fn end(&mut self, buffer: u32) -> Option<(usize, PageRequest)> {
+        let asked = self.asked.get_mut(buffer as usize)?.take()?;
+        self.free.push(buffer);
+        Some(asked)
+    }
 }
 
 fn stray() -> Error {
@@ -69,11 +131,9 @@ fn stray() -> Error {
 
 /// A place for one query in flight.
 struct Lane<'t, C: PageCodec> {
+    number: usize,
     active: Option<Active<'t, C>>,
     idle: Option<&'t mut Scratch>,
-    /// First buffer of this lane; `requests` holds what its buffers are being read for.
-    first_buffer: u32,
-    requests: Vec<Option<PageRequest>>,
 }
 
 struct Active<'t, C: PageCodec> {
@@ -86,6 +146,29 @@ struct Active<'t, C: PageCodec> {
 }
 
 impl<C: PageCodec> Active<'_, C> {
+    /// Submits the reads that the query wants now. False where there are too few buffers to know.
+    fn submit(&mut self, lane: usize, parts: &Parts<C>, means: &mut Means<'_>) -> Result<bool> {
+        while !means.reads.is_full() {
+            let Some(request) = self.walk.want()? else {
+                return Ok(true);
+            };
+            if parts.cache.pages.read(request.page, means.staging) {
+                self.walk.supply(request, means.staging, Origin::Cache)?;
+                continue;
+            }
+            let buffer = means.reads.begin(lane, request).ok_or_else(stray)?;
+            if let Some(recorder) = &mut self.recorder {
+                recorder.sends(buffer);
+            }
+            means.io.submit(PageRead {
+                unit: request.page.0.into(),
+                buffer,
+                tag: buffer.into(),
+            })?;
+        }
+        Ok(false)
+    }
+
     /// Uses the time of the reads in flight, if there is something to do.
     fn work(&mut self, io: &mut dyn PageIo) -> Result<()> {
         if let Some(recorder) = &mut self.recorder {
@@ -107,13 +190,11 @@ impl<C: PageCodec> Active<'_, C> {
 }
 
 impl<'t, C: PageCodec> Lane<'t, C> {
-    fn new(first_buffer: u32, beam: u32, scratch: &'t mut Scratch) -> Self {
-        let requests = vec![None; beam as usize];
+    fn new((number, scratch): (usize, &'t mut Scratch)) -> Self {
         Self {
+            number,
             active: None,
             idle: Some(scratch),
-            first_buffer,
-            requests,
         }
     }
 
@@ -124,21 +205,14 @@ impl<'t, C: PageCodec> Lane<'t, C> {
     /// Hands a page to the walk it was read for.
     fn supply(
         &mut self,
-        parts: &Parts<C>,
-        reader: &PageReader,
-        buffer: u32,
+        (parts, reader): (&Parts<C>, &PageReader),
+        (request, buffer): (PageRequest, u32),
         bytes: &[u8],
     ) -> Result<()> {
         let begin = clock::now();
-        let slot = (buffer - self.first_buffer) as usize;
-        let request = self
-            .requests
-            .get_mut(slot)
-            .and_then(Option::take)
-            .ok_or_else(stray)?;
         let active = self.active.as_mut().ok_or_else(stray)?;
         if let Some(recorder) = &mut active.recorder {
-            recorder.arrived(slot);
+            recorder.arrived(buffer);
         }
         let payload = reader.verify_unit(request.page.0.into(), bytes)?;
         parts.cache.pages.offer(request.page, payload);
@@ -147,55 +221,35 @@ impl<'t, C: PageCodec> Lane<'t, C> {
             .supply(request, payload, Origin::Disk)
             .map_err(|error| Error::from(error).within("pages"))?;
         active.compute_ns += nanoseconds_since(begin);
+        if let Some(recorder) = &mut active.recorder {
+            recorder.computed();
+        }
         Ok(())
     }
 
-    /// Submits the reads that the query wants now, or finishes it and starts the next one.
-    fn pump(
-        &mut self,
-        parts: &'t Parts<C>,
-        job: &Job<'t>,
-        (io, staging): (&mut dyn PageIo, &mut [u8]),
-        outcomes: &mut Outcomes,
-    ) -> Result<()> {
+    /// Submits the reads that the query wants now, or finishes it and starts the next one. False
+    /// where it may want more than there are buffers for.
+    fn pump(&mut self, parts: &'t Parts<C>, job: &Job<'t>, means: &mut Means<'_>) -> Result<bool> {
         loop {
             let Some(active) = &mut self.active else {
-                if !self.start(parts, job)? {
-                    return Ok(());
+                if !self.start(parts, job, means.reads.asked.len())? {
+                    return Ok(true);
                 }
                 continue;
             };
             let begin = clock::now();
-            while let Some(request) = active.walk.want()? {
-                if parts.cache.pages.read(request.page, staging) {
-                    active.walk.supply(request, staging, Origin::Cache)?;
-                    continue;
-                }
-                let slot = self
-                    .requests
-                    .iter()
-                    .position(Option::is_none)
-                    .ok_or_else(stray)?;
-                let buffer = self.first_buffer + slot as u32;
-                if let Some(free) = self.requests.get_mut(slot) {
-                    *free = Some(request);
-                }
-                if let Some(recorder) = &mut active.recorder {
-                    recorder.sends(slot);
-                }
-                submit(io, request.page, buffer)?;
-            }
-            if active.walk.in_flight() > 0 {
-                active.work(io)?;
+            let is_served = active.submit(self.number, parts, means)?;
+            if active.walk.in_flight() > 0 || !is_served {
+                active.work(means.io)?;
                 active.compute_ns += nanoseconds_since(begin);
-                return Ok(());
+                return Ok(is_served);
             }
             active.compute_ns += nanoseconds_since(begin);
-            self.finish(job, outcomes);
+            self.finish(job, &mut means.outcomes);
         }
     }
 
-    fn start(&mut self, parts: &'t Parts<C>, job: &Job<'t>) -> Result<bool> {
+    fn start(&mut self, parts: &'t Parts<C>, job: &Job<'t>, buffers: usize) -> Result<bool> {
         let Some(scratch) = self.idle.take() else {
             return Ok(false);
         };
@@ -213,7 +267,7 @@ impl<'t, C: PageCodec> Lane<'t, C> {
             index,
             started,
             compute_ns,
-            recorder: recorded.then(|| Recorder::new(index, job.beam, started)),
+            recorder: recorded.then(|| Recorder::new(index, buffers, started)),
         });
         Ok(true)
     }
@@ -239,15 +293,6 @@ impl<'t, C: PageCodec> Lane<'t, C> {
         self.idle = Some(scratch);
         job.progress.advance(1);
     }
-}
-
-fn submit(io: &mut dyn PageIo, page: PageId, buffer: u32) -> Result<()> {
-    io.submit(PageRead {
-        unit: page.0.into(),
-        buffer,
-        tag: buffer.into(),
-    })?;
-    Ok(())
 }
 
 pub(super) fn nanoseconds_since(begin: Instant) -> u64 {

@@ -47,9 +47,8 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder of query number `query`, which began at `begin` and may have `beam` reads in
-    /// flight.
-    pub(super) fn new(query: usize, beam: usize, begin: Instant) -> Self {
+    /// A recorder of query number `query`, which began at `begin` and may read into `buffers`.
+    pub(super) fn new(query: usize, buffers: usize, begin: Instant) -> Self {
         let trace = ReadTrace {
             query,
             ..ReadTrace::default()
@@ -58,16 +57,16 @@ impl Recorder {
             trace,
             turn: ReadTurn::default(),
             sent: 0,
-            buffers: vec![0; beam],
+            buffers: vec![0; buffers],
             mark: begin,
         }
     }
 
     /// The page in `buffer` arrived: the next turn begins.
-    pub(super) fn arrived(&mut self, buffer: usize) {
+    pub(super) fn arrived(&mut self, buffer: u32) {
         self.mark = clock::now();
         let next = ReadTurn {
-            supplied: self.buffers.get(buffer).copied(),
+            supplied: self.buffers.get(buffer as usize).copied(),
             ..ReadTurn::default()
         };
         self.trace
@@ -76,8 +75,8 @@ impl Recorder {
     }
 
     /// A read into `buffer` is to go out at the end of this turn.
-    pub(super) fn sends(&mut self, buffer: usize) {
-        if let Some(number) = self.buffers.get_mut(buffer) {
+    pub(super) fn sends(&mut self, buffer: u32) {
+        if let Some(number) = self.buffers.get_mut(buffer as usize) {
             *number = self.sent;
         }
         self.sent += 1;

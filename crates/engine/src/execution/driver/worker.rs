@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pageway_kernels::KernelSet;
-use pageway_store::{IoBackend, PageGeometry, PageIo, PageReader};
+use pageway_store::{IoBackend, MAX_LANE_BUFFERS, PageGeometry, PageIo, PageReader};
 use pageway_types::{NodeId, Progress};
 
 use super::super::ranking::Neighbor;
@@ -18,14 +18,62 @@ use crate::layout::PageCodec;
 pub(crate) struct WorkerShape {
     /// Queries in flight.
     pub(crate) interleave: usize,
+    /// Reads in flight, of all its queries: page buffers.
+    pub(crate) buffers: usize,
     /// Of each query.
     pub(crate) scratch: ScratchShape,
 }
 
+/// Reads in flight that a last batch gains from: more than most of them are.
+const LAST_BATCH: usize = 64;
+
+/// Buffers for each query after the first without which one more in flight would gain little.
+const BUFFERS_EACH: usize = 4;
+
 impl WorkerShape {
-    /// Page buffers of a worker.
-    pub(crate) fn buffers(&self) -> u32 {
-        (self.interleave * self.scratch.beam) as u32
+    /// With as few buffers as so many queries in flight are worth their memory with.
+    pub(crate) fn compact(interleave: usize, scratch: ScratchShape) -> Self {
+        let others = interleave.saturating_sub(1) * scratch.beam.min(BUFFERS_EACH);
+        Self {
+            interleave,
+            buffers: scratch.beam + others,
+            scratch,
+        }
+    }
+
+    /// With as many buffers as they can use.
+    pub(crate) fn roomy(interleave: usize, scratch: ScratchShape) -> Self {
+        let buffers = (interleave * scratch.beam).max(LAST_BATCH);
+        Self {
+            interleave,
+            buffers: buffers.min(MAX_LANE_BUFFERS as usize),
+            scratch,
+        }
+    }
+
+    /// The best of these that takes `most` bytes: with up to `interleave` queries in flight, then
+    /// with as many buffers as fit. One query in flight, should not even that fit.
+    pub(crate) fn fitting(
+        (interleave, scratch): (usize, ScratchShape),
+        most: u64,
+        bytes: impl Fn(&Self) -> u64,
+    ) -> Self {
+        let compact = |interleave| Self::compact(interleave, scratch);
+        let fits = |shape: &Self| bytes(shape) <= most;
+        let mut shapes = (1..=interleave).rev().map(compact);
+        let mut shape = shapes.find(fits).unwrap_or(compact(1));
+        let roomy = Self::roomy(shape.interleave, scratch).buffers;
+        while shape.buffers < roomy {
+            let more = Self {
+                buffers: shape.buffers + 1,
+                ..shape
+            };
+            if !fits(&more) {
+                break;
+            }
+            shape = more;
+        }
+        shape
     }
 
     /// Bytes of a worker over `reader`.
@@ -38,12 +86,16 @@ impl WorkerShape {
         let queries = self.interleave * (self.scratch.bytes() + LANE_BYTES);
         (queries
             + geometry.payload_bytes()
-            + PageReader::lane_bytes(geometry, self.buffers(), backend)) as u64
+            + self.buffers * BUFFER_BYTES
+            + PageReader::lane_bytes(geometry, self.buffers as u32, backend)) as u64
     }
 }
 
 /// Bookkeeping of one query in flight, rounded up.
 const LANE_BYTES: usize = 1024;
+
+/// Bookkeeping of one read in flight, rounded up.
+const BUFFER_BYTES: usize = 64;
 
 /// The means of one searching thread.
 pub(crate) struct Worker {
@@ -70,7 +122,7 @@ impl Worker {
         };
         Ok(Self {
             shape,
-            io: reader.lane(shape.buffers())?,
+            io: reader.lane(shape.buffers as u32)?,
             scratches: std::iter::repeat_with(scratch)
                 .take(shape.interleave)
                 .collect::<Result<_>>()?,
@@ -150,5 +202,50 @@ impl Outcomes {
         self.queries.push((index, results, stats));
         self.found.extend(scratch.ranking().iter());
         self.visits.extend_from_slice(scratch.trace());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::scratch::{EntryShape, HarvestShape, Hold, IndexShape};
+    use super::*;
+
+    fn scratch(beam: usize) -> ScratchShape {
+        ScratchShape {
+            results: 10,
+            list_size: 100,
+            list_limit: 100,
+            beam,
+            index: IndexShape {
+                max_neighbors: 32,
+                seeds: 1,
+                lists_per_candidate: 1,
+                harvested: HarvestShape::default(),
+                dimension: 128,
+                scorer_bytes: 1000,
+                payload_bytes: 4084,
+                replicas: 0,
+                entry: EntryShape::default(),
+                hold: Hold::Nothing,
+                bounded: false,
+                coded: false,
+            },
+        }
+    }
+
+    #[test]
+    fn memory_goes_to_queries_first_and_then_to_buffers() {
+        let bytes = |shape: &WorkerShape| (100 * shape.interleave + 10 * shape.buffers) as u64;
+        let sizes = |beam, most| {
+            let shape = WorkerShape::fitting((8, scratch(beam)), most, bytes);
+            (shape.interleave, shape.buffers)
+        };
+        assert_eq!(sizes(16, 10_000), (8, 128));
+        assert_eq!(sizes(4, 10_000), (8, 64));
+        assert_eq!(sizes(16, 1_300), (8, 50));
+        assert_eq!(sizes(16, 1_240), (8, 44));
+        assert_eq!(sizes(16, 1_239), (7, 53));
+        assert_eq!(sizes(2, 400), (3, 10));
+        assert_eq!(sizes(16, 0), (1, 16));
     }
 }
