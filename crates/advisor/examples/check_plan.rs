@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use pageway::source::{OpenAs, VectorFile};
 use pageway::{NoProgress, OsVfs, VectorRead, Vfs};
-use pageway_advisor::{Cost, Entry, Plan, PlanInput, Sample, Scratch, Trial, Wish, plan};
+use pageway_advisor::{Cost, Draw, Entry, Plan, PlanInput, Sample, Scratch, Trial, Wish, plan};
 
 fn open(path: &str) -> VectorFile {
     let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
@@ -48,7 +48,12 @@ fn main() {
     let plan = plan(&input, &wish, &NoProgress).unwrap();
     println!("{plan}");
     let checked = chosen(&plan, arguments[5].parse().unwrap());
-    let all = (vectors.count(), wish.metric, wish.seed);
+    let all = Draw {
+        rows: vectors.count(),
+        recall: wish.recall,
+        metric: wish.metric,
+        seed: wish.seed,
+    };
     let sample = Sample::draw(&vectors, queries, all).unwrap();
     let mut scratch = Scratch::within(Path::new(".")).unwrap();
     let mut trial = Trial::new(&sample, &mut scratch, (wish.recall, 0), &NoProgress);

@@ -124,33 +124,53 @@ pub(crate) fn variants() -> Vec<Variant> {
     choices.map(variant).to_vec()
 }
 
+/// A preset in a form, or with choices in place of its own.
+struct Design {
+    name: String,
+    preset: Preset,
+    form: Option<String>,
+    overrides: Overrides,
+}
+
+fn designs_of(preset: Preset) -> Vec<Design> {
+    let form = |form: &'static str| Design {
+        name: format!("{preset}, {form}"),
+        preset,
+        form: Some(form.to_owned()),
+        overrides: Overrides::default(),
+    };
+    let mut all: Vec<Design> = preset.form_names().into_iter().map(form).collect();
+    let has_forms = !all.is_empty();
+    let variants = variants().into_iter();
+    let variants = variants.filter(|variant| !(has_forms && variant.words.is_empty()));
+    all.extend(variants.map(|variant| Design {
+        name: if variant.words.is_empty() {
+            preset.to_string()
+        } else {
+            format!("{preset} +{}", variant.words)
+        },
+        preset,
+        form: None,
+        overrides: variant.overrides,
+    }));
+    all
+}
+
 /// Every candidate that is legal and fits the memory, none twice; and those that are not or do
 /// not. Costs some microseconds each, and there are hundreds.
 pub fn enumerate(space: &Space<'_>) -> (Vec<Candidate>, Vec<Refusal>) {
     let (mut legal, mut refused) = (Vec::new(), Vec::new());
-    let presets = if space.pins.presets.is_empty() {
-        Preset::ALL.to_vec()
-    } else {
-        space.pins.presets.clone()
-    };
-    for preset in presets {
-        for variant in variants() {
-            for options in space.options(preset, &variant.overrides) {
-                let name = if variant.words.is_empty() {
-                    preset.to_string()
-                } else {
-                    format!("{preset} +{}", variant.words)
-                };
-                match space.sized(&name, &options) {
-                    Ok(candidates) => legal.extend(candidates),
-                    Err(Unfit { why, needed_bytes }) => refused.push(Refusal {
-                        name,
-                        page_bytes: options.page_bytes,
-                        degree: options.degree,
-                        why,
-                        needed_bytes,
-                    }),
-                }
+    for design in space.designs() {
+        for options in space.options(&design) {
+            match space.sized(&design.name, &options) {
+                Ok(candidates) => legal.extend(candidates),
+                Err(Unfit { why, needed_bytes }) => refused.push(Refusal {
+                    name: design.name.clone(),
+                    page_bytes: options.page_bytes,
+                    degree: options.degree,
+                    why,
+                    needed_bytes,
+                }),
             }
         }
     }
@@ -164,8 +184,21 @@ pub fn enumerate(space: &Space<'_>) -> (Vec<Candidate>, Vec<Refusal>) {
 }
 
 impl Space<'_> {
+    /// Every preset that is open, in every form, and with a choice or two in place of its own.
+    fn designs(&self) -> Vec<Design> {
+        let pins = self.pins;
+        let presets = if pins.presets.is_empty() {
+            &Preset::ALL[..]
+        } else {
+            &pins.presets
+        };
+        let all = presets.iter().flat_map(|preset| designs_of(*preset));
+        let is_open = |design: &Design| pins.form.is_none() || pins.form == design.form;
+        all.filter(is_open).collect()
+    }
+
     /// A design in all sizes that are open.
-    fn options(&self, preset: Preset, overrides: &Overrides) -> Vec<BuildOptions> {
+    fn options(&self, design: &Design) -> Vec<BuildOptions> {
         let pages = self.pins.page_bytes.map_or(PAGES.to_vec(), |one| vec![one]);
         let degrees = self.pins.degree.map_or(DEGREES.to_vec(), |one| vec![one]);
         let mut all = Vec::new();
@@ -173,12 +206,13 @@ impl Space<'_> {
             for page_bytes in &pages {
                 all.push(BuildOptions {
                     metric: self.shape.metric,
-                    preset,
+                    preset: design.preset,
+                    form: design.form.clone(),
                     degree,
                     build_list: (2 * degree).max(BuildOptions::default().build_list),
                     page_bytes: *page_bytes,
                     beam: self.pins.beam,
-                    overrides: merged(overrides, &self.pins.overrides),
+                    overrides: merged(&design.overrides, &self.pins.overrides),
                     seed: self.seed,
                     ..BuildOptions::default()
                 });
@@ -231,7 +265,9 @@ impl Space<'_> {
             seed: options.seed,
             ..Sizes::default()
         };
-        let spec = options.preset.spec(self.shape, &sizes);
+        let form = options.form.as_deref();
+        let named = form.and_then(|form| options.preset.spec_of(form, self.shape, &sizes));
+        let spec = named.unwrap_or_else(|| options.preset.spec(self.shape, &sizes));
         let mut spec = options.overrides.apply(spec);
         let quantizer = &mut spec.storage.quantizer;
         *quantizer = quantizer.with_code_bytes(code_bytes);
@@ -304,15 +340,20 @@ fn merged(other: &Overrides, pinned: &Overrides) -> Overrides {
 }
 
 impl Candidate {
-    /// The design without its sizes: what one trial of it tells about all its sizes. Forms with
-    /// lists and forms with clusters are two.
+    /// The design without its sizes: what one trial of it tells about all its sizes. Designs with
+    /// lists and designs with clusters are two.
     pub fn family(&self) -> String {
         self.of_form(&self.name)
     }
 
     /// Its preset, in its form.
     pub(crate) fn preset_form(&self) -> String {
-        self.of_form(self.options.preset.name())
+        let preset = self.options.preset.name();
+        if self.options.form.is_some() {
+            self.name.clone()
+        } else {
+            self.of_form(preset)
+        }
     }
 
     fn of_form(&self, name: &str) -> String {
@@ -365,6 +406,7 @@ impl Candidate {
         let mut add = |flag: &str, value: Option<String>| {
             all.extend(value.map(|value| format!("--{flag} {value}")));
         };
+        add("form", options.form.clone());
         add("page-size", Some(options.page_bytes.to_string()));
         add("degree", Some(options.degree.to_string()));
         add("build-list", Some(options.build_list.to_string()));

@@ -3,11 +3,13 @@
 //! What it costs over all vectors follows from the best that is known of it: its last trials, grown
 //! to all vectors; else its guess, corrected by what trials of its family, or of all, showed.
 
+use pageway::spec::RefineSpec;
+
 use crate::candidate::Candidate;
 use crate::cost::Cost;
 use crate::device::Device;
-use crate::growth::{Growth, exponent_of};
-use crate::model::{Counts, Statistics, code_share, guess};
+use crate::growth::{Growth, SCANNED_EXPONENT, exponent_of};
+use crate::model::{Counts, Factors, Statistics, code_share, guess};
 use crate::planner::SMALL_PART;
 use crate::trial::Tried;
 use crate::wish::Goal;
@@ -85,9 +87,7 @@ impl Draft {
     pub(crate) fn predicted(&self, known: &Knowledge) -> Option<(Cost, u32)> {
         let cost = |tried: &Tried| {
             let counts = tried.counts?;
-            let by_reads = self.factor(known, tried.rows, |counts| counts.reads);
-            let by_hops = self.factor(known, tried.rows, |counts| counts.hops);
-            let counts = counts.scaled(by_reads, by_hops);
+            let counts = counts.grown(self.factors(known, tried.rows));
             let cost = Cost::of(counts, &known.device, known.threads);
             Some((cost, tried.beam))
         };
@@ -100,15 +100,40 @@ impl Draft {
         costs.min_by(|(a, _), (b, _)| a.score(known.goal).total_cmp(&b.score(known.goal)))
     }
 
-    /// By what factor a count grows from `rows` to all. In a walk all counts grow alike; of
-    /// clusters reads and hops grow each by what was measured.
-    fn factor(&self, known: &Knowledge, rows: u64, count: fn(&Counts) -> f64) -> f64 {
+    /// By what factors counts grow from `rows` to all. In a walk all counts grow alike; of clusters
+    /// reads and hops grow each by what was measured, and so does what bounds leave undecided.
+    fn factors(&self, known: &Knowledge, rows: u64) -> Factors {
+        let sizes = (rows / SMALL_PART, rows);
+        let measured = |count: fn(&Counts) -> f64| {
+            let growth = self.growth_of(count);
+            let usual = || Growth::with_exponent(sizes, SCANNED_EXPONENT);
+            growth.unwrap_or_else(usual).factor(known.rows)
+        };
         if self.has_clusters() {
-            let growth = self.growth_of(count).unwrap_or_else(|| {
-                Growth::with_exponent((rows / SMALL_PART, rows), self.usual_exponent())
-            });
-            return growth.factor(known.rows);
+            let reads = measured(|counts| counts.reads);
+            return Factors {
+                walk: reads,
+                refine: reads,
+                rounds: 1.0,
+                hops: measured(|counts| counts.hops),
+            };
         }
+        let walk = self.walk_factor(known, rows);
+        let refine = self.candidate.spec.execution.refine;
+        let refine = if matches!(refine, RefineSpec::Bounded { .. }) {
+            measured(|counts| counts.refine_reads)
+        } else {
+            walk
+        };
+        Factors {
+            walk,
+            refine,
+            rounds: walk,
+            hops: walk,
+        }
+    }
+
+    fn walk_factor(&self, known: &Knowledge, rows: u64) -> f64 {
         let exponent = known.growth_ratio * self.usual_exponent();
         let growth = match self.measured_growth() {
             Some(own) => own.towards(exponent),

@@ -19,7 +19,7 @@ const EXPONENT_POWER: f64 = -0.75;
 const OWN_SHARE: f64 = 0.25;
 /// Of reads where candidates come from clusters and one size was tried: between sentences
 /// (0.07) and photo descriptors (0.2).
-const SCANNED_EXPONENT: f64 = 0.1;
+pub(crate) const SCANNED_EXPONENT: f64 = 0.1;
 /// Largest exponent that is believed: beyond, a sample of queries was unlucky.
 const MOST_EXPONENT: f64 = 0.4;
 

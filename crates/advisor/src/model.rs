@@ -9,6 +9,7 @@
 //! hit    =  (share of the nodes that the cache holds) ^ theta  theta measured on the sample
 //! gain   =  1 + 0.45 (nodes per page - 1) ^ 0.2                where neighbours share pages, and
 //!                                                              the walk uses them
+//! refine =  c 2 ^ (-1.3 bits) / (vectors per page) ^ 0.2       where codes have error bounds
 //! hops   =  hops of the list, hit = 1                          where a hop is a cluster in memory
 //! rounds =  reads of the walk / beam  +  one for the refinement
 //! ```
@@ -23,7 +24,7 @@ use pageway::spec::{
     QuantizerSpec, RefineSpec, ScheduleSpec,
 };
 use pageway::{Footprint, IndexSpec};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::growth::exponent_of;
 
@@ -41,13 +42,18 @@ const CACHED_OVERHEAD: f64 = 12.0;
 const PACKED_BYTES: f64 = 1.5;
 /// Share of the list that a refinement reads where its policy does not say.
 const REFINED_SHARE: f64 = 0.3;
+/// Candidates that codes without a bit leave undecided, by the pages they share; the power of two
+/// that they fall with by bits per component; and bytes of a code that are none of its bits.
+const UNDECIDED: f64 = 70.0;
+const UNDECIDED_POWER: f64 = 1.3;
+const BOUND_BYTES: f64 = 5.0;
 /// Share of the way down that is left where a walk begins nearer than at one node.
 const ENTERED_SHARE: f64 = 0.2;
 /// What reading costs the processor where it could not be measured, in microseconds.
 const READ_US: f64 = 10.0;
 
 /// Means per query.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Pages read.
     pub pages: f64,
@@ -70,6 +76,30 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Reads of the walk, before the refinement.
+    pub(crate) fn walk_reads(&self) -> f64 {
+        (self.reads - self.refine_reads).max(0.0)
+    }
+
+    /// The same over more vectors. What is read comes in as many reads per round as before; a
+    /// refinement is one round.
+    #[must_use]
+    pub(crate) fn grown(&self, by: Factors) -> Self {
+        let walk = self.walk_reads() * by.walk;
+        let refine = self.refine_reads * by.refine;
+        let walk_rounds = if self.refine_reads > 0.0 {
+            (self.rounds - 1.0).max(0.0)
+        } else {
+            self.rounds
+        };
+        let reads = (walk + refine) / self.reads.max(1e-9);
+        Self {
+            rounds: self.rounds + walk_rounds * (by.rounds - 1.0),
+            refine_reads: refine,
+            ..self.scaled(reads, by.hops)
+        }
+    }
+
     /// Every count but the list size and the hops by `reads`, computing by `hops`.
     #[must_use]
     pub(crate) fn scaled(&self, reads: f64, hops: f64) -> Self {
@@ -102,6 +132,19 @@ impl Counts {
             read_us: mix(self.read_us, other.read_us),
         }
     }
+}
+
+/// By what factors counts grow.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Factors {
+    /// Reads of a walk, or of what takes its place.
+    pub(crate) walk: f64,
+    /// Reads of the refinement.
+    pub(crate) refine: f64,
+    /// Rounds of the walk.
+    pub(crate) rounds: f64,
+    /// Hops, and computing with them.
+    pub(crate) hops: f64,
 }
 
 /// What was measured on the sample, at the recall that is wished, with one design: lists and
@@ -175,10 +218,10 @@ pub fn guess(
     }
 }
 
-/// Bytes of a code per dimension; a second code counts half.
+/// Bytes of a code per dimension; a second code in memory counts half.
 pub(crate) fn code_share(spec: &IndexSpec) -> f64 {
     let storage = &spec.storage;
-    let second = storage.second_quantizer;
+    let second = storage.second_codes_in_memory();
     let second = second.map_or(0, QuantizerSpec::code_bytes);
     let bytes = storage.quantizer.code_bytes() + second / 2;
     f64::from(bytes) / f64::from(spec.shape.dimension)
@@ -277,11 +320,30 @@ impl Subject<'_> {
         1.0 + PAGE_GAIN * sharing.powf(PAGE_EXPONENT)
     }
 
+    /// Reads for candidates that bounds leave undecided: their width halves with every bit.
+    fn undecided_reads(&self) -> f64 {
+        let storage = &self.spec.storage;
+        // A walk over fine codes has those of all that it passes.
+        let fine = storage
+            .second_quantizer
+            .filter(|_| self.members().is_none());
+        let code_bytes = f64::from(fine.unwrap_or(storage.quantizer).code_bytes());
+        let dimension = f64::from(self.spec.shape.dimension);
+        let bits = 8.0 * (code_bytes - BOUND_BYTES).max(0.0) / dimension;
+        let footprint = self.footprint;
+        let together = footprint.vectors_per_page.max(footprint.nodes_per_page);
+        UNDECIDED * (-UNDECIDED_POWER * bits).exp2()
+            / f64::from(together.max(1)).powf(PAGE_EXPONENT)
+    }
+
     /// Reads at the end: the part of the list that no page on the way has scored.
     fn refine_reads(&self, list: f64, missed: f64) -> f64 {
         let refine = self.spec.execution.refine;
         if refine == RefineSpec::Inline {
             return 0.0;
+        }
+        if matches!(refine, RefineSpec::Bounded { .. }) {
+            return self.undecided_reads();
         }
         let share = if let RefineSpec::Deferred { share } = refine {
             f64::from(share)

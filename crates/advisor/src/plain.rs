@@ -16,7 +16,7 @@ use pageway::{
 
 use crate::candidate::Candidate;
 use crate::model::{Counts, Statistics};
-use crate::trial::{ALL_BYTES, Built, Trial, Tried, open, part};
+use crate::trial::{ALL_BYTES, Built, Climb, Trial, Tried, open, part};
 use crate::walk::Walk;
 
 /// Reads per round.
@@ -108,7 +108,8 @@ pub(crate) fn measure_plain(trial: &mut Trial<'_>, candidate: &Candidate) -> Res
 fn searches(trial: &Trial<'_>, built: &Built, candidate: &Candidate) -> Result<Searches> {
     let whole = trial.open_whole(&built.dir)?;
     let memory = whole.memory();
-    let counts = |tried: Tried| {
+    let counts = |climb: Climb| {
+        let tried = climb.tried(trial.recall());
         let unreached = || out_of_reach(&tried, candidate);
         tried.counts.ok_or_else(unreached)
     };

@@ -90,6 +90,22 @@ pub struct Plan {
     pub seconds: f64,
 }
 
+/// What the verdict on a candidate begins with whose trial failed.
+const FAILED: &str = "could not be tried";
+
+impl Entry {
+    /// Whether a trial of it ended in an error.
+    pub fn has_failed(&self) -> bool {
+        self.verdict.starts_with(FAILED)
+    }
+
+    /// Its sizes, in words.
+    pub(crate) fn sizes(&self) -> String {
+        let page = self.page_bytes / 1024;
+        format!("{page} KiB, R {}, {} B", self.degree, self.code_bytes)
+    }
+}
+
 /// How much is known of a candidate, best first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Standing {
@@ -250,7 +266,7 @@ impl Words<'_> {
         match (standing, cost) {
             (Standing::Failed, _) => {
                 let why = draft.failed.as_deref().unwrap_or_default();
-                format!("could not be tried: {why}")
+                format!("{FAILED}: {why}")
             }
             (Standing::OutOfReach, _) | (_, None) => {
                 let tried = draft.trials();
@@ -439,6 +455,9 @@ mod tests {
             "{short}"
         );
         assert_eq!(*failed, "could not be tried: a sentence");
+        let failures: Vec<bool> = plan.entries.iter().map(Entry::has_failed).collect();
+        assert_eq!(failures.iter().filter(|failed| **failed).count(), 1);
+        assert!(plan.to_string().contains("could not be tried: a sentence"));
         assert!(
             plan.tree.verdict.contains("the choice is right"),
             "{:?}",

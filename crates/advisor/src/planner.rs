@@ -23,7 +23,7 @@ use crate::draft::{Draft, Knowledge, median};
 use crate::model::Statistics;
 use crate::plain::measure_plain;
 use crate::plan::Plan;
-use crate::sample::Sample;
+use crate::sample::{Draw, Sample};
 use crate::scratch::Scratch;
 use crate::tree::{TreeAdvice, advise};
 use crate::trial::Trial;
@@ -37,6 +37,10 @@ const MORE: usize = 6;
 const FINALISTS: usize = 5;
 /// The same, where those turn out worse than others seemed.
 const MOST_FINALISTS: usize = 8;
+/// Times that a candidate may seem to cost of the best that was tried, to be tried over the small
+/// sample: guesses are no better. And over the large one.
+const HOPELESS: f64 = 4.0;
+const BEHIND: f64 = 2.0;
 /// Beams that are tried over the small sample.
 const SMALL_BEAMS: usize = 2;
 /// The large sample is so many times the small one; below so many rows there is one size only.
@@ -220,7 +224,12 @@ impl Planner<'_> {
     /// Draws the samples and tries the best candidates on them.
     fn try_out(&mut self, input: &PlanInput<'_>, scratch: &mut Scratch) -> Result<()> {
         let wish = self.wish;
-        let draw = (wish.sample_rows, wish.metric, wish.seed);
+        let draw = Draw {
+            rows: wish.sample_rows,
+            recall: wish.recall,
+            metric: wish.metric,
+            seed: wish.seed,
+        };
         let large = Sample::draw(input.vectors, input.queries, draw)?;
         if large.rows() >= SMALL_PART * SMALL_ROWS {
             let small = large.part(large.rows() / SMALL_PART, wish.metric)?;
@@ -247,16 +256,22 @@ impl Planner<'_> {
             draft.guess(&self.knowledge);
         }
         for at in self.best_by(Candidate::preset_form) {
-            self.try_one(&mut trial, at)?;
+            if self.is_within(HOPELESS, at) {
+                self.try_one(&mut trial, at)?;
+            }
         }
         let families = self.best_by(Candidate::family);
         let untried = families.into_iter().filter(|at| self.is_open(*at));
         for at in untried.take(FAMILIES).collect::<Vec<_>>() {
-            self.try_one(&mut trial, at)?;
+            if self.is_within(HOPELESS, at) {
+                self.try_one(&mut trial, at)?;
+            }
         }
         for _ in 0..MORE {
             let next = self.ranked().into_iter().find(|at| self.is_open(*at));
-            let Some(at) = next else { break };
+            let Some(at) = next.filter(|at| self.is_within(HOPELESS, *at)) else {
+                break;
+            };
             self.try_one(&mut trial, at)?;
         }
         Ok(())
@@ -285,7 +300,7 @@ impl Planner<'_> {
             let Some(next) = next.filter(|next| tried < FINALISTS || Some(*next) == first) else {
                 break;
             };
-            if self.is_over() {
+            if self.is_over() || !self.is_within(BEHIND, *next) {
                 break;
             }
             self.try_again(&mut trial, *next)?;
@@ -340,6 +355,21 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// Whether a candidate seems to cost so many times the best that was tried, or less.
+    fn is_within(&self, times: f64, at: usize) -> bool {
+        let ranked = self.ranked();
+        let best = self.first_tried(&ranked).and_then(|best| self.score(*best));
+        let (Some(best), Some(score)) = (best, self.score(at)) else {
+            return true;
+        };
+        score <= times * best
+    }
+
+    fn score(&self, at: usize) -> Option<f64> {
+        let cost = self.drafts.get(at)?.cost(&self.knowledge, &self.drafts)?;
+        Some(cost.score(self.wish.goal))
+    }
+
     fn is_open(&self, at: usize) -> bool {
         let draft = self.drafts.get(at);
         draft.is_some_and(|one| !one.is_tried() && one.failed.is_none())
@@ -362,11 +392,7 @@ impl Planner<'_> {
 
     /// All candidates by what they seem to cost, least first.
     fn ranked(&self) -> Vec<usize> {
-        let score = |at: usize| {
-            let cost = self.drafts.get(at)?.cost(&self.knowledge, &self.drafts)?;
-            Some(cost.score(self.wish.goal))
-        };
-        let scores = (0..self.drafts.len()).filter_map(|at| Some((score(at)?, at)));
+        let scores = (0..self.drafts.len()).filter_map(|at| Some((self.score(at)?, at)));
         let mut scores: Vec<(f64, usize)> = scores.collect();
         scores.sort_by(|(a, i), (b, j)| a.total_cmp(b).then(i.cmp(j)));
         scores.into_iter().map(|(_, at)| at).collect()

@@ -8,14 +8,38 @@ use pageway::source::VectorSlice;
 use pageway::truth::{ExactOptions, ExactQuestion, Truth, exact, exact_bytes_min};
 use pageway::{Error, Metric, NoProgress, Queries, Result, SplitMix64, VectorRead, VectorShape};
 
-/// Queries of a trial: enough for the pages at a recall to be good to some percent.
+/// Queries of a trial at recall 0.95: enough for the pages there to be good to some percent.
 const QUERIES: u64 = 320;
+/// The same at any recall, at most.
+const QUERIES_MOST: u64 = 1000;
 /// Fewest rows that a plan is made of.
 const ROWS_MIN: u64 = 500;
 /// Neighbours that recall is about.
 pub(crate) const K: u32 = 10;
 /// Memory for exact neighbours beside the rows.
 const TRUTH_BYTES: u64 = 64 << 20;
+
+/// What a sample is drawn by.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Draw {
+    /// Rows.
+    pub rows: u64,
+    /// Recall@10 that is to be told: the nearer to 1, the more queries it takes.
+    pub recall: f32,
+    /// Distance.
+    pub metric: Metric,
+    /// Seed of what is drawn.
+    pub seed: u64,
+}
+
+impl Draw {
+    /// As many as leave the same uncertainty in the share that is missed.
+    fn queries(&self) -> u64 {
+        let missed = f64::from(1.0 - self.recall).max(1e-6);
+        let wished = (QUERIES as f64 * 0.05 / missed) as u64;
+        wished.clamp(QUERIES, QUERIES_MOST)
+    }
+}
 
 /// Rows and queries in memory.
 pub struct Sample {
@@ -34,8 +58,9 @@ impl Sample {
     pub fn draw(
         vectors: &dyn VectorRead,
         queries: Option<&dyn VectorRead>,
-        (rows, metric, seed): (u64, Metric, u64),
+        draw: Draw,
     ) -> Result<Self> {
+        let (rows, asked, seed) = (draw.rows, draw.queries(), draw.seed);
         let shape = vectors.shape();
         let count = vectors.count();
         if count < ROWS_MIN {
@@ -51,17 +76,30 @@ impl Sample {
             )));
         }
         let (rows, queries) = if let Some(from) = queries {
-            let drawn = strided(from.count(), QUERIES, !seed);
+            let drawn = strided(from.count(), asked, !seed);
             (strided(count, rows, seed), gather(from, &drawn)?)
         } else {
-            let held_out = strided(count, QUERIES.min(count / 5), !seed);
-            let left = strided(count, rows.saturating_add(QUERIES), seed);
+            let held_out = strided(count, asked.min(count / 5), !seed);
+            let left = strided(count, rows.saturating_add(asked), seed);
             let kept = |row: &u64| held_out.binary_search(row).is_err();
             let mut left: Vec<u64> = left.into_iter().filter(kept).collect();
             thin(&mut left, rows as usize);
             (left, gather(vectors, &held_out)?)
         };
-        Self::of((gather(vectors, &rows)?, queries), shape, metric)
+        Self::of((gather(vectors, &rows)?, queries), shape, draw.metric)
+    }
+
+    /// All rows, with all queries.
+    ///
+    /// # Errors
+    /// `InvalidInput` for queries of another shape.
+    pub fn whole(
+        vectors: &dyn VectorRead,
+        queries: &dyn VectorRead,
+        metric: Metric,
+    ) -> Result<Self> {
+        let all = |from: &dyn VectorRead| gather(from, &(0..from.count()).collect::<Vec<u64>>());
+        Self::of((all(vectors)?, all(queries)?), vectors.shape(), metric)
     }
 
     /// Every so many rows of this sample, with the same queries.
@@ -173,6 +211,34 @@ mod tests {
         element: ElementType::U8,
     };
 
+    fn wished(rows: u64) -> Draw {
+        Draw {
+            rows,
+            recall: 0.95,
+            metric: Metric::L2,
+            seed: 7,
+        }
+    }
+
+    #[test]
+    fn more_recall_takes_more_queries() {
+        let asked = [0.5, 0.95, 0.97, 0.99, 0.999].map(|recall| {
+            Draw {
+                recall,
+                ..wished(1000)
+            }
+            .queries()
+        });
+        assert_eq!(
+            (asked[0], asked[1], asked[4]),
+            (QUERIES, QUERIES, QUERIES_MOST)
+        );
+        assert!(
+            asked.is_sorted() && (500..550).contains(&asked[2]),
+            "{asked:?}"
+        );
+    }
+
     /// Rows that are all different.
     fn rows(count: u32) -> Vec<u8> {
         (0..count)
@@ -188,9 +254,9 @@ mod tests {
     fn queries_that_are_rows_are_in_no_sample() {
         let bytes = rows(3000);
         let vectors = VectorSlice::new(&bytes, SHAPE).unwrap();
-        for wished in [400, 2999, 100_000] {
-            let sample = Sample::draw(&vectors, None, (wished, Metric::L2, 7)).unwrap();
-            assert_eq!(sample.rows(), wished.min(3000 - QUERIES), "{wished}");
+        for size in [400, 2999, 100_000] {
+            let sample = Sample::draw(&vectors, None, wished(size)).unwrap();
+            assert_eq!(sample.rows(), size.min(3000 - QUERIES), "{size}");
             let shared = sample
                 .queries
                 .chunks_exact(2)
@@ -212,7 +278,7 @@ mod tests {
         let bytes = rows(1000);
         let vectors = VectorSlice::new(&bytes, SHAPE).unwrap();
         let queries = VectorSlice::new(&bytes[..20], SHAPE).unwrap();
-        let sample = Sample::draw(&vectors, Some(&queries), (1000, Metric::L2, 7)).unwrap();
+        let sample = Sample::draw(&vectors, Some(&queries), wished(1000)).unwrap();
         assert_eq!((sample.rows(), sample.truth.query_count()), (1000, 10));
         for query in 0..10 {
             let nearest = sample.truth.ids_of(query)[0] as usize;
@@ -228,7 +294,7 @@ mod tests {
     fn what_cannot_be_drawn_is_refused() {
         let bytes = rows(400);
         let few = VectorSlice::new(&bytes, SHAPE).unwrap();
-        assert!(Sample::draw(&few, None, (100, Metric::L2, 7)).is_err());
+        assert!(Sample::draw(&few, None, wished(100)).is_err());
         let bytes = rows(600);
         let vectors = VectorSlice::new(&bytes, SHAPE).unwrap();
         let other = VectorShape {
@@ -236,6 +302,6 @@ mod tests {
             ..SHAPE
         };
         let queries = VectorSlice::new(&bytes, other).unwrap();
-        assert!(Sample::draw(&vectors, Some(&queries), (100, Metric::L2, 7)).is_err());
+        assert!(Sample::draw(&vectors, Some(&queries), wished(100)).is_err());
     }
 }

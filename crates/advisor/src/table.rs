@@ -33,6 +33,9 @@ impl fmt::Display for Plan {
             self.seconds,
             self.refused.len()
         )?;
+        for entry in self.entries.iter().filter(|entry| entry.has_failed()) {
+            writeln!(f, "  {} ({}) {}.", entry.name, entry.sizes(), entry.verdict)?;
+        }
         for entry in self.entries.iter().take(2) {
             writeln!(f, "\n{}: {}.", entry.name, entry.verdict)?;
         }
@@ -44,11 +47,11 @@ impl Plan {
     /// Every candidate, and every design that cannot be, with the reason.
     pub fn explained(&self) -> String {
         let mut lines = vec![table(self.entries.iter())];
-        lines.extend(self.entries.iter().map(|entry| {
-            let page = entry.page_bytes / 1024;
-            let sizes = format!("{page} KiB, R {}, {} B", entry.degree, entry.code_bytes);
-            format!("  {} ({sizes}): {}", entry.name, entry.verdict)
-        }));
+        lines.extend(
+            self.entries
+                .iter()
+                .map(|entry| format!("  {} ({}): {}", entry.name, entry.sizes(), entry.verdict)),
+        );
         lines.extend(self.refused.iter().map(|refusal| {
             let sizes = format!("{} KiB, R {}", refusal.page_bytes / 1024, refusal.degree);
             format!("  {} ({sizes}): cannot be: {}", refusal.name, refusal.why)

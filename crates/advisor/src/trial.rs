@@ -14,7 +14,7 @@ use pageway::{
     BuildInput, BuildOptions, ErrorKind, Footprint, Index, MemoryReport, MemoryWish, OpenOptions,
     Progress, Result, clock, process_cpu_time,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::candidate::Candidate;
 use crate::form::kept;
@@ -49,6 +49,40 @@ pub struct Tried {
     pub build_seconds: f64,
 }
 
+/// Searches of one index with ever longer lists.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Climb {
+    /// Vectors it was built over.
+    pub rows: u64,
+    /// Reads in flight (W).
+    pub beam: u32,
+    /// Recall@10 and counts of each list, the shortest first.
+    pub steps: Vec<(f64, Counts)>,
+    /// Seconds that building took.
+    pub build_seconds: f64,
+}
+
+impl Climb {
+    /// Counts at a recall, between the lists around it; none where it is out of reach.
+    pub fn at(&self, recall: f64) -> Option<Counts> {
+        let above = self.steps.iter().position(|(found, _)| *found >= recall)?;
+        let below = above.checked_sub(1).and_then(|at| self.steps.get(at));
+        Some(between(below.copied(), *self.steps.get(above)?, recall))
+    }
+
+    /// What is found at a recall.
+    pub(crate) fn tried(&self, recall: f64) -> Tried {
+        let recalls = self.steps.iter().map(|(found, _)| *found);
+        Tried {
+            rows: self.rows,
+            best_recall: recalls.fold(0.0, f64::max),
+            counts: self.at(recall),
+            beam: self.beam,
+            build_seconds: self.build_seconds,
+        }
+    }
+}
+
 /// Builds and searches candidates over one sample.
 pub struct Trial<'t> {
     sample: &'t Sample,
@@ -57,6 +91,8 @@ pub struct Trial<'t> {
     threads: usize,
     /// Microseconds of the processor per read.
     pub read_us: f64,
+    /// Pages per query beyond which no longer list is searched.
+    pub most_pages: f64,
     progress: &'t dyn Progress,
     donors: Vec<(GraphSpec, PathBuf)>,
 }
@@ -82,6 +118,7 @@ impl<'t> Trial<'t> {
             recall,
             threads,
             read_us: 0.0,
+            most_pages: f64::INFINITY,
             progress,
             donors: Vec::new(),
         }
@@ -90,6 +127,11 @@ impl<'t> Trial<'t> {
     /// Vectors of the sample.
     pub fn rows(&self) -> u64 {
         self.sample.rows()
+    }
+
+    /// The recall that is wished.
+    pub(crate) fn recall(&self) -> f64 {
+        f64::from(self.recall)
     }
 
     /// Builds and searches `candidate` with the same memory per vector that `memory_bytes` are for
@@ -103,6 +145,21 @@ impl<'t> Trial<'t> {
         memory_bytes: u64,
         beams: &[u32],
     ) -> Result<Vec<Tried>> {
+        let climbs = self.climb(candidate, memory_bytes, beams)?;
+        let wished = self.recall();
+        Ok(climbs.iter().map(|climb| climb.tried(wished)).collect())
+    }
+
+    /// The same, with every list that was searched until the recall was reached.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn climb(
+        &mut self,
+        candidate: &Candidate,
+        memory_bytes: u64,
+        beams: &[u32],
+    ) -> Result<Vec<Climb>> {
         let nodes = candidate.footprint.nodes;
         let share = self.rows() as f64 / f64::from(nodes);
         let spare = memory_bytes.saturating_sub(candidate.footprint.memory_bytes());
@@ -123,13 +180,13 @@ impl<'t> Trial<'t> {
             beam: Some(*beam),
             is_pipeline: matches!(schedule, ScheduleSpec::Pipelined { .. }),
         };
-        let tried: Result<Vec<Tried>> = beams
+        let climbs: Result<Vec<Climb>> = beams
             .iter()
             .map(|beam| self.measure(walk(beam), built.seconds))
             .collect();
         drop(index);
         self.scratch.remove(&built.dir);
-        tried
+        climbs
     }
 
     /// Builds over the sample, with a calibration of one query: nobody will search by it.
@@ -197,32 +254,32 @@ impl<'t> Trial<'t> {
     }
 
     /// Searches with ever longer lists until the recall is reached.
-    pub(crate) fn measure(&self, walk: Walk<'_>, build_seconds: f64) -> Result<Tried> {
-        let wished = f64::from(self.recall);
-        let mut below: Option<(f64, Counts)> = None;
-        let mut size = f64::from(K);
-        let mut tried = Tried {
+    pub(crate) fn measure(&self, walk: Walk<'_>, build_seconds: f64) -> Result<Climb> {
+        let wished = self.recall();
+        let mut climb = Climb {
             rows: self.rows(),
-            best_recall: 0.0,
-            counts: None,
             beam: walk.beam.unwrap_or(0),
+            steps: Vec::new(),
             build_seconds,
         };
+        let mut size = f64::from(K);
         while size <= LADDER_MOST {
             let found = self.search(walk, size as u32);
-            let Some((recall, counts)) = unless_too_long(found, below.is_some())? else {
+            let Some((recall, counts)) = unless_too_long(found, !climb.steps.is_empty())? else {
                 break;
             };
-            tried.best_recall = tried.best_recall.max(recall);
             if recall >= wished {
                 let quietest = self.quietest(walk, size as u32, counts)?;
-                tried.counts = Some(between(below, (recall, quietest), wished));
+                climb.steps.push((recall, quietest));
                 break;
             }
-            below = Some((recall, counts));
+            climb.steps.push((recall, counts));
+            if counts.pages > self.most_pages {
+                break;
+            }
             size = (size * LADDER_STEP).ceil();
         }
-        Ok(tried)
+        Ok(climb)
     }
 
     /// Counts with the least processor time of several searches: others on the machine only add.

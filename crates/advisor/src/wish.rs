@@ -52,6 +52,8 @@ impl FromStr for Goal {
 pub struct Pins {
     /// Only these presets; all where empty.
     pub presets: Vec<Preset>,
+    /// Only forms of this name.
+    pub form: Option<String>,
     /// Bytes of a page.
     pub page_bytes: Option<u32>,
     /// Longest adjacency list (R).
@@ -67,7 +69,7 @@ pub struct Pins {
 }
 
 /// The keys of `Pins::set`.
-const KEYS: &str = "preset, page-size, degree, code-bytes, bits and beam";
+const KEYS: &str = "preset, form, page-size, degree, code-bytes, bits and beam";
 
 impl Pins {
     /// Pins `key=value`; of `preset` several may be pinned, the others hold their last value.
@@ -83,6 +85,10 @@ impl Pins {
         let field = match key {
             "preset" => {
                 self.presets.push(value.parse()?);
+                return Ok(());
+            }
+            "form" => {
+                self.form = Some(value.to_owned());
                 return Ok(());
             }
             "bits" => {

@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pageway::source::{OpenAs, VectorFile, VectorSlice};
 use pageway::{
     BuildInput, BuildOptions, Effort, ErrorKind, Index, MemoryWish, Metric, NoProgress,
-    OpenOptions, OsVfs, Progress, Queries, SearchOptions, VectorRead, Vfs,
+    OpenOptions, OsVfs, Preset, Progress, Queries, SearchOptions, VectorRead, Vfs,
 };
-use pageway_advisor::{Goal, Pins, PlanInput, Wish, plan};
+use pageway_advisor::{Entry, Goal, Pins, PlanInput, Wish, plan};
 
 const ROWS: usize = 2_000;
 
@@ -75,8 +75,7 @@ fn what_is_chosen_meets_memory_and_recall_and_nothing_is_left() {
     assert!(choice.least_memory_bytes <= plan.memory_bytes);
     assert!(!choice.tried.is_empty() && choice.verdict.starts_with("chosen"));
     let better = plan.entries.iter().filter(|entry| entry.tried.len() > 1);
-    let pages =
-        |entry: &pageway_advisor::Entry| entry.cost.map_or(f64::MAX, |cost| cost.counts.pages);
+    let pages = |entry: &Entry| entry.cost.map_or(f64::MAX, |cost| cost.counts.pages);
     assert!(better.clone().count() > 0);
     assert!(
         better
@@ -112,6 +111,51 @@ fn what_is_chosen_meets_memory_and_recall_and_nothing_is_left() {
         (0.4..2.5).contains(&ratio),
         "{ratio}: {found:?}, predicted {predicted}"
     );
+}
+
+#[test]
+fn every_form_can_be_tried_and_is_kept_over_a_sample() {
+    let (bytes, shape) = demo("wordnet-10k.npy", 1_500);
+    let (asked, _) = demo("wordnet-queries.npy", 60);
+    let vectors = VectorSlice::new(&bytes, shape).unwrap();
+    let queries = VectorSlice::new(&asked, shape).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    for (form, memory, code_bytes) in [
+        ("resident", 2_000_000, 80),
+        ("clustered", 2_000_000, 124),
+        ("clustered", 1_200_000, 60),
+        ("on-disk", 1_500_000, 48),
+    ] {
+        let mut wish = wish();
+        wish.pins = Pins {
+            presets: vec![Preset::Pageway],
+            form: Some(form.to_owned()),
+            page_bytes: Some(4096),
+            degree: Some(24),
+            code_bytes: Some(code_bytes),
+            ..Pins::default()
+        };
+        wish.memory = MemoryWish::Bytes(memory);
+        let input = PlanInput {
+            vectors: &vectors,
+            queries: Some(&queries),
+            scratch: dir.path(),
+        };
+        let plan = plan(&input, &wish, &NoProgress).unwrap_or_else(|e| panic!("{form}: {e}"));
+        let of_form = |entry: &&Entry| entry.candidate.options.form.as_deref() == Some(form);
+        let entry = plan.entries.iter().find(of_form).unwrap();
+        assert!(!plan.entries.iter().any(Entry::has_failed), "{plan}");
+        let counts = entry.tried.iter().map(|tried| tried.counts.unwrap());
+        assert!(counts.len() > 0 && entry.cost.is_some(), "{plan}");
+        assert_eq!(entry.degree == 0, form == "clustered");
+        assert_eq!(entry.code_bytes, code_bytes);
+        // Where a walk reads nothing, what is read is one batch or two.
+        let mut rounds = counts.map(|counts| counts.rounds);
+        assert!(
+            form == "on-disk" || rounds.all(|rounds| rounds <= 2.0),
+            "{plan}"
+        );
+    }
 }
 
 /// Cancels at once.
@@ -159,7 +203,7 @@ fn a_plan_without_time_tries_one_design_and_chooses_it() {
         ..wish()
     };
     let plan = plan(&input, &wish, &NoProgress).unwrap();
-    let tried = |entry: &&pageway_advisor::Entry| !entry.tried.is_empty();
+    let tried = |entry: &&Entry| !entry.tried.is_empty();
     assert_eq!(plan.entries.iter().filter(tried).count(), 1);
     assert!(!plan.choice().unwrap().tried.is_empty());
 }

@@ -32,6 +32,8 @@ pub struct BuildOptions {
     pub metric: Metric,
     /// Which design.
     pub preset: Preset,
+    /// Which form of it, by its name; the first that memory holds where absent.
+    pub form: Option<String>,
     /// Memory of a search over the finished index. Sizes the codes unless `code_bytes` is given;
     /// stored as the default of `open`. Where absent: 20 % of the raw vectors, and at least 16 MB.
     pub memory: Option<MemoryWish>,
@@ -75,6 +77,7 @@ impl Default for BuildOptions {
         Self {
             metric: Metric::L2,
             preset: Preset::default(),
+            form: None,
             memory: None,
             build_memory: None,
             recall: 0.95,

@@ -265,3 +265,76 @@ fn every_form_finds_what_there_is() {
         "{forms:?}"
     );
 }
+
+#[test]
+fn longer_lists_of_clusters_find_more_and_no_row_twice() {
+    let (base, queries) = (cloud(3000, 1), cloud(QUERIES, 2));
+    let dir = tempfile::tempdir().unwrap();
+    let options = BuildOptions {
+        form: Some("clustered".to_owned()),
+        code_bytes: Some(20),
+        memory: Some(MemoryWish::Bytes(4_000_000)),
+        calibration_queries: 20,
+        ..BuildOptions::default()
+    };
+    base.build(dir.path(), &options).unwrap();
+    let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    let storage = index.description().unwrap().spec.storage;
+    assert!(storage.ids_in_memory && storage.second_quantizer.is_some());
+    let recall = |list_size| {
+        let options = SearchOptions {
+            k: K as u32,
+            effort: Effort::ListSize(list_size),
+            ..SearchOptions::default()
+        };
+        let asked = Queries::new(&queries.bytes, queries.shape);
+        let answers = index.search(&asked, &options).unwrap();
+        let mut found = 0;
+        for query in 0..queries.count() {
+            let mut rows = answers.rows[query * K..(query + 1) * K].to_vec();
+            let truth = nearest(&base, &queries, query, K, Metric::L2);
+            rows.sort_unstable();
+            rows.dedup();
+            assert_eq!(rows.len(), K, "query {query}, list {list_size}: {rows:?}");
+            let is_true = |row: &&u32| truth.contains(&u64::from(**row));
+            found += rows.iter().filter(is_true).count();
+        }
+        found as f64 / (queries.count() * K) as f64
+    };
+    let (short, long) = (recall(20), recall(400));
+    assert!(long >= short && long >= 0.98, "{short}, then {long}");
+}
+
+#[test]
+fn a_form_is_built_by_its_name_or_refused_with_those_there_are() {
+    let base = cloud(600, 1);
+    let built = |form: &str, preset| {
+        let options = BuildOptions {
+            preset,
+            form: Some(form.to_owned()),
+            degree: 16,
+            calibration_queries: 5,
+            ..BuildOptions::default()
+        };
+        let dir = tempfile::tempdir().unwrap();
+        base.build(dir.path(), &options)?;
+        let index = Index::open(dir.path(), &OpenOptions::default())?;
+        Ok::<_, pageway::Error>(index.description()?.spec)
+    };
+    for form in Preset::Pageway.form_names() {
+        let spec = built(form, Preset::Pageway).unwrap();
+        let found = match (spec.graph.max_degree(), spec.layout.codec) {
+            (0, _) => "clustered",
+            (_, CodecSpec::Split) => "resident",
+            _ => "on-disk",
+        };
+        assert_eq!(found, form);
+    }
+    let said = built("small", Preset::Pageway).unwrap_err();
+    assert!(
+        said.context().contains("resident, clustered, on-disk"),
+        "{said}"
+    );
+    let said = built("clustered", Preset::Starling).unwrap_err();
+    assert!(said.context().contains("it has one"), "{said}");
+}

@@ -83,13 +83,35 @@ impl SpecChoice<'_> {
         memory_bytes: u64,
         make: impl Fn(IndexSpec) -> Choice<T>,
     ) -> Result<T> {
-        let preset = self.options.preset;
         let made = |form: &Form| self.spec_of(form, memory_bytes).and_then(&make);
-        let mut choice = made(&preset.form());
-        for form in preset.smaller_forms() {
+        let mut forms = self.forms();
+        let Some(form) = forms.next() else {
+            return Err(self.no_such_form());
+        };
+        let mut choice = made(form);
+        for form in forms {
             choice = choice.or_else(|refused| made(form).map_err(|other| refused.or(other)));
         }
         choice.map_err(|refused| refused.error)
+    }
+
+    /// Forms that may be taken.
+    fn forms(&self) -> impl Iterator<Item = &'static Form> {
+        let wanted = self.options.form.as_deref();
+        let all = self.options.preset.forms();
+        all.filter(move |form| wanted.is_none_or(|name| name == form.name))
+    }
+
+    fn no_such_form(&self) -> Error {
+        let (preset, wanted) = (self.options.preset, self.options.form.as_deref());
+        let names = preset.form_names();
+        let there = if names.is_empty() {
+            "it has one".to_owned()
+        } else {
+            format!("it has {}", names.join(", "))
+        };
+        let wanted = wanted.unwrap_or_default();
+        Error::invalid(format!("preset {preset} has no form '{wanted}': {there}"))
     }
 
     fn spec_of(&self, form: &Form, memory_bytes: u64) -> Choice<IndexSpec> {
@@ -237,10 +259,7 @@ impl SpecChoice<'_> {
 
     /// The least memory that one of the forms works with; none where none is legal.
     fn least_of_forms(&self) -> u64 {
-        let preset = self.options.preset;
-        let own = preset.form();
-        let forms = std::iter::once(&own).chain(preset.smaller_forms());
-        let least = forms.filter_map(|form| {
+        let least = self.forms().filter_map(|form| {
             let spec = self.checked(form, self.code_bytes.unwrap_or(1)).ok()?;
             Some(least_memory((&spec, self.node_count)).ok()?.reserved())
         });

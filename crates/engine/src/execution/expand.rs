@@ -89,6 +89,10 @@ impl<C: PageCodec> Traversal<'_, C> {
         };
         self.stats.bytes_used += vector.bytes.len() as u64;
         if Some(node) != self.query.held_out {
+            if self.meets_codes() && self.parts.identities.is_some() {
+                // A coarse code may have put it among the answers already, at another distance.
+                self.scratch.ranking.forget(node);
+            }
             self.scratch.ranking.insert(node, interval, vector);
         }
         interval.0

@@ -60,7 +60,7 @@ impl Ranking {
     }
 
     /// Offers a node with its distance, and by how much that may be off. A node may be offered
-    /// again (a page read twice): it counts once.
+    /// again (a page read twice): it counts once at one distance.
     #[inline]
     pub(crate) fn insert(
         &mut self,
@@ -105,6 +105,14 @@ impl Ranking {
         entries.map(|entry| (key_distance(entry.key), entry.error))
     }
 
+    /// Takes a node out, so that it can be offered at another distance.
+    pub(super) fn forget(&mut self, node: NodeId) {
+        let mut held = self.best.iter();
+        if let Some(at) = held.position(|entry| key_node(entry.key) == node) {
+            self.best.remove(at);
+        }
+    }
+
     /// Takes out those that `leaves` wants, which is shown place and node.
     pub(super) fn remove(&mut self, mut leaves: impl FnMut(usize, NodeId) -> bool) {
         let mut at = 0;
@@ -137,6 +145,20 @@ mod tests {
             user_id: u64::from(node) + 100,
         };
         ranking.insert(NodeId(node), (distance, 0.0), &vector);
+    }
+
+    #[test]
+    fn what_is_offered_again_at_another_distance_is_forgotten_first() {
+        let mut ranking = Ranking::default();
+        ranking.reset((4, 3), f32::INFINITY);
+        for (node, distance) in [(1, 1.0), (2, 2.0), (3, 3.0)] {
+            offer(&mut ranking, node, distance);
+        }
+        ranking.forget(NodeId(1));
+        ranking.forget(NodeId(9));
+        offer(&mut ranking, 1, 2.5);
+        let found: Vec<_> = ranking.iter().map(|n| (n.node.0, n.distance)).collect();
+        assert_eq!(found, [(2, 2.0), (1, 2.5), (3, 3.0)]);
     }
 
     #[test]

@@ -124,6 +124,9 @@ struct Row {
 /// A design, and what decides between it and the next.
 #[derive(Clone, Copy)]
 pub(crate) struct Form {
+    /// What it is called; of several with one name the first that memory holds is taken. Empty
+    /// where a preset has one form.
+    pub(crate) name: &'static str,
     /// The design.
     pub(crate) spec: fn(Shape, &Sizes) -> IndexSpec,
     /// Whether adjacency lists come before longer codes when memory is divided.
@@ -136,6 +139,7 @@ impl Form {
     /// A form that takes whatever memory there is for its codes.
     const fn new(spec: fn(Shape, &Sizes) -> IndexSpec) -> Self {
         Self {
+            name: "",
             spec,
             lists_first: false,
             least_bits: 0.0,
@@ -186,14 +190,27 @@ impl Preset {
         (self.row().form.spec)(shape, sizes)
     }
 
-    /// The form for most memory.
-    pub(crate) const fn form(self) -> Form {
-        self.row().form
+    /// The least that a form of that name can be, where there is one.
+    pub fn spec_of(self, form: &str, shape: Shape, sizes: &Sizes) -> Option<IndexSpec> {
+        let named = self.forms().filter(|one| one.name == form);
+        named.last().map(|form| (form.spec)(shape, sizes))
     }
 
-    /// Forms for less.
-    pub(crate) const fn smaller_forms(self) -> &'static [Form] {
-        self.row().smaller
+    /// Its forms, that for most memory first.
+    pub(crate) fn forms(self) -> impl Iterator<Item = &'static Form> {
+        let row = self.row();
+        std::iter::once(&row.form).chain(row.smaller)
+    }
+
+    /// Names of its forms, that for most memory first; none where it has one form.
+    pub fn form_names(self) -> Vec<&'static str> {
+        let mut names: Vec<&str> = Vec::new();
+        for form in self.forms() {
+            if !form.name.is_empty() && !names.contains(&form.name) {
+                names.push(form.name);
+            }
+        }
+        names
     }
 }
 

@@ -15,15 +15,22 @@ use crate::spec::{
 };
 
 const RESIDENT: Form = Form {
+    name: "resident",
     spec: resident,
     lists_first: true,
     least_bits: 1.5,
 };
 
 const CLUSTERED: Form = Form {
+    name: "clustered",
     spec: clustered,
     lists_first: false,
     least_bits: 0.5,
+};
+
+const ON_DISK: Form = Form {
+    name: "on-disk",
+    ..Form::new(on_disk)
 };
 
 pub(super) const ROW: Row = Row {
@@ -47,9 +54,15 @@ pub(super) const ROW: Row = Row {
             least_bits: 0.5,
             ..RESIDENT
         },
-        Form::new(on_disk),
-        Form::new(on_disk_at_random),
-        Form::new(on_disk_alone),
+        ON_DISK,
+        Form {
+            spec: on_disk_at_random,
+            ..ON_DISK
+        },
+        Form {
+            spec: on_disk_alone,
+            ..ON_DISK
+        },
     ],
 };
 

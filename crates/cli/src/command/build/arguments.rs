@@ -39,8 +39,9 @@ Building over an existing index replaces it in one step at the end: until then, 
 or Ctrl-C, the old index stays whole.";
 
 /// What a plan decides.
-const PLANNED: [&str; 7] = [
+const PLANNED: [&str; 8] = [
     "preset",
+    "form",
     "code_bytes",
     "degree",
     "build_list",
@@ -127,11 +128,16 @@ struct DesignArguments {
     #[arg(long, value_name = "NAME", default_value_t = Preset::default(), help = preset_help())]
     preset: Preset,
 
+    /// Form of the design: of pageway resident, clustered or on-disk [default: the first that memory
+    /// holds]
+    #[arg(long, value_name = "NAME")]
+    form: Option<String>,
+
     /// Plan first, as 'pageway plan' does, and build what it chooses; choices given here are kept
     #[arg(long, conflicts_with_all = PLANNED)]
     plan: bool,
 
-    /// Pin a size of the plan: preset, page-size, degree, code-bytes, bits or beam
+    /// Pin a size of the plan: preset, form, page-size, degree, code-bytes, bits or beam
     #[arg(long = "pin", value_name = "KEY=VALUE", requires = "plan")]
     pins: Vec<String>,
 
@@ -175,6 +181,7 @@ impl BuildArguments {
         Ok(BuildOptions {
             metric: place.metric,
             preset: design.preset,
+            form: design.form.clone(),
             memory: wish.memory,
             build_memory: wish.build_memory,
             recall: wish.recall,
@@ -206,6 +213,7 @@ impl BuildArguments {
         let design = &chosen.candidate.options;
         let options = BuildOptions {
             preset: design.preset,
+            form: design.form.clone(),
             degree: design.degree,
             build_list: design.build_list,
             code_bytes: design.code_bytes,
