@@ -6,9 +6,9 @@
 //!     BASE METRIC QUERIES CELLS MEMORY,... RECALL,... [GOAL,... PLANNED PRESET,...]
 //! ```
 //!
-//! `CELLS` is a file of what was measured, a line each; what is in it is not measured again. `PLANNED`
-//! are other queries, which the plan is given in place of those that are measured with; where presets
-//! are named the grid has only those, beside what `CELLS` holds. Without
+//! `CELLS` is a file of what was measured, a line each; what is in it is not measured again.
+//! `PLANNED` are other queries, which the plan is given in place of those that are measured with;
+//! where presets are named the grid has only those, beside what `CELLS` holds. Without
 //! goals the grid is measured and nothing planned. The grid: every preset in every form with pages
 //! of 4 KiB and R 32, forms with half as long codes too; and the best few of those in all sizes.
 
@@ -16,6 +16,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
+    clippy::disallowed_methods,
     reason = "a program for people"
 )]
 

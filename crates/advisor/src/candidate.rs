@@ -3,12 +3,12 @@
 //!
 //! Nothing here knows a preset by name: a new row of the table is one more candidate.
 
-use pageway::choices::{PLACEMENTS, QUANTIZERS, name_of, schedules, typed, typed_quantizer};
-use pageway::spec::{HarvestSpec, IndexSpec, PlacementSpec, QuantizerSpec, Shape};
-use pageway::{BuildOptions, Error, Footprint, MemoryWish, Overrides, Preset, Sizes, format_bytes};
+use pageway::choices::{name_of, schedules, typed, typed_quantizer};
+use pageway::spec::{IndexSpec, QuantizerSpec, Shape};
+use pageway::{BuildOptions, Error, Footprint, MemoryWish, Overrides, Sizes, format_bytes};
 use serde::Serialize;
 
-use crate::tree::{navigation, shuffled};
+use crate::design::{Design, designs};
 use crate::wish::Pins;
 
 /// Page sizes that are tried.
@@ -75,92 +75,11 @@ impl From<Error> for Unfit {
     }
 }
 
-/// Choices in place of a preset's own.
-#[derive(Clone, Debug)]
-pub(crate) struct Variant {
-    pub(crate) words: &'static str,
-    pub(crate) overrides: Overrides,
-}
-
-/// What is tried of every preset: as it is, and with one idea of another design.
-pub(crate) fn variants() -> Vec<Variant> {
-    let mut all = PLACEMENTS.into_iter();
-    let clustered = all.find(|placement| *placement == PlacementSpec::Clustered);
-    let with_bounds = |quantizer: &QuantizerSpec| matches!(quantizer, QuantizerSpec::RaBitQ { .. });
-    let none = Overrides::default();
-    let choices = [
-        ("", none),
-        (
-            "shuffled",
-            Overrides {
-                placement: shuffled(),
-                harvest: Some(HarvestSpec::Near { share: 0.3 }),
-                ..none
-            },
-        ),
-        (
-            "clustered",
-            Overrides {
-                placement: clustered,
-                ..none
-            },
-        ),
-        (
-            "navigation",
-            Overrides {
-                entry: navigation(),
-                ..none
-            },
-        ),
-        (
-            "rabitq",
-            Overrides {
-                quantizer: QUANTIZERS.into_iter().find(with_bounds),
-                ..none
-            },
-        ),
-    ];
-    let variant = |(words, overrides)| Variant { words, overrides };
-    choices.map(variant).to_vec()
-}
-
-/// A preset in a form, or with choices in place of its own.
-struct Design {
-    name: String,
-    preset: Preset,
-    form: Option<String>,
-    overrides: Overrides,
-}
-
-fn designs_of(preset: Preset) -> Vec<Design> {
-    let form = |form: &'static str| Design {
-        name: format!("{preset}, {form}"),
-        preset,
-        form: Some(form.to_owned()),
-        overrides: Overrides::default(),
-    };
-    let mut all: Vec<Design> = preset.form_names().into_iter().map(form).collect();
-    let has_forms = !all.is_empty();
-    let variants = variants().into_iter();
-    let variants = variants.filter(|variant| !(has_forms && variant.words.is_empty()));
-    all.extend(variants.map(|variant| Design {
-        name: if variant.words.is_empty() {
-            preset.to_string()
-        } else {
-            format!("{preset} +{}", variant.words)
-        },
-        preset,
-        form: None,
-        overrides: variant.overrides,
-    }));
-    all
-}
-
 /// Every candidate that is legal and fits the memory, none twice; and those that are not or do
 /// not. Costs some microseconds each, and there are hundreds.
 pub fn enumerate(space: &Space<'_>) -> (Vec<Candidate>, Vec<Refusal>) {
     let (mut legal, mut refused) = (Vec::new(), Vec::new());
-    for design in space.designs() {
+    for design in designs(space.pins) {
         for options in space.options(&design) {
             match space.sized(&design.name, &options) {
                 Ok(candidates) => legal.extend(candidates),
@@ -183,20 +102,34 @@ pub fn enumerate(space: &Space<'_>) -> (Vec<Candidate>, Vec<Refusal>) {
     (distinct, refused)
 }
 
-impl Space<'_> {
-    /// Every preset that is open, in every form, and with a choice or two in place of its own.
-    fn designs(&self) -> Vec<Design> {
-        let pins = self.pins;
-        let presets = if pins.presets.is_empty() {
-            &Preset::ALL[..]
-        } else {
-            &pins.presets
-        };
-        let all = presets.iter().flat_map(|preset| designs_of(*preset));
-        let is_open = |design: &Design| pins.form.is_none() || pins.form == design.form;
-        all.filter(is_open).collect()
+/// Refuses a memory that holds nothing, with the refusal that asks for least.
+pub(crate) fn refuse_nothing(
+    candidates: &[Candidate],
+    refused: &[Refusal],
+    bytes: u64,
+) -> pageway::Result<()> {
+    if !candidates.is_empty() {
+        return Ok(());
     }
+    let needs = |one: &&Refusal| one.needed_bytes.is_some();
+    let nearest = refused
+        .iter()
+        .filter(needs)
+        .min_by_key(|one| one.needed_bytes);
+    let words = nearest.or(refused.first()).map_or_else(String::new, |one| {
+        let (name, why, pages) = (&one.name, &one.why, one.page_bytes / 1024);
+        format!(
+            ": {name} with {pages} KiB pages and R {}: {why}",
+            one.degree
+        )
+    });
+    Err(Error::invalid(format!(
+        "no design can be searched in {} with what is pinned{words}",
+        format_bytes(bytes)
+    )))
+}
 
+impl Space<'_> {
     /// A design in all sizes that are open.
     fn options(&self, design: &Design) -> Vec<BuildOptions> {
         let pages = self.pins.page_bytes.map_or(PAGES.to_vec(), |one| vec![one]);
@@ -446,7 +379,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use pageway::spec::CodeStorage;
-    use pageway::{ElementType, Metric};
+    use pageway::{ElementType, Metric, Preset};
 
     use super::*;
 

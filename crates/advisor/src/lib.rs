@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! wish        what is wanted: memory, recall, goal; what is pinned
-//! candidate   every preset, with choices in place of its own, in every size -> legal, or why not
+//! design      every preset, in every form and with choices in place of its own
+//! candidate   a design in every size -> legal, or why not
 //! equations   memory and packing as the experimental evaluation states them
 //! tree        its decision tree (figure 17), as a table; one adviser beside ours
 //! device      the disk as `doctor` measured it: latency and reads per second by depth
@@ -25,6 +26,7 @@
 
 mod candidate;
 mod cost;
+mod design;
 mod device;
 mod draft;
 mod equations;

@@ -11,13 +11,13 @@
 use std::path::Path;
 use std::time::Instant;
 
-use pageway::spec::{MAX_BEAM, Shape};
+use pageway::spec::Shape;
 use pageway::{
     BuildOptions, DoctorOptions, Error, ErrorKind, Preset, Progress, Result, Sizes, VectorRead,
-    clock, doctor, format_bytes,
+    clock, doctor,
 };
 
-use crate::candidate::{Candidate, Refusal, Space, enumerate};
+use crate::candidate::{Candidate, Space, enumerate, refuse_nothing};
 use crate::device::Device;
 use crate::draft::{Draft, Knowledge, median};
 use crate::model::Statistics;
@@ -27,7 +27,7 @@ use crate::sample::{Draw, Sample};
 use crate::scratch::Scratch;
 use crate::tree::{TreeAdvice, advise};
 use crate::trial::Trial;
-use crate::wish::{Goal, Wish};
+use crate::wish::Wish;
 
 /// Families that are tried over the small sample beside the best of each preset.
 const FAMILIES: usize = 5;
@@ -147,29 +147,6 @@ fn outline(input: &PlanInput<'_>, wish: &Wish) -> Result<VectorOutline> {
         })?,
         memory_bytes: wish.memory.resolve(count * vectors.row_bytes() as u64),
     })
-}
-
-/// Refuses a memory that holds nothing, with the refusal that asks for least.
-fn refuse_nothing(candidates: &[Candidate], refused: &[Refusal], bytes: u64) -> Result<()> {
-    if !candidates.is_empty() {
-        return Ok(());
-    }
-    let needs = |one: &&Refusal| one.needed_bytes.is_some();
-    let nearest = refused
-        .iter()
-        .filter(needs)
-        .min_by_key(|one| one.needed_bytes);
-    let words = nearest.or(refused.first()).map_or_else(String::new, |one| {
-        let (name, why, pages) = (&one.name, &one.why, one.page_bytes / 1024);
-        format!(
-            ": {name} with {pages} KiB pages and R {}: {why}",
-            one.degree
-        )
-    });
-    Err(Error::invalid(format!(
-        "no design can be searched in {} with what is pinned{words}",
-        format_bytes(bytes)
-    )))
 }
 
 /// Asks the decision tree, and finds or makes what it advises among the candidates.
@@ -323,7 +300,7 @@ impl Planner<'_> {
         let Some(draft) = self.drafts.get_mut(at) else {
             return Ok(());
         };
-        let beams = beams(&draft.candidate, self.wish);
+        let beams = self.wish.beams(&draft.candidate.spec);
         match trial.run(&draft.candidate, self.knowledge.memory_bytes, &beams) {
             Ok(tried) => draft.large = tried,
             Err(error) => draft.failed = Some(forgiven(error)?),
@@ -345,7 +322,7 @@ impl Planner<'_> {
         let Some(draft) = self.drafts.get_mut(at).filter(|_| !is_over) else {
             return Ok(());
         };
-        let mut beams = beams(&draft.candidate, self.wish);
+        let mut beams = self.wish.beams(&draft.candidate.spec);
         beams.truncate(SMALL_BEAMS);
         match trial.run(&draft.candidate, self.knowledge.memory_bytes, &beams) {
             Ok(tried) => draft.small = tried,
@@ -397,22 +374,6 @@ impl Planner<'_> {
         scores.sort_by(|(a, i), (b, j)| a.total_cmp(b).then(i.cmp(j)));
         scores.into_iter().map(|(_, at)| at).collect()
     }
-}
-
-/// Reads in flight that are tried: the design's own, and wider or narrower as the goal asks.
-fn beams(candidate: &Candidate, wish: &Wish) -> Vec<u32> {
-    let own = candidate.spec.execution.schedule.beam();
-    if wish.pins.beam.is_some() {
-        return vec![own];
-    }
-    let others = match wish.goal {
-        Goal::Latency => [2 * own, 4 * own],
-        Goal::Throughput | Goal::Reads => [own / 2, own / 4],
-    };
-    let mut all = vec![own];
-    all.extend(others.map(|beam| beam.clamp(1, MAX_BEAM)));
-    all.dedup();
-    all
 }
 
 /// Words of an error that is one candidate's; others are the plan's.

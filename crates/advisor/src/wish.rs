@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use pageway::spec::{IndexSpec, MAX_BEAM};
 use pageway::{Error, MemoryWish, Metric, Overrides, Preset, Result};
 use serde::Serialize;
 
@@ -142,6 +143,24 @@ pub struct Wish {
     pub pins: Pins,
     /// Seed of every random choice.
     pub seed: u64,
+}
+
+impl Wish {
+    /// Reads in flight that are tried: the design's own, and wider or narrower as the goal asks.
+    pub(crate) fn beams(&self, spec: &IndexSpec) -> Vec<u32> {
+        let own = spec.execution.schedule.beam();
+        if self.pins.beam.is_some() {
+            return vec![own];
+        }
+        let others = match self.goal {
+            Goal::Latency => [2 * own, 4 * own],
+            Goal::Throughput | Goal::Reads => [own / 2, own / 4],
+        };
+        let mut all = vec![own];
+        all.extend(others.map(|beam| beam.clamp(1, MAX_BEAM)));
+        all.dedup();
+        all
+    }
 }
 
 impl Default for Wish {

@@ -128,8 +128,8 @@ struct DesignArguments {
     #[arg(long, value_name = "NAME", default_value_t = Preset::default(), help = preset_help())]
     preset: Preset,
 
-    /// Form of the design: of pageway resident, clustered or on-disk [default: the first that memory
-    /// holds]
+    /// Form of the design: of pageway resident, clustered or on-disk [default: the first that
+    /// memory holds]
     #[arg(long, value_name = "NAME")]
     form: Option<String>,
 
