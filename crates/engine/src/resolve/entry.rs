@@ -12,8 +12,7 @@ use pageway_types::{Metric, NodeId};
 
 use super::{Source, kernels};
 use crate::error::Result;
-use crate::execution::EntryShape;
-use crate::execution::{Entry, EntryPart};
+use crate::execution::{Entry, EntryPart, EntryShape};
 use crate::spec::{EntrySpec, GraphSpec, IndexSpec};
 use crate::storage::{ClusterTable, EntryCodes};
 
