@@ -247,6 +247,18 @@ designs = ["aisaq"]
     }
 
     #[test]
+    fn no_list_is_left_out_but_where_k_varies() {
+        let lists = |k: &str| {
+            let suite = SUITE.replace("list_size = [20, 30]", "list_size = [20, 30, 5000]");
+            let suite = suite.replace("[axes]", &format!("[axes]\nk = {k}"));
+            let plan = Plan::of(&Suite::parse(&suite, "small").unwrap()).unwrap();
+            let lists = plan.cells.iter().map(|cell| cell.settings.search.list_size);
+            lists.max()
+        };
+        assert_eq!((lists("[10]"), lists("[1, 10]")), (Some(5000), Some(30)));
+    }
+
+    #[test]
     fn donors_are_built_before_those_that_take_from_them() {
         let plan = Plan::of(&Suite::parse(SUITE, "small").unwrap()).unwrap();
         for (at, index) in plan.indexes.iter().enumerate() {

@@ -5,13 +5,13 @@ use super::{CutName, Settings};
 use crate::model;
 use crate::suite::{Axes, Experiment, Suite};
 
-/// A list size beyond this many times k (or `LEAST_K`) tells nothing more.
+/// Where k varies, a list size beyond this many times k (or `LEAST_K`) tells nothing more.
 const LONGEST_LIST: u32 = 40;
 const LEAST_K: u32 = 10;
 const ALL_DEVICES: &str = "all";
 
-/// Every combination of an experiment that makes sense: lists are at least k long, and not much
-/// longer.
+/// Every combination of an experiment that makes sense: lists are at least k long, and, where they
+/// are to suit several k, not much longer.
 pub(super) fn settings(suite: &Suite, experiment: &Experiment) -> Vec<Settings> {
     let axes = experiment.axes.or(&suite.axes);
     let names = axes.data.data.iter();
@@ -25,9 +25,11 @@ pub(super) fn settings(suite: &Suite, experiment: &Experiment) -> Vec<Settings> 
     let mut all = spread(&searched, &axes.data.designs, |settings, design| {
         settings.design.clone_from(design);
     });
+    let varies_k = axes.search.k.len() > 1;
     all.retain(|settings| {
         let SearchSettings { list_size, k, .. } = settings.search;
-        (k..=k.max(LEAST_K) * LONGEST_LIST).contains(&list_size)
+        let longest = k.max(LEAST_K) * LONGEST_LIST;
+        list_size >= k && (list_size <= longest || !varies_k)
     });
     all
 }
