@@ -154,9 +154,9 @@ def build(
     ``placement``          ``by_id``, ``bnp``, ``bnf`` and ``bns`` (rounds=8, gain=0.01),
                            ``grouped`` (hops=2), ``clustered``
     ``lists``              ``plain``, ``packed`` (sorted, in about a third of the bytes)
-    ``cache``              a dict of nodes (``none``, ``records``, ``lists``), pages (``none``,
-                           ``hot``, ``lru``, ``clock``), selection (``breadth_first``, ``visits``)
-                           and page_share
+    ``cache``              a dict of nodes (``none``, ``records``, ``clock``, ``lists``), pages
+                           (``none``, ``hot``, ``lru``, ``clock``), selection (``breadth_first``,
+                           ``visits``) and page_share
     ``entry``              ``medoid``, ``fixed`` (count=8), ``upper_layers`` (list_size=10),
                            ``navigation`` (one_in=100, max_degree=24, list_size=10),
                            ``hash`` (one_in=20, radius=2, limit=200), ``clusters``
@@ -167,6 +167,7 @@ def build(
     ``refine``             ``inline``, ``deferred`` (share=0.5), ``cascade`` (scored=1, read=0.5),
                            ``bounded`` (deviations=2)
     ``stop``               ``exhausted``, ``horizon`` (growth=15)
+    ``slack``              a number from 0 to 1: how much farther what needs no read may be
     =====================  ========================================================================
 
     Examples

@@ -269,6 +269,7 @@ fn merged(other: &Overrides, pinned: &Overrides) -> Overrides {
         harvest: pinned.harvest.or(other.harvest),
         refine: pinned.refine.or(other.refine),
         stop: pinned.stop.or(other.stop),
+        slack: pinned.slack.or(other.slack),
     }
 }
 
@@ -370,6 +371,7 @@ impl Candidate {
         add("harvest", chosen.harvest.as_ref().map(typed));
         add("refine", chosen.refine.as_ref().map(typed));
         add("stop", chosen.stop.as_ref().map(typed));
+        add("slack", chosen.slack.map(|slack| slack.to_string()));
         all
     }
 }

@@ -26,6 +26,7 @@ pub(crate) fn kept(spec: &IndexSpec) -> Overrides {
         harvest: Some(execution.harvest),
         refine: Some(execution.refine),
         stop: Some(execution.stop),
+        slack: Some(execution.slack),
     }
 }
 

@@ -289,7 +289,8 @@ impl Subject<'_> {
         let degree = self.statistics.mean_degree;
         let cache = &self.spec.cache;
         let nodes = f64::from(self.footprint.nodes);
-        let per_node = if cache.nodes == NodeCacheSpec::Records {
+        let whole = matches!(cache.nodes, NodeCacheSpec::Records | NodeCacheSpec::Clock);
+        let per_node = if whole {
             self.footprint.raw_bytes as f64 / nodes + 4.0 * degree + CACHED_OVERHEAD
         } else if cache.nodes != NodeCacheSpec::None {
             PACKED_BYTES * degree + CACHED_OVERHEAD

@@ -67,6 +67,7 @@ pub(crate) fn plain(spec: &IndexSpec, options: &BuildOptions) -> BuildOptions {
             harvest: Some(HarvestSpec::Target),
             refine: Some(RefineSpec::Inline),
             stop: Some(StopSpec::Exhausted),
+            slack: Some(0.0),
         },
         memory: Some(MemoryWish::Bytes(ALL_BYTES)),
         graph_from: None,

@@ -108,7 +108,7 @@ struct StorageChoices {
 /// Axis 3.
 #[derive(Clone, Debug, Args)]
 struct CacheChoices {
-    /// What is cached per node: none, records or lists
+    /// What is cached per node: none, records, clock (records, those used lately) or lists
     #[arg(long, value_name = "NAME")]
     cache_nodes: Option<String>,
 
@@ -151,6 +151,11 @@ struct WalkChoices {
     /// When a walk ends: exhausted or horizon[:growth=15]
     #[arg(long, value_name = "NAME")]
     stop: Option<String>,
+
+    /// How much nearer a candidate that needs a read must be, as a share of its distance, to come
+    /// before one whose list is in memory; 0 to 1
+    #[arg(long, value_name = "SHARE")]
+    slack: Option<f32>,
 }
 
 impl ChoiceArguments {
@@ -182,6 +187,7 @@ impl ChoiceArguments {
             harvest: read("--harvest", walked.harvest.as_deref(), &HARVESTS)?,
             refine: read("--refine", walked.refine.as_deref(), &REFINES)?,
             stop: read("--stop", walked.stop.as_deref(), &STOPS)?,
+            slack: walked.slack,
         })
     }
 }

@@ -12,14 +12,14 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use common::Rows;
+use common::{Rows, smallest_that_works};
 use pageway::spec::{
     CacheOverrides, CompletionSpec, HarvestSpec, NodeCacheSpec, PageCacheSpec, RefineSpec,
     ScheduleSpec,
 };
 use pageway::{
-    Answers, BuildOptions, BuildReport, Effort, ElementType, ErrorKind, Index, MemoryWish, Metric,
-    OpenMode, OpenOptions, OsVfs, Overrides, Preset, Queries, SearchOptions, Vfs,
+    Answers, BuildOptions, BuildReport, Effort, ElementType, Index, MemoryWish, Metric, OpenMode,
+    OpenOptions, OsVfs, Overrides, Preset, Queries, SearchOptions, Vfs,
 };
 
 const CASES: [(ElementType, Metric); 3] = [
@@ -92,7 +92,11 @@ fn little_memory_for_searches_gives_the_same_bytes_on_any_number_of_threads() {
         ..options(Metric::L2, threads)
     };
     let dir = tempfile::tempdir().unwrap();
-    let least = smallest_that_works(&base.build(&dir.path().join("index"), &with(1, 1)));
+    let least = smallest_that_works(
+        &base
+            .build(&dir.path().join("index"), &with(1, 1))
+            .unwrap_err(),
+    );
     for more in [0, 200_000, 1_200_000] {
         let (one, _) = built(&base, &with(least + more, 1));
         for threads in [2, 3] {
@@ -134,17 +138,7 @@ fn sharding_memory(base: &Rows, metric: Metric) -> MemoryWish {
             ..options(metric, 3)
         },
     );
-    MemoryWish::Bytes(smallest_that_works(&refused))
-}
-
-fn smallest_that_works<T>(outcome: &pageway::Result<T>) -> u64 {
-    let error = outcome.as_ref().err().unwrap();
-    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
-    let (_, tail) = error
-        .context()
-        .split_once("smallest that works is ")
-        .unwrap();
-    tail.split(' ').next().unwrap().parse().unwrap()
+    MemoryWish::Bytes(smallest_that_works(&refused.err().unwrap()))
 }
 
 #[test]
@@ -238,7 +232,7 @@ fn a_pipeline_in_order_gives_the_same_answers_whatever_arrives_first() {
             };
             index.search(&Queries::new(&queries.bytes, queries.shape), &options)
         };
-        let least = smallest_that_works(&search(1, 1));
+        let least = smallest_that_works(&search(1, 1).err().unwrap());
         let expected = search(least, 1).unwrap();
         for (more, interleave) in [(0, 1), (2_000_000, 1), (2_000_000, 8)] {
             let answers = search(least + more, interleave).unwrap();
@@ -325,7 +319,7 @@ fn check_cache(nodes: NodeCacheSpec, refine: RefineSpec, bytes: u64) -> [Option<
             ..OpenOptions::default()
         },
     );
-    let least = smallest_that_works(&refused);
+    let least = smallest_that_works(&refused.err().unwrap());
     let (all, some) = (open(16_000_000), open(least + bytes));
     let (cached, fewer) = (all.memory().cached_nodes, some.memory().cached_nodes);
     assert!(

@@ -12,10 +12,10 @@ mod common;
 
 use std::path::Path;
 
-use common::Rows;
+use common::{Rows, smallest_that_works};
 use pageway::{
-    Answers, BuildOptions, Effort, ElementType, Error, ErrorKind, Index, MemoryWish, Metric,
-    OpenOptions, Queries, Result, SearchOptions,
+    Answers, BuildOptions, Effort, ElementType, ErrorKind, Index, MemoryWish, Metric, OpenOptions,
+    Queries, Result, SearchOptions,
 };
 
 fn options() -> BuildOptions {
@@ -26,15 +26,6 @@ fn options() -> BuildOptions {
         threads: 2,
         ..BuildOptions::default()
     }
-}
-
-fn smallest_that_works(error: &Error) -> u64 {
-    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
-    let (_, tail) = error
-        .context()
-        .split_once("smallest that works is ")
-        .unwrap();
-    tail.split(' ').next().unwrap().parse().unwrap()
 }
 
 fn search(index: &Index, queries: &Rows, list_size: u32) -> Result<Answers> {

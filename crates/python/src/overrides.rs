@@ -31,8 +31,9 @@ const POLICIES: [(&str, &str); 13] = [
     ("stop", "/execution/stop"),
 ];
 
-/// The one policy that is a number, and the one that is true or false.
+/// The policies that are numbers, and the one that is true or false.
 const SECOND_CODE: &str = "second_code_bytes";
+const SLACK: &str = "slack";
 const IDS_IN_MEMORY: &str = "ids_in_memory";
 
 /// Fields that name a choice.
@@ -54,11 +55,12 @@ pub(crate) fn overrides(wishes: &str, design: &Design) -> Result<Overrides> {
     let wishes: Map<String, Value> =
         serde_json::from_str(wishes).map_err(|error| refusal(&error.to_string()))?;
     let names = POLICIES.map(|(policy, _)| policy);
-    let is_known = |key: &str| [SECOND_CODE, IDS_IN_MEMORY].contains(&key) || names.contains(&key);
+    let is_known =
+        |key: &str| [SECOND_CODE, SLACK, IDS_IN_MEMORY].contains(&key) || names.contains(&key);
     if let Some(unknown) = wishes.keys().find(|key| !is_known(key)) {
         let names = names.join(", ");
         return Err(refusal(&format!(
-            "there is no '{unknown}'; choose {names}, {SECOND_CODE} or {IDS_IN_MEMORY}"
+            "there is no '{unknown}'; choose {names}, {SECOND_CODE}, {SLACK} or {IDS_IN_MEMORY}"
         )));
     }
     let spec = design.preset.spec(design.shape, &design.sizes);
@@ -87,6 +89,7 @@ pub(crate) fn overrides(wishes: &str, design: &Design) -> Result<Overrides> {
         harvest: choices.choice("harvest", &HARVESTS)?,
         refine: choices.choice("refine", &REFINES)?,
         stop: choices.choice("stop", &STOPS)?,
+        slack: choices.slack()?,
     })
 }
 
@@ -143,6 +146,15 @@ impl Choices {
         let told = wish.as_bool();
         told.map(Some)
             .ok_or_else(|| refusal(&format!("{IDS_IN_MEMORY} is {wish}: give True or False")))
+    }
+
+    /// How far residence counts, if the caller says anything about it.
+    fn slack(&self) -> Result<Option<f32>> {
+        let Some(wish) = self.wishes.get(SLACK).filter(|wish| !wish.is_null()) else {
+            return Ok(None);
+        };
+        let share = wish.as_f64().map(|share| Some(share as f32));
+        share.ok_or_else(|| refusal(&format!("{SLACK} is {wish}: give a number from 0 to 1")))
     }
 
     /// Bytes of the second code, if the caller says anything about it.

@@ -9,7 +9,7 @@ use crate::common::smallest_that_works;
 use crate::embeddings::Rows;
 use crate::found::check_answers;
 use crate::subject::{
-    K, LIST_SIZE, Subject, check_equal, least_memory, lines, open_options, open_with, search,
+    K, LIST_SIZE, Subject, check_equal, least_memory, lines_of, open_options, open_with, search,
 };
 
 /// The smallest memory that a refusal names works, one byte less does not, and what is reserved is
@@ -78,26 +78,26 @@ pub fn check_interleaved(
 ) {
     let (dir, queries) = (&subject.dir, &subject.data.queries);
     let small = open_with(vfs, dir, &open_options(1), least).unwrap();
-    let alone = lines(&search(&small, queries, 1).unwrap());
+    let alone = lines_of(&small, &search(&small, queries, 1).unwrap());
     let roomy = open_with(vfs, dir, &open_options(8), least + 40_000_000).unwrap();
     let one = search(&roomy, queries, 1).unwrap();
     let eight = search(&roomy, queries, 8).unwrap();
     assert_eq!(eight.settings.interleave, 8, "{}", subject.name);
     let what = format!("{}: 8 queries in flight", subject.name);
-    check_equal(&lines(&one), &lines(&eight), &what);
+    check_equal(&lines_of(&roomy, &one), &lines_of(&roomy, &eight), &what);
     let tight = open_with(vfs, dir, &open_options(8), least + 100_000).unwrap();
     let few = search(&tight, queries, 8).unwrap();
     if expected.cache_blind {
         let what = format!("{}: few page buffers", subject.name);
-        check_equal(&answers(&alone), &answers(&lines(&few)), &what);
+        check_equal(&answers(&alone), &answers(&lines_of(&tight, &few)), &what);
     }
     let threads = search_on(&roomy, queries, 3);
     assert_eq!(threads.settings.threads, 3, "{}", subject.name);
     let what = format!("{}: 3 threads", subject.name);
-    check_equal(&lines(&one), &lines(&threads), &what);
+    check_equal(&lines_of(&roomy, &one), &lines_of(&roomy, &threads), &what);
     if expected.cache_blind {
         let what = format!("{}: another memory", subject.name);
-        check_equal(&answers(&alone), &answers(&lines(&one)), &what);
+        check_equal(&answers(&alone), &answers(&lines_of(&roomy, &one)), &what);
     }
 }
 

@@ -40,6 +40,7 @@ pub enum Axis {
     Entry,
     // From here on no rule speaks of them.
     Stop,
+    Slack,
     Ids,
     PageBytes,
     Placement,
@@ -51,7 +52,7 @@ pub enum Axis {
     Metric,
 }
 
-pub const AXES: [(Axis, &[&str]); 21] = [
+pub const AXES: [(Axis, &[&str]); 22] = [
     (Axis::Graph, &["vamana", "nsg", "hnsw", "pipnn"]),
     (Axis::Vectors, &["in_record", "separate", "coded"]),
     (Axis::Codes, &["memory", "in_page", "split"]),
@@ -61,7 +62,7 @@ pub const AXES: [(Axis, &[&str]); 21] = [
         Axis::Codec,
         &["packed", "inline_codes", "replicated", "page_node", "split"],
     ),
-    (Axis::CacheNodes, &["none", "records", "lists"]),
+    (Axis::CacheNodes, &["none", "records", "clock", "lists"]),
     (
         Axis::Schedule,
         &[
@@ -79,6 +80,7 @@ pub const AXES: [(Axis, &[&str]); 21] = [
         &["medoid", "fixed", "navigation", "hash", "upper_layers"],
     ),
     (Axis::Stop, &["exhausted", "horizon"]),
+    (Axis::Slack, &["none", "some"]),
     (Axis::Ids, &["row", "user"]),
     (Axis::PageBytes, &["4096", "8192"]),
     (
@@ -245,6 +247,7 @@ impl Choice {
             stop: Some(
                 [StopSpec::Exhausted, StopSpec::Horizon { growth: 8.0 }][self.value(Axis::Stop)],
             ),
+            slack: Some([0.0, 0.2][self.value(Axis::Slack)]),
         }
     }
 
@@ -302,6 +305,7 @@ impl Choice {
         let nodes = [
             NodeCacheSpec::None,
             NodeCacheSpec::Records,
+            NodeCacheSpec::Clock,
             NodeCacheSpec::Lists,
         ];
         let pages = [

@@ -157,7 +157,11 @@ fn expected(choice: &Choice) -> Expected {
         recall: recall_floor(choice.metric()),
         range: range_floor(choice.metric()),
         repeatable: choice.name(Axis::Schedule) != "as_they_come",
-        cache_blind: nodes == "none" || (nodes == "records" && target && rounds),
+        cache_blind: match nodes {
+            _ if choice.name(Axis::Slack) == "some" => false,
+            "none" | "clock" => true,
+            _ => nodes == "records" && target && rounds,
+        },
     }
 }
 

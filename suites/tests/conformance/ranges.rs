@@ -73,6 +73,7 @@ const RANGES: &[Range] = &[
         1.0,
         8.0,
     ),
+    ("slack", |s, v| s.execution.slack = v as f32, 0.0, 1.0),
     ("page_share", |s, v| s.cache.page_share = v as f32, 0.0, 1.0),
     (
         "entry count",

@@ -169,7 +169,20 @@ const ADVICE: &[Advice] = &[
     ),
     (
         "cache nodes",
-        "records",
+        "clock",
+        &[
+            ("schedule lockstep and harvest target", |spec| {
+                spec.execution.schedule = ScheduleSpec::Lockstep { beam: 4 };
+                spec.execution.harvest = HarvestSpec::Target;
+            }),
+            ("cache nodes records", |spec| {
+                spec.cache.nodes = NodeCacheSpec::Records;
+            }),
+        ],
+    ),
+    (
+        "cache nodes",
+        "records or clock",
         &[("cache nodes lists", |spec| {
             spec.cache.nodes = NodeCacheSpec::Lists;
         })],
@@ -350,6 +363,7 @@ fn with_axis(spec: &IndexSpec, choice: &Choice, axis: Axis) -> IndexSpec {
         Axis::Refine => spec.execution.refine = other.execution.refine,
         Axis::Entry => spec.execution.entry = other.execution.entry,
         Axis::Stop
+        | Axis::Slack
         | Axis::Ids
         | Axis::PageBytes
         | Axis::Placement

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pageway::source::IdSlice;
+use pageway::spec::NodeCacheSpec;
 use pageway::{
     Answers, BuildInput, BuildOptions, BuildReport, Effort, Index, MemoryWish, NoProgress,
     OpenOptions, Queries, RangeOptions, Result, SearchOptions, Vfs,
@@ -123,7 +124,7 @@ pub fn digest(vfs: &Arc<dyn Vfs>, dir: &Path, queries: &Rows) -> Result<String> 
     let least = least_memory(vfs, dir, &options);
     let index = open_with(vfs, dir, &options, least + SOME_CACHE)?;
     let answers = search(&index, queries, 1)?;
-    let mut text = lines(&answers);
+    let mut text = lines_of(&index, &answers);
     let roomy = Index::open_on(vfs, dir, &range_room(index.len() as usize))?;
     let radius = answers.distances[answers.k - 1];
     let queries = Queries::new(&queries.bytes, queries.shape);
@@ -135,6 +136,17 @@ pub fn digest(vfs: &Arc<dyn Vfs>, dir: &Path, queries: &Rows) -> Result<String> 
 /// The answers and the pages of each query. Pages of a page cache count as if they were read: what
 /// it holds depends on what arrived before.
 pub fn lines(answers: &Answers) -> String {
+    lines_with(answers, false)
+}
+
+/// The same of answers of `index`, without reads where its node cache depends on what arrived
+/// before: one read may bring several nodes, so hits and reads do not add up.
+pub fn lines_of(index: &Index, answers: &Answers) -> String {
+    let spec = index.description().unwrap().spec;
+    lines_with(answers, spec.cache.nodes == NodeCacheSpec::Clock)
+}
+
+fn lines_with(answers: &Answers, learns: bool) -> String {
     let mut text = String::new();
     let k = answers.k;
     for (query, stats) in answers.stats.iter().enumerate() {
@@ -142,13 +154,18 @@ pub fn lines(answers: &Answers) -> String {
             .iter()
             .map(|distance| distance.to_bits())
             .collect();
+        let (reads, rounds) = if learns {
+            (0, 0)
+        } else {
+            (stats.reads + stats.page_hits, stats.rounds)
+        };
         let counts = (
-            stats.reads + stats.page_hits,
+            reads,
             stats.refine_reads,
             stats.hops,
             stats.exact_distances,
             stats.approximate_distances,
-            stats.rounds,
+            rounds,
         );
         let ids = &answers.ids[query * k..][..k];
         writeln!(text, "{query}: {ids:?} {bits:x?} {counts:?}").expect("text");

@@ -38,6 +38,85 @@ impl ImageShape {
         };
         (LIST_HEADER + neighbors * (4 + self.code_bytes) + vector).next_multiple_of(4)
     }
+
+    /// Bytes of the longest image.
+    pub(crate) const fn most_bytes(self) -> usize {
+        self.bytes(self.neighbors)
+    }
+
+    /// Appends the image of a record to `out`: those of its parts that are held.
+    ///
+    /// # Errors
+    /// When its list makes no sense.
+    pub(crate) fn append(self, record: &Record<'_>, out: &mut Vec<u8>) -> Result<(), PageError> {
+        let mut list = UnpackedList::new();
+        let neighbors = match self.neighbors {
+            0 => Neighbors::default(),
+            _ => record.list.unpack(&mut list)?.0,
+        };
+        self.parts(neighbors, record.vector.as_ref(), |parts| {
+            for part in parts {
+                out.extend_from_slice(part);
+            }
+        });
+        out.resize(out.len().next_multiple_of(4), 0);
+        Ok(())
+    }
+
+    /// Shows the parts of an image, one behind the other, but for what fills it up.
+    pub(super) fn parts(
+        self,
+        neighbors: Neighbors<'_>,
+        vector: Option<&VectorPart<'_>>,
+        visit: impl FnOnce(&[&[u8]]),
+    ) {
+        let coded = neighbors.codes.len().checked_div(self.code_bytes);
+        let uncoded = neighbors.len() - coded.unwrap_or(0);
+        let counts = [
+            (neighbors.len() as u16).to_le_bytes(),
+            (uncoded as u16).to_le_bytes(),
+        ];
+        let list = [counts.as_flattened(), neighbors.ids, neighbors.codes];
+        let [counts, ids, codes] = list;
+        match vector.filter(|_| self.vector_bytes > 0) {
+            None => visit(&list),
+            Some(vector) => {
+                let (row, user_id) = (vector.row.to_le_bytes(), vector.user_id.to_le_bytes());
+                visit(&[counts, ids, codes, &row, &user_id, vector.bytes]);
+            }
+        }
+    }
+
+    /// The record of `node`, whose image `bytes` begin with.
+    #[inline]
+    pub(super) fn decode(self, node: NodeId, bytes: &[u8]) -> Option<Record<'_>> {
+        let (header, rest) = bytes.split_first_chunk::<LIST_HEADER>()?;
+        let [low, high, uncoded_low, uncoded_high] = *header;
+        let count = usize::from(u16::from_le_bytes([low, high]));
+        let uncoded = usize::from(u16::from_le_bytes([uncoded_low, uncoded_high]));
+        let (ids, rest) = rest.split_at_checked(count * 4)?;
+        let codes = count.checked_sub(uncoded)? * self.code_bytes;
+        let (codes, rest) = rest.split_at_checked(codes)?;
+        Some(Record {
+            node,
+            vector: self.vector(rest),
+            list: StoredList::Plain(Neighbors { ids, codes }),
+        })
+    }
+
+    #[inline]
+    fn vector(self, rest: &[u8]) -> Option<VectorPart<'_>> {
+        if self.vector_bytes == 0 {
+            return None;
+        }
+        let (row, rest) = rest.split_first_chunk::<4>()?;
+        let (user_id, rest) = rest.split_first_chunk::<8>()?;
+        Some(VectorPart {
+            bytes: rest.get(..self.vector_bytes)?,
+            row: u32::from_le_bytes(*row),
+            user_id: u64::from_le_bytes(*user_id),
+        })
+    }
 }
 
 /// Images by node: a flat array of bytes behind an open-addressing table.
@@ -68,34 +147,14 @@ impl ImageCache {
         }
     }
 
+    /// What an image holds.
+    pub(crate) const fn shape(&self) -> ImageShape {
+        self.shape
+    }
+
     /// Bytes held.
     pub(crate) fn bytes(&self) -> u64 {
         (self.slots.bytes() + self.images.len()) as u64
-    }
-
-    /// Appends the image of a record to `out`: those of its parts that this cache holds.
-    ///
-    /// # Errors
-    /// When its list makes no sense.
-    pub(crate) fn image(&self, record: &Record<'_>, out: &mut Vec<u8>) -> Result<(), PageError> {
-        let mut list = UnpackedList::new();
-        let neighbors = match self.shape.neighbors {
-            0 => Neighbors::default(),
-            _ => record.list.unpack(&mut list)?.0,
-        };
-        let coded = neighbors.codes.len().checked_div(self.shape.code_bytes);
-        let uncoded = neighbors.len() - coded.unwrap_or(0);
-        out.extend_from_slice(&(neighbors.len() as u16).to_le_bytes());
-        out.extend_from_slice(&(uncoded as u16).to_le_bytes());
-        out.extend_from_slice(neighbors.ids);
-        out.extend_from_slice(neighbors.codes);
-        if let Some(vector) = record.vector.filter(|_| self.shape.vector_bytes > 0) {
-            out.extend_from_slice(&vector.row.to_le_bytes());
-            out.extend_from_slice(&vector.user_id.to_le_bytes());
-            out.extend_from_slice(vector.bytes);
-        }
-        out.resize(out.len().next_multiple_of(4), 0);
-        Ok(())
     }
 
     /// Adds an image; false when there is no room. The caller adds no node twice.
@@ -112,44 +171,14 @@ impl ImageCache {
     /// What is kept of a node, if it is here.
     #[inline]
     pub(crate) fn record(&self, node: NodeId) -> Option<Record<'_>> {
-        self.decode(node, self.slots.find(node)? as usize * 4)
+        let start = self.slots.find(node)? as usize * 4;
+        self.shape.decode(node, self.images.get(start..)?)
     }
 
     /// True when the node is here.
     #[inline]
     pub(crate) fn contains(&self, node: NodeId) -> bool {
         self.slots.find(node).is_some()
-    }
-
-    #[inline]
-    fn decode(&self, node: NodeId, start: usize) -> Option<Record<'_>> {
-        let image = self.images.get(start..)?;
-        let (header, rest) = image.split_first_chunk::<LIST_HEADER>()?;
-        let [low, high, uncoded_low, uncoded_high] = *header;
-        let count = usize::from(u16::from_le_bytes([low, high]));
-        let uncoded = usize::from(u16::from_le_bytes([uncoded_low, uncoded_high]));
-        let (ids, rest) = rest.split_at_checked(count * 4)?;
-        let codes = count.checked_sub(uncoded)? * self.shape.code_bytes;
-        let (codes, rest) = rest.split_at_checked(codes)?;
-        Some(Record {
-            node,
-            vector: self.vector(rest),
-            list: StoredList::Plain(Neighbors { ids, codes }),
-        })
-    }
-
-    #[inline]
-    fn vector<'c>(&self, rest: &'c [u8]) -> Option<VectorPart<'c>> {
-        if self.shape.vector_bytes == 0 {
-            return None;
-        }
-        let (row, rest) = rest.split_first_chunk::<4>()?;
-        let (user_id, rest) = rest.split_first_chunk::<8>()?;
-        Some(VectorPart {
-            bytes: rest.get(..self.shape.vector_bytes)?,
-            row: u32::from_le_bytes(*row),
-            user_id: u64::from_le_bytes(*user_id),
-        })
     }
 
     /// Nodes taken at most.
@@ -197,7 +226,7 @@ mod tests {
                 }),
             };
             let mut image = Vec::new();
-            cache.image(&record, &mut image).unwrap();
+            cache.shape().append(&record, &mut image).unwrap();
             held += u32::from(cache.insert(record.node, &image));
         }
         held

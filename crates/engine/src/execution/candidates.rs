@@ -78,6 +78,13 @@ pub(crate) fn key_node(key: u64) -> NodeId {
     NodeId(key as u32)
 }
 
+/// The last key that is at most a share of `slack` farther.
+#[inline]
+fn beyond(key: u64, slack: f32) -> u64 {
+    let distance = key_distance(key);
+    sort_key(distance + slack * distance.abs(), NodeId(u32::MAX))
+}
+
 impl CandidateList {
     /// Bytes a list of `capacity` holds, with room for so many that are turned away.
     pub(crate) const fn bytes(capacity: usize, turned_away: usize) -> usize {
@@ -192,9 +199,26 @@ impl CandidateList {
     /// Takes the best candidate that was not expanded yet and that `accept` likes, and marks it
     /// expanded.
     #[inline]
-    pub(crate) fn take(&mut self, mut accept: impl FnMut(NodeId) -> bool) -> Option<u64> {
+    pub(crate) fn take(&mut self, accept: impl FnMut(NodeId) -> bool) -> Option<u64> {
+        self.take_up_to(self.farthest(), accept)
+    }
+
+    /// The same among those that are at most a share of `slack` farther than the best that was not
+    /// expanded yet.
+    pub(crate) fn take_near(
+        &mut self,
+        slack: f32,
+        accept: impl FnMut(NodeId) -> bool,
+    ) -> Option<u64> {
+        let mut waiting = self.keys.iter().zip(&self.expanded).skip(self.cursor);
+        let (best, _) = waiting.find(|(_, expanded)| !**expanded)?;
+        let farthest = self.farthest().min(beyond(*best, slack));
+        self.take_up_to(farthest, accept)
+    }
+
+    #[inline]
+    fn take_up_to(&mut self, farthest: u64, mut accept: impl FnMut(NodeId) -> bool) -> Option<u64> {
         let mut unexpanded = None;
-        let farthest = self.farthest();
         let pairs = self.keys.iter().zip(&mut self.expanded).enumerate();
         for (at, (key, expanded)) in pairs.skip(self.cursor) {
             if *key > farthest {
@@ -229,11 +253,7 @@ impl CandidateList {
     fn farthest(&self) -> u64 {
         let Horizon { place, slack } = self.horizon;
         match self.keys.get(place) {
-            Some(key) if slack < f32::INFINITY => {
-                let distance = key_distance(*key);
-                let end = sort_key(distance + slack * distance.abs(), NodeId(u32::MAX));
-                self.farthest.min(end)
-            }
+            Some(key) if slack < f32::INFINITY => self.farthest.min(beyond(*key, slack)),
             _ => self.farthest,
         }
     }
@@ -455,6 +475,35 @@ mod tests {
             prop_assert_eq!(list.count(100, |_| true), expected.len());
             let taken: Vec<u64> = std::iter::from_fn(|| list.pop_unexpanded()).collect();
             prop_assert_eq!(taken, expected);
+        }
+
+        #[test]
+        fn what_is_preferred_is_the_best_of_what_is_near_enough(
+            distances in prop::collection::vec(-50i8..50, 1..40),
+            slack in 0.0f32..0.5,
+            liked in 1u32..4,
+        ) {
+            let mut list = CandidateList::default();
+            list.reset(64, 0);
+            let mut waiting: Vec<u64> = (0u32..)
+                .zip(distances)
+                .map(|(node, distance)| sort_key(distance.into(), NodeId(node)))
+                .collect();
+            for key in &waiting {
+                list.insert(key_node(*key), key_distance(*key));
+            }
+            waiting.sort_unstable();
+            let like = |node: NodeId| node.0.is_multiple_of(liked);
+            while let Some(best) = waiting.first().copied() {
+                let border = key_distance(best) + slack * key_distance(best).abs();
+                let near = |key: &&u64| key_distance(**key) <= border && like(key_node(**key));
+                let expected = waiting.iter().find(near).copied();
+                prop_assert_eq!(list.take_near(slack, like), expected);
+                let taken = expected.or_else(|| list.pop_unexpanded());
+                prop_assert_eq!(taken, expected.or(Some(best)));
+                waiting.retain(|key| Some(*key) != taken);
+            }
+            prop_assert_eq!(list.take_near(slack, like), None);
         }
 
         #[test]

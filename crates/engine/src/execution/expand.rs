@@ -70,6 +70,17 @@ impl<C: PageCodec> Traversal<'_, C> {
         expanded
     }
 
+    /// Offers a record that was read for its node to a node cache that learns.
+    pub(super) fn remember(&mut self, record: &Record<'_>) -> Result<(), PageError> {
+        let nodes = &self.parts.cache.nodes;
+        if nodes.learns() {
+            let list = &mut self.scratch.list;
+            let (neighbors, _) = record.list.unpack(list)?;
+            nodes.offer(record.node, neighbors, record.vector.as_ref());
+        }
+        Ok(())
+    }
+
     /// The exact distance of a node, offered to the ranking, and noted.
     pub(super) fn score_exactly(&mut self, node: NodeId, vector: &VectorPart<'_>) {
         if !self.meets_codes() {

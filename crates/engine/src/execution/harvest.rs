@@ -1,6 +1,6 @@
 //! What a page gives beside the records it was read for.
 
-use pageway_types::NodeId;
+use pageway_types::{NodeId, PageId};
 
 use super::Traversal;
 use super::candidates::{key_node, sort_key};
@@ -39,6 +39,11 @@ impl ExecutionSpec {
 }
 
 impl PageState {
+    /// Whether a page was asked for, and not used yet.
+    pub(super) fn asks_for(&self, page: PageId) -> bool {
+        self.targets.iter().any(|target| target.page == page)
+    }
+
     /// Whether a page that the query keeps holds the list of `node`.
     pub(super) fn holds<C: PageCodec>(&self, parts: &Parts<C>, node: NodeId) -> bool {
         let own = parts.codec.map().page_of(node);

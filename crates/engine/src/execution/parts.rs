@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use pageway_kernels::DistanceFn;
 use pageway_quant::Quantizer;
-use pageway_types::Metric;
+use pageway_types::{Metric, NodeId};
 
 use super::entry::EntryPart;
-use crate::cache::{ImageCache, NodeCache, PageCache};
-use crate::layout::PageCodec;
+use crate::cache::{Eviction, FrameCache, ImageCache, NodeCache};
+use crate::layout::{PageCodec, PageMap};
 use crate::spec::{ExecutionSpec, VectorStorage};
 use crate::storage::{CodeBlocks, CodeTable, Identities};
 
@@ -53,7 +53,16 @@ pub(crate) struct CachePart {
     /// Vectors of nodes whose lists are in `nodes` without them.
     pub(crate) vectors: ImageCache,
     /// Pages.
-    pub(crate) pages: PageCache,
+    pub(crate) pages: FrameCache,
+}
+
+impl CachePart {
+    /// Whether the list of a node is here whatever other queries do.
+    pub(super) fn holds_for_good(&self, node: NodeId, map: PageMap) -> bool {
+        let node_stays = !self.nodes.learns() && self.nodes.contains(node);
+        let pages_stay = self.pages.eviction() == Eviction::Pinned;
+        node_stays || pages_stay && self.pages.contains(map.page_of(node).0)
+    }
 }
 
 /// A table of codes and its quantizer.

@@ -16,6 +16,7 @@ use super::candidates::{CandidateList, key_distance, key_node, sort_key};
 use super::entry::Entry;
 use super::parts::CodePart;
 use super::query::Goal;
+use super::schedule::Among;
 use super::scratch::{Scoring, Target};
 use crate::layout::PageCodec;
 use crate::spec::{RefineSpec, VectorStorage};
@@ -151,7 +152,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         });
         self.scratch.pages.targets.extend(targets);
         self.scratch.keys = keys;
-        self.request_targets();
+        self.request_targets(Among::All);
     }
 }
 

@@ -9,6 +9,15 @@ use super::traversal::PageRequest;
 use crate::layout::{PageCodec, PageError, PageView};
 use crate::spec::{HarvestSpec, ScheduleSpec};
 
+/// Which candidates are chosen from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Among {
+    /// All.
+    All,
+    /// Those that need no read, and are not farther than the slack allows.
+    Resident,
+}
+
 impl<C: PageCodec> Traversal<'_, C> {
     /// Puts the next reads into the frontier, if it is time for any.
     pub(super) fn choose(&mut self) -> Result<(), PageError> {
@@ -32,25 +41,36 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// The best `beam` candidates. Those in the node cache are expanded, the others are the reads
     /// of this round. Under harvest target, what is in memory does not change which nodes are
-    /// chosen, so the answer does not depend on the cache.
+    /// chosen, so the answer does not depend on the cache: unless a slack prefers what is in
+    /// memory, which is then a round of its own.
     fn choose_round(&mut self) -> Result<(), PageError> {
         loop {
-            let first = self.scratch.pages.targets.len();
-            while self.scratch.pages.targets.len() - first < self.query.beam {
-                let Some(target) = self.next_target()? else {
-                    break;
-                };
-                self.scratch.pages.targets.push(target);
+            let mut among = Among::Resident;
+            self.choose_targets(among)?;
+            if self.scratch.pages.targets.is_empty() {
+                among = Among::All;
+                self.choose_targets(among)?;
             }
-            if self.scratch.pages.targets.len() == first {
+            if self.scratch.pages.targets.is_empty() {
                 return Ok(());
             }
             self.expand_cached()?;
-            if self.scratch.pages.targets.len() > first {
-                self.request_targets();
+            if !self.scratch.pages.targets.is_empty() {
+                self.request_targets(among);
                 return Ok(());
             }
         }
+    }
+
+    /// The best `beam` candidates.
+    fn choose_targets(&mut self, among: Among) -> Result<(), PageError> {
+        while self.scratch.pages.targets.len() < self.query.beam {
+            let Some(target) = self.next_target(among)? else {
+                break;
+            };
+            self.scratch.pages.targets.push(target);
+        }
+        Ok(())
     }
 
     /// Gorgeous: expands candidates whose lists are in memory until few are left, then reads the
@@ -77,7 +97,7 @@ impl<C: PageCodec> Traversal<'_, C> {
                 self.scratch.pages.targets.push(Target { page, key });
             }
         }
-        self.request_targets();
+        self.request_targets(Among::All);
         Ok(())
     }
 
@@ -85,7 +105,13 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// out.
     fn choose_next(&mut self) -> Result<(), PageError> {
         while self.scratch.pages.targets.len() < self.pipeline.width {
-            let Some(target) = self.next_target()? else {
+            let resident = self.next_target(Among::Resident)?;
+            let next = if resident.is_some() {
+                resident
+            } else {
+                self.next_target(Among::All)?
+            };
+            let Some(target) = next else {
                 return Ok(());
             };
             self.pipeline.note_choice(self.scratch.candidates.cursor());
@@ -107,9 +133,9 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// The best candidate that is still of use. Those whose page the query keeps are expanded from
     /// it on the way; those whose page was scored as a whole are done.
-    fn next_target(&mut self) -> Result<Option<Target>, PageError> {
+    fn next_target(&mut self, among: Among) -> Result<Option<Target>, PageError> {
         loop {
-            let Some(key) = self.scratch.candidates.pop_unexpanded() else {
+            let Some(key) = self.next_key(among) else {
                 return Ok(None);
             };
             let node = key_node(key);
@@ -118,7 +144,9 @@ impl<C: PageCodec> Traversal<'_, C> {
                 HarvestSpec::Target => false,
                 HarvestSpec::Near { .. } | HarvestSpec::All => self.is_scored_as_a_whole(page),
                 // A page that was asked for is worked on in its turn, even if it is there already.
-                HarvestSpec::Held => !self.is_asked_for(page) && self.expand_held(node)?,
+                HarvestSpec::Held => {
+                    !self.scratch.pages.asks_for(page) && self.expand_held(node)?
+                }
             };
             if !done {
                 return Ok(Some(Target { page, key }));
@@ -126,9 +154,21 @@ impl<C: PageCodec> Traversal<'_, C> {
         }
     }
 
-    fn is_asked_for(&self, page: PageId) -> bool {
-        let mut targets = self.scratch.pages.targets.iter();
-        targets.any(|target| target.page == page)
+    fn next_key(&mut self, among: Among) -> Option<u64> {
+        let (parts, pages) = (self.parts, &self.scratch.pages);
+        let (slack, map) = (parts.execution.slack, parts.codec.map());
+        let keeps = parts.execution.harvest == HarvestSpec::Held;
+        let resident = |node| {
+            // A page in flight is used in its turn, so that its arrival changes no choice.
+            let held = || keeps && !pages.asks_for(map.page_of(node)) && pages.holds(parts, node);
+            parts.cache.holds_for_good(node, map) || held()
+        };
+        let candidates = &mut self.scratch.candidates;
+        match among {
+            Among::All => candidates.pop_unexpanded(),
+            Among::Resident if slack > 0.0 => candidates.take_near(slack, resident),
+            Among::Resident => None,
+        }
     }
 
     /// Expands targets that are in the node cache, and takes them off the list.
@@ -147,8 +187,8 @@ impl<C: PageCodec> Traversal<'_, C> {
         outcome
     }
 
-    /// One read per page of the targets, best first.
-    pub(super) fn request_targets(&mut self) {
+    /// One read per page of the targets, best first. A round of what memory holds waits for none.
+    pub(super) fn request_targets(&mut self, among: Among) {
         for at in 0..self.scratch.pages.targets.len() {
             let targets = &self.scratch.pages.targets;
             let Some(page) = targets.get(at).map(|target| target.page) else {
@@ -161,7 +201,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         }
         let chosen = &mut self.scratch.pages.frontier;
         chosen.reverse();
-        self.stats.rounds += u64::from(!chosen.is_empty());
+        self.stats.rounds += u64::from(!chosen.is_empty() && among == Among::All);
         self.work_waits = true;
     }
 

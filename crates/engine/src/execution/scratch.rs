@@ -48,8 +48,8 @@ pub(crate) struct IndexShape {
     pub(crate) scorer_bytes: usize,
     /// Bytes of a page's payload.
     pub(crate) payload_bytes: usize,
-    /// Lists of other nodes packed into a page.
-    pub(crate) replicas: usize,
+    /// Bytes of a copy of a record, where the node cache learns.
+    pub(crate) record_bytes: usize,
     /// To find entries with.
     pub(crate) entry: EntryShape,
     /// How pages are kept.
@@ -106,7 +106,20 @@ pub(crate) enum Hold {
     /// Those of a round, and of the round before that still wait.
     Round,
     /// Those it read, as many as it has candidates, within a bound.
-    Walk,
+    Walk {
+        /// Lists of other nodes packed into a page.
+        replicas: usize,
+    },
+}
+
+impl Hold {
+    /// Lists of other nodes packed into a page that is kept.
+    fn replicas(self) -> usize {
+        match self {
+            Self::Nothing | Self::Round => 0,
+            Self::Walk { replicas } => replicas,
+        }
+    }
 }
 
 /// Pages that a query keeps at most.
@@ -130,7 +143,8 @@ impl ScratchShape {
             + self.targets() * 2 * size_of::<Target>()
             + self.refined() * (size_of::<NodeId>() + size_of::<PageRequest>() + size_of::<u64>())
             + HeldPages::bytes(self.held_pages(), index.payload_bytes)
-            + Replicas::bytes(self.held_pages() * index.replicas)
+            + Replicas::bytes(self.held_pages() * index.hold.replicas())
+            + index.record_bytes
             + index.entry.bytes_for(self.list_limit)
             + self.bounds_bytes()
     }
@@ -198,7 +212,7 @@ impl ScratchShape {
         match self.index.hold {
             Hold::Nothing => 0,
             Hold::Round => 2 * self.beam,
-            Hold::Walk => self.list_size.min(MAX_HELD).max(2 * self.beam),
+            Hold::Walk { .. } => self.list_size.min(MAX_HELD).max(2 * self.beam),
         }
     }
 }
@@ -229,7 +243,7 @@ pub(crate) struct Scratch {
     pub(super) scoring: Scoring,
     pub(super) pages: PageState,
     pub(super) entry: EntryScratch,
-    /// A list of a page or of the node cache, unpacked.
+    /// A list of a page or of the node cache, unpacked; or a record, copied.
     pub(super) list: UnpackedList,
     /// Nodes to score exactly at the end, by page.
     pub(super) refine: Vec<NodeId>,
@@ -327,10 +341,10 @@ impl Scratch {
                 arrived: Vec::with_capacity(shape.beam),
                 queue: Vec::with_capacity(shape.beam),
                 held: HeldPages::new(held_pages, index.payload_bytes),
-                replicas: Replicas::new(held_pages * index.replicas),
+                replicas: Replicas::new(held_pages * index.hold.replicas()),
             },
             entry: EntryScratch::new(entry)?,
-            list: UnpackedList::new(),
+            list: UnpackedList::with_capacity(index.record_bytes / 4),
             refine: Vec::new(),
             keys: Vec::new(),
             bounds: Bounds::default(),

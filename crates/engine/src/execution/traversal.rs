@@ -216,7 +216,9 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         while let Some(target) = self.scratch.pages.absorbed.get(at).copied() {
             self.pipeline
                 .note_completion(target.key, &self.scratch.candidates);
-            self.expand(&view.record(NodeId(target.key as u32))?)?;
+            let record = view.record(NodeId(target.key as u32))?;
+            self.expand(&record)?;
+            self.remember(&record)?;
             at += 1;
         }
         self.harvest(&view, request, payload)

@@ -47,6 +47,7 @@ pub(super) fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
             harvest: HarvestSpec::Target,
             refine: RefineSpec::Inline,
             stop: StopSpec::Exhausted,
+            slack: 0.0,
         },
         update: UpdateSpec::Static,
         seed: sizes.seed,

@@ -6,7 +6,10 @@ use pageway_store::{BlobReader, PageReader};
 use pageway_types::{NodeId, PageId};
 
 use super::Source;
-use crate::cache::{Eviction, ImageCache, ImageShape, ListCache, ListShape, NodeCache, PageCache};
+use super::fill::Fill;
+use crate::cache::{
+    Eviction, FrameCache, ImageCache, ImageShape, ListCache, ListShape, NodeCache, RecentRecords,
+};
 use crate::error::Result;
 use crate::execution::CachePart;
 use crate::index::Manifest;
@@ -34,7 +37,7 @@ impl CacheBytes {
         };
         let nodes = match spec.nodes {
             NodeCacheSpec::None => 0,
-            NodeCacheSpec::Records | NodeCacheSpec::Lists => bytes - pages,
+            NodeCacheSpec::Records | NodeCacheSpec::Clock | NodeCacheSpec::Lists => bytes - pages,
         };
         Self { nodes, pages }
     }
@@ -105,50 +108,31 @@ pub(super) fn load<C: PageCodec>(
     })
 }
 
+/// What of a record is kept in memory.
+fn record_shape(spec: &IndexSpec, max_neighbors: usize) -> ImageShape {
+    let inline = spec.layout.codec == CodecSpec::InlineCodes;
+    let code_bytes = spec.storage.quantizer.code_bytes() as usize;
+    let vector_bytes = spec.shape.vectors().row_bytes();
+    ImageShape {
+        neighbors: max_neighbors,
+        code_bytes: if inline { code_bytes } else { 0 },
+        vector_bytes: spec.storage.bytes_beside_list(vector_bytes),
+    }
+}
+
+/// Bytes of a copy of a record, where a query makes one.
+pub(crate) fn record_copy_bytes(spec: &IndexSpec, max_neighbors: usize) -> usize {
+    if spec.cache.nodes == NodeCacheSpec::Clock {
+        record_shape(spec, max_neighbors).most_bytes()
+    } else {
+        0
+    }
+}
+
 struct Loader<'l, C: PageCodec> {
     source: Source<'l>,
     codec: &'l C,
     reader: &'l PageReader,
-}
-
-/// A cache of nodes that is filled.
-trait Fill {
-    /// Whether the pages of vectors are wanted, not those of lists.
-    fn wants_vectors(&self) -> bool;
-
-    /// Appends to `out` what [`Fill::insert`] takes of a record.
-    fn image(&mut self, record: &Record<'_>, out: &mut Vec<u8>) -> Result<()>;
-
-    /// Adds a node; false when there is no room.
-    fn insert(&mut self, node: NodeId, image: &[u8]) -> bool;
-}
-
-impl Fill for ImageCache {
-    fn wants_vectors(&self) -> bool {
-        self.holds_vectors_alone()
-    }
-
-    fn image(&mut self, record: &Record<'_>, out: &mut Vec<u8>) -> Result<()> {
-        Ok(Self::image(self, record, out)?)
-    }
-
-    fn insert(&mut self, node: NodeId, image: &[u8]) -> bool {
-        Self::insert(self, node, image)
-    }
-}
-
-impl Fill for ListCache {
-    fn wants_vectors(&self) -> bool {
-        false
-    }
-
-    fn image(&mut self, record: &Record<'_>, out: &mut Vec<u8>) -> Result<()> {
-        Ok(self.pack(record, out)?)
-    }
-
-    fn insert(&mut self, node: NodeId, image: &[u8]) -> bool {
-        Self::insert(self, node, image)
-    }
 }
 
 impl<C: PageCodec> Loader<'_, C> {
@@ -159,15 +143,12 @@ impl<C: PageCodec> Loader<'_, C> {
         match spec.cache.nodes {
             NodeCacheSpec::None => Ok(Default::default()),
             NodeCacheSpec::Records => {
-                let inline = spec.layout.codec == CodecSpec::InlineCodes;
-                let code_bytes = spec.storage.quantizer.code_bytes() as usize;
-                let shape = ImageShape {
-                    neighbors: self.codec.max_neighbors(),
-                    code_bytes: if inline { code_bytes } else { 0 },
-                    vector_bytes: spec.storage.bytes_beside_list(vector_bytes),
-                };
-                let records = self.images(shape, bytes)?;
+                let records = self.images(record_shape(spec, self.codec.max_neighbors()), bytes)?;
                 Ok((NodeCache::Records(records), ImageCache::default()))
+            }
+            NodeCacheSpec::Clock => {
+                let records = self.recent(bytes)?;
+                Ok((NodeCache::Recent(records), ImageCache::default()))
             }
             NodeCacheSpec::Lists => {
                 let lists = self.lists(bytes)?;
@@ -209,6 +190,18 @@ impl<C: PageCodec> Loader<'_, C> {
         let hot = self.hot_nodes(images.capacity())?;
         self.fill(&mut images, hot.into_iter())?;
         Ok(images)
+    }
+
+    /// Records of hot nodes, to begin with: the hottest came last, so they go last.
+    fn recent(&self, bytes: u64) -> Result<RecentRecords> {
+        let Manifest {
+            spec, node_count, ..
+        } = self.source.manifest;
+        let shape = record_shape(spec, self.codec.max_neighbors());
+        let mut records = RecentRecords::new(bytes, shape, *node_count as usize);
+        let hot = self.hot_nodes(records.capacity())?;
+        self.fill(&mut records, hot.into_iter().rev())?;
+        Ok(records)
     }
 
     /// Takes nodes, in order, until the cache is full.
@@ -259,7 +252,7 @@ impl<C: PageCodec> Loader<'_, C> {
         Ok(view.record(node)?)
     }
 
-    fn pages(&self, bytes: u64) -> Result<PageCache> {
+    fn pages(&self, bytes: u64) -> Result<FrameCache> {
         let eviction = match self.source.manifest.spec.cache.pages {
             PageCacheSpec::None | PageCacheSpec::Hot => Eviction::Pinned,
             PageCacheSpec::Lru => Eviction::Lru,
@@ -267,9 +260,9 @@ impl<C: PageCodec> Loader<'_, C> {
         };
         let map = self.codec.map();
         let payload_bytes = map.geometry.payload_bytes();
-        let capacity = PageCache::capacity_for(bytes, payload_bytes);
+        let capacity = FrameCache::capacity_for(bytes, payload_bytes);
         let capacity = capacity.min(map.page_count() as usize);
-        let cache = PageCache::new(capacity, payload_bytes, eviction);
+        let cache = FrameCache::new(capacity, payload_bytes, eviction);
         if eviction != Eviction::Pinned || capacity == 0 {
             return Ok(cache);
         }
@@ -277,7 +270,7 @@ impl<C: PageCodec> Loader<'_, C> {
         for batch in pages.chunks(LOAD_BATCH) {
             gather(self.reader, batch, &mut |at, payload| {
                 if let Some(page) = batch.get(at) {
-                    cache.pin(*page, payload);
+                    cache.pin(page.0, payload);
                 }
                 Ok(())
             })?;

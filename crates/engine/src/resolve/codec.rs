@@ -3,6 +3,7 @@
 use pageway_store::PageReader;
 use pageway_types::{NodeId, PageId};
 
+use super::cache::record_copy_bytes;
 use super::codes::scorer_bytes;
 use super::{Source, entry, record_reader};
 use crate::cache::ListRead;
@@ -108,15 +109,14 @@ pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShap
     let map = codec.map();
     let execution = spec.execution;
     let hold = if execution.harvest == HarvestSpec::Held {
-        Hold::Walk
+        let replicas = spec.layout.codec.packed_lists() * map.nodes_per_page;
+        Hold::Walk {
+            replicas: replicas as usize,
+        }
     } else if execution.keeps_pages() || execution.takes_in_order() {
         Hold::Round
     } else {
         Hold::Nothing
-    };
-    let replicas = match hold {
-        Hold::Walk => spec.layout.codec.packed_lists() * map.nodes_per_page,
-        Hold::Round | Hold::Nothing => 0,
     };
     Ok(IndexShape {
         max_neighbors: codec.max_neighbors(),
@@ -126,7 +126,7 @@ pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShap
         dimension: spec.shape.dimension as usize,
         scorer_bytes: scorer_bytes(spec),
         payload_bytes: map.geometry.payload_bytes(),
-        replicas: replicas as usize,
+        record_bytes: record_copy_bytes(spec, codec.max_neighbors()),
         entry: entry::scratch_shape(spec, node_count),
         hold,
         coded: spec.storage.vectors == VectorStorage::Coded,

@@ -5,6 +5,7 @@ mod cache;
 mod codec;
 mod codes;
 mod entry;
+mod fill;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -34,6 +34,8 @@ pub enum NodeCacheSpec {
     None,
     /// Whole records.
     Records,
+    /// Whole records: of the selection at first, then of nodes used lately, by second chance.
+    Clock,
     /// Adjacency lists, packed; vectors of the same nodes when every list is in and memory is left.
     Lists,
 }

@@ -17,6 +17,10 @@ pub struct ExecutionSpec {
     /// When a walk ends.
     #[serde(default)]
     pub stop: StopSpec,
+    /// Share of its distance by which a candidate that needs a read may be nearer than one that
+    /// needs none, and is still chosen later; 0 where only distances count.
+    #[serde(default)]
+    pub slack: f32,
 }
 
 /// Where a walk starts.

@@ -69,6 +69,9 @@ impl IndexSpec {
         if let PageCacheSpec::Lru | PageCacheSpec::Clock = spec.cache.pages {
             spec.cache.pages = PageCacheSpec::None;
         }
+        if spec.cache.nodes == NodeCacheSpec::Clock {
+            spec.cache.nodes = NodeCacheSpec::Records;
+        }
         spec
     }
 }

@@ -40,6 +40,8 @@ pub struct Overrides {
     pub refine: Option<RefineSpec>,
     /// When a walk ends.
     pub stop: Option<StopSpec>,
+    /// How much nearer a candidate that needs a read must be to come before one that needs none.
+    pub slack: Option<f32>,
 }
 
 /// The same for the parts of a cache.
@@ -77,6 +79,7 @@ impl Overrides {
         set(&mut spec.execution.harvest, self.harvest);
         set(&mut spec.execution.refine, self.refine);
         set(&mut spec.execution.stop, self.stop);
+        set(&mut spec.execution.slack, self.slack);
         spec
     }
 }

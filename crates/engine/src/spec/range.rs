@@ -52,7 +52,8 @@ impl IndexSpec {
         self.execution.schedule.validate()?;
         self.execution.harvest.validate()?;
         self.execution.refine.validate()?;
-        self.execution.stop.validate()
+        self.execution.stop.validate()?;
+        within("slack", self.execution.slack, 0.0, 1.0)
     }
 
     fn validate_page(&self) -> Checked {

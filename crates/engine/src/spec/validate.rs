@@ -169,10 +169,19 @@ impl IndexSpec {
         )?;
         let separate = self.storage.vectors == VectorStorage::Separate;
         refuse_if(
-            nodes == NodeCacheSpec::Records && separate,
+            matches!(nodes, NodeCacheSpec::Records | NodeCacheSpec::Clock) && separate,
             "cache nodes",
-            "records",
+            "records or clock",
             "codec split has lists and vectors, no records; choose cache nodes lists",
+        )?;
+        let rounds = matches!(self.execution.schedule, ScheduleSpec::Lockstep { .. });
+        let blind = rounds && self.execution.harvest == HarvestSpec::Target;
+        refuse_if(
+            nodes == NodeCacheSpec::Clock && !blind,
+            "cache nodes",
+            "clock",
+            "what it holds follows from earlier queries, and answers must not: choose schedule \
+             lockstep and harvest target, or cache nodes records",
         )?;
         let share = self.cache.page_share;
         let both = nodes != NodeCacheSpec::None && self.cache.pages != PageCacheSpec::None;

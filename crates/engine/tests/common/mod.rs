@@ -14,8 +14,8 @@ use std::path::Path;
 
 use pageway::source::VectorSlice;
 use pageway::{
-    BuildInput, BuildOptions, BuildReport, ElementType, Index, Metric, NoProgress, Result,
-    VectorShape,
+    BuildInput, BuildOptions, BuildReport, ElementType, Error, ErrorKind, Index, Metric,
+    NoProgress, Result, VectorShape,
 };
 
 /// Rows of one shape around a few centres, as raw bytes.
@@ -122,4 +122,14 @@ pub fn nearest(base: &Rows, queries: &Rows, query: usize, k: usize, metric: Metr
         .collect();
     all.sort_by(|a, b| a.partial_cmp(b).unwrap());
     all.into_iter().take(k).map(|(_, row)| row).collect()
+}
+
+/// The memory that a refusal names.
+pub fn smallest_that_works(error: &Error) -> u64 {
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    let (_, tail) = error
+        .context()
+        .split_once("smallest that works is ")
+        .unwrap();
+    tail.split(' ').next().unwrap().parse().unwrap()
 }

@@ -47,7 +47,7 @@ fn walk<C: PageCodec>(
     let mut asked: VecDeque<PageRequest> = VecDeque::with_capacity(query.beam);
     loop {
         while let Some(request) = walk.want()? {
-            if parts.cache.pages.read(request.page, staging) {
+            if parts.cache.pages.read(request.page.0, staging) {
                 walk.supply(request, staging, Origin::Cache)?;
             } else {
                 asked.push_back(request);
@@ -60,7 +60,7 @@ fn walk<C: PageCodec>(
         let begin = clock::now();
         let payload = reader.read_unit_blocking(request.page.0.into(), page)?;
         wait_ns += nanoseconds_since(begin);
-        parts.cache.pages.offer(request.page, payload);
+        parts.cache.pages.offer(request.page.0, &[payload]);
         walk.supply(request, payload, Origin::Disk)?;
     }
     let (_, stats) = walk.finish();

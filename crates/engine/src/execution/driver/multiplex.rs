@@ -152,7 +152,7 @@ impl<C: PageCodec> Active<'_, C> {
             let Some(request) = self.walk.want()? else {
                 return Ok(true);
             };
-            if parts.cache.pages.read(request.page, means.staging) {
+            if parts.cache.pages.read(request.page.0, means.staging) {
                 self.walk.supply(request, means.staging, Origin::Cache)?;
                 continue;
             }
@@ -215,7 +215,7 @@ impl<'t, C: PageCodec> Lane<'t, C> {
             recorder.arrived(buffer);
         }
         let payload = reader.verify_unit(request.page.0.into(), bytes)?;
-        parts.cache.pages.offer(request.page, payload);
+        parts.cache.pages.offer(request.page.0, &[payload]);
         active
             .walk
             .supply(request, payload, Origin::Disk)

@@ -107,9 +107,10 @@ pub const PLACEMENTS: [PlacementSpec; 6] = [
 pub const LISTS: [ListSpec; 2] = [ListSpec::Plain, ListSpec::Packed];
 
 /// What is cached per node.
-pub const NODE_CACHES: [NodeCacheSpec; 3] = [
+pub const NODE_CACHES: [NodeCacheSpec; 4] = [
     NodeCacheSpec::None,
     NodeCacheSpec::Records,
+    NodeCacheSpec::Clock,
     NodeCacheSpec::Lists,
 ];
 

@@ -55,6 +55,11 @@ fn nodes(nodes: NodeCacheSpec) -> Words {
              node needs no read.",
             "A vector and a list of memory per node.",
         ),
+        NodeCacheSpec::Clock => (
+            "Memory that is left over holds whole records: of the selection at first, then of nodes \
+             that searches used lately, by second chance.",
+            "A vector and the longest list of memory per node; a hit copies the record, under a lock.",
+        ),
         NodeCacheSpec::Lists => (
             "Memory that is left over holds adjacency lists, packed, and vectors only when all \
              lists are in: such a node is expanded without a read.",

@@ -9,7 +9,7 @@ use super::{Sentence, Words, percent};
 pub(super) fn sentences(spec: &IndexSpec) -> Vec<Sentence> {
     const AXIS: &str = "Execution";
     let walk = &spec.execution;
-    vec![
+    let mut all = vec![
         Sentence::new(AXIS, "--entry", typed(&walk.entry), entry(walk.entry)),
         Sentence::new(
             AXIS,
@@ -25,7 +25,17 @@ pub(super) fn sentences(spec: &IndexSpec) -> Vec<Sentence> {
         ),
         Sentence::new(AXIS, "--refine", typed(&walk.refine), refine(walk.refine)),
         Sentence::new(AXIS, "--stop", typed(&walk.stop), stop(walk.stop)),
-    ]
+    ];
+    if walk.slack > 0.0 {
+        let words = slack(walk.slack);
+        all.push(Sentence::new(
+            AXIS,
+            "--slack",
+            walk.slack.to_string(),
+            words,
+        ));
+    }
+    all
 }
 
 fn entry(entry: EntrySpec) -> Words {
@@ -199,6 +209,19 @@ fn refine(refine: RefineSpec) -> Words {
                 .to_owned(),
         ),
     }
+}
+
+fn slack(slack: f32) -> Words {
+    (
+        format!(
+            "A candidate whose list is in memory for good comes before one that needs a read, if \
+             its distance by codes is at most {} farther.",
+            percent(slack)
+        ),
+        "Some hops that a nearer candidate would have made needless; answers depend a little on \
+         what memory holds."
+            .to_owned(),
+    )
 }
 
 fn stop(stop: StopSpec) -> Words {

@@ -1,19 +1,17 @@
-//! One shard of a page cache: frames, found by chains and ordered by age.
+//! One shard of a cache: frames, found by chains and ordered by age.
 //!
 //! ```text
 //! chains[hash] --> frame --> frame --> NONE                     linked by `next`
-//! frames[last] <=> newest <=> ... <=> oldest <=> frames[last]   a ring; its last has no page
+//! frames[last] <=> newest <=> ... <=> oldest <=> frames[last]   a ring; its last is empty
 //! ```
 //!
-//! Invariants: frames are taken in order and never given back, so those below `used` hold a page
-//! each and all others none; each of them is on the chain of its page, and on the ring unless it is
-//! pinned; no page has two frames.
+//! Invariants: frames are taken in order and never given back, so those below `used` hold a payload
+//! each and all others none; each of them is on the chain of its number, and on the ring unless it
+//! is pinned; no number has two frames.
 #![expect(
     clippy::indexing_slicing,
     reason = "chains and rings hold numbers of frames of this shard"
 )]
-
-use pageway_types::PageId;
 
 use super::{Eviction, hash};
 
@@ -23,7 +21,7 @@ const NONE: u32 = u32::MAX;
 /// What is known of one payload.
 #[derive(Clone)]
 struct Frame {
-    page: PageId,
+    number: u32,
     /// Bytes of the payload.
     length: u32,
     /// The next frame of the chain.
@@ -42,19 +40,19 @@ pub(super) struct Shard {
     payloads: Box<[u8]>,
     payload_bytes: usize,
     used: usize,
-    /// How many shards behind this one may hold pinned pages that had no room here.
+    /// How many shards behind this one may hold pinned payloads that had no room here.
     pub(super) spill: usize,
 }
 
 impl Shard {
-    /// A shard without pages, with room for `capacity`.
+    /// An empty shard with room for `capacity`.
     pub(super) fn new(capacity: usize, payload_bytes: usize) -> Self {
-        let frame = |number: u32| Frame {
-            page: PageId(0),
+        let frame = |at: u32| Frame {
+            number: 0,
             length: 0,
             next: NONE,
-            newer: number,
-            older: number,
+            newer: at,
+            older: at,
             used: false,
         };
         Self {
@@ -80,14 +78,14 @@ impl Shard {
         size_of_val(&*self.chains) + size_of_val(&*self.frames) + self.payloads.len()
     }
 
-    /// Pages held.
+    /// Payloads held.
     pub(super) fn len(&self) -> usize {
         self.used
     }
 
-    /// See [`super::PageCache::read`].
-    pub(super) fn read(&mut self, page: PageId, eviction: Eviction, out: &mut [u8]) -> bool {
-        let Some(frame) = self.find(page) else {
+    /// See [`super::FrameCache::read`].
+    pub(super) fn read(&mut self, number: u32, eviction: Eviction, out: &mut [u8]) -> bool {
+        let Some(frame) = self.find(number) else {
             return false;
         };
         let start = frame as usize * self.payload_bytes;
@@ -101,40 +99,45 @@ impl Shard {
         true
     }
 
-    /// See [`super::PageCache::offer`].
-    pub(super) fn offer(&mut self, page: PageId, eviction: Eviction, payload: &[u8]) {
-        if payload.len() > self.payload_bytes {
+    /// See [`super::FrameCache::offer`].
+    pub(super) fn offer(&mut self, number: u32, eviction: Eviction, parts: &[&[u8]]) {
+        if length_of(parts) > self.payload_bytes {
             return;
         }
-        if let Some(frame) = self.find(page) {
+        if let Some(frame) = self.find(number) {
             self.touch(frame, eviction);
         } else if let Some(frame) = self.free().or_else(|| self.evict()) {
-            self.fill(frame, page, payload);
+            self.fill(frame, number, parts);
             self.push_newest(frame);
         }
     }
 
-    /// See [`super::PageCache::pin`].
-    pub(super) fn pin(&mut self, page: PageId, payload: &[u8]) -> bool {
+    /// See [`super::FrameCache::pin`].
+    pub(super) fn pin(&mut self, number: u32, payload: &[u8]) -> bool {
         if payload.len() > self.payload_bytes {
             return false;
         }
-        if let Some(frame) = self.find(page) {
+        if let Some(frame) = self.find(number) {
             self.unlink(frame);
             return true;
         }
         let free = self.free();
         if let Some(frame) = free {
-            self.fill(frame, page, payload);
+            self.fill(frame, number, &[payload]);
         }
         free.is_some()
     }
 
-    fn find(&self, page: PageId) -> Option<u32> {
-        let mut frame = self.chains[self.chain(page)];
+    /// See [`super::FrameCache::contains`].
+    pub(super) fn contains(&self, number: u32) -> bool {
+        self.find(number).is_some()
+    }
+
+    fn find(&self, number: u32) -> Option<u32> {
+        let mut frame = self.chains[self.chain(number)];
         while frame != NONE {
             let held = &self.frames[frame as usize];
-            if held.page == page {
+            if held.number == number {
                 return Some(frame);
             }
             frame = held.next;
@@ -142,8 +145,8 @@ impl Shard {
         None
     }
 
-    fn chain(&self, page: PageId) -> usize {
-        (hash(page) >> 32) as usize & (self.chains.len() - 1)
+    fn chain(&self, number: u32) -> usize {
+        (hash(number) >> 32) as usize & (self.chains.len() - 1)
     }
 
     /// The frame that closes the ring.
@@ -151,7 +154,7 @@ impl Shard {
         self.frames.len() as u32 - 1
     }
 
-    /// The next frame that never held a page.
+    /// The next frame that never held a payload.
     fn free(&mut self) -> Option<u32> {
         let frame = self.used as u32;
         let free = frame < self.last();
@@ -159,18 +162,22 @@ impl Shard {
         free.then_some(frame)
     }
 
-    /// Puts a page into a frame that is on no chain.
-    fn fill(&mut self, frame: u32, page: PageId, payload: &[u8]) {
-        let start = frame as usize * self.payload_bytes;
-        self.payloads[start..start + payload.len()].copy_from_slice(payload);
-        let chain = self.chain(page);
+    /// Puts a payload into a frame that is on no chain.
+    fn fill(&mut self, frame: u32, number: u32, parts: &[&[u8]]) {
+        let mut end = frame as usize * self.payload_bytes;
+        for part in parts {
+            let start = end;
+            end += part.len();
+            self.payloads[start..end].copy_from_slice(part);
+        }
+        let chain = self.chain(number);
         let held = &mut self.frames[frame as usize];
-        held.page = page;
-        held.length = payload.len() as u32;
+        held.number = number;
+        held.length = length_of(parts) as u32;
         held.next = std::mem::replace(&mut self.chains[chain], frame);
     }
 
-    /// Takes the frame from the page that gives way; none when all are pinned.
+    /// Takes the frame from the payload that gives way; none when all are pinned.
     fn evict(&mut self) -> Option<u32> {
         let mut oldest = self.frames[self.last() as usize].newer;
         while std::mem::take(&mut self.frames[oldest as usize].used) {
@@ -187,8 +194,8 @@ impl Shard {
     }
 
     fn unchain(&mut self, frame: u32) {
-        let Frame { page, next, .. } = self.frames[frame as usize];
-        let chain = self.chain(page);
+        let Frame { number, next, .. } = self.frames[frame as usize];
+        let chain = self.chain(number);
         let mut link = &mut self.chains[chain];
         while *link != frame {
             link = &mut self.frames[*link as usize].next;
@@ -196,7 +203,7 @@ impl Shard {
         *link = next;
     }
 
-    /// Notes a use; a pinned page needs none.
+    /// Notes a use; a pinned payload needs none.
     fn touch(&mut self, frame: u32, eviction: Eviction) {
         let held = &mut self.frames[frame as usize];
         if held.newer == frame {
@@ -227,4 +234,8 @@ impl Shard {
         let held = &mut self.frames[frame as usize];
         (held.newer, held.older) = (last, newest);
     }
+}
+
+fn length_of(parts: &[&[u8]]) -> usize {
+    parts.iter().map(|part| part.len()).sum()
 }

@@ -1,4 +1,4 @@
-//! The page cache against a list that is searched from end to end, and under threads.
+//! The cache against a list that is searched from end to end, and under threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -16,9 +16,9 @@ fn payload(page: u32) -> Vec<u8> {
 }
 
 /// Reads a page and checks every byte of it; whether it was there.
-fn hit(cache: &PageCache, page: u32) -> bool {
+fn hit(cache: &FrameCache, page: u32) -> bool {
     let mut out = [0xEE; PAYLOAD_BYTES];
-    let found = cache.read(PageId(page), &mut out);
+    let found = cache.read(page, &mut out);
     let mut expected = payload(page);
     expected.resize(PAYLOAD_BYTES, 0);
     assert!(!found || out[..] == expected, "page {page}: {out:?}");
@@ -26,12 +26,12 @@ fn hit(cache: &PageCache, page: u32) -> bool {
     found
 }
 
-fn offer(cache: &PageCache, page: u32) {
-    cache.offer(PageId(page), &payload(page));
+fn offer(cache: &FrameCache, page: u32) {
+    cache.offer(page, &[&payload(page)]);
 }
 
-fn pin(cache: &PageCache, page: u32) -> bool {
-    cache.pin(PageId(page), &payload(page))
+fn pin(cache: &FrameCache, page: u32) -> bool {
+    cache.pin(page, &payload(page))
 }
 
 struct Held {
@@ -119,7 +119,7 @@ proptest! {
         eviction in prop::sample::select(&EVICTIONS[..]),
         uses in prop::collection::vec((0u32..20, 0u32..16), 1..300),
     ) {
-        let cache = PageCache::new(capacity, PAYLOAD_BYTES, eviction);
+        let cache = FrameCache::new(capacity, PAYLOAD_BYTES, eviction);
         let mut model = Model { held: vec![], capacity, hand: 0, now: 0, eviction };
         for (page, what) in uses {
             match what {
@@ -139,10 +139,10 @@ proptest! {
 
     #[test]
     fn capacity_is_the_largest_that_fits(bytes in 0u64..1 << 40, payload_bytes in 0usize..70_000) {
-        let capacity = PageCache::capacity_for(bytes, payload_bytes);
-        prop_assert!(PageCache::bytes(capacity, payload_bytes) <= bytes);
+        let capacity = FrameCache::capacity_for(bytes, payload_bytes);
+        prop_assert!(FrameCache::bytes(capacity, payload_bytes) <= bytes);
         prop_assert!(
-            capacity == u32::MAX as usize || PageCache::bytes(capacity + 1, payload_bytes) > bytes
+            capacity == u32::MAX as usize || FrameCache::bytes(capacity + 1, payload_bytes) > bytes
         );
     }
 }
@@ -150,7 +150,7 @@ proptest! {
 #[test]
 fn least_recently_used_and_second_chance_differ_as_they_should() {
     let survivors = |eviction| {
-        let cache = PageCache::new(3, PAYLOAD_BYTES, eviction);
+        let cache = FrameCache::new(3, PAYLOAD_BYTES, eviction);
         (1..=3).for_each(|page| offer(&cache, page));
         // 2 and 1 are used again, so that 3 is the oldest use, and the only one without a second.
         assert!(hit(&cache, 2) && hit(&cache, 1));
@@ -169,7 +169,7 @@ fn every_frame_can_be_pinned_and_stays() {
         .into_iter()
         .zip(EVICTIONS.into_iter().cycle())
     {
-        let cache = PageCache::new(capacity, PAYLOAD_BYTES, eviction);
+        let cache = FrameCache::new(capacity, PAYLOAD_BYTES, eviction);
         let pages = |first: u32| first..first + capacity as u32;
         assert!(pages(0).all(|page| pin(&cache, page)));
         assert!(!pin(&cache, u32::MAX), "{capacity} of {eviction:?}");
@@ -183,33 +183,33 @@ fn every_frame_can_be_pinned_and_stays() {
 #[test]
 fn what_does_not_fit_is_not_kept() {
     for eviction in EVICTIONS {
-        let cache = PageCache::new(4, 8, eviction);
-        assert!(!cache.pin(PageId(1), &[1; 9]));
-        cache.offer(PageId(1), &[1; 9]);
+        let cache = FrameCache::new(4, 8, eviction);
+        assert!(!cache.pin(1, &[1; 9]));
+        cache.offer(1, &[&[1; 9]]);
         assert_eq!(cache.len(), 0);
-        assert!(cache.pin(PageId(1), &[1; 8]));
-        assert!(!cache.read(PageId(1), &mut [0; 7]));
-        assert!(cache.read(PageId(1), &mut [0; 8]));
+        assert!(cache.pin(1, &[1; 8]));
+        assert!(!cache.read(1, &mut [0; 7]));
+        assert!(cache.read(1, &mut [0; 8]));
     }
 }
 
 #[test]
 fn large_caches_fill_up_and_cost_what_they_say() {
     for capacity in [1, 64, 127, 128, 1000, 4095, 100_000] {
-        let cache = PageCache::new(capacity, 16, Eviction::Lru);
+        let cache = FrameCache::new(capacity, 16, Eviction::Lru);
         assert!(cache.shards.len().is_power_of_two() && cache.shards.len() <= SHARDS_MAX);
         assert!(cache.shards.len() == 1 || capacity / cache.shards.len() >= SHARD_PAGES);
         let shards = cache.shards.iter().map(|shard| shard.lock().held_bytes());
         let held = shards.sum::<usize>() + size_of_val(&*cache.shards);
-        assert_eq!(held as u64, PageCache::bytes(capacity, 16));
+        assert_eq!(held as u64, FrameCache::bytes(capacity, 16));
         let count = 4 * capacity as u32;
-        (0..count).for_each(|page| cache.offer(PageId(page), &page.to_le_bytes()));
+        (0..count).for_each(|page| cache.offer(page, &[&page.to_le_bytes()]));
         assert!(cache.len() <= capacity && cache.len() >= capacity * 15 / 16);
         let mut out = [9; 16];
         let last = (count - 1).to_le_bytes();
-        assert!(cache.read(PageId(count - 1), &mut out) && out[..4] == last && out[4..] == [0; 12]);
+        assert!(cache.read(count - 1, &mut out) && out[..4] == last && out[4..] == [0; 12]);
     }
-    assert_eq!(PageCache::bytes(0, 4096), 0);
+    assert_eq!(FrameCache::bytes(0, 4096), 0);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn threads_read_whole_payloads_of_their_page() {
         (300, Eviction::Lru),
         (300, Eviction::Clock),
     ] {
-        let cache = PageCache::new(capacity, PAYLOAD_BYTES, eviction);
+        let cache = FrameCache::new(capacity, PAYLOAD_BYTES, eviction);
         let hits = AtomicUsize::new(0);
         let search = |seed: u32| {
             let mut state = seed;
