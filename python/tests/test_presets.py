@@ -14,7 +14,7 @@ PLAIN = {"preset": "diskann", **SIZES}
 POLICIES = {
     "storage": ["vectors", "codes", "quantizer"],
     "layout": ["codec", "placement", "lists"],
-    "execution": ["entry", "schedule", "harvest", "refine", "stop"],
+    "execution": ["entry", "schedule", "harvest", "refine", "stop", "slack"],
 }
 
 
@@ -139,6 +139,7 @@ CHOICES = [
     ("execution", "refine", {"kind": "deferred", "share": 0.75}, {"share": 0.75}),
     ("execution", "stop", "horizon", {"kind": "horizon", "growth": 15.0}),
     ("execution", "stop", {"kind": "horizon", "growth": 9}, {"growth": 9.0}),
+    ("execution", "slack", np.float32(0.25), 0.25),
 ]
 
 
@@ -179,6 +180,62 @@ def test_what_is_left_out_is_as_in_the_preset(tmp_path, vectors):
         tmp_path / "i", few, preset="starling", overrides={"placement": {"rounds": 2}}
     )
     assert starling["layout"]["placement"] == {"kind": "bnf", "rounds": 2, "gain": 0.01}
+
+
+#: Ways to clusters: by what the default does with less memory, by its graph alone, and policy by
+#: policy from a design of lists.
+CLUSTERED = {
+    "graph": {"preset": "pageway", "overrides": {"graph": "clusters"}},
+    "members": {"preset": "pageway", "overrides": {"graph": {"kind": "clusters", "members": 30}}},
+    "policies": {
+        "preset": "diskann",
+        "overrides": {
+            "graph": "clusters",
+            "entry": "clusters",
+            "placement": "clustered",
+            "vectors": "separate",
+            "codec": "split",
+            "quantizer": "rabitq",
+            "harvest": "all",
+            "refine": {"kind": "bounded", "deviations": 0.5},
+            "cache": {"nodes": "none"},
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("way", CLUSTERED)
+def test_clusters_take_the_place_of_lists(tmp_path, vectors, queries, way):
+    chosen = {**SIZES, **CLUSTERED[way]}
+    with pageway.build(tmp_path / "i", vectors, queries=queries, **chosen) as index:
+        spec = index.stats()["spec"]
+        assert spec["graph"]["algorithm"] == "clusters"
+        assert spec["graph"]["members"] == (30 if way == "members" else 64)
+        assert spec["execution"]["entry"] == {"kind": "clusters"}
+        assert spec["layout"]["placement"] == {"kind": "clustered"}
+        assert spec["cache"]["nodes"] == "none"
+        found = index.search(queries, effort=80, exact=True)
+        assert recall(found.ids, vectors, queries, "l2") >= 0.95
+        assert found.stats["rounds"].max() <= 2 and found.stats["hops"].max() == 0
+        assert index.verify().sound
+
+
+def test_clusters_need_what_goes_with_them(tmp_path, vectors):
+    with pytest.raises(pageway.InvalidInputError, match="choose entry clusters"):
+        spec_of(tmp_path / "i", vectors[:300], overrides={"graph": "clusters"})
+    with pytest.raises(pageway.InvalidInputError, match="graph clusters"):
+        spec_of(tmp_path / "i", vectors[:300], overrides={"entry": "clusters"})
+
+
+def test_a_cache_of_records_learns(tmp_path, vectors, queries):
+    overrides = {"cache": {"nodes": "clock"}}
+    with pageway.build(tmp_path / "i", vectors, overrides=overrides, **PLAIN) as index:
+        assert index.stats()["spec"]["cache"]["nodes"] == "clock"
+        least = sum(size for part, size in index.stats()["memory"]["parts"] if "cached" not in part)
+    with pageway.open(tmp_path / "i", memory=least + 60_000, effort=60) as index:
+        reads = [index.search(queries[:3], effort=60).stats["reads"].sum() for _ in range(4)]
+        assert index.stats()["memory"]["cached_nodes"] > 100
+    assert reads[-1] < reads[0] / 2, reads
 
 
 def test_a_second_code_comes_and_goes(tmp_path, vectors):
@@ -233,6 +290,7 @@ BAD_OVERRIDES = {
     "cache part": ({"cache": {"page": "lru"}}, "cache has no field 'page'; its fields: nodes"),
     "cache choice": ({"cache": {"pages": "big"}}, "cache: pages is \"big\": .*`lru`"),
     "second code": ({"second_code_bytes": "4"}, "second_code_bytes is \"4\": give a number of"),
+    "slack": ({"slack": "much"}, "slack is \"much\": give a number from 0 to 1"),
     "clash": ({"codec": "split"}, "codec = split .*choose vectors separate"),
     "second code for nothing": ({"second_code_bytes": 4}, "only refine cascade uses second codes"),
     "upper layers": ({"entry": "upper_layers"}, "only graph hnsw has upper layers"),

@@ -108,6 +108,45 @@ fn an_explanation_reads_as_sentences_with_sizes() {
     );
 }
 
+/// With a memory the form is that which a build takes.
+#[test]
+fn a_design_with_forms_is_explained_as_memory_decides() {
+    let place = Place::new();
+    let explained = |memory: &str| {
+        let line = format!("explain pageway --rows 2000000 --dimension 384 --element f32 {memory}");
+        (
+            place.line(&line).stdout,
+            place.line(&format!("{line} --json")).json(),
+        )
+    };
+    let (shown, most) = explained("");
+    let (form, word) = ("form for most memory", "--memory");
+    assert!(shown.contains(form) && shown.contains(word), "{shown}");
+    let graphs = ["30%", "8%", "2%"].map(|memory| {
+        let (shown, explained) = explained(&format!("--memory {memory}"));
+        assert!(!shown.contains(form), "{memory}: {shown}");
+        let spec = &explained["spec"];
+        let of = |pointer: &str| text(spec.pointer(pointer).unwrap(), "kind").to_owned();
+        (of("/execution/entry"), of("/layout/codec"))
+    });
+    let own = |entry: &str, codec: &str| (entry.to_owned(), codec.to_owned());
+    let expected = [
+        own("medoid", "split"),
+        own("clusters", "packed"),
+        own("hash", "page_node"),
+    ];
+    assert_eq!(graphs, expected);
+    assert_eq!(most["spec"]["cache"]["nodes"], "lists");
+    let refused = place.line("explain pageway --rows 2000000 --memory 1KB");
+    assert_eq!(refused.code, INVALID, "{refused:?}");
+    assert!(
+        refused.stderr.contains("smallest that works"),
+        "{refused:?}"
+    );
+    let diskann = place.line("explain diskann").stdout;
+    assert!(!diskann.contains(form), "{diskann}");
+}
+
 #[test]
 fn an_index_is_explained_by_what_it_is() {
     let place = Place::new();
@@ -230,6 +269,10 @@ const COMBINATIONS: [(&str, &[(&str, &str)]); 8] = [
         ],
     ),
     (
+        "--cache-nodes clock --cache-pages hot --page-share 0.5 --slack 0.25",
+        &[("/cache/nodes", "\"clock\""), ("/execution/slack", "0.25")],
+    ),
+    (
         "--graph hnsw --entry upper_layers --schedule pipelined:completion=in_order,most=8",
         &[
             ("/graph/algorithm", "\"hnsw\""),
@@ -280,6 +323,11 @@ fn any_combination_builds_and_answers() {
             let found = described["spec"].pointer(path).expect(path);
             assert_eq!(found.to_string(), *value, "{choices}: {path}");
         }
+        let packed = described["page_edge_bits"].as_f64();
+        let few = packed.is_some_and(|bits| (2.0..24.0).contains(&bits));
+        assert_eq!(few, choices.contains("--lists packed"), "{packed:?} bits");
+        let shown = place.line(&format!("inspect {out}")).stdout;
+        assert_eq!(shown.contains("lists on pages"), few, "{shown}");
         let search = format!(
             "search --index {out} --queries q.u8bin --truth gt.ibin --list-size 100 --json"
         );
@@ -421,6 +469,11 @@ const REFUSED: [(&str, &[&str]); 16] = [
         &["cache nodes = lists", "refine deferred"],
     ),
     ("--cache-pages lru --page-share 2", &["page_share = 2"]),
+    ("--slack 1.5", &["slack = 1.5", "between 0 and 1"]),
+    (
+        "--cache-nodes clock --schedule pipelined",
+        &["cache nodes = clock", "earlier queries", "lockstep"],
+    ),
     (
         "--cache-pages lru --page-share 0",
         &["page_share = 0", "0.8"],

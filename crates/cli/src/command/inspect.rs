@@ -66,10 +66,19 @@ fn describe_sizes(index: &Description) -> Facts {
         .fact("graph", graph)
         .fact("pages", describe_pages(index))
         .fact("overlap", describe_overlap(index));
-    let facts = match describe_lists(index) {
-        Some(lists) => facts.fact("lists in memory", lists),
-        None => facts,
-    };
+    let facts = [
+        (
+            "lists in memory",
+            (index.list_memory_bytes, index.list_edge_bits),
+        ),
+        (
+            "lists on pages",
+            (index.page_list_bytes, index.page_edge_bits),
+        ),
+    ]
+    .into_iter()
+    .filter_map(|(name, (bytes, bits))| Some((name, describe_lists(bytes?, bits?))))
+    .fold(facts, |facts, (name, lists)| facts.fact(name, lists));
     facts
         .fact("disk", format_bytes(index.index_bytes))
         .fact(
@@ -106,11 +115,10 @@ fn describe_overlap(index: &Description) -> String {
     }
 }
 
-/// What all adjacency lists take where memory may hold them.
-fn describe_lists(index: &Description) -> Option<String> {
-    let (bytes, bits) = index.list_memory_bytes.zip(index.list_edge_bits)?;
+/// What all adjacency lists take where they are packed.
+fn describe_lists(bytes: u64, bits: f64) -> String {
     let all = format_bytes(bytes);
-    Some(format!("{all} for all, {bits:.1} bits per neighbour"))
+    format!("{all} for all, {bits:.1} bits per neighbour")
 }
 
 fn describe_origin(index: &Description) -> String {

@@ -9,7 +9,7 @@ use super::{Index, Manifest};
 use crate::calibration::Calibration;
 use crate::error::Result;
 use crate::resolve;
-use crate::spec::IndexSpec;
+use crate::spec::{CodecSpec, IndexSpec, LayoutSpec, ListSpec};
 
 /// A file of an index.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -61,6 +61,11 @@ pub struct Description {
     pub list_memory_bytes: Option<u64>,
     /// Bits that a neighbour takes of them.
     pub list_edge_bits: Option<f64>,
+    /// Bytes of all adjacency lists on pages, packed, without room that is left; absent where those
+    /// are not packed, or where the nodes of a page share a list.
+    pub page_list_bytes: Option<u64>,
+    /// Bits that a neighbour takes of them.
+    pub page_edge_bits: Option<f64>,
     /// Memory of a search, unless `open` says otherwise.
     pub memory_bytes: u64,
     /// Its files.
@@ -92,6 +97,12 @@ impl Description {
         let codec = resolve::codec(&manifest.spec, manifest.node_count)?;
         let map = codec.map();
         let list_memory_bytes = resolve::packed_list_bytes(manifest);
+        let LayoutSpec {
+            codec: form, lists, ..
+        } = manifest.spec.layout;
+        let shared = matches!(form, CodecSpec::PageNode { .. });
+        let packs = lists == ListSpec::Packed && !shared;
+        let page_list_bytes = manifest.graph.packed_bytes.filter(|_| packs);
         let edges = manifest.graph.mean_degree * f64::from(manifest.node_count);
         let edge_bits = |bytes: u64| bytes as f64 * 8.0 / edges.max(1.0);
         let files = manifest.files.all().into_iter().map(describe_file);
@@ -113,6 +124,8 @@ impl Description {
             overlap: manifest.graph.overlap,
             list_memory_bytes,
             list_edge_bits: list_memory_bytes.map(edge_bits),
+            page_list_bytes,
+            page_edge_bits: page_list_bytes.map(edge_bits),
             memory_bytes: manifest.memory_bytes,
             files: files.collect::<Result<_>>()?,
             calibration: manifest.calibration.clone(),

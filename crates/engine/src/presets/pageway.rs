@@ -79,6 +79,10 @@ const DEVIATIONS: f32 = 0.65;
 /// The same where candidates come from clusters, which have more of them at less cost.
 const SCANNED_DEVIATIONS: f32 = 0.45;
 
+/// How much farther than a node whose page must be read one may be whose page is in memory, and
+/// come first: about what estimates by coarse codes err by.
+const SLACK: f32 = 0.3;
+
 /// Nodes to start at where memory has no room for more.
 const ENTRIES: u32 = 64;
 
@@ -217,9 +221,14 @@ fn on_disk(shape: Shape, sizes: &Sizes) -> IndexSpec {
         quantizer: code(shape, sizes.code_bytes),
         ..base.storage
     };
+    let execution = ExecutionSpec {
+        slack: SLACK,
+        ..base.execution
+    };
     if !is_large(shape) {
         return IndexSpec {
             storage: vectors,
+            execution,
             ..base
         };
     }
@@ -233,7 +242,7 @@ fn on_disk(shape: Shape, sizes: &Sizes) -> IndexSpec {
             refine: RefineSpec::Bounded {
                 deviations: DEVIATIONS,
             },
-            ..base.execution
+            ..execution
         },
         ..base
     }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use pageway::spec::Shape;
 use pageway::{
-    ElementType, Error, ErrorKind, Footprint, IndexSpec, Metric, Overrides, Preset, Result, Sizes,
+    BuildOptions, ElementType, Error, ErrorKind, Footprint, IndexSpec, MemoryWish, Metric,
+    Overrides, Preset, Result, Sizes,
 };
 use serde::Serialize;
 
@@ -20,12 +21,14 @@ Examples:
   pageway explain starling
   pageway explain gorgeous --dimension 384 --element f16 --page-size 8192
   pageway explain diskann --placement bnf --harvest near
+  pageway explain pageway --rows 10000000 --memory 20%
   pageway explain my.index
 
 Each choice stands as it can be typed at 'pageway build', with what it means and what it costs.
 Choices given here replace the preset's own, so that a combination can be looked at, or is refused
 with one that can be, before anything is built. Sizes are computed for --rows vectors; an index is
-explained by its own.";
+explained by its own. With --memory a design is sized as a build would size it: it takes the form
+and the codes that this memory holds.";
 
 /// Explain a design or an index in words: each choice, what it means and costs
 #[derive(Debug, Args)]
@@ -63,9 +66,14 @@ struct VectorArguments {
     #[arg(long, value_name = "METRIC", default_value_t = Metric::L2)]
     metric: Metric,
 
-    /// Bytes per compressed vector [default: a quarter of the dimension]
+    /// Bytes per compressed vector [default: a quarter of the dimension, or by --memory]
     #[arg(long, value_name = "N")]
     code_bytes: Option<u32>,
+
+    /// Memory of a search: bytes (200MB) or a share of the raw vectors (20%); a build decides by it
+    /// [default: as much as the design likes]
+    #[arg(long, value_name = "MEMORY")]
+    memory: Option<MemoryWish>,
 }
 
 /// A design to explain.
@@ -112,34 +120,66 @@ impl ExplainArguments {
         let overrides = self.choices.overrides(&self.sizes.sizes())?;
         let name = self.subject.display().to_string();
         match name.parse::<Preset>() {
-            Ok(preset) => Ok(self.preset(preset, &overrides)),
+            Ok(preset) => self.preset(preset, overrides),
             Err(unknown) => of_index(&self.subject, &overrides, &unknown),
         }
     }
 
-    fn preset(&self, preset: Preset, overrides: &Overrides) -> Subject {
+    fn preset(&self, preset: Preset, overrides: Overrides) -> Result<Subject> {
         let Self { vectors, sizes, .. } = self;
-        let shape = Shape {
-            dimension: vectors.dimension,
-            element: vectors.element,
-            metric: vectors.metric,
-        };
+        let shape = vectors.shape();
         let quarter = vectors.dimension.div_ceil(4).max(1);
         let sizes = Sizes {
             code_bytes: vectors.code_bytes.unwrap_or(quarter),
             ..sizes.sizes()
         };
         let own = preset.spec(shape, &sizes);
-        let spec = overrides.apply(own.clone());
+        let spec = match vectors.memory {
+            Some(_) => self
+                .build_options(preset, overrides)
+                .spec_for(shape, vectors.rows)?,
+            None => overrides.apply(own),
+        };
         let mut summary = preset.summary().to_owned();
-        if spec != own {
+        if overrides != Overrides::default() {
             summary.push_str("; with other choices than its own");
         }
-        Subject {
+        if !preset.form_names().is_empty() && vectors.memory.is_none() {
+            summary.push_str("; in its form for most memory, where --memory shows that for less");
+        }
+        Ok(Subject {
             name: preset.name().to_owned(),
             summary,
             spec,
             nodes: vectors.rows,
+        })
+    }
+
+    /// What a build would be told.
+    fn build_options(&self, preset: Preset, overrides: Overrides) -> BuildOptions {
+        let Self { vectors, sizes, .. } = self;
+        BuildOptions {
+            preset,
+            metric: vectors.metric,
+            memory: vectors.memory,
+            degree: sizes.degree,
+            build_list: sizes.build_list,
+            alpha: sizes.alpha,
+            code_bytes: vectors.code_bytes,
+            page_bytes: sizes.page_size,
+            beam: sizes.beam,
+            overrides,
+            ..BuildOptions::default()
+        }
+    }
+}
+
+impl VectorArguments {
+    fn shape(&self) -> Shape {
+        Shape {
+            dimension: self.dimension,
+            element: self.element,
+            metric: self.metric,
         }
     }
 }
