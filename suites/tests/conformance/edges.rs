@@ -2,10 +2,12 @@
 //! vectors than a page holds, one, two; equal ones; one component; as many neighbours as vectors; a
 //! wide beam over three nodes; a candidate list of one.
 
+use pageway::spec::HarvestSpec;
 use pageway::{
     BuildOptions, Effort, ElementType, ErrorKind, Index, NoProgress, OpenOptions, OsVfs, Preset,
     Queries, RangeOptions, SearchOptions, Vfs, verify,
 };
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -94,6 +96,10 @@ fn check_search(subject: &Subject<'_>, index: &Index, list_size: u32, beam: Opti
         let mut rows = answers.rows[own.clone()].to_vec();
         rows.sort_unstable();
         let all: Vec<u32> = (0..data.base.count() as u32).collect();
+        if follows_some(subject) {
+            check_most(&rows, data.base.count(), &what);
+            continue;
+        }
         assert_eq!(rows, all, "{what}");
         let truth = ranked(&data.base, data.base.values(query), index.metric());
         for (found, (exact, _)) in answers.distances[own].iter().zip(truth) {
@@ -101,6 +107,24 @@ fn check_search(subject: &Subject<'_>, index: &Index, list_size: u32, beam: Opti
             assert!(error <= 1e-3 * exact.abs().max(1.0), "{what}: {found}");
         }
     }
+}
+
+/// Whether records beside a target are scored and not followed: what they alone lead to, in a graph
+/// of short lists, is not met.
+fn follows_some(subject: &Subject<'_>) -> bool {
+    matches!(
+        subject.options.overrides.harvest,
+        Some(HarvestSpec::Near { .. })
+    )
+}
+
+/// Nearly all rows, none twice.
+fn check_most(rows: &[u32], count: usize, what: &str) {
+    let mut found = rows.to_vec();
+    found.retain(|row| *row != u32::MAX);
+    let distinct: HashSet<u32> = found.iter().copied().collect();
+    assert_eq!(distinct.len(), found.len(), "{what}: {rows:?}");
+    assert!(found.len() * 10 >= count * 8, "{what}: {rows:?}");
 }
 
 fn check_range(subject: &Subject<'_>, index: &Index) {
@@ -117,7 +141,11 @@ fn check_range(subject: &Subject<'_>, index: &Index) {
     };
     let name = &subject.name;
     let all = range(f32::INFINITY, 100).unwrap();
-    assert_eq!(all.ids.len(), count * count, "{name}: all within");
+    let least = if follows_some(subject) { 8 } else { 10 };
+    assert!(
+        all.ids.len() * 10 >= count * count * least,
+        "{name}: all within"
+    );
     assert_eq!(all.truncated, 0, "{name}");
     let none = range(f32::NEG_INFINITY, 100).unwrap();
     assert_eq!(

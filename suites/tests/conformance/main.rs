@@ -153,8 +153,12 @@ fn expected(choice: &Choice) -> Expected {
     let target = choice.name(Axis::Harvest) == "target";
     let rounds = ["lockstep", "overlapped"].contains(&choice.name(Axis::Schedule));
     let nodes = choice.name(Axis::CacheNodes);
+    // Records beside a target that are scored and not followed: without triangles they may lead to
+    // what nothing else does.
+    let near = choice.name(Axis::Harvest) == "near" && choice.metric() == Metric::InnerProduct;
+    let followed_less = if near { 0.1 } else { 0.0 };
     Expected {
-        recall: recall_floor(choice.metric()),
+        recall: recall_floor(choice.metric()) - followed_less,
         range: range_floor(choice.metric()),
         repeatable: choice.name(Axis::Schedule) != "as_they_come",
         cache_blind: match nodes {
