@@ -224,7 +224,7 @@ mod tests {
                 dimension: 128,
                 scorer_bytes: 1000,
                 payload_bytes: 4084,
-                replicas: 0,
+                record_bytes: 0,
                 entry: EntryShape::default(),
                 hold: Hold::Nothing,
                 bounded: false,
