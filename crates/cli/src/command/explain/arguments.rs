@@ -74,6 +74,11 @@ struct VectorArguments {
     /// [default: as much as the design likes]
     #[arg(long, value_name = "MEMORY")]
     memory: Option<MemoryWish>,
+
+    /// Form of the design, where it has several: of pageway resident, clustered or on-disk
+    /// [default: by --memory, or that for most memory]
+    #[arg(long, value_name = "NAME")]
+    form: Option<String>,
 }
 
 /// A design to explain.
@@ -134,18 +139,21 @@ impl ExplainArguments {
             ..sizes.sizes()
         };
         let own = preset.spec(shape, &sizes);
-        let spec = match vectors.memory {
-            Some(_) => self
-                .build_options(preset, overrides)
-                .spec_for(shape, vectors.rows)?,
-            None => overrides.apply(own),
+        let as_built = vectors.memory.is_some() || vectors.form.is_some();
+        let spec = if as_built {
+            let options = self.build_options(preset, overrides);
+            options.spec_for(shape, vectors.rows)?
+        } else {
+            overrides.apply(own)
         };
         let mut summary = preset.summary().to_owned();
         if overrides != Overrides::default() {
             summary.push_str("; with other choices than its own");
         }
-        if !preset.form_names().is_empty() && vectors.memory.is_none() {
-            summary.push_str("; in its form for most memory, where --memory shows that for less");
+        let forms = preset.form_names();
+        if !forms.is_empty() && !as_built {
+            let words = "in its form for most memory of";
+            summary.push_str(&format!("; {words} {}: see --memory", forms.join(", ")));
         }
         Ok(Subject {
             name: preset.name().to_owned(),
@@ -162,6 +170,7 @@ impl ExplainArguments {
             preset,
             metric: vectors.metric,
             memory: vectors.memory,
+            form: vectors.form.clone(),
             degree: sizes.degree,
             build_list: sizes.build_list,
             alpha: sizes.alpha,
