@@ -312,7 +312,8 @@ fn main() {
     let recalls: Vec<f32> = list(5).iter().map(|text| text.parse().unwrap()).collect();
     let highest = recalls.iter().copied().fold(0.0, f32::max);
     let sample = Sample::whole(&vectors, &queries, metric).unwrap();
-    let mut scratch = Scratch::within(Path::new(".")).unwrap();
+    // A plan has a directory of its own, by the number of the process.
+    let mut scratch = Scratch::within(Path::new("exhaustive")).unwrap();
     let mut trial = Trial::new(&sample, &mut scratch, (highest, 1), &NoProgress);
     trial.read_us = 10.0;
     trial.most_pages = MOST_PAGES;

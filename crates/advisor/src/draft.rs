@@ -101,13 +101,13 @@ impl Draft {
     }
 
     /// By what factors counts grow from `rows` to all. In a walk all counts grow alike; of clusters
-    /// reads and hops grow each by what was measured, and so does what bounds leave undecided.
+    /// reads and hops grow each on their own, and so does what bounds leave undecided.
     fn factors(&self, known: &Knowledge, rows: u64) -> Factors {
         let sizes = (rows / SMALL_PART, rows);
         let measured = |count: fn(&Counts) -> f64| {
-            let growth = self.growth_of(count);
+            let own = self.growth_of(count).map(Growth::towards_scanned);
             let usual = || Growth::with_exponent(sizes, SCANNED_EXPONENT);
-            growth.unwrap_or_else(usual).factor(known.rows)
+            own.unwrap_or_else(usual).factor(known.rows)
         };
         if self.has_clusters() {
             let reads = measured(|counts| counts.reads);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_of_clusters_grow_as_they_were_measured() {
+    fn reads_of_clusters_grow_on_their_own() {
         let known = knowledge(Goal::Reads);
         let (mut all, _) = drafts(&known);
         let draft = all.iter_mut().find(|draft| draft.has_clusters()).unwrap();
@@ -282,7 +282,8 @@ mod tests {
         draft.small = vec![tried(5_000, 8.0)];
         draft.large = vec![tried(20_000, 10.5)];
         let (cost, _) = draft.predicted(&known).unwrap();
-        let factor = Growth::between((5_000, 20_000), 8.0, 10.5).factor(known.rows);
+        let growth = Growth::between((5_000, 20_000), 8.0, 10.5).towards_scanned();
+        let factor = growth.factor(known.rows);
         assert!((cost.counts.reads - 10.5 * factor).abs() < 1e-9);
         assert_eq!(draft.growth_ratio(), None);
     }
