@@ -107,7 +107,7 @@ impl Draft {
         let measured = |count: fn(&Counts) -> f64| {
             let own = self.growth_of(count).map(Growth::towards_scanned);
             let usual = || Growth::with_exponent(sizes, SCANNED_EXPONENT);
-            own.unwrap_or_else(usual).factor(known.rows)
+            own.unwrap_or_else(usual).power(known.rows)
         };
         if self.has_clusters() {
             let reads = measured(|counts| counts.reads);
@@ -283,7 +283,7 @@ mod tests {
         draft.large = vec![tried(20_000, 10.5)];
         let (cost, _) = draft.predicted(&known).unwrap();
         let growth = Growth::between((5_000, 20_000), 8.0, 10.5).towards_scanned();
-        let factor = growth.factor(known.rows);
+        let factor = growth.power(known.rows);
         assert!((cost.counts.reads - 10.5 * factor).abs() < 1e-9);
         assert_eq!(draft.growth_ratio(), None);
     }

@@ -2,9 +2,10 @@
 //!
 //! The cost of a graph search grows like the logarithm of the number of vectors where codes are
 //! good, and like a small power of it where they are coarse, for then ever more candidates stand
-//! between. Where candidates come from clusters, or bounds leave few to be read, no law is known:
-//! half of the growth between both sizes is believed there. Two sizes cannot tell which: both laws
-//! go through them, and the middle of both, by ratio, is taken.
+//! between. Where candidates come from clusters, or bounds leave few to be read, it is a power too:
+//! neighbours lie closer together, and bounds stay as wide. No exponent is usual there, so that half
+//! of the measured one is believed. For a walk two sizes cannot tell which: both
+//! laws go through them, and the middle of both, by ratio, is taken.
 
 use pageway::IndexSpec;
 use pageway::spec::GraphSpec;
@@ -15,7 +16,7 @@ use serde::Serialize;
 /// 8, 16 and 32 bytes (exponents 0.42, 0.26 and 0.15).
 const EXPONENT: f64 = 0.053;
 const EXPONENT_POWER: f64 = -0.75;
-/// Share that a candidate's own measurement has in its exponent; and where no law is known: two
+/// Share that a candidate's own measurement has in its exponent; and where none is usual: two
 /// counts that are good to a twentieth each tell an exponent to 0.05, as well as what is usual.
 const OWN_SHARE: f64 = 0.25;
 const OWN_SCANNED_SHARE: f64 = 0.5;
@@ -87,7 +88,7 @@ impl Growth {
         self.drawn(usual.clamp(0.0, MOST_EXPONENT), OWN_SHARE)
     }
 
-    /// The same where no law is known.
+    /// The same where no exponent is usual.
     #[must_use]
     pub(crate) fn towards_scanned(self) -> Self {
         self.drawn(SCANNED_EXPONENT, OWN_SCANNED_SHARE)
@@ -96,6 +97,12 @@ impl Growth {
     fn drawn(self, usual: f64, own_share: f64) -> Self {
         let exponent = usual + own_share * (self.exponent - usual);
         Self { exponent, ..self }
+    }
+
+    /// The same by the power law alone.
+    pub(crate) fn power(&self, rows: u64) -> f64 {
+        let (_, large) = self.sizes;
+        (rows as f64 / large).max(1.0).powf(self.exponent)
     }
 
     /// By what factor the count grows from the larger size to `rows`.
