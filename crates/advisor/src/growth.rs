@@ -2,10 +2,10 @@
 //!
 //! The cost of a graph search grows like the logarithm of the number of vectors where codes are
 //! good, and like a small power of it where they are coarse, for then ever more candidates stand
-//! between. Where candidates come from clusters, or bounds leave few to be read, it is a power too:
-//! neighbours lie closer together, and bounds stay as wide. No exponent is usual there, so that half
-//! of the measured one is believed. For a walk two sizes cannot tell which: both
-//! laws go through them, and the middle of both, by ratio, is taken.
+//! between. Two sizes cannot tell which: both laws go through them, and the middle of both, by
+//! ratio, is taken. Where candidates come from clusters, or bounds leave few to be read, it is a
+//! power: neighbours lie closer together, and bounds stay as wide. No exponent is usual there, so
+//! that half of the measured one is believed.
 
 use pageway::IndexSpec;
 use pageway::spec::GraphSpec;
