@@ -27,6 +27,7 @@ _FoundWithin = Tuple[
 
 class _Design(TypedDict):
     preset: str
+    form: Optional[str]
     degree: int
     build_list: int
     code_bytes: Optional[int]

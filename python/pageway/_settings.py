@@ -22,6 +22,7 @@ DEFAULT_RECALL = 0.95
 
 def design(
     preset: str,
+    form: Optional[str],
     overrides: Optional[Overrides],
     degree: int,
     build_list: int,
@@ -33,6 +34,7 @@ def design(
     """What an index is to be."""
     return {
         "preset": preset,
+        "form": form,
         "overrides": None if overrides is None else _as_json(overrides),
         "degree": checked_count("degree", degree),
         "build_list": checked_count("build_list", build_list),

@@ -30,6 +30,7 @@ def build(
     build_memory: Optional[Memory] = None,
     disk: Optional[Memory] = None,
     preset: str = "pageway",
+    form: Optional[str] = None,
     overrides: Optional[Overrides] = None,
     codebook_from: Optional[PathLike] = None,
     graph_from: Optional[PathLike] = None,
@@ -80,6 +81,9 @@ def build(
         Design of the index: our own, ``"pageway"``, or one by the name of the system that published
         it; `presets` lists them. Where codes are sure that a vector is an answer, ours does not
         read it: its distance is an estimate then, unless a search asks for exact ones.
+    form : str, optional
+        Form of a preset that has several: of ``"pageway"`` ``"resident"``, ``"clustered"`` or
+        ``"on-disk"``. None takes the first that `memory` holds.
     overrides : dict, optional
         Choices in place of those of the preset; any legal combination works. See below.
     codebook_from : path, optional
@@ -182,7 +186,7 @@ def build(
     options: _native._BuildOptions = {
         "metric": metric,
         "design": design(
-            preset, overrides, degree, build_list, code_bytes, page_bytes, beam, seed
+            preset, form, overrides, degree, build_list, code_bytes, page_bytes, beam, seed
         ),
         "recall": float(recall),
         "budgets": budgets(memory, build_memory, disk),

@@ -64,6 +64,17 @@ def test_our_own_is_the_default(tmp_path, vectors):
     assert chosen["execution"]["refine"]["kind"] == "bounded"
 
 
+def test_a_form_is_built_by_its_name(tmp_path, vectors):
+    few = vectors[:300]
+    for form, entry in [("clustered", "clusters"), ("on-disk", "hash"), (None, "medoid")]:
+        spec = spec_of(tmp_path / str(form), few, preset="pageway", form=form)
+        assert spec["execution"]["entry"]["kind"] == entry, form
+    with pytest.raises(pageway.InvalidInputError, match="no form 'cloudy': it has resident"):
+        pageway.build(tmp_path / "wrong", few, form="cloudy", **SIZES)
+    with pytest.raises(pageway.InvalidInputError, match="no form 'resident'"):
+        pageway.build(tmp_path / "wrong", few, preset="diskann", form="resident", **SIZES)
+
+
 def test_every_design_finds_the_neighbours(design, vectors, queries):
     result = design.search(queries, k=10, effort=60, exact=True)
     assert recall(result.ids, vectors, queries, "l2") >= 0.95

@@ -16,6 +16,7 @@ use crate::progress::{Callback, watched};
 #[pyo3(from_item_all)]
 struct DesignSettings {
     preset: String,
+    form: Option<String>,
     degree: u32,
     build_list: u32,
     code_bytes: Option<u32>,
@@ -32,6 +33,7 @@ impl DesignSettings {
         let mut options = BuildOptions {
             metric,
             preset: wish(&self.preset)?,
+            form: self.form.clone(),
             degree: self.degree,
             build_list: self.build_list,
             code_bytes: self.code_bytes,
