@@ -88,7 +88,7 @@ fn what_cannot_be_planned_says_what_can() {
         ),
         (
             "--metric l2 --memory 2MB --pin size=3",
-            "there is preset, page-size",
+            "there is preset, form, page-size",
         ),
         (
             "--metric l2 --memory 2MB --goal speed",
