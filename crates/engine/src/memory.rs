@@ -112,6 +112,20 @@ pub fn format_bytes(bytes: u64) -> String {
         )
 }
 
+/// The largest value in `low ..= high` that fits; `low` where none does.
+pub(crate) fn largest(low: u32, high: u32, fits: impl Fn(u32) -> bool) -> u32 {
+    let (mut low, mut high) = (low, high);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    low
+}
+
 /// Accounts for a budget: each part reserves before it allocates.
 #[derive(Debug)]
 pub(crate) struct Ledger {

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::index::{least_memory, more_queries};
-use crate::memory::{Ledger, MemoryWish, format_bytes};
+use crate::memory::{Ledger, MemoryWish, format_bytes, largest};
 use crate::options::BuildOptions;
 use crate::presets::{Form, Sizes};
 use crate::resolve;
@@ -265,20 +265,6 @@ impl SpecChoice<'_> {
         });
         least.min().unwrap_or(0)
     }
-}
-
-/// The largest value in `low ..= high` that fits; `low` where none does.
-fn largest(low: u32, high: u32, fits: impl Fn(u32) -> bool) -> u32 {
-    let (mut low, mut high) = (low, high);
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if fits(middle) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    low
 }
 
 fn settle(subject: (&IndexSpec, u32), lists: u64, memory_bytes: u64) -> Choice<()> {

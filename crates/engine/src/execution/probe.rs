@@ -83,14 +83,17 @@ impl<C: PageCodec> Traversal<'_, C> {
         let groups = keys.len();
         let full = groups + ranked_for(size);
         for at in 0..groups {
+            let room = full.saturating_sub(keys.len());
             let Some(group) = keys.get(at).map(|key| key_node(*key).0) else {
                 break;
             };
-            let mut clusters = table.clusters_of(group);
-            let room = full.saturating_sub(keys.len()).min(clusters.len());
-            clusters.end = clusters.start + room as u32;
+            let all = table.clusters_of(group);
+            let clusters = all.start..all.start + room.min(all.len()) as u32;
             let compare = |some: &[NodeId], out: &mut [f32]| table.compare(query, some, out);
             rank(clusters, compare, scoring, keys);
+            if keys.len() >= full {
+                break;
+            }
         }
         self.stats.approximate_distances += keys.len() as u64;
         keys.drain(..groups);

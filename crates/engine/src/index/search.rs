@@ -174,10 +174,14 @@ impl Index {
         scratch_shape((spec, self.manifest.node_count), sizes, beam)
     }
 
-    /// Fewer queries and reads in flight where the memory set aside is short.
+    /// Fewer queries and reads in flight where the memory set aside is short. A call of fewer
+    /// queries than were announced leaves the buffers of the others to calls beside it.
     fn fitting(&self, wished: (usize, ScratchShape), threads: usize) -> WorkerShape {
-        let share = self.pool.budget() / threads as u64;
-        WorkerShape::fitting(wished, share, |shape| self.searcher.worker_bytes(shape))
+        let most = self.pool.budget() / threads as u64;
+        let announced = self.lanes.0 as u64 * u64::from(self.lanes.1);
+        let share = self.pool.budget() * wished.0 as u64 / announced.max(1);
+        let bytes = |shape: &WorkerShape| self.searcher.worker_bytes(shape);
+        WorkerShape::fitting(wished, (most, share.min(most)), bytes)
     }
 
     fn run(

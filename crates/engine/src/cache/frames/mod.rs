@@ -20,6 +20,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shard::Shard;
 
+use crate::memory::largest;
+
 /// Frames per shard below which a further shard saves no waiting worth its imbalance.
 const SHARD_PAGES: usize = 64;
 
@@ -78,16 +80,8 @@ impl FrameCache {
     /// The most payloads that `bytes` can hold.
     pub(crate) fn capacity_for(bytes: u64, payload_bytes: usize) -> usize {
         // There are no more than numbers for them.
-        let (mut low, mut high) = (0, u32::MAX as usize);
-        while low < high {
-            let middle = low + (high - low).div_ceil(2);
-            if Self::bytes(middle, payload_bytes) <= bytes {
-                low = middle;
-            } else {
-                high = middle - 1;
-            }
-        }
-        low
+        let fits = |capacity| Self::bytes(capacity as usize, payload_bytes) <= bytes;
+        largest(0, u32::MAX, fits) as usize
     }
 
     /// Copies the payload of `number` to the start of `out` and fills the rest with zeros; false

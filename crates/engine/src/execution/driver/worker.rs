@@ -12,6 +12,7 @@ use super::super::{Goal, Parts, Query, QueryStats};
 use super::ReadTrace;
 use crate::error::Result;
 use crate::layout::PageCodec;
+use crate::memory::largest;
 
 /// Sizes of a worker: they fix its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,29 +52,23 @@ impl WorkerShape {
         }
     }
 
-    /// The best of these that takes `most` bytes: with up to `interleave` queries in flight, then
-    /// with as many buffers as fit. One query in flight, should not even that fit.
+    /// The best of these: with up to `interleave` queries in flight in `most` bytes, then with as
+    /// many buffers as fit its `share` of them. One query in flight, should not even that fit.
     pub(crate) fn fitting(
         (interleave, scratch): (usize, ScratchShape),
-        most: u64,
+        (most, share): (u64, u64),
         bytes: impl Fn(&Self) -> u64,
     ) -> Self {
-        let compact = |interleave| Self::compact(interleave, scratch);
-        let fits = |shape: &Self| bytes(shape) <= most;
-        let mut shapes = (1..=interleave).rev().map(compact);
-        let mut shape = shapes.find(fits).unwrap_or(compact(1));
+        let compact = |interleave: u32| Self::compact(interleave as usize, scratch);
+        let fits = |interleave| bytes(&compact(interleave)) <= most;
+        let shape = compact(largest(1, interleave as u32, fits));
+        let with = |buffers: u32| Self {
+            buffers: buffers as usize,
+            ..shape
+        };
         let roomy = Self::roomy(shape.interleave, scratch).buffers;
-        while shape.buffers < roomy {
-            let more = Self {
-                buffers: shape.buffers + 1,
-                ..shape
-            };
-            if !fits(&more) {
-                break;
-            }
-            shape = more;
-        }
-        shape
+        let fits = |buffers| bytes(&with(buffers)) <= share;
+        with(largest(shape.buffers as u32, roomy as u32, fits))
     }
 
     /// Bytes of a worker over `reader`.
@@ -236,10 +231,11 @@ mod tests {
     #[test]
     fn memory_goes_to_queries_first_and_then_to_buffers() {
         let bytes = |shape: &WorkerShape| (100 * shape.interleave + 10 * shape.buffers) as u64;
-        let sizes = |beam, most| {
-            let shape = WorkerShape::fitting((8, scratch(beam)), most, bytes);
+        let shared = |beam, most, share| {
+            let shape = WorkerShape::fitting((8, scratch(beam)), (most, share), bytes);
             (shape.interleave, shape.buffers)
         };
+        let sizes = |beam, most| shared(beam, most, most);
         assert_eq!(sizes(16, 10_000), (8, 128));
         assert_eq!(sizes(4, 10_000), (8, 64));
         assert_eq!(sizes(16, 1_300), (8, 50));
@@ -247,5 +243,7 @@ mod tests {
         assert_eq!(sizes(16, 1_239), (7, 53));
         assert_eq!(sizes(2, 400), (3, 10));
         assert_eq!(sizes(16, 0), (1, 16));
+        assert_eq!(shared(16, 10_000, 1_300), (8, 50));
+        assert_eq!(shared(16, 10_000, 0), (8, 44));
     }
 }
