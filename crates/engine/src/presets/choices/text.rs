@@ -102,6 +102,9 @@ impl Form {
             });
         }
         let number = serde_json::from_str(value).ok().filter(Value::is_number);
+        // As people write it: `.5`.
+        let fraction = || value.parse().ok().and_then(serde_json::Number::from_f64);
+        let number = number.or_else(|| fraction().map(Value::Number));
         let value = number.unwrap_or_else(|| Value::String(value.to_owned()));
         if let Some(field) = self.stored.get_mut(key) {
             *field = value;
@@ -162,6 +165,7 @@ mod tests {
             gain: 1.0,
         };
         assert_eq!(parse("bnf:gain=1,rounds=3"), bnf);
+        assert_eq!(parse("bnf:gain=.5"), parse("bnf:gain=0.5"));
         let pipeline = super::parse("--schedule", "pipelined:completion=in_order", &[PIPELINE]);
         let in_order = ScheduleSpec::Pipelined {
             least: 4,
