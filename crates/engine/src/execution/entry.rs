@@ -4,9 +4,8 @@ use pageway_graph::{HashTable, NavigationGraph, NavigationScratch};
 use pageway_quant::normalise;
 use pageway_types::{Candidate, NodeId};
 
-use super::probe::ProbeScratch;
 use crate::error::Result;
-use crate::storage::{ClusterTable, EntryCodes};
+use crate::storage::{ClusterTable, EntryCodes, MeanQuery};
 
 /// How the first candidates are found, without a read.
 pub(crate) enum Entry {
@@ -42,7 +41,7 @@ pub(crate) struct EntryScratch {
     candidates: Vec<Candidate>,
     hits: Vec<NodeId>,
     unit: Vec<f32>,
-    pub(super) probe: ProbeScratch,
+    pub(super) probe: MeanQuery,
 }
 
 impl EntryScratch {

@@ -20,7 +20,7 @@ use super::schedule::Among;
 use super::scratch::{Scoring, Target};
 use crate::layout::PageCodec;
 use crate::spec::{RefineSpec, VectorStorage};
-use crate::storage::ClusterTable;
+use crate::storage::{ClusterTable, MeanQuery};
 
 /// Means that are compared together.
 pub(crate) const PROBE_BLOCK: u32 = 256;
@@ -36,15 +36,6 @@ const RANKED: usize = 6;
 /// Clusters that are ranked for a candidate list of `size`, at most.
 pub(super) const fn ranked_for(size: usize) -> usize {
     size.saturating_mul(PROBES).saturating_mul(RANKED)
-}
-
-/// What a query is where it is compared with clusters.
-#[derive(Default)]
-pub(crate) struct ProbeScratch {
-    /// As means are compared with.
-    query: Vec<u8>,
-    /// Its squared length.
-    square: f32,
 }
 
 impl<C: PageCodec> Traversal<'_, C> {
@@ -71,12 +62,11 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// first.
     fn rank_clusters(&mut self, table: &ClusterTable, size: usize) {
         let scratch = &mut *self.scratch;
-        let probe = &mut scratch.entry.probe;
-        let widened = &scratch.scoring.widened;
-        probe.square = table.comparable(self.query.vector, widened, &mut probe.query);
+        let query = &mut scratch.entry.probe;
         let (keys, scoring) = (&mut scratch.keys, &mut scratch.scoring);
+        table.take(self.query.vector, &scoring.widened, query);
         keys.clear();
-        let query = probe.query.as_slice();
+        let query = &*query;
         let compare = |some: &[NodeId], out: &mut [f32]| table.compare_groups(query, some, out);
         rank(0..table.group_count(), compare, scoring, keys);
         keys.sort_unstable();
@@ -84,12 +74,16 @@ impl<C: PageCodec> Traversal<'_, C> {
         let full = groups + ranked_for(size);
         for at in 0..groups {
             let room = full.saturating_sub(keys.len());
-            let Some(group) = keys.get(at).map(|key| key_node(*key).0) else {
+            let Some((group, near)) = keys
+                .get(at)
+                .map(|key| (key_node(*key).0, key_distance(*key)))
+            else {
                 break;
             };
             let all = table.clusters_of(group);
             let clusters = all.start..all.start + room.min(all.len()) as u32;
-            let compare = |some: &[NodeId], out: &mut [f32]| table.compare(query, some, out);
+            let compare =
+                |some: &[NodeId], out: &mut [f32]| table.compare((query, near), some, out);
             rank(clusters, compare, scoring, keys);
             if keys.len() >= full {
                 break;
@@ -118,8 +112,7 @@ impl<C: PageCodec> Traversal<'_, C> {
                 break;
             }
             let cluster = key_node(*key).0;
-            let square = scratch.entry.probe.square;
-            let centre = table.centre(cluster, key_distance(*key), square);
+            let centre = table.centre(&scratch.entry.probe, cluster, key_distance(*key));
             let nodes = table.nodes_of(cluster);
             self.stats.hops += 1;
             self.stats.approximate_distances += nodes.len() as u64;
@@ -232,16 +225,13 @@ impl Scoring {
     pub(super) fn score_around(
         &mut self,
         (table, codes): (&ClusterTable, &CodePart),
-        probe: &ProbeScratch,
+        query: &MeanQuery,
     ) {
         let (estimate, error) = (&mut self.fine.0, &mut self.fine.1);
         self.estimates.clear();
         self.errors.clear();
         for node in &self.places {
-            let cluster = table.cluster_of(*node);
-            let mut distance = [0.0];
-            table.compare(&probe.query, &[NodeId(cluster)], &mut distance);
-            let centre = table.centre(cluster, distance[0], probe.square);
+            let centre = table.centre_of(query, table.cluster_of(*node));
             codes.blocks.code(*node, &codes.quantizer, &mut self.code);
             self.scorer
                 .score_around_with_errors(centre, &self.code, estimate, error);

@@ -7,7 +7,7 @@ mod identities;
 mod records;
 
 pub(crate) use blocks::CodeBlocks;
-pub(crate) use clusters::ClusterTable;
+pub(crate) use clusters::{ClusterTable, MeanQuery};
 pub(crate) use codes::{CodeTable, EntryCodes};
 pub(crate) use identities::Identities;
 pub(crate) use records::{TRANSFER_BYTES, gather, read_failed, scan};
