@@ -14,7 +14,7 @@ use super::{Source, kernels};
 use crate::error::Result;
 use crate::execution::{Entry, EntryPart, EntryShape};
 use crate::spec::{EntrySpec, GraphSpec, IndexSpec};
-use crate::storage::{ClusterTable, EntryCodes};
+use crate::storage::{ClusterTable, EntryCodes, MeanQuery};
 
 /// Bits of a hash whatever the sample, at most.
 const MAX_HASH_BITS: u32 = 24;
@@ -149,7 +149,7 @@ fn scratch_bytes(spec: &IndexSpec, node_count: u32) -> usize {
         (EntrySpec::Hash { limit, .. }, _) => {
             limit as usize * PER_CANDIDATE + spec.shape.dimension as usize * 4
         }
-        (EntrySpec::Clusters, _) => spec.shape.dimension as usize * size_of::<f32>(),
+        (EntrySpec::Clusters, _) => MeanQuery::bytes(spec.shape.dimension as usize),
         _ => 0,
     }
 }

@@ -1,124 +1,110 @@
-//! Means as rows in an element type.
+//! The means of clusters and of their groups, in the one form or the other.
 
-use pageway_kernels::{DistanceManyFn, KernelSet, WidenFn};
-use pageway_types::{ElementType, Metric, NodeId, VectorShape};
+use pageway_graph::Clusters;
+use pageway_kernels::KernelSet;
+use pageway_types::{ElementType, Metric};
 
-use super::query::{MeanQuery, bounded_f16};
+use super::split::{Bases, Offsets};
+use super::whole::WholeMeans;
 use crate::spec::Shape;
 
-/// Largest component of a mean as `f16`: sums and differences with queries stay in range.
-const LARGEST: f32 = 16_384.0;
-
-/// How whole means are written and compared.
-#[derive(Clone, Copy)]
-pub(super) struct Form {
-    vectors: VectorShape,
-    /// What their components are multiplied by.
-    scale: f32,
-    many: DistanceManyFn,
-    widen: WidenFn,
+/// Means of clusters and of groups.
+pub(super) enum Means {
+    /// Bytes, as the vectors are.
+    Whole {
+        clusters: WholeMeans,
+        groups: WholeMeans,
+    },
+    Split {
+        clusters: Offsets,
+        groups: Bases,
+    },
 }
 
-impl Form {
-    /// The element type of whole means.
-    pub(super) const fn element(shape: Shape) -> ElementType {
-        match (shape.metric, shape.element) {
-            (Metric::L2 | Metric::InnerProduct, ElementType::U8 | ElementType::I8) => shape.element,
-            (Metric::Cosine, _) | (_, ElementType::F32 | ElementType::F16) => ElementType::F16,
-        }
-    }
-
-    /// Their shape.
-    pub(super) const fn vectors(shape: Shape) -> VectorShape {
-        VectorShape {
-            dimension: shape.dimension,
-            element: Self::element(shape),
-        }
-    }
-
-    pub(super) fn new(shape: Shape, scale: f32, kernels: &KernelSet) -> Self {
-        let vectors = Self::vectors(shape);
-        // What is nearest by L2 is nearest by cosine, among unit vectors.
-        let ranked = match shape.metric {
-            Metric::L2 | Metric::Cosine => Metric::L2,
-            Metric::InnerProduct => Metric::InnerProduct,
-        };
-        Self {
-            vectors,
-            scale,
-            many: kernels.distance_many(vectors.element, ranked),
-            widen: kernels.widen(vectors.element),
-        }
-    }
-
-    /// The scale that makes use of the range of `f16`; 1 for means of bytes.
-    pub(super) fn scale_of(element: ElementType, means: &[f32]) -> f32 {
-        let largest = means.iter().map(|v| v.abs()).fold(0.0, f32::max);
-        if element == ElementType::F16 && largest > 0.0 {
-            largest / LARGEST
-        } else {
-            1.0
-        }
-    }
-
-    /// Rows of the nearest components that there are.
-    pub(super) fn rounded(self, means: &[f32]) -> Vec<u8> {
-        let scaled = means.iter().map(|v| v / self.scale);
-        match self.vectors.element {
-            ElementType::F32 => scaled.flat_map(f32::to_le_bytes).collect(),
-            ElementType::F16 => scaled.flat_map(|v| bounded_f16(v).to_le_bytes()).collect(),
-            ElementType::U8 => scaled.map(|v| v.round() as u8).collect(),
-            ElementType::I8 => scaled.map(|v| v.round() as i8 as u8).collect(),
-        }
-    }
-}
-
-/// Rows of means with their squared norms.
-pub(super) struct Means {
-    pub(super) rows: Vec<u8>,
-    norms: Vec<f32>,
-    form: Form,
+/// Whether means are those of bytes.
+const fn whole(shape: Shape) -> bool {
+    matches!(shape.metric, Metric::L2 | Metric::InnerProduct)
+        && matches!(shape.element, ElementType::U8 | ElementType::I8)
 }
 
 impl Means {
-    /// `count` means; `None` where the rows are not as many, or not finite.
-    pub(super) fn new(rows: Vec<u8>, count: usize, form: Form) -> Option<Self> {
-        if rows.len() != count.checked_mul(form.vectors.row_bytes())? {
-            return None;
+    /// Rounds means; `None` where they are out of the range of `f32`.
+    pub(super) fn round(found: &Clusters, shape: Shape, kernels: &KernelSet) -> Option<Self> {
+        let (clusters, groups) = (&found.centroids, &found.group_centroids);
+        let dimension = shape.dimension as usize;
+        if whole(shape) {
+            let rounded = |means: &[f32]| {
+                let rows = WholeMeans::rounded(means, shape);
+                WholeMeans::new(rows, means.len() / dimension, (shape, kernels))
+            };
+            return Some(Self::Whole {
+                clusters: rounded(clusters)?,
+                groups: rounded(groups)?,
+            });
         }
-        let norms = Vec::with_capacity(count);
-        let mut means = Self { rows, norms, form };
-        let mut values = vec![0.0_f32; form.vectors.dimension as usize];
-        for at in 0..count {
-            means.write(at, &mut values);
-            let squares = values.iter().map(|v| f64::from(*v) * f64::from(*v));
-            means.norms.push(squares.sum::<f64>() as f32);
-        }
-        let finite = means.norms.iter().all(|norm| norm.is_finite());
-        finite.then_some(means)
+        let groups = Bases::round(groups, dimension, kernels)?;
+        let clusters = Offsets::round(clusters, (&found.groups, &groups), kernels)?;
+        Some(Self::Split { clusters, groups })
     }
 
-    /// Squared norm of one of them.
-    pub(super) fn norm(&self, at: usize) -> f32 {
-        self.norms.get(at).copied().unwrap_or(0.0)
+    /// Bytes in memory of so many clusters and groups.
+    pub(super) const fn bytes(clusters: u64, groups: u64, shape: Shape) -> u64 {
+        if whole(shape) {
+            return (clusters + groups) * WholeMeans::bytes(shape);
+        }
+        let dimension = shape.dimension as usize;
+        let unit = size_of::<f32>() as u64;
+        clusters * Offsets::bytes(dimension) + groups * Bases::bytes(dimension) + unit
     }
 
-    /// Distances of a query to some of them, as they are ranked by.
-    pub(super) fn compare(&self, query: &MeanQuery, numbers: &[NodeId], out: &mut [f32]) {
-        let Form { vectors, scale, .. } = self.form;
-        (self.form.many)(&query.whole, &self.rows, vectors.row_bytes(), numbers, out);
-        for out in out {
-            *out *= scale * scale;
+    /// Appends the bytes that `read` takes.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Whole { clusters, groups } => {
+                out.extend_from_slice(&clusters.rows);
+                out.extend_from_slice(&groups.rows);
+            }
+            Self::Split { clusters, groups } => {
+                out.extend_from_slice(&groups.unit.to_le_bytes());
+                out.extend(clusters.steps.iter().flat_map(|step| step.to_le_bytes()));
+                out.extend_from_slice(&clusters.rows.bytes);
+                out.extend_from_slice(&groups.high.bytes);
+                out.extend_from_slice(&groups.low.bytes);
+            }
         }
     }
 
-    /// Writes one of them.
-    pub(super) fn write(&self, at: usize, out: &mut [f32]) {
-        let row_bytes = self.form.vectors.row_bytes();
-        let start = at * row_bytes;
-        (self.form.widen)(self.rows.get(start..start + row_bytes).unwrap_or(&[]), out);
-        for out in out {
-            *out *= self.form.scale;
+    /// The means of clusters, which begin where `starts` says for each group; `None` where `bytes`
+    /// are not those.
+    pub(super) fn read(
+        bytes: &[u8],
+        starts: &[u32],
+        (shape, kernels): (Shape, &KernelSet),
+    ) -> Option<Self> {
+        let (count, groups) = (*starts.last()? as usize, starts.len().checked_sub(1)?);
+        let dimension = shape.dimension as usize;
+        let (all, of_groups) = (
+            count.checked_mul(dimension)?,
+            groups.checked_mul(dimension)?,
+        );
+        if whole(shape) {
+            let (rows, group_rows) = bytes.split_at_checked(all)?;
+            let means =
+                |rows: &[u8], count| WholeMeans::new(rows.to_vec(), count, (shape, kernels));
+            return Some(Self::Whole {
+                clusters: means(rows, count)?,
+                groups: means(group_rows, groups)?,
+            });
         }
+        let (unit, rest) = bytes.split_first_chunk()?;
+        let (steps, rest) = rest.split_at_checked(count.checked_mul(4)?)?;
+        let (rows, rest) = rest.split_at_checked(all)?;
+        let (high, low) = rest.split_at_checked(of_groups)?;
+        let (steps, _) = steps.as_chunks();
+        let steps = steps.iter().map(|step| f32::from_le_bytes(*step)).collect();
+        let halves = (high.to_vec(), low.to_vec());
+        let groups = Bases::new(f32::from_le_bytes(*unit), halves, dimension, kernels)?;
+        let clusters = Offsets::new((steps, rows.to_vec()), (starts, &groups), kernels)?;
+        Some(Self::Split { clusters, groups })
     }
 }

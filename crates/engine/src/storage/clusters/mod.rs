@@ -2,29 +2,34 @@
 //!
 //! ```text
 //! | magic, version | clusters u32 | groups u32 | starts u32 each, and the nodes |
-//! | group starts u32 each, and the clusters | scale f32 | steps of clusters f32 each, or none |
+//! | group starts u32 each, and the clusters | means |
+//!
+//! means, where vectors are bytes, but not for cosine:
 //! | means of clusters | means of groups |
+//! else:
+//! | unit of groups f32 | steps of clusters f32 each | differences of clusters |
+//! | high bytes of groups | low bytes of groups |
 //! ```
 //! Nodes are numbered cluster by cluster, clusters group by group: so a cluster is a run of the
-//! code table, and a group is a run of means. Means are bytes, rounded, where vectors are bytes.
-//! Others, for cosine those of unit vectors, are `f16` for groups, in units of a scale that makes
-//! use of its range, and for clusters signed bytes in steps of their own: what they differ by from
-//! their group. Codes are made around the means as they are here, so that rounding costs no
-//! precision.
+//! code table, and a group is a run of means. Means of bytes are bytes, rounded. Others, for cosine
+//! those of unit vectors, have two bytes per component for groups, and one for clusters: `split`.
+//! Codes are made around the means as they are here, so that rounding costs no precision.
 
 mod means;
-mod offsets;
 mod query;
+mod split;
+#[cfg(test)]
+mod tests;
+mod whole;
 
 use std::ops::Range;
 
 use pageway_graph::Clusters;
 use pageway_kernels::KernelSet;
 use pageway_quant::Centre;
-use pageway_types::{ElementType, Metric, NodeId};
+use pageway_types::{Metric, NodeId};
 
-use self::means::{Form, Means};
-use self::offsets::{Groups, Offsets};
+use self::means::Means;
 pub(crate) use self::query::MeanQuery;
 use crate::spec::Shape;
 
@@ -39,118 +44,29 @@ pub(crate) struct ClusterTable {
     starts: Vec<u32>,
     /// Where each group begins among the clusters, and their number.
     groups: Vec<u32>,
-    means: ClusterMeans,
-    group_means: Means,
-    /// What the rows of whole means are multiplied by.
-    scale: f32,
+    means: Means,
     metric: Metric,
 }
 
-/// Means of clusters: of bytes as they are, others beside those of groups.
-enum ClusterMeans {
-    Whole(Means),
-    Beside(Offsets),
-}
-
-/// What a table is made from, and what its file holds.
-struct Parts {
-    starts: Vec<u32>,
-    groups: Vec<u32>,
-    scale: f32,
-    /// None where means are bytes.
-    steps: Vec<f32>,
-    rows: Vec<u8>,
-    group_rows: Vec<u8>,
-}
-
-/// Whether means of clusters are kept beside those of groups.
-const fn beside(shape: Shape) -> bool {
-    matches!(Form::element(shape), ElementType::F16)
-}
-
 impl ClusterTable {
-    /// The table of clusters that were found.
+    /// The table of clusters that were found; `None` where means are out of the range of `f32`.
     pub(crate) fn of(
         clusters: &Clusters,
         shape: Shape,
         kernels: &'static KernelSet,
     ) -> Option<Self> {
-        let scale = Form::scale_of(Form::element(shape), &clusters.centroids);
-        let form = Form::new(shape, scale, kernels);
-        let group_rows = form.rounded(&clusters.group_centroids);
-        let (steps, rows) = if beside(shape) {
-            let count = clusters.groups.len().checked_sub(1)?;
-            let groups = Groups {
-                starts: &clusters.groups,
-                means: &Means::new(group_rows.clone(), count, form)?,
-                dimension: shape.dimension as usize,
-            };
-            Offsets::rounded(&clusters.centroids, groups)
-        } else {
-            (Vec::new(), form.rounded(&clusters.centroids))
-        };
-        let parts = Parts {
+        Some(Self {
             starts: clusters.starts.clone(),
             groups: clusters.groups.clone(),
-            scale,
-            steps,
-            rows,
-            group_rows,
-        };
-        Self::new(parts, shape, kernels)
-    }
-
-    /// A table of clusters with one mean each; `None` where the parts do not fit together.
-    fn new(parts: Parts, shape: Shape, kernels: &KernelSet) -> Option<Self> {
-        let Parts {
-            starts,
-            groups,
-            scale,
-            steps,
-            rows,
-            group_rows,
-        } = parts;
-        let (clusters, count) = (starts.len().checked_sub(1)?, groups.len().checked_sub(1)?);
-        let ascend = |starts: &[u32]| starts.is_sorted() && starts.first() == Some(&0);
-        let sound = (scale.is_finite() && scale > 0.0)
-            && ascend(&starts)
-            && ascend(&groups)
-            && groups.last() == Some(&u32::try_from(clusters).ok()?);
-        if !sound {
-            return None;
-        }
-        let form = Form::new(shape, scale, kernels);
-        let group_means = Means::new(group_rows, count, form)?;
-        let means = if beside(shape) {
-            let groups = Groups {
-                starts: &groups,
-                means: &group_means,
-                dimension: shape.dimension as usize,
-            };
-            let offsets = Offsets::new((steps, rows), groups, shape.metric, kernels)?;
-            ClusterMeans::Beside(offsets)
-        } else {
-            ClusterMeans::Whole(Means::new(rows, clusters, form)?)
-        };
-        Some(Self {
-            starts,
-            groups,
-            means,
-            group_means,
-            scale,
+            means: Means::round(clusters, shape, kernels)?,
             metric: shape.metric,
         })
     }
 
     /// Bytes in memory of so many clusters and groups.
     pub(crate) const fn bytes(clusters: u64, groups: u64, shape: Shape) -> u64 {
-        let whole = Form::vectors(shape).row_bytes() as u64 + 4;
-        let own = if beside(shape) {
-            Offsets::bytes(shape.dimension as usize)
-        } else {
-            whole
-        };
-        clusters * (own + 4) + groups * (whole + 4) + 12
+        let starts = (clusters + 1 + groups + 1) * size_of::<u32>() as u64;
+        starts + Means::bytes(clusters, groups, shape)
     }
 
     /// Nodes of all clusters.
@@ -185,31 +101,35 @@ impl ClusterTable {
         behind.saturating_sub(1) as u32
     }
 
-    /// Takes a query in the forms that it is compared with means in.
+    /// Takes a query in the form that it is compared with means in.
     pub(crate) fn take(&self, raw: &[u8], widened: &[f32], query: &mut MeanQuery) {
         match self.means {
-            ClusterMeans::Whole(_) => query.take_raw(raw, widened),
-            ClusterMeans::Beside(_) => {
-                query.take(widened, self.scale, self.metric == Metric::Cosine);
-            }
+            Means::Whole { .. } => query.take(raw, widened),
+            Means::Split { .. } => query.split(widened, self.metric == Metric::Cosine),
         }
     }
 
-    /// Distances of a query to the means of some groups, as groups are ranked by.
-    pub(crate) fn compare_groups(&self, query: &MeanQuery, groups: &[NodeId], out: &mut [f32]) {
-        self.group_means.compare(query, groups, out);
+    /// Distances of a query to the means of some groups, as groups are ranked by: by inner product,
+    /// or what is nearest by L2, which among unit vectors is nearest by cosine.
+    pub(crate) fn compare_groups(&self, query: &MeanQuery, numbers: &[NodeId], out: &mut [f32]) {
+        match &self.means {
+            Means::Whole { groups, .. } => groups.compare(query, numbers, out),
+            Means::Split { groups, .. } => groups.compare((query, self.metric), numbers, out),
+        }
     }
 
     /// The same for some clusters of one group, by what that gave for the group.
     pub(crate) fn compare(
         &self,
         (query, group): (&MeanQuery, f32),
-        clusters: &[NodeId],
+        numbers: &[NodeId],
         out: &mut [f32],
     ) {
         match &self.means {
-            ClusterMeans::Whole(means) => means.compare(query, clusters, out),
-            ClusterMeans::Beside(offsets) => offsets.compare((query, group), clusters, out),
+            Means::Whole { clusters, .. } => clusters.compare(query, numbers, out),
+            Means::Split { clusters, .. } => {
+                clusters.compare((query, self.metric, group), numbers, out);
+            }
         }
     }
 
@@ -231,7 +151,7 @@ impl ClusterTable {
     /// The same, where the cluster was not compared.
     pub(crate) fn centre_of(&self, query: &MeanQuery, cluster: u32) -> Centre {
         let (mut group, mut distance) = ([0.0], [0.0]);
-        if let ClusterMeans::Beside(_) = self.means {
+        if let Means::Split { .. } = self.means {
             self.compare_groups(query, &[NodeId(self.group_of(cluster))], &mut group);
         }
         let [group] = group;
@@ -240,13 +160,13 @@ impl ClusterTable {
         self.centre(query, cluster, distance)
     }
 
-    /// Squared norm of the mean of a cluster.
+    /// Squared length of the mean of a cluster.
     fn norm(&self, cluster: u32) -> f32 {
         match &self.means {
-            ClusterMeans::Whole(means) => means.norm(cluster as usize),
-            ClusterMeans::Beside(offsets) => {
-                let group = self.group_means.norm(self.group_of(cluster) as usize);
-                group + offsets.gain(cluster as usize)
+            Means::Whole { clusters, .. } => clusters.norm(cluster as usize),
+            Means::Split { clusters, groups } => {
+                let group = groups.norm(self.group_of(cluster) as usize);
+                (group + f64::from(clusters.gain(cluster as usize))) as f32
             }
         }
     }
@@ -254,32 +174,21 @@ impl ClusterTable {
     /// Writes the mean of a cluster.
     pub(crate) fn mean(&self, cluster: u32, out: &mut [f32]) {
         match &self.means {
-            ClusterMeans::Whole(means) => means.write(cluster as usize, out),
-            ClusterMeans::Beside(offsets) => {
-                self.group_means.write(self.group_of(cluster) as usize, out);
-                offsets.add(cluster as usize, out);
+            Means::Whole { clusters, .. } => clusters.write(cluster as usize, out),
+            Means::Split { clusters, groups } => {
+                groups.write(self.group_of(cluster) as usize, out);
+                clusters.add(cluster as usize, out);
             }
         }
     }
 
     /// The bytes that `from_bytes` reads.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let (steps, rows) = match &self.means {
-            ClusterMeans::Whole(means) => (&[] as &[f32], &means.rows),
-            ClusterMeans::Beside(offsets) => (offsets.steps.as_slice(), &offsets.rows),
-        };
         let counts = [self.starts.len() as u32 - 1, self.group_count()];
-        let words = counts
-            .iter()
-            .chain(&self.starts)
-            .chain(&self.groups)
-            .copied();
-        let numbers = std::iter::once(&self.scale).chain(steps);
-        let words = words.chain(numbers.map(|number| number.to_bits()));
+        let words = counts.iter().chain(&self.starts).chain(&self.groups);
         let mut bytes = HEADER.to_vec();
-        bytes.extend(words.flat_map(u32::to_le_bytes));
-        bytes.extend_from_slice(rows);
-        bytes.extend_from_slice(&self.group_means.rows);
+        bytes.extend(words.flat_map(|word| word.to_le_bytes()));
+        self.means.write(&mut bytes);
         bytes
     }
 
@@ -293,27 +202,20 @@ impl ClusterTable {
         let [clusters, groups] = *words(counts).as_slice() else {
             return None;
         };
-        let (clusters, groups) = (clusters as usize, groups as usize);
-        let (starts, rest) = rest.split_at_checked(clusters.checked_add(1)?.checked_mul(4)?)?;
-        let (group_starts, rest) = rest.split_at_checked(groups.checked_add(1)?.checked_mul(4)?)?;
-        let (scale, rest) = rest.split_first_chunk::<4>()?;
-        let (steps, component) = if beside(shape) {
-            (clusters.checked_mul(4)?, 1)
-        } else {
-            (0, Form::element(shape).bytes())
-        };
-        let (steps, rest) = rest.split_at_checked(steps)?;
-        let row_bytes = component * shape.dimension as usize;
-        let (rows, group_rows) = rest.split_at_checked(clusters.checked_mul(row_bytes)?)?;
-        let parts = Parts {
-            starts: words(starts),
-            groups: words(group_starts),
-            scale: f32::from_le_bytes(*scale),
-            steps: words(steps).into_iter().map(f32::from_bits).collect(),
-            rows: rows.to_vec(),
-            group_rows: group_rows.to_vec(),
-        };
-        Self::new(parts, shape, kernels)
+        let bytes_of = |count: u32| (count as usize).checked_add(1)?.checked_mul(4);
+        let (starts, rest) = rest.split_at_checked(bytes_of(clusters)?)?;
+        let (group_starts, rest) = rest.split_at_checked(bytes_of(groups)?)?;
+        let (starts, groups) = (words(starts), words(group_starts));
+        let ascend = |starts: &[u32]| starts.is_sorted() && starts.first() == Some(&0);
+        if !ascend(&starts) || !ascend(&groups) || groups.last() != Some(&clusters) {
+            return None;
+        }
+        Some(Self {
+            means: Means::read(rest, &groups, (shape, kernels))?,
+            starts,
+            groups,
+            metric: shape.metric,
+        })
     }
 }
 
@@ -329,6 +231,3 @@ fn words(bytes: &[u8]) -> Vec<u32> {
     let (words, _) = bytes.as_chunks::<4>();
     words.iter().map(|word| u32::from_le_bytes(*word)).collect()
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,119 +1,126 @@
-//! A query as it is compared with means.
+//! A query as it is compared with means, and numbers in two bytes.
 
-use half::f16;
-
-/// Largest number that a component becomes: two signed bytes hold it, and what is as far below 0.
+/// Largest number in two signed bytes, and what is as far below 0.
 const LARGEST: f32 = 32_639.0;
 
-/// A query in the forms that means are compared with, reused.
+/// A query in the form that means are compared with, reused: as it is for those of bytes, else in
+/// two signed bytes per component.
 ///
 /// Invariant: where there are two rows of bytes, a component is `unit * (256 * high + low)`, off by
 /// half a unit at most; for cosine, a component of the unit vector.
 #[derive(Default)]
 pub(crate) struct MeanQuery {
-    /// In the element type of whole means.
-    pub(super) whole: Vec<u8>,
+    pub(super) raw: Vec<u8>,
     pub(super) high: Vec<u8>,
     pub(super) low: Vec<u8>,
-    pub(super) unit: f32,
+    pub(super) unit: f64,
+    /// Squared length of the rows of bytes, in the units of the vectors.
+    pub(super) rounded: f64,
     /// Its squared length, in the units of the vectors; 1 for cosine, or 0.
     pub(super) square: f32,
 }
 
 impl MeanQuery {
-    /// Takes a query as it is, for means in its own element type.
-    pub(super) fn take_raw(&mut self, raw: &[u8], widened: &[f32]) {
-        self.clear();
-        self.whole.extend_from_slice(raw);
+    /// Bytes that it holds beside itself, at most.
+    pub(crate) const fn bytes(dimension: usize) -> usize {
+        2 * dimension
+    }
+
+    /// Takes a query as it is.
+    pub(super) fn take(&mut self, raw: &[u8], widened: &[f32]) {
+        self.raw.clear();
+        self.raw.extend_from_slice(raw);
         self.square = squared(widened) as f32;
     }
 
-    /// Takes a query, its unit vector where `unit`, for whole means as `f16` in units of `scale` and
-    /// for others in bytes.
-    pub(super) fn take(&mut self, widened: &[f32], scale: f32, unit: bool) {
-        self.clear();
+    /// Takes a query in two bytes per component; its unit vector, where `unit`.
+    pub(super) fn split(&mut self, widened: &[f32], unit: bool) {
         let square = squared(widened);
         let unit = unit && square > 0.0;
         let length = if unit { square.sqrt() } else { 1.0 };
         self.square = if unit { 1.0 } else { square as f32 };
-        let per_scale = (f64::from(scale) * length).recip() as f32;
-        let whole = widened.iter().map(|v| bounded_f16(v * per_scale));
-        self.whole.extend(whole.flat_map(f16::to_le_bytes));
-        self.split(widened, length);
-    }
-
-    fn clear(&mut self) {
-        self.whole.clear();
+        self.unit = f64::from(unit_of(widened)) / length;
         self.high.clear();
         self.low.clear();
-        self.unit = 0.0;
+        split(widened, unit_of(widened), (&mut self.high, &mut self.low));
+        let numbers = self.high.iter().zip(&self.low);
+        let squares = numbers.map(|(high, low)| i64::from(joined(*high, *low)).pow(2));
+        self.rounded = squares.sum::<i64>() as f64 * self.unit * self.unit;
     }
+}
 
-    /// Writes the two rows of bytes.
-    fn split(&mut self, widened: &[f32], length: f64) {
-        // Shifts numbers to above 0 and rounds; the top bit of each byte is then its sign, flipped.
-        const SHIFT: f32 = 128.0 * 257.0 + 0.5;
-        const SIGN: u8 = 1 << 7;
-        let largest = widened.iter().fold(0.0, |most: f32, v| most.max(v.abs()));
-        let per_unit = Some(LARGEST / largest).filter(|per_unit| per_unit.is_finite());
-        let per_unit = per_unit.unwrap_or(0.0);
-        self.unit = (f64::from(largest) / f64::from(LARGEST) / length) as f32;
-        let numbers = widened.iter().map(|v| (v * per_unit + SHIFT) as u16);
-        self.low.extend(numbers.clone().map(|n| n as u8 ^ SIGN));
-        self.high.extend(numbers.map(|n| (n >> 8) as u8 ^ SIGN));
-    }
+/// The unit that makes use of the range of two bytes.
+pub(super) fn unit_of(values: &[f32]) -> f32 {
+    values.iter().fold(0.0, |most: f32, v| most.max(v.abs())) / LARGEST
+}
+
+/// Appends the two bytes of each value, in units no smaller than `unit_of` says.
+pub(super) fn split(values: &[f32], unit: f32, (high, low): (&mut Vec<u8>, &mut Vec<u8>)) {
+    // Puts numbers above 0 and rounds; the top bit of each byte is then its sign, flipped.
+    const SHIFT: f32 = 128.0 * 257.0 + 0.5;
+    const SIGN: u8 = 1 << 7;
+    let per_unit = Some(unit.recip()).filter(|per_unit| per_unit.is_finite());
+    let per_unit = per_unit.unwrap_or(0.0);
+    let numbers = values.iter().map(|v| (v * per_unit + SHIFT) as u16);
+    low.extend(numbers.clone().map(|number| number as u8 ^ SIGN));
+    high.extend(numbers.map(|number| (number >> 8) as u8 ^ SIGN));
+}
+
+/// The number that two bytes are.
+pub(super) fn joined(high: u8, low: u8) -> i32 {
+    256 * i32::from(high as i8) + i32::from(low as i8)
 }
 
 fn squared(values: &[f32]) -> f64 {
     values.iter().map(|v| f64::from(*v) * f64::from(*v)).sum()
 }
 
-/// The nearest `f16` that is finite.
-pub(super) fn bounded_f16(value: f32) -> f16 {
-    f16::from_f32(value.clamp(f16::MIN.to_f32(), f16::MAX.to_f32()))
-}
-
 #[cfg(test)]
 mod tests {
+    use pageway_types::SplitMix64;
+
     use super::*;
 
-    fn joined(query: &MeanQuery) -> Vec<f32> {
+    fn components(query: &MeanQuery) -> Vec<f64> {
         let pairs = query.high.iter().zip(&query.low);
-        let number = |high: u8, low: u8| 256.0 * f32::from(high as i8) + f32::from(low as i8);
         pairs
-            .map(|(high, low)| query.unit * number(*high, *low))
+            .map(|(high, low)| query.unit * f64::from(joined(*high, *low)))
             .collect()
     }
 
     #[test]
     fn two_bytes_hold_a_component_to_half_a_unit() {
-        let mut random = pageway_types::SplitMix64::new(8);
+        let mut random = SplitMix64::new(8);
         let mut query = MeanQuery::default();
-        for scale in [1e-20_f32, 1e-3, 1.0, 1e20] {
-            let mut component = || random.below(20_001) as f32 - 10_000.0;
-            let widened: Vec<f32> = (0..257).map(|_| component() * scale).collect();
-            query.take(&widened, scale, false);
-            for (found, wanted) in joined(&query).iter().zip(&widened) {
-                let off = (found - wanted).abs();
-                assert!(off <= 0.51 * query.unit, "{found} {wanted} {}", query.unit);
+        for scale in [1e-20_f32, 1e-3, 1.0, 1e12] {
+            let mut component = || (random.below(20_001) as f32 - 10_000.0) * scale;
+            let widened: Vec<f32> = (0..257).map(|_| component()).collect();
+            query.split(&widened, false);
+            let found = components(&query);
+            for (found, wanted) in found.iter().zip(&widened) {
+                let off = (found - f64::from(*wanted)).abs();
+                assert!(off <= 0.51 * query.unit, "{found} {wanted}");
             }
+            let square: f64 = found.iter().map(|v| v * v).sum();
+            assert!((query.rounded / square - 1.0).abs() < 1e-12);
+            assert!((f64::from(query.square) / square - 1.0).abs() < 1e-4);
         }
     }
 
     #[test]
     fn the_ends_and_zero_are_met() {
         let mut query = MeanQuery::default();
-        query.take(&[3.0, -3.0, 0.0], 1.0, false);
-        assert_eq!(joined(&query), [3.0, -3.0, 0.0]);
-        query.take(&[3.0, -4.0], 1.0, true);
-        let unit = joined(&query);
+        query.split(&[3.0, -3.0, 0.0], false);
+        for (found, wanted) in components(&query).iter().zip([3.0, -3.0, 0.0]) {
+            assert!((found - wanted).abs() < 1e-6, "{found}");
+        }
+        query.split(&[3.0, -4.0], true);
+        let unit = components(&query);
         assert!(
-            (unit[0] - 0.6).abs() < 1e-4 && (unit[1] + 0.8).abs() < 1e-6,
+            (unit[0] - 0.6).abs() < 2e-5 && (unit[1] + 0.8).abs() < 1e-6,
             "{unit:?}"
         );
-        for smallest in [0.0, f32::MIN_POSITIVE / 2.0] {
-            query.take(&[smallest, 0.0], 1.0, true);
-            assert_eq!(joined(&query), [0.0, 0.0]);
-        }
+        query.split(&[0.0, 0.0], true);
+        assert_eq!((components(&query), query.square), (vec![0.0, 0.0], 0.0));
     }
 }

@@ -1,13 +1,16 @@
 //! Tables against exact arithmetic on the means as they are stored.
 
-use half::f16;
-use pageway_types::SplitMix64;
+use pageway_types::{ElementType, SplitMix64};
 
 use super::*;
 
 const METRICS: [Metric; 3] = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
 
-fn small(element: ElementType, metric: Metric) -> (ClusterTable, Shape) {
+fn of(clusters: &Clusters, shape: Shape) -> ClusterTable {
+    ClusterTable::of(clusters, shape, KernelSet::detect().unwrap()).unwrap()
+}
+
+fn small(element: ElementType) -> (ClusterTable, Shape) {
     let clusters = Clusters {
         order: (0..7).map(NodeId).collect(),
         starts: vec![0, 3, 3, 7],
@@ -18,15 +21,16 @@ fn small(element: ElementType, metric: Metric) -> (ClusterTable, Shape) {
     let shape = Shape {
         dimension: 2,
         element,
-        metric,
+        metric: Metric::L2,
     };
-    let kernels = KernelSet::detect().unwrap();
-    (ClusterTable::of(&clusters, shape, kernels).unwrap(), shape)
+    (of(&clusters, shape), shape)
 }
 
-/// Clusters of 40 to a group, in places that are far from zero and from each other.
+/// Three groups of 40 clusters and an empty one, in places far from each other.
 struct Sample {
     clusters: Clusters,
+    /// Where queries are: means in the range of bytes.
+    places: Vec<f32>,
     shape: Shape,
     random: SplitMix64,
 }
@@ -41,6 +45,7 @@ impl Sample {
                 groups: vec![0, 40, 40, 80, 120],
                 group_centroids: Vec::new(),
             },
+            places: Vec::new(),
             shape: Shape {
                 dimension,
                 element,
@@ -48,20 +53,21 @@ impl Sample {
             },
             random: SplitMix64::new(u64::from(dimension)),
         };
+        let length = if metric == Metric::Cosine {
+            40.0 * (dimension as f32).sqrt()
+        } else {
+            1.0
+        };
         for size in [40, 0, 40, 40] {
-            let base = sample.around(&vec![60.0; dimension as usize], 50.0);
+            let base = sample.around(&vec![0.0; dimension as usize], 60.0);
             for _ in 0..size {
-                let mean = sample.around(&base, 9.0);
+                let place = sample.around(&base, 30.0);
+                let mean = place.iter().map(|v| v / length);
                 sample.clusters.centroids.extend(mean);
+                sample.places.extend(place);
             }
-            sample.clusters.group_centroids.extend(base);
-        }
-        if metric == Metric::Cosine {
-            // Means of unit vectors are shorter than one.
-            let length = (60.0 * 60.0 * dimension as f32).sqrt();
-            let means = &mut sample.clusters;
-            let all = means.centroids.iter_mut().chain(&mut means.group_centroids);
-            all.for_each(|v| *v /= length);
+            let mean = base.iter().map(|v| v / length);
+            sample.clusters.group_centroids.extend(mean);
         }
         sample
     }
@@ -71,33 +77,24 @@ impl Sample {
         base.iter().map(|v| v + width * part()).collect()
     }
 
-    /// A query near a cluster, raw and widened.
+    /// A query near a mean, raw and widened.
     fn query(&mut self) -> (Vec<u8>, Vec<f32>) {
         let dimension = self.shape.dimension as usize;
         let at = self.random.below(120) as usize * dimension;
-        let mean = self.clusters.centroids[at..at + dimension].to_vec();
-        let widths = match self.shape.metric {
-            Metric::Cosine => 5.0 / (60.0 * (dimension as f32).sqrt()),
-            Metric::L2 | Metric::InnerProduct => 5.0,
-        };
-        let query = self.around(&mean, widths);
-        match self.shape.element {
-            ElementType::F32 => (query.iter().flat_map(|v| v.to_le_bytes()).collect(), query),
+        let place = self.places[at..at + dimension].to_vec();
+        let query = self.around(&place, 20.0);
+        let raw: Vec<u8> = match self.shape.element {
+            ElementType::F32 => query.iter().flat_map(|v| v.to_le_bytes()).collect(),
             ElementType::F16 => {
-                let query: Vec<f16> = query.iter().map(|v| f16::from_f32(*v)).collect();
-                let raw = query.iter().flat_map(|v| v.to_le_bytes()).collect();
-                (raw, query.iter().map(|v| v.to_f32()).collect())
+                let halves = query.iter().map(|v| half::f16::from_f32(*v));
+                halves.flat_map(half::f16::to_le_bytes).collect()
             }
-            ElementType::U8 | ElementType::I8 => {
-                let most = query.iter().fold(0.0_f32, |most, v| most.max(v.abs()));
-                let query: Vec<u8> = query
-                    .iter()
-                    .map(|v| (v / most * 127.0).round().max(0.0) as u8)
-                    .collect();
-                let widened = query.iter().map(|v| f32::from(*v)).collect();
-                (query, widened)
-            }
-        }
+            ElementType::U8 => query.iter().map(|v| *v as u8).collect(),
+            ElementType::I8 => query.iter().map(|v| *v as i8 as u8).collect(),
+        };
+        let mut widened = vec![0.0; dimension];
+        KernelSet::detect().unwrap().widen(self.shape.element)(&raw, &mut widened);
+        (raw, widened)
     }
 }
 
@@ -108,7 +105,7 @@ fn exact(query: &[f64], mean: &[f32]) -> (f64, f64) {
     (squares.sum(), pairs().map(|(q, m)| q * m).sum())
 }
 
-/// Compares every cluster the way a search does, group by group.
+/// Compares every cluster as a search does, group by group.
 fn compared(table: &ClusterTable, query: &MeanQuery) -> Vec<f32> {
     let groups: Vec<NodeId> = (0..table.group_count()).map(NodeId).collect();
     let mut near = vec![0.0; groups.len()];
@@ -123,33 +120,41 @@ fn compared(table: &ClusterTable, query: &MeanQuery) -> Vec<f32> {
     all
 }
 
-fn assert_exact(dimension: u32, element: ElementType, metric: Metric) {
-    let mut sample = Sample::new(dimension, element, metric);
-    let kernels = KernelSet::detect().unwrap();
-    let table = ClusterTable::of(&sample.clusters, sample.shape, kernels).unwrap();
+fn assert_exact(mut sample: Sample) {
+    let Shape {
+        dimension, metric, ..
+    } = sample.shape;
+    let table = of(&sample.clusters, sample.shape);
+    let close = 1e-4;
     let (mut query, mut mean) = (MeanQuery::default(), vec![0.0; dimension as usize]);
     for _ in 0..20 {
         let (raw, widened) = sample.query();
         table.take(&raw, &widened, &mut query);
-        let square = widened.iter().map(|v| f64::from(*v) * f64::from(*v)).sum::<f64>();
-        let length = if metric == Metric::Cosine { square.sqrt() } else { 1.0 };
-        let wanted: Vec<f64> = widened.iter().map(|v| f64::from(*v) / length).collect();
+        let mut wanted: Vec<f64> = widened.iter().map(|v| f64::from(*v)).collect();
+        if metric == Metric::Cosine {
+            let length = wanted.iter().map(|v| v * v).sum::<f64>().sqrt();
+            wanted.iter_mut().for_each(|v| *v /= length);
+        }
         for (cluster, found) in (0..).zip(compared(&table, &query)) {
             table.mean(cluster, &mut mean);
             let (distance, product) = exact(&wanted, &mean);
             let centre = table.centre(&query, cluster, found);
-            let off = |found: f32, wanted: f64, unit: f64| (f64::from(found) - wanted).abs() / unit;
-            let both = distance + 2.0 * product;
-            let what = format!("{metric} {element:?} {dimension}: {centre:?} {distance} {product}");
-            if metric == Metric::InnerProduct {
-                // A distance from a product: as exact as that is beside what it is taken from.
-                assert!(off(centre.distance, distance, both) < 1e-4, "{what}");
+            let what = format!("{:?} {centre:?} {distance} {product}", sample.shape);
+            let off = |found: f32, wanted: f64| (f64::from(found) - wanted).abs();
+            let squares = distance + 2.0 * product;
+            // For inner products the distance is what their squares leave.
+            let unit = if metric == Metric::InnerProduct {
+                squares
             } else {
-                assert!(off(centre.distance, distance, distance) < 2e-3, "{what}");
-            }
-            assert!(off(centre.product, product, both) < 1e-4, "{what}");
+                distance
+            };
+            assert!(off(centre.distance, distance) < close * unit, "{what}");
+            assert!(off(centre.product, product) < close * squares, "{what}");
             let again = table.centre_of(&query, cluster);
-            assert_eq!((again.distance, again.product), (centre.distance, centre.product));
+            assert_eq!(
+                (again.distance, again.product),
+                (centre.distance, centre.product)
+            );
         }
     }
 }
@@ -159,7 +164,123 @@ fn centres_are_those_of_stored_means() {
     for metric in METRICS {
         for element in ElementType::ALL {
             for dimension in [33, 128, 385] {
-                assert_exact(dimension, element, metric);
+                assert_exact(Sample::new(dimension, element, metric));
+            }
+        }
+    }
+}
+
+#[test]
+fn means_are_rounded_to_steps_of_their_own() {
+    for metric in METRICS {
+        for element in ElementType::ALL {
+            let sample = Sample::new(65, element, metric);
+            let table = of(&sample.clusters, sample.shape);
+            let mut mean = [0.0; 65];
+            for (cluster, given) in (0..).zip(sample.clusters.centroids.chunks(65)) {
+                table.mean(cluster, &mut mean);
+                let off = given.iter().zip(mean).map(|(a, b)| (a - b).abs());
+                let off = off.fold(0.0, f32::max);
+                let step = match &table.means {
+                    Means::Split { clusters, .. } => clusters.steps[cluster as usize],
+                    Means::Whole { .. } if element == ElementType::I8 => 1.0,
+                    // No byte is below 0.
+                    Means::Whole { .. } => 180.0,
+                };
+                assert!(step > 0.0 && off <= 0.501 * step, "{off} {step}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cluster_alone_in_its_group_is_its_mean() {
+    for element in ElementType::ALL {
+        let (table, _) = small(element);
+        let mut mean = [0.0; 2];
+        table.mean(2, &mut mean);
+        assert!((mean[0] - 3.0).abs() < 1e-3 && (mean[1] - 4.0).abs() < 1e-3);
+        let mut query = MeanQuery::default();
+        let raw: Vec<u8> = match element {
+            ElementType::F32 => [3.0_f32, 5.0]
+                .iter()
+                .flat_map(|v| v.to_le_bytes())
+                .collect(),
+            ElementType::F16 => vec![0, 0x42, 0, 0x45],
+            ElementType::U8 | ElementType::I8 => vec![3, 5],
+        };
+        table.take(&raw, &[3.0, 5.0], &mut query);
+        let centre = table.centre_of(&query, 2);
+        assert!((centre.distance - 1.0).abs() < 1e-2, "{centre:?}");
+        assert!((centre.product - 29.0).abs() < 1e-2, "{centre:?}");
+    }
+}
+
+#[test]
+fn ranges_follow_each_other() {
+    let (table, _) = small(ElementType::U8);
+    assert_eq!((table.node_count(), table.group_count()), (7, 2));
+    assert_eq!((table.clusters_of(0), table.clusters_of(1)), (0..2, 2..3));
+    assert_eq!((table.nodes_of(0), table.nodes_of(1)), (0..3, 3..3));
+    assert_eq!(table.nodes_of(2), 3..7);
+    assert_eq!(table.nodes_of(3), 0..0);
+    let of: Vec<u32> = (0..7).map(|node| table.cluster_of(NodeId(node))).collect();
+    assert_eq!(of, [0, 0, 0, 2, 2, 2, 2]);
+    let groups: Vec<u32> = (0..3).map(|cluster| table.group_of(cluster)).collect();
+    assert_eq!(groups, [0, 0, 1]);
+    let mut mean = [0.0; 2];
+    table.mean(1, &mut mean);
+    assert_eq!(mean, [0.0, 1.0], "rounded");
+}
+
+#[test]
+fn memory_is_as_foretold() {
+    for metric in METRICS {
+        for element in ElementType::ALL {
+            let sample = Sample::new(33, element, metric);
+            let table = of(&sample.clusters, sample.shape);
+            let means = match &table.means {
+                Means::Whole { clusters, groups } => {
+                    let norms = size_of_val(&*clusters.norms) + size_of_val(&*groups.norms);
+                    clusters.rows.len() + groups.rows.len() + norms
+                }
+                Means::Split { clusters, groups } => {
+                    let halves = groups.high.bytes.len() + groups.low.bytes.len();
+                    let of_groups = halves + 8 * groups.count() + size_of_val(&groups.unit);
+                    clusters.rows.bytes.len() + 2 * size_of_val(&*clusters.steps) + of_groups
+                }
+            };
+            let all = means + size_of_val(&*table.starts) + size_of_val(&*table.groups);
+            assert_eq!(ClusterTable::bytes(120, 4, sample.shape), all as u64);
+        }
+    }
+}
+
+#[test]
+fn bytes_come_back_and_damage_is_seen() {
+    let kernels = KernelSet::detect().unwrap();
+    for element in ElementType::ALL {
+        let (table, shape) = small(element);
+        let bytes = table.to_bytes();
+        let read = |bytes: &[u8]| ClusterTable::from_bytes(bytes, shape, kernels);
+        assert_eq!(read(&bytes).unwrap().to_bytes(), bytes);
+        for cut in 0..bytes.len() {
+            assert!(read(&bytes[..cut]).is_none(), "{cut}");
+        }
+        let longer: Vec<u8> = bytes.iter().copied().chain([0]).collect();
+        assert!(read(&longer).is_none());
+        let header = [(0, 0), (4, 2), (6, 1), (8, 2), (12, 9)];
+        let places = [(16, 1), (20, 9), (32, 1), (40, 4)];
+        for (at, wrong) in header.iter().chain(&places) {
+            let mut bytes = bytes.clone();
+            bytes[*at] = *wrong;
+            assert!(read(&bytes).is_none(), "{at}");
+        }
+        if let Means::Split { .. } = table.means {
+            for (at, wrong) in [(44, f32::NAN), (44, -1.0), (48, f32::INFINITY)] {
+                let mut bytes = bytes.clone();
+                bytes[at..at + 4].copy_from_slice(&wrong.to_le_bytes());
+                assert!(read(&bytes).is_none(), "{at} {wrong}");
             }
         }
     }
