@@ -67,23 +67,20 @@ impl<C: PageCodec> Traversal<'_, C> {
         table.take(self.query.vector, &scoring.widened, query);
         keys.clear();
         let query = &*query;
-        let compare = |some: &[NodeId], out: &mut [f32]| table.compare_groups(query, some, out);
-        rank(0..table.group_count(), compare, scoring, keys);
+        let groups = (0..).map(NodeId).zip(query.groups());
+        keys.extend(groups.map(|(group, distance)| sort_key(*distance, group)));
         keys.sort_unstable();
         let groups = keys.len();
         let full = groups + ranked_for(size);
         for at in 0..groups {
             let room = full.saturating_sub(keys.len());
-            let Some((group, near)) = keys
-                .get(at)
-                .map(|key| (key_node(*key).0, key_distance(*key)))
-            else {
+            let Some(group) = keys.get(at).map(|key| key_node(*key).0) else {
                 break;
             };
             let all = table.clusters_of(group);
             let clusters = all.start..all.start + room.min(all.len()) as u32;
             let compare =
-                |some: &[NodeId], out: &mut [f32]| table.compare((query, near), some, out);
+                |some: &[NodeId], out: &mut [f32]| table.compare((query, group), some, out);
             rank(clusters, compare, scoring, keys);
             if keys.len() >= full {
                 break;

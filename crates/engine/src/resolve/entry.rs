@@ -149,7 +149,10 @@ fn scratch_bytes(spec: &IndexSpec, node_count: u32) -> usize {
         (EntrySpec::Hash { limit, .. }, _) => {
             limit as usize * PER_CANDIDATE + spec.shape.dimension as usize * 4
         }
-        (EntrySpec::Clusters, _) => MeanQuery::bytes(spec.shape.dimension as usize),
+        (EntrySpec::Clusters, _) => {
+            let (_, groups) = cluster_counts(spec, node_count);
+            MeanQuery::bytes(spec.shape.dimension as usize, groups as usize)
+        }
         _ => 0,
     }
 }

@@ -31,6 +31,7 @@ use pageway_types::{Metric, NodeId};
 
 use self::means::Means;
 pub(crate) use self::query::MeanQuery;
+use self::split::TOGETHER;
 use crate::spec::Shape;
 
 /// "PWCL", version 1, two bytes of zero.
@@ -101,33 +102,40 @@ impl ClusterTable {
         behind.saturating_sub(1) as u32
     }
 
-    /// Takes a query in the form that it is compared with means in.
+    /// Takes a query in the form that it is compared with means in, and compares it with the means
+    /// of groups: by inner product, or by L2; what is nearest by that is nearest by cosine, among
+    /// unit vectors.
     pub(crate) fn take(&self, raw: &[u8], widened: &[f32], query: &mut MeanQuery) {
         match self.means {
             Means::Whole { .. } => query.take(raw, widened),
             Means::Split { .. } => query.split(widened, self.metric == Metric::Cosine),
         }
-    }
-
-    /// Distances of a query to the means of some groups, as groups are ranked by: by inner product,
-    /// or what is nearest by L2, which among unit vectors is nearest by cosine.
-    pub(crate) fn compare_groups(&self, query: &MeanQuery, numbers: &[NodeId], out: &mut [f32]) {
-        match &self.means {
-            Means::Whole { groups, .. } => groups.compare(query, numbers, out),
-            Means::Split { groups, .. } => groups.compare((query, self.metric), numbers, out),
+        let mut distances = std::mem::take(&mut query.groups);
+        distances.clear();
+        distances.resize(self.group_count() as usize, 0.0);
+        let blocks = (0..).step_by(TOGETHER).zip(distances.chunks_mut(TOGETHER));
+        for (first, out) in blocks {
+            let numbers: [_; TOGETHER] = std::array::from_fn(|at| NodeId(first + at as u32));
+            let (numbers, _) = numbers.split_at(out.len());
+            match &self.means {
+                Means::Whole { groups, .. } => groups.compare(query, numbers, out),
+                Means::Split { groups, .. } => groups.compare((query, self.metric), numbers, out),
+            }
         }
+        query.groups = distances;
     }
 
-    /// The same for some clusters of one group, by what that gave for the group.
+    /// Distances of a query to the means of some clusters of one group, as clusters are ranked by.
     pub(crate) fn compare(
         &self,
-        (query, group): (&MeanQuery, f32),
+        (query, group): (&MeanQuery, u32),
         numbers: &[NodeId],
         out: &mut [f32],
     ) {
         match &self.means {
             Means::Whole { clusters, .. } => clusters.compare(query, numbers, out),
             Means::Split { clusters, .. } => {
+                let group = query.groups.get(group as usize).copied().unwrap_or(0.0);
                 clusters.compare((query, self.metric, group), numbers, out);
             }
         }
@@ -150,11 +158,7 @@ impl ClusterTable {
 
     /// The same, where the cluster was not compared.
     pub(crate) fn centre_of(&self, query: &MeanQuery, cluster: u32) -> Centre {
-        let (mut group, mut distance) = ([0.0], [0.0]);
-        if let Means::Split { .. } = self.means {
-            self.compare_groups(query, &[NodeId(self.group_of(cluster))], &mut group);
-        }
-        let [group] = group;
+        let (group, mut distance) = (self.group_of(cluster), [0.0]);
         self.compare((query, group), &[NodeId(cluster)], &mut distance);
         let [distance] = distance;
         self.centre(query, cluster, distance)

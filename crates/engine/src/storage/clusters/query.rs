@@ -18,12 +18,19 @@ pub(crate) struct MeanQuery {
     pub(super) rounded: f64,
     /// Its squared length, in the units of the vectors; 1 for cosine, or 0.
     pub(super) square: f32,
+    /// Its distances to the means of groups, as they are ranked by.
+    pub(super) groups: Vec<f32>,
 }
 
 impl MeanQuery {
     /// Bytes that it holds beside itself, at most.
-    pub(crate) const fn bytes(dimension: usize) -> usize {
-        2 * dimension
+    pub(crate) const fn bytes(dimension: usize, groups: usize) -> usize {
+        2 * dimension + groups * size_of::<f32>()
+    }
+
+    /// Its distances to the means of all groups, as groups are ranked by.
+    pub(crate) fn groups(&self) -> &[f32] {
+        &self.groups
     }
 
     /// Takes a query as it is.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! group = unit * (256 * high + low)           unit: the same for all
-//!  mean = group + step * row                  step: the largest component of the difference, by 127
+//!  mean = group + step * row                  step: the largest difference, by 127
 //! |query - mean|^2 = |query - group|^2 - 2 step <query, row> + (|mean|^2 - |group|^2)
 //!    <query, mean> =  <query, group>   +   step <query, row>
 //! ```
@@ -18,7 +18,7 @@ use pageway_types::{ElementType, Metric, NodeId};
 use super::query::{MeanQuery, joined, split, unit_of};
 
 /// Rows that are multiplied by one half of a query before the other: they stay in a near cache.
-const TOGETHER: usize = 32;
+pub(super) const TOGETHER: usize = 32;
 
 /// Largest byte of a difference.
 const LARGEST: f32 = 127.0;
@@ -134,7 +134,7 @@ impl Bases {
         }
     }
 
-    /// Distances of a query to the means of some groups, as they are ranked by.
+    /// Distances of a query to the means of up to [`TOGETHER`] groups, as they are ranked by.
     pub(super) fn compare(
         &self,
         (query, metric): (&MeanQuery, Metric),
@@ -142,22 +142,22 @@ impl Bases {
         out: &mut [f32],
     ) {
         let unit = query.unit * f64::from(self.unit);
-        for (groups, out) in groups.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER)) {
-            let high = self.high.products(query, groups);
-            let low = self.low.products(query, groups);
-            let products = high
-                .into_iter()
-                .zip(low)
-                .map(|(a, b)| unit * (256.0 * a + b));
-            for ((out, product), group) in out.iter_mut().zip(products).zip(groups) {
-                let distance = match metric {
-                    Metric::L2 | Metric::Cosine => {
-                        query.rounded + self.norm(group.index()) - 2.0 * product
-                    }
-                    Metric::InnerProduct => -product,
-                };
-                *out = distance as f32;
-            }
+        let (high, low) = (
+            self.high.products(query, groups),
+            self.low.products(query, groups),
+        );
+        let products = high
+            .into_iter()
+            .zip(low)
+            .map(|(a, b)| unit * (256.0 * a + b));
+        for ((out, product), group) in out.iter_mut().zip(products).zip(groups) {
+            let distance = match metric {
+                Metric::L2 | Metric::Cosine => {
+                    query.rounded + self.norm(group.index()) - 2.0 * product
+                }
+                Metric::InnerProduct => -product,
+            };
+            *out = distance as f32;
         }
     }
 }

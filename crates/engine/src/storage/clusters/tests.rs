@@ -107,14 +107,11 @@ fn exact(query: &[f64], mean: &[f32]) -> (f64, f64) {
 
 /// Compares every cluster as a search does, group by group.
 fn compared(table: &ClusterTable, query: &MeanQuery) -> Vec<f32> {
-    let groups: Vec<NodeId> = (0..table.group_count()).map(NodeId).collect();
-    let mut near = vec![0.0; groups.len()];
-    table.compare_groups(query, &groups, &mut near);
     let mut all = Vec::new();
-    for (group, near) in groups.iter().zip(near) {
-        let clusters: Vec<NodeId> = table.clusters_of(group.0).map(NodeId).collect();
+    for group in 0..table.group_count() {
+        let clusters: Vec<NodeId> = table.clusters_of(group).map(NodeId).collect();
         let mut out = vec![0.0; clusters.len()];
-        table.compare((query, near), &clusters, &mut out);
+        table.compare((query, group), &clusters, &mut out);
         all.extend(out);
     }
     all
@@ -133,7 +130,9 @@ fn assert_exact(mut sample: Sample) {
         let mut wanted: Vec<f64> = widened.iter().map(|v| f64::from(*v)).collect();
         if metric == Metric::Cosine {
             let length = wanted.iter().map(|v| v * v).sum::<f64>().sqrt();
-            wanted.iter_mut().for_each(|v| *v /= length);
+            for v in &mut wanted {
+                *v /= length;
+            }
         }
         for (cluster, found) in (0..).zip(compared(&table, &query)) {
             table.mean(cluster, &mut mean);
