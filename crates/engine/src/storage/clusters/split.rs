@@ -67,7 +67,7 @@ impl ByteRows {
 
 /// The means of groups.
 ///
-/// Invariant: two rows and a norm for each; the unit is finite.
+/// Invariant: two rows and a norm for each; the unit and norms are finite, as `f32` too.
 pub(super) struct Bases {
     pub(super) high: ByteRows,
     pub(super) low: ByteRows,
@@ -109,7 +109,8 @@ impl Bases {
             let square = squares.sum::<i64>() as f64;
             bases.norms.push(square * f64::from(unit) * f64::from(unit));
         }
-        (unit.is_finite() && unit >= 0.0).then_some(bases)
+        let in_range = |norm: &f64| *norm <= f64::from(f32::MAX);
+        (unit.is_finite() && unit >= 0.0 && bases.norms.iter().all(in_range)).then_some(bases)
     }
 
     fn numbers(&self, group: usize) -> impl Iterator<Item = i32> {

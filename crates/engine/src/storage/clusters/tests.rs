@@ -284,3 +284,20 @@ fn bytes_come_back_and_damage_is_seen() {
         }
     }
 }
+
+#[test]
+fn means_out_of_range_are_refused() {
+    let kernels = KernelSet::detect().unwrap();
+    for metric in METRICS {
+        for scale in [1e15, 1e30] {
+            let mut sample = Sample::new(33, ElementType::F32, metric);
+            let means = &mut sample.clusters;
+            let all = means.centroids.iter_mut().chain(&mut means.group_centroids);
+            for mean in all {
+                *mean *= scale;
+            }
+            let table = ClusterTable::of(&sample.clusters, sample.shape, kernels);
+            assert_eq!(table.is_some(), scale < 1e20, "{metric} {scale}");
+        }
+    }
+}
