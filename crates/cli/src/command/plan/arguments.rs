@@ -23,8 +23,8 @@ and searched, the best of those over a larger one; what they read over all vecto
 growth between both. The answer is a 'pageway build' command. Beside it stands what the decision
 tree of the experimental evaluation advises, and which of both was right on the sample.
 
-What can be pinned: preset (several), form, page-size, degree, code-bytes or bits per dimension, beam; and
-every choice of 'pageway build'. A larger --sample predicts better and takes longer.";
+What can be pinned: preset (several), form, page-size, degree, code-bytes or bits per dimension,
+beam; and every choice of 'pageway build'. A larger --sample predicts better and takes longer.";
 
 /// Choose a design for a memory budget and a recall, by trying the best on a sample
 #[derive(Debug, Args)]
