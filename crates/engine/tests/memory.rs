@@ -15,7 +15,7 @@ use std::path::Path;
 use common::{Rows, smallest_that_works};
 use pageway::{
     Answers, BuildOptions, Effort, ElementType, ErrorKind, Index, MemoryWish, Metric, OpenOptions,
-    Queries, Result, SearchOptions,
+    Preset, Queries, Result, SearchOptions,
 };
 
 fn options() -> BuildOptions {
@@ -50,9 +50,13 @@ fn check_ledger(index: &Index) {
 
 /// What the index set aside for searches.
 fn set_aside(index: &Index) -> u64 {
-    let searches = ["one query", "more queries in flight"];
+    part(index, "one query") + part(index, "more queries in flight")
+}
+
+/// Bytes of one part of the ledger.
+fn part(index: &Index, name: &str) -> u64 {
     let parts = index.memory().parts;
-    let found = parts.iter().filter(|(part, _)| searches.contains(part));
+    let found = parts.iter().filter(|(part, _)| *part == name);
     found.map(|(_, bytes)| bytes).sum()
 }
 
@@ -250,4 +254,59 @@ fn a_batch_of_more_threads_than_announced_uses_those_that_fit() {
     assert!(many.settings.threads < 8, "{:?}", many.settings);
     check_ledger(&index);
     assert_eq!(index.metric(), Metric::L2);
+}
+
+/// Opened for eight queries in flight, a call of one takes an eighth of what was set aside, or the
+/// least that a query can do with: the page buffers of the others are for calls beside it.
+#[test]
+fn a_call_of_one_query_holds_its_share_of_what_was_set_aside() {
+    let base = Rows::clustered(2000, 24, ElementType::F32, 1);
+    let dir = tempfile::tempdir().unwrap();
+    // Of a narrow beam: with a wide one the least takes every buffer that a query can use.
+    let built = BuildOptions {
+        preset: Preset::DiskAnn,
+        beam: Some(4),
+        ..options()
+    };
+    base.build(dir.path(), &built).unwrap();
+    for threads in [1, 2] {
+        let options = OpenOptions {
+            interleave: 8,
+            threads,
+            list_size: 100,
+            ..OpenOptions::default()
+        };
+        let announced = 8 * threads;
+        let least = smallest_that_works(&open(dir.path(), 1, options).err().unwrap());
+        let mut bound = 0;
+        for more in [0, 1000, 100_000, 1_000_000, 50_000_000] {
+            let index = open(dir.path(), least + more, options).unwrap();
+            let share = set_aside(&index) / announced as u64;
+            let one_query = part(&index, "one query");
+            let alone = peak_of(&index, &base, 1);
+            let what = format!("{threads} threads, {more} more: {alone} of {share}");
+            assert!(alone > 0 && alone <= share.max(one_query), "{what}");
+            let together = peak_of(&index, &base, announced);
+            check_ledger(&index);
+            if share > one_query {
+                assert!(alone > one_query && together > 2 * share, "{what}");
+                bound += 1;
+            }
+        }
+        assert!((1..5).contains(&bound), "{threads} threads: {bound} times");
+    }
+}
+
+/// Most bytes that searches held after a call of so many of these queries, list size 100.
+fn peak_of(index: &Index, queries: &Rows, count: usize) -> u64 {
+    let first = Queries::new(
+        &queries.bytes[..count * queries.shape.row_bytes()],
+        queries.shape,
+    );
+    let options = SearchOptions {
+        effort: Effort::ListSize(100),
+        ..SearchOptions::default()
+    };
+    index.search(&first, &options).unwrap();
+    index.memory().searches_peak_bytes
 }
