@@ -10,7 +10,7 @@ use pageway::{BuildOptions, ElementType, IndexSpec, Metric, Overrides, Preset, S
 use crate::axes::{Choice, small};
 use crate::check::{Expected, check};
 use crate::subject::Subject;
-use crate::{Library, SHORT, range_floor, recall_floor};
+use crate::{Library, SHORT, range_floors, recall_floor};
 
 /// Ways to keep vectors: what is chosen beside clusters for each.
 const WAYS: [&str; 4] = ["separate", "coded", "in record", "product codes"];
@@ -74,7 +74,7 @@ fn clusters_conform_with_every_way_to_keep_vectors() {
             };
             let expected = Expected {
                 recall: recall_floor(metric),
-                range: range_floor(metric),
+                range: range_floors(metric),
                 repeatable: true,
                 cache_blind: true,
             };

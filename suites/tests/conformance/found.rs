@@ -72,7 +72,8 @@ fn check_node(index: &Index, node: u32, row: &[u8], what: &str) {
     assert!(bytes == row, "{what}: node {node} is another row");
 }
 
-fn check_distance(found: f32, exact: f64, what: &str) {
+/// A distance is the one by its definition.
+pub fn check_distance(found: f32, exact: f64, what: &str) {
     let error = (f64::from(found) - exact).abs();
     assert!(
         error <= 1e-4 * exact.abs().max(1.0),
