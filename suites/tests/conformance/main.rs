@@ -177,8 +177,8 @@ fn recall_floor(metric: Metric) -> f64 {
     }
 }
 
-/// From a short list, which follows nothing that is estimated to lie beyond the radius, as estimates
-/// of the inner product often are; and from a long one.
+/// From a short list, which follows nothing that is estimated to lie beyond the radius, as many
+/// estimates of the inner product are; and from a long one.
 fn range_floors(metric: Metric) -> [f64; 2] {
     let short = match metric {
         Metric::L2 | Metric::Cosine => 0.75,

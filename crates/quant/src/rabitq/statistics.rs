@@ -16,6 +16,9 @@ const ROWS: usize = 1024;
 const NEAR_ROWS: usize = 4096;
 const QUERIES: usize = 64;
 
+/// Least share of the mean squared residual that such rows have.
+const LEAST_ENERGY: f64 = 0.25;
+
 /// Looks at pairs of near rows, encodes some rows, and keeps what they show in the quantizer.
 pub(super) fn learn(
     quantizer: &mut RaBitQuantizer,
@@ -115,12 +118,14 @@ fn look_outside(
 ) -> Result<(), Cancelled> {
     let (mut common, mut cosines) = (Common::default(), Vec::with_capacity(QUERIES));
     let mut pair = [0, 1].map(|_| Part::new(quantizer));
-    for query in rows.spread(QUERIES) {
+    let with_residual = |number: &usize| has_residual(quantizer, rows, *number, kernels);
+    let among: Vec<usize> = rows.spread(NEAR_ROWS).filter(with_residual).collect();
+    for query in rows.spread(QUERIES).filter(with_residual) {
         progress.check()?;
-        let Some(near) = nearest(rows, query) else {
+        let Some(near) = nearest(rows, query, &among) else {
             continue;
         };
-        let centroid = pair_centroid(quantizer, rows, near, kernels);
+        let centroid = centroid_of(quantizer, rows, near, kernels);
         for (part, number) in pair.iter_mut().zip([query, near]) {
             rows.copy(number, &mut part.residual);
             part.take(quantizer, centroid, kernels);
@@ -145,8 +150,8 @@ fn look_outside(
     Ok(())
 }
 
-/// The centroid that a pair is seen from: that of the row which has the code.
-fn pair_centroid(
+/// The centroid that a row is coded around, and a pair seen from.
+fn centroid_of(
     quantizer: &RaBitQuantizer,
     rows: Rows<'_>,
     number: usize,
@@ -155,6 +160,22 @@ fn pair_centroid(
     let mut row = vec![0.0; rows.dimension()];
     rows.copy(number, &mut row);
     quantizer.centroids.nearest(kernels, &row)
+}
+
+/// Whether a row has a residual worth the name. Of rows that are what they differ by from the mean
+/// of a cluster, one that is a cluster of its own has none: it is nearest to nearly all, and has
+/// nothing in common with any.
+fn has_residual(
+    quantizer: &RaBitQuantizer,
+    rows: Rows<'_>,
+    number: usize,
+    kernels: &KernelSet,
+) -> bool {
+    let mut row = vec![0.0; rows.dimension()];
+    rows.copy(number, &mut row);
+    let centroid = quantizer.centroids.nearest(kernels, &row);
+    let energy = squared_l2(&row, quantizer.centroid(centroid));
+    energy >= LEAST_ENERGY * f64::from(quantizer.energy)
 }
 
 /// Sums over pairs of near rows.
@@ -195,11 +216,11 @@ impl Part {
 }
 
 /// The row nearest to another one among some rows, that one and its equals left out.
-fn nearest(rows: Rows<'_>, query: usize) -> Option<usize> {
+fn nearest(rows: Rows<'_>, query: usize, among: &[usize]) -> Option<usize> {
     let (mut from, mut row) = (vec![0.0; rows.dimension()], vec![0.0; rows.dimension()]);
     rows.copy(query, &mut from);
     let mut nearest = None;
-    for number in rows.spread(NEAR_ROWS) {
+    for &number in among {
         rows.copy(number, &mut row);
         let distance = squared_l2(&from, &row);
         let best = nearest.map_or(f64::INFINITY, |(distance, _)| distance);

@@ -1,6 +1,6 @@
 //! What training refuses, when it stops and what memory it takes.
 
-use pageway_types::{Cancelled, Metric, NoProgress, Progress};
+use pageway_types::{Cancelled, Metric, NoProgress, Progress, SplitMix64};
 
 use super::fixture::{ROTATIONS, kernels, normal, pool, sample, spec, train};
 use crate::QuantError;
@@ -80,4 +80,38 @@ fn training_stops_on_request_and_tells_its_memory() {
     let bytes = |rotation| RaBitQuantizer::train_bytes(100_000, 960, &spec(120, rotation), 2);
     assert!(bytes(Rotation::Principal) > 2 * 960 * 960 * 8);
     assert!(bytes(Rotation::Hadamard) < 1 << 20);
+}
+
+/// Twins that are nearer to each other than to others, and nearer still to their mean.
+fn twins() -> Vec<f32> {
+    let mut random = SplitMix64::stream(31, 0);
+    let mut noise = |count: usize| -> Vec<f64> {
+        let unit = |_| (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
+        (0..count).map(unit).collect()
+    };
+    let (shared, own) = (noise(128 * 48), noise(256 * 48));
+    let shared = shared.chunks_exact(48).flat_map(|row| [row, row]);
+    let pairs = shared.flatten().zip(&own);
+    pairs.map(|(a, b)| (0.55 * a + 0.83 * b) as f32).collect()
+}
+
+#[test]
+fn a_row_at_the_mean_does_not_tell_what_near_rows_share() {
+    let outside = |values: &[f32]| {
+        let sample = sample(values, 48, Metric::L2);
+        let quantizer = train(&sample, &spec(6, Rotation::Principal));
+        (quantizer.outside.common, quantizer.outside.spread)
+    };
+    let mut values = twins();
+    let without = outside(&values);
+    let column = |axis: usize| values.iter().skip(axis).step_by(48).sum::<f32>() / 256.0;
+    let mean: Vec<f32> = (0..48).map(|axis| column(axis) + 1e-4).collect();
+    values.extend(mean);
+    let with = outside(&values);
+    assert!(without.0 > 0.1 && without.1 < 0.03, "{without:?}");
+    let near = |a: f32, b: f32| (a - b).abs() < 0.003;
+    assert!(
+        near(with.0, without.0) && near(with.1, without.1),
+        "{with:?} {without:?}"
+    );
 }
