@@ -55,7 +55,7 @@ def test_files_and_arrays_give_the_same_index(tmp_path, vectors):
     }
     bytes_of = {}
     for name, source in sources.items():
-        pageway.build(tmp_path / name, source, memory="2MB").close()
+        pageway.build(tmp_path / name, source, preset="diskann", memory="2MB").close()
         bytes_of[name] = content(tmp_path / name)
     assert bytes_of["array"]
     for name in sources:

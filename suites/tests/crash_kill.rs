@@ -25,7 +25,8 @@ use pageway_testkit::SplitMix64;
 
 const SEED: u64 = 0xdead;
 
-/// The program to kill. Built here when only this suite was.
+/// The program to kill: that which a test of the whole workspace builds, and built here when only
+/// this suite was.
 fn program() -> PathBuf {
     if let Some(path) = std::env::var_os("PAGEWAY_BIN") {
         return path.into();
@@ -34,11 +35,15 @@ fn program() -> PathBuf {
     let profile = test.parent().and_then(Path::parent).unwrap();
     let path = profile.join("pageway");
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "-p", "pageway-cli"]);
+    let name = if profile.ends_with("release") {
+        "release"
+    } else {
+        "test"
+    };
+    // No package is named: the features, and so what is there already, are those of all of them.
+    build.args(["build", "--quiet", "--bin", "pageway", "--profile", name]);
     build.arg("--target-dir").arg(profile.parent().unwrap());
-    if profile.ends_with("release") {
-        build.arg("--release");
-    }
+    build.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     assert!(
         build.status().unwrap().success(),
         "the program does not build"

@@ -163,12 +163,13 @@ impl Case {
         }
     }
 
-    fn run(&self, options: &BuildOptions, kinds: &[ErrorKind]) -> Ending {
+    /// Runs it over a copy of `before`.
+    fn run(&self, before: &SimVfs, options: &BuildOptions, kinds: &[ErrorKind]) -> Ending {
         let moment = format!(
             "{:?} {} {:?}, rebuild {}",
             self.operation, self.nth, self.fault, self.rebuild
         );
-        let sim = start(self.rebuild);
+        let sim = before.fork();
         let plan = FaultPlan::none().once(self.operation, self.nth, self.fault);
         let outcome = build(&failing(&sim, &plan), options);
         if plan.injected() == 0 {
@@ -217,6 +218,7 @@ fn check_build(preset: Preset, faults: usize, rebuilds: &[bool]) -> u32 {
     let options = options(preset);
     let dense = if preset == Preset::DiskAnn { 16 } else { 6 };
     let (mut failed, mut survived) = (0, 0);
+    let before = [false, true].map(start);
     for operation in Operation::ALL {
         for (fault, kinds) in ERRORS.into_iter().take(faults) {
             for rebuild in rebuilds.iter().copied() {
@@ -227,7 +229,7 @@ fn check_build(preset: Preset, faults: usize, rebuilds: &[bool]) -> u32 {
                         nth,
                         rebuild,
                     };
-                    match case.run(&options, kinds) {
+                    match case.run(&before[usize::from(rebuild)], &options, kinds) {
                         Ending::NoCall => break,
                         Ending::Failed => failed += 1,
                         Ending::Succeeded => {
@@ -246,7 +248,7 @@ fn check_build(preset: Preset, faults: usize, rebuilds: &[bool]) -> u32 {
 
 #[test]
 fn interrupted_and_short_transfers_change_nothing() {
-    let options = options(Preset::DiskAnn);
+    let (options, before) = (options(Preset::DiskAnn), start(false));
     let mut cases = 0;
     for operation in [Operation::Read, Operation::Write] {
         for fault in [Fault::Interrupted, Fault::Short] {
@@ -257,7 +259,7 @@ fn interrupted_and_short_transfers_change_nothing() {
                     nth,
                     rebuild: false,
                 };
-                match case.run(&options, &[]) {
+                match case.run(&before, &options, &[]) {
                     Ending::NoCall => break,
                     Ending::Succeeded => cases += 1,
                     Ending::Failed => panic!("{operation:?} {nth} {fault:?} failed"),

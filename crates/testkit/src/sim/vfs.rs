@@ -46,6 +46,12 @@ impl SimVfs {
         Self::from_state(State::empty())
     }
 
+    /// Another file system with what this one holds now, where nothing is locked or recorded.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        Self::from_state(self.shared.inner().state.clone())
+    }
+
     pub(super) fn from_state(state: State) -> Self {
         let inner = Inner {
             state,
@@ -255,6 +261,18 @@ mod tests {
         let boundaries = vfs.take_boundaries();
         let last = boundaries.last().unwrap();
         last.images(64, 1).map(|image| read(&image, name)).collect()
+    }
+
+    #[test]
+    fn a_fork_holds_the_same_and_goes_its_own_way() {
+        let vfs = SimVfs::new();
+        let file = write(&vfs, "/a", b"x");
+        let fork = vfs.fork();
+        file.write_all_at(b"y", 0).unwrap();
+        write(&fork, "/b", b"z");
+        assert_eq!(read(&fork, "/a"), Some(b"x".to_vec()));
+        assert_eq!(read(&vfs, "/a"), Some(b"y".to_vec()));
+        assert_eq!(read(&vfs, "/b"), None);
     }
 
     #[test]
