@@ -118,16 +118,19 @@ fn look_outside(
 ) -> Result<(), Cancelled> {
     let (mut common, mut cosines) = (Common::default(), Vec::with_capacity(QUERIES));
     let mut pair = [0, 1].map(|_| Part::new(quantizer));
-    let with_residual = |number: &usize| has_residual(quantizer, rows, *number, kernels);
-    let among: Vec<usize> = rows.spread(NEAR_ROWS).filter(with_residual).collect();
-    for query in rows.spread(QUERIES).filter(with_residual) {
+    let among = with_residual(quantizer, rows, NEAR_ROWS, kernels);
+    for query in with_residual(quantizer, rows, QUERIES, kernels) {
         progress.check()?;
         let Some(near) = nearest(rows, query, &among) else {
             continue;
         };
-        let centroid = centroid_of(quantizer, rows, near, kernels);
         for (part, number) in pair.iter_mut().zip([query, near]) {
             rows.copy(number, &mut part.residual);
+        }
+        // A pair is seen from the centroid of the row that has the code.
+        let [_, coded] = &pair;
+        let centroid = quantizer.centroids.nearest(kernels, &coded.residual);
+        for part in &mut pair {
             part.take(quantizer, centroid, kernels);
         }
         let [a, b] = &pair;
@@ -150,32 +153,23 @@ fn look_outside(
     Ok(())
 }
 
-/// The centroid that a row is coded around, and a pair seen from.
-fn centroid_of(
+/// Those of some rows that have a residual worth the name. Of rows that are what they differ by from
+/// the mean of a cluster, one that is a cluster of its own has none: it is nearest to nearly all,
+/// and has nothing in common with any.
+fn with_residual(
     quantizer: &RaBitQuantizer,
     rows: Rows<'_>,
-    number: usize,
+    count: usize,
     kernels: &KernelSet,
-) -> usize {
+) -> Vec<usize> {
+    let least = LEAST_ENERGY * f64::from(quantizer.energy);
     let mut row = vec![0.0; rows.dimension()];
-    rows.copy(number, &mut row);
-    quantizer.centroids.nearest(kernels, &row)
-}
-
-/// Whether a row has a residual worth the name. Of rows that are what they differ by from the mean
-/// of a cluster, one that is a cluster of its own has none: it is nearest to nearly all, and has
-/// nothing in common with any.
-fn has_residual(
-    quantizer: &RaBitQuantizer,
-    rows: Rows<'_>,
-    number: usize,
-    kernels: &KernelSet,
-) -> bool {
-    let mut row = vec![0.0; rows.dimension()];
-    rows.copy(number, &mut row);
-    let centroid = quantizer.centroids.nearest(kernels, &row);
-    let energy = squared_l2(&row, quantizer.centroid(centroid));
-    energy >= LEAST_ENERGY * f64::from(quantizer.energy)
+    let has_residual = |number: &usize| {
+        rows.copy(*number, &mut row);
+        let centroid = quantizer.centroids.nearest(kernels, &row);
+        squared_l2(&row, quantizer.centroid(centroid)) >= least
+    };
+    rows.spread(count).filter(has_residual).collect()
 }
 
 /// Sums over pairs of near rows.

@@ -40,16 +40,17 @@ impl MeanQuery {
         self.square = squared(widened) as f32;
     }
 
-    /// Takes a query in two bytes per component; its unit vector, where `unit`.
-    pub(super) fn split(&mut self, widened: &[f32], unit: bool) {
+    /// Takes a query in two bytes per component; its unit vector, where `to_unit`.
+    pub(super) fn split(&mut self, widened: &[f32], to_unit: bool) {
         let square = squared(widened);
-        let unit = unit && square > 0.0;
-        let length = if unit { square.sqrt() } else { 1.0 };
-        self.square = if unit { 1.0 } else { square as f32 };
-        self.unit = f64::from(unit_of(widened)) / length;
+        let to_unit = to_unit && square > 0.0;
+        let length = if to_unit { square.sqrt() } else { 1.0 };
+        self.square = if to_unit { 1.0 } else { square as f32 };
+        let unit = unit_of(widened);
+        self.unit = f64::from(unit) / length;
         self.high.clear();
         self.low.clear();
-        split(widened, unit_of(widened), (&mut self.high, &mut self.low));
+        split(widened, unit, (&mut self.high, &mut self.low));
         let numbers = self.high.iter().zip(&self.low);
         let squares = numbers.map(|(high, low)| i64::from(joined(*high, *low)).pow(2));
         self.rounded = squares.sum::<i64>() as f64 * self.unit * self.unit;

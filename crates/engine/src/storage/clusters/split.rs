@@ -10,7 +10,8 @@
 //! Means of clusters are nearer to those of their groups than groups are to each other, and have
 //! steps of their own: so a byte is fine enough to rank by, where steps of one size for all were
 //! too coarse for global image descriptors. Queries have two bytes per component as well
-//! ([`MeanQuery`]); all products of bytes and their sums are exact.
+//! ([`MeanQuery`]); sums of products of bytes are exact, whatever the instruction set, and are
+//! rounded to `f32` once.
 
 use pageway_kernels::{DistanceManyFn, KernelSet};
 use pageway_types::{ElementType, Metric, NodeId};
