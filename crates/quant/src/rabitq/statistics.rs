@@ -124,15 +124,7 @@ fn look_outside(
         let Some(near) = nearest(rows, query, &among) else {
             continue;
         };
-        for (part, number) in pair.iter_mut().zip([query, near]) {
-            rows.copy(number, &mut part.residual);
-        }
-        // A pair is seen from the centroid of the row that has the code.
-        let [_, coded] = &pair;
-        let centroid = quantizer.centroids.nearest(kernels, &coded.residual);
-        for part in &mut pair {
-            part.take(quantizer, centroid, kernels);
-        }
+        take_pair(&mut pair, quantizer, (rows, [query, near]), kernels);
         let [a, b] = &pair;
         let product = a.product_outside(b);
         let square = a.product_outside(a).max(0.0) * b.product_outside(b).max(0.0);
@@ -153,9 +145,26 @@ fn look_outside(
     Ok(())
 }
 
-/// Those of some rows that have a residual worth the name. Of rows that are what they differ by from
-/// the mean of a cluster, one that is a cluster of its own has none: it is nearest to nearly all,
-/// and has nothing in common with any.
+/// Takes two rows from the centroid of the second, which is the one that has the code.
+fn take_pair(
+    pair: &mut [Part; 2],
+    quantizer: &RaBitQuantizer,
+    (rows, numbers): (Rows<'_>, [usize; 2]),
+    kernels: &KernelSet,
+) {
+    for (part, number) in pair.iter_mut().zip(numbers) {
+        rows.copy(number, &mut part.residual);
+    }
+    let [_, coded] = &*pair;
+    let centroid = quantizer.centroids.nearest(kernels, &coded.residual);
+    for part in pair {
+        part.take(quantizer, centroid, kernels);
+    }
+}
+
+/// Those of some rows that have a residual worth the name. Of rows that are what they differ by
+/// from the mean of a cluster, one that is a cluster of its own has none: it is nearest to nearly
+/// all, and has nothing in common with any.
 fn with_residual(
     quantizer: &RaBitQuantizer,
     rows: Rows<'_>,
