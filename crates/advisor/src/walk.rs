@@ -65,7 +65,7 @@ impl Walk<'_> {
             beam: self.beam,
             threads: 1,
             interleave: u32::from(self.is_pipeline),
-            exact: false,
+            ..SearchOptions::default()
         };
         let index = self.index;
         if !self.is_pipeline {

@@ -35,13 +35,15 @@ pub enum ErrorKind {
     Unsupported,
     /// Stopped on request; nothing was published.
     Cancelled,
+    /// It took longer than it was given.
+    TimedOut,
     /// A defect of the engine itself: please report it.
     Internal,
 }
 
 impl ErrorKind {
     /// Every kind, in the order of the table below.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::InvalidInput,
         Self::NotFound,
         Self::Incompatible,
@@ -52,6 +54,7 @@ impl ErrorKind {
         Self::ReadOnly,
         Self::Unsupported,
         Self::Cancelled,
+        Self::TimedOut,
         Self::Internal,
     ];
 
@@ -68,6 +71,7 @@ impl ErrorKind {
             Self::ReadOnly => ("read only", 9, "ReadOnlyError"),
             Self::Unsupported => ("unsupported", 10, "UnsupportedError"),
             Self::Cancelled => ("cancelled", 130, "CancelledError"),
+            Self::TimedOut => ("timed out", 11, "TimedOutError"),
             Self::Internal => ("internal error", 70, "InternalError"),
         }
     }

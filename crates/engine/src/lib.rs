@@ -21,8 +21,8 @@
 //! Index::build(&dir, &input, &BuildOptions::default(), &NoProgress)?;
 //!
 //! let index = Index::open(&dir, &OpenOptions::default())?;
-//! let search = SearchOptions { k: 3, ..SearchOptions::default() };
-//! let answers = index.search(&Queries::new(&rows[..4], shape), &search)?;
+//! let queries = Queries::new(&rows[..4], shape);
+//! let answers = index.search(&queries, &SearchOptions::nearest(3))?;
 //! assert_eq!(answers.ids[0], 0);
 //! assert_eq!(answers.distances[0], 0.0);
 //! # drop(index);
@@ -52,11 +52,11 @@ pub use build::BuildReport;
 pub use calibration::{Calibration, CalibrationRow, RANKS};
 pub use doctor::{CpuReport, DepthReading, DoctorOptions, DoctorReport, doctor};
 pub use error::{Error, ErrorKind, Result};
-pub use execution::{HOP_BUCKETS, QueryStats, ReadTrace, ReadTurn};
+pub use execution::{HOP_BUCKETS, NodeSet, QueryStats, ReadTrace, ReadTurn};
 pub use index::{
     BackendReport, Description, FileDescription, FileReport, Footprint, Index, MAX_INTERLEAVE,
-    MAX_LIST_SIZE, MemoryReport, RangeAnswers, RangeOptions, RecallReport, VerifyReport, describe,
-    thread_pool, verify, verify_on,
+    MAX_LIST_SIZE, MemoryReport, RecallReport, VerifyReport, describe, thread_pool, verify,
+    verify_on,
 };
 pub use layout::PageError;
 pub use memory::{MemoryWish, format_bytes};

@@ -1,10 +1,11 @@
 //! What a caller may ask for: options of build, open and search, and what a search answers.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pageway_types::{Metric, NodeId, VectorRead, VectorShape};
 
-use crate::execution::QueryStats;
+use crate::execution::{NodeSet, QueryStats};
 use crate::memory::MemoryWish;
 use crate::presets::Preset;
 use crate::source::IdRead;
@@ -108,13 +109,13 @@ pub struct OpenOptions {
     pub threads: usize,
     /// Queries that one thread keeps in flight in a batch. Fewer are used when memory is short.
     pub interleave: u32,
-    /// Largest list size (L) that memory is set aside for; 0 for one that is enough for high recall
-    /// on most data.
-    pub list_size: u32,
+    /// How hard the searches to come will try: memory is set aside for their list. Where absent, one
+    /// that is enough for high recall on most data.
+    pub effort: Option<Effort>,
     /// Reads per round (W) that memory is set aside for; the index's own where absent.
     pub beam: Option<u32>,
-    /// Neighbours per query that memory is set aside for. For range searches give their limit, here
-    /// and as `list_size`.
+    /// Neighbours per query that memory is set aside for. For searches within a radius give their
+    /// limit, here and as a list size.
     pub k: u32,
 }
 
@@ -124,7 +125,7 @@ impl Default for OpenOptions {
             memory: None,
             threads: 1,
             interleave: 8,
-            list_size: 0,
+            effort: None,
             beam: None,
             k: 10,
         }
@@ -140,12 +141,15 @@ pub enum Effort {
     ListSize(u32),
 }
 
-/// How to search.
+/// How to search: for the nearest, or for all within a radius.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SearchOptions {
-    /// Neighbours per query.
+    /// Neighbours per query; with a radius, results at most, nearest first.
     pub k: u32,
-    /// How hard to try.
+    /// Distance within which every vector is a result, where that is asked for: squared for L2,
+    /// negated for the inner product, one minus the cosine for cosine; as searches return it.
+    pub radius: Option<f32>,
+    /// How hard to try. With a radius, a list size: the one to begin with.
     pub effort: Effort,
     /// Reads per round (W); the index's own where absent.
     pub beam: Option<u32>,
@@ -156,17 +160,47 @@ pub struct SearchOptions {
     /// Whether every answer comes with its exact distance. Where codes with error bounds decide
     /// that a vector is an answer, its distance is their estimate otherwise, and saves a read.
     pub exact: bool,
+    /// Time for the whole call, waiting for memory included; no bound where absent.
+    pub timeout: Option<Duration>,
 }
 
 impl Default for SearchOptions {
     fn default() -> Self {
         Self {
             k: 10,
+            radius: None,
             effort: Effort::Recall(0.95),
             beam: None,
             threads: 0,
             interleave: 0,
             exact: false,
+            timeout: None,
+        }
+    }
+}
+
+impl SearchOptions {
+    /// Candidate list size that a search within a radius begins with, unless told otherwise.
+    pub const RANGE_LIST_SIZE: u32 = 20;
+    /// Results of a search within a radius at most, unless told otherwise.
+    pub const RANGE_LIMIT: u32 = 10_000;
+
+    /// The `k` nearest, with defaults for the rest.
+    pub fn nearest(k: u32) -> Self {
+        Self {
+            k,
+            ..Self::default()
+        }
+    }
+
+    /// All within `radius`, every distance exact, with defaults for the rest.
+    pub fn within(radius: f32) -> Self {
+        Self {
+            k: Self::RANGE_LIMIT,
+            radius: Some(radius),
+            effort: Effort::ListSize(Self::RANGE_LIST_SIZE),
+            exact: true,
+            ..Self::default()
         }
     }
 }
@@ -180,6 +214,8 @@ pub struct Queries<'a> {
     pub shape: VectorShape,
     /// Per query, where it is a row of the index itself: that row, which must not be found.
     pub held_out: Option<&'a [NodeId]>,
+    /// The nodes that may be found, where not all may; in place of `held_out`.
+    pub admitted: Option<&'a NodeSet>,
 }
 
 impl<'a> Queries<'a> {
@@ -189,17 +225,22 @@ impl<'a> Queries<'a> {
             rows,
             shape,
             held_out: None,
+            admitted: None,
         }
     }
 }
 
-/// What a search found: `k` columns per query, nearest first.
+/// What a search found: results `lims[q] .. lims[q + 1]` are those of query `q`, nearest first.
+///
+/// Without a radius every query has `k` of them, in columns; those that could not be reached are
+/// filled up.
 #[derive(Clone, Debug, Default)]
 pub struct Answers {
-    /// Neighbours per query.
+    /// Neighbours per query; with a radius, results at most.
     pub k: usize,
-    /// Ids, `queries * k`: the user's own, or row numbers. `u64::MAX` where fewer than k could be
-    /// reached.
+    /// Where the results of each query begin, and the number of all: one more than queries.
+    pub lims: Vec<usize>,
+    /// Ids: the user's own, or row numbers. `u64::MAX` where fewer than k could be reached.
     pub ids: Vec<u64>,
     /// Row numbers in the data the index was built from, in step with `ids`; `u32::MAX` where none.
     pub rows: Vec<u32>,
@@ -211,6 +252,9 @@ pub struct Answers {
     pub distances: Vec<f32>,
     /// What each query cost.
     pub stats: Vec<QueryStats>,
+    /// Queries within a radius that found as many results as there was room for: there may be
+    /// more.
+    pub truncated: usize,
     /// How the search ran.
     pub settings: SearchSettings,
 }
@@ -218,7 +262,7 @@ pub struct Answers {
 /// The settings a search resolved to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SearchSettings {
-    /// Candidate list size (L).
+    /// Candidate list size (L); within a radius, the one that searches began with.
     pub list_size: u32,
     /// Reads per round (W).
     pub beam: u32,

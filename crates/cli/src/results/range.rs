@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use pageway::{Error, RangeAnswers, Result};
+use pageway::{Answers, Error, Result};
 
 use super::partial::{PartialFile, narrow_ids, words};
 
@@ -44,7 +44,7 @@ impl RangeResultsFile {
     ///
     /// # Errors
     /// `InvalidInput` for user ids beyond 31 bits, with the query; `NoSpace`; `Io`.
-    pub(crate) fn put(&mut self, answers: &RangeAnswers) -> Result<()> {
+    pub(crate) fn put(&mut self, answers: &Answers) -> Result<()> {
         let first = self.counts.len();
         let lims = &answers.lims;
         let query_of = |place: usize| {

@@ -3,7 +3,7 @@
 use pageway::truth::{
     RangeFound, RangeScore, RangeTruth, RangeTruthFile, TruthFile, average_precision,
 };
-use pageway::{Index, Progress, QueryStats, RangeAnswers, RangeOptions, Result, VectorRead};
+use pageway::{Answers, Index, Progress, QueryStats, Result, SearchOptions, VectorRead};
 
 use super::{Measurement, Sums, chunk_queries, each_chunk};
 use crate::progress::Uncounted;
@@ -30,7 +30,7 @@ pub(crate) struct RangeWorkload<'w> {
     pub(crate) index: &'w Index,
     pub(crate) queries: &'w dyn VectorRead,
     pub(crate) reference: &'w RangeReference,
-    pub(crate) options: RangeOptions,
+    pub(crate) options: SearchOptions,
 }
 
 /// What a workload found out.
@@ -50,14 +50,14 @@ impl RangeWorkload<'_> {
     pub(crate) fn run(
         &self,
         progress: &dyn Progress,
-        take: &mut dyn FnMut(u64, &RangeAnswers) -> Result<()>,
+        take: &mut dyn FnMut(u64, &Answers) -> Result<()>,
     ) -> Result<RangeSearched> {
         let chunk = chunk_queries(CHUNK_BYTES, self.query_bytes());
         let mut sums = Sums::new(self.index);
         let (mut score, mut results, mut truncated) = (RangeScore::default(), 0, 0);
         each_chunk(self.queries, chunk, progress, &mut |first, queries| {
             let uncounted = Uncounted(progress);
-            let search = || self.index.range(queries, &self.options, &uncounted);
+            let search = || self.index.search_with(queries, &self.options, &uncounted);
             let answers = sums.time(search)?;
             sums.add(&answers.stats, answers.settings);
             results += answers.ids.len() as u64;
@@ -79,13 +79,13 @@ impl RangeWorkload<'_> {
     /// Bytes of a query whose results fill the room there is.
     fn query_bytes(&self) -> usize {
         let row_bytes = self.queries.shape().row_bytes();
-        let most = u64::from(self.options.limit).min(self.index.len()) as usize;
+        let most = u64::from(self.options.k).min(self.index.len()) as usize;
         row_bytes + most.saturating_mul(RESULT_BYTES) + size_of::<QueryStats>()
     }
 
     /// Compares a chunk with what is known of it.
-    fn score(&self, first: u64, answers: &RangeAnswers) -> Result<Option<RangeScore>> {
-        let radius = self.options.radius;
+    fn score(&self, first: u64, answers: &Answers) -> Result<Option<RangeScore>> {
+        let radius = self.options.radius.unwrap_or(f32::INFINITY);
         let count = answers.stats.len();
         let truth = match self.reference {
             RangeReference::Unknown => return Ok(None),

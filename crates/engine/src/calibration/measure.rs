@@ -70,7 +70,7 @@ pub(crate) fn calibrate(
         }
         let search = |k: &u32| {
             let options = SearchOptions { k: *k, ..options };
-            index.search_list(&queries, &options, list_size, (count, progress))
+            index.search_below_k(&queries, &options, list_size, progress)
         };
         let answers = ranks.iter().map(search).collect::<Result<Vec<_>>>()?;
         let row = measure(&answers, &plan.truth, list_size)?;

@@ -26,16 +26,59 @@ pub(super) enum Verdict {
     Open,
 }
 
-/// Bounds of the candidates of one query.
+/// What all candidates of a query decide together, those of every segment among them.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(super) struct Limits {
+    /// An upper bound up to here is good enough for `In`.
+    sure: f32,
+    /// A lower bound up to here is needed for anything but `Out`.
+    limit: f32,
+}
+
+/// Bounds of the candidates of one query in one segment.
 #[derive(Debug, Default)]
 pub(super) struct Bounds {
     /// Estimate and half width of the interval, candidate by candidate.
     intervals: Vec<(f32, f32)>,
     sorted: Vec<f32>,
-    /// An upper bound up to here is good enough for `In`.
-    sure: f32,
-    /// A lower bound up to here is needed for anything but `Out`.
-    limit: f32,
+    limits: Limits,
+}
+
+impl Limits {
+    /// What decides who is among the `k` nearest, or within a radius, of the candidates of all
+    /// `segments`. `sorted` is room to sort in.
+    pub(super) fn of<'b>(
+        goal: Goal,
+        k: usize,
+        segments: impl Iterator<Item = &'b Bounds> + Clone,
+        sorted: &mut Vec<f32>,
+    ) -> Self {
+        let mut nth = |n: usize, end: fn(&(f32, f32)) -> f32| {
+            let intervals = segments.clone().flat_map(|bounds| &bounds.intervals);
+            sorted.clear();
+            sorted.extend(intervals.map(end));
+            nth_smallest(sorted, n)
+        };
+        match goal {
+            Goal::Nearest => Self {
+                limit: nth(k.saturating_sub(1), |(estimate, error)| estimate + error),
+                // At most k intervals begin before the k + 1st does, its own among them.
+                sure: nth(k, |(estimate, error)| estimate - error),
+            },
+            Goal::Within { radius } => Self {
+                sure: radius,
+                limit: radius,
+            },
+        }
+    }
+}
+
+/// The `n`th smallest, counted from 0; infinite where there are fewer.
+fn nth_smallest(values: &mut [f32], n: usize) -> f32 {
+    if n >= values.len() {
+        return f32::INFINITY;
+    }
+    *values.select_nth_unstable_by(n, f32::total_cmp).1
 }
 
 impl Bounds {
@@ -50,16 +93,19 @@ impl Bounds {
         self.intervals.extend(intervals);
     }
 
-    /// Judges all candidates: of the `k` nearest, or of those within a radius.
-    pub(super) fn judge(&mut self, goal: Goal, k: usize) {
-        match goal {
-            Goal::Nearest => {
-                self.limit = self.nth(k.saturating_sub(1), |(estimate, error)| estimate + error);
-                // At most k intervals begin before the k + 1st does, its own among them.
-                self.sure = self.nth(k, |(estimate, error)| estimate - error);
-            }
-            Goal::Within { radius } => (self.sure, self.limit) = (radius, radius),
-        }
+    /// Room to sort in; to be given back.
+    pub(super) fn lend_room(&mut self) -> Vec<f32> {
+        std::mem::take(&mut self.sorted)
+    }
+
+    /// Takes back what was lent.
+    pub(super) fn take_back(&mut self, room: Vec<f32>) {
+        self.sorted = room;
+    }
+
+    /// Judges all candidates by what those of every segment decide.
+    pub(super) fn judge(&mut self, limits: Limits) {
+        self.limits = limits;
     }
 
     /// What was taken of candidate number `at`: its estimate, and by how much that may be off.
@@ -71,9 +117,9 @@ impl Bounds {
     /// The verdict on candidate number `at`.
     pub(super) fn verdict(&self, at: usize) -> Verdict {
         let (estimate, error) = self.interval(at);
-        if estimate - error > self.limit {
+        if estimate - error > self.limits.limit {
             Verdict::Out
-        } else if estimate + error <= self.sure {
+        } else if estimate + error <= self.limits.sure {
             Verdict::In
         } else {
             Verdict::Open
@@ -83,19 +129,8 @@ impl Bounds {
     /// Whether candidate number `at` lies outside even of an interval so many times as wide.
     pub(super) fn is_beyond(&self, at: usize, times: f32) -> bool {
         let interval = self.intervals.get(at);
-        interval.is_some_and(|(estimate, error)| estimate - times.max(1.0) * error > self.limit)
-    }
-
-    /// The `n`th smallest of an end of the intervals, counted from 0; infinite where there are
-    /// fewer.
-    fn nth(&mut self, n: usize, end: impl Fn((f32, f32)) -> f32) -> f32 {
-        self.sorted.clear();
-        self.sorted
-            .extend(self.intervals.iter().map(|one| end(*one)));
-        if n >= self.sorted.len() {
-            return f32::INFINITY;
-        }
-        *self.sorted.select_nth_unstable_by(n, f32::total_cmp).1
+        interval
+            .is_some_and(|(estimate, error)| estimate - times.max(1.0) * error > self.limits.limit)
     }
 }
 
@@ -108,7 +143,7 @@ mod tests {
     fn verdicts(intervals: &[(f32, f32)], goal: Goal, k: usize) -> Vec<Verdict> {
         let mut bounds = Bounds::default();
         bounds.take(intervals.iter().copied());
-        bounds.judge(goal, k);
+        bounds.judge(Limits::of(goal, k, [&bounds].into_iter(), &mut Vec::new()));
         (0..intervals.len()).map(|at| bounds.verdict(at)).collect()
     }
 
@@ -133,7 +168,12 @@ mod tests {
         assert_eq!(verdicts(&unknown, Goal::Nearest, 1), [Open; 2]);
         let mut bounds = Bounds::default();
         bounds.take(intervals.into_iter());
-        bounds.judge(Goal::Nearest, 3);
+        bounds.judge(Limits::of(
+            Goal::Nearest,
+            3,
+            [&bounds].into_iter(),
+            &mut Vec::new(),
+        ));
         let beyond = |times| (0..6).filter(|at| bounds.is_beyond(*at, times)).count();
         assert_eq!([0.1, 1.0, 5.0, 6.0].map(beyond), [1, 1, 1, 0]);
         let within = Goal::Within { radius: 3.2 };
@@ -151,7 +191,19 @@ mod tests {
         ) {
             let intervals: Vec<_> = candidates.iter().map(|c| (c.0, c.1)).collect();
             let exact: Vec<f32> = candidates.iter().map(|c| c.0 + c.1 * c.2 * 0.999).collect();
-            for (at, verdict) in verdicts(&intervals, Goal::Nearest, k).into_iter().enumerate() {
+            let (one, other) = intervals.split_at(intervals.len() / 2);
+            let mut parts = [Bounds::default(), Bounds::default()];
+            parts[0].take(one.iter().copied());
+            parts[1].take(other.iter().copied());
+            let limits = Limits::of(Goal::Nearest, k, parts.iter(), &mut Vec::new());
+            let mut judged = Vec::new();
+            for (part, length) in parts.iter_mut().zip([one.len(), other.len()]) {
+                part.judge(limits);
+                judged.extend((0..length).map(|at| part.verdict(at)));
+            }
+            let verdicts = verdicts(&intervals, Goal::Nearest, k);
+            prop_assert_eq!(&judged, &verdicts, "two segments judge as one");
+            for (at, verdict) in verdicts.into_iter().enumerate() {
                 let nearer = exact.iter().filter(|other| **other < exact[at]).count();
                 match verdict {
                     Verdict::In => prop_assert!(nearer < k, "{nearer} are nearer"),

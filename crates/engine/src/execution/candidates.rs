@@ -273,6 +273,17 @@ impl CandidateList {
         &self.keys
     }
 
+    /// Whether there is no room left.
+    pub(crate) fn is_full(&self) -> bool {
+        self.keys.len() >= self.capacity
+    }
+
+    /// How many candidates are at most so far away.
+    pub(crate) fn count_within(&self, distance: u32) -> usize {
+        self.keys
+            .partition_point(|key| (key >> 32) as u32 <= distance)
+    }
+
     /// How many of them lie within the horizon.
     pub(crate) fn within_horizon(&self) -> usize {
         let farthest = self.farthest();

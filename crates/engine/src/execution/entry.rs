@@ -61,6 +61,14 @@ impl EntryScratch {
 }
 
 impl EntryPart {
+    /// The clusters of the nodes, where candidates are scanned and not walked to.
+    pub(crate) fn clusters(&self) -> Option<&ClusterTable> {
+        match &self.entry {
+            Entry::Clusters(table) => Some(table),
+            Entry::Nodes | Entry::Navigation { .. } | Entry::Hash { .. } => None,
+        }
+    }
+
     /// Shows the nodes that this query starts at.
     pub(crate) fn find(
         &self,

@@ -5,7 +5,7 @@ use pageway_types::{NodeId, PageId};
 
 use super::Traversal;
 use super::scratch::Scoring;
-use super::traversal::Phase;
+use super::traversal::Stage;
 use crate::layout::{Neighbors, PageCodec, PageError, Record, StoredList, VectorPart};
 use crate::spec::{HarvestSpec, RefineSpec, VectorStorage};
 
@@ -13,7 +13,7 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// The first candidates.
     pub(super) fn seed(&mut self) {
         let parts = self.parts;
-        let held_out = self.query.held_out;
+        let admission = self.query.admission;
         let scratch = &mut *self.scratch;
         let scoring = &mut scratch.scoring;
         scoring.clear();
@@ -31,13 +31,13 @@ impl<C: PageCodec> Traversal<'_, C> {
         let seen = &mut scratch.seen.nodes;
         let mut found = false;
         parts.entry.find(query, &mut scratch.entry, |node| {
-            if Some(node) != held_out && seen.insert(node) {
+            if !admission.hides(node) && seen.insert(node) {
                 meet(node);
                 found = true;
             }
         });
         if !found {
-            // A held-out row that is the only entry: walks start there all the same.
+            // A hidden node that is the only entry: walks start there all the same.
             parts.entry.nodes.iter().for_each(|node| meet(*node));
         }
         self.score(&parts.entry.codes.codes);
@@ -89,8 +89,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         self.rank(node, vector);
     }
 
-    /// The exact distance of a node, offered to the ranking: unless it is held out, as one may be
-    /// that the walk starts at.
+    /// The exact distance of a node, offered to the ranking if the node is admitted.
     pub(super) fn rank(&mut self, node: NodeId, vector: &VectorPart<'_>) -> f32 {
         let interval = if self.meets_codes() {
             self.estimate_finely(vector.bytes)
@@ -99,7 +98,7 @@ impl<C: PageCodec> Traversal<'_, C> {
             ((self.parts.exact)(self.query.vector, vector.bytes), 0.0)
         };
         self.stats.bytes_used += vector.bytes.len() as u64;
-        if Some(node) != self.query.held_out {
+        if self.query.admission.admits(node) {
             if self.meets_codes() && self.parts.identities.is_some() {
                 // A coarse code may have put it among the answers already, at another distance.
                 self.scratch.ranking.forget(node);
@@ -111,7 +110,7 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// Whether what lies beside lists, and passes by now, are fine codes.
     fn meets_codes(&self) -> bool {
-        self.phase == Phase::Walk && self.parts.vectors == VectorStorage::Coded
+        self.stage != Stage::Refine && self.parts.vectors == VectorStorage::Coded
     }
 
     /// The distance that a fine code estimates, and by how much it may be off.
@@ -181,11 +180,10 @@ impl<C: PageCodec> Traversal<'_, C> {
         Ok(())
     }
 
-    /// Whether a node is worth a score: not seen, not held out, not on a page that was scored as a
-    /// whole.
+    /// Whether a node is worth a score: not seen, not hidden, not on a page that was scored as a whole.
     #[inline]
     fn is_new(&mut self, node: NodeId) -> bool {
-        if Some(node) == self.query.held_out || !self.scratch.seen.nodes.insert(node) {
+        if self.query.admission.hides(node) || !self.scratch.seen.nodes.insert(node) {
             return false;
         }
         !self.is_scored_as_a_whole(self.parts.codec.map().page_of(node))

@@ -98,7 +98,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         for node in self.parts.codec.map().nodes_of(request.page).map(NodeId) {
             let absorbed = &self.scratch.pages.absorbed;
             let target = absorbed.iter().any(|target| key_node(target.key) == node);
-            if target || Some(node) == self.query.held_out {
+            if target || self.query.admission.hides(node) {
                 continue;
             }
             let distance = self.rank(node, &view.vector(node)?);
@@ -152,7 +152,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         }
         for node in self.parts.codec.map().nodes_of(page).map(NodeId) {
             let done = self.scratch.seen.exact.contains(node);
-            if !done && Some(node) != self.query.held_out {
+            if !done && self.query.admission.admits(node) {
                 self.rank(node, &view.vector(node)?);
             }
         }

@@ -29,6 +29,8 @@ pub(crate) struct HeldPages {
     turns: Vec<u32>,
     turn: u32,
     next: usize,
+    /// Slots that are used.
+    used: usize,
 }
 
 /// Which lists are packed into the pages that are kept.
@@ -36,6 +38,8 @@ pub(crate) struct HeldPages {
 pub(crate) struct Replicas {
     /// Open addressing; a replica that finds no room within a few steps is forgotten.
     places: Vec<Replica>,
+    /// Places that are used: a power of two, or none.
+    used: usize,
 }
 
 /// Steps from its place at which a replica is looked for.
@@ -56,11 +60,14 @@ impl HeldPages {
             turns: vec![0; slots],
             turn: 0,
             next: 0,
+            used: slots,
         }
     }
 
-    /// Lets go of all pages.
-    pub(crate) fn reset(&mut self) {
+    /// Lets go of all pages, and keeps at most `slots` from now on.
+    pub(crate) fn reset(&mut self, slots: usize) {
+        debug_assert!(slots <= self.pages.len());
+        self.used = slots;
         self.pages.fill(NO_PAGE);
         self.next = 0;
         self.turn = 0;
@@ -76,7 +83,7 @@ impl HeldPages {
         if let Some(turn) = self.turns.get_mut(slot) {
             *turn = self.turn;
         }
-        self.next = (slot + 1) % self.pages.len().max(1);
+        self.next = (slot + 1) % self.used.max(1);
         slot as u16
     }
 
@@ -144,12 +151,15 @@ impl Replicas {
         };
         Self {
             places: vec![none; Self::places(lists)],
+            used: Self::places(lists),
         }
     }
 
-    /// Forgets all.
-    pub(crate) fn reset(&mut self) {
-        for place in &mut self.places {
+    /// Forgets all, and makes room for `lists` packed lists.
+    pub(crate) fn reset(&mut self, lists: usize) {
+        debug_assert!(Self::places(lists) <= self.places.len());
+        self.used = Self::places(lists);
+        for place in self.places.iter_mut().take(self.used) {
             place.node = EMPTY;
         }
     }
@@ -191,8 +201,8 @@ impl Replicas {
 
     #[inline]
     fn start(&self, node: NodeId) -> (usize, usize) {
-        let mask = self.places.len().wrapping_sub(1);
-        let bits = self.places.len().trailing_zeros().min(32);
+        let mask = self.used.wrapping_sub(1);
+        let bits = self.used.trailing_zeros().min(32);
         let hash = u64::from(node.0.wrapping_mul(0x9E37_79B1));
         ((hash >> (32 - bits)) as usize, mask)
     }
@@ -213,7 +223,7 @@ mod tests {
         assert_eq!(held.assign(), first);
         assert_eq!((held.slot_of(PageId(9)), held.get(first)), (None, None));
         assert_eq!(held.slot_of(PageId(7)), Some(second));
-        held.reset();
+        held.reset(2);
         assert_eq!(held.slot_of(PageId(7)), None);
     }
 

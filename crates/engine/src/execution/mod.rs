@@ -1,12 +1,14 @@
-//! Axis 4: the search loop. `Traversal` is a state machine without I/O: it says which pages it
-//! wants and is handed bytes. Everything that reads (`driver`) is built around it.
+//! Axis 4: the search loop. A `Traversal` is a state machine without I/O over one segment: it says
+//! which pages it wants and is handed bytes. A `Search` is a query over all segments, a traversal
+//! each. Everything that reads (`driver`) is built around it.
 //!
 //! ```text
-//!   Query + Scratch --> Traversal --want()--> PageRequest --> driver --> PageIo
-//!                           ^                                    |
-//!                           +-------------supply(bytes)----------+
+//!   Query + Scratches --> Search --want()--> PageRequest --> driver --> PageIo
+//!                           ^                                   |
+//!                           +------------supply(bytes)----------+
 //! ```
 
+mod admission;
 mod bounds;
 mod candidates;
 pub(crate) mod driver;
@@ -16,21 +18,28 @@ mod harvest;
 mod held;
 mod parts;
 mod pipeline;
-mod probe;
 mod query;
 mod ranking;
 mod refine;
+mod scan;
 mod schedule;
 mod scratch;
+mod search;
+mod searcher;
 mod stats;
 mod traversal;
 mod visited;
+mod walk;
 
+pub(crate) use admission::Admission;
+pub use admission::NodeSet;
 pub use driver::{ReadTrace, ReadTurn};
 pub(crate) use entry::{Entry, EntryPart};
-pub(crate) use parts::{CachePart, CodePart, Parts};
-pub(crate) use probe::PROBE_BLOCK;
-pub(crate) use query::{Goal, Query};
-pub(crate) use scratch::{EntryShape, HarvestShape, Hold, IndexShape, Scratch, ScratchShape};
+pub(crate) use parts::{AnyParts, CachePart, CodePart, Parts};
+pub(crate) use query::{Goal, Query, Sizes};
+pub(crate) use scan::PROBE_BLOCK;
+pub(crate) use scratch::{EntryShape, HarvestShape, Hold, IndexShape, Scratch};
+pub(crate) use search::Search;
+pub(crate) use searcher::Searcher;
 pub use stats::{HOP_BUCKETS, QueryStats};
 pub(crate) use traversal::{Origin, PageRequest, Traversal};

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use pageway_kernels::DistanceFn;
-use pageway_quant::Quantizer;
+use pageway_kernels::{DistanceFn, KernelSet};
+use pageway_quant::{Quantizer, Scorer};
 use pageway_types::{Metric, NodeId};
 
 use super::entry::EntryPart;
 use crate::cache::{Eviction, FrameCache, ImageCache, NodeCache};
-use crate::layout::{PageCodec, PageMap};
+use crate::layout::{PageCodec, PageMap, PageNodeCodec, RecordCodec};
 use crate::spec::{ExecutionSpec, VectorStorage};
 use crate::storage::{CodeBlocks, CodeTable, Identities};
 
@@ -34,6 +34,47 @@ pub(crate) struct Parts<C: PageCodec> {
     pub(crate) entry: EntryPart,
     /// Policies, with their defaults.
     pub(crate) execution: ExecutionSpec,
+}
+
+/// The components of a segment, by the codec of its pages.
+pub(crate) enum AnyParts {
+    Record(Parts<RecordCodec>),
+    PageNode(Parts<PageNodeCodec>),
+}
+
+/// The same expression of the parts of either codec.
+macro_rules! each {
+    ($parts:expr, $own:ident => $expression:expr) => {
+        match $parts {
+            AnyParts::Record($own) => $expression,
+            AnyParts::PageNode($own) => $expression,
+        }
+    };
+}
+
+impl AnyParts {
+    /// What stays in memory.
+    #[inline]
+    pub(crate) fn cache(&self) -> &CachePart {
+        each!(self, parts => &parts.cache)
+    }
+
+    /// What the codes of nodes mean.
+    pub(crate) fn quantizer(&self) -> &Arc<Quantizer> {
+        each!(self, parts => &parts.codes.quantizer)
+    }
+
+    /// Where walks start.
+    pub(crate) fn entry(&self) -> &EntryPart {
+        each!(self, parts => &parts.entry)
+    }
+
+    /// What scores the codes of one query, and the second codes where there are any.
+    pub(crate) fn scorers(&self, kernels: &'static KernelSet) -> (Scorer, Option<Scorer>) {
+        let (first, second) = each!(self, parts => (&parts.codes, &parts.second));
+        let second = second.as_ref().map(|part| part.quantizer.scorer(kernels));
+        (first.quantizer.scorer(kernels), second)
+    }
 }
 
 impl<C: PageCodec> Parts<C> {

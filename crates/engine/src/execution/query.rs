@@ -1,6 +1,9 @@
-//! What a walk looks for.
+//! What a query asks for: it carries its sizes, so that the memory it runs in need not be made for
+//! it.
 
-use pageway_types::NodeId;
+use std::time::Instant;
+
+use super::admission::Admission;
 
 /// What counts as an answer.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -12,17 +15,150 @@ pub(crate) enum Goal {
     Within { radius: f32 },
 }
 
+/// How much of everything a query takes; also what memory is laid out for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Sizes {
+    /// Results wanted (k), or at most.
+    pub(crate) results: usize,
+    /// Candidate list size (L) to begin with.
+    pub(crate) list_size: usize,
+    /// Candidate list size to grow to; `list_size` where it does not grow.
+    pub(crate) list_limit: usize,
+    /// Reads in flight at most (W), of one segment.
+    pub(crate) beam: usize,
+}
+
+/// Least results and least list size that memory is laid out for.
+const LEAST_CLASS: usize = 32;
+/// Classes of results are so many times apart.
+const RESULTS_STEP: usize = 8;
+
+/// Candidates that a walk over one of several segments begins with, in shares of what would be its
+/// part of the list: a short list is caught between near nodes more easily.
+const SEGMENT_SHARE: usize = 2;
+/// Candidates that it begins with at least.
+const LEAST_SEGMENT_LIST: usize = 8;
+
+impl Sizes {
+    /// Sizes of the walk over one of `segments`, which has `nodes` nodes.
+    ///
+    /// A walk over one of several begins with its part of the list, and grows it while the list of
+    /// all of them would hold more of its candidates.
+    pub(crate) fn of_walk(self, nodes: usize, segments: usize) -> Self {
+        let list_size = if segments > 1 {
+            let part = self.list_size.saturating_mul(SEGMENT_SHARE) / segments;
+            part.max(LEAST_SEGMENT_LIST).min(self.list_size)
+        } else {
+            self.list_size
+        };
+        Self {
+            results: self.results.min(nodes),
+            list_size: list_size.min(nodes),
+            list_limit: self.list_limit.max(self.list_size).min(nodes),
+            beam: self.beam,
+        }
+    }
+
+    /// Whether the list may grow.
+    pub(crate) fn grows(self) -> bool {
+        self.list_limit > self.list_size
+    }
+
+    /// The capacity class of these sizes: memory laid out for it serves all queries of the class.
+    pub(crate) fn class(self) -> Self {
+        let mut results = LEAST_CLASS;
+        while results < self.results {
+            results = results.saturating_mul(RESULTS_STEP);
+        }
+        let list = |size: usize| size.next_power_of_two().max(LEAST_CLASS);
+        Self {
+            results,
+            list_size: list(self.list_size),
+            list_limit: if self.grows() {
+                list(self.list_limit).max(list(self.list_size) + 1)
+            } else {
+                list(self.list_size)
+            },
+            beam: self.beam,
+        }
+    }
+
+    /// Whether memory laid out for these sizes serves a query of `other`.
+    pub(crate) fn cover(self, other: Self) -> bool {
+        let longest = |sizes: Self| sizes.list_limit.max(sizes.list_size);
+        self.results >= other.results
+            && self.list_size >= other.list_size
+            && longest(self) >= longest(other)
+            && self.beam >= other.beam
+            && (self.grows() || !other.grows())
+    }
+}
+
 /// One query.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Query<'q> {
     /// Raw elements, of the index's shape.
     pub(crate) vector: &'q [u8],
-    /// A row that is its own query: the walk goes as if it were not there.
-    pub(crate) held_out: Option<NodeId>,
-    /// Reads in flight at most (W).
-    pub(crate) beam: usize,
     /// What it is for.
     pub(crate) goal: Goal,
+    /// How much it takes.
+    pub(crate) sizes: Sizes,
+    /// What may be an answer.
+    pub(crate) admission: Admission<'q>,
+    /// When nobody waits for the answer any more.
+    pub(crate) deadline: Option<Instant>,
     /// Whether every answer needs its exact distance, even where its code decides.
     pub(crate) exact: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const fn sizes(results: usize, list_size: usize, list_limit: usize) -> Sizes {
+        Sizes {
+            results,
+            list_size,
+            list_limit,
+            beam: 4,
+        }
+    }
+
+    #[test]
+    fn neighbouring_queries_share_a_class() {
+        assert_eq!(sizes(10, 50, 50).class(), sizes(20, 64, 64).class());
+        assert_ne!(sizes(10, 50, 50).class(), sizes(20, 65, 65).class());
+        assert!(!sizes(10, 50, 50).class().grows());
+        assert!(sizes(10, 50, 51).class().grows());
+    }
+
+    #[test]
+    fn one_segment_takes_the_sizes_as_they_are() {
+        assert_eq!(sizes(10, 50, 50).of_walk(1000, 1), sizes(10, 50, 50));
+        assert_eq!(sizes(10, 50, 50).of_walk(30, 1), sizes(10, 30, 30));
+        assert_eq!(sizes(10, 50, 50).of_walk(5, 1), sizes(5, 5, 5));
+        let part = sizes(10, 80, 80).of_walk(1000, 8);
+        assert_eq!(part, sizes(10, 20, 80));
+        assert_eq!(sizes(10, 10, 10).of_walk(1000, 8), sizes(10, 8, 10));
+    }
+
+    proptest! {
+        #[test]
+        fn a_class_covers_its_queries_and_itself(
+            results in 1usize..5000,
+            list_size in 1usize..5000,
+            more in 0usize..5000,
+            segments in 1usize..10,
+        ) {
+            let wanted = sizes(results, list_size, list_size + more);
+            let class = wanted.class();
+            prop_assert!(class.cover(wanted));
+            prop_assert!(class.cover(class));
+            prop_assert_eq!(class.class(), class);
+            let (walk, room) = (wanted.of_walk(900, segments), class.of_walk(900, segments));
+            prop_assert!(room.list_size >= walk.list_size && room.list_limit >= walk.list_limit);
+        }
+    }
 }

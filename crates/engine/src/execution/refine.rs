@@ -4,11 +4,10 @@ use pageway_quant::{CodeBatch, CodeScorer};
 use pageway_types::{NodeId, PageId};
 
 use super::Traversal;
-use super::bounds::Verdict;
+use super::bounds::{Limits, Verdict};
 use super::candidates::{key_distance, key_node, sort_key};
-use super::entry::Entry;
-use super::query::Goal;
-use super::traversal::{PageRequest, Phase};
+use super::query::{Goal, Sizes};
+use super::traversal::{PageRequest, Stage};
 use crate::layout::{PageCodec, PageError, PageView, VectorPart};
 use crate::spec::{HarvestSpec, RefineSpec, VectorStorage};
 
@@ -19,41 +18,98 @@ const SURE_DEVIATIONS: f32 = 3.0;
 const LIST_SHARE: f32 = 10.0;
 
 impl<C: PageCodec> Traversal<'_, C> {
-    /// Ends the walk and puts the reads of the refinement into the frontier.
-    pub(super) fn begin_refine(&mut self) {
-        self.phase = Phase::Refine;
+    /// Picks the candidates that a stage may read, and their bounds where those decide; `enter`
+    /// follows, once the candidates of every segment are known.
+    pub(super) fn prepare(&mut self, stage: Stage) {
+        let mut keys = std::mem::take(&mut self.scratch.keys);
+        keys.clear();
+        match stage {
+            Stage::Gather => {}
+            Stage::FineCodes if self.reads_fine_codes() => {
+                self.pick_scanned(&mut keys);
+                self.bound(&keys);
+            }
+            Stage::FineCodes => {}
+            Stage::Refine => self.pick_refined(&mut keys),
+        }
+        self.scratch.keys = keys;
+    }
+
+    /// Enters a stage that was prepared: puts its reads into the frontier.
+    pub(super) fn enter(&mut self, stage: Stage, limits: Limits) {
+        self.stage = stage;
+        self.scratch.bounds.judge(limits);
+        let mut keys = std::mem::take(&mut self.scratch.keys);
+        match stage {
+            Stage::Gather => {}
+            Stage::FineCodes if self.reads_fine_codes() => {
+                self.decide(&mut keys);
+                self.request_fine_codes(&keys);
+            }
+            Stage::FineCodes => {}
+            Stage::Refine => {
+                if self.ranks_fine_codes() {
+                    self.decide_ranked(&mut keys);
+                } else {
+                    self.decide(&mut keys);
+                }
+                self.pick(&keys);
+                self.request_refinement();
+            }
+        }
+        self.scratch.keys = keys;
+    }
+
+    /// Whether fine codes are read between candidates and vectors.
+    pub(super) fn reads_fine_codes(&self) -> bool {
+        self.parts.vectors == VectorStorage::Coded && self.parts.entry.clusters().is_some()
+    }
+
+    /// Whether the ranking holds what fine codes say, for bounds to decide.
+    fn ranks_fine_codes(&self) -> bool {
+        self.parts.vectors == VectorStorage::Coded && self.deviations().is_some()
+    }
+
+    /// Width of error bounds, where those decide.
+    fn deviations(&self) -> Option<f32> {
+        match self.parts.execution.refine {
+            RefineSpec::Bounded { deviations } => Some(self.width(deviations)),
+            RefineSpec::Inline | RefineSpec::Deferred { .. } | RefineSpec::Cascade { .. } => None,
+        }
+    }
+
+    /// Candidates that may be scored exactly at the end.
+    fn pick_refined(&mut self, keys: &mut Vec<u64>) {
         let size = self.scratch.candidates.within_horizon();
         let most = |share: f32| match self.query.goal {
             Goal::Nearest => {
                 let share = (size as f32 * share).ceil() as usize;
-                share.max(self.scratch.shape.results)
+                share.max(self.scratch.shape.sizes.results)
             }
             // Any of them may lie within the radius.
             Goal::Within { .. } => usize::MAX,
         };
-        let mut keys = std::mem::take(&mut self.scratch.keys);
-        keys.clear();
+        let admission = self.query.admission;
         let listed = self.scratch.candidates.keys().iter().copied();
+        let admitted = listed.filter(|key| admission.admits(key_node(*key)));
         match self.parts.execution.refine {
             RefineSpec::Inline => {}
-            RefineSpec::Deferred { share } => keys.extend(listed.take(most(share))),
+            RefineSpec::Deferred { share } => keys.extend(admitted.take(most(share))),
             RefineSpec::Cascade { scored, read } => {
-                keys.extend(listed.take(most(scored)));
+                keys.extend(admitted.take(most(scored)));
                 let read = most(read);
-                self.score_again(&mut keys);
+                self.score_again(keys);
                 keys.truncate(read);
             }
-            RefineSpec::Bounded { .. } if self.parts.vectors == VectorStorage::Coded => {
-                self.decide_ranked(&mut keys);
+            RefineSpec::Bounded { .. } if self.ranks_fine_codes() => {
+                let scratch = &mut *self.scratch;
+                scratch.bounds.take(scratch.ranking.intervals());
             }
-            RefineSpec::Bounded { deviations } => {
-                keys.extend(listed);
-                self.decide(&mut keys, deviations);
+            RefineSpec::Bounded { .. } => {
+                keys.extend(admitted);
+                self.bound(keys);
             }
         }
-        self.pick(&keys);
-        self.scratch.keys = keys;
-        self.request_refinement();
     }
 
     /// Sorts `keys` anew, by the mean of both estimates.
@@ -80,22 +136,23 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// candidates missed by one and reads saved by the other should cost the same recall. What a
     /// radius leaves out no calibration makes up for.
     pub(super) fn width(&self, deviations: f32) -> f32 {
+        let Sizes {
+            list_size, results, ..
+        } = self.query.sizes;
         match self.query.goal {
-            Goal::Nearest => {
-                let size = self.scratch.candidates.capacity() as f32;
-                deviations * (size / (LIST_SHARE * self.scratch.shape.results as f32)).sqrt()
-            }
+            Goal::Nearest => deviations * (list_size as f32 / (LIST_SHARE * results as f32)).sqrt(),
             Goal::Within { .. } => deviations.max(SURE_DEVIATIONS),
         }
     }
 
-    /// Leaves the candidates that their codes leave undecided. Those that are answers for sure join
-    /// the ranking by their estimates, where memory knows who they are. An exact distance costs no
-    /// read where memory has the vector, so that only what is far off goes without.
-    pub(super) fn decide(&mut self, keys: &mut Vec<u64>, deviations: f32) {
-        keys.retain(|key| Some(key_node(*key)) != self.query.held_out);
-        let width = self.width(deviations);
-        self.bound(keys, width);
+    /// Leaves the candidates that their codes leave undecided, where codes have bounds. Those that
+    /// are answers for sure join the ranking by their estimates, where memory knows who they are.
+    /// An exact distance costs no read where memory has the vector, so that only what is far off
+    /// goes without.
+    fn decide(&mut self, keys: &mut Vec<u64>) {
+        let Some(width) = self.deviations() else {
+            return;
+        };
         let scratch = &mut *self.scratch;
         let identities = self.parts.identities.as_ref().filter(|_| !self.query.exact);
         let coded = self.parts.vectors == VectorStorage::Coded;
@@ -126,14 +183,17 @@ impl<C: PageCodec> Traversal<'_, C> {
         });
     }
 
-    /// Judges candidates by their codes.
-    fn bound(&mut self, keys: &[u64], deviations: f32) {
+    /// Bounds of candidates, by their codes, where codes have any.
+    fn bound(&mut self, keys: &[u64]) {
+        let Some(width) = self.deviations() else {
+            return;
+        };
         let scratch = &mut *self.scratch;
         let scoring = &mut scratch.scoring;
         scoring.places.clear();
         scoring.places.extend(keys.iter().map(|key| key_node(*key)));
         let codes = &self.parts.codes;
-        if let Entry::Clusters(table) = &self.parts.entry.entry {
+        if let Some(table) = self.parts.entry.clusters() {
             scoring.score_around((table, codes), &scratch.entry.probe);
         } else {
             let batch = CodeBatch::Gather {
@@ -145,17 +205,14 @@ impl<C: PageCodec> Traversal<'_, C> {
         }
         let (estimates, errors) = (&scoring.estimates, &scoring.errors);
         self.stats.approximate_distances += keys.len() as u64;
-        let errors = errors.iter().map(|error| error * deviations);
+        let errors = errors.iter().map(|error| error * width);
         scratch.bounds.take(estimates.iter().copied().zip(errors));
-        scratch.bounds.judge(self.query.goal, scratch.shape.results);
     }
 
     /// The same where records hold fine codes: leaves in the ranking what is an answer for sure,
     /// and in `keys` what is undecided.
     fn decide_ranked(&mut self, keys: &mut Vec<u64>) {
         let scratch = &mut *self.scratch;
-        scratch.bounds.take(scratch.ranking.intervals());
-        scratch.bounds.judge(self.query.goal, scratch.shape.results);
         let (bounds, exact, stats) = (&scratch.bounds, self.query.exact, &mut self.stats);
         scratch.ranking.remove(|at, node| {
             let verdict = bounds.verdict(at);
@@ -202,11 +259,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         let frontier = &mut self.scratch.pages.frontier;
         for page in pages {
             if frontier.last().is_none_or(|last| last.page != page) {
-                frontier.push(PageRequest {
-                    page,
-                    slot: 0,
-                    refines: true,
-                });
+                frontier.push(PageRequest::refining(self.segment, page));
             }
         }
         self.stats.refine_reads += frontier.len() as u64;

@@ -19,16 +19,13 @@ pub(super) enum Among {
 }
 
 impl<C: PageCodec> Traversal<'_, C> {
-    /// Puts the next reads into the frontier, if it is time for any.
+    /// Puts the next reads of a walk into the frontier, if it is time for any.
     pub(super) fn choose(&mut self) -> Result<(), PageError> {
         let pipelined = matches!(
             self.parts.execution.schedule,
             ScheduleSpec::Pipelined { .. }
         );
         if !pipelined && self.in_flight > 0 {
-            return Ok(());
-        }
-        if self.choose_from_clusters() {
             return Ok(());
         }
         self.note_replicas()?;
@@ -64,7 +61,7 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// The best `beam` candidates.
     fn choose_targets(&mut self, among: Among) -> Result<(), PageError> {
-        while self.scratch.pages.targets.len() < self.query.beam {
+        while self.scratch.pages.targets.len() < self.query.sizes.beam {
             let Some(target) = self.next_target(among)? else {
                 break;
             };
@@ -76,7 +73,7 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// Gorgeous: expands candidates whose lists are in memory until few are left, then reads the
     /// best of the others; those left are expanded while the reads are in flight.
     fn choose_unready(&mut self) -> Result<(), PageError> {
-        let few = self.query.beam / 2;
+        let few = self.query.sizes.beam / 2;
         loop {
             let candidates = &self.scratch.candidates;
             if candidates.count(few + 1, |node| self.is_loaded(node)) <= few {
@@ -86,7 +83,7 @@ impl<C: PageCodec> Traversal<'_, C> {
                 break;
             }
         }
-        while self.scratch.pages.targets.len() < self.query.beam {
+        while self.scratch.pages.targets.len() < self.query.sizes.beam {
             let (parts, pages) = (self.parts, &self.scratch.pages);
             let loaded = |node| parts.cache.nodes.contains(node) || pages.holds(parts, node);
             let Some(key) = self.scratch.candidates.take(|node| !loaded(node)) else {
@@ -219,11 +216,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         ) {
             self.scratch.seen.pages.insert(NodeId(page.0));
         }
-        let request = PageRequest {
-            page,
-            slot,
-            refines: false,
-        };
+        let request = PageRequest::gathering(self.segment, page, slot);
         if self.pipeline.in_order {
             pages.queue.push(request);
         }

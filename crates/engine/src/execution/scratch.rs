@@ -8,32 +8,28 @@ use super::bounds::Bounds;
 use super::candidates::CandidateList;
 use super::entry::{EntryPart, EntryScratch};
 use super::held::{HeldPages, Replicas};
-use super::probe::ranked_for;
-use super::query::{Goal, Query};
+use super::query::{Goal, Query, Sizes};
 use super::ranking::Ranking;
+use super::scan::ranked_for;
 use super::traversal::PageRequest;
 use super::visited::Visited;
 use crate::error::Result;
 use crate::layout::UnpackedList;
 
-/// Sizes of a scratch: they fix its bytes.
+/// Sizes of a scratch: they fix its bytes. Those of a query fix how much of it is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ScratchShape {
-    /// Results wanted (k), or at most.
-    pub(crate) results: usize,
-    /// Candidate list size (L) to begin with.
-    pub(crate) list_size: usize,
-    /// Candidate list size to grow to, in a range search; else `list_size`.
-    pub(crate) list_limit: usize,
-    /// Reads in flight at most (W).
-    pub(crate) beam: usize,
-    /// What the index asks for.
+    /// Of the walk over one segment.
+    pub(crate) sizes: Sizes,
+    /// What the segment asks for.
     pub(crate) index: IndexShape,
 }
 
 /// What a scratch must suit of an index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct IndexShape {
+    /// Nodes of the segment.
+    pub(crate) nodes: usize,
     /// Neighbours that a list may have.
     pub(crate) max_neighbors: usize,
     /// Nodes that a walk starts at, at most.
@@ -126,11 +122,19 @@ impl Hold {
 const MAX_HELD: usize = 64;
 
 impl ScratchShape {
+    /// The shape of a walk over one of `segments`.
+    pub(crate) fn of_walk(sizes: Sizes, index: IndexShape, segments: usize) -> Self {
+        Self {
+            sizes: sizes.of_walk(index.nodes, segments),
+            index,
+        }
+    }
+
     /// Bytes of a scratch of this shape.
     pub(crate) fn bytes(&self) -> usize {
         let index = &self.index;
         let neighbors = size_of::<NodeId>() * 3 + size_of::<u32>() + size_of::<f32>();
-        CandidateList::bytes(self.list_limit, self.turned_away())
+        CandidateList::bytes(self.sizes.list_limit, self.turned_away())
             + Ranking::bytes(self.ranked())
             + Visited::bytes(self.visited_slots())
             + Visited::bytes(self.page_slots())
@@ -138,37 +142,37 @@ impl ScratchShape {
             + index.scorer_bytes
             + index.dimension * size_of::<f32>()
             + index.max_neighbors.max(index.seeds) * neighbors
-            + index.harvested.bytes(self.beam)
-            + self.beam * (size_of::<PageRequest>() + 8)
+            + index.harvested.bytes(self.sizes.beam)
+            + self.sizes.beam * (size_of::<PageRequest>() + 8)
             + self.targets() * 2 * size_of::<Target>()
             + self.refined() * (size_of::<NodeId>() + size_of::<PageRequest>() + size_of::<u64>())
             + HeldPages::bytes(self.held_pages(), index.payload_bytes)
             + Replicas::bytes(self.held_pages() * index.hold.replicas())
             + index.record_bytes
-            + index.entry.bytes_for(self.list_limit)
+            + index.entry.bytes_for(self.sizes.list_limit)
             + self.bounds_bytes()
     }
 
     /// Nodes that are ranked: where distances are estimates at first, more than results.
     fn ranked(&self) -> usize {
         if self.index.coded {
-            self.results + self.list_limit
+            self.sizes.results + self.sizes.list_limit
         } else {
-            self.results
+            self.sizes.results
         }
     }
 
     /// Nodes that may have to be scored exactly at the end.
     fn refined(&self) -> usize {
-        self.ranked().max(self.list_limit)
+        self.ranked().max(self.sizes.list_limit)
     }
 
     /// Nodes that pages are asked for at a time.
     fn targets(&self) -> usize {
         if self.index.coded && self.index.max_neighbors == 0 {
-            self.list_limit.max(self.beam)
+            self.sizes.list_limit.max(self.sizes.beam)
         } else {
-            self.beam
+            self.sizes.beam
         }
     }
 
@@ -177,15 +181,18 @@ impl ScratchShape {
             return 0;
         }
         let one = size_of::<f32>();
-        let beyond = self.list_limit.saturating_sub(self.index.max_neighbors);
+        let beyond = self
+            .sizes
+            .list_limit
+            .saturating_sub(self.index.max_neighbors);
         let batch = size_of::<NodeId>() + size_of::<f32>();
-        Bounds::bytes(self.refined()) + self.list_limit * one + beyond * batch
+        Bounds::bytes(self.refined()) + self.sizes.list_limit * one + beyond * batch
     }
 
     fn turned_away(&self) -> usize {
-        if self.list_limit > self.list_size {
+        if self.sizes.grows() {
             // What is forgotten was seen, and never comes back.
-            self.list_limit.saturating_mul(2)
+            self.sizes.list_limit.saturating_mul(2)
         } else {
             0
         }
@@ -193,7 +200,10 @@ impl ScratchShape {
 
     fn visited_slots(&self) -> usize {
         let index = &self.index;
-        let lists = self.list_limit.saturating_mul(index.lists_per_candidate);
+        let lists = self
+            .sizes
+            .list_limit
+            .saturating_mul(index.lists_per_candidate);
         // A walk expands somewhat more candidates than its list is long, and a set that is three
         // quarters full forgets.
         let nodes = lists.saturating_mul(index.max_neighbors).saturating_mul(3) / 2;
@@ -201,18 +211,18 @@ impl ScratchShape {
     }
 
     fn page_slots(&self) -> usize {
-        Visited::slots_for(self.list_limit.saturating_mul(2))
+        Visited::slots_for(self.sizes.list_limit.saturating_mul(2))
     }
 
     fn scored_slots(&self) -> usize {
-        Visited::slots_for(self.list_limit.saturating_mul(2))
+        Visited::slots_for(self.sizes.list_limit.saturating_mul(2))
     }
 
     fn held_pages(&self) -> usize {
         match self.index.hold {
             Hold::Nothing => 0,
-            Hold::Round => 2 * self.beam,
-            Hold::Walk { .. } => self.list_size.min(MAX_HELD).max(2 * self.beam),
+            Hold::Round => 2 * self.sizes.beam,
+            Hold::Walk { .. } => self.sizes.list_size.min(MAX_HELD).max(2 * self.sizes.beam),
         }
     }
 }
@@ -236,6 +246,9 @@ pub(super) enum Deferred {
 
 /// The mutable state of one query.
 pub(crate) struct Scratch {
+    /// What memory was laid out for.
+    capacity: Sizes,
+    /// What the query at hand uses of it.
     pub(super) shape: ScratchShape,
     pub(super) candidates: CandidateList,
     pub(super) ranking: Ranking,
@@ -317,6 +330,7 @@ impl Scratch {
         let neighbors = index.max_neighbors.max(index.seeds);
         let held_pages = shape.held_pages();
         Ok(Self {
+            capacity: shape.sizes,
             shape,
             candidates: CandidateList::default(),
             ranking: Ranking::default(),
@@ -334,12 +348,12 @@ impl Scratch {
                 fine: (Vec::with_capacity(1), Vec::with_capacity(1)),
             },
             pages: PageState {
-                frontier: Vec::with_capacity(shape.beam),
-                targets: Vec::with_capacity(shape.beam),
-                absorbed: Vec::with_capacity(shape.beam),
+                frontier: Vec::with_capacity(shape.sizes.beam),
+                targets: Vec::with_capacity(shape.sizes.beam),
+                absorbed: Vec::with_capacity(shape.sizes.beam),
                 deferred: Vec::new(),
-                arrived: Vec::with_capacity(shape.beam),
-                queue: Vec::with_capacity(shape.beam),
+                arrived: Vec::with_capacity(shape.sizes.beam),
+                queue: Vec::with_capacity(shape.sizes.beam),
                 held: HeldPages::new(held_pages, index.payload_bytes),
                 replicas: Replicas::new(held_pages * index.hold.replicas()),
             },
@@ -362,15 +376,17 @@ impl Scratch {
         self.trace.is_some()
     }
 
-    /// Makes ready for the next query.
-    pub(super) fn reset(&mut self, query: &Query<'_>) {
+    /// Makes ready for the next query, of `sizes` that the capacity of this scratch covers.
+    pub(super) fn reset(&mut self, query: &Query<'_>, sizes: Sizes) {
+        debug_assert!(self.capacity.cover(sizes), "{sizes:?}");
+        self.shape.sizes = sizes;
         let shape = &self.shape;
         let radius = match query.goal {
             Goal::Nearest => f32::INFINITY,
             Goal::Within { radius } => radius,
         };
-        self.candidates.reset(shape.list_size, shape.turned_away());
-        self.ranking.reset((shape.ranked(), shape.results), radius);
+        self.candidates.reset(sizes.list_size, shape.turned_away());
+        self.ranking.reset((shape.ranked(), sizes.results), radius);
         self.seen.nodes.reset(shape.visited_slots());
         self.seen.pages.reset(shape.page_slots());
         self.seen.exact.reset(shape.scored_slots());
@@ -380,8 +396,11 @@ impl Scratch {
         self.pages.deferred.clear();
         self.pages.arrived.clear();
         self.pages.queue.clear();
-        self.pages.held.reset();
-        self.pages.replicas.reset();
+        let held = shape.held_pages();
+        self.pages.held.reset(held);
+        self.pages
+            .replicas
+            .reset(held * shape.index.hold.replicas());
         self.refine.clear();
         if let Some(trace) = &mut self.trace {
             trace.clear();

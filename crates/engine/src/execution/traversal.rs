@@ -1,12 +1,19 @@
-//! The search loop, once, for every design: a best-first walk as a state machine without I/O.
+//! The search loop, once, for every design: candidates of one segment as a state machine without
+//! I/O.
 //!
 //! ```text
-//!  seed -> choose --> frontier --want()--> reads in flight --supply(bytes)--> absorb: expand the
-//!            ^                                  |                             targets, harvest
-//!            |                                work(): what can be done meanwhile   |
-//!            +----------------------------------+----------------------------------+
-//!  nothing to choose, nothing in flight -> refine: one last batch of reads -> finished
+//!  gather, by a walk:
+//!    seed -> choose --> frontier --want()--> reads in flight --supply(bytes)--> absorb: expand
+//!              ^                                |                             targets, harvest
+//!              |                              work(): what can be done meanwhile   |
+//!              +--------------------------------+----------------------------------+
+//!  gather, by a scan:  nearest clusters -> candidates, without a read
+//!  fine codes:         one batch of reads, where pages hold some and candidates were scanned
+//!  refine:             one last batch of reads
 //! ```
+//!
+//! A stage is over when nothing is wanted and nothing is in flight. `Search` moves the traversals of
+//! all segments from stage to stage together.
 //!
 //! `choose` is the schedule, `harvest` decides what a page gives beside its target, `refine` what
 //! is read at the end; each in its file. Every structure is order-independent and what depends on
@@ -18,8 +25,8 @@
 
 use pageway_types::{Metric, NodeId, PageId};
 
-use super::candidates::Horizon;
-use super::entry::Entry;
+use super::bounds::Bounds;
+use super::candidates::{CandidateList, Horizon, key_node};
 use super::pipeline::Pipeline;
 use super::{Goal, Parts, Query, QueryStats, Scratch};
 use crate::layout::{PageCodec, PageError, PageView};
@@ -33,15 +40,39 @@ const RANGE_SHARE: f32 = 0.5;
 /// code.
 const RANGE_SLACK: f32 = 0.05;
 
-/// A page the walk wants.
+/// A page that is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PageRequest {
+    /// Which segment it is of.
+    pub(crate) segment: u16,
     /// The page.
     pub(crate) page: PageId,
     /// Where it is kept, if it is.
     pub(super) slot: u16,
     /// Whether it is read for its vectors, at the end.
     pub(super) refines: bool,
+}
+
+impl PageRequest {
+    /// A page that candidates are gathered from, kept in `slot` if it is.
+    pub(super) const fn gathering(segment: u16, page: PageId, slot: u16) -> Self {
+        Self {
+            segment,
+            page,
+            slot,
+            refines: false,
+        }
+    }
+
+    /// A page that is read for its vectors.
+    pub(super) const fn refining(segment: u16, page: PageId) -> Self {
+        Self {
+            segment,
+            page,
+            slot: 0,
+            refines: true,
+        }
+    }
 }
 
 /// Where a page came from.
@@ -53,34 +84,60 @@ pub(crate) enum Origin {
     Cache,
 }
 
+/// What a query does in every segment at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
-    Walk,
+pub(super) enum Stage {
+    /// Candidates, by a walk or by a scan.
+    Gather,
+    /// Fine codes of candidates that were scanned.
+    FineCodes,
+    /// Exact distances of what is left undecided.
     Refine,
 }
 
-/// One walk.
+impl Stage {
+    /// The one that follows.
+    pub(super) const fn next(self) -> Option<Self> {
+        match self {
+            Self::Gather => Some(Self::FineCodes),
+            Self::FineCodes => Some(Self::Refine),
+            Self::Refine => None,
+        }
+    }
+}
+
+/// One query in one segment.
 pub(crate) struct Traversal<'t, C: PageCodec> {
     pub(super) parts: &'t Parts<C>,
+    /// Number of the segment.
+    pub(super) segment: u16,
     pub(super) query: Query<'t>,
     pub(super) scratch: &'t mut Scratch,
     pub(super) stats: QueryStats,
     pub(super) pipeline: Pipeline,
-    pub(super) phase: Phase,
+    pub(super) stage: Stage,
     /// Requests handed out and not supplied yet.
     pub(super) in_flight: usize,
     /// Candidate list size for which clusters were looked into.
-    pub(super) probed: usize,
+    pub(super) scanned: usize,
     /// Whether there may be work to do while reads are in flight.
     pub(super) work_waits: bool,
 }
 
 impl<'t, C: PageCodec> Traversal<'t, C> {
-    /// Prepares a walk: the table of the query, and the entry nodes as first candidates.
-    pub(crate) fn new(parts: &'t Parts<C>, query: Query<'t>, scratch: &'t mut Scratch) -> Self {
-        scratch.reset(&query);
-        if query.goal == Goal::Nearest {
-            let (size, k) = (scratch.shape.list_size, scratch.shape.results);
+    /// Prepares segment number `segment` of `segments`: the table of the query, and the entry nodes
+    /// as first candidates.
+    pub(crate) fn new(
+        parts: &'t Parts<C>,
+        query: Query<'t>,
+        (segment, segments): (usize, usize),
+        scratch: &'t mut Scratch,
+    ) -> Self {
+        let nodes = scratch.shape.index.nodes;
+        scratch.reset(&query, query.sizes.of_walk(nodes, segments));
+        // A horizon is measured by answers: where candidates may be none, there is no horizon.
+        if query.goal == Goal::Nearest && query.admission.is_open() {
+            let (size, k) = (query.sizes.list_size, query.sizes.results);
             scratch.candidates.look_to(Horizon {
                 place: StopSpec::measured_by(k) - 1,
                 slack: parts.execution.stop.slack(size, k),
@@ -93,22 +150,23 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         if let (Some(second), Some(part)) = (&mut scoring.second, &parts.second) {
             second.prepare(&part.quantizer, &scoring.widened);
         }
-        let mut walk = Self {
+        let mut traversal = Self {
             parts,
+            segment: segment as u16,
             query,
             scratch,
             stats: QueryStats::default(),
-            pipeline: Pipeline::new(parts.execution.schedule, query.beam),
-            phase: Phase::Walk,
+            pipeline: Pipeline::new(parts.execution.schedule, query.sizes.beam),
+            stage: Stage::Gather,
             in_flight: 0,
-            probed: 0,
+            scanned: 0,
             work_waits: false,
         };
-        walk.seed();
-        walk
+        traversal.seed();
+        traversal
     }
 
-    /// The next page to read now, if any. Expands what is in memory on the way. The walk is over
+    /// The next page to read now, if any. Expands what is in memory on the way. The stage is over
     /// when nothing is wanted and nothing is in flight.
     ///
     /// # Errors
@@ -122,14 +180,11 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
                 self.in_flight += 1;
                 return Ok(Some(request));
             }
-            if self.phase == Phase::Refine {
-                // Where no vector passes by, only now is it known how many lie within the radius.
-                if self.in_flight > 0 || !self.widen() {
-                    return Ok(None);
-                }
-                self.phase = Phase::Walk;
+            match self.stage {
+                Stage::Gather => self.gather()?,
+                Stage::FineCodes => {}
+                Stage::Refine => return Ok(None),
             }
-            self.choose()?;
             if !self.scratch.pages.frontier.is_empty() {
                 continue;
             }
@@ -140,21 +195,37 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
                 return Ok(None);
             }
             self.work_waits = true;
-            if !self.work()? && !self.widen() {
-                self.begin_refine();
+            if !self.work()? {
+                return Ok(None);
             }
+        }
+    }
+
+    /// Finds more candidates, or the reads that lead to them.
+    fn gather(&mut self) -> Result<(), PageError> {
+        let parts = self.parts;
+        match parts.entry.clusters() {
+            Some(table) => {
+                self.scan(table);
+                Ok(())
+            }
+            None => self.choose(),
         }
     }
 
     /// Reads in flight at most: the beam while what a page says decides what is read next, as many
     /// as the driver takes where everything left to read is known.
     fn most_in_flight(&self) -> usize {
-        let execution = &self.parts.execution;
-        let is_last = self.phase == Phase::Refine
-            || (matches!(self.parts.entry.entry, Entry::Clusters(_))
-                && !execution.keeps_pages()
-                && !self.pipeline.in_order);
-        if is_last { usize::MAX } else { self.query.beam }
+        let is_known = match self.stage {
+            Stage::Gather => false,
+            Stage::FineCodes => !self.parts.execution.keeps_pages() && !self.pipeline.in_order,
+            Stage::Refine => true,
+        };
+        if is_known {
+            usize::MAX
+        } else {
+            self.query.sizes.beam
+        }
     }
 
     /// Hands over the payload of a page that was wanted.
@@ -229,30 +300,62 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         self.in_flight
     }
 
-    /// Ends the walk: its scratch (which holds the ranking) and its counters.
+    /// Ends the query in this segment: its scratch (which holds the ranking) and its counters.
     pub(crate) fn finish(self) -> (&'t mut Scratch, QueryStats) {
         (self.scratch, self.stats)
     }
 
-    /// Doubles the candidate list of a range search while that promises more. What is beyond the
-    /// radius by more than estimates err leads nowhere from then on.
-    fn widen(&mut self) -> bool {
-        let Goal::Within { radius } = self.query.goal else {
-            return false;
-        };
-        let size = self.scratch.candidates.capacity();
-        let limit = self.scratch.shape.list_limit;
-        let found = self.scratch.ranking.len();
-        if size >= limit || (found as f32) < RANGE_SHARE * size as f32 {
+    /// Whether a longer candidate list promises more: where candidates that the list of all
+    /// segments would hold, down to distance `nearer`, did not fit.
+    pub(super) fn promises_more(&self, nearer: u32) -> bool {
+        let candidates = &self.scratch.candidates;
+        let size = candidates.capacity();
+        if size >= self.scratch.shape.sizes.list_limit {
             return false;
         }
-        let farthest = match self.parts.codes.quantizer.metric() {
-            Metric::L2 | Metric::Cosine => radius + RANGE_SLACK * radius.abs(),
+        match self.query.goal {
+            // How many lie within is known once fine codes are read.
+            Goal::Within { .. } if self.stage == Stage::Gather && self.reads_fine_codes() => false,
+            Goal::Within { .. } => self.scratch.ranking.len() as f32 >= RANGE_SHARE * size as f32,
+            Goal::Nearest if self.query.admission.is_open() => {
+                candidates.is_full() && candidates.count_within(nearer) >= size
+            }
+            Goal::Nearest => {
+                let admitted = |key: &&u64| self.query.admission.admits(key_node(**key));
+                let count = candidates.keys().iter().filter(admitted).count();
+                count < self.scratch.shape.sizes.list_size
+            }
+        }
+    }
+
+    /// Doubles the candidate list and goes on gathering. In a range search, what is beyond the
+    /// radius by more than estimates err leads nowhere from then on.
+    pub(super) fn widen(&mut self) {
+        let farthest = match (self.query.goal, self.parts.codes.quantizer.metric()) {
+            (Goal::Within { radius }, Metric::L2 | Metric::Cosine) => {
+                radius + RANGE_SLACK * radius.abs()
+            }
             // What lies near results need not lie near the radius: the walk passes through it.
-            Metric::InnerProduct => f32::INFINITY,
+            (Goal::Within { .. }, Metric::InnerProduct) | (Goal::Nearest, _) => f32::INFINITY,
         };
+        let limit = self.scratch.shape.sizes.list_limit;
         let candidates = &mut self.scratch.candidates;
-        candidates.grow((size * 2).min(limit), farthest);
-        true
+        candidates.grow((candidates.capacity() * 2).min(limit), farthest);
+        self.stage = Stage::Gather;
+    }
+
+    /// The candidates.
+    pub(super) fn candidates(&self) -> &CandidateList {
+        &self.scratch.candidates
+    }
+
+    /// What is known of those that a stage may read.
+    pub(super) fn bounds(&self) -> &Bounds {
+        &self.scratch.bounds
+    }
+
+    /// The same, to lend room.
+    pub(super) fn bounds_mut(&mut self) -> &mut Bounds {
+        &mut self.scratch.bounds
     }
 }

@@ -6,11 +6,9 @@ mod footprint;
 mod manifest;
 mod open;
 mod pool;
-mod range;
 mod recall;
 mod record;
 mod search;
-mod searcher;
 mod verify;
 
 use std::path::{Path, PathBuf};
@@ -24,13 +22,12 @@ pub use footprint::Footprint;
 pub(crate) use manifest::{FileKind, Files, GraphStatistics, Manifest};
 pub use open::{BackendReport, MemoryReport};
 pub(crate) use open::{least_memory, more_queries, thread_count};
-pub use range::{RangeAnswers, RangeOptions};
 pub use recall::{RecallReport, thread_pool};
 pub use search::{MAX_INTERLEAVE, MAX_LIST_SIZE};
-pub(crate) use searcher::{PageSearcher, Searcher};
 pub use verify::{FileReport, VerifyReport, verify, verify_on};
 
 use crate::calibration::Calibration;
+use crate::execution::Searcher;
 use crate::memory::Ledger;
 use pool::WorkerPool;
 
@@ -39,7 +36,7 @@ pub struct Index {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
     manifest: Manifest,
-    searcher: Box<dyn Searcher>,
+    segments: Vec<Searcher>,
     pool: WorkerPool,
     ledger: Ledger,
     probe: IoProbe,

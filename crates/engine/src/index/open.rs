@@ -7,12 +7,12 @@ use pageway_store::{IoBackend, IoProbe, OsVfs, Vfs};
 use serde::Serialize;
 
 use super::pool::WorkerPool;
-use super::{Index, MAX_INTERLEAVE, Manifest, RangeOptions};
+use super::{Index, MAX_INTERLEAVE, Manifest};
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::ScratchShape;
-use crate::execution::driver::WorkerShape;
+use crate::execution::driver::{WorkerShape, WorkerSite};
+use crate::execution::{IndexShape, Sizes};
 use crate::memory::Ledger;
-use crate::options::OpenOptions;
+use crate::options::{Effort, OpenOptions, SearchOptions};
 use crate::resolve::{self, CacheBytes, Source};
 use crate::spec::{EntrySpec, IndexSpec};
 use crate::storage::{CodeBlocks, Identities};
@@ -66,6 +66,8 @@ pub struct MemoryReport {
     pub cached_edge_bits: Option<f64>,
     /// Most bytes that searches held at a time, of those set aside for them.
     pub searches_peak_bytes: u64,
+    /// Lanes of reads that were made for searches so far: those of one capacity class share them.
+    pub workers_made: u64,
 }
 
 impl Index {
@@ -135,22 +137,30 @@ impl Index {
         let pages = resolve::record_reader(source)?;
         let probe = pages.probe.clone();
         let subject = (&manifest.spec, manifest.node_count);
-        let plan = WorkerPlan::new(subject, options)?;
-        let reader = &pages.reader;
+        let plan = WorkerPlan::new(subject, options, list_size(&manifest, options)?)?;
+        let site = WorkerSite {
+            segments: std::iter::once(resolve::index_shape(subject.0, subject.1)?),
+            geometry: pages.reader.geometry(),
+            backend: pages.reader.backend(),
+        };
         let mut ledger = fixed_memory(subject, budget);
-        let least = plan.least_bytes(|shape| shape.bytes(reader));
+        let least = plan.least_bytes(|shape| site.bytes(shape));
         ledger.reserve("one query", least);
         ledger
             .settle("opening this index")
             .map_err(|error| error.within(dir.display()))?;
-        let wished = (plan.wished.bytes(reader) * plan.threads).max(plan.range.bytes(reader));
+        let wished = (site.bytes(&plan.wished) * plan.threads).max(site.bytes(&plan.range));
         let more = wished.saturating_sub(least);
         let more = more.min(room_for_queries(&manifest, ledger.free()));
         ledger.reserve("more queries in flight", more);
         let pool = WorkerPool::new(ledger.entries().iter().rev().take(2).map(|(_, b)| b).sum());
         let caches = CacheBytes::divide(ledger.free(), manifest.spec.cache);
         let codebook = manifest.files.codebook.uuid;
-        let shared = other.and_then(|other| other.searcher.quantizer(codebook, &other.manifest));
+        let others = other.into_iter().flat_map(|other| &other.segments);
+        let shared = others
+            .filter(|segment| segment.codebook == codebook)
+            .map(|segment| segment.parts.quantizer())
+            .next();
         let searcher = resolve::searcher(source, pages, caches, shared)?;
         let (nodes, cached_pages) = searcher.cache_bytes();
         ledger.reserve("cached nodes", nodes);
@@ -159,7 +169,7 @@ impl Index {
             vfs: Arc::clone(vfs),
             dir: PathBuf::from(dir),
             manifest,
-            searcher,
+            segments: vec![searcher],
             pool,
             ledger,
             probe,
@@ -169,14 +179,31 @@ impl Index {
 
     /// What this index holds in memory, part by part.
     pub fn memory(&self) -> MemoryReport {
+        let caches = || self.segments.iter().map(|segment| segment.parts.cache());
         MemoryReport {
             budget_bytes: self.ledger.budget(),
             parts: self.ledger.entries().to_vec(),
-            cached_nodes: self.searcher.cached_nodes(),
-            cached_pages: self.searcher.cached_pages(),
-            cached_edge_bits: self.searcher.cached_edge_bits(),
+            cached_nodes: caches().map(|cache| cache.nodes.len()).sum(),
+            cached_pages: caches().map(|cache| cache.pages.len()).sum(),
+            cached_edge_bits: caches().find_map(|cache| cache.nodes.edge_bits()),
             searches_peak_bytes: self.pool.peak(),
+            workers_made: self.pool.made(),
         }
+    }
+
+    /// What the bytes of its workers depend on.
+    fn site(&self) -> Option<WorkerSite<impl ExactSizeIterator<Item = IndexShape> + Clone>> {
+        let first = self.segments.first()?;
+        Some(WorkerSite {
+            segments: self.segments.iter().map(|segment| segment.shape),
+            geometry: first.reader.geometry(),
+            backend: first.reader.backend(),
+        })
+    }
+
+    /// Bytes of a worker.
+    pub(super) fn worker_bytes(&self, shape: &WorkerShape) -> u64 {
+        self.site().map_or(u64::MAX, |site| site.bytes(shape))
     }
 
     /// How reads reach the disk.
@@ -227,20 +254,35 @@ pub(crate) fn fixed_memory((spec, node_count): (&IndexSpec, u32), budget: u64) -
 /// threads for reads, or a ring for one at a time.
 pub(crate) fn least_memory(subject: (&IndexSpec, u32)) -> Result<Ledger> {
     let mut ledger = fixed_memory(subject, u64::MAX);
-    let plan = WorkerPlan::new(subject, &OpenOptions::default())?;
-    let geometry = resolve::codec(subject.0, subject.1)?.map().geometry;
-    let bytes = |backend| plan.least_bytes(|shape| shape.bytes_by(geometry, backend));
-    let one_query = bytes(IoBackend::Threads).max(bytes(IoBackend::Uring));
+    let plan = WorkerPlan::assumed(subject)?;
+    let bytes = |backend| -> Result<u64> {
+        let site = site_of(subject, backend)?;
+        Ok(plan.least_bytes(|shape| site.bytes(shape)))
+    };
+    let one_query = bytes(IoBackend::Threads)?.max(bytes(IoBackend::Uring)?);
     ledger.reserve("one query", one_query);
     Ok(ledger)
 }
 
 /// Memory of further queries in flight on one thread, as an index is opened by default.
 pub(crate) fn more_queries(subject: (&IndexSpec, u32)) -> Result<u64> {
-    let plan = WorkerPlan::new(subject, &OpenOptions::default())?;
-    let geometry = resolve::codec(subject.0, subject.1)?.map().geometry;
-    let bytes = |shape: &WorkerShape| shape.bytes_by(geometry, IoBackend::Uring);
-    Ok(bytes(&plan.compact).saturating_sub(bytes(&plan.least)))
+    let plan = WorkerPlan::assumed(subject)?;
+    let site = site_of(subject, IoBackend::Uring)?;
+    Ok(site
+        .bytes(&plan.compact)
+        .saturating_sub(site.bytes(&plan.least)))
+}
+
+/// What the bytes of workers over one segment depend on.
+fn site_of(
+    (spec, node_count): (&IndexSpec, u32),
+    backend: IoBackend,
+) -> Result<WorkerSite<impl ExactSizeIterator<Item = IndexShape> + Clone>> {
+    Ok(WorkerSite {
+        segments: std::iter::once(resolve::index_shape(spec, node_count)?),
+        geometry: resolve::codec(spec, node_count)?.map().geometry,
+        backend,
+    })
 }
 
 /// Memory for searches: the least that works, and what is wished for.
@@ -257,38 +299,49 @@ pub(crate) struct WorkerPlan {
 }
 
 impl WorkerPlan {
-    fn new(subject: (&IndexSpec, u32), options: &OpenOptions) -> Result<Self> {
-        let list_size = if options.list_size == 0 {
-            ASSUMED_LIST_SIZE
-        } else {
-            options.list_size
-        };
+    fn new(subject: (&IndexSpec, u32), options: &OpenOptions, list_size: u32) -> Result<Self> {
         let beam = options
             .beam
             .unwrap_or_else(|| subject.0.execution.schedule.beam());
         let results = ASSUMED_K.max(options.k);
-        let scratch = scratch_shape(subject, (results, list_size, list_size), beam)?;
+        let nodes = subject.1;
+        let listed = sizes(nodes, (results, list_size, list_size), beam)?;
         let interleave = options.interleave.clamp(1, MAX_INTERLEAVE) as usize;
         let shorter = shorter_list(list_size.min(subject.1), options.k);
-        let growing = scratch_shape(subject, (results, shorter, list_size), beam)?;
-        let RangeOptions {
-            list_size, limit, ..
-        } = RangeOptions::new(0.0);
-        let range = scratch_shape(subject, (limit, list_size, limit), beam)?;
+        let growing = sizes(nodes, (results, shorter, list_size), beam)?;
+        let limit = SearchOptions::RANGE_LIMIT;
+        let range = sizes(nodes, (limit, SearchOptions::RANGE_LIST_SIZE, limit), beam)?;
         Ok(Self {
-            least: WorkerShape::compact(1, scratch),
+            least: WorkerShape::compact(1, listed),
             growing: WorkerShape::compact(1, growing),
-            compact: WorkerShape::compact(interleave, scratch),
-            wished: WorkerShape::roomy(interleave, scratch),
+            compact: WorkerShape::compact(interleave, listed),
+            wished: WorkerShape::roomy(interleave, listed),
             range: WorkerShape::roomy(1, range),
             threads: thread_count(options.threads) as u64,
         })
+    }
+
+    /// What is set aside where nobody says what is to come.
+    fn assumed(subject: (&IndexSpec, u32)) -> Result<Self> {
+        Self::new(subject, &OpenOptions::default(), ASSUMED_LIST_SIZE)
     }
 
     /// Memory of one query, of either kind.
     fn least_bytes(&self, bytes: impl Fn(&WorkerShape) -> u64) -> u64 {
         bytes(&self.least).max(bytes(&self.growing))
     }
+}
+
+/// The list that memory is set aside for.
+fn list_size(manifest: &Manifest, options: &OpenOptions) -> Result<u32> {
+    Ok(match options.effort {
+        None => ASSUMED_LIST_SIZE,
+        Some(Effort::ListSize(size)) => size,
+        Some(Effort::Recall(recall)) => {
+            let k = options.k.clamp(1, manifest.node_count);
+            manifest.calibration.list_size_for(k, recall)?
+        }
+    })
 }
 
 /// The list that takes most memory of those that a search may begin with and have grown to
@@ -301,25 +354,24 @@ fn shorter_list(longest: u32, results: u32) -> u32 {
     }
 }
 
-/// Sizes of one query's scratch: for so many results, a candidate list of this size, and one that
-/// it may grow to.
-pub(crate) fn scratch_shape(
-    (spec, node_count): (&IndexSpec, u32),
+/// Sizes of a query of an index of so many nodes: results, a candidate list of this size, and one
+/// that it may grow to.
+pub(crate) fn sizes(
+    node_count: u32,
     (results, list_size, list_limit): (u32, u32, u32),
     beam: u32,
-) -> Result<ScratchShape> {
+) -> Result<Sizes> {
     let most = crate::spec::MAX_BEAM;
     if !(1..=most).contains(&beam) {
         return Err(Error::invalid(format!(
             "beam = {beam}: give 1 to {most} reads in flight"
         )));
     }
-    Ok(ScratchShape {
+    Ok(Sizes {
         results: results.min(node_count) as usize,
         list_size: list_size.min(node_count) as usize,
         list_limit: list_limit.max(list_size).min(node_count) as usize,
         beam: beam as usize,
-        index: resolve::index_shape(spec, node_count)?,
     })
 }
 

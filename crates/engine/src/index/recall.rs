@@ -111,6 +111,7 @@ impl VectorRead for Index {
     }
 
     fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
-        Ok(self.searcher.read_vectors(first, out)?)
+        let searcher = self.segments.first().ok_or(io::ErrorKind::NotFound)?;
+        Ok(searcher.read_vectors(first, out)?)
     }
 }

@@ -4,9 +4,9 @@ use pageway_store::IoBackend;
 use pageway_types::Progress;
 
 use super::Index;
-use super::search::{Call, collect};
+use super::search::Notes;
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::{Goal, ReadTrace};
+use crate::execution::ReadTrace;
 use crate::options::{Answers, Queries, SearchOptions};
 
 impl Index {
@@ -30,25 +30,13 @@ impl Index {
             let words = "reads are made one at a time here, and only reads in flight are recorded";
             return Err(Error::new(ErrorKind::Unsupported, words));
         }
-        let count = self.check_queries(queries)?;
-        self.check_k(options.k)?;
-        let list_size = self.list_size(options)?.max(options.k);
-        let call = Call {
-            scratch: self.scratch(options, (options.k, list_size, list_size))?,
-            goal: Goal::Nearest,
-            exact: options.exact,
-            threads: options.threads,
-            interleave: options.interleave,
-            traced: false,
+        let notes = Notes {
+            visits: false,
             recorded,
         };
-        let (mut outcomes, settings) = self.call(queries, &call, (count, progress))?;
-        let taken = outcomes
-            .iter_mut()
-            .flat_map(|o| std::mem::take(&mut o.traces));
-        let mut traces: Vec<ReadTrace> = taken.collect();
+        let (answers, outcomes) = self.answer(queries, options, (notes, progress))?;
+        let mut traces: Vec<ReadTrace> = outcomes.into_iter().flat_map(|o| o.traces).collect();
         traces.sort_unstable_by_key(|trace| trace.query);
-        let answers = collect(outcomes, count, call.scratch.results, settings);
         Ok((answers, traces))
     }
 }

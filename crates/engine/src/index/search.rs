@@ -1,14 +1,18 @@
 //! Searching an open index: from options to workers, from workers to answers.
 
+use std::ops::Range;
 use std::sync::atomic::AtomicUsize;
+use std::time::Instant;
 
+use pageway_store::clock;
 use pageway_types::{NoProgress, NodeId, Progress};
 
 use super::Index;
-use super::open::{scratch_shape, thread_count};
+use super::open::{sizes, thread_count};
+use super::pool::{Lease, Patience, Wanted};
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::driver::{Job, Outcomes, Worker, WorkerShape};
-use crate::execution::{Goal, QueryStats, ScratchShape};
+use crate::execution::driver::{Job, Outcomes, WorkerShape};
+use crate::execution::{Goal, QueryStats, Sizes};
 use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
 use crate::source::{BLOCK_BYTES, Inspection, VectorSlice, inspect_rows};
 use crate::spec::{RefineSpec, StopSpec};
@@ -18,14 +22,36 @@ pub const MAX_LIST_SIZE: u32 = 100_000;
 /// Most queries in flight on one thread.
 pub const MAX_INTERLEAVE: u32 = 64;
 
+/// What a call notes beside its answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Notes {
+    /// Whether to note which nodes are expanded.
+    pub(super) visits: bool,
+    /// First queries whose reads are recorded.
+    pub(super) recorded: usize,
+}
+
+/// One call: what every query of it shares.
+pub(super) struct Call<'c> {
+    options: &'c SearchOptions,
+    sizes: Sizes,
+    notes: Notes,
+    progress: &'c dyn Progress,
+    deadline: Option<Instant>,
+}
+
 impl Index {
-    /// Finds the `k` nearest vectors of each query.
+    /// Finds the `k` nearest vectors of each query, or all within a radius.
     ///
-    /// Costs about `list_size` page reads per query, of which `beam` are in flight at a time.
+    /// Costs about `list_size` page reads per query, of which `beam` are in flight at a time; within
+    /// a radius about one per result and list place, fewer where pages are shared. A search within a
+    /// radius doubles its list while at least half as many results lie within as the list is long
+    /// (Starling, SIGMOD 2024, section 5.3).
     ///
     /// # Errors
-    /// `InvalidInput` for a k, shape or option that cannot be; `Unsupported` for a recall out of
-    /// reach; `Corrupt` or `Io` when pages cannot be read.
+    /// `InvalidInput` for a k, shape or option that cannot be, or sizes that do not fit the memory
+    /// set aside for searches; `Unsupported` for a recall out of reach; `TimedOut` after the
+    /// timeout; `Corrupt` or `Io` when pages cannot be read.
     pub fn search(&self, queries: &Queries<'_>, options: &SearchOptions) -> Result<Answers> {
         self.search_with(queries, options, &NoProgress)
     }
@@ -37,10 +63,25 @@ impl Index {
         options: &SearchOptions,
         progress: &dyn Progress,
     ) -> Result<Answers> {
-        let count = self.check_queries(queries)?;
-        self.check_k(options.k)?;
-        let list_size = self.list_size(options)?.max(options.k);
-        self.search_list(queries, options, list_size, (count, progress))
+        let (answers, _) = self.answer(queries, options, (Notes::default(), progress))?;
+        Ok(answers)
+    }
+
+    /// Searches, and gives what was noted beside the answers.
+    pub(super) fn answer(
+        &self,
+        queries: &Queries<'_>,
+        options: &SearchOptions,
+        (notes, progress): (Notes, &dyn Progress),
+    ) -> Result<(Answers, Vec<Outcomes>)> {
+        self.check_queries(queries)?;
+        self.check(options)?;
+        let list_size = self.list_size(options)?;
+        let list_size = match options.radius {
+            Some(_) => list_size,
+            None => list_size.max(options.k),
+        };
+        self.search_list(queries, options, list_size, (notes, progress))
     }
 
     /// The smallest list size that is calibrated to reach `recall`@`k`.
@@ -52,8 +93,12 @@ impl Index {
         self.manifest.calibration.list_size_for(k, recall)
     }
 
-    pub(super) fn list_size(&self, options: &SearchOptions) -> Result<u32> {
+    fn list_size(&self, options: &SearchOptions) -> Result<u32> {
         match options.effort {
+            Effort::Recall(_) if options.radius.is_some() => Err(Error::new(
+                ErrorKind::Unsupported,
+                "the recall of searches within a radius is not calibrated: give a list size",
+            )),
             Effort::Recall(recall) => self.list_size_for(options.k, recall),
             Effort::ListSize(size) if (1..=MAX_LIST_SIZE).contains(&size) => Ok(size),
             Effort::ListSize(size) => Err(Error::invalid(format!(
@@ -63,24 +108,44 @@ impl Index {
     }
 
     /// Searches with a list size that may be below k, as calibration does.
-    pub(crate) fn search_list(
+    pub(super) fn search_list(
         &self,
         queries: &Queries<'_>,
         options: &SearchOptions,
         list_size: u32,
-        (count, progress): (usize, &dyn Progress),
-    ) -> Result<Answers> {
-        let call = Call {
-            scratch: self.scratch(options, (options.k, list_size, list_size))?,
-            goal: Goal::Nearest,
-            exact: options.exact,
-            threads: options.threads,
-            interleave: options.interleave,
-            traced: false,
-            recorded: 0,
+        (notes, progress): (Notes, &dyn Progress),
+    ) -> Result<(Answers, Vec<Outcomes>)> {
+        let sizes = match queries.admitted {
+            None => self.sizes(options, list_size)?,
+            Some(set) => self.sizes_among(options, (list_size, set.len()))?,
         };
-        let (outcomes, settings) = self.call(queries, &call, (count, progress))?;
-        Ok(collect(outcomes, count, call.scratch.results, settings))
+        let call = Call {
+            options,
+            sizes,
+            notes,
+            progress,
+            deadline: options.timeout.map(|timeout| clock::now() + timeout),
+        };
+        let (mut outcomes, settings) = self.call(queries, &call)?;
+        let count = queries.rows.len() / queries.shape.row_bytes();
+        let room = Room {
+            k: sizes.results,
+            rows: self.len() as usize,
+            fills: options.radius.is_none(),
+        };
+        Ok((collect(&mut outcomes, count, room, settings), outcomes))
+    }
+
+    /// Searches with a list size that may be below k.
+    pub(crate) fn search_below_k(
+        &self,
+        queries: &Queries<'_>,
+        options: &SearchOptions,
+        list_size: u32,
+        progress: &dyn Progress,
+    ) -> Result<Answers> {
+        let notes = (Notes::default(), progress);
+        Ok(self.search_list(queries, options, list_size, notes)?.0)
     }
 
     /// Nodes that searches for `queries` expand, with repetitions.
@@ -90,62 +155,63 @@ impl Index {
         list_size: u32,
         progress: &dyn Progress,
     ) -> Result<Vec<NodeId>> {
-        let options = SearchOptions::default();
-        let count = queries.rows.len() / queries.shape.row_bytes();
-        let call = Call {
-            scratch: self.scratch(&options, (options.k, list_size, list_size))?,
-            goal: Goal::Nearest,
-            exact: false,
-            threads: 0,
-            interleave: 0,
-            traced: true,
+        let notes = Notes {
+            visits: true,
             recorded: 0,
         };
-        let (outcomes, _) = self.call(queries, &call, (count, progress))?;
-        Ok(outcomes.into_iter().flat_map(|o| o.visits).collect())
+        let options = SearchOptions::default();
+        let found = self.search_list(queries, &options, list_size, (notes, progress))?;
+        Ok(found.1.into_iter().flat_map(|o| o.visits).collect())
     }
 
     /// Runs queries on as many threads as asked for and memory allows.
-    pub(super) fn call(
+    fn call(
         &self,
         queries: &Queries<'_>,
-        call: &Call,
-        (count, progress): (usize, &dyn Progress),
+        call: &Call<'_>,
     ) -> Result<(Vec<Outcomes>, SearchSettings)> {
-        let scratch = call.scratch;
-        let threads = if call.threads == 0 {
+        let (options, sizes) = (call.options, call.sizes);
+        let count = queries.rows.len() / queries.shape.row_bytes();
+        let threads = if options.threads == 0 {
             self.lanes.0
         } else {
-            thread_count(call.threads)
+            thread_count(options.threads)
         };
         let threads = threads.clamp(1, count.max(1));
-        let wished = if call.interleave == 0 {
+        let wished = if options.interleave == 0 {
             self.lanes.1
         } else {
-            call.interleave
+            options.interleave
         };
         let most = count.div_ceil(threads).max(1);
         let interleave = (wished.min(MAX_INTERLEAVE) as usize).min(most);
-        let shape = self.fitting((interleave, scratch), threads);
+        let shape = self.fitting((interleave, sizes), threads);
+        let goal = match options.radius {
+            None => Goal::Nearest,
+            Some(radius) => Goal::Within { radius },
+        };
         let job = Job {
             rows: queries.rows,
             row_bytes: queries.shape.row_bytes(),
             held_out: queries.held_out,
-            beam: scratch.beam,
-            goal: call.goal,
-            exact: call.exact,
-            recorded: call.recorded,
+            admitted: queries.admitted,
+            sizes,
+            goal,
+            deadline: call.deadline,
+            exact: options.exact,
+            recorded: call.notes.recorded,
             next: AtomicUsize::new(0),
-            progress,
+            progress: call.progress,
         };
-        let (outcomes, threads) = self.run(&job, shape, (threads, call.traced))?;
+        let leases = self.leases(shape, threads, call)?;
+        let threads = leases.len();
         let settings = SearchSettings {
-            list_size: scratch.list_size as u32,
-            beam: scratch.beam as u32,
+            list_size: sizes.list_size as u32,
+            beam: sizes.beam as u32,
             threads,
             interleave: shape.interleave as u32,
         };
-        Ok((outcomes, settings))
+        Ok((self.run(&job, leases)?, settings))
     }
 
     /// Whether what a search reads depends on how many neighbours it is asked for.
@@ -156,89 +222,128 @@ impl Index {
 
     /// Whether one query of this list size fits the memory set aside for searches.
     pub(crate) fn has_memory_for(&self, options: &SearchOptions, list_size: u32) -> Result<bool> {
-        let scratch = self.scratch(options, (options.k, list_size, list_size))?;
-        let shape = WorkerShape::compact(1, scratch);
-        Ok(self.searcher.worker_bytes(&shape) <= self.pool.budget())
+        let shape = WorkerShape::compact(1, self.sizes(options, list_size)?);
+        Ok(self.worker_bytes(&shape) <= self.pool.budget())
     }
 
-    /// Sizes of a query's scratch: results, list size, list size to grow to.
-    pub(super) fn scratch(
+    /// Sizes of a query that begins with a list of this size.
+    fn sizes(&self, options: &SearchOptions, list_size: u32) -> Result<Sizes> {
+        let limit = match options.radius {
+            None => list_size,
+            Some(_) => options.k,
+        };
+        self.sizes_up_to(options, (list_size, limit))
+    }
+
+    /// The same where `admitted` nodes may be found: the list grows until it holds as many of them
+    /// as it would otherwise hold nodes, as far as memory goes.
+    fn sizes_among(
         &self,
         options: &SearchOptions,
-        sizes: (u32, u32, u32),
-    ) -> Result<ScratchShape> {
-        let spec = &self.manifest.spec;
-        let beam = options
-            .beam
-            .unwrap_or_else(|| spec.execution.schedule.beam());
-        scratch_shape((spec, self.manifest.node_count), sizes, beam)
+        (list_size, admitted): (u32, u64),
+    ) -> Result<Sizes> {
+        let share = self.len() as f64 / admitted.max(1) as f64;
+        let wished = (f64::from(list_size.max(options.k)) * share * GROWTH_ROOM).ceil();
+        let most = (wished as u64).clamp(list_size.into(), MAX_LIST_SIZE.into()) as u32;
+        let fits = |limit: u32| {
+            let sizes = self.sizes_up_to(options, (list_size, limit));
+            sizes.is_ok_and(|sizes| {
+                self.worker_bytes(&WorkerShape::compact(1, sizes)) <= self.pool.budget()
+            })
+        };
+        let limit = crate::memory::largest(list_size, most, fits);
+        self.sizes_up_to(options, (list_size, limit))
+    }
+
+    fn sizes_up_to(
+        &self,
+        options: &SearchOptions,
+        (list_size, limit): (u32, u32),
+    ) -> Result<Sizes> {
+        let own = self.manifest.spec.execution.schedule.beam();
+        let beam = options.beam.unwrap_or(own);
+        sizes(
+            self.manifest.node_count,
+            (options.k, list_size, limit),
+            beam,
+        )
     }
 
     /// Fewer queries and reads in flight where the memory set aside is short. A call of fewer
-    /// queries than were announced leaves the buffers of the others to calls beside it.
-    fn fitting(&self, wished: (usize, ScratchShape), threads: usize) -> WorkerShape {
+    /// queries than were announced leaves the buffers of the others to calls beside it. Memory is
+    /// laid out for the capacity class of the sizes, where one query of that class fits.
+    fn fitting(&self, (interleave, sizes): (usize, Sizes), threads: usize) -> WorkerShape {
         let most = self.pool.budget() / threads as u64;
         let announced = self.lanes.0 as u64 * u64::from(self.lanes.1);
-        let share = self.pool.budget() * wished.0 as u64 / announced.max(1);
-        let bytes = |shape: &WorkerShape| self.searcher.worker_bytes(shape);
-        WorkerShape::fitting(wished, (most, share.min(most)), bytes)
+        let share = self.pool.budget() * interleave as u64 / announced.max(1);
+        let bytes = |shape: &WorkerShape| self.worker_bytes(shape);
+        let class = sizes.class();
+        let is_roomy = bytes(&WorkerShape::compact(interleave, class)) <= most;
+        let sizes = if is_roomy { class } else { sizes };
+        WorkerShape::fitting((interleave, sizes), (most, share.min(most)), bytes)
     }
 
-    fn run(
+    /// Workers for as many threads as there is memory for now: one at least.
+    fn leases(
         &self,
-        job: &Job<'_>,
         shape: WorkerShape,
-        (threads, traced): (usize, bool),
-    ) -> Result<(Vec<Outcomes>, usize)> {
-        let searcher = self.searcher.as_ref();
-        let mut workers = vec![self.pool.acquire(searcher, shape)?];
-        while workers.len() < threads {
-            match self.pool.try_acquire(searcher, shape) {
-                Ok(Some(worker)) => workers.push(worker),
-                Ok(None) => break,
-                Err(error) => {
-                    for worker in workers {
-                        self.pool.put_back(searcher, worker);
-                    }
-                    return Err(error);
-                }
+        threads: usize,
+        call: &Call<'_>,
+    ) -> Result<Vec<Lease<'_>>> {
+        let wanted = Wanted {
+            segments: &self.segments,
+            shape,
+            bytes: self.worker_bytes(&shape),
+        };
+        let mut patience = call.deadline.map_or(Patience::Endless, Patience::Until);
+        let mut leases = Vec::with_capacity(threads);
+        while leases.len() < threads {
+            let Some(mut lease) = self.pool.lease(wanted, patience)? else {
+                break;
+            };
+            if call.notes.visits {
+                lease.record_traces();
             }
+            leases.push(lease);
+            patience = Patience::None;
         }
-        let threads = workers.len();
-        if traced {
-            workers.iter_mut().for_each(Worker::record_traces);
-        }
+        Ok(leases)
+    }
+
+    fn run(&self, job: &Job<'_>, mut leases: Vec<Lease<'_>>) -> Result<Vec<Outcomes>> {
+        let segments = &*self.segments;
         let outcomes: Vec<Result<Outcomes>> = std::thread::scope(|scope| {
-            let last = workers.pop();
-            let spawned: Vec<_> = workers
+            let last = leases.pop();
+            let spawned: Vec<_> = leases
                 .into_iter()
-                .map(|worker| scope.spawn(|| self.run_worker(job, worker)))
+                .map(|lease| scope.spawn(|| lease.run(segments, job)))
                 .collect();
-            let mine = last.map(|worker| self.run_worker(job, worker));
+            let mine = last.map(|lease| lease.run(segments, job));
             let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
                 thread.join().unwrap_or_else(|_| Err(panicked()))
             };
             spawned.into_iter().map(join).chain(mine).collect()
         });
-        Ok((outcomes.into_iter().collect::<Result<_>>()?, threads))
+        outcomes.into_iter().collect()
     }
 
-    fn run_worker(&self, job: &Job<'_>, mut worker: Worker) -> Result<Outcomes> {
-        let searcher = self.searcher.as_ref();
-        let outcome = searcher.run(job, &mut worker);
-        if outcome.is_ok() && !worker.is_traced() {
-            self.pool.put_back(searcher, worker);
-        } else {
-            // Reads may be in flight: the worker waits for them as it is dropped. One that records
-            // is not for everybody.
-            let shape = worker.shape;
-            drop(worker);
-            self.pool.forget(searcher, shape);
+    fn check(&self, options: &SearchOptions) -> Result<()> {
+        let Some(radius) = options.radius else {
+            return self.check_k(options.k);
+        };
+        if radius.is_nan() {
+            return Err(Error::invalid("radius: not a number"));
         }
-        outcome
+        if !(1..=MAX_LIST_SIZE).contains(&options.k) {
+            return Err(Error::invalid(format!(
+                "limit {}: give 1 to {MAX_LIST_SIZE}",
+                options.k
+            )));
+        }
+        Ok(())
     }
 
-    pub(super) fn check_k(&self, k: u32) -> Result<()> {
+    fn check_k(&self, k: u32) -> Result<()> {
         let nodes = self.manifest.node_count;
         if (1..=nodes).contains(&k) {
             return Ok(());
@@ -248,7 +353,7 @@ impl Index {
         )))
     }
 
-    pub(super) fn check_queries(&self, queries: &Queries<'_>) -> Result<usize> {
+    fn check_queries(&self, queries: &Queries<'_>) -> Result<()> {
         let shape = self.shape();
         if queries.shape != shape {
             return Err(Error::invalid(format!(
@@ -267,6 +372,12 @@ impl Index {
         if queries.held_out.is_some_and(|nodes| nodes.len() != count) {
             return Err(Error::invalid("one held-out row per query is needed"));
         }
+        if queries.held_out.is_some() && queries.admitted.is_some() {
+            return Err(Error::invalid(
+                "held-out rows and a set of admitted nodes do not go together: leave the rows out \
+                 of the set",
+            ));
+        }
         if count > 0 {
             let vectors = &VectorSlice::new(queries.rows, shape)?;
             let inspection = Inspection {
@@ -276,63 +387,84 @@ impl Index {
             };
             inspect_rows(inspection, BLOCK_BYTES, &NoProgress)?;
         }
-        Ok(count)
+        Ok(())
     }
 }
+
+/// Candidates that a list may grow to, for each that would hold as many admitted nodes were they
+/// spread evenly: they seldom are.
+const GROWTH_ROOM: f64 = 2.0;
 
 fn panicked() -> Error {
     Error::new(ErrorKind::Internal, "a search thread panicked")
 }
 
-/// One call: what every query of it shares.
-pub(super) struct Call {
-    pub(super) scratch: ScratchShape,
-    pub(super) goal: Goal,
-    /// Whether every answer needs its exact distance.
-    pub(super) exact: bool,
-    pub(super) threads: usize,
-    pub(super) interleave: u32,
-    /// Whether to record which nodes are expanded.
-    pub(super) traced: bool,
-    /// First queries whose reads are recorded.
-    pub(super) recorded: usize,
+/// How many results a query may have.
+#[derive(Clone, Copy)]
+struct Room {
+    k: usize,
+    /// Rows of the index.
+    rows: usize,
+    /// Whether every query has `k` places, filled or not.
+    fills: bool,
 }
 
 /// Puts the rows of all threads into the order of the queries.
-pub(super) fn collect(
-    outcomes: Vec<Outcomes>,
+fn collect(
+    outcomes: &mut [Outcomes],
     count: usize,
-    k: usize,
+    room: Room,
     settings: SearchSettings,
 ) -> Answers {
     let mut answers = Answers {
-        k,
-        nodes: vec![u32::MAX; count * k],
-        rows: vec![u32::MAX; count * k],
-        ids: vec![u64::MAX; count * k],
-        distances: vec![f32::INFINITY; count * k],
+        k: room.k,
+        lims: vec![0],
         stats: vec![QueryStats::default(); count],
         settings,
+        ..Answers::default()
     };
-    for outcome in outcomes {
-        let mut found = outcome.found.as_slice();
-        for (index, results, stats) in &outcome.queries {
-            let (own, rest) = found.split_at(*results);
-            found = rest;
-            if let Some(slot) = answers.stats.get_mut(*index) {
-                *slot = *stats;
+    let mut places = vec![(0, 0..0); count];
+    for (thread, outcome) in outcomes.iter().enumerate() {
+        let mut start = 0;
+        for (query, results, stats) in &outcome.queries {
+            if let (Some(place), Some(own)) =
+                (places.get_mut(*query), answers.stats.get_mut(*query))
+            {
+                *place = (thread, start..start + results);
+                *own = *stats;
             }
-            let row = index * k..(index + 1) * k;
-            let nodes = answers.nodes.get_mut(row.clone()).unwrap_or_default();
-            let rows = answers.rows.get_mut(row.clone()).unwrap_or_default();
-            let ids = answers.ids.get_mut(row.clone()).unwrap_or_default();
-            let distances = answers.distances.get_mut(row).unwrap_or_default();
-            let columns = nodes.iter_mut().zip(rows).zip(ids).zip(distances);
-            for ((((node, row), id), distance), neighbor) in columns.zip(own) {
-                (*node, *row) = (neighbor.node.0, neighbor.row);
-                (*id, *distance) = (neighbor.user_id, neighbor.distance);
-            }
+            start += results;
         }
     }
+    for (thread, range) in places {
+        answers.push(outcomes.get(thread), range, room);
+    }
+    for outcome in outcomes {
+        outcome.found = Vec::new();
+    }
     answers
+}
+
+impl Answers {
+    /// Appends the results of the next query.
+    fn push(&mut self, thread: Option<&Outcomes>, range: Range<usize>, room: Room) {
+        let results = range.len();
+        let found = thread.and_then(|outcomes| outcomes.found.get(range));
+        for neighbor in found.unwrap_or_default() {
+            self.ids.push(neighbor.user_id);
+            self.rows.push(neighbor.row);
+            self.nodes.push(neighbor.node.0);
+            self.distances.push(neighbor.distance);
+        }
+        if room.fills {
+            let filled = self.ids.len() + room.k.saturating_sub(results);
+            self.ids.resize(filled, u64::MAX);
+            self.rows.resize(filled, u32::MAX);
+            self.nodes.resize(filled, u32::MAX);
+            self.distances.resize(filled, f32::INFINITY);
+        } else {
+            self.truncated += usize::from(results >= room.k && results < room.rows);
+        }
+        self.lims.push(self.ids.len());
+    }
 }

@@ -119,6 +119,7 @@ pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShap
         Hold::Nothing
     };
     Ok(IndexShape {
+        nodes: node_count as usize,
         max_neighbors: codec.max_neighbors(),
         seeds: seeds(spec.execution.entry) as usize,
         lists_per_candidate: lists_per_candidate(spec, map),

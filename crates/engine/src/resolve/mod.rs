@@ -26,8 +26,8 @@ pub(crate) use entry::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::{CodePart, Parts};
-use crate::index::{Manifest, PageSearcher, Searcher};
+use crate::execution::{AnyParts, CodePart, Parts, Searcher};
+use crate::index::Manifest;
 use crate::layout::PageCodec;
 use crate::spec::EntrySpec;
 use crate::storage::{CodeBlocks, CodeTable, Identities};
@@ -90,24 +90,30 @@ pub(crate) fn searcher(
     pages: OpenPages,
     cache_bytes: CacheBytes,
     shared: Option<&Arc<Quantizer>>,
-) -> Result<Box<dyn Searcher>> {
+) -> Result<Searcher> {
     let manifest = source.manifest;
-    Ok(match codec(&manifest.spec, manifest.node_count)? {
-        AnyCodec::Record(codec) => {
-            Box::new(page_searcher(source, pages, codec, (cache_bytes, shared))?)
-        }
-        AnyCodec::PageNode(codec) => {
-            Box::new(page_searcher(source, pages, codec, (cache_bytes, shared))?)
-        }
+    let loading = (&pages.reader, cache_bytes, shared);
+    let parts = match codec(&manifest.spec, manifest.node_count)? {
+        AnyCodec::Record(codec) => AnyParts::Record(parts(source, codec, loading)?),
+        AnyCodec::PageNode(codec) => AnyParts::PageNode(parts(source, codec, loading)?),
+    };
+    Ok(Searcher {
+        parts,
+        shape: index_shape(&manifest.spec, manifest.node_count)?,
+        reader: pages.reader,
+        file: pages.file,
+        kernels: kernels()?,
+        row_bytes: manifest.spec.shape.vectors().row_bytes(),
+        base: 0,
+        codebook: manifest.files.codebook.uuid,
     })
 }
 
-fn page_searcher<C: PageCodec>(
+fn parts<C: PageCodec>(
     source: Source<'_>,
-    pages: OpenPages,
     codec: C,
-    (cache_bytes, shared): (CacheBytes, Option<&Arc<Quantizer>>),
-) -> Result<PageSearcher<C>> {
+    (reader, cache_bytes, shared): (&PageReader, CacheBytes, Option<&Arc<Quantizer>>),
+) -> Result<Parts<C>> {
     let (manifest, kernels) = (source.manifest, kernels()?);
     let (shape, storage) = (manifest.spec.shape, &manifest.spec.storage);
     let codebook = &manifest.files.codebook;
@@ -115,8 +121,8 @@ fn page_searcher<C: PageCodec>(
         Some(quantizer) => Arc::clone(quantizer),
         None => Arc::new(codes::quantizer(source, codebook, storage.quantizer)?),
     };
-    let parts = Parts {
-        cache: cache::load(source, &codec, &pages.reader, cache_bytes)?,
+    Ok(Parts {
+        cache: cache::load(source, &codec, reader, cache_bytes)?,
         entry: entry::load(source)?,
         codes: codes_of_nodes(source, quantizer)?,
         second: second_codes(source)?,
@@ -126,13 +132,6 @@ fn page_searcher<C: PageCodec>(
         exact: kernels.distance(shape.element, shape.metric),
         widen: kernels.widen(shape.element),
         execution: manifest.spec.execution,
-    };
-    Ok(PageSearcher {
-        parts,
-        reader: pages.reader,
-        file: pages.file,
-        kernels,
-        row_bytes: shape.vectors().row_bytes(),
     })
 }
 

@@ -134,7 +134,7 @@ impl DemoArguments {
     fn open(&self) -> Result<Index> {
         let options = OpenOptions {
             interleave: sweep::INTERLEAVE,
-            list_size: sweep::LARGEST_LIST,
+            effort: Some(pageway::Effort::ListSize(sweep::LARGEST_LIST)),
             k: sweep::K,
             ..OpenOptions::default()
         };

@@ -84,7 +84,7 @@ impl OpenArguments {
             memory: self.resources.memory,
             threads: self.resources.threads,
             interleave: self.resources.interleave,
-            list_size: self.first.list_size,
+            effort: Some(Effort::ListSize(self.first.list_size)),
             beam: None,
             k: self.first.k,
         }
@@ -97,7 +97,7 @@ impl OpenArguments {
             beam: None,
             threads: self.resources.threads,
             interleave: self.resources.interleave,
-            exact: false,
+            ..SearchOptions::default()
         }
     }
 

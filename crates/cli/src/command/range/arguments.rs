@@ -6,7 +6,7 @@ use clap::Args;
 use pageway::source::{OpenAs, VectorFile, VectorSlice};
 use pageway::truth::RangeQuestion;
 use pageway::{
-    ElementType, Error, ErrorKind, Index, OpenOptions, RangeAnswers, RangeOptions, Result,
+    Answers, Effort, ElementType, Error, ErrorKind, Index, OpenOptions, Result, SearchOptions,
     VectorRead,
 };
 
@@ -122,7 +122,7 @@ impl RangeArguments {
             memory: resources.memory,
             threads: resources.threads,
             interleave: resources.interleave,
-            list_size: effort.limit.max(effort.list_size),
+            effort: Some(Effort::ListSize(effort.limit.max(effort.list_size))),
             beam: effort.beam,
             k: effort.limit,
         };
@@ -135,14 +135,14 @@ impl RangeArguments {
         })
     }
 
-    fn range_options(&self) -> RangeOptions {
-        RangeOptions {
-            list_size: self.effort.list_size,
-            limit: self.effort.limit,
+    fn range_options(&self) -> SearchOptions {
+        SearchOptions {
+            effort: Effort::ListSize(self.effort.list_size),
+            k: self.effort.limit,
             beam: self.effort.beam,
             threads: self.resources.threads,
             interleave: self.resources.interleave,
-            ..RangeOptions::new(self.effort.radius)
+            ..SearchOptions::within(self.effort.radius)
         }
     }
 
@@ -234,7 +234,7 @@ impl RangeArguments {
 }
 
 /// Adds the results of the first `wanted` queries, a line each.
-fn show(shown: &mut String, wanted: u64, first: u64, answers: &RangeAnswers) {
+fn show(shown: &mut String, wanted: u64, first: u64, answers: &Answers) {
     for (query, lims) in (first..wanted).zip(answers.lims.windows(2)) {
         let [begin, end] = lims else { continue };
         let ids = answers.ids.get(*begin..*end).unwrap_or_default();

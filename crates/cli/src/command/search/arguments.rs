@@ -109,14 +109,11 @@ struct EffortArguments {
 }
 
 impl SearchArguments {
-    /// Memory is divided at open, so the list size of a recall is looked up before.
-    fn list_size(&self) -> Result<u32> {
-        let Self { files, effort, .. } = self;
-        if let Some(list_size) = effort.list_size {
-            return Ok(list_size);
+    fn tries(&self) -> Effort {
+        match self.effort.list_size {
+            Some(list_size) => Effort::ListSize(list_size),
+            None => Effort::Recall(self.effort.recall),
         }
-        let calibration = pageway::describe(&files.index)?.calibration;
-        calibration.list_size_for(effort.k, effort.recall)
     }
 
     fn open(&self) -> Result<Index> {
@@ -130,7 +127,7 @@ impl SearchArguments {
             memory: resources.memory,
             threads: resources.threads,
             interleave: resources.interleave,
-            list_size: self.list_size()?,
+            effort: Some(self.tries()),
             beam: effort.beam,
             k: effort.k,
         };
@@ -138,17 +135,14 @@ impl SearchArguments {
     }
 
     fn search_options(&self) -> SearchOptions {
-        let effort = match self.effort.list_size {
-            Some(list_size) => Effort::ListSize(list_size),
-            None => Effort::Recall(self.effort.recall),
-        };
         SearchOptions {
             k: self.effort.k,
-            effort,
+            effort: self.tries(),
             beam: self.effort.beam,
             threads: self.resources.threads,
             interleave: self.resources.interleave,
             exact: self.effort.exact,
+            ..SearchOptions::default()
         }
     }
 

@@ -3,72 +3,89 @@
 
 use std::collections::VecDeque;
 
-use pageway_store::{AlignedBuffers, PageReader, clock};
+use pageway_store::{AlignedBuffers, clock};
 
-use super::super::{Origin, PageRequest, Parts, Query, QueryStats, Scratch, Traversal};
-use super::multiplex::nanoseconds_since;
-use super::{Job, Outcomes, Worker};
+use super::super::{Origin, PageRequest, Search, Searcher};
+use super::multiplex::{nanoseconds_since, segment_of};
+use super::{Job, Outcomes, Worker, timed_out};
 use crate::error::Result;
-use crate::layout::PageCodec;
 
 /// Takes queries of `job` until there are none.
-pub(crate) fn run<'t, C: PageCodec>(
-    parts: &'t Parts<C>,
-    reader: &PageReader,
+///
+/// # Errors
+/// The first error of a page, `Cancelled` or `TimedOut`.
+pub(crate) fn run<'t>(
+    segments: &'t [Searcher],
     job: &Job<'t>,
-    worker: &mut Worker,
+    worker: &'t mut Worker,
 ) -> Result<Outcomes> {
     let mut outcomes = Outcomes::default();
-    let mut page = AlignedBuffers::new(1, reader.geometry().unit_bytes())?;
     let Worker {
         scratches, staging, ..
     } = worker;
-    let Some(scratch) = scratches.first_mut() else {
-        return Ok(outcomes);
-    };
-    while let Some((index, query)) = job.take() {
+    let own = scratches.iter_mut().take(segments.len());
+    let mut search = Search::new(segments, own);
+    let mut page = AlignedBuffers::new(1, worker_unit_bytes(segments))?;
+    loop {
         job.progress.check()?;
-        let stats = walk((parts, reader), query, scratch, (&mut page, staging))?;
-        outcomes.push(index, scratch, stats);
+        let Some((index, query)) = job.take() else {
+            return Ok(outcomes);
+        };
+        let started = clock::now();
+        search.begin(query);
+        let wait_ns = walk(
+            (segments, job.sizes.beam),
+            &mut search,
+            (&mut page, staging),
+        )?;
+        let (results, mut stats) = search.finish(&mut outcomes.found, &mut outcomes.visits);
+        stats.latency_ns = nanoseconds_since(started);
+        stats.wait_ns = wait_ns;
+        stats.compute_ns = stats.latency_ns.saturating_sub(wait_ns);
+        outcomes.queries.push((index, results, stats));
         job.progress.advance(1);
     }
-    Ok(outcomes)
 }
 
-fn walk<C: PageCodec>(
-    (parts, reader): (&Parts<C>, &PageReader),
-    query: Query<'_>,
-    scratch: &mut Scratch,
+fn worker_unit_bytes(segments: &[Searcher]) -> usize {
+    let bytes = |segment: &Searcher| segment.reader.geometry().unit_bytes();
+    segments.first().map_or(0, bytes)
+}
+
+/// Runs a query that was begun to its end; returns the nanoseconds it waited for reads.
+fn walk(
+    (segments, beam): (&[Searcher], usize),
+    search: &mut Search<'_>,
     (page, staging): (&mut AlignedBuffers, &mut [u8]),
-) -> Result<QueryStats> {
-    let started = clock::now();
+) -> Result<u64> {
     let mut wait_ns = 0;
-    let mut walk = Traversal::new(parts, query, scratch);
-    let mut asked: VecDeque<PageRequest> = VecDeque::with_capacity(query.beam);
+    let mut asked: VecDeque<PageRequest> = VecDeque::with_capacity(beam);
     loop {
-        while let Some(request) = walk.want()? {
-            if parts.cache.pages.read(request.page.0, staging) {
-                walk.supply(request, staging, Origin::Cache)?;
+        while let Some(request) = search.want()? {
+            let pages = &segment_of(segments, request)?.parts.cache().pages;
+            if pages.read(request.page.0, staging) {
+                search.supply(request, staging, Origin::Cache)?;
             } else {
                 asked.push_back(request);
             }
         }
         let Some(request) = asked.pop_front() else {
-            break;
+            return Ok(wait_ns);
         };
-        walk.work()?;
+        search.work()?;
         let begin = clock::now();
-        let payload = reader.read_unit_blocking(request.page.0.into(), page)?;
+        if search.is_late(begin) {
+            return Err(timed_out());
+        }
+        let segment = segment_of(segments, request)?;
+        let unit = request.page.0.into();
+        let payload = segment.reader.read_unit_blocking(unit, page)?;
         wait_ns += nanoseconds_since(begin);
-        parts.cache.pages.offer(request.page.0, &[payload]);
-        walk.supply(request, payload, Origin::Disk)?;
+        segment
+            .parts
+            .cache()
+            .pages
+            .offer(request.page.0, &[payload]);
+        search.supply(request, payload, Origin::Disk)?;
     }
-    let (_, stats) = walk.finish();
-    let latency_ns = nanoseconds_since(started);
-    Ok(QueryStats {
-        latency_ns,
-        wait_ns,
-        compute_ns: latency_ns.saturating_sub(wait_ns),
-        ..stats
-    })
 }

@@ -10,7 +10,28 @@ mod multiplex;
 mod recorder;
 mod worker;
 
-pub(crate) use blocking::run as run_blocking;
-pub(crate) use multiplex::run as run_multiplexed;
+use pageway_store::IoBackend;
+
 pub use recorder::{ReadTrace, ReadTurn};
-pub(crate) use worker::{Job, Outcomes, Worker, WorkerShape};
+pub(crate) use worker::{Job, Outcomes, Worker, WorkerShape, WorkerSite, timed_out};
+
+use super::Searcher;
+use crate::error::Result;
+
+/// Takes queries of `job` until there are none, by the driver that suits how reads are made.
+///
+/// # Errors
+/// The first error of a page, `Cancelled` or `TimedOut`. The worker must then be dropped: reads may
+/// be in flight.
+pub(crate) fn run<'t>(
+    segments: &'t [Searcher],
+    job: &Job<'t>,
+    worker: &'t mut Worker,
+) -> Result<Outcomes> {
+    match worker.io.backend() {
+        IoBackend::Blocking => blocking::run(segments, job, worker),
+        IoBackend::Uring | IoBackend::Threads | IoBackend::Memory => {
+            multiplex::run(segments, job, worker)
+        }
+    }
+}

@@ -7,13 +7,12 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use pageway_store::{PageDone, PageIo, PageRead, PageReader, clock};
+use pageway_store::{PageDone, PageIo, PageRead, clock};
 
-use super::super::{Origin, PageRequest, Parts, QueryStats, Scratch, Traversal};
+use super::super::{Origin, PageRequest, QueryStats, Search, Searcher};
 use super::recorder::Recorder;
-use super::{Job, Outcomes, Worker};
+use super::{Job, Outcomes, Worker, timed_out};
 use crate::error::{Error, ErrorKind, Result};
-use crate::layout::PageCodec;
 use crate::storage::read_failed;
 
 /// Takes queries of `job` until there are none.
@@ -21,9 +20,8 @@ use crate::storage::read_failed;
 /// # Errors
 /// The first error of a page, or `Cancelled`. The worker must then be dropped: reads may be in
 /// flight.
-pub(crate) fn run<'t, C: PageCodec>(
-    parts: &'t Parts<C>,
-    reader: &PageReader,
+pub(crate) fn run<'t>(
+    segments: &'t [Searcher],
     job: &Job<'t>,
     worker: &'t mut Worker,
 ) -> Result<Outcomes> {
@@ -39,10 +37,12 @@ pub(crate) fn run<'t, C: PageCodec>(
         reads: Reads::new(shape.buffers),
         outcomes: Outcomes::default(),
     };
-    let mut lanes: Vec<Lane<'_, C>> = (0..).zip(scratches).map(Lane::new).collect();
+    let queries = scratches.chunks_mut(segments.len().max(1));
+    let searches = queries.map(|own| Search::new(segments, own));
+    let mut lanes: Vec<Lane<'_>> = (0..).zip(searches).map(Lane::new).collect();
     let mut turns: VecDeque<usize> = (0..lanes.len()).collect();
     let mut done: Vec<PageDone> = Vec::with_capacity(shape.buffers);
-    take_turns(&mut lanes, &mut turns, (parts, job), &mut means)?;
+    take_turns(&mut lanes, &mut turns, (segments, job), &mut means)?;
     while lanes.iter().any(Lane::busy) {
         means.io.wait(1, &mut done)?;
         for completion in done.drain(..) {
@@ -52,26 +52,26 @@ pub(crate) fn run<'t, C: PageCodec>(
             let (number, request) = means.reads.end(completion.buffer).ok_or_else(stray)?;
             let lane = lanes.get_mut(number).ok_or_else(stray)?;
             let bytes = means.io.buffer(completion.buffer);
-            lane.supply((parts, reader), (request, completion.buffer), bytes)?;
+            lane.supply(segments, (request, completion.buffer), bytes)?;
             if !turns.contains(&number) {
                 turns.push_back(number);
             }
-            take_turns(&mut lanes, &mut turns, (parts, job), &mut means)?;
+            take_turns(&mut lanes, &mut turns, (segments, job), &mut means)?;
         }
     }
     Ok(means.outcomes)
 }
 
 /// Pumps the lanes whose turn it is; those left find no buffer free.
-fn take_turns<'t, C: PageCodec>(
-    lanes: &mut [Lane<'t, C>],
+fn take_turns<'t>(
+    lanes: &mut [Lane<'t>],
     turns: &mut VecDeque<usize>,
-    (parts, job): (&'t Parts<C>, &Job<'t>),
+    (segments, job): (&[Searcher], &Job<'t>),
     means: &mut Means<'_>,
 ) -> Result<()> {
     while let Some(number) = turns.front() {
         let lane = lanes.get_mut(*number).ok_or_else(stray)?;
-        if !lane.pump(parts, job, means)? {
+        if !lane.pump(segments, job, means)? {
             break;
         }
         turns.pop_front();
@@ -129,15 +129,20 @@ fn stray() -> Error {
     )
 }
 
-/// A place for one query in flight.
-struct Lane<'t, C: PageCodec> {
-    number: usize,
-    active: Option<Active<'t, C>>,
-    idle: Option<&'t mut Scratch>,
+/// The page caches and readers of the segments.
+pub(super) fn segment_of(segments: &[Searcher], request: PageRequest) -> Result<&Searcher> {
+    segments.get(usize::from(request.segment)).ok_or_else(stray)
 }
 
-struct Active<'t, C: PageCodec> {
-    walk: Traversal<'t, C>,
+/// A place for one query in flight.
+struct Lane<'t> {
+    number: usize,
+    search: Search<'t>,
+    active: Option<Active>,
+}
+
+/// What is noted of the query in flight.
+struct Active {
     index: usize,
     started: Instant,
     compute_ns: u64,
@@ -145,21 +150,45 @@ struct Active<'t, C: PageCodec> {
     recorder: Option<Recorder>,
 }
 
-impl<C: PageCodec> Active<'_, C> {
+impl Active {
+    fn record(&mut self, note: impl FnOnce(&mut Recorder)) {
+        if let Some(recorder) = &mut self.recorder {
+            note(recorder);
+        }
+    }
+}
+
+impl<'t> Lane<'t> {
+    fn new((number, search): (usize, Search<'t>)) -> Self {
+        Self {
+            number,
+            search,
+            active: None,
+        }
+    }
+
+    fn busy(&self) -> bool {
+        self.active.is_some()
+    }
+
     /// Submits the reads that the query wants now. False where there are too few buffers to know.
-    fn submit(&mut self, lane: usize, parts: &Parts<C>, means: &mut Means<'_>) -> Result<bool> {
+    fn submit(
+        &mut self,
+        segments: &[Searcher],
+        active: &mut Active,
+        means: &mut Means<'_>,
+    ) -> Result<bool> {
         while !means.reads.is_full() {
-            let Some(request) = self.walk.want()? else {
+            let Some(request) = self.search.want()? else {
                 return Ok(true);
             };
-            if parts.cache.pages.read(request.page.0, means.staging) {
-                self.walk.supply(request, means.staging, Origin::Cache)?;
+            let pages = &segment_of(segments, request)?.parts.cache().pages;
+            if pages.read(request.page.0, means.staging) {
+                self.search.supply(request, means.staging, Origin::Cache)?;
                 continue;
             }
-            let buffer = means.reads.begin(lane, request).ok_or_else(stray)?;
-            if let Some(recorder) = &mut self.recorder {
-                recorder.sends(buffer);
-            }
+            let buffer = means.reads.begin(self.number, request).ok_or_else(stray)?;
+            active.record(|recorder| recorder.sends(buffer));
             means.io.submit(PageRead {
                 unit: request.page.0.into(),
                 buffer,
@@ -170,100 +199,86 @@ impl<C: PageCodec> Active<'_, C> {
     }
 
     /// Uses the time of the reads in flight, if there is something to do.
-    fn work(&mut self, io: &mut dyn PageIo) -> Result<()> {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.computed();
-        }
-        if !self.walk.has_work() {
+    fn work(&mut self, active: &mut Active, io: &mut dyn PageIo) -> Result<()> {
+        active.record(Recorder::computed);
+        if !self.search.has_work() {
             return Ok(());
         }
         io.flush()?;
-        if let Some(recorder) = &mut self.recorder {
-            recorder.flushed();
-        }
-        self.walk.work()?;
-        if let Some(recorder) = &mut self.recorder {
-            recorder.worked();
-        }
+        active.record(Recorder::flushed);
+        self.search.work()?;
+        active.record(Recorder::worked);
         Ok(())
     }
-}
 
-impl<'t, C: PageCodec> Lane<'t, C> {
-    fn new((number, scratch): (usize, &'t mut Scratch)) -> Self {
-        Self {
-            number,
-            active: None,
-            idle: Some(scratch),
-        }
-    }
-
-    fn busy(&self) -> bool {
-        self.active.is_some()
-    }
-
-    /// Hands a page to the walk it was read for.
+    /// Hands a page to the query it was read for.
     fn supply(
         &mut self,
-        (parts, reader): (&Parts<C>, &PageReader),
+        segments: &[Searcher],
         (request, buffer): (PageRequest, u32),
         bytes: &[u8],
     ) -> Result<()> {
         let begin = clock::now();
         let active = self.active.as_mut().ok_or_else(stray)?;
-        if let Some(recorder) = &mut active.recorder {
-            recorder.arrived(buffer);
-        }
-        let payload = reader.verify_unit(request.page.0.into(), bytes)?;
-        parts.cache.pages.offer(request.page.0, &[payload]);
-        active
-            .walk
+        active.record(|recorder| recorder.arrived(buffer));
+        let segment = segment_of(segments, request)?;
+        let payload = segment.reader.verify_unit(request.page.0.into(), bytes)?;
+        segment
+            .parts
+            .cache()
+            .pages
+            .offer(request.page.0, &[payload]);
+        self.search
             .supply(request, payload, Origin::Disk)
             .map_err(|error| Error::from(error).within("pages"))?;
         active.compute_ns += nanoseconds_since(begin);
-        if let Some(recorder) = &mut active.recorder {
-            recorder.computed();
-        }
+        active.record(Recorder::computed);
         Ok(())
     }
 
     /// Submits the reads that the query wants now, or finishes it and starts the next one. False
     /// where it may want more than there are buffers for.
-    fn pump(&mut self, parts: &'t Parts<C>, job: &Job<'t>, means: &mut Means<'_>) -> Result<bool> {
+    fn pump(
+        &mut self,
+        segments: &[Searcher],
+        job: &Job<'t>,
+        means: &mut Means<'_>,
+    ) -> Result<bool> {
         loop {
-            let Some(active) = &mut self.active else {
-                if !self.start(parts, job, means.reads.asked.len())? {
+            let Some(mut active) = self.active.take() else {
+                if !self.start(job, means.reads.asked.len())? {
                     return Ok(true);
                 }
                 continue;
             };
             let begin = clock::now();
-            let is_served = active.submit(self.number, parts, means)?;
-            if active.walk.in_flight() > 0 || !is_served {
-                active.work(means.io)?;
-                active.compute_ns += nanoseconds_since(begin);
-                return Ok(is_served);
+            if self.search.is_late(begin) {
+                return Err(timed_out());
+            }
+            let is_served = self.submit(segments, &mut active, means)?;
+            let goes_on = self.search.in_flight() > 0 || !is_served;
+            if goes_on {
+                self.work(&mut active, means.io)?;
             }
             active.compute_ns += nanoseconds_since(begin);
-            self.finish(job, &mut means.outcomes);
+            if goes_on {
+                self.active = Some(active);
+                return Ok(is_served);
+            }
+            self.finish(active, job, &mut means.outcomes);
         }
     }
 
-    fn start(&mut self, parts: &'t Parts<C>, job: &Job<'t>, buffers: usize) -> Result<bool> {
-        let Some(scratch) = self.idle.take() else {
-            return Ok(false);
-        };
+    fn start(&mut self, job: &Job<'t>, buffers: usize) -> Result<bool> {
         job.progress.check()?;
         let Some((index, query)) = job.take() else {
-            self.idle = Some(scratch);
             return Ok(false);
         };
         let started = clock::now();
-        let walk = Traversal::new(parts, query, scratch);
+        self.search.begin(query);
         let compute_ns = nanoseconds_since(started);
         let recorded = index < job.recorded;
         self.active = Some(Active {
-            walk,
             index,
             started,
             compute_ns,
@@ -272,25 +287,22 @@ impl<'t, C: PageCodec> Lane<'t, C> {
         Ok(true)
     }
 
-    fn finish(&mut self, job: &Job<'t>, outcomes: &mut Outcomes) {
-        let Some(active) = self.active.take() else {
-            return;
-        };
+    fn finish(&mut self, active: Active, job: &Job<'t>, outcomes: &mut Outcomes) {
         if let Some(mut recorder) = active.recorder {
             recorder.computed();
             outcomes.traces.push(recorder.finish());
         }
         let latency_ns = nanoseconds_since(active.started);
-        let (scratch, stats) = active.walk.finish();
-        let wait_ns = latency_ns.saturating_sub(active.compute_ns);
+        let (results, stats) = self
+            .search
+            .finish(&mut outcomes.found, &mut outcomes.visits);
         let stats = QueryStats {
             latency_ns,
             compute_ns: active.compute_ns,
-            wait_ns,
+            wait_ns: latency_ns.saturating_sub(active.compute_ns),
             ..stats
         };
-        outcomes.push(active.index, scratch, stats);
-        self.idle = Some(scratch);
+        outcomes.queries.push((active.index, results, stats));
         job.progress.advance(1);
     }
 }

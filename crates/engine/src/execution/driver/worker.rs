@@ -1,17 +1,17 @@
-//! What one thread needs to search: a lane of page reads and a scratch per query in flight.
+//! What one thread needs to search: a lane of page reads, and for each query in flight a scratch
+//! per segment.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
-use pageway_kernels::KernelSet;
 use pageway_store::{IoBackend, MAX_LANE_BUFFERS, PageGeometry, PageIo, PageReader};
 use pageway_types::{NodeId, Progress};
 
 use super::super::ranking::Neighbor;
-use super::super::scratch::{Scratch, ScratchShape};
-use super::super::{Goal, Parts, Query, QueryStats};
+use super::super::scratch::{IndexShape, Scratch, ScratchShape};
+use super::super::{Admission, Goal, NodeSet, Query, QueryStats, Searcher, Sizes};
 use super::ReadTrace;
-use crate::error::Result;
-use crate::layout::PageCodec;
+use crate::error::{Error, ErrorKind, Result};
 use crate::memory::largest;
 
 /// Sizes of a worker: they fix its bytes.
@@ -22,7 +22,17 @@ pub(crate) struct WorkerShape {
     /// Reads in flight, of all its queries: page buffers.
     pub(crate) buffers: usize,
     /// Of each query.
-    pub(crate) scratch: ScratchShape,
+    pub(crate) sizes: Sizes,
+}
+
+/// What the bytes of a worker depend on beside its shape.
+pub(crate) struct WorkerSite<S> {
+    /// What the scratch of each segment must suit.
+    pub(crate) segments: S,
+    /// Bytes and pages of one read.
+    pub(crate) geometry: PageGeometry,
+    /// How reads are made.
+    pub(crate) backend: IoBackend,
 }
 
 /// Reads in flight that a last batch gains from: more than most of them are.
@@ -33,95 +43,103 @@ const BUFFERS_EACH: usize = 4;
 
 impl WorkerShape {
     /// With as few buffers as so many queries in flight are worth their memory with.
-    pub(crate) fn compact(interleave: usize, scratch: ScratchShape) -> Self {
-        let others = interleave.saturating_sub(1) * scratch.beam.min(BUFFERS_EACH);
+    pub(crate) fn compact(interleave: usize, sizes: Sizes) -> Self {
+        let others = interleave.saturating_sub(1) * sizes.beam.min(BUFFERS_EACH);
         Self {
             interleave,
-            buffers: scratch.beam + others,
-            scratch,
+            buffers: sizes.beam + others,
+            sizes,
         }
     }
 
     /// With as many buffers as they can use.
-    pub(crate) fn roomy(interleave: usize, scratch: ScratchShape) -> Self {
-        let buffers = (interleave * scratch.beam).max(LAST_BATCH);
+    pub(crate) fn roomy(interleave: usize, sizes: Sizes) -> Self {
+        let buffers = (interleave * sizes.beam).max(LAST_BATCH);
         Self {
             interleave,
             buffers: buffers.min(MAX_LANE_BUFFERS as usize),
-            scratch,
+            sizes,
         }
     }
 
     /// The best of these: with up to `interleave` queries in flight in `most` bytes, then with as
     /// many buffers as fit its `share` of them. One query in flight, should not even that fit.
     pub(crate) fn fitting(
-        (interleave, scratch): (usize, ScratchShape),
+        (interleave, sizes): (usize, Sizes),
         (most, share): (u64, u64),
         bytes: impl Fn(&Self) -> u64,
     ) -> Self {
-        let compact = |interleave: u32| Self::compact(interleave as usize, scratch);
+        let compact = |interleave: u32| Self::compact(interleave as usize, sizes);
         let fits = |interleave| bytes(&compact(interleave)) <= most;
         let shape = compact(largest(1, interleave as u32, fits));
         let with = |buffers: u32| Self {
             buffers: buffers as usize,
             ..shape
         };
-        let roomy = Self::roomy(shape.interleave, scratch).buffers;
+        let roomy = Self::roomy(shape.interleave, sizes).buffers;
         let fits = |buffers| bytes(&with(buffers)) <= share;
         with(largest(shape.buffers as u32, roomy as u32, fits))
     }
 
-    /// Bytes of a worker over `reader`.
-    pub(crate) fn bytes(&self, reader: &PageReader) -> u64 {
-        self.bytes_by(reader.geometry(), reader.backend())
-    }
-
-    /// Bytes of a worker that reads units of `geometry` by `backend`.
-    pub(crate) fn bytes_by(&self, geometry: PageGeometry, backend: IoBackend) -> u64 {
-        let queries = self.interleave * (self.scratch.bytes() + LANE_BYTES);
-        (queries
-            + geometry.payload_bytes()
-            + self.buffers * BUFFER_BYTES
-            + PageReader::lane_bytes(geometry, self.buffers as u32, backend)) as u64
+    /// Whether a worker of this shape can do what one of `other` is wanted for.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        self.interleave >= other.interleave
+            && self.buffers >= other.buffers
+            && self.sizes.cover(other.sizes)
     }
 }
 
-/// Bookkeeping of one query in flight, rounded up.
+/// Bookkeeping of one query in flight in one segment, rounded up.
 const LANE_BYTES: usize = 1024;
 
 /// Bookkeeping of one read in flight, rounded up.
 const BUFFER_BYTES: usize = 64;
 
+impl<S: Iterator<Item = IndexShape> + ExactSizeIterator + Clone> WorkerSite<S> {
+    /// Bytes of a worker.
+    pub(crate) fn bytes(&self, shape: &WorkerShape) -> u64 {
+        let count = self.segments.len();
+        let scratches = self
+            .segments
+            .clone()
+            .map(|index| ScratchShape::of_walk(shape.sizes, index, count).bytes() + LANE_BYTES);
+        let reads = PageReader::lane_bytes(self.geometry, shape.buffers as u32, self.backend);
+        let queries = shape.interleave * scratches.sum::<usize>();
+        let staging = self.geometry.payload_bytes();
+        (queries + staging + shape.buffers * BUFFER_BYTES + reads) as u64
+    }
+}
+
 /// The means of one searching thread.
 pub(crate) struct Worker {
     pub(crate) shape: WorkerShape,
     pub(super) io: Box<dyn PageIo>,
+    /// Query by query, segment by segment.
     pub(super) scratches: Vec<Scratch>,
     /// Where a page of the page cache is copied to.
     pub(super) staging: Vec<u8>,
 }
 
 impl Worker {
-    /// A worker with its lane open.
-    pub(crate) fn new<C: PageCodec>(
-        parts: &Parts<C>,
-        reader: &PageReader,
-        kernels: &'static KernelSet,
-        shape: WorkerShape,
-    ) -> Result<Self> {
-        let scratch = || {
-            let scorer = parts.codes.quantizer.scorer(kernels);
-            let second = parts.second.as_ref();
-            let second = second.map(|part| part.quantizer.scorer(kernels));
-            Scratch::new(shape.scratch, (scorer, second), &parts.entry)
-        };
+    /// A worker with its lane open. There is a segment at least.
+    ///
+    /// # Errors
+    /// When memory or a lane is refused.
+    pub(crate) fn new(segments: &[Searcher], shape: WorkerShape) -> Result<Self> {
+        let first = segments.first().ok_or_else(no_segment)?;
+        let mut scratches = Vec::with_capacity(shape.interleave * segments.len());
+        for _ in 0..shape.interleave {
+            for segment in segments {
+                let own = ScratchShape::of_walk(shape.sizes, segment.shape, segments.len());
+                let scorers = segment.parts.scorers(segment.kernels);
+                scratches.push(Scratch::new(own, scorers, segment.parts.entry())?);
+            }
+        }
         Ok(Self {
             shape,
-            io: reader.lane(shape.buffers as u32)?,
-            scratches: std::iter::repeat_with(scratch)
-                .take(shape.interleave)
-                .collect::<Result<_>>()?,
-            staging: vec![0; reader.geometry().payload_bytes()],
+            io: first.reader.lane(shape.buffers as u32)?,
+            scratches,
+            staging: vec![0; first.reader.geometry().payload_bytes()],
         })
     }
 
@@ -136,6 +154,10 @@ impl Worker {
     }
 }
 
+fn no_segment() -> Error {
+    Error::new(ErrorKind::Internal, "an index without a segment")
+}
+
 /// Queries of one search call, shared by its threads.
 pub(crate) struct Job<'j> {
     /// Raw rows.
@@ -144,10 +166,14 @@ pub(crate) struct Job<'j> {
     pub(crate) row_bytes: usize,
     /// Per query the row that must not be found.
     pub(crate) held_out: Option<&'j [NodeId]>,
-    /// Reads in flight at most (W).
-    pub(crate) beam: usize,
+    /// What may be found, where that is not everything.
+    pub(crate) admitted: Option<&'j NodeSet>,
+    /// How much each takes.
+    pub(crate) sizes: Sizes,
     /// What they are for.
     pub(crate) goal: Goal,
+    /// When nobody waits for answers any more.
+    pub(crate) deadline: Option<Instant>,
     /// Whether every answer needs its exact distance.
     pub(crate) exact: bool,
     /// First queries that are recorded.
@@ -165,17 +191,31 @@ impl<'j> Job<'j> {
         let start = index.checked_mul(self.row_bytes)?;
         let vector = self.rows.get(start..start.checked_add(self.row_bytes)?)?;
         let held_out = self.held_out.and_then(|nodes| nodes.get(index).copied());
+        let admission = match (self.admitted, held_out) {
+            (Some(set), _) => Admission::Within { set, base: 0 },
+            (None, Some(node)) => Admission::AllBut(node),
+            (None, None) => Admission::All,
+        };
         Some((
             index,
             Query {
                 vector,
-                held_out,
-                beam: self.beam,
                 goal: self.goal,
+                sizes: self.sizes,
+                admission,
+                deadline: self.deadline,
                 exact: self.exact,
             },
         ))
     }
+}
+
+/// The error of a search that took longer than it may.
+pub(crate) fn timed_out() -> Error {
+    Error::new(
+        ErrorKind::TimedOut,
+        "the search took longer than it was given: give it more time, or ask for less recall",
+    )
 }
 
 /// What one thread found: the results of each query it finished, in the order it finished them.
@@ -191,40 +231,16 @@ pub(crate) struct Outcomes {
     pub(crate) traces: Vec<ReadTrace>,
 }
 
-impl Outcomes {
-    pub(super) fn push(&mut self, index: usize, scratch: &Scratch, stats: QueryStats) {
-        let results = scratch.ranking().len();
-        self.queries.push((index, results, stats));
-        self.found.extend(scratch.ranking().iter());
-        self.visits.extend_from_slice(scratch.trace());
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::super::scratch::{EntryShape, HarvestShape, Hold, IndexShape};
     use super::*;
 
-    fn scratch(beam: usize) -> ScratchShape {
-        ScratchShape {
+    fn sizes(beam: usize) -> Sizes {
+        Sizes {
             results: 10,
             list_size: 100,
             list_limit: 100,
             beam,
-            index: IndexShape {
-                max_neighbors: 32,
-                seeds: 1,
-                lists_per_candidate: 1,
-                harvested: HarvestShape::default(),
-                dimension: 128,
-                scorer_bytes: 1000,
-                payload_bytes: 4084,
-                record_bytes: 0,
-                entry: EntryShape::default(),
-                hold: Hold::Nothing,
-                bounded: false,
-                coded: false,
-            },
         }
     }
 
@@ -232,18 +248,29 @@ mod tests {
     fn memory_goes_to_queries_first_and_then_to_buffers() {
         let bytes = |shape: &WorkerShape| (100 * shape.interleave + 10 * shape.buffers) as u64;
         let shared = |beam, most, share| {
-            let shape = WorkerShape::fitting((8, scratch(beam)), (most, share), bytes);
+            let shape = WorkerShape::fitting((8, sizes(beam)), (most, share), bytes);
             (shape.interleave, shape.buffers)
         };
-        let sizes = |beam, most| shared(beam, most, most);
-        assert_eq!(sizes(16, 10_000), (8, 128));
-        assert_eq!(sizes(4, 10_000), (8, 64));
-        assert_eq!(sizes(16, 1_300), (8, 50));
-        assert_eq!(sizes(16, 1_240), (8, 44));
-        assert_eq!(sizes(16, 1_239), (7, 53));
-        assert_eq!(sizes(2, 400), (3, 10));
-        assert_eq!(sizes(16, 0), (1, 16));
+        let counts = |beam, most| shared(beam, most, most);
+        assert_eq!(counts(16, 10_000), (8, 128));
+        assert_eq!(counts(4, 10_000), (8, 64));
+        assert_eq!(counts(16, 1_300), (8, 50));
+        assert_eq!(counts(16, 1_240), (8, 44));
+        assert_eq!(counts(16, 1_239), (7, 53));
+        assert_eq!(counts(2, 400), (3, 10));
+        assert_eq!(counts(16, 0), (1, 16));
         assert_eq!(shared(16, 10_000, 1_300), (8, 50));
         assert_eq!(shared(16, 10_000, 0), (8, 44));
+    }
+
+    #[test]
+    fn a_worker_serves_what_it_is_large_enough_for() {
+        let (small, large) = (
+            WorkerShape::compact(1, sizes(4)),
+            WorkerShape::compact(2, sizes(4)),
+        );
+        assert!(large.covers(&small) && large.covers(&large) && !small.covers(&large));
+        let wider = WorkerShape::roomy(8, sizes(8));
+        assert!(wider.covers(&large) && !large.covers(&wider));
     }
 }

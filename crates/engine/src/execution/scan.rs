@@ -13,13 +13,11 @@ use pageway_types::NodeId;
 
 use super::Traversal;
 use super::candidates::{CandidateList, key_distance, key_node, sort_key};
-use super::entry::Entry;
 use super::parts::CodePart;
 use super::query::Goal;
 use super::schedule::Among;
 use super::scratch::{Scoring, Target};
 use crate::layout::PageCodec;
-use crate::spec::{RefineSpec, VectorStorage};
 use crate::storage::{ClusterTable, MeanQuery};
 
 /// Means that are compared together.
@@ -39,23 +37,14 @@ pub(super) const fn ranked_for(size: usize) -> usize {
 }
 
 impl<C: PageCodec> Traversal<'_, C> {
-    /// Where nodes have clusters in place of lists: fills the candidate list, if it has grown, and
-    /// puts the reads for fine codes into the frontier. True where that is so.
-    pub(super) fn choose_from_clusters(&mut self) -> bool {
-        let parts = self.parts;
-        let Entry::Clusters(table) = &parts.entry.entry else {
-            return false;
-        };
+    /// Fills the candidate list from the nearest clusters, if it has grown.
+    pub(super) fn scan(&mut self, table: &ClusterTable) {
         let size = self.scratch.candidates.capacity();
-        if self.probed < size {
-            self.probed = size;
+        if self.scanned < size {
+            self.scanned = size;
             self.rank_clusters(table, size);
             self.score_members(table);
         }
-        if parts.vectors == VectorStorage::Coded {
-            self.request_undecided();
-        }
-        true
     }
 
     /// Leaves in the keys the clusters that a candidate list of `size` may look into, nearest
@@ -98,12 +87,12 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// Offers the nodes of the clusters in the keys to the candidate list.
     fn score_members(&mut self, table: &ClusterTable) {
-        let (parts, held_out) = (self.parts, self.query.held_out);
+        let (parts, admission) = (self.parts, self.query.admission);
         let scratch = &mut *self.scratch;
         let scorer = &mut scratch.scoring.scorer;
         scorer.prepare_blocks();
         let mut estimates = [0.0; BLOCK_CODES];
-        let mut patience = Patience::new(self.query.goal, scratch.shape.results);
+        let mut patience = Patience::new(self.query.goal, scratch.shape.sizes.results);
         for key in &scratch.keys {
             if patience.ends(&scratch.candidates) {
                 break;
@@ -116,10 +105,9 @@ impl<C: PageCodec> Traversal<'_, C> {
             for part in parts.codes.blocks.parts(nodes.clone()) {
                 let limit = scratch.candidates.limit();
                 let near = scorer.score_block(centre, part.block, limit, &mut estimates);
-                for (node, estimate) in marked(part.first, near & part.marks, &estimates) {
-                    if Some(node) != held_out {
-                        scratch.candidates.insert(node, estimate);
-                    }
+                let marks = near & part.marks & admission.mask(part.first);
+                for (node, estimate) in marked(part.first, marks, &estimates) {
+                    scratch.candidates.insert(node, estimate);
                 }
             }
             if let Some(trace) = &mut scratch.trace {
@@ -128,23 +116,21 @@ impl<C: PageCodec> Traversal<'_, C> {
         }
     }
 
-    /// Asks for the pages of candidates that their codes leave undecided.
-    fn request_undecided(&mut self) {
-        let mut keys = std::mem::take(&mut self.scratch.keys);
-        keys.clear();
+    /// Leaves in `keys` the candidates whose fine codes may be read.
+    pub(super) fn pick_scanned(&mut self, keys: &mut Vec<u64>) {
         while let Some(key) = self.scratch.candidates.pop_unexpanded() {
             keys.push(key);
         }
-        if let RefineSpec::Bounded { deviations } = self.parts.execution.refine {
-            self.decide(&mut keys, deviations);
-        }
+    }
+
+    /// Asks for the pages of the fine codes of `keys`.
+    pub(super) fn request_fine_codes(&mut self, keys: &[u64]) {
         let map = self.parts.codec.map();
         let targets = keys.iter().map(|key| Target {
             page: map.page_of(key_node(*key)),
             key: *key,
         });
         self.scratch.pages.targets.extend(targets);
-        self.scratch.keys = keys;
         self.request_targets(Among::All);
     }
 }

@@ -1,0 +1,240 @@
+//! One query over all segments of an index: a traversal each, moved from stage to stage together.
+//!
+//! ```text
+//!  gather    segment 0, 1, ... each to its end
+//!            a segment whose list is full of candidates that the list of all would hold
+//!            doubles its own and goes on
+//!  fine codes, refine
+//!            the bounds of all candidates of all segments decide together what is read
+//!  answers   merged by distance and node
+//! ```
+//!
+//! What a segment does depends on the others only between stages, and by what they hold, not by when:
+//! so answers depend neither on the order in which reads complete nor on the driver. With one
+//! segment nothing is shared and nothing waits.
+
+use std::time::Instant;
+
+use pageway_types::NodeId;
+
+use super::bounds::Limits;
+use super::candidates::sort_key;
+use super::ranking::Neighbor;
+use super::traversal::Stage;
+use super::walk::Walk;
+use super::{Origin, PageRequest, Query, QueryStats, Scratch, Searcher};
+use crate::layout::PageError;
+
+/// One query at a time, over all segments.
+pub(crate) struct Search<'t> {
+    segments: &'t [Searcher],
+    idle: Vec<&'t mut Scratch>,
+    walks: Vec<Walk<'t>>,
+    query: Option<Query<'t>>,
+    stage: Stage,
+    /// The segment whose turn it is to ask for pages.
+    turn: usize,
+}
+
+impl<'t> Search<'t> {
+    /// A search over `segments`, with a scratch for each.
+    pub(crate) fn new(
+        segments: &'t [Searcher],
+        scratches: impl IntoIterator<Item = &'t mut Scratch>,
+    ) -> Self {
+        Self {
+            segments,
+            idle: scratches.into_iter().collect(),
+            walks: Vec::with_capacity(segments.len()),
+            query: None,
+            stage: Stage::Gather,
+            turn: 0,
+        }
+    }
+
+    /// Starts a query. The one before is finished.
+    pub(crate) fn begin(&mut self, query: Query<'t>) {
+        debug_assert!(self.walks.is_empty(), "one query at a time");
+        let count = self.segments.len();
+        let places = self.segments.iter().enumerate();
+        for ((number, segment), scratch) in places.zip(self.idle.drain(..)) {
+            let own = Query {
+                admission: query
+                    .admission
+                    .of_segment(segment.base, segment.node_count()),
+                ..query
+            };
+            let place = (number, count);
+            self.walks
+                .push(Walk::new(&segment.parts, own, place, scratch));
+        }
+        self.query = Some(query);
+        self.stage = Stage::Gather;
+        self.turn = 0;
+    }
+
+    /// The next page to read now, if any. The query is answered when nothing is wanted and nothing
+    /// is in flight.
+    ///
+    /// # Errors
+    /// When a record in memory makes no sense.
+    pub(crate) fn want(&mut self) -> Result<Option<PageRequest>, PageError> {
+        loop {
+            for _ in 0..self.walks.len() {
+                if let Some(walk) = self.walks.get_mut(self.turn)
+                    && let Some(request) = walk.want()?
+                {
+                    return Ok(Some(request));
+                }
+                self.turn = (self.turn + 1) % self.walks.len();
+            }
+            if self.in_flight() > 0 || !self.advance() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Hands over the payload of a page that was wanted.
+    ///
+    /// # Errors
+    /// When the page makes no sense; the query is over then.
+    pub(crate) fn supply(
+        &mut self,
+        request: PageRequest,
+        payload: &[u8],
+        origin: Origin,
+    ) -> Result<(), PageError> {
+        let walk = self.walks.get_mut(usize::from(request.segment));
+        debug_assert!(walk.is_some(), "a page was supplied that nobody wanted");
+        walk.map_or(Ok(()), |walk| walk.supply(request, payload, origin))
+    }
+
+    /// Whether there may be something to do while reads are in flight.
+    pub(crate) fn has_work(&self) -> bool {
+        self.walks.iter().any(Walk::has_work)
+    }
+
+    /// Does what was left for the time of the reads in flight.
+    ///
+    /// # Errors
+    /// When a record in memory makes no sense.
+    pub(crate) fn work(&mut self) -> Result<(), PageError> {
+        for walk in &mut self.walks {
+            walk.work()?;
+        }
+        Ok(())
+    }
+
+    /// Reads that were handed out and not supplied yet.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.walks.iter().map(Walk::in_flight).sum()
+    }
+
+    /// Whether nobody waits for the answer any more.
+    #[inline]
+    pub(crate) fn is_late(&self, now: Instant) -> bool {
+        let deadline = self.query.and_then(|query| query.deadline);
+        deadline.is_some_and(|deadline| now > deadline)
+    }
+
+    /// Goes on once every segment has ended its stage; false when the query is answered.
+    fn advance(&mut self) -> bool {
+        if self.widen() {
+            self.stage = Stage::Gather;
+            return true;
+        }
+        let Some(stage) = self.stage.next() else {
+            return false;
+        };
+        for walk in &mut self.walks {
+            walk.prepare(stage);
+        }
+        let limits = self.limits();
+        for walk in &mut self.walks {
+            walk.enter(stage, limits);
+        }
+        self.stage = stage;
+        true
+    }
+
+    /// Lengthens the lists of segments where that promises more; false where none does.
+    fn widen(&mut self) -> bool {
+        let nearer = self.list_end();
+        let mut widened = false;
+        for walk in &mut self.walks {
+            if walk.promises_more(nearer) {
+                walk.widen();
+                widened = true;
+            }
+        }
+        widened
+    }
+
+    /// The distance, in sortable bits, of the last candidate that a list of all segments would
+    /// hold.
+    fn list_end(&self) -> u32 {
+        let size = self.query.map_or(0, |query| query.sizes.list_size);
+        if self.walks.len() < 2 {
+            return u32::MAX;
+        }
+        let within = |distance: u32| -> usize {
+            let counts = self
+                .walks
+                .iter()
+                .map(|walk| walk.candidates().count_within(distance));
+            counts.sum()
+        };
+        let (mut low, mut high) = (0, u32::MAX);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if within(middle) >= size {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        low
+    }
+
+    /// What the bounds of all segments decide together.
+    fn limits(&mut self) -> Limits {
+        let (Some(query), Some(first)) = (self.query, self.walks.first_mut()) else {
+            return Limits::default();
+        };
+        let mut room = first.bounds_mut().lend_room();
+        let bounds = self.walks.iter().map(Walk::bounds);
+        let limits = Limits::of(query.goal, query.sizes.results, bounds, &mut room);
+        if let Some(first) = self.walks.first_mut() {
+            first.bounds_mut().take_back(room);
+        }
+        limits
+    }
+
+    /// Ends the query: appends its answers to `found`, nearest first, and the nodes that it
+    /// expanded to `visits`, where that is recorded. Returns how many answers, and its counters.
+    pub(crate) fn finish(
+        &mut self,
+        found: &mut Vec<Neighbor>,
+        visits: &mut Vec<NodeId>,
+    ) -> (usize, QueryStats) {
+        let results = self.query.take().map_or(0, |query| query.sizes.results);
+        let start = found.len();
+        let mut sum = QueryStats::default();
+        let several = self.walks.len() > 1;
+        for (segment, walk) in self.segments.iter().zip(self.walks.drain(..)) {
+            let (scratch, stats) = walk.finish();
+            let rounds = sum.rounds.max(stats.rounds);
+            sum.add(&stats);
+            sum.rounds = rounds;
+            found.extend(scratch.ranking().iter().map(|own| segment.neighbor(own)));
+            let expanded = scratch.trace().iter();
+            visits.extend(expanded.map(|node| NodeId(segment.base + node.0)));
+            self.idle.push(scratch);
+        }
+        if several && let Some(found) = found.get_mut(start..) {
+            found.sort_unstable_by_key(|one| sort_key(one.distance, one.node));
+        }
+        found.truncate(start + results);
+        (found.len() - start, sum)
+    }
+}

@@ -1,0 +1,103 @@
+//! A traversal whatever the codec of its segment: a test per page, and none below it.
+
+use super::bounds::{Bounds, Limits};
+use super::candidates::CandidateList;
+use super::traversal::Stage;
+use super::{AnyParts, Origin, PageRequest, Query, QueryStats, Scratch, Traversal};
+use crate::layout::{PageError, PageNodeCodec, RecordCodec};
+
+/// One query in one segment.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "both are as large, but for their codecs"
+)]
+pub(crate) enum Walk<'t> {
+    Record(Traversal<'t, RecordCodec>),
+    PageNode(Traversal<'t, PageNodeCodec>),
+}
+
+/// The same expression of the traversal of either codec.
+macro_rules! each {
+    ($walk:expr, $traversal:ident => $expression:expr) => {
+        match $walk {
+            Walk::Record($traversal) => $expression,
+            Walk::PageNode($traversal) => $expression,
+        }
+    };
+}
+
+impl<'t> Walk<'t> {
+    /// As [`Traversal::new`].
+    pub(super) fn new(
+        parts: &'t AnyParts,
+        query: Query<'t>,
+        place: (usize, usize),
+        scratch: &'t mut Scratch,
+    ) -> Self {
+        match parts {
+            AnyParts::Record(parts) => Self::Record(Traversal::new(parts, query, place, scratch)),
+            AnyParts::PageNode(parts) => {
+                Self::PageNode(Traversal::new(parts, query, place, scratch))
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn want(&mut self) -> Result<Option<PageRequest>, PageError> {
+        each!(self, walk => walk.want())
+    }
+
+    #[inline]
+    pub(super) fn supply(
+        &mut self,
+        request: PageRequest,
+        payload: &[u8],
+        origin: Origin,
+    ) -> Result<(), PageError> {
+        each!(self, walk => walk.supply(request, payload, origin))
+    }
+
+    pub(super) fn has_work(&self) -> bool {
+        each!(self, walk => walk.has_work())
+    }
+
+    pub(super) fn work(&mut self) -> Result<bool, PageError> {
+        each!(self, walk => walk.work())
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        each!(self, walk => walk.in_flight())
+    }
+
+    pub(super) fn promises_more(&self, nearer: u32) -> bool {
+        each!(self, walk => walk.promises_more(nearer))
+    }
+
+    pub(super) fn widen(&mut self) {
+        each!(self, walk => walk.widen());
+    }
+
+    pub(super) fn prepare(&mut self, stage: Stage) {
+        each!(self, walk => walk.prepare(stage));
+    }
+
+    pub(super) fn enter(&mut self, stage: Stage, limits: Limits) {
+        each!(self, walk => walk.enter(stage, limits));
+    }
+
+    pub(super) fn candidates(&self) -> &CandidateList {
+        each!(self, walk => walk.candidates())
+    }
+
+    pub(super) fn bounds(&self) -> &Bounds {
+        each!(self, walk => walk.bounds())
+    }
+
+    pub(super) fn bounds_mut(&mut self) -> &mut Bounds {
+        each!(self, walk => walk.bounds_mut())
+    }
+
+    pub(super) fn finish(self) -> (&'t mut Scratch, QueryStats) {
+        each!(self, walk => walk.finish())
+    }
+}
