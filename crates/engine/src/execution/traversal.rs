@@ -47,11 +47,12 @@ pub(crate) struct PageRequest {
     pub(crate) segment: u16,
     /// The page.
     pub(crate) page: PageId,
-    /// Where it is kept, if it is.
+    /// Where it is kept, if it is; or `REFINES`.
     pub(super) slot: u16,
-    /// Whether it is read for its vectors, at the end.
-    pub(super) refines: bool,
 }
+
+/// In place of a slot: the page is read for its vectors, at the end.
+const REFINES: u16 = u16::MAX;
 
 impl PageRequest {
     /// A page that candidates are gathered from, kept in `slot` if it is.
@@ -60,18 +61,16 @@ impl PageRequest {
             segment,
             page,
             slot,
-            refines: false,
         }
     }
 
     /// A page that is read for its vectors.
     pub(super) const fn refining(segment: u16, page: PageId) -> Self {
-        Self {
-            segment,
-            page,
-            slot: 0,
-            refines: true,
-        }
+        Self::gathering(segment, page, REFINES)
+    }
+
+    fn refines(self) -> bool {
+        self.slot == REFINES
     }
 }
 
@@ -258,7 +257,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     }
 
     fn take(&mut self, request: PageRequest, payload: &[u8]) -> Result<(), PageError> {
-        if request.refines {
+        if request.refines() {
             return self.refine_page(request.page, payload);
         }
         // What was left for the time of these reads comes first, however fast they were.
