@@ -129,7 +129,10 @@ impl Error {
     }
 
     /// The error of a lower module, as one of a kind.
-    pub(crate) fn caused_by(kind: ErrorKind, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+    pub(crate) fn caused_by(
+        kind: ErrorKind,
+        source: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
         Self {
             kind,
             context: source.to_string(),

@@ -59,7 +59,7 @@ pub use index::{
     thread_pool, verify, verify_on,
 };
 pub use layout::PageError;
-pub use memory::{MemoryWish, format_bytes};
+pub use memory::{MemoryPart, MemoryWish, format_bytes};
 pub use options::{
     Answers, BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions, SearchSettings,
 };

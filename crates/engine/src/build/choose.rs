@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::index::{least_memory, more_queries};
-use crate::memory::{Ledger, MemoryWish, format_bytes, largest};
+use crate::memory::{Ledger, MemoryPart, MemoryWish, format_bytes, largest};
 use crate::options::BuildOptions;
 use crate::presets::{Form, Sizes};
 use crate::resolve;
@@ -273,9 +273,9 @@ fn settle(subject: (&IndexSpec, u32), lists: u64, memory_bytes: u64) -> Choice<(
     least
         .entries()
         .iter()
-        .for_each(|(part, bytes)| ledger.reserve(part, *bytes));
+        .for_each(|(part, bytes)| ledger.reserve(*part, *bytes));
     if lists > 0 {
-        ledger.reserve("lists", lists);
+        ledger.reserve(MemoryPart::Lists, lists);
     }
     ledger
         .settle("searching this index")

@@ -11,7 +11,7 @@ use super::{Index, MAX_INTERLEAVE, Manifest, RangeOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::ScratchShape;
 use crate::execution::driver::WorkerShape;
-use crate::memory::Ledger;
+use crate::memory::{Ledger, MemoryPart};
 use crate::options::OpenOptions;
 use crate::resolve::{self, CacheBytes, Source};
 use crate::spec::{EntrySpec, IndexSpec};
@@ -24,6 +24,8 @@ const ASSUMED_LIST_SIZE: u32 = 200;
 const ASSUMED_K: u32 = 100;
 /// Times a reader starts over when a rebuild replaces the files under its hands.
 const ATTEMPTS: u32 = 5;
+/// Parts of the memory that are lent to searches.
+const FOR_SEARCHES: [MemoryPart; 2] = [MemoryPart::OneQuery, MemoryPart::MoreQueries];
 
 /// How reads reach the disk, and why that way.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -57,7 +59,7 @@ pub struct MemoryReport {
     /// The budget in bytes.
     pub budget_bytes: u64,
     /// Reserved bytes by part.
-    pub parts: Vec<(&'static str, u64)>,
+    pub parts: Vec<(MemoryPart, u64)>,
     /// Nodes whose record or list is in the node cache.
     pub cached_nodes: usize,
     /// Pages in the page cache.
@@ -66,6 +68,14 @@ pub struct MemoryReport {
     pub cached_edge_bits: Option<f64>,
     /// Most bytes that searches held at a time, of those set aside for them.
     pub searches_peak_bytes: u64,
+}
+
+impl MemoryReport {
+    /// Bytes of one part.
+    pub fn bytes_of(&self, part: MemoryPart) -> u64 {
+        let own = self.parts.iter().filter(|(of, _)| *of == part);
+        own.map(|(_, bytes)| bytes).sum()
+    }
 }
 
 impl Index {
@@ -139,22 +149,22 @@ impl Index {
         let reader = &pages.reader;
         let mut ledger = fixed_memory(subject, budget);
         let least = plan.least_bytes(|shape| shape.bytes(reader));
-        ledger.reserve("one query", least);
+        ledger.reserve(MemoryPart::OneQuery, least);
         ledger
             .settle("opening this index")
             .map_err(|error| error.within(dir.display()))?;
         let wished = (plan.wished.bytes(reader) * plan.threads).max(plan.range.bytes(reader));
         let more = wished.saturating_sub(least);
         let more = more.min(room_for_queries(&manifest, ledger.free()));
-        ledger.reserve("more queries in flight", more);
-        let pool = WorkerPool::new(ledger.entries().iter().rev().take(2).map(|(_, b)| b).sum());
+        ledger.reserve(MemoryPart::MoreQueries, more);
+        let pool = WorkerPool::new(ledger.reserved_for(&FOR_SEARCHES));
         let caches = CacheBytes::divide(ledger.free(), manifest.spec.cache);
         let codebook = manifest.files.codebook.uuid;
         let shared = other.and_then(|other| other.searcher.quantizer(codebook, &other.manifest));
         let searcher = resolve::searcher(source, pages, caches, shared)?;
         let (nodes, cached_pages) = searcher.cache_bytes();
-        ledger.reserve("cached nodes", nodes);
-        ledger.reserve("cached pages", cached_pages);
+        ledger.reserve(MemoryPart::CachedNodes, nodes);
+        ledger.reserve(MemoryPart::CachedPages, cached_pages);
         Ok(Self {
             vfs: Arc::clone(vfs),
             dir: PathBuf::from(dir),
@@ -207,15 +217,18 @@ pub(crate) fn fixed_memory((spec, node_count): (&IndexSpec, u32), budget: u64) -
     } else {
         in_memory * code_bytes
     };
-    ledger.reserve("codes", codes);
-    ledger.reserve("codebook", resolve::codebook_bytes(spec));
+    ledger.reserve(MemoryPart::Codes, codes);
+    ledger.reserve(MemoryPart::Codebook, resolve::codebook_bytes(spec));
     if let Some(second) = storage.second_codes_in_memory() {
         let codes = u64::from(node_count) * u64::from(second.code_bytes());
-        ledger.reserve("second codes", codes);
+        ledger.reserve(MemoryPart::SecondCodes, codes);
     }
     let entry = resolve::entry_bytes(spec, node_count);
     let identities = Identities::bytes(spec, node_count);
-    for (part, bytes) in [("entry", entry), ("identities", identities)] {
+    for (part, bytes) in [
+        (MemoryPart::Entry, entry),
+        (MemoryPart::Identities, identities),
+    ] {
         if bytes > 0 {
             ledger.reserve(part, bytes);
         }
@@ -231,7 +244,7 @@ pub(crate) fn least_memory(subject: (&IndexSpec, u32)) -> Result<Ledger> {
     let geometry = resolve::codec(subject.0, subject.1)?.map().geometry;
     let bytes = |backend| plan.least_bytes(|shape| shape.bytes_by(geometry, backend));
     let one_query = bytes(IoBackend::Threads).max(bytes(IoBackend::Uring));
-    ledger.reserve("one query", one_query);
+    ledger.reserve(MemoryPart::OneQuery, one_query);
     Ok(ledger)
 }
 
