@@ -1,16 +1,13 @@
-//! An open index: manifest, searcher, memory. Delegates; holds no buffers, caches or statistics of
-//! its own.
+//! An open index: manifest, segment, memory, workers. Delegates; holds no buffers, caches or
+//! statistics of its own.
 
 mod describe;
-mod footprint;
-mod manifest;
 mod open;
 mod pool;
 mod range;
 mod recall;
 mod record;
 mod search;
-mod searcher;
 mod verify;
 
 use std::path::{Path, PathBuf};
@@ -20,18 +17,16 @@ use pageway_store::{IoProbe, Vfs};
 use pageway_types::{Metric, VectorShape};
 
 pub use describe::{Description, FileDescription, describe};
-pub use footprint::Footprint;
-pub(crate) use manifest::{FileKind, Files, GraphStatistics, Manifest};
 pub use open::{BackendReport, MemoryReport};
-pub(crate) use open::{least_memory, more_queries, thread_count};
 pub use range::{RangeAnswers, RangeOptions};
-pub use recall::{RecallReport, thread_pool};
-pub use search::{MAX_INTERLEAVE, MAX_LIST_SIZE};
-pub(crate) use searcher::{PageSearcher, Searcher};
-pub use verify::{FileReport, VerifyReport, verify, verify_on};
+pub use recall::RecallReport;
+pub use search::MAX_LIST_SIZE;
+pub use verify::{verify, verify_on};
 
 use crate::calibration::Calibration;
+use crate::manifest::Manifest;
 use crate::memory::Ledger;
+use crate::segment::Segment;
 use pool::WorkerPool;
 
 /// An index, open for searching. `Send + Sync`: share it between threads.
@@ -39,7 +34,7 @@ pub struct Index {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
     manifest: Manifest,
-    searcher: Box<dyn Searcher>,
+    segment: Segment,
     pool: WorkerPool,
     ledger: Ledger,
     probe: IoProbe,

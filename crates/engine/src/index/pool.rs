@@ -3,8 +3,8 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::searcher::Searcher;
 use crate::error::{Error, Result};
+use crate::execution::Searcher;
 use crate::execution::driver::{Worker, WorkerShape};
 use crate::memory::format_bytes;
 

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::execution::driver::Outcomes;
 use crate::execution::{Goal, QueryStats};
 use crate::options::{Queries, SearchOptions, SearchSettings};
+use crate::plan::{RANGE_LIMIT, RANGE_LIST_SIZE};
 
 /// How to search a range.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -37,8 +38,8 @@ impl RangeOptions {
     pub const fn new(radius: f32) -> Self {
         Self {
             radius,
-            list_size: 20,
-            limit: 10_000,
+            list_size: RANGE_LIST_SIZE,
+            limit: RANGE_LIMIT,
             beam: None,
             threads: 0,
             interleave: 0,

@@ -5,18 +5,17 @@ use std::sync::atomic::AtomicUsize;
 use pageway_types::{NoProgress, NodeId, Progress};
 
 use super::Index;
-use super::open::{scratch_shape, thread_count};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::{Job, Outcomes, Worker, WorkerShape};
 use crate::execution::{Goal, QueryStats, ScratchShape};
 use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
+use crate::plan::{MAX_INTERLEAVE, scratch_shape};
 use crate::source::{BLOCK_BYTES, Inspection, VectorSlice, inspect_rows};
 use crate::spec::{RefineSpec, StopSpec};
+use crate::threads::thread_count;
 
 /// Largest candidate list of a search.
 pub const MAX_LIST_SIZE: u32 = 100_000;
-/// Most queries in flight on one thread.
-pub const MAX_INTERLEAVE: u32 = 64;
 
 impl Index {
     /// Finds the `k` nearest vectors of each query.
@@ -158,7 +157,7 @@ impl Index {
     pub(crate) fn has_memory_for(&self, options: &SearchOptions, list_size: u32) -> Result<bool> {
         let scratch = self.scratch(options, (options.k, list_size, list_size))?;
         let shape = WorkerShape::compact(1, scratch);
-        Ok(self.searcher.worker_bytes(&shape) <= self.pool.budget())
+        Ok(self.segment.searcher.worker_bytes(&shape) <= self.pool.budget())
     }
 
     /// Sizes of a query's scratch: results, list size, list size to grow to.
@@ -171,7 +170,8 @@ impl Index {
         let beam = options
             .beam
             .unwrap_or_else(|| spec.execution.schedule.beam());
-        scratch_shape((spec, self.manifest.node_count), sizes, beam)
+        let subject = (self.segment.index_shape, self.manifest.node_count);
+        scratch_shape(subject, sizes, beam)
     }
 
     /// Fewer queries and reads in flight where the memory set aside is short. A call of fewer
@@ -180,7 +180,7 @@ impl Index {
         let most = self.pool.budget() / threads as u64;
         let announced = self.lanes.0 as u64 * u64::from(self.lanes.1);
         let share = self.pool.budget() * wished.0 as u64 / announced.max(1);
-        let bytes = |shape: &WorkerShape| self.searcher.worker_bytes(shape);
+        let bytes = |shape: &WorkerShape| self.segment.searcher.worker_bytes(shape);
         WorkerShape::fitting(wished, (most, share.min(most)), bytes)
     }
 
@@ -190,7 +190,7 @@ impl Index {
         shape: WorkerShape,
         (threads, traced): (usize, bool),
     ) -> Result<(Vec<Outcomes>, usize)> {
-        let searcher = self.searcher.as_ref();
+        let searcher = self.segment.searcher.as_ref();
         let mut workers = vec![self.pool.acquire(searcher, shape)?];
         while workers.len() < threads {
             match self.pool.try_acquire(searcher, shape) {
@@ -224,7 +224,7 @@ impl Index {
     }
 
     fn run_worker(&self, job: &Job<'_>, mut worker: Worker) -> Result<Outcomes> {
-        let searcher = self.searcher.as_ref();
+        let searcher = self.segment.searcher.as_ref();
         let outcome = searcher.run(job, &mut worker);
         if outcome.is_ok() && !worker.is_traced() {
             self.pool.put_back(searcher, worker);

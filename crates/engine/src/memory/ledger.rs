@@ -105,7 +105,8 @@ impl Ledger {
         &self.entries
     }
 
-    /// Notes `bytes` more for `part`; `settle` checks the sum once every part that must fit is known.
+    /// Notes `bytes` more for `part`; `settle` checks the sum once every part that must fit is
+    /// known.
     pub(crate) fn reserve(&mut self, part: MemoryPart, bytes: u64) {
         match self.entries.iter_mut().find(|(own, _)| *own == part) {
             Some((_, sum)) => *sum += bytes,

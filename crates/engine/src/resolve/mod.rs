@@ -26,9 +26,9 @@ pub(crate) use entry::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::{CodePart, Parts};
-use crate::index::{Manifest, PageSearcher, Searcher};
+use crate::execution::{CodePart, PageSearcher, Parts, Searcher};
 use crate::layout::PageCodec;
+use crate::manifest::Manifest;
 use crate::spec::EntrySpec;
 use crate::storage::{CodeBlocks, CodeTable, Identities};
 

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::least_memory;
-use crate::build::index_bytes;
+use super::{index_bytes, least_memory};
 use crate::error::{Error, Result};
 use crate::memory::MemoryPart;
 use crate::resolve::{self, AnyCodec};

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use pageway_kernels::KernelSet;
 use pageway_quant::Quantizer;
-use pageway_store::{FileUuid, IoBackend, PageFile, PageReader};
+use pageway_store::{IoBackend, PageFile, PageReader};
 use pageway_types::NodeId;
 
-use super::Manifest;
+use super::driver::{Job, Outcomes, Worker, WorkerShape, run_blocking, run_multiplexed};
+use super::parts::Parts;
 use crate::error::{Error, Result};
-use crate::execution::Parts;
-use crate::execution::driver::{Job, Outcomes, Worker, WorkerShape, run_blocking, run_multiplexed};
 use crate::layout::{PageCodec, PageView};
 use crate::storage::scan;
 
@@ -37,8 +36,8 @@ pub(crate) trait Searcher: Send + Sync {
     /// Bytes of the caches of nodes and of pages.
     fn cache_bytes(&self) -> (u64, u64);
 
-    /// The quantizer, if it is that of the codebook file `uuid`; `manifest` is this index's.
-    fn quantizer(&self, uuid: FileUuid, manifest: &Manifest) -> Option<&Arc<Quantizer>>;
+    /// The quantizer of the codes.
+    fn quantizer(&self) -> &Arc<Quantizer>;
 
     /// Copies the vectors of nodes `first ..` into `out`, reading pages in order.
     fn read_vectors(&self, first: u64, out: &mut [u8]) -> Result<()>;
@@ -89,8 +88,8 @@ impl<C: PageCodec> Searcher for PageSearcher<C> {
         (nodes, cache.pages.held_bytes())
     }
 
-    fn quantizer(&self, uuid: FileUuid, manifest: &Manifest) -> Option<&Arc<Quantizer>> {
-        (manifest.files.codebook.uuid == uuid).then_some(&self.parts.codes.quantizer)
+    fn quantizer(&self) -> &Arc<Quantizer> {
+        &self.parts.codes.quantizer
     }
 
     fn read_vectors(&self, first: u64, out: &mut [u8]) -> Result<()> {
