@@ -10,13 +10,13 @@ use pageway::spec::{
     VectorStorage,
 };
 use pageway::{
-    BuildOptions, CacheOverrides, Error, ErrorKind, Index, MemoryWish, Overrides, Preset, Result,
-    Sizes,
+    BuildOptions, CacheOverrides, Error, ErrorKind, Index, MemoryPart, MemoryWish, Overrides,
+    Preset, Result, Sizes,
 };
 
 use crate::candidate::Candidate;
 use crate::model::{Counts, Statistics};
-use crate::trial::{ALL_BYTES, Built, Climb, Trial, Tried, open, part};
+use crate::trial::{ALL_BYTES, Built, Climb, Trial, Tried, open};
 use crate::walk::Walk;
 
 /// Reads per round.
@@ -116,7 +116,7 @@ fn searches(trial: &Trial<'_>, built: &Built, candidate: &Candidate) -> Result<S
     };
     let everything_cached = counts(trial.measure(rounds(&whole), 0.0)?)?;
     drop(whole);
-    let cached = part(&memory, "cached nodes");
+    let cached = memory.bytes_of(MemoryPart::CachedNodes);
     let all: u64 = memory.parts.iter().map(|(_, bytes)| bytes).sum();
     let some = open(&built.dir, all - cached + cached / CACHED_PART)?;
     let share = some.memory().cached_nodes as f64 / trial.rows() as f64;

@@ -13,8 +13,8 @@ use std::time::Instant;
 
 use pageway::spec::Shape;
 use pageway::{
-    BuildOptions, DoctorOptions, Error, ErrorKind, Preset, Progress, Result, Sizes, VectorRead,
-    clock, doctor,
+    BuildOptions, DoctorOptions, Error, ErrorKind, MemoryPart, Preset, Progress, Result, Sizes,
+    VectorRead, clock, doctor,
 };
 
 use crate::candidate::{Candidate, Space, enumerate, refuse_nothing};
@@ -164,7 +164,7 @@ fn ask_tree(space: &Space<'_>, candidates: &[Candidate]) -> (TreeAdvice, Option<
     let working = candidates
         .iter()
         .flat_map(|one| &one.footprint.memory)
-        .filter(|(part, _)| *part == "one query")
+        .filter(|(part, _)| *part == MemoryPart::OneQuery)
         .map(|(_, bytes)| *bytes)
         .min();
     let memory = (space.memory_bytes, working.unwrap_or(0));

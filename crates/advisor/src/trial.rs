@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use pageway::spec::{CodeStorage, EntrySpec, GraphSpec, IndexSpec, ScheduleSpec};
 use pageway::truth::{Found, recall};
 use pageway::{
-    BuildInput, BuildOptions, ErrorKind, Footprint, Index, MemoryReport, MemoryWish, OpenOptions,
+    BuildInput, BuildOptions, ErrorKind, Footprint, Index, MemoryPart, MemoryWish, OpenOptions,
     Progress, Result, clock, process_cpu_time,
 };
 use serde::{Deserialize, Serialize};
@@ -31,8 +31,6 @@ const LADDER_MOST: f64 = 1500.0;
 const REPEATS: usize = 2;
 /// Beyond the memory that all of a sample takes.
 pub(crate) const ALL_BYTES: u64 = 256 << 20;
-/// The part of an open index that is set aside for queries beyond the first.
-const MORE_QUERIES: &str = "more queries in flight";
 
 /// What a trial found.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -238,8 +236,9 @@ impl<'t> Trial<'t> {
     /// vectors would, where that has `spare` bytes beyond the least it needs.
     fn memory_of(&self, dir: &Path, spare: u64, share: f64) -> Result<u64> {
         let memory = self.open_whole(dir)?.memory();
-        let queries = part(&memory, MORE_QUERIES);
-        let caches = part(&memory, "cached nodes") + part(&memory, "cached pages");
+        let queries = memory.bytes_of(MemoryPart::MoreQueries);
+        let caches =
+            memory.bytes_of(MemoryPart::CachedNodes) + memory.bytes_of(MemoryPart::CachedPages);
         let all: u64 = memory.parts.iter().map(|(_, bytes)| bytes).sum();
         if caches == 0 {
             // Memory changes no count: searches get what they need.
@@ -333,12 +332,6 @@ pub(crate) fn open(dir: &Path, memory_bytes: u64) -> Result<Index> {
         ..OpenOptions::default()
     };
     Index::open(dir, &options)
-}
-
-/// Bytes of a part of an open index.
-pub(crate) fn part(memory: &MemoryReport, name: &str) -> u64 {
-    let found = memory.parts.iter().find(|(part, _)| *part == name);
-    found.map_or(0, |(_, bytes)| *bytes)
 }
 
 /// A list that is too long for the memory of a search ends the ladder, if it is not the first.

@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::index::BackendReport;
 use crate::resolve;
+use crate::threads::thread_count;
 
 /// Bytes of the file that is read: larger than what a disk's own cache holds in front of a small
 /// test.
@@ -123,7 +124,7 @@ fn cpu() -> Result<CpuReport> {
             .map(ToString::to_string)
             .collect(),
         forced: std::env::var("PAGEWAY_ISA").ok(),
-        cores: crate::index::thread_count(0),
+        cores: thread_count(0),
     })
 }
 

@@ -9,9 +9,6 @@ use pageway_quant::QuantError;
 use pageway_store::StoreError;
 use pageway_types::Cancelled;
 
-use crate::layout::PageError;
-use crate::spec::SpecError;
-
 /// What went wrong, by what the caller can do about it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ErrorKind {
@@ -135,7 +132,11 @@ impl Error {
         self
     }
 
-    fn caused_by(kind: ErrorKind, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+    /// The error of a lower module, as one of a kind.
+    pub(crate) fn caused_by(
+        kind: ErrorKind,
+        source: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
         Self {
             kind,
             context: source.to_string(),
@@ -226,18 +227,6 @@ impl From<QuantError> for Error {
             QuantError::Cancelled(stop) => stop.into(),
             other => Self::caused_by(ErrorKind::InvalidInput, other),
         }
-    }
-}
-
-impl From<SpecError> for Error {
-    fn from(error: SpecError) -> Self {
-        Self::caused_by(ErrorKind::InvalidInput, error)
-    }
-}
-
-impl From<PageError> for Error {
-    fn from(error: PageError) -> Self {
-        Self::caused_by(ErrorKind::Corrupt, error)
     }
 }
 

@@ -39,13 +39,17 @@ pub mod error;
 mod execution;
 mod index;
 mod layout;
+mod manifest;
 mod memory;
 mod options;
+mod plan;
 mod presets;
 mod resolve;
+mod segment;
 pub mod source;
 pub mod spec;
 mod storage;
+mod threads;
 pub mod truth;
 
 pub use build::BuildReport;
@@ -54,12 +58,11 @@ pub use doctor::{CpuReport, DepthReading, DoctorOptions, DoctorReport, doctor};
 pub use error::{Error, ErrorKind, Result};
 pub use execution::{HOP_BUCKETS, NodeSet, QueryStats, ReadTrace, ReadTurn};
 pub use index::{
-    BackendReport, Description, FileDescription, FileReport, Footprint, Index, MAX_INTERLEAVE,
-    MAX_LIST_SIZE, MemoryReport, RecallReport, VerifyReport, describe, thread_pool, verify,
-    verify_on,
+    BackendReport, Description, FileDescription, Index, MAX_LIST_SIZE, MemoryReport, RecallReport,
+    describe, verify, verify_on,
 };
 pub use layout::PageError;
-pub use memory::{MemoryWish, format_bytes};
+pub use memory::{MemoryPart, MemoryWish, format_bytes};
 pub use options::{
     Answers, BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions, SearchSettings,
 };
@@ -70,5 +73,8 @@ pub use pageway_store::{LockGuard, OpenMode, OsVfs, Vfs, VfsFile, clock};
 pub use pageway_types::{
     ElementType, Metric, NoProgress, NodeId, Progress, SplitMix64, VectorRead, VectorShape,
 };
+pub use plan::{Footprint, MAX_INTERLEAVE};
 pub use presets::{Preset, Sizes, choices};
+pub use segment::{FileReport, VerifyReport};
 pub use spec::{CacheOverrides, IndexSpec, Overrides};
+pub use threads::thread_pool;

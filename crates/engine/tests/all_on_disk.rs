@@ -15,8 +15,8 @@ use std::sync::Arc;
 use common::Rows;
 use pageway::spec::{QuantizerSpec, RotationSpec};
 use pageway::{
-    BuildOptions, Effort, ElementType, Index, OpenOptions, OsVfs, Preset, Queries, SearchOptions,
-    Vfs,
+    BuildOptions, Effort, ElementType, Index, MemoryPart, OpenOptions, OsVfs, Preset, Queries,
+    SearchOptions, Vfs,
 };
 use pageway_testkit::{FaultPlan, FaultVfs, Operation};
 
@@ -87,7 +87,7 @@ fn nearly_nothing_is_resident() {
         let held: u64 = memory
             .parts
             .iter()
-            .filter(|(part, _)| *part != "more queries in flight")
+            .filter(|(part, _)| *part != MemoryPart::MoreQueries)
             .map(|(_, bytes)| bytes)
             .sum();
         assert!(held <= RESIDENT_BYTES, "{preset}: {memory:?}");

@@ -14,8 +14,8 @@ use std::path::Path;
 
 use common::{Rows, smallest_that_works};
 use pageway::{
-    Answers, BuildOptions, Effort, ElementType, ErrorKind, Index, MemoryWish, Metric, OpenOptions,
-    Preset, Queries, Result, SearchOptions,
+    Answers, BuildOptions, Effort, ElementType, ErrorKind, Index, MemoryPart, MemoryWish, Metric,
+    OpenOptions, Preset, Queries, Result, SearchOptions,
 };
 
 fn options() -> BuildOptions {
@@ -50,14 +50,12 @@ fn check_ledger(index: &Index) {
 
 /// What the index set aside for searches.
 fn set_aside(index: &Index) -> u64 {
-    part(index, "one query") + part(index, "more queries in flight")
+    part(index, MemoryPart::OneQuery) + part(index, MemoryPart::MoreQueries)
 }
 
 /// Bytes of one part of the ledger.
-fn part(index: &Index, name: &str) -> u64 {
-    let parts = index.memory().parts;
-    let found = parts.iter().filter(|(part, _)| *part == name);
-    found.map(|(_, bytes)| bytes).sum()
+fn part(index: &Index, part: MemoryPart) -> u64 {
+    index.memory().bytes_of(part)
 }
 
 #[test]
@@ -282,7 +280,7 @@ fn a_call_of_one_query_holds_its_share_of_what_was_set_aside() {
         for more in [0, 1000, 100_000, 1_000_000, 50_000_000] {
             let index = open(dir.path(), least + more, options).unwrap();
             let share = set_aside(&index) / announced as u64;
-            let one_query = part(&index, "one query");
+            let one_query = part(&index, MemoryPart::OneQuery);
             let alone = peak_of(&index, &base, 1);
             let what = format!("{threads} threads, {more} more: {alone} of {share}");
             assert!(alone > 0 && alone <= share.max(one_query), "{what}");

@@ -14,8 +14,8 @@ use common::{Random, Rows, distance, nearest};
 use pageway::source::{IdSlice, VectorSlice};
 use pageway::spec::{CodecSpec, EntrySpec, PlacementSpec};
 use pageway::{
-    Answers, BuildInput, BuildOptions, Effort, ElementType, Index, MemoryWish, Metric, NoProgress,
-    OpenOptions, Overrides, Preset, Queries, SearchOptions, VectorShape,
+    Answers, BuildInput, BuildOptions, Effort, ElementType, Index, MemoryPart, MemoryWish, Metric,
+    NoProgress, OpenOptions, Overrides, Preset, Queries, SearchOptions, VectorShape,
 };
 
 const K: usize = 10;
@@ -206,13 +206,14 @@ fn with_less_memory_lists_are_read() {
     let dir = tempfile::tempdir().unwrap();
     build(dir.path(), &base, 4_000_000);
     let whole = Index::open(dir.path(), &OpenOptions::default()).unwrap();
-    let caches = |(part, _): &&(&str, u64)| part.starts_with("cached") || part.starts_with("more");
-    let parts = whole.memory().parts;
-    let least: u64 = parts
-        .iter()
-        .filter(|part| !caches(part))
-        .map(|(_, b)| b)
-        .sum();
+    let memory = whole.memory();
+    let beyond = [
+        MemoryPart::CachedNodes,
+        MemoryPart::CachedPages,
+        MemoryPart::MoreQueries,
+    ];
+    let all: u64 = memory.parts.iter().map(|(_, bytes)| bytes).sum();
+    let least = all - beyond.map(|part| memory.bytes_of(part)).iter().sum::<u64>();
     let options = OpenOptions {
         memory: Some(MemoryWish::Bytes(least + 50_000)),
         ..OpenOptions::default()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pageway::{Answers, Effort, ErrorKind, Index, Queries, SearchOptions, Vfs};
+use pageway::{Answers, Effort, ErrorKind, Index, MemoryPart, Queries, SearchOptions, Vfs};
 
 use crate::check::Expected;
 use crate::common::smallest_that_works;
@@ -50,13 +50,8 @@ fn check_ledger(index: &Index, name: &str) {
     let memory = index.memory();
     let reserved: u64 = memory.parts.iter().map(|(_, bytes)| bytes).sum();
     assert!(reserved <= memory.budget_bytes, "{name}: {memory:?}");
-    let searches = ["one query", "more queries in flight"];
-    let set_aside: u64 = memory
-        .parts
-        .iter()
-        .filter(|(part, _)| searches.contains(part))
-        .map(|(_, bytes)| bytes)
-        .sum();
+    let searches = [MemoryPart::OneQuery, MemoryPart::MoreQueries];
+    let set_aside: u64 = searches.map(|part| memory.bytes_of(part)).iter().sum();
     assert!(
         memory.searches_peak_bytes <= set_aside,
         "{name}: {memory:?}"

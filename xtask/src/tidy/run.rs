@@ -25,7 +25,7 @@ const EXTENSIONS: [&str; 8] = ["rs", "py", "pyi", "md", "toml", "sh", "yml", "ya
 /// Checks the repository around this package. Exit code 1 if a check failed or git could not be
 /// asked.
 pub(crate) fn run() -> ExitCode {
-    let root = root();
+    let root = repository();
     match text_files(&root) {
         Ok(files) => report(files.len(), judge(&files, exceptions::ALL)),
         Err(message) => {
@@ -36,7 +36,7 @@ pub(crate) fn run() -> ExitCode {
 }
 
 /// Cargo tells where this package lies; the repository is around it.
-fn root() -> PathBuf {
+pub(crate) fn repository() -> PathBuf {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     package
         .as_deref()
@@ -45,7 +45,8 @@ fn root() -> PathBuf {
         .to_owned()
 }
 
-fn text_files(root: &Path) -> Result<Vec<SourceFile>, String> {
+/// Every file of text that git knows or would add.
+pub(crate) fn text_files(root: &Path) -> Result<Vec<SourceFile>, String> {
     let listing = Command::new("git")
         .args([
             "ls-files",

@@ -13,12 +13,13 @@ use super::order::{NodeOrder, placement};
 use super::replicas::ReplicaPlan;
 
 use crate::error::{Error, Result};
-use crate::index::{least_memory, thread_count};
 use crate::memory::format_bytes;
 use crate::options::{BuildInput, BuildOptions};
+use crate::plan::least_memory;
 use crate::presets::Sizes;
 use crate::resolve;
 use crate::spec::{CodeStorage, CodecSpec, IndexSpec, MAX_DEGREE, QuantizerSpec, Shape};
+use crate::threads::thread_count;
 
 /// Rows that quantizer and partition are trained on, at most: 256 per centroid.
 const SAMPLE_ROWS: u64 = 65_536;

@@ -4,9 +4,10 @@ use pageway_types::{NodeId, Progress};
 use rayon::ThreadPool;
 
 use super::budget::BLOCK_BYTES;
+use super::measure::CalibrationPlan;
 use super::order::NodeOrder;
 use super::sample::{read_rows, sample_rows};
-use crate::calibration::{CalibrationPlan, RANKS};
+use crate::calibration::RANKS;
 use crate::error::Result;
 use crate::options::{BuildInput, BuildOptions};
 use crate::source::VectorSlice;

@@ -4,7 +4,7 @@ use pageway_graph::ListCode;
 use pageway_types::NodeId;
 
 use crate::error::Result;
-use crate::index::GraphStatistics;
+use crate::manifest::GraphStatistics;
 
 /// Counts lists.
 #[derive(Default)]

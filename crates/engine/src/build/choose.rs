@@ -1,13 +1,12 @@
 //! The spec of a build: the preset's row, sized by the memory and the disk that it may take.
 
 use crate::error::{Error, Result};
-use crate::index::{least_memory, more_queries};
-use crate::memory::{Ledger, MemoryWish, format_bytes, largest};
+use crate::memory::{Ledger, MemoryPart, MemoryWish, format_bytes, largest};
 use crate::options::BuildOptions;
+use crate::plan::{index_bytes, least_memory, more_queries};
 use crate::presets::{Form, Sizes};
 use crate::resolve;
 use crate::spec::{CodeStorage, CodecSpec, IndexSpec, QuantizerSpec, Shape, SpecError};
-use crate::storage::Identities;
 
 /// Memory of a search when nobody says: a share of the raw vectors, and never less than this.
 const DEFAULT_MEMORY: (f64, u64) = (0.2, 16_000_000);
@@ -273,9 +272,9 @@ fn settle(subject: (&IndexSpec, u32), lists: u64, memory_bytes: u64) -> Choice<(
     least
         .entries()
         .iter()
-        .for_each(|(part, bytes)| ledger.reserve(part, *bytes));
+        .for_each(|(part, bytes)| ledger.reserve(*part, *bytes));
     if lists > 0 {
-        ledger.reserve("lists", lists);
+        ledger.reserve(MemoryPart::Lists, lists);
     }
     ledger
         .settle("searching this index")
@@ -304,27 +303,4 @@ fn in_page_code_bytes(dimension: u32) -> u32 {
     (dimension / 8)
         .max(dimension.div_ceil(4).min(32))
         .clamp(1, 96)
-}
-
-/// Files of an index, at most. Each has a header page and a last page that is not full.
-const FILES_MAX: u64 = 8;
-/// A manifest with its calibration, rounded up.
-const MANIFEST_BYTES: u64 = 16 << 10;
-
-/// Bytes of an index on disk: a bound.
-pub(crate) fn index_bytes(spec: &IndexSpec, node_count: u32) -> Result<u64> {
-    let map = resolve::codec(spec, node_count)?.map();
-    let records = u64::from(map.page_count()) * map.geometry.unit_bytes() as u64;
-    let nodes = u64::from(node_count);
-    let code_bytes = u64::from(spec.storage.quantizer.code_bytes());
-    let codes = u64::from(spec.storage.codes_in_memory(node_count)) * code_bytes;
-    let second = spec.storage.second_codes_in_memory();
-    let second = nodes * second.map_or(0, |second| u64::from(second.code_bytes()));
-    let entry = resolve::entry_bytes(spec, node_count);
-    let books = resolve::codebook_file_bytes(spec);
-    let around = FILES_MAX * 2 * map.geometry.unit_bytes() as u64 + MANIFEST_BYTES;
-    // A checksum in every page.
-    let identities = Identities::bytes(spec, node_count);
-    let streams = codes + second + 4 * nodes + identities + entry + books;
-    Ok(records + streams + streams / 64 + around)
 }

@@ -7,7 +7,7 @@ use pageway_store::{FileUuid, Vfs};
 use pageway_types::VectorShape;
 
 use crate::error::{Error, Result};
-use crate::index::Manifest;
+use crate::manifest::Manifest;
 use crate::presets::choices::typed;
 use crate::resolve::{self, Source};
 use crate::spec::{IndexSpec, QuantizerSpec, Shape};

@@ -11,7 +11,7 @@ use super::fingerprint::Fingerprint;
 use super::order::NodeOrder;
 use super::pipeline::Pipeline;
 use crate::error::Result;
-use crate::index::FileKind;
+use crate::manifest::FileKind;
 use crate::resolve;
 use crate::storage::{ClusterTable, Identities};
 

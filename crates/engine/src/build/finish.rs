@@ -3,17 +3,19 @@
 use pageway_store::FileEntry;
 use pageway_types::NodeId;
 
-use super::calibrate;
 use super::fingerprint::Fingerprint;
 use super::order::NodeOrder;
 use super::pipeline::Pipeline;
 use super::sample::{read_rows, sample_rows};
+use super::{calibrate, measure};
 use crate::cache::{breadth_first, most_visited};
 use crate::calibration::Calibration;
 use crate::error::Result;
-use crate::index::{FileKind, Index, Manifest, least_memory};
+use crate::index::Index;
+use crate::manifest::{FileKind, Manifest};
 use crate::memory::MemoryWish;
 use crate::options::{OpenOptions, Queries};
+use crate::plan::least_memory;
 use crate::resolve::{self, Source};
 use crate::spec::SelectionSpec;
 
@@ -73,7 +75,7 @@ impl Pipeline<'_> {
     pub(super) fn calibrate(&self, manifest: &Manifest, order: &NodeOrder) -> Result<Calibration> {
         let subject = (&self.pool, order);
         let plan = calibrate::plan(self.input, self.options, subject, self.progress)?;
-        crate::calibration::calibrate(&self.open(manifest)?, &plan, self.progress)
+        measure::calibrate(&self.open(manifest)?, &plan, self.progress)
     }
 
     /// Opens the index that is not published yet, to measure with.

@@ -15,9 +15,11 @@ use rayon::ThreadPool;
 
 use super::sample::{read_rows, sample_rows};
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::{Index, Manifest, least_memory};
+use crate::index::Index;
+use crate::manifest::Manifest;
 use crate::memory::MemoryWish;
 use crate::options::OpenOptions;
+use crate::plan::least_memory;
 use crate::resolve::{self, Source};
 use crate::spec::{CodecSpec, EntrySpec, GraphSpec, IndexSpec, ListSpec};
 

@@ -16,7 +16,7 @@ use super::replicas::ReplicaPlan;
 use super::shards::{ShardBuild, ShardGraphs};
 use super::write::{ListSource, PageInput, write_pages};
 use crate::error::Result;
-use crate::index::{FileKind, GraphStatistics};
+use crate::manifest::{FileKind, GraphStatistics};
 use crate::resolve;
 use crate::spec::{CodecSpec, ListSpec, NodeCacheSpec};
 

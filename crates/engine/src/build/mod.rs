@@ -23,6 +23,7 @@ mod fingerprint;
 mod finish;
 mod graph;
 mod links;
+mod measure;
 mod order;
 mod pipeline;
 mod reach;
@@ -36,5 +37,4 @@ mod spill;
 mod workspace;
 mod write;
 
-pub(crate) use choose::index_bytes;
 pub use report::BuildReport;

@@ -10,7 +10,6 @@ use rayon::ThreadPool;
 
 use super::BuildReport;
 use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan};
-use super::choose::index_bytes;
 use super::clusters::BuiltClusters;
 use super::codebook::SharedCodebook;
 use super::encode::Codebooks;
@@ -19,11 +18,14 @@ use super::fingerprint::{Fingerprint, Watched};
 use super::workspace::Workspace;
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::{FileKind, Files, GraphStatistics, Index, Manifest, thread_pool};
+use crate::index::Index;
+use crate::manifest::{FileKind, Files, GraphStatistics, Manifest};
 use crate::options::{BuildInput, BuildOptions};
+use crate::plan::index_bytes;
 use crate::resolve;
 use crate::source::{Inspection, check_unique, inspect_rows};
 use crate::spec::Shape;
+use crate::threads::thread_pool;
 
 impl Index {
     /// Builds an index of `input` in the directory `dir`, replacing the one that is there when the

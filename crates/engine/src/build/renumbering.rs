@@ -7,7 +7,8 @@ use std::path::Path;
 use pageway_store::OsVfs;
 use pageway_types::{ElementType, NoProgress, NodeId, VectorRead, VectorShape};
 
-use crate::index::{Index, Manifest};
+use crate::index::Index;
+use crate::manifest::Manifest;
 use crate::memory::MemoryWish;
 use crate::options::{BuildInput, BuildOptions, OpenOptions};
 use crate::presets::Preset;

@@ -11,7 +11,7 @@ use pageway_store::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::{FileKind, Manifest};
+use crate::manifest::{FileKind, Manifest};
 
 /// A locked index directory that a build writes into.
 pub(super) struct Workspace {

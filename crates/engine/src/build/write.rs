@@ -16,8 +16,8 @@ use super::codes::encode_rows;
 use super::order::NodeOrder;
 use super::replicas::ReplicaPlan;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::GraphStatistics;
 use crate::layout::{NodeFeed, PageMap, VectorPart};
+use crate::manifest::GraphStatistics;
 use crate::options::BuildInput;
 use crate::resolve::AnyCodec;
 

@@ -5,7 +5,5 @@
 //! size off that ladder.
 
 mod ladder;
-mod measure;
 
 pub use ladder::{Calibration, CalibrationRow, RANKS};
-pub(crate) use measure::{CalibrationPlan, calibrate};

@@ -9,34 +9,11 @@ use super::parts::Parts;
 use super::scratch::{Deferred, PageState};
 use super::traversal::PageRequest;
 use crate::layout::{PageCodec, PageError, PageView};
-use crate::spec::{CompletionSpec, ExecutionSpec, HarvestSpec, ScheduleSpec};
+use crate::spec::HarvestSpec;
 
 /// Records beside the target that are expanded at once, where the others wait for the next reads to
 /// be in flight: the nearest one is too good to be ignored when those reads are chosen.
 const HARVESTED_AT_ONCE: usize = 1;
-
-impl ExecutionSpec {
-    /// Whether a query keeps pages that it read.
-    pub(crate) fn keeps_pages(&self) -> bool {
-        self.harvest == HarvestSpec::Held || self.defers_harvest()
-    }
-
-    /// Whether pages are worked on in the order they were asked for.
-    pub(crate) fn takes_in_order(&self) -> bool {
-        matches!(
-            self.schedule,
-            ScheduleSpec::Pipelined {
-                completion: CompletionSpec::InOrder,
-                ..
-            }
-        )
-    }
-
-    /// Whether pages are harvested while the next reads are in flight.
-    pub(crate) fn defers_harvest(&self) -> bool {
-        matches!(self.schedule, ScheduleSpec::Overlapped { .. })
-    }
-}
 
 impl PageState {
     /// Whether a page was asked for, and not used yet.

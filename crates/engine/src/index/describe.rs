@@ -5,9 +5,10 @@ use std::path::Path;
 use pageway_store::{FileEntry, OsVfs};
 use serde::Serialize;
 
-use super::{Index, Manifest};
+use super::Index;
 use crate::calibration::Calibration;
 use crate::error::Result;
+use crate::manifest::Manifest;
 use crate::resolve;
 use crate::spec::{CodecSpec, IndexSpec, LayoutSpec, ListSpec};
 

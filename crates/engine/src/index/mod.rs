@@ -1,9 +1,7 @@
-//! An open index: manifest, searcher, memory. Delegates; holds no buffers, caches or statistics of
-//! its own.
+//! An open index: manifest, segment, memory, workers. Delegates; holds no buffers, caches or
+//! statistics of its own.
 
 mod describe;
-mod footprint;
-mod manifest;
 mod open;
 mod pool;
 mod recall;
@@ -18,16 +16,14 @@ use pageway_store::{IoProbe, Vfs};
 use pageway_types::{Metric, VectorShape};
 
 pub use describe::{Description, FileDescription, describe};
-pub use footprint::Footprint;
-pub(crate) use manifest::{FileKind, Files, GraphStatistics, Manifest};
 pub use open::{BackendReport, MemoryReport};
-pub(crate) use open::{least_memory, more_queries, thread_count};
-pub use recall::{RecallReport, thread_pool};
-pub use search::{MAX_INTERLEAVE, MAX_LIST_SIZE};
-pub use verify::{FileReport, VerifyReport, verify, verify_on};
+pub use recall::RecallReport;
+pub use search::MAX_LIST_SIZE;
+pub use verify::{verify, verify_on};
 
 use crate::calibration::Calibration;
 use crate::execution::Searcher;
+use crate::manifest::Manifest;
 use crate::memory::Ledger;
 use pool::WorkerPool;
 

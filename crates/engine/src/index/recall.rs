@@ -5,11 +5,12 @@ use std::io;
 use pageway_types::{Progress, VectorRead, VectorShape};
 use serde::Serialize;
 
-use super::{Index, thread_count};
-use crate::error::{Error, ErrorKind, Result};
+use super::Index;
+use crate::error::{Error, Result};
 use crate::options::{Queries, SearchOptions};
 use crate::source::VectorSlice;
 use crate::storage::TRANSFER_BYTES;
+use crate::threads::thread_pool;
 use crate::truth::{ExactOptions, ExactQuestion, Found, Truth, exact, exact_bytes_min, recall};
 
 /// Recall of a set of queries, and what it cost.
@@ -80,24 +81,6 @@ impl Index {
             progress,
         )
     }
-}
-
-/// A pool of our own, of `threads` threads or one per core for 0: the process that embeds us keeps
-/// control of its global one.
-///
-/// # Errors
-/// `Io` when the system starts no more threads.
-pub fn thread_pool(threads: usize) -> Result<rayon::ThreadPool> {
-    let threads = thread_count(threads);
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .map_err(|error| {
-            Error::new(
-                ErrorKind::Io,
-                format!("{threads} threads cannot be started: {error}"),
-            )
-        })
 }
 
 /// The vectors of an index, read off its record pages.

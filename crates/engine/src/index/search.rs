@@ -8,19 +8,18 @@ use pageway_store::clock;
 use pageway_types::{NoProgress, NodeId, Progress};
 
 use super::Index;
-use super::open::{sizes, thread_count};
 use super::pool::{Lease, Patience, Wanted};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::{Job, Outcomes, WorkerShape};
 use crate::execution::{Goal, QueryStats, Sizes};
 use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
+use crate::plan::{MAX_INTERLEAVE, sizes};
 use crate::source::{BLOCK_BYTES, Inspection, VectorSlice, inspect_rows};
 use crate::spec::{RefineSpec, StopSpec};
+use crate::threads::thread_count;
 
 /// Largest candidate list of a search.
 pub const MAX_LIST_SIZE: u32 = 100_000;
-/// Most queries in flight on one thread.
-pub const MAX_INTERLEAVE: u32 = 64;
 
 /// What a call notes beside its answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

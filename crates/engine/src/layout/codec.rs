@@ -5,7 +5,7 @@
 use pageway_types::{NodeId, PageId};
 
 use super::{PageMap, StoredList};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 /// A page that passed its checksum and still makes no sense, or the wrong page.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -62,6 +62,12 @@ pub enum PageError {
         /// The neighbour.
         neighbor: u32,
     },
+}
+
+impl From<PageError> for Error {
+    fn from(error: PageError) -> Self {
+        Self::caused_by(ErrorKind::Corrupt, error)
+    }
 }
 
 /// Turns nodes into page payloads and back.

@@ -12,8 +12,8 @@ use crate::cache::{
 };
 use crate::error::Result;
 use crate::execution::CachePart;
-use crate::index::Manifest;
 use crate::layout::{Neighbors, PageCodec, PageView, Record, StoredList};
+use crate::manifest::Manifest;
 use crate::spec::{CacheSpec, CodecSpec, IndexSpec, NodeCacheSpec, PageCacheSpec, VectorStorage};
 use crate::storage::gather;
 

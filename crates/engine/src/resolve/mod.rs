@@ -27,8 +27,8 @@ pub(crate) use entry::{
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::{AnyParts, CodePart, Parts, Searcher};
-use crate::index::Manifest;
 use crate::layout::PageCodec;
+use crate::manifest::Manifest;
 use crate::spec::EntrySpec;
 use crate::storage::{CodeBlocks, CodeTable, Identities};
 

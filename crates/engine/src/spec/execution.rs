@@ -23,6 +23,29 @@ pub struct ExecutionSpec {
     pub slack: f32,
 }
 
+impl ExecutionSpec {
+    /// Whether a query keeps pages that it read.
+    pub(crate) fn keeps_pages(&self) -> bool {
+        self.harvest == HarvestSpec::Held || self.defers_harvest()
+    }
+
+    /// Whether pages are worked on in the order they were asked for.
+    pub(crate) fn takes_in_order(&self) -> bool {
+        matches!(
+            self.schedule,
+            ScheduleSpec::Pipelined {
+                completion: CompletionSpec::InOrder,
+                ..
+            }
+        )
+    }
+
+    /// Whether pages are harvested while the next reads are in flight.
+    pub(crate) fn defers_harvest(&self) -> bool {
+        matches!(self.schedule, ScheduleSpec::Overlapped { .. })
+    }
+}
+
 /// Where a walk starts.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]

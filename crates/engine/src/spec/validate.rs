@@ -5,6 +5,7 @@ use super::{
     CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IndexSpec, NodeCacheSpec,
     PageCacheSpec, QuantizerSpec, RefineSpec, ScheduleSpec, VectorStorage,
 };
+use crate::error::{Error, ErrorKind};
 
 /// A spec that no index can have.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -16,6 +17,12 @@ pub struct SpecError {
     pub value: String,
     /// The rule it breaks, with the nearest legal choice.
     pub rule: String,
+}
+
+impl From<SpecError> for Error {
+    fn from(error: SpecError) -> Self {
+        Self::caused_by(ErrorKind::InvalidInput, error)
+    }
 }
 
 pub(super) type Checked = Result<(), SpecError>;

@@ -1,8 +1,8 @@
 //! Which module of the engine may use which; edit the table as the engine grows.
 //!
-//! Axes know the spec and each other's data, never the other way round; presets are data over the
-//! spec; searching never uses building or updating. The files that put an index together may use
-//! everything.
+//! The table is an order: a module uses only what stands before it, so there is no circle. Axes
+//! know the spec and each other's data, never the other way round; presets are data over the spec;
+//! searching never uses building. `lib.rs` names what users see, and may use everything.
 
 use crate::tidy::finding::Findings;
 use crate::tidy::source::SourceFile;
@@ -10,36 +10,88 @@ use crate::tidy::word;
 
 const ENGINE: &str = "crates/engine/src/";
 
-/// Top module of the engine, and the other top modules it may use.
-const ALLOWED: [(&str, &[&str]); 15] = [
-    // What everything else speaks. The public error is made from the errors of the lower modules.
-    ("error", &["layout", "source", "spec", "storage", "truth"]),
+/// The root of the engine.
+const ROOT: &str = "lib";
+
+/// Top modules of the engine in their order, and what each uses of those before it.
+const ORDER: [(&str, &[&str]); 20] = [
+    // What everything else speaks.
+    ("error", &[]),
     ("memory", &["error"]),
+    ("threads", &["error"]),
     // Files of the user.
     ("source", &["error"]),
-    ("truth", &["error", "memory", "source"]),
+    ("truth", &["error", "source"]),
     // Choices as data.
     ("spec", &["error"]),
     ("presets", &["error", "spec"]),
-    (
-        "options",
-        &["error", "execution", "memory", "presets", "source", "spec"],
-    ),
-    // The five axes.
-    ("storage", &["error", "layout", "memory", "spec"]),
-    ("layout", &["error", "spec", "storage"]),
-    ("cache", &["error", "layout", "memory", "spec", "storage"]),
+    // The axes.
+    ("storage", &["error", "spec"]),
+    ("layout", &["error", "spec"]),
+    ("cache", &["error", "layout", "memory"]),
     (
         "execution",
         &["cache", "error", "layout", "memory", "spec", "storage"],
     ),
+    // What callers ask for.
     (
-        "update",
-        &["error", "execution", "layout", "memory", "spec", "storage"],
+        "options",
+        &["execution", "memory", "presets", "source", "spec"],
     ),
-    // What asks the machine.
-    ("doctor", &["error", "index", "memory", "resolve"]),
-    // What makes an index, and what measures a finished one.
+    // What an index says of itself, and what follows from that.
+    ("calibration", &["error"]),
+    ("manifest", &["calibration", "error", "spec", "storage"]),
+    (
+        "resolve",
+        &[
+            "cache",
+            "error",
+            "execution",
+            "layout",
+            "manifest",
+            "spec",
+            "storage",
+        ],
+    ),
+    (
+        "plan",
+        &[
+            "error",
+            "execution",
+            "manifest",
+            "memory",
+            "options",
+            "resolve",
+            "spec",
+            "storage",
+            "threads",
+        ],
+    ),
+    // What is open.
+    (
+        "segment",
+        &["error", "execution", "layout", "resolve", "storage"],
+    ),
+    (
+        "index",
+        &[
+            "calibration",
+            "error",
+            "execution",
+            "manifest",
+            "memory",
+            "options",
+            "plan",
+            "resolve",
+            "segment",
+            "source",
+            "spec",
+            "storage",
+            "threads",
+            "truth",
+        ],
+    ),
+    // What makes an index, and measures it.
     (
         "build",
         &[
@@ -48,24 +100,22 @@ const ALLOWED: [(&str, &[&str]); 15] = [
             "error",
             "index",
             "layout",
+            "manifest",
             "memory",
             "options",
+            "plan",
             "presets",
             "resolve",
             "source",
             "spec",
             "storage",
+            "threads",
             "truth",
         ],
     ),
-    (
-        "calibration",
-        &["error", "index", "options", "source", "truth"],
-    ),
+    // What asks the machine.
+    ("doctor", &["error", "index", "resolve", "threads"]),
 ];
-
-/// Modules that put the parts together and may use every other.
-const ASSEMBLY: [&str; 3] = ["lib", "index", "resolve"];
 
 pub(crate) fn check(file: &SourceFile, findings: &mut Findings<'_>) {
     let Some(module) = file
@@ -75,11 +125,11 @@ pub(crate) fn check(file: &SourceFile, findings: &mut Findings<'_>) {
     else {
         return;
     };
-    let top = module.split('/').next().unwrap_or(module);
-    if ASSEMBLY.contains(&top) {
+    let top = top_of(module);
+    if top == ROOT {
         return;
     }
-    let Some((_, allowed)) = ALLOWED.iter().find(|(name, _)| *name == top) else {
+    let Some((_, allowed)) = ORDER.iter().find(|(name, _)| *name == top) else {
         findings.fail(
             1,
             format!("module {top} is not in the table of xtask's engine-edge check"),
@@ -91,6 +141,11 @@ pub(crate) fn check(file: &SourceFile, findings: &mut Findings<'_>) {
             findings.fail(line, format!("{top} may not use crate::{used}"));
         }
     }
+}
+
+/// The top module that a module belongs to.
+fn top_of(module: &str) -> &str {
+    module.split('/').next().unwrap_or(module)
 }
 
 /// Numbered top modules that production code names by `crate::` or by a chain of `super::`.
@@ -138,10 +193,46 @@ fn first_names(rest: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
+    use super::{ENGINE, ORDER, top_of, used_modules};
     use crate::tidy::check::messages;
+    use crate::tidy::run::{repository, text_files};
 
     fn found(path: &str, code: &str) -> Vec<String> {
-        messages(super::check, &format!("crates/engine/src/{path}"), code)
+        messages(super::check, &format!("{ENGINE}{path}"), code)
+    }
+
+    #[test]
+    fn every_module_uses_only_what_stands_before_it() {
+        for (place, (module, used)) in ORDER.iter().enumerate() {
+            let before: Vec<&str> = ORDER.iter().take(place).map(|(name, _)| *name).collect();
+            for name in *used {
+                assert!(before.contains(name), "{module} uses {name}");
+            }
+            assert!(used.is_sorted(), "{module}");
+        }
+    }
+
+    #[test]
+    fn every_edge_of_the_table_is_used() {
+        let files = text_files(&repository()).unwrap();
+        let mut edges = HashSet::new();
+        for file in &files {
+            let Some(module) = file.path.strip_prefix(ENGINE) else {
+                continue;
+            };
+            let module = module.trim_end_matches(".rs");
+            for (_, used) in used_modules(file, module) {
+                edges.insert((top_of(module).to_owned(), used));
+            }
+        }
+        for (module, used) in ORDER {
+            for name in used {
+                let edge = (module.to_owned(), (*name).to_owned());
+                assert!(edges.contains(&edge), "{module} does not use {name}");
+            }
+        }
     }
 
     #[test]
@@ -170,7 +261,7 @@ mod tests {
             .is_empty()
         );
         assert!(found("execution/mod.rs", "pub use crate::Error;").is_empty());
-        assert!(found("resolve.rs", "use crate::update::Edit;").is_empty());
+        assert!(found("lib.rs", "use crate::update::Edit;").is_empty());
         let test = "#[cfg(test)]\nmod tests {\n    use crate::update::Edit;\n}\n";
         assert!(found("execution/a.rs", test).is_empty());
     }

@@ -13,11 +13,13 @@ use super::super::shards::ShardBuild;
 use super::super::workspace::Workspace;
 use super::*;
 use crate::cache::breadth_first;
-use crate::index::{Index, Manifest, thread_pool};
+use crate::index::Index;
+use crate::manifest::Manifest;
 use crate::memory::MemoryWish;
 use crate::options::{BuildInput, BuildOptions};
 use crate::resolve::{self, Source};
 use crate::source::VectorSlice;
+use crate::threads::thread_pool;
 
 struct Lists<'g>(slice::Iter<'g, Vec<NodeId>>);
 

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::least_memory;
-use crate::build::index_bytes;
+use super::{index_bytes, least_memory};
 use crate::error::{Error, Result};
+use crate::memory::MemoryPart;
 use crate::resolve::{self, AnyCodec};
 use crate::spec::{IndexSpec, NodeCacheSpec};
 
@@ -32,7 +32,7 @@ pub struct Footprint {
     /// Bytes on disk, but for small files.
     pub disk_bytes: u64,
     /// The smallest memory that searches with: bytes by part.
-    pub memory: Vec<(&'static str, u64)>,
+    pub memory: Vec<(MemoryPart, u64)>,
 }
 
 impl Footprint {
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(packed.record_bytes, Some(128 + 2 + 4 * 48));
         assert_eq!((packed.nodes_per_page, packed.pages_per_read), (12, 1));
         assert!(packed.disk_bytes > 1_000_000_u64.div_ceil(12) * 4096);
-        assert!(packed.memory.contains(&("codes", 32_000_000)));
+        assert!(packed.memory.contains(&(MemoryPart::Codes, 32_000_000)));
         assert!(packed.memory_bytes() > 32_000_000);
         let inline = footprint(Preset::AiSaq);
         assert_eq!(inline.record_bytes, Some(128 + 2 + 4 * 48 + 32 * 48));

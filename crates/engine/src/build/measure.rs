@@ -2,7 +2,7 @@
 
 use pageway_types::{NodeId, Progress};
 
-use super::ladder::{Calibration, CalibrationRow, RANKS};
+use crate::calibration::{Calibration, CalibrationRow, RANKS};
 use crate::error::Result;
 use crate::index::Index;
 use crate::options::{Answers, Effort, Queries, SearchOptions};

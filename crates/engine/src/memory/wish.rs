@@ -1,8 +1,4 @@
-//! The memory contract: what the user wished, and the ledger that keeps it.
-//!
-//! A budget in bytes covers everything the process holds for an index. Parts of an index *reserve*
-//! their bytes before they allocate them; what does not fit is refused with the smallest budget
-//! that would do.
+//! What the user wished: bytes, or a share of the raw vectors.
 
 use std::fmt;
 use std::str::FromStr;
@@ -112,86 +108,6 @@ pub fn format_bytes(bytes: u64) -> String {
         )
 }
 
-/// The largest value in `low ..= high` that fits; `low` where none does.
-pub(crate) fn largest(low: u32, high: u32, fits: impl Fn(u32) -> bool) -> u32 {
-    let (mut low, mut high) = (low, high);
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if fits(middle) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    low
-}
-
-/// Accounts for a budget: each part reserves before it allocates.
-#[derive(Debug)]
-pub(crate) struct Ledger {
-    budget: u64,
-    entries: Vec<(&'static str, u64)>,
-}
-
-impl Ledger {
-    /// A ledger over `budget` bytes.
-    pub(crate) fn new(budget: u64) -> Self {
-        Self {
-            budget,
-            entries: Vec::new(),
-        }
-    }
-
-    /// The whole budget.
-    pub(crate) fn budget(&self) -> u64 {
-        self.budget
-    }
-
-    /// Bytes reserved so far.
-    pub(crate) fn reserved(&self) -> u64 {
-        self.entries.iter().map(|(_, bytes)| bytes).sum()
-    }
-
-    /// Bytes still free.
-    pub(crate) fn free(&self) -> u64 {
-        self.budget.saturating_sub(self.reserved())
-    }
-
-    /// What was reserved, by name, in order.
-    pub(crate) fn entries(&self) -> &[(&'static str, u64)] {
-        &self.entries
-    }
-
-    /// Notes `bytes` for `part`; `settle` checks the sum once every part that must fit is known.
-    pub(crate) fn reserve(&mut self, part: &'static str, bytes: u64) {
-        self.entries.push((part, bytes));
-    }
-
-    /// Refuses the budget when the reservations exceed it, and names the smallest that works.
-    ///
-    /// # Errors
-    /// `InvalidInput` with each part's bytes.
-    pub(crate) fn settle(&self, purpose: &str) -> Result<()> {
-        let needed = self.reserved();
-        if needed <= self.budget {
-            return Ok(());
-        }
-        let parts: Vec<String> = self
-            .entries
-            .iter()
-            .map(|(part, bytes)| format!("{part} {}", format_bytes(*bytes)))
-            .collect();
-        Err(Error::invalid(format!(
-            "a memory budget of {} ({} B) is too small for {purpose}; the smallest that works is \
-             {needed} B ({}): {}",
-            format_bytes(self.budget),
-            self.budget,
-            format_bytes(needed),
-            parts.join(", ")
-        )))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,24 +140,5 @@ mod tests {
         ] {
             assert!(text.parse::<MemoryWish>().is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn the_refusal_names_the_smallest_budget_and_that_budget_works() {
-        let mut ledger = Ledger::new(10);
-        ledger.reserve("codes", 8);
-        assert!(ledger.settle("searching").is_ok());
-        ledger.reserve("lanes", 7);
-        let error = ledger.settle("searching").unwrap_err();
-        assert!(
-            error.context().contains("smallest that works is 15 B"),
-            "{error}"
-        );
-        let enough = Ledger {
-            budget: 15,
-            entries: ledger.entries.clone(),
-        };
-        assert!(enough.settle("searching").is_ok());
-        assert_eq!(enough.free(), 0);
     }
 }

@@ -1,0 +1,13 @@
+//! What an index takes, before there is one and before it is opened: memory by parts, workers of
+//! searches, disk. Every byte that an open index holds is planned here.
+
+mod disk;
+mod footprint;
+mod memory;
+mod workers;
+
+pub(crate) use disk::index_bytes;
+pub use footprint::Footprint;
+pub(crate) use memory::{FOR_SEARCHES, fixed_memory, least_memory, more_queries, room_for_queries};
+pub use workers::MAX_INTERLEAVE;
+pub(crate) use workers::{WorkerPlan, list_size, sizes};

@@ -1,0 +1,115 @@
+//! Memory of the workers of searches, from what a caller says of searches to come.
+
+use crate::error::{Error, Result};
+use crate::execution::Sizes;
+use crate::execution::driver::WorkerShape;
+use crate::manifest::Manifest;
+use crate::options::{Effort, OpenOptions, SearchOptions};
+use crate::spec::{IndexSpec, MAX_BEAM};
+use crate::threads::thread_count;
+
+/// Most queries in flight on one thread.
+pub const MAX_INTERLEAVE: u32 = 64;
+/// List size that searches are assumed to use when nobody says: enough for high recall on most
+/// data.
+const ASSUMED_LIST_SIZE: u32 = 200;
+/// Results per query that memory is set aside for.
+const ASSUMED_K: u32 = 100;
+
+/// Memory for searches: the least that works, and what is wished for.
+pub(crate) struct WorkerPlan {
+    pub(super) least: WorkerShape,
+    /// The same where a range search begins with a shorter list.
+    growing: WorkerShape,
+    /// All queries in flight that are wished for, with few buffers.
+    pub(super) compact: WorkerShape,
+    pub(crate) wished: WorkerShape,
+    /// A range search as wide as its options are by default.
+    pub(crate) range: WorkerShape,
+    pub(crate) threads: u64,
+}
+
+impl WorkerPlan {
+    pub(crate) fn new(
+        (spec, nodes): (&IndexSpec, u32),
+        options: &OpenOptions,
+        list_size: u32,
+    ) -> Result<Self> {
+        let own = spec.execution.schedule.beam();
+        let beam = options.beam.unwrap_or(own);
+        let results = ASSUMED_K.max(options.k);
+        let listed = sizes(nodes, (results, list_size, list_size), beam)?;
+        let interleave = options.interleave.clamp(1, MAX_INTERLEAVE) as usize;
+        let shorter = shorter_list(list_size.min(nodes), options.k);
+        let growing = sizes(nodes, (results, shorter, list_size), beam)?;
+        let limit = SearchOptions::RANGE_LIMIT;
+        let range = sizes(nodes, (limit, SearchOptions::RANGE_LIST_SIZE, limit), beam)?;
+        Ok(Self {
+            least: WorkerShape::compact(1, listed),
+            growing: WorkerShape::compact(1, growing),
+            compact: WorkerShape::compact(interleave, listed),
+            wished: WorkerShape::roomy(interleave, listed),
+            range: WorkerShape::roomy(1, range),
+            threads: thread_count(options.threads) as u64,
+        })
+    }
+
+    /// What is set aside where nobody says what is to come.
+    pub(super) fn assumed(subject: (&IndexSpec, u32)) -> Result<Self> {
+        Self::new(subject, &OpenOptions::default(), ASSUMED_LIST_SIZE)
+    }
+
+    /// Memory of one query, of either kind.
+    pub(crate) fn least_bytes(&self, bytes: impl Fn(&WorkerShape) -> u64) -> u64 {
+        bytes(&self.least).max(bytes(&self.growing))
+    }
+}
+
+/// The list that memory is set aside for.
+///
+/// # Errors
+/// `Unsupported` for a recall out of reach.
+pub(crate) fn list_size(manifest: &Manifest, options: &OpenOptions) -> Result<u32> {
+    Ok(match options.effort {
+        None => ASSUMED_LIST_SIZE,
+        Some(Effort::ListSize(size)) => size,
+        Some(Effort::Recall(recall)) => {
+            let k = options.k.clamp(1, manifest.node_count);
+            manifest.calibration.list_size_for(k, recall)?
+        }
+    })
+}
+
+/// The list that takes most memory of those that a search may begin with and have grown to
+/// `longest`. None shorter where fewer results are wanted than candidates: that is no range search.
+fn shorter_list(longest: u32, results: u32) -> u32 {
+    if results >= longest {
+        longest.saturating_sub(1).max(1)
+    } else {
+        longest
+    }
+}
+
+/// Sizes of a query of an index of so many nodes: results, a candidate list of this size, and one
+/// that it may grow to.
+///
+/// # Errors
+/// `InvalidInput` for a beam that cannot be.
+pub(crate) fn sizes(
+    node_count: u32,
+    (results, list_size, list_limit): (u32, u32, u32),
+    beam: u32,
+) -> Result<Sizes> {
+    let most = MAX_BEAM;
+    if !(1..=most).contains(&beam) {
+        return Err(Error::invalid(format!(
+            "beam = {beam}: give 1 to {most} reads in flight"
+        )));
+    }
+    Ok(Sizes {
+        results: results.min(node_count) as usize,
+        list_size: list_size.min(node_count) as usize,
+        list_limit: list_limit.max(list_size).min(node_count) as usize,
+        beam: beam as usize,
+    })
+}
