@@ -34,6 +34,6 @@ pub use manifest::{
 pub use page::{
     AlignedBuffers, BlobReader, BlobWriter, DATA_EXTENSION, FileEntry, FileUuid, FileVerdict,
     MAX_UNIT_BYTES, PAGE_FORMAT_VERSION, PAGE_HEADER_BYTES, PageFile, PageFileWriter, PageGeometry,
-    verify_file,
+    unit_epoch, verify_file,
 };
 pub use vfs::{LockGuard, OpenMode, OsVfs, Vfs, VfsFile, create_directory};

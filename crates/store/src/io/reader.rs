@@ -1,6 +1,7 @@
 //! The way in: an open file and the backend that reads it.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -59,7 +60,7 @@ impl PageReader {
         payloads: &[&[u8]],
         order_seed: Option<u64>,
     ) -> Result<Self, StoreError> {
-        let seal = UnitSeal::new(geometry, uuid);
+        let seal = UnitSeal::new(geometry, uuid, 0);
         let units = payloads
             .iter()
             .enumerate()
@@ -116,6 +117,24 @@ impl PageReader {
     pub fn verify_unit<'b>(&self, unit: u64, bytes: &'b [u8]) -> Result<&'b [u8], StoreError> {
         let checked = self.seal.check(unit, bytes);
         checked.map_err(|error| corrupt_unit(self.path(), self.seal, unit, error))
+    }
+
+    /// As [`verify_unit`](Self::verify_unit), of a unit whose epoch is known better than that it
+    /// is no newer than the manifest's. See [`StoreError::is_lost_write`].
+    pub fn verify_unit_epoch<'b>(
+        &self,
+        unit: u64,
+        bytes: &'b [u8],
+        epochs: RangeInclusive<u32>,
+    ) -> Result<&'b [u8], StoreError> {
+        let checked = self.seal.check_epoch(unit, bytes, epochs);
+        checked.map_err(|error| corrupt_unit(self.path(), self.seal, unit, error))
+    }
+
+    /// Fills in the header of a unit whose payload is in place, before it is written. Epochs only
+    /// rise: one that stays as it was hides a lost write. Panics unless `bytes` is one unit long.
+    pub fn seal_unit(&self, unit: u64, epoch: u32, bytes: &mut [u8]) {
+        self.seal.seal(unit, epoch, bytes);
     }
 
     /// Reads and verifies one unit into buffer 0 of `buffers`, without a lane.
@@ -218,7 +237,7 @@ fn sealed(seal: UnitSeal, unit: u64, payload: &[u8]) -> Result<Vec<u8>, StoreErr
     bytes.resize(PAGE_HEADER_BYTES, 0);
     bytes.extend_from_slice(payload);
     bytes.resize(geometry.unit_bytes(), 0);
-    seal.seal(unit, &mut bytes);
+    seal.seal(unit, 0, &mut bytes);
     Ok(bytes)
 }
 
