@@ -16,7 +16,8 @@ use crate::{AlignedBuffers, FileUuid, PAGE_HEADER_BYTES, PageFile, PageGeometry,
 /// Environment variable that forces a backend: `uring`, `threads` or `blocking`.
 const BACKEND_VARIABLE: &str = "PAGEWAY_IO";
 
-/// Reads units of one file. Cheap to clone, shared by threads; each thread takes its own lane.
+/// Reads units of one file, and writes them where it was opened to be written. Cheap to clone,
+/// shared by threads; each thread takes its own lane.
 #[derive(Clone, Debug)]
 pub struct PageReader {
     source: Source,
@@ -52,8 +53,9 @@ impl PageReader {
         }
     }
 
-    /// Serves payloads from memory, sealed as a file would be. With a seed, completions come in a
-    /// repeatable random order and number; without, in the order of submission.
+    /// Serves payloads from memory, sealed as a file would be, and takes writes. With a seed,
+    /// completions come in a repeatable random order and number; without, in the order of
+    /// submission.
     pub fn in_memory(
         geometry: PageGeometry,
         uuid: FileUuid,
@@ -68,7 +70,11 @@ impl PageReader {
             .collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             units: units.len() as u64,
-            source: Source::Memory(Arc::new(MemoryUnits { units, order_seed })),
+            source: Source::Memory(Arc::new(MemoryUnits {
+                units: units.into(),
+                seal,
+                order_seed,
+            })),
             seal,
             backend: IoBackend::Memory,
         })
@@ -89,8 +95,9 @@ impl PageReader {
         self.backend
     }
 
-    /// A lane with `buffers` buffers of one unit, so as many reads in flight. A lane with a single
-    /// buffer has nothing to overlap and starts no threads.
+    /// A lane with `buffers` buffers of one unit, so as many requests in flight. A lane with a
+    /// single buffer has nothing to overlap and starts no threads. It knows the units that its
+    /// file had when this reader was made: after [`PageFile::grow`], make another.
     pub fn lane(&self, buffers: u32) -> Result<Box<dyn PageIo>, StoreError> {
         if buffers == 0 || buffers > MAX_LANE_BUFFERS {
             return Err(StoreError::invalid(format!(
@@ -98,7 +105,7 @@ impl PageReader {
             )));
         }
         self.make_lane(buffers)
-            .map_err(|error| StoreError::io(self.path(), "set up reading", error))
+            .map_err(|error| StoreError::io(self.path(), "set up a lane", error))
     }
 
     /// Memory that a lane holds: buffers, bookkeeping, thread stacks or ring.
@@ -146,9 +153,8 @@ impl PageReader {
         match &self.source {
             Source::File(file) => file.read_unit(unit, buffers),
             Source::Memory(source) => {
-                let bytes = usize::try_from(unit)
-                    .ok()
-                    .and_then(|at| source.units.get(at));
+                let units = source.units();
+                let bytes = usize::try_from(unit).ok().and_then(|at| units.get(at));
                 let fits = |bytes: &&Vec<u8>| bytes.len() == buffers.bytes_each();
                 let Some(bytes) = bytes.filter(fits).filter(|_| buffers.count() > 0) else {
                     return Err(StoreError::invalid(
@@ -172,7 +178,7 @@ impl PageReader {
         let file = match &self.source {
             Source::File(file) => file,
             Source::Memory(source) => {
-                return Ok(Box::new(MemoryLane::new(source, self.geometry(), buffers)?));
+                return Ok(Box::new(MemoryLane::new(source, buffers)?));
             }
         };
         match lane_backend(self.backend, buffers) {

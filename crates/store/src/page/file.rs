@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::buffer::ALIGNMENT;
 use super::header::FileHeader;
 use super::{AlignedBuffers, FileEntry, PageGeometry, SealError, UnitSeal};
+use crate::frame::corrupt;
 use crate::io::read_fully;
 use crate::{OpenMode, StoreError, Vfs, VfsFile};
 
@@ -40,17 +41,7 @@ impl PageFile {
         let length = file
             .len()
             .map_err(|e| StoreError::io(&path, "ask the length", e))?;
-        let differs = |what, expected, found| {
-            let path = path.clone();
-            Err(StoreError::Corrupt {
-                path,
-                page: None,
-                offset: 0,
-                what,
-                expected,
-                found,
-            })
-        };
+        let differs = |what, expected, found| Err(corrupt(&path, 0, what, expected, found));
         if length < bytes || (length > bytes && !entry.growable) {
             return differs("file length", bytes, length);
         }
@@ -94,8 +85,8 @@ impl PageFile {
     ///
     /// The length is durable after a sync, and the units belong to the index once a manifest
     /// counts them. `Invalid` when the file is open for reading, holds more units already, or
-    /// would hold more than 2^32 - 1; `NoSpace`, and then the units are as many as before, while the
-    /// file may have become longer.
+    /// would hold more than 2^32 - 1; `NoSpace`, and then the units are as many as before, while
+    /// the file may have become longer.
     pub fn grow(&mut self, units: u64) -> Result<(), StoreError> {
         if !self.writable || units < self.units || units > u64::from(u32::MAX) {
             return Err(StoreError::invalid(format!(
@@ -117,7 +108,7 @@ impl PageFile {
         self.seal.geometry()
     }
 
-    /// Units behind the header page: those of the manifest, and what the file was grown by since.
+    /// Units behind the header page: those of the manifest, and those the file grew by since.
     pub fn units(&self) -> u64 {
         self.units
     }
@@ -251,10 +242,7 @@ fn read_header(
 /// The first field in which header and manifest differ. A growable file has at least what it was
 /// created with.
 fn difference(entry: &FileEntry, header: &FileHeader) -> Option<(&'static str, u64, u64)> {
-    let least = |created: u64, committed: u64| {
-        let grown = entry.growable && created < committed;
-        if grown { committed } else { created }
-    };
+    let grown = |created: u64, now: u64| created.max(if entry.growable { now } else { 0 });
     let found = [
         (
             "page size against manifest",
@@ -274,12 +262,12 @@ fn difference(entry: &FileEntry, header: &FileHeader) -> Option<(&'static str, u
         (
             "units against manifest",
             entry.units,
-            least(header.units, entry.units),
+            grown(header.units, entry.units),
         ),
         (
             "payload bytes against manifest",
             entry.payload_bytes,
-            least(header.payload_bytes, entry.payload_bytes),
+            grown(header.payload_bytes, entry.payload_bytes),
         ),
         (
             "uuid against manifest",

@@ -27,11 +27,11 @@ impl SimFile {
         }
     }
 
-    /// Refuses what a device would: it knows nothing smaller than its sectors.
+    /// Refuses what a device would, which knows nothing smaller than a device sector.
     fn aligned(&self, buf: &[u8], offset: u64) -> io::Result<()> {
-        let sector = DEVICE_SECTOR_BYTES as u64;
+        let least = DEVICE_SECTOR_BYTES as u64;
         let places = [buf.as_ptr() as u64, buf.len() as u64, offset];
-        if !self.direct || places.iter().all(|place| place.is_multiple_of(sector)) {
+        if !self.direct || places.iter().all(|place| place.is_multiple_of(least)) {
             return Ok(());
         }
         Err(io::ErrorKind::InvalidInput.into())
