@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::page::LOST_WRITE;
+
 /// An error of the store. Carries the file, and the page and offset where they are known.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -93,6 +95,12 @@ impl StoreError {
             };
         }
         Self::Io { path, op, source }
+    }
+
+    /// True of a unit that is intact but older than it should be: what was written over it never
+    /// reached the device. Any other damage of a unit, a torn write above all, breaks its checksum.
+    pub fn is_lost_write(&self) -> bool {
+        matches!(self, Self::Corrupt { what, .. } if *what == LOST_WRITE)
     }
 
     /// An `Invalid` with the given sentence.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! manifest   which files make up the current index, switched atomically
-//! io         lanes: many page reads in flight (io_uring, threads, blocking, memory)
+//! io         lanes: many page reads and writes in flight (io_uring, threads, blocking, memory)
 //! page       page files: a header page, then checksummed units
 //! vfs        files and directories behind one trait, so that tests can crash and damage them
 //! clock      monotonic time
@@ -25,7 +25,8 @@ mod vfs;
 
 pub use error::StoreError;
 pub use io::{
-    IoBackend, IoCounters, IoProbe, MAX_LANE_BUFFERS, PageDone, PageIo, PageRead, PageReader, probe,
+    IoBackend, IoCounters, IoProbe, LaneRequest, MAX_LANE_BUFFERS, PageDone, PageIo, PageRead,
+    PageReader, PageWrite, probe,
 };
 pub use manifest::{
     DirectoryLock, LOCK_FILE, MANIFEST_FILE, MANIFEST_HEADER_BYTES, MANIFEST_TMP_FILE,
@@ -34,6 +35,6 @@ pub use manifest::{
 pub use page::{
     AlignedBuffers, BlobReader, BlobWriter, DATA_EXTENSION, FileEntry, FileUuid, FileVerdict,
     MAX_UNIT_BYTES, PAGE_FORMAT_VERSION, PAGE_HEADER_BYTES, PageFile, PageFileWriter, PageGeometry,
-    verify_file,
+    unit_epoch, verify_file,
 };
 pub use vfs::{LockGuard, OpenMode, OsVfs, Vfs, VfsFile, create_directory};

@@ -208,3 +208,81 @@ fn a_file_is_opened_only_as_the_manifest_describes_it() {
         "{error}"
     );
 }
+
+/// A file of three units, in a directory of its own.
+fn growable(root: &Path) -> FileEntry {
+    let path = root.join("g.pw");
+    let geometry = PageGeometry::new(4096, 1).unwrap();
+    let mut writer = PageFileWriter::create(&OsVfs, &path, 1, geometry, UUID).unwrap();
+    for unit in 0..3 {
+        writer.append_unit(&[unit; 100]).unwrap();
+    }
+    FileEntry {
+        growable: true,
+        ..writer.finish().unwrap()
+    }
+}
+
+#[test]
+fn what_lies_behind_the_units_of_a_growable_file_is_ignored_and_cut() {
+    let root = tempfile::tempdir().unwrap();
+    let entry = growable(root.path());
+    let path = root.path().join("g.pw");
+    let raw = OsVfs.open(&path, OpenMode::ReadWrite).unwrap();
+    raw.write_all_at(&[7; 5000], 4096 + 3 * 4096).unwrap();
+    for mode in [OpenMode::Read, OpenMode::ReadDirect] {
+        let file = PageFile::open(&OsVfs, root.path(), &entry, mode).unwrap();
+        assert_eq!((file.units(), file.writable()), (3, false));
+        let mut buffers = AlignedBuffers::new(1, 4096).unwrap();
+        assert!(file.read_unit(3, &mut buffers).is_err());
+    }
+    assert!(verify_file(&OsVfs, root.path(), &entry).unwrap().is_sound());
+    let strict = FileEntry {
+        growable: false,
+        ..entry.clone()
+    };
+    let open = |entry| PageFile::open(&OsVfs, root.path(), entry, OpenMode::Read);
+    assert!(matches!(open(&strict), Err(StoreError::Corrupt { .. })));
+    let refused = PageFile::open_to_write(&OsVfs, root.path(), &strict).unwrap_err();
+    assert!(refused.to_string().contains("never changes"), "{refused}");
+    assert_eq!(raw.len().unwrap(), 4096 + 3 * 4096 + 5000);
+    let file = PageFile::open_to_write(&OsVfs, root.path(), &entry).unwrap();
+    assert_eq!(
+        (raw.len().unwrap(), file.writable()),
+        (4096 + 3 * 4096, true)
+    );
+    open(&strict).unwrap();
+}
+
+#[test]
+fn a_growable_file_grows_and_never_has_less_than_it_was_created_with() {
+    let root = tempfile::tempdir().unwrap();
+    let entry = growable(root.path());
+    let mut reading = PageFile::open(&OsVfs, root.path(), &entry, OpenMode::Read).unwrap();
+    assert!(is_invalid(&reading.grow(5)));
+    let mut file = PageFile::open_to_write(&OsVfs, root.path(), &entry).unwrap();
+    for refused in [2, 1 << 32] {
+        assert!(is_invalid(&file.grow(refused)), "{refused}");
+    }
+    file.grow(3).unwrap();
+    file.grow(8).unwrap();
+    assert_eq!((file.units(), reading.units()), (8, 3));
+    let open = |units, payload_bytes| {
+        let grown = FileEntry {
+            units,
+            payload_bytes,
+            ..entry.clone()
+        };
+        PageFile::open(&OsVfs, root.path(), &grown, OpenMode::Read)
+    };
+    assert_eq!(open(8, 300).unwrap().units(), 8);
+    assert_eq!(open(7, 4000).unwrap().payload_bytes(), 4000);
+    for (units, payload_bytes) in [(2, 300), (3, 299), (9, 300)] {
+        let error = open(units, payload_bytes).unwrap_err();
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    }
+    // Room that was made and not written holds no unit.
+    let all = FileEntry { units: 8, ..entry };
+    let verdict = verify_file(&OsVfs, root.path(), &all).unwrap();
+    assert_eq!((verdict.units, verdict.damaged), (8, 5));
+}

@@ -1,9 +1,10 @@
-//! Reads by the caller, one at a time. No threads, no ring: the floor that always works.
+//! Requests served by the caller, one at a time. No threads, no ring: the floor that always works.
 
 use std::io;
 
 use super::slots::Slots;
-use super::{IoBackend, IoCounters, PageDone, PageIo, PageRead, read_fully};
+use super::transfer::perform;
+use super::{IoBackend, IoCounters, LaneRequest, PageDone, PageIo};
 use crate::{AlignedBuffers, PageFile};
 
 pub(super) struct BlockingLane {
@@ -19,24 +20,29 @@ impl BlockingLane {
         Ok(Self {
             file: file.clone(),
             buffers: AlignedBuffers::new(buffers as usize, geometry.unit_bytes())?,
-            slots: Slots::new(buffers, geometry, file.units()),
+            slots: Slots::new(buffers, file.seal(), file.units(), file.writable()),
             queued: Vec::with_capacity(buffers as usize),
         })
     }
 }
 
 impl PageIo for BlockingLane {
-    fn submit(&mut self, read: PageRead) -> io::Result<()> {
-        self.slots.claim(read)?;
-        self.queued.push(read.buffer);
+    fn request(&mut self, request: LaneRequest) -> io::Result<()> {
+        if let LaneRequest::Write(write) = request
+            && self.slots.at_rest(write.buffer)
+        {
+            self.slots.check_sealed(write, self.buffer(write.buffer))?;
+        }
+        self.slots.claim(request)?;
+        self.queued.push(request.buffer());
         Ok(())
     }
 
     fn wait(&mut self, _at_least: usize, done: &mut Vec<PageDone>) -> io::Result<()> {
         for buffer in self.queued.drain(..) {
-            let offset = self.slots.offset_of(buffer);
+            let work = self.slots.work_of(buffer);
             let bytes = self.buffers.get_mut(buffer as usize);
-            let result = read_fully(self.file.file().as_ref(), bytes, offset);
+            let result = perform(self.file.file().as_ref(), work, bytes);
             done.push(self.slots.release(buffer, result));
         }
         Ok(())
@@ -45,6 +51,11 @@ impl PageIo for BlockingLane {
     fn buffer(&self, buffer: u32) -> &[u8] {
         self.slots.assert_at_rest(buffer);
         self.buffers.get(buffer as usize)
+    }
+
+    fn buffer_mut(&mut self, buffer: u32) -> &mut [u8] {
+        self.slots.assert_at_rest(buffer);
+        self.buffers.get_mut(buffer as usize)
     }
 
     fn counters(&self) -> IoCounters {

@@ -1,20 +1,29 @@
-//! Units in memory, completing in a seeded random order: what tests and simulations read from.
+//! Units in memory, completing in a seeded random order: what tests and simulations read and write.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pageway_types::SplitMix64;
 
 use super::slots::Slots;
-use super::{IoBackend, IoCounters, PageDone, PageIo, PageRead};
-use crate::{AlignedBuffers, PageGeometry};
+use super::transfer::Work;
+use super::{IoBackend, IoCounters, LaneRequest, PageDone, PageIo, PageRead};
+use crate::AlignedBuffers;
+use crate::page::UnitSeal;
 
 /// Sealed units. Bytes may be damaged on purpose by whoever makes them.
 #[derive(Debug)]
 pub(super) struct MemoryUnits {
-    pub(super) units: Vec<Vec<u8>>,
+    pub(super) units: Mutex<Vec<Vec<u8>>>,
+    pub(super) seal: UnitSeal,
     /// `None`: completions in the order of submission.
     pub(super) order_seed: Option<u64>,
+}
+
+impl MemoryUnits {
+    pub(super) fn units(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.units.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 pub(super) struct MemoryLane {
@@ -26,21 +35,41 @@ pub(super) struct MemoryLane {
 }
 
 impl MemoryLane {
-    pub(super) fn new(
-        source: &Arc<MemoryUnits>,
-        geometry: PageGeometry,
-        buffers: u32,
-    ) -> io::Result<Self> {
+    pub(super) fn new(source: &Arc<MemoryUnits>, buffers: u32) -> io::Result<Self> {
+        let (seal, units) = (source.seal, source.units().len() as u64);
         Ok(Self {
             source: Arc::clone(source),
-            buffers: AlignedBuffers::new(buffers as usize, geometry.unit_bytes())?,
-            slots: Slots::new(buffers, geometry, source.units.len() as u64),
+            buffers: AlignedBuffers::new(buffers as usize, seal.geometry().unit_bytes())?,
+            slots: Slots::new(buffers, seal, units, true),
             queued: Vec::with_capacity(buffers as usize),
             random: source.order_seed.map(SplitMix64::new),
         })
     }
 
-    /// How many reads complete now: as few as asked for, or any number up to all.
+    /// A read takes its bytes when it is accepted.
+    fn fill(&mut self, read: PageRead) {
+        let units = self.source.units();
+        let bytes = units.get(read.unit as usize).map_or(&[][..], Vec::as_slice);
+        let buffer = self.buffers.get_mut(read.buffer as usize);
+        let count = bytes.len().min(buffer.len());
+        let (filled, rest) = buffer.split_at_mut(count);
+        filled.copy_from_slice(bytes.get(..count).unwrap_or_default());
+        rest.fill(0);
+    }
+
+    /// A write changes the unit when it completes.
+    fn store(&self, buffer: u32) {
+        let Work::Write(offset) = self.slots.work_of(buffer) else {
+            return;
+        };
+        let geometry = self.source.seal.geometry();
+        let unit = (offset - geometry.unit_offset(0)) as usize / geometry.unit_bytes();
+        if let Some(bytes) = self.source.units().get_mut(unit) {
+            *bytes = self.buffers.get(buffer as usize).to_vec();
+        }
+    }
+
+    /// How many requests complete now: as few as asked for, or any number up to all.
     fn count(&mut self, at_least: usize) -> usize {
         let (least, most) = (at_least.min(self.queued.len()), self.queued.len());
         self.random
@@ -50,20 +79,17 @@ impl MemoryLane {
 }
 
 impl PageIo for MemoryLane {
-    fn submit(&mut self, read: PageRead) -> io::Result<()> {
-        self.slots.claim(read)?;
-        // The bytes are taken here: nothing changes them later, and the slot knows only an offset.
-        let bytes = self
-            .source
-            .units
-            .get(read.unit as usize)
-            .map_or(&[][..], Vec::as_slice);
-        let buffer = self.buffers.get_mut(read.buffer as usize);
-        let count = bytes.len().min(buffer.len());
-        let (filled, rest) = buffer.split_at_mut(count);
-        filled.copy_from_slice(bytes.get(..count).unwrap_or_default());
-        rest.fill(0);
-        self.queued.push(read.buffer);
+    fn request(&mut self, request: LaneRequest) -> io::Result<()> {
+        if let LaneRequest::Write(write) = request
+            && self.slots.at_rest(write.buffer)
+        {
+            self.slots.check_sealed(write, self.buffer(write.buffer))?;
+        }
+        self.slots.claim(request)?;
+        if let LaneRequest::Read(read) = request {
+            self.fill(read);
+        }
+        self.queued.push(request.buffer());
         Ok(())
     }
 
@@ -75,6 +101,7 @@ impl PageIo for MemoryLane {
                 .as_mut()
                 .map_or(0, |random| draw(random, queued));
             let buffer = self.queued.remove(next);
+            self.store(buffer);
             done.push(self.slots.release(buffer, Ok(())));
         }
         Ok(())
@@ -83,6 +110,11 @@ impl PageIo for MemoryLane {
     fn buffer(&self, buffer: u32) -> &[u8] {
         self.slots.assert_at_rest(buffer);
         self.buffers.get(buffer as usize)
+    }
+
+    fn buffer_mut(&mut self, buffer: u32) -> &mut [u8] {
+        self.slots.assert_at_rest(buffer);
+        self.buffers.get_mut(buffer as usize)
     }
 
     fn counters(&self) -> IoCounters {

@@ -52,7 +52,7 @@ fn explain(error: &io::Error) -> String {
     } else if errno == Some(Errno::NOMEM) {
         "io_uring may not lock memory (ENOMEM): raise the limit with ulimit -l".to_owned()
     } else if error.kind() == io::ErrorKind::Unsupported {
-        "io_uring needs Linux and a file of the operating system".to_owned()
+        "io_uring needs Linux 5.6 or newer and a file of the operating system".to_owned()
     } else {
         format!("io_uring failed on this file ({error}): set PAGEWAY_IO=threads to silence this")
     }

@@ -1,6 +1,7 @@
 //! The way in: an open file and the backend that reads it.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ use crate::{AlignedBuffers, FileUuid, PAGE_HEADER_BYTES, PageFile, PageGeometry,
 /// Environment variable that forces a backend: `uring`, `threads` or `blocking`.
 const BACKEND_VARIABLE: &str = "PAGEWAY_IO";
 
-/// Reads units of one file. Cheap to clone, shared by threads; each thread takes its own lane.
+/// Reads units of one file, and writes them where it was opened to be written. Cheap to clone,
+/// shared by threads; each thread takes its own lane.
 #[derive(Clone, Debug)]
 pub struct PageReader {
     source: Source,
@@ -51,15 +53,16 @@ impl PageReader {
         }
     }
 
-    /// Serves payloads from memory, sealed as a file would be. With a seed, completions come in a
-    /// repeatable random order and number; without, in the order of submission.
+    /// Serves payloads from memory, sealed as a file would be, and takes writes. With a seed,
+    /// completions come in a repeatable random order and number; without, in the order of
+    /// submission.
     pub fn in_memory(
         geometry: PageGeometry,
         uuid: FileUuid,
         payloads: &[&[u8]],
         order_seed: Option<u64>,
     ) -> Result<Self, StoreError> {
-        let seal = UnitSeal::new(geometry, uuid);
+        let seal = UnitSeal::new(geometry, uuid, 0);
         let units = payloads
             .iter()
             .enumerate()
@@ -67,7 +70,11 @@ impl PageReader {
             .collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             units: units.len() as u64,
-            source: Source::Memory(Arc::new(MemoryUnits { units, order_seed })),
+            source: Source::Memory(Arc::new(MemoryUnits {
+                units: units.into(),
+                seal,
+                order_seed,
+            })),
             seal,
             backend: IoBackend::Memory,
         })
@@ -88,8 +95,9 @@ impl PageReader {
         self.backend
     }
 
-    /// A lane with `buffers` buffers of one unit, so as many reads in flight. A lane with a single
-    /// buffer has nothing to overlap and starts no threads.
+    /// A lane with `buffers` buffers of one unit, so as many requests in flight. A lane with a
+    /// single buffer has nothing to overlap and starts no threads. It knows the units that its
+    /// file had when this reader was made: after [`PageFile::grow`], make another.
     pub fn lane(&self, buffers: u32) -> Result<Box<dyn PageIo>, StoreError> {
         if buffers == 0 || buffers > MAX_LANE_BUFFERS {
             return Err(StoreError::invalid(format!(
@@ -97,7 +105,7 @@ impl PageReader {
             )));
         }
         self.make_lane(buffers)
-            .map_err(|error| StoreError::io(self.path(), "set up reading", error))
+            .map_err(|error| StoreError::io(self.path(), "set up a lane", error))
     }
 
     /// Memory that a lane holds: buffers, bookkeeping, thread stacks or ring.
@@ -118,6 +126,24 @@ impl PageReader {
         checked.map_err(|error| corrupt_unit(self.path(), self.seal, unit, error))
     }
 
+    /// As [`verify_unit`](Self::verify_unit), of a unit whose epoch is known better than that it
+    /// is no newer than the manifest's. See [`StoreError::is_lost_write`].
+    pub fn verify_unit_epoch<'b>(
+        &self,
+        unit: u64,
+        bytes: &'b [u8],
+        epochs: RangeInclusive<u32>,
+    ) -> Result<&'b [u8], StoreError> {
+        let checked = self.seal.check_epoch(unit, bytes, epochs);
+        checked.map_err(|error| corrupt_unit(self.path(), self.seal, unit, error))
+    }
+
+    /// Fills in the header of a unit whose payload is in place, before it is written. Epochs only
+    /// rise: one that stays as it was hides a lost write. Panics unless `bytes` is one unit long.
+    pub fn seal_unit(&self, unit: u64, epoch: u32, bytes: &mut [u8]) {
+        self.seal.seal(unit, epoch, bytes);
+    }
+
     /// Reads and verifies one unit into buffer 0 of `buffers`, without a lane.
     pub fn read_unit_blocking<'b>(
         &self,
@@ -127,9 +153,8 @@ impl PageReader {
         match &self.source {
             Source::File(file) => file.read_unit(unit, buffers),
             Source::Memory(source) => {
-                let bytes = usize::try_from(unit)
-                    .ok()
-                    .and_then(|at| source.units.get(at));
+                let units = source.units();
+                let bytes = usize::try_from(unit).ok().and_then(|at| units.get(at));
                 let fits = |bytes: &&Vec<u8>| bytes.len() == buffers.bytes_each();
                 let Some(bytes) = bytes.filter(fits).filter(|_| buffers.count() > 0) else {
                     return Err(StoreError::invalid(
@@ -153,7 +178,7 @@ impl PageReader {
         let file = match &self.source {
             Source::File(file) => file,
             Source::Memory(source) => {
-                return Ok(Box::new(MemoryLane::new(source, self.geometry(), buffers)?));
+                return Ok(Box::new(MemoryLane::new(source, buffers)?));
             }
         };
         match lane_backend(self.backend, buffers) {
@@ -218,7 +243,7 @@ fn sealed(seal: UnitSeal, unit: u64, payload: &[u8]) -> Result<Vec<u8>, StoreErr
     bytes.resize(PAGE_HEADER_BYTES, 0);
     bytes.extend_from_slice(payload);
     bytes.resize(geometry.unit_bytes(), 0);
-    seal.seal(unit, &mut bytes);
+    seal.seal(unit, 0, &mut bytes);
     Ok(bytes)
 }
 

@@ -1,39 +1,56 @@
-//! Which buffer is in flight for which read: the bookkeeping that all backends share.
+//! Which buffer is in flight for which request: the bookkeeping that all backends share.
 
 use std::io;
 
-use super::{IoCounters, PageDone, PageRead};
-use crate::PageGeometry;
+use super::transfer::Work;
+use super::{IoCounters, LaneRequest, PageDone, PageRead, PageWrite};
+use crate::page::UnitSeal;
 
 /// One slot per buffer of a lane.
 ///
-/// Invariant: a slot holds a read from `claim` until `release`, and only then; so at most one read
-/// is in flight per buffer and every accepted read is released once.
+/// Invariants: a slot holds a request from `claim` until `release`, and only then; so at most one
+/// is in flight per buffer and every accepted request is released once. No sync is in flight
+/// that was accepted while a write was.
 #[derive(Debug)]
 pub(super) struct Slots {
-    reads: Vec<Option<PageRead>>,
+    requests: Vec<Option<LaneRequest>>,
     in_flight: usize,
-    geometry: PageGeometry,
+    seal: UnitSeal,
     units: u64,
     counters: IoCounters,
+    writing: Writing,
+}
+
+/// What a lane may write, and knows of its writes.
+#[derive(Debug)]
+struct Writing {
+    allowed: bool,
+    in_flight: u32,
+    /// A write or a sync failed: nobody knows what the file holds.
+    failed: bool,
 }
 
 impl Slots {
-    pub(super) fn new(buffers: u32, geometry: PageGeometry, units: u64) -> Self {
-        let reads = vec![None; buffers as usize];
+    /// Of a file with `units` units; `writable` when it was opened to be written.
+    pub(super) fn new(buffers: u32, seal: UnitSeal, units: u64, writable: bool) -> Self {
         Self {
-            reads,
+            requests: vec![None; buffers as usize],
             in_flight: 0,
-            geometry,
+            seal,
             units,
             counters: IoCounters::default(),
+            writing: Writing {
+                allowed: writable,
+                in_flight: 0,
+                failed: false,
+            },
         }
     }
 
     /// Bytes of bookkeeping per buffer, for the accounting of lanes.
-    pub(super) const BYTES_EACH: usize = size_of::<Option<PageRead>>();
+    pub(super) const BYTES_EACH: usize = size_of::<Option<LaneRequest>>();
 
-    /// Reads accepted and not yet handed out.
+    /// Requests accepted and not yet handed out.
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight
     }
@@ -42,36 +59,67 @@ impl Slots {
         self.counters
     }
 
-    pub(super) fn claim(&mut self, read: PageRead) -> io::Result<()> {
-        if read.unit >= self.units {
+    #[inline]
+    pub(super) fn claim(&mut self, request: LaneRequest) -> io::Result<()> {
+        let unit = match request {
+            LaneRequest::Read(PageRead { unit, .. }) => Some(unit),
+            LaneRequest::Write(PageWrite { unit, .. }) => {
+                self.writing.check().map(|()| Some(unit))?
+            }
+            LaneRequest::Sync { .. } => self.writing.check_rest().map(|()| None)?,
+        };
+        if unit.is_some_and(|unit| unit >= self.units) {
             return Err(refused("the unit lies behind the end of the file"));
         }
-        match self.reads.get_mut(read.buffer as usize) {
+        match self.requests.get_mut(request.buffer() as usize) {
             None => Err(refused("the lane has no such buffer")),
             Some(Some(_)) => Err(refused("the buffer is in flight")),
             Some(free) => {
-                *free = Some(read);
+                *free = Some(request);
                 self.in_flight += 1;
+                self.writing.in_flight += u32::from(matches!(request, LaneRequest::Write(_)));
                 Ok(())
             }
         }
     }
 
-    /// Ends the read of a buffer. Panics if there is none: then memory would have been written
+    /// Refuses to write bytes that are not sealed as the unit they are to become: that would be
+    /// damage made by ourselves.
+    pub(super) fn check_sealed(&self, write: PageWrite, bytes: &[u8]) -> io::Result<()> {
+        let checked = self.seal.check_epoch(write.unit, bytes, 0..=u32::MAX);
+        checked
+            .map(|_| ())
+            .map_err(|_| refused("the buffer is not sealed as this unit"))
+    }
+
+    /// Ends the request of a buffer. Panics if there is none: then memory would have been written
     /// that its owner believed to be at rest.
     pub(super) fn release(&mut self, buffer: u32, result: io::Result<()>) -> PageDone {
-        let read = self.reads.get_mut(buffer as usize).and_then(Option::take);
+        let request = self
+            .requests
+            .get_mut(buffer as usize)
+            .and_then(Option::take);
         assert!(
-            read.is_some(),
+            request.is_some(),
             "buffer {buffer} completed but is not in flight"
         );
         self.in_flight -= 1;
-        if result.is_ok() {
-            self.counters.reads += 1;
-            self.counters.pages += u64::from(self.geometry.span());
-            self.counters.bytes += self.geometry.unit_bytes() as u64;
-        }
-        let (tag, unit) = read.map_or((0, 0), |read| (read.tag, read.unit));
+        let (tag, unit) = match request {
+            Some(LaneRequest::Read(read)) => {
+                self.count(&result);
+                (read.tag, read.unit)
+            }
+            Some(LaneRequest::Write(write)) => {
+                self.writing.in_flight -= 1;
+                self.writing.failed |= result.is_err();
+                (write.tag, write.unit)
+            }
+            Some(LaneRequest::Sync { tag, .. }) => {
+                self.writing.failed |= result.is_err();
+                (tag, 0)
+            }
+            None => (0, 0),
+        };
         PageDone {
             tag,
             buffer,
@@ -80,17 +128,56 @@ impl Slots {
         }
     }
 
-    /// Byte offset in the file of the read that a buffer has in flight.
-    pub(super) fn offset_of(&self, buffer: u32) -> u64 {
-        let read = self.reads.get(buffer as usize).copied().flatten();
-        self.geometry
-            .unit_offset(read.map_or(u64::MAX, |read| read.unit))
+    fn count(&mut self, read: &io::Result<()>) {
+        if read.is_ok() {
+            let geometry = self.seal.geometry();
+            self.counters.reads += 1;
+            self.counters.pages += u64::from(geometry.span());
+            self.counters.bytes += geometry.unit_bytes() as u64;
+        }
+    }
+
+    /// What the request that a buffer has in flight comes to.
+    pub(super) fn work_of(&self, buffer: u32) -> Work {
+        let offset = |unit| self.seal.geometry().unit_offset(unit);
+        match self.requests.get(buffer as usize).copied().flatten() {
+            Some(LaneRequest::Read(read)) => Work::Read(offset(read.unit)),
+            Some(LaneRequest::Write(write)) => Work::Write(offset(write.unit)),
+            Some(LaneRequest::Sync { .. }) => Work::Sync,
+            None => Work::Read(u64::MAX),
+        }
+    }
+
+    /// Whether the buffer exists and is not in flight.
+    pub(super) fn at_rest(&self, buffer: u32) -> bool {
+        matches!(self.requests.get(buffer as usize), Some(None))
     }
 
     /// Panics unless the buffer is at rest.
     pub(super) fn assert_at_rest(&self, buffer: u32) {
-        let at_rest = matches!(self.reads.get(buffer as usize), Some(None));
+        let at_rest = self.at_rest(buffer);
         assert!(at_rest, "buffer {buffer} is in flight or does not exist");
+    }
+}
+
+impl Writing {
+    fn check(&self) -> io::Result<()> {
+        if !self.allowed {
+            return Err(refused("the file was not opened to be written"));
+        }
+        if self.failed {
+            return Err(refused("a write or a sync failed: give the file up"));
+        }
+        Ok(())
+    }
+
+    /// For syncs, which cover what completed before they began.
+    fn check_rest(&self) -> io::Result<()> {
+        self.check()?;
+        if self.in_flight > 0 {
+            return Err(refused("a sync does not cover the writes in flight"));
+        }
+        Ok(())
     }
 }
 
@@ -101,39 +188,52 @@ fn refused(what: &'static str) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{FileUuid, PageGeometry};
+
+    fn seal() -> UnitSeal {
+        UnitSeal::new(PageGeometry::new(4096, 2).unwrap(), FileUuid([1; 16]), 0)
+    }
+
+    fn read(unit: u64, buffer: u32) -> LaneRequest {
+        LaneRequest::Read(PageRead {
+            unit,
+            buffer,
+            tag: 5,
+        })
+    }
+
+    fn write(unit: u64, buffer: u32) -> LaneRequest {
+        LaneRequest::Write(PageWrite {
+            unit,
+            buffer,
+            tag: 6,
+        })
+    }
+
+    fn sync(buffer: u32) -> LaneRequest {
+        LaneRequest::Sync { buffer, tag: 7 }
+    }
+
+    fn refusal(slots: &mut Slots, request: LaneRequest) -> String {
+        let error = slots.claim(request).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        error.to_string()
+    }
 
     #[test]
-    fn a_buffer_serves_one_read_at_a_time() {
-        let mut slots = Slots::new(2, PageGeometry::new(4096, 2).unwrap(), 10);
-        let read = PageRead {
-            unit: 9,
-            buffer: 1,
-            tag: 5,
-        };
-        slots.claim(read).unwrap();
-        assert!(slots.claim(read).is_err());
-        assert!(
-            slots
-                .claim(PageRead {
-                    unit: 10,
-                    buffer: 0,
-                    tag: 0
-                })
-                .is_err()
-        );
-        assert!(
-            slots
-                .claim(PageRead {
-                    unit: 0,
-                    buffer: 2,
-                    tag: 0
-                })
-                .is_err()
-        );
-        assert_eq!(
-            (slots.in_flight(), slots.offset_of(1)),
-            (1, 4096 + 9 * 8192)
-        );
+    fn a_slot_is_no_larger_than_a_read_needs() {
+        assert_eq!(Slots::BYTES_EACH, size_of::<Option<PageRead>>());
+    }
+
+    #[test]
+    fn a_buffer_serves_one_request_at_a_time() {
+        let mut slots = Slots::new(2, seal(), 10, false);
+        slots.claim(read(9, 1)).unwrap();
+        assert!(slots.claim(read(9, 1)).is_err());
+        assert!(slots.claim(read(10, 0)).is_err());
+        assert!(slots.claim(read(0, 2)).is_err());
+        let work = Work::Read(4096 + 9 * 8192);
+        assert_eq!((slots.in_flight(), slots.work_of(1)), (1, work));
         slots.assert_at_rest(0);
         let done = slots.release(1, Ok(()));
         assert_eq!((done.tag, done.unit, done.buffer), (5, 9, 1));
@@ -145,8 +245,60 @@ mod tests {
                 bytes: 8192
             }
         );
-        slots.claim(read).unwrap();
+        slots.claim(read(9, 1)).unwrap();
         slots.release(1, Err(io::ErrorKind::Other.into()));
         assert_eq!((slots.in_flight(), slots.counters().reads), (0, 1));
+    }
+
+    #[test]
+    fn what_was_opened_to_be_read_is_not_written() {
+        let mut slots = Slots::new(2, seal(), 10, false);
+        assert!(refusal(&mut slots, write(0, 0)).contains("opened"));
+        assert!(refusal(&mut slots, sync(0)).contains("opened"));
+    }
+
+    #[test]
+    fn a_sync_waits_for_the_writes_of_its_lane() {
+        let mut slots = Slots::new(3, seal(), 10, true);
+        slots.claim(write(3, 0)).unwrap();
+        assert_eq!(slots.work_of(0), Work::Write(4096 + 3 * 8192));
+        assert!(refusal(&mut slots, sync(1)).contains("in flight"));
+        assert!(refusal(&mut slots, write(10, 1)).contains("end"));
+        slots.release(0, Ok(()));
+        slots.claim(sync(1)).unwrap();
+        assert_eq!(slots.work_of(1), Work::Sync);
+        slots.claim(write(3, 0)).unwrap();
+        let done = slots.release(1, Ok(()));
+        assert_eq!((done.tag, done.unit, done.buffer), (7, 0, 1));
+        assert_eq!(slots.counters(), IoCounters::default());
+    }
+
+    #[test]
+    fn after_a_failure_nothing_is_written_and_all_can_be_read() {
+        for failing in [write(1, 0), sync(0)] {
+            let mut slots = Slots::new(2, seal(), 10, true);
+            slots.claim(failing).unwrap();
+            slots.release(0, Err(io::ErrorKind::Other.into()));
+            assert!(refusal(&mut slots, write(1, 0)).contains("give the file up"));
+            assert!(refusal(&mut slots, sync(0)).contains("give the file up"));
+            slots.claim(read(1, 0)).unwrap();
+        }
+    }
+
+    #[test]
+    fn only_sealed_units_are_written_and_only_where_they_belong() {
+        let slots = Slots::new(1, seal(), 10, true);
+        let check = |unit, bytes: &[u8]| {
+            let write = PageWrite {
+                unit,
+                buffer: 0,
+                tag: 0,
+            };
+            slots.check_sealed(write, bytes).is_ok()
+        };
+        let mut bytes = vec![1; 8192];
+        assert!(!check(4, &bytes));
+        seal().seal(4, 12, &mut bytes);
+        assert!(check(4, &bytes) && !check(5, &bytes));
     }
 }

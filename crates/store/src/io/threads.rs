@@ -1,6 +1,6 @@
-//! Positional reads by a few threads, for systems that deny io_uring.
+//! Positional calls by a few threads, for systems that deny io_uring.
 //!
-//! A buffer travels with its read: lane -> queue -> reading thread -> lane. Whoever has it owns
+//! A buffer travels with its request: lane -> queue -> thread -> lane. Whoever has it owns
 //! it, so no memory is shared. Threads are started as reads pile up, and end with the lane.
 
 use std::collections::VecDeque;
@@ -10,18 +10,19 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use super::slots::Slots;
-use super::{IoBackend, IoCounters, PageDone, PageIo, PageRead, read_fully};
+use super::transfer::{Work, perform};
+use super::{IoBackend, IoCounters, LaneRequest, PageDone, PageIo};
 use crate::{AlignedBuffers, PageFile};
 
-/// Most threads of a lane. Deeper queues gain little where each read costs a thread switch.
+/// Most threads of a lane. Deeper queues gain little where each request costs a thread switch.
 pub(super) const MAX_THREADS: usize = 16;
 
-/// Stack of a reading thread, which does nothing but read.
+/// Stack of such a thread, which does nothing but positional calls.
 pub(super) const STACK_BYTES: usize = 32 * 1024;
 
 struct Job {
     buffer: u32,
-    offset: u64,
+    work: Work,
     bytes: AlignedBuffers,
 }
 
@@ -48,7 +49,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next read, or `None` when the lane is gone.
+    /// The next job, or `None` when the lane is gone.
     fn next(&self) -> Option<Job> {
         let mut queue = self.queue();
         while !queue.closed {
@@ -64,7 +65,7 @@ impl Shared {
     }
 
     fn run(&self, mut job: Job) -> Finished {
-        let result = read_fully(self.file.file().as_ref(), job.bytes.get_mut(0), job.offset);
+        let result = perform(self.file.file().as_ref(), job.work, job.bytes.get_mut(0));
         Finished {
             buffer: job.buffer,
             bytes: job.bytes,
@@ -101,11 +102,11 @@ impl ThreadLane {
             buffers: (0..buffers)
                 .map(|_| AlignedBuffers::new(1, geometry.unit_bytes()).map(Some))
                 .collect::<io::Result<_>>()?,
-            slots: Slots::new(buffers, geometry, file.units()),
+            slots: Slots::new(buffers, file.seal(), file.units(), file.writable()),
         })
     }
 
-    /// Starts a thread if there are more reads than threads. When the system has no thread to
+    /// Starts a thread if there are more requests than threads. When the system has no thread to
     /// give, the ones that run go on; false means that none runs.
     fn grow(&mut self) -> bool {
         if self.threads.len() < self.max_threads.min(self.slots.in_flight()) {
@@ -117,7 +118,7 @@ impl ThreadLane {
                     }
                 }
             };
-            let builder = std::thread::Builder::new().name("pageway-read".into());
+            let builder = std::thread::Builder::new().name("pageway-io".into());
             if let Ok(thread) = builder.stack_size(STACK_BYTES).spawn(work) {
                 self.threads.push(thread);
             }
@@ -139,21 +140,24 @@ pub(super) fn thread_count(buffers: u32) -> usize {
 }
 
 impl PageIo for ThreadLane {
-    fn submit(&mut self, read: PageRead) -> io::Result<()> {
-        self.slots.claim(read)?;
-        let offset = self.slots.offset_of(read.buffer);
-        let bytes = self
-            .buffers
-            .get_mut(read.buffer as usize)
-            .and_then(Option::take);
+    fn request(&mut self, request: LaneRequest) -> io::Result<()> {
+        let buffer = request.buffer();
+        if let LaneRequest::Write(write) = request
+            && self.slots.at_rest(buffer)
+        {
+            self.slots.check_sealed(write, self.buffer(buffer))?;
+        }
+        self.slots.claim(request)?;
+        let work = self.slots.work_of(buffer);
+        let bytes = self.buffers.get_mut(buffer as usize).and_then(Option::take);
         let Some(bytes) = bytes else {
             return Err(io::Error::other(
                 "a buffer at rest is missing from its lane",
             ));
         };
         let job = Job {
-            buffer: read.buffer,
-            offset,
+            buffer,
+            work,
             bytes,
         };
         if self.grow() {
@@ -188,6 +192,15 @@ impl PageIo for ThreadLane {
         bytes.map_or(&[], |bytes| bytes.get(0))
     }
 
+    fn buffer_mut(&mut self, buffer: u32) -> &mut [u8] {
+        self.slots.assert_at_rest(buffer);
+        let bytes = self
+            .buffers
+            .get_mut(buffer as usize)
+            .and_then(Option::as_mut);
+        bytes.map_or(&mut [], |bytes| bytes.get_mut(0))
+    }
+
     fn counters(&self) -> IoCounters {
         self.slots.counters()
     }
@@ -202,7 +215,7 @@ impl Drop for ThreadLane {
         self.shared.queue().closed = true;
         self.shared.filled.notify_all();
         for thread in self.threads.drain(..) {
-            // A reading thread cannot panic on data; if a test's file did, the lane is gone anyway.
+            // Such a thread cannot panic on data; if a test's file did, the lane is gone anyway.
             let _ = thread.join();
         }
     }

@@ -1,28 +1,29 @@
 //! io_uring: one ring per lane, its file and its buffers registered.
 //!
 //! ```text
-//! submit:  slot -> submission queue (`pushed`)          wait: enter -> kernel (`in_kernel`)
+//! request: slot -> submission queue (`pushed`)          wait: enter -> kernel (`in_kernel`)
 //!                                                             completion queue -> slot released
 //! ```
 //!
 //! Invariants: the buffers outlive the kernel's use of them (drop waits, and leaks them if it
 //! cannot wait); the submission queue consumes in order, so `pushed` minus what is left in it is
-//! what the kernel has; no read is waited for that the kernel does not have. If the kernel refuses
-//! a submission for good, the lane reads by itself from then on.
+//! what the kernel has; no request is waited for that the kernel does not have. If the kernel
+//! refuses a submission for good, the lane serves its requests by itself from then on.
 #![expect(
     unsafe_code,
-    reason = "the kernel writes into buffers while their owner waits"
+    reason = "the kernel reads and writes buffers while their owner waits"
 )]
 
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsRawFd;
 
-use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue, types};
+use io_uring::{EnterFlags, IoUring, Probe, cqueue, opcode, squeue, types};
 use rustix::io::Errno;
 
 use super::slots::Slots;
-use super::{IoBackend, IoCounters, PageDone, PageIo, PageRead, read_fully};
+use super::transfer::{Work, perform};
+use super::{IoBackend, IoCounters, LaneRequest, PageDone, PageIo};
 use crate::{AlignedBuffers, PageFile};
 
 pub(super) struct UringLane {
@@ -32,7 +33,7 @@ pub(super) struct UringLane {
     /// Whether the buffers are registered; some systems limit locked memory too tightly.
     registered: bool,
     slots: Slots,
-    /// Buffers whose reads sit in the submission queue, oldest first.
+    /// Buffers whose requests sit in the submission queue, oldest first.
     pushed: VecDeque<u32>,
     in_kernel: usize,
     /// Set when the kernel refused a submission: nothing is submitted any more.
@@ -40,11 +41,15 @@ pub(super) struct UringLane {
 }
 
 impl UringLane {
-    /// Sets up a ring. `Unsupported` when the file is not one of the operating system.
+    /// Sets up a ring. `Unsupported` when the file is not one of the operating system, or is to be
+    /// written and rings cannot.
     pub(super) fn new(file: &PageFile, buffers: u32) -> io::Result<Self> {
         let descriptor = file.file().descriptor().ok_or(io::ErrorKind::Unsupported)?;
         let ring = IoUring::new(buffers)?;
         ring.submitter().register_files(&[descriptor.as_raw_fd()])?;
+        if file.writable() {
+            check_opcodes(&ring)?;
+        }
         let geometry = file.geometry();
         let mut memory = AlignedBuffers::new(buffers as usize, geometry.unit_bytes())?;
         let registered = register(&ring, &mut memory).is_ok();
@@ -53,7 +58,7 @@ impl UringLane {
             file: file.clone(),
             buffers: memory,
             registered,
-            slots: Slots::new(buffers, geometry, file.units()),
+            slots: Slots::new(buffers, file.seal(), file.units(), file.writable()),
             pushed: VecDeque::with_capacity(buffers as usize),
             in_kernel: 0,
             refused: false,
@@ -63,7 +68,7 @@ impl UringLane {
     /// Reads the header page into buffer 0, to find out whether rings can read this file.
     pub(super) fn read_header_page(&mut self) -> io::Result<()> {
         let bytes = self.file.geometry().page_bytes();
-        self.push(0, 0, bytes)?;
+        self.push(0, Work::Read(0), bytes)?;
         while self.in_kernel + self.pushed.len() > 0 {
             self.enter(1)?;
             if self.refused {
@@ -80,30 +85,35 @@ impl UringLane {
         Ok(())
     }
 
-    /// Queues a read of `bytes` at `offset`, no more than a buffer holds.
-    fn push(&mut self, buffer: u32, offset: u64, bytes: u32) -> io::Result<()> {
-        let entry = self.entry(buffer, offset, bytes);
-        // SAFETY: the entry's memory is one whole buffer (`bytes` is at most its length). It stays
-        // allocated until the lane drops, which first waits for every read the kernel has, and no
-        // reference to it is made before its completion: `slots` guards `buffer()`. The file is
-        // held open by `self.file`.
+    /// Queues work on `bytes` of a buffer, no more than it holds.
+    fn push(&mut self, buffer: u32, work: Work, bytes: u32) -> io::Result<()> {
+        let entry = self.entry(buffer, work, bytes);
+        // SAFETY: the entry's memory is one whole buffer (`bytes` is at most its length), or none
+        // for a sync. It stays allocated until the lane drops, which first waits for everything
+        // that the kernel has. No reference to it is made before its completion, so the kernel may
+        // write it, and what the kernel reads from it stays as it was sealed: `slots` guards
+        // `buffer()` and `buffer_mut()`. The file is held open by `self.file`.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.map_err(|_| io::Error::other("the submission queue is full"))?;
         self.pushed.push_back(buffer);
         Ok(())
     }
 
-    fn entry(&mut self, buffer: u32, offset: u64, bytes: u32) -> squeue::Entry {
+    fn entry(&mut self, buffer: u32, work: Work, bytes: u32) -> squeue::Entry {
         let address = self.buffers.address(buffer as usize).as_ptr();
         let file = types::Fixed(0);
-        let entry = if self.registered {
-            opcode::ReadFixed::new(file, address, bytes, 0)
-                .offset(offset)
-                .build()
-        } else {
-            opcode::Read::new(file, address, bytes)
-                .offset(offset)
-                .build()
+        let entry = match (work, self.registered) {
+            (Work::Read(at), true) => opcode::ReadFixed::new(file, address, bytes, 0)
+                .offset(at)
+                .build(),
+            (Work::Read(at), false) => opcode::Read::new(file, address, bytes).offset(at).build(),
+            (Work::Write(at), true) => opcode::WriteFixed::new(file, address, bytes, 0)
+                .offset(at)
+                .build(),
+            (Work::Write(at), false) => opcode::Write::new(file, address, bytes).offset(at).build(),
+            (Work::Sync, _) => opcode::Fsync::new(file)
+                .flags(types::FsyncFlags::DATASYNC)
+                .build(),
         };
         entry.user_data(u64::from(buffer))
     }
@@ -132,7 +142,7 @@ impl UringLane {
         }
     }
 
-    /// Waits for up to `want` of the reads that the kernel has, and submits nothing.
+    /// Waits for up to `want` of the requests that the kernel has, and submits nothing.
     fn wait_only(&mut self, want: usize) -> io::Result<()> {
         let want = u32::try_from(want.min(self.in_kernel)).unwrap_or(u32::MAX);
         if want == 0 {
@@ -160,32 +170,52 @@ impl UringLane {
         }
     }
 
-    /// A whole read is good; a short or interrupted one is done again by the lane itself.
+    /// A whole transfer is good; a short or interrupted one is done again by the lane itself.
     fn conclude(&mut self, buffer: u32, code: i32) -> io::Result<()> {
+        let moved = usize::try_from(code);
+        if moved == Ok(self.buffers.bytes_each()) {
+            return Ok(());
+        }
         let transient = [Errno::INTR, Errno::AGAIN].map(|errno| -errno.raw_os_error());
-        match usize::try_from(code) {
-            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(read) if read == self.buffers.bytes_each() => Ok(()),
-            Ok(_) => self.read_now(buffer),
-            Err(_) if transient.contains(&code) => self.read_now(buffer),
-            Err(_) => Err(io::Error::from_raw_os_error(-code)),
+        match (moved, self.slots.work_of(buffer)) {
+            (Ok(0), Work::Read(_)) => Err(io::ErrorKind::UnexpectedEof.into()),
+            (Ok(0), Work::Sync) => Ok(()),
+            (Ok(_), _) => self.perform_now(buffer),
+            (Err(_), _) if transient.contains(&code) => self.perform_now(buffer),
+            (Err(_), _) => Err(io::Error::from_raw_os_error(-code)),
         }
     }
 
-    /// Reads into a buffer that the kernel does not have.
-    fn read_now(&mut self, buffer: u32) -> io::Result<()> {
-        let offset = self.slots.offset_of(buffer);
+    /// Serves the request of a buffer that the kernel does not have.
+    fn perform_now(&mut self, buffer: u32) -> io::Result<()> {
+        let work = self.slots.work_of(buffer);
         let bytes = self.buffers.get_mut(buffer as usize);
-        read_fully(self.file.file().as_ref(), bytes, offset)
+        perform(self.file.file().as_ref(), work, bytes)
     }
 
-    /// After a refusal: reads what is still queued, which the kernel will never be handed.
-    fn read_pushed(&mut self, done: &mut Vec<PageDone>) {
+    /// After a refusal: serves what is still queued, which the kernel will never be handed.
+    fn perform_pushed(&mut self, done: &mut Vec<PageDone>) {
         while let Some(buffer) = self.pushed.pop_front() {
-            let result = self.read_now(buffer);
+            let result = self.perform_now(buffer);
             done.push(self.slots.release(buffer, result));
         }
     }
+}
+
+/// `Unsupported` when the kernel's rings cannot write and sync, with the opcodes for buffers that
+/// are registered and for those that are not.
+fn check_opcodes(ring: &IoUring) -> io::Result<()> {
+    let mut probe = Probe::new();
+    ring.submitter().register_probe(&mut probe)?;
+    let needed = [
+        opcode::Write::CODE,
+        opcode::WriteFixed::CODE,
+        opcode::Fsync::CODE,
+    ];
+    if needed.iter().all(|&code| probe.is_supported(code)) {
+        return Ok(());
+    }
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 fn register(ring: &IoUring, buffers: &mut AlignedBuffers) -> io::Result<()> {
@@ -194,7 +224,7 @@ fn register(ring: &IoUring, buffers: &mut AlignedBuffers) -> io::Result<()> {
         iov_base: buffers.address(0).as_ptr().cast(),
         iov_len,
     };
-    // SAFETY: the range is the whole allocation of `buffers`, which the lane keeps until no read is
+    // SAFETY: the range is the whole allocation of `buffers`, which the lane keeps until nothing is
     // in flight; dropping the ring ends the registration.
     unsafe { ring.submitter().register_buffers(&[all]) }
 }
@@ -206,18 +236,24 @@ fn is_transient(error: &io::Error) -> bool {
 }
 
 impl PageIo for UringLane {
-    fn submit(&mut self, read: PageRead) -> io::Result<()> {
-        self.slots.claim(read)?;
+    #[inline]
+    fn request(&mut self, request: LaneRequest) -> io::Result<()> {
+        let buffer = request.buffer();
+        if let LaneRequest::Write(write) = request
+            && self.slots.at_rest(buffer)
+        {
+            self.slots.check_sealed(write, self.buffer(buffer))?;
+        }
+        self.slots.claim(request)?;
         if self.refused {
-            self.pushed.push_back(read.buffer);
+            self.pushed.push_back(buffer);
             return Ok(());
         }
-        let offset = self.slots.offset_of(read.buffer);
+        let work = self.slots.work_of(buffer);
         let bytes = self.file.geometry().unit_bytes() as u32;
         // The ring has an entry for every buffer, and a buffer is in flight once: it is not full.
-        self.push(read.buffer, offset, bytes).inspect_err(|_| {
-            self.slots
-                .release(read.buffer, Err(io::ErrorKind::Other.into()));
+        self.push(buffer, work, bytes).inspect_err(|_| {
+            self.slots.release(buffer, Err(io::ErrorKind::Other.into()));
         })
     }
 
@@ -235,7 +271,7 @@ impl PageIo for UringLane {
             self.enter(target.saturating_sub(done.len()))?;
             self.reap(done);
             if self.refused {
-                self.read_pushed(done);
+                self.perform_pushed(done);
             }
         }
         Ok(())
@@ -244,6 +280,11 @@ impl PageIo for UringLane {
     fn buffer(&self, buffer: u32) -> &[u8] {
         self.slots.assert_at_rest(buffer);
         self.buffers.get(buffer as usize)
+    }
+
+    fn buffer_mut(&mut self, buffer: u32) -> &mut [u8] {
+        self.slots.assert_at_rest(buffer);
+        self.buffers.get_mut(buffer as usize)
     }
 
     fn counters(&self) -> IoCounters {
@@ -271,7 +312,10 @@ impl Drop for UringLane {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FileUuid, OpenMode, OsVfs, PageFileWriter, PageGeometry, Vfs};
+    use crate::{
+        FileEntry, FileUuid, OpenMode, OsVfs, PageFileWriter, PageGeometry, PageRead, PageWrite,
+        Vfs,
+    };
 
     const UNITS: u64 = 8;
 
@@ -285,9 +329,39 @@ mod tests {
                 .append_unit(&vec![unit as u8; geometry.payload_bytes()])
                 .unwrap();
         }
-        let entry = writer.finish().unwrap();
-        let file = PageFile::open(&OsVfs, root.path(), &entry, OpenMode::ReadDirect).unwrap();
+        let entry = FileEntry {
+            growable: true,
+            ..writer.finish().unwrap()
+        };
+        let file = PageFile::open_to_write(&OsVfs, root.path(), &entry).unwrap();
         UringLane::new(&file, 4).ok()
+    }
+
+    /// Asks for a write of unit 2 filled with 77, of epoch 1, from buffer 1.
+    fn write(lane: &mut UringLane) {
+        let seal = lane.file.seal();
+        lane.buffer_mut(1).fill(77);
+        seal.seal(2, 1, lane.buffer_mut(1));
+        lane.request(LaneRequest::Write(PageWrite {
+            unit: 2,
+            buffer: 1,
+            tag: 9,
+        }))
+        .unwrap();
+    }
+
+    /// Whether unit 2 is on disk as `write` wrote it.
+    fn written(lane: &UringLane) -> bool {
+        let mut buffers = AlignedBuffers::new(1, lane.buffers.bytes_each()).unwrap();
+        lane.file.read_units(2, buffers.get_mut(0)).unwrap();
+        let payload = lane.file.verify_unit_epoch(2, buffers.get(0), 1..=1);
+        payload.is_ok_and(|payload| payload.iter().all(|&byte| byte == 77))
+    }
+
+    fn wait(lane: &mut UringLane) -> Vec<PageDone> {
+        let mut done = Vec::new();
+        lane.wait(usize::MAX, &mut done).unwrap();
+        done
     }
 
     fn submit(lane: &mut UringLane, buffers: u32) {
@@ -353,11 +427,11 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let Some(mut lane) = lane(&root) else { return };
         lane.slots
-            .claim(PageRead {
+            .claim(LaneRequest::Read(PageRead {
                 unit: 5,
                 buffer: 2,
                 tag: 0,
-            })
+            }))
             .unwrap();
         for code in [
             1,
@@ -392,5 +466,62 @@ mod tests {
         lane.wait(usize::MAX, &mut done).unwrap();
         check(&lane, &mut done, 3);
         assert_eq!((lane.in_kernel, lane.slots.in_flight()), (0, 0));
+    }
+
+    #[test]
+    fn writes_with_and_without_registered_buffers() {
+        for registered in [true, false] {
+            let root = tempfile::tempdir().unwrap();
+            let Some(mut lane) = lane(&root) else { return };
+            lane.registered &= registered;
+            write(&mut lane);
+            let done = wait(&mut lane);
+            assert!(done.len() == 1 && done[0].result.is_ok() && done[0].tag == 9);
+            assert!(written(&lane));
+            lane.request(LaneRequest::Sync { buffer: 3, tag: 4 })
+                .unwrap();
+            let done = wait(&mut lane);
+            assert!(done.len() == 1 && done[0].result.is_ok() && done[0].tag == 4);
+        }
+    }
+
+    #[test]
+    fn a_ring_that_refuses_writes_and_syncs_is_replaced_by_the_lane_itself() {
+        let root = tempfile::tempdir().unwrap();
+        let Some(mut lane) = lane(&root) else { return };
+        lane.refused = true;
+        write(&mut lane);
+        assert!(wait(&mut lane)[0].result.is_ok() && written(&lane));
+        let sync = LaneRequest::Sync { buffer: 3, tag: 4 };
+        lane.request(sync).unwrap();
+        assert!(wait(&mut lane)[0].result.is_ok());
+    }
+
+    #[test]
+    fn short_and_interrupted_writes_are_done_again_and_errors_come_out() {
+        let interrupted = -Errno::INTR.raw_os_error();
+        for code in [0, 512, 4096, 8191, interrupted] {
+            let root = tempfile::tempdir().unwrap();
+            let Some(mut lane) = lane(&root) else { return };
+            lane.refused = true;
+            write(&mut lane);
+            assert!(!written(&lane));
+            lane.conclude(1, code).unwrap();
+            assert!(written(&lane), "code {code}");
+            let full = lane.conclude(1, -Errno::NOSPC.raw_os_error()).unwrap_err();
+            assert_eq!(full.kind(), io::ErrorKind::StorageFull);
+        }
+    }
+
+    #[test]
+    fn a_sync_concludes_by_its_code() {
+        let root = tempfile::tempdir().unwrap();
+        let Some(mut lane) = lane(&root) else { return };
+        let sync = LaneRequest::Sync { buffer: 0, tag: 4 };
+        lane.slots.claim(sync).unwrap();
+        lane.conclude(0, 0).unwrap();
+        lane.conclude(0, -Errno::INTR.raw_os_error()).unwrap();
+        assert!(lane.conclude(0, -Errno::IO.raw_os_error()).is_err());
+        lane.slots.release(0, Ok(()));
     }
 }

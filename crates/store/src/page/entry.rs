@@ -13,6 +13,9 @@ const MAX_NAME_BYTES: usize = 100;
 
 /// A page file as the manifest records it. A file is opened only if its header and its length
 /// agree with all of this.
+///
+/// A growable file may be longer: what lies behind its units was never committed, and belongs to
+/// the next writer. Its header says how many units it was created with, and stays as it is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileEntry {
@@ -30,6 +33,28 @@ pub struct FileEntry {
     pub units: u64,
     /// Payload bytes in all units, padding not counted.
     pub payload_bytes: u64,
+    /// Whether units may be written over and added. Left out of manifests where it is false.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub growable: bool,
+    /// The newest epoch of any unit, 0 until one is written over. Left out where it is 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub epoch: u32,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(value: &u32) -> bool {
+    *value == 0
 }
 
 impl FileEntry {
@@ -38,7 +63,8 @@ impl FileEntry {
         PageGeometry::new(self.page_bytes, self.span)
     }
 
-    /// Exact length of the file in bytes, or `Invalid` when name or sizes are impossible.
+    /// Length of the file in bytes, up to its last unit: a growable one may be longer. `Invalid`
+    /// when name, sizes or epoch are impossible.
     pub fn file_bytes(&self) -> Result<u64, StoreError> {
         check_name(&self.name)?;
         let geometry = self.geometry()?;
@@ -47,6 +73,12 @@ impl FileEntry {
             return Err(StoreError::invalid(format!(
                 "file {}: {} units cannot hold {} bytes",
                 self.name, self.units, self.payload_bytes
+            )));
+        }
+        if self.epoch > 0 && !self.growable {
+            return Err(StoreError::invalid(format!(
+                "file {}: epoch {} in a file that never changes",
+                self.name, self.epoch
             )));
         }
         Ok(geometry.unit_offset(self.units))
@@ -83,6 +115,8 @@ mod tests {
             span: 2,
             units: 10,
             payload_bytes: 81_000,
+            growable: false,
+            epoch: 0,
         }
     }
 
@@ -136,5 +170,29 @@ mod tests {
         assert_eq!(serde_json::from_str::<FileEntry>(&json).unwrap(), entry());
         let extra = json.replace("\"kind\":3", "\"kind\":3,\"x\":1");
         assert!(serde_json::from_str::<FileEntry>(&extra).is_err());
+    }
+
+    #[test]
+    fn a_growable_file_says_so_and_only_then_has_an_epoch() {
+        let growable = FileEntry {
+            growable: true,
+            epoch: 4,
+            ..entry()
+        };
+        let json = serde_json::to_string(&growable).unwrap();
+        assert!(
+            json.ends_with(r#","payload_bytes":81000,"growable":true,"epoch":4}"#),
+            "{json}"
+        );
+        assert_eq!(serde_json::from_str::<FileEntry>(&json).unwrap(), growable);
+        assert_eq!(
+            growable.file_bytes().unwrap(),
+            entry().file_bytes().unwrap()
+        );
+        let never = FileEntry {
+            growable: false,
+            ..growable
+        };
+        assert!(never.file_bytes().is_err());
     }
 }

@@ -1,11 +1,13 @@
 //! Opening and reading page files.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::buffer::ALIGNMENT;
 use super::header::FileHeader;
 use super::{AlignedBuffers, FileEntry, PageGeometry, SealError, UnitSeal};
+use crate::frame::corrupt;
 use crate::io::read_fully;
 use crate::{OpenMode, StoreError, Vfs, VfsFile};
 
@@ -17,10 +19,12 @@ pub struct PageFile {
     seal: UnitSeal,
     units: u64,
     payload_bytes: u64,
+    writable: bool,
 }
 
 impl PageFile {
-    /// Opens the file that `entry` describes in `dir`, reading its header page.
+    /// Opens the file that `entry` describes in `dir` to be read, reading its header page. What
+    /// lies behind the units of a growable file is out of reach.
     ///
     /// `NotFound`, `Corrupt` (length, header, or header against manifest), `Incompatible`.
     pub fn open(
@@ -37,18 +41,8 @@ impl PageFile {
         let length = file
             .len()
             .map_err(|e| StoreError::io(&path, "ask the length", e))?;
-        let differs = |what, expected, found| {
-            let path = path.clone();
-            Err(StoreError::Corrupt {
-                path,
-                page: None,
-                offset: 0,
-                what,
-                expected,
-                found,
-            })
-        };
-        if length != bytes {
+        let differs = |what, expected, found| Err(corrupt(&path, 0, what, expected, found));
+        if length < bytes || (length > bytes && !entry.growable) {
             return differs("file length", bytes, length);
         }
         let header = read_header(file.as_ref(), &path, entry.page_bytes as usize)?;
@@ -58,10 +52,55 @@ impl PageFile {
         Ok(Self {
             file,
             path: path.into(),
-            seal: UnitSeal::new(header.geometry, header.uuid),
-            units: header.units,
-            payload_bytes: header.payload_bytes,
+            seal: UnitSeal::new(header.geometry, header.uuid, entry.epoch),
+            units: entry.units,
+            payload_bytes: entry.payload_bytes,
+            writable: false,
         })
+    }
+
+    /// Opens a growable file to be written, past the page cache where the file system can, and
+    /// cuts off what an earlier writer left behind its units without committing it.
+    ///
+    /// The caller holds the lock of the directory, and `entry` comes from the current manifest:
+    /// what is cut off belongs to nobody then. Errors as of [`open`](Self::open), and `Invalid`
+    /// where the manifest says that the file never changes.
+    pub fn open_to_write(vfs: &dyn Vfs, dir: &Path, entry: &FileEntry) -> Result<Self, StoreError> {
+        if !entry.growable {
+            return Err(StoreError::invalid(format!(
+                "file {}: it never changes, so it is not to be written",
+                entry.name
+            )));
+        }
+        let mut file = Self::open(vfs, dir, entry, OpenMode::WriteDirect)?;
+        file.file
+            .set_len(entry.file_bytes()?)
+            .map_err(|e| StoreError::io(&file.path, "set length", e))?;
+        file.writable = true;
+        Ok(file)
+    }
+
+    /// Makes room for `units` units, zeros where there were fewer, and sets their space aside.
+    /// Readers and lanes that were taken before go on with the units they know.
+    ///
+    /// The length is durable after a sync, and the units belong to the index once a manifest
+    /// counts them. `Invalid` when the file is open for reading, holds more units already, or
+    /// would hold more than 2^32 - 1; `NoSpace`, and then the units are as many as before, while
+    /// the file may have become longer.
+    pub fn grow(&mut self, units: u64) -> Result<(), StoreError> {
+        if !self.writable || units < self.units || units > u64::from(u32::MAX) {
+            return Err(StoreError::invalid(format!(
+                "{units} units in {}, which has {} and is open for {}",
+                self.path.display(),
+                self.units,
+                if self.writable { "writing" } else { "reading" }
+            )));
+        }
+        self.file
+            .allocate(self.geometry().unit_offset(units))
+            .map_err(|error| StoreError::io(&self.path, "set space aside", error))?;
+        self.units = units;
+        Ok(())
     }
 
     /// Page and unit sizes.
@@ -69,12 +108,12 @@ impl PageFile {
         self.seal.geometry()
     }
 
-    /// Units behind the header page.
+    /// Units behind the header page: those of the manifest, and those the file grew by since.
     pub fn units(&self) -> u64 {
         self.units
     }
 
-    /// Payload bytes in all units, padding not counted.
+    /// Payload bytes in all units of the manifest, padding not counted.
     pub fn payload_bytes(&self) -> u64 {
         self.payload_bytes
     }
@@ -82,6 +121,11 @@ impl PageFile {
     /// Where the file is, for messages.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// True when the file was opened to be written.
+    pub fn writable(&self) -> bool {
+        self.writable
     }
 
     /// True when reads bypass the page cache.
@@ -102,6 +146,19 @@ impl PageFile {
     pub fn verify_unit<'b>(&self, unit: u64, bytes: &'b [u8]) -> Result<&'b [u8], StoreError> {
         self.seal
             .check(unit, bytes)
+            .map_err(|error| corrupt_unit(&self.path, self.seal, unit, error))
+    }
+
+    /// As [`verify_unit`](Self::verify_unit), of a unit whose epoch is known better than that it
+    /// is no newer than the manifest's. See [`StoreError::is_lost_write`].
+    pub fn verify_unit_epoch<'b>(
+        &self,
+        unit: u64,
+        bytes: &'b [u8],
+        epochs: RangeInclusive<u32>,
+    ) -> Result<&'b [u8], StoreError> {
+        self.seal
+            .check_epoch(unit, bytes, epochs)
             .map_err(|error| corrupt_unit(&self.path, self.seal, unit, error))
     }
 
@@ -182,7 +239,10 @@ fn read_header(
     }
 }
 
+/// The first field in which header and manifest differ. A growable file has at least what it was
+/// created with.
 fn difference(entry: &FileEntry, header: &FileHeader) -> Option<(&'static str, u64, u64)> {
+    let grown = |created: u64, now: u64| created.max(if entry.growable { now } else { 0 });
     let found = [
         (
             "page size against manifest",
@@ -199,11 +259,15 @@ fn difference(entry: &FileEntry, header: &FileHeader) -> Option<(&'static str, u
             entry.kind.into(),
             header.kind.into(),
         ),
-        ("units against manifest", entry.units, header.units),
+        (
+            "units against manifest",
+            entry.units,
+            grown(header.units, entry.units),
+        ),
         (
             "payload bytes against manifest",
             entry.payload_bytes,
-            header.payload_bytes,
+            grown(header.payload_bytes, entry.payload_bytes),
         ),
         (
             "uuid against manifest",

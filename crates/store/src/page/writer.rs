@@ -53,7 +53,7 @@ impl PageFileWriter {
             name: name.to_owned(),
             kind,
             uuid,
-            seal: UnitSeal::new(geometry, uuid),
+            seal: UnitSeal::new(geometry, uuid, 0),
             buffer: Vec::with_capacity(BUFFER_BYTES),
             buffer_offset: geometry.unit_offset(0),
             units: 0,
@@ -92,7 +92,7 @@ impl PageFileWriter {
         self.buffer.resize(start + geometry.unit_bytes(), 0);
         let unit = self.units;
         self.seal
-            .seal(unit, self.buffer.get_mut(start..).unwrap_or_default());
+            .seal(unit, 0, self.buffer.get_mut(start..).unwrap_or_default());
         self.units += 1;
         self.payload_bytes += payload.len() as u64;
         Ok(unit)
@@ -129,6 +129,8 @@ impl PageFileWriter {
             span: header.geometry.span(),
             units: self.units,
             payload_bytes: self.payload_bytes,
+            growable: false,
+            epoch: 0,
         })
     }
 

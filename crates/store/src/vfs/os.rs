@@ -27,10 +27,13 @@ impl Vfs for OsVfs {
             OpenMode::Read => options.open(path)?,
             OpenMode::ReadWrite => options.write(true).open(path)?,
             OpenMode::CreateNew => options.write(true).create_new(true).open(path)?,
-            OpenMode::ReadDirect => match direct::open(path)? {
-                Some(file) => return Ok(Arc::new(OsFile { file, direct: true })),
-                None => options.open(path)?,
-            },
+            OpenMode::ReadDirect | OpenMode::WriteDirect => {
+                options.write(mode == OpenMode::WriteDirect);
+                match direct::open(path, &options)? {
+                    Some(file) => return Ok(Arc::new(OsFile { file, direct: true })),
+                    None => options.open(path)?,
+                }
+            }
         };
         Ok(Arc::new(OsFile {
             file,
@@ -131,6 +134,13 @@ impl VfsFile for OsFile {
         self.file.set_len(bytes)
     }
 
+    fn allocate(&self, bytes: u64) -> io::Result<()> {
+        if space::set_aside(&self.file, bytes)? || self.len()? >= bytes {
+            return Ok(());
+        }
+        self.set_len(bytes)
+    }
+
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.file.as_fd())
     }
@@ -150,9 +160,9 @@ mod direct {
     use super::{File, FileExt, OpenOptions, Path, io};
     use crate::AlignedBuffers;
 
-    pub(super) fn open(path: &Path) -> io::Result<Option<File>> {
+    pub(super) fn open(path: &Path, options: &OpenOptions) -> io::Result<Option<File>> {
         let flags = rustix::fs::OFlags::DIRECT.bits() as i32;
-        let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        let file = match options.clone().custom_flags(flags).open(path) {
             Ok(file) => file,
             Err(error) if refused(&error) => return Ok(None),
             Err(error) => return Err(error),
@@ -176,10 +186,10 @@ mod direct {
 mod direct {
     //! `F_NOCACHE`, which every file system accepts and which asks for no alignment.
 
-    use super::{File, Path, io};
+    use super::{File, OpenOptions, Path, io};
 
-    pub(super) fn open(path: &Path) -> io::Result<Option<File>> {
-        let file = File::open(path)?;
+    pub(super) fn open(path: &Path, options: &OpenOptions) -> io::Result<Option<File>> {
+        let file = options.open(path)?;
         match rustix::fs::fcntl_nocache(&file, true) {
             Ok(()) => Ok(Some(file)),
             Err(_) => Ok(None),
@@ -189,10 +199,42 @@ mod direct {
 
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 mod direct {
-    use super::{File, Path, io};
+    use super::{File, OpenOptions, Path, io};
 
-    pub(super) fn open(_path: &Path) -> io::Result<Option<File>> {
+    pub(super) fn open(_path: &Path, _options: &OpenOptions) -> io::Result<Option<File>> {
         Ok(None)
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod space {
+    //! `fallocate`, which some file systems do not have.
+
+    use rustix::fs::FallocateFlags;
+    use rustix::io::Errno;
+
+    use super::{File, io};
+
+    /// False where the file system cannot set space aside; nothing has changed then.
+    pub(super) fn set_aside(file: &File, bytes: u64) -> io::Result<bool> {
+        if bytes == 0 {
+            return Ok(true);
+        }
+        let ask = || rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes);
+        match rustix::io::retry_on_intr(ask) {
+            Ok(()) => Ok(true),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod space {
+    use super::{File, io};
+
+    pub(super) fn set_aside(_file: &File, _bytes: u64) -> io::Result<bool> {
+        Ok(false)
     }
 }
 
@@ -248,5 +290,39 @@ mod tests {
         let mut buffers = crate::AlignedBuffers::new(1, 4096).unwrap();
         direct.read_exact_at(buffers.get_mut(0), 4096).unwrap();
         assert_eq!(buffers.get(0), &bytes[4096..]);
+    }
+
+    #[test]
+    fn direct_writes_land_where_they_should() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("x");
+        let created = OsVfs.open(&path, OpenMode::CreateNew).unwrap();
+        created.write_all_at(&[1; 3 * 4096], 0).unwrap();
+        let direct = OsVfs.open(&path, OpenMode::WriteDirect).unwrap();
+        let mut buffers = crate::AlignedBuffers::new(1, 4096).unwrap();
+        buffers.get_mut(0).fill(2);
+        direct.write_all_at(buffers.get(0), 4096).unwrap();
+        direct.sync_data().unwrap();
+        let mut bytes = vec![0; 3 * 4096];
+        created.read_exact_at(&mut bytes, 0).unwrap();
+        for (at, expected) in [(0, 1), (4096, 2), (8192, 1)] {
+            assert!(bytes[at..at + 4096].iter().all(|&byte| byte == expected));
+        }
+    }
+
+    #[test]
+    fn space_set_aside_is_zeros_and_never_cuts() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("x");
+        let file = OsVfs.open(&path, OpenMode::CreateNew).unwrap();
+        file.write_all_at(&[1; 5000], 0).unwrap();
+        for (bytes, length) in [(0, 5000), (4096, 5000), (1 << 20, 1 << 20)] {
+            file.allocate(bytes).unwrap();
+            assert_eq!(file.len().unwrap(), length);
+        }
+        let mut bytes = vec![9; 1 << 20];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        assert!(bytes[..5000].iter().all(|&byte| byte == 1));
+        assert!(bytes[5000..].iter().all(|&byte| byte == 0));
     }
 }

@@ -16,6 +16,10 @@ pub enum OpenMode {
     ReadDirect,
     /// Existing file, reads and writes.
     ReadWrite,
+    /// Existing file, reads and writes that bypass the page cache where the file system can, with
+    /// the alignment that `ReadDirect` asks for. What was written still needs `sync_data`: the
+    /// device has a cache of its own, and the file system a journal.
+    WriteDirect,
     /// A file that must not exist yet, reads and writes.
     CreateNew,
 }
@@ -76,15 +80,26 @@ pub trait VfsFile: Send + Sync + Debug {
     /// Length in bytes.
     fn len(&self) -> io::Result<u64>;
 
-    /// Cuts the file, or extends it with zeros.
+    /// Cuts the file, or extends it with zeros that may take no space yet. Durable after
+    /// `sync_data`.
     fn set_len(&self, bytes: u64) -> io::Result<()>;
+
+    /// Makes the file at least `bytes` long and sets their space aside where the file system can,
+    /// so that a full disk shows now and not at a write. New bytes are zeros. Durable after
+    /// `sync_data`.
+    fn allocate(&self, bytes: u64) -> io::Result<()> {
+        if self.len()? < bytes {
+            self.set_len(bytes)?;
+        }
+        Ok(())
+    }
 
     /// The descriptor, for io_uring; `None` when reads must go through `read_at`.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// True when reads bypass the page cache and must be aligned.
+    /// True when reads and writes bypass the page cache and must be aligned.
     fn direct(&self) -> bool {
         false
     }

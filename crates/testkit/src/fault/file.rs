@@ -68,6 +68,13 @@ impl VfsFile for FaultFile {
         }
     }
 
+    fn allocate(&self, bytes: u64) -> io::Result<()> {
+        match self.meet(Operation::Allocate)? {
+            Some(Fault::Skip) => Ok(()),
+            _ => self.inner.allocate(bytes),
+        }
+    }
+
     fn direct(&self) -> bool {
         self.inner.direct()
     }

@@ -22,6 +22,8 @@ pub enum Operation {
     Length,
     /// Setting the length of a file.
     SetLength,
+    /// Setting space aside for a file.
+    Allocate,
     /// Syncing a file.
     SyncFile,
     /// Syncing a directory.
@@ -46,13 +48,14 @@ pub enum Operation {
 
 impl Operation {
     /// All kinds, for loops over every failure.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Open,
         Self::Create,
         Self::Read,
         Self::Write,
         Self::Length,
         Self::SetLength,
+        Self::Allocate,
         Self::SyncFile,
         Self::SyncDirectory,
         Self::Rename,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use pageway_store::VfsFile;
 
+use super::DEVICE_SECTOR_BYTES;
 use super::vfs::Shared;
 
 pub(super) struct SimFile {
@@ -13,6 +14,8 @@ pub(super) struct SimFile {
     pub(super) number: usize,
     pub(super) name: String,
     pub(super) writable: bool,
+    /// Writes must begin and end between two device sectors, in memory as on disk.
+    pub(super) direct: bool,
 }
 
 impl SimFile {
@@ -22,6 +25,16 @@ impl SimFile {
         } else {
             Err(io::ErrorKind::PermissionDenied.into())
         }
+    }
+
+    /// Refuses what a device would, which knows nothing smaller than a device sector.
+    fn aligned(&self, buf: &[u8], offset: u64) -> io::Result<()> {
+        let least = DEVICE_SECTOR_BYTES as u64;
+        let places = [buf.as_ptr() as u64, buf.len() as u64, offset];
+        if !self.direct || places.iter().all(|place| place.is_multiple_of(least)) {
+            return Ok(());
+        }
+        Err(io::ErrorKind::InvalidInput.into())
     }
 }
 
@@ -33,6 +46,7 @@ impl fmt::Debug for SimFile {
 
 impl VfsFile for SimFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.aligned(buf, offset)?;
         self.shared.look(|state| {
             let bytes = state.contents(self.number)?.current();
             let rest = bytes.get(to_usize(offset)?..).unwrap_or_default();
@@ -46,6 +60,7 @@ impl VfsFile for SimFile {
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize> {
         self.writable()?;
+        self.aligned(buf, offset)?;
         let offset = to_usize(offset)?;
         self.shared
             .change(&format!("write {} at {offset}", self.name), |state| {
@@ -88,6 +103,10 @@ impl VfsFile for SimFile {
                 Ok(())
             },
         )
+    }
+
+    fn direct(&self) -> bool {
+        self.direct
     }
 }
 

@@ -13,6 +13,7 @@ use super::state::State;
 
 /// A file system in memory, with an empty root directory `/` at first. Paths are absolute.
 ///
+/// Files that are opened to be written directly are direct, all others go through the page cache.
 /// Clones are handles of the same file system.
 #[derive(Clone, Debug)]
 pub struct SimVfs {
@@ -142,12 +143,14 @@ impl Vfs for SimVfs {
         } else {
             self.shared.look(|state| state.file_number(path))?
         };
-        let writable = matches!(mode, OpenMode::ReadWrite | OpenMode::CreateNew);
+        let direct = mode == OpenMode::WriteDirect;
+        let writable = direct || matches!(mode, OpenMode::ReadWrite | OpenMode::CreateNew);
         Ok(Arc::new(SimFile {
             shared: Arc::clone(&self.shared),
             number,
             name,
             writable,
+            direct,
         }))
     }
 
@@ -241,6 +244,8 @@ impl Drop for SimLock {
 
 #[cfg(test)]
 mod tests {
+    use pageway_store::AlignedBuffers;
+
     use super::*;
 
     fn write(vfs: &SimVfs, name: &str, bytes: &[u8]) -> Arc<dyn VfsFile> {
@@ -370,5 +375,46 @@ mod tests {
         assert!(lock.is_some() && vfs.lock(path).unwrap().is_none());
         drop(lock);
         assert!(vfs.lock(path).unwrap().is_some());
+    }
+
+    #[test]
+    fn direct_writes_keep_to_device_sectors_and_need_a_sync() {
+        let vfs = SimVfs::new();
+        write(&vfs, "/a", &[1; 1024]).sync_data().unwrap();
+        vfs.sync_dir(Path::new("/")).unwrap();
+        let file = vfs.open(Path::new("/a"), OpenMode::WriteDirect).unwrap();
+        let mut memory = AlignedBuffers::new(1, 1024).unwrap();
+        memory.get_mut(0).fill(2);
+        let bytes = memory.get(0);
+        assert!(file.direct());
+        for (from, to, offset) in [(1, 513, 0), (0, 511, 0), (0, 512, 1)] {
+            let error = file.write_at(&bytes[from..to], offset).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        }
+        vfs.record();
+        file.write_all_at(bytes, 0).unwrap();
+        assert_eq!(fates(&vfs, "/a").len(), 4);
+        file.sync_data().unwrap();
+        vfs.record();
+        assert_eq!(fates(&vfs, "/a"), BTreeSet::from([Some(vec![2; 1024])]));
+    }
+
+    #[test]
+    fn a_file_that_grew_may_be_short_again_until_it_is_synced() {
+        let vfs = SimVfs::new();
+        let file = write(&vfs, "/a", b"x");
+        file.sync_data().unwrap();
+        vfs.sync_dir(Path::new("/")).unwrap();
+        vfs.record();
+        file.allocate(3).unwrap();
+        let both = BTreeSet::from([Some(b"x".to_vec()), Some(b"x\0\0".to_vec())]);
+        assert_eq!(fates(&vfs, "/a"), both);
+        file.allocate(2).unwrap();
+        file.sync_data().unwrap();
+        vfs.record();
+        assert_eq!(fates(&vfs, "/a"), BTreeSet::from([Some(b"x\0\0".to_vec())]));
+        file.set_len(1).unwrap();
+        vfs.record();
+        assert_eq!(fates(&vfs, "/a"), both);
     }
 }
