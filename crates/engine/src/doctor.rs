@@ -204,6 +204,7 @@ fn measure(reader: &PageReader, depth: u32, time: Duration) -> Result<DepthReadi
     let mut submit = |io: &mut dyn pageway_store::PageIo, buffer: u32| -> Result<Instant> {
         io.submit(PageRead {
             unit: random.next() % reader.units(),
+            file: 0,
             buffer,
             tag: 0,
         })?;

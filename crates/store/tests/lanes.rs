@@ -66,6 +66,7 @@ fn read_all(reader: &PageReader, units: &[u64], window: u32) -> BTreeMap<u64, Ve
             };
             lane.submit(PageRead {
                 unit,
+                file: 0,
                 buffer,
                 tag: tag as u64,
             })
@@ -130,6 +131,7 @@ fn bad_requests_are_refused_and_never_complete() {
         assert!(
             lane.submit(PageRead {
                 unit: UNITS,
+                file: 0,
                 buffer: 0,
                 tag: 0
             })
@@ -138,6 +140,7 @@ fn bad_requests_are_refused_and_never_complete() {
         assert!(
             lane.submit(PageRead {
                 unit: 0,
+                file: 0,
                 buffer: 2,
                 tag: 0
             })
@@ -145,6 +148,7 @@ fn bad_requests_are_refused_and_never_complete() {
         );
         lane.submit(PageRead {
             unit: 0,
+            file: 0,
             buffer: 1,
             tag: 8,
         })
@@ -152,6 +156,7 @@ fn bad_requests_are_refused_and_never_complete() {
         assert!(
             lane.submit(PageRead {
                 unit: 1,
+                file: 0,
                 buffer: 1,
                 tag: 9
             })
@@ -185,6 +190,7 @@ fn a_file_cut_behind_our_back_is_an_error_of_the_read() {
             for (buffer, unit) in [8, 9, 10, 199].into_iter().enumerate() {
                 lane.submit(PageRead {
                     unit,
+                    file: 0,
                     buffer: buffer as u32,
                     tag: unit,
                 })
@@ -219,6 +225,7 @@ fn lanes_dropped_with_reads_in_flight_end_cleanly() {
                 let unit = (u64::from(buffer) * 13 + round) % UNITS;
                 lane.submit(PageRead {
                     unit,
+                    file: 0,
                     buffer,
                     tag: 0,
                 })
@@ -249,6 +256,7 @@ fn read_one(reader: &PageReader, mut lane: Box<dyn PageIo>, unit: u64) {
     let mut done = Vec::new();
     lane.submit(PageRead {
         unit,
+        file: 0,
         buffer: 3,
         tag: 1,
     })
@@ -266,6 +274,7 @@ fn the_bytes_of_a_read_in_flight_are_out_of_reach() {
     let mut lane = reader.lane(2).unwrap();
     lane.submit(PageRead {
         unit: 0,
+        file: 0,
         buffer: 0,
         tag: 0,
     })
@@ -296,6 +305,7 @@ fn a_seed_orders_completions_repeatably() {
         for buffer in 0..32 {
             lane.submit(PageRead {
                 unit: buffer.into(),
+                file: 0,
                 buffer,
                 tag: buffer.into(),
             })
@@ -343,4 +353,75 @@ fn the_probe_names_a_backend_and_a_reason() {
         println!("{probed:?}");
     }
     assert!(Path::new(root.path()).exists());
+}
+
+/// A second file, or second units in memory, whose payloads tell them apart.
+fn second(root: &TempDir, first: &PageReader) -> PageReader {
+    let other = |unit: u64| payload(unit + 100);
+    let uuid = FileUuid([4; 16]);
+    if first.backend() == IoBackend::Memory {
+        let payloads: Vec<_> = (0..5).map(other).collect();
+        let payloads: Vec<_> = payloads.iter().map(Vec::as_slice).collect();
+        return PageReader::in_memory(geometry(1), uuid, &payloads, None).unwrap();
+    }
+    let path = root.path().join("v.pw");
+    std::fs::remove_file(&path).ok();
+    let mut writer = PageFileWriter::create(&OsVfs, &path, 1, geometry(1), uuid).unwrap();
+    for unit in 0..5 {
+        writer.append_unit(&other(unit)).unwrap();
+    }
+    let entry = writer.finish().unwrap();
+    let file = PageFile::open(&OsVfs, root.path(), &entry, OpenMode::Read).unwrap();
+    PageReader::with_backend(file, first.backend())
+}
+
+#[test]
+fn one_lane_reads_several_files() {
+    let root = tempfile::tempdir().unwrap();
+    for first in readers(&root, 1) {
+        let second = second(&root, &first);
+        let mut lane = first.lane_with(&[&second], 4).unwrap();
+        let read = |unit, file, buffer| PageRead {
+            unit,
+            file,
+            buffer,
+            tag: u64::from(file),
+        };
+        for (buffer, (unit, file)) in (0..).zip([(3, 0), (3, 1), (4, 1), (4, 0)]) {
+            lane.submit(read(unit, file, buffer)).unwrap();
+        }
+        let mut done = Vec::new();
+        while done.len() < 4 {
+            lane.wait(1, &mut done).unwrap();
+        }
+        for end in done {
+            end.result.unwrap();
+            let (reader, number) = match end.tag {
+                0 => (&first, end.unit),
+                _ => (&second, end.unit + 100),
+            };
+            let found = reader.verify_unit(end.unit, lane.buffer(end.buffer));
+            assert_eq!(
+                found.unwrap()[..4000],
+                payload(number)[..],
+                "{:?}",
+                first.backend()
+            );
+        }
+        assert!(
+            lane.submit(read(5, 1, 0)).is_err(),
+            "behind the second file"
+        );
+        assert!(lane.submit(read(0, 2, 0)).is_err(), "no such file");
+        assert_eq!(lane.counters().reads, 4);
+    }
+}
+
+#[test]
+fn files_of_a_lane_have_units_of_one_size() {
+    let root = tempfile::tempdir().unwrap();
+    let (small, large) = (files(&root, 1), files(&root, 3));
+    let reader = |file: &PageFile| PageReader::with_backend(file.clone(), IoBackend::Threads);
+    let lane = reader(&small[0]).lane_with(&[&reader(&large[0])], 4);
+    assert!(lane.is_err());
 }

@@ -95,7 +95,13 @@ fn write_and_read(reader: &PageReader, window: u32, seed: u64) -> BTreeMap<u64, 
                 request_write(reader, lane.as_mut(), (unit, epoch, free));
             } else {
                 let (buffer, tag) = (free, 0);
-                lane.submit(PageRead { unit, buffer, tag }).unwrap();
+                lane.submit(PageRead {
+                    unit,
+                    file: 0,
+                    buffer,
+                    tag,
+                })
+                .unwrap();
             }
             busy.insert(free, (unit, writes.then_some(epoch)));
         }
@@ -125,7 +131,13 @@ fn check_all(reader: &PageReader, epochs: &BTreeMap<u64, u32>) {
     let mut lane = reader.lane(1).unwrap();
     for (&unit, &epoch) in epochs {
         let (buffer, tag) = (0, 0);
-        lane.submit(PageRead { unit, buffer, tag }).unwrap();
+        lane.submit(PageRead {
+            unit,
+            file: 0,
+            buffer,
+            tag,
+        })
+        .unwrap();
         finish(lane.as_mut()).remove(0).result.unwrap();
         let found = reader.verify_unit_epoch(unit, lane.buffer(0), epoch..=epoch);
         assert_eq!(found.unwrap()[..4000], payload(unit, epoch));
@@ -192,6 +204,7 @@ fn a_file_grows_and_later_lanes_write_what_is_new() {
         let mut old = before.lane(1).unwrap();
         let read = PageRead {
             unit: first,
+            file: 0,
             buffer: 0,
             tag: 0,
         };
@@ -306,6 +319,7 @@ fn a_lost_write_and_a_torn_unit_are_different_errors() {
     let mut lane = reader.lane(1).unwrap();
     lane.submit(PageRead {
         unit: 7,
+        file: 0,
         buffer: 0,
         tag: 0,
     })

@@ -48,6 +48,7 @@ fn outcomes(reader: &PageReader, buffers: u32) -> (u32, u32) {
         for buffer in 0..count {
             lane.submit(PageRead {
                 unit: (first + buffer).into(),
+                file: 0,
                 buffer,
                 tag: 0,
             })

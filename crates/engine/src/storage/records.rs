@@ -36,6 +36,7 @@ pub(crate) fn gather(
             }
             io.submit(PageRead {
                 unit,
+                file: 0,
                 buffer,
                 tag: 0,
             })?;

@@ -2,25 +2,26 @@
 
 use std::io;
 
+use super::files::LaneFiles;
 use super::slots::Slots;
 use super::transfer::perform;
 use super::{IoBackend, IoCounters, LaneRequest, PageDone, PageIo};
-use crate::{AlignedBuffers, PageFile};
+use crate::AlignedBuffers;
 
 pub(super) struct BlockingLane {
-    file: PageFile,
+    files: LaneFiles,
     buffers: AlignedBuffers,
     slots: Slots,
     queued: Vec<u32>,
 }
 
 impl BlockingLane {
-    pub(super) fn new(file: &PageFile, buffers: u32) -> io::Result<Self> {
-        let geometry = file.geometry();
+    pub(super) fn new(files: LaneFiles, buffers: u32) -> io::Result<Self> {
+        let unit_bytes = files.geometry().unit_bytes();
         Ok(Self {
-            file: file.clone(),
-            buffers: AlignedBuffers::new(buffers as usize, geometry.unit_bytes())?,
-            slots: Slots::new(buffers, file.seal(), file.units(), file.writable()),
+            buffers: AlignedBuffers::new(buffers as usize, unit_bytes)?,
+            slots: Slots::new(buffers, files.seal(), files.units(), files.writable()),
+            files,
             queued: Vec::with_capacity(buffers as usize),
         })
     }
@@ -42,7 +43,8 @@ impl PageIo for BlockingLane {
         for buffer in self.queued.drain(..) {
             let work = self.slots.work_of(buffer);
             let bytes = self.buffers.get_mut(buffer as usize);
-            let result = perform(self.file.file().as_ref(), work, bytes);
+            let file = self.files.get(self.slots.file_of(buffer));
+            let result = perform(file.file().as_ref(), work, bytes);
             done.push(self.slots.release(buffer, result));
         }
         Ok(())

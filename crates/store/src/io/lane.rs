@@ -14,13 +14,15 @@ pub const MAX_LANE_BUFFERS: u32 = 4096;
 pub struct PageRead {
     /// Unit of the file.
     pub unit: u64,
+    /// Which file of the lane; 0 where it has one.
+    pub file: u32,
     /// Buffer of the lane that receives it; must not be in flight.
     pub buffer: u32,
     /// The caller's own mark, given back with the completion.
     pub tag: u64,
 }
 
-/// A write to be done, of the bytes that its buffer holds.
+/// A write to be done, of the bytes that its buffer holds, to the first file of the lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageWrite {
     /// Unit of the file, the one that the buffer was sealed as.

@@ -27,7 +27,7 @@ impl MemoryUnits {
 }
 
 pub(super) struct MemoryLane {
-    source: Arc<MemoryUnits>,
+    sources: Vec<Arc<MemoryUnits>>,
     buffers: AlignedBuffers,
     slots: Slots,
     queued: Vec<u32>,
@@ -35,21 +35,27 @@ pub(super) struct MemoryLane {
 }
 
 impl MemoryLane {
-    pub(super) fn new(source: &Arc<MemoryUnits>, buffers: u32) -> io::Result<Self> {
-        let (seal, units) = (source.seal, source.units().len() as u64);
+    /// A lane over sources, at least one; what is written goes to the first.
+    pub(super) fn new(sources: Vec<Arc<MemoryUnits>>, buffers: u32) -> io::Result<Self> {
+        let first = sources.first().ok_or(io::ErrorKind::InvalidInput)?;
+        let units = |source: &Arc<MemoryUnits>| source.units().len() as u64;
+        let (seal, order_seed) = (first.seal, first.order_seed);
         Ok(Self {
-            source: Arc::clone(source),
             buffers: AlignedBuffers::new(buffers as usize, seal.geometry().unit_bytes())?,
-            slots: Slots::new(buffers, seal, units, true),
+            slots: Slots::new(buffers, seal, sources.iter().map(units).collect(), true),
+            sources,
             queued: Vec::with_capacity(buffers as usize),
-            random: source.order_seed.map(SplitMix64::new),
+            random: order_seed.map(SplitMix64::new),
         })
     }
 
     /// A read takes its bytes when it is accepted.
     fn fill(&mut self, read: PageRead) {
-        let units = self.source.units();
-        let bytes = units.get(read.unit as usize).map_or(&[][..], Vec::as_slice);
+        let units = self.sources.get(read.file as usize).map(|own| own.units());
+        let unit = units
+            .as_ref()
+            .and_then(|units| units.get(read.unit as usize));
+        let bytes = unit.map_or(&[][..], Vec::as_slice);
         let buffer = self.buffers.get_mut(read.buffer as usize);
         let count = bytes.len().min(buffer.len());
         let (filled, rest) = buffer.split_at_mut(count);
@@ -62,9 +68,12 @@ impl MemoryLane {
         let Work::Write(offset) = self.slots.work_of(buffer) else {
             return;
         };
-        let geometry = self.source.seal.geometry();
+        let Some(source) = self.sources.first() else {
+            return;
+        };
+        let geometry = source.seal.geometry();
         let unit = (offset - geometry.unit_offset(0)) as usize / geometry.unit_bytes();
-        if let Some(bytes) = self.source.units().get_mut(unit) {
+        if let Some(bytes) = source.units().get_mut(unit) {
             *bytes = self.buffers.get(buffer as usize).to_vec();
         }
     }

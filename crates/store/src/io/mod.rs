@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! PageReader --lane(buffers)--> PageIo   request(what, buffer, tag) ... wait(n) -> [tag, buffer]
-//!   shared by threads            one per thread; owns its buffers (and ring, or threads)
+//!   shared by threads            one per thread; owns its buffers (and ring, or threads);
+//!                                reads one file, or several of one geometry
 //! ```
 //!
 //! Invariants: a buffer belongs to the backend from `request` until its completion is handed out;
@@ -12,6 +13,7 @@
 //! and refused otherwise.
 
 mod blocking;
+mod files;
 mod lane;
 mod memory;
 mod probe;

@@ -31,7 +31,8 @@ pub fn probe(file: &PageFile) -> IoProbe {
 
 #[cfg(target_os = "linux")]
 fn try_uring(file: &PageFile) -> io::Result<()> {
-    super::uring::UringLane::new(file, 1)?.read_header_page()
+    let files = super::files::LaneFiles::new(file, &[])?;
+    super::uring::UringLane::new(files, 1)?.read_header_page()
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::blocking::BlockingLane;
+use super::files::LaneFiles;
 use super::memory::{MemoryLane, MemoryUnits};
 use super::slots::Slots;
 use super::threads::{self, ThreadLane};
@@ -99,12 +100,18 @@ impl PageReader {
     /// single buffer has nothing to overlap and starts no threads. It knows the units that its
     /// file had when this reader was made: after [`PageFile::grow`], make another.
     pub fn lane(&self, buffers: u32) -> Result<Box<dyn PageIo>, StoreError> {
+        self.lane_with(&[], buffers)
+    }
+
+    /// As [`lane`](Self::lane), over this file, number 0, and `others`, whose units are as large
+    /// and which are only read.
+    pub fn lane_with(&self, others: &[&Self], buffers: u32) -> Result<Box<dyn PageIo>, StoreError> {
         if buffers == 0 || buffers > MAX_LANE_BUFFERS {
             return Err(StoreError::invalid(format!(
                 "a lane of {buffers} buffers: use 1 to {MAX_LANE_BUFFERS}"
             )));
         }
-        self.make_lane(buffers)
+        self.make_lane(others, buffers)
             .map_err(|error| StoreError::io(self.path(), "set up a lane", error))
     }
 
@@ -174,20 +181,35 @@ impl PageReader {
         }
     }
 
-    fn make_lane(&self, buffers: u32) -> io::Result<Box<dyn PageIo>> {
-        let file = match &self.source {
-            Source::File(file) => file,
-            Source::Memory(source) => {
-                return Ok(Box::new(MemoryLane::new(source, buffers)?));
-            }
-        };
-        match lane_backend(self.backend, buffers) {
-            IoBackend::Uring => uring_lane(file, buffers),
-            IoBackend::Threads => Ok(Box::new(ThreadLane::new(file, buffers)?)),
-            IoBackend::Blocking | IoBackend::Memory => {
-                Ok(Box::new(BlockingLane::new(file, buffers)?))
+    fn make_lane(&self, others: &[&Self], buffers: u32) -> io::Result<Box<dyn PageIo>> {
+        let (mut files, mut units) = (Vec::new(), Vec::new());
+        for reader in others {
+            match &reader.source {
+                Source::File(file) => files.push(file),
+                Source::Memory(source) => units.push(Arc::clone(source)),
             }
         }
+        match &self.source {
+            Source::File(file) if units.is_empty() => {
+                file_lane(LaneFiles::new(file, &files)?, self.backend, buffers)
+            }
+            Source::Memory(source) if files.is_empty() => {
+                units.insert(0, Arc::clone(source));
+                Ok(Box::new(MemoryLane::new(units, buffers)?))
+            }
+            Source::File(_) | Source::Memory(_) => {
+                let words = "a lane reads files or memory, not both";
+                Err(io::Error::new(io::ErrorKind::InvalidInput, words))
+            }
+        }
+    }
+}
+
+fn file_lane(files: LaneFiles, backend: IoBackend, buffers: u32) -> io::Result<Box<dyn PageIo>> {
+    match lane_backend(backend, buffers) {
+        IoBackend::Uring => uring_lane(files, buffers),
+        IoBackend::Threads => Ok(Box::new(ThreadLane::new(files, buffers)?)),
+        IoBackend::Blocking | IoBackend::Memory => Ok(Box::new(BlockingLane::new(files, buffers)?)),
     }
 }
 
@@ -220,12 +242,12 @@ fn lane_backend(backend: IoBackend, buffers: u32) -> IoBackend {
 }
 
 #[cfg(target_os = "linux")]
-fn uring_lane(file: &PageFile, buffers: u32) -> io::Result<Box<dyn PageIo>> {
-    Ok(Box::new(super::uring::UringLane::new(file, buffers)?))
+fn uring_lane(files: LaneFiles, buffers: u32) -> io::Result<Box<dyn PageIo>> {
+    Ok(Box::new(super::uring::UringLane::new(files, buffers)?))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn uring_lane(_file: &PageFile, _buffers: u32) -> io::Result<Box<dyn PageIo>> {
+fn uring_lane(_files: LaneFiles, _buffers: u32) -> io::Result<Box<dyn PageIo>> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

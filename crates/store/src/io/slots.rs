@@ -16,7 +16,8 @@ pub(super) struct Slots {
     requests: Vec<Option<LaneRequest>>,
     in_flight: usize,
     seal: UnitSeal,
-    units: u64,
+    /// Units of each file.
+    units: Vec<u64>,
     counters: IoCounters,
     writing: Writing,
 }
@@ -31,8 +32,9 @@ struct Writing {
 }
 
 impl Slots {
-    /// Of a file with `units` units; `writable` when it was opened to be written.
-    pub(super) fn new(buffers: u32, seal: UnitSeal, units: u64, writable: bool) -> Self {
+    /// Of files with so many units each; `writable` when the first, whose seal it is, was opened to
+    /// be written.
+    pub(super) fn new(buffers: u32, seal: UnitSeal, units: Vec<u64>, writable: bool) -> Self {
         Self {
             requests: vec![None; buffers as usize],
             in_flight: 0,
@@ -61,15 +63,20 @@ impl Slots {
 
     #[inline]
     pub(super) fn claim(&mut self, request: LaneRequest) -> io::Result<()> {
-        let unit = match request {
-            LaneRequest::Read(PageRead { unit, .. }) => Some(unit),
+        let place = match request {
+            LaneRequest::Read(PageRead { unit, file, .. }) => Some((unit, file)),
             LaneRequest::Write(PageWrite { unit, .. }) => {
-                self.writing.check().map(|()| Some(unit))?
+                self.writing.check().map(|()| Some((unit, 0)))?
             }
             LaneRequest::Sync { .. } => self.writing.check_rest().map(|()| None)?,
         };
-        if unit.is_some_and(|unit| unit >= self.units) {
-            return Err(refused("the unit lies behind the end of the file"));
+        if let Some((unit, file)) = place {
+            let Some(units) = self.units.get(file as usize) else {
+                return Err(refused("the lane has no such file"));
+            };
+            if unit >= *units {
+                return Err(refused("the unit lies behind the end of the file"));
+            }
         }
         match self.requests.get_mut(request.buffer() as usize) {
             None => Err(refused("the lane has no such buffer")),
@@ -148,6 +155,15 @@ impl Slots {
         }
     }
 
+    /// The file of the request that a buffer has in flight.
+    #[inline]
+    pub(super) fn file_of(&self, buffer: u32) -> u32 {
+        match self.requests.get(buffer as usize).copied().flatten() {
+            Some(LaneRequest::Read(read)) => read.file,
+            Some(LaneRequest::Write(_) | LaneRequest::Sync { .. }) | None => 0,
+        }
+    }
+
     /// Whether the buffer exists and is not in flight.
     pub(super) fn at_rest(&self, buffer: u32) -> bool {
         matches!(self.requests.get(buffer as usize), Some(None))
@@ -197,6 +213,7 @@ mod tests {
     fn read(unit: u64, buffer: u32) -> LaneRequest {
         LaneRequest::Read(PageRead {
             unit,
+            file: 0,
             buffer,
             tag: 5,
         })

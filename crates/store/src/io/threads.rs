@@ -9,10 +9,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use super::files::LaneFiles;
 use super::slots::Slots;
 use super::transfer::{Work, perform};
 use super::{IoBackend, IoCounters, LaneRequest, PageDone, PageIo};
-use crate::{AlignedBuffers, PageFile};
+use crate::AlignedBuffers;
 
 /// Most threads of a lane. Deeper queues gain little where each request costs a thread switch.
 pub(super) const MAX_THREADS: usize = 16;
@@ -22,6 +23,7 @@ pub(super) const STACK_BYTES: usize = 32 * 1024;
 
 struct Job {
     buffer: u32,
+    file: u32,
     work: Work,
     bytes: AlignedBuffers,
 }
@@ -39,7 +41,7 @@ struct Queue {
 }
 
 struct Shared {
-    file: PageFile,
+    files: LaneFiles,
     queue: Mutex<Queue>,
     filled: Condvar,
 }
@@ -65,7 +67,8 @@ impl Shared {
     }
 
     fn run(&self, mut job: Job) -> Finished {
-        let result = perform(self.file.file().as_ref(), job.work, job.bytes.get_mut(0));
+        let file = self.files.get(job.file).file();
+        let result = perform(file.as_ref(), job.work, job.bytes.get_mut(0));
         Finished {
             buffer: job.buffer,
             bytes: job.bytes,
@@ -85,11 +88,12 @@ pub(super) struct ThreadLane {
 }
 
 impl ThreadLane {
-    pub(super) fn new(file: &PageFile, buffers: u32) -> io::Result<Self> {
-        let geometry = file.geometry();
+    pub(super) fn new(files: LaneFiles, buffers: u32) -> io::Result<Self> {
+        let unit_bytes = files.geometry().unit_bytes();
+        let slots = Slots::new(buffers, files.seal(), files.units(), files.writable());
         let (sender, receiver) = channel();
         let shared = Shared {
-            file: file.clone(),
+            files,
             queue: Mutex::default(),
             filled: Condvar::new(),
         };
@@ -100,9 +104,9 @@ impl ThreadLane {
             sender,
             receiver,
             buffers: (0..buffers)
-                .map(|_| AlignedBuffers::new(1, geometry.unit_bytes()).map(Some))
+                .map(|_| AlignedBuffers::new(1, unit_bytes).map(Some))
                 .collect::<io::Result<_>>()?,
-            slots: Slots::new(buffers, file.seal(), file.units(), file.writable()),
+            slots,
         })
     }
 
@@ -157,6 +161,7 @@ impl PageIo for ThreadLane {
         };
         let job = Job {
             buffer,
+            file: self.slots.file_of(buffer),
             work,
             bytes,
         };

@@ -1,4 +1,4 @@
-//! io_uring: one ring per lane, its file and its buffers registered.
+//! io_uring: one ring per lane, its files and its buffers registered.
 //!
 //! ```text
 //! request: slot -> submission queue (`pushed`)          wait: enter -> kernel (`in_kernel`)
@@ -21,14 +21,15 @@ use std::os::fd::AsRawFd;
 use io_uring::{EnterFlags, IoUring, Probe, cqueue, opcode, squeue, types};
 use rustix::io::Errno;
 
+use super::files::LaneFiles;
 use super::slots::Slots;
 use super::transfer::{Work, perform};
 use super::{IoBackend, IoCounters, LaneRequest, PageDone, PageIo};
-use crate::{AlignedBuffers, PageFile};
+use crate::AlignedBuffers;
 
 pub(super) struct UringLane {
     ring: IoUring,
-    file: PageFile,
+    files: LaneFiles,
     buffers: AlignedBuffers,
     /// Whether the buffers are registered; some systems limit locked memory too tightly.
     registered: bool,
@@ -43,22 +44,26 @@ pub(super) struct UringLane {
 impl UringLane {
     /// Sets up a ring. `Unsupported` when the file is not one of the operating system, or is to be
     /// written and rings cannot.
-    pub(super) fn new(file: &PageFile, buffers: u32) -> io::Result<Self> {
-        let descriptor = file.file().descriptor().ok_or(io::ErrorKind::Unsupported)?;
+    pub(super) fn new(files: LaneFiles, buffers: u32) -> io::Result<Self> {
+        let mut descriptors = Vec::new();
+        for file in files.iter() {
+            let descriptor = file.file().descriptor().ok_or(io::ErrorKind::Unsupported)?;
+            descriptors.push(descriptor.as_raw_fd());
+        }
         let ring = IoUring::new(buffers)?;
-        ring.submitter().register_files(&[descriptor.as_raw_fd()])?;
-        if file.writable() {
+        ring.submitter().register_files(&descriptors)?;
+        if files.writable() {
             check_opcodes(&ring)?;
         }
-        let geometry = file.geometry();
-        let mut memory = AlignedBuffers::new(buffers as usize, geometry.unit_bytes())?;
+        let unit_bytes = files.geometry().unit_bytes();
+        let mut memory = AlignedBuffers::new(buffers as usize, unit_bytes)?;
         let registered = register(&ring, &mut memory).is_ok();
         Ok(Self {
             ring,
-            file: file.clone(),
             buffers: memory,
             registered,
-            slots: Slots::new(buffers, file.seal(), file.units(), file.writable()),
+            slots: Slots::new(buffers, files.seal(), files.units(), files.writable()),
+            files,
             pushed: VecDeque::with_capacity(buffers as usize),
             in_kernel: 0,
             refused: false,
@@ -67,7 +72,7 @@ impl UringLane {
 
     /// Reads the header page into buffer 0, to find out whether rings can read this file.
     pub(super) fn read_header_page(&mut self) -> io::Result<()> {
-        let bytes = self.file.geometry().page_bytes();
+        let bytes = self.files.geometry().page_bytes();
         self.push(0, Work::Read(0), bytes)?;
         while self.in_kernel + self.pushed.len() > 0 {
             self.enter(1)?;
@@ -92,7 +97,7 @@ impl UringLane {
         // for a sync. It stays allocated until the lane drops, which first waits for everything
         // that the kernel has. No reference to it is made before its completion, so the kernel may
         // write it, and what the kernel reads from it stays as it was sealed: `slots` guards
-        // `buffer()` and `buffer_mut()`. The file is held open by `self.file`.
+        // `buffer()` and `buffer_mut()`. The files are held open by `self.files`.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.map_err(|_| io::Error::other("the submission queue is full"))?;
         self.pushed.push_back(buffer);
@@ -101,7 +106,7 @@ impl UringLane {
 
     fn entry(&mut self, buffer: u32, work: Work, bytes: u32) -> squeue::Entry {
         let address = self.buffers.address(buffer as usize).as_ptr();
-        let file = types::Fixed(0);
+        let file = types::Fixed(self.slots.file_of(buffer));
         let entry = match (work, self.registered) {
             (Work::Read(at), true) => opcode::ReadFixed::new(file, address, bytes, 0)
                 .offset(at)
@@ -190,7 +195,8 @@ impl UringLane {
     fn perform_now(&mut self, buffer: u32) -> io::Result<()> {
         let work = self.slots.work_of(buffer);
         let bytes = self.buffers.get_mut(buffer as usize);
-        perform(self.file.file().as_ref(), work, bytes)
+        let file = self.files.get(self.slots.file_of(buffer));
+        perform(file.file().as_ref(), work, bytes)
     }
 
     /// After a refusal: serves what is still queued, which the kernel will never be handed.
@@ -250,7 +256,7 @@ impl PageIo for UringLane {
             return Ok(());
         }
         let work = self.slots.work_of(buffer);
-        let bytes = self.file.geometry().unit_bytes() as u32;
+        let bytes = self.files.geometry().unit_bytes() as u32;
         // The ring has an entry for every buffer, and a buffer is in flight once: it is not full.
         self.push(buffer, work, bytes).inspect_err(|_| {
             self.slots.release(buffer, Err(io::ErrorKind::Other.into()));
@@ -334,12 +340,12 @@ mod tests {
             ..writer.finish().unwrap()
         };
         let file = PageFile::open_to_write(&OsVfs, root.path(), &entry).unwrap();
-        UringLane::new(&file, 4).ok()
+        UringLane::new(LaneFiles::new(&file, &[]).unwrap(), 4).ok()
     }
 
     /// Asks for a write of unit 2 filled with 77, of epoch 1, from buffer 1.
     fn write(lane: &mut UringLane) {
-        let seal = lane.file.seal();
+        let seal = lane.files.get(0).seal();
         lane.buffer_mut(1).fill(77);
         seal.seal(2, 1, lane.buffer_mut(1));
         lane.request(LaneRequest::Write(PageWrite {
@@ -353,8 +359,11 @@ mod tests {
     /// Whether unit 2 is on disk as `write` wrote it.
     fn written(lane: &UringLane) -> bool {
         let mut buffers = AlignedBuffers::new(1, lane.buffers.bytes_each()).unwrap();
-        lane.file.read_units(2, buffers.get_mut(0)).unwrap();
-        let payload = lane.file.verify_unit_epoch(2, buffers.get(0), 1..=1);
+        lane.files.get(0).read_units(2, buffers.get_mut(0)).unwrap();
+        let payload = lane
+            .files
+            .get(0)
+            .verify_unit_epoch(2, buffers.get(0), 1..=1);
         payload.is_ok_and(|payload| payload.iter().all(|&byte| byte == 77))
     }
 
@@ -369,6 +378,7 @@ mod tests {
             let unit = u64::from(buffer) * 2 + 1;
             lane.submit(PageRead {
                 unit,
+                file: 0,
                 buffer,
                 tag: unit,
             })
@@ -386,7 +396,11 @@ mod tests {
         } in done.drain(..)
         {
             result.unwrap();
-            let bytes = lane.file.verify_unit(unit, lane.buffer(buffer)).unwrap();
+            let bytes = lane
+                .files
+                .get(0)
+                .verify_unit(unit, lane.buffer(buffer))
+                .unwrap();
             assert!(bytes.iter().all(|&byte| u64::from(byte) == unit));
         }
     }
@@ -429,6 +443,7 @@ mod tests {
         lane.slots
             .claim(LaneRequest::Read(PageRead {
                 unit: 5,
+                file: 0,
                 buffer: 2,
                 tag: 0,
             }))
@@ -443,7 +458,10 @@ mod tests {
             lane.buffers.get_mut(2).fill(0);
             lane.conclude(2, code).unwrap();
             assert!(
-                lane.file.verify_unit(5, lane.buffers.get(2)).is_ok(),
+                lane.files
+                    .get(0)
+                    .verify_unit(5, lane.buffers.get(2))
+                    .is_ok(),
                 "code {code}"
             );
         }

@@ -191,6 +191,7 @@ impl<'t> Lane<'t> {
             active.record(|recorder| recorder.sends(buffer));
             means.io.submit(PageRead {
                 unit: request.page.0.into(),
+                file: request.segment.into(),
                 buffer,
                 tag: buffer.into(),
             })?;

@@ -126,7 +126,8 @@ impl Worker {
     /// # Errors
     /// When memory or a lane is refused.
     pub(crate) fn new(segments: &[Searcher], shape: WorkerShape) -> Result<Self> {
-        let first = segments.first().ok_or_else(no_segment)?;
+        let (first, others) = segments.split_first().ok_or_else(no_segment)?;
+        let others: Vec<_> = others.iter().map(|other| &other.reader).collect();
         let mut scratches = Vec::with_capacity(shape.interleave * segments.len());
         for _ in 0..shape.interleave {
             for segment in segments {
@@ -137,7 +138,7 @@ impl Worker {
         }
         Ok(Self {
             shape,
-            io: first.reader.lane(shape.buffers as u32)?,
+            io: first.reader.lane_with(&others, shape.buffers as u32)?,
             scratches,
             staging: vec![0; first.reader.geometry().payload_bytes()],
         })
