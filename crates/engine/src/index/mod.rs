@@ -1,8 +1,9 @@
-//! An open index: manifest, segment, memory, workers. Delegates; holds no buffers, caches or
+//! An open index: manifest, segments, memory, workers. Delegates; holds no buffers, caches or
 //! statistics of its own.
 
 mod describe;
 mod open;
+mod opening;
 mod pool;
 mod range;
 mod recall;
@@ -24,6 +25,7 @@ pub use search::MAX_LIST_SIZE;
 pub use verify::{verify, verify_on};
 
 use crate::calibration::Calibration;
+use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::Manifest;
 use crate::memory::Ledger;
 use crate::segment::Segment;
@@ -34,7 +36,8 @@ pub struct Index {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
     manifest: Manifest,
-    segment: Segment,
+    /// In the order of their nodes.
+    segments: Vec<Segment>,
     pool: WorkerPool,
     ledger: Ledger,
     probe: IoProbe,
@@ -46,7 +49,7 @@ impl Index {
     /// Number of vectors.
     #[expect(clippy::len_without_is_empty, reason = "an index is never empty")]
     pub fn len(&self) -> u64 {
-        self.manifest.node_count.into()
+        self.manifest.node_count().into()
     }
 
     /// Dimension and element type of the vectors, and of queries.
@@ -62,6 +65,24 @@ impl Index {
     /// Where it lies.
     pub fn path(&self) -> &Path {
         &self.dir
+    }
+
+    /// The segment that is searched.
+    ///
+    /// # Errors
+    /// `Unsupported` where there are several.
+    // joined in the core branch
+    fn only(&self) -> Result<&Segment> {
+        match self.segments.as_slice() {
+            [segment] => Ok(segment),
+            segments => Err(Error::new(
+                ErrorKind::Unsupported,
+                format!(
+                    "an index of {} segments is not searched yet",
+                    segments.len()
+                ),
+            )),
+        }
     }
 
     /// Recall and cost by list size, as measured at build.

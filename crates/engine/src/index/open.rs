@@ -7,14 +7,16 @@ use pageway_store::{IoProbe, OsVfs, Vfs};
 use serde::Serialize;
 
 use super::Index;
+use super::opening::Opening;
 use super::pool::WorkerPool;
 use crate::error::{ErrorKind, Result};
+use crate::execution::Searcher;
 use crate::manifest::Manifest;
-use crate::memory::MemoryPart;
+use crate::memory::{Ledger, MemoryPart};
 use crate::options::OpenOptions;
-use crate::plan::{FOR_SEARCHES, WorkerPlan, fixed_memory, room_for_queries};
-use crate::resolve::{self, CacheBytes, Source};
+use crate::plan::FOR_SEARCHES;
 use crate::segment::Segment;
+use crate::threads::thread_count;
 
 /// Times a reader starts over when a rebuild replaces the files under its hands.
 const ATTEMPTS: u32 = 5;
@@ -129,41 +131,22 @@ impl Index {
         let budget = options.memory.map_or(manifest.memory_bytes, |wish| {
             wish.resolve(manifest.raw_bytes())
         });
-        let source = Source {
-            vfs: vfs.as_ref(),
-            dir,
-            manifest: &manifest,
-        };
-        let pages = resolve::record_reader(source)?;
-        let probe = pages.probe.clone();
-        let subject = (&manifest.spec, manifest.node_count);
-        let plan = WorkerPlan::new(subject, options)?;
-        let reader = &pages.reader;
-        let mut ledger = fixed_memory(subject, budget);
-        let least = plan.least_bytes(|shape| shape.bytes(reader));
-        ledger.reserve(MemoryPart::OneQuery, least);
-        ledger
-            .settle("opening this index")
-            .map_err(|error| error.within(dir.display()))?;
-        let wished = (plan.wished.bytes(reader) * plan.threads).max(plan.range.bytes(reader));
-        let more = wished.saturating_sub(least);
-        let more = more.min(room_for_queries(&manifest, ledger.free()));
-        ledger.reserve(MemoryPart::MoreQueries, more);
+        let opening = Opening::new((vfs.as_ref(), dir), &manifest, options)?;
+        let mut ledger = Ledger::new(budget);
+        opening.reserve(&mut ledger)?;
         let pool = WorkerPool::new(ledger.reserved_for(&FOR_SEARCHES));
-        let caches = CacheBytes::divide(ledger.free(), manifest.spec.cache);
-        let segment = Segment::load(source, pages, caches, other.map(|other| &other.segment))?;
-        let (nodes, cached_pages) = segment.searcher.cache_bytes();
-        ledger.reserve(MemoryPart::CachedNodes, nodes);
-        ledger.reserve(MemoryPart::CachedPages, cached_pages);
+        let probe = opening.probe()?;
+        let others = other.map_or(&[][..], |other| &other.segments);
+        let segments = opening.load(&mut ledger, others)?;
         Ok(Self {
             vfs: Arc::clone(vfs),
             dir: PathBuf::from(dir),
             manifest,
-            segment,
+            segments,
             pool,
             ledger,
             probe,
-            lanes: (plan.threads as usize, options.interleave.max(1)),
+            lanes: (thread_count(options.threads), options.interleave.max(1)),
         })
     }
 
@@ -172,11 +155,27 @@ impl Index {
         MemoryReport {
             budget_bytes: self.ledger.budget(),
             parts: self.ledger.entries().to_vec(),
-            cached_nodes: self.segment.searcher.cached_nodes(),
-            cached_pages: self.segment.searcher.cached_pages(),
-            cached_edge_bits: self.segment.searcher.cached_edge_bits(),
+            cached_nodes: self.searchers().map(|s| s.cached_nodes()).sum(),
+            cached_pages: self.searchers().map(|s| s.cached_pages()).sum(),
+            cached_edge_bits: self.cached_edge_bits(),
             searches_peak_bytes: self.pool.peak(),
         }
+    }
+
+    fn searchers(&self) -> impl Iterator<Item = &dyn Searcher> {
+        self.segments
+            .iter()
+            .map(|segment| segment.searcher.as_ref())
+    }
+
+    /// The mean over all segments, by their rows.
+    fn cached_edge_bits(&self) -> Option<f64> {
+        let rows = f64::from(self.manifest.node_count());
+        let of_segment = |segment: &Segment| {
+            let bits = segment.searcher.cached_edge_bits()?;
+            Some(bits * (f64::from(segment.node_count) / rows))
+        };
+        self.segments.iter().map(of_segment).sum()
     }
 
     /// How reads reach the disk.

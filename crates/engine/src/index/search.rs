@@ -125,7 +125,7 @@ impl Index {
         };
         let most = count.div_ceil(threads).max(1);
         let interleave = (wished.min(MAX_INTERLEAVE) as usize).min(most);
-        let shape = self.fitting((interleave, scratch), threads);
+        let shape = self.fitting((interleave, scratch), threads)?;
         let job = Job {
             rows: queries.rows,
             row_bytes: queries.shape.row_bytes(),
@@ -157,7 +157,7 @@ impl Index {
     pub(crate) fn has_memory_for(&self, options: &SearchOptions, list_size: u32) -> Result<bool> {
         let scratch = self.scratch(options, (options.k, list_size, list_size))?;
         let shape = WorkerShape::compact(1, scratch);
-        Ok(self.segment.searcher.worker_bytes(&shape) <= self.pool.budget())
+        Ok(self.only()?.searcher.worker_bytes(&shape) <= self.pool.budget())
     }
 
     /// Sizes of a query's scratch: results, list size, list size to grow to.
@@ -170,18 +170,19 @@ impl Index {
         let beam = options
             .beam
             .unwrap_or_else(|| spec.execution.schedule.beam());
-        let subject = (self.segment.index_shape, self.manifest.node_count);
+        let subject = (self.only()?.index_shape, self.manifest.node_count());
         scratch_shape(subject, sizes, beam)
     }
 
     /// Fewer queries and reads in flight where the memory set aside is short. A call of fewer
     /// queries than were announced leaves the buffers of the others to calls beside it.
-    fn fitting(&self, wished: (usize, ScratchShape), threads: usize) -> WorkerShape {
+    fn fitting(&self, wished: (usize, ScratchShape), threads: usize) -> Result<WorkerShape> {
         let most = self.pool.budget() / threads as u64;
         let announced = self.lanes.0 as u64 * u64::from(self.lanes.1);
         let share = self.pool.budget() * wished.0 as u64 / announced.max(1);
-        let bytes = |shape: &WorkerShape| self.segment.searcher.worker_bytes(shape);
-        WorkerShape::fitting(wished, (most, share.min(most)), bytes)
+        let searcher = self.only()?.searcher.as_ref();
+        let bytes = |shape: &WorkerShape| searcher.worker_bytes(shape);
+        Ok(WorkerShape::fitting(wished, (most, share.min(most)), bytes))
     }
 
     fn run(
@@ -190,7 +191,7 @@ impl Index {
         shape: WorkerShape,
         (threads, traced): (usize, bool),
     ) -> Result<(Vec<Outcomes>, usize)> {
-        let searcher = self.segment.searcher.as_ref();
+        let searcher = self.only()?.searcher.as_ref();
         let mut workers = vec![self.pool.acquire(searcher, shape)?];
         while workers.len() < threads {
             match self.pool.try_acquire(searcher, shape) {
@@ -224,7 +225,7 @@ impl Index {
     }
 
     fn run_worker(&self, job: &Job<'_>, mut worker: Worker) -> Result<Outcomes> {
-        let searcher = self.segment.searcher.as_ref();
+        let searcher = self.only()?.searcher.as_ref();
         let outcome = searcher.run(job, &mut worker);
         if outcome.is_ok() && !worker.is_traced() {
             self.pool.put_back(searcher, worker);
@@ -239,7 +240,7 @@ impl Index {
     }
 
     pub(super) fn check_k(&self, k: u32) -> Result<()> {
-        let nodes = self.manifest.node_count;
+        let nodes = self.manifest.node_count();
         if (1..=nodes).contains(&k) {
             return Ok(());
         }

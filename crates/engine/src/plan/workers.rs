@@ -27,10 +27,10 @@ pub(crate) struct WorkerPlan {
     growing: WorkerShape,
     /// All queries in flight that are wished for, with few buffers.
     pub(super) compact: WorkerShape,
-    pub(crate) wished: WorkerShape,
+    wished: WorkerShape,
     /// A range search as wide as its options are by default.
-    pub(crate) range: WorkerShape,
-    pub(crate) threads: u64,
+    range: WorkerShape,
+    threads: u64,
 }
 
 impl WorkerPlan {
@@ -67,6 +67,11 @@ impl WorkerPlan {
     /// Memory of one query, of either kind.
     pub(crate) fn least_bytes(&self, bytes: impl Fn(&WorkerShape) -> u64) -> u64 {
         bytes(&self.least).max(bytes(&self.growing))
+    }
+
+    /// Memory of all queries in flight that are wished for.
+    pub(crate) fn wished_bytes(&self, bytes: impl Fn(&WorkerShape) -> u64) -> u64 {
+        (bytes(&self.wished) * self.threads).max(bytes(&self.range))
     }
 }
 

@@ -1,5 +1,8 @@
 //! Loading a segment.
 
+use std::sync::Arc;
+
+use pageway_quant::Quantizer;
 use pageway_store::FileUuid;
 
 use crate::error::Result;
@@ -8,6 +11,9 @@ use crate::resolve::{self, CacheBytes, OpenPages, Source};
 
 /// A segment, open for searching.
 pub(crate) struct Segment {
+    /// Nodes of the segments before it: what its node 0 is in the index.
+    pub(crate) base: u32,
+    pub(crate) node_count: u32,
     pub(crate) searcher: Box<dyn Searcher>,
     /// What the scratch of a query must suit.
     pub(crate) index_shape: IndexShape,
@@ -16,22 +22,26 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// Loads what a segment holds in memory; `pages` are its records. A quantizer that `other`
-    /// shares is taken over.
+    /// Loads what a segment holds in memory, unless it is `shared` with another; `pages` are its
+    /// records.
     pub(crate) fn load(
-        source: Source<'_>,
+        (source, base): (Source<'_>, u32),
         pages: OpenPages,
         caches: CacheBytes,
-        other: Option<&Self>,
+        shared: Option<&Arc<Quantizer>>,
     ) -> Result<Self> {
-        let manifest = source.manifest;
-        let codebook = manifest.files.codebook.uuid;
-        let shared = other.filter(|other| other.codebook == codebook);
-        let shared = shared.map(|other| other.searcher.quantizer());
+        let segment = source.segment;
         Ok(Self {
+            base,
+            node_count: segment.node_count,
             searcher: resolve::searcher(source, pages, caches, shared)?,
-            index_shape: resolve::index_shape(&manifest.spec, manifest.node_count)?,
-            codebook,
+            index_shape: resolve::index_shape(&segment.spec, segment.node_count)?,
+            codebook: segment.files.codebook.uuid,
         })
+    }
+
+    /// The quantizer of the codes, if it is that of the file `codebook`.
+    pub(crate) fn quantizer(&self, codebook: FileUuid) -> Option<&Arc<Quantizer>> {
+        (self.codebook == codebook).then(|| self.searcher.quantizer())
     }
 }
