@@ -76,8 +76,8 @@ pub(super) struct SpecChoice<'c> {
 
 impl SpecChoice<'_> {
     /// What `make` makes of the first form that it can be made of, in the spec that makes the most
-    /// of `memory_bytes` for the longest run: with the longest codes that memory holds, up to a useful length; or,
-    /// where codes may lie in pages, with as many of them in memory as it holds.
+    /// of `memory_bytes` for the longest run: with the longest codes that memory holds, up to a
+    /// useful length; or, where codes may lie in pages, with as many of them in memory as it holds.
     pub(super) fn first<T>(
         &self,
         memory_bytes: u64,
@@ -249,8 +249,8 @@ impl SpecChoice<'_> {
         u64::from(self.cut.rows()) * self.shape.vectors().row_bytes() as u64
     }
 
-    /// Memory of a search over all rows: as wished, or a share of the raw vectors and never too little to search
-    /// with.
+    /// Memory of a search over all rows: as wished, or a share of the raw vectors and never too
+    /// little to search with.
     pub(super) fn search_memory(&self) -> u64 {
         let raw_bytes = self.raw_bytes();
         if let Some(wish) = self.options.memory {

@@ -1,4 +1,4 @@
-//! Building an index, a segment at a time: ingest, train, encode, graph, place, write, calibrate, commit.
+//! Building an index: each segment (`pipeline`), then one calibration and one commit (`whole`).
 //!
 //! ```text
 //!  vectors -> check rows -> train codes -> encode -> graph (whole, or shards merged) -> records

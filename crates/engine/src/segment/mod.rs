@@ -1,4 +1,5 @@
-//! A segment: an immutable set of vectors with all that searches it, opened, described and verified.
+//! A segment: an immutable set of vectors with all that searches it; opened, described and
+//! verified.
 //!
 //! Its nodes are numbered densely from 0. It knows nothing of budgets, workers or other segments:
 //! the index that it is part of does.
