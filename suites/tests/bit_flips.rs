@@ -107,6 +107,19 @@ fn verify_finds_every_flipped_bit_beside_packed_lists() {
     }
 }
 
+#[test]
+fn verify_finds_every_flipped_bit_of_every_segment() {
+    for preset in [Preset::DiskAnn, Preset::Pageway] {
+        let vfs: Arc<dyn Vfs> = Arc::new(SimVfs::new());
+        let options = BuildOptions {
+            segments: 3,
+            ..options_as(preset)
+        };
+        data(1).build(&vfs, Path::new(DIR), &options).unwrap();
+        check_flips(preset, &vfs);
+    }
+}
+
 fn check_flips(preset: Preset, vfs: &Arc<dyn Vfs>) {
     let dir = Path::new(DIR);
     assert!(sound(vfs, dir), "{preset}");
@@ -387,6 +400,28 @@ fn two_files_that_changed_names_are_found() {
         overwrite(vfs.as_ref(), a, &first);
         overwrite(vfs.as_ref(), b, &second);
     }
+}
+
+#[test]
+fn files_of_segments_that_changed_places_are_found() {
+    let (vfs, dir) = (Arc::new(SimVfs::new()) as Arc<dyn Vfs>, Path::new(DIR));
+    let options = BuildOptions {
+        segments: 2,
+        ..options()
+    };
+    data(1).build(&vfs, dir, &options).unwrap();
+    for kind in ["records", "codes", "codebook", "hot"] {
+        let [a, b] = [0, 1].map(|segment| dir.join(format!("{kind}-1-{segment}.pw")));
+        let (first, second) = (contents(vfs.as_ref(), &a), contents(vfs.as_ref(), &b));
+        assert_ne!(first, second, "{kind}");
+        overwrite(vfs.as_ref(), &a, &second);
+        overwrite(vfs.as_ref(), &b, &first);
+        assert!(!sound(&vfs, dir), "{kind}");
+        assert!(Index::open_on(&vfs, dir, &OpenOptions::default()).is_err());
+        overwrite(vfs.as_ref(), &a, &first);
+        overwrite(vfs.as_ref(), &b, &second);
+    }
+    assert!(sound(&vfs, dir));
 }
 
 /// CRC-32C bit by bit, from the words of the format and not from the store.

@@ -127,6 +127,18 @@ fn a_crash_at_any_moment_of_a_build_leaves_the_old_or_the_new_index() {
     }
 }
 
+#[test]
+fn a_crash_at_any_moment_of_a_build_of_segments_leaves_the_old_or_the_new_index() {
+    for preset in [Preset::DiskAnn, Preset::Starling, Preset::Pageway] {
+        let options = BuildOptions {
+            segments: 2,
+            ..quick_as(preset)
+        };
+        let images = check_build(Width::new(2, 1), &options);
+        assert!(images >= 120, "{preset}: only {images} images");
+    }
+}
+
 fn check_build(width: Width, options: &BuildOptions) -> u64 {
     let (first, second) = (data(1), data(2));
     let history = live(&SimVfs::new(), &[&first, &second], options);

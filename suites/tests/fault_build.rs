@@ -214,9 +214,24 @@ fn every_failing_call_of_a_build_is_reported_and_leaves_nothing() {
     }
 }
 
+#[test]
+fn every_failing_call_of_a_build_of_segments_is_reported_and_leaves_nothing() {
+    let two = BuildOptions {
+        segments: 2,
+        ..quick()
+    };
+    let failed = check_calls(&two, (1, 16), &[false, true]);
+    assert!(failed > 100, "only {failed} failing builds");
+}
+
 fn check_build(preset: Preset, faults: usize, rebuilds: &[bool]) -> u32 {
-    let options = options(preset);
     let dense = if preset == Preset::DiskAnn { 16 } else { 6 };
+    check_calls(&options(preset), (faults, dense), rebuilds)
+}
+
+/// Fails every kind of call with some faults: the first ones of a kind each, then ever fewer.
+fn check_calls(options: &BuildOptions, (faults, dense): (usize, u64), rebuilds: &[bool]) -> u32 {
+    let preset = options.preset;
     let (mut failed, mut survived) = (0, 0);
     let before = [false, true].map(start);
     for operation in Operation::ALL {
@@ -229,7 +244,7 @@ fn check_build(preset: Preset, faults: usize, rebuilds: &[bool]) -> u32 {
                         nth,
                         rebuild,
                     };
-                    match case.run(&before[usize::from(rebuild)], &options, kinds) {
+                    match case.run(&before[usize::from(rebuild)], options, kinds) {
                         Ending::NoCall => break,
                         Ending::Failed => failed += 1,
                         Ending::Succeeded => {

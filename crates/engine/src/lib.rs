@@ -75,6 +75,6 @@ pub use pageway_types::{
 };
 pub use plan::{Footprint, MAX_INTERLEAVE};
 pub use presets::{Preset, Sizes, choices};
-pub use segment::{FileReport, VerifyReport};
+pub use segment::{FileReport, SegmentDescription, VerifyReport};
 pub use spec::{CacheOverrides, IndexSpec, Overrides};
 pub use threads::thread_pool;

@@ -43,6 +43,9 @@ pub struct BuildOptions {
     /// Recall@10 that the index is meant for: the build measures and says whether it can be
     /// reached.
     pub recall: f32,
+    /// Segments of the index: runs of rows that are built one after the other, within the same
+    /// memory, and searched together.
+    pub segments: u32,
     /// Threads of the build; 0 for all cores. The bytes of the index do not depend on it.
     pub threads: usize,
     /// Longest adjacency list (R).
@@ -82,6 +85,7 @@ impl Default for BuildOptions {
             memory: None,
             build_memory: None,
             recall: 0.95,
+            segments: 1,
             threads: 0,
             degree: 48,
             build_list: 100,

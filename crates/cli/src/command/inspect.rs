@@ -40,9 +40,10 @@ impl InspectArguments {
 fn describe(index: &Description) -> String {
     let spec = serde_json::to_value(&index.spec).unwrap_or_default();
     format!(
-        "{}\nDesign\n{}\nFiles\n{}\n{}",
+        "{}\nDesign\n{}\n{}Files\n{}\n{}",
         describe_sizes(index).render(),
         flatten(Facts::new(), "", &spec).render(),
+        describe_segments(index),
         describe_files(index),
         describe_calibration(&index.calibration)
     )
@@ -141,6 +142,24 @@ fn flatten(facts: Facts, path: &str, value: &Value) -> Facts {
         };
         flatten(facts, &path, value)
     })
+}
+
+/// A line per segment, where there are several.
+fn describe_segments(index: &Description) -> String {
+    if index.segments.len() == 1 {
+        return String::new();
+    }
+    let mut table = Table::new(&["first row", "vectors", "mean degree", "code bytes", "bytes"]);
+    for segment in &index.segments {
+        table.row(vec![
+            text::count(segment.first_row.into()),
+            text::count(segment.nodes.into()),
+            format!("{:.1}", segment.mean_degree),
+            segment.code_bytes.to_string(),
+            text::count(segment.index_bytes),
+        ]);
+    }
+    format!("Segments\n{}\n", table.render())
 }
 
 fn describe_files(index: &Description) -> String {

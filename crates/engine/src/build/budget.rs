@@ -7,6 +7,7 @@ use pageway_store::machine;
 
 use super::choose::{Choice, Refused, SpecChoice};
 use super::codebook::SharedCodebook;
+use super::cut::Cut;
 use super::encode::Codebooks;
 use super::graph::{Algorithm, algorithm, shard_algorithm};
 use super::order::{NodeOrder, placement};
@@ -50,8 +51,12 @@ pub(super) enum GraphPlan {
 #[derive(Clone, Debug)]
 pub(super) struct BuildPlan {
     pub(super) spec: IndexSpec,
+    /// Nodes of a segment: of the longest, before the rows of one are known.
     pub(super) node_count: u32,
-    /// Memory of a search over the index.
+    /// How rows become segments.
+    pub(super) cut: Cut,
+    /// Memory of a search over all segments, and what one of them may take of it.
+    pub(super) index_memory: u64,
     pub(super) memory_bytes: u64,
     /// Memory of the build.
     pub(super) budget_bytes: u64,
@@ -68,7 +73,8 @@ impl BuildPlan {
         codebook: Option<&SharedCodebook>,
     ) -> Result<Self> {
         check_degree(options.degree)?;
-        let node_count = check_counts(input)?;
+        let cut = Cut::new(check_counts(input)?, options.segments)?;
+        let node_count = cut.longest();
         let vectors = input.vectors.shape();
         let shape = Shape {
             dimension: vectors.dimension,
@@ -82,9 +88,10 @@ impl BuildPlan {
             code_bytes: options
                 .code_bytes
                 .or(codebook.map(SharedCodebook::code_bytes)),
-            node_count,
+            cut,
         };
-        let memory_bytes = choice.search_memory();
+        let index_memory = choice.search_memory();
+        let memory_bytes = cut.least_share(index_memory);
         let budget_bytes = options
             .build_memory
             .map_or_else(half_of_the_machine, |wish| wish.resolve(choice.raw_bytes()));
@@ -93,6 +100,8 @@ impl BuildPlan {
             let mut plan = Self {
                 spec,
                 node_count,
+                cut,
+                index_memory,
                 memory_bytes,
                 budget_bytes,
                 sample_rows: SAMPLE_ROWS.min(node_count.into()),
@@ -102,6 +111,14 @@ impl BuildPlan {
             plan.fit(input.vectors.resident().is_some(), options)?;
             Ok(plan)
         })
+    }
+
+    /// The plan of a segment of `node_count` rows, which are not more than those of the longest.
+    pub(super) fn of_segment(&self, node_count: u32) -> Self {
+        let mut plan = self.clone();
+        plan.node_count = node_count;
+        plan.sample_rows = self.sample_rows.min(node_count.into());
+        plan
     }
 
     /// The plan with codes as long as those of quantizers that were trained for it.
@@ -202,6 +219,7 @@ impl BuildPlan {
     /// Refuses a budget that some stage cannot work with, and names the smallest that all can.
     fn refuse_below_least(&self, resident: bool, options: &BuildOptions) -> Choice<()> {
         let searching = least_memory((&self.spec.settled(), self.node_count))?.reserved();
+        let searching = searching * u64::from(self.cut.runs());
         let whole = self.whole_bytes(resident);
         let graph = if self.can_shard() {
             self.shard_bytes(SHARD_NODES_MIN).min(whole)
@@ -375,9 +393,10 @@ impl BuildOptions {
             options: self,
             sizes: sizes(self, false),
             code_bytes: self.code_bytes,
-            node_count: nodes,
+            cut: Cut::new(nodes, self.segments)?,
         };
-        choice.first(choice.search_memory(), Ok)
+        let memory = choice.cut.least_share(choice.search_memory());
+        choice.first(memory, Ok)
     }
 }
 

@@ -1,11 +1,10 @@
 //! The queries of a calibration, and their truth.
 
-use pageway_types::{NodeId, Progress};
+use pageway_types::{NodeId, Progress, VectorRead};
 use rayon::ThreadPool;
 
 use super::budget::BLOCK_BYTES;
 use super::measure::CalibrationPlan;
-use super::order::NodeOrder;
 use super::sample::{read_rows, sample_rows};
 use crate::calibration::RANKS;
 use crate::error::Result;
@@ -13,26 +12,35 @@ use crate::options::{BuildInput, BuildOptions};
 use crate::source::VectorSlice;
 use crate::truth::{ExactOptions, ExactQuestion, exact, exact_bytes_min};
 
+/// Rows of the data that stand in for queries, where there are none and more rows than one;
+/// ascending.
+pub(super) fn held_out_rows(input: &BuildInput<'_>, options: &BuildOptions) -> Option<Vec<u32>> {
+    let held_out = input.queries.is_none() && input.vectors.count() > 1;
+    held_out.then(|| {
+        let rows = sampled(input.vectors, options);
+        rows.into_iter().map(|row| row as u32).collect()
+    })
+}
+
+fn sampled(from: &dyn VectorRead, options: &BuildOptions) -> Vec<u64> {
+    let wished = u64::from(options.calibration_queries.max(1));
+    // Another seed than the training sample: queries should not be rows the codes were fitted to.
+    sample_rows(from.count(), wished, !options.seed)
+}
+
 /// Takes queries from the user's examples, or holds rows of the data out, and computes their exact
-/// neighbours.
+/// neighbours. `nodes`: those of the rows that are held out.
 pub(super) fn plan(
     input: &BuildInput<'_>,
     options: &BuildOptions,
-    (pool, order): (&ThreadPool, &NodeOrder),
+    (pool, nodes): (&ThreadPool, Option<Vec<NodeId>>),
     progress: &dyn Progress,
 ) -> Result<CalibrationPlan> {
     let count = input.vectors.count();
-    let wished = u64::from(options.calibration_queries.max(1));
     let from = input.queries.unwrap_or(input.vectors);
-    // Another seed than the training sample: queries should not be rows the codes were fitted to.
-    let sampled = sample_rows(from.count(), wished, !options.seed);
-    let rows = read_rows(from, &sampled)?;
-    let held_out = (input.queries.is_none() && count > 1).then(|| {
-        sampled
-            .iter()
-            .map(|row| NodeId(*row as u32))
-            .collect::<Vec<_>>()
-    });
+    let rows = read_rows(from, &sampled(from, options))?;
+    let held_out: Option<Vec<NodeId>> =
+        held_out_rows(input, options).map(|rows| rows.into_iter().map(NodeId).collect());
     let rank = RANKS.into_iter().max().map_or(1, u64::from);
     let k = rank.min(count - u64::from(held_out.is_some())) as usize;
     let truth = {
@@ -50,10 +58,9 @@ pub(super) fn plan(
             progress,
         )?
     };
-    let node_of = |rows: Vec<NodeId>| rows.iter().map(|row| order.node_of(*row)).collect();
     Ok(CalibrationPlan {
         rows,
-        held_out: held_out.map(node_of),
+        held_out: nodes,
         truth,
         threads: pool.current_num_threads(),
     })

@@ -1,5 +1,6 @@
 //! The spec of a build: the preset's row, sized by the memory and the disk that it may take.
 
+use super::cut::Cut;
 use crate::error::{Error, Result};
 use crate::memory::{Ledger, MemoryPart, MemoryWish, format_bytes, largest};
 use crate::options::BuildOptions;
@@ -70,13 +71,13 @@ pub(super) struct SpecChoice<'c> {
     pub(super) sizes: Sizes,
     /// Bytes per code, where they are given.
     pub(super) code_bytes: Option<u32>,
-    pub(super) node_count: u32,
+    pub(super) cut: Cut,
 }
 
 impl SpecChoice<'_> {
     /// What `make` makes of the first form that it can be made of, in the spec that makes the most
-    /// of `memory_bytes`: with the longest codes that memory holds, up to a useful length; or,
-    /// where codes may lie in pages, with as many of them in memory as it holds.
+    /// of `memory_bytes` for the longest run: with the longest codes that memory holds, up to a
+    /// useful length; or, where codes may lie in pages, with as many of them in memory as it holds.
     pub(super) fn first<T>(
         &self,
         memory_bytes: u64,
@@ -116,12 +117,12 @@ impl SpecChoice<'_> {
     fn spec_of(&self, form: &Form, memory_bytes: u64) -> Choice<IndexSpec> {
         let lists = |spec: &IndexSpec| {
             if form.lists_first {
-                resolve::list_memory_bytes(spec, self.node_count, None)
+                resolve::list_memory_bytes(spec, self.cut.longest(), None)
             } else {
                 0
             }
         };
-        let fits = |spec: &IndexSpec| settle((spec, self.node_count), lists(spec), memory_bytes);
+        let fits = |spec: &IndexSpec| settle((spec, self.cut.longest()), lists(spec), memory_bytes);
         let storage = self.with_codes(form, 1).storage;
         let codes = storage.codes;
         let code_bytes = match (self.code_bytes, codes) {
@@ -131,7 +132,7 @@ impl SpecChoice<'_> {
                 fits(&self.checked(form, least)?)?;
                 let fits_with_queries = |code_bytes| {
                     let spec = self.with_codes(form, code_bytes);
-                    let subject = (&spec, self.node_count);
+                    let subject = (&spec, self.cut.longest());
                     // Where there is a cache, queries may take from that later.
                     let now = form.lists_first || spec.cache.is_none();
                     let more = match more_queries(subject) {
@@ -153,7 +154,7 @@ impl SpecChoice<'_> {
                 spec.storage.codes = CodeStorage::Split { memory_nodes };
                 spec
             };
-            let most = largest(0, self.node_count, |nodes| fits(&split(nodes)).is_ok());
+            let most = largest(0, self.cut.longest(), |nodes| fits(&split(nodes)).is_ok());
             spec = split(most);
         }
         fits(&spec)?;
@@ -198,7 +199,7 @@ impl SpecChoice<'_> {
     /// Whether there are too few vectors for any axes to be theirs: to find and to hold axes would
     /// cost time and memory for nothing.
     fn show_no_axes(&self) -> bool {
-        self.node_count <= self.shape.dimension && self.options.codebook_from.is_none()
+        self.cut.longest() <= self.shape.dimension && self.options.codebook_from.is_none()
     }
 
     fn checked(&self, form: &Form, code_bytes: u32) -> Result<IndexSpec> {
@@ -220,7 +221,10 @@ impl SpecChoice<'_> {
             }
             spec
         };
-        let bytes = |spec: &IndexSpec| index_bytes(spec, self.node_count);
+        let bytes = |spec: &IndexSpec| {
+            let of_run = index_bytes(spec, self.cut.longest())?;
+            Ok::<u64, Error>(of_run * u64::from(self.cut.runs()))
+        };
         let most = spec.layout.codec.packed_lists();
         let fits = |lists| bytes(&packed(lists)).is_ok_and(|bytes| bytes <= limit);
         let chosen = packed(largest(0, most, fits));
@@ -240,12 +244,13 @@ impl SpecChoice<'_> {
         })
     }
 
+    /// Bytes of all raw vectors.
     pub(super) fn raw_bytes(&self) -> u64 {
-        u64::from(self.node_count) * self.shape.vectors().row_bytes() as u64
+        u64::from(self.cut.rows()) * self.shape.vectors().row_bytes() as u64
     }
 
-    /// Memory of a search: as wished, or a share of the raw vectors and never too little to search
-    /// with.
+    /// Memory of a search over all rows: as wished, or a share of the raw vectors and never too
+    /// little to search with.
     pub(super) fn search_memory(&self) -> u64 {
         let raw_bytes = self.raw_bytes();
         if let Some(wish) = self.options.memory {
@@ -253,14 +258,17 @@ impl SpecChoice<'_> {
         }
         let (share, least) = DEFAULT_MEMORY;
         let wished = MemoryWish::Share(share).resolve(raw_bytes);
-        wished.max(least).max(self.least_of_forms())
+        wished
+            .max(least)
+            .max(self.cut.whole_of(self.least_of_forms()))
     }
 
-    /// The least memory that one of the forms works with; none where none is legal.
+    /// The least memory that one of the forms works with, for the longest run; none where none is
+    /// legal.
     fn least_of_forms(&self) -> u64 {
         let least = self.forms().filter_map(|form| {
             let spec = self.checked(form, self.code_bytes.unwrap_or(1)).ok()?;
-            Some(least_memory((&spec, self.node_count)).ok()?.reserved())
+            Some(least_memory((&spec, self.cut.longest())).ok()?.reserved())
         });
         least.min().unwrap_or(0)
     }

@@ -35,7 +35,7 @@ impl Pipeline<'_> {
         let (kernels, shape) = (resolve::kernels()?, self.plan.spec.shape);
         let max_norm = (shape.metric == Metric::InnerProduct).then_some(max_norm);
         let set = VectorSet::new(&rows, vectors.shape(), shape.metric, kernels, max_norm)?;
-        let found = clusters(&set, &spec, &self.pool, self.progress)?;
+        let found = clusters(&set, &spec, self.pool, self.progress)?;
         let table = ClusterTable::of(&found, shape, kernels).ok_or_else(|| {
             let what = "the means of clusters are out of the range of f32";
             Error::new(ErrorKind::InvalidInput, what)

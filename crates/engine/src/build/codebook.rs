@@ -21,7 +21,7 @@ pub(super) struct SharedCodebook {
 }
 
 impl SharedCodebook {
-    /// Reads the codebook of the index in `dir`, for vectors of `shape`.
+    /// Reads the codebook of the index in `dir`, of its first segment, for vectors of `shape`.
     ///
     /// # Errors
     /// As opening that index; `InvalidInput` when its vectors are of another space.
@@ -41,16 +41,12 @@ impl SharedCodebook {
                 describe(shape)
             )));
         }
-        let source = Source {
-            vfs,
-            dir,
-            manifest: &manifest,
-        };
-        let file = &manifest.files.codebook;
+        let segment = manifest.first()?;
+        let (file, spec) = (&segment.files.codebook, segment.spec.storage.quantizer);
         Ok(Self {
-            quantizer: resolve::quantizer(source, file, manifest.spec.storage.quantizer)?,
+            quantizer: resolve::quantizer(Source { vfs, dir, segment }, file, spec)?,
             uuid: file.uuid,
-            spec: manifest.spec.storage.quantizer,
+            spec,
         })
     }
 

@@ -40,10 +40,10 @@ impl Pipeline<'_> {
     ) -> Result<Codebooks> {
         let sample = codes::widened_sample(self.input.vectors, self.plan)?;
         let train = |spec: &TrainingSpec| {
-            codes::train(&sample, (self.plan, spec), &self.pool, self.progress)
+            codes::train(&sample, (self.plan, spec), self.pool, self.progress)
         };
         let kind = FileKind::Codebook;
-        let (first, uuid) = if let Some(shared) = &self.codebook {
+        let (first, uuid) = if let Some(shared) = self.codebook {
             (shared.quantizer.clone(), shared.uuid)
         } else {
             let spec = self.plan.quantizer();
@@ -81,7 +81,7 @@ impl Pipeline<'_> {
             dimension: self.plan.spec.shape.dimension as usize,
             metric: Metric::L2,
         };
-        let (kernels, pool) = (resolve::kernels()?, &self.pool);
+        let (kernels, pool) = (resolve::kernels()?, self.pool);
         let quantizer = Quantizer::train(&training, spec, kernels, pool, self.progress)?;
         Ok(quantizer.for_metric(metric))
     }
@@ -98,7 +98,7 @@ impl Pipeline<'_> {
             order,
             around: None,
             quantizer,
-            pool: &self.pool,
+            pool: self.pool,
         };
         let of_first = Encoding {
             around: table,

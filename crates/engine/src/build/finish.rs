@@ -4,7 +4,6 @@ use pageway_store::FileEntry;
 use pageway_types::NodeId;
 
 use super::fingerprint::Fingerprint;
-use super::order::NodeOrder;
 use super::pipeline::Pipeline;
 use super::sample::{read_rows, sample_rows};
 use super::{calibrate, measure};
@@ -12,7 +11,7 @@ use crate::cache::{breadth_first, most_visited};
 use crate::calibration::Calibration;
 use crate::error::Result;
 use crate::index::Index;
-use crate::manifest::{FileKind, Manifest};
+use crate::manifest::{FileKind, Manifest, SegmentEntry};
 use crate::memory::MemoryWish;
 use crate::options::{OpenOptions, Queries};
 use crate::plan::least_memory;
@@ -30,28 +29,28 @@ impl Pipeline<'_> {
     /// Lists nodes in the order in which a cache takes them.
     pub(super) fn hot_nodes(
         &self,
-        manifest: &Manifest,
+        segment: &SegmentEntry,
         structure: &[NodeId],
         fingerprint: Fingerprint,
     ) -> Result<FileEntry> {
         let source = Source {
             vfs: self.workspace.vfs.as_ref(),
             dir: &self.workspace.dir,
-            manifest,
+            segment,
         };
         let lists = resolve::list_reader(source)?;
         let room = self.plan.budget_bytes / 2 / ORDER_BYTES;
-        let limit = u64::from(manifest.node_count).min(room) as usize;
+        let limit = u64::from(segment.node_count).min(room) as usize;
         // Walks start at the nodes of a navigation graph, if there is one.
         let from = if structure.is_empty() {
-            &manifest.entry
+            &segment.entry
         } else {
             structure
         };
         let mut hot = breadth_first(lists.as_ref(), from, limit, self.progress)?;
-        if manifest.spec.cache.selection == SelectionSpec::Visits {
-            let visits = self.visits(manifest)?;
-            hot = most_visited(&visits, &hot, manifest.node_count);
+        if segment.spec.cache.selection == SelectionSpec::Visits {
+            let visits = self.visits(segment)?;
+            hot = most_visited(&visits, &hot, segment.node_count);
         }
         let mut file = self.blob(FileKind::HotNodes, fingerprint)?;
         for node in hot {
@@ -61,39 +60,73 @@ impl Pipeline<'_> {
     }
 
     /// Nodes that walks for sampled rows expand.
-    fn visits(&self, manifest: &Manifest) -> Result<Vec<NodeId>> {
+    fn visits(&self, segment: &SegmentEntry) -> Result<Vec<NodeId>> {
+        let alone = SegmentEntry {
+            first_row: 0,
+            ..segment.clone()
+        };
+        let manifest = Manifest {
+            generation: self.workspace.generation,
+            created_by: String::new(),
+            spec: segment.spec.clone(),
+            segments: vec![alone],
+            memory_bytes: self.plan.memory_bytes,
+            calibration: Calibration::default(),
+        };
         let vectors = self.input.queries.unwrap_or(self.input.vectors);
         let seed = self.plan.spec.seed.rotate_left(17);
         let sampled = sample_rows(vectors.count(), VISIT_QUERIES, seed);
         let rows = read_rows(vectors, &sampled)?;
-        let index = self.open(manifest)?;
+        let index = self.open(&manifest)?;
         let queries = Queries::new(&rows, vectors.shape());
         self.progress.stage("sample visits", sampled.len() as u64);
         index.visits(&queries, VISIT_LIST, self.progress)
     }
 
-    pub(super) fn calibrate(&self, manifest: &Manifest, order: &NodeOrder) -> Result<Calibration> {
-        let subject = (&self.pool, order);
-        let plan = calibrate::plan(self.input, self.options, subject, self.progress)?;
+    /// Measures recall and cost of all segments together. `held_out`: nodes of the rows that stand
+    /// in for queries.
+    pub(super) fn calibrate(
+        &self,
+        manifest: &Manifest,
+        held_out: Option<Vec<NodeId>>,
+    ) -> Result<Calibration> {
+        // joined in the core branch
+        if manifest.segments.len() > 1 {
+            return Ok(Calibration::default());
+        }
+        let plan = calibrate::plan(
+            self.input,
+            self.options,
+            (self.pool, held_out),
+            self.progress,
+        )?;
         measure::calibrate(&self.open(manifest)?, &plan, self.progress)
     }
 
-    /// Opens the index that is not published yet, to measure with.
+    /// Opens an index that is not published yet, to measure with.
     fn open(&self, manifest: &Manifest) -> Result<Index> {
-        let manifest = Manifest {
-            spec: manifest.spec.settled(),
-            ..manifest.clone()
-        };
-        let own = least_memory((&self.plan.spec, manifest.node_count))?.reserved();
-        let settled = least_memory((&manifest.spec, manifest.node_count))?.reserved();
+        let mut settled = manifest.clone();
+        for segment in &mut settled.segments {
+            segment.spec = segment.spec.settled();
+        }
+        let (own, least) = (least_bytes(manifest)?, least_bytes(&settled)?);
         // Pages that wait for their turn are kept; what is cached stays the same.
-        let wished = self.plan.memory_bytes + settled.saturating_sub(own);
+        let wished = manifest.memory_bytes + least.saturating_sub(own);
         let room = self.plan.budget_bytes - self.plan.calibration_bytes(self.options);
         let options = OpenOptions {
             memory: Some(MemoryWish::Bytes(wished.min(room))),
             ..OpenOptions::default()
         };
         let place = (&self.workspace.vfs, self.workspace.dir.as_path());
-        Index::open_manifest(place, manifest, &options, None)
+        Index::open_manifest(place, settled, &options, None)
     }
+}
+
+/// The least memory that all segments are opened with.
+fn least_bytes(manifest: &Manifest) -> Result<u64> {
+    let mut sum = 0;
+    for segment in &manifest.segments {
+        sum += least_memory((&segment.spec, segment.node_count))?.reserved();
+    }
+    Ok(sum)
 }

@@ -93,14 +93,15 @@ fn take_over((vfs, dir): (&Arc<dyn Vfs>, &Path), input: GraphInput<'_>) -> Resul
     let manifest = Manifest::read(vfs.as_ref(), dir)?;
     refuse_other_graph(&manifest, dir, input)?;
     refuse_other_vectors((vfs, dir), &manifest, input)?;
+    let segment = manifest.first()?;
     let source = Source {
         vfs: vfs.as_ref(),
         dir,
-        manifest: &manifest,
+        segment,
     };
     let reader = resolve::list_reader(source)?;
-    let mut lists: Vec<Vec<NodeId>> = vec![Vec::new(); manifest.node_count as usize];
-    let nodes: Vec<NodeId> = (0..manifest.node_count).map(NodeId).collect();
+    let mut lists: Vec<Vec<NodeId>> = vec![Vec::new(); segment.node_count as usize];
+    let nodes: Vec<NodeId> = (0..segment.node_count).map(NodeId).collect();
     input.progress.stage("read graph", nodes.len() as u64);
     for (batch, out) in nodes.chunks(BATCH).zip(lists.chunks_mut(BATCH)) {
         input.progress.check()?;
@@ -126,7 +127,7 @@ fn refuse_other_vectors(
     manifest: &Manifest,
     input: GraphInput<'_>,
 ) -> Result<()> {
-    let least = least_memory((&manifest.spec, manifest.node_count))?.reserved();
+    let least = least_memory((&manifest.spec, manifest.node_count()))?.reserved();
     let options = OpenOptions {
         memory: Some(MemoryWish::Bytes(least)),
         ..OpenOptions::default()
@@ -152,8 +153,11 @@ fn refuse_other_graph(manifest: &Manifest, dir: &Path, input: GraphInput<'_>) ->
             dir.display()
         )))
     };
-    if theirs.shape != ours.shape || u64::from(manifest.node_count) != input.vectors.count() {
+    if theirs.shape != ours.shape || u64::from(manifest.node_count()) != input.vectors.count() {
         return refuse("it is over other vectors");
+    }
+    if manifest.segments.len() > 1 {
+        return refuse("it has several segments, each with a graph of its own");
     }
     if theirs.graph != ours.graph {
         return refuse("it was built with another algorithm, degree, list or alpha");

@@ -53,7 +53,7 @@ impl Pipeline<'_> {
             kernels: resolve::kernels()?,
             block_bytes: BLOCK_BYTES,
         };
-        let medoid = medoid(vectors, &spec, &self.pool, self.progress)?.node;
+        let medoid = medoid(vectors, &spec, self.pool, self.progress)?.node;
         if resolve::cluster_spec(&self.plan.spec).is_some() {
             let lists = Lists::None;
             return Ok(Linked { medoid, lists });
@@ -71,7 +71,7 @@ impl Pipeline<'_> {
                         .graph_from
                         .as_deref()
                         .map(|dir| (&self.workspace.vfs, dir)),
-                    pool: &self.pool,
+                    pool: self.pool,
                     progress: self.progress,
                 })?;
                 stages.end("build graph");
@@ -93,7 +93,7 @@ impl Pipeline<'_> {
             .map()
             .nodes_per_page;
         let subject = (&whole.graph, &whole.vectors()?);
-        order_nodes(spec, nodes_per_page, subject, &self.pool, self.progress)
+        order_nodes(spec, nodes_per_page, subject, self.pool, self.progress)
     }
 
     /// OR(G) of the order.
@@ -125,7 +125,7 @@ impl Pipeline<'_> {
         let spec = &self.plan.spec;
         let codec = resolve::codec(spec, self.plan.node_count)?;
         let kind = FileKind::Records;
-        let (path, uuid) = (self.workspace.path(kind), fingerprint.uuid(kind.stem()));
+        let (path, uuid) = (self.path(kind), fingerprint.uuid(kind.stem()));
         let vfs = self.workspace.vfs.as_ref();
         let geometry = codec.map().geometry;
         let file = PageFileWriter::create(vfs, &path, kind as u16, geometry, uuid)?;
@@ -140,7 +140,7 @@ impl Pipeline<'_> {
             replicas,
             packs: spec.cache.nodes == NodeCacheSpec::Lists
                 || spec.layout.lists == ListSpec::Packed,
-            pool: &self.pool,
+            pool: self.pool,
         };
         match linked.lists {
             Lists::Whole(mut whole) => {
@@ -188,7 +188,7 @@ impl Pipeline<'_> {
             vectors: self.input.vectors,
             plan: self.plan,
             workspace: self.workspace,
-            pool: &self.pool,
+            pool: self.pool,
             max_norm,
             progress: self.progress,
         };

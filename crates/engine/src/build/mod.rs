@@ -1,4 +1,4 @@
-//! Building an index: ingest, train, encode, graph, place, write, calibrate, commit.
+//! Building an index: each segment (`pipeline`), then one calibration and one commit (`whole`).
 //!
 //! ```text
 //!  vectors -> check rows -> train codes -> encode -> graph (whole, or shards merged) -> records
@@ -17,6 +17,7 @@ mod choose;
 mod clusters;
 mod codebook;
 mod codes;
+mod cut;
 mod encode;
 mod entry;
 mod fingerprint;
@@ -34,6 +35,7 @@ mod report;
 mod sample;
 mod shards;
 mod spill;
+mod whole;
 mod workspace;
 mod write;
 

@@ -79,7 +79,7 @@ fn lists_by_row(dir: &Path) -> BTreeMap<u32, Vec<u32>> {
     let source = Source {
         vfs: &OsVfs,
         dir,
-        manifest: &manifest,
+        segment: &manifest.segments[0],
     };
     let rows = rows_of_nodes(dir);
     let nodes: Vec<NodeId> = (0..ROWS).map(NodeId).collect();
@@ -213,7 +213,7 @@ fn least_and(more: u64, overrides: Overrides) -> MemoryWish {
 
 fn check_page_lists(dir: &Path, expected: &BTreeMap<u32, Vec<u32>>) {
     let manifest = Manifest::read(&OsVfs, dir).unwrap();
-    let codec = resolve::codec(&manifest.spec, manifest.node_count).unwrap();
+    let codec = resolve::codec(&manifest.spec, manifest.node_count()).unwrap();
     let (map, found, rows) = (codec.map(), lists_by_row(dir), rows_of_nodes(dir));
     for page in 0..map.list_pages() {
         let nodes = map.nodes_of(pageway_types::PageId(page));

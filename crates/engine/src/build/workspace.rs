@@ -11,7 +11,7 @@ use pageway_store::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::manifest::{FileKind, Manifest};
+use crate::manifest::Manifest;
 
 /// A locked index directory that a build writes into.
 pub(super) struct Workspace {
@@ -66,11 +66,6 @@ impl Workspace {
         sync_directory(vfs.as_ref(), dir)?;
         workspace.clean()?;
         Ok(workspace)
-    }
-
-    /// Path of a file of this generation.
-    pub(super) fn path(&self, kind: FileKind) -> PathBuf {
-        self.dir.join(kind.file_name(self.generation))
     }
 
     /// Refuses to start when the disk cannot take `bytes`.
@@ -138,7 +133,7 @@ impl Drop for Workspace {
 }
 
 fn names_of(manifest: &Manifest) -> Vec<String> {
-    let files = manifest.files.all().into_iter();
+    let files = manifest.files().into_iter();
     files.map(|file| file.name.clone()).collect()
 }
 

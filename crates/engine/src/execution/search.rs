@@ -22,12 +22,12 @@ use super::candidates::sort_key;
 use super::ranking::Neighbor;
 use super::traversal::Stage;
 use super::walk::Walk;
-use super::{Origin, PageRequest, Query, QueryStats, Scratch, Searcher};
+use super::{Origin, PageRequest, Query, QueryStats, Scratch, Segment};
 use crate::layout::PageError;
 
 /// One query at a time, over all segments.
 pub(crate) struct Search<'t> {
-    segments: &'t [Searcher],
+    segments: &'t [Segment],
     idle: Vec<&'t mut Scratch>,
     walks: Vec<Walk<'t>>,
     query: Option<Query<'t>>,
@@ -39,7 +39,7 @@ pub(crate) struct Search<'t> {
 impl<'t> Search<'t> {
     /// A search over `segments`, with a scratch for each.
     pub(crate) fn new(
-        segments: &'t [Searcher],
+        segments: &'t [Segment],
         scratches: impl IntoIterator<Item = &'t mut Scratch>,
     ) -> Self {
         Self {

@@ -10,7 +10,8 @@ use crate::calibration::Calibration;
 use crate::error::Result;
 use crate::manifest::Manifest;
 use crate::resolve;
-use crate::spec::{CodecSpec, IndexSpec, LayoutSpec, ListSpec};
+use crate::segment::SegmentDescription;
+use crate::spec::IndexSpec;
 
 /// A file of an index.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -71,6 +72,8 @@ pub struct Description {
     pub memory_bytes: u64,
     /// Its files.
     pub files: Vec<FileDescription>,
+    /// Its segments, in the order of their rows.
+    pub segments: Vec<SegmentDescription>,
     /// Recall and cost by list size.
     pub calibration: Calibration,
 }
@@ -95,34 +98,31 @@ impl Index {
 
 impl Description {
     fn of(manifest: &Manifest) -> Result<Self> {
-        let codec = resolve::codec(&manifest.spec, manifest.node_count)?;
-        let map = codec.map();
-        let list_memory_bytes = resolve::packed_list_bytes(manifest);
-        let LayoutSpec {
-            codec: form, lists, ..
-        } = manifest.spec.layout;
-        let shared = matches!(form, CodecSpec::PageNode { .. });
-        let packs = lists == ListSpec::Packed && !shared;
-        let page_list_bytes = manifest.graph.packed_bytes.filter(|_| packs);
-        let edges = manifest.graph.mean_degree * f64::from(manifest.node_count);
+        let each = manifest.segments.iter();
+        let segments: Vec<_> = each.map(SegmentDescription::of).collect::<Result<_>>()?;
+        let first = manifest.first()?;
+        let map = resolve::codec(&first.spec, first.node_count)?.map();
+        let edges = manifest.mean_degree() * f64::from(manifest.node_count());
         let edge_bits = |bytes: u64| bytes as f64 * 8.0 / edges.max(1.0);
-        let files = manifest.files.all().into_iter().map(describe_file);
+        let list_memory_bytes = segments.iter().map(|one| one.list_memory_bytes).sum();
+        let page_list_bytes = segments.iter().map(|one| one.page_list_bytes).sum();
+        let files = manifest.files().into_iter().map(describe_file);
         Ok(Self {
             generation: manifest.generation,
             created_by: manifest.created_by.clone(),
             spec: manifest.spec.clone(),
-            nodes: manifest.node_count.into(),
+            nodes: manifest.node_count().into(),
             raw_bytes: manifest.raw_bytes(),
-            index_bytes: manifest.files.bytes()?,
-            mean_degree: manifest.graph.mean_degree,
-            max_degree: manifest.graph.max_degree,
-            shards: manifest.graph.shards,
-            entry: manifest.entry.iter().map(|node| node.0).collect(),
+            index_bytes: manifest.file_bytes()?,
+            mean_degree: manifest.mean_degree(),
+            max_degree: segments.iter().map(|one| one.max_degree).max().unwrap_or(0),
+            shards: segments.iter().map(|one| one.shards).sum(),
+            entry: entries(&segments),
             nodes_per_page: map.nodes_per_page,
             vectors_per_page: map.vectors_per_page,
             pages_per_read: map.geometry.span(),
-            page_utilisation: manifest.graph.page_utilisation,
-            overlap: manifest.graph.overlap,
+            page_utilisation: mean(&segments, |one| Some(one.page_utilisation)).unwrap_or(0.0),
+            overlap: mean(&segments, |one| one.overlap),
             list_memory_bytes,
             list_edge_bits: list_memory_bytes.map(edge_bits),
             page_list_bytes,
@@ -130,8 +130,31 @@ impl Description {
             memory_bytes: manifest.memory_bytes,
             files: files.collect::<Result<_>>()?,
             calibration: manifest.calibration.clone(),
+            segments,
         })
     }
+}
+
+/// The mean over all segments, by their nodes; nothing where one has none.
+fn mean(
+    segments: &[SegmentDescription],
+    value: impl Fn(&SegmentDescription) -> Option<f64>,
+) -> Option<f64> {
+    let nodes: f64 = segments.iter().map(|one| f64::from(one.nodes)).sum();
+    let parts = segments
+        .iter()
+        .map(|one| Some(value(one)? * (f64::from(one.nodes) / nodes)));
+    parts.sum()
+}
+
+/// The entries of all segments, in the numbers of the index.
+fn entries(segments: &[SegmentDescription]) -> Vec<u32> {
+    let (mut base, mut all) = (0, Vec::new());
+    for segment in segments {
+        all.extend(segment.entry.iter().map(|node| base + node));
+        base += segment.nodes;
+    }
+    all
 }
 
 fn describe_file(file: &FileEntry) -> Result<FileDescription> {

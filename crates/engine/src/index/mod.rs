@@ -3,6 +3,7 @@
 
 mod describe;
 mod open;
+mod opening;
 mod pool;
 mod recall;
 mod record;
@@ -22,7 +23,7 @@ pub use search::MAX_LIST_SIZE;
 pub use verify::{verify, verify_on};
 
 use crate::calibration::Calibration;
-use crate::execution::Searcher;
+use crate::execution::Segment;
 use crate::manifest::Manifest;
 use crate::memory::Ledger;
 use pool::WorkerPool;
@@ -32,7 +33,8 @@ pub struct Index {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
     manifest: Manifest,
-    segments: Vec<Searcher>,
+    /// In the order of their nodes.
+    segments: Vec<Segment>,
     pool: WorkerPool,
     ledger: Ledger,
     probe: IoProbe,
@@ -44,7 +46,7 @@ impl Index {
     /// Number of vectors.
     #[expect(clippy::len_without_is_empty, reason = "an index is never empty")]
     pub fn len(&self) -> u64 {
-        self.manifest.node_count.into()
+        self.manifest.node_count().into()
     }
 
     /// Dimension and element type of the vectors, and of queries.

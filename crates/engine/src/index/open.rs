@@ -7,16 +7,16 @@ use pageway_store::{IoProbe, OsVfs, Vfs};
 use serde::Serialize;
 
 use super::Index;
+use super::opening::Opening;
 use super::pool::WorkerPool;
 use crate::error::{ErrorKind, Result};
-use crate::execution::IndexShape;
 use crate::execution::driver::{WorkerShape, WorkerSite};
+use crate::execution::{IndexShape, Segment};
 use crate::manifest::Manifest;
-use crate::memory::MemoryPart;
+use crate::memory::{Ledger, MemoryPart};
 use crate::options::OpenOptions;
-use crate::plan::{FOR_SEARCHES, WorkerPlan, fixed_memory, list_size, room_for_queries};
-use crate::resolve::{self, CacheBytes, Source};
-use crate::segment;
+use crate::plan::FOR_SEARCHES;
+use crate::threads::thread_count;
 
 /// Times a reader starts over when a rebuild replaces the files under its hands.
 const ATTEMPTS: u32 = 5;
@@ -133,46 +133,22 @@ impl Index {
         let budget = options.memory.map_or(manifest.memory_bytes, |wish| {
             wish.resolve(manifest.raw_bytes())
         });
-        let source = Source {
-            vfs: vfs.as_ref(),
-            dir,
-            manifest: &manifest,
-        };
-        let pages = resolve::record_reader(source)?;
-        let probe = pages.probe.clone();
-        let subject = (&manifest.spec, manifest.node_count);
-        let plan = WorkerPlan::new(subject, options, list_size(&manifest, options)?)?;
-        let site = WorkerSite {
-            segments: std::iter::once(resolve::index_shape(subject.0, subject.1)?),
-            geometry: pages.reader.geometry(),
-            backend: pages.reader.backend(),
-        };
-        let mut ledger = fixed_memory(subject, budget);
-        let least = plan.least_bytes(|shape| site.bytes(shape));
-        ledger.reserve(MemoryPart::OneQuery, least);
-        ledger
-            .settle("opening this index")
-            .map_err(|error| error.within(dir.display()))?;
-        let wished = (site.bytes(&plan.wished) * plan.threads).max(site.bytes(&plan.range));
-        let more = wished.saturating_sub(least);
-        let more = more.min(room_for_queries(&manifest, ledger.free()));
-        ledger.reserve(MemoryPart::MoreQueries, more);
+        let opening = Opening::new((vfs.as_ref(), dir), &manifest, options)?;
+        let mut ledger = Ledger::new(budget);
+        opening.reserve(&mut ledger)?;
         let pool = WorkerPool::new(ledger.reserved_for(&FOR_SEARCHES));
-        let caches = CacheBytes::divide(ledger.free(), manifest.spec.cache);
+        let probe = opening.probe()?;
         let others = other.map_or(&[][..], |other| &other.segments);
-        let searcher = segment::load(source, pages, caches, others)?;
-        let (nodes, cached_pages) = searcher.cache_bytes();
-        ledger.reserve(MemoryPart::CachedNodes, nodes);
-        ledger.reserve(MemoryPart::CachedPages, cached_pages);
+        let segments = opening.load(&mut ledger, others)?;
         Ok(Self {
             vfs: Arc::clone(vfs),
             dir: PathBuf::from(dir),
             manifest,
-            segments: vec![searcher],
+            segments,
             pool,
             ledger,
             probe,
-            lanes: (plan.threads as usize, options.interleave.max(1)),
+            lanes: (thread_count(options.threads), options.interleave.max(1)),
         })
     }
 
@@ -184,10 +160,20 @@ impl Index {
             parts: self.ledger.entries().to_vec(),
             cached_nodes: caches().map(|cache| cache.nodes.len()).sum(),
             cached_pages: caches().map(|cache| cache.pages.len()).sum(),
-            cached_edge_bits: caches().find_map(|cache| cache.nodes.edge_bits()),
+            cached_edge_bits: self.cached_edge_bits(),
             searches_peak_bytes: self.pool.peak(),
             workers_made: self.pool.made(),
         }
+    }
+
+    /// The mean over all segments, by their rows.
+    fn cached_edge_bits(&self) -> Option<f64> {
+        let rows = f64::from(self.manifest.node_count());
+        let of_segment = |segment: &Segment| {
+            let bits = segment.parts.cache().nodes.edge_bits()?;
+            Some(bits * (f64::from(segment.node_count()) / rows))
+        };
+        self.segments.iter().map(of_segment).sum()
     }
 
     /// What the bytes of its workers depend on.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use pageway_store::clock;
 
 use crate::error::{Error, Result};
-use crate::execution::Searcher;
+use crate::execution::Segment;
 use crate::execution::driver::{self, Job, Outcomes, Worker, WorkerShape, timed_out};
 use crate::memory::format_bytes;
 
@@ -42,7 +42,7 @@ struct Idle {
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'w> {
     /// What it is to search.
-    pub(crate) segments: &'w [Searcher],
+    pub(crate) segments: &'w [Segment],
     /// How large it is at least.
     pub(crate) shape: WorkerShape,
     /// Bytes of that.
@@ -209,7 +209,7 @@ impl Lease<'_> {
     /// # Errors
     /// The first error of a page, `Cancelled` or `TimedOut`. The worker, which may have reads in
     /// flight, waits for them as it is dropped.
-    pub(crate) fn run(mut self, segments: &[Searcher], job: &Job<'_>) -> Result<Outcomes> {
+    pub(crate) fn run(mut self, segments: &[Segment], job: &Job<'_>) -> Result<Outcomes> {
         let Some(worker) = &mut self.worker else {
             return Ok(Outcomes::default());
         };

@@ -94,7 +94,23 @@ impl VectorRead for Index {
     }
 
     fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
-        let searcher = self.segments.first().ok_or(io::ErrorKind::NotFound)?;
-        Ok(searcher.read_vectors(first, out)?)
+        let row_bytes = self.shape().row_bytes();
+        let end = first + (out.len() / row_bytes) as u64;
+        if first >= end || end > self.len() || !out.len().is_multiple_of(row_bytes) {
+            return Err(Error::invalid("rows out of range").into());
+        }
+        let mut rest = out;
+        for segment in &self.segments {
+            let base = u64::from(segment.base);
+            let from = first.max(base);
+            let to = end.min(base + u64::from(segment.node_count()));
+            let Some(rows) = to.checked_sub(from).filter(|rows| *rows > 0) else {
+                continue;
+            };
+            let (own, others) = rest.split_at_mut(rows as usize * row_bytes);
+            segment.read_vectors(from - base, own)?;
+            rest = others;
+        }
+        Ok(())
     }
 }

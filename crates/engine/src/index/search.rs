@@ -262,7 +262,7 @@ impl Index {
         let own = self.manifest.spec.execution.schedule.beam();
         let beam = options.beam.unwrap_or(own);
         sizes(
-            self.manifest.node_count,
+            self.manifest.node_count(),
             (options.k, list_size, limit),
             beam,
         )
@@ -343,7 +343,7 @@ impl Index {
     }
 
     fn check_k(&self, k: u32) -> Result<()> {
-        let nodes = self.manifest.node_count;
+        let nodes = self.manifest.node_count();
         if (1..=nodes).contains(&k) {
             return Ok(());
         }

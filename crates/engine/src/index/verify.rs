@@ -26,7 +26,7 @@ pub fn verify(dir: &Path, progress: &dyn Progress) -> Result<VerifyReport> {
 pub fn verify_on(vfs: &dyn Vfs, dir: &Path, progress: &dyn Progress) -> Result<VerifyReport> {
     let manifest = Manifest::read(vfs, dir)?;
     let mut report = VerifyReport::default();
-    let files = manifest.files.all();
+    let files = manifest.files();
     progress.stage(
         "verify checksums",
         files.iter().map(|file| file.units).sum(),
@@ -37,12 +37,9 @@ pub fn verify_on(vfs: &dyn Vfs, dir: &Path, progress: &dyn Progress) -> Result<V
         progress.advance(entry.units);
     }
     if report.is_sound() {
-        let source = Source {
-            vfs,
-            dir,
-            manifest: &manifest,
-        };
-        verify_contents(source, &mut report, progress)?;
+        for segment in &manifest.segments {
+            verify_contents(Source { vfs, dir, segment }, &mut report, progress)?;
+        }
     }
     Ok(report)
 }

@@ -1,6 +1,13 @@
-//! What an index says of itself: the manifest, the one file whose rename publishes an index, and
-//! the files that it names. `docs/format/manifest.md`.
+//! What an index says of itself: the manifest, the one file whose rename publishes an index, its
+//! segments, and the files that these name. `docs/format/manifest.md`.
 
+mod files;
+mod segment;
+mod stored;
+#[cfg(test)]
+mod tests;
 mod whole;
 
-pub(crate) use whole::{FileKind, Files, GraphStatistics, Manifest};
+pub(crate) use files::{FileKind, Files};
+pub(crate) use segment::{GraphStatistics, SegmentEntry};
+pub(crate) use whole::{MAX_SEGMENTS, Manifest};

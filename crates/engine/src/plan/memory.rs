@@ -6,7 +6,7 @@ use super::workers::WorkerPlan;
 use crate::error::Result;
 use crate::execution::IndexShape;
 use crate::execution::driver::WorkerSite;
-use crate::manifest::Manifest;
+use crate::manifest::SegmentEntry;
 use crate::memory::{Ledger, MemoryPart};
 use crate::resolve;
 use crate::spec::{EntrySpec, IndexSpec};
@@ -17,18 +17,17 @@ pub(crate) const FOR_SEARCHES: [MemoryPart; 2] = [MemoryPart::OneQuery, MemoryPa
 
 /// What more queries in flight may take of what is free: all where there is no cache; half, or what
 /// all lists leave where memory holds those; caches take the rest.
-pub(crate) fn room_for_queries(manifest: &Manifest, free: u64) -> u64 {
-    if manifest.spec.cache.is_none() {
+pub(crate) fn room_for_queries(segments: &[SegmentEntry], free: u64) -> u64 {
+    if segments.iter().all(|segment| segment.spec.cache.is_none()) {
         return free;
     }
-    let lists = resolve::packed_list_bytes(manifest);
+    let lists: Option<u64> = segments.iter().map(resolve::packed_list_bytes).sum();
     let beside_lists = lists.and_then(|lists| free.checked_sub(lists));
     beside_lists.unwrap_or(free / 2)
 }
 
-/// What an index holds whatever is searched.
-pub(crate) fn fixed_memory((spec, node_count): (&IndexSpec, u32), budget: u64) -> Ledger {
-    let mut ledger = Ledger::new(budget);
+/// Reserves what a segment holds whatever is searched.
+pub(crate) fn reserve_fixed(ledger: &mut Ledger, (spec, node_count): (&IndexSpec, u32)) {
     let storage = &spec.storage;
     let code_bytes = u64::from(storage.quantizer.code_bytes());
     let in_memory = u64::from(storage.codes_in_memory(node_count));
@@ -53,13 +52,13 @@ pub(crate) fn fixed_memory((spec, node_count): (&IndexSpec, u32), budget: u64) -
             ledger.reserve(part, bytes);
         }
     }
-    ledger
 }
 
 /// The smallest memory that an index of this spec can be opened with, wherever it is opened: with
 /// threads for reads, or a ring for one at a time.
 pub(crate) fn least_memory(subject: (&IndexSpec, u32)) -> Result<Ledger> {
-    let mut ledger = fixed_memory(subject, u64::MAX);
+    let mut ledger = Ledger::new(u64::MAX);
+    reserve_fixed(&mut ledger, subject);
     let plan = WorkerPlan::assumed(subject)?;
     let bytes = |backend| -> Result<u64> {
         let site = site_of(subject, backend)?;

@@ -4,10 +4,14 @@
 mod disk;
 mod footprint;
 mod memory;
+mod share;
 mod workers;
 
 pub(crate) use disk::index_bytes;
 pub use footprint::Footprint;
-pub(crate) use memory::{FOR_SEARCHES, fixed_memory, least_memory, more_queries, room_for_queries};
+pub(crate) use memory::{
+    FOR_SEARCHES, least_memory, more_queries, reserve_fixed, room_for_queries,
+};
+pub(crate) use share::share;
 pub use workers::MAX_INTERLEAVE;
 pub(crate) use workers::{WorkerPlan, list_size, sizes};

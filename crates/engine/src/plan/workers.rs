@@ -23,10 +23,10 @@ pub(crate) struct WorkerPlan {
     growing: WorkerShape,
     /// All queries in flight that are wished for, with few buffers.
     pub(super) compact: WorkerShape,
-    pub(crate) wished: WorkerShape,
+    wished: WorkerShape,
     /// A range search as wide as its options are by default.
-    pub(crate) range: WorkerShape,
-    pub(crate) threads: u64,
+    range: WorkerShape,
+    threads: u64,
 }
 
 impl WorkerPlan {
@@ -63,6 +63,11 @@ impl WorkerPlan {
     pub(crate) fn least_bytes(&self, bytes: impl Fn(&WorkerShape) -> u64) -> u64 {
         bytes(&self.least).max(bytes(&self.growing))
     }
+
+    /// Memory of all queries in flight that are wished for.
+    pub(crate) fn wished_bytes(&self, bytes: impl Fn(&WorkerShape) -> u64) -> u64 {
+        (bytes(&self.wished) * self.threads).max(bytes(&self.range))
+    }
 }
 
 /// The list that memory is set aside for.
@@ -74,7 +79,7 @@ pub(crate) fn list_size(manifest: &Manifest, options: &OpenOptions) -> Result<u3
         None => ASSUMED_LIST_SIZE,
         Some(Effort::ListSize(size)) => size,
         Some(Effort::Recall(recall)) => {
-            let k = options.k.clamp(1, manifest.node_count);
+            let k = options.k.clamp(1, manifest.node_count());
             manifest.calibration.list_size_for(k, recall)?
         }
     })

@@ -13,7 +13,7 @@ use crate::cache::{
 use crate::error::Result;
 use crate::execution::CachePart;
 use crate::layout::{Neighbors, PageCodec, PageView, Record, StoredList};
-use crate::manifest::Manifest;
+use crate::manifest::SegmentEntry;
 use crate::spec::{CacheSpec, CodecSpec, IndexSpec, NodeCacheSpec, PageCacheSpec, VectorStorage};
 use crate::storage::gather;
 
@@ -68,20 +68,20 @@ pub(crate) fn list_memory_bytes(
 }
 
 /// Bytes of all adjacency lists of an index in memory, where it may hold them.
-pub(crate) fn packed_list_bytes(manifest: &Manifest) -> Option<u64> {
-    if manifest.spec.cache.nodes != NodeCacheSpec::Lists {
+pub(crate) fn packed_list_bytes(segment: &SegmentEntry) -> Option<u64> {
+    if segment.spec.cache.nodes != NodeCacheSpec::Lists {
         return None;
     }
-    manifest.graph.packed_bytes?;
-    let shape = list_shape(manifest, manifest.spec.graph.max_degree());
+    segment.graph.packed_bytes?;
+    let shape = list_shape(segment, segment.spec.graph.max_degree());
     Some(ListCache::bytes_of_all(shape))
 }
 
 /// The lists of an index: as the build counted them, or about.
-fn list_shape(manifest: &Manifest, max_degree: u32) -> ListShape {
-    let graph = manifest.graph;
+fn list_shape(segment: &SegmentEntry, max_degree: u32) -> ListShape {
+    let graph = segment.graph;
     let mean = (graph.mean_degree, false);
-    let expected = ListShape::expected(manifest.node_count, max_degree, mean);
+    let expected = ListShape::expected(segment.node_count, max_degree, mean);
     ListShape {
         packed_bytes: graph.packed_bytes.unwrap_or(expected.packed_bytes),
         ..expected
@@ -138,7 +138,7 @@ struct Loader<'l, C: PageCodec> {
 impl<C: PageCodec> Loader<'_, C> {
     /// The cache of records or lists; and of vectors, where all lists are in and memory is left.
     fn nodes(&self, bytes: u64) -> Result<(NodeCache, ImageCache)> {
-        let spec = &self.source.manifest.spec;
+        let spec = &self.source.segment.spec;
         let vector_bytes = spec.shape.vectors().row_bytes();
         match spec.cache.nodes {
             NodeCacheSpec::None => Ok(Default::default()),
@@ -168,12 +168,12 @@ impl<C: PageCodec> Loader<'_, C> {
 
     /// The lists of all nodes where they fit, else of hot ones.
     fn lists(&self, bytes: u64) -> Result<ListCache> {
-        let manifest = self.source.manifest;
-        let shape = list_shape(manifest, self.codec.max_neighbors() as u32);
+        let segment = self.source.segment;
+        let shape = list_shape(segment, self.codec.max_neighbors() as u32);
         if ListCache::bytes_of_all(shape) <= bytes {
             let mut lists = ListCache::of_all(shape);
-            self.fill(&mut lists, (0..manifest.node_count).map(NodeId))?;
-            if lists.len() == manifest.node_count as usize {
+            self.fill(&mut lists, (0..segment.node_count).map(NodeId))?;
+            if lists.len() == segment.node_count as usize {
                 return Ok(lists);
             }
         }
@@ -185,7 +185,7 @@ impl<C: PageCodec> Loader<'_, C> {
 
     /// Images of hot nodes.
     fn images(&self, shape: ImageShape, bytes: u64) -> Result<ImageCache> {
-        let mean = self.source.manifest.graph.mean_degree.ceil() as usize;
+        let mean = self.source.segment.graph.mean_degree.ceil() as usize;
         let mut images = ImageCache::new(bytes, shape, mean, self.hot_count());
         let hot = self.hot_nodes(images.capacity())?;
         self.fill(&mut images, hot.into_iter())?;
@@ -194,9 +194,9 @@ impl<C: PageCodec> Loader<'_, C> {
 
     /// Records of hot nodes, to begin with: the hottest came last, so they go last.
     fn recent(&self, bytes: u64) -> Result<RecentRecords> {
-        let Manifest {
+        let SegmentEntry {
             spec, node_count, ..
-        } = self.source.manifest;
+        } = self.source.segment;
         let shape = record_shape(spec, self.codec.max_neighbors());
         let mut records = RecentRecords::new(bytes, shape, *node_count as usize);
         let hot = self.hot_nodes(records.capacity())?;
@@ -241,7 +241,7 @@ impl<C: PageCodec> Loader<'_, C> {
         payload: &'p [u8],
     ) -> Result<Record<'p>> {
         let view = self.codec.view(page, payload)?;
-        let separate = self.source.manifest.spec.storage.vectors == VectorStorage::Separate;
+        let separate = self.source.segment.spec.storage.vectors == VectorStorage::Separate;
         if separate && self.codec.map().holds_vectors_alone(page) {
             return Ok(Record {
                 node,
@@ -253,7 +253,7 @@ impl<C: PageCodec> Loader<'_, C> {
     }
 
     fn pages(&self, bytes: u64) -> Result<FrameCache> {
-        let eviction = match self.source.manifest.spec.cache.pages {
+        let eviction = match self.source.segment.spec.cache.pages {
             PageCacheSpec::None | PageCacheSpec::Hot => Eviction::Pinned,
             PageCacheSpec::Lru => Eviction::Lru,
             PageCacheSpec::Clock => Eviction::Clock,
@@ -280,8 +280,8 @@ impl<C: PageCodec> Loader<'_, C> {
 
     /// The first `capacity` pages of the hot list. Reads no farther than it must.
     fn hot_pages(&self, capacity: usize) -> Result<Vec<PageId>> {
-        let Source { vfs, dir, manifest } = self.source;
-        let Some(file) = &manifest.files.hot else {
+        let Source { vfs, dir, segment } = self.source;
+        let Some(file) = &segment.files.hot else {
             return Ok(Vec::new());
         };
         let mut hot = BlobReader::open(vfs, dir, file)?;
@@ -304,7 +304,7 @@ impl<C: PageCodec> Loader<'_, C> {
     /// The nodes that some bytes of a hot list name. A list that was damaged on purpose may name
     /// others: `verify` says so.
     fn nodes_in<'b>(&self, bytes: &'b [u8]) -> impl Iterator<Item = NodeId> + use<'b, C> {
-        let node_count = self.source.manifest.node_count;
+        let node_count = self.source.segment.node_count;
         let (words, _) = bytes.as_chunks::<4>();
         words
             .iter()
@@ -313,15 +313,15 @@ impl<C: PageCodec> Loader<'_, C> {
     }
 
     fn hot_count(&self) -> usize {
-        let hot = self.source.manifest.files.hot.as_ref();
+        let hot = self.source.segment.files.hot.as_ref();
         let listed = hot.map_or(0, |hot| hot.payload_bytes / 4);
-        listed.min(u64::from(self.source.manifest.node_count)) as usize
+        listed.min(u64::from(self.source.segment.node_count)) as usize
     }
 
     /// The first `limit` nodes of the hot list.
     fn hot_nodes(&self, limit: usize) -> Result<Vec<NodeId>> {
-        let Source { vfs, dir, manifest } = self.source;
-        let Some(file) = manifest.files.hot.as_ref().filter(|_| limit > 0) else {
+        let Source { vfs, dir, segment } = self.source;
+        let Some(file) = segment.files.hot.as_ref().filter(|_| limit > 0) else {
             return Ok(Vec::new());
         };
         let mut bytes = vec![0; limit.min(self.hot_count()) * 4];
@@ -332,7 +332,7 @@ impl<C: PageCodec> Loader<'_, C> {
 
 /// Checks the list of hot nodes.
 pub(crate) fn check_hot(source: Source<'_>) -> Result<()> {
-    let Some(file) = &source.manifest.files.hot else {
+    let Some(file) = &source.segment.files.hot else {
         return Ok(());
     };
     let mut hot = BlobReader::open(source.vfs, source.dir, file)?;
@@ -340,7 +340,7 @@ pub(crate) fn check_hot(source: Source<'_>) -> Result<()> {
     while hot.remaining_bytes() > 0 {
         hot.read_exact(&mut word)?;
         let node = u32::from_le_bytes(word);
-        if node >= source.manifest.node_count {
+        if node >= source.segment.node_count {
             return Err(source.corrupt(&file.name, format!("node {node} is out of range")));
         }
     }

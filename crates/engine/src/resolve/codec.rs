@@ -138,8 +138,8 @@ pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShap
 /// The lists of an index, off its record file.
 pub(crate) fn list_reader(source: Source<'_>) -> Result<Box<dyn ListRead>> {
     let reader = record_reader(source)?.reader;
-    let manifest = source.manifest;
-    Ok(match codec(&manifest.spec, manifest.node_count)? {
+    let segment = source.segment;
+    Ok(match codec(&segment.spec, segment.node_count)? {
         AnyCodec::Record(codec) => Box::new(PageLists { codec, reader }),
         AnyCodec::PageNode(codec) => Box::new(PageLists { codec, reader }),
     })

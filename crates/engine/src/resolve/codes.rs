@@ -85,7 +85,7 @@ pub(crate) fn quantizer(
     file: &FileEntry,
     spec: QuantizerSpec,
 ) -> Result<Quantizer> {
-    let shape = source.manifest.spec.shape;
+    let shape = source.segment.spec.shape;
     // No codebook of this kind is larger.
     let training = training_of(spec, 0, ComponentOrder::Natural);
     let limit = training.file_bytes(shape.dimension as usize) as u64;

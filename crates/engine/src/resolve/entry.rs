@@ -203,27 +203,27 @@ impl EntryFile {
 
 /// Reads where walks start.
 pub(super) fn load(source: Source<'_>) -> Result<EntryPart> {
-    let manifest = source.manifest;
+    let segment = source.segment;
     let mut part = EntryPart {
         entry: Entry::Nodes,
-        nodes: manifest.entry.clone(),
+        nodes: segment.entry.clone(),
         codes: EntryCodes::default(),
     };
-    let Some(file) = &manifest.files.entry else {
+    let Some(file) = &segment.files.entry else {
         return Ok(part);
     };
     let bytes = source.read(Some(file), "entry")?;
-    let code_bytes = manifest.spec.storage.quantizer.code_bytes() as usize;
+    let code_bytes = segment.spec.storage.quantizer.code_bytes() as usize;
     let read = EntryFile::from_bytes(&bytes, code_bytes)
         .ok_or_else(|| source.corrupt(&file.name, "makes no sense"))?;
     drop(bytes);
     part.codes = read.codes;
-    let shape = manifest.spec.shape;
-    part.entry = match manifest.spec.execution.entry {
+    let shape = segment.spec.shape;
+    part.entry = match segment.spec.execution.entry {
         EntrySpec::Medoid | EntrySpec::Fixed { .. } => Entry::Nodes,
         EntrySpec::Clusters => {
             let table = ClusterTable::from_bytes(&read.structure, shape, kernels()?)
-                .filter(|table| table.node_count() == manifest.node_count);
+                .filter(|table| table.node_count() == segment.node_count);
             let damaged = || source.corrupt(&file.name, "its clusters do not hold the nodes");
             Entry::Clusters(table.ok_or_else(damaged)?)
         }
@@ -252,7 +252,7 @@ pub(super) fn load(source: Source<'_>) -> Result<EntryPart> {
         Entry::Navigation { graph, .. } => &graph.nodes().to_vec(),
         Entry::Hash { table, .. } => &table.nodes().to_vec(),
     };
-    if named.iter().any(|node| node.0 >= manifest.node_count) {
+    if named.iter().any(|node| node.0 >= segment.node_count) {
         return Err(source.corrupt(&file.name, "an entry node does not exist"));
     }
     Ok(part)

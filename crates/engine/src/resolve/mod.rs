@@ -26,10 +26,10 @@ pub(crate) use entry::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::{AnyParts, CodePart, Parts, Searcher};
+use crate::execution::{AnyParts, CodePart, Parts, Segment};
 use crate::layout::PageCodec;
-use crate::manifest::Manifest;
-use crate::spec::EntrySpec;
+use crate::manifest::SegmentEntry;
+use crate::spec::{EntrySpec, IdStorage};
 use crate::storage::{CodeBlocks, CodeTable, Identities};
 
 /// The kernels of this machine, or of `PAGEWAY_ISA`.
@@ -42,7 +42,7 @@ pub(crate) fn kernels() -> Result<&'static KernelSet> {
 pub(crate) struct Source<'s> {
     pub(crate) vfs: &'s dyn Vfs,
     pub(crate) dir: &'s Path,
-    pub(crate) manifest: &'s Manifest,
+    pub(crate) segment: &'s SegmentEntry,
 }
 
 impl Source<'_> {
@@ -68,11 +68,11 @@ pub(crate) struct OpenPages {
 
 /// Opens the record file for reads by page.
 pub(crate) fn record_reader(source: Source<'_>) -> Result<OpenPages> {
-    let Source { vfs, dir, manifest } = source;
-    let file = PageFile::open(vfs, dir, &manifest.files.records, OpenMode::ReadDirect)?;
-    let map = codec(&manifest.spec, manifest.node_count)?.map();
+    let Source { vfs, dir, segment } = source;
+    let file = PageFile::open(vfs, dir, &segment.files.records, OpenMode::ReadDirect)?;
+    let map = codec(&segment.spec, segment.node_count)?.map();
     if file.units() != u64::from(map.page_count()) || file.geometry() != map.geometry {
-        let name = &manifest.files.records.name;
+        let name = &segment.files.records.name;
         return Err(source.corrupt(name, "its pages do not fit the spec of the manifest"));
     }
     let (reader, probe) = PageReader::open(file.clone())?;
@@ -83,29 +83,30 @@ pub(crate) fn record_reader(source: Source<'_>) -> Result<OpenPages> {
     })
 }
 
-/// Loads what a searcher holds in memory. A quantizer of an index that shares its codebook is taken
+/// Loads what a segment holds in memory. A quantizer of an index that shares its codebook is taken
 /// over.
-pub(crate) fn searcher(
+pub(crate) fn segment(
     source: Source<'_>,
     pages: OpenPages,
     cache_bytes: CacheBytes,
     shared: Option<&Arc<Quantizer>>,
-) -> Result<Searcher> {
-    let manifest = source.manifest;
+) -> Result<Segment> {
+    let entry = source.segment;
     let loading = (&pages.reader, cache_bytes, shared);
-    let parts = match codec(&manifest.spec, manifest.node_count)? {
+    let parts = match codec(&entry.spec, entry.node_count)? {
         AnyCodec::Record(codec) => AnyParts::Record(parts(source, codec, loading)?),
         AnyCodec::PageNode(codec) => AnyParts::PageNode(parts(source, codec, loading)?),
     };
-    Ok(Searcher {
+    Ok(Segment {
         parts,
-        shape: index_shape(&manifest.spec, manifest.node_count)?,
+        shape: index_shape(&entry.spec, entry.node_count)?,
         reader: pages.reader,
         file: pages.file,
         kernels: kernels()?,
-        row_bytes: manifest.spec.shape.vectors().row_bytes(),
-        base: 0,
-        codebook: manifest.files.codebook.uuid,
+        row_bytes: entry.spec.shape.vectors().row_bytes(),
+        base: entry.first_row,
+        ids_are_rows: entry.spec.storage.ids == IdStorage::RowNumber,
+        codebook: entry.files.codebook.uuid,
     })
 }
 
@@ -114,9 +115,9 @@ fn parts<C: PageCodec>(
     codec: C,
     (reader, cache_bytes, shared): (&PageReader, CacheBytes, Option<&Arc<Quantizer>>),
 ) -> Result<Parts<C>> {
-    let (manifest, kernels) = (source.manifest, kernels()?);
-    let (shape, storage) = (manifest.spec.shape, &manifest.spec.storage);
-    let codebook = &manifest.files.codebook;
+    let (segment, kernels) = (source.segment, kernels()?);
+    let (shape, storage) = (segment.spec.shape, &segment.spec.storage);
+    let codebook = &segment.files.codebook;
     let quantizer = match shared {
         Some(quantizer) => Arc::clone(quantizer),
         None => Arc::new(codes::quantizer(source, codebook, storage.quantizer)?),
@@ -131,20 +132,20 @@ fn parts<C: PageCodec>(
         codec,
         exact: kernels.distance(shape.element, shape.metric),
         widen: kernels.widen(shape.element),
-        execution: manifest.spec.execution,
+        execution: segment.spec.execution,
     })
 }
 
 /// The codes of all nodes, or of the first ones, in the form that is searched.
 fn codes_of_nodes(source: Source<'_>, quantizer: Arc<Quantizer>) -> Result<CodePart> {
-    let manifest = source.manifest;
+    let segment = source.segment;
     let (mut table, mut blocks) = (CodeTable::default(), CodeBlocks::default());
-    if let Some(file) = &manifest.files.codes {
+    if let Some(file) = &segment.files.codes {
         let bytes = source.read(Some(file), "codes")?;
-        if manifest.spec.execution.entry == EntrySpec::Clusters {
+        if segment.spec.execution.entry == EntrySpec::Clusters {
             blocks = CodeBlocks::new(bytes, &quantizer);
         } else {
-            let in_memory = manifest.spec.storage.codes_in_memory(manifest.node_count);
+            let in_memory = segment.spec.storage.codes_in_memory(segment.node_count);
             table = CodeTable::new(bytes, in_memory);
         }
     }
@@ -156,17 +157,17 @@ fn codes_of_nodes(source: Source<'_>, quantizer: Arc<Quantizer>) -> Result<CodeP
 }
 
 fn second_codes(source: Source<'_>) -> Result<Option<CodePart>> {
-    let files = &source.manifest.files;
-    let spec = source.manifest.spec.storage.second_quantizer;
+    let files = &source.segment.files;
+    let spec = source.segment.spec.storage.second_quantizer;
     let (Some(spec), Some(codebook)) = (spec, &files.second_codebook) else {
         return Ok(None);
     };
     let quantizer = Arc::new(codes::quantizer(source, codebook, spec)?);
-    let in_memory = source.manifest.spec.storage.second_codes_in_memory();
+    let in_memory = source.segment.spec.storage.second_codes_in_memory();
     let table = match in_memory {
         Some(_) => {
             let bytes = source.read(files.second_codes.as_ref(), "second-codes")?;
-            CodeTable::new(bytes, source.manifest.node_count)
+            CodeTable::new(bytes, source.segment.node_count)
         }
         None => CodeTable::default(),
     };
@@ -178,12 +179,12 @@ fn second_codes(source: Source<'_>) -> Result<Option<CodePart>> {
 }
 
 fn identities(source: Source<'_>) -> Result<Option<Identities>> {
-    let spec = &source.manifest.spec;
+    let spec = &source.segment.spec;
     if !Identities::are_kept(spec) {
         return Ok(None);
     }
     let stride = Identities::stride(spec);
-    let bytes = match &source.manifest.files.identities {
+    let bytes = match &source.segment.files.identities {
         Some(file) => source.read(Some(file), "identities")?,
         None => Vec::new(),
     };
@@ -192,9 +193,9 @@ fn identities(source: Source<'_>) -> Result<Option<Identities>> {
 
 /// Checks what `searcher` would load, apart from the records.
 pub(crate) fn check_side_files(source: Source<'_>) -> Result<()> {
-    let manifest = source.manifest;
-    let storage = &manifest.spec.storage;
-    codes::quantizer(source, &manifest.files.codebook, storage.quantizer)?;
+    let segment = source.segment;
+    let storage = &segment.spec.storage;
+    codes::quantizer(source, &segment.files.codebook, storage.quantizer)?;
     second_codes(source)?;
     entry::load(source)?;
     check_hot(source)

@@ -1,11 +1,14 @@
-//! A segment: an immutable set of vectors with all that searches it, opened and verified.
+//! A segment: an immutable set of vectors with all that searches it; opened, described and
+//! verified.
 //!
 //! Its nodes are numbered densely from 0. It knows nothing of budgets, workers or other segments:
 //! the index that it is part of does.
 
+mod describe;
 mod open;
 mod verify;
 
+pub use describe::SegmentDescription;
 pub(crate) use open::load;
 pub use verify::{FileReport, VerifyReport};
 pub(crate) use verify::{verify_checksums, verify_contents};

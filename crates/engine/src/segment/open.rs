@@ -1,19 +1,19 @@
 //! Loading a segment.
 
 use crate::error::Result;
-use crate::execution::Searcher;
+use crate::execution::Segment;
 use crate::resolve::{self, CacheBytes, OpenPages, Source};
 
 /// Loads what a segment holds in memory; `pages` are its records. A quantizer that one of `others`
-/// shares is taken over.
-pub(crate) fn load(
+/// has of the same codebook file is taken over.
+pub(crate) fn load<'o>(
     source: Source<'_>,
     pages: OpenPages,
     caches: CacheBytes,
-    others: &[Searcher],
-) -> Result<Searcher> {
-    let codebook = source.manifest.files.codebook.uuid;
-    let shared = others.iter().find(|other| other.codebook == codebook);
+    mut others: impl Iterator<Item = &'o Segment>,
+) -> Result<Segment> {
+    let codebook = source.segment.files.codebook.uuid;
+    let shared = others.find(|other| other.codebook == codebook);
     let shared = shared.map(|other| other.parts.quantizer());
-    resolve::searcher(source, pages, caches, shared)
+    resolve::segment(source, pages, caches, shared)
 }

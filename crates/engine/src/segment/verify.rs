@@ -111,9 +111,9 @@ fn verify_records(
     report: &mut VerifyReport,
     progress: &dyn Progress,
 ) -> Result<()> {
-    let Source { vfs, dir, manifest } = source;
-    let file = PageFile::open(vfs, dir, &manifest.files.records, OpenMode::ReadDirect)?;
-    let codec = resolve::codec(&manifest.spec, manifest.node_count)?;
+    let Source { vfs, dir, segment } = source;
+    let file = PageFile::open(vfs, dir, &segment.files.records, OpenMode::ReadDirect)?;
+    let codec = resolve::codec(&segment.spec, segment.node_count)?;
     let map = codec.map();
     let pages = u64::from(map.page_count());
     if file.units() != pages || file.geometry() != map.geometry {
@@ -153,15 +153,15 @@ fn check_page<C: PageCodec>(
     source: Source<'_>,
     (page, payload): (PageId, &[u8]),
 ) -> std::result::Result<Vec<String>, PageError> {
-    let (manifest, map) = (source.manifest, codec.map());
+    let (segment, map) = (source.segment, codec.map());
     let view = codec.view(page, payload)?;
     let mut problems = Vec::new();
     let mut unpacked = UnpackedList::new();
     let mut check = |record: &Record<'_>| {
         let (neighbors, _) = record.list.unpack(&mut unpacked)?;
         let node = record.node;
-        let code_bytes = manifest.spec.storage.quantizer.code_bytes() as usize;
-        let in_memory = manifest.spec.storage.codes_in_memory(map.node_count);
+        let code_bytes = segment.spec.storage.quantizer.code_bytes() as usize;
+        let in_memory = segment.spec.storage.codes_in_memory(map.node_count);
         let uncoded = neighbors.len() - neighbors.codes.len() / code_bytes;
         for (at, neighbor) in neighbors.iter().enumerate() {
             if neighbor.0 >= map.node_count || neighbor == node {

@@ -70,7 +70,15 @@ const ORDER: [(&str, &[&str]); 20] = [
     // What is open.
     (
         "segment",
-        &["error", "execution", "layout", "resolve", "storage"],
+        &[
+            "error",
+            "execution",
+            "layout",
+            "manifest",
+            "resolve",
+            "spec",
+            "storage",
+        ],
     ),
     (
         "index",

@@ -112,6 +112,11 @@ struct WishArguments {
     #[arg(long, value_name = "N", default_value_t = 500)]
     calibration_queries: u32,
 
+    /// Segments: runs of rows, built one after the other within the same memory and searched
+    /// together
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    segments: u32,
+
     /// Threads; 0 for all cores. The bytes of the index do not depend on it
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
@@ -185,6 +190,7 @@ impl BuildArguments {
             memory: wish.memory,
             build_memory: wish.build_memory,
             recall: wish.recall,
+            segments: wish.segments,
             threads: wish.threads,
             degree: sizes.degree,
             build_list: sizes.build_list,

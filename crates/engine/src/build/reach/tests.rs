@@ -247,11 +247,16 @@ fn reachable(dir: &Path) -> usize {
     let source = Source {
         vfs: &OsVfs,
         dir,
-        manifest: &manifest,
+        segment: &manifest.segments[0],
     };
     let lists = resolve::list_reader(source).unwrap();
-    let limit = manifest.node_count as usize;
-    let order = breadth_first(lists.as_ref(), &manifest.entry, limit, &NoProgress);
+    let limit = manifest.node_count() as usize;
+    let order = breadth_first(
+        lists.as_ref(),
+        &manifest.segments[0].entry,
+        limit,
+        &NoProgress,
+    );
     order.unwrap().len()
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use pageway_store::{AlignedBuffers, clock};
 
-use super::super::{Origin, PageRequest, Search, Searcher};
+use super::super::{Origin, PageRequest, Search, Segment};
 use super::multiplex::{nanoseconds_since, segment_of};
 use super::{Job, Outcomes, Worker, timed_out};
 use crate::error::Result;
@@ -15,7 +15,7 @@ use crate::error::Result;
 /// # Errors
 /// The first error of a page, `Cancelled` or `TimedOut`.
 pub(crate) fn run<'t>(
-    segments: &'t [Searcher],
+    segments: &'t [Segment],
     job: &Job<'t>,
     worker: &'t mut Worker,
 ) -> Result<Outcomes> {
@@ -47,14 +47,14 @@ pub(crate) fn run<'t>(
     }
 }
 
-fn worker_unit_bytes(segments: &[Searcher]) -> usize {
-    let bytes = |segment: &Searcher| segment.reader.geometry().unit_bytes();
+fn worker_unit_bytes(segments: &[Segment]) -> usize {
+    let bytes = |segment: &Segment| segment.reader.geometry().unit_bytes();
     segments.first().map_or(0, bytes)
 }
 
 /// Runs a query that was begun to its end; returns the nanoseconds it waited for reads.
 fn walk(
-    (segments, beam): (&[Searcher], usize),
+    (segments, beam): (&[Segment], usize),
     search: &mut Search<'_>,
     (page, staging): (&mut AlignedBuffers, &mut [u8]),
 ) -> Result<u64> {

@@ -15,7 +15,7 @@ use pageway_store::IoBackend;
 pub use recorder::{ReadTrace, ReadTurn};
 pub(crate) use worker::{Job, Outcomes, Worker, WorkerShape, WorkerSite, timed_out};
 
-use super::Searcher;
+use super::Segment;
 use crate::error::Result;
 
 /// Takes queries of `job` until there are none, by the driver that suits how reads are made.
@@ -24,7 +24,7 @@ use crate::error::Result;
 /// The first error of a page, `Cancelled` or `TimedOut`. The worker must then be dropped: reads may
 /// be in flight.
 pub(crate) fn run<'t>(
-    segments: &'t [Searcher],
+    segments: &'t [Segment],
     job: &Job<'t>,
     worker: &'t mut Worker,
 ) -> Result<Outcomes> {

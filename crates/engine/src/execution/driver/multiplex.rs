@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use pageway_store::{PageDone, PageIo, PageRead, clock};
 
-use super::super::{Origin, PageRequest, QueryStats, Search, Searcher};
+use super::super::{Origin, PageRequest, QueryStats, Search, Segment};
 use super::recorder::Recorder;
 use super::{Job, Outcomes, Worker, timed_out};
 use crate::error::{Error, ErrorKind, Result};
@@ -21,7 +21,7 @@ use crate::storage::read_failed;
 /// The first error of a page, or `Cancelled`. The worker must then be dropped: reads may be in
 /// flight.
 pub(crate) fn run<'t>(
-    segments: &'t [Searcher],
+    segments: &'t [Segment],
     job: &Job<'t>,
     worker: &'t mut Worker,
 ) -> Result<Outcomes> {
@@ -66,7 +66,7 @@ pub(crate) fn run<'t>(
 fn take_turns<'t>(
     lanes: &mut [Lane<'t>],
     turns: &mut VecDeque<usize>,
-    (segments, job): (&[Searcher], &Job<'t>),
+    (segments, job): (&[Segment], &Job<'t>),
     means: &mut Means<'_>,
 ) -> Result<()> {
     while let Some(number) = turns.front() {
@@ -130,7 +130,7 @@ fn stray() -> Error {
 }
 
 /// The page caches and readers of the segments.
-pub(super) fn segment_of(segments: &[Searcher], request: PageRequest) -> Result<&Searcher> {
+pub(super) fn segment_of(segments: &[Segment], request: PageRequest) -> Result<&Segment> {
     segments.get(usize::from(request.segment)).ok_or_else(stray)
 }
 
@@ -174,7 +174,7 @@ impl<'t> Lane<'t> {
     /// Submits the reads that the query wants now. False where there are too few buffers to know.
     fn submit(
         &mut self,
-        segments: &[Searcher],
+        segments: &[Segment],
         active: &mut Active,
         means: &mut Means<'_>,
     ) -> Result<bool> {
@@ -215,7 +215,7 @@ impl<'t> Lane<'t> {
     /// Hands a page to the query it was read for.
     fn supply(
         &mut self,
-        segments: &[Searcher],
+        segments: &[Segment],
         (request, buffer): (PageRequest, u32),
         bytes: &[u8],
     ) -> Result<()> {
@@ -239,12 +239,7 @@ impl<'t> Lane<'t> {
 
     /// Submits the reads that the query wants now, or finishes it and starts the next one. False
     /// where it may want more than there are buffers for.
-    fn pump(
-        &mut self,
-        segments: &[Searcher],
-        job: &Job<'t>,
-        means: &mut Means<'_>,
-    ) -> Result<bool> {
+    fn pump(&mut self, segments: &[Segment], job: &Job<'t>, means: &mut Means<'_>) -> Result<bool> {
         loop {
             let Some(mut active) = self.active.take() else {
                 if !self.start(job, means.reads.asked.len())? {

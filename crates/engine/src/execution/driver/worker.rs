@@ -9,7 +9,7 @@ use pageway_types::{NodeId, Progress};
 
 use super::super::ranking::Neighbor;
 use super::super::scratch::{IndexShape, Scratch, ScratchShape};
-use super::super::{Admission, Goal, NodeSet, Query, QueryStats, Searcher, Sizes};
+use super::super::{Admission, Goal, NodeSet, Query, QueryStats, Segment, Sizes};
 use super::ReadTrace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::largest;
@@ -125,7 +125,7 @@ impl Worker {
     ///
     /// # Errors
     /// When memory or a lane is refused.
-    pub(crate) fn new(segments: &[Searcher], shape: WorkerShape) -> Result<Self> {
+    pub(crate) fn new(segments: &[Segment], shape: WorkerShape) -> Result<Self> {
         let (first, others) = segments.split_first().ok_or_else(no_segment)?;
         let others: Vec<_> = others.iter().map(|other| &other.reader).collect();
         let mut scratches = Vec::with_capacity(shape.interleave * segments.len());

@@ -1,4 +1,4 @@
-//! What searches one segment: its parts, and the reader of its pages.
+//! A segment that is open: its parts, and the reader of its pages.
 
 use pageway_kernels::KernelSet;
 use pageway_store::{FileUuid, PageFile, PageReader};
@@ -11,7 +11,7 @@ use crate::layout::{PageCodec, PageView};
 use crate::storage::scan;
 
 /// A segment, ready to be searched.
-pub(crate) struct Searcher {
+pub(crate) struct Segment {
     pub(crate) parts: AnyParts,
     pub(crate) reader: PageReader,
     pub(crate) file: PageFile,
@@ -20,13 +20,15 @@ pub(crate) struct Searcher {
     pub(crate) shape: IndexShape,
     /// Bytes of a raw vector.
     pub(crate) row_bytes: usize,
-    /// Number of its first node among those of the index.
+    /// Nodes, and rows, of the segments before it.
     pub(crate) base: u32,
+    /// Whether users know vectors by their rows.
+    pub(crate) ids_are_rows: bool,
     /// Where the codes' meaning was read from.
     pub(crate) codebook: FileUuid,
 }
 
-impl Searcher {
+impl Segment {
     /// Nodes of the segment.
     pub(crate) fn node_count(&self) -> u32 {
         self.shape.nodes as u32
@@ -42,9 +44,12 @@ impl Searcher {
     /// An answer of this segment as one of the index.
     #[inline]
     pub(super) fn neighbor(&self, own: Neighbor) -> Neighbor {
+        let ids_before = if self.ids_are_rows { self.base } else { 0 };
         Neighbor {
             node: NodeId(self.base + own.node.0),
-            ..own
+            row: self.base + own.row,
+            user_id: own.user_id + u64::from(ids_before),
+            distance: own.distance,
         }
     }
 

@@ -1,0 +1,234 @@
+//! The rows of a build, cut by arrival into runs of nearly equal length: one for each segment.
+
+use std::io;
+use std::ops::Range;
+
+use pageway_types::{VectorRead, VectorShape};
+
+use crate::error::{Error, Result};
+use crate::manifest::MAX_SEGMENTS;
+use crate::options::BuildInput;
+use crate::source::IdRead;
+
+/// How many rows there are, and how many runs they are cut into.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Cut {
+    rows: u32,
+    runs: u32,
+}
+
+impl Cut {
+    /// `rows` in `runs` runs.
+    ///
+    /// # Errors
+    /// `InvalidInput` for no runs, or more than an index may have or than there are rows.
+    pub(super) fn new(rows: u32, runs: u32) -> Result<Self> {
+        let most = MAX_SEGMENTS.min(rows.max(1));
+        if (1..=most).contains(&runs) {
+            return Ok(Self { rows, runs });
+        }
+        Err(Error::invalid(format!(
+            "segments = {runs}: give 1 to {most} for {rows} vectors"
+        )))
+    }
+
+    /// All rows.
+    pub(super) const fn rows(self) -> u32 {
+        self.rows
+    }
+
+    /// Number of runs.
+    pub(super) const fn runs(self) -> u32 {
+        self.runs
+    }
+
+    /// Rows of the longest run.
+    pub(super) const fn longest(self) -> u32 {
+        self.rows.div_ceil(self.runs)
+    }
+
+    /// What the shortest run gets of `bytes` for all rows.
+    pub(super) fn least_share(self, bytes: u64) -> u64 {
+        let shortest = self.rows / self.runs;
+        (u128::from(bytes) * u128::from(shortest) / u128::from(self.rows.max(1))) as u64
+    }
+
+    /// Bytes for all rows that give every run `bytes`.
+    pub(super) fn whole_of(self, bytes: u64) -> u64 {
+        let shortest = u128::from((self.rows / self.runs).max(1));
+        let whole = (u128::from(bytes) * u128::from(self.rows)).div_ceil(shortest);
+        u64::try_from(whole).unwrap_or(u64::MAX)
+    }
+
+    /// The runs, in order.
+    pub(super) fn all(self) -> impl Iterator<Item = Range<u32>> {
+        let Self { rows, runs } = self;
+        let bound = move |run: u32| (u64::from(rows) * u64::from(run) / u64::from(runs)) as u32;
+        (0..runs).map(move |run| bound(run)..bound(run + 1))
+    }
+}
+
+/// A run of the rows of a build.
+pub(super) struct Run<'r> {
+    vectors: VectorRun<'r>,
+    ids: Option<IdRun<'r>>,
+    whole: &'r BuildInput<'r>,
+}
+
+impl<'r> Run<'r> {
+    /// Rows `rows` of a build.
+    pub(super) fn new(whole: &'r BuildInput<'r>, rows: &Range<u32>) -> Self {
+        let rows = u64::from(rows.start)..u64::from(rows.end);
+        let ids = whole.ids.map(|ids| IdRun {
+            ids,
+            rows: rows.clone(),
+        });
+        let vectors = VectorRun {
+            vectors: whole.vectors,
+            rows,
+        };
+        Self {
+            vectors,
+            ids,
+            whole,
+        }
+    }
+
+    /// The run, as the input of a build of its own.
+    pub(super) fn input(&self) -> BuildInput<'_> {
+        BuildInput {
+            vectors: &self.vectors,
+            ids: self.ids.as_ref().map(|ids| ids as &dyn IdRead),
+            ..*self.whole
+        }
+    }
+}
+
+/// Some of a set of vectors.
+struct VectorRun<'r> {
+    vectors: &'r dyn VectorRead,
+    rows: Range<u64>,
+}
+
+impl VectorRead for VectorRun<'_> {
+    fn count(&self) -> u64 {
+        self.rows.end - self.rows.start
+    }
+
+    fn shape(&self) -> VectorShape {
+        self.vectors.shape()
+    }
+
+    fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
+        let rows = (out.len() / self.shape().row_bytes()) as u64;
+        self.vectors.read(row_of(&self.rows, first, rows)?, out)
+    }
+
+    fn resident(&self) -> Option<&[u8]> {
+        let row_bytes = self.shape().row_bytes();
+        let rows = self.rows.start as usize * row_bytes..self.rows.end as usize * row_bytes;
+        self.vectors.resident()?.get(rows)
+    }
+}
+
+/// Some of a set of ids.
+struct IdRun<'r> {
+    ids: &'r dyn IdRead,
+    rows: Range<u64>,
+}
+
+impl IdRead for IdRun<'_> {
+    fn name(&self) -> &str {
+        self.ids.name()
+    }
+
+    fn count(&self) -> u64 {
+        self.rows.end - self.rows.start
+    }
+
+    fn read(&self, first: u64, out: &mut [u64]) -> Result<()> {
+        let row = row_of(&self.rows, first, out.len() as u64)?;
+        self.ids.read(row, out)
+    }
+}
+
+/// Row of the whole that row `first` of a run is, where so many rows are in it.
+fn row_of(run: &Range<u64>, first: u64, rows: u64) -> Result<u64> {
+    let row = run.start.checked_add(first);
+    let fits = |row: &u64| row.checked_add(rows).is_some_and(|end| end <= run.end);
+    row.filter(fits)
+        .ok_or_else(|| Error::invalid("rows beyond the end of a segment"))
+}
+
+#[cfg(test)]
+mod tests {
+    use pageway_types::ElementType;
+
+    use super::*;
+    use crate::source::VectorSlice;
+
+    /// An array that a caller holds.
+    struct Held<'a>(VectorSlice<'a>, &'a [u8]);
+
+    impl VectorRead for Held<'_> {
+        fn count(&self) -> u64 {
+            self.0.count()
+        }
+
+        fn shape(&self) -> VectorShape {
+            self.0.shape()
+        }
+
+        fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
+            self.0.read(first, out)
+        }
+
+        fn resident(&self) -> Option<&[u8]> {
+            Some(self.1)
+        }
+    }
+
+    #[test]
+    fn runs_follow_each_other_and_differ_by_a_row_at_most() {
+        for (rows, runs) in [(1, 1), (10, 3), (7, 7), (1_000_003, 8), (u32::MAX - 1, 256)] {
+            let cut = Cut::new(rows, runs).unwrap();
+            let all: Vec<_> = cut.all().collect();
+            assert_eq!(all.len(), runs as usize);
+            assert_eq!((all[0].start, all[all.len() - 1].end), (0, rows));
+            assert!(all.windows(2).all(|pair| pair[0].end == pair[1].start));
+            let longest = all.iter().map(ExactSizeIterator::len).max();
+            assert_eq!(longest, Some(cut.longest() as usize));
+            assert!(
+                all.iter()
+                    .all(|run| run.len() + 1 >= cut.longest() as usize)
+            );
+            assert!(cut.least_share(cut.whole_of(1000)) >= 1000);
+        }
+        for (rows, runs) in [(10, 0), (10, 11), (1000, MAX_SEGMENTS + 1)] {
+            assert!(Cut::new(rows, runs).is_err(), "{rows} {runs}");
+        }
+    }
+
+    #[test]
+    fn a_run_is_the_rows_of_the_whole_and_no_others() {
+        let shape = VectorShape {
+            dimension: 2,
+            element: ElementType::U8,
+        };
+        let bytes: Vec<u8> = (0..20).collect();
+        let whole = BuildInput {
+            vectors: &Held(VectorSlice::new(&bytes, shape).unwrap(), &bytes),
+            name: "rows",
+            ids: None,
+            queries: None,
+        };
+        let run = Run::new(&whole, &(3..7));
+        let vectors = run.input().vectors;
+        assert_eq!(vectors.count(), 4);
+        assert_eq!(vectors.resident(), Some(&bytes[6..14]));
+        let mut row = [0; 2];
+        vectors.read(3, &mut row).unwrap();
+        assert_eq!(row, [12, 13]);
+        assert!(vectors.read(4, &mut row).is_err());
+    }
+}

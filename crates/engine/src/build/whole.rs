@@ -1,0 +1,268 @@
+//! A build as a whole: a plan, a segment for each run of rows, one calibration, one commit.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pageway_store::{OsVfs, Vfs};
+use pageway_types::{NodeId, Progress, VectorShape};
+use rayon::ThreadPool;
+
+use super::BuildReport;
+use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan};
+use super::calibrate::held_out_rows;
+use super::codebook::SharedCodebook;
+use super::cut::Run;
+use super::pipeline::{Pipeline, Stages};
+use super::workspace::Workspace;
+use crate::calibration::Calibration;
+use crate::error::{Error, Result};
+use crate::index::Index;
+use crate::manifest::{Manifest, SegmentEntry};
+use crate::options::{BuildInput, BuildOptions};
+use crate::plan::index_bytes;
+use crate::source::{Inspection, check_unique, inspect_rows};
+use crate::spec::Shape;
+use crate::threads::thread_pool;
+
+impl Index {
+    /// Builds an index of `input` in the directory `dir`, replacing the one that is there when the
+    /// build is complete.
+    ///
+    /// The vectors are streamed several times over. An index appears by one atomic step or not at
+    /// all.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming row or option, before work where it can be known; `NoSpace`, `Busy`,
+    /// `Io`, `Cancelled`.
+    pub fn build(
+        dir: &Path,
+        input: &BuildInput<'_>,
+        options: &BuildOptions,
+        progress: &dyn Progress,
+    ) -> Result<BuildReport> {
+        Self::build_on(
+            &(Arc::new(OsVfs) as Arc<dyn Vfs>),
+            dir,
+            input,
+            options,
+            progress,
+        )
+    }
+
+    /// As [`Index::build`], on a file system of the caller's.
+    pub fn build_on(
+        vfs: &Arc<dyn Vfs>,
+        dir: &Path,
+        input: &BuildInput<'_>,
+        options: &BuildOptions,
+        progress: &dyn Progress,
+    ) -> Result<BuildReport> {
+        check_recall(options.recall)?;
+        check_donor(options)?;
+        let codebook = shared_codebook(vfs.as_ref(), input, options)?;
+        let plan = BuildPlan::new(input, options, codebook.as_ref())?;
+        let workspace = Workspace::open(vfs, dir)?;
+        workspace.check_space(disk_bytes(&plan)?)?;
+        let pool = thread_pool(plan.threads)?;
+        let build = Build {
+            input,
+            options,
+            plan: &plan,
+            codebook: codebook.as_ref(),
+            workspace: &workspace,
+            pool: &pool,
+            progress,
+        };
+        let mut stages = Stages::start();
+        let manifest = build.run(&mut stages)?;
+        let report = report(&plan, options, &manifest, stages)?;
+        progress.check()?;
+        workspace.commit(&manifest)?;
+        Ok(report)
+    }
+}
+
+/// A build of all rows.
+struct Build<'b> {
+    input: &'b BuildInput<'b>,
+    options: &'b BuildOptions,
+    plan: &'b BuildPlan,
+    codebook: Option<&'b SharedCodebook>,
+    workspace: &'b Workspace,
+    pool: &'b ThreadPool,
+    progress: &'b dyn Progress,
+}
+
+impl Build<'_> {
+    fn run(&self, stages: &mut Stages) -> Result<Manifest> {
+        self.check_input()?;
+        let (segments, held_out) = self.segments(stages)?;
+        let spec = segments
+            .first()
+            .map_or(&self.plan.spec, |first| &first.spec);
+        let mut manifest = Manifest {
+            generation: self.workspace.generation,
+            created_by: concat!("pageway ", env!("CARGO_PKG_VERSION")).to_owned(),
+            spec: spec.clone(),
+            segments,
+            memory_bytes: self.plan.index_memory,
+            calibration: Calibration::default(),
+        };
+        let pipeline = self.pipeline(self.input, self.plan, None);
+        manifest.calibration = pipeline.calibrate(&manifest, held_out)?;
+        stages.end("calibrate");
+        Ok(manifest)
+    }
+
+    /// What is wrong with the rows of a later segment is said before one is built.
+    fn check_input(&self) -> Result<()> {
+        if let Some(ids) = self.input.ids {
+            check_unique(ids, self.plan.budget_bytes)?;
+        }
+        if self.plan.cut.runs() == 1 {
+            return Ok(());
+        }
+        let inspection = Inspection {
+            vectors: self.input.vectors,
+            name: self.input.name,
+            metric: self.options.metric,
+        };
+        inspect_rows(inspection, BLOCK_BYTES, self.progress)?;
+        Ok(())
+    }
+
+    /// Builds the segments one after the other, and finds the nodes of the rows that the
+    /// calibration holds out.
+    fn segments(&self, stages: &mut Stages) -> Result<(Vec<SegmentEntry>, Option<Vec<NodeId>>)> {
+        let cut = self.plan.cut;
+        let rows = held_out_rows(self.input, self.options);
+        let (mut segments, mut nodes) = (Vec::new(), Vec::new());
+        for (number, run) in (0..).zip(cut.all()) {
+            let own = Run::new(self.input, &run);
+            let plan = self.plan.of_segment(run.end - run.start);
+            let number = (cut.runs() > 1).then_some(number);
+            let input = own.input();
+            let built = self
+                .pipeline(&input, &plan, number)
+                .build(run.start, stages)?;
+            let held_out = rows.iter().flatten().filter(|row| run.contains(row));
+            let node_of = |row: &u32| built.order.node_of(NodeId(row - run.start)).0;
+            nodes.extend(held_out.map(|row| NodeId(run.start + node_of(row))));
+            segments.push(built.entry);
+        }
+        Ok((segments, rows.map(|_| nodes)))
+    }
+
+    fn pipeline<'p>(
+        &'p self,
+        input: &'p BuildInput<'p>,
+        plan: &'p BuildPlan,
+        segment: Option<u32>,
+    ) -> Pipeline<'p> {
+        Pipeline {
+            input,
+            options: self.options,
+            plan,
+            codebook: self.codebook,
+            segment,
+            workspace: self.workspace,
+            pool: self.pool,
+            progress: self.progress,
+        }
+    }
+}
+
+fn check_recall(recall: f32) -> Result<()> {
+    if (0.0..=1.0).contains(&recall) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("recall = {recall}: give 0 to 1")))
+}
+
+/// A graph is taken over whole.
+fn check_donor(options: &BuildOptions) -> Result<()> {
+    if options.graph_from.is_none() || options.segments == 1 {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "segments = {}: a graph that is taken over makes one segment",
+        options.segments
+    )))
+}
+
+/// The codebook that the build takes over from another index, if it does.
+fn shared_codebook(
+    vfs: &dyn Vfs,
+    input: &BuildInput<'_>,
+    options: &BuildOptions,
+) -> Result<Option<SharedCodebook>> {
+    let Some(other) = &options.codebook_from else {
+        return Ok(None);
+    };
+    let VectorShape { dimension, element } = input.vectors.shape();
+    let shape = Shape {
+        dimension,
+        element,
+        metric: options.metric,
+    };
+    Ok(Some(SharedCodebook::read(vfs, other, shape)?))
+}
+
+/// Disk that the build needs, temporary files included.
+fn disk_bytes(plan: &BuildPlan) -> Result<u64> {
+    let nodes = u64::from(plan.node_count);
+    let row = plan.spec.shape.vectors().row_bytes() as u64;
+    let list = 4 * u64::from(plan.shard_degree() + 2);
+    let spills = match plan.graph {
+        GraphPlan::Whole => 0,
+        GraphPlan::Shards { .. } => 2 * nodes * (row + 4 + list),
+    };
+    let segments = u64::from(plan.cut.runs());
+    Ok(segments * index_bytes(&plan.spec, plan.node_count)? + spills)
+}
+
+fn report(
+    plan: &BuildPlan,
+    options: &BuildOptions,
+    manifest: &Manifest,
+    stages: Stages,
+) -> Result<BuildReport> {
+    let calibration = &manifest.calibration;
+    let k = 10.min(manifest.node_count());
+    let reachable = calibration.list_size_for(k, options.recall);
+    let mut warnings = Vec::new();
+    if let Err(error) = &reachable {
+        warnings.push(error.context().to_owned());
+    }
+    if let Some(dir) = options
+        .graph_from
+        .as_ref()
+        .filter(|_| plan.spec.graph.max_degree() == 0)
+    {
+        warnings.push(format!(
+            "the graph of {} was not taken over: with this memory the design has clusters and no \
+             lists",
+            dir.display()
+        ));
+    }
+    let best = calibration.rows.last().map_or(0.0, |row| {
+        let [_, at_10, _] = row.recall;
+        at_10
+    });
+    Ok(BuildReport {
+        nodes: manifest.node_count().into(),
+        shape: manifest.spec.shape.vectors(),
+        seconds: stages.seconds,
+        shards: manifest.shards(),
+        relinked_nodes: stages.relinked_nodes,
+        mean_degree: manifest.mean_degree(),
+        code_bytes: manifest.spec.storage.quantizer.code_bytes(),
+        raw_bytes: manifest.raw_bytes(),
+        index_bytes: manifest.file_bytes()?,
+        memory_bytes: manifest.memory_bytes,
+        build_memory_bytes: plan.budget_bytes,
+        best_recall_at_10: best,
+        list_size: reachable.ok(),
+        warnings,
+    })
+}

@@ -1,0 +1,115 @@
+//! The memory of an index, divided over its segments before they are loaded.
+
+use std::path::Path;
+
+use pageway_store::{IoProbe, Vfs};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::execution::driver::WorkerSite;
+use crate::execution::{IndexShape, Segment};
+use crate::manifest::Manifest;
+use crate::memory::{Ledger, MemoryPart};
+use crate::options::OpenOptions;
+use crate::plan::{WorkerPlan, list_size, reserve_fixed, room_for_queries, share};
+use crate::resolve::{self, CacheBytes, OpenPages, Source};
+use crate::segment;
+
+/// An index whose record files are open, and whose segments are not loaded yet.
+pub(super) struct Opening<'o> {
+    dir: &'o Path,
+    manifest: &'o Manifest,
+    parts: Vec<Part<'o>>,
+    /// Workers of searches.
+    plan: WorkerPlan,
+}
+
+/// A segment of it.
+struct Part<'o> {
+    source: Source<'o>,
+    pages: OpenPages,
+    /// What the scratch of a query must suit.
+    shape: IndexShape,
+}
+
+impl<'o> Opening<'o> {
+    /// Opens the record file of every segment.
+    pub(super) fn new(
+        (vfs, dir): (&'o dyn Vfs, &'o Path),
+        manifest: &'o Manifest,
+        options: &OpenOptions,
+    ) -> Result<Self> {
+        let mut parts = Vec::with_capacity(manifest.segments.len());
+        for segment in &manifest.segments {
+            let source = Source { vfs, dir, segment };
+            parts.push(Part {
+                source,
+                pages: resolve::record_reader(source)?,
+                shape: resolve::index_shape(&segment.spec, segment.node_count)?,
+            });
+        }
+        let whole = (&manifest.spec, manifest.node_count());
+        Ok(Self {
+            dir,
+            manifest,
+            parts,
+            plan: WorkerPlan::new(whole, options, list_size(manifest, options)?)?,
+        })
+    }
+
+    /// Reserves what is held whatever is searched, and what searches are lent.
+    pub(super) fn reserve(&self, ledger: &mut Ledger) -> Result<()> {
+        for Part { source, .. } in &self.parts {
+            reserve_fixed(ledger, (&source.segment.spec, source.segment.node_count));
+        }
+        let first = self.parts.first().ok_or_else(no_segment)?;
+        let site = WorkerSite {
+            segments: self.parts.iter().map(|part| part.shape),
+            geometry: first.pages.reader.geometry(),
+            backend: first.pages.reader.backend(),
+        };
+        let least = self.plan.least_bytes(|shape| site.bytes(shape));
+        let wished = self.plan.wished_bytes(|shape| site.bytes(shape));
+        ledger.reserve(MemoryPart::OneQuery, least);
+        ledger
+            .settle("opening this index")
+            .map_err(|error| error.within(self.dir.display()))?;
+        let room = room_for_queries(&self.manifest.segments, ledger.free());
+        let more = wished.saturating_sub(least).min(room);
+        ledger.reserve(MemoryPart::MoreQueries, more);
+        Ok(())
+    }
+
+    /// How the reads of all segments reach the disk: they lie in one directory.
+    ///
+    /// # Errors
+    /// `Corrupt` for an index of no segments.
+    pub(super) fn probe(&self) -> Result<IoProbe> {
+        let first = self.parts.first().map(|part| part.pages.probe.clone());
+        first.ok_or_else(no_segment)
+    }
+
+    /// Loads the segments: what is free goes to their caches, to each by its rows. Quantizers of
+    /// `others` that are the same are taken over.
+    pub(super) fn load(self, ledger: &mut Ledger, others: &[Segment]) -> Result<Vec<Segment>> {
+        let (free, rows) = (ledger.free(), self.manifest.node_count());
+        let mut segments: Vec<Segment> = Vec::with_capacity(self.parts.len());
+        let mut base = 0;
+        for Part { source, pages, .. } in self.parts {
+            let entry = source.segment;
+            let share = share(free, base..base + entry.node_count, rows);
+            let caches = CacheBytes::divide(share, entry.spec.cache);
+            let known = others.iter().chain(&segments);
+            let segment = segment::load(source, pages, caches, known)?;
+            let (nodes, cached_pages) = segment.cache_bytes();
+            ledger.reserve(MemoryPart::CachedNodes, nodes);
+            ledger.reserve(MemoryPart::CachedPages, cached_pages);
+            base += entry.node_count;
+            segments.push(segment);
+        }
+        Ok(segments)
+    }
+}
+
+fn no_segment() -> Error {
+    Error::new(ErrorKind::Corrupt, "an index of no segments")
+}

@@ -1,0 +1,101 @@
+//! The files of a segment, and what each holds.
+
+use pageway_store::FileEntry;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+
+/// What a file of an index holds; the number is in its header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u16)]
+pub(crate) enum FileKind {
+    /// Records in pages.
+    Records = 1,
+    /// One code per node.
+    Codes = 2,
+    /// The quantizer.
+    Codebook = 3,
+    /// Nodes in the order in which a cache takes them.
+    HotNodes = 4,
+    /// What finds where walks start.
+    Entry = 5,
+    /// A second code per node.
+    SecondCodes = 6,
+    /// The quantizer of the second codes.
+    SecondCodebook = 7,
+    /// Row and user id of each node.
+    Identities = 8,
+}
+
+impl FileKind {
+    /// Stem of the file name.
+    pub(crate) const fn stem(self) -> &'static str {
+        match self {
+            Self::Records => "records",
+            Self::Codes => "codes",
+            Self::Codebook => "codebook",
+            Self::HotNodes => "hot",
+            Self::Entry => "entry",
+            Self::SecondCodes => "second-codes",
+            Self::SecondCodebook => "second-codebook",
+            Self::Identities => "identities",
+        }
+    }
+
+    /// Name of the file in one generation of an index; with the number of its segment, where there
+    /// are several.
+    pub(crate) fn file_name(self, generation: u64, segment: Option<u32>) -> String {
+        let stem = self.stem();
+        match segment {
+            Some(number) => format!("{stem}-{generation}-{number}.pw"),
+            None => format!("{stem}-{generation}.pw"),
+        }
+    }
+}
+
+/// The files of a segment.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Files {
+    pub(crate) records: FileEntry,
+    pub(crate) codebook: FileEntry,
+    /// Codes held in memory, where there are any.
+    pub(crate) codes: Option<FileEntry>,
+    /// Where a cache of nodes or hot pages is part of the design.
+    pub(crate) hot: Option<FileEntry>,
+    /// Where finding an entry takes more than a few nodes, or their codes are not in `codes`.
+    pub(crate) entry: Option<FileEntry>,
+    pub(crate) second_codes: Option<FileEntry>,
+    pub(crate) second_codebook: Option<FileEntry>,
+    /// Where codes may decide that a node is an answer.
+    #[serde(default)]
+    pub(crate) identities: Option<FileEntry>,
+}
+
+impl Files {
+    /// Every file.
+    pub(crate) fn all(&self) -> Vec<&FileEntry> {
+        let optional = [
+            &self.codes,
+            &self.hot,
+            &self.entry,
+            &self.second_codes,
+            &self.second_codebook,
+            &self.identities,
+        ];
+        let always = [&self.records, &self.codebook];
+        always
+            .into_iter()
+            .chain(optional.into_iter().flatten())
+            .collect()
+    }
+
+    /// Bytes of all files on disk.
+    pub(crate) fn bytes(&self) -> Result<u64> {
+        let mut sum = 0;
+        for file in self.all() {
+            sum += file.file_bytes()?;
+        }
+        Ok(sum)
+    }
+}

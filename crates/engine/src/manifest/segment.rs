@@ -1,0 +1,86 @@
+//! A segment, as the manifest speaks of it.
+
+use pageway_types::NodeId;
+use serde::{Deserialize, Serialize};
+
+use super::files::Files;
+use super::whole::corrupt;
+use crate::error::Result;
+use crate::spec::{IndexSpec, QuantizerSpec};
+use crate::storage::Identities;
+
+/// What the build saw of the graph.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GraphStatistics {
+    pub(crate) mean_degree: f64,
+    pub(crate) max_degree: u32,
+    pub(crate) shards: u32,
+    /// OR(G): mean share of a page's other nodes that a node of it names; absent where the graph
+    /// was never in memory as a whole.
+    pub(crate) overlap: Option<f64>,
+    /// Bytes of all lists packed, where memory may hold them.
+    pub(crate) packed_bytes: Option<u64>,
+    /// Mean share of the bytes of a record page that records fill.
+    pub(crate) page_utilisation: f64,
+}
+
+/// An immutable part of an index: its nodes, numbered from 0, and the files that hold them.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct SegmentEntry {
+    /// Row of the data that is its row 0: rows inside its files are counted from there.
+    pub(crate) first_row: u32,
+    pub(crate) node_count: u32,
+    /// How it was built.
+    pub(crate) spec: IndexSpec,
+    /// Where walks start.
+    pub(crate) entry: Vec<NodeId>,
+    pub(crate) files: Files,
+    pub(crate) graph: GraphStatistics,
+}
+
+impl SegmentEntry {
+    /// Checks that it does not contradict itself.
+    pub(super) fn check(&self) -> Result<()> {
+        self.spec
+            .validate()
+            .map_err(|error| corrupt(error.to_string()))?;
+        if self.node_count == 0 || self.node_count == u32::MAX {
+            return Err(corrupt(format!("{} nodes", self.node_count)));
+        }
+        if self.entry.is_empty() || self.entry.iter().any(|node| node.0 >= self.node_count) {
+            return Err(corrupt("an entry node does not exist".to_owned()));
+        }
+        let storage = &self.spec.storage;
+        let in_memory = storage.codes_in_memory(self.node_count);
+        let first = (&self.files.codes, in_memory, Some(storage.quantizer));
+        let second = (
+            &self.files.second_codes,
+            self.node_count,
+            storage.second_codes_in_memory(),
+        );
+        for (file, nodes, quantizer) in [first, second] {
+            let code_bytes = quantizer.map_or(0, QuantizerSpec::code_bytes);
+            let expected = u64::from(nodes) * u64::from(code_bytes);
+            let found = file.as_ref().map_or(0, |file| file.payload_bytes);
+            if found != expected {
+                return Err(corrupt(format!(
+                    "{found} bytes of codes, expected {expected}"
+                )));
+            }
+        }
+        self.check_identities()
+    }
+
+    fn check_identities(&self) -> Result<()> {
+        let expected = Identities::bytes(&self.spec, self.node_count);
+        let file = self.files.identities.as_ref();
+        let found = file.map_or(0, |file| file.payload_bytes);
+        if found == expected {
+            return Ok(());
+        }
+        Err(corrupt(format!(
+            "{found} bytes of identities, expected {expected}"
+        )))
+    }
+}

@@ -1,0 +1,137 @@
+//! The JSON of a manifest: segments of the design of the whole do not repeat it. And manifests as
+//! they were written before there were segments: one, whose fields stood beside those of the whole.
+
+use pageway_types::NodeId;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+
+use super::files::Files;
+use super::segment::{GraphStatistics, SegmentEntry};
+use super::whole::Manifest;
+use crate::calibration::Calibration;
+use crate::spec::IndexSpec;
+
+/// A manifest as it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredManifest {
+    generation: u64,
+    created_by: String,
+    spec: IndexSpec,
+    segments: Vec<StoredSegment>,
+    memory_bytes: u64,
+    calibration: Calibration,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredSegment {
+    first_row: u32,
+    node_count: u32,
+    /// Where it differs from that of the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    spec: Option<IndexSpec>,
+    entry: Vec<NodeId>,
+    files: Files,
+    graph: GraphStatistics,
+}
+
+/// A manifest of the former form.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FlatManifest {
+    generation: u64,
+    created_by: String,
+    spec: IndexSpec,
+    node_count: u32,
+    entry: Vec<NodeId>,
+    files: Files,
+    graph: GraphStatistics,
+    memory_bytes: u64,
+    calibration: Calibration,
+}
+
+/// Which form a manifest has.
+#[derive(Deserialize)]
+struct Form {
+    segments: Option<IgnoredAny>,
+}
+
+/// Reads a manifest of either form.
+pub(super) fn from_json(bytes: &[u8]) -> serde_json::Result<Manifest> {
+    let form: Form = serde_json::from_slice(bytes)?;
+    let stored = if form.segments.is_some() {
+        serde_json::from_slice(bytes)?
+    } else {
+        StoredManifest::from(serde_json::from_slice::<FlatManifest>(bytes)?)
+    };
+    Ok(stored.into())
+}
+
+/// Writes a manifest.
+pub(super) fn to_json(manifest: &Manifest) -> serde_json::Result<Vec<u8>> {
+    serde_json::to_vec_pretty(&StoredManifest::from(manifest))
+}
+
+impl From<FlatManifest> for StoredManifest {
+    fn from(flat: FlatManifest) -> Self {
+        Self {
+            generation: flat.generation,
+            created_by: flat.created_by,
+            spec: flat.spec,
+            segments: vec![StoredSegment {
+                first_row: 0,
+                node_count: flat.node_count,
+                spec: None,
+                entry: flat.entry,
+                files: flat.files,
+                graph: flat.graph,
+            }],
+            memory_bytes: flat.memory_bytes,
+            calibration: flat.calibration,
+        }
+    }
+}
+
+impl From<StoredManifest> for Manifest {
+    fn from(stored: StoredManifest) -> Self {
+        let spec = stored.spec;
+        let segment = |segment: StoredSegment| SegmentEntry {
+            first_row: segment.first_row,
+            node_count: segment.node_count,
+            spec: segment.spec.unwrap_or_else(|| spec.clone()),
+            entry: segment.entry,
+            files: segment.files,
+            graph: segment.graph,
+        };
+        Self {
+            generation: stored.generation,
+            created_by: stored.created_by,
+            segments: stored.segments.into_iter().map(segment).collect(),
+            spec,
+            memory_bytes: stored.memory_bytes,
+            calibration: stored.calibration,
+        }
+    }
+}
+
+impl From<&Manifest> for StoredManifest {
+    fn from(manifest: &Manifest) -> Self {
+        let segment = |segment: &SegmentEntry| StoredSegment {
+            first_row: segment.first_row,
+            node_count: segment.node_count,
+            spec: Some(segment.spec.clone()).filter(|own| *own != manifest.spec),
+            entry: segment.entry.clone(),
+            files: segment.files.clone(),
+            graph: segment.graph,
+        };
+        Self {
+            generation: manifest.generation,
+            created_by: manifest.created_by.clone(),
+            spec: manifest.spec.clone(),
+            segments: manifest.segments.iter().map(segment).collect(),
+            memory_bytes: manifest.memory_bytes,
+            calibration: manifest.calibration.clone(),
+        }
+    }
+}
