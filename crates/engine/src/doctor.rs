@@ -193,16 +193,14 @@ impl TestFile {
 /// An error of creating a file, by what there is to do about it.
 fn unwritable(dir: &Path, error: StoreError) -> Error {
     use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
-    match &error {
-        StoreError::Io { source, .. }
-            if matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem) =>
-        {
-            let what = "the disk is measured by a file of its own: make the directory writable, \
-                        or name another one on the same disk";
-            Error::new(ErrorKind::ReadOnly, format!("{}: {what}", dir.display()))
-        }
-        _ => error.into(),
+    if let StoreError::Io { source, .. } = &error
+        && matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem)
+    {
+        let what = "the disk is measured by a file of its own: make the directory writable, or \
+                    name another one on the same disk";
+        return Error::new(ErrorKind::ReadOnly, format!("{}: {what}", dir.display()));
     }
+    error.into()
 }
 
 fn fill(writer: &mut PageFileWriter, progress: &dyn Progress) -> Result<()> {
