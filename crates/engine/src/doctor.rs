@@ -1,4 +1,7 @@
-//! `doctor`: what this machine and this disk can do, measured with the reads a search makes.
+//! `doctor`: what this machine and this disk can do, measured with the reads a search makes and
+//! the syncs an update would wait for.
+
+mod sync;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,15 +10,18 @@ use std::time::{Duration, Instant};
 use pageway_kernels::KernelSet;
 use pageway_store::{
     FileEntry, FileUuid, OpenMode, OsVfs, PageDone, PageFile, PageFileWriter, PageGeometry,
-    PageRead, PageReader, Vfs, clock, machine,
+    PageRead, PageReader, StoreError, Vfs, clock, machine,
 };
 use pageway_types::Progress;
 use serde::Serialize;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::index::BackendReport;
 use crate::resolve;
 use crate::threads::thread_count;
+
+use sync::measure_syncs;
+pub use sync::{SyncReading, SyncReport};
 
 /// Bytes of the file that is read: larger than what a disk's own cache holds in front of a small
 /// test.
@@ -27,7 +33,7 @@ const QUEUE_DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 64];
 /// How long to measure.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DoctorOptions {
-    /// Seconds of reading in all.
+    /// Seconds of reading in all. Syncs take a third as long again, at most two seconds.
     pub seconds: f32,
 }
 
@@ -74,6 +80,8 @@ pub struct DoctorReport {
     pub cpu: CpuReport,
     /// Random reads, by queue depth.
     pub disk: Vec<DepthReading>,
+    /// Appends made durable.
+    pub sync: SyncReport,
     /// Bytes free where the directory lies.
     pub free_bytes: u64,
     /// Main memory.
@@ -84,10 +92,11 @@ pub struct DoctorReport {
     pub locked_memory_limit: Option<u64>,
 }
 
-/// Writes a temporary file into `dir`, reads it at random, and removes it.
+/// Writes a temporary file into `dir`, reads it at random, and removes it. Then appends to another
+/// one, syncing each time, at most 8,192 times 4 KiB; where that fails the report says so.
 ///
 /// # Errors
-/// `NoSpace` when 256 MiB do not fit, `Io` when the directory cannot be written to.
+/// `NoSpace` when 512 MiB are not free, `ReadOnly` when the directory cannot be written to.
 pub fn doctor(
     dir: &Path,
     options: &DoctorOptions,
@@ -105,10 +114,15 @@ pub fn doctor(
         disk.push(measure(&reader, depth, each)?);
         progress.advance(1);
     }
+    progress.check()?;
+    progress.stage("append and sync", 1);
+    let sync = measure_syncs(vfs.as_ref(), dir, &reader, each);
+    progress.advance(1);
     Ok(DoctorReport {
         io: probe.into(),
         cpu: cpu()?,
         disk,
+        sync,
         free_bytes: vfs.free_bytes(dir)?,
         memory_bytes: machine::memory_bytes(),
         open_files_limit: machine::open_files_limit(),
@@ -148,7 +162,7 @@ impl TestFile {
             .map_err(|error| Error::from(error).within(dir.display()))?;
         if free < FILE_BYTES * 2 {
             return Err(Error::new(
-                crate::ErrorKind::NoSpace,
+                ErrorKind::NoSpace,
                 format!(
                     "{}: {free} B are free, the test needs {}",
                     dir.display(),
@@ -159,7 +173,8 @@ impl TestFile {
         let path = dir.join(format!("doctor-{}.pw", std::process::id()));
         let geometry = PageGeometry::new(PAGE_BYTES, 1)?;
         let uuid = FileUuid(*b"pageway doctor !");
-        let mut writer = PageFileWriter::create(vfs.as_ref(), &path, 0, geometry, uuid)?;
+        let mut writer = PageFileWriter::create(vfs.as_ref(), &path, 0, geometry, uuid)
+            .map_err(|error| unwritable(dir, error))?;
         // Nothing may survive from here on but the guard.
         let outcome = fill(&mut writer, progress).and_then(|()| Ok(writer.finish()?));
         match outcome {
@@ -174,6 +189,19 @@ impl TestFile {
             }
         }
     }
+}
+
+/// An error of creating a file, by what there is to do about it.
+fn unwritable(dir: &Path, error: StoreError) -> Error {
+    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    if let StoreError::Io { source, .. } = &error
+        && matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem)
+    {
+        let what = "the disk is measured by a file of its own: make the directory writable, or \
+                    name another one on the same disk";
+        return Error::new(ErrorKind::ReadOnly, format!("{}: {what}", dir.display()));
+    }
+    error.into()
 }
 
 fn fill(writer: &mut PageFileWriter, progress: &dyn Progress) -> Result<()> {
@@ -238,22 +266,37 @@ fn measure(reader: &PageReader, depth: u32, time: Duration) -> Result<DepthReadi
         }
     }
     let seconds = (clock::now() - start).as_secs_f64();
-    latencies_us.sort_by(f64::total_cmp);
     let count = latencies_us.len() as f64;
-    let rank = |share: f64| {
-        latencies_us
-            .get((count * share) as usize)
-            .or(latencies_us.last())
-            .copied()
-            .unwrap_or(0.0)
-    };
+    let latencies = latencies(&mut latencies_us);
     Ok(DepthReading {
         queue_depth: depth,
         reads_per_second: count / seconds,
-        latency_us_mean: latencies_us.iter().sum::<f64>() / count,
-        latency_us_p50: rank(0.5),
-        latency_us_p99: rank(0.99),
+        latency_us_mean: latencies.mean,
+        latency_us_p50: latencies.p50,
+        latency_us_p99: latencies.p99,
     })
+}
+
+/// Latencies in short, in microseconds.
+struct Latencies {
+    mean: f64,
+    p50: f64,
+    p99: f64,
+}
+
+/// Sorts what was measured.
+fn latencies(us: &mut [f64]) -> Latencies {
+    us.sort_by(f64::total_cmp);
+    let count = us.len() as f64;
+    let rank = |share: f64| {
+        let at = us.get((count * share) as usize).or(us.last());
+        at.copied().unwrap_or(0.0)
+    };
+    Latencies {
+        mean: us.iter().sum::<f64>() / count,
+        p50: rank(0.5),
+        p99: rank(0.99),
+    }
 }
 
 /// Xorshift: enough for scattering reads.
@@ -265,5 +308,37 @@ impl Random {
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pageway_testkit::{Fault, FaultPlan, FaultVfs, Operation, SimVfs};
+
+    use super::*;
+
+    #[test]
+    fn a_directory_that_cannot_be_written_is_named_with_what_to_do() {
+        let cases = [
+            (Fault::AccessDenied, ErrorKind::ReadOnly),
+            (Fault::Io, ErrorKind::Io),
+        ];
+        for (fault, kind) in cases {
+            let plan = FaultPlan::none().once(Operation::Create, 0, fault);
+            let vfs: Arc<dyn Vfs> = Arc::new(FaultVfs::new(Arc::new(SimVfs::new()), plan));
+            let created = TestFile::create(&vfs, Path::new("/"), &pageway_types::NoProgress);
+            let error = created.err().unwrap();
+            assert_eq!(error.kind(), kind, "{error}");
+            let names = error.to_string().contains("writable");
+            assert_eq!(names, kind == ErrorKind::ReadOnly, "{error}");
+        }
+    }
+
+    #[test]
+    fn latencies_are_told_by_their_mean_and_ranks() {
+        let mut us: Vec<f64> = (0..200).rev().map(f64::from).collect();
+        let Latencies { mean, p50, p99 } = latencies(&mut us);
+        assert_eq!((mean, p50, p99), (99.5, 100.0, 198.0));
+        assert_eq!(latencies(&mut [7.0]).p99, 7.0);
     }
 }

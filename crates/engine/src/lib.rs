@@ -54,7 +54,9 @@ pub mod truth;
 
 pub use build::BuildReport;
 pub use calibration::{Calibration, CalibrationRow, RANKS};
-pub use doctor::{CpuReport, DepthReading, DoctorOptions, DoctorReport, doctor};
+pub use doctor::{
+    CpuReport, DepthReading, DoctorOptions, DoctorReport, SyncReading, SyncReport, doctor,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use execution::{HOP_BUCKETS, NodeSet, QueryStats, ReadTrace, ReadTurn};
 pub use index::{

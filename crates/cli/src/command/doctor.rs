@@ -17,9 +17,11 @@ Examples:
 
 Point it at the directory where an index is or will be: disks differ. It writes a scratch file there,
 reads it at random at growing queue depth, and removes it. Reads per second should grow with the
-depth; where they do not, the disk or a quota is the limit and more threads will not help.";
+depth; where they do not, the disk or a quota is the limit and more threads will not help. Then it
+appends 4 KiB again and again and makes each append durable, alone and beside reads: what an update
+has to wait for before it counts.";
 
-/// Measure this machine: I/O backend, disk by queue depth, CPU, limits.
+/// Measure this machine: I/O backend, disk by queue depth, syncs, CPU, limits.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct DoctorArguments {
@@ -27,7 +29,7 @@ pub(crate) struct DoctorArguments {
     #[arg(value_name = "DIR", default_value = ".")]
     directory: PathBuf,
 
-    /// Seconds to measure the disk for, all queue depths together
+    /// Seconds to read for, all queue depths together; syncs take up to two seconds more
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     seconds: f32,
 }
@@ -44,10 +46,11 @@ impl DoctorArguments {
 
     fn describe(&self, report: &DoctorReport) -> String {
         format!(
-            "{}\nRandom reads in {}\n{}",
+            "{}\nRandom reads in {}\n{}\nAppends of 4 KiB, each made durable\n{}",
             describe_machine(report).render(),
             self.directory.display(),
-            describe_disk(report)
+            describe_disk(report),
+            describe_syncs(report)
         )
     }
 }
@@ -100,4 +103,45 @@ fn describe_disk(report: &DoctorReport) -> String {
         table.row(cells);
     }
     table.render()
+}
+
+fn describe_syncs(report: &DoctorReport) -> String {
+    let sync = &report.sync;
+    if let Some(reason) = &sync.skipped {
+        return format!("  not measured: {reason}\n");
+    }
+    let mut table = Table::new(&["", "syncs", "mean us", "p99 us"]);
+    let readings = [("alone", sync.alone), ("beside reads", sync.beside_reads)];
+    for (name, reading) in readings {
+        let Some(reading) = reading else { continue };
+        let latencies = [reading.latency_us_mean, reading.latency_us_p99];
+        let mut cells = vec![name.to_owned(), text::count(reading.syncs)];
+        cells.extend(latencies.map(text::figure));
+        table.row(cells);
+    }
+    table.render()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn syncs_are_shown_or_why_they_are_not() {
+        let root = tempfile::tempdir().unwrap();
+        let options = DoctorOptions { seconds: 0.1 };
+        let mut report = pageway::doctor(root.path(), &options, &pageway::NoProgress).unwrap();
+        let shown = describe_syncs(&report);
+        for words in ["mean us", "p99 us", "alone", "beside reads"] {
+            assert!(shown.contains(words), "{words}: {shown}");
+        }
+        let json = serde_json::to_value(&report).unwrap();
+        for reading in ["alone", "beside_reads"] {
+            let p99 = &json["sync"][reading]["latency_us_p99"];
+            assert!(p99.as_f64().unwrap() > 0.0, "{json}");
+        }
+        report.sync.skipped = Some("the disk is on holiday".to_owned());
+        let shown = describe_syncs(&report);
+        assert_eq!(shown, "  not measured: the disk is on holiday\n");
+    }
 }
