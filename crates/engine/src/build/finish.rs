@@ -90,10 +90,6 @@ impl Pipeline<'_> {
         manifest: &Manifest,
         held_out: Option<Vec<NodeId>>,
     ) -> Result<Calibration> {
-        // joined in the core branch
-        if manifest.segments.len() > 1 {
-            return Ok(Calibration::default());
-        }
         let plan = calibrate::plan(
             self.input,
             self.options,
