@@ -33,6 +33,7 @@ mod report;
 mod sample;
 mod shards;
 mod spill;
+mod wishes;
 mod workspace;
 mod write;
 

@@ -19,7 +19,7 @@ const ALLOWED: [(&str, &[&str]); 15] = [
     ("source", &["error"]),
     ("truth", &["error", "memory", "source"]),
     // Choices as data.
-    ("spec", &["error"]),
+    ("spec", &["error", "memory"]),
     ("presets", &["error", "spec"]),
     (
         "options",
