@@ -15,7 +15,6 @@ use crate::index::{FileKind, Index, Manifest, least_memory};
 use crate::memory::MemoryWish;
 use crate::options::{OpenOptions, Queries};
 use crate::resolve::{self, Source};
-use crate::spec::SelectionSpec;
 
 /// Bytes per node while nodes are listed breadth-first: the order, and a bit.
 const ORDER_BYTES: u64 = 5;
@@ -47,7 +46,7 @@ impl Pipeline<'_> {
             structure
         };
         let mut hot = breadth_first(lists.as_ref(), from, limit, self.progress)?;
-        if manifest.spec.cache.selection == SelectionSpec::Visits {
+        if manifest.spec.cache.selection.counts_visits() {
             let visits = self.visits(manifest)?;
             hot = most_visited(&visits, &hot, manifest.node_count);
         }
