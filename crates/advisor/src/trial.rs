@@ -167,8 +167,8 @@ impl<'t> Trial<'t> {
         let options = BuildOptions {
             memory: Some(MemoryWish::Bytes(least + (spare as f64 * share) as u64)),
             graph_from: self.donor(&spec, &candidate.options)?,
-            // A preset takes the first form that memory holds, and parts of constant size weigh more
-            // over a sample: every choice is named, so that the form is that over all vectors.
+            // A preset takes the first form that memory holds, and parts of constant size weigh
+            // more over a sample: every choice is named, so that the form is that over all vectors.
             overrides: Overrides::every_choice_of(&spec)?,
             ..candidate.options.clone()
         };

@@ -90,8 +90,8 @@ impl CodecSpec {
         matches!(self, Self::Split)
     }
 
-    /// Whether a record is that of its node alone, so that nothing of others need be at hand when it
-    /// is written.
+    /// Whether a record is that of its node alone, so that nothing of others need be at hand when
+    /// it is written.
     pub const fn stands_alone(self) -> bool {
         !self.is_replicated() && !self.is_page_node()
     }
