@@ -45,6 +45,16 @@ pub(super) enum GraphPlan {
     Shards { capacity: u32 },
 }
 
+impl GraphPlan {
+    /// Nodes of a shard at most, where there are any.
+    pub(super) const fn capacity(self) -> Option<u32> {
+        match self {
+            Self::Whole => None,
+            Self::Shards { capacity } => Some(capacity),
+        }
+    }
+}
+
 /// What a build will do.
 #[derive(Clone, Debug)]
 pub(super) struct BuildPlan {

@@ -274,8 +274,13 @@ impl Pipeline<'_> {
             }
             None => None,
         };
-        let choices = format!("{spec:?} {sample_rows} {graph:?} {donor:?} {generation}");
-        fingerprint.add(choices.as_bytes());
+        fingerprint.add_json(&serde_json::json!({
+            "spec": spec,
+            "sample_rows": sample_rows,
+            "shard_capacity": graph.capacity(),
+            "donor": donor,
+            "generation": generation,
+        }));
         self.input
             .ids
             .map_or(Ok(()), |ids| fingerprint.add_ids(ids))?;
