@@ -64,9 +64,8 @@ fn arm_start(code: &str, arrow: usize) -> usize {
         match bytes.get(before) {
             Some(b'}') if depth == 0 && !closes_pattern(code, before) => return at,
             Some(b')' | b']' | b'}') => depth += 1,
-            Some(b'(' | b'[' | b'{') if depth == 0 => return at,
+            Some(b'(' | b'[' | b'{' | b',' | b';') if depth == 0 => return at,
             Some(b'(' | b'[' | b'{') => depth -= 1,
-            Some(b',' | b';') if depth == 0 => return at,
             _ => {}
         }
         at = before;

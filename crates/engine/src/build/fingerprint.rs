@@ -53,8 +53,8 @@ impl Fingerprint {
         self.0 = [first, second];
     }
 
-    /// Adds a value as JSON: keys in the order of the alphabet, no spaces. So an identity depends on
-    /// what is stored of a spec, and not on what its parts are called in the code.
+    /// Adds a value as JSON: keys in the order of the alphabet, no spaces. So an identity depends
+    /// on what is stored of a spec, and not on what its parts are called in the code.
     pub(super) fn add_json(&mut self, value: &Value) {
         self.add(value.to_string().as_bytes());
     }
