@@ -266,25 +266,24 @@ impl Pipeline<'_> {
             graph,
             ..
         } = self.plan;
-        let generation = self.workspace.generation;
-        let donor = match &self.options.graph_from {
-            Some(dir) => {
-                let manifest = Manifest::read(self.workspace.vfs.as_ref(), dir)?;
-                Some(manifest.files.records.uuid)
-            }
-            None => None,
-        };
         fingerprint.add_json(&serde_json::json!({
             "spec": spec,
             "sample_rows": sample_rows,
             "shard_capacity": graph.capacity(),
-            "donor": donor,
-            "generation": generation,
+            "donor": self.donor()?,
+            "generation": self.workspace.generation,
         }));
         self.input
             .ids
             .map_or(Ok(()), |ids| fingerprint.add_ids(ids))?;
         Ok((fingerprint, statistics.max_norm))
+    }
+
+    /// The file whose lists are taken over, where they are.
+    fn donor(&self) -> Result<Option<FileUuid>> {
+        let vfs = self.workspace.vfs.as_ref();
+        let read = |dir: &Path| Ok(Manifest::read(vfs, dir)?.files.records.uuid);
+        self.options.graph_from.as_deref().map(read).transpose()
     }
 
     pub(super) fn blob(&self, kind: FileKind, fingerprint: Fingerprint) -> Result<BlobWriter> {
