@@ -140,7 +140,8 @@ def build(
     -----
     Each key of `overrides` is one policy, each value a name, or a dict of fields that may give the
     name as ``kind``. Fields that are left out have the defaults below; in a dict without ``kind``
-    they, and the choice itself, are those of the preset. None leaves the preset's choice alone.
+    they, and the choice itself, are those of the preset in the form that is built. None leaves the
+    preset's choice alone.
 
     =====================  ========================================================================
     key                    names, with their fields

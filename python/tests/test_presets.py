@@ -193,6 +193,38 @@ def test_what_is_left_out_is_as_in_the_preset(tmp_path, vectors):
     assert starling["layout"]["placement"] == {"kind": "bnf", "rounds": 2, "gain": 0.01}
 
 
+@pytest.mark.parametrize("form", ["resident", "clustered", "on-disk"])
+def test_what_is_left_out_is_as_in_the_form(tmp_path, vectors, form):
+    def spec(name, overrides):
+        chosen = {"preset": "pageway", "form": form, "overrides": overrides, "code_bytes": 24}
+        return spec_of(tmp_path / name, vectors[:300], **chosen)
+
+    own = spec("own", None)
+    share = own["cache"]["page_share"] if own["cache"]["nodes"] == "none" else 0.5
+    cache = {"pages": "lru", "page_share": share}
+    assert spec("cache", {"cache": cache}) == {**own, "cache": {**own["cache"], **cache}}
+    refined = spec("refine", {"refine": {"deviations": 1.5}})
+    own["execution"]["refine"]["deviations"] = 1.5
+    assert refined == own
+
+
+def test_what_is_left_out_is_as_in_the_form_that_memory_holds(tmp_path, vectors):
+    settings = {**SIZES, "memory": 750_000, "queries": vectors[:40]}
+
+    def spec(name, overrides):
+        with pageway.build(tmp_path / name, vectors, overrides=overrides, **settings) as index:
+            return index.stats()["spec"]
+
+    own = spec("own", None)
+    assert own["graph"]["algorithm"] == "clusters"
+    chosen = spec("lru", {"cache": {"pages": "lru"}, "refine": {"deviations": 1.5}})
+    # Where pages are cached, codes may take what further queries would have.
+    chosen["storage"] = own["storage"]
+    own["cache"]["pages"] = "lru"
+    own["execution"]["refine"]["deviations"] = 1.5
+    assert chosen == own
+
+
 #: Ways to clusters: by what the default does with less memory, by its graph alone, and policy by
 #: policy from a design of lists.
 CLUSTERED = {
@@ -299,7 +331,7 @@ BAD_OVERRIDES = {
     "list": ({"harvest": ["all"]}, "harvest is .*: give a name or a dict"),
     "cache by name": ({"cache": "lru"}, "cache: there is no 'lru'; give a dict of its parts"),
     "cache part": ({"cache": {"page": "lru"}}, "cache has no field 'page'; its fields: nodes"),
-    "cache choice": ({"cache": {"pages": "big"}}, "cache: pages is \"big\": .*`lru`"),
+    "cache choice": ({"cache": {"pages": "big"}}, "cache_pages: there is no 'big'; choose none, .*lru"),
     "second code": ({"second_code_bytes": "4"}, "second_code_bytes is \"4\": give a number of"),
     "slack": ({"slack": "much"}, "slack is \"much\": give a number from 0 to 1"),
     "clash": ({"codec": "split"}, "codec = split .*choose vectors separate"),

@@ -3,9 +3,9 @@
 //!
 //! Nothing here knows a preset by name: a new row of the table is one more candidate.
 
-use pageway::choices::{name_of, schedules, typed, typed_quantizer};
-use pageway::spec::{IndexSpec, QuantizerSpec, Shape};
-use pageway::{BuildOptions, Error, Footprint, MemoryWish, Overrides, Sizes, format_bytes};
+use pageway::choices::{find, name_of, schedules};
+use pageway::spec::{IndexSpec, Shape};
+use pageway::{BuildOptions, Error, Footprint, MemoryWish, Sizes, format_bytes};
 use serde::Serialize;
 
 use crate::design::{Design, designs};
@@ -145,7 +145,7 @@ impl Space<'_> {
                     build_list: (2 * degree).max(BuildOptions::default().build_list),
                     page_bytes: *page_bytes,
                     beam: self.pins.beam,
-                    overrides: merged(&design.overrides, &self.pins.overrides),
+                    overrides: self.pins.overrides.or(&design.overrides),
                     seed: self.seed,
                     ..BuildOptions::default()
                 });
@@ -189,14 +189,8 @@ impl Space<'_> {
     /// The design for as much memory as it likes.
     fn spec(&self, options: &BuildOptions, code_bytes: u32) -> IndexSpec {
         let sizes = Sizes {
-            max_degree: options.degree,
-            build_list: options.build_list,
-            alpha: options.alpha,
             code_bytes,
-            page_bytes: options.page_bytes,
-            beam: options.beam,
-            seed: options.seed,
-            ..Sizes::default()
+            ..options.sizes()
         };
         let form = options.form.as_deref();
         let named = form.and_then(|form| options.preset.spec_of(form, self.shape, &sizes));
@@ -246,33 +240,6 @@ impl Space<'_> {
     }
 }
 
-/// The choices of `pinned`, and of `other` where it has none.
-fn merged(other: &Overrides, pinned: &Overrides) -> Overrides {
-    let mut cache = pinned.cache;
-    cache.nodes = cache.nodes.or(other.cache.nodes);
-    cache.pages = cache.pages.or(other.cache.pages);
-    cache.selection = cache.selection.or(other.cache.selection);
-    cache.page_share = cache.page_share.or(other.cache.page_share);
-    Overrides {
-        graph: pinned.graph.or(other.graph),
-        vectors: pinned.vectors.or(other.vectors),
-        codes: pinned.codes.or(other.codes),
-        quantizer: pinned.quantizer.or(other.quantizer),
-        second_quantizer: pinned.second_quantizer.or(other.second_quantizer),
-        ids_in_memory: pinned.ids_in_memory.or(other.ids_in_memory),
-        codec: pinned.codec.or(other.codec),
-        placement: pinned.placement.or(other.placement),
-        lists: pinned.lists.or(other.lists),
-        cache,
-        entry: pinned.entry.or(other.entry),
-        schedule: pinned.schedule.or(other.schedule),
-        harvest: pinned.harvest.or(other.harvest),
-        refine: pinned.refine.or(other.refine),
-        stop: pinned.stop.or(other.stop),
-        slack: pinned.slack.or(other.slack),
-    }
-}
-
 impl Candidate {
     /// The design without its sizes: what one trial of it tells about all its sizes. Designs with
     /// lists and designs with clusters are two.
@@ -291,7 +258,7 @@ impl Candidate {
     }
 
     fn of_form(&self, name: &str) -> String {
-        let has_lists = self.spec.graph.max_degree() > 0;
+        let has_lists = self.spec.graph.has_lists();
         let form = if has_lists { "" } else { ", clusters" };
         format!("{name}{form}")
     }
@@ -322,9 +289,7 @@ impl Candidate {
             ..Sizes::default()
         };
         let name = name_of(&other.spec.execution.schedule);
-        let mut known = schedules(&sizes).into_iter();
-        let schedule = known.find(|schedule| name_of(schedule) == name);
-        if let Some(schedule) = schedule {
+        if let Some(schedule) = find(&schedules(&sizes), &name) {
             other.spec.execution.schedule = schedule;
             if other.options.overrides.schedule.is_some() {
                 other.options.overrides.schedule = Some(schedule);
@@ -346,32 +311,7 @@ impl Candidate {
         add("build-list", Some(options.build_list.to_string()));
         add("code-bytes", Some(self.code_bytes().to_string()));
         add("beam", options.beam.map(|beam| beam.to_string()));
-        let chosen = &options.overrides;
-        add("graph", chosen.graph.as_ref().map(typed));
-        add("vectors", chosen.vectors.as_ref().map(name_of));
-        add("codes", chosen.codes.as_ref().map(name_of));
-        add("quantizer", chosen.quantizer.map(typed_quantizer));
-        let second = chosen.second_quantizer;
-        let bytes = |second: Option<QuantizerSpec>| second.map_or(0, QuantizerSpec::code_bytes);
-        add("second-code-bytes", second.map(|s| bytes(s).to_string()));
-        let ids_in_memory = chosen.ids_in_memory;
-        add("ids-in-memory", ids_in_memory.map(|held| held.to_string()));
-        add("codec", chosen.codec.as_ref().map(typed));
-        add("placement", chosen.placement.as_ref().map(typed));
-        add("lists", chosen.lists.as_ref().map(typed));
-        add("cache-nodes", chosen.cache.nodes.as_ref().map(typed));
-        add("cache-pages", chosen.cache.pages.as_ref().map(typed));
-        add(
-            "cache-selection",
-            chosen.cache.selection.as_ref().map(typed),
-        );
-        add("page-share", chosen.cache.page_share.map(|s| s.to_string()));
-        add("entry", chosen.entry.as_ref().map(typed));
-        add("schedule", chosen.schedule.as_ref().map(typed));
-        add("harvest", chosen.harvest.as_ref().map(typed));
-        add("refine", chosen.refine.as_ref().map(typed));
-        add("stop", chosen.stop.as_ref().map(typed));
-        add("slack", chosen.slack.map(|slack| slack.to_string()));
+        all.extend(options.overrides.arguments());
         all
     }
 }

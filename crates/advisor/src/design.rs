@@ -3,7 +3,7 @@
 //! Nothing here knows a preset by name: a new row of the table is one more design.
 
 use pageway::choices::{PLACEMENTS, QUANTIZERS};
-use pageway::spec::{HarvestSpec, PlacementSpec, QuantizerSpec};
+use pageway::spec::{HarvestSpec, QuantizerSpec};
 use pageway::{Overrides, Preset};
 
 use crate::tree::{navigation, shuffled};
@@ -63,8 +63,8 @@ struct Variant {
 /// What is tried of every preset: as it is, and with one idea of another design.
 fn variants() -> Vec<Variant> {
     let mut all = PLACEMENTS.into_iter();
-    let clustered = all.find(|placement| *placement == PlacementSpec::Clustered);
-    let with_bounds = |quantizer: &QuantizerSpec| matches!(quantizer, QuantizerSpec::RaBitQ { .. });
+    let clustered = all.find(|placement| placement.is_clustered());
+    let with_bounds = |quantizer: &QuantizerSpec| quantizer.has_bounds();
     let none = Overrides::default();
     let choices = [
         ("", none),

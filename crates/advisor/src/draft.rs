@@ -3,8 +3,6 @@
 //! What it costs over all vectors follows from the best that is known of it: its last trials, grown
 //! to all vectors; else its guess, corrected by what trials of its family, or of all, showed.
 
-use pageway::spec::RefineSpec;
-
 use crate::candidate::Candidate;
 use crate::cost::Cost;
 use crate::device::Device;
@@ -120,7 +118,7 @@ impl Draft {
         }
         let walk = self.walk_factor(known, rows);
         let refine = self.candidate.spec.execution.refine;
-        let refine = if matches!(refine, RefineSpec::Bounded { .. }) {
+        let refine = if refine.is_bounded() {
             measured(|counts| counts.refine_reads)
         } else {
             walk
@@ -150,7 +148,7 @@ impl Draft {
     }
 
     fn has_clusters(&self) -> bool {
-        self.candidate.spec.graph.max_degree() == 0
+        !self.candidate.spec.graph.has_lists()
     }
 
     fn usual_exponent(&self) -> f64 {

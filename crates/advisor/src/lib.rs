@@ -10,13 +10,12 @@
 //! model       spec + statistics of a sample -> pages, rounds, bytes, processor time: a guess
 //! cost        counts + device -> microseconds, queries per second
 //! sample      rows and queries drawn from the vectors     scratch   where samples are built
-//! form        its form, kept over fewer vectors
 //! trial       a candidate, built over a sample and searched     walk   one of those searches
 //! plain       the design that lends its graph, and that the statistics are of
 //! growth      a count at two sizes -> the same over all vectors
 //! draft       a candidate in the course of a plan: what is known of it so far
 //! planner     guess, try the best few on small samples, the best of those on larger ones, choose
-//! plan        what came out, with reasons                 table   the same for people
+//! plan        what came out     verdict   why it was chosen, or not     table   both for people
 //! ```
 //!
 //! Invariants: what was guessed and what was measured are never mixed in one column; a candidate
@@ -32,7 +31,6 @@ mod draft;
 mod equations;
 #[cfg(test)]
 mod fixture;
-mod form;
 mod growth;
 mod model;
 mod plain;
@@ -43,6 +41,7 @@ mod scratch;
 mod table;
 mod tree;
 mod trial;
+mod verdict;
 mod walk;
 mod wish;
 
@@ -60,4 +59,5 @@ pub use sample::{Draw, Sample};
 pub use scratch::Scratch;
 pub use tree::{Step, TreeAdvice, TreeQuestion, advise};
 pub use trial::{Climb, Trial, Tried};
+pub use verdict::Verdict;
 pub use wish::{Goal, Pins, Wish};

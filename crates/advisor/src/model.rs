@@ -19,10 +19,7 @@
 //! (Starling's overlap ratio, Gorgeous's packed lists), and rounds are reads over the beam. It
 //! serves to choose what is tried; a trial then corrects it for its whole family.
 
-use pageway::spec::{
-    CodecSpec, EntrySpec, GraphSpec, HarvestSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec,
-    QuantizerSpec, RefineSpec, ScheduleSpec,
-};
+use pageway::spec::QuantizerSpec;
 use pageway::{Footprint, IndexSpec};
 use serde::{Deserialize, Serialize};
 
@@ -197,7 +194,7 @@ pub fn guess(
     let missed = 1.0 - subject.hit();
     let walk = hops * missed / subject.gain();
     let refine = subject.refine_reads(list, missed);
-    let width = if matches!(spec.execution.schedule, ScheduleSpec::Pipelined { .. }) {
+    let width = if spec.execution.schedule.is_pipeline() {
         beam.min(PIPELINE_WIDTH)
     } else {
         beam * BEAM_FILL
@@ -247,7 +244,7 @@ impl Subject<'_> {
         let degrees = (degree / measured_degree).powf(DEGREE_EXPONENT);
         let exponent = exponent_of(self.spec, code_share(self.spec));
         let growth = (nodes / rows.max(1.0)).max(1.0).powf(exponent);
-        let entered = if self.spec.execution.entry == EntrySpec::Medoid {
+        let entered = if self.spec.execution.entry.is_one_node() {
             1.0
         } else {
             ENTERED_SHARE
@@ -261,13 +258,7 @@ impl Subject<'_> {
 
     /// Nodes that a hop scores where it is a look into a cluster: none of them is read for it.
     fn members(&self) -> Option<u32> {
-        match self.spec.graph {
-            GraphSpec::Clusters { members } => Some(members),
-            GraphSpec::Vamana { .. }
-            | GraphSpec::Nsg { .. }
-            | GraphSpec::Hnsw { .. }
-            | GraphSpec::PiPnn { .. } => None,
-        }
+        self.spec.graph.members()
     }
 
     /// Microseconds per hop: estimates of a list, which grow with lists and codes.
@@ -289,12 +280,11 @@ impl Subject<'_> {
         let degree = self.statistics.mean_degree;
         let cache = &self.spec.cache;
         let nodes = f64::from(self.footprint.nodes);
-        let whole = matches!(cache.nodes, NodeCacheSpec::Records | NodeCacheSpec::Clock);
-        let per_node = if whole {
+        let per_node = if cache.nodes.holds_records() {
             self.footprint.raw_bytes as f64 / nodes + 4.0 * degree + CACHED_OVERHEAD
-        } else if cache.nodes != NodeCacheSpec::None {
+        } else if !cache.nodes.is_none() {
             PACKED_BYTES * degree + CACHED_OVERHEAD
-        } else if cache.pages != PageCacheSpec::None {
+        } else if !cache.pages.is_none() {
             let page = f64::from(self.spec.layout.page_bytes);
             page / f64::from(self.footprint.nodes_per_page.max(1))
         } else {
@@ -306,11 +296,11 @@ impl Subject<'_> {
 
     /// Expansions that one page serves.
     fn gain(&self) -> f64 {
-        let uses_page = self.spec.execution.harvest != HarvestSpec::Target;
+        let uses_page = !self.spec.execution.harvest.is_target();
         let replicated = self.spec.layout.codec.packed_lists();
         let sharing = if replicated > 0 {
             f64::from(replicated)
-        } else if self.spec.layout.placement == PlacementSpec::ById {
+        } else if !self.spec.layout.is_placed() {
             0.0
         } else {
             f64::from(self.footprint.nodes_per_page.saturating_sub(1))
@@ -340,18 +330,14 @@ impl Subject<'_> {
     /// Reads at the end: the part of the list that no page on the way has scored.
     fn refine_reads(&self, list: f64, missed: f64) -> f64 {
         let refine = self.spec.execution.refine;
-        if refine == RefineSpec::Inline {
+        if refine.is_inline() {
             return 0.0;
         }
-        if matches!(refine, RefineSpec::Bounded { .. }) {
+        if refine.is_bounded() {
             return self.undecided_reads();
         }
-        let share = if let RefineSpec::Deferred { share } = refine {
-            f64::from(share)
-        } else {
-            REFINED_SHARE
-        };
-        let scored = if self.spec.layout.codec == CodecSpec::Split {
+        let share = refine.share().map_or(REFINED_SHARE, f64::from);
+        let scored = if self.spec.layout.codec.is_split() {
             0.0
         } else {
             1.0 - missed

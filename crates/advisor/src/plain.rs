@@ -26,17 +26,10 @@ const CACHED_PART: u64 = 10;
 
 /// The graph of `spec`, or one in the sizes of `options` where that has no lists.
 fn lists(spec: &IndexSpec, options: &BuildOptions) -> GraphSpec {
-    if spec.graph.max_degree() > 0 {
+    if spec.graph.has_lists() {
         return spec.graph;
     }
-    let sizes = Sizes {
-        max_degree: options.degree,
-        build_list: options.build_list,
-        alpha: options.alpha,
-        seed: options.seed,
-        ..Sizes::default()
-    };
-    Preset::DiskAnn.spec(spec.shape, &sizes).graph
+    Preset::DiskAnn.spec(spec.shape, &options.sizes()).graph
 }
 
 /// The options of the plain design with the graph of `spec`, in the sizes of `options`.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pageway::choices::name_of;
+use pageway::choices::chosen;
 use pageway::{Error, ErrorKind, Result, format_bytes};
 use serde::Serialize;
 
@@ -13,6 +13,7 @@ use crate::draft::{Draft, Knowledge};
 use crate::model::Statistics;
 use crate::tree::TreeAdvice;
 use crate::trial::Tried;
+use crate::verdict::Verdict;
 use crate::wish::{Goal, Wish};
 
 /// A candidate in a plan.
@@ -38,7 +39,7 @@ pub struct Entry {
     /// What was built and searched.
     pub tried: Vec<Tried>,
     /// Why it was chosen, or not.
-    pub verdict: String,
+    pub verdict: Verdict,
     /// The arguments of `pageway build` that make it.
     pub arguments: Vec<String>,
     /// The same for the library; memory and recall are those of the wish.
@@ -90,13 +91,10 @@ pub struct Plan {
     pub seconds: f64,
 }
 
-/// What the verdict on a candidate begins with whose trial failed.
-const FAILED: &str = "could not be tried";
-
 impl Entry {
     /// Whether a trial of it ended in an error.
     pub fn has_failed(&self) -> bool {
-        self.verdict.starts_with(FAILED)
+        matches!(self.verdict, Verdict::Failed(_))
     }
 
     /// Its sizes, in words.
@@ -212,7 +210,7 @@ fn standing(draft: &Draft, known: &Knowledge) -> Standing {
     }
 }
 
-fn entry((draft, cost): (&Draft, Option<Cost>), known: &Knowledge, verdict: String) -> Entry {
+fn entry((draft, cost): (&Draft, Option<Cost>), known: &Knowledge, verdict: Verdict) -> Entry {
     let own = draft.candidate.spec.execution.schedule.beam();
     let beam = draft.predicted(known).map_or(own, |(_, beam)| beam);
     let candidate = if beam == own {
@@ -261,28 +259,27 @@ impl Words<'_> {
         chosen: bool,
         (standing, cost): (Standing, Option<Cost>),
         draft: &Draft,
-    ) -> String {
-        let recall = self.wish.recall;
+    ) -> Verdict {
         match (standing, cost) {
-            (Standing::Failed, _) => {
-                let why = draft.failed.as_deref().unwrap_or_default();
-                format!("{FAILED}: {why}")
-            }
+            (Standing::Failed, _) => Verdict::Failed(draft.failed.clone().unwrap_or_default()),
             (Standing::OutOfReach, _) | (_, None) => {
                 let tried = draft.trials();
-                let best = tried.map(|tried| tried.best_recall).fold(0.0, f64::max);
-                format!("recall {recall} is out of reach on the sample: {best:.3} at most")
+                Verdict::OutOfReach {
+                    recall: self.wish.recall,
+                    best: tried.map(|tried| tried.best_recall).fold(0.0, f64::max),
+                }
             }
-            _ if chosen => format!(
-                "chosen: {} of {} tried designs that reach recall {recall} in {}",
+            _ if chosen => Verdict::Chosen(format!(
+                "{} of {} tried designs that reach recall {} in {}",
                 goal_words(self.wish.goal),
                 self.serving,
+                self.wish.recall,
                 format_bytes(self.memory_bytes)
-            ),
-            (Standing::Guessed, Some(cost)) => {
-                format!("guessed, not tried: {}", self.against(&cost))
+            )),
+            (Standing::Guessed, Some(cost)) => Verdict::Guessed(self.against(&cost)),
+            (Standing::Tried | Standing::TriedTwice, Some(cost)) => {
+                Verdict::Behind(self.against(&cost))
             }
-            (Standing::Tried | Standing::TriedTwice, Some(cost)) => self.against(&cost),
         }
     }
 
@@ -354,28 +351,12 @@ fn tree_verdict(
 }
 
 fn differences(tree: &Candidate, choice: &Candidate) -> Vec<String> {
-    let names = |one: &Candidate| {
-        let spec = &one.spec;
-        [
-            ("codes", name_of(&spec.storage.codes)),
-            ("vectors", name_of(&spec.storage.vectors)),
-            ("codec", name_of(&spec.layout.codec)),
-            ("placement", name_of(&spec.layout.placement)),
-            ("lists", name_of(&spec.layout.lists)),
-            ("cached nodes", name_of(&spec.cache.nodes)),
-            ("cached pages", name_of(&spec.cache.pages)),
-            ("entry", name_of(&spec.execution.entry)),
-            ("schedule", name_of(&spec.execution.schedule)),
-            ("harvest", name_of(&spec.execution.harvest)),
-            ("refine", name_of(&spec.execution.refine)),
-            ("stop", name_of(&spec.execution.stop)),
-            ("page", format!("{} B", spec.layout.page_bytes)),
-            ("code", format!("{} B", one.code_bytes())),
-        ]
-    };
-    let both = names(tree).into_iter().zip(names(choice));
+    let both = chosen(&tree.spec).into_iter().zip(chosen(&choice.spec));
     both.filter(|((_, tree), (_, choice))| tree != choice)
-        .map(|((what, tree), (_, choice))| format!("{what}: {tree} there, {choice} here"))
+        .map(|((policy, tree), (_, choice))| {
+            let what = policy.name.replace('_', " ");
+            format!("{what}: {tree} there, {choice} here")
+        })
         .collect()
 }
 
@@ -429,11 +410,8 @@ mod tests {
     #[test]
     fn the_choice_was_tried_and_each_loser_has_a_reason() {
         let plan = concluded(Goal::Latency).unwrap();
-        let verdicts: Vec<&str> = plan
-            .entries
-            .iter()
-            .map(|one| one.verdict.as_str())
-            .collect();
+        let verdicts = plan.entries.iter().map(|one| one.verdict.to_string());
+        let verdicts: Vec<String> = verdicts.collect();
         assert!(
             verdicts[0].starts_with("chosen: the shortest latency of 3 tried"),
             "{verdicts:?}"

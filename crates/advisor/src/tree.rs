@@ -6,7 +6,7 @@
 //! answer has no meaning under another (pages of vectors alone hold nothing to score while the next
 //! are read), the nearest legal choice stands in for it.
 
-use pageway::choices::{ENTRIES, PLACEMENTS, schedules};
+use pageway::choices::{ENTRIES, PLACEMENTS, find, schedules};
 use pageway::spec::{
     CodeStorage, CodecSpec, EntrySpec, HarvestSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec,
     RefineSpec, ScheduleSpec, Shape, VectorStorage,
@@ -253,14 +253,12 @@ impl Answers {
 
 /// Neighbours in one page by frequency, as the evaluation's heuristic designs do it.
 pub(crate) fn shuffled() -> Option<PlacementSpec> {
-    let mut all = PLACEMENTS.into_iter();
-    all.find(|placement| matches!(placement, PlacementSpec::Bnf { .. }))
+    find(&PLACEMENTS, "bnf")
 }
 
 /// A navigation graph over a sample.
 pub(crate) fn navigation() -> Option<EntrySpec> {
-    let mut all = ENTRIES.into_iter();
-    all.find(|entry| matches!(entry, EntrySpec::Navigation { .. }))
+    find(&ENTRIES, "navigation")
 }
 
 #[cfg(test)]

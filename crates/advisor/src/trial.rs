@@ -8,16 +8,15 @@
 
 use std::path::{Path, PathBuf};
 
-use pageway::spec::{CodeStorage, EntrySpec, GraphSpec, IndexSpec, ScheduleSpec};
+use pageway::spec::{GraphSpec, IndexSpec};
 use pageway::truth::{Found, recall};
 use pageway::{
-    BuildInput, BuildOptions, ErrorKind, Footprint, Index, MemoryPart, MemoryWish, OpenOptions,
-    Progress, Result, clock, process_cpu_time,
+    BuildInput, BuildOptions, ErrorKind, Footprint, Index, MemoryPart, MemoryReport, MemoryWish,
+    OpenOptions, Overrides, Progress, Result, clock, process_cpu_time,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::candidate::Candidate;
-use crate::form::kept;
 use crate::model::Counts;
 use crate::plain::plain;
 use crate::sample::{K, Sample};
@@ -166,7 +165,9 @@ impl<'t> Trial<'t> {
         let options = BuildOptions {
             memory: Some(MemoryWish::Bytes(least + (spare as f64 * share) as u64)),
             graph_from: self.donor(&spec, &candidate.options)?,
-            overrides: kept(&spec),
+            // A preset takes the first form that memory holds, and parts of constant size weigh
+            // more over a sample: every choice is named, so that the form is that over all vectors.
+            overrides: Overrides::every_choice_of(&spec)?,
             ..candidate.options.clone()
         };
         let built = self.build(&options)?;
@@ -176,7 +177,7 @@ impl<'t> Trial<'t> {
         let walk = |beam: &u32| Walk {
             index: &index,
             beam: Some(*beam),
-            is_pipeline: matches!(schedule, ScheduleSpec::Pipelined { .. }),
+            is_pipeline: schedule.is_pipeline(),
         };
         let climbs: Result<Vec<Climb>> = beams
             .iter()
@@ -220,8 +221,8 @@ impl<'t> Trial<'t> {
     /// The index whose graph `spec` takes over, built at its first use; none where it cannot be.
     fn donor(&mut self, spec: &IndexSpec, options: &BuildOptions) -> Result<Option<PathBuf>> {
         // A graph is taken over without the layers above it; clusters are none.
-        let has_layers = matches!(spec.execution.entry, EntrySpec::UpperLayers { .. });
-        if has_layers || spec.graph.max_degree() == 0 {
+        let has_layers = spec.execution.entry.needs_layers();
+        if has_layers || !spec.graph.has_lists() {
             return Ok(None);
         }
         if let Some((_, dir)) = self.donors.iter().find(|(graph, _)| *graph == spec.graph) {
@@ -360,9 +361,9 @@ fn between(below: Option<(f64, Counts)>, above: (f64, Counts), wished: f64) -> C
 /// The spec over a part of the vectors.
 fn scaled(spec: &IndexSpec, share: f64) -> IndexSpec {
     let mut spec = spec.clone();
-    if let CodeStorage::Split { memory_nodes } = &mut spec.storage.codes {
-        *memory_nodes = (f64::from(*memory_nodes) * share) as u32;
-    }
+    let codes = &mut spec.storage.codes;
+    let held = (f64::from(codes.in_memory(u32::MAX)) * share) as u32;
+    *codes = codes.with_memory_nodes(held);
     spec
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use pageway::spec::{IndexSpec, MAX_BEAM};
+use pageway::spec::{DEFAULTS, IndexSpec, MAX_BEAM};
 use pageway::{Error, MemoryWish, Metric, Overrides, Preset, Result};
 use serde::Serialize;
 
@@ -168,14 +168,14 @@ impl Default for Wish {
         Self {
             metric: Metric::L2,
             memory: MemoryWish::Share(0.1),
-            recall: 0.95,
+            recall: DEFAULTS.recall,
             goal: Goal::default(),
             threads: 0,
             sample_rows: 20_000,
             seconds: None,
             device_seconds: 1.5,
             pins: Pins::default(),
-            seed: 42,
+            seed: DEFAULTS.seed,
         }
     }
 }

@@ -1,33 +1,28 @@
 //! The arguments that make a design: sizes, and one choice per policy in place of a preset's own.
 
-use clap::Args;
-use pageway::choices::{
-    self, CODES, ENTRIES, HARVESTS, LISTS, NODE_CACHES, PAGE_CACHES, PLACEMENTS, QUANTIZERS,
-    REFINES, SELECTIONS, STOPS, VECTORS, codecs, graphs, schedules,
-};
-use pageway::spec::{QuantizerSpec, RotationSpec};
-use pageway::{CacheOverrides, Overrides, Result, Sizes};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use pageway::choices::{Policy, Reading, choices};
+use pageway::spec::DEFAULTS;
+use pageway::{BuildOptions, Overrides, Result, Sizes};
 
 /// Numbers that a design leaves open.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Sizes")]
 pub(crate) struct SizeArguments {
     /// Longest adjacency list (R); 24 to 96 are usual
-    #[arg(long, value_name = "R", default_value_t = 48)]
+    #[arg(long, value_name = "R", default_value_t = DEFAULTS.degree)]
     pub(crate) degree: u32,
 
     /// Candidate list size while building (L); at least the degree
-    #[arg(long, value_name = "L", default_value_t = 100)]
+    #[arg(long, value_name = "L", default_value_t = DEFAULTS.build_list)]
     pub(crate) build_list: u32,
 
     /// Slack of the prune rule of vamana; larger keeps more long edges
-    #[arg(long, value_name = "A", default_value_t = 1.2)]
+    #[arg(long, value_name = "A", default_value_t = DEFAULTS.alpha)]
     pub(crate) alpha: f32,
 
     /// Bytes of a page: 4096 to 65536, a power of two
-    #[arg(long, value_name = "BYTES", default_value_t = 4096)]
+    #[arg(long, value_name = "BYTES", default_value_t = DEFAULTS.page_bytes)]
     pub(crate) page_size: u32,
 
     /// Reads in flight (W) [default: the design's own]
@@ -36,127 +31,28 @@ pub(crate) struct SizeArguments {
 }
 
 impl SizeArguments {
-    /// These numbers; what was not asked has its default.
-    pub(crate) fn sizes(&self) -> Sizes {
-        Sizes {
-            max_degree: self.degree,
+    /// Options with these numbers; what was not asked has its default.
+    pub(crate) fn options(&self) -> BuildOptions {
+        BuildOptions {
+            degree: self.degree,
             build_list: self.build_list,
             alpha: self.alpha,
             page_bytes: self.page_size,
             beam: self.beam,
-            ..Sizes::default()
+            ..BuildOptions::default()
         }
+    }
+
+    /// The same as a design takes them.
+    pub(crate) fn sizes(&self) -> Sizes {
+        self.options().sizes()
     }
 }
 
-/// One choice per policy. What is not chosen stays as the preset has it.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct ChoiceArguments {
-    #[command(flatten)]
-    stored: StorageChoices,
-    #[command(flatten)]
-    cached: CacheChoices,
-    #[command(flatten)]
-    walked: WalkChoices,
-}
-
-/// Axes 1 and 2, and the graph.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Choices in place of the preset's own")]
-struct StorageChoices {
-    /// Graph: vamana, nsg[:knn=2R], hnsw, pipnn[:fanout=8,knn=5,leaf=512] or, without lists,
-    /// clusters[:members=64]
-    #[arg(long, value_name = "NAME")]
-    graph: Option<String>,
-
-    /// Where full vectors lie: in_record, separate (with codec split), or coded: separate too, with
-    /// a fine code of --second-code-bytes in the record
-    #[arg(long, value_name = "NAME")]
-    vectors: Option<String>,
-
-    /// Where codes lie: memory, in_page, or split by what memory holds
-    #[arg(long, value_name = "NAME")]
-    codes: Option<String>,
-
-    /// How vectors are compressed: pq, or rabitq[:rotation=principal|hadamard] with error bounds
-    #[arg(long, value_name = "NAME")]
-    quantizer: Option<String>,
-
-    /// Bytes of a second code, for refine cascade or vectors coded; 0 for none
-    #[arg(long, value_name = "N")]
-    second_code_bytes: Option<u32>,
-
-    /// Whether rows and ids are in memory too, so that refine bounded need not read what is sure
-    #[arg(long, value_name = "BOOL")]
-    ids_in_memory: Option<bool>,
-
-    /// What a page holds: packed, inline_codes, replicated[:lists=4], page_node[:min_degree=R/2]
-    /// or split
-    #[arg(long, value_name = "NAME")]
-    codec: Option<String>,
-
-    /// Which nodes share a page: by_id, bnp, bnf[:rounds=8,gain=0.01], bns[:rounds=8,gain=0.01],
-    /// grouped[:hops=2] or clustered
-    #[arg(long, value_name = "NAME")]
-    placement: Option<String>,
-
-    /// How adjacency lists are stored: plain, or packed: sorted, in about a third of the bytes
-    #[arg(long, value_name = "NAME")]
-    lists: Option<String>,
-}
-
-/// Axis 3.
-#[derive(Clone, Debug, Args)]
-struct CacheChoices {
-    /// What is cached per node: none, records, clock (records, those used lately) or lists
-    #[arg(long, value_name = "NAME")]
-    cache_nodes: Option<String>,
-
-    /// Which pages are cached: none, hot, lru or clock
-    #[arg(long, value_name = "NAME")]
-    cache_pages: Option<String>,
-
-    /// What a cache takes first: breadth_first, or visits of sampled queries
-    #[arg(long, value_name = "NAME")]
-    cache_selection: Option<String>,
-
-    /// Share of the cache that pages get where nodes are cached too, 0 to 1
-    #[arg(long, value_name = "SHARE")]
-    page_share: Option<f32>,
-}
-
-/// Axis 4.
-#[derive(Clone, Debug, Args)]
-struct WalkChoices {
-    /// Where a walk starts: medoid, fixed[:count=8],
-    /// navigation[:one_in=100,max_degree=24,list_size=10], upper_layers[:list_size=10],
-    /// hash[:one_in=20,radius=2,limit=200] or, with graph clusters, clusters
-    #[arg(long, value_name = "NAME")]
-    entry: Option<String>,
-
-    /// Which reads are in flight: lockstep, overlapped, prefetch (each of --beam reads) or
-    /// pipelined[:least=4,most=32,completion=in_order|as_they_come]
-    #[arg(long, value_name = "NAME")]
-    schedule: Option<String>,
-
-    /// Which records of a page are used: target, near[:share=0.3], all or held
-    #[arg(long, value_name = "NAME")]
-    harvest: Option<String>,
-
-    /// When exact distances are paid: inline, deferred[:share=0.5], bounded[:deviations=2] or
-    /// cascade[:scored=1,read=0.5]
-    #[arg(long, value_name = "NAME")]
-    refine: Option<String>,
-
-    /// When a walk ends: exhausted or horizon[:growth=15]
-    #[arg(long, value_name = "NAME")]
-    stop: Option<String>,
-
-    /// How much nearer a candidate that needs a read must be, as a share of its distance, to come
-    /// before one whose list is in memory; 0 to 1
-    #[arg(long, value_name = "SHARE")]
-    slack: Option<f32>,
-}
+/// One choice per policy, each an argument of the table's. What is not chosen stays as the preset
+/// has it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ChoiceArguments(Vec<(&'static str, String)>);
 
 impl ChoiceArguments {
     /// The choices, with what they leave open from `sizes`.
@@ -164,76 +60,66 @@ impl ChoiceArguments {
     /// # Errors
     /// `InvalidInput` for what cannot be read, with what could be.
     pub(crate) fn overrides(&self, sizes: &Sizes) -> Result<Overrides> {
-        let Self {
-            stored,
-            cached,
-            walked,
-        } = self;
-        Ok(Overrides {
-            graph: read("--graph", stored.graph.as_deref(), &graphs(sizes))?,
-            vectors: read("--vectors", stored.vectors.as_deref(), &VECTORS)?,
-            codes: read("--codes", stored.codes.as_deref(), &CODES)?,
-            quantizer: read("--quantizer", stored.quantizer.as_deref(), &QUANTIZERS)?,
-            second_quantizer: stored
-                .second_code_bytes
-                .map(|code_bytes| (code_bytes > 0).then(|| stored.second(code_bytes))),
-            ids_in_memory: stored.ids_in_memory,
-            codec: read("--codec", stored.codec.as_deref(), &codecs(sizes))?,
-            placement: read("--placement", stored.placement.as_deref(), &PLACEMENTS)?,
-            lists: read("--lists", stored.lists.as_deref(), &LISTS)?,
-            cache: cached.overrides()?,
-            entry: read("--entry", walked.entry.as_deref(), &ENTRIES)?,
-            schedule: read("--schedule", walked.schedule.as_deref(), &schedules(sizes))?,
-            harvest: read("--harvest", walked.harvest.as_deref(), &HARVESTS)?,
-            refine: read("--refine", walked.refine.as_deref(), &REFINES)?,
-            stop: read("--stop", walked.stop.as_deref(), &STOPS)?,
-            slack: walked.slack,
+        let typed = |policy: &'static Policy| {
+            let mut all = self.0.iter();
+            let (_, text) = all.find(|(name, _)| *name == policy.name)?;
+            Some((policy, text.as_str()))
+        };
+        Overrides::read(choices().filter_map(typed), sizes)
+    }
+}
+
+impl Args for ChoiceArguments {
+    fn augment_args(command: Command) -> Command {
+        let command = command.next_help_heading("Choices in place of the preset's own");
+        choices().map(argument).fold(command, Command::arg)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for ChoiceArguments {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
+        let typed = |policy: &Policy| {
+            let text = matches.get_one::<String>(policy.name)?;
+            Some((policy.name, text.clone()))
+        };
+        Ok(Self(choices().filter_map(typed).collect()))
+    }
+
+    fn update_from_arg_matches(
+        &mut self,
+        matches: &ArgMatches,
+    ) -> std::result::Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+fn argument(policy: &'static Policy) -> Arg {
+    let argument = Arg::new(policy.name)
+        .long(policy.flag.trim_start_matches('-'))
+        .value_name(match policy.reading {
+            Reading::Share => "SHARE",
+            Reading::Flag => "BOOL",
+            Reading::CodeBytes => "N",
+            Reading::Named(_) | Reading::Size | Reading::Told => "NAME",
         })
+        .help(policy.about);
+    if matches!(policy.reading, Reading::Flag) {
+        argument.value_parser(["true", "false"])
+    } else {
+        argument
     }
-}
-
-impl StorageChoices {
-    /// A second code: a fine one, with error bounds, where records hold those.
-    fn second(&self, code_bytes: u32) -> QuantizerSpec {
-        if self.vectors.as_deref() == Some("coded") {
-            QuantizerSpec::RaBitQ {
-                code_bytes,
-                rotation: RotationSpec::Principal,
-            }
-        } else {
-            QuantizerSpec::Pq { code_bytes }
-        }
-    }
-}
-
-impl CacheChoices {
-    fn overrides(&self) -> Result<CacheOverrides> {
-        Ok(CacheOverrides {
-            nodes: read("--cache-nodes", self.cache_nodes.as_deref(), &NODE_CACHES)?,
-            pages: read("--cache-pages", self.cache_pages.as_deref(), &PAGE_CACHES)?,
-            selection: read(
-                "--cache-selection",
-                self.cache_selection.as_deref(),
-                &SELECTIONS,
-            )?,
-            page_share: self.page_share,
-        })
-    }
-}
-
-fn read<T>(flag: &str, text: Option<&str>, known: &[T]) -> Result<Option<T>>
-where
-    T: Serialize + DeserializeOwned,
-{
-    text.map(|text| choices::parse(flag, text, known))
-        .transpose()
 }
 
 #[cfg(test)]
 mod tests {
     use clap::{CommandFactory, Parser};
 
-    use pageway::spec::{CodecSpec, GraphSpec, ScheduleSpec};
+    use pageway::spec::{CodecSpec, GraphSpec, QuantizerSpec, ScheduleSpec};
 
     use super::*;
 
@@ -251,40 +137,19 @@ mod tests {
         typed.choices.overrides(&typed.sizes.sizes())
     }
 
-    fn names<T: Serialize>(known: &[T]) -> Vec<String> {
-        known.iter().map(choices::name_of).collect()
-    }
-
     #[test]
-    fn the_help_of_a_choice_names_all_there_is() {
+    fn every_choice_is_an_argument_with_the_help_of_its_policy() {
         let command = Typed::command();
-        let sizes = Typed::try_parse_from(["x"]).unwrap().sizes.sizes();
-        for (flag, names) in [
-            ("graph", names(&graphs(&sizes))),
-            ("vectors", names(&VECTORS)),
-            ("codes", names(&CODES)),
-            ("quantizer", names(&QUANTIZERS)),
-            ("codec", names(&codecs(&sizes))),
-            ("placement", names(&PLACEMENTS)),
-            ("lists", names(&LISTS)),
-            ("cache_nodes", names(&NODE_CACHES)),
-            ("cache_pages", names(&PAGE_CACHES)),
-            ("cache_selection", names(&SELECTIONS)),
-            ("entry", names(&ENTRIES)),
-            ("schedule", names(&schedules(&sizes))),
-            ("harvest", names(&HARVESTS)),
-            ("refine", names(&REFINES)),
-            ("stop", names(&STOPS)),
-        ] {
-            let argument = command
-                .get_arguments()
-                .find(|argument| argument.get_id() == flag);
-            let help = argument.unwrap().get_help().unwrap().to_string();
-            for name in names {
-                assert!(help.contains(&name), "{flag}: {name} in {help}");
+        for policy in choices() {
+            let mut arguments = command.get_arguments();
+            let argument = arguments.find(|argument| argument.get_id() == policy.name);
+            let argument = argument.unwrap();
+            assert_eq!(argument.get_help().unwrap().to_string(), policy.about);
+            assert_eq!(argument.get_long(), policy.flag.strip_prefix("--"));
+            if !matches!(policy.reading, Reading::Flag) {
+                let error = overrides(&format!("{} x", policy.flag)).unwrap_err();
+                assert!(error.context().starts_with(policy.flag), "{error}");
             }
-            let error = overrides(&format!("--{} x", flag.replace('_', "-"))).unwrap_err();
-            assert!(error.context().contains("there is"), "{error}");
         }
     }
 

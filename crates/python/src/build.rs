@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use pageway::spec::Shape;
-use pageway::{BuildInput, BuildOptions, Metric, Preset, Sizes, VectorShape};
+use pageway::{BuildInput, BuildOptions, Preset, VectorRead};
 use pyo3::prelude::*;
 
 use crate::convert::{Ids, Source, json, named, wish};
 use crate::error::to_exception;
-use crate::overrides::{Design, overrides};
+use crate::overrides::wished;
 use crate::progress::{Callback, watched};
 
 /// What an index is, of the settings of `pageway.build`, by name.
@@ -28,10 +27,9 @@ struct DesignSettings {
 }
 
 impl DesignSettings {
-    /// The options that these settings are, for vectors of `shape`.
-    fn options(&self, metric: Metric, shape: VectorShape) -> PyResult<BuildOptions> {
-        let mut options = BuildOptions {
-            metric,
+    /// The options that these settings are, with the choices of the design.
+    fn options(&self) -> PyResult<BuildOptions> {
+        Ok(BuildOptions {
             preset: wish(&self.preset)?,
             form: self.form.clone(),
             degree: self.degree,
@@ -41,31 +39,7 @@ impl DesignSettings {
             beam: self.beam,
             seed: self.seed,
             ..BuildOptions::default()
-        };
-        if let Some(wishes) = &self.overrides {
-            let design = design(&options, shape);
-            options.overrides = overrides(wishes, &design).map_err(to_exception)?;
-        }
-        Ok(options)
-    }
-}
-
-fn design(options: &BuildOptions, shape: VectorShape) -> Design {
-    Design {
-        preset: options.preset,
-        shape: Shape {
-            dimension: shape.dimension,
-            element: shape.element,
-            metric: options.metric,
-        },
-        sizes: Sizes {
-            max_degree: options.degree,
-            build_list: options.build_list,
-            alpha: options.alpha,
-            page_bytes: options.page_bytes,
-            beam: options.beam,
-            ..Sizes::default()
-        },
+        })
     }
 }
 
@@ -92,9 +66,11 @@ pub(crate) struct BuildSettings {
 }
 
 impl BuildSettings {
-    fn options(self, shape: VectorShape) -> PyResult<BuildOptions> {
+    /// The options that these settings are for a build over `vectors`.
+    fn options(self, vectors: &dyn VectorRead) -> PyResult<BuildOptions> {
         let budget = |wished: &Option<String>| wished.as_deref().map(wish).transpose();
-        Ok(BuildOptions {
+        let options = BuildOptions {
+            metric: named(&self.metric)?,
             memory: budget(&self.budgets.memory)?,
             build_memory: budget(&self.budgets.build_memory)?,
             disk: budget(&self.budgets.disk)?,
@@ -102,8 +78,12 @@ impl BuildSettings {
             codebook_from: self.codebook_from,
             graph_from: self.graph_from,
             threads: self.threads,
-            ..self.design.options(named(&self.metric)?, shape)?
-        })
+            ..self.design.options()?
+        };
+        match &self.design.overrides {
+            Some(wishes) => wished(&options, wishes, vectors).map_err(to_exception),
+            None => Ok(options),
+        }
     }
 }
 
@@ -119,7 +99,7 @@ pub(crate) fn build(
     let (source, ids, queries) = &input;
     let name = source.name("data");
     let vectors = source.open()?;
-    let options = options.options(vectors.shape())?;
+    let options = options.options(vectors.as_ref())?;
     let ids = ids.as_ref().map(Ids::open).transpose()?;
     let queries = queries.as_ref().map(Source::open).transpose()?;
     let input = BuildInput {

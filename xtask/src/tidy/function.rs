@@ -15,6 +15,8 @@ pub(crate) struct Function {
     pub(crate) line_count: usize,
     /// Parameters without `self`.
     pub(crate) parameter_count: usize,
+    /// The same with the elements of tuples in place of these.
+    pub(crate) element_count: usize,
     /// Depth of the deepest block below the body; an arm's braces belong to their `match`.
     pub(crate) nesting: usize,
 }
@@ -47,7 +49,10 @@ fn function_at(code: &str, start: usize) -> Option<Function> {
         name,
         start,
         line_count: text.get(..=end)?.matches('\n').count() + 1,
-        parameter_count: parameter_count(text.get(open + 1..close)?),
+        parameter_count: parameters(text.get(open + 1..close)?).count(),
+        element_count: parameters(text.get(open + 1..close)?)
+            .map(element_count)
+            .sum(),
         nesting: nesting(text.get(body + 1..end)?),
     })
 }
@@ -85,15 +90,25 @@ pub(crate) fn group_end(text: &str, open: usize) -> Option<usize> {
     None
 }
 
-fn parameter_count(list: &str) -> usize {
-    let is_self = |parameter: &str| {
+/// The parameters of a list without `self`.
+fn parameters(list: &str) -> impl Iterator<Item = &str> {
+    let is_self = |parameter: &&str| {
         let name = parameter.split(':').next().unwrap_or("");
         word::has_word(name, "self")
     };
-    top_level(list)
-        .into_iter()
-        .filter(|parameter| !is_self(parameter))
-        .count()
+    top_level(list).into_iter().filter(move |one| !is_self(one))
+}
+
+/// The values that a parameter stands for: those of its type, where that is a tuple.
+fn element_count(parameter: &str) -> usize {
+    let Some((_, kind)) = parameter.rsplit_once("): ").or(parameter.split_once(": ")) else {
+        return 1;
+    };
+    let kind = kind.trim_start_matches('&');
+    let tuple = kind
+        .strip_prefix('(')
+        .and_then(|rest| rest.strip_suffix(')'));
+    tuple.map_or(1, |elements| top_level(elements).len().max(1))
 }
 
 /// Splits a comma list outside every bracket; `->` does not close an angle bracket.
@@ -237,6 +252,18 @@ mod tests {
         let function = found.first().expect("one function");
         assert_eq!((function.name.as_str(), function.line_count), ("a", 6));
         assert_eq!(function.parameter_count, 2);
+    }
+
+    #[test]
+    fn a_tuple_counts_as_what_it_holds() {
+        let counts = |list: &str| {
+            let found = functions(&format!("fn f({list}) {{}}"));
+            let function = found.first().expect("one function");
+            (function.parameter_count, function.element_count)
+        };
+        assert_eq!(counts("&self, a: A, b: fn(B) -> (C, D)"), (2, 2));
+        assert_eq!(counts("(a, b): (A, B), c: (C, D, E), d: &(F, G)"), (3, 7));
+        assert_eq!(counts("a: (), b: Option<(A, B)>"), (2, 2));
     }
 
     #[test]

@@ -14,6 +14,8 @@ mod check;
 mod exceptions;
 mod finding;
 mod function;
+mod pattern;
+mod policy;
 mod run;
 mod scan;
 mod source;

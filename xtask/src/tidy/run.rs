@@ -16,6 +16,7 @@ use std::process::{Command, ExitCode};
 use super::check;
 use super::exceptions::{self, Exception};
 use super::finding::{Finding, Findings, Severity};
+use super::policy;
 use super::source::SourceFile;
 
 /// Files above this size are data, whatever their name says.
@@ -85,7 +86,8 @@ fn read(root: &Path, path: &str) -> Option<SourceFile> {
 
 /// All findings that no exception lifts, and a failure for every exception that lifted nothing.
 fn judge(files: &[SourceFile], exceptions: &[Exception]) -> Vec<Finding> {
-    let found: Vec<Finding> = files.iter().flat_map(findings_of).collect();
+    let mut found: Vec<Finding> = files.iter().flat_map(findings_of).collect();
+    found.extend(policy::judge(files));
     let stale = exceptions
         .iter()
         .filter(|exception| !found.iter().any(|finding| exception.lifts(finding)));

@@ -1,8 +1,8 @@
 //! `pageway presets`: the designs, a row each.
 
 use clap::Args;
-use pageway::choices::name_of;
-use pageway::spec::{NodeCacheSpec, PageCacheSpec, Shape, VectorStorage};
+use pageway::choices::{POLICIES, Policy, Reading, chosen, name_of};
+use pageway::spec::Shape;
 use pageway::{ElementType, IndexSpec, Metric, Preset, Result, Sizes};
 use serde::Serialize;
 
@@ -63,15 +63,9 @@ impl PresetRow {
         Self {
             name: preset.name(),
             storage: storage_words(&spec),
-            layout: joined(&[name_of(&spec.layout.codec), name_of(&spec.layout.placement)]),
+            layout: names(&spec, "Layout"),
             cache: cache_words(&spec),
-            execution: joined(&[
-                name_of(&spec.execution.entry),
-                name_of(&spec.execution.schedule),
-                name_of(&spec.execution.harvest),
-                name_of(&spec.execution.refine),
-                name_of(&spec.execution.stop),
-            ]),
+            execution: names(&spec, "Execution"),
             update: name_of(&spec.update),
             summary: preset.summary(),
             spec,
@@ -81,12 +75,13 @@ impl PresetRow {
 
 impl PresetsReport {
     fn describe(&self) -> String {
+        let (layout, execution) = (head("Layout"), head("Execution"));
         let heads = [
             "design",
             "storage (codes)",
-            "layout",
+            &layout,
             "cache",
-            "execution (entry, schedule, harvest, refine, stop)",
+            &execution,
             "update",
         ];
         let mut table = Table::left(&heads);
@@ -112,27 +107,50 @@ fn storage_words(spec: &IndexSpec) -> String {
     if spec.storage.second_quantizer.is_some() {
         words.push("two codes".to_owned());
     }
-    if spec.storage.vectors == VectorStorage::Separate {
+    if spec.storage.vectors.is_separate() {
         words.push("vectors separate".to_owned());
     }
-    joined(&words)
+    words.join(", ")
 }
 
 fn cache_words(spec: &IndexSpec) -> String {
     let cache = &spec.cache;
     let mut words = Vec::new();
-    if cache.nodes != NodeCacheSpec::None {
+    if !cache.nodes.is_none() {
         words.push(name_of(&cache.nodes));
     }
-    if cache.pages != PageCacheSpec::None {
+    if !cache.pages.is_none() {
         words.push(format!("{} pages", name_of(&cache.pages)));
     }
     if words.is_empty() {
         words.push("none".to_owned());
     }
-    joined(&words)
+    words.join(", ")
 }
 
-fn joined(words: &[String]) -> String {
-    words.join(", ")
+/// The policies of an axis whose choices have names.
+fn policies(axis: &str) -> impl Iterator<Item = &'static Policy> {
+    let is_named = |policy: &&Policy| matches!(policy.reading, Reading::Named(_));
+    POLICIES
+        .iter()
+        .filter(is_named)
+        .filter(move |policy| policy.axis == axis)
+}
+
+/// What a design chooses for them.
+fn names(spec: &IndexSpec, axis: &str) -> String {
+    let chosen = chosen(spec);
+    let name = |policy: &Policy| {
+        let mut all = chosen.iter();
+        let (_, name) = all.find(|(one, _)| one.name == policy.name)?;
+        Some(name.as_str())
+    };
+    let names: Vec<&str> = policies(axis).filter_map(name).collect();
+    names.join(", ")
+}
+
+/// An axis, and what of it is named.
+fn head(axis: &str) -> String {
+    let names: Vec<&str> = policies(axis).map(|policy| policy.name).collect();
+    format!("{} ({})", axis.to_lowercase(), names.join(", "))
 }

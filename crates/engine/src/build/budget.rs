@@ -19,7 +19,7 @@ use crate::options::{BuildInput, BuildOptions};
 use crate::plan::least_memory;
 use crate::presets::Sizes;
 use crate::resolve;
-use crate::spec::{CodeStorage, CodecSpec, IndexSpec, MAX_DEGREE, QuantizerSpec, Shape};
+use crate::spec::{IndexSpec, MAX_DEGREE, QuantizerSpec, Shape};
 use crate::threads::thread_count;
 
 /// Rows that quantizer and partition are trained on, at most: 256 per centroid.
@@ -45,6 +45,16 @@ pub(super) enum GraphPlan {
     Whole,
     /// In overlapping shards of at most so many nodes.
     Shards { capacity: u32 },
+}
+
+impl GraphPlan {
+    /// Nodes of a shard at most, where there are any.
+    pub(super) const fn capacity(self) -> Option<u32> {
+        match self {
+            Self::Whole => None,
+            Self::Shards { capacity } => Some(capacity),
+        }
+    }
 }
 
 /// What a build will do.
@@ -84,7 +94,10 @@ impl BuildPlan {
         let choice = SpecChoice {
             shape,
             options,
-            sizes: sizes(options, input.ids.is_some()),
+            sizes: Sizes {
+                user_ids: input.ids.is_some(),
+                ..options.sizes()
+            },
             code_bytes: options
                 .code_bytes
                 .or(codebook.map(SharedCodebook::code_bytes)),
@@ -178,15 +191,12 @@ impl BuildPlan {
         let spec = &self.spec;
         spec.nodes_are_rows()
             && self.shard_algorithm().is_some()
-            && match spec.layout.codec {
-                CodecSpec::Packed | CodecSpec::InlineCodes | CodecSpec::Split => true,
-                CodecSpec::Replicated { .. } | CodecSpec::PageNode { .. } => false,
-            }
+            && spec.layout.codec.stands_alone()
     }
 
     /// Whether the codes of all nodes are in memory while pages are written.
     pub(super) fn pages_hold_codes(&self) -> bool {
-        self.spec.storage.codes != CodeStorage::Memory
+        !self.spec.storage.codes.is_memory()
     }
 
     /// Peak while nodes are placed and pages written, beside the vectors.
@@ -200,8 +210,7 @@ impl BuildPlan {
                 .map_or(0, |placement| placement_bytes(nodes, placement, max_degree));
             NodeOrder::bytes(nodes) + placing.max(Graph::bytes(nodes, max_degree))
         };
-        let replicated = matches!(self.spec.layout.codec, CodecSpec::Replicated { .. });
-        let replicas = if replicated {
+        let replicas = if self.spec.layout.codec.is_replicated() {
             ReplicaPlan::bytes(nodes)
         } else {
             0
@@ -378,39 +387,6 @@ fn check_counts(input: &BuildInput<'_>) -> Result<u32> {
                 input.name
             ))
         })
-}
-
-impl BuildOptions {
-    /// The spec of an index that a build with these options makes of `nodes` vectors of `shape`:
-    /// with the form of the design and the length of its codes that the memory holds.
-    ///
-    /// # Errors
-    /// `InvalidInput` for what cannot be, or for memory that is too little, with the least that
-    /// works.
-    pub fn spec_for(&self, shape: Shape, nodes: u32) -> Result<IndexSpec> {
-        let choice = SpecChoice {
-            shape,
-            options: self,
-            sizes: sizes(self, false),
-            code_bytes: self.code_bytes,
-            cut: Cut::new(nodes, self.segments)?,
-        };
-        let memory = choice.cut.least_share(choice.search_memory());
-        choice.first(memory, Ok)
-    }
-}
-
-fn sizes(options: &BuildOptions, user_ids: bool) -> Sizes {
-    Sizes {
-        max_degree: options.degree,
-        build_list: options.build_list,
-        alpha: options.alpha,
-        page_bytes: options.page_bytes,
-        beam: options.beam,
-        user_ids,
-        seed: options.seed,
-        ..Sizes::default()
-    }
 }
 
 /// The default build memory.

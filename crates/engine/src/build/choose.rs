@@ -7,7 +7,7 @@ use crate::options::BuildOptions;
 use crate::plan::{index_bytes, least_memory, more_queries};
 use crate::presets::{Form, Sizes};
 use crate::resolve;
-use crate::spec::{CodeStorage, CodecSpec, IndexSpec, QuantizerSpec, Shape, SpecError};
+use crate::spec::{IndexSpec, QuantizerSpec, Shape, SpecError};
 
 /// Memory of a search when nobody says: a share of the raw vectors, and never less than this.
 const DEFAULT_MEMORY: (f64, u64) = (0.2, 16_000_000);
@@ -96,13 +96,13 @@ impl SpecChoice<'_> {
     }
 
     /// Forms that may be taken.
-    fn forms(&self) -> impl Iterator<Item = &'static Form> {
+    pub(super) fn forms(&self) -> impl Iterator<Item = &'static Form> {
         let wanted = self.options.form.as_deref();
         let all = self.options.preset.forms();
         all.filter(move |form| wanted.is_none_or(|name| name == form.name))
     }
 
-    fn no_such_form(&self) -> Error {
+    pub(super) fn no_such_form(&self) -> Error {
         let (preset, wanted) = (self.options.preset, self.options.form.as_deref());
         let names = preset.form_names();
         let there = if names.is_empty() {
@@ -123,15 +123,17 @@ impl SpecChoice<'_> {
             }
         };
         let fits = |spec: &IndexSpec| settle((spec, self.cut.longest()), lists(spec), memory_bytes);
-        let storage = self.with_codes(form, 1).storage;
+        let storage = self.with_codes(form, 1)?.storage;
         let codes = storage.codes;
-        let code_bytes = match (self.code_bytes, codes) {
+        let code_bytes = match (self.code_bytes, codes.is_memory()) {
             (Some(code_bytes), _) => code_bytes,
-            (None, CodeStorage::Memory) => {
+            (None, true) => {
                 let (least, useful) = self.code_range(form, storage.quantizer);
                 fits(&self.checked(form, least)?)?;
                 let fits_with_queries = |code_bytes| {
-                    let spec = self.with_codes(form, code_bytes);
+                    let Ok(spec) = self.with_codes(form, code_bytes) else {
+                        return false;
+                    };
                     let subject = (&spec, self.cut.longest());
                     // Where there is a cache, queries may take from that later.
                     let now = form.lists_first || spec.cache.is_none();
@@ -143,15 +145,13 @@ impl SpecChoice<'_> {
                 };
                 largest(least, useful, fits_with_queries)
             }
-            (None, CodeStorage::InPage | CodeStorage::Split { .. }) => {
-                in_page_code_bytes(self.shape.dimension)
-            }
+            (None, false) => in_page_code_bytes(self.shape.dimension),
         };
         let mut spec = self.checked(form, code_bytes)?;
-        if let CodeStorage::Split { .. } = codes {
+        if codes.is_split() {
             let split = |memory_nodes| {
                 let mut spec = spec.clone();
-                spec.storage.codes = CodeStorage::Split { memory_nodes };
+                spec.storage.codes = codes.with_memory_nodes(memory_nodes);
                 spec
             };
             let most = largest(0, self.cut.longest(), |nodes| fits(&split(nodes)).is_ok());
@@ -164,18 +164,16 @@ impl SpecChoice<'_> {
     /// Shortest and longest code that memory may choose.
     fn code_range(&self, form: &Form, quantizer: QuantizerSpec) -> (u32, u32) {
         let dimension = self.shape.dimension;
-        match quantizer {
-            QuantizerSpec::Pq { .. } => (1, useful_code_bytes(dimension)),
-            QuantizerSpec::RaBitQ { .. } => {
-                let (smallest, largest) = resolve::code_range(quantizer, dimension);
-                let least = (dimension as f32 * form.least_bits / 8.0) as u32;
-                let useful = smallest + useful_bounded_bytes(dimension);
-                ((smallest + least).min(largest), useful.min(largest))
-            }
+        if !quantizer.has_bounds() {
+            return (1, useful_code_bytes(dimension));
         }
+        let (smallest, largest) = resolve::code_range(quantizer, dimension);
+        let least = (dimension as f32 * form.least_bits / 8.0) as u32;
+        let useful = smallest + useful_bounded_bytes(dimension);
+        ((smallest + least).min(largest), useful.min(largest))
     }
 
-    fn with_codes(&self, form: &Form, code_bytes: u32) -> IndexSpec {
+    fn with_codes(&self, form: &Form, code_bytes: u32) -> Result<IndexSpec> {
         let sizes = Sizes {
             code_bytes,
             ..self.sizes
@@ -184,7 +182,7 @@ impl SpecChoice<'_> {
         if self.show_no_axes() {
             spec.storage.rotate_codes_at_random();
         }
-        let mut spec = self.options.overrides.apply(spec);
+        let mut spec = self.options.overrides.patch(&spec)?;
         let quantizer = &mut spec.storage.quantizer;
         // A code with factors takes some bytes before its first bit.
         let (least, _) = resolve::code_range(*quantizer, self.shape.dimension);
@@ -193,7 +191,7 @@ impl SpecChoice<'_> {
             let (least, most) = resolve::code_range(*second, self.shape.dimension);
             *second = second.with_code_bytes(second.code_bytes().clamp(least, most));
         }
-        spec
+        Ok(spec)
     }
 
     /// Whether there are too few vectors for any axes to be theirs: to find and to hold axes would
@@ -203,7 +201,7 @@ impl SpecChoice<'_> {
     }
 
     fn checked(&self, form: &Form, code_bytes: u32) -> Result<IndexSpec> {
-        let spec = self.with_codes(form, code_bytes);
+        let spec = self.with_codes(form, code_bytes)?;
         spec.validate()?;
         Ok(spec)
     }
@@ -216,9 +214,7 @@ impl SpecChoice<'_> {
         };
         let packed = |lists| {
             let mut spec = spec.clone();
-            if let CodecSpec::Replicated { .. } = spec.layout.codec {
-                spec.layout.codec = CodecSpec::Replicated { lists };
-            }
+            spec.layout.codec = spec.layout.codec.with_packed_lists(lists);
             spec
         };
         let bytes = |spec: &IndexSpec| {

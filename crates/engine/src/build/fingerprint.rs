@@ -10,6 +10,7 @@ use std::sync::Mutex;
 
 use pageway_store::FileUuid;
 use pageway_types::{VectorRead, VectorShape};
+use serde_json::Value;
 
 use crate::error::Result;
 use crate::source::IdRead;
@@ -50,6 +51,12 @@ impl Fingerprint {
             second = (second.rotate_left(23) ^ word).wrapping_mul(FACTORS[1]);
         }
         self.0 = [first, second];
+    }
+
+    /// Adds a value as JSON: keys in the order of the alphabet, no spaces. So an identity depends
+    /// on what is stored of a spec, and not on what its parts are called in the code.
+    pub(super) fn add_json(&mut self, value: &Value) {
+        self.add(value.to_string().as_bytes());
     }
 
     /// Adds all user ids.
@@ -150,5 +157,16 @@ mod tests {
         assert_ne!(print(&bytes[..60]), whole);
         assert_ne!(whole.uuid("codes-1"), whole.uuid("codes-2"));
         assert_eq!(whole.uuid("codes-1"), print(&bytes).uuid("codes-1"));
+    }
+
+    #[test]
+    fn the_order_of_keys_and_the_names_in_the_code_do_not_count() {
+        let of = |text: &str| {
+            let mut fingerprint = Fingerprint::new();
+            fingerprint.add_json(&serde_json::from_str(text).unwrap());
+            fingerprint
+        };
+        assert_eq!(of(r#"{"a": 1, "b": [2]}"#), of(r#"{ "b": [2], "a": 1 }"#));
+        assert_ne!(of(r#"{"a": 1, "b": [2]}"#), of(r#"{"a": 1, "b": [3]}"#));
     }
 }

@@ -16,7 +16,6 @@ use crate::memory::MemoryWish;
 use crate::options::{OpenOptions, Queries};
 use crate::plan::least_memory;
 use crate::resolve::{self, Source};
-use crate::spec::SelectionSpec;
 
 /// Bytes per node while nodes are listed breadth-first: the order, and a bit.
 const ORDER_BYTES: u64 = 5;
@@ -48,7 +47,7 @@ impl Pipeline<'_> {
             structure
         };
         let mut hot = breadth_first(lists.as_ref(), from, limit, self.progress)?;
-        if segment.spec.cache.selection == SelectionSpec::Visits {
+        if segment.spec.cache.selection.counts_visits() {
             let visits = self.visits(segment)?;
             hot = most_visited(&visits, &hot, segment.node_count);
         }

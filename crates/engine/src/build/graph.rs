@@ -21,7 +21,7 @@ use crate::memory::MemoryWish;
 use crate::options::OpenOptions;
 use crate::plan::least_memory;
 use crate::resolve::{self, Source};
-use crate::spec::{CodecSpec, EntrySpec, GraphSpec, IndexSpec, ListSpec};
+use crate::spec::{GraphSpec, IndexSpec};
 
 /// A graph in memory, with the vectors it is a graph of.
 pub(super) struct WholeGraph<'p> {
@@ -162,13 +162,13 @@ fn refuse_other_graph(manifest: &Manifest, dir: &Path, input: GraphInput<'_>) ->
     if theirs.graph != ours.graph {
         return refuse("it was built with another algorithm, degree, list or alpha");
     }
-    if !theirs.nodes_are_rows() || matches!(theirs.layout.codec, CodecSpec::PageNode { .. }) {
+    if !theirs.nodes_are_rows() || theirs.layout.codec.is_page_node() {
         return refuse("its nodes are not in the order of the data; take one with placement by_id");
     }
-    if theirs.layout.lists == ListSpec::Packed {
+    if theirs.layout.lists.is_packed() {
         return refuse("its lists are packed and have lost their order; take one with lists plain");
     }
-    if matches!(ours.execution.entry, EntrySpec::UpperLayers { .. }) {
+    if ours.execution.entry.needs_layers() {
         return refuse("it does not keep the upper layers that entry upper_layers needs");
     }
     Ok(())

@@ -18,7 +18,6 @@ use super::write::{ListSource, PageInput, write_pages};
 use crate::error::Result;
 use crate::manifest::{FileKind, GraphStatistics};
 use crate::resolve;
-use crate::spec::{CodecSpec, ListSpec, NodeCacheSpec};
 
 /// A graph, and the row where walks over it start.
 pub(super) struct Linked<'p> {
@@ -138,8 +137,7 @@ impl Pipeline<'_> {
             codes: (&codes.at_hand, code_bytes),
             fine: codes.fine.as_ref(),
             replicas,
-            packs: spec.cache.nodes == NodeCacheSpec::Lists
-                || spec.layout.lists == ListSpec::Packed,
+            packs: spec.cache.nodes.holds_lists() || spec.layout.lists.is_packed(),
             pool: self.pool,
         };
         match linked.lists {
@@ -149,7 +147,7 @@ impl Pipeline<'_> {
                 }
                 let vectors = whole.vectors()?;
                 let lists = spec.layout.codec.packed_lists();
-                let replicated = matches!(spec.layout.codec, CodecSpec::Replicated { .. });
+                let replicated = spec.layout.codec.is_replicated();
                 let plan = || ReplicaPlan::new(&whole.graph, &vectors, order, lists);
                 let replicas = replicated.then(plan);
                 let pages = input(ListSource::Graph(&whole.graph), replicas);

@@ -36,6 +36,7 @@ mod sample;
 mod shards;
 mod spill;
 mod whole;
+mod wishes;
 mod workspace;
 mod write;
 

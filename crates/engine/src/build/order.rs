@@ -6,7 +6,7 @@ use pageway_types::{NodeId, Progress};
 use rayon::ThreadPool;
 
 use crate::error::Result;
-use crate::spec::{CodeStorage, IndexSpec, PlacementSpec};
+use crate::spec::{IndexSpec, PlacementSpec};
 
 /// Which row each node is.
 pub(super) enum NodeOrder {
@@ -91,7 +91,7 @@ pub(super) fn order_nodes(
         }
         None => (0..graph.count()).map(NodeId).collect(),
     };
-    if matches!(spec.storage.codes, CodeStorage::Split { .. }) {
+    if spec.storage.codes.is_split() {
         rows = hot_pages_first(graph, &rows, nodes_per_page as usize);
     }
     Ok(NodeOrder::placed(rows))

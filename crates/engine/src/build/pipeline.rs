@@ -1,6 +1,6 @@
 //! The stages of the build of a segment, in order.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use pageway_store::{BlobWriter, FileEntry, FileUuid, PageGeometry, clock};
@@ -194,16 +194,13 @@ impl Pipeline<'_> {
             graph,
             ..
         } = self.plan;
-        let generation = self.workspace.generation;
-        let donor = match &self.options.graph_from {
-            Some(dir) => {
-                let manifest = Manifest::read(self.workspace.vfs.as_ref(), dir)?;
-                Some(manifest.first()?.files.records.uuid)
-            }
-            None => None,
-        };
-        let choices = format!("{spec:?} {sample_rows} {graph:?} {donor:?} {generation}");
-        fingerprint.add(choices.as_bytes());
+        fingerprint.add_json(&serde_json::json!({
+            "spec": spec,
+            "sample_rows": sample_rows,
+            "shard_capacity": graph.capacity(),
+            "donor": self.donor()?,
+            "generation": self.workspace.generation,
+        }));
         self.input
             .ids
             .map_or(Ok(()), |ids| fingerprint.add_ids(ids))?;
@@ -214,6 +211,13 @@ impl Pipeline<'_> {
     pub(super) fn path(&self, kind: FileKind) -> PathBuf {
         let name = kind.file_name(self.workspace.generation, self.segment);
         self.workspace.dir.join(name)
+    }
+
+    /// The file whose lists are taken over, where they are.
+    fn donor(&self) -> Result<Option<FileUuid>> {
+        let vfs = self.workspace.vfs.as_ref();
+        let read = |dir: &Path| Ok(Manifest::read(vfs, dir)?.first()?.files.records.uuid);
+        self.options.graph_from.as_deref().map(read).transpose()
     }
 
     pub(super) fn blob(&self, kind: FileKind, fingerprint: Fingerprint) -> Result<BlobWriter> {

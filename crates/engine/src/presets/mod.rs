@@ -20,6 +20,8 @@ use crate::spec::{
     CodeStorage, GraphSpec, IdStorage, IndexSpec, QuantizerSpec, Shape, StorageSpec, VectorStorage,
 };
 
+pub use crate::spec::Sizes;
+
 /// A named row of the table of designs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Preset {
@@ -43,46 +45,6 @@ pub enum Preset {
     /// the rest is read in one round.
     #[default]
     Pageway,
-}
-
-/// The numbers a preset leaves open.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Sizes {
-    /// Longest adjacency list (R).
-    pub max_degree: u32,
-    /// Candidate list size while building (L).
-    pub build_list: u32,
-    /// Slack of the prune rule, on squared distances.
-    pub alpha: f32,
-    /// Bytes per code.
-    pub code_bytes: u32,
-    /// Bytes of a page.
-    pub page_bytes: u32,
-    /// Adjacency lists of neighbours packed into a record, where a design does that; as many as fit
-    /// a page where absent.
-    pub packed_lists: Option<u32>,
-    /// Reads in flight (W); the design's own where absent.
-    pub beam: Option<u32>,
-    /// True when the user gives ids of their own.
-    pub user_ids: bool,
-    /// Seed of every random choice.
-    pub seed: u64,
-}
-
-impl Default for Sizes {
-    fn default() -> Self {
-        Self {
-            max_degree: 48,
-            build_list: 100,
-            alpha: 1.2,
-            code_bytes: 16,
-            page_bytes: 4096,
-            packed_lists: None,
-            beam: None,
-            user_ids: false,
-            seed: 42,
-        }
-    }
 }
 
 impl Sizes {

@@ -2,6 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Sizes;
+use super::policy::{Choice, Subject, Words};
+use super::range::{MAX_BUILD_LIST, MAX_DEGREE, within};
+use super::validate::Checked;
+
 /// The proximity graph.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "algorithm", rename_all = "snake_case", deny_unknown_fields)]
@@ -55,6 +60,36 @@ pub enum GraphSpec {
     },
 }
 
+/// Proximity graphs.
+pub fn graphs(sizes: &Sizes) -> [GraphSpec; 5] {
+    let (max_degree, build_list) = (sizes.max_degree, sizes.build_list);
+    [
+        GraphSpec::Vamana {
+            max_degree,
+            build_list,
+            alpha: sizes.alpha,
+        },
+        GraphSpec::Nsg {
+            max_degree,
+            build_list,
+            knn: 2 * max_degree,
+        },
+        GraphSpec::Hnsw {
+            max_degree,
+            build_list,
+        },
+        GraphSpec::PiPnn {
+            max_degree,
+            build_list,
+            alpha: sizes.alpha,
+            fanout: 8,
+            leaf: 512,
+            knn: 5,
+        },
+        GraphSpec::Clusters { members: 64 },
+    ]
+}
+
 impl GraphSpec {
     /// Longest adjacency list (R); 0 where nodes have none.
     pub const fn max_degree(&self) -> u32 {
@@ -76,5 +111,136 @@ impl GraphSpec {
             | Self::Hnsw { build_list, .. }
             | Self::PiPnn { build_list, .. } => *build_list,
         }
+    }
+
+    /// Nodes of a cluster, on average; none where nodes have lists.
+    pub const fn members(&self) -> Option<u32> {
+        match *self {
+            Self::Clusters { members } => Some(members),
+            Self::Vamana { .. } | Self::Nsg { .. } | Self::Hnsw { .. } | Self::PiPnn { .. } => None,
+        }
+    }
+
+    /// Whether nodes have adjacency lists.
+    pub const fn has_lists(&self) -> bool {
+        self.members().is_none()
+    }
+
+    /// Whether there are layers above the one on disk.
+    pub const fn has_layers(&self) -> bool {
+        matches!(self, Self::Hnsw { .. })
+    }
+
+    pub(super) fn validate(&self) -> Checked {
+        if let Some(members) = self.members() {
+            return within("members", members, 1, 65_536);
+        }
+        within("max_degree", self.max_degree(), 1, MAX_DEGREE)?;
+        within("build_list", self.build_list(), 1, MAX_BUILD_LIST)?;
+        match *self {
+            Self::Clusters { .. } => Ok(()),
+            Self::Vamana { alpha, .. } => within("alpha", alpha, 1.0, 4.0),
+            Self::Nsg { knn, .. } => within("knn", knn, 1, MAX_BUILD_LIST),
+            Self::Hnsw { max_degree, .. } => within("max_degree", max_degree, 4, MAX_DEGREE),
+            Self::PiPnn {
+                alpha,
+                fanout,
+                leaf,
+                knn,
+                ..
+            } => {
+                within("alpha", alpha, 1.0, 4.0)?;
+                within("fanout", fanout, 1, 64)?;
+                within("leaf", leaf, 16, 8192)?;
+                within("knn", knn, 1, 64)
+            }
+        }
+    }
+}
+
+impl Choice for GraphSpec {
+    const ABOUT: &str = "Graph: vamana, nsg[:knn=2R], hnsw, pipnn[:fanout=8,knn=5,leaf=512] or, \
+                         without lists, clusters[:members=64]";
+
+    fn known(sizes: &Sizes) -> Vec<Self> {
+        graphs(sizes).to_vec()
+    }
+
+    fn words(self, _: &Subject<'_>) -> Words {
+        let (degree, list) = (self.max_degree(), self.build_list());
+        match self {
+            Self::Vamana { alpha, .. } => Words::new(
+                format!(
+                    "Each node has up to {degree} neighbours, near ones and some far ones, so that \
+                     few hops lead anywhere; of two that lead the same way the farther one goes, \
+                     with a slack of {alpha}."
+                ),
+                format!(
+                    "Building takes a search with a list of {list} per node; 4 bytes per neighbour \
+                     on disk."
+                ),
+            ),
+            Self::Nsg { knn, .. } => Words::new(
+                format!(
+                    "Each node has up to {degree} neighbours, pruned from its {knn} nearest nodes \
+                     and from what a search for it meets."
+                ),
+                format!(
+                    "Building takes three searches per node, one with a list of {list}, and memory \
+                     for all vectors and the whole graph; 4 bytes per neighbour on disk."
+                ),
+            ),
+            Self::Hnsw { .. } => Words::new(
+                format!(
+                    "The lowest layer, with up to {degree} neighbours per node, lies on disk; a \
+                     node in {} is in the layer above, and so on, for entry upper_layers.",
+                    (degree / 2).max(2)
+                ),
+                format!(
+                    "Building takes a search with a list of {list} per node and layer, and memory \
+                     for all vectors and the whole graph; 4 bytes per neighbour on disk."
+                ),
+            ),
+            Self::PiPnn {
+                fanout, leaf, knn, ..
+            } => Words::new(
+                format!(
+                    "Each node has up to {degree} neighbours, pruned from its {knn} nearest in \
+                     each of some {} groups of up to {leaf} nodes that overlap.",
+                    2 * fanout
+                ),
+                "Building compares groups by products of matrices, and searches nothing; 4 bytes \
+                 per neighbour on disk.",
+            ),
+            Self::Clusters { members } => Words::new(
+                format!(
+                    "Nodes have no lists: they are in clusters of k-means, of {members} on \
+                     average, and clusters in groups. A query ranks the nearest clusters, as many \
+                     as its list is long, and then their nodes, by codes in memory."
+                ),
+                "Building compares nodes with means by products of matrices; a code per cluster in \
+                 memory, and nothing per neighbour.",
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::presets::choices::typed;
+
+    #[test]
+    fn sizes_fill_what_a_choice_leaves_open() {
+        let sizes = Sizes {
+            max_degree: 31,
+            ..Sizes::default()
+        };
+        let [vamana, nsg, hnsw, pipnn, clusters] = graphs(&sizes);
+        for graph in [vamana, nsg, hnsw, pipnn] {
+            assert!(typed(&graph).contains("max_degree=31"), "{graph:?}");
+        }
+        assert_eq!(typed(&clusters), "clusters:members=64");
+        assert!(typed(&nsg).contains("knn=62"), "{nsg:?}");
     }
 }

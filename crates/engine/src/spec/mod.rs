@@ -1,32 +1,43 @@
 //! `IndexSpec`: what an index is, as data. One choice on each of five axes (storage, layout, cache,
 //! execution, update), the shape of its vectors and the graph. The manifest stores it, `inspect`
 //! prints it, `resolve` turns it into components. A published system is one value of this type.
+//!
+//! A policy has a file of its own, in the folder of its axis: its choices, the numbers they may
+//! have, what they are asked, and what is said of them. `policy` has the table of all of them.
 
 mod cache;
 mod clusters;
 mod execution;
 mod graph;
 mod layout;
-mod overrides;
+pub mod policy;
 mod range;
+mod sizes;
 mod storage;
+mod update;
 mod validate;
 
 use pageway_types::{ElementType, Metric, VectorShape};
 use serde::{Deserialize, Serialize};
 
-pub use cache::{CacheSpec, NodeCacheSpec, PageCacheSpec, SelectionSpec};
+pub use cache::{
+    CacheSpec, NODE_CACHES, NodeCacheSpec, PAGE_CACHES, PageCacheSpec, SELECTIONS, SelectionSpec,
+};
 pub use execution::{
-    CompletionSpec, EntrySpec, ExecutionSpec, HarvestSpec, RefineSpec, ScheduleSpec, StopSpec,
+    CompletionSpec, ENTRIES, EntrySpec, ExecutionSpec, HARVESTS, HarvestSpec, REFINES, RefineSpec,
+    STOPS, ScheduleSpec, StopSpec, schedules,
 };
-pub use graph::GraphSpec;
-pub use layout::{CodecSpec, LayoutSpec, ListSpec, PlacementSpec};
-pub use overrides::{CacheOverrides, Overrides};
-pub(crate) use range::MAX_PRINCIPAL_DIMENSION;
+pub use graph::{GraphSpec, graphs};
+pub use layout::{CodecSpec, LISTS, LayoutSpec, ListSpec, PLACEMENTS, PlacementSpec, codecs};
+pub use policy::{CacheOverrides, Overrides};
 pub use range::{MAX_BEAM, MAX_BUILD_LIST, MAX_DEGREE};
+pub use sizes::{DEFAULTS, Defaults, Sizes};
+pub(crate) use storage::MAX_PRINCIPAL_DIMENSION;
 pub use storage::{
-    CodeStorage, IdStorage, QuantizerSpec, RotationSpec, StorageSpec, VectorStorage,
+    CODES, CodeStorage, IdStorage, QUANTIZERS, QuantizerSpec, RotationSpec, StorageSpec, VECTORS,
+    VectorStorage,
 };
+pub use update::UpdateSpec;
 pub use validate::SpecError;
 
 /// Everything that defines an index, apart from its vectors.
@@ -54,8 +65,7 @@ pub struct IndexSpec {
 impl IndexSpec {
     /// True when nodes keep the order of the data, so that a node's number is its row.
     pub fn nodes_are_rows(&self) -> bool {
-        self.layout.placement == PlacementSpec::ById
-            && !matches!(self.storage.codes, CodeStorage::Split { .. })
+        self.layout.placement.is_by_id() && !self.storage.codes.is_split()
     }
 
     /// The same design with answers and reads that depend on nothing but query and index: a build
@@ -63,13 +73,11 @@ impl IndexSpec {
     /// pipeline are taken in order, and no cache learns.
     pub(crate) fn settled(&self) -> Self {
         let mut spec = self.clone();
-        if let ScheduleSpec::Pipelined { completion, .. } = &mut spec.execution.schedule {
-            *completion = CompletionSpec::InOrder;
-        }
-        if let PageCacheSpec::Lru | PageCacheSpec::Clock = spec.cache.pages {
+        spec.execution.schedule = spec.execution.schedule.in_order();
+        if spec.cache.pages.learns() {
             spec.cache.pages = PageCacheSpec::None;
         }
-        if spec.cache.nodes == NodeCacheSpec::Clock {
+        if spec.cache.nodes.learns() {
             spec.cache.nodes = NodeCacheSpec::Records;
         }
         spec
@@ -96,12 +104,4 @@ impl Shape {
             element: self.element,
         }
     }
-}
-
-/// Axis 5: how changes reach the disk.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UpdateSpec {
-    /// Not at all: the index is rebuilt.
-    Static,
 }

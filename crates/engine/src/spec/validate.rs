@@ -1,6 +1,5 @@
 //! Which specs exist. Every refusal names the field, its value and the nearest legal one.
 
-use super::range::{MAX_DEGREE, within};
 use super::{
     CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IndexSpec, NodeCacheSpec,
     PageCacheSpec, QuantizerSpec, RefineSpec, ScheduleSpec, VectorStorage,
@@ -141,13 +140,7 @@ impl IndexSpec {
             "split",
             "its vectors are not in the record; choose vectors separate, or codec packed",
         )?;
-        if let CodecSpec::Replicated { lists } = codec {
-            within("packed lists", lists, 0, MAX_DEGREE)?;
-        }
-        if let CodecSpec::PageNode { min_degree } = codec {
-            within("min_degree", min_degree, 1, self.graph.max_degree())?;
-        }
-        Ok(())
+        codec.validate(self.graph.max_degree())
     }
 
     fn validate_cache(&self) -> Checked {

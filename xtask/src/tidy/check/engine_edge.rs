@@ -23,7 +23,7 @@ const ORDER: [(&str, &[&str]); 20] = [
     ("source", &["error"]),
     ("truth", &["error", "source"]),
     // Choices as data.
-    ("spec", &["error"]),
+    ("spec", &["error", "memory"]),
     ("presets", &["error", "spec"]),
     // The axes.
     ("storage", &["error", "spec"]),

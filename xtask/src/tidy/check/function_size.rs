@@ -26,6 +26,15 @@ fn measure(function: &Function, line: usize, findings: &mut Findings<'_>) {
         PARAMETERS,
         &what("parameters"),
     );
+    // A tuple hides parameters; those that stand in one only warn for now.
+    if function.element_count > PARAMETERS.aim && function.parameter_count <= PARAMETERS.aim {
+        let (what, count, aim) = (
+            what("parameters, tuples taken apart,"),
+            function.element_count,
+            PARAMETERS.aim,
+        );
+        findings.warn(line, format!("{what}: {count}, the aim is {aim}"));
+    }
     findings.limit(line, function.nesting, NESTING, &what("nested blocks"));
 }
 
@@ -50,6 +59,12 @@ mod tests {
         assert!(found("fn f(&self, a: A, b: B, c: C, d: D, e: E) {}").is_empty());
         assert!(found("fn f(a: A, b: B, c: C, d: D, e: E, f: F) {}").contains("warning"));
         assert!(found("fn f(a: A, b: B, c: C, d: D, e: E, f: F, g: G) {}").contains("failure"));
+    }
+
+    #[test]
+    fn parameters_in_tuples_warn() {
+        assert!(found("fn f((a, b): (A, B), (c, d, e): (C, D, E)) {}").is_empty());
+        assert!(found("fn f((a, b, c): (A, B, C), (d, e, f): (D, E, F)) {}").contains("warning"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pageway::source::OpenAs;
+use pageway::spec::DEFAULTS;
 use pageway::{BuildInput, BuildOptions, ElementType, Index, MemoryWish, Metric, Preset, Result};
 use pageway_advisor::{Plan, Wish};
 
@@ -105,11 +106,11 @@ struct WishArguments {
     build_memory: Option<MemoryWish>,
 
     /// Recall@10 to be reachable; the build measures it and says so when it is not
-    #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
+    #[arg(long, value_name = "SHARE", default_value_t = DEFAULTS.recall)]
     recall: f32,
 
     /// Queries to calibrate recall with; more are more exact, fewer build faster
-    #[arg(long, value_name = "N", default_value_t = 500)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULTS.calibration_queries)]
     calibration_queries: u32,
 
     /// Segments: runs of rows, built one after the other within the same memory and searched
@@ -122,7 +123,7 @@ struct WishArguments {
     threads: usize,
 
     /// Seed of every random choice: same data, options and seed, same bytes
-    #[arg(long, value_name = "N", default_value_t = 42)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULTS.seed)]
     seed: u64,
 }
 
@@ -192,18 +193,14 @@ impl BuildArguments {
             recall: wish.recall,
             segments: wish.segments,
             threads: wish.threads,
-            degree: sizes.degree,
-            build_list: sizes.build_list,
-            alpha: sizes.alpha,
             code_bytes: design.code_bytes,
-            page_bytes: sizes.page_size,
-            beam: sizes.beam,
             overrides: design.choices.overrides(&sizes.sizes())?,
             disk: design.disk,
             codebook_from: design.codebook_from.clone(),
             graph_from: design.graph_from.clone(),
             calibration_queries: wish.calibration_queries,
             seed: wish.seed,
+            ..sizes.options()
         })
     }
 

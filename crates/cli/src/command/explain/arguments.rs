@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use pageway::choices::{Sentence, sentences};
 use pageway::spec::Shape;
 use pageway::{
     BuildOptions, ElementType, Error, ErrorKind, Footprint, IndexSpec, MemoryWish, Metric,
@@ -11,7 +12,6 @@ use pageway::{
 use serde::Serialize;
 
 use super::sizes;
-use super::words::{Sentence, sentences};
 use crate::design::{ChoiceArguments, SizeArguments};
 use crate::output::Outcome;
 use crate::text;
@@ -138,13 +138,12 @@ impl ExplainArguments {
             code_bytes: vectors.code_bytes.unwrap_or(quarter),
             ..sizes.sizes()
         };
-        let own = preset.spec(shape, &sizes);
         let as_built = vectors.memory.is_some() || vectors.form.is_some();
         let spec = if as_built {
             let options = self.build_options(preset, overrides);
             options.spec_for(shape, vectors.rows)?
         } else {
-            overrides.apply(own)
+            overrides.patch(&preset.spec(shape, &sizes))?
         };
         let mut summary = preset.summary().to_owned();
         if overrides != Overrides::default() {
@@ -171,14 +170,9 @@ impl ExplainArguments {
             metric: vectors.metric,
             memory: vectors.memory,
             form: vectors.form.clone(),
-            degree: sizes.degree,
-            build_list: sizes.build_list,
-            alpha: sizes.alpha,
             code_bytes: vectors.code_bytes,
-            page_bytes: sizes.page_size,
-            beam: sizes.beam,
             overrides,
-            ..BuildOptions::default()
+            ..sizes.options()
         }
     }
 }
@@ -224,7 +218,7 @@ fn describe(sentences: &[Sentence]) -> String {
             text.push_str(&format!("\n{axis}\n"));
         }
         text.push_str(&format!("  {} {}\n", sentence.flag, sentence.choice));
-        let words = format!("{} {}", sentence.meaning, sentence.cost);
+        let words = format!("{} {}", sentence.words.meaning, sentence.words.cost);
         text.push_str(&text::wrapped(&words, "      "));
     }
     text.trim_start().to_owned()

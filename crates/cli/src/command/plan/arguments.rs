@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use pageway::spec::DEFAULTS;
 use pageway::{ElementType, MemoryWish, Metric, Result};
 use pageway_advisor::{Entry, Goal, Wish};
 
@@ -73,7 +74,7 @@ struct PlanWishes {
     memory: MemoryWish,
 
     /// Recall@10 to reach
-    #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
+    #[arg(long, value_name = "SHARE", default_value_t = DEFAULTS.recall)]
     recall: f32,
 
     /// What counts then: latency, throughput or reads
@@ -93,7 +94,7 @@ struct PlanWishes {
     time_limit: Option<f64>,
 
     /// Seed of every random choice
-    #[arg(long, value_name = "N", default_value_t = 42)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULTS.seed)]
     seed: u64,
 }
 

@@ -7,7 +7,7 @@ use super::COUNTS_BYTES;
 use crate::error::Result;
 use crate::layout::record::{VectorForm, geometry_for};
 use crate::layout::stored::ListRoom;
-use crate::spec::{CodecSpec, IndexSpec};
+use crate::spec::IndexSpec;
 
 /// What a page spends bytes on.
 #[derive(Clone, Copy, Debug)]
@@ -27,13 +27,8 @@ pub(super) struct PageCosts {
 
 impl PageCosts {
     pub(super) fn new(spec: &IndexSpec, node_count: u32) -> Self {
-        let min_degree = match spec.layout.codec {
-            CodecSpec::PageNode { min_degree } => min_degree,
-            CodecSpec::Packed
-            | CodecSpec::InlineCodes
-            | CodecSpec::Replicated { .. }
-            | CodecSpec::Split => spec.graph.max_degree(),
-        };
+        let shared = spec.layout.codec.shared_degree();
+        let min_degree = shared.unwrap_or(spec.graph.max_degree());
         Self {
             vector: VectorForm::beside_list(spec).bytes(),
             code: spec.storage.quantizer.code_bytes() as usize,

@@ -6,7 +6,7 @@ use pageway_types::NodeId;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::{NodeFeed, PageError, VectorPart};
-use crate::spec::{IdStorage, IndexSpec, VectorStorage};
+use crate::spec::IndexSpec;
 
 /// Bytes of a node id.
 pub(in crate::layout) const NODE_BYTES: usize = 4;
@@ -32,7 +32,7 @@ impl VectorForm {
             vector_bytes: spec.shape.vectors().row_bytes(),
             is_code: false,
             has_row: !spec.nodes_are_rows(),
-            has_user_id: spec.storage.ids == IdStorage::InRecord,
+            has_user_id: spec.storage.ids.are_given(),
         }
     }
 
@@ -43,7 +43,7 @@ impl VectorForm {
         let is_there = vector_bytes > 0;
         Self {
             vector_bytes,
-            is_code: spec.storage.vectors == VectorStorage::Coded,
+            is_code: spec.storage.vectors.is_coded(),
             has_row: full.has_row && is_there,
             has_user_id: full.has_user_id && is_there,
         }

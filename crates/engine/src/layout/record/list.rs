@@ -13,7 +13,7 @@ use super::replicas::ReplicaArea;
 use crate::error::Result;
 use crate::layout::stored::{ListRoom, pack_beginning};
 use crate::layout::{Neighbors, NodeFeed, PackedList, PageError, StoredList};
-use crate::spec::{CodecSpec, IndexSpec, ListSpec};
+use crate::spec::IndexSpec;
 
 /// Where a record has its degree, neighbours, codes and replicas, one behind the other.
 #[derive(Clone, Copy, Debug)]
@@ -31,15 +31,16 @@ pub(super) struct ListForm {
 impl ListForm {
     pub(super) fn new(spec: &IndexSpec, node_count: u32) -> Self {
         let codec = spec.layout.codec;
-        let inline = codec == CodecSpec::InlineCodes;
+        let inline = codec.has_inline_codes();
         let max_degree = spec.graph.max_degree();
         let code_bytes = spec.storage.quantizer.code_bytes() as usize;
         let room = ListRoom::new(spec, node_count).bytes(max_degree);
         Self {
             list_at: VectorForm::beside_list(spec).bytes(),
-            list_bytes: match spec.layout.lists {
-                ListSpec::Plain => COUNT_BYTES + room,
-                ListSpec::Packed => room,
+            list_bytes: if spec.layout.lists.is_packed() {
+                room
+            } else {
+                COUNT_BYTES + room
             },
             max_degree,
             code_bytes: if inline { code_bytes } else { 0 },

@@ -40,16 +40,12 @@ pub(super) struct PackedList<'p> {
 
 impl ReplicaArea {
     pub(super) fn new(codec: CodecSpec, max_degree: u32) -> Self {
-        let bytes = match codec {
-            CodecSpec::Replicated { lists } if lists > 0 => {
+        let bytes = match codec.packed_lists() as usize {
+            0 => 0,
+            lists => {
                 let list = LIST_HEADER_BYTES + NODE_BYTES * max_degree as usize;
-                COUNT_BYTES + list.saturating_mul(lists as usize)
+                COUNT_BYTES + list.saturating_mul(lists)
             }
-            CodecSpec::Replicated { .. }
-            | CodecSpec::Packed
-            | CodecSpec::InlineCodes
-            | CodecSpec::PageNode { .. }
-            | CodecSpec::Split => 0,
         };
         Self { bytes, max_degree }
     }

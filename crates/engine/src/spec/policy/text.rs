@@ -5,12 +5,12 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, from_value, to_value};
 
 use crate::error::{Error, Result};
 
 /// Fields that hold the name of a choice.
-const NAMES: [&str; 2] = ["kind", "algorithm"];
+pub(super) const NAMES: [&str; 2] = ["kind", "algorithm"];
 
 /// Reads a choice that was typed for `flag`. `known` holds each variant once, with the values that
 /// keys left out take.
@@ -21,33 +21,56 @@ pub fn parse<T>(flag: &str, text: &str, known: &[T]) -> Result<T>
 where
     T: Serialize + DeserializeOwned,
 {
+    let known = known.iter().filter_map(|one| to_value(one).ok());
+    let value = read(flag, text, known.collect())?;
+    from_value(value).map_err(|error| Error::invalid(format!("{flag} {text}: {error}")))
+}
+
+/// The same as a spec stores it; whether the values of its keys are legal is not seen yet.
+pub(super) fn read(flag: &str, text: &str, known: Vec<Value>) -> Result<Value> {
     let (name, keys) = match text.split_once(':') {
         Some((name, keys)) => (name, Some(keys)),
         None => (text, None),
     };
     let within = |words: String| Error::invalid(format!("{flag} {text}: {words}"));
-    let mut forms = known.iter().map(Form::of);
+    let names: Vec<String> = known.iter().map(name_of).collect();
+    let mut forms = known.into_iter().map(Form::of);
     let form = forms.find(|form| form.name == name);
     let mut form = form.ok_or_else(|| {
-        let names: Vec<String> = known.iter().map(name_of).collect();
-        within(format!("there is {}, not '{name}'", listed(&names)))
+        let perhaps = perhaps(name, &names);
+        within(format!(
+            "there is {}, not '{name}'{perhaps}",
+            listed(&names)
+        ))
     })?;
     for pair in keys.into_iter().flat_map(|keys| keys.split(',')) {
         form.set(pair).map_err(within)?;
     }
-    serde_json::from_value(form.stored).map_err(|error| within(error.to_string()))
+    Ok(form.stored)
+}
+
+/// The known choice of that name.
+pub fn find<T: Copy + Serialize>(known: &[T], name: &str) -> Option<T> {
+    known.iter().copied().find(|choice| name_of(choice) == name)
 }
 
 /// Name of a choice.
 pub fn name_of(choice: &impl Serialize) -> String {
-    Form::of(choice).name
+    Form::of(to_value(choice).unwrap_or_default()).name
 }
 
 /// A choice with all its keys, as it can be typed; a bare value as people write it.
 pub fn typed(choice: &impl Serialize) -> String {
-    let form = Form::of(choice);
-    let keys: Vec<String> = form
+    typed_without(&to_value(choice).unwrap_or_default(), &[])
+}
+
+/// The same without some keys.
+pub(super) fn typed_without(choice: &Value, hidden: &[&str]) -> String {
+    let form = Form::of(choice.clone());
+    let keys = form
         .keys()
+        .filter(|(key, _)| !hidden.contains(&key.as_str()));
+    let keys: Vec<String> = keys
         .map(|(key, value)| format!("{key}={}", plain(value)))
         .collect();
     if keys.is_empty() {
@@ -72,20 +95,19 @@ fn plain(value: &Value) -> String {
 }
 
 /// A choice as the manifest stores it.
-struct Form {
-    name: String,
-    stored: Value,
+pub(super) struct Form {
+    pub(super) name: String,
+    pub(super) stored: Value,
 }
 
 impl Form {
-    fn of(choice: &impl Serialize) -> Self {
-        let stored = serde_json::to_value(choice).unwrap_or_default();
+    pub(super) fn of(stored: Value) -> Self {
         let name = stored.as_object().map_or_else(|| plain(&stored), name_in);
         Self { name, stored }
     }
 
     /// Keys that can be given, with their values. What a build decides by itself is none.
-    fn keys(&self) -> impl Iterator<Item = (&String, &Value)> {
+    pub(super) fn keys(&self) -> impl Iterator<Item = (&String, &Value)> {
         let fields = self.stored.as_object().into_iter().flatten();
         fields.filter(|(key, value)| !NAMES.contains(&key.as_str()) && !value.is_object())
     }
@@ -96,9 +118,14 @@ impl Form {
             .ok_or_else(|| format!("'{pair}' is not key=value"))?;
         let legal: Vec<String> = self.keys().map(|(key, _)| key.clone()).collect();
         if !legal.iter().any(|legal| legal == key) {
+            let perhaps = perhaps(key, &legal);
             return Err(match legal.as_slice() {
                 [] => format!("{} takes no keys, so not '{key}'", self.name),
-                legal => format!("{} takes {}, not '{key}'", self.name, listed(legal)),
+                legal => format!(
+                    "{} takes {}, not '{key}'{perhaps}",
+                    self.name,
+                    listed(legal)
+                ),
             });
         }
         let number = serde_json::from_str(value).ok().filter(Value::is_number);
@@ -127,6 +154,43 @@ fn listed(words: &[String]) -> String {
         [word] => word.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
+}
+
+/// The known word that `word` may have been meant to be, for the end of a refusal.
+pub(super) fn perhaps<W: AsRef<str>>(word: &str, known: &[W]) -> String {
+    let slips = |one: &&W| slips(word, one.as_ref());
+    let nearest = known.iter().min_by_key(slips);
+    let nearest = nearest.filter(|one| slips(one) <= 1 + word.chars().count() / 5);
+    nearest.map_or_else(String::new, |one| format!("; perhaps '{}'", one.as_ref()))
+}
+
+/// Letters to leave out, put in, replace or swap with the next, to make `other` of `word`.
+fn slips(word: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    // The counts for the word so far against each beginning of the other, and those before.
+    let mut rows = [Vec::new(), (0..=other.len()).collect::<Vec<usize>>()];
+    let mut before = None;
+    for letter in word.chars() {
+        let [older, old] = &rows;
+        let mut row = vec![old.first().map_or(0, |count| count + 1)];
+        for (at, wanted) in other.iter().enumerate() {
+            let count = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(usize::MAX / 2);
+            let same = usize::from(*wanted != letter);
+            let mut least = (count(old, at) + same)
+                .min(count(old, at + 1) + 1)
+                .min(count(&row, at) + 1);
+            let swaps = before == Some(*wanted) && other.get(at.wrapping_sub(1)) == Some(&letter);
+            if swaps {
+                least = least.min(count(older, at - 1) + 1);
+            }
+            row.push(least);
+        }
+        before = Some(letter);
+        let [_, old] = rows;
+        rows = [old, row];
+    }
+    let [_, last] = rows;
+    last.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -217,5 +281,29 @@ mod tests {
         }
         let error = parse("--codes", "split:memory_nodes=3", &[CodeStorage::Memory]).unwrap_err();
         assert!(error.context().contains("there is memory"), "{error}");
+    }
+
+    #[test]
+    fn what_was_meant_is_named() {
+        for (word, other, count) in [
+            ("", "", 0),
+            ("bnf", "bnf", 0),
+            ("bfn", "bnf", 1),
+            ("placment", "placement", 1),
+            ("abc", "", 3),
+            ("", "abc", 3),
+            ("lockstpe", "lockstep", 1),
+            ("near", "held", 3),
+        ] {
+            assert_eq!(slips(word, other), count, "{word} {other}");
+        }
+        assert_eq!(
+            perhaps("bfn", &["by_id", "bnf", "grouped"]),
+            "; perhaps 'bnf'"
+        );
+        assert_eq!(perhaps("?", &["by_id", "bnf", "grouped"]), "");
+        assert_eq!(perhaps::<&str>("bnf", &[]), "");
+        let error = parse("--placement", "groupde", &KNOWN).unwrap_err();
+        assert!(error.context().ends_with("; perhaps 'grouped'"), "{error}");
     }
 }
