@@ -155,8 +155,8 @@ impl Index {
         MemoryReport {
             budget_bytes: self.ledger.budget(),
             parts: self.ledger.entries().to_vec(),
-            cached_nodes: self.searchers().map(|s| s.cached_nodes()).sum(),
-            cached_pages: self.searchers().map(|s| s.cached_pages()).sum(),
+            cached_nodes: self.searchers().map(Searcher::cached_nodes).sum(),
+            cached_pages: self.searchers().map(Searcher::cached_pages).sum(),
             cached_edge_bits: self.cached_edge_bits(),
             searches_peak_bytes: self.pool.peak(),
         }
