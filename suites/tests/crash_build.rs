@@ -189,18 +189,35 @@ fn a_crash_while_a_cancelled_build_cleans_up_leaves_the_old_index() {
 
 /// The process dies at its `nth` call of a kind: that call and what would tidy up after it fail.
 /// The machine lives on. False when the build was done before that call.
-fn kill(sim: &SimVfs, data: &Data, operation: Operation, nth: u64) -> bool {
+fn kill(
+    sim: &SimVfs,
+    (data, options): (&Data, &BuildOptions),
+    (operation, nth): (Operation, u64),
+) -> bool {
     let plan = FaultPlan::none()
         .for_ever(operation, nth, Fault::Io)
         .for_ever(Operation::RemoveDirectory, 0, Fault::Io)
         .on_path(Operation::RemoveFile, ".pw", Fault::Io)
         .on_path(Operation::RemoveFile, "LOCK", Fault::Io);
     let vfs: Arc<dyn Vfs> = Arc::new(FaultVfs::new(Arc::new(sim.clone()), plan));
-    data.build(&vfs, Path::new(DIR), &quick()).is_err()
+    data.build(&vfs, Path::new(DIR), options).is_err()
 }
 
 #[test]
 fn power_loss_in_the_build_after_a_killed_one_loses_nothing() {
+    check_killed(&quick(), Width::new(4, 0));
+}
+
+#[test]
+fn power_loss_in_the_build_after_a_killed_one_of_segments_loses_nothing() {
+    let two = BuildOptions {
+        segments: 2,
+        ..quick()
+    };
+    check_killed(&two, Width::new(1, 0));
+}
+
+fn check_killed(options: &BuildOptions, width: Width) {
     let (first, killed, third) = (data(1), data(2), data(3));
     let operations = [
         Operation::CreateDirectory,
@@ -217,15 +234,15 @@ fn power_loss_in_the_build_after_a_killed_one_loses_nothing() {
                 let sim = SimVfs::new();
                 let vfs: Arc<dyn Vfs> = Arc::new(sim.clone());
                 if rebuild {
-                    first.build(&vfs, Path::new(DIR), &quick()).unwrap();
+                    first.build(&vfs, Path::new(DIR), options).unwrap();
                 }
-                if !kill(&sim, &killed, operation, nth) {
+                if !kill(&sim, (&killed, options), (operation, nth)) {
                     break;
                 }
                 deaths += 1;
                 sim.record();
                 let begun = sim.operations();
-                third.build(&vfs, Path::new(DIR), &quick()).unwrap();
+                third.build(&vfs, Path::new(DIR), options).unwrap();
                 let least = usize::from(rebuild);
                 let history = History {
                     acknowledged: vec![(0, least), (sim.operations(), 3)],
@@ -233,12 +250,7 @@ fn power_loss_in_the_build_after_a_killed_one_loses_nothing() {
                     // The killed one may have got as far as its rename.
                     started: vec![(0, 2), (begun, 3)],
                 };
-                images += explore(
-                    &history,
-                    &[&first, &killed, &third],
-                    Width::new(4, 0),
-                    &quick(),
-                );
+                images += explore(&history, &[&first, &killed, &third], width, options);
             }
         }
     }

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use pageway::spec::{GraphSpec, IndexSpec};
 use pageway::truth::{Found, recall};
 use pageway::{
-    BuildInput, BuildOptions, ErrorKind, Footprint, Index, MemoryPart, MemoryReport, MemoryWish,
-    OpenOptions, Overrides, Progress, Result, clock, process_cpu_time,
+    BuildInput, BuildOptions, ErrorKind, Footprint, Index, MemoryPart, MemoryWish, OpenOptions,
+    Overrides, Progress, Result, clock, process_cpu_time,
 };
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,8 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "a failed test may panic"
+    clippy::disallowed_methods,
+    reason = "a failed test may panic, and a test looks at the files as they are"
 )]
 
 mod common;
@@ -203,22 +204,4 @@ fn what_cannot_be_cut_is_refused_before_anything_is_written() {
         vectors(&Index::open(&dir, &OpenOptions::default()).unwrap()),
         three.bytes
     );
-}
-
-// Searched together in the core branch.
-#[test]
-fn several_segments_are_not_searched_yet() {
-    let base = base();
-    let dir = tempfile::tempdir().unwrap();
-    base.build(dir.path(), &options(Preset::DiskAnn, 2))
-        .unwrap();
-    let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
-    let search = SearchOptions {
-        effort: Effort::ListSize(20),
-        ..SearchOptions::default()
-    };
-    let error = index
-        .search(&Queries::new(base.row(0), base.shape), &search)
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
 }

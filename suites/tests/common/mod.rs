@@ -217,10 +217,6 @@ pub fn recover(
         .iter()
         .position(|data| sorted_rows(&data.rows, data.shape) == sorted);
     let found = found.ok_or("the index holds vectors that nobody gave")?;
-    // Searched together in the core branch.
-    if index.description().map_err(text)?.segments.len() > 1 {
-        return Ok(found + 1);
-    }
     let answers = search_all(&index, generations[found], 1).map_err(text)?;
     if answers.distances.iter().all(|distance| *distance > 0.0) {
         return Err("no row finds itself".to_owned());

@@ -83,7 +83,7 @@ impl BuildPlan {
         codebook: Option<&SharedCodebook>,
     ) -> Result<Self> {
         check_degree(options.degree)?;
-        let cut = Cut::new(check_counts(input)?, options.segments)?;
+        let cut = Cut::of(input, options.segments)?;
         let node_count = cut.longest();
         let vectors = input.vectors.shape();
         let shape = Shape {
@@ -356,37 +356,6 @@ fn check_degree(degree: u32) -> Result<()> {
     Err(Error::invalid(format!(
         "max_degree = {degree} is not possible: it must lie between 1 and {MAX_DEGREE}"
     )))
-}
-
-fn check_counts(input: &BuildInput<'_>) -> Result<u32> {
-    let count = input.vectors.count();
-    if count == 0 {
-        return Err(Error::invalid(format!("{}: holds no vectors", input.name)));
-    }
-    if let Some(ids) = input.ids.filter(|ids| ids.count() != count) {
-        return Err(Error::invalid(format!(
-            "{}: {} ids for the {count} vectors of {}",
-            ids.name(),
-            ids.count(),
-            input.name
-        )));
-    }
-    let shape = input.vectors.shape();
-    if let Some(queries) = input.queries.filter(|queries| queries.shape() != shape) {
-        return Err(Error::invalid(format!(
-            "the calibration queries are {}, the vectors {shape}",
-            queries.shape()
-        )));
-    }
-    u32::try_from(count)
-        .ok()
-        .filter(|count| *count < u32::MAX)
-        .ok_or_else(|| {
-            Error::invalid(format!(
-                "{}: {count} vectors; one index holds fewer than 2^32",
-                input.name
-            ))
-        })
 }
 
 /// The default build memory.

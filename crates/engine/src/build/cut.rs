@@ -18,6 +18,14 @@ pub(super) struct Cut {
 }
 
 impl Cut {
+    /// The rows of `input` in `runs` runs.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an input that contradicts itself, and as [`Cut::new`].
+    pub(super) fn of(input: &BuildInput<'_>, runs: u32) -> Result<Self> {
+        Self::new(check_counts(input)?, runs)
+    }
+
     /// `rows` in `runs` runs.
     ///
     /// # Errors
@@ -66,6 +74,37 @@ impl Cut {
         let bound = move |run: u32| (u64::from(rows) * u64::from(run) / u64::from(runs)) as u32;
         (0..runs).map(move |run| bound(run)..bound(run + 1))
     }
+}
+
+fn check_counts(input: &BuildInput<'_>) -> Result<u32> {
+    let count = input.vectors.count();
+    if count == 0 {
+        return Err(Error::invalid(format!("{}: holds no vectors", input.name)));
+    }
+    if let Some(ids) = input.ids.filter(|ids| ids.count() != count) {
+        return Err(Error::invalid(format!(
+            "{}: {} ids for the {count} vectors of {}",
+            ids.name(),
+            ids.count(),
+            input.name
+        )));
+    }
+    let shape = input.vectors.shape();
+    if let Some(queries) = input.queries.filter(|queries| queries.shape() != shape) {
+        return Err(Error::invalid(format!(
+            "the calibration queries are {}, the vectors {shape}",
+            queries.shape()
+        )));
+    }
+    u32::try_from(count)
+        .ok()
+        .filter(|count| *count < u32::MAX)
+        .ok_or_else(|| {
+            Error::invalid(format!(
+                "{}: {count} vectors; one index holds fewer than 2^32",
+                input.name
+            ))
+        })
 }
 
 /// A run of the rows of a build.

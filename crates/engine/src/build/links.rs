@@ -199,7 +199,7 @@ impl Pipeline<'_> {
             max_degree,
         };
         let relinked = relink(spec, || shards.merged(max_degree), self.progress)?;
-        stages.relinked_nodes = relinked.count() as u64;
+        stages.relinked_nodes += relinked.count() as u64;
         stages.end("check reachability");
         Ok((shards, relinked))
     }

@@ -163,7 +163,7 @@ impl<'t> Search<'t> {
         let mut widened = false;
         for walk in &mut self.walks {
             if walk.promises_more(nearer) {
-                walk.widen();
+                walk.widen(nearer);
                 widened = true;
             }
         }

@@ -26,7 +26,7 @@
 use pageway_types::{Metric, NodeId, PageId};
 
 use super::bounds::Bounds;
-use super::candidates::{CandidateList, Horizon, key_node};
+use super::candidates::{CandidateList, Horizon, key_distance, key_node};
 use super::pipeline::Pipeline;
 use super::{Goal, Parts, Query, QueryStats, Scratch};
 use crate::layout::{PageCodec, PageError, PageView};
@@ -327,15 +327,20 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         }
     }
 
-    /// Doubles the candidate list and goes on gathering. In a range search, what is beyond the
-    /// radius by more than estimates err leads nowhere from then on.
-    pub(super) fn widen(&mut self) {
+    /// Doubles the candidate list and goes on gathering, with candidates as near as `nearer`. In a
+    /// range search, what is beyond the radius by more than estimates err leads nowhere from then
+    /// on.
+    pub(super) fn widen(&mut self, nearer: u32) {
         let farthest = match (self.query.goal, self.parts.codes.quantizer.metric()) {
             (Goal::Within { radius }, Metric::L2 | Metric::Cosine) => {
                 radius + RANGE_SLACK * radius.abs()
             }
             // What lies near results need not lie near the radius: the walk passes through it.
-            (Goal::Within { .. }, Metric::InnerProduct) | (Goal::Nearest, _) => f32::INFINITY,
+            (Goal::Within { .. }, Metric::InnerProduct) => f32::INFINITY,
+            (Goal::Nearest, _) if self.query.admission.is_open() => {
+                key_distance(u64::from(nearer) << 32)
+            }
+            (Goal::Nearest, _) => f32::INFINITY,
         };
         let limit = self.scratch.shape.sizes.list_limit;
         let candidates = &mut self.scratch.candidates;

@@ -73,8 +73,8 @@ impl<'t> Walk<'t> {
         each!(self, walk => walk.promises_more(nearer))
     }
 
-    pub(super) fn widen(&mut self) {
-        each!(self, walk => walk.widen());
+    pub(super) fn widen(&mut self, nearer: u32) {
+        each!(self, walk => walk.widen(nearer));
     }
 
     pub(super) fn prepare(&mut self, stage: Stage) {

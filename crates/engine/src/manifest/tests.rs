@@ -107,12 +107,15 @@ fn a_former_manifest_with_a_field_too_many_or_too_few_is_refused() {
     assert_eq!(error.kind(), ErrorKind::Incompatible, "{error}");
 }
 
+/// Words of a refusal, and what it refuses.
+type Case = (&'static str, fn(&mut Value));
+
 #[test]
 fn segments_that_do_not_fit_together_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     build(dir.path(), 3);
     let sound = value(dir.path());
-    let cases: [(&str, fn(&mut Value)); 7] = [
+    let cases: [Case; 7] = [
         ("0 segments", |value| value["segments"] = json!([])),
         ("257 segments", |value| {
             let one = value["segments"][0].clone();
