@@ -22,4 +22,5 @@ pub mod report;
 pub mod run;
 pub mod suite;
 
+pub use files::read_text;
 pub use plan::Estimate;

@@ -18,7 +18,7 @@ const REDRAWS: u8 = 10;
 const TEMPLATE: &str = "{msg:<24} [{bar:30}] {percent:>3}%  {human_pos} of {human_len}  {eta} left";
 
 /// The bars of one command, and its wish to stop.
-pub(crate) struct Bars {
+pub struct Bars {
     current: Mutex<ProgressBar>,
     interrupt: Interrupt,
     visible: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Bars {
 
 impl Bars {
     /// Bars that never draw when `visible` is false; Ctrl-C works either way.
-    pub(crate) fn new(visible: bool, interrupt: Interrupt) -> Self {
+    pub fn new(visible: bool, interrupt: Interrupt) -> Self {
         Self {
             current: Mutex::new(ProgressBar::hidden()),
             interrupt,
@@ -35,7 +35,7 @@ impl Bars {
     }
 
     /// Takes the last bar off the screen.
-    pub(crate) fn clear(&self) {
+    pub fn clear(&self) {
         self.replace(ProgressBar::hidden());
     }
 
@@ -83,7 +83,7 @@ impl Drop for Bars {
 }
 
 /// Forwards the wish to stop and nothing else: for work inside of a stage that is counted outside.
-pub(crate) struct Uncounted<'p>(pub(crate) &'p dyn Progress);
+pub struct Uncounted<'p>(pub &'p dyn Progress);
 
 impl Progress for Uncounted<'_> {
     fn stage(&self, _name: &'static str, _total: u64) {}

@@ -1,7 +1,7 @@
 //! Numbers, durations and tables for people.
 
 /// `1,234,567`.
-pub(crate) fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (place, digit) in digits.chars().enumerate() {
@@ -14,7 +14,7 @@ pub(crate) fn count(number: u64) -> String {
 }
 
 /// `8 ms`, `1.2 s`, `3 min 20 s`, `2 h 05 min`.
-pub(crate) fn seconds(seconds: f64) -> String {
+pub fn seconds(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match seconds {
         s if s < 0.9995 => format!("{:.0} ms", s * 1e3),
@@ -25,12 +25,12 @@ pub(crate) fn seconds(seconds: f64) -> String {
 }
 
 /// `20.0 %`.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
 /// Three digits that matter: `1,234`, `56.7`, `0.123`.
-pub(crate) fn figure(number: f64) -> String {
+pub fn figure(number: f64) -> String {
     match number.abs() {
         n if n >= 1000.0 => count(number.round() as u64),
         n if n >= 100.0 => format!("{number:.0}"),
@@ -42,25 +42,26 @@ pub(crate) fn figure(number: f64) -> String {
 
 /// A headline over lines of label and value.
 #[derive(Default)]
-pub(crate) struct Facts {
+pub struct Facts {
     lines: Vec<(String, String)>,
 }
 
 impl Facts {
     const LABEL_WIDTH: usize = 16;
 
-    pub(crate) fn new() -> Self {
+    /// No lines yet.
+    pub fn new() -> Self {
         Self::default()
     }
 
     /// Adds a line.
-    pub(crate) fn fact(mut self, label: impl Into<String>, value: impl Into<String>) -> Self {
+    pub fn fact(mut self, label: impl Into<String>, value: impl Into<String>) -> Self {
         self.lines.push((label.into(), value.into()));
         self
     }
 
     /// The lines, indented and aligned, each with its line end.
-    pub(crate) fn render(&self) -> String {
+    pub fn render(&self) -> String {
         let longest = self
             .lines
             .iter()
@@ -79,7 +80,7 @@ impl Facts {
 const TEXT_WIDTH: usize = 100;
 
 /// Words broken into lines, each behind `indent`.
-pub(crate) fn wrapped(words: &str, indent: &str) -> String {
+pub fn wrapped(words: &str, indent: &str) -> String {
     let mut text = String::new();
     let mut line = String::new();
     for word in words.split_whitespace() {
@@ -100,7 +101,7 @@ pub(crate) fn wrapped(words: &str, indent: &str) -> String {
 }
 
 /// A name beside what is said of it.
-pub(crate) fn entry(name: &str, words: &str) -> String {
+pub fn entry(name: &str, words: &str) -> String {
     const NAME_WIDTH: usize = 14;
     let indent = " ".repeat(NAME_WIDTH + 2);
     let words = wrapped(words, &indent);
@@ -108,14 +109,14 @@ pub(crate) fn entry(name: &str, words: &str) -> String {
 }
 
 /// Columns aligned under their heads.
-pub(crate) struct Table {
+pub struct Table {
     rows: Vec<Vec<String>>,
     to_the_left: bool,
 }
 
 impl Table {
     /// Columns of numbers, aligned to the right.
-    pub(crate) fn new(heads: &[&str]) -> Self {
+    pub fn new(heads: &[&str]) -> Self {
         Self {
             rows: vec![heads.iter().map(|head| (*head).to_owned()).collect()],
             to_the_left: false,
@@ -123,18 +124,20 @@ impl Table {
     }
 
     /// Columns of words, aligned to the left.
-    pub(crate) fn left(heads: &[&str]) -> Self {
+    pub fn left(heads: &[&str]) -> Self {
         Self {
             to_the_left: true,
             ..Self::new(heads)
         }
     }
 
-    pub(crate) fn row(&mut self, cells: Vec<String>) {
+    /// Adds a row: a cell per head.
+    pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
-    pub(crate) fn render(&self) -> String {
+    /// The rows, each with its line end.
+    pub fn render(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let cell_width = |row: &Vec<String>, column: usize| {
             row.get(column).map_or(0, |cell| cell.chars().count())

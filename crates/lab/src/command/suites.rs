@@ -4,8 +4,8 @@ use clap::Args;
 use pageway::Result;
 use pageway_lab::suite::{Suite, builtin_suites};
 
-use crate::output::Outcome;
-use crate::text::Table;
+use pageway_shell::output::Outcome;
+use pageway_shell::text::Table;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -7,13 +7,13 @@ use pageway::{Error, ErrorKind, Metric, Result, format_bytes};
 use pageway_lab::data::Registry;
 use pageway_lab::run::{Laboratory, Pythons, RunReport};
 use pageway_lab::suite::Suite;
-use pageway_lab::{Estimate, record::Run, report};
+use pageway_lab::{Estimate, read_text, record::Run, report};
 use serde::Serialize;
 
-use crate::output::Outcome;
-use crate::session::Session;
-use crate::system;
-use crate::text::{self, Facts};
+use pageway_shell::output::Outcome;
+use pageway_shell::program;
+use pageway_shell::session::Session;
+use pageway_shell::text::{self, Facts};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,6 +28,10 @@ removed when the run is over: the records and the report are in --out.
 
 Cells run one at a time, each in a process of its own, designs in turn, repetitions in rounds. Close
 other programs: the lab cannot know what else the machine was doing.";
+
+/// How to get what the lab measures by.
+const GET_PAGEWAY: &str =
+    "the lab measures by its commands; `cargo install --path crates/cli` makes it";
 
 /// Measure a suite, cell by cell, and write its report
 #[derive(Debug, Args)]
@@ -180,7 +184,8 @@ impl RunArguments {
             registry: &registry,
             out: self.out.clone(),
             work: work.unwrap_or_else(|| self.out.join("work")),
-            program: system::own_program()?,
+            program: program::find("pageway", GET_PAGEWAY)?,
+            lab: program::own()?,
             python: self.means.pythons(),
         };
         let estimate = laboratory.estimate()?;
@@ -202,7 +207,7 @@ impl RunArguments {
             .extension()
             .is_some_and(|extension| extension == "toml")
         {
-            Suite::parse(&system::read_text(file)?, &self.suite)?
+            Suite::parse(&read_text(file)?, &self.suite)?
         } else {
             Suite::builtin(&self.suite)?
         };

@@ -11,18 +11,18 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// What a command found, for people and for programs.
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// Lines for people.
-    pub(crate) text: String,
+    pub text: String,
     /// One object for programs.
-    pub(crate) json: Value,
+    pub json: Value,
     /// Exit code; 0 unless what was found is bad news.
-    pub(crate) exit_code: u8,
+    pub exit_code: u8,
 }
 
 impl Outcome {
     /// A success that shows `text`, or `report` under `--json`.
-    pub(crate) fn new(text: String, report: &impl Serialize) -> Result<Self> {
+    pub fn new(text: String, report: &impl Serialize) -> Result<Self> {
         let json = serde_json::to_value(report)
             .map_err(|error| Error::new(pageway::ErrorKind::Internal, error.to_string()))?;
         Ok(Self {
@@ -34,7 +34,7 @@ impl Outcome {
 }
 
 /// Shows an outcome.
-pub(crate) fn outcome(outcome: &Outcome, json: bool) -> Result<()> {
+pub fn outcome(outcome: &Outcome, json: bool) -> Result<()> {
     if json {
         line(&outcome.json)
     } else {
@@ -43,7 +43,7 @@ pub(crate) fn outcome(outcome: &Outcome, json: bool) -> Result<()> {
 }
 
 /// Writes a line to standard output.
-pub(crate) fn line(text: impl Display) -> Result<()> {
+pub fn line(text: impl Display) -> Result<()> {
     let mut stdout = io::stdout().lock();
     let written = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
     match written {
@@ -55,16 +55,16 @@ pub(crate) fn line(text: impl Display) -> Result<()> {
 }
 
 /// Reports an error.
-pub(crate) fn error(error: &Error) {
+pub fn error(error: &Error) {
     note(format_args!("pageway: error: {error}"));
 }
 
 /// Reports wrong usage in clap's words, which begin with `error:`.
-pub(crate) fn usage_error(words: impl Display) {
+pub fn usage_error(words: impl Display) {
     note(format_args!("pageway: {words}"));
 }
 
 /// Writes a line to standard error. When even that fails, nobody is left to tell.
-pub(crate) fn note(text: impl Display) {
+pub fn note(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }

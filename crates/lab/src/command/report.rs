@@ -7,7 +7,7 @@ use pageway::Result;
 use pageway_lab::record::Run;
 use pageway_lab::report;
 
-use crate::output::Outcome;
+use pageway_shell::output::Outcome;
 
 const EXAMPLES: &str = "\
 Examples:

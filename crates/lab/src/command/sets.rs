@@ -6,9 +6,9 @@ use clap::Args;
 use pageway::{Result, format_bytes};
 use pageway_lab::data::{self, Listed, Place, Registry};
 
-use crate::output::Outcome;
-use crate::session::Session;
-use crate::text::{self, Table};
+use pageway_shell::output::Outcome;
+use pageway_shell::session::Session;
+use pageway_shell::text::{self, Table};
 
 const EXAMPLES: &str = "\
 Examples:

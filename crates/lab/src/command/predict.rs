@@ -7,8 +7,8 @@ use pageway::Result;
 use pageway_lab::model::{self, Ask, Device, Load};
 use serde_json::Value;
 
-use crate::output::Outcome;
-use crate::text::{self, Facts};
+use pageway_shell::output::Outcome;
+use pageway_shell::text::{self, Facts};
 
 const EXAMPLES: &str = "\
 Examples:

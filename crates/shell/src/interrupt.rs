@@ -11,11 +11,11 @@ use crate::output;
 
 /// Set by the first Ctrl-C (or SIGTERM), never cleared.
 #[derive(Clone, Default)]
-pub(crate) struct Interrupt(Arc<AtomicBool>);
+pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
     /// Listens from now on.
-    pub(crate) fn listen() -> Self {
+    pub fn listen() -> Self {
         let interrupt = Self::default();
         let flag = interrupt.clone();
         let listening = ctrlc::set_handler(move || {
@@ -33,7 +33,7 @@ impl Interrupt {
     }
 
     /// True once the user wants the work to stop.
-    pub(crate) fn requested(&self) -> bool {
+    pub fn requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
