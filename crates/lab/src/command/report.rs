@@ -33,7 +33,7 @@ pub(crate) struct ReportArguments {
 impl ReportArguments {
     /// Reports.
     pub(crate) fn run(&self) -> Result<Outcome> {
-        let report = report::report(&Run::read(&self.run)?);
+        let report = report::report(&Run::read(&self.run)?)?;
         let written = report::write(&report, self.out.as_ref().unwrap_or(&self.run))?;
         let page = written.first().map(|path| path.display().to_string());
         let mut words = format!("The report: {}", page.unwrap_or_default());

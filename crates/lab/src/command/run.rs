@@ -195,7 +195,7 @@ impl RunArguments {
         session.say(&describe(&suite, &estimate))?;
         self.extent.check_room(&laboratory.work, &estimate)?;
         let ran = laboratory.run(&session.progress)?;
-        let written = report::write(&report::report(&Run::read(&self.out)?), &self.out)?;
+        let written = report::write(&report::report(&Run::read(&self.out)?)?, &self.out)?;
         let page = written.into_iter().next().unwrap_or_default();
         let words = conclude(&ran, &page);
         Outcome::new(words, &Ran { report: ran, page })
