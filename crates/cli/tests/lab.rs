@@ -190,13 +190,11 @@ fn every_mark_of_the_page_is_in_the_records() {
     let mut marks = 0;
     for section in report["sections"].as_array().expect("sections") {
         for figure in section["figures"].as_array().expect("figures") {
-            for series in figure["plot"]["series"].as_array().expect("series") {
-                for mark in series["marks"].as_array().into_iter().flatten() {
-                    marks += 1;
-                    for axis in ["x", "y"] {
-                        let number = mark[axis].as_f64().expect("a number");
-                        assert!(numbers.contains(&number), "{axis} of {mark} in {figure}");
-                    }
+            for point in figure["points"].as_array().expect("points") {
+                marks += 1;
+                let numbers_of = ["x", "y"].map(|axis| point[axis].as_f64());
+                for number in numbers_of.into_iter().flatten() {
+                    assert!(numbers.contains(&number), "{point} in {figure}");
                 }
             }
         }

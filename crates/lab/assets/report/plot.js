@@ -66,15 +66,15 @@ function specificationOf(figure) {
   };
   const specification = {
     $schema: "https://vega.github.io/schema/vega-lite/v6.json",
-    width: "container", height: 290, autosize: { type: "fit-x", contains: "padding" },
+    width: "container", height: 290, padding: { left: 5, top: 5, bottom: 5, right: 18 }, autosize: { type: "fit-x", contains: "padding" },
     data: { values },
-    params: [{ name: "shown", select: { type: "point", fields: ["series"], toggle: "true" }, bind: "legend" }],
   };
+  const params = [{ name: "shown", select: { type: "point", fields: ["series"], toggle: "true" }, bind: "legend" }];
   if (bars) {
     const stack = figure.mark === "stack";
-    return { ...specification, mark: { type: "bar", cornerRadiusEnd: stack ? 0 : 2 },
+    return { ...specification, params, mark: { type: "bar", cornerRadiusEnd: stack ? 0 : 2 },
       encoding: { ...shared, color: colour,
-        x: { field: "x", type: "nominal", title: figure.x.name || null, sort: null, axis: { labelAngle: -30, grid: false } },
+        x: { field: "x", type: "nominal", title: figure.x.name || null, sort: null, axis: { labelAngle: figure.points.length > 40 ? -30 : 0, grid: false } },
         ...(stack ? {} : { xOffset: { field: "series", sort: names } }),
         order: { field: "at" },
         y: { field: "y", type: "quantitative", title: figure.y.name, stack: stack ? "zero" : null,
@@ -85,8 +85,8 @@ function specificationOf(figure) {
     encoding: { x: axisOf(figure.x, "x"), y: axisOf(figure.y, "y"), color: colour, ...shared },
     layer: [
       { mark: { type: "line", strokeWidth: 2 }, encoding: { order: { field: "at" },
-        strokeDash: { field: "series", type: "nominal", legend: null, scale: { ...domain, range: names.map((name) => looks.get(name).dash) } } } },
-      { mark: { type: "point", filled: true, size: 52 }, encoding: {
+        strokeDash: { field: "series", type: "nominal", title: null, scale: { ...domain, range: names.map((name) => looks.get(name).dash) } } } },
+      { params, mark: { type: "point", filled: true, size: 52 }, encoding: {
         shape: { field: "series", type: "nominal", title: null, scale: { ...domain, range: names.map((name) => looks.get(name).shape) } } } },
     ] };
 }

@@ -132,7 +132,7 @@ mod tests {
             }
             assert!(!experiment.words.is_empty() && !experiment.title.is_empty());
         }
-        assert_eq!(book.experiment.len(), 21);
+        assert_eq!(book.experiment.len(), 22);
     }
 
     #[test]

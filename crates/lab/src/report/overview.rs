@@ -4,19 +4,21 @@ use super::book::Book;
 use super::document::{Cell, Figure, Goodness, Section, Table};
 use super::figure::{self, FigureRow, Sight};
 use super::quantity::{At, TARGETS};
-use super::{group, method, number, table};
+use super::{cut, group, method, number, table};
 use crate::record::{Machine, Record, Run, Task};
 
 /// Recall of the figure.
 const SHOWN: f64 = 0.95;
 
-/// Heading of the report.
-pub(crate) fn title(run: &Run) -> String {
-    let suite = &run.machine.suite;
-    if suite.is_empty() {
-        "Pageway lab".to_owned()
-    } else {
-        format!("Pageway lab: {suite}")
+/// Heading of the report: the data, without their cuts.
+pub(super) fn title(run: &Run) -> String {
+    let records: Vec<&Record> = run.records.iter().collect();
+    let families = cut::by_rows(&records);
+    let names: Vec<&str> = families.iter().map(|(name, _)| name.as_str()).collect();
+    match names.split_last() {
+        None => "Nothing was measured".to_owned(),
+        Some((last, [])) => format!("Search measured on {last}"),
+        Some((last, others)) => format!("Search measured on {} and {last}", others.join(", ")),
     }
 }
 
@@ -288,7 +290,7 @@ mod tests {
 
     #[test]
     fn winners_change_with_recall() {
-        let section = summary(&compared()).unwrap();
+        let section = summary(&compared(), &Book::open().unwrap()).unwrap();
         let winners: Vec<&str> = section.tables[0]
             .rows
             .iter()
@@ -335,11 +337,12 @@ mod tests {
                 .unwrap()
                 .contains("9,000 per second")
         );
-        assert_eq!(title(&run), "Pageway lab: standard");
+        assert_eq!(fact("Suite"), Some("standard"));
+        assert_eq!(title(&run), "Search measured on photos");
     }
 
     #[test]
     fn nothing_compared_nothing_won() {
-        assert!(summary(&Run::default()).is_none());
+        assert!(summary(&Run::default(), &Book::open().unwrap()).is_none());
     }
 }

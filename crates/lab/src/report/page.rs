@@ -8,8 +8,8 @@
 
 use std::io::Read;
 
-use minijinja::value::{Serde, Value};
 use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, context};
 use pageway::{Error, ErrorKind, Result};
 
@@ -36,17 +36,28 @@ pub fn html(report: &Report) -> Result<String> {
         figures => safe(embedded(&figures)?),
         scripts => [library, PLOTS.to_owned(), TABLES.to_owned()].map(safe),
     };
-    render("page.html", PAGE, &context! { report => Value::from(Serde(report)), ..own })
+    render(
+        "page.html",
+        PAGE,
+        &context! { report => Value::from(Serde(report)), ..own },
+    )
 }
 
 /// Words, tables and findings as Markdown. Links are relative to the directory it is written to.
 pub fn markdown(report: &Report) -> Result<String> {
-    render("report.md", TEXT, &context! { report => Value::from(Serde(report)) })
+    render(
+        "report.md",
+        TEXT,
+        &context! { report => Value::from(Serde(report)) },
+    )
 }
 
 fn render(name: &str, template: &str, values: &Value) -> Result<String> {
     let mut templates = Environment::new();
-    let spaces = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    let spaces = SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .build();
     templates.set_syntax(spaces.map_err(broken)?);
     templates.set_auto_escape_callback(|name| match name {
         "page.html" => AutoEscape::Html,

@@ -137,12 +137,16 @@ mod tests {
         };
         let why = "pageway: error: too small\nand more";
         let run = run(vec![refuse(10, why), refuse(20, why), refuse(30, "killed")]);
-        let table = table(&run, "memory").unwrap();
-        assert_eq!(table.rows.len(), 2);
-        assert_eq!(table.rows[0][2].text, "page size 4096, memory 20%");
-        assert_eq!(table.rows[0][3].text, "2");
-        assert_eq!(table.rows[0][4].text, "too small");
-        assert!(super::table(&run, "recall").is_none());
+        let section = section(&run).unwrap();
+        let rows = &section.tables[0].rows;
+        let texts: Vec<&str> = rows[0].iter().map(|cell| cell.text.as_str()).collect();
+        let settings = "page size 4096, memory 20%";
+        assert_eq!(
+            texts,
+            ["memory", "a", "gorgeous", settings, "2", "too small"]
+        );
+        assert_eq!(rows.len(), 2);
+        assert!(super::section(&Run::default()).is_none());
     }
 
     #[test]
@@ -154,11 +158,11 @@ mod tests {
         let mut not_run = refused("memory", "a", "gorgeous", "index could not be built");
         not_run.command.clear();
         let other = set(not_run.clone(), "page_size", 8192);
-        let table = table(&run(vec![build, not_run, other]), "memory").unwrap();
-        let rows: Vec<(&str, &str)> = table
+        let section = section(&run(vec![build, not_run, other])).unwrap();
+        let rows: Vec<(&str, &str)> = section.tables[0]
             .rows
             .iter()
-            .map(|row| (row[3].text.as_str(), row[4].text.as_str()))
+            .map(|row| (row[4].text.as_str(), row[5].text.as_str()))
             .collect();
         assert_eq!(
             rows,

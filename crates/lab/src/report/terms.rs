@@ -76,3 +76,53 @@ fn element_bytes(description: &Value) -> Option<f64> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::report::fixture::{build, give, run, search};
+
+    fn of(mut built: Record, name: &str) -> Option<f64> {
+        let numbers = json!({"cached_nodes": 100, "cached_pages": 2});
+        let searched = give(search("space", "photos", "diskann", 40, 0.95), numbers);
+        built.design = "diskann".to_owned();
+        term(&run(vec![built]), &searched, name)
+    }
+
+    #[test]
+    fn the_terms_are_those_of_the_formula() {
+        let built = || build("photos", "diskann", "memory");
+        let node = 128.0 + 49.0 * 4.0;
+        assert_eq!(of(built(), "navigation"), Some(0.0));
+        let codes = 128.0 * 256.0 + 16.0 * 10_000.0;
+        assert_eq!(of(built(), "codes"), Some(codes));
+        let cache = 2.0 * 4096.0 + 100.0 * node;
+        assert_eq!(of(built(), "cache"), Some(cache));
+        assert_eq!(of(built(), "vectors per page"), Some(4096.0 / node));
+        assert_eq!(of(built(), "all"), Some(codes + cache));
+        assert_eq!(of(built(), "rest"), Some(30e6 - codes - cache));
+        assert_eq!(
+            of(build("photos", "diskann", "in_page"), "codes"),
+            Some(128.0 * 256.0)
+        );
+    }
+
+    #[test]
+    fn a_sample_is_navigated_and_a_second_code_counts() {
+        let mut built = build("photos", "diskann", "memory");
+        let spec = built.result.pointer_mut("/description/spec").unwrap();
+        spec["execution"]["entry"] = json!({"kind": "navigation", "one_in": 100});
+        spec["storage"]["second_quantizer"] = json!({"kind": "pq", "code_bytes": 8});
+        spec["storage"]["codes"] = json!({"split": {"memory_nodes": 500}});
+        spec["cache"]["nodes"] = json!("lists");
+        let terms = ["navigation", "codes", "cache"].map(|name| of(built.clone(), name).unwrap());
+        let codes = 2.0 * 128.0 * 256.0 + 16.0 * 500.0 + 8.0 * 10_000.0;
+        let lists = 49.0 * 4.0 * 100.0;
+        assert_eq!(
+            terms,
+            [100.0 * (128.0 + 196.0), codes, 2.0 * 4096.0 + lists]
+        );
+    }
+}

@@ -50,6 +50,9 @@ fn rises(record: &Record) -> bool {
 
 /// How well the model does where it can be checked, how it was carried on, and what was left out.
 pub(super) fn words(sight: Sight<'_>, records: &[&Record]) -> Vec<String> {
+    if records.is_empty() {
+        return Vec::new();
+    }
     let mut words = vec![accuracy(sight, records)];
     let grown = group::at_axis(records, "extrapolated", 1.0);
     let sizes = group::by_axis(&grown, "rows").into_iter();
