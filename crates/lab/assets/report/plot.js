@@ -50,14 +50,15 @@ function axisOf({ name, scale }, field) {
     axis: { tickCount: 6, format: "~s" } };
 }
 
-function specificationOf(figure) {
+function specificationOf(figure, width) {
   const names = namesOf(figure);
   const domain = { domain: names };
   const bars = figure.mark !== "line";
-  const columns = names.length > 5 ? 4 : names.length;
+  const longest = Math.max(...names.map((name) => name.length));
+  const columns = Math.max(1, Math.min(names.length, Math.floor((width - 90) / (36 + 6.8 * longest))));
   const values = figure.points.map((point, at) => ({ ...point, at }));
   const colour = { field: "series", type: "nominal", title: null, scale: { ...domain, range: names.map(colourOf) },
-    legend: { orient: "top", columns: Math.max(1, Math.min(columns, Math.floor(window.innerWidth / 150))), symbolLimit: 40 } };
+    legend: { orient: "top", columns, symbolLimit: 40 } };
   const shared = {
     opacity: { condition: { param: "shown", value: bars ? 0.95 : 1 }, value: 0.08 },
     tooltip: [{ field: "series", title: " " },
@@ -108,7 +109,7 @@ async function draw(place) {
   if (drawn.has(place)) return;
   drawn.add(place);
   const figure = places.get(place);
-  await vegaEmbed(place, specificationOf(figure), { renderer: "svg", config: theme(), downloadFileName: figure.id,
+  await vegaEmbed(place, specificationOf(figure, place.clientWidth), { renderer: "svg", config: theme(), downloadFileName: figure.id,
     tooltip: { theme: dark.matches ? "dark" : "light" },
     actions: { export: true, source: true, compiled: false, editor: false } });
 }

@@ -13,7 +13,7 @@ const SHOWN: f64 = 0.95;
 /// Heading of the report: the data, without their cuts.
 pub(super) fn title(run: &Run) -> String {
     let records: Vec<&Record> = run.records.iter().collect();
-    let families = cut::by_rows(&records);
+    let families = group::by(&records, |record| Some(cut::family(&record.data)));
     let names: Vec<&str> = families.iter().map(|(name, _)| name.as_str()).collect();
     match names.split_last() {
         None => "Nothing was measured".to_owned(),
