@@ -163,7 +163,7 @@ impl Claim {
                 (Some(lead), ..) => cases.extend(of.lead(lead, self.holds.upwards())),
                 (_, Some(change), _) => cases.extend(of.change(change)),
                 (.., value) => {
-                    cases.extend(of.value(value.as_ref().is_some_and(|value| value.spread)))
+                    cases.extend(of.value(value.as_ref().is_some_and(|value| value.spread)));
                 }
             }
         }
@@ -420,21 +420,19 @@ impl Group<'_> {
     /// Values by rising setting: of a quantity, or of how many times as much one design has of it.
     fn along(&self, change: &Change, records: &[&Record]) -> Vec<(Key, f64)> {
         let run = self.sight.run;
-        let value = |records: &[&Record], at: At| match (&change.against, change.designs.first()) {
-            (Some(rival), Some(own)) => {
+        let value = |records: &[&Record], at: At| {
+            if let (Some(rival), Some(own)) = (&change.against, change.designs.first()) {
                 let of = |design: &str| {
-                    self.quantity()
-                        .at(run, &group::of_design(records, design), at)
+                    let records = group::of_design(records, design);
+                    self.quantity().at(run, &records, at)
                 };
-                Some(of(own)? / of(rival)?)
+                return Some(of(own)? / of(rival)?);
             }
-            _ => {
-                let At::Recall(recall) = at else {
-                    return self.quantity().at(run, records, at);
-                };
-                let found = self.quantity().look_up(run, records, recall)?;
-                (!(change.unbound && found.bound)).then_some(found.value)
-            }
+            let At::Recall(recall) = at else {
+                return self.quantity().at(run, records, at);
+            };
+            let found = self.quantity().look_up(run, records, recall)?;
+            (!(change.unbound && found.bound)).then_some(found.value)
         };
         if change.over == "recall" {
             let key = |recall: f64| Key {

@@ -7,6 +7,12 @@ const HEIGHT: usize = 12;
 const DOT: char = '.';
 const MARK: char = 'O';
 
+/// A recall as a distance along an axis: the logarithm of its misses, so that 0.9 and 0.99 lie as
+/// far apart as 0.99 and 0.999.
+pub(super) fn spaced(recall: f64) -> f64 {
+    -(1.0 - recall).max(1e-4).log10()
+}
+
 /// A curve with some of its places marked.
 pub(super) struct Plot<'p> {
     pub(super) title: &'p str,
@@ -48,17 +54,18 @@ impl Span {
 }
 
 impl Plot<'_> {
-    /// The plot: recall to the right, the other axis from zero upwards.
+    /// The plot: recall to the right, spaced by its misses, the other axis from zero upwards.
     pub(super) fn render(&self) -> String {
         let both = || self.curve.iter().chain(&self.marks);
-        let x = Span::of(both().map(|place| place.0));
+        let x = Span::of(both().map(|place| spaced(place.0)));
+        let recalls = Span::of(both().map(|place| place.0));
         let y = Span::of(both().map(|place| place.1).chain([0.0]));
         let mut grid = vec![vec![' '; WIDTH]; HEIGHT];
         let mut put = |&(at_x, at_y): &(f64, f64), mark: char| {
             let row = HEIGHT - 1 - y.place(at_y, HEIGHT);
             let cell = grid
                 .get_mut(row)
-                .and_then(|row| row.get_mut(x.place(at_x, WIDTH)));
+                .and_then(|row| row.get_mut(x.place(spaced(at_x), WIDTH)));
             if let Some(cell) = cell {
                 *cell = mark;
             }
@@ -76,7 +83,10 @@ impl Plot<'_> {
             lines.push_str(&format!("  {label:>9} |{}\n", cells.trim_end()));
         }
         lines.push_str(&format!("  {:>9} +{}\n", "", "-".repeat(WIDTH)));
-        let (left, right) = (format!("{:.3}", x.low), format!("{:.3}", x.high));
+        let (left, right) = (
+            format!("{:.3}", recalls.low),
+            format!("{:.3}", recalls.high),
+        );
         let name = format!(
             "{:^width$}",
             self.x_name,

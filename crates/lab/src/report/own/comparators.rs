@@ -38,10 +38,8 @@ pub(super) fn absent(run: &Run) -> Vec<String> {
 /// script that broke.
 fn why(record: &Record) -> String {
     let said = record.error.as_deref().unwrap_or_default();
-    let objects = said.lines().rev();
-    let object = objects
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .next();
+    let mut objects = said.lines().rev();
+    let object = objects.find_map(|line| serde_json::from_str::<Value>(line).ok());
     let words = object.as_ref().and_then(|object| {
         let text = |name: &str| object.get(name).and_then(Value::as_str);
         text("reason").or_else(|| text("error"))
