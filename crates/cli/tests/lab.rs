@@ -53,7 +53,7 @@ processes = [2]
 list_size = [20]
 "#;
 
-/// A directory, and the program `pageway-lab` beside `pageway`: it belongs to another package, which
+/// A directory, and the program `pageway-lab` beside `pageway`: it is of another package, which
 /// cargo does not build for the tests of this one.
 fn place() -> Place {
     static BUILT: LazyLock<bool> = LazyLock::new(|| {
@@ -190,11 +190,11 @@ fn every_mark_of_the_page_is_in_the_records() {
     let mut marks = 0;
     for section in report["sections"].as_array().expect("sections") {
         for figure in section["figures"].as_array().expect("figures") {
-            for point in figure["points"].as_array().expect("points") {
+            for mark in figure["marks"].as_array().expect("marks") {
                 marks += 1;
-                let numbers_of = ["x", "y"].map(|axis| point[axis].as_f64());
+                let numbers_of = ["x", "y"].map(|axis| mark[axis].as_f64());
                 for number in numbers_of.into_iter().flatten() {
-                    assert!(numbers.contains(&number), "{point} in {figure}");
+                    assert!(numbers.contains(&number), "{mark} in {figure}");
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! `pageway-lab`: the lab as a program, reached as `pageway lab` where it lies beside `pageway`.
 //!
 //! Results go to standard output, everything else to standard error. What it measures it measures
-//! by the commands that users have: children are `pageway`, from beside this program or from `PATH`.
+//! by the commands that users have: children are `pageway`, from beside this program or `PATH`.
 
 #![expect(
     clippy::format_push_string,

@@ -7,7 +7,7 @@
 )]
 
 use pageway_lab::report::{
-    Axis, Cell, Column, Figure, Finding, Goodness, Mark, Place, Point, Report, Scale, Section,
+    Axis, Cell, Column, Figure, Finding, Goodness, Kind, Mark, Place, Report, Scale, Section,
     Table, Verdict, html, markdown, write,
 };
 use serde_json::Value;
@@ -38,8 +38,8 @@ fn table(id: &str) -> Table {
     }
 }
 
-fn figure(id: &str, mark: Mark) -> Figure {
-    let point = |x, y| Point {
+fn figure(id: &str, kind: Kind) -> Figure {
+    let mark = |x, y| Mark {
         series: "diskann".to_owned(),
         x,
         y,
@@ -54,9 +54,9 @@ fn figure(id: &str, mark: Mark) -> Figure {
             name: "recall".to_owned(),
             scale: Scale::Recall,
         },
-        points: vec![
-            point(Place::Number(0.912_345), 12.25),
-            point(Place::Name("x".to_owned()), f64::NAN),
+        marks: vec![
+            mark(Place::Number(0.912_345), 12.25),
+            mark(Place::Name("x".to_owned()), f64::NAN),
         ],
         table: table(&format!("{id}-table")),
         ..Figure::default()
@@ -78,7 +78,7 @@ fn report() -> Report {
         sections: vec![Section {
             id: "speed".to_owned(),
             title: "Speed".to_owned(),
-            figures: vec![figure("lines", Mark::Line), figure("bars", Mark::Bar)],
+            figures: vec![figure("lines", Kind::Line), figure("bars", Kind::Bar)],
             tables: vec![table("own")],
             findings: vec![finding],
             ..Section::default()
@@ -103,8 +103,8 @@ fn own(page: &str) -> String {
 fn every_number_of_a_plot_is_embedded_and_every_table_is_there() {
     let page = html(&report()).unwrap();
     let figures: Value = serde_json::from_str(embedded(&page)).unwrap();
-    assert_eq!(figures[0]["points"][0]["x"], 0.912_345);
-    assert_eq!(figures[0]["points"][1]["y"], Value::Null);
+    assert_eq!(figures[0]["marks"][0]["x"], 0.912_345);
+    assert_eq!(figures[0]["marks"][1]["y"], Value::Null);
     assert_eq!(page.matches("data-number=\"12.5\"").count(), 3);
     assert_eq!(page.matches("<figure").count(), 2);
     for words in [
@@ -126,16 +126,16 @@ fn names_are_never_markup() {
     NASTY.clone_into(&mut section.title);
     NASTY.clone_into(&mut section.findings[0].claim);
     NASTY.clone_into(&mut section.figures[0].title);
-    NASTY.clone_into(&mut section.figures[0].points[0].series);
+    NASTY.clone_into(&mut section.figures[0].marks[0].series);
     NASTY.clone_into(&mut section.tables[0].rows[0][0].text);
     let page = html(&report).unwrap();
     assert!(!page.contains("a<b>") && !page.contains("<!-- \u{2028}"));
     let figures: Value = serde_json::from_str(embedded(&page)).unwrap();
-    assert_eq!(figures[0]["points"][0]["series"], NASTY);
+    assert_eq!(figures[0]["marks"][0]["series"], NASTY);
     assert!(!markdown(&report).unwrap().contains("a<b>"));
 }
 
-/// Nothing in the page makes a request: its policy forbids it, and nothing of ours names an address.
+/// Nothing in the page makes a request: its policy forbids it, and nothing of ours has an address.
 #[test]
 fn the_page_asks_for_nothing() {
     let page = html(&report()).unwrap();

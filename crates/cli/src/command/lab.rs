@@ -33,7 +33,7 @@ pub(crate) struct LabArguments {
 }
 
 impl LabArguments {
-    /// Becomes the other program; it has its own way to stop, and its exit code is that of this one.
+    /// Becomes the other program, which has its own way to stop and gives the exit code.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
         let program = match program::find("pageway-lab", ADVICE) {
             Err(absent) if self.asks_for_help() => {

@@ -13,7 +13,7 @@ const DASHES = [[1, 0], [7, 4], [2, 3], [9, 3, 2, 3]];
 
 const all = JSON.parse(document.getElementById("figures").textContent);
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
-const namesOf = (figure) => [...new Set(figure.points.map((point) => point.series))];
+const namesOf = (figure) => [...new Set(figure.marks.map((mark) => mark.series))];
 
 // A look for every name of the report: names that stand in one figure never have the same colour as
 // long as there are colours, and no colour is used again before all are.
@@ -53,10 +53,10 @@ function axisOf({ name, scale }, field) {
 function specificationOf(figure, width) {
   const names = namesOf(figure);
   const domain = { domain: names };
-  const bars = figure.mark !== "line";
+  const bars = figure.kind !== "line";
   const longest = Math.max(...names.map((name) => name.length));
   const columns = Math.max(1, Math.min(names.length, Math.floor((width - 90) / (36 + 6.8 * longest))));
-  const values = figure.points.map((point, at) => ({ ...point, at }));
+  const values = figure.marks.map((mark, at) => ({ ...mark, at }));
   const colour = { field: "series", type: "nominal", title: null, scale: { ...domain, range: names.map(colourOf) },
     legend: { orient: "top", columns, symbolLimit: 40 } };
   const shared = {
@@ -72,10 +72,10 @@ function specificationOf(figure, width) {
   };
   const params = [{ name: "shown", select: { type: "point", fields: ["series"], toggle: "true" }, bind: "legend" }];
   if (bars) {
-    const stack = figure.mark === "stack";
+    const stack = figure.kind === "stack";
     return { ...specification, params, mark: { type: "bar", cornerRadiusEnd: stack ? 0 : 2 },
       encoding: { ...shared, color: colour,
-        x: { field: "x", type: "nominal", title: figure.x.name || null, sort: null, axis: { labelAngle: figure.points.length > 40 ? -30 : 0, grid: false } },
+        x: { field: "x", type: "nominal", title: figure.x.name || null, sort: null, axis: { labelAngle: figure.marks.length > 40 ? -30 : 0, grid: false } },
         ...(stack ? {} : { xOffset: { field: "series", sort: names } }),
         order: { field: "at" },
         y: { field: "y", type: "quantitative", title: figure.y.name, stack: stack ? "zero" : null,

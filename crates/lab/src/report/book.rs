@@ -7,7 +7,7 @@ use pageway::{Error, ErrorKind, Result};
 use serde::Deserialize;
 
 use super::claim::Claim;
-use super::document::{Goodness, Mark};
+use super::document::{Goodness, Kind};
 use super::figure::FigureRow;
 use super::grid::TableRow;
 use super::quantity::{Quantity, Setting};
@@ -62,7 +62,7 @@ pub(super) struct Look {
     pub(super) title: Option<String>,
     pub(super) note: Option<String>,
     pub(super) x_name: Option<String>,
-    pub(super) mark: Mark,
+    pub(super) kind: Kind,
     pub(super) good: Option<Goodness>,
     pub(super) predicted: bool,
 }

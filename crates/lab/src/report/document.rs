@@ -48,13 +48,13 @@ pub struct Figure {
     /// True when the numbers are predicted by a model and not measured.
     pub predicted: bool,
     /// How it is drawn.
-    pub mark: Mark,
+    pub kind: Kind,
     /// Over what.
     pub x: Axis,
     /// What.
     pub y: Axis,
     /// Every number of the plot: series by series, from left to right.
-    pub points: Vec<Point>,
+    pub marks: Vec<Mark>,
     /// The numbers under the plot.
     pub table: Table,
 }
@@ -62,7 +62,7 @@ pub struct Figure {
 /// How a figure is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mark {
+pub enum Kind {
     /// Curves over numbers.
     #[default]
     Line,
@@ -74,7 +74,7 @@ pub enum Mark {
 
 /// A number of a plot.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Point {
+pub struct Mark {
     /// Name in the legend. The same name has the same colour all over the report.
     pub series: String,
     /// Where, on the x axis.

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::book::{Book, Look};
-use super::document::{Axis, Cell, Column, Figure, Goodness, Mark, Place, Point, Scale};
+use super::document::{Axis, Cell, Column, Figure, Goodness, Kind, Mark, Place, Scale};
 use super::group::Key;
 use super::quantity::{At, Quantity, TARGETS};
 use super::select::{self, Fix};
@@ -50,7 +50,7 @@ impl FigureRow {
             at: vec![At::Recall(recall)],
             look: Look {
                 title: Some(title.to_owned()),
-                mark: Mark::Bar,
+                kind: Kind::Bar,
                 ..Look::default()
             },
             ..Self::default()
@@ -113,7 +113,7 @@ pub(super) fn figures(sight: Sight<'_>, row: &FigureRow, records: &[&Record]) ->
                     title,
                     data: data.clone(),
                     predicted: row.look.predicted,
-                    mark: row.look.mark,
+                    kind: row.look.kind,
                     ..Figure::default()
                 };
                 figures.extend(figure(sight, row, (&records, *at), blank));
@@ -221,15 +221,15 @@ pub(super) fn of_values(
     let mut columns = vec![table::neutral(first)];
     columns.extend(values.over.iter().map(column));
     let mut rows = Vec::new();
-    let mut points = Vec::new();
+    let mut marks = Vec::new();
     for (name, cells) in &values.series {
         let mut row = vec![table::text(name)];
         row.extend(cells.iter().cloned());
         rows.push(row);
         for (key, cell) in values.over.iter().zip(cells) {
-            points.extend(cell.number.map(|y| Point {
+            marks.extend(cell.number.map(|y| Mark {
                 series: name.clone(),
-                x: match key.number.filter(|_| blank.mark == Mark::Line) {
+                x: match key.number.filter(|_| blank.kind == Kind::Line) {
                     Some(number) => Place::Number(number),
                     None => Place::Name(key.text.clone()),
                 },
@@ -240,7 +240,7 @@ pub(super) fn of_values(
     }
     Figure {
         table: table::table(&blank.id, "", columns, rows, 0),
-        points,
+        marks,
         ..blank
     }
 }
@@ -319,7 +319,7 @@ fn over_recall(
     }));
     columns.push(table::neutral(format!("highest {x_name}")));
     let mut rows = Vec::new();
-    let mut points = Vec::new();
+    let mut marks = Vec::new();
     for (name, records) in groups {
         let mut row = vec![table::text(name)];
         row.extend(TARGETS.map(|recall| quantity.cell_at(run, records, At::Recall(recall))));
@@ -329,12 +329,12 @@ fn over_recall(
             number::recall,
         ));
         rows.push(row);
-        let mut curve: Vec<Point> = group::by_cell(records)
+        let mut curve: Vec<Mark> = group::by_cell(records)
             .iter()
-            .filter_map(|cell| point(run, quantity, name, cell))
+            .filter_map(|cell| mark(run, quantity, name, cell))
             .collect();
         curve.sort_by(|a, b| a.x.number().total_cmp(&b.x.number()));
-        points.extend(curve);
+        marks.extend(curve);
     }
     let better = match quantity.good {
         Goodness::Higher => "Better is higher, and further to the right.",
@@ -350,7 +350,7 @@ fn over_recall(
             scale: Scale::Recall,
         },
         y: quantity.axis(),
-        points,
+        marks,
         ..blank
     }
 }
@@ -360,13 +360,13 @@ fn records_radius(groups: &[Named<'_>]) -> Option<f64> {
     records.find_map(|record| record.number("radius"))
 }
 
-fn point(run: &Run, quantity: &Quantity, name: &str, cell: &[&Record]) -> Option<Point> {
+fn mark(run: &Run, quantity: &Quantity, name: &str, cell: &[&Record]) -> Option<Mark> {
     let first = cell.first()?;
     let y = quantity.median(run, cell)?;
     let list = first
         .axis("list_size")
         .map(|list| format!(", list size {list}"));
-    Some(Point {
+    Some(Mark {
         series: name.to_owned(),
         x: Place::Number(first.number("recall")?),
         y,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use pageway::{Error, Result};
 
-use super::document::{Figure, Place, Point, Report, Table};
+use super::document::{Figure, Mark, Place, Report, Table};
 use super::{csv, html, markdown, number, table};
 use crate::files;
 
@@ -69,17 +69,17 @@ fn plotted(figure: &Figure) -> Table {
     let columns = ["series", &figure.x.name, &figure.y.name, "words"]
         .map(table::neutral)
         .into();
-    let row = |point: &Point| {
-        let x = match &point.x {
+    let row = |mark: &Mark| {
+        let x = match &mark.x {
             Place::Number(number) => table::number(Some(*number), number::plain),
             Place::Name(name) => table::text(name),
         };
-        let y = table::number(Some(point.y), number::plain);
-        vec![table::text(&point.series), x, y, table::text(&point.text)]
+        let y = table::number(Some(mark.y), number::plain);
+        vec![table::text(&mark.series), x, y, table::text(&mark.text)]
     };
     Table {
         columns,
-        rows: figure.points.iter().map(row).collect(),
+        rows: figure.marks.iter().map(row).collect(),
         ..Table::default()
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! book       the table of experiments (assets/report/experiments.toml), read
-//! section    a row of it -> a section: figure, grid (tables), claim (findings); own, by name
+//! section    a row of it -> a section: figure, grid (tables), claim and case
+//!            (findings); own, by name
 //! page, csv  the report -> files; plots are drawn by Vega-Lite in the page
 //! ```
 //!
@@ -12,6 +13,7 @@
 //! that stands for a design). `overview` and `check` come first in a report, `refusal` last.
 
 mod book;
+mod case;
 mod check;
 mod choice;
 mod claim;
@@ -46,7 +48,7 @@ use pageway::Result;
 
 pub use csv::csv;
 pub use document::{
-    Axis, Cell, Column, Figure, Finding, Goodness, Mark, Place, Point, Report, Scale, Section,
+    Axis, Cell, Column, Figure, Finding, Goodness, Kind, Mark, Place, Report, Scale, Section,
     Table, Verdict,
 };
 pub use files::write;

@@ -71,7 +71,7 @@ fn figures(sight: Sight<'_>, experiment: &Experiment, records: &[&Record]) -> Ve
             None => figure::figures(sight, row, records),
         });
     }
-    figures.retain(|figure| !figure.points.is_empty());
+    figures.retain(|figure| !figure.marks.is_empty());
     let mut titles: Vec<String> = Vec::new();
     for figure in &figures {
         if !titles.contains(&figure.title) {

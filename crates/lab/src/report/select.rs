@@ -1,5 +1,5 @@
-//! Which records of an experiment are meant: those with one value of a setting, on some of the data,
-//! of some of the designs.
+//! Which records of an experiment are meant: those with one value of a setting, on
+//! some of the data, of some of the designs.
 
 use std::collections::BTreeMap;
 

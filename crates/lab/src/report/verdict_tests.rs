@@ -646,10 +646,10 @@ fn figures_show_every_cell_and_the_values_at_targets() {
     ));
     let section = &report.sections[1];
     let figure = &section.figures[0];
-    assert_eq!((figure.points.len(), figure.data.as_str()), (4, "photos"));
+    assert_eq!((figure.marks.len(), figure.data.as_str()), (4, "photos"));
     assert_eq!(figure.table.rows[1][2].number, Some(100.0));
     assert!(figure.table.rows[1][2].best && !figure.table.rows[0][2].best);
-    assert!(figure.points[0].text.ends_with("list size 10"));
+    assert!(figure.marks[0].text.ends_with("list size 10"));
     let tables: Vec<&str> = section
         .tables
         .iter()

@@ -2,7 +2,7 @@
 
 use super::truth;
 use crate::record::Record;
-use crate::report::claim::Case;
+use crate::report::case::Case;
 use crate::report::figure::Sight;
 use crate::report::{group, number};
 

@@ -35,19 +35,19 @@ struct Laws {
 
 impl Laws {
     /// Fitted to costs by number of vectors; none of fewer than two numbers.
-    fn of(points: &[(f64, f64)]) -> Option<Self> {
-        let ((fewest, first), (most, last)) = (points.first()?, points.last()?);
+    fn of(marks: &[(f64, f64)]) -> Option<Self> {
+        let ((fewest, first), (most, last)) = (marks.first()?, marks.last()?);
         if fewest == most {
             return None;
         }
-        let values: Vec<(u64, f64)> = points
+        let values: Vec<(u64, f64)> = marks
             .iter()
             .map(|(rows, cost)| (*rows as u64, *cost))
             .collect();
         Some(Self {
             power: Fit::of(Law::Power, &values),
             logarithm: Fit::of(Law::Logarithmic, &values),
-            sure: points.len() >= LEAST_POINTS && most / fewest >= LEAST_SPAN && last > first,
+            sure: marks.len() >= LEAST_POINTS && most / fewest >= LEAST_SPAN && last > first,
         })
     }
 
@@ -66,15 +66,15 @@ impl Laws {
     }
 }
 
-/// Cost at the recall by rising number of vectors; bounds are no points of a law.
-fn points(sight: Sight<'_>, quantity: &Quantity, records: &[&Record]) -> Vec<(f64, f64)> {
-    let point = |(rows, records): (f64, Vec<&Record>)| {
+/// Cost at the recall by rising number of vectors; bounds are no marks of a law.
+fn marks(sight: Sight<'_>, quantity: &Quantity, records: &[&Record]) -> Vec<(f64, f64)> {
+    let mark = |(rows, records): (f64, Vec<&Record>)| {
         let found = quantity.look_up(sight.run, &records, TARGET)?;
         (!found.bound).then_some((rows, found.value))
     };
     group::by_axis(records, ROWS)
         .into_iter()
-        .filter_map(point)
+        .filter_map(mark)
         .collect()
 }
 
@@ -88,7 +88,7 @@ pub(super) fn carried_on(sight: Sight<'_>, row: &FigureRow, records: &[&Record])
             .filter_map(|(name, records)| {
                 Some((
                     name,
-                    Laws::of(&points(sight, quantity, &records)).filter(|laws| laws.sure)?,
+                    Laws::of(&marks(sight, quantity, &records)).filter(|laws| laws.sure)?,
                 ))
             });
         let laws: Vec<(String, Laws)> = laws.collect();
@@ -161,7 +161,7 @@ pub(super) fn laws(sight: Sight<'_>, records: &[&Record]) -> Table {
                 let mut row = [data.as_str(), &quantity.name, design]
                     .map(table::text)
                     .to_vec();
-                row.extend(law_cells(&points(sight, quantity, &records), quantity));
+                row.extend(law_cells(&marks(sight, quantity, &records), quantity));
                 rows.push(row);
             }
         }
@@ -170,12 +170,12 @@ pub(super) fn laws(sight: Sight<'_>, records: &[&Record]) -> Table {
     table::table("growth-laws", title, columns, rows, 2)
 }
 
-fn law_cells(points: &[(f64, f64)], quantity: &Quantity) -> [Cell; 7] {
-    let laws = Laws::of(points);
+fn law_cells(marks: &[(f64, f64)], quantity: &Quantity) -> [Cell; 7] {
+    let laws = Laws::of(marks);
     let sure = laws.filter(|laws| laws.sure);
     let share = |value: Option<f64>| table::number(value, number::percent);
     [
-        table::text(points.len().to_string()),
+        table::text(marks.len().to_string()),
         table::number(laws.map(|laws| laws.power.slope), |slope| {
             format!("{slope:.3}")
         }),
@@ -201,11 +201,11 @@ mod tests {
 
     #[test]
     fn laws_are_found_again() {
-        let points = |law: fn(f64) -> f64| [1e4, 1e5, 1e6].map(|rows| (rows, law(rows)));
-        let found = Laws::of(&points(power)).unwrap();
+        let marks = |law: fn(f64) -> f64| [1e4, 1e5, 1e6].map(|rows| (rows, law(rows)));
+        let found = Laws::of(&marks(power)).unwrap();
         assert!(found.sure && (found.power.slope - 0.2).abs() < 1e-9);
         assert!((found.better().at(1_000_000_000) / power(1e9) - 1.0).abs() < 1e-6);
-        let found = Laws::of(&points(logarithm)).unwrap();
+        let found = Laws::of(&marks(logarithm)).unwrap();
         assert!((found.tenfold() - 3.0).abs() < 1e-9);
         assert!((found.better().at(1_000_000_000) - 32.0).abs() < 1e-6);
         assert!(Laws::of(&[(1e4, 3.0)]).is_none() && Laws::of(&[]).is_none());

@@ -1,7 +1,7 @@
 //! Cache hits by hop, in buckets that double: the first hop, the second, hops 3 and 4, 5 to 8.
 
 use crate::record::Record;
-use crate::report::document::{Axis, Figure, Goodness, Place, Point, Scale};
+use crate::report::document::{Axis, Figure, Goodness, Mark, Place, Scale};
 use crate::report::figure::{FigureRow, Sight};
 use crate::report::select::{Pick, Place as At};
 use crate::report::{choice, group, number, table};
@@ -31,27 +31,27 @@ pub(super) fn figures(sight: Sight<'_>, row: &FigureRow, records: &[&Record]) ->
 }
 
 fn figure((id, data): (String, &str), title: String, groups: &[(String, Vec<&Record>)]) -> Figure {
-    let curves: Vec<(&String, Vec<Point>)> = groups
+    let curves: Vec<(&String, Vec<Mark>)> = groups
         .iter()
-        .map(|(name, records)| (name, points(name, &choice::reaching(records, TARGET))))
+        .map(|(name, records)| (name, marks(name, &choice::reaching(records, TARGET))))
         .collect();
     let buckets = curves
         .iter()
-        .map(|(_, points)| points.len())
+        .map(|(_, marks)| marks.len())
         .max()
         .unwrap_or_default();
     let mut columns = vec![table::neutral("design")];
     columns.extend(
         (0..buckets).map(|bucket| table::column(format!("hop {}", name(bucket)), Goodness::Higher)),
     );
-    let rows =
-        curves.iter().map(|(name, points)| {
-            let mut row = vec![table::text(*name)];
-            row.extend((0..buckets).map(|bucket| {
-                table::number(points.get(bucket).map(|point| point.y), number::percent)
-            }));
-            row
-        });
+    let rows = curves.iter().map(|(name, marks)| {
+        let mut row = vec![table::text(*name)];
+        row.extend(
+            (0..buckets)
+                .map(|bucket| table::number(marks.get(bucket).map(|mark| mark.y), number::percent)),
+        );
+        row
+    });
     Figure {
         table: table::table(&id, "", columns, rows.collect(), 0),
         id,
@@ -65,13 +65,13 @@ fn figure((id, data): (String, &str), title: String, groups: &[(String, Vec<&Rec
             name: "share of hops that a cache served".to_owned(),
             ..Axis::default()
         },
-        points: curves.into_iter().flat_map(|(_, points)| points).collect(),
+        marks: curves.into_iter().flat_map(|(_, marks)| marks).collect(),
         ..Figure::default()
     }
 }
 
 /// Share of hits by hop of the repetitions of a cell.
-fn points(series: &str, cell: &[&Record]) -> Vec<Point> {
+fn marks(series: &str, cell: &[&Record]) -> Vec<Mark> {
     let Some(record) = cell.first() else {
         return Vec::new();
     };
@@ -79,18 +79,18 @@ fn points(series: &str, cell: &[&Record]) -> Vec<Point> {
     let hits = record.result.get("cache_hits_by_hop");
     let hits = hits.and_then(|hits| hits.as_array()).into_iter().flatten();
     hits.enumerate()
-        .filter_map(|(bucket, hits)| point(series, bucket, (hits.as_f64()?, hops)))
+        .filter_map(|(bucket, hits)| mark(series, bucket, (hits.as_f64()?, hops)))
         .collect()
 }
 
-/// The point of a bucket; none where walks hardly get.
-fn point(series: &str, bucket: usize, (hits, hops): (f64, f64)) -> Option<Point> {
+/// The mark of a bucket; none where walks hardly get.
+fn mark(series: &str, bucket: usize, (hits, hops): (f64, f64)) -> Option<Mark> {
     let (first, end) = bounds(bucket);
     let end = end.min(hops);
     let expansions = end - first;
     (expansions >= LEAST_EXPANSIONS).then(|| {
         let share = (hits / expansions).min(1.0);
-        Point {
+        Mark {
             series: series.to_owned(),
             x: Place::Number(f64::midpoint(first + 1.0, end.ceil())),
             y: share,
@@ -146,9 +146,9 @@ mod tests {
             "cache_hits_by_hop": [0.0, 1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0],
         });
         let record = give(search("cache", "photos", "dynamic", 20, 0.96), numbers);
-        let shares: Vec<f64> = points("dynamic", &[&record])
+        let shares: Vec<f64> = marks("dynamic", &[&record])
             .iter()
-            .map(|point| point.y)
+            .map(|mark| mark.y)
             .collect();
         // Hops 17 to 20 are all that a mean walk has of the sixth bucket.
         assert_eq!(shares, [0.0, 1.0, 0.0, 0.0, 0.0, 0.5]);

@@ -13,7 +13,7 @@ mod pages;
 mod parts;
 mod range;
 
-use super::claim::Case;
+use super::case::Case;
 use super::document::{Figure, Table};
 use super::figure::{FigureRow, Sight};
 use crate::record::Record;

@@ -1,8 +1,8 @@
 //! Our own design against the best published one, at the same data, memory and recall.
 
 use crate::record::Record;
-use crate::report::claim::Case;
-use crate::report::document::{Axis, Cell, Figure, Goodness, Place, Point, Scale, Table};
+use crate::report::case::Case;
+use crate::report::document::{Axis, Cell, Figure, Goodness, Mark, Place, Scale, Table};
 use crate::report::figure::Sight;
 use crate::report::quantity::At;
 use crate::report::{group, number, table};
@@ -161,11 +161,11 @@ fn figure(
     (data, records): (&str, &[&Record]),
 ) -> Figure {
     let budgets = group::by_axis(records, MEMORY);
-    let mut points = Vec::new();
+    let mut marks = Vec::new();
     for recall in TARGETS {
-        points.extend(budgets.iter().filter_map(|(memory, of)| {
+        marks.extend(budgets.iter().filter_map(|(memory, of)| {
             let ratio = what.ratio(sight, of, recall)?;
-            Some(Point {
+            Some(Mark {
                 series: format!("{OURS}, recall {recall:.2}"),
                 x: Place::Number(*memory),
                 y: ratio.value(),
@@ -174,7 +174,7 @@ fn figure(
         }));
     }
     let ends = [budgets.first(), budgets.last()].into_iter().flatten();
-    points.extend(ends.map(|(memory, _)| Point {
+    marks.extend(ends.map(|(memory, _)| Mark {
         series: "target".to_owned(),
         x: Place::Number(*memory),
         y: target,
@@ -193,7 +193,7 @@ fn figure(
         ),
         data: data.to_owned(),
         note: format!("Better is {better}: {side} the line of the target it is reached."),
-        table: figure_table(&id, &points),
+        table: figure_table(&id, &marks),
         x: Axis {
             name: sight.book.setting(MEMORY).name.clone(),
             scale: Scale::Linear,
@@ -202,23 +202,23 @@ fn figure(
             name: "share of the best published".to_owned(),
             scale: Scale::Log,
         },
-        points,
+        marks,
         id,
         ..Figure::default()
     }
 }
 
-/// The points of a figure: a row for each.
-fn figure_table(id: &str, points: &[Point]) -> Table {
+/// The marks of a figure: a row for each.
+fn figure_table(id: &str, marks: &[Mark]) -> Table {
     let columns = ["curve", "memory", "ratio"].map(table::neutral).into();
-    let row = |point: &Point| {
+    let row = |mark: &Mark| {
         vec![
-            table::text(&point.series),
-            table::number(Some(point.x.number()), number::percent),
-            table::number(Some(point.y), number::times),
+            table::text(&mark.series),
+            table::number(Some(mark.x.number()), number::percent),
+            table::number(Some(mark.y), number::times),
         ]
     };
-    table::table(id, "", columns, points.iter().map(row).collect(), 0)
+    table::table(id, "", columns, marks.iter().map(row).collect(), 0)
 }
 
 /// The ratios of something, cell by cell.

@@ -1,7 +1,7 @@
 //! Bars of parts on top of each other: stages of builds, and what the time of a query goes to.
 
 use crate::record::Record;
-use crate::report::document::{Axis, Figure, Mark};
+use crate::report::document::{Axis, Figure, Kind};
 use crate::report::figure::{self, FigureRow, Sight, Values};
 use crate::report::group::{self, Key};
 use crate::report::select::{Pick, Place};
@@ -84,7 +84,7 @@ fn stacked(
         id: format!("{id}-{data}"),
         title: title.to_owned(),
         data: data.to_owned(),
-        mark: Mark::Stack,
+        kind: Kind::Stack,
         y: Axis {
             name: y.to_owned(),
             ..Axis::default()
