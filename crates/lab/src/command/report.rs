@@ -14,10 +14,10 @@ Examples:
   pageway lab report first-look
   pageway lab report first-look --out somewhere-else
 
-Writes report.html (one file, works offline), report.md, csv/ and svg/. Everything in them comes from
+Writes report.html (one file, works offline), report.md and csv/. Everything in them comes from
 the records of the run; a run that is not finished can be looked at too.";
 
-/// Write the report of a run: HTML, Markdown, CSV, SVG
+/// Write the report of a run: HTML, Markdown, CSV
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ReportArguments {
