@@ -49,7 +49,7 @@ fn figure(id: &str, kind: Kind) -> Figure {
         id: id.to_owned(),
         title: "Speed".to_owned(),
         data: "photos".to_owned(),
-        mark,
+        kind,
         x: Axis {
             name: "recall".to_owned(),
             scale: Scale::Recall,

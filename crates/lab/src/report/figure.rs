@@ -112,6 +112,7 @@ pub(super) fn figures(sight: Sight<'_>, row: &FigureRow, records: &[&Record]) ->
                     id: id.collect::<Vec<_>>().join("-"),
                     title,
                     data: data.clone(),
+                    note: row.look.note.clone().unwrap_or_default(),
                     predicted: row.look.predicted,
                     kind: row.look.kind,
                     ..Figure::default()

@@ -65,13 +65,15 @@ impl Plot<'_> {
             let row = HEIGHT - 1 - y.place(at_y, HEIGHT);
             let cell = grid
                 .get_mut(row)
-                .and_then(|row| row.get_mut(x.place(spaced(at_x), WIDTH)));
+                .and_then(|row| row.get_mut(x.place(at_x, WIDTH)));
             if let Some(cell) = cell {
                 *cell = mark;
             }
         };
         self.line().iter().for_each(|place| put(place, DOT));
-        self.marks.iter().for_each(|place| put(place, MARK));
+        self.marks
+            .iter()
+            .for_each(|place| put(&(spaced(place.0), place.1), MARK));
         let mut lines = format!("  {}\n", self.title);
         for (row, cells) in grid.iter().enumerate() {
             let label = match row {
@@ -96,10 +98,10 @@ impl Plot<'_> {
         lines
     }
 
-    /// The curve with straight lines between its places.
+    /// The curve with straight lines between its places, recall spaced.
     fn line(&self) -> Vec<(f64, f64)> {
         let between = |(from, to): (&(f64, f64), &(f64, f64))| {
-            let (from, to) = (*from, *to);
+            let (from, to) = ((spaced(from.0), from.1), (spaced(to.0), to.1));
             (0..=WIDTH).map(move |step| {
                 let share = step as f64 / WIDTH as f64;
                 (

@@ -193,7 +193,6 @@ fn figure(
         ),
         data: data.to_owned(),
         note: format!("Better is {better}: {side} the line of the target it is reached."),
-        table: figure_table(&id, &marks),
         x: Axis {
             name: sight.book.setting(MEMORY).name.clone(),
             scale: Scale::Linear,
@@ -206,19 +205,6 @@ fn figure(
         id,
         ..Figure::default()
     }
-}
-
-/// The marks of a figure: a row for each.
-fn figure_table(id: &str, marks: &[Mark]) -> Table {
-    let columns = ["curve", "memory", "ratio"].map(table::neutral).into();
-    let row = |mark: &Mark| {
-        vec![
-            table::text(&mark.series),
-            table::number(Some(mark.x.number()), number::percent),
-            table::number(Some(mark.y), number::times),
-        ]
-    };
-    table::table(id, "", columns, marks.iter().map(row).collect(), 0)
 }
 
 /// The ratios of something, cell by cell.
