@@ -85,9 +85,9 @@ function specificationOf(figure, width) {
     transform: [{ calculate: "-log(max(1 - datum.x, 0.0001)) / LN10", as: "spaced" }],
     encoding: { x: axisOf(figure.x, "x"), y: axisOf(figure.y, "y"), color: colour, ...shared },
     layer: [
-      { mark: { type: "line", strokeWidth: 2 }, encoding: { order: { field: "at" },
+      { params, mark: { type: "line", strokeWidth: 2 }, encoding: { order: { field: "at" },
         strokeDash: { field: "series", type: "nominal", title: null, scale: { ...domain, range: names.map((name) => looks.get(name).dash) } } } },
-      { params, mark: { type: "point", filled: true, size: 52 }, encoding: {
+      { mark: { type: "point", filled: true, size: 52 }, encoding: {
         shape: { field: "series", type: "nominal", title: null, scale: { ...domain, range: names.map((name) => looks.get(name).shape) } } } },
     ] };
 }
