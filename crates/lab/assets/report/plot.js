@@ -37,6 +37,9 @@ const looks = (() => {
 })();
 const colourOf = (name) => COLOURS[looks.get(name).colour][dark.matches ? 1 : 0];
 
+// Thousands as k, nothing as thousandths, and nothing below none, where only the margin is.
+const LABEL = "datum.value < 0 ? '' : format(datum.value, datum.value < 1000 ? '.4~g' : '~s')";
+
 // An axis: recall is spaced by the logarithm of its misses, so that 0.9, 0.99 and 0.999 lie evenly.
 function axisOf({ name, scale }, field) {
   if (scale === "recall") {
@@ -47,7 +50,7 @@ function axisOf({ name, scale }, field) {
   }
   const scaled = scale === "log" ? { type: "log", nice: false } : { zero: field === "y" };
   return { field, type: "quantitative", title: name, scale: { ...scaled, padding: 12 },
-    axis: { tickCount: 6, format: "~s" } };
+    axis: { tickCount: 6, labelExpr: LABEL } };
 }
 
 function specificationOf(figure, width) {
@@ -79,7 +82,7 @@ function specificationOf(figure, width) {
         ...(stack ? {} : { xOffset: { field: "series", sort: names } }),
         order: { field: "at" },
         y: { field: "y", type: "quantitative", title: figure.y.name, stack: stack ? "zero" : null,
-          axis: { tickCount: 6, format: "~s" } } } };
+          axis: { tickCount: 6, labelExpr: LABEL } } } };
   }
   return { ...specification,
     transform: [{ calculate: "-log(max(1 - datum.x, 0.0001)) / LN10", as: "spaced" }],
