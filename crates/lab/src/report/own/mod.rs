@@ -1,6 +1,6 @@
 //! What is an experiment's own: arithmetic that the table of experiments calls by name.
 //!
-//! A name that nobody has gives nothing; a test in `book` looks at every name of the table.
+//! A name that nobody has gives nothing.
 
 mod codes;
 mod comparators;
