@@ -42,8 +42,9 @@ test-python: py ## the Python tests alone
 demo: ## build and search 10,000 real sentence embeddings, results in ./demo-output
 	cargo run --release -p pageway-cli -- demo --out demo-output
 
-lab: ## measure every design on the small data: a first report in ./lab-output, about four minutes
-	cargo run --release -p pageway-cli -- lab run all --quick --skip comparators --out lab-output
+lab: ## measure every design on the small data: a first report in ./lab-output, about eight minutes
+	cargo build --release -p pageway-cli -p pageway-lab
+	target/release/pageway lab run all --quick --skip comparators --out lab-output
 
 crash: ## the long crash suite
 	PAGEWAY_SUITE=long cargo test --release -p pageway-suites --test 'crash*' -- --nocapture

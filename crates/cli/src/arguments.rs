@@ -94,7 +94,7 @@ pub(crate) enum Command {
     /// Measure this machine: I/O backend, disk by queue depth, CPU, limits
     Doctor(DoctorArguments),
     /// Measure every design on your data: runs, reports, predictions
-    Lab(Box<LabArguments>),
+    Lab(LabArguments),
     /// Build and search an index of 10,000 sentences, and explain what happens
     Demo(DemoArguments),
 }

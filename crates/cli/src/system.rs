@@ -1,6 +1,6 @@
 //! The doors to the operating system that the engine opens for us: its clock, its files.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,11 +15,6 @@ use pageway::{
 /// The present moment.
 pub(crate) fn now() -> Instant {
     pageway::clock::now()
-}
-
-/// The program that runs, to be started again.
-pub(crate) fn own_program() -> Result<PathBuf> {
-    std::env::current_exe().map_err(|error| Error::from(error).within("the program itself"))
 }
 
 /// The file system of the host.

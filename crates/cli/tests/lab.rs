@@ -4,6 +4,8 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::LazyLock;
 
 use common::{Place, clustered};
 use serde_json::Value;
@@ -51,8 +53,29 @@ processes = [2]
 list_size = [20]
 "#;
 
+/// A directory, and the program `pageway-lab` beside `pageway`: it is of another package, which
+/// cargo does not build for the tests of this one.
+fn place() -> Place {
+    static BUILT: LazyLock<bool> = LazyLock::new(|| {
+        let mut build = Command::new(env!("CARGO"));
+        build.args([
+            "test",
+            "--quiet",
+            "--no-run",
+            "-p",
+            "pageway-lab",
+            "--test",
+            "report",
+        ]);
+        build.current_dir(env!("CARGO_MANIFEST_DIR"));
+        build.status().is_ok_and(|ended| ended.success())
+    });
+    assert!(*BUILT, "pageway-lab is built");
+    Place::new()
+}
+
 fn prepared() -> Place {
-    let place = Place::new();
+    let place = place();
     place.write("base.u8bin", clustered(1500, 32, 1));
     place.write("q.u8bin", clustered(50, 32, 2));
     place.write("small.toml", SUITE);
@@ -166,14 +189,14 @@ fn every_mark_of_the_page_is_in_the_records() {
     let report = place.line("lab report run --json").json();
     let mut marks = 0;
     for section in report["sections"].as_array().expect("sections") {
-        for figure in section["figures"].as_array().expect("figures") {
-            for series in figure["plot"]["series"].as_array().expect("series") {
-                for mark in series["marks"].as_array().into_iter().flatten() {
-                    marks += 1;
-                    for axis in ["x", "y"] {
-                        let number = mark[axis].as_f64().expect("a number");
-                        assert!(numbers.contains(&number), "{axis} of {mark} in {figure}");
-                    }
+        let figures = section["figures"].as_array().expect("figures");
+        // Bars are read off between cells.
+        for figure in figures.iter().filter(|figure| figure["kind"] == "line") {
+            for mark in figure["marks"].as_array().expect("marks") {
+                marks += 1;
+                let numbers_of = ["x", "y"].map(|axis| mark[axis].as_f64());
+                for number in numbers_of.into_iter().flatten() {
+                    assert!(numbers.contains(&number), "{mark} in {figure}");
                 }
             }
         }
@@ -380,4 +403,46 @@ fn suites_are_printed_to_be_changed() {
         .iter()
         .find(|set| set["name"] == "demo");
     assert_eq!(demo.expect("the demo")["here"], true);
+}
+
+#[test]
+fn the_lab_is_a_program_of_its_own() {
+    let place = place();
+    let help = place.line("lab --help");
+    assert!(
+        help.code == 0 && help.stdout.contains("predict"),
+        "{help:?}"
+    );
+    let wrong = place.line("lab rnu all");
+    assert!(
+        wrong.code == INVALID && wrong.stderr.contains("Usage: pageway lab"),
+        "{wrong:?}"
+    );
+    let json = place.line("--json lab suites").json();
+    assert!(json.as_array().is_some_and(|suites| suites.len() > 5));
+
+    // Without it beside: what to do.
+    let alone = place.path("pageway");
+    std::fs::copy(env!("CARGO_BIN_EXE_pageway"), &alone).expect("a copy");
+    let says = |arguments: [&str; 2]| {
+        let mut command = Command::new(&alone);
+        let said = command.args(arguments).env("PATH", "").output();
+        let said = said.expect("the program runs");
+        (
+            said.status.code(),
+            String::from_utf8_lossy(&[said.stdout, said.stderr].concat()).into_owned(),
+        )
+    };
+    let (code, words) = says(["lab", "suites"]);
+    assert_eq!(code, Some(NOT_FOUND), "{words}");
+    assert!(
+        words.contains("pageway-lab") && words.contains("cargo install"),
+        "{words}"
+    );
+    assert_eq!(words.trim().lines().count(), 1, "{words}");
+    let (code, words) = says(["lab", "--help"]);
+    assert!(
+        code == Some(0) && words.contains("cargo install"),
+        "{words}"
+    );
 }

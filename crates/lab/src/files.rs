@@ -90,7 +90,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// Reads a text file of small size.
-pub(crate) fn read_text(path: &Path) -> Result<String> {
+pub fn read_text(path: &Path) -> Result<String> {
     let mut bytes = Vec::new();
     let mut from = FileBytes::open(path)?;
     from.read_to_end(&mut bytes).map_err(at(path))?;

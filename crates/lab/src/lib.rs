@@ -7,7 +7,7 @@
 //! run         each cell in a child process of its own, alternating; a journal of raw records
 //! model       recorded reads replayed against modelled devices, and growth
 //! comparator  other libraries on the same data, each a script in a process of its own
-//! report      records -> figures, tables and findings -> HTML, Markdown, CSV, SVG
+//! report      records -> figures, tables and findings -> HTML, Markdown, CSV
 //! ```
 //!
 //! Invariants: the report knows nothing but the journal, so that every number on it is in the raw
@@ -22,4 +22,5 @@ pub mod report;
 pub mod run;
 pub mod suite;
 
+pub use files::read_text;
 pub use plan::Estimate;

@@ -27,5 +27,4 @@ pub use device::{Device, device_names};
 pub use growth::{Fit, Growth, Law, Size};
 pub use latency::Quantiles;
 pub use predict::{Ask, predict};
-pub use replay::{LatencyUs, Load, Prediction, replay};
-pub use trace::{Header, Measured, Settings, Subject, Trace};
+pub use replay::{Load, Prediction, replay};

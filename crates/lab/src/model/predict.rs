@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 use super::device::{Device, THIS_MACHINE};
 use super::growth::{Growth, Law, Size};
 use super::replay::{Load, replay};
-use super::trace::{Header, Trace};
+use super::trace::{self, Trace};
+use pageway_shell::trace::Header;
 
 /// Recalls that differ by more are not of one series.
 const SAME_RECALL: f64 = 0.02;
@@ -43,7 +44,7 @@ pub struct Ask {
 /// Those of the files; `InvalidInput` for rows without traces to extrapolate from, or traces of
 /// different recall.
 pub fn predict(ask: &Ask) -> Result<Value> {
-    let recorded = Trace::read(&ask.trace)?;
+    let recorded = trace::read(&ask.trace)?;
     let device = Device::find(&ask.device)?;
     let load = complete(ask.load, &recorded);
     let rows = ask.rows.unwrap_or(recorded.header.subject.rows);
@@ -184,7 +185,7 @@ fn sizes(recorded: &Trace, others: &[PathBuf]) -> Result<Vec<Size>> {
     };
     let mut sizes = vec![size(recorded)];
     for path in others {
-        let other = Trace::read(path)?;
+        let other = trace::read(path)?;
         if let (Some(one), Some(two)) = (recorded.header.recall(), other.header.recall())
             && (one - two).abs() > SAME_RECALL
         {

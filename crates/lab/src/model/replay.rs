@@ -19,11 +19,12 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use pageway::{Error, ReadTurn, Result, SplitMix64};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::device::Device;
 use super::queue::DeviceQueue;
 use super::trace::Trace;
+use pageway_shell::trace::LatencyUs;
 
 /// Who searches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -38,17 +39,6 @@ pub struct Load {
     pub cores: usize,
     /// Of the order of the queries and of the read times.
     pub seed: u64,
-}
-
-/// Latency of queries in microseconds.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct LatencyUs {
-    /// Mean.
-    pub mean: f64,
-    /// Median.
-    pub p50: f64,
-    /// 99th percentile.
-    pub p99: f64,
 }
 
 /// What would happen.

@@ -4,7 +4,7 @@ use pageway::ReadTurn;
 
 use super::device::Device;
 use super::latency::Quantiles;
-use super::trace::{Header, Measured, Settings, Subject, Trace};
+use pageway_shell::trace::{Header, Measured, Settings, Subject, Trace};
 
 /// A query of `reads` reads that keeps `width` of them in flight and computes `compute_ns` in each
 /// turn.

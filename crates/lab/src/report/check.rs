@@ -1,10 +1,12 @@
 //! What does not fit together in a run, and what the reader must know before the numbers.
 //!
-//! A wrong truth, counters that the system contradicts, answers that change between repetitions,
-//! and cells without numbers.
+//! A part of a suite, a wrong truth, counters that the system contradicts, answers that change
+//! between repetitions.
 
-use super::{group, number, refusal, storage};
+use super::{group, number, storage};
+use crate::plan::Plan;
 use crate::record::{Record, Run, Task};
+use crate::suite::Suite;
 
 /// How many times the expected misses are suspicious,
 const MISSES_TIMES: f64 = 4.0;
@@ -16,8 +18,6 @@ const COUNTER_SHARE: f64 = 0.01;
 const FOREIGN_SHARE: f64 = 0.10;
 /// Recall by which repetitions may differ where answers depend on the order of completion.
 const ORDER_RECALL: f64 = 0.01;
-/// Messages of failed cells that are quoted.
-const QUOTED: usize = 3;
 
 /// All warnings of a run.
 pub(crate) fn warnings(run: &Run) -> Vec<String> {
@@ -26,11 +26,11 @@ pub(crate) fn warnings(run: &Run) -> Vec<String> {
         .iter()
         .filter(|record| record.task == Task::Search && group::succeeded(record))
         .collect();
-    let mut warnings = unexpected_recall(&searches);
+    let mut warnings: Vec<String> = part(run).into_iter().collect();
+    warnings.extend(unexpected_recall(&searches));
     warnings.extend(contradicted_bytes(&searches));
     warnings.extend(contradicted_reads(&searches));
     warnings.extend(changed_answers(run, &searches));
-    warnings.extend(failures(run));
     warnings
 }
 
@@ -174,32 +174,23 @@ fn changed_answers(run: &Run, searches: &[&Record]) -> Option<String> {
     ))
 }
 
-/// Cells without numbers, and what most of them said.
-fn failures(run: &Run) -> Option<String> {
-    let failed = group::all_failed(run);
-    if failed.is_empty() {
-        return None;
-    }
-    let all: Vec<&Record> = run.records.iter().collect();
-    let mut said = group::by(&failed, |record| Some(refusal::why(&failed, record)));
-    said.sort_by_key(|(_, records)| std::cmp::Reverse(records.len()));
-    let quoted: Vec<String> = said
+/// How little of the suite was measured, where that is less than half.
+fn part(run: &Run) -> Option<String> {
+    let suite = Suite::parse(&run.machine.suite_text, "the suite").ok()?;
+    let planned = Plan::of(&suite).ok()?.cells.len();
+    let cells: Vec<&Record> = run
+        .records
         .iter()
-        .take(QUOTED)
-        .map(|(said, records)| format!("\"{said}\" ({}, {})", names(records), records.len()))
+        .filter(|record| record.task != Task::Build)
         .collect();
-    let more = said.len().saturating_sub(QUOTED);
-    let rest = if more > 0 {
-        format!(", and {more} other messages")
-    } else {
-        String::new()
-    };
-    Some(format!(
-        "{} of {} cells failed or were refused: {}{rest}.",
-        group::by_cell(&failed).len(),
-        group::by_cell(&all).len(),
-        quoted.join(", "),
-    ))
+    let measured = group::by_cell(&cells).len();
+    (measured * 2 < planned).then(|| {
+        format!(
+            "This run is a part: {} of up to {} cells of its suite have been measured.",
+            number::thousands(measured as f64),
+            number::thousands(planned as f64)
+        )
+    })
 }
 
 /// Designs of records.
@@ -216,7 +207,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::report::fixture::{build, give, refused, run, search};
+    use crate::report::fixture::{build, give, run, search};
 
     fn of(records: Vec<Record>) -> Vec<String> {
         warnings(&run(records))
@@ -297,19 +288,5 @@ mod tests {
         let with = |apart: f64| [twice(apart), vec![built.clone()]].concat();
         assert_eq!(of(with(0.001)), [""; 0]);
         assert_eq!(of(with(0.02)).len(), 1);
-    }
-
-    #[test]
-    fn failures_are_counted_and_quoted() {
-        let records = vec![
-            refused("memory", "photos", "gorgeous", "error: too small"),
-            search("memory", "photos", "diskann", 40, 0.95),
-        ];
-        let warnings = of(records);
-        assert!(warnings[0].starts_with("1 of 2 cells"), "{warnings:?}");
-        assert!(
-            warnings[0].contains("\"too small\" (gorgeous, 1)"),
-            "{warnings:?}"
-        );
     }
 }

@@ -10,32 +10,34 @@ use crate::record::Record;
 
 /// One reading: a recall, and what it cost or gave.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Reading {
+pub(super) struct Reading {
     /// Recall, 0 to 1.
-    pub(crate) recall: f64,
+    pub(super) recall: f64,
     /// The value at it.
-    pub(crate) value: f64,
+    pub(super) value: f64,
 }
 
 /// A value at a recall.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct AtRecall {
+pub(super) struct AtRecall {
     /// The value.
-    pub(crate) value: f64,
+    pub(super) value: f64,
     /// True when every reading exceeds the recall: less recall may give a better value.
-    pub(crate) bound: bool,
+    pub(super) bound: bool,
 }
 
 /// Fewest misses that are told apart: a recall of 1 has no logarithm.
 const LEAST_MISSES: f64 = 1e-4;
 
-/// The readings of `records`, by rising recall: the value at `path` of each (see
-/// [`Record::number`]). Records of one cell (its repetitions) give one reading, with the median
-/// value.
-pub(crate) fn readings(records: &[&Record], path: &str) -> Vec<Reading> {
+/// The readings of `records`, by rising recall. Records of one cell (its repetitions) give one
+/// reading, with the median value.
+pub(super) fn readings(
+    records: &[&Record],
+    value: impl Fn(&Record) -> Option<f64>,
+) -> Vec<Reading> {
     let mut cells: Vec<(&str, f64, Vec<f64>)> = Vec::new();
     for record in records {
-        let (Some(recall), Some(value)) = (record.number("recall"), record.number(path)) else {
+        let (Some(recall), Some(value)) = (record.number("recall"), value(record)) else {
             continue;
         };
         match cells.iter_mut().find(|(cell, ..)| *cell == record.cell) {
@@ -55,7 +57,7 @@ pub(crate) fn readings(records: &[&Record], path: &str) -> Vec<Reading> {
 }
 
 /// The middle value; of an even number the mean of the two in the middle. NaN of none.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let upper = values.get(values.len() / 2).copied();
     let lower = values.get(values.len().saturating_sub(1) / 2).copied();
@@ -65,12 +67,12 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// The least cost at `recall`, where `readings` are costs (pages, latency).
-pub(crate) fn least_at(readings: &[Reading], recall: f64) -> Option<AtRecall> {
+pub(super) fn least_at(readings: &[Reading], recall: f64) -> Option<AtRecall> {
     along(&front(readings, |new, old| new < old), recall)
 }
 
 /// The most of a good thing at `recall`, where `readings` are speeds.
-pub(crate) fn most_at(readings: &[Reading], recall: f64) -> Option<AtRecall> {
+pub(super) fn most_at(readings: &[Reading], recall: f64) -> Option<AtRecall> {
     along(&front(readings, |new, old| new > old), recall)
 }
 
@@ -91,7 +93,7 @@ fn front(readings: &[Reading], better: fn(f64, f64) -> bool) -> Vec<Reading> {
 
 /// The value at `recall` along all of `readings`, which rise in recall. When every reading exceeds
 /// it, that of the first, as a bound; none when no reading reaches it.
-pub(crate) fn along(readings: &[Reading], recall: f64) -> Option<AtRecall> {
+pub(super) fn along(readings: &[Reading], recall: f64) -> Option<AtRecall> {
     let above = readings
         .iter()
         .position(|reading| reading.recall >= recall)?;

@@ -6,6 +6,11 @@
 use super::group;
 use crate::record::Record;
 
+/// A name without any cut.
+pub(crate) fn family(data: &str) -> String {
+    without(&without(data, is_rows), is_dimensions)
+}
+
 /// Records by data, cuts of rows together.
 pub(crate) fn by_rows<'r>(records: &[&'r Record]) -> Vec<(String, Vec<&'r Record>)> {
     group::by(records, |record| Some(without(&record.data, is_rows)))

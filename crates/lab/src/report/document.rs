@@ -1,6 +1,6 @@
 //! What a report consists of, whatever it is rendered to.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A whole report.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -22,7 +22,7 @@ pub struct Section {
     pub id: String,
     /// Heading.
     pub title: String,
-    /// What it reproduces, such as `Evaluation, fig. 7`.
+    /// What it reproduces, such as `Evaluation, fig. 7`; may be empty.
     pub source: String,
     /// How it was measured, in words.
     pub method: Vec<String>,
@@ -35,58 +35,78 @@ pub struct Section {
 }
 
 /// A plot with its table.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Figure {
     /// Unique in the report: names its files.
     pub id: String,
-    /// Heading.
+    /// Heading; figures of one heading stand under it together.
     pub title: String,
+    /// What tells it apart from others of the same heading: the data, as a rule.
+    pub data: String,
     /// What to see in it, in a sentence or two; may be empty.
     pub note: String,
     /// True when the numbers are predicted by a model and not measured.
     pub predicted: bool,
-    /// The plot.
-    pub plot: Plot,
-    /// The numbers under the plot.
-    pub table: Table,
-}
-
-/// Kinds of plots.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Plot {
-    /// Curves over a number.
-    Lines(Lines),
-    /// Bars over names.
-    Bars(Bars),
-}
-
-/// Curves.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Lines {
+    /// How it is drawn.
+    pub kind: Kind,
     /// Over what.
     pub x: Axis,
     /// What.
     pub y: Axis,
-    /// One curve per design, in the order of the legend.
-    pub series: Vec<Series>,
+    /// Every number of the plot: series by series, from left to right.
+    pub marks: Vec<Mark>,
+    /// The numbers under the plot.
+    pub table: Table,
 }
 
-/// Bars, side by side or stacked.
+/// How a figure is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Curves over numbers.
+    #[default]
+    Line,
+    /// Bars over names, side by side.
+    Bar,
+    /// Bars over names, on top of each other.
+    Stack,
+}
+
+/// A number of a plot.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Bars {
-    /// Names below the bars.
-    pub categories: Vec<String>,
-    /// What their height is.
-    pub y: Axis,
-    /// True to stack the series, false to put them side by side.
-    pub stacked: bool,
-    /// Name of each series, and its height per category; absent where there is none.
-    pub series: Vec<(String, Vec<Option<f64>>)>,
+pub struct Mark {
+    /// Name in the legend. The same name has the same colour all over the report.
+    pub series: String,
+    /// Where, on the x axis.
+    pub x: Place,
+    /// Where, on the y axis.
+    pub y: f64,
+    /// What the reader sees on it, such as `23.1, list size 40`.
+    pub text: String,
+}
+
+/// A place on an axis.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Place {
+    /// Of numbers.
+    Number(f64),
+    /// Of names.
+    Name(String),
+}
+
+impl Place {
+    /// The number, NaN of a name.
+    pub fn number(&self) -> f64 {
+        match self {
+            Self::Number(number) => *number,
+            Self::Name(_) => f64::NAN,
+        }
+    }
 }
 
 /// An axis.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Axis {
     /// Quantity and unit, such as `queries per second`.
     pub name: String,
@@ -95,35 +115,16 @@ pub struct Axis {
 }
 
 /// Spacing of an axis.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
     /// Even.
+    #[default]
     Linear,
     /// By factors of ten.
     Log,
     /// Recall: stretched towards 1, where 0.9, 0.99 and 0.999 lie evenly.
     Recall,
-}
-
-/// A curve.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Series {
-    /// Name in the legend. The same name has the same colour all over the report.
-    pub name: String,
-    /// From left to right.
-    pub marks: Vec<Mark>,
-}
-
-/// A mark on a curve.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Mark {
-    /// Where, on the x axis.
-    pub x: f64,
-    /// Where, on the y axis.
-    pub y: f64,
-    /// What the reader sees on it, such as `list size 40, 23.1 pages`.
-    pub label: String,
 }
 
 /// A table.
@@ -149,10 +150,11 @@ pub struct Column {
 }
 
 /// Which values win a column.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goodness {
     /// None: a name or a setting.
+    #[default]
     Neutral,
     /// The largest.
     Higher,
@@ -180,8 +182,8 @@ pub struct Finding {
     pub source: String,
     /// Whether it holds here.
     pub verdict: Verdict,
-    /// The numbers that say so.
-    pub measured: String,
+    /// The numbers that say so, case by case: whether it holds there, and the words.
+    pub cases: Vec<(bool, String)>,
 }
 
 /// Whether a finding holds here.

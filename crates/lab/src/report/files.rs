@@ -1,8 +1,8 @@
 //! Where the parts of a report go, and writing them.
 //!
 //! ```text
-//! DIR/report.html    the page, on its own        DIR/csv/TABLE.csv     every table
-//! DIR/report.md      the same for a repository   DIR/svg/FIGURE.svg    every figure
+//! DIR/report.html    the page, on its own           DIR/csv/TABLE.csv    every table, and the
+//! DIR/report.md      its words and tables                                numbers of every plot
 //! ```
 //!
 //! A file is written beside its place and renamed, so that a reader finds the old one or the new.
@@ -12,22 +12,19 @@ use std::path::{Path, PathBuf};
 
 use pageway::{Error, Result};
 
-use super::document::{Figure, Report, Table};
-use super::style::Styles;
-use super::{csv, html, markdown, svg};
+use super::document::{Figure, Mark, Place, Report, Table};
+use super::{csv, html, markdown, number, table};
 use crate::files;
 
 /// Renders a report into `dir`, which is made if it is missing. Gives the files, the page first.
 /// Two figures or two tables of one name are refused: one would hide the other.
 pub fn write(report: &Report, dir: &Path) -> Result<Vec<PathBuf>> {
     let parts = render(report)?;
-    for folder in ["csv", "svg"] {
-        files::create_directory(&dir.join(folder))?;
-    }
+    files::create_directory(&dir.join("csv"))?;
     let mut written = Vec::new();
     for (name, text) in [
         ("report.html", html(report)?),
-        ("report.md", markdown(report)),
+        ("report.md", markdown(report)?),
     ] {
         written.push(replace(dir, name, &text)?);
     }
@@ -37,9 +34,8 @@ pub fn write(report: &Report, dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(written)
 }
 
-/// Every CSV and SVG file by its path within the directory of the report.
+/// Every CSV file by its path within the directory of the report.
 fn render(report: &Report) -> Result<BTreeMap<String, String>> {
-    let styles = Styles::of(report);
     let mut parts = BTreeMap::new();
     let mut add = |path: String, text: String| match parts.insert(path.clone(), text) {
         None => Ok(()),
@@ -49,25 +45,43 @@ fn render(report: &Report) -> Result<BTreeMap<String, String>> {
     };
     for section in &report.sections {
         for figure in &section.figures {
-            add(svg_path(figure), svg(figure, &styles)?)?;
+            add(
+                csv_path(&format!("{}-plot", figure.id)),
+                csv(&plotted(figure)),
+            )?;
         }
         let under_plots = section.figures.iter().map(|figure| &figure.table);
         let tables = under_plots.chain(&section.tables);
         for table in tables.filter(|table| !table.columns.is_empty()) {
-            add(csv_path(table), csv(table))?;
+            add(csv_path(&table.id), csv(table))?;
         }
     }
     Ok(parts)
 }
 
-/// Path of a figure's file within the directory of the report.
-pub(super) fn svg_path(figure: &Figure) -> String {
-    format!("svg/{}.svg", file_name(&figure.id))
+/// Path of a table's file within the directory of the report.
+pub(super) fn csv_path(id: &str) -> String {
+    format!("csv/{}.csv", file_name(id))
 }
 
-/// Path of a table's file within the directory of the report.
-pub(super) fn csv_path(table: &Table) -> String {
-    format!("csv/{}.csv", file_name(&table.id))
+/// Every number of a plot: a row for each.
+fn plotted(figure: &Figure) -> Table {
+    let columns = ["series", &figure.x.name, &figure.y.name, "words"]
+        .map(table::neutral)
+        .into();
+    let row = |mark: &Mark| {
+        let x = match &mark.x {
+            Place::Number(number) => table::number(Some(*number), number::plain),
+            Place::Name(name) => table::text(name),
+        };
+        let y = table::number(Some(mark.y), number::plain);
+        vec![table::text(&mark.series), x, y, table::text(&mark.text)]
+    };
+    Table {
+        columns,
+        rows: figure.marks.iter().map(row).collect(),
+        ..Table::default()
+    }
 }
 
 /// A name that no file system and no link takes apart.

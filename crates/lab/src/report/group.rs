@@ -3,11 +3,13 @@
 //! Data come in the order of the journal. Designs come in the order of the presets, then by name,
 //! so that every legend and table of a report has the same order.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use pageway::Preset;
 
 use super::curve;
+use super::quantity::Format;
 use crate::record::{Record, Run, Task};
 
 /// What an experiment measured with a task: records without those that failed or were refused.
@@ -125,6 +127,79 @@ pub(crate) fn of_design<'r>(records: &[&'r Record], design: &str) -> Vec<&'r Rec
 pub(crate) fn median(records: &[&Record], value: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
     let values: Vec<f64> = records.iter().filter_map(|record| value(record)).collect();
     Some(curve::median(values)).filter(|median| median.is_finite())
+}
+
+/// A value of a setting, as people read it.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Key {
+    /// In words.
+    pub(crate) text: String,
+    /// The number that it is, if it is one.
+    pub(crate) number: Option<f64>,
+}
+
+/// Records by a setting, by `data` or by `design`. Numbers rise, and what has none comes as it
+/// appears.
+pub(crate) fn by_key<'r>(
+    records: &[&'r Record],
+    axis: &str,
+    format: Format,
+) -> Vec<(Key, Vec<&'r Record>)> {
+    let groups = match axis {
+        "design" => {
+            return by_design(records)
+                .into_iter()
+                .map(|(name, of)| (Key::name(name), of))
+                .collect();
+        }
+        _ => by(records, |record| key_text(record, axis, format)),
+    };
+    let number = |records: &Vec<&Record>| records.first().and_then(|record| record.axis(axis));
+    let mut groups: Vec<(Key, Vec<&Record>)> = groups
+        .into_iter()
+        .map(|(text, records)| {
+            (
+                Key {
+                    text,
+                    number: number(&records),
+                },
+                records,
+            )
+        })
+        .collect();
+    if groups.iter().all(|(key, _)| key.number.is_some()) {
+        groups.sort_by(|(a, _), (b, _)| a.number.partial_cmp(&b.number).unwrap_or(Ordering::Equal));
+    }
+    groups
+}
+
+impl Key {
+    fn name(name: &str) -> Self {
+        Self {
+            text: name.to_owned(),
+            number: None,
+        }
+    }
+}
+
+/// A setting of a record as people read it; its data and its design are settings too.
+pub(crate) fn key_text(record: &Record, axis: &str, format: Format) -> Option<String> {
+    match axis {
+        "data" => Some(record.data.clone()),
+        "design" => Some(record.design.clone()),
+        _ => record
+            .axis(axis)
+            .map(|number| format.text(number))
+            .or_else(|| record.axis_text(axis)),
+    }
+}
+
+/// Records by design, to be curves.
+pub(crate) fn named<'r>(records: &[&'r Record]) -> Vec<(String, Vec<&'r Record>)> {
+    let groups = by_design(records).into_iter();
+    groups
+        .map(|(design, records)| (design.to_owned(), records))
+        .collect()
 }
 
 /// Records by a key, in the order in which keys appear; records without one are left out.

@@ -1,65 +1,70 @@
-//! Records -> figures, tables and findings -> HTML, Markdown, CSV and SVG.
+//! Records -> figures, tables and findings -> HTML, Markdown and CSV.
 //!
 //! ```text
-//! experiment/*   Run -> Section, one file per experiment      document   what a report consists of
-//! html, markdown, csv, svg                                    Report -> files
+//! book       the table of experiments (assets/report/experiments.toml), read
+//! section    a row of it -> a section: figure, grid (tables), claim and case
+//!            (findings); own, by name
+//! page, csv  the report -> files; plots are drawn by Vega-Lite in the page
 //! ```
 //!
-//! What experiments share: `group` (records by what they have in common), `quantity` (what is
-//! measured), `curve` (its value at a recall), `plot`, `table`, `number`, `method` (settings in
-//! words), `evidence` (cases -> verdict), `storage` (what builds tell), `refusal` (cells without
-//! numbers), `setting` (values over a setting), `cut` (data without their cuts), `choice` (the cell
-//! that stands for a design).
+//! What they share: `group` and `select` (which records), `reading` and `quantity` (which number of
+//! them), `curve` (its value at a recall), `table`, `number`, `method` (settings in words),
+//! `storage` and `terms` (what builds tell), `cut` (data without their cuts), `choice` (the cell
+//! that stands for a design). `overview` and `check` come first in a report, `refusal` last.
 
+mod book;
+mod case;
 mod check;
 mod choice;
+mod claim;
 mod csv;
 mod curve;
 mod cut;
-mod date;
 mod document;
-mod evidence;
-mod experiment;
+mod figure;
 mod files;
 #[cfg(test)]
 mod fixture;
+mod grid;
 mod group;
-mod html;
-mod markdown;
 mod method;
 mod number;
 mod overview;
-mod plot;
+mod own;
+mod page;
 mod quantity;
+mod reading;
 mod refusal;
-mod setting;
+mod section;
+mod select;
 mod storage;
-mod style;
-mod svg;
 mod table;
+mod terms;
+#[cfg(test)]
+mod verdict_tests;
 
 use crate::record::Run;
+use pageway::Result;
 
 pub use csv::csv;
 pub use document::{
-    Axis, Bars, Cell, Column, Figure, Finding, Goodness, Lines, Mark, Plot, Report, Scale, Section,
-    Series, Table, Verdict,
+    Axis, Cell, Column, Figure, Finding, Goodness, Kind, Mark, Place, Report, Scale, Section,
+    Table, Verdict,
 };
 pub use files::write;
-pub use html::html;
-pub use markdown::markdown;
-pub use style::Styles;
-pub use svg::svg;
+pub use page::{html, markdown};
 
-/// Everything that a run tells: what the reader must know first, who wins, and a section for each
-/// experiment that it has records of.
-pub fn report(run: &Run) -> Report {
-    let mut sections: Vec<Section> = overview::summary(run).into_iter().collect();
-    sections.extend(experiment::sections(run));
-    Report {
+/// Everything that a run tells: what the reader must know first, who wins, a section for each
+/// experiment that it has records of, and what was refused.
+pub fn report(run: &Run) -> Result<Report> {
+    let book = book::Book::open()?;
+    let mut sections: Vec<Section> = overview::summary(run, &book).into_iter().collect();
+    sections.extend(section::sections(run, &book));
+    sections.extend(refusal::section(run));
+    Ok(Report {
         title: overview::title(run),
         facts: overview::facts(run),
         warnings: check::warnings(run),
         sections,
-    }
+    })
 }

@@ -52,9 +52,37 @@ pub(crate) fn times(ratio: f64) -> String {
     format!("{}x", plain(ratio))
 }
 
-/// Bytes: `12.8 MB`.
+/// Bytes: `12.8 MB`; less than none is `-1.2 MB`.
 pub(crate) fn bytes(count: f64) -> String {
-    pageway::format_bytes(count.max(0.0).round() as u64)
+    let sign = if count < 0.0 { "-" } else { "" };
+    format!(
+        "{sign}{}",
+        pageway::format_bytes(count.abs().round() as u64)
+    )
+}
+
+/// A share with its sign: `+12.3 %`.
+pub(crate) fn signed(share: f64) -> String {
+    let sign = if share > 0.0 { "+" } else { "" };
+    format!("{sign}{}", percent(share))
+}
+
+/// A number as people set it: no digits that they did not give.
+pub(crate) fn as_set(value: f64) -> String {
+    if value.abs() < 10_000.0 {
+        value.to_string()
+    } else {
+        thousands(value)
+    }
+}
+
+/// Words with a capital at their beginning.
+pub(crate) fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters
+        .next()
+        .map(|letter| letter.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }
 
 #[cfg(test)]

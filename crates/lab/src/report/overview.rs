@@ -1,44 +1,24 @@
 //! What comes first in a report: where and with what the run was made, and who wins.
 
-use super::document::{Cell, Figure, Goodness, Plot, Scale, Section, Table};
-use super::quantity::{MEAN_LATENCY, P99_LATENCY, PAGES, QPS, Quantity, TARGETS};
-use super::{date, group, method, number, plot, table};
+use super::book::Book;
+use super::document::{Cell, Figure, Goodness, Section, Table};
+use super::figure::{self, FigureRow, Sight};
+use super::quantity::{At, TARGETS};
+use super::{cut, group, method, number, table};
 use crate::record::{Machine, Record, Run, Task};
 
 /// Recall of the figure.
 const SHOWN: f64 = 0.95;
-/// Bytes of an index, as its build tells.
-const DISK: Quantity = Quantity {
-    path: "index_bytes",
-    name: "smallest index",
-    goodness: Goodness::Lower,
-    scale: Scale::Log,
-    format: number::bytes,
-};
-/// Seconds of a build.
-const BUILD: Quantity = Quantity {
-    path: "total_seconds",
-    name: "shortest build, s",
-    goodness: Goodness::Lower,
-    scale: Scale::Log,
-    format: number::plain,
-};
-/// Highest resident set of a search.
-const MEMORY: Quantity = Quantity {
-    path: "peak_memory_bytes",
-    name: "least peak memory of a search",
-    goodness: Goodness::Lower,
-    scale: Scale::Log,
-    format: number::bytes,
-};
 
-/// Heading of the report.
-pub(crate) fn title(run: &Run) -> String {
-    let suite = &run.machine.suite;
-    if suite.is_empty() {
-        "Pageway lab".to_owned()
-    } else {
-        format!("Pageway lab: {suite}")
+/// Heading of the report: the data, without their cuts.
+pub(super) fn title(run: &Run) -> String {
+    let records: Vec<&Record> = run.records.iter().collect();
+    let families = group::by(&records, |record| Some(cut::family(&record.data)));
+    let names: Vec<&str> = families.iter().map(|(name, _)| name.as_str()).collect();
+    match names.split_last() {
+        None => "Nothing was measured".to_owned(),
+        Some((last, [])) => format!("Search measured on {last}"),
+        Some((last, others)) => format!("Search measured on {} and {last}", others.join(", ")),
     }
 }
 
@@ -104,7 +84,12 @@ fn begun(machine: &Machine) -> String {
     if machine.started_unix == 0 {
         String::new()
     } else {
-        date::utc(machine.started_unix)
+        let seconds = i64::try_from(machine.started_unix).unwrap_or(i64::MAX);
+        let time = jiff::Timestamp::from_second(seconds);
+        time.map_or_else(
+            |_| String::new(),
+            |time| time.strftime("%Y-%m-%d %H:%M UTC").to_string(),
+        )
     }
 }
 
@@ -132,16 +117,21 @@ fn cells(run: &Run, records: &[&Record]) -> String {
 }
 
 /// Who wins, per data set and recall; nothing where designs were not compared.
-pub(crate) fn summary(run: &Run) -> Option<Section> {
+pub(super) fn summary(run: &Run, book: &Book) -> Option<Section> {
     let searches = group::measured(run, "recall", Task::Search);
     if searches.is_empty() {
         return None;
     }
+    let sight = Sight {
+        run,
+        book,
+        experiment: "summary",
+        cut: None,
+    };
     let alone = group::lowest(&searches, "interleave");
     Some(Section {
         id: "summary".to_owned(),
         title: "Who wins".to_owned(),
-        source: String::new(),
         method: vec![
             "The best design of each data set at equal recall, in latency and pages with one \
              query in flight, and in what its index takes. The experiments below show by how much, \
@@ -151,27 +141,24 @@ pub(crate) fn summary(run: &Run) -> Option<Section> {
              yet after its build."
                 .to_owned(),
         ],
-        figures: vec![speeds(&alone)],
-        tables: vec![at_recalls(&searches), footprints(run, &searches)],
-        findings: Vec::new(),
+        figures: speeds(sight, &alone),
+        tables: vec![at_recalls(sight, &searches), footprints(sight, &searches)],
+        ..Section::default()
     })
 }
 
-fn speeds(alone: &[&Record]) -> Figure {
-    let bars = plot::per_data(alone, QPS.axis(), |records| QPS.at(records, SHOWN));
-    let id = "summary-qps".to_owned();
-    Figure {
-        table: plot::bars_table(&id, &bars, &QPS),
-        id,
-        title: format!("Queries per second at recall {SHOWN:.2}, one query in flight"),
-        note: String::new(),
-        predicted: false,
-        plot: Plot::Bars(bars),
-    }
+fn speeds(sight: Sight<'_>, alone: &[&Record]) -> Vec<Figure> {
+    let row = FigureRow::bars(
+        "qps",
+        "qps",
+        SHOWN,
+        "Queries per second at recall 0.95, one query in flight",
+    );
+    figure::figures(sight, &row, alone)
 }
 
 /// Winners at each recall.
-fn at_recalls(searches: &[&Record]) -> Table {
+fn at_recalls(sight: Sight<'_>, searches: &[&Record]) -> Table {
     let columns = [
         "data",
         "recall",
@@ -181,71 +168,60 @@ fn at_recalls(searches: &[&Record]) -> Table {
         "shortest p99 latency, us",
         "fewest pages",
     ];
-    let rows = group::by_data(searches)
-        .into_iter()
-        .flat_map(|(data, searches)| {
-            TARGETS.map(|recall| {
-                let mut row = vec![
-                    table::text(data),
-                    table::number(Some(recall), |recall| format!("{recall:.2}")),
-                ];
-                row.extend(winners(&searches, recall));
-                row
-            })
-        })
-        .collect();
+    let mut rows = Vec::new();
+    for (data, searches) in group::by_data(searches) {
+        let alone = group::lowest(&searches, "interleave");
+        let many = group::highest(&searches, "interleave");
+        for recall in TARGETS {
+            let mut row = vec![
+                table::text(data),
+                table::number(Some(recall), |recall| format!("{recall:.2}")),
+            ];
+            let compared = [
+                (&alone, "qps"),
+                (&many, "qps"),
+                (&alone, "mean"),
+                (&alone, "p99"),
+                (&alone, "pages"),
+            ];
+            row.extend(
+                compared.map(|(records, name)| winner(sight, name, records, At::Recall(recall))),
+            );
+            rows.push(row);
+        }
+    }
+    let columns = columns.map(table::neutral).into();
     table::table(
         "summary-winners",
         "Winners at equal recall",
-        columns.map(table::neutral).into(),
+        columns,
         rows,
         0,
     )
 }
 
-/// Winners on one data set: in speed with one query in flight and with most, and in what a query
-/// takes alone.
-fn winners(searches: &[&Record], recall: f64) -> [Cell; 5] {
-    let alone = group::lowest(searches, "interleave");
-    let many = group::highest(searches, "interleave");
-    [
-        (&alone, QPS),
-        (&many, QPS),
-        (&alone, MEAN_LATENCY),
-        (&alone, P99_LATENCY),
-        (&alone, PAGES),
-    ]
-    .map(|(records, quantity)| winner(records, &quantity, |records| quantity.at(records, recall)))
-}
-
 /// Winners in what an index takes: of the indexes of the comparison, and of fresh builds.
-fn footprints(run: &Run, searches: &[&Record]) -> Table {
-    let mut builds = group::measured(run, "recall", Task::Build);
-    let fresh = group::measured(run, "build", Task::Build);
+fn footprints(sight: Sight<'_>, searches: &[&Record]) -> Table {
+    let mut builds = group::measured(sight.run, "recall", Task::Build);
+    let fresh = group::measured(sight.run, "build", Task::Build);
     if builds.is_empty() {
         builds.clone_from(&fresh);
     }
-    let rows = group::by_data(searches)
-        .into_iter()
-        .map(|(data, of_data)| {
-            let wins = |records: &[&Record], quantity: &Quantity| {
-                let own: Vec<&Record> = records
-                    .iter()
-                    .copied()
-                    .filter(|record| record.data == data)
-                    .collect();
-                winner(&own, quantity, |records| quantity.median(records))
-            };
-            vec![
-                table::text(data),
-                wins(&builds, &DISK),
-                wins(&of_data, &MEMORY),
-                wins(&fresh, &BUILD),
-            ]
-        })
-        .collect();
+    let names = ["smallest_index", "least_peak", "shortest_build"];
+    let row = |(data, of_data): (&str, Vec<&Record>)| {
+        let compared = [&builds, &of_data, &fresh].into_iter().zip(names);
+        let cell = |(records, name): (&Vec<&Record>, &str)| {
+            let mut own = records.clone();
+            own.retain(|record| record.data == data);
+            winner(sight, name, &own, At::Middle)
+        };
+        std::iter::once(table::text(data))
+            .chain(compared.map(cell))
+            .collect()
+    };
+    let rows = group::by_data(searches).into_iter().map(row).collect();
     let mut columns = vec![table::neutral("data")];
-    columns.extend([DISK, MEMORY, BUILD].map(|quantity| table::neutral(quantity.name)));
+    columns.extend(names.map(|name| table::neutral(&sight.book.quantity(name).name)));
     table::table(
         "summary-footprints",
         "Winners in space and build time",
@@ -257,18 +233,15 @@ fn footprints(run: &Run, searches: &[&Record]) -> Table {
 
 /// The design with the best value, and the value; a dash where none has one or there is no other
 /// design.
-fn winner(
-    records: &[&Record],
-    quantity: &Quantity,
-    value: impl Fn(&[&Record]) -> Option<f64>,
-) -> Cell {
+fn winner(sight: Sight<'_>, name: &str, records: &[&Record], at: At) -> Cell {
+    let quantity = sight.book.quantity(name);
     let designs = group::by_design(records);
     let values: Vec<(&str, f64)> = designs
         .iter()
-        .filter_map(|(design, records)| Some((*design, value(records)?)))
+        .filter_map(|(design, records)| Some((*design, quantity.at(sight.run, records, at)?)))
         .collect();
     let order = |a: &&(&str, f64), b: &&(&str, f64)| a.1.total_cmp(&b.1);
-    let best = match quantity.goodness {
+    let best = match quantity.good {
         Goodness::Higher => values.iter().max_by(order),
         Goodness::Lower | Goodness::Neutral => values.iter().min_by(order),
     };
@@ -279,11 +252,11 @@ fn winner(
     };
     match best.filter(|_| designs.len() > 1) {
         Some((design, value)) => Cell {
-            text: format!("{design} ({}{alone})", (quantity.format)(*value)),
+            text: format!("{design} ({}{alone})", quantity.format.text(*value)),
             number: Some(*value),
             best: false,
         },
-        None => table::number(None, quantity.format),
+        None => quantity.cell(None),
     }
 }
 
@@ -317,7 +290,7 @@ mod tests {
 
     #[test]
     fn winners_change_with_recall() {
-        let section = summary(&compared()).unwrap();
+        let section = summary(&compared(), &Book::open().unwrap()).unwrap();
         let winners: Vec<&str> = section.tables[0]
             .rows
             .iter()
@@ -364,11 +337,12 @@ mod tests {
                 .unwrap()
                 .contains("9,000 per second")
         );
-        assert_eq!(title(&run), "Pageway lab: standard");
+        assert_eq!(fact("Suite"), Some("standard"));
+        assert_eq!(title(&run), "Search measured on photos");
     }
 
     #[test]
     fn nothing_compared_nothing_won() {
-        assert!(summary(&Run::default()).is_none());
+        assert!(summary(&Run::default(), &Book::open().unwrap()).is_none());
     }
 }

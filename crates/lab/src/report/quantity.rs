@@ -1,94 +1,179 @@
-//! What is measured: where a result has it, what it is called, and which values of it are good.
+//! What is measured, and over what: how a record is read, what it is called, which values are good.
+
+use serde::{Deserialize, Deserializer};
 
 use super::curve::{self, AtRecall, Reading};
-use super::document::{Axis, Cell, Column, Goodness, Scale};
-use super::{group, number, table};
-use crate::record::Record;
+use super::document::{Axis, Cell, Goodness, Scale};
+use super::reading::read;
+use super::{choice, group, number, table};
+use crate::record::{Record, Run};
 
 /// Recalls at which designs are compared.
-pub(crate) const TARGETS: [f64; 3] = [0.90, 0.95, 0.99];
+pub(super) const TARGETS: [f64; 3] = [0.90, 0.95, 0.99];
+/// Recall that "nearest" is about.
+const NEAREST: f64 = 0.95;
 
-/// A number of a result.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Quantity {
-    /// Where, see [`Record::number`].
-    pub(crate) path: &'static str,
+/// A number of a record.
+#[derive(Clone, Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Quantity {
+    /// Where, see [`super::reading`].
+    pub(super) read: String,
     /// Name and unit, as on an axis.
-    pub(crate) name: &'static str,
+    pub(super) name: String,
     /// Which values are good. At a recall, the best reading counts of what is good or bad.
-    pub(crate) goodness: Goodness,
+    #[serde(default)]
+    pub(super) good: Goodness,
     /// How its axis is spaced.
-    pub(crate) scale: Scale,
+    #[serde(default)]
+    pub(super) scale: Scale,
     /// How it is written.
-    pub(crate) format: fn(f64) -> String,
+    #[serde(default)]
+    pub(super) format: Format,
 }
 
-/// Share of the true neighbours found.
-pub(crate) const RECALL: Quantity = Quantity {
-    path: "recall",
-    name: "recall",
-    goodness: Goodness::Higher,
-    scale: Scale::Linear,
-    format: number::recall,
-};
-/// Speed of a batch of queries.
-pub(crate) const QPS: Quantity = Quantity {
-    path: "qps",
-    name: "queries per second",
-    goodness: Goodness::Higher,
-    scale: Scale::Log,
-    format: number::plain,
-};
-/// Mean time of a query.
-pub(crate) const MEAN_LATENCY: Quantity = Quantity {
-    path: "latency_us/mean",
-    name: "mean latency, us",
-    goodness: Goodness::Lower,
-    scale: Scale::Log,
-    format: number::plain,
-};
-/// Time that one query in a hundred exceeds.
-pub(crate) const P99_LATENCY: Quantity = Quantity {
-    path: "latency_us/p99",
-    name: "p99 latency, us",
-    goodness: Goodness::Lower,
-    scale: Scale::Log,
-    format: number::plain,
-};
-/// Pages that a query reads.
-pub(crate) const PAGES: Quantity = Quantity {
-    path: "pages_per_query",
-    name: "pages read per query",
-    goodness: Goodness::Lower,
-    scale: Scale::Log,
-    format: number::plain,
-};
-/// Bytes that a query reads.
-pub(crate) const BYTES: Quantity = Quantity {
-    path: "bytes_per_query",
-    name: "bytes read per query",
-    goodness: Goodness::Lower,
-    scale: Scale::Log,
-    format: number::bytes,
-};
+/// Something that varies.
+#[derive(Clone, Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Setting {
+    /// Name and unit, as on an axis.
+    pub(super) name: String,
+    /// How its axis is spaced.
+    #[serde(default)]
+    pub(super) scale: Scale,
+    /// How it is written.
+    #[serde(default = "Format::as_set")]
+    pub(super) format: Format,
+    /// A value of it in a heading, for `{}`.
+    words: Option<String>,
+}
+
+/// How numbers are written.
+#[derive(Clone, Copy)]
+pub(super) struct Format(pub(super) fn(f64) -> String);
+
+/// Which value of several cells is meant.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, Default)]
+#[serde(untagged)]
+pub(super) enum At {
+    /// At a recall, along the best cells.
+    Recall(f64),
+    /// The least with which a recall is reached.
+    Least {
+        /// The recall.
+        least: f64,
+    },
+    /// By a word.
+    Word(Word),
+    /// The middle of all.
+    #[default]
+    Middle,
+}
+
+/// Words for [`At`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Word {
+    /// The median of the cell that is nearest to recall 0.95.
+    Nearest,
+    /// The highest of all.
+    Highest,
+    /// At each of the target recalls; their median where one number is wanted.
+    Targets,
+    /// At the recall of the table.
+    Here,
+}
+
+impl Default for Format {
+    fn default() -> Self {
+        Self(number::plain)
+    }
+}
+
+impl Format {
+    fn as_set() -> Self {
+        Self(number::as_set)
+    }
+
+    /// A number as people read it.
+    pub(super) fn text(self, value: f64) -> String {
+        (self.0)(value)
+    }
+}
+
+impl<'de> Deserialize<'de> for Format {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(from)?;
+        let format = match name.as_str() {
+            "recall" => number::recall,
+            "percent" => number::percent,
+            "times" => number::times,
+            "bytes" => number::bytes,
+            "thousands" => number::thousands,
+            _ => return Err(serde::de::Error::custom(format!("no format {name}"))),
+        };
+        Ok(Self(format))
+    }
+}
+
+impl Setting {
+    /// A value of it in words.
+    pub(super) fn words(&self, value: &str) -> String {
+        match &self.words {
+            Some(words) => words.replace("{}", value),
+            None => format!("{} {value}", self.name),
+        }
+    }
+
+    /// Its axis.
+    pub(super) fn axis(&self) -> Axis {
+        Axis {
+            name: self.name.clone(),
+            scale: self.scale,
+        }
+    }
+}
 
 impl Quantity {
+    /// Its value in a record.
+    pub(super) fn of(&self, run: &Run, record: &Record) -> Option<f64> {
+        read(run, record, &self.read)
+    }
+
     /// The middle value of records.
-    pub(crate) fn median(&self, records: &[&Record]) -> Option<f64> {
-        group::median(records, |record| record.number(self.path))
+    pub(super) fn median(&self, run: &Run, records: &[&Record]) -> Option<f64> {
+        group::median(records, |record| self.of(run, record))
     }
 
-    /// The value at a recall, where readings reach it; at the smallest of them when all exceed it.
-    pub(crate) fn at(&self, records: &[&Record], recall: f64) -> Option<f64> {
-        self.look_up(records, recall).map(|found| found.value)
+    /// The value that is meant.
+    pub(super) fn at(&self, run: &Run, records: &[&Record], at: At) -> Option<f64> {
+        let values = || records.iter().filter_map(|record| self.of(run, record));
+        match at {
+            At::Recall(recall) => self.look_up(run, records, recall).map(|found| found.value),
+            At::Least { least } => {
+                let reaching = records
+                    .iter()
+                    .filter(|record| record.number("recall") >= Some(least));
+                let values = reaching.filter_map(|record| self.of(run, record));
+                values.min_by(f64::total_cmp)
+            }
+            At::Word(Word::Nearest) => self.median(run, &choice::reaching(records, NEAREST)),
+            At::Word(Word::Highest) => values().max_by(f64::total_cmp),
+            At::Word(Word::Targets) => {
+                let all = TARGETS.map(|recall| self.at(run, records, At::Recall(recall)));
+                Some(curve::median(all.into_iter().flatten().collect())).filter(|x| x.is_finite())
+            }
+            At::Middle | At::Word(Word::Here) => self.median(run, records),
+        }
     }
 
-    /// A cell with the value at a recall; `≥` or `≤` says that it is a bound.
-    pub(crate) fn cell_at(&self, records: &[&Record], recall: f64) -> Cell {
-        let found = self.look_up(records, recall);
-        let mut cell = table::number(found.map(|found| found.value), self.format);
+    /// A cell with the value that is meant; `≥` or `≤` says that it is a bound.
+    pub(super) fn cell_at(&self, run: &Run, records: &[&Record], at: At) -> Cell {
+        let mut cell = self.cell(self.at(run, records, at));
+        let At::Recall(recall) = at else { return cell };
+        let found = self.look_up(run, records, recall);
         if found.is_some_and(|found| found.bound) {
-            let sign = match self.goodness {
+            let sign = match self.good {
                 Goodness::Higher => "≥",
                 Goodness::Lower => "≤",
                 Goodness::Neutral => "≈",
@@ -99,69 +184,30 @@ impl Quantity {
     }
 
     /// A cell with a value.
-    pub(crate) fn cell(&self, value: Option<f64>) -> Cell {
-        table::number(value, self.format)
+    pub(super) fn cell(&self, value: Option<f64>) -> Cell {
+        table::number(value, self.format.0)
     }
 
     /// Its name as a heading, without unit.
-    pub(crate) fn heading(&self) -> String {
-        let name = self.name.split(',').next().unwrap_or(self.name);
-        let (first, rest) = name.split_at_checked(1).unwrap_or((name, ""));
-        format!("{}{rest}", first.to_uppercase())
+    pub(super) fn heading(&self) -> String {
+        number::sentence(self.name.split(',').next().unwrap_or_default())
     }
 
     /// Its axis.
-    pub(crate) fn axis(&self) -> Axis {
+    pub(super) fn axis(&self) -> Axis {
         Axis {
-            name: self.name.to_owned(),
+            name: self.name.clone(),
             scale: self.scale,
         }
     }
 
-    /// Its column.
-    pub(crate) fn column(&self) -> Column {
-        table::column(self.name, self.goodness)
-    }
-
-    /// Its column at a recall.
-    pub(crate) fn column_at(&self, recall: f64) -> Column {
-        table::column(
-            format!("{} at recall {recall:.2}", self.name),
-            self.goodness,
-        )
-    }
-
     /// The value at a recall, and whether it is a bound.
-    pub(crate) fn look_up(&self, records: &[&Record], recall: f64) -> Option<AtRecall> {
-        let readings: Vec<Reading> = curve::readings(records, self.path);
-        match self.goodness {
+    pub(super) fn look_up(&self, run: &Run, records: &[&Record], recall: f64) -> Option<AtRecall> {
+        let readings: Vec<Reading> = curve::readings(records, |record| self.of(run, record));
+        match self.good {
             Goodness::Higher => curve::most_at(&readings, recall),
             Goodness::Lower => curve::least_at(&readings, recall),
             Goodness::Neutral => curve::along(&readings, recall),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::report::fixture::search;
-
-    #[test]
-    fn values_at_a_recall_say_when_they_are_bounds() {
-        let records = [
-            search("recall", "a", "diskann", 10, 0.92),
-            search("recall", "a", "diskann", 100, 0.98),
-        ];
-        let records: Vec<&Record> = records.iter().collect();
-        let bound = PAGES.cell_at(&records, 0.90);
-        assert_eq!(bound.number, records[0].number("pages_per_query"));
-        assert!(bound.text.starts_with("≤ "), "{}", bound.text);
-        let between = PAGES.at(&records, 0.95).unwrap();
-        let (low, high) = (bound.number.unwrap(), PAGES.median(&records[1..]).unwrap());
-        assert!(low < between && between < high, "{between}");
-        assert_eq!(PAGES.cell_at(&records, 0.99).text, "–");
-        assert_eq!(MEAN_LATENCY.heading(), "Mean latency");
-        assert!(QPS.cell_at(&records, 0.90).text.starts_with("≥ "));
     }
 }

@@ -1,6 +1,8 @@
-//! What an experiment asked for and did not get, in the words of what refused it.
+//! What experiments asked for and did not get, in the words of what refused it.
 
-use super::document::Table;
+use std::collections::BTreeSet;
+
+use super::document::Section;
 use super::{group, table};
 use crate::record::{Record, Run, Task};
 
@@ -10,35 +12,75 @@ const TOLD: [&str; 4] = ["page_size", "memory", "code_bytes", "beam"];
 /// Settings of an index, which its build and what goes over it have in common.
 const OF_INDEX: [&str; 4] = ["page_size", "memory", "code_bytes", "segments"];
 
-/// Failed and refused cells of an experiment with what they said; nothing when there are none.
-pub(crate) fn table(run: &Run, experiment: &str) -> Option<Table> {
-    let failed = group::failed(run, experiment);
+/// Failed and refused cells with what they said; nothing when there are none.
+pub(super) fn section(run: &Run) -> Option<Section> {
+    let failed = group::all_failed(run);
     if failed.is_empty() {
         return None;
     }
-    let rows = group::by(&failed, |record| {
-        let why = why(&failed, record);
-        Some((&record.data, &record.design, settings(record), why))
+    let groups = group::by(&failed, |record| {
+        let experiment = record.experiments.first().map_or("", String::as_str);
+        Some((
+            experiment,
+            &record.data,
+            &record.design,
+            settings(record),
+            why(&failed, record),
+        ))
+    });
+    let rows = groups
+        .into_iter()
+        .map(|((experiment, data, design, settings, why), records)| {
+            vec![
+                table::text(experiment),
+                table::text(data),
+                table::text(design),
+                table::text(settings),
+                table::number(Some(records.len() as f64), super::number::thousands),
+                table::text(why),
+            ]
+        });
+    let columns = [
+        "experiment",
+        "data",
+        "design",
+        "settings",
+        "cells",
+        "what it said",
+    ];
+    let columns = columns.map(table::neutral).into();
+    Some(Section {
+        id: "refused".to_owned(),
+        title: "Refused or failed".to_owned(),
+        method: vec![words(run, &failed)],
+        tables: vec![table::table("refused", "", columns, rows.collect(), 0)],
+        ..Section::default()
     })
-    .into_iter()
-    .map(|((data, design, settings, why), records)| {
-        vec![
-            table::text(data),
-            table::text(design),
-            table::text(settings),
-            table::number(Some(records.len() as f64), super::number::thousands),
-            table::text(why),
-        ]
-    })
-    .collect();
-    let columns = ["data", "design", "settings", "cells", "what it said"].map(table::neutral);
-    Some(table::table(
-        format!("{experiment}-refused"),
-        "Refused or failed",
-        columns.into(),
-        rows,
-        0,
-    ))
+}
+
+/// How many cells have no numbers, and which experiments have none at all.
+fn words(run: &Run, failed: &[&Record]) -> String {
+    let all: Vec<&Record> = run.records.iter().collect();
+    let measured = |name: &str| {
+        let of = |record: &Record| record.is_of(name) && record.task != Task::Build;
+        all.iter()
+            .any(|record| of(record) && group::succeeded(record))
+    };
+    let names: BTreeSet<&String> = failed
+        .iter()
+        .flat_map(|record| &record.experiments)
+        .filter(|name| !measured(name))
+        .collect();
+    let names: Vec<String> = names.iter().map(|name| name.replace('_', " ")).collect();
+    let counted = format!(
+        "{} of {} cells have no numbers; what refused them says why.",
+        group::by_cell(failed).len(),
+        group::by_cell(&all).len()
+    );
+    if names.is_empty() {
+        return counted;
+    }
+    format!("{counted} Nothing was measured of: {}.", names.join(", "))
 }
 
 /// Why a record has no numbers: what it said, or the build of its index when it was not run because
@@ -95,12 +137,16 @@ mod tests {
         };
         let why = "pageway: error: too small\nand more";
         let run = run(vec![refuse(10, why), refuse(20, why), refuse(30, "killed")]);
-        let table = table(&run, "memory").unwrap();
-        assert_eq!(table.rows.len(), 2);
-        assert_eq!(table.rows[0][2].text, "page size 4096, memory 20%");
-        assert_eq!(table.rows[0][3].text, "2");
-        assert_eq!(table.rows[0][4].text, "too small");
-        assert!(super::table(&run, "recall").is_none());
+        let section = section(&run).unwrap();
+        let rows = &section.tables[0].rows;
+        let texts: Vec<&str> = rows[0].iter().map(|cell| cell.text.as_str()).collect();
+        let settings = "page size 4096, memory 20%";
+        assert_eq!(
+            texts,
+            ["memory", "a", "gorgeous", settings, "2", "too small"]
+        );
+        assert_eq!(rows.len(), 2);
+        assert!(super::section(&Run::default()).is_none());
     }
 
     #[test]
@@ -112,11 +158,11 @@ mod tests {
         let mut not_run = refused("memory", "a", "gorgeous", "index could not be built");
         not_run.command.clear();
         let other = set(not_run.clone(), "page_size", 8192);
-        let table = table(&run(vec![build, not_run, other]), "memory").unwrap();
-        let rows: Vec<(&str, &str)> = table
+        let section = section(&run(vec![build, not_run, other])).unwrap();
+        let rows: Vec<(&str, &str)> = section.tables[0]
             .rows
             .iter()
-            .map(|row| (row[3].text.as_str(), row[4].text.as_str()))
+            .map(|row| (row[4].text.as_str(), row[5].text.as_str()))
             .collect();
         assert_eq!(
             rows,

@@ -29,6 +29,8 @@ pub(crate) struct Context<'r> {
     pub(crate) workloads: Workloads,
     /// The command `pageway`.
     pub(crate) program: PathBuf,
+    /// The command `pageway-lab`.
+    pub(crate) lab: PathBuf,
     /// Pythons with the libraries to compare with.
     pub(crate) python: Pythons,
     /// Directory of the run.
@@ -85,12 +87,12 @@ impl Context<'_> {
 
     /// A command of pageway: the program, the words, and what every command of a run has.
     pub(crate) fn command(&self, words: &[&str]) -> Vec<String> {
-        let program = self.program.display().to_string();
-        let words = words.iter().map(|word| (*word).to_owned());
-        std::iter::once(program)
-            .chain(words)
-            .chain(["--json".to_owned()])
-            .collect()
+        command_of(&self.program, words)
+    }
+
+    /// A command of the lab itself, likewise.
+    pub(crate) fn lab_command(&self, words: &[&str]) -> Vec<String> {
+        command_of(&self.lab, words)
     }
 
     /// Adds rows and dimensions of the data to the axes of a record.
@@ -108,6 +110,14 @@ impl Context<'_> {
         let metric = prepared.metric.to_string();
         record.axes.insert("metric".to_owned(), metric.into());
     }
+}
+
+fn command_of(program: &std::path::Path, words: &[&str]) -> Vec<String> {
+    let program = program.display().to_string();
+    let words = words.iter().copied().chain(["--json"]);
+    std::iter::once(program)
+        .chain(words.map(str::to_owned))
+        .collect()
 }
 
 pub(crate) fn internal(words: String) -> Error {

@@ -38,6 +38,8 @@ pub struct Laboratory<'r> {
     pub work: PathBuf,
     /// The command `pageway`, which does the measuring.
     pub program: PathBuf,
+    /// The command `pageway-lab`, which replays recorded searches.
+    pub lab: PathBuf,
     /// Pythons with the libraries to compare with.
     pub python: Pythons,
 }
@@ -228,6 +230,7 @@ impl Laboratory<'_> {
             plan,
             workloads,
             program: self.program.clone(),
+            lab: self.lab.clone(),
             python: self.python.clone(),
             out: self.out.clone(),
             work: self.work.clone(),

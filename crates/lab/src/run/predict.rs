@@ -39,7 +39,7 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
         settings.threads.to_string(),
         settings.interleave.to_string(),
     );
-    let mut words = vec!["lab", "predict", "--device", &device, "--threads", &threads];
+    let mut words = vec!["predict", "--device", &device, "--threads", &threads];
     words.extend(["--interleave", &interleave]);
     for (at, trace) in traces.iter().enumerate() {
         words.extend([if at == 0 { "--trace" } else { "--growth" }, trace.as_str()]);
@@ -49,7 +49,7 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
         .as_ref()
         .map(|growth| growth.to_rows.to_string());
     words.extend(rows.iter().flat_map(|rows| ["--rows", rows.as_str()]));
-    measure::run(context, &context.command(&words))
+    measure::run(context, &context.lab_command(&words))
 }
 
 /// Where the search of an index is recorded.

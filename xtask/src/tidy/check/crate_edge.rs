@@ -2,13 +2,13 @@
 //!
 //! `store` knows bytes and never vectors, `quant` and `graph` never touch a file, the engine alone
 //! knows both, and the plan, the lab, the command line and Python see nothing of ours but the
-//! engine; the command line starts plan and lab too.
+//! engine; the command line makes plans too. The programs share a shell and not each other.
 
 use crate::tidy::finding::Findings;
 use crate::tidy::source::SourceFile;
 
 /// Package, and the packages of ours that it may depend on. Development dependencies are free.
-const ALLOWED: [(&str, &[&str]); 13] = [
+const ALLOWED: [(&str, &[&str]); 14] = [
     ("pageway-types", &[]),
     ("pageway-kernels", &["pageway-types"]),
     ("pageway-quant", &["pageway-types", "pageway-kernels"]),
@@ -29,10 +29,11 @@ const ALLOWED: [(&str, &[&str]); 13] = [
         ],
     ),
     ("pageway-advisor", &["pageway"]),
-    ("pageway-lab", &["pageway"]),
+    ("pageway-shell", &["pageway"]),
+    ("pageway-lab", &["pageway", "pageway-shell"]),
     (
         "pageway-cli",
-        &["pageway", "pageway-advisor", "pageway-lab"],
+        &["pageway", "pageway-advisor", "pageway-shell"],
     ),
     ("pageway-python", &["pageway"]),
     ("pageway-suites", &[]),

@@ -90,7 +90,7 @@ impl DemoArguments {
         };
         let readings = sweep.run()?;
         let plot = self.out.join("recall.svg");
-        system::write_text(&plot, &picture::draw(&readings)?)?;
+        system::write_text(&plot, &picture::draw(&readings))?;
         let report = DemoReport {
             build,
             examples,
@@ -179,7 +179,7 @@ impl DemoArguments {
         };
         [
             words::READINGS.to_owned(),
-            sweep::table(&report.readings.targets),
+            sweep::table(&report.readings),
             words::READING_THE_PLOTS.to_owned(),
             plot("queries per second", |reading| reading.qps),
             plot("pages read per query", |reading| reading.pages_per_query),

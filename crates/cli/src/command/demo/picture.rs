@@ -1,123 +1,148 @@
 //! The curves as SVG: recall against speed, and recall against page reads, side by side.
+//!
+//! Both axes are logarithmic, recall in its misses, so that no reading squeezes the others.
 
-use std::fmt::Display;
-
-use pageway::{Error, ErrorKind, Result};
-use plotters::coord::Shift;
-use plotters::coord::types::RangedCoordf64;
-use plotters::prelude::*;
-
+use super::plot::spaced;
 use super::sweep::{Reading, Readings};
 use crate::text;
 
-const SIZE: (u32, u32) = (1080, 460);
-const INK: RGBColor = RGBColor(31, 41, 55);
-const GRID: RGBColor = RGBColor(229, 231, 235);
-const CURVE: RGBColor = RGBColor(37, 99, 235);
-const MARK: RGBColor = RGBColor(217, 119, 6);
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Plane = Cartesian2d<RangedCoordf64, RangedCoordf64>;
-type Chart<'c, 'a> = ChartContext<'c, SVGBackend<'a>, Plane>;
+/// Left, right, top and bottom of the field of a panel, in pixels.
+const FIELD: [f64; 4] = [78.0, 512.0, 52.0, 388.0];
+const PANEL_WIDTH: f64 = 540.0;
+const RECALLS: [f64; 10] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999];
+const STYLE: &str = "text{font:13px sans-serif;fill:#1f2937}.t{font-size:19px}.m{fill:#b45309}\
+    .g{stroke:#e5e7eb}.c{fill:none;stroke:#2563eb;stroke-width:2}";
 
 /// What one panel shows over recall.
-struct Panel<'p> {
-    title: &'p str,
-    y_name: &'p str,
-    /// Pixels from a mark to its label, away from the curve.
-    label: (i32, i32),
+struct Panel {
+    title: &'static str,
+    y_name: &'static str,
     value: fn(&Reading) -> f64,
 }
 
-const PANELS: [Panel<'static>; 2] = [
+const PANELS: [Panel; 2] = [
     Panel {
         title: "Recall against speed",
         y_name: "queries per second (1 thread)",
-        label: (-34, 12),
         value: |reading| reading.qps,
     },
     Panel {
         title: "Recall against page reads",
         y_name: "pages read per query",
-        label: (-32, -20),
         value: |reading| reading.pages_per_query,
     },
 ];
 
-/// Draws the curve, and the targets on it.
-pub(super) fn draw(readings: &Readings) -> Result<String> {
-    let mut svg = String::new();
-    {
-        let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-        root.fill(&WHITE).map_err(failed)?;
-        let areas = root.split_evenly((1, PANELS.len()));
-        for (area, panel) in areas.iter().zip(&PANELS) {
-            panel.draw(area, &readings.curve, &readings.targets)?;
-        }
-        root.present().map_err(failed)?;
+/// Draws the curves, and the targets on them.
+pub(super) fn draw(readings: &Readings) -> String {
+    let mut panels = String::new();
+    for (panel, left) in PANELS.iter().zip([0.0, PANEL_WIDTH]) {
+        let drawn = panel.draw(readings);
+        panels += &format!("<g transform=\"translate({left})\">{drawn}</g>");
     }
-    Ok(svg)
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1080 450\"><style>{STYLE}</style>\
+         <rect width=\"1080\" height=\"450\" fill=\"#fff\"/>{panels}</svg>\n"
+    )
 }
 
-impl Panel<'_> {
-    fn draw(&self, area: &Area<'_>, curve: &[Reading], targets: &[Reading]) -> Result<()> {
-        let place = |reading: &Reading| (reading.recall, (self.value)(reading));
-        let all = || curve.iter().chain(targets).map(place);
-        let left = all().map(|(recall, _)| recall).fold(0.95, f64::min);
-        let left = (left * 20.0).floor() / 20.0;
-        let top = all().map(|(_, value)| value).fold(1.0, f64::max) * 1.1;
-        let mut chart = ChartBuilder::on(area)
-            .caption(self.title, ("sans-serif", 20).into_font().color(&INK))
-            .margin(16)
-            .margin_right(28)
-            .x_label_area_size(46)
-            .y_label_area_size(74)
-            .build_cartesian_2d(left..1.002, 0.0..top)
-            .map_err(failed)?;
-        self.draw_axes(&mut chart)?;
-        let line = LineSeries::new(curve.iter().map(place), CURVE.stroke_width(2));
-        chart.draw_series(line).map_err(failed)?;
-        let dots = curve
+impl Panel {
+    fn draw(&self, readings: &Readings) -> String {
+        let all = || readings.curve.iter().chain(&readings.targets);
+        let x = Axis::of(
+            all().map(|reading| spaced(reading.recall)),
+            [FIELD[0], FIELD[1]],
+        );
+        let y = Axis::of(
+            all().map(|reading| (self.value)(reading).max(0.01).log10()),
+            [FIELD[3], FIELD[2]],
+        );
+        let place = |reading: &Reading| {
+            let value = (self.value)(reading).max(0.01);
+            (x.at(spaced(reading.recall)), y.at(value.log10()))
+        };
+        let [left, right, top, bottom] = FIELD;
+        let mut svg = format!(
+            "<text class=\"t\" x=\"{left}\" y=\"30\">{}</text>",
+            self.title
+        );
+        for recall in RECALLS
+            .into_iter()
+            .filter(|recall| x.holds(spaced(*recall)))
+        {
+            let at = x.at(spaced(recall));
+            svg += &format!("<path class=\"g\" d=\"M{at:.1} {top}V{bottom}\"/>");
+            svg += &format!("<text x=\"{at:.1}\" y=\"408\" text-anchor=\"middle\">{recall}</text>");
+        }
+        for value in round_numbers().filter(|value| y.holds(value.log10())) {
+            let at = y.at(value.log10());
+            svg += &format!("<path class=\"g\" d=\"M{left} {at:.1}H{right}\"/>");
+            let value = text::count(value as u64);
+            svg += &format!(
+                "<text x=\"70\" y=\"{:.1}\" text-anchor=\"end\">{value}</text>",
+                at + 4.0
+            );
+        }
+        let curve: Vec<String> = readings
+            .curve
             .iter()
-            .map(|reading| Circle::new(place(reading), 3, CURVE.filled()));
-        chart.draw_series(dots).map_err(failed)?;
-        let marks = targets.iter().map(|reading| {
+            .map(place)
+            .map(|(x, y)| format!("{x:.1},{y:.1}"))
+            .collect();
+        svg += &format!("<polyline class=\"c\" points=\"{}\"/>", curve.join(" "));
+        for reading in &readings.targets {
+            let (x, y) = place(reading);
             let name = reading
                 .target
                 .map_or(String::new(), |target| format!("{target:.2}"));
-            let font = ("sans-serif", 13).into_font().color(&MARK);
-            EmptyElement::at(place(reading))
-                + Circle::new((0, 0), 6, MARK.filled())
-                + Text::new(name, self.label, font)
-        });
-        chart.draw_series(marks).map_err(failed)?;
-        Ok(())
-    }
-
-    fn draw_axes(&self, chart: &mut Chart<'_, '_>) -> Result<()> {
-        chart
-            .configure_mesh()
-            .light_line_style(WHITE)
-            .bold_line_style(GRID)
-            .axis_style(INK)
-            .x_desc("recall@10 measured (orange: asked for)")
-            .y_desc(self.y_name)
-            .x_labels(6)
-            .y_labels(6)
-            .x_label_formatter(&|recall| format!("{recall:.2}"))
-            .y_label_formatter(&|value| text::count(value.round() as u64))
-            .label_style(("sans-serif", 13).into_font().color(&INK))
-            .axis_desc_style(("sans-serif", 15).into_font().color(&INK))
-            .draw()
-            .map_err(failed)
+            svg += &format!("<circle class=\"m\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"6\"/>");
+            svg += &format!(
+                "<text class=\"m\" x=\"{:.1}\" y=\"{:.1}\">{name}</text>",
+                x + 9.0,
+                y - 7.0
+            );
+        }
+        let names = "recall@10 measured (orange: asked for)";
+        svg += &format!("<text x=\"295\" y=\"434\" text-anchor=\"middle\">{names}</text>");
+        let turned = "transform=\"translate(20 220) rotate(-90)\" text-anchor=\"middle\"";
+        svg + &format!("<text {turned}>{}</text>", self.y_name)
     }
 }
 
-fn failed(error: impl Display) -> Error {
-    Error::new(
-        ErrorKind::Internal,
-        format!("the plot cannot be drawn: {error}"),
-    )
+/// 1, 2, 5, 10 and so on.
+fn round_numbers() -> impl Iterator<Item = f64> {
+    (0..8).flat_map(|power| [1.0, 2.0, 5.0].map(|first| first * 10f64.powi(power)))
+}
+
+/// From numbers to pixels.
+struct Axis {
+    low: f64,
+    high: f64,
+    pixels: [f64; 2],
+}
+
+impl Axis {
+    /// Of all numbers, with a little room on both sides.
+    fn of(numbers: impl Iterator<Item = f64>, pixels: [f64; 2]) -> Self {
+        let ends = numbers.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), number| {
+            (low.min(number), high.max(number))
+        });
+        let room = ((ends.1 - ends.0) * 0.08).max(0.05);
+        Self {
+            low: ends.0 - room,
+            high: ends.1 + room,
+            pixels,
+        }
+    }
+
+    fn at(&self, number: f64) -> f64 {
+        let [from, to] = self.pixels;
+        from + (to - from) * (number - self.low) / (self.high - self.low)
+    }
+
+    fn holds(&self, number: f64) -> bool {
+        (self.low..=self.high).contains(&number)
+    }
 }
 
 #[cfg(test)]
@@ -145,7 +170,11 @@ mod tests {
     fn axes_and_targets_are_named() {
         let curve = vec![reading(None, 0.9, 9000.0), reading(None, 0.99, 4000.0)];
         let targets = vec![reading(Some(0.95), 0.951, 6500.0)];
-        let svg = draw(&Readings { targets, curve }).unwrap();
+        let svg = draw(&Readings {
+            targets,
+            curve,
+            missed: Vec::new(),
+        });
         for words in [
             "<svg",
             "recall@10",
@@ -155,6 +184,7 @@ mod tests {
         ] {
             assert!(svg.contains(words), "{words}");
         }
-        assert!(svg.matches("<polyline").count() >= 2);
+        assert_eq!(svg.matches("<polyline").count(), 2);
+        assert!(!svg.contains("NaN") && !svg.contains("inf"));
     }
 }

@@ -7,6 +7,12 @@ const HEIGHT: usize = 12;
 const DOT: char = '.';
 const MARK: char = 'O';
 
+/// A recall as a distance along an axis: the logarithm of its misses, so that 0.9 and 0.99 lie as
+/// far apart as 0.99 and 0.999.
+pub(super) fn spaced(recall: f64) -> f64 {
+    -(1.0 - recall).max(1e-4).log10()
+}
+
 /// A curve with some of its places marked.
 pub(super) struct Plot<'p> {
     pub(super) title: &'p str,
@@ -48,10 +54,11 @@ impl Span {
 }
 
 impl Plot<'_> {
-    /// The plot: recall to the right, the other axis from zero upwards.
+    /// The plot: recall to the right, spaced by its misses, the other axis from zero upwards.
     pub(super) fn render(&self) -> String {
         let both = || self.curve.iter().chain(&self.marks);
-        let x = Span::of(both().map(|place| place.0));
+        let x = Span::of(both().map(|place| spaced(place.0)));
+        let recalls = Span::of(both().map(|place| place.0));
         let y = Span::of(both().map(|place| place.1).chain([0.0]));
         let mut grid = vec![vec![' '; WIDTH]; HEIGHT];
         let mut put = |&(at_x, at_y): &(f64, f64), mark: char| {
@@ -64,7 +71,9 @@ impl Plot<'_> {
             }
         };
         self.line().iter().for_each(|place| put(place, DOT));
-        self.marks.iter().for_each(|place| put(place, MARK));
+        self.marks
+            .iter()
+            .for_each(|place| put(&(spaced(place.0), place.1), MARK));
         let mut lines = format!("  {}\n", self.title);
         for (row, cells) in grid.iter().enumerate() {
             let label = match row {
@@ -76,7 +85,10 @@ impl Plot<'_> {
             lines.push_str(&format!("  {label:>9} |{}\n", cells.trim_end()));
         }
         lines.push_str(&format!("  {:>9} +{}\n", "", "-".repeat(WIDTH)));
-        let (left, right) = (format!("{:.3}", x.low), format!("{:.3}", x.high));
+        let (left, right) = (
+            format!("{:.3}", recalls.low),
+            format!("{:.3}", recalls.high),
+        );
         let name = format!(
             "{:^width$}",
             self.x_name,
@@ -86,10 +98,10 @@ impl Plot<'_> {
         lines
     }
 
-    /// The curve with straight lines between its places.
+    /// The curve with straight lines between its places, recall spaced.
     fn line(&self) -> Vec<(f64, f64)> {
         let between = |(from, to): (&(f64, f64), &(f64, f64))| {
-            let (from, to) = (*from, *to);
+            let (from, to) = ((spaced(from.0), from.1), (spaced(to.0), to.1));
             (0..=WIDTH).map(move |step| {
                 let share = step as f64 / WIDTH as f64;
                 (

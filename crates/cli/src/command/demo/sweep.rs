@@ -49,6 +49,8 @@ pub(super) struct Reading {
 pub(super) struct Readings {
     /// Those that answer the targets.
     pub(super) targets: Vec<Reading>,
+    /// Targets that no list size that was tried reaches.
+    pub(super) missed: Vec<f32>,
     /// All, by ascending list size.
     pub(super) curve: Vec<Reading>,
 }
@@ -70,6 +72,10 @@ impl Sweep<'_> {
             })
         };
         Ok(Readings {
+            missed: TARGETS
+                .into_iter()
+                .filter(|target| targets.iter().all(|(reached, _)| reached != target))
+                .collect(),
             targets: targets.iter().filter_map(reading).collect(),
             curve,
         })
@@ -151,8 +157,8 @@ fn median(mut runs: Vec<Searched>) -> Option<Searched> {
     (middle < runs.len()).then(|| runs.swap_remove(middle))
 }
 
-/// The targets as a table.
-pub(super) fn table(readings: &[Reading]) -> String {
+/// The targets as a table, and those that were not reached.
+pub(super) fn table(readings: &Readings) -> String {
     let mut table = Table::new(&[
         "asked",
         "recall@10",
@@ -162,7 +168,7 @@ pub(super) fn table(readings: &[Reading]) -> String {
         "mean ms",
         "p99 ms",
     ]);
-    for reading in readings {
+    for reading in &readings.targets {
         let LatencyUs { mean, p99, .. } = reading.latency_us;
         table.row(vec![
             reading
@@ -176,5 +182,11 @@ pub(super) fn table(readings: &[Reading]) -> String {
             format!("{:.2}", p99 / 1e3),
         ]);
     }
-    table.render()
+    let missed = readings.missed.iter().map(|target| {
+        format!(
+            "  {target:.2}  is not shown: by its calibration the index needs a list longer than \
+             {LARGEST_LIST}\n"
+        )
+    });
+    table.render() + &missed.collect::<String>()
 }

@@ -9,8 +9,8 @@ nearest to a sentence is then a search for the nearest vectors.
 ";
 
 pub(super) const BUILT: &str = "\
-What this means: the full vectors and the graph that connects them lie on disk; memory holds a short
-code of each vector. A query walks the graph: codes tell where to go, each step reads a page.
+What this means: the full vectors lie on disk; memory holds a short code of each. Codes tell a query
+which vectors may be near, and it reads the pages of those that codes alone cannot decide about.
 ";
 
 pub(super) const EXAMPLES: &str = "\
@@ -25,5 +25,5 @@ queries in flight, latency that of one query at a time.
 ";
 
 pub(super) const READING_THE_PLOTS: &str = "\
-More recall means a longer walk: more pages, fewer queries per second. O marks the three targets.
+More recall means a longer walk: more pages, fewer queries per second. O marks the targets.
 ";

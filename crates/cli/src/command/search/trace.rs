@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pageway::{Index, Result};
-use pageway_lab::model::{Header, LatencyUs, Measured, Settings, Subject, Trace};
+use pageway_shell::trace::{Header, LatencyUs, Measured, Settings, Subject, Trace};
 
 use crate::system;
 use crate::workload::Searched;

@@ -1,0 +1,23 @@
+//! What the programs `pageway` and `pageway-lab` share, so that neither depends on the other.
+//!
+//! ```text
+//! output     the only door to standard output and standard error
+//! progress   bars with time left; interrupt turns Ctrl-C into cancellation
+//! session    both, for one run of one command
+//! text       numbers, tables and durations for people
+//! program    from what was typed to an exit code, and where the other program is
+//! trace      the file of a recorded search, which one program writes and the other reads
+//! ```
+
+#![expect(
+    clippy::format_push_string,
+    reason = "reports are short; plain appends read best"
+)]
+
+mod interrupt;
+pub mod output;
+pub mod program;
+pub mod progress;
+pub mod session;
+pub mod text;
+pub mod trace;
