@@ -32,11 +32,7 @@ fn data(seed: u64) -> Data {
 }
 
 fn options_as(preset: Preset) -> BuildOptions {
-    BuildOptions {
-        degree: 16,
-        build_list: 32,
-        ..quick_as(preset)
-    }
+    quick_as(preset).with_degree(16).with_build_list(32)
 }
 
 fn options() -> BuildOptions {
@@ -336,10 +332,7 @@ fn files_of_other_indexes_are_found() {
     assert!(!sound(&rebuilt, dir), "a file of the generation before");
 
     let elsewhere: Arc<dyn Vfs> = Arc::new(SimVfs::new());
-    let seed = BuildOptions {
-        seed: 43,
-        ..options()
-    };
+    let seed = options().with_seed(43);
     own.build(&elsewhere, dir, &seed).unwrap();
     check_foreign(&vfs, elsewhere.as_ref(), "another seed");
 }
@@ -361,10 +354,7 @@ fn records_with_other_user_ids_are_found() {
 #[test]
 fn files_of_a_build_with_less_memory_are_found() {
     let (own, dir) = (Data::new(3000, 500, 1), Path::new(DIR));
-    let mut least = BuildOptions {
-        build_memory: Some(pageway::MemoryWish::Bytes(1)),
-        ..options()
-    };
+    let mut least = options().with_build_memory(pageway::MemoryWish::Bytes(1));
     let vfs: Arc<dyn Vfs> = Arc::new(SimVfs::new());
     let refused = own.build(&vfs, dir, &least).unwrap_err();
     let bytes = common::smallest_that_works(&refused);

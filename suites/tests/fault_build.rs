@@ -70,16 +70,10 @@ fn build(vfs: &Arc<dyn Vfs>, options: &BuildOptions) -> Result<()> {
 
 /// Little memory for the calibration, so that it reads pages.
 fn options(preset: Preset) -> BuildOptions {
-    let probe = BuildOptions {
-        memory: Some(pageway::MemoryWish::Bytes(1)),
-        ..quick_as(preset)
-    };
+    let probe = quick_as(preset).with_memory(pageway::MemoryWish::Bytes(1));
     let vfs: Arc<dyn Vfs> = Arc::new(start(false));
     let least = common::smallest_that_works(&build(&vfs, &probe).unwrap_err());
-    BuildOptions {
-        memory: Some(pageway::MemoryWish::Bytes(least)),
-        ..quick_as(preset)
-    }
+    quick_as(preset).with_memory(pageway::MemoryWish::Bytes(least))
 }
 
 /// Positions of the failing call: each of the first ones, then ever fewer. All in the long run.

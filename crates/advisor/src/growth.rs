@@ -8,7 +8,6 @@
 //! that half of the measured one is believed.
 
 use pageway::IndexSpec;
-use pageway::spec::GraphSpec;
 use serde::Serialize;
 
 /// The exponent that codes of one byte per dimension would have, and the power of the bytes per
@@ -35,12 +34,9 @@ pub(crate) fn usual_exponent(code_share: f64) -> f64 {
 
 /// The same for `spec`, with codes of `code_share` bytes per dimension.
 pub(crate) fn exponent_of(spec: &IndexSpec, code_share: f64) -> f64 {
-    match spec.graph {
-        GraphSpec::Clusters { .. } => SCANNED_EXPONENT,
-        GraphSpec::Vamana { .. }
-        | GraphSpec::Nsg { .. }
-        | GraphSpec::Hnsw { .. }
-        | GraphSpec::PiPnn { .. } => usual_exponent(code_share),
+    match spec.graph.members() {
+        Some(_) => SCANNED_EXPONENT,
+        None => usual_exponent(code_share),
     }
 }
 

@@ -20,8 +20,8 @@
 //! serves to choose what is tried; a trial then corrects it for its whole family.
 
 use pageway::spec::{
-    CodecSpec, EntrySpec, GraphSpec, HarvestSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec,
-    QuantizerSpec, RefineSpec, ScheduleSpec,
+    CodecSpec, EntrySpec, HarvestSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec,
+    RefineSpec, ScheduleSpec,
 };
 use pageway::{Footprint, IndexSpec};
 use serde::{Deserialize, Serialize};
@@ -261,13 +261,7 @@ impl Subject<'_> {
 
     /// Nodes that a hop scores where it is a look into a cluster: none of them is read for it.
     fn members(&self) -> Option<u32> {
-        match self.spec.graph {
-            GraphSpec::Clusters { members } => Some(members),
-            GraphSpec::Vamana { .. }
-            | GraphSpec::Nsg { .. }
-            | GraphSpec::Hnsw { .. }
-            | GraphSpec::PiPnn { .. } => None,
-        }
+        self.spec.graph.members()
     }
 
     /// Microseconds per hop: estimates of a list, which grow with lists and codes.

@@ -59,14 +59,11 @@ impl Walk<'_> {
         progress: &dyn Progress,
     ) -> Result<(Answers, Option<f64>)> {
         let progress = &Quiet(progress);
-        let options = SearchOptions {
-            k: K,
-            effort: Effort::ListSize(list_size),
-            beam: self.beam,
-            threads: 1,
-            interleave: u32::from(self.is_pipeline),
-            ..SearchOptions::default()
-        };
+        let options = SearchOptions::nearest(K)
+            .with_effort(Effort::ListSize(list_size))
+            .with_beam(self.beam)
+            .with_threads(1)
+            .with_interleave(u32::from(self.is_pipeline));
         let index = self.index;
         if !self.is_pipeline {
             return Ok((index.search_with(queries, &options, progress)?, None));

@@ -29,6 +29,7 @@ impl Opened {
             io_backend,
             reason,
             direct,
+            ..
         } = index.backend();
         let MemoryReport {
             budget_bytes,

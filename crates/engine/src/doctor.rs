@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::index::BackendReport;
+use crate::options::setters;
 use crate::resolve;
 use crate::threads::thread_count;
 
@@ -26,6 +27,7 @@ const QUEUE_DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 64];
 
 /// How long to measure.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct DoctorOptions {
     /// Seconds of reading in all.
     pub seconds: f32,
@@ -37,8 +39,13 @@ impl Default for DoctorOptions {
     }
 }
 
+setters!(DoctorOptions {
+    with_seconds: seconds = f32,
+});
+
 /// Random reads of 4 KiB pages at one queue depth.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct DepthReading {
     /// Reads in flight.
     pub queue_depth: u32,
@@ -54,6 +61,7 @@ pub struct DepthReading {
 
 /// The processor, and the kernels chosen for it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct CpuReport {
     /// Instruction set in use.
     pub isa: String,
@@ -67,6 +75,7 @@ pub struct CpuReport {
 
 /// What this machine can do.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct DoctorReport {
     /// How reads reach the disk, and why that way.
     pub io: BackendReport,

@@ -17,7 +17,7 @@
 //! let vectors = VectorSlice::new(&rows, shape)?;
 //! let dir = std::env::temp_dir().join(format!("pageway-doc-{}", std::process::id()));
 //!
-//! let input = BuildInput { vectors: &vectors, name: "example", ids: None, queries: None };
+//! let input = BuildInput::new(&vectors, "example");
 //! Index::build(&dir, &input, &BuildOptions::default(), &NoProgress)?;
 //!
 //! let index = Index::open(&dir, &OpenOptions::default())?;

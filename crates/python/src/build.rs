@@ -30,18 +30,16 @@ struct DesignSettings {
 impl DesignSettings {
     /// The options that these settings are, for vectors of `shape`.
     fn options(&self, metric: Metric, shape: VectorShape) -> PyResult<BuildOptions> {
-        let mut options = BuildOptions {
-            metric,
-            preset: wish(&self.preset)?,
-            form: self.form.clone(),
-            degree: self.degree,
-            build_list: self.build_list,
-            code_bytes: self.code_bytes,
-            page_bytes: self.page_bytes,
-            beam: self.beam,
-            seed: self.seed,
-            ..BuildOptions::default()
-        };
+        let mut options = BuildOptions::default()
+            .with_metric(metric)
+            .with_preset(wish(&self.preset)?)
+            .with_form(self.form.clone())
+            .with_degree(self.degree)
+            .with_build_list(self.build_list)
+            .with_code_bytes(self.code_bytes)
+            .with_page_bytes(self.page_bytes)
+            .with_beam(self.beam)
+            .with_seed(self.seed);
         if let Some(wishes) = &self.overrides {
             let design = design(&options, shape);
             options.overrides = overrides(wishes, &design).map_err(to_exception)?;
@@ -94,16 +92,16 @@ pub(crate) struct BuildSettings {
 impl BuildSettings {
     fn options(self, shape: VectorShape) -> PyResult<BuildOptions> {
         let budget = |wished: &Option<String>| wished.as_deref().map(wish).transpose();
-        Ok(BuildOptions {
-            memory: budget(&self.budgets.memory)?,
-            build_memory: budget(&self.budgets.build_memory)?,
-            disk: budget(&self.budgets.disk)?,
-            recall: self.recall,
-            codebook_from: self.codebook_from,
-            graph_from: self.graph_from,
-            threads: self.threads,
-            ..self.design.options(named(&self.metric)?, shape)?
-        })
+        Ok(self
+            .design
+            .options(named(&self.metric)?, shape)?
+            .with_memory(budget(&self.budgets.memory)?)
+            .with_build_memory(budget(&self.budgets.build_memory)?)
+            .with_disk(budget(&self.budgets.disk)?)
+            .with_recall(self.recall)
+            .with_codebook_from(self.codebook_from)
+            .with_graph_from(self.graph_from)
+            .with_threads(self.threads))
     }
 }
 
@@ -122,12 +120,9 @@ pub(crate) fn build(
     let options = options.options(vectors.shape())?;
     let ids = ids.as_ref().map(Ids::open).transpose()?;
     let queries = queries.as_ref().map(Source::open).transpose()?;
-    let input = BuildInput {
-        vectors: vectors.as_ref(),
-        name: &name,
-        ids: ids.as_deref(),
-        queries: queries.as_deref(),
-    };
+    let input = BuildInput::new(vectors.as_ref(), &name)
+        .with_ids(ids.as_deref())
+        .with_queries(queries.as_deref());
     let report = watched(py, &progress, |watch| {
         pageway::Index::build(&path, &input, &options, watch)
     })?;

@@ -35,9 +35,7 @@ pub(crate) struct DoctorArguments {
 impl DoctorArguments {
     /// Measures.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let options = DoctorOptions {
-            seconds: self.seconds,
-        };
+        let options = DoctorOptions::default().with_seconds(self.seconds);
         let report = pageway::doctor(&self.directory, &options, &session.progress)?;
         Outcome::new(self.describe(&report), &report)
     }

@@ -56,6 +56,14 @@ pub enum GraphSpec {
 }
 
 impl GraphSpec {
+    /// Members of a cluster, where nodes are grouped in those and have no lists.
+    pub const fn members(&self) -> Option<u32> {
+        match self {
+            Self::Clusters { members } => Some(*members),
+            Self::Vamana { .. } | Self::Nsg { .. } | Self::Hnsw { .. } | Self::PiPnn { .. } => None,
+        }
+    }
+
     /// Longest adjacency list (R); 0 where nodes have none.
     pub const fn max_degree(&self) -> u32 {
         match self {

@@ -166,20 +166,18 @@ impl ExplainArguments {
     /// What a build would be told.
     fn build_options(&self, preset: Preset, overrides: Overrides) -> BuildOptions {
         let Self { vectors, sizes, .. } = self;
-        BuildOptions {
-            preset,
-            metric: vectors.metric,
-            memory: vectors.memory,
-            form: vectors.form.clone(),
-            degree: sizes.degree,
-            build_list: sizes.build_list,
-            alpha: sizes.alpha,
-            code_bytes: vectors.code_bytes,
-            page_bytes: sizes.page_size,
-            beam: sizes.beam,
-            overrides,
-            ..BuildOptions::default()
-        }
+        BuildOptions::default()
+            .with_preset(preset)
+            .with_metric(vectors.metric)
+            .with_memory(vectors.memory)
+            .with_form(vectors.form.clone())
+            .with_degree(sizes.degree)
+            .with_build_list(sizes.build_list)
+            .with_alpha(sizes.alpha)
+            .with_code_bytes(vectors.code_bytes)
+            .with_page_bytes(sizes.page_size)
+            .with_beam(sizes.beam)
+            .with_overrides(overrides)
     }
 }
 
