@@ -11,10 +11,11 @@
 use std::path::Path;
 use std::time::Instant;
 
+use pageway::lab::clock;
 use pageway::spec::Shape;
 use pageway::{
     BuildOptions, DoctorOptions, Error, ErrorKind, MemoryPart, Preset, Progress, Result, Sizes,
-    VectorRead, clock, doctor,
+    VectorRead, doctor,
 };
 
 use crate::candidate::{Candidate, Space, enumerate, refuse_nothing};

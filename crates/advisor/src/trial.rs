@@ -8,11 +8,12 @@
 
 use std::path::{Path, PathBuf};
 
+use pageway::lab::{clock, process_cpu_time};
 use pageway::spec::{CodeStorage, EntrySpec, GraphSpec, IndexSpec, ScheduleSpec};
 use pageway::truth::{Found, recall};
 use pageway::{
     BuildInput, BuildOptions, ErrorKind, Footprint, Index, MemoryPart, MemoryWish, OpenOptions,
-    Progress, Result, clock, process_cpu_time,
+    Progress, Result,
 };
 use serde::{Deserialize, Serialize};
 

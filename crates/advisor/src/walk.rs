@@ -1,8 +1,7 @@
 //! One search of all queries of a sample, and what is counted of it.
 
-use pageway::{
-    Answers, Effort, Index, Progress, Queries, QueryStats, ReadTrace, Result, SearchOptions,
-};
+use pageway::lab::ReadTrace;
+use pageway::{Answers, Effort, Index, Progress, Queries, QueryStats, Result, SearchOptions};
 
 use crate::model::Counts;
 use crate::sample::K;
@@ -90,7 +89,7 @@ fn mean_in_flight(traces: &[ReadTrace]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use pageway::ReadTurn;
+    use pageway::lab::ReadTurn;
 
     use super::*;
 

@@ -14,7 +14,6 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::index::BackendReport;
-use crate::options::setters;
 use crate::resolve;
 use crate::threads::thread_count;
 
@@ -39,9 +38,13 @@ impl Default for DoctorOptions {
     }
 }
 
-setters!(DoctorOptions {
-    with_seconds: seconds = f32,
-});
+impl DoctorOptions {
+    /// The same with so many seconds of reading.
+    #[must_use]
+    pub const fn with_seconds(self, seconds: f32) -> Self {
+        Self { seconds, ..self }
+    }
+}
 
 /// Random reads of 4 KiB pages at one queue depth.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]

@@ -28,7 +28,6 @@ macro_rules! setters {
         }
     };
 }
-pub(crate) use setters;
 
 /// The vectors of a build, and what belongs to them.
 #[derive(Clone, Copy)]

@@ -13,12 +13,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use common::{Rows, smallest_that_works};
+use pageway::lab::OpenMode;
 use pageway::spec::{
     CacheOverrides, CompletionSpec, HarvestSpec, NodeCacheSpec, PageCacheSpec, RefineSpec,
     ScheduleSpec,
 };
 use pageway::{
-    Answers, BuildOptions, BuildReport, Effort, ElementType, Index, MemoryWish, Metric, OpenMode,
+    Answers, BuildOptions, BuildReport, Effort, ElementType, Index, MemoryWish, Metric,
     OpenOptions, OsVfs, Overrides, Preset, Queries, SearchOptions, Vfs,
 };
 

@@ -3,9 +3,10 @@
 mod common;
 
 use common::Rows;
+use pageway::lab::ReadTrace;
 use pageway::{
     BuildOptions, Effort, ElementType, Index, Metric, NoProgress, OpenOptions, Preset, Queries,
-    ReadTrace, SearchOptions,
+    SearchOptions,
 };
 
 /// Reads that were out before each turn, and those that came back, one by one.

@@ -13,10 +13,9 @@ mod counted;
 mod measurement;
 mod reference;
 
+use pageway::lab::ReadTrace;
 use pageway::truth::RangeScore;
-use pageway::{
-    Answers, Index, Progress, Queries, QueryStats, ReadTrace, Result, SearchOptions, VectorRead,
-};
+use pageway::{Answers, Index, Progress, Queries, QueryStats, Result, SearchOptions, VectorRead};
 
 pub(crate) use counted::Counted;
 pub(crate) use measurement::Measurement;

@@ -272,8 +272,8 @@ impl BuildArguments {
             preset: options.preset.name(),
             metric: place.metric,
             total_seconds: started.elapsed().as_secs_f64(),
-            cpu_seconds: pageway::process_cpu_time().as_secs_f64(),
-            peak_memory_bytes: pageway::peak_memory_bytes(),
+            cpu_seconds: pageway::lab::process_cpu_time().as_secs_f64(),
+            peak_memory_bytes: pageway::lab::peak_memory_bytes(),
             plan: plan.as_ref(),
         };
         Outcome::new(outcome.describe(&place.out, options.recall), &outcome)
