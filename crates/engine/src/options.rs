@@ -169,8 +169,8 @@ pub struct OpenOptions {
     pub threads: usize,
     /// Queries that one thread keeps in flight in a batch. Fewer are used when memory is short.
     pub interleave: u32,
-    /// How hard the searches to come will try: memory is set aside for their list. Where absent, one
-    /// that is enough for high recall on most data.
+    /// How hard the searches to come will try: memory is set aside for their list. Where absent,
+    /// one that is enough for high recall on most data.
     pub effort: Option<Effort>,
     /// Reads per round (W) that memory is set aside for; the index's own where absent.
     pub beam: Option<u32>,

@@ -7,8 +7,8 @@ use pyo3::types::PyDict;
 
 use crate::convert::table;
 
-/// The answers of all queries in one row: those of query `q` are `lims[q] .. lims[q + 1]`. Without a
-/// radius each has `k` of them.
+/// The answers of all queries in one row: those of query `q` are `lims[q] .. lims[q + 1]`. Without
+/// a radius each has `k` of them.
 #[pyclass(frozen, get_all, module = "pageway._native")]
 pub(crate) struct Answers {
     lims: Py<PyArray1<i64>>,

@@ -45,7 +45,8 @@ pub(crate) struct RangeArguments {
     files: QueryArguments,
 
     /// Measure precision against a scan of all vectors of the index
-    #[arg(long, conflicts_with = "truth")]
+    // Shown behind --truth, the third.
+    #[arg(long, conflicts_with = "truth", display_order = 3)]
     exact: bool,
 
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! A call of many queries: the index is opened, the queries searched, the answers shown, written and
-//! compared with what is known.
+//! A call of many queries: the index is opened, the queries searched, the answers shown, written
+//! and compared with what is known.
 
 use pageway::{Answers, Effort, ErrorKind, Index, OpenOptions, Result, SearchOptions, VectorRead};
 
