@@ -11,11 +11,12 @@ mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use common::{Rows, smallest_that_works};
+use pageway::lab::clock;
 use pageway::{
     Answers, BuildOptions, Effort, ElementType, ErrorKind, Index, MemoryWish, OpenOptions, Preset,
     Progress, Queries, Result, SearchOptions,
@@ -81,7 +82,7 @@ impl Progress for Panics {
     fn stage(&self, _name: &'static str, _total: u64) {}
 
     fn advance(&self, units: u64) {
-        let mut done = self.0.lock().unwrap_or_else(|poison| poison.into_inner());
+        let mut done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *done += units;
         assert!(*done < 3, "on purpose");
     }
@@ -174,7 +175,7 @@ fn waiting_for_a_worker_ends_with_the_timeout() {
             index.search_with(&rows, &wanted(10, 60), &waits)
         });
         begun.recv().unwrap();
-        let started = Instant::now();
+        let started = clock::now();
         let timeout = Duration::from_millis(200);
         let late = search(&index, &queries, &wanted(10, 60).with_timeout(timeout));
         let waited = started.elapsed();

@@ -74,11 +74,9 @@ impl Call<'_> {
     /// there may be.
     fn open(&self) -> Result<Index> {
         let (resources, search) = (self.resources, &self.options);
-        let effort = match search.effort {
-            Effort::ListSize(size) if search.radius.is_some() => {
-                Effort::ListSize(size.max(search.k))
-            }
-            effort => effort,
+        let effort = match (search.radius, search.effort) {
+            (Some(_), Effort::ListSize(size)) => Effort::ListSize(size.max(search.k)),
+            (_, effort) => effort,
         };
         let options = OpenOptions::default()
             .with_memory(resources.memory)
