@@ -25,6 +25,7 @@ from .errors import (
     PagewayWarning,
     ReadOnlyError,
     StorageError,
+    TimedOutError,
     UnsupportedError,
 )
 from .index import Index, open, verify
@@ -49,6 +50,7 @@ __all__ = [
     "RecallReport",
     "SearchResult",
     "StorageError",
+    "TimedOutError",
     "UnsupportedError",
     "VerifyReport",
     "__version__",

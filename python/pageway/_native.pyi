@@ -5,7 +5,7 @@ from typing import Callable, Dict, List, Optional, Tuple, TypedDict, Union, fina
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Index", "__version__", "build", "ground_truth", "presets", "verify"]
+__all__ = ["Answers", "Index", "__version__", "build", "ground_truth", "presets", "verify"]
 
 __version__: str
 
@@ -15,15 +15,6 @@ _Source = Union[str, Tuple[str, str], _Rows]
 _Ids = Union[None, str, npt.NDArray[np.uint64]]
 _Callback = Optional[Callable[[str, int, int], object]]
 _Found = Tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32]]
-_Stats = Dict[str, npt.NDArray[np.uint64]]
-_Settings = Dict[str, int]
-_FoundWithin = Tuple[
-    npt.NDArray[np.int64],
-    npt.NDArray[np.uint64],
-    npt.NDArray[np.float32],
-    Tuple[_Stats, _Settings],
-    int,
-]
 
 class _Design(TypedDict):
     preset: str
@@ -55,23 +46,18 @@ class _OpenOptions(TypedDict):
     threads: int
     interleave: int
     k: int
-    list_size: int
+    list_size: Optional[int]
     beam: Optional[int]
 
 class _SearchOptions(TypedDict):
     k: int
+    radius: Optional[float]
     recall: Optional[float]
     list_size: Optional[int]
     beam: Optional[int]
     threads: int
     exact: bool
-
-class _RangeOptions(TypedDict):
-    radius: float
-    list_size: int
-    limit: int
-    beam: Optional[int]
-    threads: int
+    timeout: Optional[float]
 
 class _TruthOptions(TypedDict):
     k: int
@@ -86,14 +72,26 @@ class _RecallReport(TypedDict):
     pages_per_query: float
 
 @final
+class Answers:
+    @property
+    def lims(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def ids(self) -> npt.NDArray[np.uint64]: ...
+    @property
+    def distances(self) -> npt.NDArray[np.float32]: ...
+    @property
+    def stats(self) -> Dict[str, npt.NDArray[np.uint64]]: ...
+    @property
+    def settings(self) -> Dict[str, int]: ...
+    @property
+    def truncated(self) -> int: ...
+
+@final
 class Index:
     @staticmethod
     def open(path: str, options: _OpenOptions) -> Index: ...
     def switch(self, path: str, options: _OpenOptions) -> Index: ...
-    def search(
-        self, queries: _Rows, options: _SearchOptions
-    ) -> Tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32], _Stats, _Settings]: ...
-    def range(self, queries: _Rows, options: _RangeOptions) -> _FoundWithin: ...
+    def search(self, queries: _Rows, options: _SearchOptions) -> Answers: ...
     def measure_recall(
         self, queries: _Rows, options: _SearchOptions, progress: _Callback
     ) -> _RecallReport: ...

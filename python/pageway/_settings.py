@@ -85,7 +85,7 @@ def open_options(
     threads: int,
     interleave: int,
     k: int,
-    effort: Optional[int],
+    list_size: Optional[int],
     beam: Optional[int],
 ) -> _native._OpenOptions:
     """What an open index may hold, and the largest searches to come."""
@@ -94,31 +94,41 @@ def open_options(
         "threads": checked_count("threads", threads),
         "interleave": checked_count("interleave", interleave),
         "k": checked_count("k", k),
-        "list_size": 0 if effort is None else checked_count("effort", effort),
+        "list_size": checked_optional("list_size", list_size),
         "beam": checked_optional("beam", beam),
     }
 
 
+def one_size(list_size: Optional[int], effort: Optional[int]) -> Optional[int]:
+    """The list size, by either of its names."""
+    if list_size is not None and effort is not None:
+        raise InvalidInputError("list_size and effort are names of one setting: give one of them")
+    return effort if list_size is None else list_size
+
+
 def search_options(
     k: int,
-    recall: Optional[float],
-    effort: Optional[int],
-    beam: Optional[int],
-    threads: int,
+    recall: Optional[float] = None,
+    list_size: Optional[int] = None,
+    beam: Optional[int] = None,
+    threads: int = 0,
     exact: bool = False,
+    timeout: Optional[float] = None,
 ) -> _native._SearchOptions:
-    """How to search."""
-    if recall is not None and effort is not None:
-        raise InvalidInputError("recall and effort both say how hard to try: give one of them")
-    if recall is None and effort is None:
+    """How to search for the nearest."""
+    if recall is not None and list_size is not None:
+        raise InvalidInputError("recall and list_size both say how hard to try: give one of them")
+    if recall is None and list_size is None:
         recall = DEFAULT_RECALL
     return {
         "k": checked_count("k", k),
+        "radius": None,
         "recall": None if recall is None else float(recall),
-        "list_size": checked_optional("effort", effort),
+        "list_size": checked_optional("list_size", list_size),
         "beam": checked_optional("beam", beam),
         "threads": checked_count("threads", threads),
         "exact": bool(exact),
+        "timeout": None if timeout is None else float(timeout),
     }
 
 
@@ -128,12 +138,11 @@ def range_options(
     limit: int,
     beam: Optional[int],
     threads: int,
-) -> _native._RangeOptions:
-    """How to search a range."""
-    return {
-        "radius": float(radius),
-        "list_size": checked_count("list_size", list_size),
-        "limit": checked_count("limit", limit),
-        "beam": checked_optional("beam", beam),
-        "threads": checked_count("threads", threads),
-    }
+    exact: bool,
+    timeout: Optional[float],
+) -> _native._SearchOptions:
+    """How to search for all within a radius."""
+    size = checked_count("list_size", list_size)
+    limit = checked_count("limit", limit)
+    nearest = search_options(limit, None, size, beam, threads, exact, timeout)
+    return {**nearest, "radius": float(radius)}

@@ -18,6 +18,7 @@ __all__ = [
     "PagewayWarning",
     "ReadOnlyError",
     "StorageError",
+    "TimedOutError",
     "UnsupportedError",
 ]
 
@@ -64,6 +65,10 @@ class UnsupportedError(PagewayError):
 
 class CancelledError(PagewayError):
     """Stopped on request; nothing was published."""
+
+
+class TimedOutError(PagewayError, TimeoutError):
+    """Did not end in the time it was given; try again, or give more."""
 
 
 class InternalError(PagewayError):

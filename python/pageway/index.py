@@ -16,7 +16,7 @@ import numpy.typing as npt
 from . import _native
 from ._arrays import DTYPE_OF, as_path, as_queries, as_rows
 from ._progress import ProgressWish, Reporting
-from ._settings import Memory, PathLike, open_options, range_options, search_options
+from ._settings import Memory, PathLike, one_size, open_options, range_options, search_options
 from .results import RangeResult, RecallReport, SearchResult, VerifyReport
 
 __all__ = ["Index", "open", "verify"]
@@ -48,10 +48,12 @@ class Index:
         k: int = 10,
         *,
         recall: Optional[float] = None,
-        effort: Optional[int] = None,
+        list_size: Optional[int] = None,
         beam: Optional[int] = None,
         threads: int = 0,
         exact: bool = False,
+        timeout: Optional[float] = None,
+        effort: Optional[int] = None,
     ) -> SearchResult:
         """Finds the `k` nearest vectors of one query or many.
 
@@ -66,8 +68,8 @@ class Index:
             Neighbours per query, from 1 to ``len(index)``.
         recall : float, optional
             Recall@k to reach on average, 0.95 by default. The calibration of the index turns it
-            into an effort.
-        effort : int, optional
+            into a list size.
+        list_size : int, optional
             Candidate list size (L), instead of `recall`; below `k` it means `k`. Larger finds more
             and reads more.
         beam : int, optional
@@ -77,6 +79,11 @@ class Index:
         exact : bool
             Every distance exact. Otherwise, where codes are sure that a vector is an answer and
             memory does not hold it, its distance is their estimate; ``estimated`` counts those.
+        timeout : float, optional
+            Seconds that the whole call may take, waiting for memory that other searches hold
+            included. Without it there is no bound.
+        effort : int, optional
+            The older name of `list_size`; only one of them can be given.
 
         Returns
         -------
@@ -87,20 +94,23 @@ class Index:
         ------
         InvalidInputError
             Queries of another dimension or type, NaN, a zero query under cosine, `k` out of range,
-            `recall` and `effort` together, or a closed index.
+            `recall` and `list_size` together, or a closed index.
         UnsupportedError
             A recall that the index cannot reach.
+        TimedOutError
+            No answer within `timeout`.
         CorruptError, StorageError
             A page that is damaged or cannot be read.
         KeyboardInterrupt
             Ctrl-C during a large batch.
         """
         queries = as_queries(q, self._native.dimension, self._dtype)
-        options = search_options(k, recall, effort, beam, threads, exact)
-        ids, distances, stats, settings = self._native.search(as_rows(queries), options)
-        if queries.ndim == 1:
-            ids, distances, stats = ids[0], distances[0], _of_one(stats)
-        return SearchResult(ids, distances, stats, settings)
+        size = one_size(list_size, effort)
+        options = search_options(k, recall, size, beam, threads, exact, timeout)
+        found = self._native.search(as_rows(queries), options)
+        shape = (*queries.shape[:-1], options["k"])
+        ids, distances = found.ids.reshape(shape), found.distances.reshape(shape)
+        return SearchResult(ids, distances, _stats(found, queries), found.settings)
 
     def range(
         self,
@@ -111,6 +121,8 @@ class Index:
         limit: int = 10_000,
         beam: Optional[int] = None,
         threads: int = 0,
+        exact: bool = True,
+        timeout: Optional[float] = None,
     ) -> RangeResult:
         """Finds every vector within a radius of each query, as far as the walk gets to them.
 
@@ -131,7 +143,10 @@ class Index:
         limit : int
             Results per query at most, the nearest ones, from 1 to 100,000; also what the list may
             grow to. Memory for as much must have been set aside, see `open`.
-        beam, threads
+        exact : bool
+            Every distance exact. Given False, those of results whose codes are sure that they lie
+            within the radius may be estimates, as for `search`.
+        beam, threads, timeout
             As for `search`.
 
         Returns
@@ -145,6 +160,8 @@ class Index:
         InvalidInputError
             Queries as for `search`; a radius that is no number; sizes out of range, or too large
             for the memory that `open` set aside.
+        TimedOutError
+            No answer within `timeout`.
         CorruptError, StorageError
             A page that is damaged or cannot be read.
         KeyboardInterrupt
@@ -157,12 +174,10 @@ class Index:
         (True, True)
         """
         rows = as_queries(queries, self._native.dimension, self._dtype)
-        options = range_options(radius, list_size, limit, beam, threads)
-        lims, ids, distances, (stats, settings), truncated = self._native.range(
-            as_rows(rows), options
-        )
-        stats = _of_one(stats) if rows.ndim == 1 else stats
-        return RangeResult((lims, ids, distances), stats, settings, truncated)
+        options = range_options(radius, list_size, limit, beam, threads, exact, timeout)
+        found = self._native.search(as_rows(rows), options)
+        results = (found.lims, found.ids, found.distances)
+        return RangeResult(results, _stats(found, rows), found.settings, found.truncated)
 
     def switch(
         self,
@@ -172,8 +187,9 @@ class Index:
         threads: int = 1,
         interleave: int = 8,
         k: int = 10,
-        effort: Optional[int] = None,
+        list_size: Optional[int] = None,
         beam: Optional[int] = None,
+        effort: Optional[int] = None,
     ) -> Index:
         """Opens another index to go on with: what both have in common is not loaded again.
 
@@ -185,7 +201,7 @@ class Index:
         ----------
         path : path
             Directory of the other index.
-        memory, threads, interleave, k, effort, beam
+        memory, threads, interleave, k, list_size, beam, effort
             As for `pageway.open`.
 
         Returns
@@ -204,7 +220,8 @@ class Index:
         ...     other = index.switch("tuesday.index")
         >>> ids, distances = other.search(query, k=10)
         """
-        options = open_options(memory, threads, interleave, k, effort, beam)
+        size = one_size(list_size, effort)
+        options = open_options(memory, threads, interleave, k, size, beam)
         return Index(self._native.switch(as_path(path), options))
 
     def measure_recall(
@@ -214,6 +231,7 @@ class Index:
         recall: Optional[float] = None,
         effort: Optional[int] = None,
         *,
+        list_size: Optional[int] = None,
         progress: ProgressWish = False,
     ) -> RecallReport:
         """Measures the recall@k that a search with these settings has on these queries.
@@ -225,7 +243,7 @@ class Index:
         ----------
         queries : array_like, shape (n, d) or (d,)
             As for `search`.
-        k, recall, effort
+        k, recall, list_size, effort
             As for `search`.
         progress : bool or callable
             As for `build`.
@@ -240,7 +258,7 @@ class Index:
             As `search`.
         """
         rows = as_rows(as_queries(queries, self._native.dimension, self._dtype))
-        options = search_options(k, recall, effort, None, 0)
+        options = search_options(k, recall, one_size(list_size, effort))
         with Reporting(progress) as callback:
             return RecallReport(**self._native.measure_recall(rows, options, callback))
 
@@ -329,8 +347,9 @@ def open(
     threads: int = 1,
     interleave: int = 8,
     k: int = 10,
-    effort: Optional[int] = None,
+    list_size: Optional[int] = None,
     beam: Optional[int] = None,
+    effort: Optional[int] = None,
 ) -> Index:
     """Opens an index for searching.
 
@@ -347,10 +366,12 @@ def open(
         others wait. 0 for all cores.
     interleave : int
         Queries of a batch that each thread keeps in flight; fewer when memory is short.
-    k, effort, beam : int, optional
+    k, list_size, beam : int, optional
         Largest values that searches will use, so that memory is set aside for them. Default: enough
         for a high recall of 10 neighbours. Before a `Index.range` with many results, give its
-        ``limit`` as both `k` and `effort`.
+        ``limit`` as both `k` and `list_size`.
+    effort : int, optional
+        The older name of `list_size`; only one of them can be given.
 
     Returns
     -------
@@ -365,7 +386,8 @@ def open(
     CorruptError, IncompatibleError
         The index is damaged, or of a newer format.
     """
-    options = open_options(memory, threads, interleave, k, effort, beam)
+    size = one_size(list_size, effort)
+    options = open_options(memory, threads, interleave, k, size, beam)
     return Index(_native.Index.open(as_path(path), options))
 
 
@@ -395,6 +417,8 @@ def verify(path: PathLike, *, progress: ProgressWish = False) -> VerifyReport:
         return VerifyReport(**json.loads(_native.verify(as_path(path), callback)))
 
 
-def _of_one(stats: Dict[str, npt.NDArray[np.uint64]]) -> Dict[str, npt.NDArray[np.uint64]]:
-    """The counters of the only query, without the axis of the queries."""
-    return {name: column[0] for name, column in stats.items()}
+def _stats(found: _native.Answers, queries: npt.NDArray[Any]) -> Dict[str, npt.NDArray[np.uint64]]:
+    """The counters of all queries; of one query, without the axis of the queries."""
+    if queries.ndim > 1:
+        return found.stats
+    return {name: column[0] for name, column in found.stats.items()}

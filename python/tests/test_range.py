@@ -197,3 +197,11 @@ def test_control_c_stops_a_range_search(index, vectors):
         alarm.join()
         signal.signal(signal.SIGINT, handler)
     assert len(index.range(vectors[0], 0.0).ids) == 1
+
+
+def test_what_is_found_does_not_depend_on_exact(index, queries):
+    exact, stated = index.range(queries, 8.0), index.range(queries, 8.0, exact=True)
+    np.testing.assert_array_equal(exact.distances, stated.distances)
+    assert exact.stats["estimated"].sum() == 0
+    estimated = index.range(queries, 8.0, exact=False)
+    assert abs(int(estimated.lims[-1]) - int(exact.lims[-1])) <= 0.05 * exact.lims[-1]

@@ -142,3 +142,30 @@ def test_memory_is_set_aside_for_the_searches_that_are_announced(built, vectors,
     assert budget() < one < min(budget(effort=1400, k=1000), budget(effort=1400, beam=64))
     with pageway.open(built, memory=budget(effort=240), effort=240) as index:
         assert recall(index.search(queries, effort=240).ids, vectors, queries, "l2") > 0.95
+
+
+def test_list_size_is_the_name_and_effort_its_alias(built, index, queries):
+    named = index.search(queries, list_size=40)
+    older = index.search(queries, effort=40)
+    assert named.settings["list_size"] == older.settings["list_size"] == 40
+    np.testing.assert_array_equal(named.ids, older.ids)
+    report = index.measure_recall(queries[:5], list_size=40)
+    assert report == index.measure_recall(queries[:5], effort=40)
+    with pageway.open(built, memory="8MB", list_size=400) as opened:
+        assert opened.search(queries, list_size=400).settings["list_size"] == 400
+    with pytest.raises(pageway.InvalidInputError, match="list_size and effort"):
+        pageway.open(built, list_size=40, effort=40)
+
+
+def test_a_search_ends_with_its_timeout(index, queries):
+    for search in (
+        lambda **more: index.search(queries, **more),
+        lambda **more: index.search(np.tile(queries, (5, 1)), **more),
+        lambda **more: index.range(queries, 8.0, **more),
+    ):
+        with pytest.raises(TimeoutError):
+            search(timeout=0.0)
+        assert len(search(timeout=600.0).distances) > 0
+        for wrong in (-1.0, float("nan"), float("inf")):
+            with pytest.raises(pageway.InvalidInputError, match="timeout"):
+                search(timeout=wrong)

@@ -32,11 +32,7 @@ fn data(seed: u64) -> Data {
 }
 
 fn options_as(preset: Preset) -> BuildOptions {
-    BuildOptions {
-        degree: 16,
-        build_list: 32,
-        ..quick_as(preset)
-    }
+    quick_as(preset).with_degree(16).with_build_list(32)
 }
 
 fn options() -> BuildOptions {
@@ -111,10 +107,7 @@ fn verify_finds_every_flipped_bit_beside_packed_lists() {
 fn verify_finds_every_flipped_bit_of_every_segment() {
     for preset in [Preset::DiskAnn, Preset::Pageway] {
         let vfs: Arc<dyn Vfs> = Arc::new(SimVfs::new());
-        let options = BuildOptions {
-            segments: 3,
-            ..options_as(preset)
-        };
+        let options = options_as(preset).with_segments(3);
         data(1).build(&vfs, Path::new(DIR), &options).unwrap();
         check_flips(preset, &vfs);
     }
@@ -349,10 +342,7 @@ fn files_of_other_indexes_are_found() {
     assert!(!sound(&rebuilt, dir), "a file of the generation before");
 
     let elsewhere: Arc<dyn Vfs> = Arc::new(SimVfs::new());
-    let seed = BuildOptions {
-        seed: 43,
-        ..options()
-    };
+    let seed = options().with_seed(43);
     own.build(&elsewhere, dir, &seed).unwrap();
     check_foreign(&vfs, elsewhere.as_ref(), "another seed");
 }
@@ -374,10 +364,7 @@ fn records_with_other_user_ids_are_found() {
 #[test]
 fn files_of_a_build_with_less_memory_are_found() {
     let (own, dir) = (Data::new(3000, 500, 1), Path::new(DIR));
-    let mut least = BuildOptions {
-        build_memory: Some(pageway::MemoryWish::Bytes(1)),
-        ..options()
-    };
+    let mut least = options().with_build_memory(pageway::MemoryWish::Bytes(1));
     let vfs: Arc<dyn Vfs> = Arc::new(SimVfs::new());
     let refused = own.build(&vfs, dir, &least).unwrap_err();
     let bytes = common::smallest_that_works(&refused);
@@ -405,10 +392,7 @@ fn two_files_that_changed_names_are_found() {
 #[test]
 fn files_of_segments_that_changed_places_are_found() {
     let (vfs, dir) = (Arc::new(SimVfs::new()) as Arc<dyn Vfs>, Path::new(DIR));
-    let options = BuildOptions {
-        segments: 2,
-        ..options()
-    };
+    let options = options().with_segments(2);
     data(1).build(&vfs, dir, &options).unwrap();
     for kind in ["records", "codes", "codebook", "hot"] {
         let [a, b] = [0, 1].map(|segment| dir.join(format!("{kind}-1-{segment}.pw")));

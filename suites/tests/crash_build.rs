@@ -130,10 +130,7 @@ fn a_crash_at_any_moment_of_a_build_leaves_the_old_or_the_new_index() {
 #[test]
 fn a_crash_at_any_moment_of_a_build_of_segments_leaves_the_old_or_the_new_index() {
     for preset in [Preset::DiskAnn, Preset::Starling, Preset::Pageway] {
-        let options = BuildOptions {
-            segments: 2,
-            ..quick_as(preset)
-        };
+        let options = quick_as(preset).with_segments(2);
         let images = check_build(Width::new(2, 1), &options);
         assert!(images >= 120, "{preset}: only {images} images");
     }
@@ -210,10 +207,7 @@ fn power_loss_in_the_build_after_a_killed_one_loses_nothing() {
 
 #[test]
 fn power_loss_in_the_build_after_a_killed_one_of_segments_loses_nothing() {
-    let two = BuildOptions {
-        segments: 2,
-        ..quick()
-    };
+    let two = quick().with_segments(2);
     check_killed(&two, Width::new(1, 0));
 }
 

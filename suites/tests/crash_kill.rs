@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Data, check_tidy, long, recover};
-use pageway::clock;
+use pageway::lab::clock;
 use pageway_store::{OpenMode, OsVfs, Vfs};
 use pageway_testkit::SplitMix64;
 

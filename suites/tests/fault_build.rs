@@ -70,16 +70,10 @@ fn build(vfs: &Arc<dyn Vfs>, options: &BuildOptions) -> Result<()> {
 
 /// Little memory for the calibration, so that it reads pages.
 fn options(preset: Preset) -> BuildOptions {
-    let probe = BuildOptions {
-        memory: Some(pageway::MemoryWish::Bytes(1)),
-        ..quick_as(preset)
-    };
+    let probe = quick_as(preset).with_memory(pageway::MemoryWish::Bytes(1));
     let vfs: Arc<dyn Vfs> = Arc::new(start(false));
     let least = common::smallest_that_works(&build(&vfs, &probe).unwrap_err());
-    BuildOptions {
-        memory: Some(pageway::MemoryWish::Bytes(least)),
-        ..quick_as(preset)
-    }
+    quick_as(preset).with_memory(pageway::MemoryWish::Bytes(least))
 }
 
 /// Positions of the failing call: each of the first ones, then ever fewer. All in the long run.
@@ -216,10 +210,7 @@ fn every_failing_call_of_a_build_is_reported_and_leaves_nothing() {
 
 #[test]
 fn every_failing_call_of_a_build_of_segments_is_reported_and_leaves_nothing() {
-    let two = BuildOptions {
-        segments: 2,
-        ..quick()
-    };
+    let two = quick().with_segments(2);
     let failed = check_calls(&two, (1, 16), &[false, true]);
     assert!(failed > 100, "only {failed} failing builds");
 }

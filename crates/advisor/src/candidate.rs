@@ -137,18 +137,18 @@ impl Space<'_> {
         let mut all = Vec::new();
         for degree in degrees {
             for page_bytes in &pages {
-                all.push(BuildOptions {
-                    metric: self.shape.metric,
-                    preset: design.preset,
-                    form: design.form.clone(),
-                    degree,
-                    build_list: (2 * degree).max(BuildOptions::default().build_list),
-                    page_bytes: *page_bytes,
-                    beam: self.pins.beam,
-                    overrides: self.pins.overrides.or(&design.overrides),
-                    seed: self.seed,
-                    ..BuildOptions::default()
-                });
+                all.push(
+                    BuildOptions::default()
+                        .with_metric(self.shape.metric)
+                        .with_preset(design.preset)
+                        .with_form(design.form.clone())
+                        .with_degree(degree)
+                        .with_build_list((2 * degree).max(BuildOptions::default().build_list))
+                        .with_page_bytes(*page_bytes)
+                        .with_beam(self.pins.beam)
+                        .with_overrides(self.pins.overrides.or(&design.overrides))
+                        .with_seed(self.seed),
+                );
             }
         }
         all
@@ -178,11 +178,10 @@ impl Space<'_> {
 
     /// What a build makes of it in this memory.
     fn built(&self, options: &BuildOptions, code_bytes: Option<u32>) -> pageway::Result<IndexSpec> {
-        let options = BuildOptions {
-            code_bytes,
-            memory: Some(MemoryWish::Bytes(self.memory_bytes)),
-            ..options.clone()
-        };
+        let options = options
+            .clone()
+            .with_code_bytes(code_bytes)
+            .with_memory(MemoryWish::Bytes(self.memory_bytes));
         options.spec_for(self.shape, self.nodes)
     }
 
@@ -227,10 +226,7 @@ impl Space<'_> {
             });
         }
         built?;
-        let options = BuildOptions {
-            code_bytes: Some(code_bytes),
-            ..options.clone()
-        };
+        let options = options.clone().with_code_bytes(code_bytes);
         Ok(Candidate {
             name: name.to_owned(),
             options,

@@ -38,8 +38,9 @@ pub(crate) fn plain(spec: &IndexSpec, options: &BuildOptions) -> BuildOptions {
         beam: Some(BEAM),
         ..Sizes::default()
     });
-    BuildOptions {
-        overrides: Overrides {
+    options
+        .clone()
+        .with_overrides(Overrides {
             graph: Some(lists(spec, options)),
             vectors: Some(VectorStorage::InRecord),
             codes: Some(CodeStorage::Memory),
@@ -61,11 +62,9 @@ pub(crate) fn plain(spec: &IndexSpec, options: &BuildOptions) -> BuildOptions {
             refine: Some(RefineSpec::Inline),
             stop: Some(StopSpec::Exhausted),
             slack: Some(0.0),
-        },
-        memory: Some(MemoryWish::Bytes(ALL_BYTES)),
-        graph_from: None,
-        ..options.clone()
-    }
+        })
+        .with_memory(MemoryWish::Bytes(ALL_BYTES))
+        .with_graph_from(None)
 }
 
 /// Searches of the plain design, at the recall that is wished.

@@ -362,8 +362,9 @@ fn differences(tree: &Candidate, choice: &Candidate) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use pageway::lab::clock;
     use pageway::spec::Shape;
-    use pageway::{ElementType, Metric, Sizes, clock};
+    use pageway::{ElementType, Metric, Sizes};
 
     use super::*;
     use crate::fixture::{MEMORY_BYTES, drafts, knowledge, tried, unreached};

@@ -11,10 +11,11 @@
 use std::path::Path;
 use std::time::Instant;
 
+use pageway::lab::clock;
 use pageway::spec::Shape;
 use pageway::{
     BuildOptions, DoctorOptions, Error, ErrorKind, MemoryPart, Preset, Progress, Result, Sizes,
-    VectorRead, clock, doctor,
+    VectorRead, doctor,
 };
 
 use crate::candidate::{Candidate, Space, enumerate, refuse_nothing};
@@ -103,7 +104,11 @@ pub fn plan(input: &PlanInput<'_>, wish: &Wish, progress: &dyn Progress) -> Resu
 /// What is known before anything was tried: the machine.
 fn know(space: &Space<'_>, wish: &Wish, dir: &Path, progress: &dyn Progress) -> Result<Knowledge> {
     let seconds = wish.device_seconds;
-    let report = doctor(dir, &DoctorOptions { seconds }, progress)?;
+    let report = doctor(
+        dir,
+        &DoctorOptions::default().with_seconds(seconds),
+        progress,
+    )?;
     let threads = if wish.threads == 0 {
         report.cpu.cores
     } else {
@@ -169,16 +174,14 @@ fn ask_tree(space: &Space<'_>, candidates: &[Candidate]) -> (TreeAdvice, Option<
         .min();
     let memory = (space.memory_bytes, working.unwrap_or(0));
     let advice = advise(space.shape, space.nodes, memory, &sizes);
-    let options = BuildOptions {
-        metric: space.shape.metric,
-        preset: Preset::DiskAnn,
-        degree: sizes.max_degree,
-        page_bytes: sizes.page_bytes,
-        beam: space.pins.beam,
-        overrides: advice.overrides,
-        seed: space.seed,
-        ..BuildOptions::default()
-    };
+    let options = BuildOptions::default()
+        .with_metric(space.shape.metric)
+        .with_preset(Preset::DiskAnn)
+        .with_degree(sizes.max_degree)
+        .with_page_bytes(sizes.page_bytes)
+        .with_beam(space.pins.beam)
+        .with_overrides(advice.overrides)
+        .with_seed(space.seed);
     let sized = space.candidate(TREE_NAME, &options, sizes.code_bytes).ok();
     (advice, sized)
 }

@@ -4,9 +4,10 @@
 //! trap. Queries are those of the user, or rows that are left out of every sample: a held-out row
 //! among the rows themselves would be found by its neighbours' lists.
 
+use pageway::lab::SplitMix64;
 use pageway::source::VectorSlice;
 use pageway::truth::{ExactOptions, ExactQuestion, Truth, exact, exact_bytes_min};
-use pageway::{Error, Metric, NoProgress, Queries, Result, SplitMix64, VectorRead, VectorShape};
+use pageway::{Error, Metric, NoProgress, Queries, Result, VectorRead, VectorShape};
 
 /// Queries of a trial at recall 0.95: enough for the pages there to be good to some percent.
 const QUERIES: u64 = 320;
@@ -125,7 +126,7 @@ impl Sample {
                 k: K as usize,
                 exclude: None,
             };
-            let pool = pageway::thread_pool(0)?;
+            let pool = pageway::lab::thread_pool(0)?;
             let memory_bytes = exact_bytes_min(&question) + TRUTH_BYTES;
             let options = ExactOptions {
                 memory_bytes,

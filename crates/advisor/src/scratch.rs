@@ -58,7 +58,8 @@ impl Drop for Scratch {
 
 #[cfg(test)]
 mod tests {
-    use pageway::{OpenMode, OsVfs, Vfs};
+    use pageway::lab::OpenMode;
+    use pageway::{OsVfs, Vfs};
 
     use super::*;
 

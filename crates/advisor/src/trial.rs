@@ -8,11 +8,12 @@
 
 use std::path::{Path, PathBuf};
 
+use pageway::lab::{clock, process_cpu_time};
 use pageway::spec::{GraphSpec, IndexSpec};
 use pageway::truth::{Found, recall};
 use pageway::{
     BuildInput, BuildOptions, ErrorKind, Footprint, Index, MemoryPart, MemoryWish, OpenOptions,
-    Overrides, Progress, Result, clock, process_cpu_time,
+    Overrides, Progress, Result,
 };
 use serde::{Deserialize, Serialize};
 
@@ -162,14 +163,14 @@ impl<'t> Trial<'t> {
         let spare = memory_bytes.saturating_sub(candidate.footprint.memory_bytes());
         let spec = scaled(&candidate.spec, share);
         let least = Footprint::of(&spec, self.rows() as u32)?.memory_bytes();
-        let options = BuildOptions {
-            memory: Some(MemoryWish::Bytes(least + (spare as f64 * share) as u64)),
-            graph_from: self.donor(&spec, &candidate.options)?,
+        let options = candidate
+            .options
+            .clone()
+            .with_memory(MemoryWish::Bytes(least + (spare as f64 * share) as u64))
+            .with_graph_from(self.donor(&spec, &candidate.options)?)
             // A preset takes the first form that memory holds, and parts of constant size weigh
             // more over a sample: every choice is named, so that the form is that over all vectors.
-            overrides: Overrides::every_choice_of(&spec)?,
-            ..candidate.options.clone()
-        };
+            .with_overrides(Overrides::every_choice_of(&spec)?);
         let built = self.build(&options)?;
         let memory = self.memory_of(&built.dir, spare, share)?;
         let index = open(&built.dir, memory)?;
@@ -192,17 +193,11 @@ impl<'t> Trial<'t> {
     pub(crate) fn build(&mut self, options: &BuildOptions) -> Result<Built> {
         let dir = self.scratch.place();
         let vectors = self.sample.vectors()?;
-        let input = BuildInput {
-            vectors: &vectors,
-            name: "sample",
-            ids: None,
-            queries: None,
-        };
-        let options = BuildOptions {
-            threads: self.threads,
-            calibration_queries: 1,
-            ..options.clone()
-        };
+        let input = BuildInput::new(&vectors, "sample");
+        let options = options
+            .clone()
+            .with_threads(self.threads)
+            .with_calibration_queries(1);
         let began = clock::now();
         let report = Index::build(&dir, &input, &options, &Quiet(self.progress))?;
         Ok(Built {
@@ -328,10 +323,7 @@ impl Drop for Trial<'_> {
 
 /// Opens an index with so much memory.
 pub(crate) fn open(dir: &Path, memory_bytes: u64) -> Result<Index> {
-    let options = OpenOptions {
-        memory: Some(MemoryWish::Bytes(memory_bytes)),
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions::default().with_memory(MemoryWish::Bytes(memory_bytes));
     Index::open(dir, &options)
 }
 

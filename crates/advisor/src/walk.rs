@@ -1,8 +1,7 @@
 //! One search of all queries of a sample, and what is counted of it.
 
-use pageway::{
-    Answers, Effort, Index, Progress, Queries, QueryStats, ReadTrace, Result, SearchOptions,
-};
+use pageway::lab::ReadTrace;
+use pageway::{Answers, Effort, Index, Progress, Queries, QueryStats, Result, SearchOptions};
 
 use crate::model::Counts;
 use crate::sample::K;
@@ -59,14 +58,11 @@ impl Walk<'_> {
         progress: &dyn Progress,
     ) -> Result<(Answers, Option<f64>)> {
         let progress = &Quiet(progress);
-        let options = SearchOptions {
-            k: K,
-            effort: Effort::ListSize(list_size),
-            beam: self.beam,
-            threads: 1,
-            interleave: u32::from(self.is_pipeline),
-            ..SearchOptions::default()
-        };
+        let options = SearchOptions::nearest(K)
+            .with_effort(Effort::ListSize(list_size))
+            .with_beam(self.beam)
+            .with_threads(1)
+            .with_interleave(u32::from(self.is_pipeline));
         let index = self.index;
         if !self.is_pipeline {
             return Ok((index.search_with(queries, &options, progress)?, None));
@@ -93,7 +89,7 @@ fn mean_in_flight(traces: &[ReadTrace]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use pageway::ReadTurn;
+    use pageway::lab::ReadTurn;
 
     use super::*;
 

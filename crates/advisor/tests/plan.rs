@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pageway::source::{OpenAs, VectorFile, VectorSlice};
 use pageway::{
-    BuildInput, BuildOptions, Effort, ErrorKind, Index, MemoryWish, Metric, NoProgress,
-    OpenOptions, OsVfs, Preset, Progress, Queries, SearchOptions, VectorRead, Vfs,
+    BuildInput, Effort, ErrorKind, Index, MemoryWish, Metric, NoProgress, OpenOptions, OsVfs,
+    Preset, Progress, Queries, SearchOptions, VectorRead, Vfs,
 };
 use pageway_advisor::{Entry, Goal, Pins, PlanInput, Verdict, Wish, plan};
 
@@ -84,23 +84,16 @@ fn what_is_chosen_meets_memory_and_recall_and_nothing_is_left() {
     );
 
     let built = dir.path().join("index");
-    let input = BuildInput {
-        vectors: &vectors,
-        name: "demo",
-        ids: None,
-        queries: Some(&queries),
-    };
-    let options = BuildOptions {
-        memory: Some(MemoryWish::Bytes(plan.memory_bytes)),
-        recall: plan.recall,
-        ..choice.candidate.options.clone()
-    };
+    let input = BuildInput::new(&vectors, "demo").with_queries(Some(&queries));
+    let options = choice
+        .candidate
+        .options
+        .clone()
+        .with_memory(MemoryWish::Bytes(plan.memory_bytes))
+        .with_recall(plan.recall);
     Index::build(&built, &input, &options, &NoProgress).unwrap();
     let index = Index::open(&built, &OpenOptions::default()).unwrap();
-    let search = SearchOptions {
-        effort: Effort::Recall(plan.recall),
-        ..SearchOptions::default()
-    };
+    let search = SearchOptions::default().with_effort(Effort::Recall(plan.recall));
     let found = index
         .measure_recall(&Queries::new(&asked, shape), &search, &NoProgress)
         .unwrap();

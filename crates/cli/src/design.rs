@@ -33,14 +33,12 @@ pub(crate) struct SizeArguments {
 impl SizeArguments {
     /// Options with these numbers; what was not asked has its default.
     pub(crate) fn options(&self) -> BuildOptions {
-        BuildOptions {
-            degree: self.degree,
-            build_list: self.build_list,
-            alpha: self.alpha,
-            page_bytes: self.page_size,
-            beam: self.beam,
-            ..BuildOptions::default()
-        }
+        BuildOptions::default()
+            .with_degree(self.degree)
+            .with_build_list(self.build_list)
+            .with_alpha(self.alpha)
+            .with_page_bytes(self.page_size)
+            .with_beam(self.beam)
     }
 
     /// The same as a design takes them.

@@ -29,6 +29,7 @@ impl Opened {
             io_backend,
             reason,
             direct,
+            ..
         } = index.backend();
         let MemoryReport {
             budget_bytes,
@@ -45,7 +46,7 @@ impl Opened {
             cached_nodes,
             cached_pages,
             cached_edge_bits,
-            peak_memory_bytes: pageway::peak_memory_bytes(),
+            peak_memory_bytes: pageway::lab::peak_memory_bytes(),
         }
     }
 

@@ -4,17 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use pageway::lab::OpenMode;
 use pageway::source::{IdRead, OpenAs, Selection, VectorFile};
 use pageway::truth::{
     ExactOptions, ExactQuestion, RangeQuestion, RangeTruth, RangeTruthFile, Truth, TruthFile,
 };
-use pageway::{
-    ElementType, Error, OpenMode, OsVfs, Progress, Result, VectorRead, Vfs, source, truth,
-};
+use pageway::{ElementType, Error, OsVfs, Progress, Result, VectorRead, Vfs, source, truth};
 
 /// The present moment.
 pub(crate) fn now() -> Instant {
-    pageway::clock::now()
+    pageway::lab::clock::now()
 }
 
 /// The file system of the host.
@@ -45,7 +44,7 @@ pub(crate) fn exact(
     threads: usize,
     progress: &dyn Progress,
 ) -> Result<Truth> {
-    let pool = pageway::thread_pool(threads)?;
+    let pool = pageway::lab::thread_pool(threads)?;
     truth::exact(
         base,
         question,
@@ -75,7 +74,7 @@ pub(crate) fn exact_range(
     threads: usize,
     progress: &dyn Progress,
 ) -> Result<RangeTruth> {
-    let pool = pageway::thread_pool(threads)?;
+    let pool = pageway::lab::thread_pool(threads)?;
     let options = ExactOptions {
         memory_bytes,
         pool: &pool,

@@ -32,6 +32,7 @@ const QUEUE_DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 64];
 
 /// How long to measure.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct DoctorOptions {
     /// Seconds of reading in all. Syncs take a third as long again, at most two seconds.
     pub seconds: f32,
@@ -43,8 +44,17 @@ impl Default for DoctorOptions {
     }
 }
 
+impl DoctorOptions {
+    /// The same with so many seconds of reading.
+    #[must_use]
+    pub const fn with_seconds(self, seconds: f32) -> Self {
+        Self { seconds, ..self }
+    }
+}
+
 /// Random reads of 4 KiB pages at one queue depth.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct DepthReading {
     /// Reads in flight.
     pub queue_depth: u32,
@@ -60,6 +70,7 @@ pub struct DepthReading {
 
 /// The processor, and the kernels chosen for it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct CpuReport {
     /// Instruction set in use.
     pub isa: String,
@@ -73,6 +84,7 @@ pub struct CpuReport {
 
 /// What this machine can do.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct DoctorReport {
     /// How reads reach the disk, and why that way.
     pub io: BackendReport,

@@ -11,6 +11,7 @@ use pageway_types::Cancelled;
 
 /// What went wrong, by what the caller can do about it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum ErrorKind {
     /// The request or the input data are wrong: correct them.
     InvalidInput,

@@ -17,7 +17,7 @@
 //! let vectors = VectorSlice::new(&rows, shape)?;
 //! let dir = std::env::temp_dir().join(format!("pageway-doc-{}", std::process::id()));
 //!
-//! let input = BuildInput { vectors: &vectors, name: "example", ids: None, queries: None };
+//! let input = BuildInput::new(&vectors, "example");
 //! Index::build(&dir, &input, &BuildOptions::default(), &NoProgress)?;
 //!
 //! let index = Index::open(&dir, &OpenOptions::default())?;
@@ -58,7 +58,7 @@ pub use doctor::{
     CpuReport, DepthReading, DoctorOptions, DoctorReport, SyncReading, SyncReport, doctor,
 };
 pub use error::{Error, ErrorKind, Result};
-pub use execution::{HOP_BUCKETS, NodeSet, QueryStats, ReadTrace, ReadTurn};
+pub use execution::{NodeSet, QueryStats};
 pub use index::{
     BackendReport, Description, FileDescription, Index, MAX_LIST_SIZE, MemoryReport, RecallReport,
     describe, verify, verify_on,
@@ -68,15 +68,30 @@ pub use memory::{MemoryPart, MemoryWish, format_bytes};
 pub use options::{
     Answers, BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions, SearchSettings,
 };
-pub use pageway_store::machine::{
-    device_reads, peak_memory_bytes, process_cpu_time, process_read_bytes, process_requested_bytes,
-};
-pub use pageway_store::{LockGuard, OpenMode, OsVfs, Vfs, VfsFile, clock};
+pub use pageway_store::{OsVfs, Vfs};
 pub use pageway_types::{
-    ElementType, Metric, NoProgress, NodeId, Progress, SplitMix64, VectorRead, VectorShape,
+    ElementType, Metric, NoProgress, NodeId, Progress, VectorRead, VectorShape,
 };
 pub use plan::{Footprint, MAX_INTERLEAVE};
 pub use presets::{Preset, Sizes, choices};
 pub use segment::{FileReport, SegmentDescription, VerifyReport};
 pub use spec::{CacheOverrides, IndexSpec, Overrides};
-pub use threads::thread_pool;
+
+/// What the laboratory, the tools and the suites use beside the engine. None of it is needed to
+/// build an index or to search one, and it may change with any version.
+pub mod lab {
+    pub use pageway_store::machine::{
+        device_reads, peak_memory_bytes, process_cpu_time, process_read_bytes,
+        process_requested_bytes,
+    };
+    pub use pageway_store::{LockGuard, OpenMode, VfsFile, clock};
+    pub use pageway_types::SplitMix64;
+
+    pub use crate::execution::{HOP_BUCKETS, ReadTrace, ReadTurn};
+    pub use crate::threads::thread_pool;
+}
+#[doc(hidden)]
+pub use lab::{
+    HOP_BUCKETS, LockGuard, OpenMode, ReadTrace, ReadTurn, SplitMix64, VfsFile, clock,
+    peak_memory_bytes, thread_pool,
+};

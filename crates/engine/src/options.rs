@@ -11,8 +11,27 @@ use crate::presets::Preset;
 use crate::source::IdRead;
 use crate::spec::Overrides;
 
+/// Setters of an options struct: it gains fields without breaking who fills it.
+macro_rules! setters {
+    ($options:ident $(<$life:lifetime>)? { $($setter:ident: $field:ident = $value:ty,)* }) => {
+        impl $(<$life>)? $options $(<$life>)? {
+            $(
+                #[doc = concat!(
+                    "The same with this [`", stringify!($field), "`](Self::", stringify!($field), ")."
+                )]
+                #[must_use]
+                pub fn $setter(mut self, $field: $value) -> Self {
+                    self.$field = $field.into();
+                    self
+                }
+            )*
+        }
+    };
+}
+
 /// The vectors of a build, and what belongs to them.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct BuildInput<'a> {
     /// The vectors; row numbers become node ids.
     pub vectors: &'a dyn VectorRead,
@@ -26,8 +45,26 @@ pub struct BuildInput<'a> {
     pub queries: Option<&'a dyn VectorRead>,
 }
 
+impl<'a> BuildInput<'a> {
+    /// Vectors whose row numbers are their ids.
+    pub const fn new(vectors: &'a dyn VectorRead, name: &'a str) -> Self {
+        Self {
+            vectors,
+            name,
+            ids: None,
+            queries: None,
+        }
+    }
+}
+
+setters!(BuildInput<'a> {
+    with_ids: ids = Option<&'a dyn IdRead>,
+    with_queries: queries = Option<&'a dyn VectorRead>,
+});
+
 /// How to build an index. `Default` gives a good one.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct BuildOptions {
     /// Distance.
     pub metric: Metric,
@@ -103,8 +140,32 @@ impl Default for BuildOptions {
     }
 }
 
+setters!(BuildOptions {
+    with_metric: metric = Metric,
+    with_preset: preset = Preset,
+    with_form: form = impl Into<Option<String>>,
+    with_memory: memory = impl Into<Option<MemoryWish>>,
+    with_build_memory: build_memory = impl Into<Option<MemoryWish>>,
+    with_recall: recall = f32,
+    with_segments: segments = u32,
+    with_threads: threads = usize,
+    with_degree: degree = u32,
+    with_build_list: build_list = u32,
+    with_alpha: alpha = f32,
+    with_code_bytes: code_bytes = impl Into<Option<u32>>,
+    with_page_bytes: page_bytes = u32,
+    with_beam: beam = impl Into<Option<u32>>,
+    with_overrides: overrides = Overrides,
+    with_disk: disk = impl Into<Option<MemoryWish>>,
+    with_codebook_from: codebook_from = impl Into<Option<PathBuf>>,
+    with_graph_from: graph_from = impl Into<Option<PathBuf>>,
+    with_calibration_queries: calibration_queries = u32,
+    with_seed: seed = u64,
+});
+
 /// How to open an index.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct OpenOptions {
     /// Everything the process may hold for this index; what the index was built for where absent.
     pub memory: Option<MemoryWish>,
@@ -113,8 +174,8 @@ pub struct OpenOptions {
     pub threads: usize,
     /// Queries that one thread keeps in flight in a batch. Fewer are used when memory is short.
     pub interleave: u32,
-    /// How hard the searches to come will try: memory is set aside for their list. Where absent, one
-    /// that is enough for high recall on most data.
+    /// How hard the searches to come will try: memory is set aside for their list. Where absent,
+    /// one that is enough for high recall on most data.
     pub effort: Option<Effort>,
     /// Reads per round (W) that memory is set aside for; the index's own where absent.
     pub beam: Option<u32>,
@@ -136,8 +197,18 @@ impl Default for OpenOptions {
     }
 }
 
+setters!(OpenOptions {
+    with_memory: memory = impl Into<Option<MemoryWish>>,
+    with_threads: threads = usize,
+    with_interleave: interleave = u32,
+    with_effort: effort = impl Into<Option<Effort>>,
+    with_beam: beam = impl Into<Option<u32>>,
+    with_k: k = u32,
+});
+
 /// How hard a search tries.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub enum Effort {
     /// Recall@k to reach on average; the list size follows from the calibration of the index.
     Recall(f32),
@@ -147,6 +218,7 @@ pub enum Effort {
 
 /// How to search: for the nearest, or for all within a radius.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct SearchOptions {
     /// Neighbours per query; with a radius, results at most, nearest first.
     pub k: u32,
@@ -209,8 +281,20 @@ impl SearchOptions {
     }
 }
 
+setters!(SearchOptions {
+    with_k: k = u32,
+    with_radius: radius = impl Into<Option<f32>>,
+    with_effort: effort = Effort,
+    with_beam: beam = impl Into<Option<u32>>,
+    with_threads: threads = usize,
+    with_interleave: interleave = u32,
+    with_exact: exact = bool,
+    with_timeout: timeout = impl Into<Option<Duration>>,
+});
+
 /// Queries: raw little-endian rows of one shape.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Queries<'a> {
     /// `count * shape.row_bytes()` bytes.
     pub rows: &'a [u8],
@@ -234,11 +318,17 @@ impl<'a> Queries<'a> {
     }
 }
 
+setters!(Queries<'a> {
+    with_held_out: held_out = Option<&'a [NodeId]>,
+    with_admitted: admitted = impl Into<Option<&'a NodeSet>>,
+});
+
 /// What a search found: results `lims[q] .. lims[q + 1]` are those of query `q`, nearest first.
 ///
 /// Without a radius every query has `k` of them, in columns; those that could not be reached are
 /// filled up.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Answers {
     /// Neighbours per query; with a radius, results at most.
     pub k: usize,
@@ -265,6 +355,7 @@ pub struct Answers {
 
 /// The settings a search resolved to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct SearchSettings {
     /// Candidate list size (L); within a radius, the one that searches began with.
     pub list_size: u32,

@@ -24,14 +24,12 @@ use pageway_testkit::{FaultPlan, FaultVfs, Operation};
 const RESIDENT_BYTES: u64 = 30_000_000;
 
 fn options(preset: Preset) -> BuildOptions {
-    BuildOptions {
-        preset,
-        degree: 16,
-        build_list: 40,
-        code_bytes: Some(8),
-        calibration_queries: 20,
-        ..BuildOptions::default()
-    }
+    BuildOptions::default()
+        .with_preset(preset)
+        .with_degree(16)
+        .with_build_list(40)
+        .with_code_bytes(8)
+        .with_calibration_queries(20)
 }
 
 /// Bytes of every file of an index but its pages, and reads that opening it takes.
@@ -104,10 +102,7 @@ fn aisaq_answers_as_diskann_does() {
         let dir = folder.path().join(preset.name());
         rows.build(&dir, &options(preset)).unwrap();
         let index = Index::open(&dir, &OpenOptions::default()).unwrap();
-        let search = SearchOptions {
-            effort: Effort::ListSize(30),
-            ..SearchOptions::default()
-        };
+        let search = SearchOptions::default().with_effort(Effort::ListSize(30));
         let queries = Queries::new(&queries.bytes, queries.shape);
         index.search(&queries, &search).unwrap()
     });
@@ -151,10 +146,7 @@ fn switching_does_not_read_a_shared_codebook_again() {
     assert!(refused.context().contains("pq:code_bytes=8"), "{refused}");
 
     let queries = Queries::new(rows.row(7), rows.shape);
-    let search = SearchOptions {
-        effort: Effort::ListSize(30),
-        ..SearchOptions::default()
-    };
+    let search = SearchOptions::default().with_effort(Effort::ListSize(30));
     let answers = [&other, &fresh].map(|index| index.search(&queries, &search).unwrap().ids);
     assert_eq!(answers[0], answers[1]);
     assert_eq!(answers[0][0], 7);

@@ -10,13 +10,11 @@ use pageway::{
 const METRICS: [Metric; 3] = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
 
 fn options(metric: Metric) -> BuildOptions {
-    BuildOptions {
-        metric,
-        degree: 24,
-        build_list: 60,
-        calibration_queries: 50,
-        ..Default::default()
-    }
+    BuildOptions::default()
+        .with_metric(metric)
+        .with_degree(24)
+        .with_build_list(60)
+        .with_calibration_queries(50)
 }
 
 #[test]
@@ -28,10 +26,7 @@ fn every_element_type_and_metric_finds_its_neighbours_with_exact_distances() {
             let dir = tempfile::tempdir().unwrap();
             base.build(dir.path(), &options(metric)).unwrap();
             let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
-            let search = SearchOptions {
-                effort: Effort::ListSize(80),
-                ..Default::default()
-            };
+            let search = SearchOptions::default().with_effort(Effort::ListSize(80));
             let answers = index
                 .search(&Queries::new(&queries.bytes, queries.shape), &search)
                 .unwrap();
@@ -64,20 +59,14 @@ fn a_recall_target_is_kept_and_an_impossible_one_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     base.build(
         dir.path(),
-        &BuildOptions {
-            calibration_queries: 200,
-            ..options(Metric::L2)
-        },
+        &options(Metric::L2).with_calibration_queries(200),
     )
     .unwrap();
     let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
     let queries = Queries::new(&queries.bytes, queries.shape);
     let mut before = 0;
     for recall in [0.8, 0.95, 0.99] {
-        let search = SearchOptions {
-            effort: Effort::Recall(recall),
-            ..Default::default()
-        };
+        let search = SearchOptions::default().with_effort(Effort::Recall(recall));
         let report = index
             .measure_recall(&queries, &search, &pageway::NoProgress)
             .unwrap();
@@ -99,21 +88,15 @@ fn a_recall_target_is_kept_where_vectors_are_read_at_the_end() {
     let queries = Rows::clustered(200, 32, ElementType::F32, 2);
     for preset in [Preset::Gorgeous, Preset::Dgai] {
         let dir = tempfile::tempdir().unwrap();
-        let options = BuildOptions {
-            preset,
-            code_bytes: Some(4),
-            calibration_queries: 200,
-            ..options(Metric::L2)
-        };
+        let options = options(Metric::L2)
+            .with_preset(preset)
+            .with_code_bytes(4)
+            .with_calibration_queries(200);
         base.build(dir.path(), &options).unwrap();
         let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
         let queries = Queries::new(&queries.bytes, queries.shape);
         for (k, recall) in [(1, 0.9), (10, 0.8), (10, 0.95)] {
-            let search = SearchOptions {
-                k,
-                effort: Effort::Recall(recall),
-                ..Default::default()
-            };
+            let search = SearchOptions::nearest(k).with_effort(Effort::Recall(recall));
             let report = index
                 .measure_recall(&queries, &search, &pageway::NoProgress)
                 .unwrap();
@@ -131,11 +114,7 @@ fn the_smallest_sets_work_and_k_is_checked() {
         base.build(dir.path(), &options(Metric::L2)).unwrap();
         let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
         let all = count as u32;
-        let search = |k| SearchOptions {
-            k,
-            effort: Effort::ListSize(100),
-            ..Default::default()
-        };
+        let search = |k| SearchOptions::nearest(k).with_effort(Effort::ListSize(100));
         let query = Queries::new(base.row(count - 1), base.shape);
         let answers = index.search(&query, &search(all)).unwrap();
         let mut ids = answers.ids.clone();
@@ -167,10 +146,7 @@ fn equal_vectors_are_all_found() {
     let dir = tempfile::tempdir().unwrap();
     base.build(dir.path(), &options(Metric::L2)).unwrap();
     let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
-    let search = SearchOptions {
-        effort: Effort::ListSize(20),
-        ..Default::default()
-    };
+    let search = SearchOptions::default().with_effort(Effort::ListSize(20));
     let answers = index
         .search(&Queries::new(base.row(0), base.shape), &search)
         .unwrap();
@@ -188,11 +164,7 @@ fn records_larger_than_a_page_span_pages() {
     base.build(dir.path(), &options(Metric::L2)).unwrap();
     let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
     assert_eq!(index.description().unwrap().pages_per_read, 5);
-    let search = SearchOptions {
-        k: 1,
-        effort: Effort::ListSize(20),
-        ..Default::default()
-    };
+    let search = SearchOptions::nearest(1).with_effort(Effort::ListSize(20));
     let answers = index
         .search(&Queries::new(&base.bytes, base.shape), &search)
         .unwrap();
@@ -210,10 +182,7 @@ fn the_index_gives_its_vectors_back() {
     use pageway::VectorRead;
     let base = Rows::clustered(1000, 24, ElementType::I8, 5);
     let dir = tempfile::tempdir().unwrap();
-    let options = BuildOptions {
-        preset: Preset::DiskAnn,
-        ..options(Metric::L2)
-    };
+    let options = options(Metric::L2).with_preset(Preset::DiskAnn);
     base.build(dir.path(), &options).unwrap();
     let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
     let mut all = vec![0; base.bytes.len()];

@@ -13,12 +13,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use common::{Rows, smallest_that_works};
+use pageway::lab::OpenMode;
 use pageway::spec::{
     CacheOverrides, CompletionSpec, HarvestSpec, NodeCacheSpec, PageCacheSpec, RefineSpec,
     ScheduleSpec,
 };
 use pageway::{
-    Answers, BuildOptions, BuildReport, Effort, ElementType, Index, MemoryWish, Metric, OpenMode,
+    Answers, BuildOptions, BuildReport, Effort, ElementType, Index, MemoryWish, Metric,
     OpenOptions, OsVfs, Overrides, Preset, Queries, SearchOptions, Vfs,
 };
 
@@ -29,15 +30,13 @@ const CASES: [(ElementType, Metric); 3] = [
 ];
 
 fn options(metric: Metric, threads: usize) -> BuildOptions {
-    BuildOptions {
-        preset: Preset::DiskAnn,
-        metric,
-        threads,
-        degree: 12,
-        build_list: 24,
-        calibration_queries: 20,
-        ..BuildOptions::default()
-    }
+    BuildOptions::default()
+        .with_preset(Preset::DiskAnn)
+        .with_metric(metric)
+        .with_threads(threads)
+        .with_degree(12)
+        .with_build_list(24)
+        .with_calibration_queries(20)
 }
 
 /// Name and bytes of every file.
@@ -86,10 +85,10 @@ fn a_whole_build_gives_the_same_bytes_on_any_number_of_threads() {
 #[test]
 fn little_memory_for_searches_gives_the_same_bytes_on_any_number_of_threads() {
     let base = Rows::clustered(2000, 1000, ElementType::U8, 1);
-    let with = |bytes, threads| BuildOptions {
-        memory: Some(MemoryWish::Bytes(bytes)),
-        code_bytes: Some(8),
-        ..options(Metric::L2, threads)
+    let with = |bytes, threads| {
+        options(Metric::L2, threads)
+            .with_memory(MemoryWish::Bytes(bytes))
+            .with_code_bytes(8)
     };
     let dir = tempfile::tempdir().unwrap();
     let least = smallest_that_works(
@@ -111,10 +110,7 @@ fn a_build_in_shards_gives_the_same_bytes_on_any_number_of_threads() {
     for (element, metric) in CASES {
         let base = Rows::clustered(15_000, 128, element, 1);
         let build_memory = sharding_memory(&base, metric);
-        let with = |threads| BuildOptions {
-            build_memory: Some(build_memory),
-            ..options(metric, threads)
-        };
+        let with = |threads| options(metric, threads).with_build_memory(build_memory);
         let (one, report) = built(&base, &with(1));
         assert!(report.shards > 1, "{element} {metric}: built whole");
         for threads in [2, 3] {
@@ -133,10 +129,7 @@ fn sharding_memory(base: &Rows, metric: Metric) -> MemoryWish {
     let dir = tempfile::tempdir().unwrap();
     let refused = base.build(
         &dir.path().join("index"),
-        &BuildOptions {
-            build_memory: Some(MemoryWish::Bytes(1)),
-            ..options(metric, 3)
-        },
+        &options(metric, 3).with_build_memory(MemoryWish::Bytes(1)),
     );
     MemoryWish::Bytes(smallest_that_works(&refused.err().unwrap()))
 }
@@ -145,10 +138,7 @@ fn sharding_memory(base: &Rows, metric: Metric) -> MemoryWish {
 fn another_seed_gives_other_bytes() {
     let base = Rows::clustered(1000, 16, ElementType::U8, 1);
     let (one, _) = built(&base, &options(Metric::L2, 2));
-    let other = BuildOptions {
-        seed: 43,
-        ..options(Metric::L2, 2)
-    };
+    let other = options(Metric::L2, 2).with_seed(43);
     let (other, _) = built(&base, &other);
     assert!(one["records-1.pw"] != other["records-1.pw"]);
 }
@@ -166,19 +156,14 @@ fn answers_do_not_depend_on_how_reads_are_arranged() {
         let queries = Rows::clustered(150, 16, element, 2);
         let dir = tempfile::tempdir().unwrap();
         base.build(dir.path(), &options(metric, 2)).unwrap();
-        let open = OpenOptions {
-            threads: 2,
-            ..OpenOptions::default()
-        };
+        let open = OpenOptions::default().with_threads(2);
         let index = Index::open(dir.path(), &open).unwrap();
         let search = |threads, interleave, beam| {
-            let options = SearchOptions {
-                effort: Effort::ListSize(30),
-                threads,
-                interleave,
-                beam: Some(beam),
-                ..SearchOptions::default()
-            };
+            let options = SearchOptions::default()
+                .with_effort(Effort::ListSize(30))
+                .with_threads(threads)
+                .with_interleave(interleave)
+                .with_beam(beam);
             index.search(&Queries::new(&queries.bytes, queries.shape), &options)
         };
         for beam in [1, 4, 16] {
@@ -213,23 +198,16 @@ fn a_pipeline_in_order_gives_the_same_answers_whatever_arrives_first() {
             ..Overrides::default()
         };
         let dir = tempfile::tempdir().unwrap();
-        let options = BuildOptions {
-            preset: Preset::PipeAnn,
-            overrides,
-            ..options(Metric::L2, 2)
-        };
+        let options = options(Metric::L2, 2)
+            .with_preset(Preset::PipeAnn)
+            .with_overrides(overrides);
         base.build(dir.path(), &options).unwrap();
         let search = |memory, interleave| {
-            let open = OpenOptions {
-                memory: Some(MemoryWish::Bytes(memory)),
-                ..OpenOptions::default()
-            };
+            let open = OpenOptions::default().with_memory(MemoryWish::Bytes(memory));
             let index = Index::open(dir.path(), &open)?;
-            let options = SearchOptions {
-                effort: Effort::ListSize(30),
-                interleave,
-                ..SearchOptions::default()
-            };
+            let options = SearchOptions::default()
+                .with_effort(Effort::ListSize(30))
+                .with_interleave(interleave);
             index.search(&Queries::new(&queries.bytes, queries.shape), &options)
         };
         let least = smallest_that_works(&search(1, 1).err().unwrap());
@@ -257,10 +235,7 @@ fn answers_do_not_depend_on_the_company_of_a_query() {
     base.build(dir.path(), &options(Metric::L2, 2)).unwrap();
     let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
     let search = |rows: &[u8]| {
-        let options = SearchOptions {
-            effort: Effort::ListSize(30),
-            ..SearchOptions::default()
-        };
+        let options = SearchOptions::default().with_effort(Effort::ListSize(30));
         index.search(&Queries::new(rows, queries.shape), &options)
     };
     let together = search(&queries.bytes).unwrap();
@@ -296,28 +271,21 @@ fn check_cache(nodes: NodeCacheSpec, refine: RefineSpec, bytes: u64) -> [Option<
     build.overrides.refine = Some(refine);
     base.build(dir.path(), &build).unwrap();
     let open = |memory| {
-        let options = OpenOptions {
-            memory: Some(MemoryWish::Bytes(memory)),
-            list_size: 30,
-            ..OpenOptions::default()
-        };
+        let options = OpenOptions::default()
+            .with_memory(MemoryWish::Bytes(memory))
+            .with_effort(Effort::ListSize(30));
         Index::open(dir.path(), &options).unwrap()
     };
     let search = |index: &Index| {
-        let options = SearchOptions {
-            effort: Effort::ListSize(30),
-            ..SearchOptions::default()
-        };
+        let options = SearchOptions::default().with_effort(Effort::ListSize(30));
         let queries = Queries::new(&queries.bytes, queries.shape);
         index.search(&queries, &options).unwrap()
     };
     let refused = Index::open(
         dir.path(),
-        &OpenOptions {
-            memory: Some(MemoryWish::Bytes(1)),
-            list_size: 30,
-            ..OpenOptions::default()
-        },
+        &OpenOptions::default()
+            .with_memory(MemoryWish::Bytes(1))
+            .with_effort(Effort::ListSize(30)),
     );
     let least = smallest_that_works(&refused.err().unwrap());
     let (all, some) = (open(16_000_000), open(least + bytes));

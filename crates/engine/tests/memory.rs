@@ -19,26 +19,21 @@ use pageway::{
 };
 
 fn options() -> BuildOptions {
-    BuildOptions {
-        degree: 16,
-        build_list: 32,
-        calibration_queries: 20,
-        threads: 2,
-        ..BuildOptions::default()
-    }
+    BuildOptions::default()
+        .with_degree(16)
+        .with_build_list(32)
+        .with_calibration_queries(20)
+        .with_threads(2)
 }
 
 fn search(index: &Index, queries: &Rows, list_size: u32) -> Result<Answers> {
-    let options = SearchOptions {
-        effort: Effort::ListSize(list_size),
-        ..SearchOptions::default()
-    };
+    let options = SearchOptions::default().with_effort(Effort::ListSize(list_size));
     index.search(&Queries::new(&queries.bytes, queries.shape), &options)
 }
 
 fn open(dir: &Path, bytes: u64, options: OpenOptions) -> Result<Index> {
     let memory = Some(MemoryWish::Bytes(bytes));
-    Index::open(dir, &OpenOptions { memory, ..options })
+    Index::open(dir, &options.with_memory(memory))
 }
 
 fn check_ledger(index: &Index) {
@@ -66,11 +61,9 @@ fn the_smallest_budget_that_a_refusal_names_opens_and_one_byte_less_does_not() {
     base.build(dir.path(), &options()).unwrap();
     let mut before = 0;
     for list_size in [10, 200, 1000] {
-        let options = OpenOptions {
-            list_size,
-            threads: 2,
-            ..OpenOptions::default()
-        };
+        let options = OpenOptions::default()
+            .with_effort(Effort::ListSize(list_size))
+            .with_threads(2);
         let least = smallest_that_works(&open(dir.path(), 1, options).err().unwrap());
         assert!(least >= before, "longer lists need more");
         before = least;
@@ -117,11 +110,11 @@ fn the_smallest_search_memory_that_a_build_names_works_and_one_byte_less_does_no
     for (code_bytes, beam) in [(None, None), (Some(12), None), (Some(12), Some(1))] {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("index");
-        let with = |bytes| BuildOptions {
-            memory: Some(MemoryWish::Bytes(bytes)),
-            code_bytes,
-            beam,
-            ..options()
+        let with = |bytes| {
+            options()
+                .with_memory(MemoryWish::Bytes(bytes))
+                .with_code_bytes(code_bytes)
+                .with_beam(beam)
         };
         let least = smallest_that_works(&base.build(&dir, &with(1)).unwrap_err());
         let refused = base.build(&dir, &with(least - 1)).unwrap_err();
@@ -138,10 +131,7 @@ fn the_smallest_search_memory_that_a_build_names_works_and_one_byte_less_does_no
 /// Sets of many shapes: another stage needs most in each.
 #[test]
 fn the_smallest_build_memory_that_a_refusal_names_works_and_one_byte_less_does_not() {
-    let wide = |queries| BuildOptions {
-        calibration_queries: queries,
-        ..options()
-    };
+    let wide = |queries| options().with_calibration_queries(queries);
     for (rows, dimension, options) in [
         (300, 8, options()),
         (3000, 64, options()),
@@ -151,10 +141,7 @@ fn the_smallest_build_memory_that_a_refusal_names_works_and_one_byte_less_does_n
         let base = Rows::clustered(rows, dimension, ElementType::U8, 1);
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("index");
-        let with = |bytes| BuildOptions {
-            build_memory: Some(MemoryWish::Bytes(bytes)),
-            ..options.clone()
-        };
+        let with = |bytes| options.clone().with_build_memory(MemoryWish::Bytes(bytes));
         let least = smallest_that_works(&base.build(&dir, &with(1)).unwrap_err());
         let refused = base.build(&dir, &with(least - 1)).unwrap_err();
         assert_eq!(smallest_that_works(&refused), least, "{rows} x {dimension}");
@@ -170,10 +157,7 @@ fn a_search_that_does_not_fit_says_what_to_do() {
     let queries = Rows::clustered(20, 16, ElementType::U8, 2);
     let dir = tempfile::tempdir().unwrap();
     base.build(dir.path(), &options()).unwrap();
-    let options = OpenOptions {
-        list_size: 20,
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions::default().with_effort(Effort::ListSize(20));
     let least = smallest_that_works(&open(dir.path(), 1, options).err().unwrap());
     let index = open(dir.path(), least, options).unwrap();
     search(&index, &queries, 20).unwrap();
@@ -187,10 +171,7 @@ fn a_search_that_does_not_fit_says_what_to_do() {
         assert!(error.context().contains(words), "{error}");
     }
     search(&index, &queries, 20).unwrap();
-    let announced = OpenOptions {
-        list_size: 2000,
-        ..options
-    };
+    let announced = options.with_effort(Effort::ListSize(2000));
     let least = smallest_that_works(&open(dir.path(), 1, announced).err().unwrap());
     let index = open(dir.path(), least, announced).unwrap();
     search(&index, &queries, 2000).unwrap();
@@ -205,10 +186,7 @@ fn more_callers_than_announced_stay_within_what_was_set_aside() {
     let dir = tempfile::tempdir().unwrap();
     base.build(dir.path(), &options()).unwrap();
     for budget in [None, Some(10_000_000)] {
-        let options = OpenOptions {
-            threads: 1,
-            ..OpenOptions::default()
-        };
+        let options = OpenOptions::default().with_threads(1);
         let least = smallest_that_works(&open(dir.path(), 1, options).err().unwrap());
         let index = open(dir.path(), budget.unwrap_or(least), options).unwrap();
         let expected: Vec<_> = [10, 30, 50, 70]
@@ -240,10 +218,10 @@ fn a_batch_of_more_threads_than_announced_uses_those_that_fit() {
     base.build(dir.path(), &options()).unwrap();
     let least = smallest_that_works(&open(dir.path(), 1, OpenOptions::default()).err().unwrap());
     let index = open(dir.path(), least, OpenOptions::default()).unwrap();
-    let with = |threads| SearchOptions {
-        effort: Effort::ListSize(100),
-        threads,
-        ..SearchOptions::default()
+    let with = |threads| {
+        SearchOptions::default()
+            .with_effort(Effort::ListSize(100))
+            .with_threads(threads)
     };
     let queries = Queries::new(&base.bytes, base.shape);
     let alone = index.search(&queries, &with(1)).unwrap();
@@ -261,19 +239,13 @@ fn a_call_of_one_query_holds_its_share_of_what_was_set_aside() {
     let base = Rows::clustered(2000, 24, ElementType::F32, 1);
     let dir = tempfile::tempdir().unwrap();
     // Of a narrow beam: with a wide one the least takes every buffer that a query can use.
-    let built = BuildOptions {
-        preset: Preset::DiskAnn,
-        beam: Some(4),
-        ..options()
-    };
+    let built = options().with_preset(Preset::DiskAnn).with_beam(4);
     base.build(dir.path(), &built).unwrap();
     for threads in [1, 2] {
-        let options = OpenOptions {
-            interleave: 8,
-            threads,
-            list_size: 100,
-            ..OpenOptions::default()
-        };
+        let options = OpenOptions::default()
+            .with_interleave(8)
+            .with_threads(threads)
+            .with_effort(Effort::ListSize(100));
         let announced = 8 * threads;
         let least = smallest_that_works(&open(dir.path(), 1, options).err().unwrap());
         let mut bound = 0;
@@ -301,10 +273,7 @@ fn peak_of(index: &Index, queries: &Rows, count: usize) -> u64 {
         &queries.bytes[..count * queries.shape.row_bytes()],
         queries.shape,
     );
-    let options = SearchOptions {
-        effort: Effort::ListSize(100),
-        ..SearchOptions::default()
-    };
+    let options = SearchOptions::default().with_effort(Effort::ListSize(100));
     index.search(&first, &options).unwrap();
     index.memory().searches_peak_bytes
 }

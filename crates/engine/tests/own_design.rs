@@ -51,30 +51,21 @@ fn build(dir: &Path, base: &Rows, memory: u64) {
 fn try_build(dir: &Path, base: &Rows, memory: u64) -> pageway::Result<()> {
     let ids: Vec<u64> = (FIRST_ID..FIRST_ID + base.count() as u64).collect();
     let vectors = VectorSlice::new(&base.bytes, base.shape).unwrap();
-    let input = BuildInput {
-        vectors: &vectors,
-        name: "rows",
-        ids: Some(&IdSlice(&ids)),
-        queries: None,
-    };
-    let options = BuildOptions {
-        preset: Preset::Pageway,
-        memory: Some(MemoryWish::Bytes(memory)),
-        degree: 24,
-        build_list: 48,
-        calibration_queries: 20,
-        ..BuildOptions::default()
-    };
+    let ids = IdSlice(&ids);
+    let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids));
+    let options = BuildOptions::default()
+        .with_preset(Preset::Pageway)
+        .with_memory(MemoryWish::Bytes(memory))
+        .with_degree(24)
+        .with_build_list(48)
+        .with_calibration_queries(20);
     Index::build(dir, &input, &options, &NoProgress).map(|_| ())
 }
 
 fn search(index: &Index, queries: &Rows, exact: bool) -> Answers {
-    let options = SearchOptions {
-        k: K as u32,
-        effort: Effort::ListSize(60),
-        exact,
-        ..SearchOptions::default()
-    };
+    let options = SearchOptions::nearest(K as u32)
+        .with_effort(Effort::ListSize(60))
+        .with_exact(exact);
     let queries = Queries::new(&queries.bytes, queries.shape);
     index.search(&queries, &options).unwrap()
 }
@@ -107,10 +98,7 @@ fn checked_recall(answers: &Answers, base: &Rows, queries: &Rows, slack: f64) ->
 /// The index in the least memory that holds all its lists, and so no vectors.
 fn opened_with_lists(dir: &Path, nodes: usize) -> Index {
     let open = |bytes| {
-        let options = OpenOptions {
-            memory: Some(MemoryWish::Bytes(bytes)),
-            ..OpenOptions::default()
-        };
+        let options = OpenOptions::default().with_memory(MemoryWish::Bytes(bytes));
         let index = Index::open(dir, &options).ok()?;
         (index.memory().cached_nodes == nodes).then_some(index)
     };
@@ -148,16 +136,14 @@ fn a_choice_that_one_form_cannot_have_leads_to_another() {
             Some(CodecSpec::PageNode { min_degree: 8 }),
         ),
     ] {
-        let options = BuildOptions {
-            degree: 16,
-            calibration_queries: 5,
-            overrides: Overrides {
+        let options = BuildOptions::default()
+            .with_degree(16)
+            .with_calibration_queries(5)
+            .with_overrides(Overrides {
                 placement: Some(placement),
                 codec,
                 ..Overrides::default()
-            },
-            ..BuildOptions::default()
-        };
+            });
         let dir = tempfile::tempdir().unwrap();
         base.build(dir.path(), &options).unwrap();
         let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
@@ -214,10 +200,7 @@ fn with_less_memory_lists_are_read() {
     ];
     let all: u64 = memory.parts.iter().map(|(_, bytes)| bytes).sum();
     let least = all - beyond.map(|part| memory.bytes_of(part)).iter().sum::<u64>();
-    let options = OpenOptions {
-        memory: Some(MemoryWish::Bytes(least + 50_000)),
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions::default().with_memory(MemoryWish::Bytes(least + 50_000));
     let small = Index::open(dir.path(), &options).unwrap();
     assert!(small.memory().cached_nodes < base.count());
     let answers = search(&small, &queries, false);
@@ -271,23 +254,17 @@ fn every_form_finds_what_there_is() {
 fn longer_lists_of_clusters_find_more_and_no_row_twice() {
     let (base, queries) = (cloud(3000, 1), cloud(QUERIES, 2));
     let dir = tempfile::tempdir().unwrap();
-    let options = BuildOptions {
-        form: Some("clustered".to_owned()),
-        code_bytes: Some(20),
-        memory: Some(MemoryWish::Bytes(4_000_000)),
-        calibration_queries: 20,
-        ..BuildOptions::default()
-    };
+    let options = BuildOptions::default()
+        .with_form("clustered".to_owned())
+        .with_code_bytes(20)
+        .with_memory(MemoryWish::Bytes(4_000_000))
+        .with_calibration_queries(20);
     base.build(dir.path(), &options).unwrap();
     let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
     let storage = index.description().unwrap().spec.storage;
     assert!(storage.ids_in_memory && storage.second_quantizer.is_some());
     let recall = |list_size| {
-        let options = SearchOptions {
-            k: K as u32,
-            effort: Effort::ListSize(list_size),
-            ..SearchOptions::default()
-        };
+        let options = SearchOptions::nearest(K as u32).with_effort(Effort::ListSize(list_size));
         let asked = Queries::new(&queries.bytes, queries.shape);
         let answers = index.search(&asked, &options).unwrap();
         let mut found = 0;
@@ -310,13 +287,11 @@ fn longer_lists_of_clusters_find_more_and_no_row_twice() {
 fn a_form_is_built_by_its_name_or_refused_with_those_there_are() {
     let base = cloud(600, 1);
     let built = |form: &str, preset| {
-        let options = BuildOptions {
-            preset,
-            form: Some(form.to_owned()),
-            degree: 16,
-            calibration_queries: 5,
-            ..BuildOptions::default()
-        };
+        let options = BuildOptions::default()
+            .with_preset(preset)
+            .with_form(form.to_owned())
+            .with_degree(16)
+            .with_calibration_queries(5);
         let dir = tempfile::tempdir().unwrap();
         base.build(dir.path(), &options)?;
         let index = Index::open(dir.path(), &OpenOptions::default())?;

@@ -25,26 +25,21 @@ fn options(metric: Metric, threads: usize) -> BuildOptions {
         leaf: 256,
         knn: 5,
     };
-    BuildOptions {
-        preset: Preset::DiskAnn,
-        metric,
-        threads,
-        calibration_queries: 20,
-        overrides: Overrides {
+    BuildOptions::default()
+        .with_preset(Preset::DiskAnn)
+        .with_metric(metric)
+        .with_threads(threads)
+        .with_calibration_queries(20)
+        .with_overrides(Overrides {
             graph: Some(graph),
             ..Overrides::default()
-        },
-        ..BuildOptions::default()
-    }
+        })
 }
 
 /// Ids of the ten nearest of each query.
 fn search(dir: &std::path::Path, queries: &Rows) -> Vec<u64> {
     let index = Index::open(dir, &OpenOptions::default()).unwrap();
-    let search = SearchOptions {
-        effort: Effort::ListSize(80),
-        ..Default::default()
-    };
+    let search = SearchOptions::default().with_effort(Effort::ListSize(80));
     let queries = Queries::new(&queries.bytes, queries.shape);
     index.search(&queries, &search).unwrap().ids
 }
@@ -77,10 +72,8 @@ fn neighbours_are_found_in_every_metric() {
 fn shards_are_merged_and_do_not_depend_on_threads() {
     let base = Rows::clustered(12_000, 64, ElementType::F32, 1);
     let queries = Rows::clustered(40, 64, ElementType::F32, 2);
-    let with = |bytes, threads| BuildOptions {
-        build_memory: Some(MemoryWish::Bytes(bytes)),
-        ..options(Metric::L2, threads)
-    };
+    let with =
+        |bytes, threads| options(Metric::L2, threads).with_build_memory(MemoryWish::Bytes(bytes));
     let dir = tempfile::tempdir().unwrap();
     let refused = base.build(&dir.path().join("refused"), &with(1, 2)).err();
     let error = refused.unwrap();

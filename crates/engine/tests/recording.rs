@@ -3,9 +3,10 @@
 mod common;
 
 use common::Rows;
+use pageway::lab::ReadTrace;
 use pageway::{
     BuildOptions, Effort, ElementType, Index, Metric, NoProgress, OpenOptions, Preset, Queries,
-    ReadTrace, SearchOptions,
+    SearchOptions,
 };
 
 /// Reads that were out before each turn, and those that came back, one by one.
@@ -32,22 +33,18 @@ fn traces_add_up_and_answers_stay_the_same() {
     let queries = Rows::clustered(30, 24, ElementType::U8, 2);
     for preset in [Preset::DiskAnn, Preset::Starling, Preset::Gorgeous] {
         let dir = tempfile::tempdir().unwrap();
-        let options = BuildOptions {
-            metric: Metric::L2,
-            preset,
-            degree: 24,
-            build_list: 60,
-            calibration_queries: 50,
-            ..Default::default()
-        };
+        let options = BuildOptions::default()
+            .with_metric(Metric::L2)
+            .with_preset(preset)
+            .with_degree(24)
+            .with_build_list(60)
+            .with_calibration_queries(50);
         base.build(dir.path(), &options).unwrap();
         let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
         for interleave in [1, 4] {
-            let search = SearchOptions {
-                effort: Effort::ListSize(40),
-                interleave,
-                ..Default::default()
-            };
+            let search = SearchOptions::default()
+                .with_effort(Effort::ListSize(40))
+                .with_interleave(interleave);
             let rows = Queries::new(&queries.bytes, queries.shape);
             let plain = index.search(&rows, &search).unwrap();
             let recorded = index.search_recorded(&rows, &search, 20, &NoProgress);

@@ -68,14 +68,12 @@ fn forms() -> Vec<(&'static str, Overrides)> {
 
 fn built(base: &Rows, overrides: Overrides) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    let options = BuildOptions {
-        preset: Preset::DiskAnn,
-        degree: 12,
-        build_list: 24,
-        calibration_queries: 20,
-        overrides,
-        ..BuildOptions::default()
-    };
+    let options = BuildOptions::default()
+        .with_preset(Preset::DiskAnn)
+        .with_degree(12)
+        .with_build_list(24)
+        .with_calibration_queries(20)
+        .with_overrides(overrides);
     base.build(dir.path(), &options).unwrap();
     dir
 }
@@ -83,24 +81,20 @@ fn built(base: &Rows, overrides: Overrides) -> tempfile::TempDir {
 /// Opens with `more` bytes than the least that works.
 fn open(dir: &tempfile::TempDir, more: u64) -> Index {
     let with = |memory| {
-        let options = OpenOptions {
-            memory: Some(MemoryWish::Bytes(memory)),
-            list_size: LIST_SIZE,
-            interleave: 4,
-            ..OpenOptions::default()
-        };
+        let options = OpenOptions::default()
+            .with_memory(MemoryWish::Bytes(memory))
+            .with_effort(Effort::ListSize(LIST_SIZE))
+            .with_interleave(4);
         Index::open(dir.path(), &options)
     };
     with(smallest_that_works(&with(1).err().unwrap()) + more).unwrap()
 }
 
 fn search(index: &Index, queries: &Rows, (threads, interleave): (usize, u32)) -> Answers {
-    let options = SearchOptions {
-        effort: Effort::ListSize(LIST_SIZE),
-        threads,
-        interleave,
-        ..SearchOptions::default()
-    };
+    let options = SearchOptions::default()
+        .with_effort(Effort::ListSize(LIST_SIZE))
+        .with_threads(threads)
+        .with_interleave(interleave);
     let queries = Queries::new(&queries.bytes, queries.shape);
     index.search(&queries, &options).unwrap()
 }
@@ -284,11 +278,9 @@ fn what_would_change_answers_is_refused() {
         },
     ] {
         let dir = tempfile::tempdir().unwrap();
-        let mut options = BuildOptions {
-            preset: Preset::DiskAnn,
-            overrides,
-            ..BuildOptions::default()
-        };
+        let mut options = BuildOptions::default()
+            .with_preset(Preset::DiskAnn)
+            .with_overrides(overrides);
         options.overrides.cache.nodes = Some(NodeCacheSpec::Clock);
         let refused = base.build(dir.path(), &options).unwrap_err();
         assert!(refused.context().contains("schedule lockstep"), "{refused}");

@@ -25,14 +25,12 @@ fn base() -> Rows {
 }
 
 fn options(preset: Preset, segments: u32) -> BuildOptions {
-    BuildOptions {
-        preset,
-        degree: 12,
-        build_list: 24,
-        calibration_queries: 20,
-        segments,
-        ..BuildOptions::default()
-    }
+    BuildOptions::default()
+        .with_preset(preset)
+        .with_degree(12)
+        .with_build_list(24)
+        .with_calibration_queries(20)
+        .with_segments(segments)
 }
 
 fn vectors(index: &Index) -> Vec<u8> {
@@ -139,10 +137,7 @@ fn the_bytes_of_segments_do_not_depend_on_threads() {
     let base = base();
     let of = |threads| {
         let dir = tempfile::tempdir().unwrap();
-        let options = BuildOptions {
-            threads,
-            ..options(Preset::Starling, 3)
-        };
+        let options = options(Preset::Starling, 3).with_threads(threads);
         base.build(dir.path(), &options).unwrap();
         files(dir.path())
     };
@@ -156,10 +151,7 @@ fn memory_is_divided_over_segments_and_a_rebuild_replaces_all() {
     base.build(dir.path(), &options(Preset::DiskAnn, 4))
         .unwrap();
     let open = |bytes| {
-        let options = OpenOptions {
-            memory: Some(MemoryWish::Bytes(bytes)),
-            ..OpenOptions::default()
-        };
+        let options = OpenOptions::default().with_memory(MemoryWish::Bytes(bytes));
         Index::open(dir.path(), &options)
     };
     let least = smallest_that_works(&open(1).err().unwrap());

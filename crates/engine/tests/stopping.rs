@@ -10,24 +10,21 @@ mod common;
 use common::Rows;
 use pageway::spec::StopSpec;
 use pageway::{
-    BuildOptions, Effort, ElementType, Index, OpenOptions, Overrides, Queries, RangeOptions,
-    SearchOptions,
+    BuildOptions, Effort, ElementType, Index, OpenOptions, Overrides, Queries, SearchOptions,
 };
 
 const HORIZON: StopSpec = StopSpec::Horizon { growth: 10.0 };
 
 fn built(base: &Rows, stop: StopSpec) -> (tempfile::TempDir, Index) {
     let dir = tempfile::tempdir().unwrap();
-    let options = BuildOptions {
-        degree: 24,
-        build_list: 60,
-        calibration_queries: 200,
-        overrides: Overrides {
+    let options = BuildOptions::default()
+        .with_degree(24)
+        .with_build_list(60)
+        .with_calibration_queries(200)
+        .with_overrides(Overrides {
             stop: Some(stop),
             ..Overrides::default()
-        },
-        ..Default::default()
-    };
+        });
     base.build(dir.path(), &options).unwrap();
     let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
     (dir, index)
@@ -41,11 +38,7 @@ fn a_horizon_saves_hops_keeps_promises_and_leaves_ranges_alone() {
     let (_kept, plain) = built(&base, StopSpec::Exhausted);
     let (_also, near) = built(&base, HORIZON);
     let hops = |index: &Index, list_size, k| {
-        let search = SearchOptions {
-            k,
-            effort: Effort::ListSize(list_size),
-            ..Default::default()
-        };
+        let search = SearchOptions::nearest(k).with_effort(Effort::ListSize(list_size));
         let answers = index.search(&queries, &search).unwrap();
         answers.stats.iter().map(|one| one.hops).sum::<u64>()
     };
@@ -59,21 +52,15 @@ fn a_horizon_saves_hops_keeps_promises_and_leaves_ranges_alone() {
         .last()
         .unwrap();
     let ranges = [&plain, &near].map(|index| {
-        let within = RangeOptions::new(farthest);
-        let answers = index
-            .range(&queries, &within, &pageway::NoProgress)
-            .unwrap();
+        let within = SearchOptions::within(farthest);
+        let answers = index.search(&queries, &within).unwrap();
         let hops: u64 = answers.stats.iter().map(|one| one.hops).sum();
         (answers.ids, hops)
     });
     assert!(!ranges[0].0.is_empty());
     assert_eq!(ranges[0], ranges[1]);
     for (k, recall) in [(1, 0.95), (10, 0.8), (10, 0.95)] {
-        let search = SearchOptions {
-            k,
-            effort: Effort::Recall(recall),
-            ..Default::default()
-        };
+        let search = SearchOptions::nearest(k).with_effort(Effort::Recall(recall));
         let report = near
             .measure_recall(&queries, &search, &pageway::NoProgress)
             .unwrap();

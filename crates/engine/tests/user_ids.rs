@@ -20,18 +20,12 @@ use pageway::{
 
 fn build(dir: &Path, base: &Rows, ids: &[u64]) -> Result<BuildReport> {
     let vectors = VectorSlice::new(&base.bytes, base.shape)?;
-    let input = BuildInput {
-        vectors: &vectors,
-        name: "rows",
-        ids: Some(&IdSlice(ids)),
-        queries: None,
-    };
-    let options = BuildOptions {
-        degree: 24,
-        build_list: 48,
-        calibration_queries: 20,
-        ..BuildOptions::default()
-    };
+    let ids = IdSlice(ids);
+    let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids));
+    let options = BuildOptions::default()
+        .with_degree(24)
+        .with_build_list(48)
+        .with_calibration_queries(20);
     Index::build(dir, &input, &options, &NoProgress)
 }
 
@@ -52,10 +46,7 @@ fn a_search_returns_the_ids_and_the_rows_they_belong_to() {
     let dir = tempfile::tempdir().unwrap();
     build(dir.path(), &base, &ids).unwrap();
     let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
-    let search = SearchOptions {
-        effort: Effort::ListSize(100),
-        ..SearchOptions::default()
-    };
+    let search = SearchOptions::default().with_effort(Effort::ListSize(100));
     let queries = Queries::new(&base.bytes, base.shape);
     let answers = index.search(&queries, &search).unwrap();
     for (id, row) in answers.ids.iter().zip(&answers.rows) {
@@ -123,17 +114,12 @@ fn ids_of_row_numbers_and_none_give_the_same_answers() {
     let (with, without) = (root.path().join("with"), root.path().join("without"));
     let numbers: Vec<u64> = (0..base.count() as u64).collect();
     build(&with, &base, &numbers).unwrap();
-    let options = BuildOptions {
-        degree: 24,
-        build_list: 48,
-        calibration_queries: 20,
-        ..BuildOptions::default()
-    };
+    let options = BuildOptions::default()
+        .with_degree(24)
+        .with_build_list(48)
+        .with_calibration_queries(20);
     base.build(&without, &options).unwrap();
-    let search = SearchOptions {
-        effort: Effort::ListSize(50),
-        ..SearchOptions::default()
-    };
+    let search = SearchOptions::default().with_effort(Effort::ListSize(50));
     let ids = [with, without].map(|dir| {
         let index = Index::open(&dir, &OpenOptions::default()).unwrap();
         let queries = Queries::new(&base.bytes, base.shape);

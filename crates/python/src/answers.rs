@@ -1,59 +1,43 @@
 //! What searches found, as arrays of numpy: moved, not copied.
 
-use numpy::{PyArray1, PyArray2};
-use pageway::{Answers, QueryStats, RangeAnswers, SearchSettings};
+use numpy::PyArray1;
+use pageway::{QueryStats, SearchSettings};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::convert::table;
 
-type Columns<'py> = Bound<'py, PyDict>;
-
-/// Ids and distances of `k` columns, the counters of each query, what the search resolved to.
-pub(crate) type Found<'py> = (
-    Bound<'py, PyArray2<u64>>,
-    Bound<'py, PyArray2<f32>>,
-    Columns<'py>,
-    Columns<'py>,
-);
-
-/// Limits, ids and distances of all queries in one row; counters and what the search resolved to;
-/// queries with no room for more.
-pub(crate) type FoundWithin<'py> = (
-    Bound<'py, PyArray1<i64>>,
-    Bound<'py, PyArray1<u64>>,
-    Bound<'py, PyArray1<f32>>,
-    (Columns<'py>, Columns<'py>),
-    usize,
-);
-
-/// The answers of a search.
-pub(crate) fn found(py: Python<'_>, answers: Answers) -> PyResult<Found<'_>> {
-    let (queries, k) = (answers.stats.len(), answers.k);
-    let stats = columns(py, &answers.stats)?;
-    let settings = resolved(py, answers.settings)?;
-    let ids = table(py, answers.ids, queries, k)?;
-    let distances = table(py, answers.distances, queries, k)?;
-    Ok((ids, distances, stats, settings))
+/// The answers of all queries in one row: those of query `q` are `lims[q] .. lims[q + 1]`. Without
+/// a radius each has `k` of them.
+#[pyclass(frozen, get_all, module = "pageway._native")]
+pub(crate) struct Answers {
+    lims: Py<PyArray1<i64>>,
+    ids: Py<PyArray1<u64>>,
+    distances: Py<PyArray1<f32>>,
+    /// The counters of all queries, an array per counter.
+    stats: Py<PyDict>,
+    /// What the search resolved to.
+    settings: Py<PyDict>,
+    /// Queries within a radius with no room for more.
+    truncated: usize,
 }
 
-/// The answers of a range search.
-pub(crate) fn found_within(py: Python<'_>, answers: RangeAnswers) -> PyResult<FoundWithin<'_>> {
-    let lims = answers.lims.iter().map(|&limit| limit as i64).collect();
-    Ok((
-        PyArray1::from_vec(py, lims),
-        PyArray1::from_vec(py, answers.ids),
-        PyArray1::from_vec(py, answers.distances),
-        (
-            columns(py, &answers.stats)?,
-            resolved(py, answers.settings)?,
-        ),
-        answers.truncated,
-    ))
+impl Answers {
+    pub(crate) fn new(py: Python<'_>, found: pageway::Answers) -> PyResult<Self> {
+        let lims = found.lims.iter().map(|&limit| limit as i64).collect();
+        Ok(Self {
+            lims: PyArray1::from_vec(py, lims).unbind(),
+            ids: PyArray1::from_vec(py, found.ids).unbind(),
+            distances: PyArray1::from_vec(py, found.distances).unbind(),
+            stats: columns(py, &found.stats)?.unbind(),
+            settings: resolved(py, found.settings)?.unbind(),
+            truncated: found.truncated,
+        })
+    }
 }
 
 /// The settings that a search resolved to.
-fn resolved(py: Python<'_>, settings: SearchSettings) -> PyResult<Columns<'_>> {
+fn resolved(py: Python<'_>, settings: SearchSettings) -> PyResult<Bound<'_, PyDict>> {
     let resolved = PyDict::new(py);
     resolved.set_item("list_size", settings.list_size)?;
     resolved.set_item("beam", settings.beam)?;
@@ -63,7 +47,7 @@ fn resolved(py: Python<'_>, settings: SearchSettings) -> PyResult<Columns<'_>> {
 }
 
 /// The counters of all queries, an array per counter.
-fn columns<'py>(py: Python<'py>, stats: &[QueryStats]) -> PyResult<Columns<'py>> {
+fn columns<'py>(py: Python<'py>, stats: &[QueryStats]) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let add = |name: &str, counter: fn(&QueryStats) -> u64| {
         let values = stats.iter().map(counter).collect();

@@ -29,17 +29,15 @@ struct DesignSettings {
 impl DesignSettings {
     /// The options that these settings are, with the choices of the design.
     fn options(&self) -> PyResult<BuildOptions> {
-        Ok(BuildOptions {
-            preset: wish(&self.preset)?,
-            form: self.form.clone(),
-            degree: self.degree,
-            build_list: self.build_list,
-            code_bytes: self.code_bytes,
-            page_bytes: self.page_bytes,
-            beam: self.beam,
-            seed: self.seed,
-            ..BuildOptions::default()
-        })
+        Ok(BuildOptions::default()
+            .with_preset(wish(&self.preset)?)
+            .with_form(self.form.clone())
+            .with_degree(self.degree)
+            .with_build_list(self.build_list)
+            .with_code_bytes(self.code_bytes)
+            .with_page_bytes(self.page_bytes)
+            .with_beam(self.beam)
+            .with_seed(self.seed))
     }
 }
 
@@ -69,17 +67,17 @@ impl BuildSettings {
     /// The options that these settings are for a build over `vectors`.
     fn options(self, vectors: &dyn VectorRead) -> PyResult<BuildOptions> {
         let budget = |wished: &Option<String>| wished.as_deref().map(wish).transpose();
-        let options = BuildOptions {
-            metric: named(&self.metric)?,
-            memory: budget(&self.budgets.memory)?,
-            build_memory: budget(&self.budgets.build_memory)?,
-            disk: budget(&self.budgets.disk)?,
-            recall: self.recall,
-            codebook_from: self.codebook_from,
-            graph_from: self.graph_from,
-            threads: self.threads,
-            ..self.design.options()?
-        };
+        let options = self
+            .design
+            .options()?
+            .with_metric(named(&self.metric)?)
+            .with_memory(budget(&self.budgets.memory)?)
+            .with_build_memory(budget(&self.budgets.build_memory)?)
+            .with_disk(budget(&self.budgets.disk)?)
+            .with_recall(self.recall)
+            .with_codebook_from(self.codebook_from)
+            .with_graph_from(self.graph_from)
+            .with_threads(self.threads);
         match &self.design.overrides {
             Some(wishes) => wished(&options, wishes, vectors).map_err(to_exception),
             None => Ok(options),
@@ -102,12 +100,9 @@ pub(crate) fn build(
     let options = options.options(vectors.as_ref())?;
     let ids = ids.as_ref().map(Ids::open).transpose()?;
     let queries = queries.as_ref().map(Source::open).transpose()?;
-    let input = BuildInput {
-        vectors: vectors.as_ref(),
-        name: &name,
-        ids: ids.as_deref(),
-        queries: queries.as_deref(),
-    };
+    let input = BuildInput::new(vectors.as_ref(), &name)
+        .with_ids(ids.as_deref())
+        .with_queries(queries.as_deref());
     let report = watched(py, &progress, |watch| {
         pageway::Index::build(&path, &input, &options, watch)
     })?;

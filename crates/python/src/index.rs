@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use pageway::{Effort, Error, OpenOptions, Queries, RangeOptions, SearchOptions};
+use pageway::{Effort, Error, OpenOptions, Queries, SearchOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
 
-use crate::answers::{Found, FoundWithin, found, found_within};
+use crate::answers::Answers;
 use crate::convert::{Rows, json, wish};
 use crate::error::to_exception;
 use crate::progress::{Callback, watched};
@@ -34,72 +35,59 @@ struct OpenSettings {
     threads: usize,
     interleave: u32,
     k: u32,
-    list_size: u32,
+    list_size: Option<u32>,
     beam: Option<u32>,
 }
 
 impl OpenSettings {
     fn options(&self) -> PyResult<OpenOptions> {
-        Ok(OpenOptions {
-            memory: self.memory.as_deref().map(wish).transpose()?,
-            threads: self.threads,
-            interleave: self.interleave,
-            list_size: self.list_size,
-            beam: self.beam,
-            k: self.k,
-        })
+        Ok(OpenOptions::default()
+            .with_memory(self.memory.as_deref().map(wish).transpose()?)
+            .with_threads(self.threads)
+            .with_interleave(self.interleave)
+            .with_effort(self.list_size.map(Effort::ListSize))
+            .with_beam(self.beam)
+            .with_k(self.k))
     }
 }
 
-/// The settings of `Index.search`, by name; exactly one of `recall` and `list_size` is given.
+/// The settings of `Index.search` and `Index.range`, by name; exactly one of `recall` and
+/// `list_size` is given.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct SearchSettings {
+    /// Neighbours; within a radius, results at most.
     k: u32,
+    radius: Option<f32>,
     recall: Option<f32>,
     list_size: Option<u32>,
     beam: Option<u32>,
     threads: usize,
     exact: bool,
+    /// Seconds.
+    timeout: Option<f64>,
 }
 
 impl SearchSettings {
-    fn options(&self) -> SearchOptions {
+    fn options(&self) -> PyResult<SearchOptions> {
+        let default = SearchOptions::nearest(self.k);
         let wished = self.recall.map(Effort::Recall);
         let effort = self.list_size.map(Effort::ListSize).or(wished);
-        let default = SearchOptions::default();
-        SearchOptions {
-            k: self.k,
-            effort: effort.unwrap_or(default.effort),
-            beam: self.beam,
-            threads: self.threads,
-            exact: self.exact,
-            ..default
-        }
+        Ok(default
+            .with_radius(self.radius)
+            .with_effort(effort.unwrap_or(default.effort))
+            .with_beam(self.beam)
+            .with_threads(self.threads)
+            .with_exact(self.exact)
+            .with_timeout(self.timeout.map(seconds).transpose()?))
     }
 }
 
-/// The settings of `Index.range`, by name.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-struct RangeSettings {
-    radius: f32,
-    list_size: u32,
-    limit: u32,
-    beam: Option<u32>,
-    threads: usize,
-}
-
-impl RangeSettings {
-    fn options(&self) -> RangeOptions {
-        RangeOptions {
-            list_size: self.list_size,
-            limit: self.limit,
-            beam: self.beam,
-            threads: self.threads,
-            ..RangeOptions::new(self.radius)
-        }
-    }
+fn seconds(seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds).map_err(|_| {
+        let words = format!("timeout is {seconds}: give seconds, 0 or more");
+        to_exception(Error::invalid(words))
+    })
 }
 
 /// What `report` gives: the description with what is open on top.
@@ -154,17 +142,18 @@ impl Index {
         Ok(Self::new(path, index))
     }
 
-    fn search<'py>(
+    /// The nearest, or all within a radius.
+    fn search(
         &self,
-        py: Python<'py>,
-        queries: Rows<'py>,
+        py: Python<'_>,
+        queries: Rows<'_>,
         options: SearchSettings,
-    ) -> PyResult<Found<'py>> {
+    ) -> PyResult<Answers> {
         let index = self.opened()?;
         let queries = Queries::new(queries.bytes()?, queries.shape()?);
-        let options = options.options();
+        let options = options.options()?;
         let count = queries.rows.len() / queries.shape.row_bytes().max(1);
-        let answers = if count <= UNWATCHED_QUERIES {
+        let found = if count <= UNWATCHED_QUERIES && options.radius.is_none() {
             py.detach(|| index.search(&queries, &options))
                 .map_err(to_exception)?
         } else {
@@ -172,20 +161,7 @@ impl Index {
                 index.search_with(&queries, &options, watch)
             })?
         };
-        found(py, answers)
-    }
-
-    fn range<'py>(
-        &self,
-        py: Python<'py>,
-        queries: Rows<'py>,
-        options: RangeSettings,
-    ) -> PyResult<FoundWithin<'py>> {
-        let index = self.opened()?;
-        let queries = Queries::new(queries.bytes()?, queries.shape()?);
-        let options = options.options();
-        let answers = watched(py, &None, |watch| index.range(&queries, &options, watch))?;
-        found_within(py, answers)
+        Answers::new(py, found)
     }
 
     fn measure_recall<'py>(
@@ -197,7 +173,7 @@ impl Index {
     ) -> PyResult<Bound<'py, PyDict>> {
         let index = self.opened()?;
         let queries = Queries::new(queries.bytes()?, queries.shape()?);
-        let options = options.options();
+        let options = options.options()?;
         let report = watched(py, &progress, |watch| {
             index.measure_recall(&queries, &options, watch)
         })?;

@@ -1,7 +1,7 @@
 //! Native half of the Python package `pageway`: converts types and errors, and holds no logic.
 //!
 //! ```text
-//! build.rs      build, presets, verify           index.rs     Index: open, search, range, switch
+//! build.rs      build, presets, verify           index.rs     Index: open, search, switch
 //! overrides.rs  a dict as choices                answers.rs   what searches found
 //! convert.rs    arrays, paths and reports        truth.rs     ground_truth
 //! error.rs      engine errors to exceptions      progress.rs  callbacks, Ctrl-C, the worker thread
@@ -26,6 +26,7 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<index::Index>()?;
+    module.add_class::<answers::Answers>()?;
     module.add_function(wrap_pyfunction!(build::build, module)?)?;
     module.add_function(wrap_pyfunction!(build::presets, module)?)?;
     module.add_function(wrap_pyfunction!(build::verify, module)?)?;

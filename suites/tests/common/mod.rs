@@ -73,12 +73,8 @@ impl Data {
         ids: &[u64],
     ) -> Result<BuildReport> {
         let vectors = VectorSlice::new(&self.rows, self.shape)?;
-        let input = BuildInput {
-            vectors: &vectors,
-            name: "rows",
-            ids: Some(&IdSlice(ids)),
-            queries: None,
-        };
+        let ids = IdSlice(ids);
+        let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids));
         Index::build_on(vfs, dir, &input, options, &NoProgress)
     }
 
@@ -101,26 +97,19 @@ pub fn build_from(
     options: &BuildOptions,
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
-    let input = BuildInput {
-        vectors,
-        name: "rows",
-        ids: None,
-        queries: None,
-    };
+    let input = BuildInput::new(vectors, "rows");
     Index::build_on(vfs, dir, &input, options, progress)
 }
 
 /// The quickest build that still does everything, of the plainest design.
 pub fn quick() -> BuildOptions {
-    BuildOptions {
-        preset: Preset::DiskAnn,
-        degree: 8,
-        build_list: 16,
-        calibration_queries: 5,
-        code_bytes: Some(2),
-        threads: 1,
-        ..BuildOptions::default()
-    }
+    BuildOptions::default()
+        .with_preset(Preset::DiskAnn)
+        .with_degree(8)
+        .with_build_list(16)
+        .with_calibration_queries(5)
+        .with_code_bytes(2)
+        .with_threads(1)
 }
 
 /// The quickest build of a design, with answers that do not depend on the disk.
@@ -131,14 +120,10 @@ pub fn quick_as(preset: Preset) -> BuildOptions {
         completion: CompletionSpec::InOrder,
     };
     let schedule = (preset == Preset::PipeAnn).then_some(in_order);
-    BuildOptions {
-        preset,
-        overrides: Overrides {
-            schedule,
-            ..Overrides::default()
-        },
-        ..quick()
-    }
+    quick().with_preset(preset).with_overrides(Overrides {
+        schedule,
+        ..Overrides::default()
+    })
 }
 
 /// The smallest number of bytes that a refusal names.
@@ -153,10 +138,10 @@ pub fn smallest_that_works(error: &Error) -> u64 {
 
 /// Opens with the least memory that works: no record is cached, so every one is read by searches.
 pub fn open_uncached(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<Index> {
-    let with = |bytes| OpenOptions {
-        memory: Some(MemoryWish::Bytes(bytes)),
-        list_size: 40,
-        ..OpenOptions::default()
+    let with = |bytes| {
+        OpenOptions::default()
+            .with_memory(MemoryWish::Bytes(bytes))
+            .with_effort(Effort::ListSize(40))
     };
     match Index::open_on(vfs, dir, &with(1)) {
         Ok(_) => Err(Error::new(
@@ -177,12 +162,9 @@ pub fn search_all(index: &Index, data: &Data, k: u32) -> Result<Answers> {
 
 /// Searches for the first rows of `data`.
 pub fn search_first(index: &Index, data: &Data, count: usize, k: u32) -> Result<Answers> {
-    let options = SearchOptions {
-        k,
-        effort: Effort::ListSize(20),
-        exact: true,
-        ..SearchOptions::default()
-    };
+    let options = SearchOptions::nearest(k)
+        .with_effort(Effort::ListSize(20))
+        .with_exact(true);
     let rows = &data.rows[..count * data.shape.row_bytes()];
     index.search(&Queries::new(rows, data.shape), &options)
 }

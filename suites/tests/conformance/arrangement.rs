@@ -18,7 +18,7 @@ pub fn check_memory(subject: &Subject<'_>, vfs: &Arc<dyn Vfs>, expected: &Expect
     let (dir, queries, name) = (&subject.dir, &subject.data.queries, &subject.name);
     let mut options = open_options(1);
     for list_size in [1, LIST_SIZE] {
-        options.list_size = list_size;
+        options.effort = Some(Effort::ListSize(list_size));
         let least = least_memory(vfs, dir, &options);
         let refused = open_with(vfs, dir, &options, least - 1).err().unwrap();
         assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{name}");
@@ -26,12 +26,9 @@ pub fn check_memory(subject: &Subject<'_>, vfs: &Arc<dyn Vfs>, expected: &Expect
         for more in [0, 1, 20_000, 5_000_000] {
             let index = open_with(vfs, dir, &options, least + more).unwrap();
             check_ledger(&index, name);
-            let call = SearchOptions {
-                k: 1,
-                effort: Effort::ListSize(list_size),
-                exact: true,
-                ..SearchOptions::default()
-            };
+            let call = SearchOptions::nearest(1)
+                .with_effort(Effort::ListSize(list_size))
+                .with_exact(true);
             let few = Queries::new(queries.row(0), queries.shape);
             index.search(&few, &call).unwrap();
             check_ledger(&index, name);
@@ -97,14 +94,11 @@ pub fn check_interleaved(
 }
 
 fn search_on(index: &Index, queries: &Rows, threads: usize) -> Answers {
-    let options = SearchOptions {
-        k: K,
-        effort: Effort::ListSize(LIST_SIZE),
-        threads,
-        interleave: 2,
-        exact: true,
-        ..SearchOptions::default()
-    };
+    let options = SearchOptions::nearest(K)
+        .with_effort(Effort::ListSize(LIST_SIZE))
+        .with_threads(threads)
+        .with_interleave(2)
+        .with_exact(true);
     index
         .search(&Queries::new(&queries.bytes, queries.shape), &options)
         .unwrap()

@@ -179,13 +179,11 @@ impl Choice {
 
     /// The build of this choice, through the public options alone.
     pub fn options(&self, dimension: u32) -> BuildOptions {
-        BuildOptions {
-            metric: self.metric(),
-            page_bytes: self.page_bytes(),
-            beam: Some(self.beam()),
-            overrides: self.overrides(dimension),
-            ..small(dimension)
-        }
+        small(dimension)
+            .with_metric(self.metric())
+            .with_page_bytes(self.page_bytes())
+            .with_beam(self.beam())
+            .with_overrides(self.overrides(dimension))
     }
 
     fn overrides(&self, dimension: u32) -> Overrides {
@@ -360,12 +358,10 @@ impl Choice {
 
 /// Builds that are quick, of a design in whose place any choice can be put.
 pub fn small(dimension: u32) -> BuildOptions {
-    BuildOptions {
-        preset: Preset::DiskAnn,
-        degree: MAX_DEGREE,
-        build_list: BUILD_LIST,
-        code_bytes: Some(code_bytes(dimension)),
-        calibration_queries: 5,
-        ..BuildOptions::default()
-    }
+    BuildOptions::default()
+        .with_preset(Preset::DiskAnn)
+        .with_degree(MAX_DEGREE)
+        .with_build_list(BUILD_LIST)
+        .with_code_bytes(code_bytes(dimension))
+        .with_calibration_queries(5)
 }

@@ -79,10 +79,7 @@ fn on_disk(dir: &Path) -> u64 {
 fn the_smallest_budgets_that_a_build_names_work() {
     for preset in Preset::ALL {
         let data = DataSet::load(ElementType::F16, EXTENT);
-        let options = BuildOptions {
-            preset,
-            ..small(EXTENT.dimension)
-        };
+        let options = small(EXTENT.dimension).with_preset(preset);
         check(preset.name(), &options, &data);
     }
     let cores = legal_cores();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pageway::{BuildOptions, BuildReport, Index, NoProgress, OpenOptions, OsVfs, Vfs, verify};
+use pageway::{BuildReport, Index, NoProgress, OpenOptions, OsVfs, Vfs, verify};
 
 use crate::arrangement::{check_interleaved, check_memory};
 use crate::common::{contents, names};
@@ -95,10 +95,7 @@ fn check_rebuilt(subject: &Subject<'_>) {
     let again = Subject {
         name: subject.name.clone(),
         dir: dir.clone(),
-        options: BuildOptions {
-            threads: 1,
-            ..subject.options.clone()
-        },
+        options: subject.options.clone().with_threads(1),
         ..*subject
     };
     again.build().unwrap();

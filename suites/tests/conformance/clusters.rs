@@ -5,7 +5,7 @@ use pageway::spec::{
     CacheOverrides, CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, NodeCacheSpec,
     PlacementSpec, QuantizerSpec, RefineSpec, RotationSpec, ScheduleSpec, VectorStorage,
 };
-use pageway::{BuildOptions, ElementType, IndexSpec, Metric, Overrides, Preset, Sizes};
+use pageway::{ElementType, IndexSpec, Metric, Overrides, Preset, Sizes};
 
 use crate::axes::{Choice, small};
 use crate::check::{Expected, check};
@@ -66,11 +66,9 @@ fn clusters_conform_with_every_way_to_keep_vectors() {
                 dir: root.path().join(format!("{number}{at}")).join("index"),
                 data: library.get(element),
                 has_user_ids: at == 1,
-                options: BuildOptions {
-                    metric,
-                    overrides: overrides(way, SHORT.dimension),
-                    ..small(SHORT.dimension)
-                },
+                options: small(SHORT.dimension)
+                    .with_metric(metric)
+                    .with_overrides(overrides(way, SHORT.dimension)),
             };
             let expected = Expected {
                 recall: recall_floor(metric),

@@ -5,7 +5,7 @@
 use pageway::spec::HarvestSpec;
 use pageway::{
     Answers, BuildOptions, Effort, ElementType, ErrorKind, Index, NoProgress, OpenOptions, OsVfs,
-    Preset, Queries, RangeOptions, SearchOptions, Vfs, verify,
+    Preset, Queries, SearchOptions, Vfs, verify,
 };
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -71,10 +71,7 @@ fn check_all_found(name: &str, options: &BuildOptions, base: Rows, has_user_ids:
             check_search(&subject, &index, list_size, beam);
         }
     }
-    let wide = OpenOptions {
-        beam: Some(64),
-        ..OpenOptions::default()
-    };
+    let wide = OpenOptions::default().with_beam(64);
     let index = open_with(&vfs, &subject.dir, &wide, 1 << 26).unwrap();
     check_search(&subject, &index, 100, Some(64));
     check_range(&subject, &index);
@@ -82,13 +79,10 @@ fn check_all_found(name: &str, options: &BuildOptions, base: Rows, has_user_ids:
 
 fn check_search(subject: &Subject<'_>, index: &Index, list_size: u32, beam: Option<u32>) {
     let data = subject.data;
-    let options = SearchOptions {
-        k: data.base.count() as u32,
-        effort: Effort::ListSize(list_size),
-        beam,
-        exact: true,
-        ..SearchOptions::default()
-    };
+    let options = SearchOptions::nearest(data.base.count() as u32)
+        .with_effort(Effort::ListSize(list_size))
+        .with_beam(beam)
+        .with_exact(true);
     let queries = Queries::new(&data.queries.bytes, data.queries.shape);
     let answers = index.search(&queries, &options).unwrap();
     let what = format!("{}: list {list_size}, beam {beam:?}", subject.name);
@@ -160,12 +154,10 @@ fn check_range(subject: &Subject<'_>, index: &Index) {
     let queries = Queries::new(&data.queries.bytes, data.queries.shape);
     let count = data.base.count();
     let range = |radius, limit| {
-        let options = RangeOptions {
-            limit,
-            list_size: 100,
-            ..RangeOptions::new(radius)
-        };
-        index.range(&queries, &options, &NoProgress)
+        let options = SearchOptions::within(radius)
+            .with_k(limit)
+            .with_effort(Effort::ListSize(100));
+        index.search(&queries, &options)
     };
     let name = &subject.name;
     let all = range(f32::INFINITY, 100).unwrap();
@@ -195,10 +187,7 @@ fn every_preset_finds_all_of_a_few_vectors() {
     for preset in Preset::ALL {
         for count in [1, 2, 3, 5, 13, 40] {
             for element in [ElementType::U8, ElementType::F32] {
-                let options = BuildOptions {
-                    preset,
-                    ..small(DIMENSION)
-                };
+                let options = small(DIMENSION).with_preset(preset);
                 let base = rows(count, DIMENSION, element);
                 check_all_found(preset.name(), &options, base, count == 5);
             }
@@ -234,7 +223,7 @@ fn and_following_all(options: BuildOptions) -> Vec<BuildOptions> {
 #[test]
 fn one_component_is_enough() {
     for preset in Preset::ALL {
-        let options = BuildOptions { preset, ..small(1) };
+        let options = small(1).with_preset(preset);
         for element in ElementType::ALL {
             // A line: each row has its own place.
             let values: Vec<f64> = (1..=40).map(|row| f64::from(row) / 250.0).collect();
@@ -256,17 +245,14 @@ fn equal_vectors_are_all_found() {
             dir: place.dir(),
             data: &data,
             has_user_ids: false,
-            options: BuildOptions { preset, ..small(8) },
+            options: small(8).with_preset(preset),
         };
         subject.build().unwrap();
         let index = Index::open(&subject.dir, &OpenOptions::default()).unwrap();
         for k in [10, 200] {
-            let options = SearchOptions {
-                k,
-                effort: Effort::ListSize(k),
-                exact: true,
-                ..SearchOptions::default()
-            };
+            let options = SearchOptions::nearest(k)
+                .with_effort(Effort::ListSize(k))
+                .with_exact(true);
             let query = Queries::new(data.base.row(0), data.base.shape);
             let answers = index.search(&query, &options).unwrap();
             let mut rows = answers.rows.clone();
@@ -290,24 +276,16 @@ fn a_held_out_row_is_not_found_even_if_walks_start_there() {
                 dir: place.dir(),
                 data: &data,
                 has_user_ids: false,
-                options: BuildOptions {
-                    preset,
-                    ..small(DIMENSION)
-                },
+                options: small(DIMENSION).with_preset(preset),
             };
             subject.build().unwrap();
             let index = Index::open(&subject.dir, &OpenOptions::default()).unwrap();
             let held: Vec<_> = (0..count as u32).map(pageway::NodeId).collect();
-            let queries = Queries {
-                held_out: Some(&held),
-                ..Queries::new(&data.base.bytes, data.base.shape)
-            };
-            let options = SearchOptions {
-                k: count as u32,
-                effort: Effort::ListSize(100),
-                exact: true,
-                ..SearchOptions::default()
-            };
+            let queries =
+                Queries::new(&data.base.bytes, data.base.shape).with_held_out(Some(&held));
+            let options = SearchOptions::nearest(count as u32)
+                .with_effort(Effort::ListSize(100))
+                .with_exact(true);
             let answers = index.search(&queries, &options).unwrap();
             for (query, nodes) in answers.nodes.chunks(count).enumerate() {
                 let mut found = nodes.to_vec();
@@ -330,10 +308,7 @@ fn records_larger_than_a_page_are_found() {
     for preset in Preset::ALL {
         let data = Data::new(60, 6000, 3);
         let base = Rows::of_bytes(&data.rows, data.shape);
-        let options = BuildOptions {
-            code_bytes: Some(4),
-            ..quick_as(preset)
-        };
+        let options = quick_as(preset).with_code_bytes(4);
         check_all_found(preset.name(), &options, base, true);
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use pageway::spec::{HarvestSpec, StopSpec, VectorStorage};
 use pageway::{
-    Answers, Effort, ErrorKind, Index, Metric, NoProgress, NodeId, OpenOptions, Queries,
-    RangeAnswers, RangeOptions, SearchOptions, VectorRead, Vfs,
+    Answers, Effort, ErrorKind, Index, Metric, NodeId, OpenOptions, Queries, SearchOptions,
+    VectorRead, Vfs,
 };
 
 use crate::check::Expected;
@@ -100,11 +100,8 @@ pub fn check_range(subject: &Subject<'_>, list_size: u32) -> f64 {
         let ranked = data.ranked(query, index.metric());
         let radius = ranked[RANGE_RANK.min(ranked.len() - 1)].0 as f32;
         let queries = Queries::new(data.queries.row(query), data.queries.shape);
-        let options = RangeOptions {
-            list_size,
-            ..range_options(&index, radius)
-        };
-        let answers = index.range(&queries, &options, &NoProgress).unwrap();
+        let options = range_options(&index, radius).with_effort(Effort::ListSize(list_size));
+        let answers = index.search(&queries, &options).unwrap();
         let what = format!("{}: range of query {query}", subject.name);
         check_range_rows(subject, &answers, (query, index.metric()), &what);
         assert!(answers.distances.iter().all(|d| *d <= radius), "{what}");
@@ -120,7 +117,7 @@ pub fn check_range(subject: &Subject<'_>, list_size: u32) -> f64 {
 
 fn check_range_rows(
     subject: &Subject<'_>,
-    answers: &RangeAnswers,
+    answers: &Answers,
     (query, metric): (usize, Metric),
     what: &str,
 ) {
@@ -150,12 +147,9 @@ pub fn check_pages_read_once(subject: &Subject<'_>, vfs: &Arc<dyn Vfs>) {
         return;
     }
     let rows = index.len();
-    let search = SearchOptions {
-        k: 1,
-        effort: Effort::ListSize(rows as u32),
-        exact: true,
-        ..SearchOptions::default()
-    };
+    let search = SearchOptions::nearest(1)
+        .with_effort(Effort::ListSize(rows as u32))
+        .with_exact(true);
     let queries = &subject.data.queries;
     let answers = index
         .search(&Queries::new(&queries.bytes, queries.shape), &search)
@@ -191,16 +185,10 @@ pub fn check_held_out(subject: &Subject<'_>, index: &Index, expected: &Expected)
     for (node, row) in nodes.iter().zip(rows.chunks_mut(base.shape.row_bytes())) {
         index.read(node.0.into(), row).unwrap();
     }
-    let queries = Queries {
-        held_out: Some(&nodes),
-        ..Queries::new(&rows, base.shape)
-    };
-    let options = SearchOptions {
-        k: K,
-        effort: Effort::ListSize(LIST_SIZE),
-        exact: true,
-        ..SearchOptions::default()
-    };
+    let queries = Queries::new(&rows, base.shape).with_held_out(Some(&nodes));
+    let options = SearchOptions::nearest(K)
+        .with_effort(Effort::ListSize(LIST_SIZE))
+        .with_exact(true);
     let answers = index.search(&queries, &options).unwrap();
     let mut hits = 0;
     for (query, node) in nodes.iter().enumerate() {
@@ -226,12 +214,9 @@ pub fn check_recall_target(subject: &Subject<'_>) {
     let index = Index::open(&subject.dir, &OpenOptions::default()).unwrap();
     let queries = &subject.data.queries;
     for target in [0.8, 0.9] {
-        let options = SearchOptions {
-            k: K,
-            effort: Effort::Recall(target),
-            exact: true,
-            ..SearchOptions::default()
-        };
+        let options = SearchOptions::nearest(K)
+            .with_effort(Effort::Recall(target))
+            .with_exact(true);
         let queries = Queries::new(&queries.bytes, queries.shape);
         let answers = match index.search(&queries, &options) {
             Ok(answers) => answers,

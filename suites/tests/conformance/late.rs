@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use pageway::{OpenMode, OsVfs, Vfs, VfsFile};
+use pageway::lab::{OpenMode, VfsFile};
+use pageway::{OsVfs, Vfs};
 use pageway_store::LockGuard;
 
 /// Longest wait of a read.

@@ -129,10 +129,7 @@ fn sized(options: BuildOptions, data: &DataSet) -> BuildOptions {
     if !split {
         return options;
     }
-    let probe = BuildOptions {
-        memory: Some(MemoryWish::Bytes(1)),
-        ..options.clone()
-    };
+    let probe = options.clone().with_memory(MemoryWish::Bytes(1));
     let refused = Subject {
         name: "probe".to_owned(),
         dir: Path::new("/nowhere/index").to_owned(),
@@ -143,10 +140,7 @@ fn sized(options: BuildOptions, data: &DataSet) -> BuildOptions {
     .build();
     let least = common::smallest_that_works(&refused.unwrap_err());
     let half = data.base.count() as u64 * u64::from(options.code_bytes.unwrap()) / 2;
-    BuildOptions {
-        memory: Some(MemoryWish::Bytes(least + half)),
-        ..options
-    }
+    options.with_memory(MemoryWish::Bytes(least + half))
 }
 
 fn expected(choice: &Choice) -> Expected {
@@ -202,17 +196,15 @@ fn check_spec(subject: &Subject<'_>, choice: &Choice) {
 /// Presets as they are; where answers are compared, with a pipeline that takes pages in order.
 fn preset_options(preset: Preset, metric: Metric, dimension: u32) -> BuildOptions {
     let codes = (preset == Preset::PageAnn).then_some(CodeStorage::Split { memory_nodes: 0 });
-    BuildOptions {
-        preset,
-        metric,
-        overrides: Overrides {
+    small(dimension)
+        .with_preset(preset)
+        .with_metric(metric)
+        .with_overrides(Overrides {
             codes,
             ..Overrides::default()
-        },
-        code_bytes: Some(dimension / 3),
-        calibration_queries: 60,
-        ..small(dimension)
-    }
+        })
+        .with_code_bytes(dimension / 3)
+        .with_calibration_queries(60)
 }
 
 const IN_ORDER: ScheduleSpec = ScheduleSpec::Pipelined {

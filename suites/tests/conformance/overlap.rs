@@ -1,7 +1,7 @@
 //! OR(G), the share of a page's other nodes that a node of it names: what placements are for.
 
 use pageway::spec::PlacementSpec;
-use pageway::{BuildOptions, ElementType, Metric, Overrides, Preset, describe};
+use pageway::{ElementType, Metric, Overrides, Preset, describe};
 
 use crate::axes::small;
 use crate::common::long;
@@ -16,15 +16,13 @@ fn overlap(data: &DataSet, placement: PlacementSpec, metric: Metric) -> f64 {
         dir: root.path().join("index"),
         data,
         has_user_ids: false,
-        options: BuildOptions {
-            metric,
-            preset: Preset::Starling,
-            overrides: Overrides {
+        options: small(data.base.shape.dimension)
+            .with_metric(metric)
+            .with_preset(Preset::Starling)
+            .with_overrides(Overrides {
                 placement: Some(placement),
                 ..Overrides::default()
-            },
-            ..small(data.base.shape.dimension)
-        },
+            }),
     };
     subject.build().unwrap();
     describe(&subject.dir).unwrap().overlap.unwrap()

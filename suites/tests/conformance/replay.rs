@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use pageway::{OpenMode, OsVfs, Vfs, describe};
+use pageway::lab::OpenMode;
+use pageway::{OsVfs, Vfs, describe};
 
 use crate::check::{Expected, check};
 use crate::embeddings::Rows;

@@ -5,8 +5,7 @@ use pageway::spec::{
     CodeStorage, CodecSpec, EntrySpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, VectorStorage,
 };
 use pageway::{
-    BuildOptions, ElementType, Index, MemoryWish, Metric, NoProgress, OpenOptions, Overrides,
-    Preset, verify,
+    ElementType, Index, MemoryWish, Metric, NoProgress, OpenOptions, Overrides, Preset, verify,
 };
 
 use crate::axes::small;
@@ -56,15 +55,13 @@ fn a_graph_in_shards_conforms() {
             dir: root.path().join("index"),
             data: &data,
             has_user_ids: true,
-            options: BuildOptions {
-                preset,
-                metric: Metric::L2,
-                degree: 32,
-                code_bytes: Some(16),
-                build_memory: Some(MemoryWish::Bytes(build_memory)),
-                overrides,
-                ..small(EXTENT.dimension)
-            },
+            options: small(EXTENT.dimension)
+                .with_preset(preset)
+                .with_metric(Metric::L2)
+                .with_degree(32)
+                .with_code_bytes(16)
+                .with_build_memory(MemoryWish::Bytes(build_memory))
+                .with_overrides(overrides),
         };
         let least = smallest_that_works(&subject(1).build().unwrap_err());
         let subject = subject(least);
@@ -96,11 +93,9 @@ fn what_cannot_be_built_in_shards_is_refused_with_memory_that_is_enough() {
         dir: root.path().join("index"),
         data: &data,
         has_user_ids: false,
-        options: BuildOptions {
-            build_memory: Some(MemoryWish::Bytes(build_memory)),
-            overrides: inline,
-            ..small(EXTENT.dimension)
-        },
+        options: small(EXTENT.dimension)
+            .with_build_memory(MemoryWish::Bytes(build_memory))
+            .with_overrides(inline),
     };
     let least = smallest_that_works(&subject(1).build().unwrap_err());
     let report = subject(least).build().unwrap();

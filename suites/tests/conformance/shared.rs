@@ -29,10 +29,7 @@ fn subject<'d>(root: &Path, name: &str, data: &'d DataSet, options: BuildOptions
 }
 
 fn options(preset: Preset) -> BuildOptions {
-    BuildOptions {
-        preset,
-        ..small(EXTENT.dimension)
-    }
+    small(EXTENT.dimension).with_preset(preset)
 }
 
 /// Rows from `first` on, with the same queries.
@@ -56,10 +53,7 @@ fn a_graph_that_is_laid_out_anew_is_that_which_would_be_built() {
     for preset in Preset::ALL {
         let built = subject(root.path(), preset.name(), &data, options(preset));
         built.build().unwrap();
-        let laid = BuildOptions {
-            graph_from: Some(donor.dir.clone()),
-            ..options(preset)
-        };
+        let laid = options(preset).with_graph_from(donor.dir.clone());
         let laid = subject(root.path(), &format!("{preset}-laid"), &data, laid);
         laid.build().unwrap();
         assert!(verify(&laid.dir, &NoProgress).unwrap().is_sound());
@@ -88,10 +82,8 @@ fn a_graph_of_other_rows_or_of_another_kind_is_refused() {
         turned.base.shape,
     );
     let fewer = part(&data, 0..900);
-    let from = |donor: &Subject<'_>, changed: BuildOptions| BuildOptions {
-        graph_from: Some(donor.dir.clone()),
-        ..changed
-    };
+    let from =
+        |donor: &Subject<'_>, changed: BuildOptions| changed.with_graph_from(donor.dir.clone());
     let plain = options(Preset::DiskAnn);
     let cases = [
         ("turned", &turned, from(&donor, plain.clone())),
@@ -100,25 +92,9 @@ fn a_graph_of_other_rows_or_of_another_kind_is_refused() {
         (
             "metric",
             &data,
-            from(
-                &donor,
-                BuildOptions {
-                    metric: Metric::Cosine,
-                    ..plain.clone()
-                },
-            ),
+            from(&donor, plain.clone().with_metric(Metric::Cosine)),
         ),
-        (
-            "degree",
-            &data,
-            from(
-                &donor,
-                BuildOptions {
-                    degree: 12,
-                    ..plain
-                },
-            ),
-        ),
+        ("degree", &data, from(&donor, plain.with_degree(12))),
     ];
     for (name, data, options) in cases {
         let refused = subject(root.path(), &format!("not-{name}"), data, options);
@@ -141,10 +117,7 @@ fn switching_between_indexes_of_one_codebook_answers_as_opening_does() {
         let root = tempfile::tempdir().unwrap();
         let first = subject(root.path(), "first", &halves[0], options(preset));
         first.build().unwrap();
-        let sharing = BuildOptions {
-            codebook_from: Some(first.dir.clone()),
-            ..options(preset)
-        };
+        let sharing = options(preset).with_codebook_from(first.dir.clone());
         let second = subject(root.path(), "second", &halves[1], sharing);
         second.build().unwrap();
         let options = OpenOptions::default();

@@ -8,7 +8,7 @@ use pageway::source::IdSlice;
 use pageway::spec::NodeCacheSpec;
 use pageway::{
     Answers, BuildInput, BuildOptions, BuildReport, Effort, Index, MemoryWish, NoProgress,
-    OpenOptions, Queries, RangeOptions, Result, SearchOptions, Vfs,
+    OpenOptions, Queries, Result, SearchOptions, Vfs,
 };
 
 use crate::common::smallest_that_works;
@@ -39,12 +39,8 @@ impl Subject<'_> {
             .map(|row| FIRST_ID + row * 3)
             .collect();
         let ids = IdSlice(&ids);
-        let input = BuildInput {
-            vectors: &self.data.base.slice(),
-            name: "demo",
-            ids: self.has_user_ids.then_some(&ids),
-            queries: None,
-        };
+        let vectors = self.data.base.slice();
+        let input = BuildInput::new(&vectors, "demo").with_ids(self.has_user_ids.then_some(&ids));
         Index::build(&self.dir, &input, &self.options, &NoProgress)
     }
 
@@ -61,11 +57,9 @@ impl Subject<'_> {
 
 /// How the suites open an index: for lists of `LIST_SIZE`, with so many queries in flight.
 pub fn open_options(interleave: u32) -> OpenOptions {
-    OpenOptions {
-        interleave,
-        list_size: LIST_SIZE,
-        ..OpenOptions::default()
-    }
+    OpenOptions::default()
+        .with_interleave(interleave)
+        .with_effort(Effort::ListSize(LIST_SIZE))
 }
 
 /// The smallest memory that a refusal names.
@@ -81,38 +75,29 @@ pub fn open_with(
     bytes: u64,
 ) -> Result<Index> {
     let memory = Some(MemoryWish::Bytes(bytes));
-    Index::open_on(vfs, dir, &OpenOptions { memory, ..*options })
+    Index::open_on(vfs, dir, &options.with_memory(memory))
 }
 
 pub fn search(index: &Index, queries: &Rows, interleave: u32) -> Result<Answers> {
-    let options = SearchOptions {
-        k: K.min(index.len() as u32),
-        effort: Effort::ListSize(LIST_SIZE),
-        interleave,
-        exact: true,
-        ..SearchOptions::default()
-    };
+    let options = SearchOptions::nearest(K.min(index.len() as u32))
+        .with_effort(Effort::ListSize(LIST_SIZE))
+        .with_interleave(interleave)
+        .with_exact(true);
     index.search(&Queries::new(&queries.bytes, queries.shape), &options)
 }
 
 /// Memory for a candidate list of every row.
 pub fn range_room(rows: usize) -> OpenOptions {
-    OpenOptions {
-        interleave: 2,
-        list_size: rows as u32,
-        k: rows as u32,
-        memory: Some(MemoryWish::Bytes(200_000_000)),
-        ..OpenOptions::default()
-    }
+    OpenOptions::default()
+        .with_interleave(2)
+        .with_effort(Effort::ListSize(rows as u32))
+        .with_k(rows as u32)
+        .with_memory(MemoryWish::Bytes(200_000_000))
 }
 
 /// Room for every row.
-pub fn range_options(index: &Index, radius: f32) -> RangeOptions {
-    RangeOptions {
-        list_size: 20,
-        limit: index.len() as u32,
-        ..RangeOptions::new(radius)
-    }
+pub fn range_options(index: &Index, radius: f32) -> SearchOptions {
+    SearchOptions::within(radius).with_k(index.len() as u32)
 }
 
 /// Everything that must not depend on how reads are made: answers and costs, a line per query.
@@ -128,7 +113,7 @@ pub fn digest(vfs: &Arc<dyn Vfs>, dir: &Path, queries: &Rows) -> Result<String> 
     let roomy = Index::open_on(vfs, dir, &range_room(index.len() as usize))?;
     let radius = answers.distances[answers.k - 1];
     let queries = Queries::new(&queries.bytes, queries.shape);
-    let found = roomy.range(&queries, &range_options(&roomy, radius), &NoProgress)?;
+    let found = roomy.search(&queries, &range_options(&roomy, radius))?;
     writeln!(text, "range {:?} {:?}", found.lims, found.ids).expect("text");
     Ok(text)
 }

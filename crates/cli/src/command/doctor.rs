@@ -37,9 +37,7 @@ pub(crate) struct DoctorArguments {
 impl DoctorArguments {
     /// Measures.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let options = DoctorOptions {
-            seconds: self.seconds,
-        };
+        let options = DoctorOptions::default().with_seconds(self.seconds);
         let report = pageway::doctor(&self.directory, &options, &session.progress)?;
         Outcome::new(self.describe(&report), &report)
     }
@@ -129,7 +127,7 @@ mod tests {
     #[test]
     fn syncs_are_shown_or_why_they_are_not() {
         let root = tempfile::tempdir().unwrap();
-        let options = DoctorOptions { seconds: 0.1 };
+        let options = DoctorOptions::default().with_seconds(0.1);
         let mut report = pageway::doctor(root.path(), &options, &pageway::NoProgress).unwrap();
         let shown = describe_syncs(&report);
         for words in ["mean us", "p99 us", "alone", "beside reads"] {

@@ -112,7 +112,7 @@ impl GroundTruthArguments {
             results,
             metric: self.metric,
             seconds: started.elapsed().as_secs_f64(),
-            peak_memory_bytes: pageway::peak_memory_bytes(),
+            peak_memory_bytes: pageway::lab::peak_memory_bytes(),
         };
         Outcome::new(report.describe(), &report)
     }

@@ -11,6 +11,7 @@ pub(crate) mod lab;
 pub(crate) mod open;
 pub(crate) mod plan;
 pub(crate) mod presets;
+pub(crate) mod query;
 pub(crate) mod range;
 pub(crate) mod search;
 pub(crate) mod slice;

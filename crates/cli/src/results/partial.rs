@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pageway::{Error, OpenMode, Result, Vfs, VfsFile};
+use pageway::lab::{OpenMode, VfsFile};
+use pageway::{Error, Result, Vfs};
 
 use crate::system;
 

@@ -29,13 +29,13 @@ impl Counted {
             read_bytes,
             device_reads,
             // Last, so that it leaves out what reading the others takes.
-            cpu: pageway::process_cpu_time(),
+            cpu: pageway::lab::process_cpu_time(),
         }
     }
 
     /// Adds what was counted since `before`.
     pub(super) fn add_since(&mut self, before: &Self, dir: &Path) {
-        self.cpu += pageway::process_cpu_time().saturating_sub(before.cpu);
+        self.cpu += pageway::lab::process_cpu_time().saturating_sub(before.cpu);
         let (read_bytes, device_reads) = disk_counts(dir);
         self.read_bytes = sum(self.read_bytes, before.read_bytes, read_bytes);
         self.device_reads = sum(self.device_reads, before.device_reads, device_reads);
@@ -43,7 +43,10 @@ impl Counted {
 }
 
 fn disk_counts(dir: &Path) -> (Option<u64>, Option<u64>) {
-    (pageway::process_read_bytes(), pageway::device_reads(dir))
+    (
+        pageway::lab::process_read_bytes(),
+        pageway::lab::device_reads(dir),
+    )
 }
 
 /// `total` and the difference of two counts, where all are known.

@@ -1,8 +1,8 @@
 //! A stream of queries through an index: what it found, how well, how fast, and what it cost.
 //!
 //! ```text
-//! nearest   the k nearest, and recall             range     all within a radius, and precision
-//! counted   what the operating system counted meanwhile
+//! reference   what answers are compared with       measurement   speed and costs
+//! counted     what the operating system counted meanwhile
 //! ```
 //!
 //! Queries, answers and truth are held one chunk at a time and latencies in a histogram, so that
@@ -10,120 +10,121 @@
 //! queries.
 
 mod counted;
-mod nearest;
-mod range;
+mod measurement;
+mod reference;
 
-use pageway::{Index, Progress, Queries, QueryStats, Result, SearchSettings, VectorRead};
+use pageway::lab::ReadTrace;
+use pageway::truth::RangeScore;
+use pageway::{Answers, Index, Progress, Queries, QueryStats, Result, SearchOptions, VectorRead};
 
 pub(crate) use counted::Counted;
-pub(crate) use nearest::{Searched, Workload};
-pub(crate) use range::{RangeReference, RangeSearched, RangeWorkload};
+pub(crate) use measurement::Measurement;
+use measurement::Sums;
+pub(crate) use reference::Reference;
+use reference::Score;
 
-use crate::latency::{Latencies, LatencyUs};
-use crate::system;
-
-/// What a workload took.
-pub(crate) struct Measurement {
-    pub(crate) queries: u64,
-    /// Wall time of the searches alone.
-    pub(crate) seconds: f64,
-    pub(crate) latency: LatencyUs,
-    /// Sums over all queries.
-    pub(crate) totals: QueryStats,
-    /// What the operating system counted during the searches.
-    pub(crate) counted: Counted,
-    pub(crate) settings: SearchSettings,
-}
-
-impl Measurement {
-    pub(crate) fn queries_per_second(&self) -> f64 {
-        self.queries as f64 / self.seconds.max(1e-9)
-    }
-
-    /// A total as a mean per query.
-    pub(crate) fn per_query(&self, total: u64) -> f64 {
-        total as f64 / self.queries.max(1) as f64
-    }
-}
+use crate::progress::Uncounted;
 
 /// Queries per chunk, unless they or their answers are large.
 const CHUNK_QUERIES: u64 = 1000;
+/// Bytes of a chunk: queries, answers, truth and counters.
+const CHUNK_BYTES: usize = 2 << 20;
+/// The same within a radius, where few queries fill the room of their results.
+const RANGE_CHUNK_BYTES: usize = 8 << 20;
+/// Bytes of one result of one query: id and distance of the answer and of the truth.
+const RESULT_BYTES: usize = 24;
 
-/// Queries per chunk where one takes `query_bytes`, of `chunk_bytes`.
-fn chunk_queries(chunk_bytes: usize, query_bytes: usize) -> u64 {
-    ((chunk_bytes / query_bytes.max(1)) as u64).clamp(1, CHUNK_QUERIES)
+/// Queries against an index.
+pub(crate) struct Workload<'w> {
+    pub(crate) index: &'w Index,
+    pub(crate) queries: &'w dyn VectorRead,
+    pub(crate) reference: &'w Reference,
+    pub(crate) options: SearchOptions,
+    /// First queries whose reads are recorded.
+    pub(crate) recorded: u64,
 }
 
-/// Shows the queries to `search`, a chunk at a time, each with the number of its first query.
-fn each_chunk(
-    queries: &dyn VectorRead,
-    chunk: u64,
-    progress: &dyn Progress,
-    search: &mut dyn FnMut(u64, &Queries<'_>) -> Result<()>,
-) -> Result<()> {
-    let (count, shape) = (queries.count(), queries.shape());
-    let mut rows = vec![0; chunk.min(count) as usize * shape.row_bytes()];
-    progress.stage("search", count);
-    let mut first = 0;
-    while first < count {
-        let length = chunk.min(count - first);
-        rows.truncate(length as usize * shape.row_bytes());
-        queries.read(first, &mut rows)?;
-        search(first, &Queries::new(&rows, shape))?;
-        progress.advance(length);
-        first += length;
+/// What a workload found out.
+pub(crate) struct Searched {
+    /// Mean recall@k, where the nearest were asked for and are known.
+    pub(crate) recall: Option<f64>,
+    /// Sums of the precision, where all within a radius were asked for and are known.
+    pub(crate) precision: Option<RangeScore>,
+    /// Results of all queries.
+    pub(crate) results: u64,
+    /// Queries within a radius with as many results as there was room for.
+    pub(crate) truncated: u64,
+    pub(crate) run: Measurement,
+    /// What the recorded queries did.
+    pub(crate) traces: Vec<ReadTrace>,
+}
+
+impl Workload<'_> {
+    /// Searches all queries in order; `take` sees the answers of each chunk and the number of the
+    /// chunk's first query.
+    pub(crate) fn run(
+        &self,
+        progress: &dyn Progress,
+        take: &mut dyn FnMut(u64, &Answers) -> Result<()>,
+    ) -> Result<Searched> {
+        let (mut sums, mut score) = (Sums::new(self.index), Score::default());
+        let (mut traces, mut results, mut truncated) = (Vec::new(), 0, 0);
+        let (count, shape) = (self.queries.count(), self.queries.shape());
+        let chunk = self.chunk_queries();
+        let mut rows = vec![0; chunk.min(count) as usize * shape.row_bytes()];
+        progress.stage("search", count);
+        let mut first = 0;
+        while first < count {
+            let length = chunk.min(count - first);
+            rows.truncate(length as usize * shape.row_bytes());
+            self.queries.read(first, &mut rows)?;
+            let queries = Queries::new(&rows, shape);
+            let search = || self.search(first, &queries, progress);
+            let (answers, recorded) = sums.time(search)?;
+            sums.add(&answers.stats, answers.settings);
+            traces.extend(recorded);
+            results += answers.ids.len() as u64;
+            truncated += answers.truncated as u64;
+            score.add(self, first, &answers)?;
+            take(first, &answers)?;
+            progress.advance(length);
+            first += length;
+        }
+        Ok(Searched {
+            recall: score.recall.map(|sum| sum / count.max(1) as f64),
+            precision: score.precision,
+            results,
+            truncated,
+            run: sums.finish(count),
+            traces,
+        })
     }
-    Ok(())
-}
 
-/// Costs of searches of an index, as they come.
-struct Sums<'i> {
-    index: &'i Index,
-    latencies: Latencies,
-    totals: QueryStats,
-    counted: Counted,
-    settings: SearchSettings,
-    seconds: f64,
-}
-
-impl<'i> Sums<'i> {
-    fn new(index: &'i Index) -> Self {
-        Self {
-            index,
-            latencies: Latencies::new(),
-            totals: QueryStats::default(),
-            counted: Counted::NOTHING,
-            settings: SearchSettings::default(),
-            seconds: 0.0,
+    /// Searches a chunk whose first query has this number, and records what is to be recorded.
+    fn search(
+        &self,
+        first: u64,
+        queries: &Queries<'_>,
+        progress: &dyn Progress,
+    ) -> Result<(Answers, Vec<ReadTrace>)> {
+        let (index, options) = (self.index, &self.options);
+        let uncounted = Uncounted(progress);
+        match self.recorded.saturating_sub(first) as usize {
+            0 => Ok((index.search_with(queries, options, &uncounted)?, Vec::new())),
+            left => index.search_recorded(queries, options, left, &uncounted),
         }
     }
 
-    /// Times a search.
-    fn time<A>(&mut self, search: impl FnOnce() -> Result<A>) -> Result<A> {
-        let before = Counted::now(self.index.path());
-        let started = system::now();
-        let found = search();
-        self.seconds += started.elapsed().as_secs_f64();
-        self.counted.add_since(&before, self.index.path());
-        found
-    }
-
-    fn add(&mut self, stats: &[QueryStats], settings: SearchSettings) {
-        self.settings = settings;
-        for stats in stats {
-            self.latencies.add(stats.latency_ns);
-            self.totals.add(stats);
-        }
-    }
-
-    fn finish(self, queries: u64) -> Measurement {
-        Measurement {
-            queries,
-            seconds: self.seconds,
-            latency: self.latencies.summary(),
-            totals: self.totals,
-            counted: self.counted,
-            settings: self.settings,
-        }
+    /// Queries per chunk: as many as its bytes hold should each have all results there is room for.
+    fn chunk_queries(&self) -> u64 {
+        let most = u64::from(self.options.k).min(self.index.len()) as usize;
+        let query_bytes = self.queries.shape().row_bytes()
+            + most.saturating_mul(RESULT_BYTES)
+            + size_of::<QueryStats>();
+        let chunk_bytes = match self.options.radius {
+            None => CHUNK_BYTES,
+            Some(_) => RANGE_CHUNK_BYTES,
+        };
+        ((chunk_bytes / query_bytes) as u64).clamp(1, CHUNK_QUERIES)
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// What a build did, and what the index can do.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct BuildReport {
     /// Vectors.
     pub nodes: u64,

@@ -14,6 +14,7 @@ const MISSES_PER_HELD_OUT_MISS: f32 = 1.75;
 /// Recall and cost of an index by list size.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Calibration {
     /// Queries measured with.
     pub queries: u32,
@@ -28,6 +29,7 @@ pub struct Calibration {
 /// Means over the queries at one list size.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct CalibrationRow {
     /// Candidate list size (L).
     pub list_size: u32,

@@ -7,6 +7,7 @@ pub const HOP_BUCKETS: usize = 8;
 
 /// Counters of one query, or sums over many.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct QueryStats {
     /// Reads issued: one per record or page fetched.
     pub reads: u64,

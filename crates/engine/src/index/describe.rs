@@ -15,6 +15,7 @@ use crate::spec::IndexSpec;
 
 /// A file of an index.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct FileDescription {
     /// Name inside the index directory.
     pub name: String,
@@ -26,6 +27,7 @@ pub struct FileDescription {
 
 /// What an index is.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Description {
     /// Builds in this directory so far.
     pub generation: u64,

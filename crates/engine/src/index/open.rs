@@ -23,6 +23,7 @@ const ATTEMPTS: u32 = 5;
 
 /// How reads reach the disk, and why that way.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct BackendReport {
     /// `uring`, `threads` or `blocking`.
     pub io_backend: &'static str,
@@ -49,6 +50,7 @@ impl From<IoProbe> for BackendReport {
 
 /// What an index holds in memory.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct MemoryReport {
     /// The budget in bytes.
     pub budget_bytes: u64,

@@ -15,6 +15,7 @@ use crate::truth::{ExactOptions, ExactQuestion, Found, Truth, exact, exact_bytes
 
 /// Recall of a set of queries, and what it cost.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct RecallReport {
     /// Mean recall@k.
     pub recall: f64,

@@ -9,6 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// A page that passed its checksum and still makes no sense, or the wrong page.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PageError {
     /// The page does not hold the node it was read for.
     #[error("page {page} does not hold node {node}")]

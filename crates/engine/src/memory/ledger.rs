@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 
 /// A part of what an index holds in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum MemoryPart {
     /// Codes of nodes.
     Codes,

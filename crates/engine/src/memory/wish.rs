@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 /// ```
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum MemoryWish {
     /// Bytes.
     Bytes(u64),
@@ -31,6 +32,14 @@ impl MemoryWish {
         match self {
             Self::Bytes(bytes) => bytes,
             Self::Share(share) => (raw_bytes as f64 * share).round() as u64,
+        }
+    }
+
+    /// The wish as it is typed, to the last digit.
+    pub fn typed(self) -> String {
+        match self {
+            Self::Bytes(bytes) => bytes.to_string(),
+            Self::Share(share) => format!("{}%", share * 100.0),
         }
     }
 }

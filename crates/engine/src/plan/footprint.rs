@@ -10,6 +10,7 @@ use crate::spec::{IndexSpec, NodeCacheSpec};
 
 /// Sizes that follow from a spec and a number of vectors.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Footprint {
     /// Vectors.
     pub nodes: u32,

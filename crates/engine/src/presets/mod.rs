@@ -24,6 +24,7 @@ pub use crate::spec::Sizes;
 
 /// A named row of the table of designs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
 pub enum Preset {
     /// DiskANN (Subramanya et al., NeurIPS 2019).
     DiskAnn,

@@ -19,6 +19,7 @@ const PAGES_PER_STEP: u64 = 4096;
 
 /// A file that was checked.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct FileReport {
     /// Its name.
     pub name: String,
@@ -32,6 +33,7 @@ pub struct FileReport {
 
 /// What `verify` found.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct VerifyReport {
     /// Each file.
     pub files: Vec<FileReport>,

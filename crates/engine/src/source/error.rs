@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorKind};
 
 /// A file of vectors or ids that cannot be used, or a wish that the file cannot meet.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SourceError {
     /// The extension names no format.
     #[error("{file}: unknown extension; the known ones are {known}")]

@@ -22,6 +22,7 @@ const WRITTEN_BYTES: usize = 128;
 
 /// Why a `.npy` file cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NpyProblem {
     /// The magic is missing.
     #[error("does not begin with the NumPy magic, so it is no .npy file")]

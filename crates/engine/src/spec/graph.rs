@@ -91,6 +91,14 @@ pub fn graphs(sizes: &Sizes) -> [GraphSpec; 5] {
 }
 
 impl GraphSpec {
+    /// Members of a cluster, where nodes are grouped in those and have no lists.
+    pub const fn members(&self) -> Option<u32> {
+        match self {
+            Self::Clusters { members } => Some(*members),
+            Self::Vamana { .. } | Self::Nsg { .. } | Self::Hnsw { .. } | Self::PiPnn { .. } => None,
+        }
+    }
+
     /// Longest adjacency list (R); 0 where nodes have none.
     pub const fn max_degree(&self) -> u32 {
         match self {
@@ -110,14 +118,6 @@ impl GraphSpec {
             | Self::Nsg { build_list, .. }
             | Self::Hnsw { build_list, .. }
             | Self::PiPnn { build_list, .. } => *build_list,
-        }
-    }
-
-    /// Nodes of a cluster, on average; none where nodes have lists.
-    pub const fn members(&self) -> Option<u32> {
-        match *self {
-            Self::Clusters { members } => Some(members),
-            Self::Vamana { .. } | Self::Nsg { .. } | Self::Hnsw { .. } | Self::PiPnn { .. } => None,
         }
     }
 

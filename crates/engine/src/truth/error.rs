@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind};
 
 /// A truth file that cannot be used, or a question that has no exact answer.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TruthError {
     /// The extension names no format of truth.
     #[error("{file}: unknown extension for truth; the known ones are .ibin .ivecs")]

@@ -85,12 +85,7 @@ impl Rows {
 
     pub fn build(&self, dir: &Path, options: &BuildOptions) -> Result<BuildReport> {
         let vectors = VectorSlice::new(&self.bytes, self.shape)?;
-        let input = BuildInput {
-            vectors: &vectors,
-            name: "rows",
-            ids: None,
-            queries: None,
-        };
+        let input = BuildInput::new(&vectors, "rows");
         Index::build(dir, &input, options, &NoProgress)
     }
 }

@@ -16,9 +16,7 @@ const DISK_SECONDS: f32 = 3.0;
 /// # Errors
 /// As the measurement of the disk fails.
 pub(super) fn describe(place: &Path, progress: &dyn Progress) -> Result<Machine> {
-    let options = DoctorOptions {
-        seconds: DISK_SECONDS,
-    };
+    let options = DoctorOptions::default().with_seconds(DISK_SECONDS);
     let doctor = pageway::doctor(place, &options, progress)?;
     Ok(Machine {
         cpu: cpu().unwrap_or_else(|| std::env::consts::ARCH.to_owned()),

@@ -184,24 +184,23 @@ impl BuildArguments {
             design,
         } = self;
         let sizes = &design.sizes;
-        Ok(BuildOptions {
-            metric: place.metric,
-            preset: design.preset,
-            form: design.form.clone(),
-            memory: wish.memory,
-            build_memory: wish.build_memory,
-            recall: wish.recall,
-            segments: wish.segments,
-            threads: wish.threads,
-            code_bytes: design.code_bytes,
-            overrides: design.choices.overrides(&sizes.sizes())?,
-            disk: design.disk,
-            codebook_from: design.codebook_from.clone(),
-            graph_from: design.graph_from.clone(),
-            calibration_queries: wish.calibration_queries,
-            seed: wish.seed,
-            ..sizes.options()
-        })
+        Ok(sizes
+            .options()
+            .with_metric(place.metric)
+            .with_preset(design.preset)
+            .with_form(design.form.clone())
+            .with_memory(wish.memory)
+            .with_build_memory(wish.build_memory)
+            .with_recall(wish.recall)
+            .with_segments(wish.segments)
+            .with_threads(wish.threads)
+            .with_code_bytes(design.code_bytes)
+            .with_overrides(design.choices.overrides(&sizes.sizes())?)
+            .with_disk(design.disk)
+            .with_codebook_from(design.codebook_from.clone())
+            .with_graph_from(design.graph_from.clone())
+            .with_calibration_queries(wish.calibration_queries)
+            .with_seed(wish.seed))
     }
 
     /// The options as they were typed, or as a plan has them.
@@ -214,18 +213,16 @@ impl BuildArguments {
         let chosen = plan.choice()?;
         session.say(&format!("{plan}\nBuilding {}.\n", chosen.name))?;
         let design = &chosen.candidate.options;
-        let options = BuildOptions {
-            preset: design.preset,
-            form: design.form.clone(),
-            degree: design.degree,
-            build_list: design.build_list,
-            code_bytes: design.code_bytes,
-            page_bytes: design.page_bytes,
-            beam: design.beam,
-            overrides: design.overrides,
-            memory: Some(MemoryWish::Bytes(plan.memory_bytes)),
-            ..options
-        };
+        let options = options
+            .with_preset(design.preset)
+            .with_form(design.form.clone())
+            .with_degree(design.degree)
+            .with_build_list(design.build_list)
+            .with_code_bytes(design.code_bytes)
+            .with_page_bytes(design.page_bytes)
+            .with_beam(design.beam)
+            .with_overrides(design.overrides)
+            .with_memory(MemoryWish::Bytes(plan.memory_bytes));
         Ok((options, Some(plan)))
     }
 
@@ -269,20 +266,17 @@ impl BuildArguments {
             .map(|path| system::open_vectors(path, how))
             .transpose()?;
         let queries = queries.as_ref().map(|queries| queries as _);
-        let input = BuildInput {
-            vectors: &vectors,
-            name: vectors.name(),
-            ids: ids.as_deref(),
-            queries,
-        };
+        let input = BuildInput::new(&vectors, vectors.name())
+            .with_ids(ids.as_deref())
+            .with_queries(queries);
         let report = Index::build(&place.out, &input, &options, &session.progress)?;
         let outcome = BuildOutcome {
             report: &report,
             preset: options.preset.name(),
             metric: place.metric,
             total_seconds: started.elapsed().as_secs_f64(),
-            cpu_seconds: pageway::process_cpu_time().as_secs_f64(),
-            peak_memory_bytes: pageway::peak_memory_bytes(),
+            cpu_seconds: pageway::lab::process_cpu_time().as_secs_f64(),
+            peak_memory_bytes: pageway::lab::peak_memory_bytes(),
             plan: plan.as_ref(),
         };
         Outcome::new(outcome.describe(&place.out, options.recall), &outcome)

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pageway::source::VectorSlice;
-use pageway::truth::{ExactQuestion, TruthFile};
+use pageway::truth::ExactQuestion;
 use pageway::{
     BuildInput, BuildOptions, BuildReport, Index, MemoryWish, Metric, OpenOptions, Result,
     VectorRead, format_bytes,
@@ -20,6 +20,7 @@ use crate::output::Outcome;
 use crate::session::Session;
 use crate::system;
 use crate::text;
+use crate::workload::Reference;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -105,17 +106,10 @@ impl DemoArguments {
 
     fn build(&self, library: &Library, split: &Split, session: &Session) -> Result<BuildReport> {
         let vectors = &library.definitions.vectors;
-        let input = BuildInput {
-            vectors,
-            name: vectors.name(),
-            ids: None,
-            queries: Some(&split.sample),
-        };
-        let options = BuildOptions {
-            metric: Metric::Cosine,
-            memory: Some(self.memory),
-            ..BuildOptions::default()
-        };
+        let input = BuildInput::new(vectors, vectors.name()).with_queries(Some(&split.sample));
+        let options = BuildOptions::default()
+            .with_metric(Metric::Cosine)
+            .with_memory(self.memory);
         let started = system::now();
         let report = Index::build(&self.index_path(), &input, &options, &session.progress)?;
         session.say(&format!(
@@ -132,17 +126,15 @@ impl DemoArguments {
     }
 
     fn open(&self) -> Result<Index> {
-        let options = OpenOptions {
-            interleave: sweep::INTERLEAVE,
-            effort: Some(pageway::Effort::ListSize(sweep::LARGEST_LIST)),
-            k: sweep::K,
-            ..OpenOptions::default()
-        };
+        let options = OpenOptions::default()
+            .with_interleave(sweep::INTERLEAVE)
+            .with_effort(pageway::Effort::ListSize(sweep::LARGEST_LIST))
+            .with_k(sweep::K);
         Index::open(&self.index_path(), &options)
     }
 
     /// Exact neighbours of the queries, written so that `pageway search --truth` can use them.
-    fn truth(&self, library: &Library, split: &Split, session: &Session) -> Result<TruthFile> {
+    fn truth(&self, library: &Library, split: &Split, session: &Session) -> Result<Reference> {
         let queries = &split.queries;
         let shape = queries.shape();
         let mut rows = vec![0; queries.count() as usize * shape.row_bytes()];
@@ -156,7 +148,7 @@ impl DemoArguments {
         let base = &library.definitions.vectors;
         let truth = system::exact(base, &question, TRUTH_MEMORY, 0, &session.progress)?;
         system::write_truth(&self.truth_path(), &truth)?;
-        system::open_truth(&self.truth_path(), Some(base.count()))
+        system::open_truth(&self.truth_path(), Some(base.count())).map(Reference::Nearest)
     }
 
     fn describe(&self, report: &DemoReport) -> String {

@@ -30,11 +30,7 @@ pub(super) fn answer(index: &Index, library: &Library) -> Result<Vec<Example>> {
     for (place, row) in rows.chunks_exact_mut(shape.row_bytes()).zip(ROWS) {
         library.sentences.vectors.read(row, place)?;
     }
-    let options = SearchOptions {
-        k: NEIGHBOURS,
-        effort: Effort::ListSize(100),
-        ..SearchOptions::default()
-    };
+    let options = SearchOptions::nearest(NEIGHBOURS).with_effort(Effort::ListSize(100));
     let answers = index.search(&Queries::new(&rows, shape), &options)?;
     Ok(pair(&answers, library))
 }

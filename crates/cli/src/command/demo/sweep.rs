@@ -1,6 +1,5 @@
 //! Recall against speed and page reads: at three recall targets, and over a range of list sizes.
 
-use pageway::truth::TruthFile;
 use pageway::{Effort, ErrorKind, Index, Progress, Result, SearchOptions, VectorRead};
 use serde::Serialize;
 
@@ -8,7 +7,7 @@ use crate::latency::LatencyUs;
 use crate::progress::Uncounted;
 use crate::session::Session;
 use crate::text::{self, Table};
-use crate::workload::{Searched, Workload};
+use crate::workload::{Reference, Searched, Workload};
 
 /// Neighbours per query.
 pub(super) const K: u32 = 10;
@@ -26,7 +25,7 @@ const ROUNDS: usize = 3;
 pub(super) struct Sweep<'s> {
     pub(super) index: &'s Index,
     pub(super) queries: &'s dyn VectorRead,
-    pub(super) truth: &'s TruthFile,
+    pub(super) truth: &'s Reference,
     pub(super) session: &'s Session,
 }
 
@@ -116,18 +115,15 @@ impl Sweep<'_> {
 
     fn search(&self, list_size: u32, interleave: u32) -> Result<Searched> {
         let effort = Effort::ListSize(list_size);
-        let options = SearchOptions {
-            k: K,
-            effort,
-            interleave,
-            threads: 1,
-            ..SearchOptions::default()
-        };
-        let (index, queries, truth) = (self.index, self.queries, Some(self.truth));
+        let options = SearchOptions::nearest(K)
+            .with_effort(effort)
+            .with_interleave(interleave)
+            .with_threads(1);
+        let (index, queries, reference) = (self.index, self.queries, self.truth);
         let workload = Workload {
             index,
             queries,
-            truth,
+            reference,
             options,
             recorded: 0,
         };

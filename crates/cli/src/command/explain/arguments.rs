@@ -165,15 +165,14 @@ impl ExplainArguments {
     /// What a build would be told.
     fn build_options(&self, preset: Preset, overrides: Overrides) -> BuildOptions {
         let Self { vectors, sizes, .. } = self;
-        BuildOptions {
-            preset,
-            metric: vectors.metric,
-            memory: vectors.memory,
-            form: vectors.form.clone(),
-            code_bytes: vectors.code_bytes,
-            overrides,
-            ..sizes.options()
-        }
+        sizes
+            .options()
+            .with_preset(preset)
+            .with_metric(vectors.metric)
+            .with_memory(vectors.memory)
+            .with_form(vectors.form.clone())
+            .with_code_bytes(vectors.code_bytes)
+            .with_overrides(overrides)
     }
 }
 

@@ -80,25 +80,19 @@ struct FirstSearchArguments {
 
 impl OpenArguments {
     fn open_options(&self) -> OpenOptions {
-        OpenOptions {
-            memory: self.resources.memory,
-            threads: self.resources.threads,
-            interleave: self.resources.interleave,
-            effort: Some(Effort::ListSize(self.first.list_size)),
-            beam: None,
-            k: self.first.k,
-        }
+        OpenOptions::default()
+            .with_memory(self.resources.memory)
+            .with_threads(self.resources.threads)
+            .with_interleave(self.resources.interleave)
+            .with_effort(Effort::ListSize(self.first.list_size))
+            .with_k(self.first.k)
     }
 
     fn search_options(&self) -> SearchOptions {
-        SearchOptions {
-            k: self.first.k,
-            effort: Effort::ListSize(self.first.list_size),
-            beam: None,
-            threads: self.resources.threads,
-            interleave: self.resources.interleave,
-            ..SearchOptions::default()
-        }
+        SearchOptions::nearest(self.first.k)
+            .with_effort(Effort::ListSize(self.first.list_size))
+            .with_threads(self.resources.threads)
+            .with_interleave(self.resources.interleave)
     }
 
     /// Opens again and again, and reports.

@@ -48,8 +48,8 @@ pub(super) struct StepBytes {
 impl StepBytes {
     fn now() -> Self {
         Self {
-            read: pageway::process_read_bytes(),
-            loaded: pageway::process_requested_bytes(),
+            read: pageway::lab::process_read_bytes(),
+            loaded: pageway::lab::process_requested_bytes(),
         }
     }
 

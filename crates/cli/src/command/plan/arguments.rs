@@ -134,10 +134,7 @@ impl PlanArguments {
     /// The command that builds an entry of the plan.
     fn command(&self, entry: &Entry) -> String {
         let wish = &self.wish;
-        let memory = match wish.memory {
-            MemoryWish::Bytes(bytes) => bytes.to_string(),
-            MemoryWish::Share(share) => format!("{}%", share * 100.0),
-        };
+        let memory = wish.memory.typed();
         let mut words = vec![
             format!(
                 "pageway build --data {} --out my.index",

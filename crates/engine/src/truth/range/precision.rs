@@ -28,6 +28,7 @@ pub struct RangeFound<'a, I> {
 
 /// Sums over queries that have true results.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct RangeScore {
     /// Of the shares that were found.
     pub precision: f64,

@@ -1,0 +1,121 @@
+//! A call of many queries: the index is opened, the queries searched, the answers shown, written
+//! and compared with what is known.
+
+use pageway::{Answers, Effort, ErrorKind, Index, OpenOptions, Result, SearchOptions, VectorRead};
+
+use super::QueryArguments;
+use super::report::Report;
+use crate::output::Outcome;
+use crate::resources::ResourceArguments;
+use crate::results::ResultsFile;
+use crate::session::Session;
+use crate::system;
+use crate::workload::{Searched, Workload};
+
+/// What was asked for.
+pub(crate) struct Call<'c> {
+    pub(crate) files: &'c QueryArguments,
+    pub(crate) resources: &'c ResourceArguments,
+    /// Threads and interleave are those of the resources.
+    pub(crate) options: SearchOptions,
+    /// Whether to compare with a scan of the index.
+    pub(crate) scans: bool,
+    /// First queries whose answers are shown.
+    pub(crate) show: u64,
+    /// First queries whose reads are recorded.
+    pub(crate) recorded: u64,
+}
+
+/// How it went.
+pub(crate) struct Answered {
+    pub(crate) index: Index,
+    pub(crate) searched: Searched,
+    shown: String,
+    open_ms: f64,
+}
+
+impl Call<'_> {
+    /// Searches all queries.
+    pub(crate) fn run(&self, session: &Session) -> Result<Answered> {
+        let queries = self.files.open_queries()?;
+        let started = system::now();
+        let index = self.open()?;
+        let open_ms = started.elapsed().as_secs_f64() * 1e3;
+        let reference = self.reference(&index, &queries, session)?;
+        let out = self.files.out.as_deref();
+        let mut out = out
+            .map(|path| ResultsFile::create(path, queries.count(), &self.options))
+            .transpose()?;
+        let workload = Workload {
+            index: &index,
+            queries: &queries,
+            reference: &reference,
+            options: self
+                .options
+                .with_threads(self.resources.threads)
+                .with_interleave(self.resources.interleave),
+            recorded: self.recorded,
+        };
+        let mut shown = String::new();
+        let searched = workload.run(&session.progress, &mut |first, answers| {
+            show(&mut shown, self.show, first, answers);
+            out.as_mut().map_or(Ok(()), |out| out.put(first, answers))
+        })?;
+        out.map_or(Ok(()), ResultsFile::finish)?;
+        Ok(Answered {
+            index,
+            searched,
+            shown,
+            open_ms,
+        })
+    }
+
+    /// Memory is divided at open. Within a radius it is for as many results, and as long a list, as
+    /// there may be.
+    fn open(&self) -> Result<Index> {
+        let (resources, search) = (self.resources, &self.options);
+        let effort = match (search.radius, search.effort) {
+            (Some(_), Effort::ListSize(size)) => Effort::ListSize(size.max(search.k)),
+            (_, effort) => effort,
+        };
+        let options = OpenOptions::default()
+            .with_memory(resources.memory)
+            .with_threads(resources.threads)
+            .with_interleave(resources.interleave)
+            .with_effort(effort)
+            .with_beam(search.beam)
+            .with_k(search.k);
+        Index::open(&self.files.index, &options).map_err(|error| match search.radius {
+            Some(_) if error.kind() == ErrorKind::InvalidInput => {
+                error.within(format!("with room for --limit {} per query", search.k))
+            }
+            _ => error,
+        })
+    }
+}
+
+impl Answered {
+    /// What there is to say.
+    pub(crate) fn report(&self, call: &Call<'_>) -> Result<Outcome> {
+        let report = Report::new(&self.index, &self.searched, &call.options, self.open_ms);
+        let text = self.shown.clone() + &report.describe(&call.files.index);
+        Outcome::new(text, &report)
+    }
+}
+
+/// Adds the answers of the first `wanted` queries, a line each.
+fn show(shown: &mut String, wanted: u64, first: u64, answers: &Answers) {
+    for (query, lims) in (first..wanted).zip(answers.lims.windows(2)) {
+        let [begin, end] = lims else { continue };
+        let ids = answers.ids.get(*begin..*end).unwrap_or_default();
+        let distances = answers.distances.get(*begin..*end).unwrap_or_default();
+        shown.push_str(&format!("query {query}:"));
+        for (id, distance) in ids.iter().zip(distances) {
+            shown.push_str(&format!("  {id} ({distance})"));
+        }
+        shown.push('\n');
+    }
+    if first == 0 && wanted > 0 {
+        shown.push('\n');
+    }
+}

@@ -1,0 +1,160 @@
+//! The report of a call. The names of its fields are the stable keys of `--json`.
+
+use std::path::Path;
+
+use pageway::truth::RangeScore;
+use pageway::{Index, SearchOptions};
+use serde::Serialize;
+
+use crate::costs::Costs;
+use crate::text::{self, Facts};
+use crate::workload::Searched;
+
+/// Everything a call found out, apart from the answers.
+#[derive(Serialize)]
+pub(super) struct Report {
+    queries: u64,
+    #[serde(flatten)]
+    quality: Quality,
+    #[serde(flatten)]
+    costs: Costs,
+}
+
+/// How well.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Quality {
+    Nearest(Nearest),
+    Within(Within),
+}
+
+/// How well the nearest were found.
+#[derive(Serialize)]
+struct Nearest {
+    k: u32,
+    /// Mean recall@k against the truth; null without truth.
+    recall: Option<f64>,
+    /// What the calibration of the index expects at this list size; null beyond its ranks.
+    expected_recall: Option<f64>,
+}
+
+/// How well all within a radius were found.
+#[derive(Serialize)]
+struct Within {
+    radius: f32,
+    /// Mean results per query.
+    results_per_query: f64,
+    /// Queries with as many results as --limit allows: there may be more.
+    truncated: u64,
+    /// Mean share of the true results that was found; null without truth, and where no query has a
+    /// true result.
+    average_precision: Option<f64>,
+    /// Queries that have true results; null without truth.
+    queries_with_results: Option<u64>,
+    /// True results of all queries; null without truth.
+    true_results: Option<u64>,
+}
+
+impl Report {
+    pub(super) fn new(
+        index: &Index,
+        searched: &Searched,
+        options: &SearchOptions,
+        open_ms: f64,
+    ) -> Self {
+        let quality = match options.radius {
+            None => Quality::Nearest(Nearest::new(index, searched, options.k)),
+            Some(radius) => Quality::Within(Within::new(searched, radius)),
+        };
+        Self {
+            queries: searched.run.queries,
+            quality,
+            costs: Costs::new(index, &searched.run, open_ms),
+        }
+    }
+
+    /// The report for people: speed never without recall or precision.
+    pub(super) fn describe(&self, index: &Path) -> String {
+        let (within, facts) = match &self.quality {
+            Quality::Nearest(nearest) => (String::new(), nearest.facts()),
+            Quality::Within(within) => (format!(" within {}", within.radius), within.facts()),
+        };
+        format!(
+            "{} queries{within} on {} in {}.\n\n{}",
+            text::count(self.queries),
+            index.display(),
+            text::seconds(self.costs.seconds()),
+            self.costs.add_to(facts).render()
+        )
+    }
+}
+
+impl Nearest {
+    fn new(index: &Index, searched: &Searched, k: u32) -> Self {
+        let list_size = searched.run.settings.list_size;
+        let expected = index.calibration().expected_recall(k, list_size);
+        Self {
+            k,
+            recall: searched.recall,
+            expected_recall: expected.map(|recall| (f64::from(recall) * 1e4).round() / 1e4),
+        }
+    }
+
+    fn facts(&self) -> Facts {
+        Facts::new().fact(format!("recall@{}", self.k), self.describe())
+    }
+
+    fn describe(&self) -> String {
+        match (self.recall, self.expected_recall) {
+            (Some(recall), Some(expected)) => {
+                format!("{recall:.4} measured against the truth ({expected:.3} calibrated)")
+            }
+            (Some(recall), None) => format!("{recall:.4} measured against the truth"),
+            (None, Some(expected)) => {
+                format!("{expected:.3} expected (calibrated); give --truth to measure it")
+            }
+            (None, None) => "unknown: not calibrated for this k; give --truth".to_owned(),
+        }
+    }
+}
+
+impl Within {
+    fn new(searched: &Searched, radius: f32) -> Self {
+        let score = searched.precision.as_ref();
+        Self {
+            radius,
+            results_per_query: searched.run.per_query(searched.results),
+            truncated: searched.truncated,
+            average_precision: score.and_then(RangeScore::mean),
+            queries_with_results: score.map(|score| score.queries),
+            true_results: score.map(|score| score.results),
+        }
+    }
+
+    fn facts(&self) -> Facts {
+        let mean = text::figure(self.results_per_query);
+        let results = match self.truncated {
+            0 => mean,
+            cut => format!("{mean}; {} queries reached --limit", text::count(cut)),
+        };
+        Facts::new()
+            .fact("avg. precision", self.describe())
+            .fact("results/query", results)
+    }
+
+    fn describe(&self) -> String {
+        match (
+            self.average_precision,
+            self.queries_with_results,
+            self.true_results,
+        ) {
+            (Some(precision), Some(queries), Some(results)) => format!(
+                "{precision:.4} over the {} queries that have results, {} in truth",
+                text::count(queries),
+                text::count(results)
+            ),
+            (None, Some(_), _) => "none: no query has a true result".to_owned(),
+            _ => "unknown; give --truth or --exact to measure it".to_owned(),
+        }
+    }
+}
