@@ -14,8 +14,8 @@ use std::path::Path;
 
 use common::{Rows, smallest_that_works};
 use pageway::{
-    BuildOptions, Effort, ElementType, ErrorKind, Index, MemoryPart, MemoryWish, NoProgress,
-    OpenOptions, Preset, Queries, SearchOptions, VectorRead, describe, verify,
+    BuildOptions, ElementType, ErrorKind, Index, MemoryPart, MemoryWish, NoProgress, OpenOptions,
+    Preset, VectorRead, describe, verify,
 };
 
 const ROWS: usize = 1203;

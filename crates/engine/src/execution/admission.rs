@@ -82,7 +82,7 @@ pub(crate) enum Admission<'q> {
     Within { set: &'q NodeSet, base: u32 },
 }
 
-impl<'q> Admission<'q> {
+impl Admission<'_> {
     /// The same for a segment whose nodes are numbered from `base` on, `count` of them.
     pub(crate) fn of_segment(self, base: u32, count: u32) -> Self {
         match self {

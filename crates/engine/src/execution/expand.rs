@@ -7,7 +7,6 @@ use super::Traversal;
 use super::scratch::Scoring;
 use super::traversal::Stage;
 use crate::layout::{Neighbors, PageCodec, PageError, Record, StoredList, VectorPart};
-use crate::spec::{HarvestSpec, RefineSpec, VectorStorage};
 
 impl<C: PageCodec> Traversal<'_, C> {
     /// The first candidates.
@@ -110,25 +109,23 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// Whether what lies beside lists, and passes by now, are fine codes.
     fn meets_codes(&self) -> bool {
-        self.stage != Stage::Refine && self.parts.vectors == VectorStorage::Coded
+        self.stage != Stage::Refine && self.parts.vectors.is_coded()
     }
 
     /// The distance that a fine code estimates, and by how much it may be off.
     fn estimate_finely(&mut self, code: &[u8]) -> (f32, f32) {
+        let width = self.deviations();
         let scoring = &mut self.scratch.scoring;
-        let Some(scorer) = &scoring.second else {
+        let (Some(scorer), Some(width)) = (&scoring.second, width) else {
             return (f32::INFINITY, f32::INFINITY);
         };
         let (estimates, errors) = (&mut scoring.fine.0, &mut scoring.fine.1);
         scorer.score_with_errors(CodeBatch::Inline { codes: code }, estimates, errors);
         self.stats.approximate_distances += 1;
-        let RefineSpec::Bounded { deviations } = self.parts.execution.refine else {
-            return (f32::INFINITY, f32::INFINITY);
-        };
         let estimate = estimates.first().copied().unwrap_or(f32::INFINITY);
         let estimate = self.parts.possible(estimate);
         let error = errors.first().copied().unwrap_or(f32::INFINITY);
-        (estimate, error * self.width(deviations))
+        (estimate, error * width)
     }
 
     /// Scores the unseen neighbours of a list by their codes, in one batch.
@@ -180,7 +177,8 @@ impl<C: PageCodec> Traversal<'_, C> {
         Ok(())
     }
 
-    /// Whether a node is worth a score: not seen, not hidden, not on a page that was scored as a whole.
+    /// Whether a node is worth a score: not seen, not hidden, not on a page that was scored as a
+    /// whole.
     #[inline]
     fn is_new(&mut self, node: NodeId) -> bool {
         if self.query.admission.hides(node) || !self.scratch.seen.nodes.insert(node) {
@@ -192,12 +190,8 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// Whether every record of a page was scored, or will be when it arrives.
     #[inline]
     pub(super) fn is_scored_as_a_whole(&self, page: PageId) -> bool {
-        match self.parts.execution.harvest {
-            HarvestSpec::Target | HarvestSpec::Held => false,
-            HarvestSpec::Near { .. } | HarvestSpec::All => {
-                self.scratch.seen.pages.contains(NodeId(page.0))
-            }
-        }
+        self.parts.execution.harvest.scores_pages()
+            && self.scratch.seen.pages.contains(NodeId(page.0))
     }
 
     /// One batch of estimates for each source of codes, offered to the candidate list.

@@ -38,7 +38,7 @@ pub(crate) use entry::{Entry, EntryPart};
 pub(crate) use parts::{AnyParts, CachePart, CodePart, Parts};
 pub(crate) use query::{Goal, Query, Sizes};
 pub(crate) use scan::PROBE_BLOCK;
-pub(crate) use scratch::{EntryShape, HarvestShape, Hold, IndexShape, Scratch};
+pub(crate) use scratch::{CodeShape, EntryShape, HarvestShape, Hold, IndexShape, Scratch};
 pub(crate) use search::Search;
 pub(crate) use segment::Segment;
 pub use stats::{HOP_BUCKETS, QueryStats};

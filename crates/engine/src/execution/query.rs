@@ -75,7 +75,7 @@ impl Sizes {
             results,
             list_size: list(self.list_size),
             list_limit: if self.grows() {
-                list(self.list_limit).max(list(self.list_size) + 1)
+                list(self.list_limit).max(2 * list(self.list_size))
             } else {
                 list(self.list_size)
             },

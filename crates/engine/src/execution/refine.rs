@@ -9,7 +9,7 @@ use super::candidates::{key_distance, key_node, sort_key};
 use super::query::{Goal, Sizes};
 use super::traversal::{PageRequest, Stage};
 use crate::layout::{PageCodec, PageError, PageView, VectorPart};
-use crate::spec::{HarvestSpec, RefineSpec, VectorStorage};
+use crate::spec::RefineSpec;
 
 /// Deviations that the error of an estimate hardly ever exceeds: it is about normal.
 const SURE_DEVIATIONS: f32 = 3.0;
@@ -24,12 +24,11 @@ impl<C: PageCodec> Traversal<'_, C> {
         let mut keys = std::mem::take(&mut self.scratch.keys);
         keys.clear();
         match stage {
-            Stage::Gather => {}
             Stage::FineCodes if self.reads_fine_codes() => {
                 self.pick_scanned(&mut keys);
                 self.bound(&keys);
             }
-            Stage::FineCodes => {}
+            Stage::Gather | Stage::FineCodes => {}
             Stage::Refine => self.pick_refined(&mut keys),
         }
         self.scratch.keys = keys;
@@ -41,12 +40,11 @@ impl<C: PageCodec> Traversal<'_, C> {
         self.scratch.bounds.judge(limits);
         let mut keys = std::mem::take(&mut self.scratch.keys);
         match stage {
-            Stage::Gather => {}
             Stage::FineCodes if self.reads_fine_codes() => {
                 self.decide(&mut keys);
                 self.request_fine_codes(&keys);
             }
-            Stage::FineCodes => {}
+            Stage::Gather | Stage::FineCodes => {}
             Stage::Refine => {
                 if self.ranks_fine_codes() {
                     self.decide_ranked(&mut keys);
@@ -62,16 +60,16 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// Whether fine codes are read between candidates and vectors.
     pub(super) fn reads_fine_codes(&self) -> bool {
-        self.parts.vectors == VectorStorage::Coded && self.parts.entry.clusters().is_some()
+        self.parts.vectors.is_coded() && self.parts.entry.clusters().is_some()
     }
 
     /// Whether the ranking holds what fine codes say, for bounds to decide.
     fn ranks_fine_codes(&self) -> bool {
-        self.parts.vectors == VectorStorage::Coded && self.deviations().is_some()
+        self.parts.vectors.is_coded() && self.deviations().is_some()
     }
 
     /// Width of error bounds, where those decide.
-    fn deviations(&self) -> Option<f32> {
+    pub(super) fn deviations(&self) -> Option<f32> {
         match self.parts.execution.refine {
             RefineSpec::Bounded { deviations } => Some(self.width(deviations)),
             RefineSpec::Inline | RefineSpec::Deferred { .. } | RefineSpec::Cascade { .. } => None,
@@ -135,7 +133,7 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// Deviations on either side of an estimate that bounds lie at: more for longer lists, as
     /// candidates missed by one and reads saved by the other should cost the same recall. What a
     /// radius leaves out no calibration makes up for.
-    pub(super) fn width(&self, deviations: f32) -> f32 {
+    fn width(&self, deviations: f32) -> f32 {
         let Sizes {
             list_size, results, ..
         } = self.query.sizes;
@@ -155,7 +153,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         };
         let scratch = &mut *self.scratch;
         let identities = self.parts.identities.as_ref().filter(|_| !self.query.exact);
-        let coded = self.parts.vectors == VectorStorage::Coded;
+        let coded = self.parts.vectors.is_coded();
         let far = SURE_DEVIATIONS / width;
         let mut at = 0;
         keys.retain(|key| {
@@ -271,7 +269,7 @@ impl<C: PageCodec> Traversal<'_, C> {
     pub(super) fn refine_page(&mut self, page: PageId, payload: &[u8]) -> Result<(), PageError> {
         let map = self.parts.codec.map();
         let view = self.parts.codec.view(page, payload)?;
-        let harvests = self.parts.execution.harvest == HarvestSpec::All;
+        let harvests = self.parts.execution.harvest.is_all();
         if harvests && map.holds_vectors_alone(page) {
             for node in map.nodes_of(page).map(NodeId) {
                 let scored = self.scratch.seen.exact.contains(node);

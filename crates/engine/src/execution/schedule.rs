@@ -210,10 +210,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         } else {
             0
         };
-        if matches!(
-            execution.harvest,
-            HarvestSpec::Near { .. } | HarvestSpec::All
-        ) {
+        if execution.harvest.scores_pages() {
             self.scratch.seen.pages.insert(NodeId(page.0));
         }
         let request = PageRequest::gathering(self.segment, page, slot);

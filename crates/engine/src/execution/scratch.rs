@@ -40,8 +40,8 @@ pub(crate) struct IndexShape {
     pub(crate) harvested: HarvestShape,
     /// Components per vector.
     pub(crate) dimension: usize,
-    /// Bytes that score codes of one query.
-    pub(crate) scorer_bytes: usize,
+    /// What its codes ask for.
+    pub(crate) codes: CodeShape,
     /// Bytes of a page's payload.
     pub(crate) payload_bytes: usize,
     /// Bytes of a copy of a record, where the node cache learns.
@@ -50,6 +50,13 @@ pub(crate) struct IndexShape {
     pub(crate) entry: EntryShape,
     /// How pages are kept.
     pub(crate) hold: Hold,
+}
+
+/// What the codes of a segment ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct CodeShape {
+    /// Bytes that score codes of one query.
+    pub(crate) scorer_bytes: usize,
     /// Whether error bounds of codes decide what is read at the end.
     pub(crate) bounded: bool,
     /// Whether records hold fine codes in place of vectors.
@@ -139,7 +146,7 @@ impl ScratchShape {
             + Visited::bytes(self.visited_slots())
             + Visited::bytes(self.page_slots())
             + Visited::bytes(self.scored_slots())
-            + index.scorer_bytes
+            + index.codes.scorer_bytes
             + index.dimension * size_of::<f32>()
             + index.max_neighbors.max(index.seeds) * neighbors
             + index.harvested.bytes(self.sizes.beam)
@@ -155,7 +162,7 @@ impl ScratchShape {
 
     /// Nodes that are ranked: where distances are estimates at first, more than results.
     fn ranked(&self) -> usize {
-        if self.index.coded {
+        if self.index.codes.coded {
             self.sizes.results + self.sizes.list_limit
         } else {
             self.sizes.results
@@ -169,7 +176,7 @@ impl ScratchShape {
 
     /// Nodes that pages are asked for at a time.
     fn targets(&self) -> usize {
-        if self.index.coded && self.index.max_neighbors == 0 {
+        if self.index.codes.coded && self.index.max_neighbors == 0 {
             self.sizes.list_limit.max(self.sizes.beam)
         } else {
             self.sizes.beam
@@ -177,7 +184,7 @@ impl ScratchShape {
     }
 
     fn bounds_bytes(&self) -> usize {
-        if !self.index.bounded {
+        if !self.index.codes.bounded {
             return 0;
         }
         let one = size_of::<f32>();
@@ -246,9 +253,7 @@ pub(super) enum Deferred {
 
 /// The mutable state of one query.
 pub(crate) struct Scratch {
-    /// What memory was laid out for.
-    capacity: Sizes,
-    /// What the query at hand uses of it.
+    /// What memory was laid out for; what of it the query at hand uses.
     pub(super) shape: ScratchShape,
     pub(super) candidates: CandidateList,
     pub(super) ranking: Ranking,
@@ -330,7 +335,6 @@ impl Scratch {
         let neighbors = index.max_neighbors.max(index.seeds);
         let held_pages = shape.held_pages();
         Ok(Self {
-            capacity: shape.sizes,
             shape,
             candidates: CandidateList::default(),
             ranking: Ranking::default(),
@@ -378,7 +382,6 @@ impl Scratch {
 
     /// Makes ready for the next query, of `sizes` that the capacity of this scratch covers.
     pub(super) fn reset(&mut self, query: &Query<'_>, sizes: Sizes) {
-        debug_assert!(self.capacity.cover(sizes), "{sizes:?}");
         self.shape.sizes = sizes;
         let shape = &self.shape;
         let radius = match query.goal {

@@ -9,9 +9,9 @@
 //!  answers   merged by distance and node
 //! ```
 //!
-//! What a segment does depends on the others only between stages, and by what they hold, not by when:
-//! so answers depend neither on the order in which reads complete nor on the driver. With one
-//! segment nothing is shared and nothing waits.
+//! What a segment does depends on the others only between stages, and by what they hold, not by
+//! when: so answers depend neither on the order in which reads complete nor on the driver. With
+//! one segment nothing is shared and nothing waits.
 
 use std::time::Instant;
 

@@ -12,8 +12,8 @@
 //!  refine:             one last batch of reads
 //! ```
 //!
-//! A stage is over when nothing is wanted and nothing is in flight. `Search` moves the traversals of
-//! all segments from stage to stage together.
+//! A stage is over when nothing is wanted and nothing is in flight. `Search` moves the traversals
+//! of all segments from stage to stage together.
 //!
 //! `choose` is the schedule, `harvest` decides what a page gives beside its target, `refine` what
 //! is read at the end; each in its file. Every structure is order-independent and what depends on
@@ -335,12 +335,11 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             (Goal::Within { radius }, Metric::L2 | Metric::Cosine) => {
                 radius + RANGE_SLACK * radius.abs()
             }
-            // What lies near results need not lie near the radius: the walk passes through it.
-            (Goal::Within { .. }, Metric::InnerProduct) => f32::INFINITY,
             (Goal::Nearest, _) if self.query.admission.is_open() => {
                 key_distance(u64::from(nearer) << 32)
             }
-            (Goal::Nearest, _) => f32::INFINITY,
+            // What lies near results need not lie near the radius: the walk passes through it.
+            (Goal::Within { .. }, Metric::InnerProduct) | (Goal::Nearest, _) => f32::INFINITY,
         };
         let limit = self.scratch.shape.sizes.list_limit;
         let candidates = &mut self.scratch.candidates;

@@ -7,10 +7,6 @@ use super::{AnyParts, Origin, PageRequest, Query, QueryStats, Scratch, Traversal
 use crate::layout::{PageError, PageNodeCodec, RecordCodec};
 
 /// One query in one segment.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "both are as large, but for their codecs"
-)]
 pub(crate) enum Walk<'t> {
     Record(Traversal<'t, RecordCodec>),
     PageNode(Traversal<'t, PageNodeCodec>),

@@ -42,10 +42,10 @@ pub(super) struct Call<'c> {
 impl Index {
     /// Finds the `k` nearest vectors of each query, or all within a radius.
     ///
-    /// Costs about `list_size` page reads per query, of which `beam` are in flight at a time; within
-    /// a radius about one per result and list place, fewer where pages are shared. A search within a
-    /// radius doubles its list while at least half as many results lie within as the list is long
-    /// (Starling, SIGMOD 2024, section 5.3).
+    /// Costs about `list_size` page reads per query, of which `beam` are in flight at a time; with
+    /// a radius about one per result and list place, fewer where pages are shared. A search with
+    /// a radius doubles its list while at least half as many results lie within as the list is
+    /// long (Starling, SIGMOD 2024, section 5.3).
     ///
     /// # Errors
     /// `InvalidInput` for a k, shape or option that cannot be, or sizes that do not fit the memory

@@ -6,7 +6,7 @@ use super::{index_bytes, least_memory};
 use crate::error::{Error, Result};
 use crate::memory::MemoryPart;
 use crate::resolve::{self, AnyCodec};
-use crate::spec::{IndexSpec, NodeCacheSpec};
+use crate::spec::IndexSpec;
 
 /// Sizes that follow from a spec and a number of vectors.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -60,7 +60,10 @@ impl Footprint {
             vectors_per_page: if separate { map.vectors_per_page } else { 0 },
             max_neighbors: codec.max_neighbors() as u64,
             pages_per_read: map.geometry.span(),
-            list_memory_bytes: (spec.cache.nodes == NodeCacheSpec::Lists)
+            list_memory_bytes: spec
+                .cache
+                .nodes
+                .holds_lists()
                 .then(|| resolve::list_memory_bytes(spec, nodes, None)),
             disk_bytes: index_bytes(spec, nodes)?,
             memory: least_memory((spec, nodes))?.entries().to_vec(),

@@ -9,7 +9,7 @@ use crate::execution::driver::WorkerSite;
 use crate::manifest::SegmentEntry;
 use crate::memory::{Ledger, MemoryPart};
 use crate::resolve;
-use crate::spec::{EntrySpec, IndexSpec};
+use crate::spec::IndexSpec;
 use crate::storage::{CodeBlocks, Identities};
 
 /// Parts of the memory that are lent to searches.
@@ -31,7 +31,7 @@ pub(crate) fn reserve_fixed(ledger: &mut Ledger, (spec, node_count): (&IndexSpec
     let storage = &spec.storage;
     let code_bytes = u64::from(storage.quantizer.code_bytes());
     let in_memory = u64::from(storage.codes_in_memory(node_count));
-    let codes = if spec.execution.entry == EntrySpec::Clusters {
+    let codes = if spec.execution.entry.is_clusters() {
         CodeBlocks::bytes(in_memory, code_bytes)
     } else {
         in_memory * code_bytes

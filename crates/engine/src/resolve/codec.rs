@@ -8,11 +8,11 @@ use super::codes::scorer_bytes;
 use super::{Source, entry, record_reader};
 use crate::cache::ListRead;
 use crate::error::Result;
-use crate::execution::{HarvestShape, Hold, IndexShape, PROBE_BLOCK};
+use crate::execution::{CodeShape, HarvestShape, Hold, IndexShape, PROBE_BLOCK};
 use crate::layout::{
     NodeFeed, PageCodec, PageMap, PageNodeCodec, PageView, RecordCodec, UnpackedList,
 };
-use crate::spec::{CodecSpec, EntrySpec, HarvestSpec, IndexSpec, RefineSpec, VectorStorage};
+use crate::spec::{CodecSpec, EntrySpec, HarvestSpec, IndexSpec, VectorStorage};
 use crate::storage::gather;
 
 /// Any codec, for what does not happen per record.
@@ -125,13 +125,15 @@ pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShap
         lists_per_candidate: lists_per_candidate(spec, map),
         harvested: harvest_shape(spec, map),
         dimension: spec.shape.dimension as usize,
-        scorer_bytes: scorer_bytes(spec),
+        codes: CodeShape {
+            scorer_bytes: scorer_bytes(spec),
+            bounded: execution.refine.is_bounded(),
+            coded: spec.storage.vectors == VectorStorage::Coded,
+        },
         payload_bytes: map.geometry.payload_bytes(),
         record_bytes: record_copy_bytes(spec, codec.max_neighbors()),
         entry: entry::scratch_shape(spec, node_count),
         hold,
-        coded: spec.storage.vectors == VectorStorage::Coded,
-        bounded: matches!(execution.refine, RefineSpec::Bounded { .. }),
     })
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::manifest::SegmentEntry;
 use crate::resolve;
-use crate::spec::{CodecSpec, LayoutSpec, ListSpec};
+use crate::spec::LayoutSpec;
 
 /// What a segment of an index is.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -41,8 +41,7 @@ pub struct SegmentDescription {
 impl SegmentDescription {
     pub(crate) fn of(segment: &SegmentEntry) -> Result<Self> {
         let LayoutSpec { codec, lists, .. } = segment.spec.layout;
-        let shared = matches!(codec, CodecSpec::PageNode { .. });
-        let packs = lists == ListSpec::Packed && !shared;
+        let packs = lists.is_packed() && !codec.is_page_node();
         let graph = segment.graph;
         Ok(Self {
             first_row: segment.first_row,
