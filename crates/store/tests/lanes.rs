@@ -364,8 +364,12 @@ fn second(root: &TempDir, first: &PageReader) -> PageReader {
         let payloads: Vec<_> = payloads.iter().map(Vec::as_slice).collect();
         return PageReader::in_memory(geometry(1), uuid, &payloads, None).unwrap();
     }
-    let path = root.path().join("v.pw");
-    std::fs::remove_file(&path).ok();
+    let name = format!(
+        "{}-{}.pw",
+        first.backend(),
+        root.path().read_dir().unwrap().count()
+    );
+    let path = root.path().join(name);
     let mut writer = PageFileWriter::create(&OsVfs, &path, 1, geometry(1), uuid).unwrap();
     for unit in 0..5 {
         writer.append_unit(&other(unit)).unwrap();
