@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_buffer_serves_one_request_at_a_time() {
-        let mut slots = Slots::new(2, seal(), 10, false);
+        let mut slots = Slots::new(2, seal(), vec![10], false);
         slots.claim(read(9, 1)).unwrap();
         assert!(slots.claim(read(9, 1)).is_err());
         assert!(slots.claim(read(10, 0)).is_err());
@@ -269,14 +269,14 @@ mod tests {
 
     #[test]
     fn what_was_opened_to_be_read_is_not_written() {
-        let mut slots = Slots::new(2, seal(), 10, false);
+        let mut slots = Slots::new(2, seal(), vec![10], false);
         assert!(refusal(&mut slots, write(0, 0)).contains("opened"));
         assert!(refusal(&mut slots, sync(0)).contains("opened"));
     }
 
     #[test]
     fn a_sync_waits_for_the_writes_of_its_lane() {
-        let mut slots = Slots::new(3, seal(), 10, true);
+        let mut slots = Slots::new(3, seal(), vec![10], true);
         slots.claim(write(3, 0)).unwrap();
         assert_eq!(slots.work_of(0), Work::Write(4096 + 3 * 8192));
         assert!(refusal(&mut slots, sync(1)).contains("in flight"));
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn after_a_failure_nothing_is_written_and_all_can_be_read() {
         for failing in [write(1, 0), sync(0)] {
-            let mut slots = Slots::new(2, seal(), 10, true);
+            let mut slots = Slots::new(2, seal(), vec![10], true);
             slots.claim(failing).unwrap();
             slots.release(0, Err(io::ErrorKind::Other.into()));
             assert!(refusal(&mut slots, write(1, 0)).contains("give the file up"));
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn only_sealed_units_are_written_and_only_where_they_belong() {
-        let slots = Slots::new(1, seal(), 10, true);
+        let slots = Slots::new(1, seal(), vec![10], true);
         let check = |unit, bytes: &[u8]| {
             let write = PageWrite {
                 unit,

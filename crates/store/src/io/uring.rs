@@ -319,8 +319,8 @@ impl Drop for UringLane {
 mod tests {
     use super::*;
     use crate::{
-        FileEntry, FileUuid, OpenMode, OsVfs, PageFileWriter, PageGeometry, PageRead, PageWrite,
-        Vfs,
+        FileEntry, FileUuid, OpenMode, OsVfs, PageFile, PageFileWriter, PageGeometry, PageRead,
+        PageWrite, Vfs,
     };
 
     const UNITS: u64 = 8;
