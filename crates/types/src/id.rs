@@ -12,11 +12,6 @@ pub struct NodeId(pub u32);
 #[serde(transparent)]
 pub struct PageId(pub u32);
 
-/// Position of a record inside its page.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Slot(pub u16);
-
 impl NodeId {
     /// The id as an index into memory.
     #[inline]

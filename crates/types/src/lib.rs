@@ -14,7 +14,7 @@ mod vectors;
 
 pub use candidate::Candidate;
 pub use element::{ElementType, VectorShape};
-pub use id::{NodeId, PageId, Slot};
+pub use id::{NodeId, PageId};
 pub use metric::Metric;
 pub use progress::{Cancelled, NoProgress, Progress};
 pub use split_mix::SplitMix64;
