@@ -423,8 +423,8 @@ fn one_lane_reads_several_files() {
 
 #[test]
 fn files_of_a_lane_have_units_of_one_size() {
-    let root = tempfile::tempdir().unwrap();
-    let (small, large) = (files(&root, 1), files(&root, 3));
+    let roots = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let (small, large) = (files(&roots[0], 1), files(&roots[1], 3));
     let reader = |file: &PageFile| PageReader::with_backend(file.clone(), IoBackend::Threads);
     let lane = reader(&small[0]).lane_with(&[&reader(&large[0])], 4);
     assert!(lane.is_err());
