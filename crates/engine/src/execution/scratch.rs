@@ -23,6 +23,8 @@ pub(crate) struct ScratchShape {
     pub(crate) sizes: Sizes,
     /// What the segment asks for.
     pub(crate) index: IndexShape,
+    /// Segments that the query is over.
+    pub(crate) segments: usize,
 }
 
 /// What a scratch must suit of an index.
@@ -127,6 +129,7 @@ impl ScratchShape {
         Self {
             sizes: sizes.of_walk(index.nodes, segments),
             index,
+            segments,
         }
     }
 
@@ -200,10 +203,7 @@ impl ScratchShape {
 
     fn visited_slots(&self) -> usize {
         let index = &self.index;
-        let lists = self
-            .sizes
-            .list_limit
-            .saturating_mul(index.lists_per_candidate);
+        let lists = self.usual_list().saturating_mul(index.lists_per_candidate);
         // A walk expands somewhat more candidates than its list is long, and a set that is three
         // quarters full forgets.
         let nodes = lists.saturating_mul(index.max_neighbors).saturating_mul(3) / 2;
@@ -211,11 +211,23 @@ impl ScratchShape {
     }
 
     fn page_slots(&self) -> usize {
-        Visited::slots_for(self.sizes.list_limit.saturating_mul(2))
+        Visited::slots_for(self.usual_list().saturating_mul(2))
     }
 
     fn scored_slots(&self) -> usize {
-        Visited::slots_for(self.sizes.list_limit.saturating_mul(2))
+        Visited::slots_for(self.usual_list().saturating_mul(2))
+    }
+
+    /// Length that what a query has met is remembered for: of the longest list; over one of several
+    /// segments of one that was doubled once, as few grow farther.
+    fn usual_list(&self) -> usize {
+        if self.segments > 1 {
+            self.sizes
+                .list_limit
+                .min(self.sizes.list_size.saturating_mul(2))
+        } else {
+            self.sizes.list_limit
+        }
     }
 
     fn held_pages(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pageway_store::{IoProbe, Vfs};
+use pageway_store::{FileUuid, IoProbe, Vfs};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::WorkerSite;
@@ -10,7 +10,7 @@ use crate::execution::{IndexShape, Segment};
 use crate::manifest::Manifest;
 use crate::memory::{Ledger, MemoryPart};
 use crate::options::OpenOptions;
-use crate::plan::{WorkerPlan, list_size, reserve_fixed, room_for_queries, share};
+use crate::plan::{WorkerPlan, list_size, quantizer_bytes, reserve_fixed, room_for_queries, share};
 use crate::resolve::{self, CacheBytes, OpenPages, Source};
 use crate::segment;
 
@@ -58,8 +58,15 @@ impl<'o> Opening<'o> {
 
     /// Reserves what is held whatever is searched, and what searches are lent.
     pub(super) fn reserve(&self, ledger: &mut Ledger) -> Result<()> {
+        let mut codebooks: Vec<FileUuid> = Vec::new();
         for Part { source, .. } in &self.parts {
-            reserve_fixed(ledger, (&source.segment.spec, source.segment.node_count));
+            let segment = source.segment;
+            reserve_fixed(ledger, (&segment.spec, segment.node_count));
+            let codebook = segment.files.codebook.uuid;
+            if !codebooks.contains(&codebook) {
+                ledger.reserve(MemoryPart::Codebook, quantizer_bytes(&segment.spec));
+                codebooks.push(codebook);
+            }
         }
         let first = self.parts.first().ok_or_else(no_segment)?;
         let site = WorkerSite {

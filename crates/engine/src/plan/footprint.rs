@@ -62,7 +62,7 @@ impl Footprint {
             list_memory_bytes: (spec.cache.nodes == NodeCacheSpec::Lists)
                 .then(|| resolve::list_memory_bytes(spec, nodes, None)),
             disk_bytes: index_bytes(spec, nodes)?,
-            memory: least_memory((spec, nodes))?.entries().to_vec(),
+            memory: least_memory(spec, nodes)?.entries().to_vec(),
         })
     }
 
