@@ -8,7 +8,7 @@ use super::bounds::Bounds;
 use super::candidates::CandidateList;
 use super::entry::{EntryPart, EntryScratch};
 use super::held::{HeldPages, Replicas};
-use super::query::{Goal, Query, Sizes};
+use super::query::{Gathering, Goal, Query, Sizes};
 use super::ranking::Ranking;
 use super::scan::ranked_for;
 use super::traversal::PageRequest;
@@ -56,6 +56,17 @@ pub(crate) struct IndexShape {
     pub(crate) bounded: bool,
     /// Whether records hold fine codes in place of vectors.
     pub(crate) coded: bool,
+}
+
+impl IndexShape {
+    /// How candidates are found.
+    pub(super) const fn gathering(&self) -> Gathering {
+        match (self.bounded, self.max_neighbors) {
+            (true, 0) => Gathering::Scanning,
+            (true, _) if !self.coded => Gathering::InMemory,
+            _ => Gathering::Reading,
+        }
+    }
 }
 
 /// Records of a page that are used beside those it was read for.
@@ -127,7 +138,7 @@ impl ScratchShape {
     /// The shape of a walk over one of `segments`.
     pub(crate) fn of_walk(sizes: Sizes, index: IndexShape, segments: usize) -> Self {
         Self {
-            sizes: sizes.of_walk(index.nodes, segments),
+            sizes: sizes.of_walk(index.nodes, (index.gathering(), segments)),
             index,
             segments,
         }
