@@ -352,8 +352,6 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             (Goal::Within { radius }, Metric::L2 | Metric::Cosine) => {
                 radius + RANGE_SLACK * radius.abs()
             }
-            // What lies near results need not lie near the radius: the walk passes through it.
-            (Goal::Within { .. }, Metric::InnerProduct) => f32::INFINITY,
             (Goal::Nearest, _) if self.query.admission.is_open() => {
                 let end = key_distance(u64::from(nearer) << 32);
                 // A list of all that is not full has no end.
@@ -364,7 +362,8 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
                     farthest
                 }
             }
-            (Goal::Nearest, _) => f32::INFINITY,
+            // What lies near results need not lie near the radius: the walk passes through it.
+            (Goal::Within { .. }, Metric::InnerProduct) | (Goal::Nearest, _) => f32::INFINITY,
         };
         let limit = self.scratch.shape.sizes.list_limit;
         let candidates = &mut self.scratch.candidates;
