@@ -41,8 +41,8 @@ const RANGE_SHARE: f32 = 0.5;
 /// code.
 const RANGE_SLACK: f32 = 0.05;
 
-/// Share of the list of one of several segments that the list of all would have to hold for it to be
-/// doubled. All of it where it is scanned, which begins anew then.
+/// Share of the list of one of several segments that the list of all would have to hold for it to
+/// be doubled. All of it where it is scanned, which begins anew then.
 const SEGMENT_SHARE: f32 = 0.5;
 
 /// Share of the distance of the last candidate of that list by which one may exceed it and still be

@@ -48,7 +48,8 @@ pub(crate) fn room_for_queries(segments: &[SegmentEntry], free: u64) -> u64 {
     beside_lists.unwrap_or(free / 2)
 }
 
-/// Reserves what a segment holds whatever is searched, but for its quantizer, which others may share.
+/// Reserves what a segment holds whatever is searched, but for its quantizer, which others may
+/// share.
 pub(crate) fn reserve_fixed(ledger: &mut Ledger, (spec, node_count): (&IndexSpec, u32)) {
     let storage = &spec.storage;
     let code_bytes = u64::from(storage.quantizer.code_bytes());
