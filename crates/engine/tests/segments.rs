@@ -12,10 +12,12 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use common::{Rows, smallest_that_works};
+use common::{Rows, distance, nearest, smallest_that_works};
+use pageway::source::{IdSlice, VectorSlice};
 use pageway::{
-    BuildOptions, ElementType, ErrorKind, Index, MemoryPart, MemoryWish, NoProgress, OpenOptions,
-    Preset, VectorRead, describe, verify,
+    Answers, BuildInput, BuildOptions, Effort, ElementType, ErrorKind, Index, MemoryPart,
+    MemoryWish, Metric, NoProgress, NodeId, NodeSet, OpenOptions, Preset, Queries, SearchOptions,
+    VectorRead, describe, verify,
 };
 
 const ROWS: usize = 1203;
@@ -196,4 +198,173 @@ fn what_cannot_be_cut_is_refused_before_anything_is_written() {
         vectors(&Index::open(&dir, &OpenOptions::default()).unwrap()),
         three.bytes
     );
+}
+
+/// Rows that no segment holds, near those that they do.
+fn others() -> Rows {
+    Rows::clustered(40, 16, ElementType::U8, 2)
+}
+
+fn user_id(row: u64) -> u64 {
+    (row << 20) | 5
+}
+
+/// Builds with user ids, and opens.
+fn index_of(base: &Rows, dir: &Path, options: &BuildOptions) -> Index {
+    let ids: Vec<u64> = (0..base.count() as u64).map(user_id).collect();
+    let vectors = VectorSlice::new(&base.bytes, base.shape).unwrap();
+    let ids = IdSlice(&ids);
+    let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids));
+    Index::build(dir, &input, options, &NoProgress).unwrap();
+    Index::open(dir, &OpenOptions::default()).unwrap()
+}
+
+fn listing(size: u32) -> SearchOptions {
+    SearchOptions::default()
+        .with_effort(Effort::ListSize(size))
+        .with_exact(true)
+}
+
+fn recall(base: &Rows, queries: &Rows, answers: &Answers) -> f64 {
+    let mut hits = 0;
+    for query in 0..queries.count() {
+        let found = &answers.rows[query * 10..][..10];
+        let truth = nearest(base, queries, query, 10, Metric::L2);
+        let kth = distance(
+            &queries.values(query),
+            &base.values(truth[9] as usize),
+            Metric::L2,
+        );
+        let near = |row: &&u32| {
+            let found = base.values(**row as usize);
+            distance(&queries.values(query), &found, Metric::L2) <= kth
+        };
+        hits += found.iter().filter(near).count();
+    }
+    hits as f64 / (queries.count() * 10) as f64
+}
+
+#[test]
+fn every_design_finds_as_much_in_several_segments_as_in_one() {
+    let (base, queries) = (base(), others());
+    let asked = Queries::new(&queries.bytes, queries.shape);
+    for preset in Preset::ALL {
+        let mut of_one = 0.0;
+        for segments in [1, 2, 4, 8] {
+            let what = format!("{preset}, {segments} segments");
+            let dir = tempfile::tempdir().unwrap();
+            let index = index_of(&base, dir.path(), &options(preset, segments));
+            let answers = index.search(&asked, &listing(80)).unwrap();
+            for (row, id) in answers.rows.iter().zip(&answers.ids) {
+                assert_eq!(*id, user_id((*row).into()), "{what}");
+            }
+            let found = recall(&base, &queries, &answers);
+            if segments == 1 {
+                of_one = found;
+            }
+            assert!(found >= of_one - 0.02, "{what}: {found}, one {of_one}");
+            let by_recall = SearchOptions::default().with_effort(Effort::Recall(0.9));
+            let found = recall(&base, &queries, &index.search(&asked, &by_recall).unwrap());
+            assert!(found >= 0.85, "{what}: {found} of a recall of 0.9");
+            finds_copies(&base, &index, &what);
+        }
+    }
+}
+
+/// Rows find themselves, unless they are held out.
+fn finds_copies(base: &Rows, index: &Index, what: &str) {
+    let rows: Vec<usize> = (0..ROWS).step_by(101).collect();
+    let bytes: Vec<u8> = rows
+        .iter()
+        .flat_map(|row| base.row(*row))
+        .copied()
+        .collect();
+    let queries = Queries::new(&bytes, base.shape);
+    let answers = index.search(&queries, &listing(60)).unwrap();
+    let mut nodes = Vec::new();
+    for (query, row) in rows.iter().enumerate() {
+        let own = query * 10;
+        assert_eq!(answers.distances[own], 0.0, "{what}: row {row}");
+        assert_eq!(answers.rows[own] as usize, *row, "{what}");
+        assert_eq!(answers.ids[own], user_id(*row as u64), "{what}");
+        nodes.push(NodeId(answers.nodes[own]));
+    }
+    let without = queries.with_held_out(Some(&nodes));
+    let answers = index.search(&without, &listing(60)).unwrap();
+    for (query, row) in rows.iter().enumerate() {
+        let found = &answers.rows[query * 10..][..10];
+        assert!(!found.contains(&(*row as u32)), "{what}: {row} held out");
+    }
+}
+
+#[test]
+fn a_radius_and_a_set_of_nodes_reach_over_segments() {
+    let (base, queries) = (base(), others());
+    let dir = tempfile::tempdir().unwrap();
+    let index = index_of(&base, dir.path(), &options(Preset::DiskAnn, 4));
+    let radius = 3000.0;
+    let asked = Queries::new(&queries.bytes, queries.shape);
+    let within = SearchOptions::nearest(ROWS as u32)
+        .with_radius(radius)
+        .with_effort(Effort::ListSize(300));
+    let answers = index.search(&asked, &within).unwrap();
+    let (mut all, mut missed) = (0, 0);
+    for query in 0..queries.count() {
+        let found = &answers.rows[answers.lims[query]..answers.lims[query + 1]];
+        for row in 0..ROWS {
+            let values = (queries.values(query), base.values(row));
+            if distance(&values.0, &values.1, Metric::L2) <= radius.into() {
+                all += 1;
+                missed += usize::from(!found.contains(&(row as u32)));
+            }
+        }
+    }
+    assert!(all > 300 && missed * 100 <= all, "{missed} of {all} missed");
+    let even = NodeSet::new((0..ROWS as u32).filter(|node| node % 2 == 0).map(NodeId));
+    let among = asked.with_admitted(&even);
+    let answers = index.search(&among, &listing(60)).unwrap();
+    let nodes = answers.nodes.iter();
+    assert!(nodes.clone().all(|node| even.contains(NodeId(*node))));
+    let segments = nodes.map(|node| node * 4 / ROWS as u32);
+    assert_eq!(segments.collect::<std::collections::BTreeSet<_>>().len(), 4);
+}
+
+#[test]
+fn answers_over_segments_do_not_depend_on_threads() {
+    let (base, queries) = (base(), others());
+    for preset in [Preset::DiskAnn, Preset::Starling, Preset::Pageway] {
+        let dir = tempfile::tempdir().unwrap();
+        let index = index_of(&base, dir.path(), &options(preset, 4));
+        let asked = Queries::new(&queries.bytes, queries.shape);
+        let of = |threads, interleave| {
+            let options = listing(30)
+                .with_threads(threads)
+                .with_interleave(interleave);
+            let answers = index.search(&asked, &options).unwrap();
+            (answers.rows, answers.distances)
+        };
+        let alone = of(1, 1);
+        assert_eq!(alone, of(1, 8), "{preset}");
+        assert_eq!(alone, of(3, 4), "{preset}");
+    }
+}
+
+#[test]
+fn segments_of_one_build_share_a_quantizer() {
+    let base = base();
+    for preset in [Preset::DiskAnn, Preset::Pageway] {
+        let dir = tempfile::tempdir().unwrap();
+        base.build(dir.path(), &options(preset, 4)).unwrap();
+        let files = files(dir.path());
+        let books: Vec<_> = (0..4)
+            .map(|number| &files[&format!("codebook-1-{number}.pw")])
+            .collect();
+        assert!(books.iter().all(|book| *book == books[0]), "{preset}");
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        let alone = tempfile::tempdir().unwrap();
+        base.build(alone.path(), &options(preset, 1)).unwrap();
+        let one = Index::open(alone.path(), &OpenOptions::default()).unwrap();
+        let bytes = |index: &Index| index.memory().bytes_of(MemoryPart::Codebook);
+        assert_eq!(bytes(&index), bytes(&one), "{preset}");
+    }
 }

@@ -8,7 +8,7 @@ use pageway_store::machine;
 use super::choose::{Choice, Refused, SpecChoice};
 use super::codebook::SharedCodebook;
 use super::cut::Cut;
-use super::encode::Codebooks;
+use super::encode::Quantizers;
 use super::graph::{Algorithm, algorithm, shard_algorithm};
 use super::order::{NodeOrder, placement};
 use super::replicas::ReplicaPlan;
@@ -108,7 +108,7 @@ impl BuildPlan {
         let budget_bytes = options
             .build_memory
             .map_or_else(half_of_the_machine, |wish| wish.resolve(choice.raw_bytes()));
-        choice.first(memory_bytes, |spec| {
+        choice.first(index_memory, |spec| {
             codebook.map_or(Ok(()), |codebook| codebook.check(&spec))?;
             let mut plan = Self {
                 spec,
@@ -117,7 +117,7 @@ impl BuildPlan {
                 index_memory,
                 memory_bytes,
                 budget_bytes,
-                sample_rows: SAMPLE_ROWS.min(node_count.into()),
+                sample_rows: SAMPLE_ROWS.min(cut.rows().into()),
                 graph: GraphPlan::Whole,
                 threads: thread_count(options.threads),
             };
@@ -135,15 +135,15 @@ impl BuildPlan {
     }
 
     /// The plan with codes as long as those of quantizers that were trained for it.
-    pub(super) fn with_codes_of(&self, codebooks: &Codebooks) -> Self {
+    pub(super) fn with_codes_of(&self, quantizers: &Quantizers) -> Self {
         let mut plan = self.clone();
         let adopt = |spec: &mut QuantizerSpec, quantizer: &Quantizer| {
             *spec = spec.with_code_bytes(quantizer.code_bytes() as u32);
         };
         let storage = &mut plan.spec.storage;
-        adopt(&mut storage.quantizer, &codebooks.first);
-        if let (Some(spec), Some((second, _))) = (&mut storage.second_quantizer, &codebooks.second)
-        {
+        adopt(&mut storage.quantizer, &quantizers.first.0);
+        let second = (&mut storage.second_quantizer, &quantizers.second);
+        if let (Some(spec), Some((second, _))) = second {
             adopt(spec, second);
         }
         plan
@@ -157,6 +157,11 @@ impl BuildPlan {
     /// Longest list of a shard's graph.
     pub(super) fn shard_degree(&self) -> u32 {
         shard_max_degree(self.spec.graph.max_degree())
+    }
+
+    /// Whether candidates come from clusters.
+    pub(super) fn has_clusters(&self) -> bool {
+        resolve::cluster_spec(&self.spec).is_some()
     }
 
     pub(super) fn quantizer(&self) -> TrainingSpec {
@@ -227,8 +232,10 @@ impl BuildPlan {
 
     /// Refuses a budget that some stage cannot work with, and names the smallest that all can.
     fn refuse_below_least(&self, resident: bool, options: &BuildOptions) -> Choice<()> {
-        let searching = least_memory((&self.spec.settled(), self.node_count))?.reserved();
-        let searching = searching * u64::from(self.cut.runs());
+        let settled = self.spec.settled();
+        let searching = least_memory(&settled, self.cut.extent())?.reserved();
+        // Every segment is searched alone too, for what is hot.
+        let searching = searching.max(least_memory(&settled, self.node_count)?.reserved());
         let whole = self.whole_bytes(resident);
         let graph = if self.can_shard() {
             self.shard_bytes(SHARD_NODES_MIN).min(whole)

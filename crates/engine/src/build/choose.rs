@@ -4,7 +4,7 @@ use super::cut::Cut;
 use crate::error::{Error, Result};
 use crate::memory::{Ledger, MemoryPart, MemoryWish, format_bytes, largest};
 use crate::options::BuildOptions;
-use crate::plan::{index_bytes, least_memory, more_queries};
+use crate::plan::{Extent, index_bytes, least_memory, more_queries};
 use crate::presets::{Form, Sizes};
 use crate::resolve;
 use crate::spec::{IndexSpec, QuantizerSpec, Shape, SpecError};
@@ -115,14 +115,16 @@ impl SpecChoice<'_> {
     }
 
     fn spec_of(&self, form: &Form, memory_bytes: u64) -> Choice<IndexSpec> {
+        let extent = self.cut.extent();
         let lists = |spec: &IndexSpec| {
             if form.lists_first {
-                resolve::list_memory_bytes(spec, self.cut.longest(), None)
+                let of_run = resolve::list_memory_bytes(spec, extent.longest, None);
+                of_run.saturating_mul(extent.segments.into())
             } else {
                 0
             }
         };
-        let fits = |spec: &IndexSpec| settle((spec, self.cut.longest()), lists(spec), memory_bytes);
+        let fits = |spec: &IndexSpec| settle((spec, extent), lists(spec), memory_bytes);
         let storage = self.with_codes(form, 1)?.storage;
         let codes = storage.codes;
         let code_bytes = match (self.code_bytes, codes.is_memory()) {
@@ -134,14 +136,13 @@ impl SpecChoice<'_> {
                     let Ok(spec) = self.with_codes(form, code_bytes) else {
                         return false;
                     };
-                    let subject = (&spec, self.cut.longest());
                     // Where there is a cache, queries may take from that later.
                     let now = form.lists_first || spec.cache.is_none();
-                    let more = match more_queries(subject) {
+                    let more = match more_queries(&spec, extent) {
                         Ok(more) if now => more.min(memory_bytes / QUERY_SHARE),
                         Ok(_) | Err(_) => 0,
                     };
-                    settle(subject, lists(&spec) + more, memory_bytes).is_ok()
+                    settle((&spec, extent), lists(&spec) + more, memory_bytes).is_ok()
                 };
                 largest(least, useful, fits_with_queries)
             }
@@ -254,24 +255,21 @@ impl SpecChoice<'_> {
         }
         let (share, least) = DEFAULT_MEMORY;
         let wished = MemoryWish::Share(share).resolve(raw_bytes);
-        wished
-            .max(least)
-            .max(self.cut.whole_of(self.least_of_forms()))
+        wished.max(least).max(self.least_of_forms())
     }
 
-    /// The least memory that one of the forms works with, for the longest run; none where none is
-    /// legal.
+    /// The least memory that one of the forms works with; none where none is legal.
     fn least_of_forms(&self) -> u64 {
         let least = self.forms().filter_map(|form| {
             let spec = self.checked(form, self.code_bytes.unwrap_or(1)).ok()?;
-            Some(least_memory((&spec, self.cut.longest())).ok()?.reserved())
+            Some(least_memory(&spec, self.cut.extent()).ok()?.reserved())
         });
         least.min().unwrap_or(0)
     }
 }
 
-fn settle(subject: (&IndexSpec, u32), lists: u64, memory_bytes: u64) -> Choice<()> {
-    let least = least_memory(subject)?;
+fn settle((spec, extent): (&IndexSpec, Extent), lists: u64, memory_bytes: u64) -> Choice<()> {
+    let least = least_memory(spec, extent)?;
     let mut ledger = Ledger::new(memory_bytes);
     least
         .entries()

@@ -8,6 +8,7 @@ use pageway_types::{VectorRead, VectorShape};
 use crate::error::{Error, Result};
 use crate::manifest::MAX_SEGMENTS;
 use crate::options::BuildInput;
+use crate::plan::Extent;
 use crate::source::IdRead;
 
 /// How many rows there are, and how many runs they are cut into.
@@ -61,11 +62,13 @@ impl Cut {
         (u128::from(bytes) * u128::from(shortest) / u128::from(self.rows.max(1))) as u64
     }
 
-    /// Bytes for all rows that give every run `bytes`.
-    pub(super) fn whole_of(self, bytes: u64) -> u64 {
-        let shortest = u128::from((self.rows / self.runs).max(1));
-        let whole = (u128::from(bytes) * u128::from(self.rows)).div_ceil(shortest);
-        u64::try_from(whole).unwrap_or(u64::MAX)
+    /// What memory is planned for.
+    pub(super) const fn extent(self) -> Extent {
+        Extent {
+            rows: self.rows,
+            segments: self.runs,
+            longest: self.longest(),
+        }
     }
 
     /// The runs, in order.
@@ -241,7 +244,7 @@ mod tests {
                 all.iter()
                     .all(|run| run.len() + 1 >= cut.longest() as usize)
             );
-            assert!(cut.least_share(cut.whole_of(1000)) >= 1000);
+            assert!(cut.least_share(1 << 40) <= (1 << 40) / u64::from(runs));
         }
         for (rows, runs) in [(10, 0), (10, 11), (1000, MAX_SEGMENTS + 1)] {
             assert!(Cut::new(rows, runs).is_err(), "{rows} {runs}");

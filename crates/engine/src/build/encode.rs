@@ -2,7 +2,7 @@
 //! their rows and ids beside codes that may decide answers.
 
 use pageway_quant::{Quantizer, TrainingSample, TrainingSpec};
-use pageway_store::FileEntry;
+use pageway_store::{FileEntry, FileUuid};
 use pageway_types::{Metric, NodeId};
 
 use super::clusters::BuiltClusters;
@@ -15,7 +15,14 @@ use crate::manifest::FileKind;
 use crate::resolve;
 use crate::storage::{ClusterTable, Identities};
 
-/// Quantizers of a build, and the files they were written to.
+/// Quantizers of a build, and the identities of their files: the same in all segments.
+#[derive(Clone)]
+pub(super) struct Quantizers {
+    pub(super) first: (Quantizer, FileUuid),
+    pub(super) second: Option<(Quantizer, FileUuid)>,
+}
+
+/// Quantizers, and the files of a segment that they were written to.
 pub(super) struct Codebooks {
     pub(super) first: Quantizer,
     pub(super) first_file: FileEntry,
@@ -37,13 +44,12 @@ impl Pipeline<'_> {
         &self,
         fingerprint: Fingerprint,
         clusters: Option<&BuiltClusters>,
-    ) -> Result<Codebooks> {
+    ) -> Result<Quantizers> {
         let sample = codes::widened_sample(self.input.vectors, self.plan)?;
         let train = |spec: &TrainingSpec| {
             codes::train(&sample, (self.plan, spec), self.pool, self.progress)
         };
-        let kind = FileKind::Codebook;
-        let (first, uuid) = if let Some(shared) = self.codebook {
+        let first = if let Some(shared) = self.codebook {
             (shared.quantizer.clone(), shared.uuid)
         } else {
             let spec = self.plan.quantizer();
@@ -51,22 +57,37 @@ impl Pipeline<'_> {
                 Some(clusters) => self.train_around(clusters, &spec)?,
                 None => train(&spec)?,
             };
-            (first, fingerprint.uuid(kind.stem()))
+            (first, fingerprint.uuid(FileKind::Codebook.stem()))
         };
-        let mut file = self.blob_of(kind, uuid)?;
-        file.write(&first.to_bytes())?;
         let second = match self.plan.second_quantizer() {
             Some(spec) => {
-                let second = train(&spec)?;
-                let kind = FileKind::SecondCodebook;
-                let file = self.write_blob(kind, fingerprint, &second.to_bytes())?;
+                let uuid = fingerprint.uuid(FileKind::SecondCodebook.stem());
+                Some((train(&spec)?, uuid))
+            }
+            None => None,
+        };
+        Ok(Quantizers { first, second })
+    }
+
+    /// Writes quantizers to files of this segment.
+    pub(super) fn write_codebooks(&self, quantizers: Quantizers) -> Result<Codebooks> {
+        let write = |kind, quantizer: &Quantizer, uuid| -> Result<FileEntry> {
+            let mut file = self.blob_of(kind, uuid)?;
+            file.write(&quantizer.to_bytes())?;
+            Ok(file.finish()?)
+        };
+        let (first, uuid) = quantizers.first;
+        let first_file = write(FileKind::Codebook, &first, uuid)?;
+        let second = match quantizers.second {
+            Some((second, uuid)) => {
+                let file = write(FileKind::SecondCodebook, &second, uuid)?;
                 Some((second, file))
             }
             None => None,
         };
         Ok(Codebooks {
             first,
-            first_file: file.finish()?,
+            first_file,
             second,
         })
     }

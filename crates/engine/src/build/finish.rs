@@ -14,7 +14,7 @@ use crate::index::Index;
 use crate::manifest::{FileKind, Manifest, SegmentEntry};
 use crate::memory::MemoryWish;
 use crate::options::{OpenOptions, Queries};
-use crate::plan::least_memory;
+use crate::plan::{Extent, least_memory};
 use crate::resolve::{self, Source};
 
 /// Bytes per node while nodes are listed breadth-first: the order, and a bit.
@@ -64,12 +64,14 @@ impl Pipeline<'_> {
             first_row: 0,
             ..segment.clone()
         };
+        // What all segments share of memory, one alone holds whole.
+        let least = least_memory(&segment.spec, segment.node_count)?.reserved();
         let manifest = Manifest {
             generation: self.workspace.generation,
             created_by: String::new(),
             spec: segment.spec.clone(),
             segments: vec![alone],
-            memory_bytes: self.plan.memory_bytes,
+            memory_bytes: self.plan.memory_bytes.max(least),
             calibration: Calibration::default(),
         };
         let vectors = self.input.queries.unwrap_or(self.input.vectors);
@@ -117,11 +119,13 @@ impl Pipeline<'_> {
     }
 }
 
-/// The least memory that all segments are opened with.
+/// The least memory that the segments of a build are opened with.
 fn least_bytes(manifest: &Manifest) -> Result<u64> {
-    let mut sum = 0;
-    for segment in &manifest.segments {
-        sum += least_memory((&segment.spec, segment.node_count))?.reserved();
-    }
-    Ok(sum)
+    let longest = manifest.segments.iter().map(|segment| segment.node_count);
+    let extent = Extent {
+        rows: manifest.node_count(),
+        segments: manifest.segments.len() as u32,
+        longest: longest.max().unwrap_or(0),
+    };
+    Ok(least_memory(&manifest.first()?.spec, extent)?.reserved())
 }

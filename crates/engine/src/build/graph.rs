@@ -127,7 +127,7 @@ fn refuse_other_vectors(
     manifest: &Manifest,
     input: GraphInput<'_>,
 ) -> Result<()> {
-    let least = least_memory((&manifest.spec, manifest.node_count()))?.reserved();
+    let least = least_memory(&manifest.spec, manifest.node_count())?.reserved();
     let options = OpenOptions {
         memory: Some(MemoryWish::Bytes(least)),
         ..OpenOptions::default()

@@ -10,7 +10,7 @@ use rayon::ThreadPool;
 use super::budget::{BLOCK_BYTES, BuildPlan};
 use super::clusters::BuiltClusters;
 use super::codebook::SharedCodebook;
-use super::encode::Codebooks;
+use super::encode::Quantizers;
 use super::entry::EntryBuild;
 use super::fingerprint::{Fingerprint, Watched};
 use super::order::NodeOrder;
@@ -28,6 +28,8 @@ pub(super) struct Pipeline<'p> {
     pub(super) options: &'p BuildOptions,
     pub(super) plan: &'p BuildPlan,
     pub(super) codebook: Option<&'p SharedCodebook>,
+    /// Those of all segments, where they are known before.
+    pub(super) quantizers: Option<&'p Quantizers>,
     /// Number of the segment, where there are several.
     pub(super) segment: Option<u32>,
     pub(super) workspace: &'p Workspace,
@@ -66,6 +68,7 @@ impl Stages {
 pub(super) struct Built {
     pub(super) entry: SegmentEntry,
     pub(super) order: NodeOrder,
+    pub(super) quantizers: Quantizers,
 }
 
 /// What is known once all rows were seen.
@@ -73,7 +76,7 @@ struct Prepared {
     fingerprint: Fingerprint,
     max_norm: f32,
     clusters: Option<BuiltClusters>,
-    codebooks: Codebooks,
+    quantizers: Quantizers,
 }
 
 impl Pipeline<'_> {
@@ -81,7 +84,7 @@ impl Pipeline<'_> {
     pub(super) fn build(&self, first_row: u32, stages: &mut Stages) -> Result<Built> {
         let prepared = self.prepare(stages)?;
         // Codes of vectors that hardly vary are shorter than they may be.
-        let plan = self.plan.with_codes_of(&prepared.codebooks);
+        let plan = self.plan.with_codes_of(&prepared.quantizers);
         let pipeline = Pipeline {
             plan: &plan,
             ..*self
@@ -96,13 +99,16 @@ impl Pipeline<'_> {
         if clusters.is_some() {
             stages.end("find clusters");
         }
-        let codebooks = self.train(fingerprint, clusters.as_ref())?;
+        let quantizers = match self.quantizers {
+            Some(known) => known.clone(),
+            None => self.train(fingerprint, clusters.as_ref())?,
+        };
         stages.end("train codes");
         Ok(Prepared {
             fingerprint,
             max_norm,
             clusters,
-            codebooks,
+            quantizers,
         })
     }
 
@@ -111,8 +117,9 @@ impl Pipeline<'_> {
             fingerprint,
             max_norm,
             clusters,
-            codebooks,
+            quantizers,
         } = prepared;
+        let codebooks = self.write_codebooks(quantizers.clone())?;
         let linked = self.link(max_norm, stages)?;
         let (order, table) = match clusters {
             Some(clusters) => (clusters.order, Some(clusters.table)),
@@ -170,10 +177,12 @@ impl Pipeline<'_> {
         Ok(Built {
             entry: segment,
             order,
+            quantizers,
         })
     }
 
-    fn check_rows(&self) -> Result<(Fingerprint, f32)> {
+    /// Refuses rows that cannot be; what identifies them and their build, and their largest norm.
+    pub(super) fn check_rows(&self) -> Result<(Fingerprint, f32)> {
         let vectors = Watched::new(self.input.vectors);
         let metric = self.options.metric;
         let inspection = Inspection {
@@ -182,12 +191,7 @@ impl Pipeline<'_> {
             metric,
         };
         let statistics = inspect_rows(inspection, BLOCK_BYTES, self.progress)?;
-        let mut fingerprint = vectors.finish().ok_or_else(|| {
-            Error::new(
-                ErrorKind::Internal,
-                "the rows were not read once each, in order",
-            )
-        })?;
+        let mut fingerprint = vectors.finish().ok_or_else(unordered)?;
         let BuildPlan {
             spec,
             sample_rows,
@@ -241,4 +245,11 @@ impl Pipeline<'_> {
         file.write(bytes)?;
         Ok(file.finish()?)
     }
+}
+
+fn unordered() -> Error {
+    Error::new(
+        ErrorKind::Internal,
+        "the rows were not read once each, in order",
+    )
 }

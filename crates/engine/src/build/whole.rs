@@ -8,10 +8,12 @@ use pageway_types::{NodeId, Progress, VectorShape};
 use rayon::ThreadPool;
 
 use super::BuildReport;
-use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan};
+use super::budget::{BuildPlan, GraphPlan};
 use super::calibrate::held_out_rows;
 use super::codebook::SharedCodebook;
 use super::cut::Run;
+use super::encode::Quantizers;
+use super::fingerprint::Fingerprint;
 use super::pipeline::{Pipeline, Stages};
 use super::workspace::Workspace;
 use crate::calibration::Calibration;
@@ -20,7 +22,7 @@ use crate::index::Index;
 use crate::manifest::{Manifest, SegmentEntry};
 use crate::options::{BuildInput, BuildOptions};
 use crate::plan::index_bytes;
-use crate::source::{Inspection, check_unique, inspect_rows};
+use crate::source::check_unique;
 use crate::spec::Shape;
 use crate::threads::thread_pool;
 
@@ -95,8 +97,11 @@ struct Build<'b> {
 
 impl Build<'_> {
     fn run(&self, stages: &mut Stages) -> Result<Manifest> {
-        self.check_input()?;
-        let (segments, held_out) = self.segments(stages)?;
+        let all = self.check_input()?;
+        stages.end("check rows");
+        let quantizers = self.shared_quantizers(all)?;
+        stages.end("train codes");
+        let (segments, held_out) = self.segments(quantizers, stages)?;
         let spec = segments
             .first()
             .map_or(&self.plan.spec, |first| &first.spec);
@@ -108,32 +113,47 @@ impl Build<'_> {
             memory_bytes: self.plan.index_memory,
             calibration: Calibration::default(),
         };
-        let pipeline = self.pipeline(self.input, self.plan, None);
+        let pipeline = self.pipeline(self.input, (self.plan, None), None);
         manifest.calibration = pipeline.calibrate(&manifest, held_out)?;
         stages.end("calibrate");
         Ok(manifest)
     }
 
-    /// What is wrong with the rows of a later segment is said before one is built.
-    fn check_input(&self) -> Result<()> {
+    /// What is wrong with the rows of a later segment is said before one is built. Identifies all
+    /// rows, where there are several segments.
+    fn check_input(&self) -> Result<Option<Fingerprint>> {
         if let Some(ids) = self.input.ids {
             check_unique(ids, self.plan.budget_bytes)?;
         }
         if self.plan.cut.runs() == 1 {
-            return Ok(());
+            return Ok(None);
         }
-        let inspection = Inspection {
-            vectors: self.input.vectors,
-            name: self.input.name,
-            metric: self.options.metric,
-        };
-        inspect_rows(inspection, BLOCK_BYTES, self.progress)?;
-        Ok(())
+        let whole = self.pipeline(self.input, (self.plan, None), None);
+        let (fingerprint, _) = whole.check_rows()?;
+        Ok(Some(fingerprint))
+    }
+
+    /// Trains the quantizers of several segments on rows of all. Codes around the means of clusters
+    /// need those first: they are trained on what rows of the first segment differ by from its own,
+    /// which is about what those of the others do.
+    fn shared_quantizers(&self, all: Option<Fingerprint>) -> Result<Option<Quantizers>> {
+        let around = self.plan.quantizer().has_centres() && self.plan.has_clusters();
+        match all.filter(|_| !around) {
+            Some(fingerprint) => {
+                let whole = self.pipeline(self.input, (self.plan, None), None);
+                whole.train(fingerprint, None).map(Some)
+            }
+            None => Ok(None),
+        }
     }
 
     /// Builds the segments one after the other, and finds the nodes of the rows that the
     /// calibration holds out.
-    fn segments(&self, stages: &mut Stages) -> Result<(Vec<SegmentEntry>, Option<Vec<NodeId>>)> {
+    fn segments(
+        &self,
+        mut quantizers: Option<Quantizers>,
+        stages: &mut Stages,
+    ) -> Result<(Vec<SegmentEntry>, Option<Vec<NodeId>>)> {
         let cut = self.plan.cut;
         let rows = held_out_rows(self.input, self.options);
         let (mut segments, mut nodes) = (Vec::new(), Vec::new());
@@ -142,13 +162,14 @@ impl Build<'_> {
             let plan = self.plan.of_segment(run.end - run.start);
             let number = (cut.runs() > 1).then_some(number);
             let input = own.input();
-            let built = self
-                .pipeline(&input, &plan, number)
-                .build(run.start, stages)?;
+            let known = (&plan, quantizers.as_ref());
+            let pipeline = self.pipeline(&input, known, number);
+            let built = pipeline.build(run.start, stages)?;
             let held_out = rows.iter().flatten().filter(|row| run.contains(row));
             let node_of = |row: &u32| built.order.node_of(NodeId(row - run.start)).0;
             nodes.extend(held_out.map(|row| NodeId(run.start + node_of(row))));
             segments.push(built.entry);
+            quantizers = quantizers.or(Some(built.quantizers));
         }
         Ok((segments, rows.map(|_| nodes)))
     }
@@ -156,7 +177,7 @@ impl Build<'_> {
     fn pipeline<'p>(
         &'p self,
         input: &'p BuildInput<'p>,
-        plan: &'p BuildPlan,
+        (plan, quantizers): (&'p BuildPlan, Option<&'p Quantizers>),
         segment: Option<u32>,
     ) -> Pipeline<'p> {
         Pipeline {
@@ -164,6 +185,7 @@ impl Build<'_> {
             options: self.options,
             plan,
             codebook: self.codebook,
+            quantizers,
             segment,
             workspace: self.workspace,
             pool: self.pool,

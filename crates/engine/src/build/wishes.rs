@@ -29,8 +29,7 @@ impl BuildOptions {
     /// works.
     pub fn spec_for(&self, shape: Shape, nodes: u32) -> Result<IndexSpec> {
         let choice = self.choice(shape, nodes)?;
-        let memory = choice.cut.least_share(choice.search_memory());
-        choice.first(memory, Ok)
+        choice.first(choice.search_memory(), Ok)
     }
 
     /// These options with choices that are wished over their design: over each of its forms, and

@@ -33,21 +33,40 @@ const LEAST_CLASS: usize = 32;
 /// Classes of results are so many times apart.
 const RESULTS_STEP: usize = 8;
 
-/// Candidates that a walk over one of several segments begins with, in shares of what would be its
-/// part of the list: a short list is caught between near nodes more easily.
-const SEGMENT_SHARE: usize = 2;
-/// Candidates that it begins with at least.
-const LEAST_SEGMENT_LIST: usize = 8;
+/// How one segment is gathered from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Gathering {
+    /// By a walk that reads pages.
+    Reading,
+    /// By a walk in memory: candidates cost arithmetic, and bounds decide what is read for them.
+    InMemory,
+    /// From the nearest clusters.
+    Scanning,
+}
+
+impl Gathering {
+    /// Candidates that one of several segments begins with, in shares of what would be its part of
+    /// the list, and at least. A short list is caught between near nodes more easily: where a
+    /// candidate costs a read it grows by what it found, where it costs none it begins longer.
+    const fn first_list(self) -> (usize, usize) {
+        match self {
+            Self::Reading => (1, 8),
+            Self::InMemory => (4, 10),
+            Self::Scanning => (2, 8),
+        }
+    }
+}
 
 impl Sizes {
     /// Sizes of the walk over one of `segments`, which has `nodes` nodes.
     ///
-    /// A walk over one of several begins with its part of the list, and grows it while the list of
-    /// all of them would hold more of its candidates.
-    pub(crate) fn of_walk(self, nodes: usize, segments: usize) -> Self {
+    /// A walk over one of several begins with some shares of its part of the list, and grows it
+    /// while the list of all of them would hold more of its candidates.
+    pub(crate) fn of_walk(self, nodes: usize, (gathering, segments): (Gathering, usize)) -> Self {
         let list_size = if segments > 1 {
-            let part = self.list_size.saturating_mul(SEGMENT_SHARE) / segments;
-            part.max(LEAST_SEGMENT_LIST).min(self.list_size)
+            let (shares, least) = gathering.first_list();
+            let part = self.list_size.saturating_mul(shares) / segments;
+            part.max(least).min(self.list_size)
         } else {
             self.list_size
         };
@@ -117,6 +136,8 @@ mod tests {
 
     use super::*;
 
+    const ALL: [Gathering; 3] = [Gathering::Reading, Gathering::InMemory, Gathering::Scanning];
+
     const fn sizes(results: usize, list_size: usize, list_limit: usize) -> Sizes {
         Sizes {
             results,
@@ -136,12 +157,15 @@ mod tests {
 
     #[test]
     fn one_segment_takes_the_sizes_as_they_are() {
-        assert_eq!(sizes(10, 50, 50).of_walk(1000, 1), sizes(10, 50, 50));
-        assert_eq!(sizes(10, 50, 50).of_walk(30, 1), sizes(10, 30, 30));
-        assert_eq!(sizes(10, 50, 50).of_walk(5, 1), sizes(5, 5, 5));
-        let part = sizes(10, 80, 80).of_walk(1000, 8);
-        assert_eq!(part, sizes(10, 20, 80));
-        assert_eq!(sizes(10, 10, 10).of_walk(1000, 8), sizes(10, 8, 10));
+        let of = |size, nodes, place| sizes(10, size, size).of_walk(nodes, place);
+        for gathering in ALL {
+            assert_eq!(of(50, 1000, (gathering, 1)), sizes(10, 50, 50));
+            assert_eq!(of(50, 30, (gathering, 1)), sizes(10, 30, 30));
+            assert_eq!(of(50, 5, (gathering, 1)), sizes(5, 5, 5));
+        }
+        let begins = ALL.map(|gathering| of(80, 1000, (gathering, 8)).list_size);
+        assert_eq!(begins, [10, 40, 20]);
+        assert_eq!(of(10, 1000, (Gathering::Reading, 8)), sizes(10, 8, 10));
     }
 
     proptest! {
@@ -157,8 +181,12 @@ mod tests {
             prop_assert!(class.cover(wanted));
             prop_assert!(class.cover(class));
             prop_assert_eq!(class.class(), class);
-            let (walk, room) = (wanted.of_walk(900, segments), class.of_walk(900, segments));
-            prop_assert!(room.list_size >= walk.list_size && room.list_limit >= walk.list_limit);
+            for gathering in ALL {
+                let of_walk = |sizes: Sizes| sizes.of_walk(900, (gathering, segments));
+                let (walk, room) = (of_walk(wanted), of_walk(class));
+                prop_assert!(room.list_size >= walk.list_size);
+                prop_assert!(room.list_limit >= walk.list_limit);
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use super::bounds::Bounds;
 use super::candidates::CandidateList;
 use super::entry::{EntryPart, EntryScratch};
 use super::held::{HeldPages, Replicas};
-use super::query::{Goal, Query, Sizes};
+use super::query::{Gathering, Goal, Query, Sizes};
 use super::ranking::Ranking;
 use super::scan::ranked_for;
 use super::traversal::PageRequest;
@@ -23,6 +23,8 @@ pub(crate) struct ScratchShape {
     pub(crate) sizes: Sizes,
     /// What the segment asks for.
     pub(crate) index: IndexShape,
+    /// Segments that the query is over.
+    pub(crate) segments: usize,
 }
 
 /// What a scratch must suit of an index.
@@ -61,6 +63,17 @@ pub(crate) struct CodeShape {
     pub(crate) bounded: bool,
     /// Whether records hold fine codes in place of vectors.
     pub(crate) coded: bool,
+}
+
+impl IndexShape {
+    /// How candidates are found.
+    pub(super) const fn gathering(&self) -> Gathering {
+        match (self.codes.bounded, self.max_neighbors) {
+            (true, 0) => Gathering::Scanning,
+            (true, _) if !self.codes.coded => Gathering::InMemory,
+            _ => Gathering::Reading,
+        }
+    }
 }
 
 /// Records of a page that are used beside those it was read for.
@@ -132,8 +145,9 @@ impl ScratchShape {
     /// The shape of a walk over one of `segments`.
     pub(crate) fn of_walk(sizes: Sizes, index: IndexShape, segments: usize) -> Self {
         Self {
-            sizes: sizes.of_walk(index.nodes, segments),
+            sizes: sizes.of_walk(index.nodes, (index.gathering(), segments)),
             index,
+            segments,
         }
     }
 
@@ -207,10 +221,7 @@ impl ScratchShape {
 
     fn visited_slots(&self) -> usize {
         let index = &self.index;
-        let lists = self
-            .sizes
-            .list_limit
-            .saturating_mul(index.lists_per_candidate);
+        let lists = self.usual_list().saturating_mul(index.lists_per_candidate);
         // A walk expands somewhat more candidates than its list is long, and a set that is three
         // quarters full forgets.
         let nodes = lists.saturating_mul(index.max_neighbors).saturating_mul(3) / 2;
@@ -218,11 +229,23 @@ impl ScratchShape {
     }
 
     fn page_slots(&self) -> usize {
-        Visited::slots_for(self.sizes.list_limit.saturating_mul(2))
+        Visited::slots_for(self.usual_list().saturating_mul(2))
     }
 
     fn scored_slots(&self) -> usize {
-        Visited::slots_for(self.sizes.list_limit.saturating_mul(2))
+        Visited::slots_for(self.usual_list().saturating_mul(2))
+    }
+
+    /// Length that what a query has met is remembered for: of the longest list; over one of several
+    /// segments of one that was doubled once, as few grow farther.
+    fn usual_list(&self) -> usize {
+        if self.segments > 1 {
+            self.sizes
+                .list_limit
+                .min(self.sizes.list_size.saturating_mul(2))
+        } else {
+            self.sizes.list_limit
+        }
     }
 
     fn held_pages(&self) -> usize {

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  gather    segment 0, 1, ... each to its end
-//!            a segment whose list is full of candidates that the list of all would hold
-//!            doubles its own and goes on
+//!            a segment whose list is full, half of it of candidates that the list of all
+//!            would hold, doubles its own and goes on
 //!  fine codes, refine
 //!            the bounds of all candidates of all segments decide together what is read
 //!  answers   merged by distance and node

@@ -28,6 +28,7 @@ use pageway_types::{Metric, NodeId, PageId};
 use super::bounds::Bounds;
 use super::candidates::{CandidateList, Horizon, key_distance, key_node};
 use super::pipeline::Pipeline;
+use super::query::Gathering;
 use super::{Goal, Parts, Query, QueryStats, Scratch};
 use crate::layout::{PageCodec, PageError, PageView};
 use crate::spec::StopSpec;
@@ -39,6 +40,14 @@ const RANGE_SHARE: f32 = 0.5;
 /// Share of the radius by which the estimate of a candidate may exceed it: about the error of a
 /// code.
 const RANGE_SLACK: f32 = 0.05;
+
+/// Share of the list of one of several segments that the list of all would have to hold for it to
+/// be doubled. All of it where it is scanned, which begins anew then.
+const SEGMENT_SHARE: f32 = 0.5;
+
+/// Share of the distance of the last candidate of that list by which one may exceed it and still be
+/// followed: what lies just beyond it leads to what lies within.
+const SEGMENT_SLACK: f32 = 0.05;
 
 /// A page that is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,8 +141,11 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         (segment, segments): (usize, usize),
         scratch: &'t mut Scratch,
     ) -> Self {
-        let nodes = scratch.shape.index.nodes;
-        scratch.reset(&query, query.sizes.of_walk(nodes, segments));
+        let index = &scratch.shape.index;
+        let sizes = query
+            .sizes
+            .of_walk(index.nodes, (index.gathering(), segments));
+        scratch.reset(&query, sizes);
         // A horizon is measured by answers: where candidates may be none, there is no horizon.
         if query.goal == Goal::Nearest && query.admission.is_open() {
             let (size, k) = (query.sizes.list_size, query.sizes.results);
@@ -304,8 +316,8 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         (self.scratch, self.stats)
     }
 
-    /// Whether a longer candidate list promises more: where candidates that the list of all
-    /// segments would hold, down to distance `nearer`, did not fit.
+    /// Whether a longer candidate list promises more: where many of the candidates are such as the
+    /// list of all segments would hold, down to distance `nearer`.
     pub(super) fn promises_more(&self, nearer: u32) -> bool {
         let candidates = &self.scratch.candidates;
         let size = candidates.capacity();
@@ -317,7 +329,12 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             Goal::Within { .. } if self.stage == Stage::Gather && self.reads_fine_codes() => false,
             Goal::Within { .. } => self.scratch.ranking.len() as f32 >= RANGE_SHARE * size as f32,
             Goal::Nearest if self.query.admission.is_open() => {
-                candidates.is_full() && candidates.count_within(nearer) >= size
+                let within = candidates.count_within(nearer) as f32;
+                let share = match self.scratch.shape.index.gathering() {
+                    Gathering::Scanning => 1.0,
+                    Gathering::Reading | Gathering::InMemory => SEGMENT_SHARE,
+                };
+                candidates.is_full() && within >= share * size as f32
             }
             Goal::Nearest => {
                 let admitted = |key: &&u64| self.query.admission.admits(key_node(**key));
@@ -327,16 +344,23 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         }
     }
 
-    /// Doubles the candidate list and goes on gathering, with candidates as near as `nearer`. In a
-    /// range search, what is beyond the radius by more than estimates err leads nowhere from then
-    /// on.
+    /// Doubles the candidate list and goes on gathering, with candidates hardly farther than
+    /// `nearer`. In a range search, what is beyond the radius by more than estimates err leads
+    /// nowhere from then on.
     pub(super) fn widen(&mut self, nearer: u32) {
         let farthest = match (self.query.goal, self.parts.codes.quantizer.metric()) {
             (Goal::Within { radius }, Metric::L2 | Metric::Cosine) => {
                 radius + RANGE_SLACK * radius.abs()
             }
             (Goal::Nearest, _) if self.query.admission.is_open() => {
-                key_distance(u64::from(nearer) << 32)
+                let end = key_distance(u64::from(nearer) << 32);
+                // A list of all that is not full has no end.
+                let farthest = end + SEGMENT_SLACK * end.abs();
+                if end.is_nan() {
+                    f32::INFINITY
+                } else {
+                    farthest
+                }
             }
             // What lies near results need not lie near the radius: the walk passes through it.
             (Goal::Within { .. }, Metric::InnerProduct) | (Goal::Nearest, _) => f32::INFINITY,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pageway_store::{IoProbe, Vfs};
+use pageway_store::{FileUuid, IoProbe, Vfs};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::WorkerSite;
@@ -10,7 +10,7 @@ use crate::execution::{IndexShape, Segment};
 use crate::manifest::Manifest;
 use crate::memory::{Ledger, MemoryPart};
 use crate::options::OpenOptions;
-use crate::plan::{WorkerPlan, list_size, reserve_fixed, room_for_queries, share};
+use crate::plan::{WorkerPlan, list_size, quantizer_bytes, reserve_fixed, room_for_queries, share};
 use crate::resolve::{self, CacheBytes, OpenPages, Source};
 use crate::segment;
 
@@ -58,8 +58,15 @@ impl<'o> Opening<'o> {
 
     /// Reserves what is held whatever is searched, and what searches are lent.
     pub(super) fn reserve(&self, ledger: &mut Ledger) -> Result<()> {
+        let mut codebooks: Vec<FileUuid> = Vec::new();
         for Part { source, .. } in &self.parts {
-            reserve_fixed(ledger, (&source.segment.spec, source.segment.node_count));
+            let segment = source.segment;
+            reserve_fixed(ledger, (&segment.spec, segment.node_count));
+            let codebook = segment.files.codebook.uuid;
+            if !codebooks.contains(&codebook) {
+                ledger.reserve(MemoryPart::Codebook, quantizer_bytes(&segment.spec));
+                codebooks.push(codebook);
+            }
         }
         let first = self.parts.first().ok_or_else(no_segment)?;
         let site = WorkerSite {
@@ -88,22 +95,37 @@ impl<'o> Opening<'o> {
         first.ok_or_else(no_segment)
     }
 
-    /// Loads the segments: what is free goes to their caches, to each by its rows. Quantizers of
-    /// `others` that are the same are taken over.
+    /// What the caches of each segment get of what is free: its lists where there is room for those
+    /// of all, and of the rest a share by its rows.
+    fn cache_shares(&self, free: u64) -> Vec<u64> {
+        let segments = &self.manifest.segments;
+        let lists: Option<Vec<u64>> = segments.iter().map(resolve::packed_list_bytes).collect();
+        let fits = |lists: &Vec<u64>| lists.iter().sum::<u64>() <= free;
+        let lists = lists.filter(fits).unwrap_or_default();
+        let rest = free - lists.iter().sum::<u64>();
+        let (mut base, rows) = (0, self.manifest.node_count());
+        let of_lists = lists.into_iter().chain(std::iter::repeat(0));
+        let shares = segments.iter().zip(of_lists).map(|(segment, lists)| {
+            let own = base..base + segment.node_count;
+            base = own.end;
+            lists + share(rest, own, rows)
+        });
+        shares.collect()
+    }
+
+    /// Loads the segments: what is free goes to their caches. Quantizers of `others` that are the
+    /// same are taken over.
     pub(super) fn load(self, ledger: &mut Ledger, others: &[Segment]) -> Result<Vec<Segment>> {
-        let (free, rows) = (ledger.free(), self.manifest.node_count());
+        let shares = self.cache_shares(ledger.free());
         let mut segments: Vec<Segment> = Vec::with_capacity(self.parts.len());
-        let mut base = 0;
-        for Part { source, pages, .. } in self.parts {
+        for (Part { source, pages, .. }, share) in self.parts.into_iter().zip(shares) {
             let entry = source.segment;
-            let share = share(free, base..base + entry.node_count, rows);
             let caches = CacheBytes::divide(share, entry.spec.cache);
             let known = others.iter().chain(&segments);
             let segment = segment::load(source, pages, caches, known)?;
             let (nodes, cached_pages) = segment.cache_bytes();
             ledger.reserve(MemoryPart::CachedNodes, nodes);
             ledger.reserve(MemoryPart::CachedPages, cached_pages);
-            base += entry.node_count;
             segments.push(segment);
         }
         Ok(segments)

@@ -66,7 +66,7 @@ impl Footprint {
                 .holds_lists()
                 .then(|| resolve::list_memory_bytes(spec, nodes, None)),
             disk_bytes: index_bytes(spec, nodes)?,
-            memory: least_memory((spec, nodes))?.entries().to_vec(),
+            memory: least_memory(spec, nodes)?.entries().to_vec(),
         })
     }
 

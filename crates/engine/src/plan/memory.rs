@@ -12,6 +12,28 @@ use crate::resolve;
 use crate::spec::IndexSpec;
 use crate::storage::{CodeBlocks, Identities};
 
+/// The rows of an index, and how they lie in segments that share one quantizer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Extent {
+    /// Rows of all segments.
+    pub(crate) rows: u32,
+    /// How many segments there are.
+    pub(crate) segments: u32,
+    /// Rows of the longest.
+    pub(crate) longest: u32,
+}
+
+/// So many rows in one segment.
+impl From<u32> for Extent {
+    fn from(rows: u32) -> Self {
+        Self {
+            rows,
+            segments: 1,
+            longest: rows,
+        }
+    }
+}
+
 /// Parts of the memory that are lent to searches.
 pub(crate) const FOR_SEARCHES: [MemoryPart; 2] = [MemoryPart::OneQuery, MemoryPart::MoreQueries];
 
@@ -26,7 +48,8 @@ pub(crate) fn room_for_queries(segments: &[SegmentEntry], free: u64) -> u64 {
     beside_lists.unwrap_or(free / 2)
 }
 
-/// Reserves what a segment holds whatever is searched.
+/// Reserves what a segment holds whatever is searched, but for its quantizer, which others may
+/// share.
 pub(crate) fn reserve_fixed(ledger: &mut Ledger, (spec, node_count): (&IndexSpec, u32)) {
     let storage = &spec.storage;
     let code_bytes = u64::from(storage.quantizer.code_bytes());
@@ -37,7 +60,8 @@ pub(crate) fn reserve_fixed(ledger: &mut Ledger, (spec, node_count): (&IndexSpec
         in_memory * code_bytes
     };
     ledger.reserve(MemoryPart::Codes, codes);
-    ledger.reserve(MemoryPart::Codebook, resolve::codebook_bytes(spec));
+    let second = resolve::codebook_bytes(spec).saturating_sub(quantizer_bytes(spec));
+    ledger.reserve(MemoryPart::Codebook, second);
     if let Some(second) = storage.second_codes_in_memory() {
         let codes = u64::from(node_count) * u64::from(second.code_bytes());
         ledger.reserve(MemoryPart::SecondCodes, codes);
@@ -54,14 +78,25 @@ pub(crate) fn reserve_fixed(ledger: &mut Ledger, (spec, node_count): (&IndexSpec
     }
 }
 
+/// Bytes of the quantizer of a spec: segments of one build share it.
+pub(crate) fn quantizer_bytes(spec: &IndexSpec) -> u64 {
+    let dimension = spec.shape.dimension as usize;
+    resolve::training(spec).resident_bytes(dimension) as u64
+}
+
 /// The smallest memory that an index of this spec can be opened with, wherever it is opened: with
-/// threads for reads, or a ring for one at a time.
-pub(crate) fn least_memory(subject: (&IndexSpec, u32)) -> Result<Ledger> {
+/// threads for reads, or a ring for one at a time. Every segment is taken to be as long as the
+/// longest.
+pub(crate) fn least_memory(spec: &IndexSpec, extent: impl Into<Extent>) -> Result<Ledger> {
+    let extent = extent.into();
     let mut ledger = Ledger::new(u64::MAX);
-    reserve_fixed(&mut ledger, subject);
-    let plan = WorkerPlan::assumed(subject)?;
+    for _ in 0..extent.segments {
+        reserve_fixed(&mut ledger, (spec, extent.longest));
+    }
+    ledger.reserve(MemoryPart::Codebook, quantizer_bytes(spec));
+    let plan = WorkerPlan::assumed((spec, extent.rows))?;
     let bytes = |backend| -> Result<u64> {
-        let site = site_of(subject, backend)?;
+        let site = site_of((spec, extent), backend)?;
         Ok(plan.least_bytes(|shape| site.bytes(shape)))
     };
     let one_query = bytes(IoBackend::Threads)?.max(bytes(IoBackend::Uring)?);
@@ -70,22 +105,23 @@ pub(crate) fn least_memory(subject: (&IndexSpec, u32)) -> Result<Ledger> {
 }
 
 /// Memory of further queries in flight on one thread, as an index is opened by default.
-pub(crate) fn more_queries(subject: (&IndexSpec, u32)) -> Result<u64> {
-    let plan = WorkerPlan::assumed(subject)?;
-    let site = site_of(subject, IoBackend::Uring)?;
+pub(crate) fn more_queries(spec: &IndexSpec, extent: Extent) -> Result<u64> {
+    let plan = WorkerPlan::assumed((spec, extent.rows))?;
+    let site = site_of((spec, extent), IoBackend::Uring)?;
     Ok(site
         .bytes(&plan.compact)
         .saturating_sub(site.bytes(&plan.least)))
 }
 
-/// What the bytes of workers over one segment depend on.
+/// What the bytes of workers over all segments depend on.
 fn site_of(
-    (spec, node_count): (&IndexSpec, u32),
+    (spec, extent): (&IndexSpec, Extent),
     backend: IoBackend,
 ) -> Result<WorkerSite<impl ExactSizeIterator<Item = IndexShape> + Clone>> {
+    let shape = resolve::index_shape(spec, extent.longest)?;
     Ok(WorkerSite {
-        segments: std::iter::once(resolve::index_shape(spec, node_count)?),
-        geometry: resolve::codec(spec, node_count)?.map().geometry,
+        segments: std::iter::repeat_n(shape, extent.segments as usize),
+        geometry: resolve::codec(spec, extent.longest)?.map().geometry,
         backend,
     })
 }

@@ -10,7 +10,8 @@ mod workers;
 pub(crate) use disk::index_bytes;
 pub use footprint::Footprint;
 pub(crate) use memory::{
-    FOR_SEARCHES, least_memory, more_queries, reserve_fixed, room_for_queries,
+    Extent, FOR_SEARCHES, least_memory, more_queries, quantizer_bytes, reserve_fixed,
+    room_for_queries,
 };
 pub(crate) use share::share;
 pub use workers::MAX_INTERLEAVE;
