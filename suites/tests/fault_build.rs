@@ -30,7 +30,7 @@ const ERRORS: [(Fault, &[ErrorKind]); 5] = [
     (Fault::Io, &[ErrorKind::Io]),
     (Fault::NoSpace, &[ErrorKind::NoSpace]),
     (Fault::QuotaExceeded, &[ErrorKind::NoSpace]),
-    (Fault::AccessDenied, &[ErrorKind::Io]),
+    (Fault::AccessDenied, &[ErrorKind::Io, ErrorKind::ReadOnly]),
     (Fault::TooManyFiles, &[ErrorKind::Io]),
 ];
 
@@ -194,6 +194,25 @@ impl Case {
 
 fn failing(sim: &SimVfs, plan: &FaultPlan) -> Arc<dyn Vfs> {
     Arc::new(FaultVfs::new(Arc::new(sim.clone()), plan.clone()))
+}
+
+#[test]
+fn a_place_that_may_not_be_written_is_read_only() {
+    for operation in [
+        Operation::Create,
+        Operation::Lock,
+        Operation::CreateDirectory,
+        Operation::Rename,
+    ] {
+        let sim = start(false);
+        let plan = FaultPlan::none().for_ever(operation, 0, Fault::AccessDenied);
+        let refused = build(&failing(&sim, &plan), &quick()).unwrap_err();
+        assert_eq!(
+            refused.kind(),
+            ErrorKind::ReadOnly,
+            "{operation:?}: {refused}"
+        );
+    }
 }
 
 #[test]

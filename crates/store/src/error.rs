@@ -53,17 +53,45 @@ pub enum StoreError {
         /// Newest version this build reads.
         newest: u32,
     },
-    /// The file system or the quota is full.
-    #[error("{}: no space left on the device, or the quota is used up", path.display())]
+    /// The file system or the quota is full, or a file as large as this process may make one.
+    #[error(
+        "{}: no space left on the device, or the quota or the limit of file sizes (ulimit -f) is \
+         used up", path.display()
+    )]
     NoSpace {
         /// File or directory that could not grow.
         path: PathBuf,
+    },
+    /// The system lets nobody write here, or not this user.
+    #[error(
+        "{}: {op} was refused: {source}: make it writable, or name another place",
+        path.display()
+    )]
+    ReadOnly {
+        /// File or directory.
+        path: PathBuf,
+        /// What was being done, as a verb.
+        op: &'static str,
+        /// The system's reason.
+        source: io::Error,
     },
     /// Somebody else writes this index.
     #[error("{}: in use by another writer", path.display())]
     Busy {
         /// The lock file.
         path: PathBuf,
+    },
+    /// An earlier write or sync failed, so nobody knows what the file holds: nothing is written
+    /// until it is opened again.
+    #[error(
+        "{}: nothing more is written since an earlier write failed ({why}); open the index again \
+         to go on", path.display()
+    )]
+    Poisoned {
+        /// The file.
+        path: PathBuf,
+        /// The failure, in words.
+        why: String,
     },
     /// The file or directory does not exist.
     #[error("{}: {what}", path.display())]
@@ -82,7 +110,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Wraps an error of the system; a full disk or quota becomes `NoSpace`, absence `NotFound`.
+    /// Wraps an error of the system; a full disk or quota becomes `NoSpace`, absence `NotFound`,
+    /// and what may not be written `ReadOnly`.
     pub fn io(path: &Path, op: &'static str, source: io::Error) -> Self {
         let path = path.to_path_buf();
         if is_full(&source) {
@@ -93,6 +122,9 @@ impl StoreError {
                 path,
                 what: "no such file or directory",
             };
+        }
+        if is_refused(op, &source) {
+            return Self::ReadOnly { path, op, source };
         }
         Self::Io { path, op, source }
     }
@@ -112,8 +144,23 @@ impl StoreError {
 fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
     )
+}
+
+/// What is done to look, and changes nothing.
+const LOOKS: [&str; 6] = [
+    "ask the length",
+    "list",
+    "look up",
+    "open",
+    "read",
+    "sync directory",
+];
+
+fn is_refused(op: &str, error: &io::Error) -> bool {
+    let is_denied = error.kind() == io::ErrorKind::PermissionDenied && !LOOKS.contains(&op);
+    is_denied || error.kind() == io::ErrorKind::ReadOnlyFilesystem
 }
 
 /// The versions from the first to the second.
@@ -163,6 +210,32 @@ mod tests {
             os(rustix::io::Errno::IO),
             StoreError::Io { op: "write", .. }
         ));
+    }
+
+    #[test]
+    fn what_may_not_be_written_is_read_only_and_what_may_not_be_read_is_not() {
+        use rustix::io::Errno;
+        let kind = |op, code: Errno| {
+            let source = io::Error::from_raw_os_error(code.raw_os_error());
+            matches!(
+                StoreError::io(Path::new("x"), op, source),
+                StoreError::ReadOnly { .. }
+            )
+        };
+        for op in [
+            "create",
+            "lock",
+            "write",
+            "remove",
+            "rename",
+            "create directory",
+        ] {
+            assert!(kind(op, Errno::ACCESS) && kind(op, Errno::PERM) && kind(op, Errno::ROFS));
+        }
+        for op in LOOKS {
+            assert!(!kind(op, Errno::ACCESS) && kind(op, Errno::ROFS), "{op}");
+        }
+        assert!(matches!(os(Errno::FBIG), StoreError::NoSpace { .. }));
     }
 
     #[test]

@@ -162,9 +162,7 @@ pub fn search_all(index: &Index, data: &Data, k: u32) -> Result<Answers> {
 
 /// Searches for the first rows of `data`.
 pub fn search_first(index: &Index, data: &Data, count: usize, k: u32) -> Result<Answers> {
-    let options = SearchOptions::nearest(k)
-        .with_effort(Effort::ListSize(20))
-        .with_exact(true);
+    let options = SearchOptions::nearest(k).with_effort(Effort::ListSize(20));
     let rows = &data.rows[..count * data.shape.row_bytes()];
     index.search(&Queries::new(rows, data.shape), &options)
 }

@@ -26,9 +26,7 @@ pub fn check_memory(subject: &Subject<'_>, vfs: &Arc<dyn Vfs>, expected: &Expect
         for more in [0, 1, 20_000, 5_000_000] {
             let index = open_with(vfs, dir, &options, least + more).unwrap();
             check_ledger(&index, name);
-            let call = SearchOptions::nearest(1)
-                .with_effort(Effort::ListSize(list_size))
-                .with_exact(true);
+            let call = SearchOptions::nearest(1).with_effort(Effort::ListSize(list_size));
             let few = Queries::new(queries.row(0), queries.shape);
             index.search(&few, &call).unwrap();
             check_ledger(&index, name);
@@ -97,8 +95,7 @@ fn search_on(index: &Index, queries: &Rows, threads: usize) -> Answers {
     let options = SearchOptions::nearest(K)
         .with_effort(Effort::ListSize(LIST_SIZE))
         .with_threads(threads)
-        .with_interleave(2)
-        .with_exact(true);
+        .with_interleave(2);
     index
         .search(&Queries::new(&queries.bytes, queries.shape), &options)
         .unwrap()

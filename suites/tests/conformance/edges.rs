@@ -81,8 +81,7 @@ fn check_search(subject: &Subject<'_>, index: &Index, list_size: u32, beam: Opti
     let data = subject.data;
     let options = SearchOptions::nearest(data.base.count() as u32)
         .with_effort(Effort::ListSize(list_size))
-        .with_beam(beam)
-        .with_exact(true);
+        .with_beam(beam);
     let queries = Queries::new(&data.queries.bytes, data.queries.shape);
     let answers = index.search(&queries, &options).unwrap();
     let what = format!("{}: list {list_size}, beam {beam:?}", subject.name);
@@ -250,9 +249,7 @@ fn equal_vectors_are_all_found() {
         subject.build().unwrap();
         let index = Index::open(&subject.dir, &OpenOptions::default()).unwrap();
         for k in [10, 200] {
-            let options = SearchOptions::nearest(k)
-                .with_effort(Effort::ListSize(k))
-                .with_exact(true);
+            let options = SearchOptions::nearest(k).with_effort(Effort::ListSize(k));
             let query = Queries::new(data.base.row(0), data.base.shape);
             let answers = index.search(&query, &options).unwrap();
             let mut rows = answers.rows.clone();
@@ -283,9 +280,7 @@ fn a_held_out_row_is_not_found_even_if_walks_start_there() {
             let held: Vec<_> = (0..count as u32).map(pageway::NodeId).collect();
             let queries =
                 Queries::new(&data.base.bytes, data.base.shape).with_held_out(Some(&held));
-            let options = SearchOptions::nearest(count as u32)
-                .with_effort(Effort::ListSize(100))
-                .with_exact(true);
+            let options = SearchOptions::nearest(count as u32).with_effort(Effort::ListSize(100));
             let answers = index.search(&queries, &options).unwrap();
             for (query, nodes) in answers.nodes.chunks(count).enumerate() {
                 let mut found = nodes.to_vec();

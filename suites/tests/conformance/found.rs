@@ -147,9 +147,7 @@ pub fn check_pages_read_once(subject: &Subject<'_>, vfs: &Arc<dyn Vfs>) {
         return;
     }
     let rows = index.len();
-    let search = SearchOptions::nearest(1)
-        .with_effort(Effort::ListSize(rows as u32))
-        .with_exact(true);
+    let search = SearchOptions::nearest(1).with_effort(Effort::ListSize(rows as u32));
     let queries = &subject.data.queries;
     let answers = index
         .search(&Queries::new(&queries.bytes, queries.shape), &search)
@@ -186,9 +184,7 @@ pub fn check_held_out(subject: &Subject<'_>, index: &Index, expected: &Expected)
         index.read(node.0.into(), row).unwrap();
     }
     let queries = Queries::new(&rows, base.shape).with_held_out(Some(&nodes));
-    let options = SearchOptions::nearest(K)
-        .with_effort(Effort::ListSize(LIST_SIZE))
-        .with_exact(true);
+    let options = SearchOptions::nearest(K).with_effort(Effort::ListSize(LIST_SIZE));
     let answers = index.search(&queries, &options).unwrap();
     let mut hits = 0;
     for (query, node) in nodes.iter().enumerate() {
@@ -214,9 +210,7 @@ pub fn check_recall_target(subject: &Subject<'_>) {
     let index = Index::open(&subject.dir, &OpenOptions::default()).unwrap();
     let queries = &subject.data.queries;
     for target in [0.8, 0.9] {
-        let options = SearchOptions::nearest(K)
-            .with_effort(Effort::Recall(target))
-            .with_exact(true);
+        let options = SearchOptions::nearest(K).with_effort(Effort::Recall(target));
         let queries = Queries::new(&queries.bytes, queries.shape);
         let answers = match index.search(&queries, &options) {
             Ok(answers) => answers,

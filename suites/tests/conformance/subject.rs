@@ -81,8 +81,7 @@ pub fn open_with(
 pub fn search(index: &Index, queries: &Rows, interleave: u32) -> Result<Answers> {
     let options = SearchOptions::nearest(K.min(index.len() as u32))
         .with_effort(Effort::ListSize(LIST_SIZE))
-        .with_interleave(interleave)
-        .with_exact(true);
+        .with_interleave(interleave);
     index.search(&Queries::new(&queries.bytes, queries.shape), &options)
 }
 

@@ -45,7 +45,7 @@ impl PageIo for BlockingLane {
             let bytes = self.buffers.get_mut(buffer as usize);
             let file = self.files.get(self.slots.file_of(buffer));
             let result = perform(file.file().as_ref(), work, bytes);
-            done.push(self.slots.release(buffer, result));
+            done.push(self.slots.release(buffer, result)?);
         }
         Ok(())
     }

@@ -111,7 +111,7 @@ impl PageIo for MemoryLane {
                 .map_or(0, |random| draw(random, queued));
             let buffer = self.queued.remove(next);
             self.store(buffer);
-            done.push(self.slots.release(buffer, Ok(())));
+            done.push(self.slots.release(buffer, Ok(()))?);
         }
         Ok(())
     }

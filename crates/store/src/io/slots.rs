@@ -99,40 +99,35 @@ impl Slots {
             .map_err(|_| refused("the buffer is not sealed as this unit"))
     }
 
-    /// Ends the request of a buffer. Panics if there is none: then memory would have been written
-    /// that its owner believed to be at rest.
-    pub(super) fn release(&mut self, buffer: u32, result: io::Result<()>) -> PageDone {
-        let request = self
-            .requests
-            .get_mut(buffer as usize)
-            .and_then(Option::take);
-        assert!(
-            request.is_some(),
-            "buffer {buffer} completed but is not in flight"
-        );
+    /// Ends the request of a buffer. `InvalidData` if there is none: then memory may have been
+    /// written that its owner believed to be at rest, and the lane is unusable.
+    pub(super) fn release(&mut self, buffer: u32, result: io::Result<()>) -> io::Result<PageDone> {
+        let request = self.requests.get_mut(buffer as usize);
+        let Some(request) = request.and_then(Option::take) else {
+            return Err(stray());
+        };
         self.in_flight -= 1;
         let (tag, unit) = match request {
-            Some(LaneRequest::Read(read)) => {
+            LaneRequest::Read(read) => {
                 self.count(&result);
                 (read.tag, read.unit)
             }
-            Some(LaneRequest::Write(write)) => {
+            LaneRequest::Write(write) => {
                 self.writing.in_flight -= 1;
                 self.writing.failed |= result.is_err();
                 (write.tag, write.unit)
             }
-            Some(LaneRequest::Sync { tag, .. }) => {
+            LaneRequest::Sync { tag, .. } => {
                 self.writing.failed |= result.is_err();
                 (tag, 0)
             }
-            None => (0, 0),
         };
-        PageDone {
+        Ok(PageDone {
             tag,
             buffer,
             unit,
             result,
-        }
+        })
     }
 
     fn count(&mut self, read: &io::Result<()>) {
@@ -169,6 +164,11 @@ impl Slots {
         matches!(self.requests.get(buffer as usize), Some(None))
     }
 
+    /// Whether the buffer has a request.
+    pub(super) fn is_in_flight(&self, buffer: u32) -> bool {
+        matches!(self.requests.get(buffer as usize), Some(Some(_)))
+    }
+
     /// Panics unless the buffer is at rest.
     pub(super) fn assert_at_rest(&self, buffer: u32) {
         let at_rest = self.at_rest(buffer);
@@ -195,6 +195,12 @@ impl Writing {
         }
         Ok(())
     }
+}
+
+/// The error of a completion that nobody asked for.
+pub(super) fn stray() -> io::Error {
+    let words = "a request was completed that this lane had not made";
+    io::Error::new(io::ErrorKind::InvalidData, words)
 }
 
 fn refused(what: &'static str) -> io::Error {
@@ -252,7 +258,7 @@ mod tests {
         let work = Work::Read(4096 + 9 * 8192);
         assert_eq!((slots.in_flight(), slots.work_of(1)), (1, work));
         slots.assert_at_rest(0);
-        let done = slots.release(1, Ok(()));
+        let done = slots.release(1, Ok(())).unwrap();
         assert_eq!((done.tag, done.unit, done.buffer), (5, 9, 1));
         assert_eq!(
             slots.counters(),
@@ -263,8 +269,18 @@ mod tests {
             }
         );
         slots.claim(read(9, 1)).unwrap();
-        slots.release(1, Err(io::ErrorKind::Other.into()));
+        slots.release(1, Err(io::ErrorKind::Other.into())).unwrap();
         assert_eq!((slots.in_flight(), slots.counters().reads), (0, 1));
+    }
+
+    #[test]
+    fn a_completion_that_nobody_asked_for_is_an_error() {
+        let mut slots = Slots::new(2, seal(), vec![10], false);
+        for buffer in [0, 2] {
+            let error = slots.release(buffer, Ok(())).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        }
+        assert_eq!((slots.in_flight(), slots.counters().reads), (0, 0));
     }
 
     #[test]
@@ -281,11 +297,11 @@ mod tests {
         assert_eq!(slots.work_of(0), Work::Write(4096 + 3 * 8192));
         assert!(refusal(&mut slots, sync(1)).contains("in flight"));
         assert!(refusal(&mut slots, write(10, 1)).contains("end"));
-        slots.release(0, Ok(()));
+        slots.release(0, Ok(())).unwrap();
         slots.claim(sync(1)).unwrap();
         assert_eq!(slots.work_of(1), Work::Sync);
         slots.claim(write(3, 0)).unwrap();
-        let done = slots.release(1, Ok(()));
+        let done = slots.release(1, Ok(())).unwrap();
         assert_eq!((done.tag, done.unit, done.buffer), (7, 0, 1));
         assert_eq!(slots.counters(), IoCounters::default());
     }
@@ -295,7 +311,7 @@ mod tests {
         for failing in [write(1, 0), sync(0)] {
             let mut slots = Slots::new(2, seal(), vec![10], true);
             slots.claim(failing).unwrap();
-            slots.release(0, Err(io::ErrorKind::Other.into()));
+            slots.release(0, Err(io::ErrorKind::Other.into())).unwrap();
             assert!(refusal(&mut slots, write(1, 0)).contains("give the file up"));
             assert!(refusal(&mut slots, sync(0)).contains("give the file up"));
             slots.claim(read(1, 0)).unwrap();

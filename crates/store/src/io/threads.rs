@@ -13,7 +13,7 @@ use super::files::LaneFiles;
 use super::slots::Slots;
 use super::transfer::{Work, perform};
 use super::{IoBackend, IoCounters, LaneRequest, PageDone, PageIo};
-use crate::AlignedBuffers;
+use crate::{AlignedBuffers, Process};
 
 /// Most threads of a lane. Deeper queues gain little where each request costs a thread switch.
 pub(super) const MAX_THREADS: usize = 16;
@@ -78,6 +78,8 @@ impl Shared {
 }
 
 pub(super) struct ThreadLane {
+    /// The process that its threads run in.
+    owner: Process,
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     max_threads: usize,
@@ -98,6 +100,7 @@ impl ThreadLane {
             filled: Condvar::new(),
         };
         Ok(Self {
+            owner: Process::current(),
             shared: Arc::new(shared),
             threads: Vec::new(),
             max_threads: thread_count(buffers),
@@ -130,11 +133,22 @@ impl ThreadLane {
         !self.threads.is_empty()
     }
 
-    fn accept(&mut self, finished: Finished, done: &mut Vec<PageDone>) {
+    /// Leaves threads, queue and channel as they are: those of the parent may hold their locks, and
+    /// none of its threads is there to be waited for.
+    fn abandon(&mut self) {
+        let (sender, receiver) = channel();
+        std::mem::forget(std::mem::take(&mut self.threads));
+        std::mem::forget(Arc::clone(&self.shared));
+        std::mem::forget(std::mem::replace(&mut self.sender, sender));
+        std::mem::forget(std::mem::replace(&mut self.receiver, receiver));
+    }
+
+    fn accept(&mut self, finished: Finished, done: &mut Vec<PageDone>) -> io::Result<()> {
         if let Some(home) = self.buffers.get_mut(finished.buffer as usize) {
             *home = Some(finished.bytes);
         }
-        done.push(self.slots.release(finished.buffer, finished.result));
+        done.push(self.slots.release(finished.buffer, finished.result)?);
+        Ok(())
     }
 }
 
@@ -145,6 +159,7 @@ pub(super) fn thread_count(buffers: u32) -> usize {
 
 impl PageIo for ThreadLane {
     fn request(&mut self, request: LaneRequest) -> io::Result<()> {
+        self.owner.check()?;
         let buffer = request.buffer();
         if let LaneRequest::Write(write) = request
             && self.slots.at_rest(buffer)
@@ -178,15 +193,16 @@ impl PageIo for ThreadLane {
     }
 
     fn wait(&mut self, at_least: usize, done: &mut Vec<PageDone>) -> io::Result<()> {
+        self.owner.check()?;
         for _ in 0..at_least.min(self.slots.in_flight()) {
             let finished = self
                 .receiver
                 .recv()
                 .map_err(|_| io::ErrorKind::BrokenPipe)?;
-            self.accept(finished, done);
+            self.accept(finished, done)?;
         }
         while let Ok(finished) = self.receiver.try_recv() {
-            self.accept(finished, done);
+            self.accept(finished, done)?;
         }
         Ok(())
     }
@@ -217,6 +233,10 @@ impl PageIo for ThreadLane {
 
 impl Drop for ThreadLane {
     fn drop(&mut self) {
+        if !self.owner.is_current() {
+            self.abandon();
+            return;
+        }
         self.shared.queue().closed = true;
         self.shared.filled.notify_all();
         for thread in self.threads.drain(..) {

@@ -22,12 +22,14 @@ use io_uring::{EnterFlags, IoUring, Probe, cqueue, opcode, squeue, types};
 use rustix::io::Errno;
 
 use super::files::LaneFiles;
-use super::slots::Slots;
+use super::slots::{Slots, stray};
 use super::transfer::{Work, perform};
 use super::{IoBackend, IoCounters, LaneRequest, PageDone, PageIo};
-use crate::AlignedBuffers;
+use crate::{AlignedBuffers, Process};
 
 pub(super) struct UringLane {
+    /// The process whose ring it is; its children see the same one.
+    owner: Process,
     ring: IoUring,
     files: LaneFiles,
     buffers: AlignedBuffers,
@@ -59,6 +61,7 @@ impl UringLane {
         let mut memory = AlignedBuffers::new(buffers as usize, unit_bytes)?;
         let registered = register(&ring, &mut memory).is_ok();
         Ok(Self {
+            owner: Process::current(),
             ring,
             buffers: memory,
             registered,
@@ -79,7 +82,7 @@ impl UringLane {
             if self.refused {
                 return Err(io::ErrorKind::Unsupported.into());
             }
-            if let Some(completion) = self.next_completion() {
+            if let Some(completion) = self.next_completion()? {
                 return match u32::try_from(completion.result()) {
                     Ok(read) if read == bytes => Ok(()),
                     Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -161,18 +164,24 @@ impl UringLane {
         }
     }
 
-    fn next_completion(&mut self) -> Option<cqueue::Entry> {
-        let completion = self.ring.completion().next()?;
-        self.in_kernel -= 1;
-        Some(completion)
+    fn next_completion(&mut self) -> io::Result<Option<cqueue::Entry>> {
+        let completion = self.ring.completion().next();
+        if completion.is_some() {
+            self.in_kernel = self.in_kernel.checked_sub(1).ok_or_else(stray)?;
+        }
+        Ok(completion)
     }
 
-    fn reap(&mut self, done: &mut Vec<PageDone>) {
-        while let Some(completion) = self.next_completion() {
+    fn reap(&mut self, done: &mut Vec<PageDone>) -> io::Result<()> {
+        while let Some(completion) = self.next_completion()? {
             let buffer = completion.user_data() as u32;
+            if !self.slots.is_in_flight(buffer) {
+                return Err(stray());
+            }
             let result = self.conclude(buffer, completion.result());
-            done.push(self.slots.release(buffer, result));
+            done.push(self.slots.release(buffer, result)?);
         }
+        Ok(())
     }
 
     /// A whole transfer is good; a short or interrupted one is done again by the lane itself.
@@ -200,11 +209,12 @@ impl UringLane {
     }
 
     /// After a refusal: serves what is still queued, which the kernel will never be handed.
-    fn perform_pushed(&mut self, done: &mut Vec<PageDone>) {
+    fn perform_pushed(&mut self, done: &mut Vec<PageDone>) -> io::Result<()> {
         while let Some(buffer) = self.pushed.pop_front() {
             let result = self.perform_now(buffer);
-            done.push(self.slots.release(buffer, result));
+            done.push(self.slots.release(buffer, result)?);
         }
+        Ok(())
     }
 }
 
@@ -244,6 +254,7 @@ fn is_transient(error: &io::Error) -> bool {
 impl PageIo for UringLane {
     #[inline]
     fn request(&mut self, request: LaneRequest) -> io::Result<()> {
+        self.owner.check()?;
         let buffer = request.buffer();
         if let LaneRequest::Write(write) = request
             && self.slots.at_rest(buffer)
@@ -259,11 +270,13 @@ impl PageIo for UringLane {
         let bytes = self.files.geometry().unit_bytes() as u32;
         // The ring has an entry for every buffer, and a buffer is in flight once: it is not full.
         self.push(buffer, work, bytes).inspect_err(|_| {
-            self.slots.release(buffer, Err(io::ErrorKind::Other.into()));
+            // It was claimed just now.
+            let _ = self.slots.release(buffer, Err(io::ErrorKind::Other.into()));
         })
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        self.owner.check()?;
         if self.refused || self.pushed.is_empty() {
             return Ok(());
         }
@@ -271,13 +284,14 @@ impl PageIo for UringLane {
     }
 
     fn wait(&mut self, at_least: usize, done: &mut Vec<PageDone>) -> io::Result<()> {
+        self.owner.check()?;
         let target = done.len() + at_least.min(self.slots.in_flight());
-        self.reap(done);
+        self.reap(done)?;
         while done.len() < target || !self.pushed.is_empty() {
             self.enter(target.saturating_sub(done.len()))?;
-            self.reap(done);
+            self.reap(done)?;
             if self.refused {
-                self.perform_pushed(done);
+                self.perform_pushed(done)?;
             }
         }
         Ok(())
@@ -305,12 +319,13 @@ impl PageIo for UringLane {
 impl Drop for UringLane {
     fn drop(&mut self) {
         let mut discarded = Vec::new();
-        while self.in_kernel > 0 {
-            if self.wait_only(self.in_kernel).is_err() {
+        // A child has copies of the buffers, and what completes is its parent's.
+        while self.in_kernel > 0 && self.owner.is_current() {
+            let waited = self.wait_only(self.in_kernel);
+            if waited.and_then(|()| self.reap(&mut discarded)).is_err() {
                 self.buffers.leak();
                 return;
             }
-            self.reap(&mut discarded);
         }
     }
 }
@@ -420,12 +435,12 @@ mod tests {
     fn a_ring_that_stops_taking_reads_is_replaced_by_the_lane_itself() {
         let root = tempfile::tempdir().unwrap();
         let Some(mut lane) = lane(&root) else { return };
-        let null = OsVfs
-            .open(std::path::Path::new("/dev/null"), OpenMode::Read)
+        let other = OsVfs
+            .open(&root.path().join("other"), OpenMode::CreateNew)
             .unwrap();
-        let null = null.descriptor().unwrap().as_raw_fd();
+        let other = other.descriptor().unwrap().as_raw_fd();
         // SAFETY: both descriptors are open; the ring has no read in flight when it is replaced.
-        assert!(unsafe { libc::dup2(null, lane.ring.as_raw_fd()) } >= 0);
+        assert!(unsafe { libc::dup2(other, lane.ring.as_raw_fd()) } >= 0);
         let mut done = Vec::new();
         for _ in 0..3 {
             submit(&mut lane, 4);
@@ -469,7 +484,7 @@ mod tests {
         assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
         let failed = lane.conclude(2, -Errno::IO.raw_os_error()).unwrap_err();
         assert_eq!(failed.raw_os_error(), Some(Errno::IO.raw_os_error()));
-        lane.slots.release(2, Ok(()));
+        lane.slots.release(2, Ok(())).unwrap();
     }
 
     #[test]
@@ -540,6 +555,6 @@ mod tests {
         lane.conclude(0, 0).unwrap();
         lane.conclude(0, -Errno::INTR.raw_os_error()).unwrap();
         assert!(lane.conclude(0, -Errno::IO.raw_os_error()).is_err());
-        lane.slots.release(0, Ok(()));
+        lane.slots.release(0, Ok(())).unwrap();
     }
 }

@@ -1,12 +1,16 @@
-//! What the machine has and what this process takes: memory and limits; `counters` has what the
-//! operating system counts.
+//! What the machine has and what this process takes: memory; `limit` has how much of it this
+//! process may take, `counters` what the operating system counts.
 
 mod counters;
+mod limit;
+mod signal;
 
 use rustix::process::{Resource, getrlimit};
 
 use crate::{OpenMode, OsVfs, Vfs};
 pub use counters::{device_reads, process_cpu_time, process_read_bytes, process_requested_bytes};
+pub use limit::memory_limit_bytes;
+pub use signal::bear_file_size_limit;
 
 /// Main memory of the machine in bytes; `None` where the system does not say.
 pub fn memory_bytes() -> Option<u64> {

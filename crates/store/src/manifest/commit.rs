@@ -30,8 +30,8 @@ pub fn commit_manifest(vfs: &dyn Vfs, dir: &Path, payload: &[u8]) -> Result<(), 
 pub fn read_manifest(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<u8>, StoreError> {
     let path = dir.join(MANIFEST_FILE);
     let file = vfs
-        .open(&path, OpenMode::Read)
-        .map_err(|error| absent(&path, error))?;
+        .open(&path, OpenMode::ReadOwn)
+        .map_err(|error| absent((vfs, dir), &path, error))?;
     let length = file
         .len()
         .map_err(|e| StoreError::io(&path, "ask the length", e))?;
@@ -54,11 +54,11 @@ pub fn read_manifest(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<u8>, StoreError> {
 
 fn write_new(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     match vfs.remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            return Err(StoreError::io(path, "remove", error));
-        }
-        _ => {}
+        Err(error) if error.kind() == ErrorKind::IsADirectory => vfs.remove_dir(path),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
+    .map_err(|e| StoreError::io(path, "remove", e))?;
     let file = vfs
         .open(path, OpenMode::CreateNew)
         .map_err(|e| StoreError::io(path, "create", e))?;
@@ -73,8 +73,18 @@ fn sync_dir(vfs: &dyn Vfs, dir: &Path) -> Result<(), StoreError> {
         .map_err(|e| StoreError::io(dir, "sync directory", e))
 }
 
-fn absent(path: &Path, error: std::io::Error) -> StoreError {
+fn absent((vfs, dir): (&dyn Vfs, &Path), path: &Path, error: std::io::Error) -> StoreError {
     if error.kind() == ErrorKind::NotFound {
+        match vfs.exists(dir) {
+            Ok(true) => {}
+            Ok(false) => {
+                return StoreError::NotFound {
+                    path: dir.to_path_buf(),
+                    what: "no index here: there is no such directory",
+                };
+            }
+            Err(error) => return StoreError::io(dir, "look for", error),
+        }
         let what =
             "no index here: there is no manifest, so no build has finished in this directory";
         return StoreError::NotFound {
@@ -99,11 +109,19 @@ mod tests {
             absent.to_string().contains("no build has finished"),
             "{absent}"
         );
+        let nowhere = read_manifest(&OsVfs, &dir.join("nowhere")).unwrap_err();
+        let words = nowhere.to_string();
+        assert!(
+            words.contains("nowhere") && words.contains("no such directory"),
+            "{words}"
+        );
         commit_manifest(&OsVfs, dir, b"one").unwrap();
         let leftover = OsVfs
             .open(&dir.join(MANIFEST_TMP_FILE), OpenMode::CreateNew)
             .unwrap();
         leftover.write_all_at(&[1; 9000], 0).unwrap();
+        commit_manifest(&OsVfs, dir, b"two").unwrap();
+        OsVfs.create_dir_all(&dir.join(MANIFEST_TMP_FILE)).unwrap();
         commit_manifest(&OsVfs, dir, b"two").unwrap();
         assert_eq!(read_manifest(&OsVfs, dir).unwrap(), b"two");
         assert_eq!(OsVfs.list(dir).unwrap(), [MANIFEST_FILE]);

@@ -6,8 +6,8 @@ use super::MANIFEST_TMP_FILE;
 use crate::{DATA_EXTENSION, StoreError, Vfs};
 
 /// Removes data files and temporary manifests of `dir` that are not in `keep`, and returns their
-/// names. Only regular files named `*.pw` and `MANIFEST.tmp` are ours to remove; anything else in
-/// the directory belongs to somebody else.
+/// names. Only regular files and links named `*.pw` and `MANIFEST.tmp` are ours to remove (of a
+/// link the link alone); anything else in the directory belongs to somebody else.
 ///
 /// The caller holds the lock, and `keep` comes from the current manifest. Not synced: an orphan
 /// that a crash brings back is removed next time.
@@ -51,8 +51,11 @@ mod tests {
             OsVfs.open(&dir.join(name), OpenMode::CreateNew).unwrap();
         }
         OsVfs.create_dir_all(&dir.join("photos.pw")).unwrap();
+        for (name, target) in [("c.pw", "thesis.txt"), ("d.pw", "/nowhere")] {
+            std::os::unix::fs::symlink(target, dir.join(name)).unwrap();
+        }
         let removed = remove_orphans(&OsVfs, dir, &["a.pw"]).unwrap();
-        assert_eq!(removed, ["MANIFEST.tmp", "b.pw"]);
+        assert_eq!(removed, ["MANIFEST.tmp", "b.pw", "c.pw", "d.pw"]);
         assert_eq!(
             OsVfs.list(dir).unwrap(),
             ["LOCK", "MANIFEST", "a.pw", "pw", "thesis.txt"]

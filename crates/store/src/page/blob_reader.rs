@@ -26,7 +26,7 @@ pub struct BlobReader {
 impl BlobReader {
     /// Opens the file, as [`PageFile::open`], and checks that its units are a stream's.
     pub fn open(vfs: &dyn Vfs, dir: &Path, entry: &FileEntry) -> Result<Self, StoreError> {
-        let file = PageFile::open(vfs, dir, entry, OpenMode::Read)?;
+        let file = PageFile::open(vfs, dir, entry, OpenMode::ReadOwn)?;
         let capacity = file.geometry().payload_bytes() as u64;
         let units = file.payload_bytes().div_ceil(capacity);
         if units != file.units() {

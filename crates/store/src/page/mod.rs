@@ -13,6 +13,7 @@
 mod blob_reader;
 mod blob_writer;
 mod buffer;
+mod crc;
 mod entry;
 mod file;
 mod geometry;

@@ -14,7 +14,7 @@ use std::ops::RangeInclusive;
 
 use crc32c::{crc32c, crc32c_append};
 
-use super::{FileUuid, PAGE_HEADER_BYTES, PageGeometry};
+use super::{FileUuid, PAGE_HEADER_BYTES, PageGeometry, crc};
 
 /// Which rule a unit breaks that is intact, but older than it should be.
 pub(crate) const LOST_WRITE: &str = "epoch of the unit: a write was lost";
@@ -112,10 +112,8 @@ impl UnitSeal {
     }
 
     fn crc(&self, unit: u64, bytes: &[u8]) -> u32 {
-        crc32c_append(
-            crc32c_append(self.uuid_crc, &unit.to_le_bytes()),
-            &bytes[4..],
-        )
+        let crc = crc32c_append(self.uuid_crc, &unit.to_le_bytes());
+        crc::append(crc, &bytes[4..])
     }
 }
 

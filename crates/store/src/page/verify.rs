@@ -42,7 +42,7 @@ pub fn verify_file(
     dir: &Path,
     entry: &FileEntry,
 ) -> Result<FileVerdict, StoreError> {
-    let file = PageFile::open(vfs, dir, entry, OpenMode::Read)?;
+    let file = PageFile::open(vfs, dir, entry, OpenMode::ReadOwn)?;
     let unit_bytes = file.geometry().unit_bytes();
     let most = (BATCH_BYTES / unit_bytes) as u64;
     let mut batch = AlignedBuffers::new(file.units().min(most) as usize, unit_bytes)

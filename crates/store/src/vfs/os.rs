@@ -4,14 +4,15 @@
     reason = "this is the door that the lint points to"
 )]
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, FileType, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, OFlags};
+use rustix::io::Errno;
 
 use super::{LockGuard, OpenMode, Vfs, VfsFile};
 
@@ -23,26 +24,37 @@ impl Vfs for OsVfs {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn VfsFile>> {
         let mut options = OpenOptions::new();
         options.read(true);
-        let file = match mode {
-            OpenMode::Read => options.open(path)?,
-            OpenMode::ReadWrite => options.write(true).open(path)?,
-            OpenMode::CreateNew => options.write(true).create_new(true).open(path)?,
-            OpenMode::ReadDirect | OpenMode::WriteDirect => {
-                options.write(mode == OpenMode::WriteDirect);
-                match direct::open(path, &options)? {
-                    Some(file) => return Ok(Arc::new(OsFile { file, direct: true })),
-                    None => options.open(path)?,
-                }
-            }
+        let direct = match mode {
+            OpenMode::Read | OpenMode::ReadOwn | OpenMode::CreateNew | OpenMode::ReadWrite => false,
+            OpenMode::ReadDirect | OpenMode::WriteDirect => true,
         };
-        Ok(Arc::new(OsFile {
-            file,
-            direct: false,
-        }))
+        match mode {
+            OpenMode::Read | OpenMode::ReadOwn | OpenMode::ReadDirect => {}
+            OpenMode::ReadWrite | OpenMode::WriteDirect => {
+                options.write(true);
+            }
+            OpenMode::CreateNew => {
+                options.write(true).create_new(true);
+            }
+        }
+        let follows = matches!(mode, OpenMode::Read | OpenMode::ReadWrite);
+        let regular = Regular { options, follows };
+        let bypassing = if direct {
+            direct::open(path, &regular)?
+        } else {
+            None
+        };
+        let direct = bypassing.is_some();
+        let file = bypassing.map_or_else(|| regular.open(path, OFlags::empty()), Ok)?;
+        Ok(Arc::new(OsFile { file, direct }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         std::fs::rename(from, to)
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::hard_link(from, to)
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
@@ -58,17 +70,11 @@ impl Vfs for OsVfs {
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in std::fs::read_dir(dir)? {
-            let entry = entry?;
-            if entry.file_type()?.is_file()
-                && let Ok(name) = entry.file_name().into_string()
-            {
-                names.push(name);
-            }
-        }
-        names.sort_unstable();
-        Ok(names)
+        names_of(dir, |kind| kind.is_file() || kind.is_symlink())
+    }
+
+    fn list_others(&self, dir: &Path) -> io::Result<Vec<String>> {
+        names_of(dir, |kind| !kind.is_file() && !kind.is_symlink())
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
@@ -80,15 +86,13 @@ impl Vfs for OsVfs {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let follows = false;
+        let file = Regular { options, follows }.open(path, OFlags::empty())?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(Box::new(OsLock { _file: file }))),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
@@ -97,6 +101,85 @@ impl Vfs for OsVfs {
         let stat = rustix::fs::statvfs(dir)?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
+}
+
+/// Names in a directory of what is of a `wanted` type, sorted.
+fn names_of(dir: &Path, wanted: impl Fn(FileType) -> bool) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        if wanted(entry.file_type()?)
+            && let Ok(name) = entry.file_name().into_string()
+        {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// How a regular file is opened, and nothing else.
+struct Regular {
+    options: OpenOptions,
+    /// Whether the last part of the path may be a symbolic link.
+    follows: bool,
+}
+
+impl Regular {
+    /// Opens without waiting for whoever is at the other end of a pipe, then looks what it is.
+    fn open(&self, path: &Path, more: OFlags) -> io::Result<File> {
+        let mut flags = more | OFlags::NONBLOCK | OFlags::NOCTTY;
+        if !self.follows {
+            flags |= OFlags::NOFOLLOW;
+        }
+        let opened = self
+            .options
+            .clone()
+            .custom_flags(flags.bits() as i32)
+            .open(path);
+        let file = match opened {
+            Err(error) if is(&error, Errno::LOOP) && !self.follows => {
+                return Err(other_than_regular("a symbolic link"));
+            }
+            // A pipe that nobody reads, a socket, or a device without a driver.
+            Err(error) if is(&error, Errno::NXIO) => {
+                return Err(other_than_regular("a pipe, a socket or a device"));
+            }
+            Err(error) if is(&error, Errno::ISDIR) => {
+                return Err(other_than_regular("a directory"));
+            }
+            opened => opened?,
+        };
+        let kind = file.metadata()?.file_type();
+        if !kind.is_file() {
+            return Err(other_than_regular(words_of(kind)));
+        }
+        // Regular files never wait like pipes, but rings give up on those that may not wait.
+        let flags = rustix::fs::fcntl_getfl(&file)?;
+        rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
+        Ok(file)
+    }
+}
+
+fn words_of(kind: FileType) -> &'static str {
+    if kind.is_dir() {
+        "a directory"
+    } else if kind.is_fifo() {
+        "a pipe (FIFO)"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
+}
+
+fn other_than_regular(what: &str) -> io::Error {
+    let words = format!("it is {what}, and a regular file is needed");
+    io::Error::new(io::ErrorKind::InvalidInput, words)
+}
+
+fn is(error: &io::Error, errno: Errno) -> bool {
+    error.raw_os_error() == Some(errno.raw_os_error())
 }
 
 /// Closing the descriptor gives the lock back, also when the process dies.
@@ -155,14 +238,11 @@ mod direct {
     //! `O_DIRECT`. Some file systems refuse it when opening, some only when reading: both are
     //! tried here, so that the first query cannot be the one to find out.
 
-    use std::os::unix::fs::OpenOptionsExt;
-
-    use super::{File, FileExt, OpenOptions, Path, io};
+    use super::{Errno, File, FileExt, OFlags, Path, Regular, io, is};
     use crate::AlignedBuffers;
 
-    pub(super) fn open(path: &Path, options: &OpenOptions) -> io::Result<Option<File>> {
-        let flags = rustix::fs::OFlags::DIRECT.bits() as i32;
-        let file = match options.clone().custom_flags(flags).open(path) {
+    pub(super) fn open(path: &Path, regular: &Regular) -> io::Result<Option<File>> {
+        let file = match regular.open(path, OFlags::DIRECT) {
             Ok(file) => file,
             Err(error) if refused(&error) => return Ok(None),
             Err(error) => return Err(error),
@@ -175,10 +255,7 @@ mod direct {
     }
 
     fn refused(error: &io::Error) -> bool {
-        let refusals = [rustix::io::Errno::INVAL, rustix::io::Errno::OPNOTSUPP];
-        refusals
-            .iter()
-            .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+        is(error, Errno::INVAL) || is(error, Errno::OPNOTSUPP)
     }
 }
 
@@ -186,10 +263,10 @@ mod direct {
 mod direct {
     //! `F_NOCACHE`, which every file system accepts and which asks for no alignment.
 
-    use super::{File, OpenOptions, Path, io};
+    use super::{File, OFlags, Path, Regular, io};
 
-    pub(super) fn open(path: &Path, options: &OpenOptions) -> io::Result<Option<File>> {
-        let file = options.open(path)?;
+    pub(super) fn open(path: &Path, regular: &Regular) -> io::Result<Option<File>> {
+        let file = regular.open(path, OFlags::empty())?;
         match rustix::fs::fcntl_nocache(&file, true) {
             Ok(()) => Ok(Some(file)),
             Err(_) => Ok(None),
@@ -199,9 +276,9 @@ mod direct {
 
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 mod direct {
-    use super::{File, OpenOptions, Path, io};
+    use super::{File, Path, Regular, io};
 
-    pub(super) fn open(_path: &Path, _options: &OpenOptions) -> io::Result<Option<File>> {
+    pub(super) fn open(_path: &Path, _regular: &Regular) -> io::Result<Option<File>> {
         Ok(None)
     }
 }
@@ -266,6 +343,77 @@ mod tests {
         OsVfs.remove_file(&b).unwrap();
         assert!(!OsVfs.exists(&b).unwrap());
         assert!(OsVfs.free_bytes(root.path()).unwrap() > 0);
+    }
+
+    /// Nothing is at the other end of any of these, and none is waited for.
+    #[test]
+    fn only_regular_files_are_opened_and_nothing_is_waited_for() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name| root.path().join(name);
+        let pipe = rustix::fs::FileType::Fifo;
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), pipe, mode, 0).unwrap();
+        OsVfs.create_dir_all(&at("directory")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        let null = std::path::PathBuf::from("/dev/null");
+        let others = [at("pipe"), at("directory"), at("socket"), null];
+        let modes = [
+            OpenMode::Read,
+            OpenMode::ReadOwn,
+            OpenMode::ReadDirect,
+            OpenMode::ReadWrite,
+            OpenMode::WriteDirect,
+        ];
+        for path in others {
+            for mode in modes {
+                let refused = OsVfs.open(&path, mode).unwrap_err();
+                let name = path.display();
+                assert_eq!(
+                    refused.kind(),
+                    io::ErrorKind::InvalidInput,
+                    "{name} {mode:?}"
+                );
+                assert!(refused.to_string().contains("regular file"), "{refused}");
+            }
+            assert!(OsVfs.lock(&path).is_err());
+        }
+    }
+
+    #[test]
+    fn no_file_of_an_index_is_behind_a_link_and_inputs_may_be() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name| root.path().join(name);
+        let file = OsVfs.open(&at("x"), OpenMode::CreateNew).unwrap();
+        file.write_all_at(&[1; 8192], 0).unwrap();
+        std::os::unix::fs::symlink(at("x"), at("link")).unwrap();
+        for mode in [OpenMode::Read, OpenMode::ReadWrite] {
+            assert_eq!(OsVfs.open(&at("link"), mode).unwrap().len().unwrap(), 8192);
+        }
+        for mode in [
+            OpenMode::ReadOwn,
+            OpenMode::ReadDirect,
+            OpenMode::WriteDirect,
+        ] {
+            let refused = OsVfs.open(&at("link"), mode).unwrap_err();
+            assert!(refused.to_string().contains("symbolic link"), "{refused}");
+            assert_eq!(OsVfs.open(&at("x"), mode).unwrap().len().unwrap(), 8192);
+        }
+        std::os::unix::fs::symlink(at("outside"), at("LOCK")).unwrap();
+        assert!(OsVfs.lock(&at("LOCK")).is_err());
+        assert!(!OsVfs.exists(&at("outside")).unwrap());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn files_are_open_for_calls_that_may_wait() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("x");
+        OsVfs.open(&path, OpenMode::CreateNew).unwrap();
+        for mode in [OpenMode::Read, OpenMode::ReadDirect] {
+            let file = OsVfs.open(&path, mode).unwrap();
+            let flags = rustix::fs::fcntl_getfl(file.descriptor().unwrap()).unwrap();
+            assert!(!flags.contains(OFlags::NONBLOCK), "{mode:?}");
+        }
     }
 
     #[test]

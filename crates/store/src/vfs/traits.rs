@@ -6,19 +6,23 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How a file is opened.
+/// How a file is opened. Opening never waits, and gives regular files alone; what has a place in an
+/// index is not looked for behind a symbolic link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OpenMode {
-    /// Existing file, reads through the page cache.
+    /// Existing file, reads through the page cache. May be a symbolic link to one.
     Read,
-    /// Existing file, reads that bypass the page cache where the file system can: buffers, offsets
-    /// and lengths must be multiples of 4096. `VfsFile::direct` tells whether it worked.
+    /// Existing file of an index, reads through the page cache.
+    ReadOwn,
+    /// Existing file of an index, reads that bypass the page cache where the file system can:
+    /// buffers, offsets and lengths must be multiples of 4096. `VfsFile::direct` tells whether it
+    /// worked.
     ReadDirect,
-    /// Existing file, reads and writes.
+    /// Existing file, reads and writes. May be a symbolic link to one.
     ReadWrite,
-    /// Existing file, reads and writes that bypass the page cache where the file system can, with
-    /// the alignment that `ReadDirect` asks for. What was written still needs `sync_data`: the
-    /// device has a cache of its own, and the file system a journal.
+    /// Existing file of an index, reads and writes that bypass the page cache where the file system
+    /// can, with the alignment that `ReadDirect` asks for. What was written still needs
+    /// `sync_data`: the device has a cache of its own, and the file system a journal.
     WriteDirect,
     /// A file that must not exist yet, reads and writes.
     CreateNew,
@@ -27,10 +31,18 @@ pub enum OpenMode {
 /// A file system.
 pub trait Vfs: Send + Sync + Debug {
     /// Opens or creates a file. A created file's name is durable only after `sync_dir`.
+    /// `InvalidInput` for a pipe, a device, a directory or another thing that is no regular file.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn VfsFile>>;
 
     /// Renames a file within its directory, replacing `to`. Atomic; durable after `sync_dir`.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Gives a file a second name, in a directory of the same file system. `Unsupported` where
+    /// there is no such thing. Durable after `sync_dir`.
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let _ = (from, to);
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Removes a file's name. Open files stay readable.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
@@ -41,9 +53,14 @@ pub trait Vfs: Send + Sync + Debug {
     /// Creates a directory and its missing parents; see `create_directory` for a durable one.
     fn create_dir_all(&self, path: &Path) -> io::Result<()>;
 
-    /// Names of the regular files of a directory, sorted. Subdirectories, links and names that are
-    /// not UTF-8 are left out: the store wrote none of them.
+    /// Names of the regular files and symbolic links of a directory, sorted. Others, and names that
+    /// are not UTF-8, are left out: the store wrote none of them.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
+
+    /// Names that `list` leaves out, as far as they are UTF-8: subdirectories, pipes and the like.
+    fn list_others(&self, _dir: &Path) -> io::Result<Vec<String>> {
+        Ok(Vec::new())
+    }
 
     /// Whether a file or directory of this name exists.
     fn exists(&self, path: &Path) -> io::Result<bool>;

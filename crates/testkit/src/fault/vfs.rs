@@ -86,6 +86,11 @@ impl Vfs for FaultVfs {
         self.inner.list(dir)
     }
 
+    fn list_others(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.check(Operation::List, dir)?;
+        self.inner.list_others(dir)
+    }
+
     fn exists(&self, path: &Path) -> io::Result<bool> {
         self.check(Operation::Exists, path)?;
         self.inner.exists(path)

@@ -1,0 +1,315 @@
+//! Sound indexes to be forged, and what they may answer.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use pageway::source::{IdSlice, VectorSlice};
+use pageway::{
+    Answers, BuildInput, BuildOptions, Effort, ElementType, Error, ErrorKind, Index, Metric,
+    NoProgress, OpenOptions, Preset, Queries, SearchOptions, VectorShape, Vfs, verify_on,
+};
+use pageway_store::OpenMode;
+use pageway_testkit::SimVfs;
+
+use crate::common::{Data, contents, names, quick_as};
+
+pub(crate) const DIR: &str = "/index";
+
+pub(crate) const ROWS: usize = 400;
+const DIMENSION: u32 = 16;
+const K: u32 = 5;
+const QUERIES: usize = 8;
+
+/// What the forgeries of a subject came to.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// Not opened, or not searched.
+    pub(crate) refused: u32,
+    same: u32,
+    otherwise: u32,
+    /// Found by `verify`, of those that were answered.
+    found: u32,
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            refused,
+            same,
+            otherwise,
+            found,
+        } = self;
+        write!(
+            f,
+            "{refused} refused, {same} answered as ever, {otherwise} otherwise; verify finds \
+             {found} of these"
+        )
+    }
+}
+
+/// Rows of one type under one metric, with ids or without.
+struct Rows {
+    bytes: Vec<u8>,
+    shape: VectorShape,
+    metric: Metric,
+    ids: Option<Vec<u64>>,
+}
+
+impl Rows {
+    fn bytes() -> Self {
+        let data = Data::new(ROWS, DIMENSION, 5);
+        Self {
+            bytes: data.rows,
+            shape: data.shape,
+            metric: Metric::L2,
+            ids: None,
+        }
+    }
+
+    fn floats() -> Self {
+        let data = Data::new(ROWS, DIMENSION, 6);
+        let float = |byte: &u8| (f32::from(*byte) - 120.5).to_le_bytes();
+        Self {
+            bytes: data.rows.iter().flat_map(float).collect(),
+            shape: VectorShape {
+                dimension: DIMENSION,
+                element: ElementType::F32,
+            },
+            metric: Metric::Cosine,
+            ids: Some((0..ROWS as u64).map(|row| row * 3 + 1000).collect()),
+        }
+    }
+
+    fn row_of(&self, id: u64) -> Option<usize> {
+        match &self.ids {
+            None => usize::try_from(id).ok().filter(|row| *row < ROWS),
+            Some(ids) => ids.iter().position(|own| *own == id),
+        }
+    }
+
+    fn vector(&self, row: usize) -> Vec<f64> {
+        let bytes = &self.bytes[row * self.shape.row_bytes()..][..self.shape.row_bytes()];
+        match self.shape.element {
+            ElementType::F32 => {
+                let (floats, _) = bytes.as_chunks::<4>();
+                floats
+                    .iter()
+                    .map(|own| f64::from(f32::from_le_bytes(*own)))
+                    .collect()
+            }
+            ElementType::F16 | ElementType::U8 | ElementType::I8 => {
+                bytes.iter().map(|byte| f64::from(*byte)).collect()
+            }
+        }
+    }
+
+    fn distance(&self, left: usize, right: usize) -> f64 {
+        let (left, right) = (self.vector(left), self.vector(right));
+        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        match self.metric {
+            Metric::Cosine => {
+                let lengths = product(&left, &left) * product(&right, &right);
+                1.0 - product(&left, &right) / lengths.sqrt()
+            }
+            Metric::L2 | Metric::InnerProduct => left
+                .iter()
+                .zip(&right)
+                .map(|(a, b)| (a - b) * (a - b))
+                .sum(),
+        }
+    }
+}
+
+/// A sound index, and what it answers.
+pub(crate) struct Subject {
+    pub(crate) name: String,
+    rows: Arc<Rows>,
+    files: Vec<(String, Vec<u8>)>,
+    expected: Answers,
+}
+
+impl Subject {
+    /// Every form of every preset over bytes and over floats with ids; two of them in segments.
+    pub(crate) fn all() -> Vec<Self> {
+        let all = [Arc::new(Rows::bytes()), Arc::new(Rows::floats())];
+        let mut subjects = Vec::new();
+        for rows in &all {
+            for preset in Preset::ALL {
+                let mut forms = preset.form_names();
+                if forms.is_empty() {
+                    forms.push("");
+                }
+                for form in forms {
+                    let form = (!form.is_empty()).then(|| form.to_owned());
+                    subjects.extend(Self::build(rows, preset, form, 1));
+                }
+            }
+            for preset in [Preset::DiskAnn, Preset::Pageway] {
+                subjects.extend(Self::build(rows, preset, None, 3));
+            }
+        }
+        assert!(subjects.len() > 2 * Preset::ALL.len());
+        subjects
+    }
+
+    /// None where a form cannot be built over these rows.
+    fn build(
+        rows: &Arc<Rows>,
+        preset: Preset,
+        form: Option<String>,
+        segments: u32,
+    ) -> Option<Self> {
+        let element = rows.shape.element.name();
+        let name = format!(
+            "{preset} {} {element} x{segments}",
+            form.as_deref().unwrap_or("-")
+        );
+        let options = quick_as(preset)
+            .with_form(form)
+            .with_metric(rows.metric)
+            .with_segments(segments);
+        let vfs: Arc<dyn Vfs> = Arc::new(SimVfs::new());
+        if let Err(error) = build(rows, &vfs, &options) {
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{name}: {error}");
+            return None;
+        }
+        let dir = Path::new(DIR);
+        let names = names(vfs.as_ref(), dir).into_iter();
+        let files = names.map(|name| {
+            let bytes = contents(vfs.as_ref(), &dir.join(&name));
+            (name, bytes)
+        });
+        let mut subject = Self {
+            name,
+            rows: Arc::clone(rows),
+            files: files.collect(),
+            expected: Answers::default(),
+        };
+        let report = verify_on(vfs.as_ref(), dir, &NoProgress).unwrap();
+        assert!(report.is_sound(), "{}: {:?}", subject.name, report.problems);
+        subject.expected = subject.search(&vfs).unwrap();
+        subject.check_answers(&subject.expected, true).unwrap();
+        Some(subject)
+    }
+
+    /// The files on a file system of their own.
+    pub(crate) fn copy(&self) -> Arc<dyn Vfs> {
+        let vfs: Arc<dyn Vfs> = Arc::new(SimVfs::new());
+        vfs.create_dir_all(Path::new(DIR)).unwrap();
+        for (name, bytes) in &self.files {
+            let path = Path::new(DIR).join(name);
+            let file = vfs.open(&path, OpenMode::CreateNew).unwrap();
+            file.write_all_at(bytes, 0).unwrap();
+        }
+        vfs
+    }
+
+    fn search(&self, vfs: &Arc<dyn Vfs>) -> pageway::Result<Answers> {
+        let index = Index::open_on(vfs, Path::new(DIR), &OpenOptions::default().with_threads(1))?;
+        let options = SearchOptions::nearest(K)
+            .with_effort(Effort::ListSize(20))
+            .with_threads(1);
+        let rows = &self.rows.bytes[..QUERIES * self.rows.shape.row_bytes()];
+        index.search(&Queries::new(rows, self.rows.shape), &options)
+    }
+
+    /// Opens, searches and verifies an index of which `file` was forged.
+    pub(crate) fn judge(
+        &self,
+        vfs: &Arc<dyn Vfs>,
+        file: &str,
+        seen: &mut Seen,
+    ) -> Result<(), String> {
+        let is_sound = match verify_on(vfs.as_ref(), Path::new(DIR), &NoProgress) {
+            Ok(report) => report.is_sound(),
+            Err(error) => {
+                check_kind(&error, file)?;
+                false
+            }
+        };
+        let answers = match self.search(vfs) {
+            Ok(answers) => answers,
+            Err(error) => {
+                seen.refused += 1;
+                return check_kind(&error, file);
+            }
+        };
+        seen.found += u32::from(!is_sound);
+        if answers.ids == self.expected.ids && answers.distances == self.expected.distances {
+            seen.same += 1;
+            return Ok(());
+        }
+        seen.otherwise += 1;
+        // What is in the records is what there is; all else only leads to it.
+        let is_true = !["records", "MANIFEST"].contains(&file);
+        self.check_answers(&answers, is_true).or_else(|what| {
+            // Answers that cannot be told from right ones one by one; and no user id, in the one
+            // place where it stands, can be told from any other number.
+            let is_found = what.contains("twice") && !is_sound;
+            let is_any = what.contains("nobody gave") && !is_true && self.rows.ids.is_some();
+            if is_found || is_any {
+                Ok(())
+            } else {
+                Err(what)
+            }
+        })
+    }
+
+    /// Whether each answer is a row, at a distance that can be; that of the row, if `is_true`.
+    fn check_answers(&self, answers: &Answers, is_true: bool) -> Result<(), String> {
+        let k = answers.k;
+        for query in 0..QUERIES {
+            let ids = &answers.ids[query * k..][..k];
+            let distances = &answers.distances[query * k..][..k];
+            if !distances.is_sorted() {
+                return Err(format!("query {query}: unsorted {distances:?}"));
+            }
+            let mut met = BTreeSet::new();
+            for (id, distance) in ids.iter().zip(distances) {
+                if *id == u64::MAX && *distance == f32::INFINITY && !met.is_empty() {
+                    continue;
+                }
+                if !distance.is_finite() {
+                    return Err(format!("query {query}: {id} at {distance}"));
+                }
+                let Some(row) = self.rows.row_of(*id) else {
+                    return Err(format!("query {query}: id {id}, which nobody gave"));
+                };
+                if !met.insert(row) {
+                    return Err(format!("query {query}: {id} twice"));
+                }
+                let right = self.rows.distance(query, row);
+                let slack = 1e-3 * right.abs().max(1.0);
+                if is_true && (f64::from(*distance) - right).abs() > slack {
+                    return Err(format!("query {query}: {id} at {distance}, not {right}"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn build(rows: &Rows, vfs: &Arc<dyn Vfs>, options: &BuildOptions) -> pageway::Result<()> {
+    let vectors = VectorSlice::new(&rows.bytes, rows.shape)?;
+    let ids = rows.ids.as_ref().map(|ids| IdSlice(ids));
+    let ids = ids.as_ref().map(|ids| ids as _);
+    let input = BuildInput::new(&vectors, "rows").with_ids(ids);
+    Index::build_on(vfs, Path::new(DIR), &input, options, &NoProgress).map(|_| ())
+}
+
+fn check_kind(error: &Error, file: &str) -> Result<(), String> {
+    let by_bytes = [ErrorKind::Corrupt, ErrorKind::Incompatible];
+    // A manifest may ask for what is legal and is not here, or does not fit.
+    let by_manifest = [
+        ErrorKind::NotFound,
+        ErrorKind::InvalidInput,
+        ErrorKind::Unsupported,
+    ];
+    let kind = error.kind();
+    if by_bytes.contains(&kind) || file == "MANIFEST" && by_manifest.contains(&kind) {
+        return Ok(());
+    }
+    Err(error.to_string())
+}
