@@ -17,7 +17,9 @@
     reason = "node ids come from this set; a slip must stop"
 )]
 
-use pageway_kernels::{DistanceFn, DistanceManyFn, DotPanelsFn, KernelSet, NearFn, WidenFn};
+use pageway_kernels::{
+    DistanceFn, DistanceManyFn, DotPanelsFn, KernelSet, NearFn, WidenFn, places,
+};
 use pageway_types::{Metric, NodeId, VectorShape};
 
 use crate::error::{GraphError, try_reserved};
@@ -183,7 +185,7 @@ impl<'a> VectorSet<'a> {
     /// Distances of a query in the metric of the set. `query` is one row; panics otherwise.
     #[inline]
     pub fn query_distance_many(&self, query: &[u8], nodes: &[NodeId], out: &mut [f32]) {
-        (self.many)(query, self.rows, self.row_bytes, nodes, out);
+        (self.many)(query, self.rows, self.row_bytes, places(nodes), out);
     }
 }
 

@@ -18,11 +18,11 @@ use pageway_kernels::{
     BLOCK_CODES, BitWeights, BlockFactors, BlockWeights, Estimator, IsaError, KernelSet,
     pack_panels, panel_values,
 };
-use pageway_types::{ElementType, Metric, NodeId};
+use pageway_types::{ElementType, Metric, Place};
 
 /// Rows of the matrix fit a cache, or do not.
 const ROW_COUNTS: [usize; 2] = [64, 400_000];
-const NODES_PER_CALL: usize = 40;
+const PLACES_PER_CALL: usize = 40;
 const CODE_BYTES: usize = 32;
 
 struct Case {
@@ -110,18 +110,21 @@ fn distances(kernels: &KernelSet, case: &Case) {
         let rows = rows.min((600 << 20) / row_bytes);
         let matrix = random_bytes(rows * row_bytes + 64);
         let matrix = aligned(&matrix, rows * row_bytes);
-        let nodes = random_nodes(rows, NODES_PER_CALL * 2_000);
+        let places = random_places(rows, PLACES_PER_CALL * 2_000);
         let query = &matrix[..row_bytes];
-        let mut out = [0.0; NODES_PER_CALL];
-        let in_many = nanoseconds(nodes.len(), || {
-            for nodes in nodes.chunks(NODES_PER_CALL) {
-                many(query, matrix, row_bytes, nodes, &mut out);
+        let mut out = [0.0; PLACES_PER_CALL];
+        let in_many = nanoseconds(places.len(), || {
+            for places in places.chunks(PLACES_PER_CALL) {
+                many(query, matrix, row_bytes, places, &mut out);
                 black_box(&out);
             }
         });
-        let in_one = nanoseconds(nodes.len(), || {
-            for node in &nodes {
-                black_box(one(query, &matrix[node.index() * row_bytes..][..row_bytes]));
+        let in_one = nanoseconds(places.len(), || {
+            for place in &places {
+                black_box(one(
+                    query,
+                    &matrix[place.index() * row_bytes..][..row_bytes],
+                ));
             }
         });
         print!("  many {in_many:6.1}  one {in_one:6.1}  |");
@@ -134,17 +137,17 @@ fn codes(kernels: &KernelSet) {
     let codes = random_bytes(rows * CODE_BYTES + 64);
     let codes = aligned(&codes, rows * CODE_BYTES);
     let table: Vec<f32> = (0..CODE_BYTES * 256).map(|entry| entry as f32).collect();
-    let nodes = random_nodes(rows, NODES_PER_CALL * 2_000);
-    let mut out = [0.0; NODES_PER_CALL];
-    let gather = nanoseconds(nodes.len(), || {
-        for nodes in nodes.chunks(NODES_PER_CALL) {
-            kernels.lookup_gather()(&table, codes, nodes, &mut out);
+    let places = random_places(rows, PLACES_PER_CALL * 2_000);
+    let mut out = [0.0; PLACES_PER_CALL];
+    let gather = nanoseconds(places.len(), || {
+        for places in places.chunks(PLACES_PER_CALL) {
+            kernels.lookup_gather()(&table, codes, places, &mut out);
             black_box(&out);
         }
     });
-    let near = &codes[..NODES_PER_CALL * CODE_BYTES];
-    let contiguous = nanoseconds(nodes.len(), || {
-        for _ in nodes.chunks(NODES_PER_CALL) {
+    let near = &codes[..PLACES_PER_CALL * CODE_BYTES];
+    let contiguous = nanoseconds(places.len(), || {
+        for _ in places.chunks(PLACES_PER_CALL) {
             kernels.lookup()(&table, black_box(near), &mut out);
             black_box(&out);
         }
@@ -205,17 +208,17 @@ fn bits(kernels: &KernelSet) {
         });
         let stride = code_bytes + 4;
         let codes = random_bytes(ROWS.min((256 << 20) / stride) * stride);
-        let nodes = random_nodes(codes.len() / stride, NODES_PER_CALL * 1_000);
-        let mut out = [0; NODES_PER_CALL];
-        let gather = nanoseconds(nodes.len(), || {
-            for nodes in nodes.chunks(NODES_PER_CALL) {
-                kernels.bit_sums_gather()(&weights, &codes, stride, nodes, &mut out);
+        let places = random_places(codes.len() / stride, PLACES_PER_CALL * 1_000);
+        let mut out = [0; PLACES_PER_CALL];
+        let gather = nanoseconds(places.len(), || {
+            for places in places.chunks(PLACES_PER_CALL) {
+                kernels.bit_sums_gather()(&weights, &codes, stride, places, &mut out);
                 black_box(&out);
             }
         });
-        let near = &codes[..NODES_PER_CALL * stride];
-        let contiguous = nanoseconds(nodes.len(), || {
-            for _ in nodes.chunks(NODES_PER_CALL) {
+        let near = &codes[..PLACES_PER_CALL * stride];
+        let contiguous = nanoseconds(places.len(), || {
+            for _ in places.chunks(PLACES_PER_CALL) {
                 kernels.bit_sums()(&weights, black_box(near), stride, &mut out);
                 black_box(&out);
             }
@@ -275,10 +278,10 @@ fn random_bytes(length: usize) -> Vec<u8> {
         .collect()
 }
 
-fn random_nodes(rows: usize, count: usize) -> Vec<NodeId> {
+fn random_places(rows: usize, count: usize) -> Vec<Place> {
     let mut state = 2;
     (0..count)
-        .map(|_| NodeId((split_mix(&mut state) % rows as u64) as u32))
+        .map(|_| Place((split_mix(&mut state) % rows as u64) as u32))
         .collect()
 }
 

@@ -23,7 +23,7 @@
 use std::array::from_fn;
 
 use crate::prefetch::RowPrefetch;
-use pageway_types::NodeId;
+use pageway_types::Place;
 
 /// Bytes of a code that one line of a plane covers.
 pub(crate) const CHUNK_BYTES: usize = 64;
@@ -217,24 +217,24 @@ pub(crate) unsafe fn bit_sums_gather<S: BitSum>(
     weights: &BitWeights,
     codes: &[u8],
     stride: usize,
-    nodes: &[NodeId],
+    places: &[Place],
     out: &mut [i32],
 ) {
-    assert_eq!(nodes.len(), out.len(), "one sum per node");
-    let prefetch = RowPrefetch::new(codes, stride, nodes);
-    let code = |node: NodeId| &codes[node.index() * stride..][..weights.code_bytes];
+    assert_eq!(places.len(), out.len(), "one sum per place");
+    let prefetch = RowPrefetch::new(codes, stride, places);
+    let code = |place: Place| &codes[place.index() * stride..][..weights.code_bytes];
     let (groups, rest) = out.as_chunks_mut::<GROUP>();
-    let (nodes_of_groups, other_nodes) = nodes.as_chunks::<GROUP>();
+    let (places_of_groups, other_places) = places.as_chunks::<GROUP>();
     let grouped = GROUP * groups.len();
     // SAFETY: the caller vouches for the features.
     unsafe {
-        for (group, (nodes, out)) in nodes_of_groups.iter().zip(groups).enumerate() {
+        for (group, (places, out)) in places_of_groups.iter().zip(groups).enumerate() {
             (0..GROUP).for_each(|one| prefetch.ahead_of(GROUP * group + one));
-            *out = S::group(weights, nodes.map(code));
+            *out = S::group(weights, places.map(code));
         }
-        for (index, (node, out)) in other_nodes.iter().zip(rest).enumerate() {
+        for (index, (place, out)) in other_places.iter().zip(rest).enumerate() {
             prefetch.ahead_of(grouped + index);
-            *out = S::sum(weights, code(*node));
+            *out = S::sum(weights, code(*place));
         }
     }
 }

@@ -178,20 +178,6 @@ pub fn write_block(codes: &[u8], (stride, code_bytes): (usize, usize), block: &m
     }
 }
 
-/// Reads a code back out of a block.
-///
-/// # Panics
-/// When the block is shorter, or `number` is not below [`BLOCK_CODES`].
-pub fn read_block(block: &[u8], number: usize, code: &mut [u8]) {
-    assert!(number < BLOCK_CODES, "a code of the block");
-    let (rows, _) = block[..BLOCK_CODES * code.len()].as_chunks::<HALF>();
-    let (column, shift) = (number % HALF, number / HALF * SELECT_BITS);
-    for (rows, byte) in rows.chunks_exact(2).zip(code) {
-        let bits = |row: &[u8; HALF]| row[column] >> shift & 0xf;
-        *byte = bits(&rows[0]) | bits(&rows[1]) << SELECT_BITS;
-    }
-}
-
 /// How an instruction set adds up what some steps look up, of at most [`PASS_STEPS`], and adds it
 /// to `out` times `2^shift`.
 ///
@@ -322,6 +308,17 @@ mod tests {
     use half::f16;
 
     use super::*;
+
+    /// Reads a code back out of a block.
+    fn read_block(block: &[u8], number: usize, code: &mut [u8]) {
+        assert!(number < BLOCK_CODES, "a code of the block");
+        let (rows, _) = block[..BLOCK_CODES * code.len()].as_chunks::<HALF>();
+        let (column, shift) = (number % HALF, number / HALF * SELECT_BITS);
+        for (rows, byte) in rows.chunks_exact(2).zip(code) {
+            let bits = |row: &[u8; HALF]| row[column] >> shift & 0xf;
+            *byte = bits(&rows[0]) | bits(&rows[1]) << SELECT_BITS;
+        }
+    }
 
     #[test]
     fn every_half_has_the_value_of_its_bits() {

@@ -8,7 +8,8 @@
 //! Invariants:
 //! * The scalar kernels are the specification. Every other set is property-tested against them.
 //! * `u8` and `i8` distances, product-quantizer tables and look-ups, sums of bits, estimates of
-//!   blocks, and a row times a matrix, also in fixed point, are bit-identical in every set. `f32`
+//!   blocks, products with numbers in two bytes, Walsh-Hadamard transforms, and a row times a
+//!   matrix, also in fixed point, are bit-identical in every set. `f32`
 //!   and `f16` distances of `n` components are off by at most `1e-6 + n * 4e-9`, relative to the
 //!   sum of their absolute terms (three times that for the cosine). Products of matrices of `f32`
 //!   are off by at most `n * 2^-23`, and are bit-identical in every set but the scalar one.
@@ -28,7 +29,9 @@ mod huge_pages;
 mod isa;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+mod pairs;
 mod panel;
+mod place;
 mod prefetch;
 mod scalar;
 mod set;
@@ -39,16 +42,17 @@ mod x86;
 
 pub use bits::BitWeights;
 pub use blocks::{
-    BLOCK_CODES, BlockFactors, BlockWeights, Estimator, half_rescale, half_value, read_block,
-    single_rescale, write_block,
+    BLOCK_CODES, BlockFactors, BlockWeights, Estimator, half_rescale, half_value, single_rescale,
+    write_block,
 };
 pub use fixed::FixedMatrix;
 pub use huge_pages::advise_huge_pages;
 pub use isa::{Isa, IsaError};
 pub use panel::{PANEL_ROWS, pack_panels, panel_values};
+pub use place::places;
 pub use prefetch::prefetch;
 pub use set::{
     BitSumsFn, BitSumsGatherFn, BlockEstimatesFn, BlockSumsFn, DistanceFn, DistanceManyFn,
-    DotPanelsFn, KernelSet, LookupFn, LookupGatherFn, NearFn, NearestFn, ProjectFixedFn, ProjectFn,
-    SquaredNormFn, TableFn, WidenFn,
+    DotPanelsFn, HadamardFn, KernelSet, LookupFn, LookupGatherFn, NearFn, NearestFn,
+    PairProductsFn, ProjectFixedFn, ProjectFn, SquaredNormFn, TableFn, WidenFn,
 };

@@ -1,6 +1,6 @@
 //! Cache hints for bytes that will be read soon.
 
-use pageway_types::NodeId;
+use pageway_types::Place;
 
 /// Bytes that one hint brings in, on every CPU we know.
 const CACHE_LINE: usize = 64;
@@ -23,7 +23,7 @@ pub fn prefetch(bytes: &[u8]) {
 pub(crate) struct RowPrefetch<'a> {
     rows: &'a [u8],
     row_bytes: usize,
-    nodes: &'a [NodeId],
+    places: &'a [Place],
     rows_ahead: usize,
 }
 
@@ -40,38 +40,38 @@ impl<'a> RowPrefetch<'a> {
     /// Rows asked for ahead of the row being read.
     const ROWS_AHEAD: usize = 8;
 
-    /// Prepares to read the rows of `nodes` in order, and asks for the first of them.
+    /// Prepares to read the rows of `places` in order, and asks for the first of them.
     #[inline(always)]
-    pub(crate) fn new(rows: &'a [u8], row_bytes: usize, nodes: &'a [NodeId]) -> Self {
+    pub(crate) fn new(rows: &'a [u8], row_bytes: usize, places: &'a [Place]) -> Self {
         let asked_bytes = row_bytes.clamp(1, Self::ROW_BYTES);
         let rows_ahead = (Self::BYTES_AHEAD / asked_bytes).min(Self::ROWS_AHEAD);
         let prefetch = Self {
             rows,
             row_bytes,
-            nodes,
+            places,
             rows_ahead,
         };
-        for &node in nodes.iter().take(rows_ahead) {
-            prefetch.row(node);
+        for &place in places.iter().take(rows_ahead) {
+            prefetch.row(place);
         }
         prefetch
     }
 
-    /// Asks for the row that comes some rows after that of `nodes[index]`.
+    /// Asks for the row that comes some rows after that of `places[index]`.
     #[inline(always)]
     pub(crate) fn ahead_of(&self, index: usize) {
-        if let Some(&node) = self.nodes.get(index + self.rows_ahead) {
-            self.row(node);
+        if let Some(&place) = self.places.get(index + self.rows_ahead) {
+            self.row(place);
         }
     }
 
     #[inline(always)]
-    fn row(&self, node: NodeId) {
+    fn row(&self, place: Place) {
         // An address outside `rows` is as good as any: a prefetch never faults.
         let first = self
             .rows
             .as_ptr()
-            .wrapping_add(node.index().wrapping_mul(self.row_bytes));
+            .wrapping_add(place.index().wrapping_mul(self.row_bytes));
         let asked_bytes = self.row_bytes.min(Self::ROW_BYTES);
         for offset in (0..asked_bytes).step_by(CACHE_LINE) {
             prefetch_line(first.wrapping_add(offset));

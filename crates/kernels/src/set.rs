@@ -1,6 +1,6 @@
 //! The table of kernels for one instruction set.
 
-use pageway_types::{ElementType, Metric, NodeId};
+use pageway_types::{ElementType, Metric, Place};
 
 use crate::bits::BitWeights;
 use crate::blocks::{BLOCK_CODES, BlockFactors, BlockWeights, Estimator};
@@ -15,12 +15,12 @@ use crate::scalar;
 /// shorter one counts otherwise; a debug build stops.
 pub type DistanceFn = fn(&[u8], &[u8]) -> f32;
 
-/// Distances of `query` to the rows `rows[node * row_bytes..][..row_bytes]` of several nodes.
+/// Distances of `query` to the rows `rows[place * row_bytes..][..row_bytes]` of several places.
 ///
-/// Called as `(query, rows, row_bytes, nodes, out)`, with `query.len() == row_bytes` and
-/// `out.len() == nodes.len()`; panics otherwise, or when a node lies outside `rows`. The
+/// Called as `(query, rows, row_bytes, places, out)`, with `query.len() == row_bytes` and
+/// `out.len() == places.len()`; panics otherwise, or when a place lies outside `rows`. The
 /// distances are those of the [`DistanceFn`]; rows that come next are prefetched.
-pub type DistanceManyFn = fn(&[u8], &[u8], usize, &[NodeId], &mut [f32]);
+pub type DistanceManyFn = fn(&[u8], &[u8], usize, &[Place], &mut [f32]);
 
 /// Squared Euclidean norm of a vector given as raw element bytes.
 pub type SquaredNormFn = fn(&[u8]) -> f32;
@@ -46,10 +46,10 @@ pub type NearestFn = fn(&[f32], &[f32]) -> (u8, f32);
 /// kernel documents. Panics on any other length.
 pub type LookupFn = fn(&[f32], &[u8], &mut [f32]);
 
-/// [`LookupFn`] for the codes `codes[node * m..][..m]` of the given nodes, prefetching ahead.
+/// [`LookupFn`] for the codes `codes[place * m..][..m]` of the given places, prefetching ahead.
 ///
-/// Called as `(table, codes, nodes, out)`; panics when a node lies outside `codes`.
-pub type LookupGatherFn = fn(&[f32], &[u8], &[NodeId], &mut [f32]);
+/// Called as `(table, codes, places, out)`; panics when a place lies outside `codes`.
+pub type LookupGatherFn = fn(&[f32], &[u8], &[Place], &mut [f32]);
 
 /// Inner products of each of some rows with each of the rows in panels.
 ///
@@ -66,10 +66,10 @@ pub type DotPanelsFn = fn(&[f32], &[f32], usize, &mut [f32]);
 /// weights say; its sum is exact, modulo 2^32. Panics when `codes` ends within a code.
 pub type BitSumsFn = fn(&BitWeights, &[u8], usize, &mut [i32]);
 
-/// [`BitSumsFn`] for the codes `codes[node * stride..]` of the given nodes, prefetching ahead.
+/// [`BitSumsFn`] for the codes `codes[place * stride..]` of the given places, prefetching ahead.
 ///
-/// Called as `(weights, codes, stride, nodes, out)`; panics when a node lies outside `codes`.
-pub type BitSumsGatherFn = fn(&BitWeights, &[u8], usize, &[NodeId], &mut [i32]);
+/// Called as `(weights, codes, stride, places, out)`; panics when a place lies outside `codes`.
+pub type BitSumsGatherFn = fn(&BitWeights, &[u8], usize, &[Place], &mut [i32]);
 
 /// Sums the weights of the bits that are set in each code of a block.
 ///
@@ -97,6 +97,19 @@ pub type ProjectFn = fn(&[f32], &[f32], &mut [f32]);
 /// that is lost where columns are of unit length; longer columns may overflow and wrap. Panics
 /// unless `row` has a value for each row of the matrix and `out` one for each column.
 pub type ProjectFixedFn = fn(&FixedMatrix, &[f32], &mut [f32]);
+
+/// The Walsh-Hadamard transform of a power of two of values, in place and not scaled.
+///
+/// Values that lie 1, then 2, 4, .. apart are replaced by their sum and their difference, each
+/// rounded. Panics unless there is a power of two of them.
+pub type HadamardFn = fn(&mut [f32]);
+
+/// Inner products of rows of signed bytes with a row of numbers `256 * high + low`.
+///
+/// Called as `([high, low], rows, out)`, all bytes signed: `out` gets the products with the high
+/// and with the low halves, of each of the rows that lie one after the other. They are exact,
+/// modulo 2^32. Panics unless there are as many rows as `out` has places.
+pub type PairProductsFn = fn([&[u8]; 2], &[u8], &mut [[i32; 2]]);
 
 /// Turns the products of one row with a panel into squared distances, in place, and marks the near
 /// ones: bit `i` is set when distance `i` is below `limit` or below `limits[i]`.
@@ -166,11 +179,13 @@ pub(crate) struct BitKernels {
     pub(crate) block_sums: BlockSumsFn,
     pub(crate) block_estimates: BlockEstimatesFn,
     pub(crate) project: ProjectFn,
+    pub(crate) hadamard: HadamardFn,
     pub(crate) project_fixed: ProjectFixedFn,
 }
 
 /// The kernels of matrix products.
 pub(crate) struct MatrixKernels {
+    pub(crate) pair_products: PairProductsFn,
     pub(crate) dot_panels: DotPanelsFn,
     pub(crate) near: NearFn,
 }
@@ -270,7 +285,7 @@ impl KernelSet {
         self.codes.lookup
     }
 
-    /// Asymmetric distances of the codes of given nodes.
+    /// Asymmetric distances of the codes of given places.
     pub fn lookup_gather(&self) -> LookupGatherFn {
         self.codes.lookup_gather
     }
@@ -280,7 +295,7 @@ impl KernelSet {
         self.bits.sums
     }
 
-    /// Sums of weights by the bits of the codes of given nodes.
+    /// Sums of weights by the bits of the codes of given places.
     pub fn bit_sums_gather(&self) -> BitSumsGatherFn {
         self.bits.sums_gather
     }
@@ -300,9 +315,19 @@ impl KernelSet {
         self.bits.project
     }
 
+    /// The Walsh-Hadamard transform.
+    pub fn hadamard(&self) -> HadamardFn {
+        self.bits.hadamard
+    }
+
     /// The product of a row and a matrix in fixed point.
     pub fn project_fixed(&self) -> ProjectFixedFn {
         self.bits.project_fixed
+    }
+
+    /// Products of rows of bytes with a row of numbers in two bytes.
+    pub fn pair_products(&self) -> PairProductsFn {
+        self.matrix.pair_products
     }
 
     /// Inner products of rows with rows in panels.

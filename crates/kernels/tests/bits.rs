@@ -9,7 +9,7 @@
 )]
 
 use pageway_kernels::{BitWeights, FixedMatrix, Isa, KernelSet};
-use pageway_types::{NodeId, SplitMix64};
+use pageway_types::{Place, SplitMix64};
 use proptest::prelude::*;
 
 fn sets() -> Vec<&'static KernelSet> {
@@ -38,16 +38,16 @@ fn assert_sums(weights: &[i16], code_bytes: usize, planes: usize, random: &mut S
     let wanted: Vec<i32> = (0..COUNT)
         .map(|index| direct(weights, &codes[index * stride..][..code_bytes]))
         .collect();
-    let nodes: Vec<NodeId> = (0..40)
-        .map(|_| NodeId(random.below(COUNT as u64) as u32))
+    let places: Vec<Place> = (0..40)
+        .map(|_| Place(random.below(COUNT as u64) as u32))
         .collect();
     for set in sets() {
         let (mut straight, mut gathered) = (vec![i32::MIN; COUNT], vec![i32::MIN; 40]);
         set.bit_sums()(&bit_weights, &codes, stride, &mut straight);
-        set.bit_sums_gather()(&bit_weights, &codes, stride, &nodes, &mut gathered);
+        set.bit_sums_gather()(&bit_weights, &codes, stride, &places, &mut gathered);
         assert_eq!(straight, wanted, "{} {code_bytes}", set.isa());
-        for (node, sum) in nodes.iter().zip(gathered) {
-            assert_eq!(sum, wanted[node.index()], "{} {code_bytes}", set.isa());
+        for (place, sum) in places.iter().zip(gathered) {
+            assert_eq!(sum, wanted[place.index()], "{} {code_bytes}", set.isa());
         }
     }
 }
@@ -92,7 +92,7 @@ fn bits_without_a_weight_count_nothing() {
 fn a_code_outside_the_codes_stops() {
     let gather = KernelSet::detect().unwrap().bit_sums_gather();
     let weights = BitWeights::new(4, 2);
-    gather(&weights, &[0; 43], 4, &[NodeId(10)], &mut [0]);
+    gather(&weights, &[0; 43], 4, &[Place(10)], &mut [0]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use half::f16;
 use pageway_kernels::{
     DistanceFn, Isa, IsaError, KernelSet, PANEL_ROWS, pack_panels, panel_values,
 };
-use pageway_types::{ElementType, Metric, NodeId};
+use pageway_types::{ElementType, Metric, Place};
 use proptest::prelude::*;
 
 const METRICS: [Metric; 3] = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
@@ -211,16 +211,73 @@ fn many_distances_equal_single_ones() {
             let (rows, query) = (&rows[3..], &query[1..]);
             for (set, metric) in sets().into_iter().flat_map(|set| METRICS.map(|m| (set, m))) {
                 for count in [0, 1, 2, 3, 4, 5, 31, 64] {
-                    let nodes: Vec<NodeId> = (0..count)
-                        .map(|_| NodeId((source.next() % 50) as u32))
+                    let places: Vec<Place> = (0..count)
+                        .map(|_| Place((source.next() % 50) as u32))
                         .collect();
                     let mut out = vec![f32::NAN; count];
-                    set.distance_many(element, metric)(query, rows, row_bytes, &nodes, &mut out);
-                    for (node, got) in nodes.iter().zip(out) {
-                        let row = &rows[node.index() * row_bytes..][..row_bytes];
+                    set.distance_many(element, metric)(query, rows, row_bytes, &places, &mut out);
+                    for (place, got) in places.iter().zip(out) {
+                        let row = &rows[place.index() * row_bytes..][..row_bytes];
                         let one = set.distance(element, metric)(query, row);
                         assert_eq!(got.to_bits(), one.to_bits(), "{} {element}", set.isa());
                     }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn transforms_are_those_of_the_twin_and_undone_by_another() {
+    let mut source = Source(10);
+    for length in (0..13).map(|log| 1 << log) {
+        let given: Vec<f32> = (0..length).map(|_| source.float()).collect();
+        let mut wanted = given.clone();
+        scalar().hadamard()(&mut wanted);
+        for set in sets() {
+            let mut values = given.clone();
+            set.hadamard()(&mut values);
+            assert_eq!(values, wanted, "{} {length}", set.isa());
+            set.hadamard()(&mut values);
+            for (value, given) in values.iter().zip(&given) {
+                assert!(
+                    (value / length as f32 - given).abs() < 1e-5,
+                    "{}",
+                    set.isa()
+                );
+            }
+        }
+    }
+}
+
+/// Products with both halves, one after the other.
+fn direct_products(halves: [&[u8]; 2], row: &[u8]) -> [i32; 2] {
+    halves.map(|half| {
+        let pairs = half.iter().zip(row);
+        let products = pairs.map(|(a, b)| i32::from(a.cast_signed()) * i32::from(b.cast_signed()));
+        products.sum()
+    })
+}
+
+#[test]
+fn products_with_two_bytes_are_exact() {
+    let mut source = Source(9);
+    let mut random =
+        |count: usize| -> Vec<u8> { (0..count).map(|_| source.next() as u8).collect() };
+    for (dimension, count) in (0..=200)
+        .zip((0..10).cycle())
+        .chain([(960, 33), (16_384, 5)])
+    {
+        let (high, low) = (random(dimension), random(dimension));
+        for rows in [random(dimension * count), vec![0x80; dimension * count]] {
+            for (high, low) in [(&*high, &*low), (&*vec![0x80; dimension], &*low)] {
+                let wanted: Vec<_> = (0..count)
+                    .map(|row| direct_products([high, low], &rows[row * dimension..][..dimension]))
+                    .collect();
+                for set in sets() {
+                    let mut out = vec![[7; 2]; count];
+                    set.pair_products()([high, low], &rows, &mut out);
+                    assert_eq!(out, wanted, "{} {dimension}", set.isa());
                 }
             }
         }
@@ -233,14 +290,14 @@ fn a_node_outside_the_rows_stops() {
     let many = KernelSet::detect()
         .expect("a set")
         .distance_many(ElementType::U8, Metric::L2);
-    many(&[0; 16], &[0; 160], 16, &[NodeId(10)], &mut [0.0]);
+    many(&[0; 16], &[0; 160], 16, &[Place(10)], &mut [0.0]);
 }
 
 #[test]
 #[should_panic(expected = "range")]
 fn a_code_outside_the_codes_stops() {
     let gather = KernelSet::detect().expect("a set").lookup_gather();
-    gather(&[0.0; 512], &[0; 20], &[NodeId(10)], &mut [0.0]);
+    gather(&[0.0; 512], &[0; 20], &[Place(10)], &mut [0.0]);
 }
 
 #[test]
@@ -330,7 +387,7 @@ fn the_twin_computes_what_its_names_say() {
     let table: Vec<f32> = (0..1280).map(|entry| entry as f32).collect();
     scalar().lookup()(&table, &[1, 2, 3, 4, 5, 0, 0, 0, 0, 255], &mut sums);
     assert_eq!(sums, [2575.0, 2560.0 + 255.0]);
-    scalar().lookup_gather()(&table, &[0; 15], &[NodeId(2)], &mut sums[..1]);
+    scalar().lookup_gather()(&table, &[0; 15], &[Place(2)], &mut sums[..1]);
     assert_eq!(sums[0], 2560.0);
 }
 
@@ -364,13 +421,13 @@ fn lookups_have_the_same_bits_everywhere() {
         let table: Vec<f32> = (0..code_bytes * 256).map(|_| source.float()).collect();
         let codes: Vec<u8> = (0..code_bytes * 37).map(|_| source.next() as u8).collect();
         for count in [0, 1, 3, 8, 37] {
-            let nodes: Vec<NodeId> = (0..count)
-                .map(|_| NodeId((source.next() % 37) as u32))
+            let places: Vec<Place> = (0..count)
+                .map(|_| Place((source.next() % 37) as u32))
                 .collect();
             let sums = |set: &KernelSet| {
                 let (mut straight, mut gathered) = (vec![f32::NAN; count], vec![f32::NAN; count]);
                 set.lookup()(&table, &codes[..count * code_bytes], &mut straight);
-                set.lookup_gather()(&table, &codes, &nodes, &mut gathered);
+                set.lookup_gather()(&table, &codes, &places, &mut gathered);
                 let bits = |sums: Vec<f32>| sums.into_iter().map(f32::to_bits).collect::<Vec<_>>();
                 (bits(straight), bits(gathered))
             };

@@ -55,7 +55,7 @@ fn measure(kernels: &'static KernelSet, dimension: usize, code_bytes: u32) {
     let mut scorer = RaBitQScorer::new(&quantizer, kernels);
     let (query, _) = rows.split_at(dimension);
     scorer.prepare(&quantizer, query);
-    let tables = nanoseconds(1, || scorer.prepare_blocks());
+    let tables = nanoseconds(1, || scorer.prepare_blocks(&quantizer, query));
     let block_bytes = BLOCK_CODES * quantizer.code_bytes();
     let mut blocks = vec![0; codes.len()];
     for (codes, block) in codes

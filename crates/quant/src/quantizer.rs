@@ -145,20 +145,6 @@ impl Quantizer {
         }
     }
 
-    /// Reads code `number` back out of a block.
-    ///
-    /// # Panics
-    /// When `number` is not below 32, or a slice is shorter than its code or block.
-    pub fn read_block(&self, block: &[u8], number: usize, code: &mut [u8]) {
-        match self {
-            Self::Pq(_) => {
-                let (_, own) = block.split_at(number * code.len());
-                code.copy_from_slice(own.split_at(code.len()).0);
-            }
-            Self::RaBitQ(quantizer) => quantizer.read_block(block, number, code),
-        }
-    }
-
     /// The codebook as bytes, always the same for the same quantizer.
     pub fn to_bytes(&self) -> Vec<u8> {
         match self {
@@ -280,10 +266,16 @@ impl Scorer {
         }
     }
 
-    /// Makes ready to scan blocks for the query that was taken.
-    pub fn prepare_blocks(&mut self) {
-        if let Self::RaBitQ(scorer) = self {
-            scorer.prepare_blocks();
+    /// Takes the next query to scan blocks with, and nothing else; product codes have none.
+    ///
+    /// # Panics
+    /// As [`Scorer::prepare`].
+    pub fn prepare_blocks(&mut self, quantizer: &Quantizer, query: &[f32]) {
+        match (self, quantizer) {
+            (Self::RaBitQ(scorer), Quantizer::RaBitQ(quantizer)) => {
+                scorer.prepare_blocks(quantizer, query);
+            }
+            (scorer, quantizer) => scorer.prepare(quantizer, query),
         }
     }
 
@@ -306,21 +298,21 @@ impl Scorer {
         }
     }
 
-    /// Estimates with errors, as [`Scorer::score_with_errors`] has them, for codes one after the
-    /// other that [`Encoder::encode_around`] made around one centre.
-    ///
-    /// # Panics
-    /// As [`CodeScorer::score`].
-    pub fn score_around_with_errors(
-        &self,
-        centre: Centre,
-        codes: &[u8],
-        out: &mut Vec<f32>,
-        errors: &mut Vec<f32>,
-    ) {
+    /// By how much an estimate of a code is off, as [`Scorer::score_with_errors`] has it, without
+    /// scoring the code again. Infinite where codes say nothing of that.
+    pub fn code_error(&self, code: &[u8], estimate: f32) -> f32 {
         match self {
-            Self::Pq(_) => self.score_with_errors(CodeBatch::Inline { codes }, out, errors),
-            Self::RaBitQ(scorer) => scorer.score_around_with_errors(centre, codes, out, errors),
+            Self::Pq(_) => f32::INFINITY,
+            Self::RaBitQ(scorer) => scorer.code_error(code, estimate),
+        }
+    }
+
+    /// The same of an estimate that [`Scorer::score_block`] gave for code `number` of a block, all
+    /// made around one centre.
+    pub fn block_error(&self, centre: Centre, block: &[u8], number: usize, estimate: f32) -> f32 {
+        match self {
+            Self::Pq(_) => f32::INFINITY,
+            Self::RaBitQ(scorer) => scorer.block_error(centre, block, number, estimate),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! virtual call, the choice of instruction set and the bounds checks are paid once per adjacency
 //! list instead of once per code.
 
-use pageway_types::NodeId;
+use pageway_types::Place;
 
 /// Estimates distances from one query to codes.
 pub trait CodeScorer: Send + Sync {
@@ -34,12 +34,12 @@ pub struct Centre {
 /// Codes to score.
 #[derive(Clone, Copy, Debug)]
 pub enum CodeBatch<'a> {
-    /// The codes of `nodes` in a table in memory, `code_bytes` per node in the order of ids.
+    /// The codes at `places` in a table in memory, `code_bytes` each.
     Gather {
         /// The whole table.
         codes: &'a [u8],
-        /// Nodes to score; each must lie in the table.
-        nodes: &'a [NodeId],
+        /// Places of the codes to score; each must lie in the table.
+        places: &'a [Place],
     },
     /// Codes one after the other, as they lie in a page beside an adjacency list.
     Inline {

@@ -10,12 +10,14 @@ mod id;
 mod metric;
 mod progress;
 mod split_mix;
+mod suggest;
 mod vectors;
 
 pub use candidate::Candidate;
 pub use element::{ElementType, VectorShape};
-pub use id::{NodeId, PageId};
+pub use id::{ClusterId, GroupId, NodeId, Number, PageId, Place, RowId};
 pub use metric::Metric;
 pub use progress::{Cancelled, NoProgress, Progress};
 pub use split_mix::SplitMix64;
+pub use suggest::{did_you_mean, suggestion};
 pub use vectors::VectorRead;

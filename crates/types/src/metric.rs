@@ -5,6 +5,18 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::suggest::did_you_mean;
+
+/// Names that a metric may be meant by.
+const NAMES: [&str; 6] = [
+    "l2",
+    "euclidean",
+    "inner_product",
+    "ip",
+    "cosine",
+    "angular",
+];
+
 /// How far apart two vectors are; smaller is nearer in each of them.
 ///
 /// | metric | distance |
@@ -49,7 +61,8 @@ impl FromStr for Metric {
             "ip" | "inner_product" | "inner-product" | "dot" | "mips" => Ok(Self::InnerProduct),
             "cosine" | "cos" | "angular" => Ok(Self::Cosine),
             _ => Err(format!(
-                "unknown metric '{text}': use l2, inner_product or cosine"
+                "unknown metric '{text}': use l2, inner_product or cosine{}",
+                did_you_mean(text, &NAMES)
             )),
         }
     }

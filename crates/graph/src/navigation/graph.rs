@@ -4,7 +4,7 @@
     reason = "positions are checked when a graph is put together; a slip must stop"
 )]
 
-use pageway_kernels::{DistanceManyFn, KernelSet};
+use pageway_kernels::{DistanceManyFn, KernelSet, places};
 use pageway_types::{Metric, NodeId, VectorShape};
 
 use super::NavigationSpec;
@@ -135,7 +135,7 @@ impl NavigationGraph {
     /// Distances of a query to the vectors at some positions.
     #[inline]
     pub(super) fn score(&self, query: &[u8], positions: &[NodeId], out: &mut [f32]) {
-        (self.many)(query, &self.rows, self.row_bytes, positions, out);
+        (self.many)(query, &self.rows, self.row_bytes, places(positions), out);
     }
 }
 

@@ -5,7 +5,7 @@ use std::arch::aarch64::{
     vpaddlq_u8, vpaddlq_u16, vpaddlq_u32, vsubq_u64,
 };
 
-use pageway_types::NodeId;
+use pageway_types::Place;
 
 use crate::bits::{self, BitSum, BitWeights, CHUNK_BYTES, Line};
 
@@ -69,9 +69,9 @@ pub(super) fn bit_sums_gather(
     weights: &BitWeights,
     codes: &[u8],
     stride: usize,
-    nodes: &[NodeId],
+    places: &[Place],
     out: &mut [i32],
 ) {
     // SAFETY: every CPU of this architecture has the features.
-    unsafe { bits::bit_sums_gather::<Counted>(weights, codes, stride, nodes, out) }
+    unsafe { bits::bit_sums_gather::<Counted>(weights, codes, stride, places, out) }
 }

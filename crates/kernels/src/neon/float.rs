@@ -1,9 +1,10 @@
 //! `f32` and `f16`, four components at a time.
 
 use std::arch::aarch64::{
-    float32x4_t, uint16x4_t, vaddq_f32, vaddvq_f32, vaddvq_u32, vand_u8, vandq_u32, vceqq_f32,
-    vcltq_f32, vdupq_n_f32, vfmaq_f32, vld1_u8, vld1q_f32, vld1q_u8, vld1q_u32, vminq_f32,
-    vminvq_f32, vmulq_f32, vreinterpret_u16_u8, vreinterpretq_f32_u8, vst1q_f32, vsubq_f32,
+    float32x4_t, uint16x4_t, vaddq_f32, vaddvq_f32, vaddvq_u32, vand_u8, vandq_u32, vbslq_f32,
+    vceqq_f32, vcltq_f32, vdupq_n_f32, vextq_f32, vfmaq_f32, vld1_u8, vld1q_f32, vld1q_u8,
+    vld1q_u32, vminq_f32, vminvq_f32, vmulq_f32, vreinterpret_u16_u8, vreinterpretq_f32_u8,
+    vrev64q_f32, vst1q_f32, vsubq_f32,
 };
 
 use super::{KEEP_END, load_end};
@@ -161,6 +162,20 @@ impl FloatLanes for F32 {
     unsafe fn mul_add(a: float32x4_t, b: float32x4_t, c: float32x4_t) -> float32x4_t {
         // SAFETY: the caller vouches for the features.
         unsafe { vfmaq_f32(c, a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn butterflies(register: float32x4_t) -> float32x4_t {
+        // SAFETY: the caller vouches for the features; the arrays have four values.
+        unsafe {
+            let a = register;
+            let b = vrev64q_f32(a);
+            let odd = vld1q_u32([0, u32::MAX, 0, u32::MAX].as_ptr());
+            let a = vbslq_f32(odd, vsubq_f32(b, a), vaddq_f32(a, b));
+            let b = vextq_f32::<2>(a, a);
+            let upper = vld1q_u32([0, 0, u32::MAX, u32::MAX].as_ptr());
+            vbslq_f32(upper, vsubq_f32(b, a), vaddq_f32(a, b))
+        }
     }
 
     #[inline(always)]

@@ -4,6 +4,7 @@ mod bits;
 mod blocks;
 mod float;
 mod integer;
+mod pairs;
 
 use std::arch::aarch64::{uint8x16_t, vandq_u8, vld1q_u8};
 

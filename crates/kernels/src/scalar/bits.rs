@@ -1,6 +1,6 @@
 //! Sums of integer weights selected by the bits of a code, word by word.
 
-use pageway_types::NodeId;
+use pageway_types::Place;
 
 use crate::bits::{self, BitSum, BitWeights};
 
@@ -49,9 +49,9 @@ pub(crate) fn bit_sums_gather(
     weights: &BitWeights,
     codes: &[u8],
     stride: usize,
-    nodes: &[NodeId],
+    places: &[Place],
     out: &mut [i32],
 ) {
     // SAFETY: portable code needs no features.
-    unsafe { bits::bit_sums_gather::<Portable>(weights, codes, stride, nodes, out) }
+    unsafe { bits::bit_sums_gather::<Portable>(weights, codes, stride, places, out) }
 }

@@ -1,6 +1,6 @@
 //! Distances, norms and widening.
 
-use pageway_types::NodeId;
+use pageway_types::Place;
 
 use super::component::Component;
 use crate::cosine::cosine_distance;
@@ -53,13 +53,13 @@ pub(super) fn distance_many<C: Component, M: Measure>(
     query: &[u8],
     rows: &[u8],
     row_bytes: usize,
-    nodes: &[NodeId],
+    places: &[Place],
     out: &mut [f32],
 ) {
     assert_eq!(query.len(), row_bytes, "a query as long as a row");
-    assert_eq!(nodes.len(), out.len(), "one distance per node");
-    for (node, out) in nodes.iter().zip(out) {
-        let row = &rows[node.index() * row_bytes..][..row_bytes];
+    assert_eq!(places.len(), out.len(), "one distance per place");
+    for (place, out) in places.iter().zip(out) {
+        let row = &rows[place.index() * row_bytes..][..row_bytes];
         *out = M::distance::<C>(query, row);
     }
 }

@@ -6,7 +6,7 @@
 //! order of summation that suits gathers only, nor their cost on CPUs whose microcode slows them
 //! down to close a side channel.
 
-use pageway_types::NodeId;
+use pageway_types::Place;
 
 use crate::prefetch::RowPrefetch;
 
@@ -24,13 +24,13 @@ pub(crate) fn lookup(table: &[f32], codes: &[u8], out: &mut [f32]) {
     }
 }
 
-pub(crate) fn lookup_gather(table: &[f32], codes: &[u8], nodes: &[NodeId], out: &mut [f32]) {
+pub(crate) fn lookup_gather(table: &[f32], codes: &[u8], places: &[Place], out: &mut [f32]) {
     let code_bytes = code_bytes(table);
-    assert_eq!(nodes.len(), out.len(), "one sum per node");
-    let prefetch = RowPrefetch::new(codes, code_bytes, nodes);
-    for (index, (node, out)) in nodes.iter().zip(out).enumerate() {
+    assert_eq!(places.len(), out.len(), "one sum per place");
+    let prefetch = RowPrefetch::new(codes, code_bytes, places);
+    for (index, (place, out)) in places.iter().zip(out).enumerate() {
         prefetch.ahead_of(index);
-        *out = sum(table, &codes[node.index() * code_bytes..][..code_bytes]);
+        *out = sum(table, &codes[place.index() * code_bytes..][..code_bytes]);
     }
 }
 

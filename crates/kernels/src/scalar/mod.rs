@@ -7,8 +7,10 @@ mod blocks;
 mod component;
 mod distance;
 mod fixed;
+mod hadamard;
 mod lookup;
 mod matrix;
+mod pairs;
 mod project;
 mod table;
 
@@ -20,6 +22,7 @@ pub(crate) use component::Component;
 pub(crate) use distance::widen;
 #[cfg(target_arch = "aarch64")]
 pub(crate) use fixed::project_fixed;
+pub(crate) use hadamard::hadamard;
 pub(crate) use lookup::{lookup, lookup_gather};
 
 use component::Half;
@@ -47,9 +50,11 @@ pub(crate) static KERNELS: KernelSet = KernelSet {
         block_sums: blocks::block_sums,
         block_estimates: blocks::block_estimates,
         project: project::project,
+        hadamard,
         project_fixed: fixed::project_fixed,
     },
     matrix: MatrixKernels {
+        pair_products: pairs::pair_products,
         dot_panels: matrix::dot_panels,
         near: matrix::near,
     },

@@ -11,7 +11,7 @@ macro_rules! kernel_set {
         isa: $isa:expr, features: $features:literal, block: $block:literal, rows: $rows:literal,
         f32: $F32:ty, f16: $F16:ty, u8: $U8:ty, i8: $I8:ty,
     ) => {
-        use pageway_types::NodeId;
+        use pageway_types::Place;
 
         use crate::blocks::{BLOCK_CODES, BlockFactors, Estimator};
         use crate::panel::PANEL_ROWS;
@@ -23,7 +23,7 @@ macro_rules! kernel_set {
         use crate::simd::lanes::{FloatLanes, Lanes};
         use crate::simd::measure::{Cosine, InnerProduct, L2, Measure};
         use crate::simd::table::{Product, SquaredDifference, Term};
-        use crate::simd::{estimates, many, matrix, measure, project, table, widen};
+        use crate::simd::{estimates, hadamard, many, matrix, measure, project, table, widen};
 
         /// The kernels; [`KernelSet::for_isa`] hands them out after detection of all features.
         pub(crate) static KERNELS: KernelSet = KernelSet {
@@ -47,9 +47,14 @@ macro_rules! kernel_set {
                 block_sums: blocks::block_sums,
                 block_estimates,
                 project: project_block,
+                hadamard: transform,
                 project_fixed: fixed::project_fixed,
             },
-            matrix: MatrixKernels { dot_panels, near },
+            matrix: MatrixKernels {
+                pair_products: pairs::pair_products,
+                dot_panels,
+                near,
+            },
         };
 
         const fn element_kernels<V: Lanes>(widen: WidenFn) -> ElementKernels {
@@ -83,7 +88,7 @@ macro_rules! kernel_set {
             query: &[u8],
             rows: &[u8],
             row_bytes: usize,
-            nodes: &[NodeId],
+            places: &[Place],
             out: &mut [f32],
         ) {
             #[target_feature(enable = $features)]
@@ -91,14 +96,14 @@ macro_rules! kernel_set {
                 query: &[u8],
                 rows: &[u8],
                 row_bytes: usize,
-                nodes: &[NodeId],
+                places: &[Place],
                 out: &mut [f32],
             ) {
                 // SAFETY: this function has the features.
-                unsafe { many::distance_many::<V, M>(query, rows, row_bytes, nodes, out) }
+                unsafe { many::distance_many::<V, M>(query, rows, row_bytes, places, out) }
             }
             // SAFETY: reached through a detected set only.
-            unsafe { run::<V, M>(query, rows, row_bytes, nodes, out) }
+            unsafe { run::<V, M>(query, rows, row_bytes, places, out) }
         }
 
         fn squared_norm<V: Lanes>(vector: &[u8]) -> f32 {
@@ -183,6 +188,16 @@ macro_rules! kernel_set {
             }
             // SAFETY: reached through a detected set only.
             unsafe { run(row, matrix, out) }
+        }
+
+        fn transform(values: &mut [f32]) {
+            #[target_feature(enable = $features)]
+            fn run(values: &mut [f32]) {
+                // SAFETY: this function has the features.
+                unsafe { hadamard::hadamard::<$F32>(values) }
+            }
+            // SAFETY: reached through a detected set only.
+            unsafe { run(values) }
         }
 
         fn near(

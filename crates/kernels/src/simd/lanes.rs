@@ -66,6 +66,9 @@ pub(crate) trait FloatLanes {
     unsafe fn mul(a: Self::Register, b: Self::Register) -> Self::Register;
     /// Lane-wise `a * b + c`, rounded once.
     unsafe fn mul_add(a: Self::Register, b: Self::Register, c: Self::Register) -> Self::Register;
+    /// The Walsh-Hadamard transform of a register: for distances 1, 2, .. up to half the width, the
+    /// sum and the difference of lanes that lie so far apart.
+    unsafe fn butterflies(register: Self::Register) -> Self::Register;
     /// Lane-wise minimum.
     unsafe fn min(a: Self::Register, b: Self::Register) -> Self::Register;
     /// The smallest lane.

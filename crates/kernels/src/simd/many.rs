@@ -1,6 +1,6 @@
 //! Distances of one query to many rows: the inner loop of every graph build.
 
-use pageway_types::NodeId;
+use pageway_types::Place;
 
 use super::lanes::Lanes;
 use super::measure::{Measure, distance};
@@ -20,17 +20,17 @@ pub(crate) unsafe fn distance_many<V: Lanes, M: Measure<V>>(
     query: &[u8],
     rows: &[u8],
     row_bytes: usize,
-    nodes: &[NodeId],
+    places: &[Place],
     out: &mut [f32],
 ) {
     assert_eq!(query.len(), row_bytes, "a query as long as a row");
-    assert_eq!(nodes.len(), out.len(), "one distance per node");
+    assert_eq!(places.len(), out.len(), "one distance per place");
     // SAFETY: the caller vouches for the features.
     unsafe {
         if row_bytes == UNROLLED_ROW_BYTES {
-            distances::<V, M>(query, rows, UNROLLED_ROW_BYTES, nodes, out);
+            distances::<V, M>(query, rows, UNROLLED_ROW_BYTES, places, out);
         } else {
-            distances::<V, M>(query, rows, row_bytes, nodes, out);
+            distances::<V, M>(query, rows, row_bytes, places, out);
         }
     }
 }
@@ -42,14 +42,14 @@ unsafe fn distances<V: Lanes, M: Measure<V>>(
     query: &[u8],
     rows: &[u8],
     row_bytes: usize,
-    nodes: &[NodeId],
+    places: &[Place],
     out: &mut [f32],
 ) {
     let query = &query[..row_bytes];
-    let prefetch = RowPrefetch::new(rows, row_bytes, nodes);
-    for (index, (node, out)) in nodes.iter().zip(out).enumerate() {
+    let prefetch = RowPrefetch::new(rows, row_bytes, places);
+    for (index, (place, out)) in places.iter().zip(out).enumerate() {
         prefetch.ahead_of(index);
-        let row = &rows[node.index() * row_bytes..][..row_bytes];
+        let row = &rows[place.index() * row_bytes..][..row_bytes];
         // SAFETY: the caller vouches for the features.
         *out = unsafe { distance::<V, M>(query, row) };
     }

@@ -10,6 +10,7 @@
 
 mod entry;
 pub(crate) mod estimates;
+pub(crate) mod hadamard;
 pub(crate) mod lanes;
 pub(crate) mod many;
 pub(crate) mod matrix;

@@ -89,9 +89,9 @@ impl CodeScorer for PqScorer {
     fn score(&self, batch: CodeBatch<'_>, out: &mut Vec<f32>) {
         out.clear();
         match batch {
-            CodeBatch::Gather { codes, nodes } => {
-                out.resize(nodes.len(), 0.0);
-                self.kernels.lookup_gather()(&self.table, codes, nodes, out);
+            CodeBatch::Gather { codes, places } => {
+                out.resize(places.len(), 0.0);
+                self.kernels.lookup_gather()(&self.table, codes, places, out);
             }
             CodeBatch::Inline { codes } => {
                 out.resize(codes.len() / self.code_bytes(), 0.0);

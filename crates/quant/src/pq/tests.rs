@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use pageway_kernels::KernelSet;
-use pageway_types::{Cancelled, ElementType, Metric, NoProgress, NodeId, Progress, SplitMix64};
+use pageway_types::{Cancelled, ElementType, Metric, NoProgress, Place, Progress, SplitMix64};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::{ComponentOrder, PqScorer, PqSpec, ProductQuantizer, TrainingSample};
@@ -275,21 +275,21 @@ fn gather_inline_and_naive_agree() {
     let (mut gathered, mut inline) = (vec![f32::NAN; 900], vec![f32::NAN; 900]);
     for count in [0, 1, 3, 4, 17, 500] {
         scorer.prepare(&quantizer, &values[count.min(499) * 20..][..20]);
-        let nodes: Vec<_> = (0..count).map(|_| NodeId(rng.below(500) as u32)).collect();
-        let of_node = |node: &NodeId| &codes[node.index() * 6..][..6];
-        let batch: Vec<u8> = nodes.iter().flat_map(of_node).copied().collect();
+        let places: Vec<_> = (0..count).map(|_| Place(rng.below(500) as u32)).collect();
+        let of_place = |place: &Place| &codes[place.index() * 6..][..6];
+        let batch: Vec<u8> = places.iter().flat_map(of_place).copied().collect();
         scorer.score(
             CodeBatch::Gather {
                 codes: &codes,
-                nodes: &nodes,
+                places: &places,
             },
             &mut gathered,
         );
         scorer.score(CodeBatch::Inline { codes: &batch }, &mut inline);
         assert_eq!(gathered, inline);
         assert_eq!(gathered.len(), count);
-        for (node, estimate) in nodes.iter().zip(&gathered) {
-            let entries = of_node(node).iter().enumerate();
+        for (node, estimate) in places.iter().zip(&gathered) {
+            let entries = of_place(node).iter().enumerate();
             let sum: f32 = entries
                 .map(|(j, byte)| scorer.table()[j * 256 + *byte as usize])
                 .sum();

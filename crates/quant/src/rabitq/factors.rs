@@ -29,6 +29,9 @@ pub(super) enum FactorWidth {
 }
 
 impl FactorWidth {
+    /// Bytes of all three factors, at most.
+    pub(super) const MOST_BYTES: usize = 8;
+
     /// Bytes of all three factors.
     pub(super) const fn bytes(self) -> usize {
         match self {

@@ -85,17 +85,17 @@ impl Frame {
         let mut rest = out;
         for mix in &self.mixes {
             let (own, others) = rest.split_at_mut(mix.width());
-            mix.rotate(own);
+            mix.rotate(kernels, own);
             rest = others;
         }
     }
 
     /// Rotates back; what lies outside the axes is zero. Changes `values`.
-    pub(super) fn undo(&self, values: &mut [f32], out: &mut [f32]) {
+    pub(super) fn undo(&self, kernels: &KernelSet, values: &mut [f32], out: &mut [f32]) {
         let mut rest = &mut *values;
         for mix in &self.mixes {
             let (own, others) = rest.split_at_mut(mix.width());
-            mix.undo(own);
+            mix.undo(kernels, own);
             rest = others;
         }
         let Some(matrix) = &self.matrix else {

@@ -12,6 +12,7 @@
 
 use std::f32::consts::FRAC_1_SQRT_2;
 
+use pageway_kernels::KernelSet;
 use pageway_types::SplitMix64;
 
 /// Rounds of signs and transforms.
@@ -46,19 +47,19 @@ impl Hadamard {
     }
 
     /// Rotates `width` values in place.
-    pub(super) fn rotate(&self, values: &mut [f32]) {
+    pub(super) fn rotate(&self, kernels: &KernelSet, values: &mut [f32]) {
         for (round, signs) in self.rounds() {
             flip(values, signs);
-            transform(window(values, round));
+            transform(kernels, window(values, round));
             kac_step(values);
         }
     }
 
     /// Rotates back what [`Hadamard::rotate`] made.
-    pub(super) fn undo(&self, values: &mut [f32]) {
+    pub(super) fn undo(&self, kernels: &KernelSet, values: &mut [f32]) {
         for (round, signs) in self.rounds().rev() {
             kac_step(values);
-            transform(window(values, round));
+            transform(kernels, window(values, round));
             flip(values, signs);
         }
     }
@@ -87,17 +88,8 @@ fn window(values: &mut [f32], round: usize) -> &mut [f32] {
 }
 
 /// The Walsh-Hadamard transform of a power of two of values, scaled to be its own inverse.
-fn transform(values: &mut [f32]) {
-    let mut half = 1;
-    while half < values.len() {
-        for block in values.chunks_exact_mut(2 * half) {
-            let (left, right) = block.split_at_mut(half);
-            for (a, b) in left.iter_mut().zip(right) {
-                (*a, *b) = (*a + *b, *a - *b);
-            }
-        }
-        half *= 2;
-    }
+fn transform(kernels: &KernelSet, values: &mut [f32]) {
+    kernels.hadamard()(values);
     let scale = (values.len() as f64).sqrt().recip() as f32;
     for value in values {
         *value *= scale;
@@ -126,14 +118,15 @@ mod tests {
 
     #[test]
     fn is_orthogonal_and_undone_at_every_width() {
+        let kernels = KernelSet::detect().unwrap();
         for width in (1..=70).chain([100, 128, 129, 960, 3072]) {
             let rotation = Hadamard::new(width, 7, 1);
             let given: Vec<f32> = (0..width).map(|i| (i * 37 % 101) as f32 - 40.0).collect();
             let mut values = given.clone();
-            rotation.rotate(&mut values);
+            rotation.rotate(kernels, &mut values);
             let ratio = energy(&values) / energy(&given).max(1e-9);
             assert!((ratio - 1.0).abs() < 1e-5, "{width}: {ratio}");
-            rotation.undo(&mut values);
+            rotation.undo(kernels, &mut values);
             for (a, b) in values.iter().zip(&given) {
                 assert!((a - b).abs() < 1e-3, "{width}");
             }
@@ -142,12 +135,13 @@ mod tests {
 
     #[test]
     fn spreads_one_component_over_all_of_them() {
+        let kernels = KernelSet::detect().unwrap();
         for width in [64, 100, 129, 384, 960] {
             // Fourth moments: 3 for a Gaussian, `width` for a vector that is not spread at all.
             let moments = (0..width).map(|component| {
                 let mut values = vec![0.0; width];
                 values[component] = 1.0;
-                Hadamard::new(width, 3, 0).rotate(&mut values);
+                Hadamard::new(width, 3, 0).rotate(kernels, &mut values);
                 values.iter().map(|v| f64::from(*v).powi(4)).sum::<f64>() * width as f64
             });
             let moment = moments.sum::<f64>() / width as f64;

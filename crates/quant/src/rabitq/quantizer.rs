@@ -111,7 +111,7 @@ impl RaBitQuantizer {
     ///
     /// # Panics
     /// Unless `code` has `code_bytes` bytes and `out` has `dimension` values.
-    pub fn decode(&self, code: &[u8], out: &mut [f32]) {
+    pub fn decode(&self, kernels: &KernelSet, code: &[u8], out: &mut [f32]) {
         assert_eq!(code.len(), self.code_bytes(), "one code");
         assert_eq!(out.len(), self.dimension(), "one vector");
         let mut numbers = vec![0; self.axes()];
@@ -120,7 +120,7 @@ impl RaBitQuantizer {
         self.layout.values(&numbers, &mut values);
         let factors = Factors::read(self.layout.factors, code);
         let scale = self.decoding_scale(factors, &values);
-        self.frame.undo(&mut values, out);
+        self.frame.undo(kernels, &mut values, out);
         let centroid = self.centroid(self.layout.centroid(code));
         for (out, centroid) in out.iter_mut().zip(centroid) {
             *out = centroid + scale * *out;

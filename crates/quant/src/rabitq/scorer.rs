@@ -108,6 +108,16 @@ impl RaBitQScorer {
     /// # Panics
     /// When the query or the quantizer has another shape than the scorer was made for.
     pub fn prepare(&mut self, quantizer: &RaBitQuantizer, query: &[f32]) {
+        self.take(quantizer, query);
+        self.meet_centroids(quantizer);
+        let factor = self.turn(quantizer);
+        self.meet_errors(quantizer, factor);
+        self.weigh(factor);
+        self.weights.fill(&self.integers);
+    }
+
+    /// Copies a query; its unit vector for cosine.
+    pub(super) fn take(&mut self, quantizer: &RaBitQuantizer, query: &[f32]) {
         assert_eq!(
             self.layout, quantizer.layout,
             "the quantizer of this scorer"
@@ -115,7 +125,11 @@ impl RaBitQScorer {
         assert_eq!(query.len(), quantizer.dimension(), "one query");
         self.query.copy_from_slice(query);
         quantizer.normalise(&mut self.query);
-        self.meet_centroids(quantizer);
+    }
+
+    /// Rotates what the query differs by from the first centroid; returns what inner products count
+    /// in the metric.
+    pub(super) fn turn(&mut self, quantizer: &RaBitQuantizer) -> f64 {
         for (value, centroid) in self.query.iter_mut().zip(quantizer.centroid(0)) {
             *value -= centroid;
         }
@@ -126,9 +140,8 @@ impl RaBitQScorer {
             Metric::InnerProduct | Metric::Cosine => 1.0,
         };
         self.errors.meet(quantizer);
-        self.meet_errors(quantizer, factor);
         self.around = Around::new(quantizer, factor);
-        self.weigh(factor);
+        factor
     }
 
     /// What estimates begin with, for each centroid.
@@ -177,8 +190,8 @@ impl RaBitQScorer {
         }
     }
 
-    /// Cuts the weights of all bits into planes.
-    fn weigh(&mut self, factor: f64) {
+    /// Makes the weights of all bits, of the rotated query, which is lost.
+    pub(super) fn weigh(&mut self, factor: f64) {
         let mut rest = self.rotated.as_mut_slice();
         for segment in &self.layout.segments {
             let (own, others) = rest.split_at_mut(segment.width.min(rest.len()));
@@ -203,7 +216,6 @@ impl RaBitQScorer {
             per_weight /= 2.0;
             rest = others;
         }
-        self.weights.fill(&self.integers);
         let sum: i64 = self.integers.iter().map(|weight| i64::from(*weight)).sum();
         let unit = f64::from(largest / limit) * factor;
         self.estimator.scale = -unit as f32;
@@ -231,6 +243,13 @@ impl RaBitQScorer {
         });
     }
 
+    /// By how much an estimate that was made of a code is off, as
+    /// [`RaBitQScorer::score_with_errors`] has it: told by the head of the code, without a sum.
+    pub fn code_error(&self, code: &[u8], estimate: f32) -> f32 {
+        let (factors, centroid) = self.read(code);
+        self.error(factors, centroid, estimate)
+    }
+
     /// Fills `out` with what `each` makes of a code and its sum of weights.
     pub(super) fn for_each_code(
         &self,
@@ -242,12 +261,12 @@ impl RaBitQScorer {
         let (stride, head) = (self.code_bytes(), self.layout.head_bytes());
         let mut sums = [0; BLOCK];
         match batch {
-            CodeBatch::Gather { codes, nodes } => {
+            CodeBatch::Gather { codes, places } => {
                 let bits = codes.get(head..).unwrap_or(&[]);
-                for nodes in nodes.chunks(BLOCK) {
-                    let (sums, _) = sums.split_at_mut(nodes.len());
-                    self.kernels.bit_sums_gather()(&self.weights, bits, stride, nodes, sums);
-                    let codes = nodes.iter().map(|n| codes.get(n.index() * stride..));
+                for places in places.chunks(BLOCK) {
+                    let (sums, _) = sums.split_at_mut(places.len());
+                    self.kernels.bit_sums_gather()(&self.weights, bits, stride, places, sums);
+                    let codes = places.iter().map(|at| codes.get(at.index() * stride..));
                     let pairs = codes.zip(sums);
                     out.extend(pairs.map(|(code, sum)| each(code.unwrap_or(&[]), *sum)));
                 }

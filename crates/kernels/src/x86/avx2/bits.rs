@@ -7,7 +7,7 @@ use std::arch::x86_64::{
     _mm256_shuffle_epi8, _mm256_srli_epi16, _mm256_sub_epi64,
 };
 
-use pageway_types::NodeId;
+use pageway_types::Place;
 
 use crate::bits::{self, BitSum, BitWeights, CHUNK_BYTES, Line};
 
@@ -105,14 +105,14 @@ pub(in crate::x86) fn bit_sums_gather(
     weights: &BitWeights,
     codes: &[u8],
     stride: usize,
-    nodes: &[NodeId],
+    places: &[Place],
     out: &mut [i32],
 ) {
     #[target_feature(enable = "avx2")]
-    fn run(weights: &BitWeights, codes: &[u8], stride: usize, nodes: &[NodeId], out: &mut [i32]) {
+    fn run(weights: &BitWeights, codes: &[u8], stride: usize, places: &[Place], out: &mut [i32]) {
         // SAFETY: this function has the features.
-        unsafe { bits::bit_sums_gather::<Counted>(weights, codes, stride, nodes, out) }
+        unsafe { bits::bit_sums_gather::<Counted>(weights, codes, stride, places, out) }
     }
     // SAFETY: reached through a detected set only.
-    unsafe { run(weights, codes, stride, nodes, out) }
+    unsafe { run(weights, codes, stride, places, out) }
 }

@@ -3,9 +3,10 @@
 use std::arch::x86_64::{
     __m256, _CMP_EQ_OQ, _CMP_LT_OQ, _mm_add_ps, _mm_add_ss, _mm_and_si128, _mm_cvtss_f32,
     _mm_loadu_si128, _mm_min_ps, _mm_min_ss, _mm_movehdup_ps, _mm_movehl_ps, _mm256_add_ps,
-    _mm256_castps256_ps128, _mm256_castsi256_ps, _mm256_cmp_ps, _mm256_cvtph_ps,
+    _mm256_blend_ps, _mm256_castps256_ps128, _mm256_castsi256_ps, _mm256_cmp_ps, _mm256_cvtph_ps,
     _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_min_ps, _mm256_movemask_ps,
-    _mm256_mul_ps, _mm256_set1_ps, _mm256_setzero_ps, _mm256_storeu_ps, _mm256_sub_ps,
+    _mm256_mul_ps, _mm256_permute_ps, _mm256_permute2f128_ps, _mm256_set1_ps, _mm256_setzero_ps,
+    _mm256_storeu_ps, _mm256_sub_ps,
 };
 
 use super::{KEEP_END, load_end};
@@ -143,6 +144,20 @@ impl FloatLanes for F32 {
     unsafe fn mul_add(a: __m256, b: __m256, c: __m256) -> __m256 {
         // SAFETY: the caller vouches for the features.
         unsafe { _mm256_fmadd_ps(a, b, c) }
+    }
+
+    #[inline(always)]
+    unsafe fn butterflies(register: __m256) -> __m256 {
+        // SAFETY: the caller vouches for the features.
+        unsafe {
+            let a = register;
+            let b = _mm256_permute_ps::<0b10_11_00_01>(a);
+            let a = _mm256_blend_ps::<0xaa>(_mm256_add_ps(a, b), _mm256_sub_ps(b, a));
+            let b = _mm256_permute_ps::<0b01_00_11_10>(a);
+            let a = _mm256_blend_ps::<0xcc>(_mm256_add_ps(a, b), _mm256_sub_ps(b, a));
+            let b = _mm256_permute2f128_ps::<1>(a, a);
+            _mm256_blend_ps::<0xf0>(_mm256_add_ps(a, b), _mm256_sub_ps(b, a))
+        }
     }
 
     #[inline(always)]

@@ -5,6 +5,7 @@ mod blocks;
 mod fixed;
 mod float;
 mod integer;
+mod pairs;
 
 use std::arch::x86_64::{__m256i, _mm256_and_si256, _mm256_loadu_si256};
 

@@ -18,7 +18,7 @@ use std::arch::x86_64::{
     _mm512_sub_epi8,
 };
 
-use pageway_types::NodeId;
+use pageway_types::Place;
 
 use crate::bits::{self, BitSum, BitWeights, CHUNK_BYTES, GROUP, Line};
 use crate::x86::avx2;
@@ -262,17 +262,17 @@ pub(super) fn bit_sums_gather(
     weights: &BitWeights,
     codes: &[u8],
     stride: usize,
-    nodes: &[NodeId],
+    places: &[Place],
     out: &mut [i32],
 ) {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,avx512bitalg")]
-    fn run(weights: &BitWeights, codes: &[u8], stride: usize, nodes: &[NodeId], out: &mut [i32]) {
+    fn run(weights: &BitWeights, codes: &[u8], stride: usize, places: &[Place], out: &mut [i32]) {
         // SAFETY: this function has the features.
-        unsafe { bits::bit_sums_gather::<Counted>(weights, codes, stride, nodes, out) }
+        unsafe { bits::bit_sums_gather::<Counted>(weights, codes, stride, places, out) }
     }
     if !counts_in_registers() {
-        return avx2::bit_sums_gather(weights, codes, stride, nodes, out);
+        return avx2::bit_sums_gather(weights, codes, stride, places, out);
     }
     // SAFETY: reached through a detected set only, and the rest was just detected.
-    unsafe { run(weights, codes, stride, nodes, out) }
+    unsafe { run(weights, codes, stride, places, out) }
 }

@@ -2,9 +2,10 @@
 
 use std::arch::x86_64::{
     __m512, _CMP_EQ_OQ, _CMP_LT_OQ, _mm256_loadu_si256, _mm256_maskz_loadu_epi16, _mm512_add_ps,
-    _mm512_cmp_ps_mask, _mm512_cvtph_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_maskz_loadu_ps,
-    _mm512_min_ps, _mm512_mul_ps, _mm512_reduce_add_ps, _mm512_reduce_min_ps, _mm512_set1_ps,
-    _mm512_setzero_ps, _mm512_storeu_ps, _mm512_sub_ps,
+    _mm512_cmp_ps_mask, _mm512_cvtph_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_sub_ps,
+    _mm512_maskz_loadu_ps, _mm512_min_ps, _mm512_mul_ps, _mm512_permute_ps, _mm512_reduce_add_ps,
+    _mm512_reduce_min_ps, _mm512_set1_ps, _mm512_setzero_ps, _mm512_shuffle_f32x4,
+    _mm512_storeu_ps, _mm512_sub_ps,
 };
 
 use crate::simd::lanes::{FloatLanes, Lanes};
@@ -135,6 +136,22 @@ impl FloatLanes for F32 {
     unsafe fn mul_add(a: __m512, b: __m512, c: __m512) -> __m512 {
         // SAFETY: the caller vouches for the features.
         unsafe { _mm512_fmadd_ps(a, b, c) }
+    }
+
+    #[inline(always)]
+    unsafe fn butterflies(register: __m512) -> __m512 {
+        // SAFETY: the caller vouches for the features.
+        unsafe {
+            let a = register;
+            let b = _mm512_permute_ps::<0b10_11_00_01>(a);
+            let a = _mm512_mask_sub_ps(_mm512_add_ps(a, b), 0xaaaa, b, a);
+            let b = _mm512_permute_ps::<0b01_00_11_10>(a);
+            let a = _mm512_mask_sub_ps(_mm512_add_ps(a, b), 0xcccc, b, a);
+            let b = _mm512_shuffle_f32x4::<0b10_11_00_01>(a, a);
+            let a = _mm512_mask_sub_ps(_mm512_add_ps(a, b), 0xf0f0, b, a);
+            let b = _mm512_shuffle_f32x4::<0b01_00_11_10>(a, a);
+            _mm512_mask_sub_ps(_mm512_add_ps(a, b), 0xff00, b, a)
+        }
     }
 
     #[inline(always)]

@@ -5,6 +5,7 @@ mod blocks;
 mod fixed;
 mod float;
 mod integer;
+mod pairs;
 
 use crate::isa::Isa;
 use crate::simd::kernel_set;

@@ -111,4 +111,8 @@ fn the_width_of_bounds_follows_epsilon() {
     let mut plain = Vec::new();
     scorer.score(batch, &mut plain);
     assert_eq!(plain, estimates);
+    // Known without another sum, too.
+    let codes = codes.chunks(quantizer.code_bytes()).zip(&estimates);
+    let again: Vec<f32> = codes.map(|(c, e)| scorer.code_error(c, *e)).collect();
+    assert_eq!(again, errors);
 }

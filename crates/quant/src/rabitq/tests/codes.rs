@@ -121,7 +121,7 @@ fn decoded_vectors_come_near_the_rows() {
                 if metric == Metric::Cosine {
                     normalise(&mut row);
                 }
-                quantizer.decode(code, &mut decoded);
+                quantizer.decode(kernels(), code, &mut decoded);
                 error += exact(Metric::L2, &row, &decoded);
             }
             assert!(

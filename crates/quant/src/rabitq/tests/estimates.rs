@@ -1,7 +1,7 @@
 //! Estimates come near the distances, as near as their bits allow.
 
 use pageway_kernels::KernelSet;
-use pageway_types::{Metric, NodeId, SplitMix64};
+use pageway_types::{Metric, Place, SplitMix64};
 
 use super::fixture::{
     METRICS, ROTATIONS, bytes_for, encode, exact, normal, relative_error, sample, score, spec,
@@ -161,9 +161,9 @@ fn gathered_and_inline_codes_give_the_same_estimates() {
         let quantizer = train(&sample(&values, 30, Metric::L2), &spec(bytes, rotation));
         let codes = encode(&quantizer, &values);
         let mut random = SplitMix64::new(1);
-        let nodes: Vec<NodeId> = (0..77).map(|_| NodeId(random.below(300) as u32)).collect();
-        let of_node = |node: &NodeId| codes[node.index() * bytes..][..bytes].to_vec();
-        let batch: Vec<u8> = nodes.iter().flat_map(of_node).collect();
+        let places: Vec<Place> = (0..77).map(|_| Place(random.below(300) as u32)).collect();
+        let of_place = |place: &Place| codes[place.index() * bytes..][..bytes].to_vec();
+        let batch: Vec<u8> = places.iter().flat_map(of_place).collect();
         let mut all = Vec::new();
         for isa in KernelSet::available() {
             let mut scorer = RaBitQScorer::new(&quantizer, KernelSet::for_isa(isa).unwrap());
@@ -172,7 +172,7 @@ fn gathered_and_inline_codes_give_the_same_estimates() {
             let (mut gathered, mut inline) = (vec![f32::NAN; 9], Vec::new());
             let gather = CodeBatch::Gather {
                 codes: &codes,
-                nodes: &nodes,
+                places: &places,
             };
             scorer.score(gather, &mut gathered);
             scorer.score(CodeBatch::Inline { codes: &batch }, &mut inline);

@@ -3,7 +3,7 @@
 use pageway_types::Metric;
 use proptest::prelude::*;
 
-use super::fixture::{ROTATIONS, encode, normal, sample, score, spec, train};
+use super::fixture::{ROTATIONS, encode, kernels, normal, sample, score, spec, train};
 use crate::QuantError;
 use crate::rabitq::{RaBitQuantizer, Rotation};
 
@@ -67,7 +67,7 @@ proptest! {
             let (estimates, _) = score(&read, &values[..read.dimension()], &codes);
             prop_assert_eq!(estimates.len(), 3);
             let mut out = vec![0.0; read.dimension()];
-            read.decode(&vec![0xff; read.code_bytes()], &mut out);
+            read.decode(kernels(), &vec![0xff; read.code_bytes()], &mut out);
             // Values that the matrix cannot hold are rounded, once.
             let kept = read.to_bytes();
             prop_assert_eq!(kept.len(), bytes.len());
