@@ -1,0 +1,167 @@
+//! JSON lines: an object per line with a list of numbers in one field, or the list alone; also
+//! `.gz`.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use flate2::read::MultiGzDecoder;
+use pageway::{ElementType, Error, Result, Vfs};
+use serde_json::{Map, Value};
+
+use crate::number::put;
+use crate::open::Wish;
+use crate::reader::{FileReader, open_file};
+use crate::stream::{Batch, RowStream, rows_per_batch};
+
+/// Bytes of a line at most: room for 16,384 long numbers, and much text beside them.
+const LINE_BYTES_MAX: u64 = 64 << 20;
+
+/// Vectors of a file of JSON lines.
+pub(crate) struct JsonLines {
+    name: String,
+    input: Box<dyn BufRead>,
+    element: ElementType,
+    column: Option<String>,
+    id_column: Option<String>,
+    line: u64,
+    dimension: Option<u32>,
+}
+
+impl JsonLines {
+    /// Opens the file; reads nothing yet.
+    pub(crate) fn open(vfs: &Arc<dyn Vfs>, path: &Path, wish: &Wish) -> Result<Self> {
+        let reader = FileReader::new(open_file(vfs, path)?, 0);
+        let compressed = path
+            .extension()
+            .is_some_and(|e| e.eq_ignore_ascii_case("gz"));
+        let input: Box<dyn BufRead> = if compressed {
+            Box::new(BufReader::new(MultiGzDecoder::new(BufReader::new(reader))))
+        } else {
+            Box::new(BufReader::new(reader))
+        };
+        Ok(Self {
+            name: path.display().to_string(),
+            input,
+            element: wish.element.unwrap_or(ElementType::F32),
+            column: wish.column.clone(),
+            id_column: wish.id_column.clone(),
+            line: 0,
+            dimension: None,
+        })
+    }
+
+    fn refuse(&self, words: impl std::fmt::Display) -> Error {
+        Error::invalid(format!("{}, line {}: {words}", self.name, self.line))
+    }
+
+    /// The next line that is not blank.
+    fn next_line(&mut self) -> Result<Option<Vec<u8>>> {
+        loop {
+            let mut line = Vec::new();
+            let mut bounded = self.input.by_ref().take(LINE_BYTES_MAX);
+            let read = bounded.read_until(b'\n', &mut line);
+            let read = read.map_err(|error| Error::from(error).within(&self.name))?;
+            self.line += 1;
+            if read == 0 {
+                return Ok(None);
+            }
+            if read as u64 == LINE_BYTES_MAX {
+                return Err(self.refuse("is longer than 64 MiB"));
+            }
+            if !line.trim_ascii().is_empty() {
+                return Ok(Some(line));
+            }
+        }
+    }
+
+    fn add(&mut self, line: &[u8], batch: &mut Batch) -> Result<()> {
+        let value: Value = serde_json::from_slice(line)
+            .map_err(|error| self.refuse(format!("no JSON: {error}")))?;
+        let vector = match value {
+            Value::Object(mut fields) => {
+                if let Some(column) = &self.id_column {
+                    let id = fields.get(column).and_then(Value::as_u64);
+                    let words = || self.refuse(format!("field '{column}' holds no id"));
+                    batch.ids.push(id.ok_or_else(words)?);
+                }
+                let column = self.column_of(&fields)?;
+                fields.remove(&column).unwrap_or_default()
+            }
+            other if self.column.is_none() && self.id_column.is_none() => other,
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => return Err(self.refuse("has no fields: it is no JSON object")),
+        };
+        self.add_vector(&vector, batch)
+    }
+
+    /// The field that was named, or the only one with a list; the first line decides.
+    fn column_of(&mut self, fields: &Map<String, Value>) -> Result<String> {
+        let found = if let Some(column) = &self.column {
+            column.clone()
+        } else {
+            let mut lists = fields.iter().filter(|(_, value)| value.is_array());
+            let (Some((only, _)), None) = (lists.next(), lists.next()) else {
+                let names: Vec<&str> = fields.keys().map(String::as_str).collect();
+                return Err(self.refuse(format!(
+                    "say which field holds the vector with --column; there are {}",
+                    names.join(", ")
+                )));
+            };
+            only.clone()
+        };
+        if !fields.contains_key(&found) {
+            return Err(self.refuse(format!("no field '{found}'")));
+        }
+        self.column = Some(found.clone());
+        Ok(found)
+    }
+
+    fn add_vector(&mut self, vector: &Value, batch: &mut Batch) -> Result<()> {
+        let numbers = vector.as_array().filter(|numbers| !numbers.is_empty());
+        let numbers = numbers.ok_or_else(|| self.refuse("no list of numbers"))?;
+        let length = numbers.len() as u32;
+        let dimension = *self.dimension.get_or_insert(length);
+        if length != dimension {
+            return Err(self.refuse(format!(
+                "has {length} components, the lines before it have {dimension}"
+            )));
+        }
+        batch.dimension = dimension;
+        for (component, number) in numbers.iter().enumerate() {
+            let Some(value) = number.as_f64() else {
+                return Err(self.refuse(format!("component {component} is no number")));
+            };
+            if !put(value, self.element, &mut batch.rows) {
+                return Err(self.refuse(format!(
+                    "component {component} is {value}, which is no {}",
+                    self.element
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl RowStream for JsonLines {
+    fn element(&self) -> ElementType {
+        self.element
+    }
+
+    fn count(&self) -> Option<u64> {
+        None
+    }
+
+    fn next_batch(&mut self) -> Result<Option<Batch>> {
+        let mut batch = Batch::default();
+        let rows = rows_per_batch(self.dimension);
+        for _ in 0..rows {
+            let Some(line) = self.next_line()? else { break };
+            self.add(&line, &mut batch)?;
+        }
+        Ok(Some(batch).filter(|batch| !batch.rows.is_empty()))
+    }
+}

@@ -1,0 +1,132 @@
+//! Which column of a Parquet file holds the vectors, and which the ids.
+
+use pageway::{ElementType, Error, Result};
+use parquet::basic::{LogicalType, Type as Physical};
+use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
+
+use crate::open::Wish;
+
+/// The columns to read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Columns {
+    /// Place of the leaf that holds the components.
+    pub(super) vectors: usize,
+    pub(super) ids: Option<usize>,
+    /// Whether ids with the highest bit are large, not negative.
+    pub(super) ids_are_unsigned: bool,
+    pub(super) element: ElementType,
+    /// Definition level of a component that is there.
+    pub(super) level: i16,
+}
+
+impl Columns {
+    /// As wished; the only column of lists of numbers where no name is given.
+    ///
+    /// # Errors
+    /// `InvalidInput` with the columns that there are.
+    pub(super) fn choose(schema: &SchemaDescriptor, name: &str, wish: &Wish) -> Result<Self> {
+        let leaves: Vec<&ColumnDescriptor> = schema.columns().iter().map(AsRef::as_ref).collect();
+        let refuse = |words: String| Error::invalid(format!("{name}: {words}"));
+        let lists: Vec<usize> = (0..leaves.len())
+            .filter(|at| leaves.get(*at).is_some_and(|leaf| is_list(leaf)))
+            .collect();
+        let vectors = match (&wish.column, lists.as_slice()) {
+            (Some(column), _) => {
+                let mut named = lists.iter().copied();
+                let own = |at: &usize| leaves.get(*at).is_some_and(|leaf| root(leaf) == column);
+                named.find(own).ok_or_else(|| {
+                    refuse(format!(
+                        "no column '{column}' of lists; {}",
+                        listed(&leaves)
+                    ))
+                })?
+            }
+            (None, [only]) => *only,
+            (None, []) => {
+                return Err(refuse(format!("no column of lists; {}", listed(&leaves))));
+            }
+            (None, _) => {
+                let words = "several columns of lists: name one with --column";
+                return Err(refuse(format!("{words}; {}", listed(&leaves))));
+            }
+        };
+        let ids = wish.id_column.as_ref().map(|column| {
+            let is_id =
+                |leaf: &&ColumnDescriptor| root(leaf) == column && leaf.max_rep_level() == 0;
+            let found = leaves.iter().position(is_id);
+            found.ok_or_else(|| refuse(format!("no column '{column}' of ids; {}", listed(&leaves))))
+        });
+        let leaf = leaves
+            .get(vectors)
+            .ok_or_else(|| refuse("no column".to_owned()))?;
+        let element = wish.element.or_else(|| element_of(leaf)).ok_or_else(|| {
+            refuse(format!(
+                "column '{}' holds {}: give --element",
+                root(leaf),
+                kind(leaf)
+            ))
+        })?;
+        let ids = ids.transpose()?;
+        let id_leaf = ids.and_then(|at| leaves.get(at).copied());
+        Ok(Self {
+            vectors,
+            ids,
+            ids_are_unsigned: id_leaf.is_some_and(is_unsigned),
+            element,
+            level: leaf.max_def_level(),
+        })
+    }
+}
+
+fn is_list(leaf: &ColumnDescriptor) -> bool {
+    let numbers = matches!(
+        leaf.physical_type(),
+        Physical::FLOAT | Physical::DOUBLE | Physical::INT32 | Physical::INT64
+    );
+    leaf.max_rep_level() == 1 && (numbers || is_half(leaf))
+}
+
+fn is_unsigned(leaf: &ColumnDescriptor) -> bool {
+    matches!(leaf.logical_type_ref(), Some(LogicalType::Integer(int)) if !int.is_signed)
+}
+
+fn is_half(leaf: &ColumnDescriptor) -> bool {
+    leaf.logical_type_ref() == Some(&LogicalType::Float16)
+}
+
+/// Name of the column that a leaf belongs to.
+fn root(leaf: &ColumnDescriptor) -> &str {
+    leaf.path().parts().first().map_or("", String::as_str)
+}
+
+fn element_of(leaf: &ColumnDescriptor) -> Option<ElementType> {
+    if is_half(leaf) {
+        return Some(ElementType::F16);
+    }
+    let floats = matches!(leaf.physical_type(), Physical::FLOAT | Physical::DOUBLE);
+    let natural = floats.then_some(ElementType::F32);
+    natural.or(match leaf.logical_type_ref() {
+        Some(LogicalType::Integer(int)) if int.bit_width == 8 => Some(if int.is_signed {
+            ElementType::I8
+        } else {
+            ElementType::U8
+        }),
+        _ => None,
+    })
+}
+
+fn kind(leaf: &ColumnDescriptor) -> String {
+    let list = if leaf.max_rep_level() > 0 {
+        " lists"
+    } else {
+        ""
+    };
+    format!("{}{list}", leaf.physical_type()).to_lowercase()
+}
+
+fn listed(leaves: &[&ColumnDescriptor]) -> String {
+    let words = leaves
+        .iter()
+        .map(|leaf| format!("{} ({})", root(leaf), kind(leaf)));
+    format!("there are {}", words.collect::<Vec<_>>().join(", "))
+}

@@ -1,0 +1,292 @@
+//! Rows of a Parquet file, row group after row group.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use half::f16;
+use pageway::{ElementType, Error, Result, Vfs};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::DataType;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
+
+use super::bytes::Chunks;
+use super::columns::Columns;
+use crate::number::put;
+use crate::open::Wish;
+use crate::reader::open_file;
+use crate::stream::{Batch, RowStream, rows_per_batch};
+
+/// Vectors of a Parquet file. Holds a page of each column and a batch.
+pub(crate) struct ParquetRows {
+    name: String,
+    file: SerializedFileReader<Chunks>,
+    columns: Columns,
+    count: u64,
+    group: usize,
+    open: Option<Group>,
+    dimension: Option<u32>,
+    /// Rows read so far.
+    row: u64,
+}
+
+/// The columns of a row group.
+struct Group {
+    vectors: ColumnReader,
+    ids: Option<ColumnReader>,
+}
+
+/// Components of some records, with where records begin and which components are there.
+#[derive(Default)]
+struct Lists {
+    values: Vec<f64>,
+    definitions: Vec<i16>,
+    repetitions: Vec<i16>,
+    records: usize,
+}
+
+impl ParquetRows {
+    /// Opens the file and reads its footer.
+    pub(crate) fn open(vfs: &Arc<dyn Vfs>, path: &Path, wish: &Wish) -> Result<Self> {
+        let name = path.display().to_string();
+        let file = open_file(vfs, path)?;
+        let length = file
+            .len()
+            .map_err(|error| Error::from(error).within(&name))?;
+        let refuse = |error: ParquetError| failed(&name, &error);
+        let file = SerializedFileReader::new(Chunks { file, length }).map_err(refuse)?;
+        check_places(file.metadata(), length).map_err(|words| damaged(&name, words))?;
+        let metadata = file.metadata().file_metadata();
+        let columns = Columns::choose(metadata.schema_descr(), &name, wish)?;
+        let count = metadata.num_rows().max(0) as u64;
+        Ok(Self {
+            name,
+            file,
+            columns,
+            count,
+            group: 0,
+            open: None,
+            dimension: None,
+            row: 0,
+        })
+    }
+
+    /// The columns of the row group at hand, or of the next; `None` behind the last.
+    fn group(&mut self) -> Result<Option<&mut Group>> {
+        if self.open.is_none() {
+            if self.group >= self.file.num_row_groups() {
+                return Ok(None);
+            }
+            let refuse = |error: ParquetError| failed(&self.name, &error);
+            let group = self.file.get_row_group(self.group).map_err(refuse)?;
+            let column = |at: usize| group.get_column_reader(at).map_err(refuse);
+            self.open = Some(Group {
+                vectors: column(self.columns.vectors)?,
+                ids: self.columns.ids.map(column).transpose()?,
+            });
+            self.group += 1;
+        }
+        Ok(self.open.as_mut())
+    }
+
+    /// The records of `lists` as rows.
+    fn batch(&mut self, lists: &Lists, ids: Vec<u64>) -> Result<Batch> {
+        let starts = lists.repetitions.iter().skip(1);
+        let first = 1 + starts.take_while(|level| **level != 0).count();
+        let dimension = *self.dimension.get_or_insert(first as u32);
+        self.check(lists, dimension as usize)?;
+        let element = self.columns.element;
+        let mut rows = Vec::with_capacity(lists.values.len() * element.bytes());
+        for (at, value) in lists.values.iter().enumerate() {
+            if !put(*value, element, &mut rows) {
+                let row = self.row + (at / dimension as usize) as u64;
+                return Err(self.refuse(row, format!("holds {value}, which is no {element}")));
+            }
+        }
+        self.row += lists.records as u64;
+        Ok(Batch {
+            dimension,
+            rows,
+            ids,
+        })
+    }
+
+    /// Every record has `dimension` components, and all of them are there.
+    fn check(&self, lists: &Lists, dimension: usize) -> Result<()> {
+        let mut row = self.row;
+        let mut length = 0;
+        let levels = lists.repetitions.iter().zip(&lists.definitions);
+        for (place, (repetition, definition)) in levels.enumerate() {
+            if *repetition == 0 && place > 0 {
+                self.check_length(row, length, dimension)?;
+                row += 1;
+                length = 0;
+            }
+            if *definition < self.columns.level {
+                return Err(self.refuse(row, "has no vector, or one with a component missing"));
+            }
+            length += 1;
+        }
+        self.check_length(row, length, dimension)
+    }
+
+    fn check_length(&self, row: u64, length: usize, dimension: usize) -> Result<()> {
+        if length == dimension {
+            return Ok(());
+        }
+        let words = format!("has {length} components, the rows before it have {dimension}");
+        Err(self.refuse(row, words))
+    }
+
+    fn refuse(&self, row: u64, words: impl std::fmt::Display) -> Error {
+        Error::invalid(format!("{}: row {row} {words}", self.name))
+    }
+}
+
+impl RowStream for ParquetRows {
+    fn element(&self) -> ElementType {
+        self.columns.element
+    }
+
+    fn count(&self) -> Option<u64> {
+        Some(self.count)
+    }
+
+    fn next_batch(&mut self) -> Result<Option<Batch>> {
+        // The library asserts where a damaged page leads it astray.
+        let read = catch_unwind(AssertUnwindSafe(|| self.next_rows()));
+        read.unwrap_or_else(|_| Err(damaged(&self.name, "a page makes no sense")))
+    }
+}
+
+impl ParquetRows {
+    fn next_rows(&mut self) -> Result<Option<Batch>> {
+        let rows = rows_per_batch(self.dimension);
+        let name = self.name.clone();
+        loop {
+            let Some(group) = self.group()? else {
+                return Ok(None);
+            };
+            let mut lists = Lists::default();
+            let read = lists.read(&mut group.vectors, rows);
+            read.map_err(|error| failed(&name, &error))?;
+            if lists.records == 0 {
+                self.open = None;
+                continue;
+            }
+            let ids = match &mut group.ids {
+                Some(reader) => {
+                    let ids = read_ids(reader, lists.records, &name)?;
+                    whole(ids, self.columns.ids_are_unsigned, &name)?
+                }
+                None => Vec::new(),
+            };
+            return self.batch(&lists, ids).map(Some);
+        }
+    }
+}
+
+impl Lists {
+    fn read(&mut self, reader: &mut ColumnReader, records: usize) -> parquet::errors::Result<()> {
+        match reader {
+            ColumnReader::FloatColumnReader(own) => self.read_as(own, records, |v| (*v).into()),
+            ColumnReader::DoubleColumnReader(own) => self.read_as(own, records, |v| *v),
+            ColumnReader::Int32ColumnReader(own) => self.read_as(own, records, |v| (*v).into()),
+            ColumnReader::Int64ColumnReader(own) => self.read_as(own, records, |v| *v as f64),
+            ColumnReader::FixedLenByteArrayColumnReader(own) => {
+                self.read_as(own, records, |value| {
+                    let bytes = value.data().first_chunk::<2>().copied();
+                    f16::from_le_bytes(bytes.unwrap_or_default()).into()
+                })
+            }
+            ColumnReader::BoolColumnReader(_)
+            | ColumnReader::Int96ColumnReader(_)
+            | ColumnReader::ByteArrayColumnReader(_) => {
+                Err(ParquetError::General("holds no numbers".to_owned()))
+            }
+        }
+    }
+
+    fn read_as<T: DataType>(
+        &mut self,
+        reader: &mut ColumnReaderImpl<T>,
+        records: usize,
+        widen: impl Fn(&T::T) -> f64,
+    ) -> parquet::errors::Result<()> {
+        let mut values = Vec::new();
+        let levels = (&mut self.definitions, &mut self.repetitions);
+        (self.records, _, _) =
+            reader.read_records(records, Some(levels.0), Some(levels.1), &mut values)?;
+        self.values.extend(values.iter().map(widen));
+        Ok(())
+    }
+}
+
+/// Ids of the records that were read.
+fn read_ids(reader: &mut ColumnReader, records: usize, name: &str) -> Result<Vec<i64>> {
+    let (found, signed): (usize, Vec<i64>) = match reader {
+        ColumnReader::Int64ColumnReader(own) => {
+            let mut ids = Vec::new();
+            let read = own.read_records(records, Some(&mut Vec::new()), None, &mut ids);
+            (read.map_err(|error| failed(name, &error))?.0, ids)
+        }
+        ColumnReader::Int32ColumnReader(own) => {
+            let mut ids = Vec::new();
+            let read = own.read_records(records, Some(&mut Vec::new()), None, &mut ids);
+            let read = read.map_err(|error| failed(name, &error))?.0;
+            (read, ids.into_iter().map(i64::from).collect())
+        }
+        ColumnReader::BoolColumnReader(_)
+        | ColumnReader::Int96ColumnReader(_)
+        | ColumnReader::FloatColumnReader(_)
+        | ColumnReader::DoubleColumnReader(_)
+        | ColumnReader::ByteArrayColumnReader(_)
+        | ColumnReader::FixedLenByteArrayColumnReader(_) => (0, Vec::new()),
+    };
+    if found != records || signed.len() != records {
+        return Err(Error::invalid(format!(
+            "{name}: the column of ids holds nulls, or no whole numbers"
+        )));
+    }
+    Ok(signed)
+}
+
+/// Ids that are not negative.
+fn whole(signed: Vec<i64>, unsigned: bool, name: &str) -> Result<Vec<u64>> {
+    let mut negative = signed.iter().filter(|id| **id < 0 && !unsigned);
+    match negative.next() {
+        Some(id) => Err(Error::invalid(format!("{name}: id {id} is negative"))),
+        None => Ok(signed.into_iter().map(|id| id as u64).collect()),
+    }
+}
+
+/// Refuses parts of columns that do not lie inside the file: the library would assert.
+fn check_places(metadata: &ParquetMetaData, length: u64) -> std::result::Result<(), &'static str> {
+    let parts = metadata
+        .row_groups()
+        .iter()
+        .flat_map(RowGroupMetaData::columns);
+    for part in parts {
+        let first = part
+            .dictionary_page_offset()
+            .unwrap_or_else(|| part.data_page_offset());
+        let end = u64::try_from(first)
+            .ok()
+            .zip(u64::try_from(part.compressed_size()).ok())
+            .and_then(|(first, bytes)| first.checked_add(bytes));
+        if part.data_page_offset() < 0 || end.is_none_or(|end| end > length) {
+            return Err("a part of a column lies outside of the file");
+        }
+    }
+    Ok(())
+}
+
+fn damaged(name: &str, words: &str) -> Error {
+    Error::invalid(format!("{name}: cannot be read as Parquet: {words}"))
+}
+
+fn failed(name: &str, error: &ParquetError) -> Error {
+    Error::invalid(format!("{name}: cannot be read as Parquet: {error}"))
+}
