@@ -205,10 +205,7 @@ impl TestFile {
 
 /// An error of creating a file, by what there is to do about it.
 fn unwritable(dir: &Path, error: StoreError) -> Error {
-    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
-    if let StoreError::Io { source, .. } = &error
-        && matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem)
-    {
+    if matches!(error, StoreError::ReadOnly { .. }) {
         let what = "the disk is measured by a file of its own: make the directory writable, or \
                     name another one on the same disk";
         return Error::new(ErrorKind::ReadOnly, format!("{}: {what}", dir.display()));

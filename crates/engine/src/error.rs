@@ -35,13 +35,15 @@ pub enum ErrorKind {
     Cancelled,
     /// It took longer than it was given.
     TimedOut,
+    /// The system gave less memory than was asked for, within the budget.
+    OutOfMemory,
     /// A defect of the engine itself: please report it.
     Internal,
 }
 
 impl ErrorKind {
     /// Every kind, in the order of the table below.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::InvalidInput,
         Self::NotFound,
         Self::Incompatible,
@@ -53,6 +55,7 @@ impl ErrorKind {
         Self::Unsupported,
         Self::Cancelled,
         Self::TimedOut,
+        Self::OutOfMemory,
         Self::Internal,
     ];
 
@@ -70,6 +73,7 @@ impl ErrorKind {
             Self::Unsupported => ("unsupported", 10, "UnsupportedError"),
             Self::Cancelled => ("cancelled", 130, "CancelledError"),
             Self::TimedOut => ("timed out", 11, "TimedOutError"),
+            Self::OutOfMemory => ("out of memory", 12, "OutOfMemoryError"),
             Self::Internal => ("internal error", 70, "InternalError"),
         }
     }
@@ -133,6 +137,16 @@ impl Error {
         self
     }
 
+    /// The error of writing something at `place`: a refusal is that of the place, not the medium.
+    pub(crate) fn of_writing(place: impl fmt::Display, error: io::Error) -> Self {
+        let is_refused = error.kind() == io::ErrorKind::PermissionDenied;
+        let mut error = Self::from(error).within(place);
+        if is_refused {
+            error.kind = ErrorKind::ReadOnly;
+        }
+        error
+    }
+
     /// The error of a lower module, as one of a kind.
     pub(crate) fn caused_by(
         kind: ErrorKind,
@@ -179,8 +193,12 @@ impl From<io::Error> for Error {
             Err(error) => {
                 let kind = match error.kind() {
                     io::ErrorKind::NotFound => ErrorKind::NotFound,
-                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::NoSpace,
+                    io::ErrorKind::StorageFull
+                    | io::ErrorKind::QuotaExceeded
+                    | io::ErrorKind::FileTooLarge => ErrorKind::NoSpace,
                     io::ErrorKind::InvalidInput => ErrorKind::InvalidInput,
+                    io::ErrorKind::ReadOnlyFilesystem => ErrorKind::ReadOnly,
+                    io::ErrorKind::OutOfMemory => ErrorKind::OutOfMemory,
                     _ => ErrorKind::Io,
                 };
                 Self::caused_by(kind, error)
@@ -192,7 +210,11 @@ impl From<io::Error> for Error {
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         let kind = match &error {
+            StoreError::Io { source, .. } if source.kind() == io::ErrorKind::OutOfMemory => {
+                ErrorKind::OutOfMemory
+            }
             StoreError::Io { .. } => ErrorKind::Io,
+            StoreError::ReadOnly { .. } | StoreError::Poisoned { .. } => ErrorKind::ReadOnly,
             StoreError::Corrupt { .. } => ErrorKind::Corrupt,
             StoreError::Incompatible { .. } => ErrorKind::Incompatible,
             StoreError::NoSpace { .. } => ErrorKind::NoSpace,

@@ -34,6 +34,7 @@
 mod build;
 mod cache;
 mod calibration;
+mod delta;
 mod doctor;
 pub mod error;
 mod execution;
@@ -51,24 +52,25 @@ pub mod spec;
 mod storage;
 mod threads;
 pub mod truth;
+mod update;
 
-pub use build::BuildReport;
+pub use build::{BuildOutline, BuildReport};
 pub use calibration::{Calibration, CalibrationRow, RANKS};
 pub use doctor::{
     CpuReport, DepthReading, DoctorOptions, DoctorReport, SyncReading, SyncReport, doctor,
 };
 pub use error::{Error, ErrorKind, Result};
-pub use execution::{NodeSet, QueryStats};
+pub use execution::{NodeSet, QueryStats, Tolerance};
 pub use index::{
     BackendReport, Description, FileDescription, Index, MAX_LIST_SIZE, MemoryReport, RecallReport,
-    describe, verify, verify_on,
+    StoredVector, describe, verify, verify_on,
 };
 pub use layout::PageError;
 pub use memory::{MemoryPart, MemoryWish, format_bytes};
 pub use options::{
     Answers, BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions, SearchSettings,
 };
-pub use pageway_store::{OsVfs, Vfs};
+pub use pageway_store::{Durability, OsVfs, Vfs};
 pub use pageway_types::{
     ElementType, Metric, NoProgress, NodeId, Progress, VectorRead, VectorShape,
 };
@@ -76,13 +78,17 @@ pub use plan::{Footprint, MAX_INTERLEAVE};
 pub use presets::{Preset, Sizes, choices};
 pub use segment::{FileReport, SegmentDescription, VerifyReport};
 pub use spec::{CacheOverrides, IndexSpec, Overrides};
+pub use update::{
+    Acknowledged, ChangeSummary, Changes, CreateOptions, LogFileSummary, LogSummary, MergeReport,
+    Rows, UpdateOptions, Work, Writer, describe_changes,
+};
 
 /// What the laboratory, the tools and the suites use beside the engine. None of it is needed to
 /// build an index or to search one, and it may change with any version.
 pub mod lab {
     pub use pageway_store::machine::{
-        device_reads, peak_memory_bytes, process_cpu_time, process_read_bytes,
-        process_requested_bytes,
+        bear_file_size_limit, device_reads, peak_memory_bytes, process_cpu_time,
+        process_read_bytes, process_requested_bytes,
     };
     pub use pageway_store::{LockGuard, OpenMode, VfsFile, clock};
     pub use pageway_types::SplitMix64;

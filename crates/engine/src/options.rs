@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pageway_types::{Metric, NodeId, VectorRead, VectorShape};
 
-use crate::execution::{NodeSet, QueryStats};
+use crate::execution::{NodeSet, QueryStats, Tolerance};
 use crate::memory::MemoryWish;
 use crate::presets::Preset;
 use crate::source::IdRead;
@@ -75,7 +75,8 @@ pub struct BuildOptions {
     /// Memory of a search over the finished index. Sizes the codes unless `code_bytes` is given;
     /// stored as the default of `open`. Where absent: 20 % of the raw vectors, and at least 16 MB.
     pub memory: Option<MemoryWish>,
-    /// Memory of the build itself. Default: half of the machine's memory.
+    /// Memory of the build itself. Default: half of the machine's memory, or of what its container
+    /// has.
     pub build_memory: Option<MemoryWish>,
     /// Recall@10 that the index is meant for: the build measures and says whether it can be
     /// reached.
@@ -233,9 +234,10 @@ pub struct SearchOptions {
     pub threads: usize,
     /// Queries in flight per thread; 0 for those set aside at open.
     pub interleave: u32,
-    /// Whether every answer comes with its exact distance. Where codes with error bounds decide
-    /// that a vector is an answer, its distance is their estimate otherwise, and saves a read.
-    pub exact: bool,
+    /// How far off the distances of answers may be; exact by default. Where codes with error bounds
+    /// decide that a vector is an answer, and their bounds are narrow enough, its distance is their
+    /// estimate, and saves a read.
+    pub tolerance: Tolerance,
     /// Time for the whole call, waiting for memory included; no bound where absent.
     pub timeout: Option<Duration>,
 }
@@ -249,7 +251,7 @@ impl Default for SearchOptions {
             beam: None,
             threads: 0,
             interleave: 0,
-            exact: false,
+            tolerance: Tolerance::EXACT,
             timeout: None,
         }
     }
@@ -269,13 +271,12 @@ impl SearchOptions {
         }
     }
 
-    /// All within `radius`, every distance exact, with defaults for the rest.
+    /// All within `radius`, with defaults for the rest.
     pub fn within(radius: f32) -> Self {
         Self {
             k: Self::RANGE_LIMIT,
             radius: Some(radius),
             effort: Effort::ListSize(Self::RANGE_LIST_SIZE),
-            exact: true,
             ..Self::default()
         }
     }
@@ -288,7 +289,7 @@ setters!(SearchOptions {
     with_beam: beam = impl Into<Option<u32>>,
     with_threads: threads = usize,
     with_interleave: interleave = u32,
-    with_exact: exact = bool,
+    with_tolerance: tolerance = Tolerance,
     with_timeout: timeout = impl Into<Option<Duration>>,
 });
 
@@ -341,9 +342,11 @@ pub struct Answers {
     /// Numbers inside the index, in step with `ids`: those of [`Index`](crate::Index) as a source
     /// of vectors.
     pub nodes: Vec<u32>,
-    /// Distances in the order of `ids`; smaller is nearer in every metric. Exact, but for those
-    /// that `stats` counts as estimated.
+    /// Distances in the order of `ids`; smaller is nearer in every metric.
     pub distances: Vec<f32>,
+    /// How far off each of them may be, in the same unit, at [`Tolerance::DEVIATIONS`] standard
+    /// deviations: 0 where it is exact, as all are unless a tolerance was given.
+    pub errors: Vec<f32>,
     /// What each query cost.
     pub stats: Vec<QueryStats>,
     /// Queries within a radius that found as many results as there was room for: there may be

@@ -79,6 +79,9 @@ fn a_recall_target_is_kept_and_an_impossible_one_is_refused() {
     }
     let error = Index::list_size_for(&index, 10, 1.5).unwrap_err();
     assert!(error.context().contains("recall"), "{error}");
+    let within = SearchOptions::within(1e9);
+    let refused = index.measure_recall(&queries, &within, &pageway::NoProgress);
+    assert!(refused.unwrap_err().context().contains("radius"));
 }
 
 /// What a refinement reads depends on how many neighbours are asked for, and so does recall.

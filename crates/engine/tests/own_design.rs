@@ -15,7 +15,7 @@ use pageway::source::{IdSlice, VectorSlice};
 use pageway::spec::{CodecSpec, EntrySpec, PlacementSpec};
 use pageway::{
     Answers, BuildInput, BuildOptions, Effort, ElementType, Index, MemoryPart, MemoryWish, Metric,
-    NoProgress, OpenOptions, Overrides, Preset, Queries, SearchOptions, VectorShape,
+    NoProgress, OpenOptions, Overrides, Preset, Queries, SearchOptions, Tolerance, VectorShape,
 };
 
 const K: usize = 10;
@@ -62,10 +62,10 @@ fn try_build(dir: &Path, base: &Rows, memory: u64) -> pageway::Result<()> {
     Index::build(dir, &input, &options, &NoProgress).map(|_| ())
 }
 
-fn search(index: &Index, queries: &Rows, exact: bool) -> Answers {
+fn search(index: &Index, queries: &Rows, tolerance: Tolerance) -> Answers {
     let options = SearchOptions::nearest(K as u32)
         .with_effort(Effort::ListSize(60))
-        .with_exact(exact);
+        .with_tolerance(tolerance);
     let queries = Queries::new(&queries.bytes, queries.shape);
     index.search(&queries, &options).unwrap()
 }
@@ -120,7 +120,7 @@ fn what_memory_holds_has_exact_distances_without_a_read() {
     let dir = tempfile::tempdir().unwrap();
     build(dir.path(), &base, 16_000_000);
     let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
-    let answers = search(&index, &queries, false);
+    let answers = search(&index, &queries, Tolerance::ANY);
     assert!(checked_recall(&answers, &base, &queries, 1e-5) >= 0.95);
     assert_eq!(estimated(&answers), 0);
     assert!(answers.stats.iter().all(|stats| stats.reads == 0));
@@ -163,8 +163,8 @@ fn what_codes_decide_is_found_without_a_read() {
     assert_eq!(spec.layout.codec, CodecSpec::Split);
     assert_eq!(index.memory().cached_nodes, base.count(), "all lists");
 
-    let answers = search(&index, &queries, false);
-    let exact = search(&index, &queries, true);
+    let answers = search(&index, &queries, Tolerance::ANY);
+    let exact = search(&index, &queries, Tolerance::EXACT);
     let recall = checked_recall(&answers, &base, &queries, 0.1);
     assert!(recall >= 0.95, "{recall}");
     assert!(checked_recall(&exact, &base, &queries, 1e-5) >= recall - 0.01);
@@ -203,7 +203,7 @@ fn with_less_memory_lists_are_read() {
     let options = OpenOptions::default().with_memory(MemoryWish::Bytes(least + 50_000));
     let small = Index::open(dir.path(), &options).unwrap();
     assert!(small.memory().cached_nodes < base.count());
-    let answers = search(&small, &queries, false);
+    let answers = search(&small, &queries, Tolerance::ANY);
     assert!(checked_recall(&answers, &base, &queries, 0.1) >= 0.95);
     assert!(
         answers
@@ -230,10 +230,14 @@ fn every_form_finds_what_there_is() {
             continue;
         }
         forms.push(form);
-        let answers = search(&index, &queries, false);
+        let answers = search(&index, &queries, Tolerance::ANY);
         let recall = checked_recall(&answers, &base, &queries, 0.1);
         assert!(recall >= 0.95, "{memory}: {recall} of {form:?}");
-        assert_eq!(estimated(&search(&index, &queries, true)), 0, "{form:?}");
+        assert_eq!(
+            estimated(&search(&index, &queries, Tolerance::EXACT)),
+            0,
+            "{form:?}"
+        );
         if spec.execution.entry == EntrySpec::Clusters {
             assert!(
                 answers.stats.iter().all(|stats| stats.rounds <= 2),

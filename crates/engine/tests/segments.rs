@@ -220,9 +220,7 @@ fn index_of(base: &Rows, dir: &Path, options: &BuildOptions) -> Index {
 }
 
 fn listing(size: u32) -> SearchOptions {
-    SearchOptions::default()
-        .with_effort(Effort::ListSize(size))
-        .with_exact(true)
+    SearchOptions::default().with_effort(Effort::ListSize(size))
 }
 
 fn recall(base: &Rows, queries: &Rows, answers: &Answers) -> f64 {

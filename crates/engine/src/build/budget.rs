@@ -14,7 +14,7 @@ use super::order::{NodeOrder, placement};
 use super::replicas::ReplicaPlan;
 
 use crate::error::{Error, Result};
-use crate::memory::format_bytes;
+use crate::memory::{format_budget, format_bytes};
 use crate::options::{BuildInput, BuildOptions};
 use crate::plan::least_memory;
 use crate::presets::Sizes;
@@ -173,7 +173,7 @@ impl BuildPlan {
     }
 
     /// Chooses sample and graph plan so that no stage exceeds the budget.
-    fn fit(&mut self, resident: bool, options: &BuildOptions) -> Choice<()> {
+    pub(super) fn fit(&mut self, resident: bool, options: &BuildOptions) -> Choice<()> {
         self.refuse_below_least(resident, options)?;
         while self.train_bytes(self.sample_rows) > self.budget_bytes {
             self.sample_rows = (self.sample_rows / 2).max(SAMPLE_ROWS_MIN);
@@ -188,6 +188,15 @@ impl BuildPlan {
             };
         }
         Ok(())
+    }
+
+    /// Most bytes of any stage but calibration, beside vectors that the caller holds.
+    pub(super) fn peak_bytes(&self, resident: bool) -> u64 {
+        let graph = match self.graph {
+            GraphPlan::Whole => self.whole_bytes(resident),
+            GraphPlan::Shards { capacity } => self.shard_bytes(capacity.into()),
+        };
+        graph.max(self.train_bytes(self.sample_rows))
     }
 
     /// Whether the graph can be built in shards: pages are then written from a stream of lists in
@@ -338,10 +347,9 @@ impl BuildPlan {
             return Ok(());
         }
         let error = Error::invalid(format!(
-            "a build memory of {} ({} B) is too small for {stage}; the smallest that works is \
-             {bytes} B ({})",
-            format_bytes(self.budget_bytes),
-            self.budget_bytes,
+            "a build memory of {} is too small for {stage}; the smallest that works is {bytes} B \
+             ({})",
+            format_budget(self.budget_bytes),
             format_bytes(bytes)
         ));
         Err(Refused::while_building(error, bytes))
@@ -367,5 +375,5 @@ fn check_degree(degree: u32) -> Result<()> {
 
 /// The default build memory.
 fn half_of_the_machine() -> u64 {
-    machine::memory_bytes().map_or(u64::MAX, |bytes| bytes / 2)
+    machine::memory_limit_bytes().map_or(u64::MAX, |bytes| bytes / 2)
 }

@@ -1,6 +1,6 @@
 //! The queries of a calibration, and their truth.
 
-use pageway_types::{NodeId, Progress, VectorRead};
+use pageway_types::{NodeId, Progress, RowId, VectorRead};
 use rayon::ThreadPool;
 
 use super::budget::BLOCK_BYTES;
@@ -14,11 +14,11 @@ use crate::truth::{ExactOptions, ExactQuestion, exact, exact_bytes_min};
 
 /// Rows of the data that stand in for queries, where there are none and more rows than one;
 /// ascending.
-pub(super) fn held_out_rows(input: &BuildInput<'_>, options: &BuildOptions) -> Option<Vec<u32>> {
+pub(super) fn held_out_rows(input: &BuildInput<'_>, options: &BuildOptions) -> Option<Vec<RowId>> {
     let held_out = input.queries.is_none() && input.vectors.count() > 1;
     held_out.then(|| {
         let rows = sampled(input.vectors, options);
-        rows.into_iter().map(|row| row as u32).collect()
+        rows.into_iter().map(|row| RowId(row as u32)).collect()
     })
 }
 
@@ -39,8 +39,7 @@ pub(super) fn plan(
     let count = input.vectors.count();
     let from = input.queries.unwrap_or(input.vectors);
     let rows = read_rows(from, &sampled(from, options))?;
-    let held_out: Option<Vec<NodeId>> =
-        held_out_rows(input, options).map(|rows| rows.into_iter().map(NodeId).collect());
+    let held_out = held_out_rows(input, options);
     let rank = RANKS.into_iter().max().map_or(1, u64::from);
     let k = rank.min(count - u64::from(held_out.is_some())) as usize;
     let truth = {

@@ -2,7 +2,7 @@
 
 use super::cut::Cut;
 use crate::error::{Error, Result};
-use crate::memory::{Ledger, MemoryPart, MemoryWish, format_bytes, largest};
+use crate::memory::{Ledger, MemoryPart, MemoryWish, format_budget, format_bytes, largest};
 use crate::options::BuildOptions;
 use crate::plan::{Extent, index_bytes, least_memory, more_queries};
 use crate::presets::{Form, Sizes};
@@ -33,6 +33,11 @@ impl Refused {
             least,
             error,
         }
+    }
+
+    /// What is told of it.
+    pub(super) fn into_error(self) -> Error {
+        self.error
     }
 
     /// Of two refusals the one that came later, or asks for less.
@@ -170,7 +175,7 @@ impl SpecChoice<'_> {
         }
         let (smallest, largest) = resolve::code_range(quantizer, dimension);
         let least = (dimension as f32 * form.least_bits / 8.0) as u32;
-        let useful = smallest + useful_bounded_bytes(dimension);
+        let useful = smallest + useful_bounded_bytes(self.shape);
         ((smallest + least).min(largest), useful.min(largest))
     }
 
@@ -233,9 +238,9 @@ impl SpecChoice<'_> {
             building: false,
             least: needed,
             error: Error::invalid(format!(
-                "a disk limit of {} ({limit} B) is too small for this index; the smallest that \
-                 works is {needed} B ({})",
-                format_bytes(limit),
+                "a disk limit of {} is too small for this index; the smallest that works is \
+                 {needed} B ({})",
+                format_budget(limit),
                 format_bytes(needed)
             )),
         })
@@ -292,11 +297,17 @@ fn useful_code_bytes(dimension: u32) -> u32 {
     (dimension / 3).max(dimension.min(32)).clamp(1, 384)
 }
 
-/// Longest code with error bounds worth its bytes: four bits per component up to 256 bytes, and two
-/// where those are more. Scoring a code takes time with its length, and what longer ones would
-/// decide is a few reads: memory serves better as a cache of vectors.
-fn useful_bounded_bytes(dimension: u32) -> u32 {
-    (dimension / 2).min(256).max(dimension / 4)
+/// Bits per component by which most distances of near vectors are known to a hundredth.
+const USEFUL_BITS: u32 = 7;
+
+/// Longest code with error bounds worth its bytes: seven bits per component within a quarter of the
+/// vector, and else four up to 256 bytes and two where those are more. Memory that longer ones
+/// would take saves more reads as a cache of vectors.
+fn useful_bounded_bytes(shape: Shape) -> u32 {
+    let dimension = shape.dimension;
+    let quarter = shape.vectors().row_bytes() as u32 / 4;
+    let decides = (dimension / 2).min(256).max(dimension / 4);
+    decides.max((dimension * USEFUL_BITS / 8).min(quarter))
 }
 
 /// Code length where codes lie in pages, many times over: a quarter of the dimension for short

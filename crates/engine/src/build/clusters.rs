@@ -6,11 +6,15 @@ use pageway_graph::{VectorSet, clusters};
 use pageway_types::{Metric, NodeId};
 
 use super::order::NodeOrder;
+use super::outliers::clip;
 use super::pipeline::Pipeline;
 use super::write::ListStream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve;
 use crate::storage::ClusterTable;
+
+/// By how much a row that was clipped may come out longer.
+const CLIPPED: f32 = 1.001;
 
 /// The clusters of an index: its order of nodes, and the table that is searched.
 pub(super) struct BuiltClusters {
@@ -33,6 +37,8 @@ impl Pipeline<'_> {
             Cow::Owned(bytes)
         };
         let (kernels, shape) = (resolve::kernels()?, self.plan.spec.shape);
+        let (rows, longest) = clip(rows, vectors.shape())?;
+        let max_norm = longest.map_or(max_norm, |longest| longest * CLIPPED);
         let max_norm = (shape.metric == Metric::InnerProduct).then_some(max_norm);
         let set = VectorSet::new(&rows, vectors.shape(), shape.metric, kernels, max_norm)?;
         let found = clusters(&set, &spec, self.pool, self.progress)?;

@@ -1,13 +1,14 @@
 //! Training the quantizer on a sample, and encoding all rows with it, a block at a time.
 
 use pageway_quant::{Quantizer, TrainingSample, TrainingSpec, normalise};
-use pageway_types::{Metric, NodeId, Progress, VectorRead, VectorShape};
+use pageway_types::{Metric, NodeId, Progress, RowId, VectorRead, VectorShape};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::budget::{BLOCK_BYTES, BuildPlan};
 use super::clusters::BuiltClusters;
 use super::order::NodeOrder;
+use super::outliers::tame;
 use super::sample::sample_rows;
 use crate::error::Result;
 use crate::resolve;
@@ -16,8 +17,14 @@ use crate::storage::ClusterTable;
 /// Rows that one task encodes.
 const ROWS_PER_TASK: usize = 256;
 
-/// A sample of rows, widened.
+/// A sample of rows, widened; those far out tamed.
 pub(super) fn widened_sample(vectors: &dyn VectorRead, plan: &BuildPlan) -> Result<Vec<f32>> {
+    let mut values = widened_rows(vectors, plan)?;
+    tame(&mut values, vectors.shape().dimension as usize);
+    Ok(values)
+}
+
+fn widened_rows(vectors: &dyn VectorRead, plan: &BuildPlan) -> Result<Vec<f32>> {
     let shape = vectors.shape();
     let widen = resolve::kernels()?.widen(shape.element);
     let dimension = shape.dimension as usize;
@@ -38,7 +45,7 @@ pub(super) fn residual_sample(
     plan: &BuildPlan,
     clusters: &BuiltClusters,
 ) -> Result<Vec<f32>> {
-    let mut values = widened_sample(vectors, plan)?;
+    let mut values = widened_rows(vectors, plan)?;
     let dimension = vectors.shape().dimension as usize;
     let mut mean = vec![0.0; dimension];
     let rows = sample_rows(vectors.count(), plan.sample_rows, plan.spec.seed);
@@ -46,13 +53,14 @@ pub(super) fn residual_sample(
         if plan.spec.shape.metric == Metric::Cosine {
             normalise(values);
         }
-        let node = clusters.order.node_of(NodeId(*row as u32));
+        let node = clusters.order.node_of(RowId(*row as u32));
         let table = &clusters.table;
         table.mean(table.cluster_of(node), &mut mean);
         for (value, mean) in values.iter_mut().zip(&mean) {
             *value -= mean;
         }
     }
+    tame(&mut values, dimension);
     Ok(values)
 }
 
@@ -178,7 +186,7 @@ impl Encoding<'_> {
         let row_bytes = self.vectors.shape().row_bytes();
         for (node, row) in (first as u32..).zip(out.chunks_exact_mut(row_bytes)) {
             let number = self.order.row_of(NodeId(node));
-            self.vectors.read(number.into(), row)?;
+            self.vectors.read(number.0.into(), row)?;
         }
         Ok(())
     }

@@ -194,12 +194,12 @@ impl Pipeline<'_> {
         let mut entry = Vec::with_capacity(stride);
         for node in (0..self.plan.node_count).map(NodeId) {
             let row = order.row_of(node);
-            let mut user_id = u64::from(row);
+            let mut user_id = u64::from(row.0);
             if let Some(ids) = self.input.ids {
-                ids.read(row.into(), std::slice::from_mut(&mut user_id))?;
+                ids.read(row.0.into(), std::slice::from_mut(&mut user_id))?;
             }
             entry.clear();
-            Identities::push(&mut entry, stride, (row, user_id));
+            Identities::push(&mut entry, stride, (row.0, user_id));
             file.write(&entry)?;
         }
         Ok(Some(file.finish()?))

@@ -5,10 +5,10 @@ use pageway_graph::{
     fixed_entries,
 };
 use pageway_quant::{Quantizer, normalise};
-use pageway_types::{Metric, NodeId, Progress, VectorRead};
+use pageway_types::{Metric, NodeId, Progress, RowId, VectorRead};
 use rayon::ThreadPool;
 
-use super::order::NodeOrder;
+use super::order::{NodeOrder, row_of_unplaced};
 use super::sample::{read_rows, sample_rows};
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve::{self, EntryFile};
@@ -93,7 +93,7 @@ impl EntryBuild<'_> {
         let set = VectorSet::new(&rows, shape, metric, resolve::kernels()?, None)?;
         let count = count.min(sampled.len() as u32);
         let found = fixed_entries(&set, count, self.spec.seed, self.pool, self.progress)?;
-        let row = |at: NodeId| sampled.get(at.index()).map(|row| NodeId(*row as u32));
+        let row = |at: NodeId| sampled.get(at.index()).map(|row| RowId(*row as u32));
         Ok(found
             .into_iter()
             .filter_map(row)
@@ -141,7 +141,7 @@ impl EntryBuild<'_> {
     }
 
     fn renumbered(&self, mut graph: NavigationGraph) -> (Vec<NodeId>, Vec<u8>) {
-        graph.renumber(|row| self.order.node_of(row));
+        graph.renumber(|node| self.order.node_of(row_of_unplaced(node)));
         (graph.nodes().to_vec(), graph.to_bytes())
     }
 
@@ -169,14 +169,14 @@ impl EntryBuild<'_> {
         let count = rows.len().max(1) as f64;
         let mean: Vec<f32> = mean.iter().map(|sum| (sum / count) as f32).collect();
         let mut table = HashTable::build(&rows, &values, &mean, &spec)?;
-        table.renumber(|row| self.order.node_of(row));
+        table.renumber(|node| self.order.node_of(row_of_unplaced(node)));
         Ok((table.nodes().to_vec(), table.to_bytes()))
     }
 
     fn codes(&self, nodes: Vec<NodeId>) -> Result<EntryCodes> {
         let rows: Vec<u64> = nodes
             .iter()
-            .map(|node| self.order.row_of(*node).into())
+            .map(|node| self.order.row_of(*node).0.into())
             .collect();
         let rows = read_rows(self.vectors, &rows)?;
         let mut codes = vec![0; nodes.len() * self.quantizer.code_bytes()];

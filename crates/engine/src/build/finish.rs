@@ -73,6 +73,7 @@ impl Pipeline<'_> {
             segments: vec![alone],
             memory_bytes: self.plan.memory_bytes.max(least),
             calibration: Calibration::default(),
+            changes: None,
         };
         let vectors = self.input.queries.unwrap_or(self.input.vectors);
         let seed = self.plan.spec.seed.rotate_left(17);

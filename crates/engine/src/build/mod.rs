@@ -10,6 +10,7 @@
 //! is committed (`workspace`), and the same data, options and seed give the same bytes on any
 //! number of threads.
 
+mod addition;
 mod budget;
 mod calibrate;
 mod census;
@@ -23,9 +24,12 @@ mod entry;
 mod fingerprint;
 mod finish;
 mod graph;
+mod ids;
 mod links;
 mod measure;
 mod order;
+mod outliers;
+mod outline;
 mod pipeline;
 mod reach;
 #[cfg(test)]
@@ -40,4 +44,7 @@ mod wishes;
 mod workspace;
 mod write;
 
+pub(crate) use addition::{Added, Addition, AdditionLimits, added_spec, check_addition};
+pub(crate) use ids::IdFile;
+pub use outline::BuildOutline;
 pub use report::BuildReport;

@@ -2,7 +2,7 @@
 //! hot pages come first.
 
 use pageway_graph::{Graph, Placement, PlacementSpec as GraphPlacement, VectorSet, place};
-use pageway_types::{NodeId, Progress};
+use pageway_types::{NodeId, Progress, RowId};
 use rayon::ThreadPool;
 
 use crate::error::Result;
@@ -14,7 +14,7 @@ pub(super) enum NodeOrder {
     Rows,
     /// A permutation, both ways.
     Placed {
-        /// Row of each node.
+        /// Row of each node: its number in the graph before it was placed.
         rows: Vec<NodeId>,
         /// Node of each row.
         nodes: Vec<NodeId>,
@@ -40,19 +40,24 @@ impl NodeOrder {
 
     /// Row of a node.
     #[inline]
-    pub(super) fn row_of(&self, node: NodeId) -> u32 {
+    pub(super) fn row_of(&self, node: NodeId) -> RowId {
+        let same = RowId(node.0);
         match self {
-            Self::Rows => node.0,
-            Self::Placed { rows, .. } => rows.get(node.index()).map_or(node.0, |row| row.0),
+            Self::Rows => same,
+            Self::Placed { rows, .. } => rows
+                .get(node.index())
+                .copied()
+                .map_or(same, row_of_unplaced),
         }
     }
 
     /// Node of a row.
     #[inline]
-    pub(super) fn node_of(&self, row: NodeId) -> NodeId {
+    pub(super) fn node_of(&self, row: RowId) -> NodeId {
+        let same = NodeId(row.0);
         match self {
-            Self::Rows => row,
-            Self::Placed { nodes, .. } => nodes.get(row.index()).copied().unwrap_or(row),
+            Self::Rows => same,
+            Self::Placed { nodes, .. } => nodes.get(row.index()).copied().unwrap_or(same),
         }
     }
 }
@@ -97,6 +102,11 @@ pub(super) fn order_nodes(
     Ok(NodeOrder::placed(rows))
 }
 
+/// The row of a node of a graph whose nodes have not been placed.
+pub(super) const fn row_of_unplaced(node: NodeId) -> RowId {
+    RowId(node.0)
+}
+
 /// Pages whose nodes are named most often come first; a last page that is not full stays last.
 fn hot_pages_first(graph: &Graph, rows: &[NodeId], nodes_per_page: usize) -> Vec<NodeId> {
     let mut named = vec![0u32; rows.len()];
@@ -137,7 +147,7 @@ mod tests {
         assert_eq!(ordered, [4, 5, 0, 1, 2, 3, 6]);
         let order = NodeOrder::placed(hot_pages_first(&graph, &rows, 2));
         for row in 0..7 {
-            assert_eq!(order.row_of(order.node_of(NodeId(row))), row);
+            assert_eq!(order.row_of(order.node_of(RowId(row))), RowId(row));
         }
     }
 }

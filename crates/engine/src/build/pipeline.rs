@@ -13,7 +13,7 @@ use super::codebook::SharedCodebook;
 use super::encode::Quantizers;
 use super::entry::EntryBuild;
 use super::fingerprint::{Fingerprint, Watched};
-use super::order::NodeOrder;
+use super::order::{NodeOrder, row_of_unplaced};
 use super::workspace::Workspace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{FileKind, Files, GraphStatistics, Manifest, SegmentEntry};
@@ -129,7 +129,7 @@ impl Pipeline<'_> {
         stages.end("place nodes");
         let codes = self.encode(&codebooks, (&order, table.as_ref()), fingerprint)?;
         stages.end("encode");
-        let medoid = order.node_of(linked.medoid);
+        let medoid = order.node_of(row_of_unplaced(linked.medoid));
         let entry = EntryBuild {
             vectors: self.input.vectors,
             spec: &self.plan.spec,
@@ -142,16 +142,16 @@ impl Pipeline<'_> {
             progress: self.progress,
         };
         let entry = entry.run()?;
-        let entry_file = match &entry.file {
-            Some(file) => Some(self.write_blob(FileKind::Entry, fingerprint, &file.to_bytes())?),
-            None => None,
-        };
+        let bytes = entry.file.as_ref().map(resolve::EntryFile::to_bytes);
+        let write = |bytes: Vec<u8>| self.write_blob(FileKind::Entry, fingerprint, &bytes);
+        let entry_file = bytes.map(write).transpose()?;
         stages.end("find entries");
         let (records, statistics) = self.records(linked, &order, &codes, fingerprint)?;
         stages.end("write records");
         let mut segment = SegmentEntry {
             first_row,
             node_count: self.plan.node_count,
+            own_first_id: None,
             spec: self.plan.spec.clone(),
             entry: entry.nodes.clone(),
             files: Files {
@@ -163,6 +163,8 @@ impl Pipeline<'_> {
                 second_codes: codes.second,
                 second_codebook: codebooks.second.map(|(_, file)| file),
                 identities: self.identities(&order, fingerprint)?,
+                ids: None,
+                dead: None,
             },
             graph: GraphStatistics {
                 overlap,

@@ -70,7 +70,8 @@ impl<'r> ReplicaPlan<'r> {
     }
 
     fn nearest_first(&self, node: NodeId) -> Vec<NodeId> {
-        let row = |node: NodeId| NodeId(self.order.row_of(node));
+        // The vectors are those of nodes that have not been placed: rows.
+        let row = |node: NodeId| NodeId(self.order.row_of(node).0);
         let distance = |other: &NodeId| self.vectors.distance(row(node), row(*other));
         let mut list: Vec<(f32, NodeId)> = self
             .graph

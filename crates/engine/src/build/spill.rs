@@ -44,7 +44,7 @@ impl SpillWriter {
     /// Creates the file.
     pub(super) fn create(vfs: &Arc<dyn Vfs>, path: &Path) -> Result<Self> {
         let file = vfs.open(path, OpenMode::CreateNew);
-        let file = file.map_err(|error| Error::from(error).within(path.display()))?;
+        let file = file.map_err(|error| Error::of_writing(path.display(), error))?;
         let spill = Spill {
             vfs: Arc::clone(vfs),
             path: path.to_path_buf(),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pageway_store::{OsVfs, Vfs};
-use pageway_types::{NodeId, Progress, VectorShape};
+use pageway_types::{NodeId, Progress, RowId, VectorShape};
 use rayon::ThreadPool;
 
 use super::BuildReport;
@@ -20,6 +20,7 @@ use crate::calibration::Calibration;
 use crate::error::{Error, Result};
 use crate::index::Index;
 use crate::manifest::{Manifest, SegmentEntry};
+use crate::memory::check_room;
 use crate::options::{BuildInput, BuildOptions};
 use crate::plan::index_bytes;
 use crate::source::check_unique;
@@ -59,10 +60,11 @@ impl Index {
         options: &BuildOptions,
         progress: &dyn Progress,
     ) -> Result<BuildReport> {
-        check_recall(options.recall)?;
-        check_donor(options)?;
+        check_options(options)?;
         let codebook = shared_codebook(vfs.as_ref(), input, options)?;
         let plan = BuildPlan::new(input, options, codebook.as_ref())?;
+        let resident = input.vectors.resident().is_some();
+        check_room(plan.peak_bytes(resident), "this build")?;
         let workspace = Workspace::open(vfs, dir)?;
         workspace.check_space(disk_bytes(&plan)?)?;
         let pool = thread_pool(plan.threads)?;
@@ -82,6 +84,12 @@ impl Index {
         workspace.commit(&manifest)?;
         Ok(report)
     }
+}
+
+/// Refuses what no input can be built with.
+pub(super) fn check_options(options: &BuildOptions) -> Result<()> {
+    check_recall(options.recall)?;
+    check_donor(options)
 }
 
 /// A build of all rows.
@@ -112,6 +120,7 @@ impl Build<'_> {
             segments,
             memory_bytes: self.plan.index_memory,
             calibration: Calibration::default(),
+            changes: None,
         };
         let pipeline = self.pipeline(self.input, (self.plan, None), None);
         manifest.calibration = pipeline.calibrate(&manifest, held_out)?;
@@ -165,8 +174,8 @@ impl Build<'_> {
             let known = (&plan, quantizers.as_ref());
             let pipeline = self.pipeline(&input, known, number);
             let built = pipeline.build(run.start, stages)?;
-            let held_out = rows.iter().flatten().filter(|row| run.contains(row));
-            let node_of = |row: &u32| built.order.node_of(NodeId(row - run.start)).0;
+            let held_out = rows.iter().flatten().filter(|row| run.contains(&row.0));
+            let node_of = |row: &RowId| built.order.node_of(RowId(row.0 - run.start)).0;
             nodes.extend(held_out.map(|row| NodeId(run.start + node_of(row))));
             segments.push(built.entry);
             quantizers = quantizers.or(Some(built.quantizers));
@@ -213,7 +222,7 @@ fn check_donor(options: &BuildOptions) -> Result<()> {
 }
 
 /// The codebook that the build takes over from another index, if it does.
-fn shared_codebook(
+pub(super) fn shared_codebook(
     vfs: &dyn Vfs,
     input: &BuildInput<'_>,
     options: &BuildOptions,
@@ -231,7 +240,7 @@ fn shared_codebook(
 }
 
 /// Disk that the build needs, temporary files included.
-fn disk_bytes(plan: &BuildPlan) -> Result<u64> {
+pub(super) fn disk_bytes(plan: &BuildPlan) -> Result<u64> {
     let nodes = u64::from(plan.node_count);
     let row = plan.spec.shape.vectors().row_bytes() as u64;
     let list = 4 * u64::from(plan.shard_degree() + 2);

@@ -11,7 +11,7 @@ use pageway_store::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, remove_log};
 
 /// A locked index directory that a build writes into.
 pub(super) struct Workspace {
@@ -65,7 +65,40 @@ impl Workspace {
         // before go only when the manifest just read is sure to stay.
         sync_directory(vfs.as_ref(), dir)?;
         workspace.clean()?;
+        workspace.skip_taken_names()?;
         Ok(workspace)
+    }
+
+    /// The directory of an index that a writer holds the lock of: it commits, and clears what is
+    /// left.
+    pub(super) fn of_writer(vfs: &Arc<dyn Vfs>, dir: &Path, generation: u64) -> Self {
+        Self {
+            vfs: Arc::clone(vfs),
+            dir: dir.to_path_buf(),
+            generation,
+            current: Vec::new(),
+            created: false,
+            committed: true,
+            lock: None,
+        }
+    }
+
+    /// Counts on until no directory or the like, which is not ours to remove, has a name of this
+    /// generation.
+    fn skip_taken_names(&mut self) -> Result<()> {
+        let others = self.vfs.list_others(&self.dir);
+        let others = others.map_err(|error| Error::from(error).within(self.dir.display()))?;
+        let has = |name: &String, generation: &str| {
+            let numbers = name.split(['-', '.']);
+            name.ends_with(DATA_EXTENSION) && numbers.into_iter().any(|part| part == generation)
+        };
+        while others
+            .iter()
+            .any(|name| has(name, &self.generation.to_string()))
+        {
+            self.generation += 1;
+        }
+        Ok(())
     }
 
     /// Refuses to start when the disk cannot take `bytes`.
@@ -90,6 +123,8 @@ impl Workspace {
         self.committed = outcome.is_ok() || self.renamed();
         outcome?;
         self.current = names_of(manifest);
+        // The log of the index before belongs to no manifest any more.
+        let _ = remove_log(self.vfs.as_ref(), &self.dir);
         // The index is published whatever happens to the old files; the next build tries again.
         let _ = self.clean();
         Ok(())

@@ -177,7 +177,7 @@ impl Batch {
             .chunks_exact_mut(row_bytes)
             .zip(&mut self.user_ids);
         for (node, (out, user_id)) in self.nodes.clone().zip(places) {
-            let row = u64::from(pages.order.row_of(NodeId(node)));
+            let row = u64::from(pages.order.row_of(NodeId(node)).0);
             vectors.read(row, out)?;
             *user_id = row;
             if let Some(ids) = pages.input.ids {
@@ -281,7 +281,7 @@ impl NodeFeed for BatchFeed<'_> {
         match (bytes, user_id) {
             (Some(bytes), Some(user_id)) => Ok(VectorPart {
                 bytes,
-                row: self.order.row_of(node),
+                row: self.order.row_of(node).0,
                 user_id: *user_id,
             }),
             _ => Err(not_at_hand(node)),

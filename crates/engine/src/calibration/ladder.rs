@@ -69,11 +69,17 @@ impl Calibration {
         Ok(((size * scale).ceil() as u32).max(k))
     }
 
-    /// Recall expected of a list size at rank `k`, interpolated.
+    /// The rank that stands for `k`: the next that was measured; none above all.
+    pub fn rank_of(k: u32) -> Option<u32> {
+        RANKS.into_iter().find(|rank| *rank >= k)
+    }
+
+    /// Recall expected of a list size at rank `k`, interpolated; at [`Calibration::rank_of`] it.
+    /// What list sizes are chosen by, which has a margin below the mean that was measured.
     pub fn expected_recall(&self, k: u32, list_size: u32) -> Option<f32> {
         let column = RANKS.iter().position(|rank| *rank >= k)?;
         let size = list_size as f32;
-        let value = |row: &CalibrationRow| row.recall.get(column).copied();
+        let value = |row: &CalibrationRow| Some(self.promised(row, column).max(0.0));
         let above = self.rows.iter().position(|row| row.list_size >= list_size);
         let (Some(above), Some(last)) = (above, self.rows.last()) else {
             return self.rows.last().and_then(value);
@@ -237,5 +243,23 @@ mod tests {
         assert!((ladder.expected_recall(1, 30).unwrap() - 0.94).abs() < 1e-6);
         assert!((ladder.expected_recall(1, 5).unwrap() - 0.80).abs() < 1e-6);
         assert!((ladder.expected_recall(1, 400).unwrap() - 0.98).abs() < 1e-6);
+        assert_eq!(ladder.expected_recall(101, 30), None);
+    }
+
+    #[test]
+    fn what_is_expected_of_the_size_that_was_chosen_is_what_was_asked_for() {
+        for held_out in [false, true] {
+            let mut ladder = Calibration {
+                held_out,
+                ..ladder()
+            };
+            for row in &mut ladder.rows {
+                row.standard_error = [0.01; 3];
+            }
+            let size = ladder.list_size_for(1, 0.93).unwrap();
+            let expected = ladder.expected_recall(1, size).unwrap();
+            let steps = ladder.expected_recall(1, size - 1).unwrap();
+            assert!(expected >= 0.93 && steps < 0.93, "{steps} {expected}");
+        }
     }
 }

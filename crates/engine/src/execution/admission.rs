@@ -5,10 +5,13 @@
 //!              leads on   is an answer
 //!   hidden        no          no        a row that is its own query
 //!   admitted      yes         yes
-//!   neither       yes         no        a row outside of the set that is searched
+//!   neither       yes         no        a row that was deleted, or is outside of the set that is
+//!                                       searched
 //! ```
 
 use pageway_types::NodeId;
+
+use super::dead::DeadSet;
 
 /// A set of nodes of an index, by number.
 ///
@@ -72,7 +75,15 @@ impl NodeSet {
 
 /// What may be an answer of one query, by the numbers of one segment.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) enum Admission<'q> {
+pub(crate) struct Admission<'q> {
+    rule: Rule<'q>,
+    /// Nodes that were deleted, where there are any.
+    dead: Option<&'q DeadSet>,
+}
+
+/// What the caller says of it.
+#[derive(Clone, Copy, Debug, Default)]
+enum Rule<'q> {
     /// Every node.
     #[default]
     All,
@@ -82,52 +93,86 @@ pub(crate) enum Admission<'q> {
     Within { set: &'q NodeSet, base: u32 },
 }
 
-impl Admission<'_> {
-    /// The same for a segment whose nodes are numbered from `base` on, `count` of them.
-    pub(crate) fn of_segment(self, base: u32, count: u32) -> Self {
-        match self {
-            Self::All => Self::All,
-            Self::AllBut(node) => match node.0.checked_sub(base) {
-                Some(own) if own < count => Self::AllBut(NodeId(own)),
-                _ => Self::All,
-            },
-            Self::Within { set, .. } => Self::Within { set, base },
+impl<'q> Admission<'q> {
+    /// Every node but one, which is passed over.
+    pub(crate) fn all_but(hidden: NodeId) -> Self {
+        Self {
+            rule: Rule::AllBut(hidden),
+            dead: None,
         }
+    }
+
+    /// The nodes of a set.
+    pub(crate) fn within(set: &'q NodeSet) -> Self {
+        Self {
+            rule: Rule::Within { set, base: 0 },
+            dead: None,
+        }
+    }
+
+    /// The same for a segment whose nodes are numbered from `base` on, `count` of them, some of
+    /// which may be `dead`.
+    pub(crate) fn of_segment(self, base: u32, count: u32, dead: Option<&'q DeadSet>) -> Self {
+        let rule = match self.rule {
+            Rule::All => Rule::All,
+            Rule::AllBut(node) => match node.0.checked_sub(base) {
+                Some(own) if own < count => Rule::AllBut(NodeId(own)),
+                _ => Rule::All,
+            },
+            Rule::Within { set, .. } => Rule::Within { set, base },
+        };
+        let dead = dead.filter(|dead| dead.len() > 0);
+        Self { rule, dead }
     }
 
     /// Whether a node is passed over as if it were not there.
     #[inline]
     pub(crate) fn hides(self, node: NodeId) -> bool {
-        matches!(self, Self::AllBut(hidden) if hidden == node)
+        matches!(self.rule, Rule::AllBut(hidden) if hidden == node)
     }
 
     /// Whether a node may be an answer.
     #[inline]
     pub(crate) fn admits(self, node: NodeId) -> bool {
-        match self {
-            Self::All => true,
-            Self::AllBut(hidden) => hidden != node,
-            Self::Within { set, base } => set.contains(NodeId(base + node.0)),
-        }
+        let admitted = match self.rule {
+            Rule::All => true,
+            Rule::AllBut(hidden) => hidden != node,
+            Rule::Within { set, base } => set.contains(NodeId(base + node.0)),
+        };
+        admitted && !self.dead.is_some_and(|dead| dead.contains(node))
     }
 
     /// Which of 32 nodes from `first` on may be answers, the first of them lowest.
     #[inline]
     pub(crate) fn mask(self, first: u32) -> u32 {
-        match self {
-            Self::All => u32::MAX,
-            Self::AllBut(hidden) => match hidden.0.checked_sub(first) {
+        let admitted = match self.rule {
+            Rule::All => u32::MAX,
+            Rule::AllBut(hidden) => match hidden.0.checked_sub(first) {
                 Some(at) if at < u32::BITS => !(1 << at),
                 _ => u32::MAX,
             },
-            Self::Within { set, base } => set.mask(base + first),
-        }
+            Rule::Within { set, base } => set.mask(base + first),
+        };
+        self.dead
+            .map_or(admitted, |dead| admitted & !dead.mask(first))
     }
 
-    /// Whether every node that leads on may be an answer.
+    /// Whether every node that leads on may be an answer, but for those that died.
     #[inline]
     pub(crate) fn is_open(self) -> bool {
-        !matches!(self, Self::Within { .. })
+        !matches!(self.rule, Rule::Within { .. })
+    }
+
+    /// Whether every node may be an answer.
+    #[inline]
+    pub(crate) fn is_all(self) -> bool {
+        matches!(self.rule, Rule::All) && self.dead.is_none()
+    }
+
+    /// Whether some nodes that lead on died.
+    #[inline]
+    pub(crate) fn has_dead(self) -> bool {
+        self.dead.is_some()
     }
 }
 
@@ -144,18 +189,27 @@ mod tests {
             base in 0u32..100,
             first in 0u32..250,
             hidden in 0u32..300,
+            dead in prop::collection::btree_set(0u32..300, 0..80),
         ) {
             let set = NodeSet::new(nodes.iter().map(|node| NodeId(*node)));
             prop_assert_eq!(set.len(), nodes.len() as u64);
-            let admissions = [
-                Admission::All,
-                Admission::AllBut(NodeId(hidden)),
-                Admission::Within { set: &set, base },
+            let gone = DeadSet::new(290);
+            for node in &dead {
+                gone.insert(NodeId(*node));
+            }
+            let rules = [
+                Admission::default(),
+                Admission::all_but(NodeId(hidden)),
+                Admission::within(&set),
             ];
-            for admission in admissions {
+            let both = |rule| [(rule, None), (rule, Some(&gone))];
+            for (rule, dead) in rules.into_iter().flat_map(both) {
+                let admission = rule.of_segment(base, 290, dead);
                 for at in 0..32 {
+                    let node = NodeId(first + at);
                     let bit = admission.mask(first) >> at & 1 == 1;
-                    prop_assert_eq!(bit, admission.admits(NodeId(first + at)));
+                    prop_assert_eq!(bit, admission.admits(node));
+                    prop_assert!(!bit || dead.is_none_or(|dead| !dead.contains(node)));
                 }
             }
             for node in 0..400 {
@@ -166,12 +220,21 @@ mod tests {
 
     #[test]
     fn a_hidden_node_is_hidden_in_its_own_segment_alone() {
-        let admission = Admission::AllBut(NodeId(25));
-        let own = |base, count| admission.of_segment(base, count);
+        let admission = Admission::all_but(NodeId(25));
+        let own = |base, count| admission.of_segment(base, count, None);
         assert!(own(20, 10).hides(NodeId(5)) && !own(20, 10).admits(NodeId(5)));
         assert!(!own(0, 20).hides(NodeId(5)) && own(0, 20).admits(NodeId(19)));
-        assert!(matches!(own(26, 10), Admission::All));
+        assert!(matches!(own(26, 10).rule, Rule::All));
         assert!(admission.is_open());
+    }
+
+    #[test]
+    fn a_set_without_dead_nodes_is_none() {
+        let none = DeadSet::new(10);
+        let admission = |dead| Admission::default().of_segment(0, 10, Some(dead));
+        assert!(!admission(&none).has_dead());
+        none.insert(NodeId(3));
+        assert!(admission(&none).has_dead() && !admission(&none).admits(NodeId(3)));
     }
 
     #[test]

@@ -38,8 +38,10 @@ pub(super) struct Limits {
 /// Bounds of the candidates of one query in one segment.
 #[derive(Debug, Default)]
 pub(super) struct Bounds {
-    /// Estimate and half width of the interval, candidate by candidate.
+    /// Estimate and error, candidate by candidate.
     intervals: Vec<(f32, f32)>,
+    /// Half width of the interval that decides, as a share of the error.
+    share: f32,
     sorted: Vec<f32>,
     limits: Limits,
 }
@@ -53,17 +55,17 @@ impl Limits {
         segments: impl Iterator<Item = &'b Bounds> + Clone,
         sorted: &mut Vec<f32>,
     ) -> Self {
-        let mut nth = |n: usize, end: fn(&(f32, f32)) -> f32| {
-            let intervals = segments.clone().flat_map(|bounds| &bounds.intervals);
+        let mut nth = |n: usize, end: fn((f32, f32)) -> f32| {
+            let intervals = segments.clone().flat_map(Bounds::deciding);
             sorted.clear();
             sorted.extend(intervals.map(end));
             nth_smallest(sorted, n)
         };
         match goal {
             Goal::Nearest => Self {
-                limit: nth(k.saturating_sub(1), |(estimate, error)| estimate + error),
+                limit: nth(k.saturating_sub(1), |(estimate, half)| estimate + half),
                 // At most k intervals begin before the k + 1st does, its own among them.
-                sure: nth(k, |(estimate, error)| estimate - error),
+                sure: nth(k, |(estimate, half)| estimate - half),
             },
             Goal::Within { radius } => Self {
                 sure: radius,
@@ -87,10 +89,18 @@ impl Bounds {
         capacity * (size_of::<(f32, f32)>() + size_of::<f32>())
     }
 
-    /// Takes the candidates of a query: estimates, and by how much they may be off.
-    pub(super) fn take(&mut self, intervals: impl Iterator<Item = (f32, f32)>) {
+    /// Takes the candidates of a query, estimates and errors: who is an answer is decided by
+    /// intervals of a `share` of the error on either side.
+    pub(super) fn take(&mut self, share: f32, intervals: impl Iterator<Item = (f32, f32)>) {
+        self.share = share;
         self.intervals.clear();
         self.intervals.extend(intervals);
+    }
+
+    /// Estimates, and half widths of the intervals that decide.
+    fn deciding(&self) -> impl Iterator<Item = (f32, f32)> {
+        let intervals = self.intervals.iter();
+        intervals.map(|(estimate, error)| (*estimate, error * self.share))
     }
 
     /// Room to sort in; to be given back.
@@ -108,7 +118,7 @@ impl Bounds {
         self.limits = limits;
     }
 
-    /// What was taken of candidate number `at`: its estimate, and by how much that may be off.
+    /// What was taken of candidate number `at`: its estimate and error.
     pub(super) fn interval(&self, at: usize) -> (f32, f32) {
         let unknown = (f32::INFINITY, f32::INFINITY);
         self.intervals.get(at).copied().unwrap_or(unknown)
@@ -117,20 +127,22 @@ impl Bounds {
     /// The verdict on candidate number `at`.
     pub(super) fn verdict(&self, at: usize) -> Verdict {
         let (estimate, error) = self.interval(at);
-        if estimate - error > self.limits.limit {
+        let half = error * self.share;
+        if estimate - half > self.limits.limit {
             Verdict::Out
-        } else if estimate + error <= self.limits.sure {
+        } else if estimate + half <= self.limits.sure && estimate.is_finite() {
             Verdict::In
         } else {
             Verdict::Open
         }
     }
 
-    /// Whether candidate number `at` lies outside even of an interval so many times as wide.
-    pub(super) fn is_beyond(&self, at: usize, times: f32) -> bool {
+    /// Whether candidate number `at` lies outside even where `share` of its error decides, if that
+    /// is more.
+    pub(super) fn is_beyond(&self, at: usize, share: f32) -> bool {
+        let share = share.max(self.share);
         let interval = self.intervals.get(at);
-        interval
-            .is_some_and(|(estimate, error)| estimate - times.max(1.0) * error > self.limits.limit)
+        interval.is_some_and(|(estimate, error)| estimate - share * error > self.limits.limit)
     }
 }
 
@@ -142,7 +154,7 @@ mod tests {
 
     fn verdicts(intervals: &[(f32, f32)], goal: Goal, k: usize) -> Vec<Verdict> {
         let mut bounds = Bounds::default();
-        bounds.take(intervals.iter().copied());
+        bounds.take(1.0, intervals.iter().copied());
         bounds.judge(Limits::of(goal, k, [&bounds].into_iter(), &mut Vec::new()));
         (0..intervals.len()).map(|at| bounds.verdict(at)).collect()
     }
@@ -166,8 +178,10 @@ mod tests {
         assert_eq!(verdicts(&exact, Goal::Nearest, 2), [In, In, Out]);
         let unknown = [(1.0, f32::INFINITY), (2.0, f32::INFINITY)];
         assert_eq!(verdicts(&unknown, Goal::Nearest, 1), [Open; 2]);
+        let nothing = [(f32::INFINITY, 0.0), (f32::NAN, 1.0), (2.0, 1.0)];
+        assert_eq!(verdicts(&nothing, Goal::Nearest, 9), [Open, Open, In]);
         let mut bounds = Bounds::default();
-        bounds.take(intervals.into_iter());
+        bounds.take(1.0, intervals.into_iter());
         bounds.judge(Limits::of(
             Goal::Nearest,
             3,
@@ -193,8 +207,9 @@ mod tests {
             let exact: Vec<f32> = candidates.iter().map(|c| c.0 + c.1 * c.2 * 0.999).collect();
             let (one, other) = intervals.split_at(intervals.len() / 2);
             let mut parts = [Bounds::default(), Bounds::default()];
-            parts[0].take(one.iter().copied());
-            parts[1].take(other.iter().copied());
+            parts[0].take(1.0, one.iter().copied());
+            let wide = other.iter().map(|(estimate, half)| (*estimate, 4.0 * half));
+            parts[1].take(0.25, wide);
             let limits = Limits::of(Goal::Nearest, k, parts.iter(), &mut Vec::new());
             let mut judged = Vec::new();
             for (part, length) in parts.iter_mut().zip([one.len(), other.len()]) {

@@ -12,7 +12,7 @@
 //! ratio of distances: Al-Jazzazi et al., "Distance Adaptive Beam Search for Provably Accurate
 //! Graph-Based Nearest Neighbor Search", NeurIPS 2025.
 
-use pageway_types::NodeId;
+use pageway_types::{NodeId, Number};
 
 /// Sorted, bounded candidates.
 #[derive(Debug, Default)]
@@ -50,12 +50,12 @@ impl Default for Horizon {
     }
 }
 
-/// Distance and node as one integer that sorts by distance (total order), then by node.
+/// Distance and a number as one integer that sorts by distance (total order), then by number.
 #[inline]
-pub(crate) fn sort_key(distance: f32, node: NodeId) -> u64 {
+pub(crate) fn sort_key(distance: f32, number: impl Number) -> u64 {
     let bits = distance.to_bits();
     let sortable = bits ^ if bits >> 31 == 1 { u32::MAX } else { 1 << 31 };
-    u64::from(sortable) << 32 | u64::from(node.0)
+    u64::from(sortable) << 32 | u64::from(number.number())
 }
 
 /// The distance inside a key.
@@ -72,10 +72,16 @@ pub(crate) fn key_distance(key: u64) -> f32 {
     )
 }
 
+/// The number inside a key.
+#[inline]
+pub(crate) fn key_number<N: Number>(key: u64) -> N {
+    N::of(key as u32)
+}
+
 /// The node inside a key.
 #[inline]
 pub(crate) fn key_node(key: u64) -> NodeId {
-    NodeId(key as u32)
+    key_number(key)
 }
 
 /// The last key that is at most a share of `slack` farther.
@@ -109,6 +115,13 @@ impl CandidateList {
     /// Takes only candidates within a horizon from now on.
     pub(crate) fn look_to(&mut self, horizon: Horizon) {
         self.horizon = horizon;
+    }
+
+    /// Measures the horizon by the candidate at `place` from now on; whether that is further down
+    /// the list than before.
+    pub(crate) fn measure_by(&mut self, place: usize) -> bool {
+        let before = std::mem::replace(&mut self.horizon.place, place);
+        place > before
     }
 
     /// Candidates that the list holds at most.

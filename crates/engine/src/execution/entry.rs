@@ -42,6 +42,9 @@ pub(crate) struct EntryScratch {
     hits: Vec<NodeId>,
     unit: Vec<f32>,
     pub(super) probe: MeanQuery,
+    /// Keys of clusters: while they are ranked, of groups before them; after a scan, of those that
+    /// were looked into, by number.
+    pub(super) clusters: Vec<u64>,
 }
 
 impl EntryScratch {

@@ -1,9 +1,10 @@
 //! Expanding a node: its vector scored exactly where it is at hand, its unseen neighbours by code.
 
 use pageway_quant::{CodeBatch, CodeScorer};
-use pageway_types::{NodeId, PageId};
+use pageway_types::{NodeId, PageId, Place};
 
 use super::Traversal;
+use super::refine::told;
 use super::scratch::Scoring;
 use super::traversal::Stage;
 use crate::layout::{Neighbors, PageCodec, PageError, Record, StoredList, VectorPart};
@@ -21,9 +22,9 @@ impl<C: PageCodec> Traversal<'_, C> {
         let mut meet = |node: NodeId| {
             if node.0 < in_memory {
                 fresh.push(node);
-            } else if let Some(place) = parts.entry.codes.position(node) {
+            } else if let Some(place) = parts.entry.codes.place_of(node) {
                 coded.push(node);
-                places.push(NodeId(place));
+                places.push(place);
             }
         };
         let query = (self.query.vector, &*scoring.widened);
@@ -98,7 +99,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         };
         self.stats.bytes_used += vector.bytes.len() as u64;
         if self.query.admission.admits(node) {
-            if self.meets_codes() && self.parts.identities.is_some() {
+            if self.meets_codes() && self.ranks_coarse_codes() {
                 // A coarse code may have put it among the answers already, at another distance.
                 self.scratch.ranking.forget(node);
             }
@@ -112,11 +113,16 @@ impl<C: PageCodec> Traversal<'_, C> {
         self.stage != Stage::Refine && self.parts.vectors.is_coded()
     }
 
+    /// Whether coarse codes put nodes among the answers whose fine codes may pass by.
+    fn ranks_coarse_codes(&self) -> bool {
+        self.parts.identities.is_some() || self.query.tolerance.is_exact()
+    }
+
     /// The distance that a fine code estimates, and by how much it may be off.
     fn estimate_finely(&mut self, code: &[u8]) -> (f32, f32) {
-        let width = self.deviations();
+        self.prepare_second();
         let scoring = &mut self.scratch.scoring;
-        let (Some(scorer), Some(width)) = (&scoring.second, width) else {
+        let Some(scorer) = &scoring.second else {
             return (f32::INFINITY, f32::INFINITY);
         };
         let (estimates, errors) = (&mut scoring.fine.0, &mut scoring.fine.1);
@@ -125,7 +131,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         let estimate = estimates.first().copied().unwrap_or(f32::INFINITY);
         let estimate = self.parts.possible(estimate);
         let error = errors.first().copied().unwrap_or(f32::INFINITY);
-        (estimate, error * width)
+        (estimate, told(error))
     }
 
     /// Scores the unseen neighbours of a list by their codes, in one batch.
@@ -163,7 +169,7 @@ impl<C: PageCodec> Traversal<'_, C> {
             let scoring = &mut self.scratch.scoring;
             if let Some(place) = at.checked_sub(without as u32) {
                 scoring.coded.push(neighbor);
-                scoring.places.push(NodeId(place));
+                scoring.places.push(Place(place));
             } else if neighbor.0 < self.parts.codes.table.node_count() {
                 scoring.fresh.push(neighbor);
             } else {
@@ -190,8 +196,7 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// Whether every record of a page was scored, or will be when it arrives.
     #[inline]
     pub(super) fn is_scored_as_a_whole(&self, page: PageId) -> bool {
-        self.parts.execution.harvest.scores_pages()
-            && self.scratch.seen.pages.contains(NodeId(page.0))
+        self.parts.execution.harvest.scores_pages() && self.scratch.seen.pages.contains(page)
     }
 
     /// One batch of estimates for each source of codes, offered to the candidate list.
@@ -206,19 +211,16 @@ impl<C: PageCodec> Traversal<'_, C> {
             ..
         } = &mut scratch.scoring;
         self.stats.approximate_distances += (fresh.len() + coded.len()) as u64;
-        let table = self.parts.codes.table.bytes();
+        let table = &self.parts.codes.table;
         let sources = [
-            (table, &*fresh, &*fresh),
+            (table.bytes(), table.places(fresh), &*fresh),
             (codes_at_hand, &*places, &*coded),
         ];
         for (codes, places, nodes) in sources {
             if nodes.is_empty() {
                 continue;
             }
-            let batch = CodeBatch::Gather {
-                codes,
-                nodes: places,
-            };
+            let batch = CodeBatch::Gather { codes, places };
             scorer.score(batch, estimates);
             for (node, estimate) in nodes.iter().zip(estimates.iter()) {
                 scratch.candidates.insert(*node, *estimate);

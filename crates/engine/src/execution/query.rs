@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use super::admission::Admission;
+use super::tolerance::Tolerance;
 
 /// What counts as an answer.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -126,8 +127,15 @@ pub(crate) struct Query<'q> {
     pub(crate) admission: Admission<'q>,
     /// When nobody waits for the answer any more.
     pub(crate) deadline: Option<Instant>,
-    /// Whether every answer needs its exact distance, even where its code decides.
-    pub(crate) exact: bool,
+    /// How far off the distance of an answer may be.
+    pub(crate) tolerance: Tolerance,
+}
+
+impl Query<'_> {
+    /// Whether an index that is not empty has an answer, whatever the query is.
+    pub(super) fn must_find(&self) -> bool {
+        self.goal == Goal::Nearest && self.admission.is_all()
+    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ pub(crate) struct Neighbor {
     pub(crate) row: u32,
     pub(crate) user_id: u64,
     pub(crate) distance: f32,
+    /// By how much it may be off; 0 where it is exact.
+    pub(crate) error: f32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -130,6 +132,7 @@ impl Ranking {
             row: entry.row,
             user_id: entry.user_id,
             distance: key_distance(entry.key),
+            error: entry.error,
         })
     }
 }

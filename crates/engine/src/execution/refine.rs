@@ -7,12 +7,14 @@ use super::Traversal;
 use super::bounds::{Limits, Verdict};
 use super::candidates::{key_distance, key_node, sort_key};
 use super::query::{Goal, Sizes};
+use super::tolerance::Tolerance;
 use super::traversal::{PageRequest, Stage};
 use crate::layout::{PageCodec, PageError, PageView, VectorPart};
 use crate::spec::RefineSpec;
 
-/// Deviations that the error of an estimate hardly ever exceeds: it is about normal.
-const SURE_DEVIATIONS: f32 = 3.0;
+/// Deviations that the error of an estimate hardly ever exceeds: who is an answer is not asked
+/// farther out.
+const FAR_DEVIATIONS: f32 = 3.0;
 
 /// Candidates for each answer of a list whose bounds are as wide as the spec says.
 const LIST_SHARE: f32 = 10.0;
@@ -76,6 +78,11 @@ impl<C: PageCodec> Traversal<'_, C> {
         }
     }
 
+    /// The share of an error that decides who is an answer, where bounds do.
+    fn deciding_share(&self) -> f32 {
+        self.deviations().unwrap_or_default() / Tolerance::DEVIATIONS
+    }
+
     /// Candidates that may be scored exactly at the end.
     fn pick_refined(&mut self, keys: &mut Vec<u64>) {
         let size = self.scratch.candidates.within_horizon();
@@ -100,8 +107,9 @@ impl<C: PageCodec> Traversal<'_, C> {
                 keys.truncate(read);
             }
             RefineSpec::Bounded { .. } if self.ranks_fine_codes() => {
+                let share = self.deciding_share();
                 let scratch = &mut *self.scratch;
-                scratch.bounds.take(scratch.ranking.intervals());
+                scratch.bounds.take(share, scratch.ranking.intervals());
             }
             RefineSpec::Bounded { .. } => {
                 keys.extend(admitted);
@@ -112,15 +120,16 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// Sorts `keys` anew, by the mean of both estimates.
     fn score_again(&mut self, keys: &mut [u64]) {
+        self.prepare_second();
         let scoring = &mut self.scratch.scoring;
         let (Some(scorer), Some(part)) = (&scoring.second, &self.parts.second) else {
             return;
         };
-        scoring.places.clear();
-        scoring.places.extend(keys.iter().map(|key| key_node(*key)));
+        scoring.fresh.clear();
+        scoring.fresh.extend(keys.iter().map(|key| key_node(*key)));
         let batch = CodeBatch::Gather {
             codes: part.table.bytes(),
-            nodes: &scoring.places,
+            places: part.table.places(&scoring.fresh),
         };
         scorer.score(batch, &mut scoring.estimates);
         self.stats.approximate_distances += keys.len() as u64;
@@ -139,83 +148,112 @@ impl<C: PageCodec> Traversal<'_, C> {
         } = self.query.sizes;
         match self.query.goal {
             Goal::Nearest => deviations * (list_size as f32 / (LIST_SHARE * results as f32)).sqrt(),
-            Goal::Within { .. } => deviations.max(SURE_DEVIATIONS),
+            Goal::Within { .. } => deviations.max(FAR_DEVIATIONS),
         }
     }
 
     /// Leaves the candidates that their codes leave undecided, where codes have bounds. Those that
-    /// are answers for sure join the ranking by their estimates, where memory knows who they are.
-    /// An exact distance costs no read where memory has the vector, so that only what is far off
-    /// goes without.
+    /// are answers for sure join the ranking by their estimates, where memory knows who they are
+    /// and the tolerance admits it, or where their vectors are read next. An exact distance costs
+    /// no read where memory has the vector, so that only what is far off goes without.
     fn decide(&mut self, keys: &mut Vec<u64>) {
-        let Some(width) = self.deviations() else {
+        if self.deviations().is_none() {
             return;
-        };
+        }
+        let tolerance = self.query.tolerance;
+        // Fine codes tell who is an answer; of those that are for sure all vectors are read.
+        let passes_sure = tolerance.is_exact() && self.parts.vectors.is_coded();
+        let passes_open = passes_sure && self.fine_codes_cost_more(keys);
         let scratch = &mut *self.scratch;
-        let identities = self.parts.identities.as_ref().filter(|_| !self.query.exact);
-        let coded = self.parts.vectors.is_coded();
-        let far = SURE_DEVIATIONS / width;
         let mut at = 0;
         keys.retain(|key| {
             let (node, number) = (key_node(*key), at);
             at += 1;
             if self.parts.cache.vectors.contains(node) {
-                return !scratch.bounds.is_beyond(number, far);
+                return !scratch
+                    .bounds
+                    .is_beyond(number, FAR_DEVIATIONS / Tolerance::DEVIATIONS);
             }
-            let verdict = scratch.bounds.verdict(number);
-            let (Verdict::In, Some(identities)) = (verdict, identities) else {
-                return verdict != Verdict::Out;
+            let (_, error) = scratch.bounds.interval(number);
+            let distance = self.parts.possible(key_distance(*key));
+            let identity = match scratch.bounds.verdict(number) {
+                Verdict::Out => return false,
+                Verdict::In if passes_sure => Some((u32::MAX, u64::MAX)),
+                Verdict::Open if passes_open => Some((u32::MAX, u64::MAX)),
+                Verdict::In if tolerance.admits(distance, error) => {
+                    self.parts.identities.as_ref().map(|all| all.of(node))
+                }
+                Verdict::In | Verdict::Open => None,
             };
-            let (row, user_id) = identities.of(node);
+            let Some((row, user_id)) = identity else {
+                return true;
+            };
             let known = VectorPart {
                 bytes: &[],
                 row,
                 user_id,
             };
-            let (_, error) = scratch.bounds.interval(number);
-            let interval = (self.parts.possible(key_distance(*key)), error);
-            scratch.ranking.insert(node, interval, &known);
-            // Where fine codes follow, those count what stays an estimate.
-            self.stats.estimated += u64::from(!coded);
+            scratch.ranking.insert(node, (distance, error), &known);
             false
         });
     }
 
-    /// Bounds of candidates, by their codes, where codes have any.
-    fn bound(&mut self, keys: &[u64]) {
-        let Some(width) = self.deviations() else {
-            return;
-        };
-        let scratch = &mut *self.scratch;
-        let scoring = &mut scratch.scoring;
-        scoring.places.clear();
-        scoring.places.extend(keys.iter().map(|key| key_node(*key)));
-        let codes = &self.parts.codes;
-        if let Some(table) = self.parts.entry.clusters() {
-            scoring.score_around((table, codes), &scratch.entry.probe);
-        } else {
-            let batch = CodeBatch::Gather {
-                codes: codes.table.bytes(),
-                nodes: &scoring.places,
-            };
-            let (estimates, errors) = (&mut scoring.estimates, &mut scoring.errors);
-            scoring.scorer.score_with_errors(batch, estimates, errors);
+    /// Whether the fine codes of what is undecided lie on more pages, with the vectors of the
+    /// answers among them that are read after, than all their vectors.
+    fn fine_codes_cost_more(&mut self, keys: &[u64]) -> bool {
+        if self.query.goal != Goal::Nearest {
+            return false;
         }
-        let (estimates, errors) = (&scoring.estimates, &scoring.errors);
-        self.stats.approximate_distances += keys.len() as u64;
-        let errors = errors.iter().map(|error| error * width);
-        scratch.bounds.take(estimates.iter().copied().zip(errors));
+        let map = self.parts.codec.map();
+        let scratch = &mut *self.scratch;
+        let verdicts = || (0..keys.len()).map(|at| scratch.bounds.verdict(at));
+        let sure = verdicts().filter(|verdict| *verdict == Verdict::In).count();
+        let open = keys.iter().zip(verdicts());
+        let open = open.filter(|(_, verdict)| *verdict == Verdict::Open);
+        let nodes = &mut scratch.refine;
+        nodes.clear();
+        nodes.extend(open.map(|(key, _)| key_node(*key)));
+        let share = self.query.sizes.results.div_ceil(scratch.shape.segments);
+        let answers = share.saturating_sub(sure).min(nodes.len());
+        let coded = pages_of(nodes, |node| map.page_of(node));
+        coded + answers >= pages_of(nodes, |node| map.vector_page_of(node))
+    }
+
+    /// Bounds of candidates, by their codes, where codes have any: estimates are in the keys, and
+    /// what they err by is told by factors of the codes.
+    fn bound(&mut self, keys: &[u64]) {
+        if self.deviations().is_none() {
+            return;
+        }
+        let share = self.deciding_share();
+        let mut bounds = std::mem::take(&mut self.scratch.bounds);
+        let errors = keys.iter().map(|key| match self.parts.entry.clusters() {
+            Some(table) => self.scanned_error(table, *key),
+            None => self.gathered_error(*key),
+        });
+        let estimates = keys.iter().map(|key| key_distance(*key));
+        bounds.take(share, estimates.zip(errors.map(told)));
+        self.scratch.bounds = bounds;
+    }
+
+    /// By how much the estimate of a candidate is off, whose code the table holds.
+    fn gathered_error(&self, key: u64) -> f32 {
+        let (codes, scorer) = (&self.parts.codes, &self.scratch.scoring.scorer);
+        let code = codes.table.code(key_node(key), scorer.code_bytes());
+        code.map_or(f32::INFINITY, |code| {
+            scorer.code_error(code, key_distance(key))
+        })
     }
 
     /// The same where records hold fine codes: leaves in the ranking what is an answer for sure,
     /// and in `keys` what is undecided.
     fn decide_ranked(&mut self, keys: &mut Vec<u64>) {
         let scratch = &mut *self.scratch;
-        let (bounds, exact, stats) = (&scratch.bounds, self.query.exact, &mut self.stats);
+        let (bounds, tolerance) = (&scratch.bounds, self.query.tolerance);
         scratch.ranking.remove(|at, node| {
             let verdict = bounds.verdict(at);
-            let stays = verdict == Verdict::In && !exact;
-            stats.estimated += u64::from(stays);
+            let (estimate, error) = bounds.interval(at);
+            let stays = verdict == Verdict::In && tolerance.admits(estimate, error);
             if !stays && verdict != Verdict::Out {
                 keys.push(sort_key(0.0, node));
             }
@@ -290,4 +328,17 @@ impl<C: PageCodec> Traversal<'_, C> {
         }
         Ok(())
     }
+}
+
+/// The error that is told of an estimate whose error has this standard deviation: never none.
+pub(super) fn told(deviation: f32) -> f32 {
+    deviation * Tolerance::DEVIATIONS + f32::MIN_POSITIVE
+}
+
+/// Pages that hold all `nodes`.
+fn pages_of(nodes: &mut [NodeId], page_of: impl Fn(NodeId) -> PageId) -> usize {
+    nodes.sort_unstable_by_key(|node| page_of(*node).0);
+    nodes
+        .chunk_by(|one, next| page_of(*one) == page_of(*next))
+        .count()
 }

@@ -8,33 +8,18 @@
 //! as in a walk. Codes lie as they are scored, 32 at a time: no
 //! lookup by node, and what is farther than the whole list is not offered to it.
 
-use pageway_quant::BLOCK_CODES;
-use pageway_types::NodeId;
+use pageway_quant::{BLOCK_CODES, Centre};
+use pageway_types::{ClusterId, NodeId};
 
 use super::Traversal;
-use super::candidates::{CandidateList, key_distance, key_node, sort_key};
-use super::parts::CodePart;
+use super::candidates::{CandidateList, key_distance, key_node, key_number};
+use super::entry::EntryScratch;
+use super::probes::Probes;
 use super::query::Goal;
 use super::schedule::Among;
-use super::scratch::{Scoring, Target};
+use super::scratch::Target;
 use crate::layout::PageCodec;
-use crate::storage::{ClusterTable, MeanQuery};
-
-/// Means that are compared together.
-pub(crate) const PROBE_BLOCK: u32 = 256;
-
-/// Clusters that are looked into for each candidate of the list, at most. What more clusters cost
-/// is arithmetic, what more candidates cost is reads.
-const PROBES: usize = 4;
-
-/// Clusters that are ranked for each that may be looked into: with fewer groups the nearest of
-/// 4,700 clusters were missed, for one in forty of the true neighbours.
-const RANKED: usize = 6;
-
-/// Clusters that are ranked for a candidate list of `size`, at most.
-pub(super) const fn ranked_for(size: usize) -> usize {
-    size.saturating_mul(PROBES).saturating_mul(RANKED)
-}
+use crate::storage::ClusterTable;
 
 impl<C: PageCodec> Traversal<'_, C> {
     /// Fills the candidate list from the nearest clusters, if it has grown.
@@ -42,63 +27,29 @@ impl<C: PageCodec> Traversal<'_, C> {
         let size = self.scratch.candidates.capacity();
         if self.scanned < size {
             self.scanned = size;
-            self.rank_clusters(table, size);
-            self.score_members(table);
+            self.score_clusters(table, size);
         }
     }
 
-    /// Leaves in the keys the clusters that a candidate list of `size` may look into, nearest
-    /// first.
-    fn rank_clusters(&mut self, table: &ClusterTable, size: usize) {
-        let scratch = &mut *self.scratch;
-        let query = &mut scratch.entry.probe;
-        let (keys, scoring) = (&mut scratch.keys, &mut scratch.scoring);
-        table.take(self.query.vector, &scoring.widened, query);
-        keys.clear();
-        let query = &*query;
-        let groups = (0..).map(NodeId).zip(query.groups());
-        keys.extend(groups.map(|(group, distance)| sort_key(*distance, group)));
-        keys.sort_unstable();
-        let groups = keys.len();
-        let full = groups + ranked_for(size);
-        for at in 0..groups {
-            let room = full.saturating_sub(keys.len());
-            let Some(group) = keys.get(at).map(|key| key_node(*key).0) else {
-                break;
-            };
-            let all = table.clusters_of(group);
-            let clusters = all.start..all.start + room.min(all.len()) as u32;
-            let compare =
-                |some: &[NodeId], out: &mut [f32]| table.compare((query, group), some, out);
-            rank(clusters, compare, scoring, keys);
-            if keys.len() >= full {
-                break;
-            }
-        }
-        self.stats.approximate_distances += keys.len() as u64;
-        keys.drain(..groups);
-        let probes = size.saturating_mul(PROBES);
-        if probes < keys.len() {
-            keys.select_nth_unstable(probes);
-            keys.truncate(probes);
-        }
-        keys.sort_unstable();
-    }
-
-    /// Offers the nodes of the clusters in the keys to the candidate list.
-    fn score_members(&mut self, table: &ClusterTable) {
+    /// Offers the nodes of the nearest clusters to a candidate list of `size`.
+    fn score_clusters(&mut self, table: &ClusterTable, size: usize) {
         let (parts, admission) = (self.parts, self.query.admission);
         let scratch = &mut *self.scratch;
-        let scorer = &mut scratch.scoring.scorer;
-        scorer.prepare_blocks();
+        let (entry, scoring) = (&mut scratch.entry, &mut scratch.scoring);
+        let (scorer, distances) = (&scoring.scorer, &mut scoring.estimates);
+        table.take(self.query.vector, &scoring.widened, &mut entry.probe);
+        let mut probes = Probes::new(table, size, entry, distances);
         let mut estimates = [0.0; BLOCK_CODES];
         let mut patience = Patience::new(self.query.goal, scratch.shape.sizes.results);
-        for key in &scratch.keys {
-            if patience.ends(&scratch.candidates) {
+        while !patience.ends(&scratch.candidates) {
+            let Some(key) = probes.take(entry) else {
                 break;
+            };
+            if let Some(next) = probes.coming(entry) {
+                parts.codes.blocks.prefetch(table.nodes_of(next));
             }
-            let cluster = key_node(*key).0;
-            let centre = table.centre(&scratch.entry.probe, cluster, key_distance(*key));
+            let cluster = key_number::<ClusterId>(key);
+            let centre = table.centre(&entry.probe, cluster, key_distance(key));
             let nodes = table.nodes_of(cluster);
             self.stats.hops += 1;
             self.stats.approximate_distances += nodes.len() as u64;
@@ -114,6 +65,16 @@ impl<C: PageCodec> Traversal<'_, C> {
                 trace.extend(nodes.map(NodeId));
             }
         }
+        self.stats.approximate_distances += probes.end(entry) as u64;
+    }
+
+    /// By how much the estimate of a candidate is off, of which a scan found the code.
+    pub(super) fn scanned_error(&self, table: &ClusterTable, key: u64) -> f32 {
+        let node = key_node(key);
+        let centre = centre_of(table, &self.scratch.entry, node);
+        let (block, number) = self.parts.codes.blocks.place(node);
+        let scorer = &self.scratch.scoring.scorer;
+        scorer.block_error(centre, block, number, key_distance(key))
     }
 
     /// Leaves in `keys` the candidates whose fine codes may be read.
@@ -149,30 +110,6 @@ fn marked(
     })
 }
 
-/// Appends a key for each of `numbers`, by blocks.
-fn rank(
-    numbers: std::ops::Range<u32>,
-    compare: impl Fn(&[NodeId], &mut [f32]),
-    scoring: &mut Scoring,
-    keys: &mut Vec<u64>,
-) {
-    let Scoring {
-        places, estimates, ..
-    } = scoring;
-    let mut first = numbers.start;
-    while first < numbers.end {
-        let end = numbers.end.min(first + PROBE_BLOCK);
-        places.clear();
-        places.extend((first..end).map(NodeId));
-        estimates.clear();
-        estimates.resize(places.len(), 0.0);
-        compare(places, estimates);
-        let pairs = places.iter().zip(estimates.iter());
-        keys.extend(pairs.map(|(place, distance)| sort_key(*distance, *place)));
-        first = end;
-    }
-}
-
 /// Whether more clusters are worth it: not when as many as the list is long have brought nothing
 /// nearer than the k-th candidate. On global image descriptors that saves a third of the codes at
 /// equal recall, on local ones and on text a tenth.
@@ -203,23 +140,16 @@ impl Patience {
     }
 }
 
-impl Scoring {
-    /// Scores the codes of the nodes in `places` again, each around its mean, with their errors.
-    pub(super) fn score_around(
-        &mut self,
-        (table, codes): (&ClusterTable, &CodePart),
-        query: &MeanQuery,
-    ) {
-        let (estimate, error) = (&mut self.fine.0, &mut self.fine.1);
-        self.estimates.clear();
-        self.errors.clear();
-        for node in &self.places {
-            let centre = table.centre_of(query, table.cluster_of(*node));
-            codes.blocks.code(*node, &codes.quantizer, &mut self.code);
-            self.scorer
-                .score_around_with_errors(centre, &self.code, estimate, error);
-            self.estimates.extend_from_slice(estimate);
-            self.errors.extend_from_slice(error);
-        }
+/// What a query knows of the mean of the cluster of a node: as it is ranked by, where it was looked
+/// into for the list as it is now.
+fn centre_of(table: &ClusterTable, entry: &EntryScratch, node: NodeId) -> Centre {
+    let cluster = |key: u64| key_number::<ClusterId>(key);
+    let nodes = |key: u64| table.nodes_of(cluster(key));
+    let scanned = &entry.clusters;
+    let behind = scanned.partition_point(|key| nodes(*key).start <= node.0);
+    let own = behind.checked_sub(1).and_then(|at| scanned.get(at));
+    match own.filter(|key| nodes(**key).contains(&node.0)) {
+        Some(key) => table.centre(&entry.probe, cluster(*key), key_distance(*key)),
+        None => table.centre_of(&entry.probe, table.cluster_of(node)),
     }
 }

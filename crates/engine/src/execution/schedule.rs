@@ -211,7 +211,7 @@ impl<C: PageCodec> Traversal<'_, C> {
             0
         };
         if execution.harvest.scores_pages() {
-            self.scratch.seen.pages.insert(NodeId(page.0));
+            self.scratch.seen.pages.insert(page);
         }
         let request = PageRequest::gathering(self.segment, page, slot);
         if self.pipeline.in_order {
@@ -222,12 +222,18 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// Whether there may be something to do while reads are in flight.
     pub(crate) fn has_work(&self) -> bool {
-        self.work_waits
-            && match self.parts.execution.schedule {
-                ScheduleSpec::Overlapped { .. } => !self.scratch.pages.deferred.is_empty(),
-                ScheduleSpec::Prefetch { .. } => true,
-                ScheduleSpec::Lockstep { .. } | ScheduleSpec::Pipelined { .. } => false,
-            }
+        self.second_waits()
+            || self.work_waits
+                && match self.parts.execution.schedule {
+                    ScheduleSpec::Overlapped { .. } => !self.scratch.pages.deferred.is_empty(),
+                    ScheduleSpec::Prefetch { .. } => true,
+                    ScheduleSpec::Lockstep { .. } | ScheduleSpec::Pipelined { .. } => false,
+                }
+    }
+
+    /// Whether the query is to be handed to the scorer of second codes now.
+    fn second_waits(&self) -> bool {
+        self.in_flight > 0 && !self.knows_second && self.parts.second.is_some()
     }
 
     /// Does what was left for the time of the reads in flight; true when it did anything.
@@ -235,6 +241,9 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// # Errors
     /// When a record in memory makes no sense.
     pub(crate) fn work(&mut self) -> Result<bool, PageError> {
+        if self.second_waits() {
+            self.prepare_second();
+        }
         if !std::mem::replace(&mut self.work_waits, false) {
             return Ok(false);
         }

@@ -2,15 +2,15 @@
 //! nothing.
 
 use pageway_quant::Scorer;
-use pageway_types::{NodeId, PageId};
+use pageway_types::{NodeId, PageId, Place};
 
 use super::bounds::Bounds;
 use super::candidates::CandidateList;
 use super::entry::{EntryPart, EntryScratch};
 use super::held::{HeldPages, Replicas};
+use super::probes::ranked_for;
 use super::query::{Gathering, Goal, Query, Sizes};
 use super::ranking::Ranking;
-use super::scan::ranked_for;
 use super::traversal::PageRequest;
 use super::visited::Visited;
 use crate::error::Result;
@@ -157,9 +157,9 @@ impl ScratchShape {
         let neighbors = size_of::<NodeId>() * 3 + size_of::<u32>() + size_of::<f32>();
         CandidateList::bytes(self.sizes.list_limit, self.turned_away())
             + Ranking::bytes(self.ranked())
-            + Visited::bytes(self.visited_slots())
-            + Visited::bytes(self.page_slots())
-            + Visited::bytes(self.scored_slots())
+            + Visited::<NodeId>::bytes(self.visited_slots())
+            + Visited::<NodeId>::bytes(self.page_slots())
+            + Visited::<NodeId>::bytes(self.scored_slots())
             + index.codes.scorer_bytes
             + index.dimension * size_of::<f32>()
             + index.max_neighbors.max(index.seeds) * neighbors
@@ -225,15 +225,15 @@ impl ScratchShape {
         // A walk expands somewhat more candidates than its list is long, and a set that is three
         // quarters full forgets.
         let nodes = lists.saturating_mul(index.max_neighbors).saturating_mul(3) / 2;
-        Visited::slots_for(nodes)
+        Visited::<NodeId>::slots_for(nodes)
     }
 
     fn page_slots(&self) -> usize {
-        Visited::slots_for(self.usual_list().saturating_mul(2))
+        Visited::<NodeId>::slots_for(self.usual_list().saturating_mul(2))
     }
 
     fn scored_slots(&self) -> usize {
-        Visited::slots_for(self.usual_list().saturating_mul(2))
+        Visited::<NodeId>::slots_for(self.usual_list().saturating_mul(2))
     }
 
     /// Length that what a query has met is remembered for: of the longest list; over one of several
@@ -299,11 +299,11 @@ pub(crate) struct Scratch {
 #[derive(Default)]
 pub(super) struct Seen {
     /// Nodes scored by code.
-    pub(super) nodes: Visited,
-    /// Pages whose records were all scored, by page number.
-    pub(super) pages: Visited,
+    pub(super) nodes: Visited<NodeId>,
+    /// Pages whose records were all scored.
+    pub(super) pages: Visited<PageId>,
     /// Nodes scored exactly.
-    pub(super) exact: Visited,
+    pub(super) exact: Visited<NodeId>,
 }
 
 /// Batches on their way through the scorers.
@@ -315,11 +315,8 @@ pub(super) struct Scoring {
     pub(super) fresh: Vec<NodeId>,
     /// Neighbours to score by codes that came with them, and where those are.
     pub(super) coded: Vec<NodeId>,
-    pub(super) places: Vec<NodeId>,
+    pub(super) places: Vec<Place>,
     pub(super) estimates: Vec<f32>,
-    pub(super) errors: Vec<f32>,
-    /// A code out of its block.
-    pub(super) code: Vec<u8>,
     /// Estimate and error of one fine code.
     pub(super) fine: (Vec<f32>, Vec<f32>),
 }
@@ -370,8 +367,6 @@ impl Scratch {
                 coded: Vec::with_capacity(neighbors),
                 places: Vec::with_capacity(neighbors),
                 estimates: Vec::with_capacity(neighbors),
-                errors: Vec::new(),
-                code: Vec::new(),
                 fine: (Vec::with_capacity(1), Vec::with_capacity(1)),
             },
             pages: PageState {

@@ -59,9 +59,11 @@ impl<'t> Search<'t> {
         let places = self.segments.iter().enumerate();
         for ((number, segment), scratch) in places.zip(self.idle.drain(..)) {
             let own = Query {
-                admission: query
-                    .admission
-                    .of_segment(segment.base, segment.node_count()),
+                admission: query.admission.of_segment(
+                    segment.base,
+                    segment.node_count(),
+                    segment.dead.as_deref(),
+                ),
                 ..query
             };
             let place = (number, count);
@@ -212,12 +214,16 @@ impl<'t> Search<'t> {
 
     /// Ends the query: appends its answers to `found`, nearest first, and the nodes that it
     /// expanded to `visits`, where that is recorded. Returns how many answers, and its counters.
+    ///
+    /// # Errors
+    /// For an answer that cannot be, and where a query that everything may answer has none.
     pub(crate) fn finish(
         &mut self,
         found: &mut Vec<Neighbor>,
         visits: &mut Vec<NodeId>,
-    ) -> (usize, QueryStats) {
-        let results = self.query.take().map_or(0, |query| query.sizes.results);
+    ) -> Result<(usize, QueryStats), PageError> {
+        let query = self.query.take();
+        let results = query.map_or(0, |query| query.sizes.results);
         let start = found.len();
         let mut sum = QueryStats::default();
         let several = self.walks.len() > 1;
@@ -226,7 +232,9 @@ impl<'t> Search<'t> {
             let rounds = sum.rounds.max(stats.rounds);
             sum.add(&stats);
             sum.rounds = rounds;
-            found.extend(scratch.ranking().iter().map(|own| segment.neighbor(own)));
+            for own in scratch.ranking().iter() {
+                found.push(segment.neighbor(own)?);
+            }
             let expanded = scratch.trace().iter();
             visits.extend(expanded.map(|node| NodeId(segment.base + node.0)));
             self.idle.push(scratch);
@@ -235,6 +243,14 @@ impl<'t> Search<'t> {
             found.sort_unstable_by_key(|one| sort_key(one.distance, one.node));
         }
         found.truncate(start + results);
-        (found.len() - start, sum)
+        let answers = found.get(start..).unwrap_or_default();
+        let no_dead = self.segments.iter().all(|segment| segment.dead.is_none());
+        if no_dead && answers.is_empty() && query.is_some_and(|query| query.must_find()) {
+            let nodes = self.segments.iter().map(|segment| segment.node_count());
+            let node_count = nodes.sum();
+            return Err(PageError::NothingFound { node_count });
+        }
+        sum.estimated = answers.iter().filter(|one| one.error > 0.0).count() as u64;
+        Ok((answers.len(), sum))
     }
 }

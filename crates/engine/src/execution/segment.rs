@@ -1,17 +1,31 @@
 //! A segment that is open: its parts, and the reader of its pages.
 
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
 use pageway_kernels::KernelSet;
 use pageway_store::{FileUuid, PageFile, PageReader};
 use pageway_types::NodeId;
 
 use super::ranking::Neighbor;
-use super::{AnyParts, IndexShape};
+use super::{AnyParts, DeadSet, IndexShape};
 use crate::error::{Error, Result};
-use crate::layout::{PageCodec, PageView};
+use crate::layout::{PageCodec, PageError, PageView, VectorPart};
 use crate::storage::scan;
 
-/// A segment, ready to be searched.
+/// A segment, ready to be searched, in its place in an index: as the index changes, the same
+/// segment may come to lie elsewhere.
+#[derive(Clone)]
 pub(crate) struct Segment {
+    loaded: Arc<LoadedSegment>,
+    /// Nodes, and rows, of the segments before it.
+    pub(crate) base: u32,
+    /// Nodes that were deleted, where any may be.
+    pub(crate) dead: Option<Arc<DeadSet>>,
+}
+
+/// What a segment holds in memory, and its files. Never changes.
+pub(crate) struct LoadedSegment {
     pub(crate) parts: AnyParts,
     pub(crate) reader: PageReader,
     pub(crate) file: PageFile,
@@ -20,15 +34,69 @@ pub(crate) struct Segment {
     pub(crate) shape: IndexShape,
     /// Bytes of a raw vector.
     pub(crate) row_bytes: usize,
-    /// Nodes, and rows, of the segments before it.
-    pub(crate) base: u32,
-    /// Whether users know vectors by their rows.
-    pub(crate) ids_are_rows: bool,
+    /// Id of its row 0, where users know vectors by their rows.
+    pub(crate) first_id: Option<u64>,
+    /// Identity of its records.
+    pub(crate) records: FileUuid,
     /// Where the codes' meaning was read from.
     pub(crate) codebook: FileUuid,
 }
 
+impl Deref for Segment {
+    type Target = LoadedSegment;
+
+    #[inline]
+    fn deref(&self) -> &LoadedSegment {
+        &self.loaded
+    }
+}
+
 impl Segment {
+    /// A segment behind `base` nodes of others.
+    pub(crate) fn new(loaded: Arc<LoadedSegment>, base: u32, dead: Option<Arc<DeadSet>>) -> Self {
+        Self { loaded, base, dead }
+    }
+
+    /// What is loaded of it, wherever it lies.
+    pub(crate) fn loaded(&self) -> &Arc<LoadedSegment> {
+        &self.loaded
+    }
+
+    /// An answer of this segment as one of the index.
+    ///
+    /// # Errors
+    /// For a row that there is not, and for a distance that is no number.
+    #[inline]
+    pub(super) fn neighbor(&self, own: Neighbor) -> std::result::Result<Neighbor, PageError> {
+        let Neighbor {
+            node,
+            row,
+            distance,
+            ..
+        } = own;
+        if row >= self.node_count() {
+            let (node, row_count) = (node.0, self.node_count());
+            return Err(PageError::Row {
+                node,
+                row,
+                row_count,
+            });
+        }
+        if !distance.is_finite() {
+            let node = node.0;
+            return Err(PageError::Distance { node, distance });
+        }
+        Ok(Neighbor {
+            node: NodeId(self.base + node.0),
+            row: self.base + row,
+            user_id: own.user_id.saturating_add(self.first_id.unwrap_or(0)),
+            distance,
+            error: own.error,
+        })
+    }
+}
+
+impl LoadedSegment {
     /// Nodes of the segment.
     pub(crate) fn node_count(&self) -> u32 {
         self.shape.nodes as u32
@@ -41,48 +109,92 @@ impl Segment {
         (nodes, cache.pages.held_bytes())
     }
 
-    /// An answer of this segment as one of the index.
-    #[inline]
-    pub(super) fn neighbor(&self, own: Neighbor) -> Neighbor {
-        let ids_before = if self.ids_are_rows { self.base } else { 0 };
-        Neighbor {
-            node: NodeId(self.base + own.node.0),
-            row: self.base + own.row,
-            user_id: own.user_id + u64::from(ids_before),
-            distance: own.distance,
-        }
-    }
-
     /// Copies the vectors of nodes `first ..` of this segment into `out`, reading pages in order.
     ///
     /// # Errors
     /// `InvalidInput` when there are fewer, `Corrupt` or `Io` as the pages are.
     pub(crate) fn read_vectors(&self, first: u64, out: &mut [u8]) -> Result<()> {
-        match &self.parts {
-            AnyParts::Record(parts) => self.copy_vectors(&parts.codec, first, out),
-            AnyParts::PageNode(parts) => self.copy_vectors(&parts.codec, first, out),
-        }
-    }
-
-    fn copy_vectors(&self, codec: &impl PageCodec, first: u64, out: &mut [u8]) -> Result<()> {
         let row_bytes = self.row_bytes;
-        let count = (out.len() / row_bytes) as u64;
-        let map = codec.map();
-        let last = (first + count).min(map.node_count.into());
-        if count == 0 || last < first + count || !out.len().is_multiple_of(row_bytes) {
-            return Err(Error::invalid("rows out of range"));
-        }
-        let wanted = first as u32..last as u32;
-        let pages = map.vector_pages_of(wanted.clone());
-        scan(&self.file, pages, &mut |page, payload| {
-            let view = codec.view(page, payload)?;
-            for node in map.nodes_of(page).filter(|node| wanted.contains(node)) {
-                let start = (node - wanted.start) as usize * row_bytes;
-                if let Some(slot) = out.get_mut(start..start + row_bytes) {
-                    slot.copy_from_slice(view.vector(NodeId(node))?.bytes);
-                }
+        let end = first + (out.len() / row_bytes) as u64;
+        let nodes = u32::try_from(first).ok().zip(u32::try_from(end).ok());
+        let nodes = nodes.filter(|_| out.len().is_multiple_of(row_bytes));
+        let (first, end) = nodes.ok_or_else(out_of_range)?;
+        self.visit_vectors(first..end, &mut |node, vector| {
+            let start = (node.0 - first) as usize * row_bytes;
+            if let Some(slot) = out.get_mut(start..start + row_bytes) {
+                slot.copy_from_slice(vector.bytes);
             }
             Ok(())
         })
     }
+
+    /// Copies the ids of nodes `first ..` of this segment into `out`, reading pages in order.
+    ///
+    /// # Errors
+    /// As [`LoadedSegment::read_vectors`].
+    pub(crate) fn read_ids(&self, first: u64, out: &mut [u64]) -> Result<()> {
+        let (start, end) = (first, first + out.len() as u64);
+        let nodes = u32::try_from(start).ok().zip(u32::try_from(end).ok());
+        let (start, end) = nodes.ok_or_else(out_of_range)?;
+        self.visit_vectors(start..end, &mut |node, vector| {
+            if let Some(slot) = out.get_mut((node.0 - start) as usize) {
+                *slot = match self.first_id {
+                    Some(first_id) => first_id.saturating_add(vector.row.into()),
+                    None => vector.user_id,
+                };
+            }
+            Ok(())
+        })
+    }
+
+    /// Shows the vectors of `nodes` of this segment in order, with row and id as it knows them,
+    /// reading pages in order.
+    ///
+    /// # Errors
+    /// `InvalidInput` when there are fewer or none, `Corrupt` or `Io` as the pages are; what
+    /// `visit` gives.
+    pub(crate) fn visit_vectors(
+        &self,
+        nodes: Range<u32>,
+        visit: &mut dyn FnMut(NodeId, VectorPart<'_>) -> Result<()>,
+    ) -> Result<()> {
+        match &self.parts {
+            AnyParts::Record(parts) => self.visit_with(&parts.codec, nodes, visit),
+            AnyParts::PageNode(parts) => self.visit_with(&parts.codec, nodes, visit),
+        }
+    }
+
+    fn visit_with(
+        &self,
+        codec: &impl PageCodec,
+        nodes: Range<u32>,
+        visit: &mut dyn FnMut(NodeId, VectorPart<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let map = codec.map();
+        if nodes.is_empty() || nodes.end > map.node_count {
+            return Err(out_of_range());
+        }
+        let pages = map.vector_pages_of(nodes.clone());
+        scan(&self.file, pages, &mut |page, payload| {
+            let view = codec.view(page, payload)?;
+            for node in map.nodes_of(page).filter(|node| nodes.contains(node)) {
+                let vector = view.vector(NodeId(node))?;
+                let (row, row_count) = (vector.row, map.node_count);
+                if row >= row_count {
+                    let error = PageError::Row {
+                        node,
+                        row,
+                        row_count,
+                    };
+                    return Err(error.into());
+                }
+                visit(NodeId(node), vector)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn out_of_range() -> Error {
+    Error::invalid("rows out of range")
 }

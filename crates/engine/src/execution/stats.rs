@@ -29,7 +29,8 @@ pub struct QueryStats {
     pub exact_distances: u64,
     /// Distances estimated from codes.
     pub approximate_distances: u64,
-    /// Answers whose distance is an estimate: codes decided that they are answers.
+    /// Answers whose distance is an estimate, within the tolerance: codes decided that they are
+    /// answers.
     pub estimated: u64,
     /// Expansions served from the node cache, and pages from the page cache, by hop (see
     /// [`HOP_BUCKETS`]).

@@ -49,6 +49,9 @@ const SEGMENT_SHARE: f32 = 0.5;
 /// followed: what lies just beyond it leads to what lies within.
 const SEGMENT_SLACK: f32 = 0.05;
 
+/// Share of a candidate list that must not have died for its walk to be over.
+const LIVING_SHARE: f32 = 0.75;
+
 /// A page that is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PageRequest {
@@ -130,6 +133,8 @@ pub(crate) struct Traversal<'t, C: PageCodec> {
     pub(super) scanned: usize,
     /// Whether there may be work to do while reads are in flight.
     pub(super) work_waits: bool,
+    /// Whether the scorer of second codes has the query.
+    pub(super) knows_second: bool,
 }
 
 impl<'t, C: PageCodec> Traversal<'t, C> {
@@ -156,10 +161,10 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         }
         let scoring = &mut scratch.scoring;
         (parts.widen)(query.vector, &mut scoring.widened);
-        let prepared = (&parts.codes.quantizer, &scoring.widened);
-        scoring.scorer.prepare(prepared.0, prepared.1);
-        if let (Some(second), Some(part)) = (&mut scoring.second, &parts.second) {
-            second.prepare(&part.quantizer, &scoring.widened);
+        let (scorer, quantizer) = (&mut scoring.scorer, &parts.codes.quantizer);
+        match parts.entry.clusters() {
+            Some(_) => scorer.prepare_blocks(quantizer, &scoring.widened),
+            None => scorer.prepare(quantizer, &scoring.widened),
         }
         let mut traversal = Self {
             parts,
@@ -172,9 +177,22 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             in_flight: 0,
             scanned: 0,
             work_waits: false,
+            knows_second: false,
         };
         traversal.seed();
         traversal
+    }
+
+    /// Hands the query to the scorer of second codes: while reads are in flight, if there are any
+    /// before it is needed.
+    pub(super) fn prepare_second(&mut self) {
+        if std::mem::replace(&mut self.knows_second, true) {
+            return;
+        }
+        let scoring = &mut self.scratch.scoring;
+        if let (Some(second), Some(part)) = (&mut scoring.second, &self.parts.second) {
+            second.prepare(&part.quantizer, &scoring.widened);
+        }
     }
 
     /// The next page to read now, if any. Expands what is in memory on the way. The stage is over
@@ -206,14 +224,31 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
                 return Ok(None);
             }
             self.work_waits = true;
-            if !self.work()? {
+            if !self.work()? && !self.look_further() {
                 return Ok(None);
             }
         }
     }
 
+    /// Moves the horizon behind as many candidates that may be answers as it is measured by, where
+    /// some died; whether that lets more of them be taken.
+    fn look_further(&mut self) -> bool {
+        let admission = self.query.admission;
+        if !admission.has_dead() || self.stage != Stage::Gather {
+            return false;
+        }
+        let answers = StopSpec::measured_by(self.query.sizes.results);
+        let candidates = &mut self.scratch.candidates;
+        let keys = candidates.keys().iter().enumerate();
+        let mut admitted = keys.filter(|(_, key)| admission.admits(key_node(**key)));
+        let place = admitted.nth(answers - 1);
+        let place = place.map_or(candidates.keys().len(), |(place, _)| place);
+        candidates.measure_by(place)
+    }
+
     /// Finds more candidates, or the reads that lead to them.
     fn gather(&mut self) -> Result<(), PageError> {
+        self.look_further();
         let parts = self.parts;
         match parts.entry.clusters() {
             Some(table) => {
@@ -328,6 +363,11 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             // How many lie within is known once fine codes are read.
             Goal::Within { .. } if self.stage == Stage::Gather && self.reads_fine_codes() => false,
             Goal::Within { .. } => self.scratch.ranking.len() as f32 >= RANGE_SHARE * size as f32,
+            Goal::Nearest if self.lacks_living() => true,
+            // Lists of one segment grow for want of living candidates alone.
+            Goal::Nearest if self.query.admission.is_open() && self.scratch.shape.segments == 1 => {
+                false
+            }
             Goal::Nearest if self.query.admission.is_open() => {
                 let within = candidates.count_within(nearer) as f32;
                 let share = match self.scratch.shape.index.gathering() {
@@ -344,6 +384,23 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         }
     }
 
+    /// Whether too many candidates of a full list died for the others to be a list.
+    fn lacks_living(&self) -> bool {
+        let (candidates, admission) = (&self.scratch.candidates, self.query.admission);
+        if !admission.has_dead() || !admission.is_open() || !candidates.is_full() {
+            return false;
+        }
+        let living = candidates
+            .keys()
+            .iter()
+            .filter(|key| admission.admits(key_node(**key)));
+        let shape = &self.scratch.shape;
+        let enough = (LIVING_SHARE * shape.sizes.list_size as f32) as usize;
+        let alone = shape.segments == 1;
+        let least = if alone { self.query.sizes.results } else { 1 };
+        living.count() < enough.max(least)
+    }
+
     /// Doubles the candidate list and goes on gathering, with candidates hardly farther than
     /// `nearer`. In a range search, what is beyond the radius by more than estimates err leads
     /// nowhere from then on.
@@ -352,7 +409,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             (Goal::Within { radius }, Metric::L2 | Metric::Cosine) => {
                 radius + RANGE_SLACK * radius.abs()
             }
-            (Goal::Nearest, _) if self.query.admission.is_open() => {
+            (Goal::Nearest, _) if self.query.admission.is_open() && !self.lacks_living() => {
                 let end = key_distance(u64::from(nearer) << 32);
                 // A list of all that is not full has no end.
                 let farthest = end + SEGMENT_SLACK * end.abs();

@@ -5,19 +5,33 @@
 //! forget: its memory is fixed, and once it is three quarters full it stops remembering, which
 //! costs repeated scoring and nothing else.
 
-use pageway_types::NodeId;
+use std::marker::PhantomData;
+
+use pageway_types::Number;
 
 const EMPTY: u32 = u32::MAX;
 
-/// Fixed-size set of node ids.
-#[derive(Debug, Default)]
-pub(crate) struct Visited {
+/// Fixed-size set of numbers of one kind.
+#[derive(Debug)]
+pub(crate) struct Visited<N> {
     slots: Vec<u32>,
     free: usize,
     shift: u32,
+    kind: PhantomData<N>,
 }
 
-impl Visited {
+impl<N> Default for Visited<N> {
+    fn default() -> Self {
+        Self {
+            slots: Vec::new(),
+            free: 0,
+            shift: 0,
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<N: Number> Visited<N> {
     /// Slots for a query that may score `nodes` nodes: a power of two in a fixed range.
     pub(crate) fn slots_for(nodes: usize) -> usize {
         nodes.clamp(1 << 10, 1 << 18).next_power_of_two()
@@ -37,14 +51,14 @@ impl Visited {
         self.shift = 32 - slots.trailing_zeros();
     }
 
-    /// True when the set remembers `node`.
+    /// True when the set remembers a number.
     #[inline]
-    pub(crate) fn contains(&self, node: NodeId) -> bool {
+    pub(crate) fn contains(&self, number: N) -> bool {
         let mask = self.slots.len().wrapping_sub(1);
-        let mut at = self.start(node);
+        let mut at = self.start(number);
         loop {
             match self.slots.get(at & mask) {
-                Some(slot) if *slot == node.0 => return true,
+                Some(slot) if *slot == number.number() => return true,
                 None | Some(&EMPTY) => return false,
                 Some(_) => at += 1,
             }
@@ -52,25 +66,25 @@ impl Visited {
     }
 
     #[inline]
-    fn start(&self, node: NodeId) -> usize {
-        (node.0.wrapping_mul(0x9E37_79B1) >> self.shift) as usize
+    fn start(&self, number: N) -> usize {
+        (number.number().wrapping_mul(0x9E37_79B1) >> self.shift) as usize
     }
 
-    /// True when `node` was not seen before, as far as the set remembers.
+    /// True when a number was not seen before, as far as the set remembers.
     #[inline]
-    pub(crate) fn insert(&mut self, node: NodeId) -> bool {
+    pub(crate) fn insert(&mut self, number: N) -> bool {
         let mask = self.slots.len() - 1;
-        let mut at = self.start(node);
+        let mut at = self.start(number);
         loop {
             let Some(slot) = self.slots.get_mut(at & mask) else {
                 return true;
             };
-            if *slot == node.0 {
+            if *slot == number.number() {
                 return false;
             }
             if *slot == EMPTY {
                 if self.free > 0 {
-                    *slot = node.0;
+                    *slot = number.number();
                     self.free -= 1;
                 }
                 return true;
@@ -83,6 +97,8 @@ impl Visited {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+
+    use pageway_types::NodeId;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pageway_store::{FileEntry, OsVfs};
+use pageway_store::{FileEntry, OpenMode, OsVfs, Vfs};
 use serde::Serialize;
 
 use super::Index;
@@ -74,18 +74,30 @@ pub struct Description {
     pub memory_bytes: u64,
     /// Its files.
     pub files: Vec<FileDescription>,
+    /// Files that are not there, or not as long as they should be; none of an open index.
+    pub missing: Vec<String>,
     /// Its segments, in the order of their rows.
     pub segments: Vec<SegmentDescription>,
     /// Recall and cost by list size.
     pub calibration: Calibration,
 }
 
-/// Reads the manifest of the index in `dir` and nothing else.
+/// Reads the manifest of the index in `dir`, and asks for the lengths of its files.
 ///
 /// # Errors
 /// `NotFound`, `Corrupt` or `Incompatible`, as the manifest is.
 pub fn describe(dir: &Path) -> Result<Description> {
-    Description::of(&Manifest::read(&OsVfs, dir)?)
+    let mut description = Description::of(&Manifest::read(&OsVfs, dir)?)?;
+    let is_whole = |file: &&FileDescription| {
+        let found = OsVfs.open(&dir.join(&file.name), OpenMode::Read);
+        found
+            .and_then(|found| found.len())
+            .is_ok_and(|bytes| bytes >= file.bytes)
+    };
+    let files = description.files.iter();
+    let missing = files.filter(|file| !is_whole(file));
+    description.missing = missing.map(|file| file.name.clone()).collect();
+    Ok(description)
 }
 
 impl Index {
@@ -94,7 +106,7 @@ impl Index {
     /// # Errors
     /// `Corrupt` when the manifest contradicts itself.
     pub fn description(&self) -> Result<Description> {
-        Description::of(&self.manifest)
+        Description::of(&self.version().manifest)
     }
 }
 
@@ -102,8 +114,10 @@ impl Description {
     fn of(manifest: &Manifest) -> Result<Self> {
         let each = manifest.segments.iter();
         let segments: Vec<_> = each.map(SegmentDescription::of).collect::<Result<_>>()?;
-        let first = manifest.first()?;
-        let map = resolve::codec(&first.spec, first.node_count)?.map();
+        let map = match manifest.segments.first() {
+            Some(first) => resolve::codec(&first.spec, first.node_count)?.map(),
+            None => resolve::codec(&manifest.spec, 1)?.map(),
+        };
         let edges = manifest.mean_degree() * f64::from(manifest.node_count());
         let edge_bits = |bytes: u64| bytes as f64 * 8.0 / edges.max(1.0);
         let list_memory_bytes = segments.iter().map(|one| one.list_memory_bytes).sum();
@@ -132,6 +146,7 @@ impl Description {
             memory_bytes: manifest.memory_bytes,
             files: files.collect::<Result<_>>()?,
             calibration: manifest.calibration.clone(),
+            missing: Vec::new(),
             segments,
         })
     }

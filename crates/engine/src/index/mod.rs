@@ -1,6 +1,7 @@
-//! An open index: manifest, segment, memory, workers. Delegates; holds no buffers, caches or
-//! statistics of its own.
+//! An open index: the version that searches take, memory, workers. Delegates; holds no buffers,
+//! caches or statistics of its own.
 
+mod deltas;
 mod describe;
 mod open;
 mod opening;
@@ -8,55 +9,62 @@ mod pool;
 mod recall;
 mod record;
 mod search;
+mod stored;
 mod verify;
+mod version;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pageway_store::{IoProbe, Vfs};
+use pageway_store::Vfs;
 use pageway_types::{Metric, VectorShape};
 
 pub use describe::{Description, FileDescription, describe};
+pub(crate) use open::Reload;
 pub use open::{BackendReport, MemoryReport};
 pub use recall::RecallReport;
 pub use search::MAX_LIST_SIZE;
+pub use stored::StoredVector;
 pub use verify::{verify, verify_on};
+pub(crate) use version::{Head, Version};
 
 use crate::calibration::Calibration;
-use crate::execution::Segment;
-use crate::manifest::Manifest;
-use crate::memory::Ledger;
+use crate::options::OpenOptions;
 use pool::WorkerPool;
 
 /// An index, open for searching. `Send + Sync`: share it between threads.
 pub struct Index {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
-    manifest: Manifest,
-    /// In the order of their nodes.
-    segments: Vec<Segment>,
+    head: Head,
     pool: WorkerPool,
-    ledger: Ledger,
-    probe: IoProbe,
+    /// As it was opened.
+    options: OpenOptions,
+    /// Bytes set aside for changes, beside the memory of searches.
+    update_bytes: Option<u64>,
     /// Threads, and queries in flight per thread, that memory was set aside for.
     lanes: (usize, u32),
 }
 
 impl Index {
-    /// Number of vectors.
-    #[expect(clippy::len_without_is_empty, reason = "an index is never empty")]
+    /// Number of vectors that a search may find.
     pub fn len(&self) -> u64 {
-        self.manifest.node_count().into()
+        self.head.get().living()
+    }
+
+    /// Whether there are none: of an index that was made to be filled, or emptied.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Dimension and element type of the vectors, and of queries.
     pub fn shape(&self) -> VectorShape {
-        self.manifest.spec.shape.vectors()
+        self.head.get().manifest.spec.shape.vectors()
     }
 
     /// Distance.
     pub fn metric(&self) -> Metric {
-        self.manifest.spec.shape.metric
+        self.head.get().manifest.spec.shape.metric
     }
 
     /// Where it lies.
@@ -65,7 +73,12 @@ impl Index {
     }
 
     /// Recall and cost by list size, as measured at build.
-    pub fn calibration(&self) -> &Calibration {
-        &self.manifest.calibration
+    pub fn calibration(&self) -> Calibration {
+        self.head.get().manifest.calibration.clone()
+    }
+
+    /// The version that a search would take now.
+    pub(crate) fn version(&self) -> Arc<Version> {
+        self.head.get()
     }
 }

@@ -6,16 +6,15 @@ use std::sync::Arc;
 use pageway_store::{IoProbe, OsVfs, Vfs};
 use serde::Serialize;
 
-use super::Index;
 use super::opening::Opening;
 use super::pool::WorkerPool;
+use super::{Head, Index, Version};
+use crate::delta::Delta;
 use crate::error::{ErrorKind, Result};
-use crate::execution::driver::{WorkerShape, WorkerSite};
-use crate::execution::{IndexShape, Segment};
+use crate::execution::Segment;
 use crate::manifest::Manifest;
-use crate::memory::{Ledger, MemoryPart};
+use crate::memory::{Ledger, MemoryPart, check_room};
 use crate::options::OpenOptions;
-use crate::plan::FOR_SEARCHES;
 use crate::threads::thread_count;
 
 /// Times a reader starts over when a rebuild replaces the files under its hands.
@@ -112,89 +111,218 @@ impl Index {
         options: &OpenOptions,
         other: Option<&Self>,
     ) -> Result<Self> {
-        let mut attempt = 1;
-        loop {
-            let manifest = Manifest::read(vfs.as_ref(), dir)?;
-            match Self::open_manifest((vfs, dir), manifest, options, other) {
-                // A rebuild may have removed the files of the manifest just read: read the new one.
-                Err(error) if error.kind() == ErrorKind::NotFound && attempt < ATTEMPTS => {
-                    attempt += 1;
-                }
-                outcome => return outcome,
-            }
-        }
+        let open = |manifest| Self::open_manifest((vfs, dir), manifest, options, other);
+        with_current((vfs.as_ref(), dir), open)
     }
 
     /// Opens an index whose manifest may not be committed yet.
     pub(crate) fn open_manifest(
-        (vfs, dir): (&Arc<dyn Vfs>, &Path),
+        place: (&Arc<dyn Vfs>, &Path),
         manifest: Manifest,
         options: &OpenOptions,
         other: Option<&Self>,
     ) -> Result<Self> {
-        let budget = options.memory.map_or(manifest.memory_bytes, |wish| {
-            wish.resolve(manifest.raw_bytes())
-        });
-        let opening = Opening::new((vfs.as_ref(), dir), &manifest, options)?;
-        let mut ledger = Ledger::new(budget);
-        opening.reserve(&mut ledger)?;
-        let pool = WorkerPool::new(ledger.reserved_for(&FOR_SEARCHES));
-        let probe = opening.probe()?;
-        let others = other.map_or(&[][..], |other| &other.segments);
-        let segments = opening.load(&mut ledger, others)?;
+        let before = other.map(|other| other.head.get());
+        let others = before.as_deref().map_or(&[][..], |other| &other.segments);
+        Self::open_for(place, manifest, (options, None), others)
+    }
+
+    /// Opens an index to be changed, with so many bytes for that beside the memory of searches.
+    pub(crate) fn open_to_change(
+        place: (&Arc<dyn Vfs>, &Path),
+        manifest: Manifest,
+        options: (&OpenOptions, u64),
+    ) -> Result<Self> {
+        Self::open_for(place, manifest, (options.0, Some(options.1)), &[])
+    }
+
+    fn open_for(
+        (vfs, dir): (&Arc<dyn Vfs>, &Path),
+        manifest: Manifest,
+        (options, update_bytes): (&OpenOptions, Option<u64>),
+        others: &[Segment],
+    ) -> Result<Self> {
+        let loading = Loading {
+            place: (vfs.as_ref(), dir),
+            options,
+            update_bytes,
+        };
+        let version = loading.version(manifest, others, false)?;
         Ok(Self {
             vfs: Arc::clone(vfs),
             dir: PathBuf::from(dir),
-            manifest,
-            segments,
-            pool,
-            ledger,
-            probe,
+            head: Head::new(version),
+            pool: WorkerPool::default(),
+            options: *options,
+            update_bytes,
             lanes: (thread_count(options.threads), options.interleave.max(1)),
         })
     }
 
+    /// A version of what `manifest` names: segments that are open stay so, with what they cache,
+    /// where memory has room for the others beside them; else all are loaded anew.
+    ///
+    /// # Errors
+    /// As [`Index::open`].
+    pub(crate) fn reload(&self, reload: Reload) -> Result<Version> {
+        let loading = Loading {
+            place: (self.vfs.as_ref(), &self.dir),
+            options: &self.options,
+            update_bytes: self.update_bytes,
+        };
+        let before = self.head.get();
+        let others = &before.segments;
+        let kept = loading.version(reload.manifest.clone(), others, true);
+        let mut version = match kept {
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                loading.version(reload.manifest, others, false)?
+            }
+            version => version?,
+        };
+        version.deltas = reload.deltas;
+        Ok(version)
+    }
+
+    /// Makes a version the one that searches take from now on.
+    pub(crate) fn swap(&self, version: Version) -> Arc<Version> {
+        let version = self.head.swap(version);
+        self.pool.turn_to(version.number);
+        version
+    }
+
+    /// Makes these the deltas of the version that searches take from now on.
+    pub(crate) fn turn_to_deltas(&self, deltas: Vec<Arc<Delta>>) -> Arc<Version> {
+        self.head.turn_to_deltas(deltas)
+    }
+
+    /// Turns to the index as it was last committed, by whoever changes it: true when it is another
+    /// than before. Searches that began go on with what they have. An index that was opened to be
+    /// changed is always the last.
+    ///
+    /// # Errors
+    /// As [`Index::open`]; the index stays as it was then.
+    pub fn refresh(&self) -> Result<bool> {
+        let before = self.head.get().manifest.generation;
+        if self.update_bytes.is_some() {
+            return Ok(false);
+        }
+        let version = with_current((self.vfs.as_ref(), &self.dir), |manifest| {
+            if manifest.generation == before {
+                return Ok(None);
+            }
+            let deltas = Vec::new();
+            self.reload(Reload { manifest, deltas }).map(Some)
+        })?;
+        let is_new = version.is_some();
+        if let Some(version) = version {
+            self.swap(version);
+        }
+        Ok(is_new)
+    }
+
     /// What this index holds in memory, part by part.
     pub fn memory(&self) -> MemoryReport {
-        let caches = || self.segments.iter().map(|segment| segment.parts.cache());
+        let version = self.head.get();
+        let caches = || version.segments.iter().map(|segment| segment.parts.cache());
         MemoryReport {
-            budget_bytes: self.ledger.budget(),
-            parts: self.ledger.entries().to_vec(),
+            budget_bytes: version.ledger.budget(),
+            parts: version.ledger.entries().to_vec(),
             cached_nodes: caches().map(|cache| cache.nodes.len()).sum(),
             cached_pages: caches().map(|cache| cache.pages.len()).sum(),
-            cached_edge_bits: self.cached_edge_bits(),
+            cached_edge_bits: cached_edge_bits(&version),
             searches_peak_bytes: self.pool.peak(),
             workers_made: self.pool.made(),
         }
     }
 
-    /// The mean over all segments, by their rows.
-    fn cached_edge_bits(&self) -> Option<f64> {
-        let rows = f64::from(self.manifest.node_count());
-        let of_segment = |segment: &Segment| {
-            let bits = segment.parts.cache().nodes.edge_bits()?;
-            Some(bits * (f64::from(segment.node_count()) / rows))
-        };
-        self.segments.iter().map(of_segment).sum()
-    }
-
-    /// What the bytes of its workers depend on.
-    fn site(&self) -> Option<WorkerSite<impl ExactSizeIterator<Item = IndexShape> + Clone>> {
-        let first = self.segments.first()?;
-        Some(WorkerSite {
-            segments: self.segments.iter().map(|segment| segment.shape),
-            geometry: first.reader.geometry(),
-            backend: first.reader.backend(),
-        })
-    }
-
-    /// Bytes of a worker.
-    pub(super) fn worker_bytes(&self, shape: &WorkerShape) -> u64 {
-        self.site().map_or(u64::MAX, |site| site.bytes(shape))
-    }
-
     /// How reads reach the disk.
     pub fn backend(&self) -> BackendReport {
-        self.probe.clone().into()
+        let version = self.head.get();
+        version.probe.clone().map_or_else(no_reads, Into::into)
+    }
+}
+
+/// Of an index without pages to read.
+fn no_reads() -> BackendReport {
+    BackendReport {
+        io_backend: "none",
+        reason: "the index has no segments yet".to_owned(),
+        direct: false,
+    }
+}
+
+/// The mean over all segments, by their rows.
+fn cached_edge_bits(version: &Version) -> Option<f64> {
+    let rows = f64::from(version.node_count());
+    let of_segment = |segment: &Segment| {
+        let bits = segment.parts.cache().nodes.edge_bits()?;
+        Some(bits * (f64::from(segment.node_count()) / rows))
+    };
+    version.segments.iter().map(of_segment).sum()
+}
+
+/// What an index turns to.
+pub(crate) struct Reload {
+    pub(crate) manifest: Manifest,
+    pub(crate) deltas: Vec<Arc<Delta>>,
+}
+
+/// How versions of an index are loaded.
+struct Loading<'l> {
+    place: (&'l dyn Vfs, &'l Path),
+    options: &'l OpenOptions,
+    update_bytes: Option<u64>,
+}
+
+impl Loading<'_> {
+    /// Loads what a manifest names; `others` are segments that are open, and stay as they are
+    /// where `keep`.
+    fn version(&self, manifest: Manifest, others: &[Segment], keep: bool) -> Result<Version> {
+        let memory = self.options.memory;
+        let budget = memory.map_or(manifest.memory_bytes, |wish| {
+            wish.resolve(manifest.raw_bytes())
+        });
+        let kept = if keep { others } else { &[] };
+        let opening = Opening::new(self.place, &manifest, self.options, kept)?;
+        let mut ledger = Ledger::new(budget.saturating_add(self.update_bytes.unwrap_or(0)));
+        match self.update_bytes {
+            Some(bytes) => ledger.reserve(MemoryPart::Updates, bytes),
+            None if manifest.dead_bytes() > 0 => {
+                ledger.reserve(MemoryPart::Dead, manifest.dead_bytes());
+            }
+            None => {}
+        }
+        opening.reserve(&mut ledger)?;
+        if others.is_empty() {
+            let cached = opening.cached_bytes().min(ledger.free());
+            check_room(ledger.reserved() + cached, "opening this index")
+                .map_err(|error| error.within(self.place.1.display()))?;
+        }
+        let probe = opening.probe();
+        let segments = opening.load(&mut ledger, others, self.update_bytes.is_some())?;
+        Ok(Version {
+            manifest,
+            segments,
+            deltas: Vec::new(),
+            ledger,
+            probe,
+            number: 0,
+        })
+    }
+}
+
+/// Does something with the current manifest, and again where a commit replaced the files under its
+/// hands.
+fn with_current<T>(
+    (vfs, dir): (&dyn Vfs, &Path),
+    mut act: impl FnMut(Manifest) -> Result<T>,
+) -> Result<T> {
+    let mut attempt = 1;
+    loop {
+        match act(Manifest::read(vfs, dir)?) {
+            // The files of the manifest just read may be gone: read the new one.
+            Err(error) if error.kind() == ErrorKind::NotFound && attempt < ATTEMPTS => attempt += 1,
+            outcome => return outcome,
+        }
     }
 }

@@ -1,12 +1,13 @@
 //! The memory of an index, divided over its segments before they are loaded.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use pageway_store::{FileUuid, IoProbe, Vfs};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::execution::driver::WorkerSite;
-use crate::execution::{IndexShape, Segment};
+use crate::execution::{IndexShape, LoadedSegment, Segment};
 use crate::manifest::Manifest;
 use crate::memory::{Ledger, MemoryPart};
 use crate::options::OpenOptions;
@@ -27,6 +28,8 @@ pub(super) struct Opening<'o> {
 struct Part<'o> {
     source: Source<'o>,
     pages: OpenPages,
+    /// Where it is open already, and its caches are to stay as they are.
+    kept: Option<Arc<LoadedSegment>>,
     /// What the scratch of a query must suit.
     shape: IndexShape,
 }
@@ -37,12 +40,16 @@ impl<'o> Opening<'o> {
         (vfs, dir): (&'o dyn Vfs, &'o Path),
         manifest: &'o Manifest,
         options: &OpenOptions,
+        kept: &[Segment],
     ) -> Result<Self> {
         let mut parts = Vec::with_capacity(manifest.segments.len());
         for segment in &manifest.segments {
             let source = Source { vfs, dir, segment };
+            let records = segment.files.records.uuid;
+            let kept = kept.iter().find(|other| other.records == records);
             parts.push(Part {
                 source,
+                kept: kept.map(|kept| Arc::clone(kept.loaded())),
                 pages: resolve::record_reader(source)?,
                 shape: resolve::index_shape(&segment.spec, segment.node_count)?,
             });
@@ -68,7 +75,12 @@ impl<'o> Opening<'o> {
                 codebooks.push(codebook);
             }
         }
-        let first = self.parts.first().ok_or_else(no_segment)?;
+        for kept in self.parts.iter().filter_map(|part| part.kept.as_ref()) {
+            reserve_caches(ledger, kept);
+        }
+        let Some(first) = self.parts.first() else {
+            return ledger.settle("opening this index");
+        };
         let site = WorkerSite {
             segments: self.parts.iter().map(|part| part.shape),
             geometry: first.pages.reader.geometry(),
@@ -86,52 +98,78 @@ impl<'o> Opening<'o> {
         Ok(())
     }
 
+    /// Bytes that caches may come to, with what finds what they hold, whatever is free.
+    pub(super) fn cached_bytes(&self) -> u64 {
+        let segments = self.manifest.segments.iter();
+        let records = segments.map(|segment| segment.files.records.payload_bytes);
+        2 * records.sum::<u64>()
+    }
+
     /// How the reads of all segments reach the disk: they lie in one directory.
-    ///
-    /// # Errors
-    /// `Corrupt` for an index of no segments.
-    pub(super) fn probe(&self) -> Result<IoProbe> {
-        let first = self.parts.first().map(|part| part.pages.probe.clone());
-        first.ok_or_else(no_segment)
+    /// Nothing without segments.
+    pub(super) fn probe(&self) -> Option<IoProbe> {
+        self.parts.first().map(|part| part.pages.probe.clone())
     }
 
     /// What the caches of each segment get of what is free: its lists where there is room for those
-    /// of all, and of the rest a share by its rows.
+    /// of all, and of the rest a share by its rows. Nothing where they are kept.
     fn cache_shares(&self, free: u64) -> Vec<u64> {
-        let segments = &self.manifest.segments;
-        let lists: Option<Vec<u64>> = segments.iter().map(resolve::packed_list_bytes).collect();
+        let new = || self.parts.iter().filter(|part| part.kept.is_none());
+        let segments = || new().map(|part| part.source.segment);
+        let lists: Option<Vec<u64>> = segments().map(resolve::packed_list_bytes).collect();
         let fits = |lists: &Vec<u64>| lists.iter().sum::<u64>() <= free;
         let lists = lists.filter(fits).unwrap_or_default();
         let rest = free - lists.iter().sum::<u64>();
-        let (mut base, rows) = (0, self.manifest.node_count());
-        let of_lists = lists.into_iter().chain(std::iter::repeat(0));
-        let shares = segments.iter().zip(of_lists).map(|(segment, lists)| {
-            let own = base..base + segment.node_count;
+        let rows = segments().map(|segment| segment.node_count).sum();
+        let (mut base, mut lists) = (0, lists.into_iter());
+        let shares = self.parts.iter().map(|part| {
+            if part.kept.is_some() {
+                return 0;
+            }
+            let own = base..base + part.source.segment.node_count;
             base = own.end;
-            lists + share(rest, own, rows)
+            lists.next().unwrap_or(0) + share(rest, own, rows)
         });
         shares.collect()
     }
 
-    /// Loads the segments: what is free goes to their caches. Quantizers of `others` that are the
-    /// same are taken over.
-    pub(super) fn load(self, ledger: &mut Ledger, others: &[Segment]) -> Result<Vec<Segment>> {
+    /// Loads the segments: what is free goes to the caches of those that are not kept. Quantizers
+    /// of `others` that are the same are taken over; so are the dead of those where `writable`,
+    /// which no file may know yet.
+    pub(super) fn load(
+        self,
+        ledger: &mut Ledger,
+        others: &[Segment],
+        writable: bool,
+    ) -> Result<Vec<Segment>> {
         let shares = self.cache_shares(ledger.free());
         let mut segments: Vec<Segment> = Vec::with_capacity(self.parts.len());
-        for (Part { source, pages, .. }, share) in self.parts.into_iter().zip(shares) {
+        for (part, share) in self.parts.into_iter().zip(shares) {
+            let source = part.source;
             let entry = source.segment;
-            let caches = CacheBytes::divide(share, entry.spec.cache);
-            let known = others.iter().chain(&segments);
-            let segment = segment::load(source, pages, caches, known)?;
-            let (nodes, cached_pages) = segment.cache_bytes();
-            ledger.reserve(MemoryPart::CachedNodes, nodes);
-            ledger.reserve(MemoryPart::CachedPages, cached_pages);
-            segments.push(segment);
+            let loaded = if let Some(kept) = part.kept {
+                kept
+            } else {
+                let caches = CacheBytes::divide(share, entry.spec.cache);
+                let known = others.iter().chain(&segments).map(|other| &**other);
+                let loaded = segment::load(source, part.pages, caches, known)?;
+                reserve_caches(ledger, &loaded);
+                Arc::new(loaded)
+            };
+            let same = |other: &&Segment| other.records == entry.files.records.uuid;
+            let before = others.iter().find(same).filter(|_| writable);
+            let dead = match before.and_then(|before| before.dead.clone()) {
+                Some(dead) => Some(dead),
+                None => segment::dead_set(source, writable)?.map(Arc::new),
+            };
+            segments.push(Segment::new(loaded, entry.first_row, dead));
         }
         Ok(segments)
     }
 }
 
-fn no_segment() -> Error {
-    Error::new(ErrorKind::Corrupt, "an index of no segments")
+fn reserve_caches(ledger: &mut Ledger, segment: &LoadedSegment) {
+    let (nodes, pages) = segment.cache_bytes();
+    ledger.reserve(MemoryPart::CachedNodes, nodes);
+    ledger.reserve(MemoryPart::CachedPages, pages);
 }

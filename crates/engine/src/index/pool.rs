@@ -4,7 +4,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use pageway_store::clock;
+use pageway_store::{PerProcess, Process, clock};
 
 use crate::error::{Error, Result};
 use crate::execution::Segment;
@@ -17,16 +17,27 @@ const LARGEST_FIT: u64 = 2;
 
 /// Lends workers out.
 ///
-/// Invariant: `held` is the bytes of all workers that exist, idle and lent, and at most `budget`.
+/// A worker holds lanes over the files of one version of the index, and serves that alone.
+///
+/// Invariants: `held` is the bytes of all workers that exist, idle and lent, and at most what is
+/// set aside for searches in the version that takes most; a worker is used and dropped only in the
+/// process that made it.
 #[derive(Default)]
 pub(crate) struct WorkerPool {
-    budget: u64,
+    shared: PerProcess<Shared>,
+}
+
+/// What the threads of one process share.
+#[derive(Default)]
+struct Shared {
     state: Mutex<State>,
     returned: Condvar,
 }
 
 #[derive(Default)]
 struct State {
+    /// Version whose workers are kept.
+    version: u64,
     held: u64,
     peak: u64,
     made: u64,
@@ -35,6 +46,7 @@ struct State {
 
 struct Idle {
     worker: Worker,
+    version: u64,
     bytes: u64,
 }
 
@@ -47,6 +59,10 @@ pub(crate) struct Wanted<'w> {
     pub(crate) shape: WorkerShape,
     /// Bytes of that.
     pub(crate) bytes: u64,
+    /// Bytes of all workers at most.
+    pub(crate) budget: u64,
+    /// Version of the index that the segments are of.
+    pub(crate) version: u64,
 }
 
 /// How long to wait for a worker.
@@ -63,34 +79,37 @@ pub(crate) enum Patience {
 /// A worker on loan: given back after a search that went well; dropped, with its bytes free again,
 /// after one that failed or panicked.
 pub(crate) struct Lease<'p> {
-    pool: &'p WorkerPool,
+    owner: Process,
+    shared: &'p Shared,
     /// Absent once given back.
     worker: Option<Worker>,
+    version: u64,
     bytes: u64,
 }
 
 impl WorkerPool {
-    /// A pool that may hold `budget` bytes of workers.
-    pub(crate) fn new(budget: u64) -> Self {
-        Self {
-            budget,
-            ..Self::default()
-        }
-    }
-
-    /// Bytes the workers may hold.
-    pub(crate) fn budget(&self) -> u64 {
-        self.budget
+    /// Keeps workers of this version from now on, and drops idle ones of others.
+    pub(crate) fn turn_to(&self, version: u64) {
+        let shared = self.shared.get();
+        let mut state = shared.lock();
+        state.version = version;
+        let before = std::mem::take(&mut state.idle);
+        let (kept, dropped): (Vec<_>, Vec<_>) =
+            before.into_iter().partition(|idle| idle.version == version);
+        state.idle = kept;
+        state.held -= dropped.iter().map(|idle| idle.bytes).sum::<u64>();
+        drop(state);
+        shared.returned.notify_all();
     }
 
     /// Most bytes the workers ever held.
     pub(crate) fn peak(&self) -> u64 {
-        self.lock().peak
+        self.shared.get().lock().peak
     }
 
     /// Workers that were made so far.
     pub(crate) fn made(&self) -> u64 {
-        self.lock().made
+        self.shared.get().lock().made
     }
 
     /// A worker that serves what is `wanted`; waits for others to be given back where there is no
@@ -104,24 +123,27 @@ impl WorkerPool {
         wanted: Wanted<'_>,
         patience: Patience,
     ) -> Result<Option<Lease<'_>>> {
-        if wanted.bytes > self.budget {
-            return Err(self.too_large(wanted));
+        if wanted.bytes > wanted.budget {
+            return Err(too_large(wanted));
         }
-        let mut state = self.lock();
+        let shared = self.shared.get();
+        let mut state = shared.lock();
         loop {
-            if let Some(Idle { worker, bytes }) = state.take(wanted) {
+            if let Some(Idle { worker, bytes, .. }) = state.take(wanted) {
                 return Ok(Some(Lease {
-                    pool: self,
+                    owner: Process::current(),
+                    shared,
                     worker: Some(worker),
+                    version: wanted.version,
                     bytes,
                 }));
             }
-            if state.make_room(wanted.bytes, self.budget) {
-                return self.make(state, wanted).map(Some);
+            if state.make_room(wanted.bytes, wanted.budget) {
+                return shared.make(state, wanted).map(Some);
             }
             state = match patience {
                 Patience::None => return Ok(None),
-                Patience::Endless => self
+                Patience::Endless => shared
                     .returned
                     .wait(state)
                     .unwrap_or_else(PoisonError::into_inner),
@@ -130,21 +152,25 @@ impl WorkerPool {
                     if left.is_zero() {
                         return Err(timed_out());
                     }
-                    let waited = self.returned.wait_timeout(state, left);
+                    let waited = shared.returned.wait_timeout(state, left);
                     waited.unwrap_or_else(PoisonError::into_inner).0
                 }
             };
         }
     }
+}
 
+impl Shared {
     fn make(&self, mut state: MutexGuard<'_, State>, wanted: Wanted<'_>) -> Result<Lease<'_>> {
         state.held += wanted.bytes;
         state.peak = state.peak.max(state.held);
         state.made += 1;
         drop(state);
         let mut lease = Lease {
-            pool: self,
+            owner: Process::current(),
+            shared: self,
             worker: None,
+            version: wanted.version,
             bytes: wanted.bytes,
         };
         // Should this fail, the lease is dropped and its bytes are free again.
@@ -152,29 +178,31 @@ impl WorkerPool {
         Ok(lease)
     }
 
-    fn too_large(&self, wanted: Wanted<'_>) -> Error {
-        let bytes = wanted.bytes;
-        Error::invalid(format!(
-            "this search needs {} ({bytes} B) for a query of list size {}, and the index was \
-             opened with {} set aside for searches: open it with this list size, or with {} more \
-             memory",
-            format_bytes(bytes),
-            wanted.shape.sizes.list_limit,
-            format_bytes(self.budget),
-            format_bytes(bytes - self.budget)
-        ))
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn too_large(wanted: Wanted<'_>) -> Error {
+    let bytes = wanted.bytes;
+    Error::invalid(format!(
+        "this search needs {} ({bytes} B) for a query of list size {}, and the index was opened \
+         with {} set aside for searches: open it with this list size, or with {} more memory",
+        format_bytes(bytes),
+        wanted.shape.sizes.list_limit,
+        format_bytes(wanted.budget),
+        format_bytes(bytes - wanted.budget)
+    ))
 }
 
 impl State {
     /// The smallest idle worker that serves what is wanted and is not much larger.
     fn take(&mut self, wanted: Wanted<'_>) -> Option<Idle> {
         let most = wanted.bytes.saturating_mul(LARGEST_FIT);
-        let serves = |idle: &Idle| idle.worker.shape.covers(&wanted.shape) && idle.bytes <= most;
+        let serves = |idle: &Idle| {
+            let fits = idle.worker.shape.covers(&wanted.shape) && idle.bytes <= most;
+            fits && idle.version == wanted.version
+        };
         let fitting = self
             .idle
             .iter()
@@ -221,19 +249,36 @@ impl Lease<'_> {
         Ok(outcomes)
     }
 
-    /// Keeps the worker for the next search.
+    /// Keeps the worker for the next search of its version.
     fn give_back(mut self) {
-        if let Some(worker) = self.worker.take() {
+        if !self.owner.is_current() {
+            return;
+        }
+        let mut state = self.shared.lock();
+        if state.version == self.version
+            && let Some(worker) = self.worker.take()
+        {
             let bytes = std::mem::take(&mut self.bytes);
-            self.pool.lock().idle.push(Idle { worker, bytes });
+            let version = self.version;
+            state.idle.push(Idle {
+                worker,
+                version,
+                bytes,
+            });
         }
     }
 }
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        drop(self.worker.take());
-        self.pool.lock().held -= self.bytes;
-        self.pool.returned.notify_all();
+        let worker = self.worker.take();
+        if !self.owner.is_current() {
+            // A child of the search; its parent has the worker.
+            std::mem::forget(worker);
+            return;
+        }
+        drop(worker);
+        self.shared.lock().held -= self.bytes;
+        self.shared.returned.notify_all();
     }
 }

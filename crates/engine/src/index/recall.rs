@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pageway_types::{Progress, VectorRead, VectorShape};
+use pageway_types::{Progress, RowId, VectorRead, VectorShape};
 use serde::Serialize;
 
 use super::Index;
@@ -35,15 +35,22 @@ impl Index {
     /// Costs a distance per query and vector, and one pass over the record file.
     ///
     /// # Errors
-    /// As `search`; `InvalidInput` for no queries at all.
+    /// As `search`; `InvalidInput` for no queries at all, and for options with a radius.
     pub fn measure_recall(
         &self,
         queries: &Queries<'_>,
         options: &SearchOptions,
         progress: &dyn Progress,
     ) -> Result<RecallReport> {
+        let version = self.version();
+        version.check_whole("recall is measured")?;
         if queries.rows.is_empty() {
             return Err(Error::invalid("recall of no queries: give at least one"));
+        }
+        if options.radius.is_some() {
+            return Err(Error::invalid(
+                "recall is of the k nearest: leave the radius out",
+            ));
         }
         let answers = self.search_with(queries, options, progress)?;
         let truth = self.exact(queries, options.k, progress)?;
@@ -65,11 +72,15 @@ impl Index {
     /// Exact neighbours of `queries`, as node numbers.
     fn exact(&self, queries: &Queries<'_>, k: u32, progress: &dyn Progress) -> Result<Truth> {
         let pool = thread_pool(0)?;
+        // The base is the index itself, whose rows are its nodes.
+        let held_out: Option<Vec<RowId>> = queries
+            .held_out
+            .map(|nodes| nodes.iter().map(|node| RowId(node.0)).collect());
         let question = ExactQuestion {
             queries: VectorSlice::new(queries.rows, self.shape())?,
             metric: self.metric(),
             k: k as usize,
-            exclude: queries.held_out,
+            exclude: held_out.as_deref(),
         };
         let memory_bytes = exact_bytes_min(&question) + 8 * TRANSFER_BYTES as u64;
         exact(
@@ -84,10 +95,10 @@ impl Index {
     }
 }
 
-/// The vectors of an index, read off its record pages.
+/// The vectors of the segments of an index, dead ones included, read off their record pages.
 impl VectorRead for Index {
     fn count(&self) -> u64 {
-        self.len()
+        self.version().node_count().into()
     }
 
     fn shape(&self) -> VectorShape {
@@ -96,12 +107,14 @@ impl VectorRead for Index {
 
     fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
         let row_bytes = self.shape().row_bytes();
+        let version = self.version();
         let end = first + (out.len() / row_bytes) as u64;
-        if first >= end || end > self.len() || !out.len().is_multiple_of(row_bytes) {
+        if first >= end || end > version.node_count().into() || !out.len().is_multiple_of(row_bytes)
+        {
             return Err(Error::invalid("rows out of range").into());
         }
         let mut rest = out;
-        for segment in &self.segments {
+        for segment in &version.segments {
             let base = u64::from(segment.base);
             let from = first.max(base);
             let to = end.min(base + u64::from(segment.node_count()));

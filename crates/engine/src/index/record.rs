@@ -26,7 +26,9 @@ impl Index {
         recorded: usize,
         progress: &dyn Progress,
     ) -> Result<(Answers, Vec<ReadTrace>)> {
-        if self.probe.backend == IoBackend::Blocking {
+        let version = self.version();
+        let backend = version.probe.as_ref().map(|probe| probe.backend);
+        if matches!(backend, None | Some(IoBackend::Blocking)) {
             let words = "reads are made one at a time here, and only reads in flight are recorded";
             return Err(Error::new(ErrorKind::Unsupported, words));
         }

@@ -7,11 +7,12 @@ use std::time::Instant;
 use pageway_store::clock;
 use pageway_types::{NoProgress, NodeId, Progress};
 
-use super::Index;
 use super::pool::{Lease, Patience, Wanted};
+use super::{Index, Version};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::{Job, Outcomes, WorkerShape};
-use crate::execution::{Goal, QueryStats, Sizes};
+use crate::execution::{Goal, NodeSet, QueryStats, Segment, Sizes};
+use crate::memory::check_room;
 use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
 use crate::plan::{MAX_INTERLEAVE, sizes};
 use crate::source::{BLOCK_BYTES, Inspection, VectorSlice, inspect_rows};
@@ -32,6 +33,7 @@ pub(super) struct Notes {
 
 /// One call: what every query of it shares.
 pub(super) struct Call<'c> {
+    version: &'c Version,
     options: &'c SearchOptions,
     sizes: Sizes,
     notes: Notes,
@@ -73,14 +75,15 @@ impl Index {
         options: &SearchOptions,
         (notes, progress): (Notes, &dyn Progress),
     ) -> Result<(Answers, Vec<Outcomes>)> {
+        let version = self.version();
         self.check_queries(queries)?;
-        self.check(options)?;
-        let list_size = self.list_size(options)?;
+        check(&version, options)?;
+        let list_size = list_size(&version, options)?;
         let list_size = match options.radius {
             Some(_) => list_size,
             None => list_size.max(options.k),
         };
-        self.search_list(queries, options, list_size, (notes, progress))
+        self.search_list((&version, queries), options, list_size, (notes, progress))
     }
 
     /// The smallest list size that is calibrated to reach `recall`@`k`.
@@ -88,39 +91,21 @@ impl Index {
     /// # Errors
     /// `Unsupported` when none does.
     pub fn list_size_for(&self, k: u32, recall: f32) -> Result<u32> {
-        self.check_k(k)?;
-        self.manifest.calibration.list_size_for(k, recall)
-    }
-
-    fn list_size(&self, options: &SearchOptions) -> Result<u32> {
-        match options.effort {
-            Effort::Recall(_) if options.radius.is_some() => Err(Error::new(
-                ErrorKind::Unsupported,
-                "the recall of searches within a radius is not calibrated: give a list size",
-            )),
-            Effort::Recall(recall) => self.list_size_for(options.k, recall),
-            Effort::ListSize(size) if (1..=MAX_LIST_SIZE).contains(&size) => Ok(size),
-            Effort::ListSize(size) => Err(Error::invalid(format!(
-                "list size {size}: give 1 to {MAX_LIST_SIZE}"
-            ))),
-        }
+        list_size_for(&self.version(), k, recall)
     }
 
     /// Searches with a list size that may be below k, as calibration does.
     pub(super) fn search_list(
         &self,
-        queries: &Queries<'_>,
+        (version, queries): (&Version, &Queries<'_>),
         options: &SearchOptions,
         list_size: u32,
         (notes, progress): (Notes, &dyn Progress),
     ) -> Result<(Answers, Vec<Outcomes>)> {
-        let sizes = match queries.admitted {
-            None => self.sizes(options, list_size)?,
-            Some(set) => self.sizes_among(options, (list_size, set.len()))?,
-        };
         let call = Call {
+            version,
             options,
-            sizes,
+            sizes: version.sizes_for(options, list_size, queries.admitted)?,
             notes,
             progress,
             deadline: options.timeout.map(|timeout| clock::now() + timeout),
@@ -128,11 +113,17 @@ impl Index {
         let (mut outcomes, settings) = self.call(queries, &call)?;
         let count = queries.rows.len() / queries.shape.row_bytes();
         let room = Room {
-            k: sizes.results,
-            rows: self.len() as usize,
+            k: if version.changes() {
+                options.k as usize
+            } else {
+                call.sizes.results
+            },
+            rows: version.node_count() as usize,
             fills: options.radius.is_none(),
         };
-        Ok((collect(&mut outcomes, count, room, settings), outcomes))
+        let mut answers = collect(&mut outcomes, count, room, settings);
+        self.add_deltas(version, (queries, options), &mut answers)?;
+        Ok((answers, outcomes))
     }
 
     /// Searches with a list size that may be below k.
@@ -143,8 +134,10 @@ impl Index {
         list_size: u32,
         progress: &dyn Progress,
     ) -> Result<Answers> {
-        let notes = (Notes::default(), progress);
-        Ok(self.search_list(queries, options, list_size, notes)?.0)
+        let (version, notes) = (self.version(), (Notes::default(), progress));
+        Ok(self
+            .search_list((&version, queries), options, list_size, notes)?
+            .0)
     }
 
     /// Nodes that searches for `queries` expand, with repetitions.
@@ -159,7 +152,9 @@ impl Index {
             recorded: 0,
         };
         let options = SearchOptions::default();
-        let found = self.search_list(queries, &options, list_size, (notes, progress))?;
+        let version = self.version();
+        let found =
+            self.search_list((&version, queries), &options, list_size, (notes, progress))?;
         Ok(found.1.into_iter().flat_map(|o| o.visits).collect())
     }
 
@@ -169,7 +164,7 @@ impl Index {
         queries: &Queries<'_>,
         call: &Call<'_>,
     ) -> Result<(Vec<Outcomes>, SearchSettings)> {
-        let (options, sizes) = (call.options, call.sizes);
+        let (version, options, sizes) = (call.version, call.options, call.sizes);
         let count = queries.rows.len() / queries.shape.row_bytes();
         let threads = if options.threads == 0 {
             self.lanes.0
@@ -184,7 +179,7 @@ impl Index {
         };
         let most = count.div_ceil(threads).max(1);
         let interleave = (wished.min(MAX_INTERLEAVE) as usize).min(most);
-        let shape = self.fitting((interleave, sizes), threads);
+        let shape = self.fitting(version, (interleave, sizes), threads);
         let goal = match options.radius {
             None => Goal::Nearest,
             Some(radius) => Goal::Within { radius },
@@ -197,85 +192,54 @@ impl Index {
             sizes,
             goal,
             deadline: call.deadline,
-            exact: options.exact,
+            tolerance: options.tolerance,
             recorded: call.notes.recorded,
             next: AtomicUsize::new(0),
             progress: call.progress,
         };
-        let leases = self.leases(shape, threads, call)?;
-        let threads = leases.len();
+        let leases = if version.segments.is_empty() {
+            Vec::new()
+        } else {
+            self.leases(shape, threads, call)?
+        };
+        let threads = leases.len().max(1);
         let settings = SearchSettings {
             list_size: sizes.list_size as u32,
             beam: sizes.beam as u32,
             threads,
             interleave: shape.interleave as u32,
         };
-        Ok((self.run(&job, leases)?, settings))
+        Ok((run(&version.segments, &job, leases)?, settings))
     }
 
     /// Whether what a search reads depends on how many neighbours it is asked for.
     pub(crate) fn reads_depend_on_k(&self) -> bool {
-        let execution = &self.manifest.spec.execution;
+        let version = self.version();
+        let execution = &version.manifest.spec.execution;
         execution.refine != RefineSpec::Inline || execution.stop != StopSpec::Exhausted
     }
 
     /// Whether one query of this list size fits the memory set aside for searches.
     pub(crate) fn has_memory_for(&self, options: &SearchOptions, list_size: u32) -> Result<bool> {
-        let shape = WorkerShape::compact(1, self.sizes(options, list_size)?);
-        Ok(self.worker_bytes(&shape) <= self.pool.budget())
-    }
-
-    /// Sizes of a query that begins with a list of this size.
-    fn sizes(&self, options: &SearchOptions, list_size: u32) -> Result<Sizes> {
-        let limit = match options.radius {
-            None => list_size,
-            Some(_) => options.k,
-        };
-        self.sizes_up_to(options, (list_size, limit))
-    }
-
-    /// The same where `admitted` nodes may be found: the list grows until it holds as many of them
-    /// as it would otherwise hold nodes, as far as memory goes.
-    fn sizes_among(
-        &self,
-        options: &SearchOptions,
-        (list_size, admitted): (u32, u64),
-    ) -> Result<Sizes> {
-        let share = self.len() as f64 / admitted.max(1) as f64;
-        let wished = (f64::from(list_size.max(options.k)) * share * GROWTH_ROOM).ceil();
-        let most = (wished as u64).clamp(list_size.into(), MAX_LIST_SIZE.into()) as u32;
-        let fits = |limit: u32| {
-            let sizes = self.sizes_up_to(options, (list_size, limit));
-            sizes.is_ok_and(|sizes| {
-                self.worker_bytes(&WorkerShape::compact(1, sizes)) <= self.pool.budget()
-            })
-        };
-        let limit = crate::memory::largest(list_size, most, fits);
-        self.sizes_up_to(options, (list_size, limit))
-    }
-
-    fn sizes_up_to(
-        &self,
-        options: &SearchOptions,
-        (list_size, limit): (u32, u32),
-    ) -> Result<Sizes> {
-        let own = self.manifest.spec.execution.schedule.beam();
-        let beam = options.beam.unwrap_or(own);
-        sizes(
-            self.manifest.node_count(),
-            (options.k, list_size, limit),
-            beam,
-        )
+        let version = self.version();
+        let shape = WorkerShape::compact(1, version.sizes(options, list_size)?);
+        Ok(version.worker_bytes(&shape) <= version.for_searches())
     }
 
     /// Fewer queries and reads in flight where the memory set aside is short. A call of fewer
     /// queries than were announced leaves the buffers of the others to calls beside it. Memory is
     /// laid out for the capacity class of the sizes, where one query of that class fits.
-    fn fitting(&self, (interleave, sizes): (usize, Sizes), threads: usize) -> WorkerShape {
-        let most = self.pool.budget() / threads as u64;
+    fn fitting(
+        &self,
+        version: &Version,
+        (interleave, sizes): (usize, Sizes),
+        threads: usize,
+    ) -> WorkerShape {
+        let budget = version.for_searches();
+        let most = budget / threads as u64;
         let announced = self.lanes.0 as u64 * u64::from(self.lanes.1);
-        let share = self.pool.budget() * interleave as u64 / announced.max(1);
-        let bytes = |shape: &WorkerShape| self.worker_bytes(shape);
+        let share = budget * interleave as u64 / announced.max(1);
+        let bytes = |shape: &WorkerShape| version.worker_bytes(shape);
         let class = sizes.class();
         let is_roomy = bytes(&WorkerShape::compact(interleave, class)) <= most;
         let sizes = if is_roomy { class } else { sizes };
@@ -290,10 +254,13 @@ impl Index {
         call: &Call<'_>,
     ) -> Result<Vec<Lease<'_>>> {
         let wanted = Wanted {
-            segments: &self.segments,
+            segments: &call.version.segments,
             shape,
-            bytes: self.worker_bytes(&shape),
+            bytes: call.version.worker_bytes(&shape),
+            budget: call.version.for_searches(),
+            version: call.version.number,
         };
+        check_room(wanted.bytes, "this search")?;
         let mut patience = call.deadline.map_or(Patience::Endless, Patience::Until);
         let mut leases = Vec::with_capacity(threads);
         while leases.len() < threads {
@@ -307,49 +274,6 @@ impl Index {
             patience = Patience::None;
         }
         Ok(leases)
-    }
-
-    fn run(&self, job: &Job<'_>, mut leases: Vec<Lease<'_>>) -> Result<Vec<Outcomes>> {
-        let segments = &*self.segments;
-        let outcomes: Vec<Result<Outcomes>> = std::thread::scope(|scope| {
-            let last = leases.pop();
-            let spawned: Vec<_> = leases
-                .into_iter()
-                .map(|lease| scope.spawn(|| lease.run(segments, job)))
-                .collect();
-            let mine = last.map(|lease| lease.run(segments, job));
-            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
-                thread.join().unwrap_or_else(|_| Err(panicked()))
-            };
-            spawned.into_iter().map(join).chain(mine).collect()
-        });
-        outcomes.into_iter().collect()
-    }
-
-    fn check(&self, options: &SearchOptions) -> Result<()> {
-        let Some(radius) = options.radius else {
-            return self.check_k(options.k);
-        };
-        if radius.is_nan() {
-            return Err(Error::invalid("radius: not a number"));
-        }
-        if !(1..=MAX_LIST_SIZE).contains(&options.k) {
-            return Err(Error::invalid(format!(
-                "limit {}: give 1 to {MAX_LIST_SIZE}",
-                options.k
-            )));
-        }
-        Ok(())
-    }
-
-    fn check_k(&self, k: u32) -> Result<()> {
-        let nodes = self.manifest.node_count();
-        if (1..=nodes).contains(&k) {
-            return Ok(());
-        }
-        Err(Error::invalid(format!(
-            "k = {k}: this index holds {nodes} vectors, so give 1 to {nodes}"
-        )))
     }
 
     fn check_queries(&self, queries: &Queries<'_>) -> Result<()> {
@@ -388,6 +312,145 @@ impl Index {
         }
         Ok(())
     }
+}
+
+impl Version {
+    /// Sizes of a query that begins with a list of this size, of nodes that are `admitted`.
+    fn sizes_for(
+        &self,
+        options: &SearchOptions,
+        list_size: u32,
+        admitted: Option<&NodeSet>,
+    ) -> Result<Sizes> {
+        let dead = self.dead_count();
+        match admitted {
+            Some(set) => self.sizes_among(options, (list_size, set.len())),
+            None if dead > 0 && options.radius.is_none() => {
+                let nodes = f64::from(self.node_count());
+                let living = (nodes - dead as f64).max(1.0);
+                // As many that live as the list would hold, were they dead evenly.
+                let longer = (f64::from(list_size) * (nodes / living).min(MOST_GROWTH)).ceil();
+                let list_size = (longer as u32).min(MAX_LIST_SIZE);
+                self.sizes_among(options, (list_size, (living / MOST_GROWTH) as u64))
+            }
+            None => self.sizes(options, list_size),
+        }
+    }
+
+    /// Sizes of a query that begins with a list of this size.
+    fn sizes(&self, options: &SearchOptions, list_size: u32) -> Result<Sizes> {
+        let limit = match options.radius {
+            None => list_size,
+            Some(_) => options.k,
+        };
+        self.sizes_up_to(options, (list_size, limit))
+    }
+
+    /// The same where `admitted` nodes may be found: the list grows until it holds as many of them
+    /// as it would otherwise hold nodes, as far as memory goes.
+    fn sizes_among(
+        &self,
+        options: &SearchOptions,
+        (list_size, admitted): (u32, u64),
+    ) -> Result<Sizes> {
+        let share = f64::from(self.node_count()) / admitted.max(1) as f64;
+        let wished = (f64::from(list_size.max(options.k)) * share * GROWTH_ROOM).ceil();
+        let most = (wished as u64).clamp(list_size.into(), MAX_LIST_SIZE.into()) as u32;
+        let fits = |limit: u32| {
+            let sizes = self.sizes_up_to(options, (list_size, limit));
+            sizes.is_ok_and(|sizes| {
+                self.worker_bytes(&WorkerShape::compact(1, sizes)) <= self.for_searches()
+            })
+        };
+        let limit = crate::memory::largest(list_size, most, fits);
+        self.sizes_up_to(options, (list_size, limit))
+    }
+
+    fn sizes_up_to(
+        &self,
+        options: &SearchOptions,
+        (list_size, limit): (u32, u32),
+    ) -> Result<Sizes> {
+        let own = self.manifest.spec.execution.schedule.beam();
+        let beam = options.beam.unwrap_or(own);
+        sizes(self.node_count(), (options.k, list_size, limit), beam)
+    }
+}
+
+/// Times that a list may grow for what died near it, beside what died on average.
+const MOST_GROWTH: f64 = 4.0;
+
+/// Runs a job on every worker that was lent for it.
+fn run(segments: &[Segment], job: &Job<'_>, mut leases: Vec<Lease<'_>>) -> Result<Vec<Outcomes>> {
+    let outcomes: Vec<Result<Outcomes>> = std::thread::scope(|scope| {
+        let last = leases.pop();
+        // Where the system has no thread to give, the others do the work.
+        let mut spawned = Vec::with_capacity(leases.len());
+        for lease in leases {
+            let work = || lease.run(segments, job);
+            spawned.extend(std::thread::Builder::new().spawn_scoped(scope, work));
+        }
+        let mine = last.map(|lease| lease.run(segments, job));
+        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|_| Err(panicked()))
+        };
+        spawned.into_iter().map(join).chain(mine).collect()
+    });
+    outcomes.into_iter().collect()
+}
+
+fn list_size_for(version: &Version, k: u32, recall: f32) -> Result<u32> {
+    check_k(version, k)?;
+    if version.segments.is_empty() {
+        return Ok(k);
+    }
+    version.manifest.calibration.list_size_for(k, recall)
+}
+
+fn list_size(version: &Version, options: &SearchOptions) -> Result<u32> {
+    match options.effort {
+        Effort::Recall(_) if options.radius.is_some() => Err(Error::new(
+            ErrorKind::Unsupported,
+            "the recall of searches within a radius is not calibrated: give a list size",
+        )),
+        Effort::Recall(recall) => list_size_for(version, options.k, recall),
+        Effort::ListSize(size) if (1..=MAX_LIST_SIZE).contains(&size) => Ok(size),
+        Effort::ListSize(size) => Err(Error::invalid(format!(
+            "list size {size}: give 1 to {MAX_LIST_SIZE}"
+        ))),
+    }
+}
+
+fn check(version: &Version, options: &SearchOptions) -> Result<()> {
+    let Some(radius) = options.radius else {
+        return check_k(version, options.k);
+    };
+    if radius.is_nan() {
+        return Err(Error::invalid("radius: not a number"));
+    }
+    if !(1..=MAX_LIST_SIZE).contains(&options.k) {
+        return Err(Error::invalid(format!(
+            "limit {}: give 1 to {MAX_LIST_SIZE}",
+            options.k
+        )));
+    }
+    Ok(())
+}
+
+/// An index that changes may hold fewer vectors than are asked for at any time.
+fn check_k(version: &Version, k: u32) -> Result<()> {
+    let nodes = version.node_count();
+    let most = if version.changes() {
+        MAX_LIST_SIZE
+    } else {
+        nodes
+    };
+    if (1..=most).contains(&k) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "k = {k}: this index holds {nodes} vectors, so give 1 to {most}"
+    )))
 }
 
 /// Candidates that a list may grow to, for each that would hold as many admitted nodes were they
@@ -454,6 +517,7 @@ impl Answers {
             self.rows.push(neighbor.row);
             self.nodes.push(neighbor.node.0);
             self.distances.push(neighbor.distance);
+            self.errors.push(neighbor.error);
         }
         if room.fills {
             let filled = self.ids.len() + room.k.saturating_sub(results);
@@ -461,6 +525,7 @@ impl Answers {
             self.rows.resize(filled, u32::MAX);
             self.nodes.resize(filled, u32::MAX);
             self.distances.resize(filled, f32::INFINITY);
+            self.errors.resize(filled, 0.0);
         } else {
             self.truncated += usize::from(results >= room.k && results < room.rows);
         }

@@ -8,7 +8,7 @@ use super::{PageMap, StoredList};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A page that passed its checksum and still makes no sense, or the wrong page.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PageError {
     /// The page does not hold the node it was read for.
@@ -52,6 +52,30 @@ pub enum PageError {
         node: u32,
         /// The neighbour that does not exist.
         neighbor: u32,
+        /// Nodes of the index.
+        node_count: u32,
+    },
+    /// A node that is no vector of the index would be an answer.
+    #[error("node {node} says that it is row {row}, but there are {row_count}")]
+    Row {
+        /// The node.
+        node: u32,
+        /// What it says.
+        row: u32,
+        /// Rows of the segment.
+        row_count: u32,
+    },
+    /// A node would be an answer at a distance that no vectors have.
+    #[error("node {node} lies at a distance of {distance}")]
+    Distance {
+        /// The node.
+        node: u32,
+        /// The distance.
+        distance: f32,
+    },
+    /// No walk begins anywhere, or where one begins there is nothing.
+    #[error("not one of {node_count} nodes was found: there is no way in")]
+    NothingFound {
         /// Nodes of the index.
         node_count: u32,
     },

@@ -1,6 +1,7 @@
 //! The files of a segment, and what each holds.
 
-use pageway_store::FileEntry;
+use pageway_store::{FileEntry, FileUuid};
+use pageway_types::SplitMix64;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
@@ -25,6 +26,10 @@ pub(crate) enum FileKind {
     SecondCodebook = 7,
     /// Row and user id of each node.
     Identities = 8,
+    /// Ids in their order, each with its node.
+    Ids = 9,
+    /// A bit for each node that was deleted.
+    Dead = 10,
 }
 
 impl FileKind {
@@ -39,7 +44,20 @@ impl FileKind {
             Self::SecondCodes => "second-codes",
             Self::SecondCodebook => "second-codebook",
             Self::Identities => "identities",
+            Self::Ids => "ids",
+            Self::Dead => "dead",
         }
+    }
+
+    /// Identity of a file of this kind that is made beside records in a generation.
+    pub(crate) fn uuid_beside(self, records: FileUuid, generation: u64) -> FileUuid {
+        let mut bytes = [0; 16];
+        let mut state = generation.rotate_left(20) ^ u64::from(self as u16);
+        for (out, part) in bytes.chunks_exact_mut(8).zip(records.0.as_chunks::<8>().0) {
+            state = SplitMix64::mix(state ^ u64::from_le_bytes(*part));
+            out.copy_from_slice(&state.to_le_bytes());
+        }
+        FileUuid(bytes)
     }
 
     /// Name of the file in one generation of an index; with the number of its segment, where there
@@ -70,6 +88,12 @@ pub(crate) struct Files {
     /// Where codes may decide that a node is an answer.
     #[serde(default)]
     pub(crate) identities: Option<FileEntry>,
+    /// Where the index was opened to be changed, and ids do not tell nodes by arithmetic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ids: Option<FileEntry>,
+    /// Where rows were deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) dead: Option<FileEntry>,
 }
 
 impl Files {
@@ -82,6 +106,8 @@ impl Files {
             &self.second_codes,
             &self.second_codebook,
             &self.identities,
+            &self.ids,
+            &self.dead,
         ];
         let always = [&self.records, &self.codebook];
         always

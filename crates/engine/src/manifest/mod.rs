@@ -1,13 +1,17 @@
 //! What an index says of itself: the manifest, the one file whose rename publishes an index, its
 //! segments, and the files that these name. `docs/format/manifest.md`.
 
+mod changes;
 mod files;
+mod log;
 mod segment;
 mod stored;
 #[cfg(test)]
 mod tests;
 mod whole;
 
+pub(crate) use changes::ChangeEntry;
 pub(crate) use files::{FileKind, Files};
+pub(crate) use log::{log_dir, remove_log};
 pub(crate) use segment::{GraphStatistics, SegmentEntry};
 pub(crate) use whole::{MAX_SEGMENTS, Manifest};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::files::Files;
 use super::whole::corrupt;
 use crate::error::Result;
+use crate::execution::DeadSet;
 use crate::spec::{IndexSpec, QuantizerSpec};
 use crate::storage::Identities;
 
@@ -31,6 +32,9 @@ pub(crate) struct SegmentEntry {
     /// Row of the data that is its row 0: rows inside its files are counted from there.
     pub(crate) first_row: u32,
     pub(crate) node_count: u32,
+    /// Id of its row 0 where ids are rows; `first_row` unless other segments were put before it or
+    /// taken away since.
+    pub(crate) own_first_id: Option<u64>,
     /// How it was built.
     pub(crate) spec: IndexSpec,
     /// Where walks start.
@@ -69,7 +73,25 @@ impl SegmentEntry {
                 )));
             }
         }
+        self.check_dead()?;
         self.check_identities()
+    }
+
+    /// Id of its row 0, where users know vectors by their rows.
+    pub(crate) fn first_id(&self) -> u64 {
+        self.own_first_id.unwrap_or(self.first_row.into())
+    }
+
+    /// Checks that there is a bit for each node where some were deleted.
+    fn check_dead(&self) -> Result<()> {
+        let found = self.files.dead.as_ref().map(|file| file.payload_bytes);
+        let expected = DeadSet::bytes(self.node_count);
+        match found.filter(|found| *found != expected) {
+            Some(found) => Err(corrupt(format!(
+                "{found} bytes of dead nodes, expected {expected}"
+            ))),
+            None => Ok(()),
+        }
     }
 
     fn check_identities(&self) -> Result<()> {

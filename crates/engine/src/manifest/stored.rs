@@ -5,6 +5,7 @@ use pageway_types::NodeId;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
+use super::changes::ChangeEntry;
 use super::files::Files;
 use super::segment::{GraphStatistics, SegmentEntry};
 use super::whole::Manifest;
@@ -21,6 +22,9 @@ struct StoredManifest {
     segments: Vec<StoredSegment>,
     memory_bytes: u64,
     calibration: Calibration,
+    /// Where the index was opened to be changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    changes: Option<ChangeEntry>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -28,6 +32,8 @@ struct StoredManifest {
 struct StoredSegment {
     first_row: u32,
     node_count: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    first_id: Option<u64>,
     /// Where it differs from that of the whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     spec: Option<IndexSpec>,
@@ -82,6 +88,7 @@ impl From<FlatManifest> for StoredManifest {
             segments: vec![StoredSegment {
                 first_row: 0,
                 node_count: flat.node_count,
+                first_id: None,
                 spec: None,
                 entry: flat.entry,
                 files: flat.files,
@@ -89,6 +96,7 @@ impl From<FlatManifest> for StoredManifest {
             }],
             memory_bytes: flat.memory_bytes,
             calibration: flat.calibration,
+            changes: None,
         }
     }
 }
@@ -99,6 +107,7 @@ impl From<StoredManifest> for Manifest {
         let segment = |segment: StoredSegment| SegmentEntry {
             first_row: segment.first_row,
             node_count: segment.node_count,
+            own_first_id: segment.first_id,
             spec: segment.spec.unwrap_or_else(|| spec.clone()),
             entry: segment.entry,
             files: segment.files,
@@ -111,6 +120,7 @@ impl From<StoredManifest> for Manifest {
             spec,
             memory_bytes: stored.memory_bytes,
             calibration: stored.calibration,
+            changes: stored.changes,
         }
     }
 }
@@ -120,6 +130,7 @@ impl From<&Manifest> for StoredManifest {
         let segment = |segment: &SegmentEntry| StoredSegment {
             first_row: segment.first_row,
             node_count: segment.node_count,
+            first_id: segment.own_first_id,
             spec: Some(segment.spec.clone()).filter(|own| *own != manifest.spec),
             entry: segment.entry.clone(),
             files: segment.files.clone(),
@@ -132,6 +143,7 @@ impl From<&Manifest> for StoredManifest {
             segments: manifest.segments.iter().map(segment).collect(),
             memory_bytes: manifest.memory_bytes,
             calibration: manifest.calibration.clone(),
+            changes: manifest.changes,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use pageway_store::{FileEntry, Vfs, commit_manifest, read_manifest};
 
+use super::changes::ChangeEntry;
 use super::segment::SegmentEntry;
 use super::stored::{from_json, to_json};
 use crate::calibration::Calibration;
@@ -30,6 +31,8 @@ pub(crate) struct Manifest {
     pub(crate) memory_bytes: u64,
     /// Of all segments together.
     pub(crate) calibration: Calibration,
+    /// Where the index was opened to be changed, or made to be filled.
+    pub(crate) changes: Option<ChangeEntry>,
 }
 
 impl Manifest {
@@ -76,6 +79,15 @@ impl Manifest {
         self.segments.iter().map(|segment| segment.node_count).sum()
     }
 
+    /// Bytes of the dead sets of its segments in memory.
+    pub(crate) fn dead_bytes(&self) -> u64 {
+        let dead = self
+            .segments
+            .iter()
+            .filter_map(|one| one.files.dead.as_ref());
+        dead.map(|dead| dead.payload_bytes).sum()
+    }
+
     /// Bytes of the raw vectors.
     pub(crate) fn raw_bytes(&self) -> u64 {
         u64::from(self.node_count()) * self.spec.shape.vectors().row_bytes() as u64
@@ -111,14 +123,16 @@ impl Manifest {
         Ok(sum)
     }
 
-    fn check(&self) -> Result<()> {
+    /// Checks that it does not contradict itself.
+    pub(crate) fn check(&self) -> Result<()> {
         self.spec
             .validate()
             .map_err(|error| corrupt(error.to_string()))?;
         let count = self.segments.len();
-        if !(1..=MAX_SEGMENTS as usize).contains(&count) {
+        let least = usize::from(self.changes.is_none());
+        if !(least..=MAX_SEGMENTS as usize).contains(&count) {
             return Err(corrupt(format!(
-                "{count} segments, there may be 1 to {MAX_SEGMENTS}"
+                "{count} segments, there may be {least} to {MAX_SEGMENTS}"
             )));
         }
         let mut rows = 0u32;

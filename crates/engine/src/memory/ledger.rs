@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::format_bytes;
+use super::{format_budget, format_bytes};
 use crate::error::{Error, Result};
 
 /// A part of what an index holds in memory.
@@ -31,6 +31,10 @@ pub enum MemoryPart {
     CachedNodes,
     /// The cache of pages.
     CachedPages,
+    /// What was deleted from segments.
+    Dead,
+    /// Everything that changes take, where an index was opened to be changed.
+    Updates,
 }
 
 impl MemoryPart {
@@ -47,6 +51,8 @@ impl MemoryPart {
             Self::MoreQueries => "more queries in flight",
             Self::CachedNodes => "cached nodes",
             Self::CachedPages => "cached pages",
+            Self::Dead => "dead rows",
+            Self::Updates => "updates",
         }
     }
 }
@@ -64,7 +70,7 @@ impl Serialize for MemoryPart {
 }
 
 /// Accounts for a budget: each part reserves before it allocates.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ledger {
     budget: u64,
     /// In the order in which they were first reserved, each part once.
@@ -130,10 +136,9 @@ impl Ledger {
             .map(|(part, bytes)| format!("{part} {}", format_bytes(*bytes)))
             .collect();
         Err(Error::invalid(format!(
-            "a memory budget of {} ({} B) is too small for {purpose}; the smallest that works is \
+            "a memory budget of {} is too small for {purpose}; the smallest that works is \
              {needed} B ({}): {}",
-            format_bytes(self.budget),
-            self.budget,
+            format_budget(self.budget),
             format_bytes(needed),
             parts.join(", ")
         )))

@@ -117,9 +117,23 @@ pub fn format_bytes(bytes: u64) -> String {
         )
 }
 
+/// A budget as people wrote it and to the byte: `12.8 MB (12800001 B)`.
+pub(crate) fn format_budget(bytes: u64) -> String {
+    if bytes < 1000 {
+        return format_bytes(bytes);
+    }
+    format!("{} ({bytes} B)", format_bytes(bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_bytes_are_said_once() {
+        assert_eq!(format_budget(20), "20 B");
+        assert_eq!(format_budget(1_234_567), "1.2 MB (1234567 B)");
+    }
 
     #[test]
     fn wishes_parse() {

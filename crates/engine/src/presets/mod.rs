@@ -15,6 +15,8 @@ mod starling;
 use std::fmt;
 use std::str::FromStr;
 
+use pageway_types::did_you_mean;
+
 use crate::error::{Error, Result};
 use crate::spec::{
     CodeStorage, GraphSpec, IdStorage, IndexSpec, QuantizerSpec, Shape, StorageSpec, VectorStorage,
@@ -193,8 +195,9 @@ impl FromStr for Preset {
             .ok_or_else(|| {
                 let names: Vec<&str> = Self::ALL.iter().map(|preset| preset.name()).collect();
                 Error::invalid(format!(
-                    "unknown preset '{text}': there is {}",
-                    names.join(", ")
+                    "unknown preset '{text}': there is {}{}",
+                    names.join(", "),
+                    did_you_mean(text, &names)
                 ))
             })
     }

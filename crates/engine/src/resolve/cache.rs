@@ -11,7 +11,7 @@ use crate::cache::{
     Eviction, FrameCache, ImageCache, ImageShape, ListCache, ListShape, NodeCache, RecentRecords,
 };
 use crate::error::Result;
-use crate::execution::CachePart;
+use crate::execution::{CachePart, NodeSet};
 use crate::layout::{Neighbors, PageCodec, PageView, Record, StoredList};
 use crate::manifest::SegmentEntry;
 use crate::spec::{CacheSpec, CodecSpec, IndexSpec, NodeCacheSpec, PageCacheSpec, VectorStorage};
@@ -337,11 +337,18 @@ pub(crate) fn check_hot(source: Source<'_>) -> Result<()> {
     };
     let mut hot = BlobReader::open(source.vfs, source.dir, file)?;
     let mut word = [0; 4];
+    if hot.remaining_bytes() == 0 || !hot.remaining_bytes().is_multiple_of(4) {
+        return Err(source.corrupt(&file.name, "it is no list of nodes"));
+    }
+    let mut listed = NodeSet::default();
     while hot.remaining_bytes() > 0 {
         hot.read_exact(&mut word)?;
         let node = u32::from_le_bytes(word);
         if node >= source.segment.node_count {
             return Err(source.corrupt(&file.name, format!("node {node} is out of range")));
+        }
+        if !listed.insert(NodeId(node)) {
+            return Err(source.corrupt(&file.name, format!("node {node} stands in it twice")));
         }
     }
     Ok(())

@@ -8,6 +8,7 @@
 use pageway_graph::{
     ClusterSpec, HashSpec, HashTable, NavigationGraph, NavigationScratch, NavigationSpec,
 };
+use pageway_store::FileEntry;
 use pageway_types::{Metric, NodeId};
 
 use super::{Source, kernels};
@@ -190,7 +191,8 @@ impl EntryFile {
             .iter()
             .map(|word| NodeId(u32::from_le_bytes(*word)))
             .collect();
-        let sound = nodes.is_sorted() && codes.len() == count.checked_mul(code_bytes)?;
+        let ascend = nodes.is_sorted_by(|left, right| left < right);
+        let sound = ascend && codes.len() == count.checked_mul(code_bytes)?;
         sound.then(|| Self {
             structure: structure.to_vec(),
             codes: EntryCodes {
@@ -209,7 +211,15 @@ pub(super) fn load(source: Source<'_>) -> Result<EntryPart> {
         nodes: segment.entry.clone(),
         codes: EntryCodes::default(),
     };
+    let in_memory = segment.spec.storage.codes_in_memory(segment.node_count);
     let Some(file) = &segment.files.entry else {
+        let has_structure = !matches!(
+            segment.spec.execution.entry,
+            EntrySpec::Medoid | EntrySpec::Fixed { .. }
+        );
+        if has_structure || in_memory < segment.node_count {
+            return Err(source.corrupt("entry", "missing from the manifest"));
+        }
         return Ok(part);
     };
     let bytes = source.read(Some(file), "entry")?;
@@ -247,13 +257,31 @@ pub(super) fn load(source: Source<'_>) -> Result<EntryPart> {
             }
         }
     };
-    let named = match &part.entry {
-        Entry::Nodes | Entry::Clusters(_) => &part.codes.nodes,
-        Entry::Navigation { graph, .. } => &graph.nodes().to_vec(),
-        Entry::Hash { table, .. } => &table.nodes().to_vec(),
+    check_nodes(source, file, &part)?;
+    Ok(part)
+}
+
+/// Every node that a walk may begin at exists and has a code.
+fn check_nodes(source: Source<'_>, file: &FileEntry, part: &EntryPart) -> Result<()> {
+    let segment = source.segment;
+    let in_memory = segment.spec.storage.codes_in_memory(segment.node_count);
+    let structure: &[NodeId] = match &part.entry {
+        Entry::Nodes | Entry::Clusters(_) => &[],
+        Entry::Navigation { graph, .. } => graph.nodes(),
+        Entry::Hash { table, .. } => table.nodes(),
     };
-    if named.iter().any(|node| node.0 >= segment.node_count) {
+    let coded = &part.codes.nodes;
+    if coded
+        .iter()
+        .chain(structure)
+        .any(|node| node.0 >= segment.node_count)
+    {
         return Err(source.corrupt(&file.name, "an entry node does not exist"));
     }
-    Ok(part)
+    let has_code = |node: &NodeId| node.0 < in_memory || part.codes.place_of(*node).is_some();
+    let walks = !matches!(part.entry, Entry::Clusters(_));
+    if walks && !part.nodes.iter().chain(structure).all(has_code) {
+        return Err(source.corrupt(&file.name, "an entry node has no code"));
+    }
+    Ok(())
 }

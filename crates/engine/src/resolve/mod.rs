@@ -26,7 +26,7 @@ pub(crate) use entry::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::{AnyParts, CodePart, Parts, Segment};
+use crate::execution::{AnyParts, CodePart, LoadedSegment, Parts};
 use crate::layout::PageCodec;
 use crate::manifest::SegmentEntry;
 use crate::spec::{EntrySpec, IdStorage};
@@ -90,22 +90,22 @@ pub(crate) fn segment(
     pages: OpenPages,
     cache_bytes: CacheBytes,
     shared: Option<&Arc<Quantizer>>,
-) -> Result<Segment> {
+) -> Result<LoadedSegment> {
     let entry = source.segment;
     let loading = (&pages.reader, cache_bytes, shared);
     let parts = match codec(&entry.spec, entry.node_count)? {
         AnyCodec::Record(codec) => AnyParts::Record(parts(source, codec, loading)?),
         AnyCodec::PageNode(codec) => AnyParts::PageNode(parts(source, codec, loading)?),
     };
-    Ok(Segment {
+    Ok(LoadedSegment {
         parts,
         shape: index_shape(&entry.spec, entry.node_count)?,
         reader: pages.reader,
         file: pages.file,
         kernels: kernels()?,
         row_bytes: entry.spec.shape.vectors().row_bytes(),
-        base: entry.first_row,
-        ids_are_rows: entry.spec.storage.ids == IdStorage::RowNumber,
+        first_id: (entry.spec.storage.ids == IdStorage::RowNumber).then(|| entry.first_id()),
+        records: entry.files.records.uuid,
         codebook: entry.files.codebook.uuid,
     })
 }
@@ -178,7 +178,8 @@ fn second_codes(source: Source<'_>) -> Result<Option<CodePart>> {
     }))
 }
 
-fn identities(source: Source<'_>) -> Result<Option<Identities>> {
+/// What a search returns of nodes that it never read, where that is in memory.
+pub(crate) fn identities(source: Source<'_>) -> Result<Option<Identities>> {
     let spec = &source.segment.spec;
     if !Identities::are_kept(spec) {
         return Ok(None);

@@ -4,11 +4,16 @@
 //! Its nodes are numbered densely from 0. It knows nothing of budgets, workers or other segments:
 //! the index that it is part of does.
 
+mod dead;
 mod describe;
+mod identity_check;
+mod ids;
 mod open;
 mod verify;
 
+pub(crate) use dead::dead_set;
 pub use describe::SegmentDescription;
+pub(crate) use ids::{ID_ENTRY_BYTES, IdLookup, entries_per_page, ids_are_nodes, twice};
 pub(crate) use open::load;
 pub use verify::{FileReport, VerifyReport};
 pub(crate) use verify::{verify_checksums, verify_contents};

@@ -1,7 +1,7 @@
 //! Loading a segment.
 
 use crate::error::Result;
-use crate::execution::Segment;
+use crate::execution::LoadedSegment;
 use crate::resolve::{self, CacheBytes, OpenPages, Source};
 
 /// Loads what a segment holds in memory; `pages` are its records. A quantizer that one of `others`
@@ -10,8 +10,8 @@ pub(crate) fn load<'o>(
     source: Source<'_>,
     pages: OpenPages,
     caches: CacheBytes,
-    mut others: impl Iterator<Item = &'o Segment>,
-) -> Result<Segment> {
+    mut others: impl Iterator<Item = &'o LoadedSegment>,
+) -> Result<LoadedSegment> {
     let codebook = source.segment.files.codebook.uuid;
     let shared = others.find(|other| other.codebook == codebook);
     let shared = shared.map(|other| other.parts.quantizer());

@@ -7,10 +7,13 @@ use pageway_store::{FileEntry, OpenMode, PageFile, Vfs, verify_file};
 use pageway_types::{NodeId, PageId, Progress};
 use serde::Serialize;
 
+use super::identity_check::IdentityCheck;
 use crate::error::{ErrorKind, Result};
 use crate::layout::{PageCodec, PageError, PageView, Record, UnpackedList};
 use crate::resolve::{self, AnyCodec, Source};
 use crate::storage::scan;
+
+use super::ids::check_ids;
 
 /// Problems that are written out; further ones are only counted.
 const MAX_PROBLEMS: usize = 100;
@@ -95,8 +98,9 @@ pub(crate) fn verify_contents(
     report: &mut VerifyReport,
     progress: &dyn Progress,
 ) -> Result<()> {
-    let checked =
-        verify_records(source, report, progress).and_then(|()| resolve::check_side_files(source));
+    let checked = verify_records(source, report, progress)
+        .and_then(|()| resolve::check_side_files(source))
+        .and_then(|()| check_ids(source));
     match checked {
         Err(error) if error.kind() == ErrorKind::Cancelled => Err(error),
         Err(error) => {
@@ -107,7 +111,8 @@ pub(crate) fn verify_contents(
     }
 }
 
-/// Decodes every record: degrees and neighbours in range, codes where they must be.
+/// Decodes every record: degrees and neighbours in range, codes where they must be, identities and
+/// vectors that can be.
 fn verify_records(
     source: Source<'_>,
     report: &mut VerifyReport,
@@ -126,14 +131,16 @@ fn verify_records(
         return Ok(());
     }
     progress.stage("verify records", pages);
+    let mut seen = IdentityCheck::new(source)?;
     let mut first = 0;
     while first < pages {
         progress.check()?;
         let end = pages.min(first + PAGES_PER_STEP);
         scan(&file, first..end, &mut |page, payload| {
+            let place = (page, payload);
             let problems = match &codec {
-                AnyCodec::Record(codec) => check_page(codec, source, (page, payload)),
-                AnyCodec::PageNode(codec) => check_page(codec, source, (page, payload)),
+                AnyCodec::Record(codec) => check_page(codec, source, place, &mut seen),
+                AnyCodec::PageNode(codec) => check_page(codec, source, place, &mut seen),
             }?;
             for problem in problems {
                 report.note(problem);
@@ -146,6 +153,11 @@ fn verify_records(
         progress.advance(end - first);
         first = end;
     }
+    let mut problems = Vec::new();
+    seen.finish(&mut problems);
+    for problem in problems {
+        report.note(problem);
+    }
     Ok(())
 }
 
@@ -154,40 +166,76 @@ fn check_page<C: PageCodec>(
     codec: &C,
     source: Source<'_>,
     (page, payload): (PageId, &[u8]),
+    seen: &mut IdentityCheck,
 ) -> std::result::Result<Vec<String>, PageError> {
-    let (segment, map) = (source.segment, codec.map());
+    let (map, storage) = (codec.map(), &source.segment.spec.storage);
+    let mut lists = ListCheck {
+        node_count: map.node_count,
+        code_bytes: storage.quantizer.code_bytes() as usize,
+        in_memory: storage.codes_in_memory(map.node_count),
+        unpacked: UnpackedList::new(),
+        sorted: Vec::new(),
+    };
     let view = codec.view(page, payload)?;
     let mut problems = Vec::new();
-    let mut unpacked = UnpackedList::new();
-    let mut check = |record: &Record<'_>| {
-        let (neighbors, _) = record.list.unpack(&mut unpacked)?;
+    for node in map.nodes_of(page).map(NodeId) {
+        if map.holds_vectors_alone(page) {
+            seen.vector(node, &view.vector(node)?, &mut problems);
+            continue;
+        }
+        let record = view.record(node)?;
+        lists.check(&record, &mut problems)?;
+        if let Some(part) = &record.vector {
+            seen.beside_list(node, part, &mut problems);
+        }
+    }
+    for at in 0..view.replica_count() {
+        if let Some(record) = view.replica(at)? {
+            lists.check(&record, &mut problems)?;
+        }
+    }
+    Ok(problems)
+}
+
+/// What adjacency lists must be.
+struct ListCheck {
+    node_count: u32,
+    code_bytes: usize,
+    /// Nodes whose codes memory holds.
+    in_memory: u32,
+    unpacked: UnpackedList,
+    sorted: Vec<u32>,
+}
+
+impl ListCheck {
+    /// Neighbours exist, are others, are there once, and have codes where they must.
+    fn check(
+        &mut self,
+        record: &Record<'_>,
+        problems: &mut Vec<String>,
+    ) -> std::result::Result<(), PageError> {
         let node = record.node;
-        let code_bytes = segment.spec.storage.quantizer.code_bytes() as usize;
-        let in_memory = segment.spec.storage.codes_in_memory(map.node_count);
-        let uncoded = neighbors.len() - neighbors.codes.len() / code_bytes;
+        let (neighbors, _) = record.list.unpack(&mut self.unpacked)?;
+        let uncoded = neighbors.len() - neighbors.codes.len() / self.code_bytes;
+        self.sorted.clear();
         for (at, neighbor) in neighbors.iter().enumerate() {
-            if neighbor.0 >= map.node_count || neighbor == node {
+            self.sorted.push(neighbor.0);
+            if neighbor.0 >= self.node_count || neighbor == node {
                 problems.push(format!("node {} lists neighbour {}", node.0, neighbor.0));
-            } else if at < uncoded && neighbor.0 >= in_memory {
+            } else if at < uncoded && neighbor.0 >= self.in_memory {
                 problems.push(format!(
                     "node {} lists neighbour {} without its code",
                     node.0, neighbor.0
                 ));
             }
         }
+        self.sorted.sort_unstable();
+        if !self.sorted.is_sorted_by(|left, right| left < right) {
+            problems.push(format!("node {} lists a neighbour twice", node.0));
+        }
+        if node.0 >= self.node_count {
+            problems.push(format!("a list of node {}, which does not exist", node.0));
+        }
         Ok(())
-    };
-    for node in map.nodes_of(page).map(NodeId) {
-        if map.holds_vectors_alone(page) {
-            view.vector(node)?;
-        } else {
-            check(&view.record(node)?)?;
-        }
     }
-    for at in 0..view.replica_count() {
-        if let Some(record) = view.replica(at)? {
-            check(&record)?;
-        }
-    }
-    Ok(problems)
 }

@@ -4,6 +4,8 @@
 //! The pass computes one squared norm per row with the kernels of this CPU. NaN and infinity spoil
 //! the norm, so the rare bad row is looked at component by component only after it was found.
 
+use std::ops::RangeInclusive;
+
 use pageway_kernels::KernelSet;
 use pageway_types::{Metric, Progress, VectorRead, VectorShape};
 
@@ -13,6 +15,15 @@ use crate::error::{Error, ErrorKind};
 
 /// Largest squared norm accepted: two such vectors are at most `f32::MAX` apart (squared).
 const SQUARED_NORM_MAX: f32 = f32::MAX / 4.0;
+
+/// The squared norms of vectors that distances are defined for, and fit.
+pub(crate) fn sound_norms(metric: Metric) -> RangeInclusive<f32> {
+    let least = match metric {
+        Metric::Cosine => f32::from_bits(1),
+        Metric::L2 | Metric::InnerProduct => 0.0,
+    };
+    least..=SQUARED_NORM_MAX
+}
 
 /// A set of vectors to be inspected.
 #[derive(Clone, Copy)]
@@ -55,17 +66,13 @@ pub fn inspect_rows(
     let squared_norm = kernels()?.squared_norm(shape.element);
     progress.stage("check rows", count);
     let (mut least, mut most) = (f32::INFINITY, 0.0_f32);
-    let smallest = if set.metric == Metric::Cosine {
-        f32::from_bits(1)
-    } else {
-        0.0
-    };
+    let sound = sound_norms(set.metric);
     let mut blocks = RowBlocks::new(set.vectors, 0..count, block_bytes);
     while let Some(block) = blocks.next_block()? {
         progress.check()?;
         for (row, vector) in (block.first..).zip(block.rows.chunks_exact(shape.row_bytes())) {
             let norm = squared_norm(vector);
-            if !(smallest..=SQUARED_NORM_MAX).contains(&norm) {
+            if !sound.contains(&norm) {
                 return Err(diagnose(set.name, shape, row, vector)?.into());
             }
             least = least.min(norm);

@@ -14,6 +14,7 @@ use super::error::SourceError;
 
 /// How the rows of a file are framed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum FormatFamily {
     /// One header of row count and dimension.
     Bin,

@@ -27,9 +27,10 @@ mod slice;
 mod writer;
 
 pub use blocks::{BLOCK_BYTES, RowBlock, RowBlocks};
-pub(crate) use check::kernels;
 pub use check::{Inspection, RowStatistics, inspect_rows};
+pub(crate) use check::{kernels, sound_norms};
 pub use convert::{Selection, convert};
+pub(crate) use element::encode;
 pub use error::SourceError;
 pub use file::{OpenAs, VectorFile};
 pub(crate) use format::lowercase_extension;

@@ -38,7 +38,7 @@ impl OutputFile {
         needed_bytes: u64,
     ) -> Result<Self, Error> {
         let name = path.display().to_string();
-        let within = |e: io::Error| Error::from(e).within(&name);
+        let within = |e: io::Error| Error::of_writing(&name, e);
         let free_bytes = vfs.free_bytes(directory_of(path)).map_err(within)?;
         if free_bytes < needed_bytes {
             return Err(SourceError::DiskFull {
@@ -114,7 +114,7 @@ impl OutputFile {
     }
 
     fn within(&self, error: io::Error) -> Error {
-        Error::from(error).within(self.path.display())
+        Error::of_writing(self.path.display(), error)
     }
 }
 

@@ -10,6 +10,7 @@ use super::validate::Checked;
 /// The proximity graph.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "algorithm", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum GraphSpec {
     /// Vamana with `RobustPrune` (Subramanya et al., NeurIPS 2019).
     Vamana {

@@ -8,6 +8,7 @@ use super::policy::{Choice, Subject, Words};
 /// Axis 5: how changes reach the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum UpdateSpec {
     /// Not at all: the index is rebuilt.
     Static,

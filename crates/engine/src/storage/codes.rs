@@ -1,7 +1,7 @@
 //! Codes in memory: a table of those of the first nodes, or of all; and those of a few others.
 
-use pageway_kernels::advise_huge_pages;
-use pageway_types::NodeId;
+use pageway_kernels::{advise_huge_pages, places};
+use pageway_types::{NodeId, Place};
 
 /// Codes in node order.
 #[derive(Debug, Default)]
@@ -23,6 +23,20 @@ impl CodeTable {
         &self.bytes
     }
 
+    /// The code of a node, of `code_bytes` bytes; nothing for nodes whose codes are not here.
+    #[inline]
+    pub(crate) fn code(&self, node: NodeId, code_bytes: usize) -> Option<&[u8]> {
+        let start = node.index() * code_bytes;
+        self.bytes.get(start..start + code_bytes)
+    }
+
+    /// Places of the codes of some nodes, which it holds.
+    #[expect(clippy::unused_self, reason = "codes of other sources lie elsewhere")]
+    #[inline]
+    pub(crate) const fn places<'n>(&self, nodes: &'n [NodeId]) -> &'n [Place] {
+        places(nodes)
+    }
+
     /// Nodes it holds codes of: node 0 and those behind it.
     #[inline]
     pub(crate) fn node_count(&self) -> u32 {
@@ -40,9 +54,10 @@ pub(crate) struct EntryCodes {
 }
 
 impl EntryCodes {
-    /// Place of a node.
-    pub(crate) fn position(&self, node: NodeId) -> Option<u32> {
-        self.nodes.binary_search(&node).ok().map(|at| at as u32)
+    /// Place of the code of a node.
+    pub(crate) fn place_of(&self, node: NodeId) -> Option<Place> {
+        let at = self.nodes.binary_search(&node).ok()?;
+        Some(Place(at as u32))
     }
 
     /// Bytes of `count` codes.

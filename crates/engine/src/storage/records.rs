@@ -67,7 +67,8 @@ pub(crate) fn scan(
     visit: &mut dyn FnMut(PageId, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let unit_bytes = file.geometry().unit_bytes();
-    let batch = (TRANSFER_BYTES / unit_bytes).max(1);
+    let most = (TRANSFER_BYTES / unit_bytes).max(1) as u64;
+    let batch = most.min(pages.end.saturating_sub(pages.start)).max(1) as usize;
     let mut buffers = AlignedBuffers::new(batch, unit_bytes)?;
     let mut first = pages.start;
     while first < pages.end {

@@ -5,7 +5,7 @@
 //! Memory: `exact_bytes` = `8 * queries * k` for the result, which is also where neighbours are
 //! kept, and one block; besides, 10 KiB per thread. The cap chooses the block.
 
-use pageway_types::{Metric, NodeId, Progress, VectorRead};
+use pageway_types::{Metric, Progress, RowId, VectorRead};
 use rayon::prelude::*;
 
 use super::error::TruthError;
@@ -28,7 +28,7 @@ pub struct ExactQuestion<'a> {
     /// Neighbours per query.
     pub k: usize,
     /// One row of the base per query that does not count: the query itself, when it was held out.
-    pub exclude: Option<&'a [NodeId]>,
+    pub exclude: Option<&'a [RowId]>,
 }
 
 /// What the computation may use.

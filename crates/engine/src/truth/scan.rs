@@ -13,7 +13,7 @@
 //! ```
 
 use pageway_kernels::DistanceFn;
-use pageway_types::{Metric, NodeId, Progress, VectorRead};
+use pageway_types::{Metric, Progress, RowId, VectorRead};
 
 use crate::error::Error;
 use crate::source::{VectorSlice, kernels};
@@ -46,7 +46,7 @@ pub(super) struct Asker<'s, K> {
 /// What stays the same from block to block.
 pub(super) struct Scan<'s> {
     queries: VectorSlice<'s>,
-    exclude: Option<&'s [NodeId]>,
+    exclude: Option<&'s [RowId]>,
     row_bytes: usize,
     distance: DistanceFn,
     progress: &'s dyn Progress,
@@ -60,7 +60,7 @@ impl<'s> Scan<'s> {
     pub(super) fn new(
         queries: VectorSlice<'s>,
         metric: Metric,
-        exclude: Option<&'s [NodeId]>,
+        exclude: Option<&'s [RowId]>,
         progress: &'s dyn Progress,
     ) -> Result<Self, Error> {
         let shape = queries.shape();

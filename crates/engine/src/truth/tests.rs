@@ -2,7 +2,7 @@
 
 use pageway_kernels::KernelSet;
 use pageway_types::{
-    Cancelled, ElementType, Metric, NoProgress, NodeId, Progress, VectorRead, VectorShape,
+    Cancelled, ElementType, Metric, NoProgress, Progress, RowId, VectorRead, VectorShape,
 };
 use proptest::prelude::*;
 
@@ -108,8 +108,8 @@ proptest! {
         let (rows_bytes, query_bytes) =
             (rows(element, count, dimension, 1), rows(element, queries, dimension, 2));
         let base = VectorSlice::new(&rows_bytes, shape).unwrap();
-        let excluded: Vec<NodeId> =
-            (0..queries).map(|q| NodeId((q * 7 % count) as u32)).collect();
+        let excluded: Vec<RowId> =
+            (0..queries).map(|q| RowId((q * 7 % count) as u32)).collect();
         let question = ExactQuestion {
             queries: VectorSlice::new(&query_bytes, shape).unwrap(),
             metric,
@@ -154,8 +154,8 @@ fn impossible_questions_are_refused() {
     let none = VectorSlice::new(&[], shape).unwrap();
     let nan_bytes = le!(f32: 1.0, 1.0, f32::NAN, 1.0);
     let nan = VectorSlice::new(&nan_bytes, shape).unwrap();
-    let one = [NodeId(0)];
-    let two = [NodeId(0), NodeId(1)];
+    let one = [RowId(0)];
+    let two = [RowId(0), RowId(1)];
     let cases = [
         (ExactQuestion { k: 0, ..good }, "k is 0; it must be 1 to 4"),
         (ExactQuestion { k: 5, ..good }, "k is 5; it must be 1 to 4"),

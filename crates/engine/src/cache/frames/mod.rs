@@ -11,12 +11,16 @@
 //!   one or that of another number.
 //! * The file behind the payloads does not change while the cache lives.
 //! * No more than one lock is held at a time.
+//! * A child of a fork waits for no lock: a thread of its parent may have held it. What it cannot
+//!   lock it does not find.
 
 mod shard;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+use pageway_store::Process;
 
 use shard::Shard;
 
@@ -49,6 +53,7 @@ struct Locked(Mutex<Shard>);
 pub(crate) struct FrameCache {
     /// A power of two of them; none when the capacity is 0.
     shards: Box<[Locked]>,
+    owner: Process,
     eviction: Eviction,
     capacity: usize,
     /// Bytes held.
@@ -64,6 +69,7 @@ impl FrameCache {
             .collect();
         Self {
             shards,
+            owner: Process::current(),
             eviction,
             capacity,
             bytes: Self::bytes(capacity, payload_bytes),
@@ -157,24 +163,33 @@ impl FrameCache {
 
     /// Payloads held.
     pub(crate) fn len(&self) -> usize {
-        let guards = self.shards.iter().map(Locked::lock);
+        let guards = self.shards.iter().filter_map(|own| own.lock(self.owner));
         guards.map(|shard| shard.len()).sum()
     }
 
-    /// The shard `step` places behind the home of a number; none when the capacity is 0.
+    /// The shard `step` places behind the home of a number; none when the capacity is 0, or the
+    /// lock is not to be had.
     fn lock(&self, number: u32, step: usize) -> Option<MutexGuard<'_, Shard>> {
         let mask = self.shards.len().wrapping_sub(1);
         // The highest bits of the hash: a shard chooses its chain by those in the middle.
         let home = (hash(number) >> (u64::BITS - SHARDS_MAX.ilog2())) as usize;
         let shard = self.shards.get(home.wrapping_add(step) & mask)?;
-        Some(shard.lock())
+        shard.lock(self.owner)
     }
 }
 
 impl Locked {
-    fn lock(&self) -> MutexGuard<'_, Shard> {
+    /// None where another holds it and this is a child of its `owner`.
+    fn lock(&self, owner: Process) -> Option<MutexGuard<'_, Shard>> {
         // Nothing panics between the first and the last change to a shard.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        if owner.is_current() {
+            return Some(self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        match self.0.try_lock() {
+            Ok(shard) => Some(shard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 

@@ -199,7 +199,8 @@ fn large_caches_fill_up_and_cost_what_they_say() {
         let cache = FrameCache::new(capacity, 16, Eviction::Lru);
         assert!(cache.shards.len().is_power_of_two() && cache.shards.len() <= SHARDS_MAX);
         assert!(cache.shards.len() == 1 || capacity / cache.shards.len() >= SHARD_PAGES);
-        let shards = cache.shards.iter().map(|shard| shard.lock().held_bytes());
+        let lock = |shard: &Locked| shard.lock(cache.owner).unwrap().held_bytes();
+        let shards = cache.shards.iter().map(lock);
         let held = shards.sum::<usize>() + size_of_val(&*cache.shards);
         assert_eq!(held as u64, FrameCache::bytes(capacity, 16));
         let count = 4 * capacity as u32;

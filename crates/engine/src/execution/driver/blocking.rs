@@ -38,7 +38,7 @@ pub(crate) fn run<'t>(
             &mut search,
             (&mut page, staging),
         )?;
-        let (results, mut stats) = search.finish(&mut outcomes.found, &mut outcomes.visits);
+        let (results, mut stats) = search.finish(&mut outcomes.found, &mut outcomes.visits)?;
         stats.latency_ns = nanoseconds_since(started);
         stats.wait_ns = wait_ns;
         stats.compute_ns = stats.latency_ns.saturating_sub(wait_ns);

@@ -1,8 +1,9 @@
 //! Many queries on one thread over one lane: while one waits for its pages, the others compute.
 //!
-//! All queries share the buffers of the page lane. A query is pumped whenever a page of it has
+//! All queries share the buffers of the page lane. A query is pumped whenever pages of it have
 //! arrived: its walk hands out the reads it wants now, and works on while they are in flight; or it
 //! is finished and the next query takes its place. One that finds no buffer free waits its turn.
+//! What all of them want after some pages have arrived is submitted together.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -44,7 +45,7 @@ pub(crate) fn run<'t>(
     let mut done: Vec<PageDone> = Vec::with_capacity(shape.buffers);
     take_turns(&mut lanes, &mut turns, (segments, job), &mut means)?;
     while lanes.iter().any(Lane::busy) {
-        means.io.wait(1, &mut done)?;
+        means.io.wait(means.reads.worth_waking_for(), &mut done)?;
         for completion in done.drain(..) {
             completion
                 .result
@@ -56,8 +57,8 @@ pub(crate) fn run<'t>(
             if !turns.contains(&number) {
                 turns.push_back(number);
             }
-            take_turns(&mut lanes, &mut turns, (segments, job), &mut means)?;
         }
+        take_turns(&mut lanes, &mut turns, (segments, job), &mut means)?;
     }
     Ok(means.outcomes)
 }
@@ -78,6 +79,10 @@ fn take_turns<'t>(
     }
     Ok(())
 }
+
+/// Reads in flight for each that is waited for: with fewer a call into the kernel fetches more of
+/// them, and queries wait longer for their first.
+const WAITED_SHARE: usize = 4;
 
 /// What all lanes share.
 struct Means<'m> {
@@ -101,6 +106,13 @@ impl Reads {
             free: (0..buffers as u32).rev().collect(),
             asked: vec![None; buffers],
         }
+    }
+
+    /// Reads to wait for, of those in flight: each call into the kernel costs as much as some reads
+    /// do.
+    fn worth_waking_for(&self) -> usize {
+        let in_flight = self.asked.len() - self.free.len();
+        in_flight.div_ceil(WAITED_SHARE)
     }
 
     fn is_full(&self) -> bool {
@@ -261,7 +273,7 @@ impl<'t> Lane<'t> {
                 self.active = Some(active);
                 return Ok(is_served);
             }
-            self.finish(active, job, &mut means.outcomes);
+            self.finish(active, job, &mut means.outcomes)?;
         }
     }
 
@@ -283,7 +295,7 @@ impl<'t> Lane<'t> {
         Ok(true)
     }
 
-    fn finish(&mut self, active: Active, job: &Job<'t>, outcomes: &mut Outcomes) {
+    fn finish(&mut self, active: Active, job: &Job<'t>, outcomes: &mut Outcomes) -> Result<()> {
         if let Some(mut recorder) = active.recorder {
             recorder.computed();
             outcomes.traces.push(recorder.finish());
@@ -291,7 +303,7 @@ impl<'t> Lane<'t> {
         let latency_ns = nanoseconds_since(active.started);
         let (results, stats) = self
             .search
-            .finish(&mut outcomes.found, &mut outcomes.visits);
+            .finish(&mut outcomes.found, &mut outcomes.visits)?;
         let stats = QueryStats {
             latency_ns,
             compute_ns: active.compute_ns,
@@ -300,6 +312,7 @@ impl<'t> Lane<'t> {
         };
         outcomes.queries.push((active.index, results, stats));
         job.progress.advance(1);
+        Ok(())
     }
 }
 

@@ -9,7 +9,7 @@ use pageway_types::{NodeId, Progress};
 
 use super::super::ranking::Neighbor;
 use super::super::scratch::{IndexShape, Scratch, ScratchShape};
-use super::super::{Admission, Goal, NodeSet, Query, QueryStats, Segment, Sizes};
+use super::super::{Admission, Goal, NodeSet, Query, QueryStats, Segment, Sizes, Tolerance};
 use super::ReadTrace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::largest;
@@ -175,8 +175,8 @@ pub(crate) struct Job<'j> {
     pub(crate) goal: Goal,
     /// When nobody waits for answers any more.
     pub(crate) deadline: Option<Instant>,
-    /// Whether every answer needs its exact distance.
-    pub(crate) exact: bool,
+    /// How far off the distance of an answer may be.
+    pub(crate) tolerance: Tolerance,
     /// First queries that are recorded.
     pub(crate) recorded: usize,
     /// The next query nobody has taken.
@@ -193,9 +193,9 @@ impl<'j> Job<'j> {
         let vector = self.rows.get(start..start.checked_add(self.row_bytes)?)?;
         let held_out = self.held_out.and_then(|nodes| nodes.get(index).copied());
         let admission = match (self.admitted, held_out) {
-            (Some(set), _) => Admission::Within { set, base: 0 },
-            (None, Some(node)) => Admission::AllBut(node),
-            (None, None) => Admission::All,
+            (Some(set), _) => Admission::within(set),
+            (None, Some(node)) => Admission::all_but(node),
+            (None, None) => Admission::default(),
         };
         Some((
             index,
@@ -205,7 +205,7 @@ impl<'j> Job<'j> {
                 sizes: self.sizes,
                 admission,
                 deadline: self.deadline,
-                exact: self.exact,
+                tolerance: self.tolerance,
             },
         ))
     }

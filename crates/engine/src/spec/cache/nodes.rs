@@ -8,6 +8,7 @@ use crate::spec::policy::{Choice, Subject, Words};
 /// What is kept per node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum NodeCacheSpec {
     /// Nothing.
     None,

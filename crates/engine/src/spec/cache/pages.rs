@@ -8,6 +8,7 @@ use crate::spec::policy::{Choice, Subject, Words};
 /// Which pages are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum PageCacheSpec {
     /// None.
     None,

@@ -8,6 +8,7 @@ use crate::spec::policy::{Choice, Subject, Words};
 /// What a cache takes first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum SelectionSpec {
     /// Breadth-first from where walks start: by hops.
     BreadthFirst,

@@ -10,6 +10,7 @@ use crate::spec::validate::Checked;
 /// Where a walk starts.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum EntrySpec {
     /// At the vector nearest to the mean of all.
     Medoid,

@@ -10,6 +10,7 @@ use crate::spec::validate::Checked;
 /// Which records of a page that was read are used.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum HarvestSpec {
     /// Those the page was read for.
     Target,

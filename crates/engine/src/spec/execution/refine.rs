@@ -10,6 +10,7 @@ use crate::spec::validate::Checked;
 /// When exact distances are paid.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum RefineSpec {
     /// As pages pass: each harvested record is scored exactly.
     Inline,

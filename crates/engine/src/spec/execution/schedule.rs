@@ -10,6 +10,7 @@ use crate::spec::validate::Checked;
 /// Which reads are in flight, and what the walk waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum ScheduleSpec {
     /// Rounds: read the best `beam` candidates together, wait for all of them (DiskANN).
     Lockstep {
@@ -43,6 +44,7 @@ pub enum ScheduleSpec {
 /// Order in which the pages of a pipeline are worked on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum CompletionSpec {
     /// As they were asked for: a slow read holds up others, and answers depend on nothing else.
     InOrder,

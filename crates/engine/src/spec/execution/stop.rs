@@ -10,6 +10,7 @@ use crate::spec::validate::Checked;
 /// When a walk ends. Range searches end as under `Exhausted`.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum StopSpec {
     /// When every candidate of the list was expanded.
     #[default]

@@ -11,6 +11,7 @@ use crate::spec::validate::Checked;
 /// What a page holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum CodecSpec {
     /// Records of fixed size, each a vector and its adjacency list.
     Packed,

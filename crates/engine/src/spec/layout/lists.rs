@@ -8,6 +8,7 @@ use crate::spec::policy::{Choice, Subject, Words};
 /// How adjacency lists are stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ListSpec {
     /// Four bytes per neighbour, nearest first.
     #[default]

@@ -10,6 +10,7 @@ use crate::spec::validate::Checked;
 /// Which nodes share a page.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum PlacementSpec {
     /// In the order of the data.
     ById,

@@ -26,6 +26,7 @@ pub trait Choice: Copy + Serialize + DeserializeOwned {
 
 /// How what is chosen is written.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub enum Reading {
     /// By name, with keys.
     Named(Names),

@@ -8,6 +8,7 @@ use crate::spec::policy::{Choice, Subject, Words, count};
 /// Where codes live.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum CodeStorage {
     /// One table in memory, a row per node.
     Memory,

@@ -8,6 +8,7 @@ use crate::spec::policy::{Choice, Subject, Words};
 /// What a search returns as id.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum IdStorage {
     /// The row number in the data the index was built from.
     RowNumber,

@@ -11,6 +11,7 @@ use crate::spec::validate::{Checked, refuse_if};
 /// How vectors are compressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum QuantizerSpec {
     /// Product quantization, one byte per sub-space.
     Pq {
@@ -30,6 +31,7 @@ pub enum QuantizerSpec {
 /// What is done to vectors before they are coded bit by bit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum RotationSpec {
     /// A random rotation: every component gets the same number of bits.
     Hadamard,

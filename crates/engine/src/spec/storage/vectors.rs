@@ -9,6 +9,7 @@ use crate::spec::policy::{Choice, Subject, Words, count};
 /// Where full vectors live.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum VectorStorage {
     /// Beside the adjacency list, in the record.
     InRecord,

@@ -27,12 +27,14 @@ use std::ops::Range;
 use pageway_graph::Clusters;
 use pageway_kernels::KernelSet;
 use pageway_quant::Centre;
-use pageway_types::{Metric, NodeId};
+use pageway_types::{ClusterId, GroupId, Metric, NodeId};
 
 use self::means::Means;
 pub(crate) use self::query::MeanQuery;
-use self::split::TOGETHER;
 use crate::spec::Shape;
+
+/// Means that are compared together.
+const TOGETHER: usize = 32;
 
 /// "PWCL", version 1, two bytes of zero.
 const HEADER: [u8; 8] = *b"PWCL\x01\0\0\0";
@@ -81,25 +83,25 @@ impl ClusterTable {
     }
 
     /// The clusters of a group.
-    pub(crate) fn clusters_of(&self, group: u32) -> Range<u32> {
-        range(&self.groups, group)
+    pub(crate) fn clusters_of(&self, group: GroupId) -> Range<u32> {
+        range(&self.groups, group.0)
     }
 
     /// The nodes of a cluster.
-    pub(crate) fn nodes_of(&self, cluster: u32) -> Range<u32> {
-        range(&self.starts, cluster)
+    pub(crate) fn nodes_of(&self, cluster: ClusterId) -> Range<u32> {
+        range(&self.starts, cluster.0)
     }
 
     /// The cluster of a node.
-    pub(crate) fn cluster_of(&self, node: NodeId) -> u32 {
+    pub(crate) fn cluster_of(&self, node: NodeId) -> ClusterId {
         let behind = self.starts.partition_point(|start| *start <= node.0);
-        behind.saturating_sub(1) as u32
+        ClusterId(behind.saturating_sub(1) as u32)
     }
 
     /// The group of a cluster.
-    fn group_of(&self, cluster: u32) -> u32 {
-        let behind = self.groups.partition_point(|start| *start <= cluster);
-        behind.saturating_sub(1) as u32
+    fn group_of(&self, cluster: ClusterId) -> GroupId {
+        let behind = self.groups.partition_point(|start| *start <= cluster.0);
+        GroupId(behind.saturating_sub(1) as u32)
     }
 
     /// Takes a query in the form that it is compared with means in, and compares it with the means
@@ -115,8 +117,7 @@ impl ClusterTable {
         distances.resize(self.group_count() as usize, 0.0);
         let blocks = (0..).step_by(TOGETHER).zip(distances.chunks_mut(TOGETHER));
         for (first, out) in blocks {
-            let numbers: [_; TOGETHER] = std::array::from_fn(|at| NodeId(first + at as u32));
-            let (numbers, _) = numbers.split_at(out.len());
+            let numbers = first..first + out.len();
             match &self.means {
                 Means::Whole { groups, .. } => groups.compare(query, numbers, out),
                 Means::Split { groups, .. } => groups.compare((query, self.metric), numbers, out),
@@ -125,24 +126,29 @@ impl ClusterTable {
         query.groups = distances;
     }
 
-    /// Distances of a query to the means of some clusters of one group, as clusters are ranked by.
+    /// Distances of a query to the means of clusters of one group, as clusters are ranked by: of as
+    /// many as `out` has places, from `first` on.
     pub(crate) fn compare(
         &self,
-        (query, group): (&MeanQuery, u32),
-        numbers: &[NodeId],
+        (query, group): (&MeanQuery, GroupId),
+        first: ClusterId,
         out: &mut [f32],
     ) {
-        match &self.means {
-            Means::Whole { clusters, .. } => clusters.compare(query, numbers, out),
-            Means::Split { clusters, .. } => {
-                let group = query.groups.get(group as usize).copied().unwrap_or(0.0);
-                clusters.compare((query, self.metric, group), numbers, out);
+        let group = query.groups.get(group.index()).copied().unwrap_or(0.0);
+        let blocks = (first.index()..).step_by(TOGETHER);
+        for (first, out) in blocks.zip(out.chunks_mut(TOGETHER)) {
+            let numbers = first..first + out.len();
+            match &self.means {
+                Means::Whole { clusters, .. } => clusters.compare(query, numbers, out),
+                Means::Split { clusters, .. } => {
+                    clusters.compare((query, self.metric, group), numbers, out);
+                }
             }
         }
     }
 
     /// What a query knows of the mean of a cluster, by its distance as `compare` gave it.
-    pub(crate) fn centre(&self, query: &MeanQuery, cluster: u32, distance: f32) -> Centre {
+    pub(crate) fn centre(&self, query: &MeanQuery, cluster: ClusterId, distance: f32) -> Centre {
         let both = query.square + self.norm(cluster);
         match self.metric {
             Metric::L2 | Metric::Cosine => Centre {
@@ -157,31 +163,31 @@ impl ClusterTable {
     }
 
     /// The same, where the cluster was not compared.
-    pub(crate) fn centre_of(&self, query: &MeanQuery, cluster: u32) -> Centre {
+    pub(crate) fn centre_of(&self, query: &MeanQuery, cluster: ClusterId) -> Centre {
         let (group, mut distance) = (self.group_of(cluster), [0.0]);
-        self.compare((query, group), &[NodeId(cluster)], &mut distance);
+        self.compare((query, group), cluster, &mut distance);
         let [distance] = distance;
         self.centre(query, cluster, distance)
     }
 
     /// Squared length of the mean of a cluster.
-    fn norm(&self, cluster: u32) -> f32 {
+    fn norm(&self, cluster: ClusterId) -> f32 {
         match &self.means {
-            Means::Whole { clusters, .. } => clusters.norm(cluster as usize),
+            Means::Whole { clusters, .. } => clusters.norm(cluster.index()),
             Means::Split { clusters, groups } => {
-                let group = groups.norm(self.group_of(cluster) as usize);
-                (group + f64::from(clusters.gain(cluster as usize))) as f32
+                let group = groups.norm(self.group_of(cluster).index());
+                (group + f64::from(clusters.gain(cluster.index()))) as f32
             }
         }
     }
 
     /// Writes the mean of a cluster.
-    pub(crate) fn mean(&self, cluster: u32, out: &mut [f32]) {
+    pub(crate) fn mean(&self, cluster: ClusterId, out: &mut [f32]) {
         match &self.means {
-            Means::Whole { clusters, .. } => clusters.write(cluster as usize, out),
+            Means::Whole { clusters, .. } => clusters.write(cluster.index(), out),
             Means::Split { clusters, groups } => {
-                groups.write(self.group_of(cluster) as usize, out);
-                clusters.add(cluster as usize, out);
+                groups.write(self.group_of(cluster).index(), out);
+                clusters.add(cluster.index(), out);
             }
         }
     }

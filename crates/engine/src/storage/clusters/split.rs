@@ -13,13 +13,13 @@
 //! ([`MeanQuery`]); sums of products of bytes are exact, whatever the instruction set, and are
 //! rounded to `f32` once.
 
-use pageway_kernels::{DistanceManyFn, KernelSet};
-use pageway_types::{ElementType, Metric, NodeId};
+use std::ops::Range;
 
+use pageway_kernels::{KernelSet, PairProductsFn};
+use pageway_types::Metric;
+
+use super::TOGETHER;
 use super::query::{MeanQuery, joined, split, unit_of};
-
-/// Rows that are multiplied by one half of a query before the other: they stay in a near cache.
-pub(super) const TOGETHER: usize = 32;
 
 /// Largest byte of a difference.
 const LARGEST: f32 = 127.0;
@@ -28,7 +28,7 @@ const LARGEST: f32 = 127.0;
 pub(super) struct ByteRows {
     pub(super) bytes: Vec<u8>,
     dimension: usize,
-    many: DistanceManyFn,
+    pair_products: PairProductsFn,
 }
 
 impl ByteRows {
@@ -40,24 +40,18 @@ impl ByteRows {
         (bytes.len() == count.checked_mul(dimension)?).then(|| Self {
             bytes,
             dimension,
-            many: kernels.distance_many(ElementType::I8, Metric::InnerProduct),
+            pair_products: kernels.pair_products(),
         })
     }
 
     /// Inner products of a query with up to [`TOGETHER`] rows, in units of the query.
-    fn products(&self, query: &MeanQuery, rows: &[NodeId]) -> [f64; TOGETHER] {
-        let mut halves = [[0.0_f32; TOGETHER]; 2];
-        for (half, out) in [&query.high, &query.low].into_iter().zip(&mut halves) {
-            let (out, _) = out.split_at_mut(rows.len());
-            (self.many)(half, &self.bytes, self.dimension, rows, out);
-        }
-        let [high, low] = halves;
-        let mut products = [0.0; TOGETHER];
-        for ((product, high), low) in products.iter_mut().zip(high).zip(low) {
-            // The kernel negates.
-            *product = -(256.0 * f64::from(high) + f64::from(low));
-        }
-        products
+    fn products(&self, query: &MeanQuery, rows: Range<usize>) -> [f64; TOGETHER] {
+        let mut sums = [[0; 2]; TOGETHER];
+        let (own, _) = sums.split_at_mut(rows.len());
+        let bytes = rows.start * self.dimension..rows.end * self.dimension;
+        let rows = self.bytes.get(bytes).unwrap_or(&[]);
+        (self.pair_products)([&query.high, &query.low], rows, own);
+        sums.map(|[high, low]| 256.0 * f64::from(high) + f64::from(low))
     }
 
     fn row(&self, at: usize) -> &[u8] {
@@ -140,13 +134,13 @@ impl Bases {
     pub(super) fn compare(
         &self,
         (query, metric): (&MeanQuery, Metric),
-        groups: &[NodeId],
+        groups: Range<usize>,
         out: &mut [f32],
     ) {
         let unit = query.unit * f64::from(self.unit);
         let (high, low) = (
-            self.high.products(query, groups),
-            self.low.products(query, groups),
+            self.high.products(query, groups.clone()),
+            self.low.products(query, groups.clone()),
         );
         let products = high
             .into_iter()
@@ -154,9 +148,7 @@ impl Bases {
             .map(|(a, b)| unit * (256.0 * a + b));
         for ((out, product), group) in out.iter_mut().zip(products).zip(groups) {
             let distance = match metric {
-                Metric::L2 | Metric::Cosine => {
-                    query.rounded + self.norm(group.index()) - 2.0 * product
-                }
+                Metric::L2 | Metric::Cosine => query.rounded + self.norm(group) - 2.0 * product,
                 Metric::InnerProduct => -product,
             };
             *out = distance as f32;
@@ -244,24 +236,23 @@ impl Offsets {
         self.gains.get(cluster).copied().unwrap_or(0.0)
     }
 
-    /// Distances of a query to the means of some clusters of a group, as they are ranked by; from
-    /// its distance to the mean of the group.
+    /// Distances of a query to the means of up to [`TOGETHER`] clusters of a group, as they are
+    /// ranked by; from its distance to the mean of the group.
     pub(super) fn compare(
         &self,
         (query, metric, group): (&MeanQuery, Metric, f32),
-        clusters: &[NodeId],
+        clusters: Range<usize>,
         out: &mut [f32],
     ) {
-        for (clusters, out) in clusters.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER)) {
-            let products = self.rows.products(query, clusters);
-            for ((out, product), cluster) in out.iter_mut().zip(products).zip(clusters) {
-                let at = cluster.index();
-                let product = (query.unit * product) as f32 * self.step(at);
-                *out = match metric {
-                    Metric::L2 | Metric::Cosine => group + (self.gain(at) - 2.0 * product),
-                    Metric::InnerProduct => group - product,
-                };
-            }
+        let products = self.rows.products(query, clusters.clone());
+        let steps = self.steps.get(clusters.clone()).unwrap_or(&[]);
+        let gains = self.gains.get(clusters).unwrap_or(&[]);
+        for (((out, product), step), gain) in out.iter_mut().zip(products).zip(steps).zip(gains) {
+            let product = (query.unit * product) as f32 * step;
+            *out = match metric {
+                Metric::L2 | Metric::Cosine => group + (gain - 2.0 * product),
+                Metric::InnerProduct => group - product,
+            };
         }
     }
 }

@@ -108,10 +108,10 @@ fn exact(query: &[f64], mean: &[f32]) -> (f64, f64) {
 /// Compares every cluster as a search does, group by group.
 fn compared(table: &ClusterTable, query: &MeanQuery) -> Vec<f32> {
     let mut all = Vec::new();
-    for group in 0..table.group_count() {
-        let clusters: Vec<NodeId> = table.clusters_of(group).map(NodeId).collect();
+    for group in (0..table.group_count()).map(GroupId) {
+        let clusters = table.clusters_of(group);
         let mut out = vec![0.0; clusters.len()];
-        table.compare((query, group), &clusters, &mut out);
+        table.compare((query, group), ClusterId(clusters.start), &mut out);
         all.extend(out);
     }
     all
@@ -134,7 +134,7 @@ fn assert_exact(mut sample: Sample) {
                 *v /= length;
             }
         }
-        for (cluster, found) in (0..).zip(compared(&table, &query)) {
+        for (cluster, found) in (0..).map(ClusterId).zip(compared(&table, &query)) {
             table.mean(cluster, &mut mean);
             let (distance, product) = exact(&wanted, &mean);
             let centre = table.centre(&query, cluster, found);
@@ -176,12 +176,13 @@ fn means_are_rounded_to_steps_of_their_own() {
             let sample = Sample::new(65, element, metric);
             let table = of(&sample.clusters, sample.shape);
             let mut mean = [0.0; 65];
-            for (cluster, given) in (0..).zip(sample.clusters.centroids.chunks(65)) {
+            let given = sample.clusters.centroids.chunks(65);
+            for (cluster, given) in (0..).map(ClusterId).zip(given) {
                 table.mean(cluster, &mut mean);
                 let off = given.iter().zip(mean).map(|(a, b)| (a - b).abs());
                 let off = off.fold(0.0, f32::max);
                 let step = match &table.means {
-                    Means::Split { clusters, .. } => clusters.steps[cluster as usize],
+                    Means::Split { clusters, .. } => clusters.steps[cluster.index()],
                     Means::Whole { .. } if element == ElementType::I8 => 1.0,
                     // No byte is below 0.
                     Means::Whole { .. } => 180.0,
@@ -197,7 +198,7 @@ fn a_cluster_alone_in_its_group_is_its_mean() {
     for element in ElementType::ALL {
         let (table, _) = small(element);
         let mut mean = [0.0; 2];
-        table.mean(2, &mut mean);
+        table.mean(ClusterId(2), &mut mean);
         assert!((mean[0] - 3.0).abs() < 1e-3 && (mean[1] - 4.0).abs() < 1e-3);
         let mut query = MeanQuery::default();
         let raw: Vec<u8> = match element {
@@ -209,7 +210,7 @@ fn a_cluster_alone_in_its_group_is_its_mean() {
             ElementType::U8 | ElementType::I8 => vec![3, 5],
         };
         table.take(&raw, &[3.0, 5.0], &mut query);
-        let centre = table.centre_of(&query, 2);
+        let centre = table.centre_of(&query, ClusterId(2));
         assert!((centre.distance - 1.0).abs() < 1e-2, "{centre:?}");
         assert!((centre.product - 29.0).abs() < 1e-2, "{centre:?}");
     }
@@ -219,16 +220,19 @@ fn a_cluster_alone_in_its_group_is_its_mean() {
 fn ranges_follow_each_other() {
     let (table, _) = small(ElementType::U8);
     assert_eq!((table.node_count(), table.group_count()), (7, 2));
-    assert_eq!((table.clusters_of(0), table.clusters_of(1)), (0..2, 2..3));
-    assert_eq!((table.nodes_of(0), table.nodes_of(1)), (0..3, 3..3));
-    assert_eq!(table.nodes_of(2), 3..7);
-    assert_eq!(table.nodes_of(3), 0..0);
-    let of: Vec<u32> = (0..7).map(|node| table.cluster_of(NodeId(node))).collect();
+    let clusters_of = |group| table.clusters_of(GroupId(group));
+    assert_eq!((clusters_of(0), clusters_of(1)), (0..2, 2..3));
+    let nodes_of = |cluster| table.nodes_of(ClusterId(cluster));
+    assert_eq!((nodes_of(0), nodes_of(1)), (0..3, 3..3));
+    assert_eq!((nodes_of(2), nodes_of(3)), (3..7, 0..0));
+    let of: Vec<u32> = (0..7)
+        .map(|node| table.cluster_of(NodeId(node)).0)
+        .collect();
     assert_eq!(of, [0, 0, 0, 2, 2, 2, 2]);
-    let groups: Vec<u32> = (0..3).map(|cluster| table.group_of(cluster)).collect();
+    let groups: Vec<u32> = (0..3).map(|at| table.group_of(ClusterId(at)).0).collect();
     assert_eq!(groups, [0, 0, 1]);
     let mut mean = [0.0; 2];
-    table.mean(1, &mut mean);
+    table.mean(ClusterId(1), &mut mean);
     assert_eq!(mean, [0.0, 1.0], "rounded");
 }
 

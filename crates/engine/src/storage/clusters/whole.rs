@@ -1,8 +1,11 @@
 //! Means of bytes, as vectors of bytes have them.
 
-use pageway_kernels::{DistanceManyFn, KernelSet, WidenFn};
-use pageway_types::{ElementType, NodeId};
+use std::ops::Range;
 
+use pageway_kernels::{DistanceManyFn, KernelSet, WidenFn};
+use pageway_types::{ElementType, Place};
+
+use super::TOGETHER;
 use super::query::MeanQuery;
 use crate::spec::Shape;
 
@@ -53,9 +56,12 @@ impl WholeMeans {
         self.norms.get(at).copied().unwrap_or(0.0)
     }
 
-    /// Distances of a query to some of them, as they are ranked by.
-    pub(super) fn compare(&self, query: &MeanQuery, numbers: &[NodeId], out: &mut [f32]) {
-        (self.many)(&query.raw, &self.rows, self.row_bytes, numbers, out);
+    /// Distances of a query to up to [`TOGETHER`] of them, as they are ranked by.
+    pub(super) fn compare(&self, query: &MeanQuery, numbers: Range<usize>, out: &mut [f32]) {
+        let first = numbers.start as u32;
+        let rows: [_; TOGETHER] = std::array::from_fn(|at| Place(first + at as u32));
+        let (rows, _) = rows.split_at(numbers.len());
+        (self.many)(&query.raw, &self.rows, self.row_bytes, rows, out);
     }
 
     /// Writes one of them.

@@ -1,0 +1,168 @@
+//! The table that finds nodes by their ids: sorted within a bound of memory.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::path::Path;
+use std::sync::Arc;
+
+use pageway_store::{FileEntry, FileUuid, PageFileWriter, PageGeometry, Vfs};
+
+use super::spill::{Spill, SpillReader, SpillWriter};
+use crate::error::Result;
+use crate::manifest::FileKind;
+use crate::segment::{ID_ENTRY_BYTES, entries_per_page, twice};
+
+/// Ids that are read at a time.
+const RUN_IDS: usize = 8192;
+/// Least entries of a sorted run.
+const LEAST_RUN: usize = 4096;
+/// Bytes of an entry while it is sorted.
+const SORT_BYTES: u64 = 16;
+
+/// Where a table goes, and what it may hold in memory.
+pub(crate) struct IdFile<'f> {
+    pub(crate) vfs: &'f Arc<dyn Vfs>,
+    pub(crate) dir: &'f Path,
+    /// Generation, and number where several are made in one.
+    pub(crate) name: (u64, Option<u32>),
+    pub(crate) page_bytes: u32,
+    pub(crate) uuid: FileUuid,
+    pub(crate) memory_bytes: u64,
+}
+
+impl IdFile<'_> {
+    /// Writes the table of `count` rows, whose ids `read` gives from a row on and whose nodes
+    /// `node_of` tells. Costs a pass over the ids, and one over sorted runs on disk where they do
+    /// not fit memory.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming an id that two rows have.
+    pub(crate) fn write(
+        &self,
+        count: u32,
+        read: &mut dyn FnMut(u64, &mut [u64]) -> Result<()>,
+        node_of: &dyn Fn(u32) -> u32,
+    ) -> Result<FileEntry> {
+        let most = (self.memory_bytes / SORT_BYTES) as usize;
+        let most = most.clamp(LEAST_RUN, (count as usize).max(LEAST_RUN));
+        let mut run: Vec<(u64, u32)> = Vec::with_capacity(most.min(count as usize));
+        let mut spills = Vec::new();
+        let mut ids = vec![0; RUN_IDS];
+        let mut first = 0u32;
+        while first < count {
+            let length = RUN_IDS.min((count - first) as usize);
+            let ids = ids.get_mut(..length).unwrap_or_default();
+            read(first.into(), ids)?;
+            for (row, id) in (first..).zip(ids.iter()) {
+                if run.len() >= most {
+                    spills.push(self.spill(&mut run, spills.len())?);
+                }
+                run.push((*id, node_of(row)));
+            }
+            first += length as u32;
+        }
+        let mut table = self.table()?;
+        if spills.is_empty() {
+            run.sort_unstable();
+            for entry in run {
+                table.push(entry)?;
+            }
+        } else {
+            spills.push(self.spill(&mut run, spills.len())?);
+            merge(&spills, &mut table)?;
+        }
+        table.finish()
+    }
+
+    fn table(&self) -> Result<TableWriter> {
+        let geometry = PageGeometry::new(self.page_bytes, 1)?;
+        let path = self
+            .dir
+            .join(FileKind::Ids.file_name(self.name.0, self.name.1));
+        let kind = FileKind::Ids as u16;
+        let writer = PageFileWriter::create(self.vfs.as_ref(), &path, kind, geometry, self.uuid)?;
+        Ok(TableWriter {
+            writer,
+            page: Vec::with_capacity(geometry.payload_bytes()),
+            page_bytes: entries_per_page(geometry) * ID_ENTRY_BYTES,
+            before: None,
+        })
+    }
+
+    /// Writes a run, sorted, to a temporary file.
+    fn spill(&self, run: &mut Vec<(u64, u32)>, number: usize) -> Result<Spill> {
+        run.sort_unstable();
+        let own = self.name.1.unwrap_or(0);
+        let name = format!("id-run-{}-{own}-{number}.pw", self.name.0);
+        let mut spill = SpillWriter::create(self.vfs, &self.dir.join(name))?;
+        for entry in run.drain(..) {
+            spill.write(&encode(entry))?;
+        }
+        spill.finish()
+    }
+}
+
+fn encode((id, node): (u64, u32)) -> [u8; ID_ENTRY_BYTES] {
+    let mut entry = [0; ID_ENTRY_BYTES];
+    let bytes = id.to_le_bytes().into_iter().chain(node.to_le_bytes());
+    entry
+        .iter_mut()
+        .zip(bytes)
+        .for_each(|(to, from)| *to = from);
+    entry
+}
+
+fn next_entry(reader: &mut SpillReader<'_>) -> Result<Option<(u64, u32)>> {
+    let mut entry = [0; ID_ENTRY_BYTES];
+    if !reader.read(&mut entry)? {
+        return Ok(None);
+    }
+    let (id, node) = entry.split_at(8);
+    let id = id.first_chunk().map(|id| u64::from_le_bytes(*id));
+    let node = node.first_chunk().map(|node| u32::from_le_bytes(*node));
+    Ok(id.zip(node))
+}
+
+fn merge(spills: &[Spill], table: &mut TableWriter) -> Result<()> {
+    let mut readers: Vec<_> = spills.iter().map(Spill::reader).collect();
+    let mut heads = BinaryHeap::with_capacity(readers.len());
+    for (number, reader) in readers.iter_mut().enumerate() {
+        heads.extend(next_entry(reader)?.map(|entry| Reverse((entry, number))));
+    }
+    while let Some(Reverse((entry, number))) = heads.pop() {
+        table.push(entry)?;
+        if let Some(reader) = readers.get_mut(number) {
+            heads.extend(next_entry(reader)?.map(|entry| Reverse((entry, number))));
+        }
+    }
+    Ok(())
+}
+
+struct TableWriter {
+    writer: PageFileWriter,
+    page: Vec<u8>,
+    page_bytes: usize,
+    before: Option<u64>,
+}
+
+impl TableWriter {
+    fn push(&mut self, entry: (u64, u32)) -> Result<()> {
+        if self.before == Some(entry.0) {
+            return Err(twice(entry.0));
+        }
+        self.before = Some(entry.0);
+        if self.page.len() == self.page_bytes {
+            self.writer.append_unit(&self.page)?;
+            self.page.clear();
+        }
+        self.page.extend_from_slice(&encode(entry));
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<FileEntry> {
+        if !self.page.is_empty() {
+            self.writer.append_unit(&self.page)?;
+        }
+        Ok(self.writer.finish()?)
+    }
+}

@@ -1,0 +1,149 @@
+//! Rows so far out that alone they would decide what codes and clusters are like for all others.
+//!
+//! One row of 1e18 among rows of 1 moves every mean and is all of the variance. Such rows count as
+//! shorter where codes are trained and clusters found; vectors, exact distances and graphs are as
+//! they were given.
+
+use std::borrow::Cow;
+
+use pageway_types::VectorShape;
+
+use crate::error::Result;
+use crate::resolve;
+use crate::source::encode;
+
+/// A row is far out that is so many times as long as half of the rows are at most.
+const FAR: f32 = 100.0;
+
+/// Rows whose lengths stand for those of all.
+const COMPARED: usize = 1 << 16;
+
+/// Makes rows that are far out as long as half of the rows are at most; how many they are.
+pub(super) fn tame(values: &mut [f32], dimension: usize) -> usize {
+    let lengths: Vec<f32> = values.chunks_exact(dimension).map(length).collect();
+    let Some(middle) = median(lengths.iter().copied(), lengths.len()) else {
+        return 0;
+    };
+    let mut far = 0;
+    for (row, length) in values.chunks_exact_mut(dimension).zip(lengths) {
+        if length > FAR * middle {
+            let scale = f64::from(middle) / f64::from(length);
+            scale_row(row, scale);
+            far += 1;
+        }
+    }
+    far
+}
+
+/// Raw rows in which those far out are as long as one may be that is not. Also the length of the
+/// longest then, where there are any.
+///
+/// # Errors
+/// When the kernels are not to be had.
+pub(super) fn clip(
+    rows: Cow<'_, [u8]>,
+    shape: VectorShape,
+) -> Result<(Cow<'_, [u8]>, Option<f32>)> {
+    let kernels = resolve::kernels()?;
+    let (squared_norm, widen) = (
+        kernels.squared_norm(shape.element),
+        kernels.widen(shape.element),
+    );
+    let length = |row: &[u8]| squared_norm(row).sqrt();
+    let count = rows.len() / shape.row_bytes();
+    let Some(middle) = median(rows.chunks_exact(shape.row_bytes()).map(length), count) else {
+        return Ok((rows, None));
+    };
+    let longest = FAR * middle;
+    let is_far = |row: &[u8]| length(row) > longest;
+    if !rows.chunks_exact(shape.row_bytes()).any(is_far) {
+        return Ok((rows, None));
+    }
+    let mut clipped = rows.into_owned();
+    let (mut values, mut narrow) = (vec![0.0; shape.dimension as usize], Vec::new());
+    for row in clipped.chunks_exact_mut(shape.row_bytes()) {
+        if !is_far(row) {
+            continue;
+        }
+        widen(row, &mut values);
+        scale_row(&mut values, f64::from(longest) / f64::from(length(row)));
+        // A shorter row has no value that its type does not hold, but one of whole numbers.
+        if encode(shape.element, &values, &mut narrow).is_ok() {
+            row.copy_from_slice(&narrow);
+        }
+    }
+    Ok((Cow::Owned(clipped), Some(longest)))
+}
+
+/// The middle one of `count` lengths, of some of many; none where it is 0.
+fn median(lengths: impl Iterator<Item = f32>, count: usize) -> Option<f32> {
+    let step = count.div_ceil(COMPARED).max(1);
+    let mut some: Vec<f32> = lengths.step_by(step).collect();
+    let middle = some.len() / 2;
+    if middle >= some.len() {
+        return None;
+    }
+    let (_, median, _) = some.select_nth_unstable_by(middle, f32::total_cmp);
+    Some(*median).filter(|median| *median > 0.0 && median.is_finite())
+}
+
+fn length(row: &[f32]) -> f32 {
+    let square = |value: &f32| f64::from(*value) * f64::from(*value);
+    row.iter().map(square).sum::<f64>().sqrt() as f32
+}
+
+fn scale_row(row: &mut [f32], scale: f64) {
+    for value in row {
+        *value = (f64::from(*value) * scale) as f32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pageway_types::ElementType;
+
+    use super::*;
+
+    fn rows() -> Vec<f32> {
+        let mut rows: Vec<f32> = (0..80).map(|at| 1.0 + (at % 7) as f32 / 10.0).collect();
+        rows[8..12].fill(1e18);
+        rows
+    }
+
+    #[test]
+    fn what_is_far_out_is_shortened_and_nothing_else_is_touched() {
+        let given = rows();
+        let mut tamed = given.clone();
+        assert_eq!(tame(&mut tamed, 4), 1);
+        assert_eq!((&tamed[..8], &tamed[12..]), (&given[..8], &given[12..]));
+        assert!(length(&tamed[8..12]) < 4.0, "{:?}", &tamed[8..12]);
+        assert_eq!(tame(&mut tamed, 4), 0);
+        assert_eq!(tame(&mut [0.0; 8], 4), 0);
+        assert_eq!(tame(&mut [], 4), 0);
+    }
+
+    #[test]
+    fn raw_rows_are_clipped_to_the_longest_that_is_not_far_out() {
+        let bytes: Vec<u8> = rows()
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect();
+        let shape = VectorShape {
+            dimension: 4,
+            element: ElementType::F32,
+        };
+        let (clipped, longest) = clip(Cow::Borrowed(&bytes), shape).unwrap();
+        let longest = longest.unwrap();
+        assert_eq!(
+            (&clipped[..32], &clipped[48..]),
+            (&bytes[..32], &bytes[48..])
+        );
+        let value = f32::from_le_bytes(clipped[32..36].try_into().unwrap());
+        assert!(
+            (value * 2.0 / longest - 1.0).abs() < 1e-5,
+            "{value} {longest}"
+        );
+        let again = clip(Cow::Borrowed(&bytes[48..]), shape).unwrap();
+        assert!(again.1.is_none() && matches!(again.0, Cow::Borrowed(_)));
+    }
+}

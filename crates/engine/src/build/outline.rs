@@ -1,0 +1,108 @@
+//! What a build would make, without building.
+
+use pageway_store::{OsVfs, Vfs};
+use serde::Serialize;
+
+use super::budget::BuildPlan;
+use super::whole::{check_options, disk_bytes, shared_codebook};
+use crate::error::Result;
+use crate::index::Index;
+use crate::options::{BuildInput, BuildOptions};
+use crate::plan::Footprint;
+use crate::spec::IndexSpec;
+
+/// What a build would make of its input.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct BuildOutline {
+    /// Vectors.
+    pub nodes: u32,
+    /// Segments.
+    pub segments: u32,
+    /// The design, in its sizes.
+    pub spec: IndexSpec,
+    /// What it takes, were it one segment.
+    pub footprint: Footprint,
+    /// Memory of a search, as the index would be opened.
+    pub memory_bytes: u64,
+    /// Memory that the build may take.
+    pub build_memory_bytes: u64,
+    /// Nodes of the largest part that the graph is built in; absent where it is built as a whole.
+    pub shard_nodes: Option<u32>,
+    /// Rows that codes are trained on.
+    pub sample_rows: u64,
+    /// Free disk that the build asks for.
+    pub disk_bytes: u64,
+    /// Threads.
+    pub threads: usize,
+}
+
+impl Index {
+    /// What [`Index::build`] would make: the same checks of options and budgets, and no row is read
+    /// nor anything written. Takes microseconds.
+    ///
+    /// # Errors
+    /// Those of a build that are known before its work.
+    pub fn outline(input: &BuildInput<'_>, options: &BuildOptions) -> Result<BuildOutline> {
+        check_options(options)?;
+        let vfs: &dyn Vfs = &OsVfs;
+        let codebook = shared_codebook(vfs, input, options)?;
+        let plan = BuildPlan::new(input, options, codebook.as_ref())?;
+        let nodes = plan.cut.rows();
+        Ok(BuildOutline {
+            nodes,
+            segments: plan.cut.runs(),
+            footprint: Footprint::of(&plan.spec, nodes)?,
+            memory_bytes: plan.index_memory,
+            build_memory_bytes: plan.budget_bytes,
+            shard_nodes: plan.graph.capacity(),
+            sample_rows: plan.sample_rows,
+            disk_bytes: disk_bytes(&plan)?,
+            threads: plan.threads,
+            spec: plan.spec,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pageway_types::{ElementType, VectorShape};
+
+    use super::*;
+    use crate::memory::MemoryWish;
+    use crate::source::VectorSlice;
+    use crate::{ErrorKind, NoProgress};
+
+    #[test]
+    fn an_outline_is_what_a_build_makes() {
+        let shape = VectorShape {
+            dimension: 8,
+            element: ElementType::U8,
+        };
+        let rows: Vec<u8> = (0..8 * 300_u32).map(|at| (at * 37 % 251) as u8).collect();
+        let vectors = VectorSlice::new(&rows, shape).unwrap();
+        let input = BuildInput::new(&vectors, "rows");
+        let options = BuildOptions::default().with_memory(MemoryWish::Bytes(2_000_000));
+        let outline = Index::outline(&input, &options).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let report = Index::build(dir.path(), &input, &options, &NoProgress).unwrap();
+        assert_eq!(
+            (u64::from(outline.nodes), outline.memory_bytes),
+            (report.nodes, report.memory_bytes)
+        );
+        assert_eq!(outline.build_memory_bytes, report.build_memory_bytes);
+        assert!(outline.disk_bytes >= report.index_bytes);
+        let built = crate::describe(dir.path()).unwrap().spec;
+        assert_eq!(outline.spec.layout, built.layout);
+        assert_eq!(outline.spec.graph, built.graph);
+        let short = options.with_memory(MemoryWish::Bytes(20));
+        let refused = Index::outline(&input, &short).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+        assert!(
+            refused
+                .context()
+                .starts_with("a memory budget of 20 B is too small"),
+            "{refused}"
+        );
+    }
+}

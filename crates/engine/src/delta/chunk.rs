@@ -1,0 +1,81 @@
+//! Some rows of a delta that follow each other.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Rows that a chunk is not merged beyond: what is copied for a row is a few times itself.
+const CHUNK_ROWS: usize = 4096;
+
+/// Rows, and what is known of each. Only deaths change.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    first: u32,
+    ids: Vec<u64>,
+    rows: Vec<u8>,
+    /// Rows that were visible when the row died; 0 while it lives.
+    deaths: Vec<AtomicU32>,
+}
+
+impl Chunk {
+    /// A chunk whose first row has the number `first`.
+    pub(super) fn new(first: u32, ids: &[u64], rows: &[u8]) -> Self {
+        Self {
+            first,
+            ids: ids.to_vec(),
+            rows: rows.to_vec(),
+            deaths: ids.iter().map(|_| AtomicU32::new(0)).collect(),
+        }
+    }
+
+    /// Number of the row behind the last.
+    pub(super) fn end(&self) -> u32 {
+        self.first + self.ids.len() as u32
+    }
+
+    /// Whether the next chunk is to be merged with this: where it has at least half as many rows.
+    pub(super) fn merges_with(&self, next: &Self) -> bool {
+        let (own, others) = (self.ids.len(), next.ids.len());
+        own <= 2 * others && own + others <= CHUNK_ROWS
+    }
+
+    /// This chunk and the next.
+    pub(super) fn merged(&self, next: &Self) -> Self {
+        let deaths = self.deaths.iter().chain(&next.deaths);
+        let copied = deaths.map(|death| AtomicU32::new(death.load(Ordering::Acquire)));
+        Self {
+            first: self.first,
+            ids: [&*self.ids, &*next.ids].concat(),
+            rows: [&*self.rows, &*next.rows].concat(),
+            deaths: copied.collect(),
+        }
+    }
+
+    /// Notes that a row dies as so many are visible; false when it was dead.
+    pub(super) fn kill(&self, row: u32, visible: u32) -> bool {
+        let at = row.checked_sub(self.first);
+        let death = at.and_then(|at| self.deaths.get(at as usize));
+        let was = |death: &AtomicU32| {
+            death.compare_exchange(0, visible.max(1), Ordering::AcqRel, Ordering::Acquire)
+        };
+        death.is_some_and(|death| was(death).is_ok())
+    }
+
+    /// Numbers of the rows that live in a view of so many rows.
+    pub(super) fn living(&self, visible: u32) -> impl Iterator<Item = u32> + '_ {
+        let rows = (self.first..).zip(&self.deaths);
+        rows.filter_map(move |(row, death)| {
+            let death = death.load(Ordering::Acquire);
+            (death == 0 || death > visible).then_some(row)
+        })
+    }
+
+    /// Id of a row.
+    pub(super) fn id(&self, row: u32) -> Option<u64> {
+        self.ids.get(row.checked_sub(self.first)? as usize).copied()
+    }
+
+    /// Vector of a row.
+    pub(super) fn row(&self, row: u32, row_bytes: usize) -> Option<&[u8]> {
+        let start = row.checked_sub(self.first)? as usize * row_bytes;
+        self.rows.get(start..start + row_bytes)
+    }
+}

@@ -1,0 +1,155 @@
+//! Rows that are in no segment yet: in memory, in the order in which they came, searched exactly.
+//!
+//! ```text
+//! chunks   | rows, ids, deaths | rows, ids, deaths | ..     each full, or merged with the next
+//! view     the chunks of a moment: rows up to `visible`, less those that had died by then
+//! ```
+//!
+//! One thread at a time appends and kills; any number take views. A row that replaces another is
+//! appended before the other is killed, and a death says how many rows were visible when it came:
+//! a view shows one of both, never none and never two. Deltas form a chain: one that was closed
+//! knows the one that follows, so that who holds an old one finds what replaces its rows.
+
+mod chunk;
+mod scan;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use chunk::Chunk;
+pub(crate) use scan::Hit;
+
+/// Bytes that a row takes beside its vector: id, death, the share of a chunk's bookkeeping, and
+/// what finds it by its id.
+pub(crate) const ROW_BYTES: u64 = 8 + 4 + 4 + 48;
+
+/// Rows since the last flush.
+#[derive(Debug)]
+pub(crate) struct Delta {
+    row_bytes: usize,
+    chunks: RwLock<Vec<Arc<Chunk>>>,
+    /// Rows that died.
+    dead: AtomicU32,
+    /// The one that took rows after this.
+    next: OnceLock<Arc<Self>>,
+}
+
+/// A delta as it is at a moment.
+#[derive(Debug)]
+pub(crate) struct DeltaView {
+    chunks: Vec<Arc<Chunk>>,
+    visible: u32,
+    row_bytes: usize,
+}
+
+impl Delta {
+    /// An empty delta of rows of so many bytes.
+    pub(crate) fn new(row_bytes: usize) -> Self {
+        Self {
+            row_bytes,
+            chunks: RwLock::default(),
+            dead: AtomicU32::new(0),
+            next: OnceLock::new(),
+        }
+    }
+
+    /// Appends rows: `ids.len()` of them, one after the other in `rows`.
+    pub(crate) fn append(&self, ids: &[u64], rows: &[u8]) {
+        if ids.is_empty() {
+            return;
+        }
+        let mut chunks = self.chunks.write().unwrap_or_else(PoisonError::into_inner);
+        let first = chunks.last().map_or(0, |last| last.end());
+        let mut chunk = Chunk::new(first, ids, rows);
+        while let Some(last) = chunks.pop_if(|last| last.merges_with(&chunk)) {
+            chunk = last.merged(&chunk);
+        }
+        chunks.push(Arc::new(chunk));
+    }
+
+    /// Appends rows as `append` does, in place of those that `replaced` numbers: whoever sees the
+    /// new ones sees the others dead.
+    pub(crate) fn replace(
+        &self,
+        replaced: impl IntoIterator<Item = u32>,
+        ids: &[u64],
+        rows: &[u8],
+    ) {
+        let visible = self.len() + ids.len() as u32;
+        for row in replaced {
+            self.kill_for(row, visible);
+        }
+        self.append(ids, rows);
+    }
+
+    /// Kills a row; false when it was dead or is not there.
+    pub(crate) fn kill(&self, row: u32) -> bool {
+        self.kill_for(row, self.len())
+    }
+
+    /// Kills a row for who sees so many rows.
+    fn kill_for(&self, row: u32, visible: u32) -> bool {
+        let view = self.view();
+        let killed = view
+            .chunk_of(row)
+            .is_some_and(|chunk| chunk.kill(row, visible));
+        self.dead.fetch_add(u32::from(killed), Ordering::AcqRel);
+        killed
+    }
+
+    /// Rows that were appended.
+    pub(crate) fn len(&self) -> u32 {
+        let chunks = self.chunks.read().unwrap_or_else(PoisonError::into_inner);
+        chunks.last().map_or(0, |last| last.end())
+    }
+
+    /// Rows that have not died.
+    pub(crate) fn living(&self) -> u32 {
+        self.len().saturating_sub(self.dead.load(Ordering::Acquire))
+    }
+
+    /// The rows there are now.
+    pub(crate) fn view(&self) -> DeltaView {
+        let chunks = self.chunks.read().unwrap_or_else(PoisonError::into_inner);
+        DeltaView {
+            visible: chunks.last().map_or(0, |last| last.end()),
+            chunks: chunks.clone(),
+            row_bytes: self.row_bytes,
+        }
+    }
+
+    /// Says which delta takes the rows from now on.
+    pub(crate) fn close(&self, next: Arc<Self>) {
+        let _ = self.next.set(next);
+    }
+
+    /// The delta that took rows after this, if it was closed.
+    pub(crate) fn next(&self) -> Option<&Arc<Self>> {
+        self.next.get()
+    }
+}
+
+impl DeltaView {
+    /// Rows of the view, dead ones included.
+    pub(crate) fn len(&self) -> u32 {
+        self.visible
+    }
+
+    fn chunk_of(&self, row: u32) -> Option<&Chunk> {
+        let at = self.chunks.partition_point(|chunk| chunk.end() <= row);
+        self.chunks.get(at).map(AsRef::as_ref)
+    }
+
+    /// Shows the number, id and vector of every living row, in order.
+    pub(crate) fn each_living(&self, mut show: impl FnMut(u32, u64, &[u8])) {
+        for chunk in &self.chunks {
+            for row in chunk.living(self.visible) {
+                if let (Some(id), Some(vector)) = (chunk.id(row), chunk.row(row, self.row_bytes)) {
+                    show(row, id, vector);
+                }
+            }
+        }
+    }
+}

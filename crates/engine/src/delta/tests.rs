@@ -1,0 +1,93 @@
+//! A delta against a list of rows that is looked through.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pageway_types::{ElementType, Metric};
+use proptest::prelude::*;
+
+use super::*;
+use crate::source::kernels;
+
+fn distance() -> pageway_kernels::DistanceFn {
+    kernels().unwrap().distance(ElementType::U8, Metric::L2)
+}
+
+proptest! {
+    #[test]
+    fn a_view_is_what_was_there_at_its_moment(
+        steps in prop::collection::vec((1usize..9, any::<u8>(), 0u32..200), 1..60),
+        query in any::<u8>(),
+        most in 1usize..12,
+    ) {
+        let delta = Delta::new(2);
+        let mut model: Vec<(u64, u8, bool)> = Vec::new();
+        let mut earlier = None;
+        for (step, (count, value, victim)) in steps.iter().enumerate() {
+            let first = model.len() as u64;
+            let ids: Vec<u64> = (first..first + *count as u64).map(|id| id * 7).collect();
+            let values: Vec<u8> = (0..*count).map(|at| value.wrapping_add(at as u8 * 31)).collect();
+            let rows: Vec<u8> = values.iter().flat_map(|value| [*value, 3]).collect();
+            delta.append(&ids, &rows);
+            model.extend(ids.iter().zip(&values).map(|(id, value)| (*id, *value, true)));
+            let known = model.get(*victim as usize).map(|row| row.2);
+            prop_assert_eq!(delta.kill(*victim), known == Some(true));
+            if let Some(row) = model.get_mut(*victim as usize) {
+                row.2 = false;
+            }
+            if step == steps.len() / 2 {
+                let living = model.iter().filter(|row| row.2).count();
+                earlier = Some((delta.view(), model.len(), living));
+            }
+        }
+        let living = model.iter().filter(|row| row.2).count();
+        prop_assert_eq!(delta.living() as usize, living);
+        let mut expected: Vec<(u32, u64)> = model.iter().filter(|row| row.2)
+            .map(|row| (u32::from(row.1.abs_diff(query)).pow(2), row.0)).collect();
+        expected.sort_unstable();
+        expected.truncate(most);
+        let asked = (&[query, 3][..], distance());
+        let found = delta.view().nearest(asked, (most, f32::INFINITY), |_| true);
+        let found: Vec<_> = found.iter().map(|hit| (hit.distance as u32, hit.id)).collect();
+        prop_assert_eq!(found, expected);
+        // A view keeps the rows that died after it.
+        if let Some((view, rows, living)) = earlier {
+            prop_assert_eq!(view.len() as usize, rows);
+            let mut shown = 0;
+            view.each_living(|_, _, _| shown += 1);
+            prop_assert_eq!(shown, living);
+        }
+    }
+}
+
+#[test]
+fn a_row_that_is_replaced_is_seen_once_while_others_look() {
+    let delta = Delta::new(1);
+    delta.append(&[5], &[0]);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    let mut seen = 0;
+                    delta
+                        .view()
+                        .each_living(|_, id, _| seen += usize::from(id == 5));
+                    assert_eq!(seen, 1);
+                }
+            });
+        }
+        for row in 1..4000u32 {
+            delta.replace([row - 1], &[5], &[row as u8]);
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!((delta.len(), delta.living()), (4000, 1));
+}
+
+#[test]
+fn a_chain_leads_to_what_came_later() {
+    let (first, second) = (Delta::new(1), Arc::new(Delta::new(1)));
+    assert!(first.next().is_none());
+    first.close(Arc::clone(&second));
+    assert!(Arc::ptr_eq(first.next().unwrap(), &second));
+}

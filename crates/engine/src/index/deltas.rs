@@ -1,0 +1,167 @@
+//! The rows that are in no segment yet, added to what segments answered.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use pageway_types::NodeId;
+
+use super::{Index, Version};
+use crate::delta::{Delta, Hit};
+use crate::error::Result;
+use crate::options::{Answers, Queries, SearchOptions};
+use crate::source::kernels;
+
+/// An answer, wherever it was found.
+#[derive(Clone, Copy)]
+struct Found {
+    id: u64,
+    row: u32,
+    node: u32,
+    distance: f32,
+    /// By how much the distance may be off.
+    error: f32,
+}
+
+impl Index {
+    /// Scans the deltas of a version, older ones first, and those that took rows since, and merges
+    /// what is found with the answers of the segments, which were found before.
+    ///
+    /// The order is what lets an id be seen once: a row that replaces another can be seen before
+    /// the other dies, so whoever finds that one dead finds the new one later; who finds both takes
+    /// the newer.
+    pub(super) fn add_deltas(
+        &self,
+        version: &Version,
+        (queries, options): (&Queries<'_>, &SearchOptions),
+        answers: &mut Answers,
+    ) -> Result<()> {
+        if version.deltas.is_empty() {
+            return Ok(());
+        }
+        let rows: Vec<&[u8]> = queries
+            .rows
+            .chunks_exact(self.shape().row_bytes())
+            .collect();
+        let distance = kernels()?.distance(self.shape().element, self.metric());
+        let mut hits: Vec<Vec<Found>> = vec![Vec::new(); rows.len()];
+        let mut first = version.node_count();
+        for delta in version.chain() {
+            let view = delta.view();
+            let query_hits = rows.iter().enumerate().zip(&mut hits);
+            for ((number, query), hits) in query_hits {
+                let admits = |row: u32| admits(queries, number, first + row);
+                let farthest = options.radius.unwrap_or(f32::INFINITY);
+                let most = (options.k as usize, farthest);
+                let found = view.nearest((query, distance), most, admits);
+                hits.extend(found.into_iter().map(|hit| Found::of(hit, first)));
+                if let Some(stats) = answers.stats.get_mut(number) {
+                    stats.exact_distances += u64::from(view.len());
+                }
+            }
+            first = first.saturating_add(view.len());
+        }
+        if hits.iter().any(|hits| !hits.is_empty()) {
+            answers.merge(&hits, options);
+        }
+        Ok(())
+    }
+}
+
+fn admits(queries: &Queries<'_>, query: usize, node: u32) -> bool {
+    let hidden = queries.held_out.and_then(|nodes| nodes.get(query));
+    let among = queries
+        .admitted
+        .is_none_or(|set| set.contains(NodeId(node)));
+    among && hidden.is_none_or(|hidden| hidden.0 != node)
+}
+
+impl Found {
+    fn of(hit: Hit, first: u32) -> Self {
+        let Hit { row, id, distance } = hit;
+        Self {
+            id,
+            row: first + row,
+            node: first + row,
+            distance,
+            error: 0.0,
+        }
+    }
+}
+
+impl Version {
+    /// Its deltas, and those that were closed later take rows from.
+    pub(super) fn chain(&self) -> impl Iterator<Item = Arc<Delta>> {
+        let own = self.deltas.iter().cloned();
+        let last = self.deltas.last().and_then(|last| last.next()).cloned();
+        own.chain(std::iter::successors(last, |delta| delta.next().cloned()))
+    }
+}
+
+impl Answers {
+    /// Adds what was found in deltas, newer rows last.
+    fn merge(&mut self, hits: &[Vec<Found>], options: &SearchOptions) {
+        let mut merged = Self {
+            k: self.k,
+            lims: vec![0],
+            stats: std::mem::take(&mut self.stats),
+            settings: self.settings,
+            ..Self::default()
+        };
+        let ranges: Vec<Range<usize>> = self
+            .lims
+            .iter()
+            .zip(self.lims.iter().skip(1))
+            .map(|(start, end)| *start..*end)
+            .collect();
+        for (range, hits) in ranges.into_iter().zip(hits) {
+            let own = range.filter_map(|at| self.found(at));
+            let all: Vec<Found> = own.chain(hits.iter().copied()).collect();
+            let mut best = newest(all);
+            best.truncate(options.k as usize);
+            merged.truncated +=
+                usize::from(options.radius.is_some() && best.len() >= options.k as usize);
+            merged.put(&best, options.radius.is_none());
+        }
+        *self = merged;
+    }
+
+    /// An answer that is there.
+    fn found(&self, at: usize) -> Option<Found> {
+        let node = *self.nodes.get(at)?;
+        (node != u32::MAX).then_some(Found {
+            id: *self.ids.get(at)?,
+            row: *self.rows.get(at)?,
+            node,
+            distance: *self.distances.get(at)?,
+            error: *self.errors.get(at)?,
+        })
+    }
+
+    fn put(&mut self, found: &[Found], fills: bool) {
+        let places = if fills { self.k } else { found.len() };
+        let length = self.ids.len() + places;
+        self.ids.extend(found.iter().map(|one| one.id));
+        self.rows.extend(found.iter().map(|one| one.row));
+        self.nodes.extend(found.iter().map(|one| one.node));
+        self.distances.extend(found.iter().map(|one| one.distance));
+        self.ids.resize(length, u64::MAX);
+        self.rows.resize(length, u32::MAX);
+        self.nodes.resize(length, u32::MAX);
+        self.distances.resize(length, f32::INFINITY);
+        self.errors.extend(found.iter().map(|one| one.error));
+        self.errors.resize(length, 0.0);
+        self.lims.push(length);
+    }
+}
+
+/// One row for each id, the newest of `all`, nearest first.
+fn newest(mut all: Vec<Found>) -> Vec<Found> {
+    // Newer rows have higher numbers.
+    all.sort_unstable_by_key(|one| (one.id, std::cmp::Reverse(one.node)));
+    all.dedup_by_key(|one| one.id);
+    all.sort_unstable_by(|one, other| {
+        let by_distance = one.distance.total_cmp(&other.distance);
+        by_distance.then(one.node.cmp(&other.node))
+    });
+    all
+}

@@ -1,0 +1,131 @@
+//! What a search takes of an index, once: its segments as they are, and the rows since.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use pageway_store::IoProbe;
+
+use crate::delta::Delta;
+use crate::error::{Error, ErrorKind, Result};
+use crate::execution::driver::{WorkerShape, WorkerSite};
+use crate::execution::{IndexShape, Segment};
+use crate::manifest::Manifest;
+use crate::memory::Ledger;
+use crate::plan::FOR_SEARCHES;
+
+/// An index at a time. Rows of its segments and deltas may die, and rows come to its last delta;
+/// all else stays.
+#[derive(Clone)]
+pub(crate) struct Version {
+    pub(crate) manifest: Manifest,
+    /// In the order of their nodes.
+    pub(crate) segments: Vec<Segment>,
+    /// Rows that are in no segment, older ones first.
+    pub(crate) deltas: Vec<Arc<Delta>>,
+    pub(crate) ledger: Ledger,
+    pub(crate) probe: Option<IoProbe>,
+    /// Tells versions of an open index apart by their segments.
+    pub(crate) number: u64,
+}
+
+/// The version that searches begin with.
+pub(crate) struct Head(RwLock<Arc<Version>>);
+
+impl Head {
+    pub(super) fn new(version: Version) -> Self {
+        Self(RwLock::new(Arc::new(version)))
+    }
+
+    /// The version of now.
+    pub(crate) fn get(&self) -> Arc<Version> {
+        let version = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&version)
+    }
+
+    /// The same segments, with other deltas.
+    pub(super) fn turn_to_deltas(&self, deltas: Vec<Arc<Delta>>) -> Arc<Version> {
+        let mut head = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *head = Arc::new(Version {
+            deltas,
+            ..Version::clone(&head)
+        });
+        Arc::clone(&head)
+    }
+
+    /// Puts another in its place, and numbers it.
+    pub(super) fn swap(&self, mut version: Version) -> Arc<Version> {
+        let mut head = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        version.number = head.number + 1;
+        *head = Arc::new(version);
+        Arc::clone(&head)
+    }
+}
+
+impl Version {
+    /// Whether rows may come and go.
+    pub(crate) fn changes(&self) -> bool {
+        self.manifest.changes.is_some()
+    }
+
+    /// Nodes of its segments, dead ones included.
+    pub(crate) fn node_count(&self) -> u32 {
+        self.manifest.node_count()
+    }
+
+    /// Nodes of its segments that died.
+    pub(crate) fn dead_count(&self) -> u64 {
+        let dead = self
+            .segments
+            .iter()
+            .filter_map(|segment| segment.dead.as_deref());
+        dead.map(|dead| u64::from(dead.len())).sum()
+    }
+
+    /// Rows that live, in segments and deltas.
+    pub(crate) fn living(&self) -> u64 {
+        let nodes = u64::from(self.node_count()).saturating_sub(self.dead_count());
+        let rows = self.deltas.iter().map(|delta| u64::from(delta.living()));
+        nodes + rows.sum::<u64>()
+    }
+
+    /// Whether every row lives and is in a segment.
+    pub(super) fn is_whole(&self) -> bool {
+        self.dead_count() == 0 && self.deltas.is_empty()
+    }
+
+    /// Refuses `what` is done of an index that is open to be changed or has dead rows.
+    ///
+    /// # Errors
+    /// `Unsupported` where it is one.
+    pub(super) fn check_whole(&self, what: &str) -> Result<()> {
+        if self.is_whole() {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "{what} of an index that is not open to be changed and has no dead rows: merge it \
+                 fully first"
+            ),
+        ))
+    }
+
+    /// Bytes set aside for searches.
+    pub(super) fn for_searches(&self) -> u64 {
+        self.ledger.reserved_for(&FOR_SEARCHES)
+    }
+
+    /// What the bytes of its workers depend on; nothing without segments.
+    fn site(&self) -> Option<WorkerSite<impl ExactSizeIterator<Item = IndexShape> + Clone>> {
+        let first = self.segments.first()?;
+        Some(WorkerSite {
+            segments: self.segments.iter().map(|segment| segment.shape),
+            geometry: first.reader.geometry(),
+            backend: first.reader.backend(),
+        })
+    }
+
+    /// Bytes of a worker.
+    pub(super) fn worker_bytes(&self, shape: &WorkerShape) -> u64 {
+        self.site().map_or(0, |site| site.bytes(shape))
+    }
+}

@@ -1,0 +1,240 @@
+//! Committing: segments that come and go, dead sets, and the floor of the log, in one manifest.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pageway_store::{BlobWriter, FileEntry, LogWriter, Lsn, PageGeometry, remove_orphans};
+
+use super::state::State;
+use super::writer::{Maintenance, Writer};
+use crate::build::Added;
+use crate::error::{Error, ErrorKind, Result};
+use crate::execution::{DeadSet, Segment};
+use crate::index::{Reload, Version};
+use crate::manifest::{FileKind, Manifest, SegmentEntry};
+use crate::resolve::Source;
+use crate::segment::IdLookup;
+
+/// What becomes of the segments of an index.
+pub(super) struct Checkpoint {
+    /// Segments that go, by their numbers.
+    pub(super) gone: Vec<usize>,
+    /// The one that comes in place of the first of them, or behind all others.
+    pub(super) added: Option<Added>,
+    /// The last record whose rows are in it, where those of the frozen delta are.
+    pub(super) flushed: Option<Lsn>,
+}
+
+impl Writer {
+    /// Commits a checkpoint and turns searches and changes to it.
+    ///
+    /// # Errors
+    /// Those of loading the segment, before anything is committed. Where the commit itself fails
+    /// nothing changes any more: only the next open can tell what is committed.
+    pub(super) fn checkpoint(
+        &self,
+        checkpoint: &Checkpoint,
+        maintenance: &mut Maintenance,
+    ) -> Result<()> {
+        let outcome = self.try_checkpoint(checkpoint, maintenance);
+        // Names of files are never used twice, whatever became of them.
+        maintenance.generation += 1;
+        // Who knows what is committed clears the rest.
+        let is_known = self.commit.exclusive(|state, _| state.failed.is_none());
+        if is_known.unwrap_or(false) {
+            let manifest = &self.index.version().manifest;
+            let files = manifest.files();
+            let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+            // What cannot be removed now is an orphan that the next writer removes.
+            let _ = remove_orphans(self.vfs.as_ref(), &self.dir, &names);
+        }
+        outcome
+    }
+
+    fn try_checkpoint(&self, checkpoint: &Checkpoint, maintenance: &mut Maintenance) -> Result<()> {
+        let before = self.index.version();
+        let mut manifest = before.manifest.clone();
+        let at = put(&mut manifest, checkpoint)?;
+        manifest.generation = maintenance.generation;
+        // Nothing is committed that could not be read again.
+        manifest.check()?;
+        let reload = Reload {
+            manifest,
+            deltas: Vec::new(),
+        };
+        let mut version = self.index.reload(reload)?;
+        let lookups = self.lookups(&before, &version)?;
+        let flushed = checkpoint.flushed;
+        let commit = |state: &mut State, log: &mut LogWriter| -> Result<()> {
+            if let Some(why) = &state.failed {
+                return Err(Error::new(ErrorKind::ReadOnly, why.clone()));
+            }
+            // What dead sets are written of is durable before them: what a crash leaves is a
+            // prefix of what was done.
+            log.sync()?;
+            if let Some(at) = at {
+                kill_late(state, (&version, &lookups), at)?;
+            }
+            let persisted = self.write_dead_sets(&mut version, maintenance)?;
+            version.manifest.take_changes(state, flushed);
+            if let Err(error) = version.manifest.commit(self.vfs.as_ref(), &self.dir) {
+                let there = Manifest::read(self.vfs.as_ref(), &self.dir);
+                if !there.is_ok_and(|there| there.generation == before.manifest.generation) {
+                    let why = format!("a commit failed, so nothing changes any more: {error}");
+                    state.failed = Some(why);
+                }
+                return Err(error);
+            }
+            maintenance.persisted.extend(persisted);
+            let floor = version.manifest.changes.map_or(0, |changes| changes.floor);
+            version.deltas = vec![Arc::clone(&state.active)];
+            if flushed.is_none() {
+                let frozen = state.frozen.as_ref().map(|(delta, _)| Arc::clone(delta));
+                version.deltas.splice(0..0, frozen);
+            }
+            let version = self.index.swap(version);
+            state.turn_to((version, lookups), flushed.is_some());
+            // The directory is synced: what lies below the floor is of no use to anybody.
+            let _ = log.remove_below(Lsn(floor));
+            Ok(())
+        };
+        self.commit.exclusive(commit)??;
+        if let Some(added) = &checkpoint.added {
+            let bytes = added.entry.files.bytes()?;
+            self.counters
+                .bytes_written
+                .fetch_add(bytes, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Tables of ids of the segments of a version: those that are open, and those that came.
+    fn lookups(&self, before: &Version, version: &Version) -> Result<Vec<Arc<IdLookup>>> {
+        let known = self.commit.exclusive(|state, _| state.lookups.clone())?;
+        let places = version.segments.iter().zip(&version.manifest.segments);
+        let lookup = |(segment, entry): (&Segment, &SegmentEntry)| {
+            let same = |other: &Segment| other.records == segment.records;
+            let number = before.segments.iter().position(same);
+            if let Some(known) = number.and_then(|number| known.get(number)) {
+                return Ok(Arc::clone(known));
+            }
+            let source = Source {
+                vfs: self.vfs.as_ref(),
+                dir: &self.dir,
+                segment: entry,
+            };
+            IdLookup::open(source).map(Arc::new)
+        };
+        places.map(lookup).collect()
+    }
+
+    /// Writes the dead sets that changed since they were last written, and says how many died in
+    /// each.
+    fn write_dead_sets(
+        &self,
+        version: &mut Version,
+        maintenance: &Maintenance,
+    ) -> Result<Vec<(String, u32)>> {
+        let mut written = Vec::new();
+        let places = version.segments.iter().zip(&mut version.manifest.segments);
+        for (number, (segment, entry)) in places.enumerate() {
+            let Some(dead) = segment.dead.as_deref() else {
+                continue;
+            };
+            let (name, count) = (entry.files.records.name.clone(), dead.len());
+            if maintenance.persisted.get(&name).copied().unwrap_or(0) != count {
+                let place = (maintenance.generation, number);
+                entry.files.dead = Some(self.write_dead(entry, dead, place)?);
+                written.push((name, count));
+            }
+        }
+        Ok(written)
+    }
+
+    fn write_dead(
+        &self,
+        entry: &SegmentEntry,
+        dead: &DeadSet,
+        (generation, number): (u64, usize),
+    ) -> Result<FileEntry> {
+        let kind = FileKind::Dead;
+        let name = kind.file_name(generation, Some(number as u32));
+        let geometry = PageGeometry::new(entry.spec.layout.page_bytes, 1)?;
+        let uuid = kind.uuid_beside(entry.files.records.uuid, generation);
+        let (vfs, path) = (self.vfs.as_ref(), self.dir.join(name));
+        let mut file = BlobWriter::create(vfs, &path, kind as u16, geometry, uuid)?;
+        for word in dead.words() {
+            file.write(&word.to_le_bytes())?;
+        }
+        Ok(file.finish()?)
+    }
+}
+
+impl Manifest {
+    /// Takes what a commit tells of changes: the one place where the floor of the log rises.
+    fn take_changes(&mut self, state: &State, flushed: Option<Lsn>) {
+        if let Some(changes) = &mut self.changes {
+            changes.next_id = state.next_id;
+            changes.floor = flushed.map_or(changes.floor, |floor| floor.0);
+        }
+    }
+}
+
+/// Kills the rows of a new segment whose ids died since it was begun.
+fn kill_late(
+    state: &State,
+    (version, lookups): (&Version, &[Arc<IdLookup>]),
+    at: usize,
+) -> Result<()> {
+    let (Some(segment), Some(lookup)) = (version.segments.get(at), lookups.get(at)) else {
+        return Ok(());
+    };
+    for id in &state.killed {
+        if let (Some(node), Some(dead)) = (lookup.find(*id)?, segment.dead.as_deref()) {
+            dead.insert(node);
+        }
+    }
+    Ok(())
+}
+
+/// Puts the segment of a checkpoint into a manifest, and takes those out that go; its place.
+fn put(manifest: &mut Manifest, checkpoint: &Checkpoint) -> Result<Option<usize>> {
+    let first = checkpoint.gone.iter().min().copied();
+    let mut at = first.unwrap_or(manifest.segments.len());
+    let mut number = 0;
+    manifest.segments.retain(|_| {
+        number += 1;
+        !checkpoint.gone.contains(&(number - 1))
+    });
+    for segment in &mut manifest.segments {
+        segment.own_first_id = Some(segment.first_id());
+    }
+    at = at.min(manifest.segments.len());
+    if let Some(Added { entry, calibration }) = &checkpoint.added {
+        if manifest.segments.is_empty() {
+            manifest.spec = entry.spec.clone();
+        }
+        manifest.segments.insert(at, entry.clone());
+        if let (Some(calibration), Some(changes)) = (calibration, &mut manifest.changes) {
+            manifest.calibration = calibration.clone();
+            changes.calibrated_rows = entry.node_count.into();
+        }
+    }
+    let mut rows = 0u32;
+    for segment in &mut manifest.segments {
+        segment.first_row = rows;
+        if segment.own_first_id == Some(rows.into()) {
+            segment.own_first_id = None;
+        }
+        rows = rows
+            .checked_add(segment.node_count)
+            .ok_or_else(|| Error::invalid("more rows than an index can have"))?;
+    }
+    if manifest.segments.len() > crate::manifest::MAX_SEGMENTS as usize {
+        return Err(Error::invalid(format!(
+            "an index has at most {} segments: merge them, with more memory for updates",
+            crate::manifest::MAX_SEGMENTS
+        )));
+    }
+    Ok(checkpoint.added.is_some().then_some(at))
+}

@@ -1,0 +1,106 @@
+//! An index without a row.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pageway_store::{DirectoryLock, MANIFEST_FILE, OsVfs, Vfs, create_directory, remove_orphans};
+
+use super::options::CreateOptions;
+use super::writer::Writer;
+use crate::build::added_spec;
+use crate::calibration::Calibration;
+use crate::error::{Error, ErrorKind, Result};
+use crate::manifest::{ChangeEntry, Manifest, remove_log};
+use crate::memory::MemoryWish;
+use crate::options::BuildOptions;
+use crate::spec::Shape;
+
+/// Memory of a search, where nobody says.
+const MEMORY_BYTES: u64 = 64_000_000;
+/// Vectors whose raw bytes are so many times the memory are what is expected, where nobody says.
+const EXPECTED_TIMES: u64 = 5;
+
+impl Writer {
+    /// Makes an empty index in the directory `dir`, which does not exist or is empty.
+    ///
+    /// # Errors
+    /// `InvalidInput` where there is an index or anything else already, or for a design that the
+    /// memory does not hold, with the least that works.
+    pub fn create(dir: &Path, options: &CreateOptions) -> Result<()> {
+        Self::create_on(&(Arc::new(OsVfs) as Arc<dyn Vfs>), dir, options)
+    }
+
+    /// As [`Writer::create`], on a file system of the caller's.
+    ///
+    /// # Errors
+    /// As [`Writer::create`].
+    pub fn create_on(vfs: &Arc<dyn Vfs>, dir: &Path, options: &CreateOptions) -> Result<()> {
+        let manifest = manifest_of(options)?;
+        let vfs = vfs.as_ref();
+        let failed = |error| Error::from(error).within(dir.display());
+        if !vfs.exists(dir).map_err(failed)? {
+            create_directory(vfs, dir)?;
+        }
+        let _lock = DirectoryLock::acquire(vfs, dir)?;
+        let names = vfs.list(dir).map_err(failed)?;
+        if names.iter().any(|name| name == MANIFEST_FILE) {
+            let words = format!("{}: there is an index already", dir.display());
+            return Err(Error::invalid(words));
+        }
+        remove_orphans(vfs, dir, &[])?;
+        remove_log(vfs, dir)?;
+        manifest.commit(vfs, dir)
+    }
+}
+
+fn manifest_of(options: &CreateOptions) -> Result<Manifest> {
+    let CreateOptions {
+        shape,
+        metric,
+        preset,
+        ref form,
+        memory,
+        expected,
+        degree,
+    } = *options;
+    if shape.dimension == 0 {
+        return Err(Error::invalid("dimension = 0: give 1 at least"));
+    }
+    let memory_bytes = memory.unwrap_or(MEMORY_BYTES);
+    let row_bytes = shape.row_bytes() as u64;
+    let expected = expected.unwrap_or((EXPECTED_TIMES * memory_bytes / row_bytes).max(1));
+    let nodes = u32::try_from(expected)
+        .ok()
+        .filter(|nodes| *nodes < u32::MAX);
+    let nodes = nodes.ok_or_else(|| {
+        let words = format!("{expected} vectors: one index holds fewer than 2^32");
+        Error::new(ErrorKind::InvalidInput, words)
+    })?;
+    let build = BuildOptions {
+        metric,
+        preset,
+        form: form.clone(),
+        memory: Some(MemoryWish::Bytes(memory_bytes)),
+        degree,
+        ..BuildOptions::default()
+    };
+    let shape = Shape {
+        dimension: shape.dimension,
+        element: shape.element,
+        metric,
+    };
+    Ok(Manifest {
+        generation: 1,
+        created_by: concat!("pageway ", env!("CARGO_PKG_VERSION")).to_owned(),
+        spec: added_spec(&build.spec_for(shape, nodes)?, nodes),
+        segments: Vec::new(),
+        memory_bytes,
+        calibration: Calibration::default(),
+        changes: Some(ChangeEntry {
+            log: None,
+            floor: 0,
+            next_id: 0,
+            calibrated_rows: 0,
+        }),
+    })
+}

@@ -1,0 +1,201 @@
+//! The living rows of some segments, one after the other: what a merge builds from.
+
+use std::io;
+use std::ops::Range;
+
+use pageway_types::{NodeId, VectorRead, VectorShape};
+
+use crate::error::{Error, Result};
+use crate::execution::{DeadSet, Segment};
+use crate::source::IdRead;
+
+/// Nodes that are read together at most, dead ones included.
+const WINDOW: u32 = 1024;
+
+/// Rows of segments that lived at a moment.
+pub(super) struct LivingRows {
+    shape: VectorShape,
+    parts: Vec<Part>,
+    count: u64,
+}
+
+/// Those of one segment.
+struct Part {
+    segment: Segment,
+    dead: DeadSet,
+    /// Rows before it.
+    first: u64,
+    /// Living nodes before each window.
+    before: Vec<u32>,
+}
+
+/// Rows that lie in one window of nodes.
+struct Stretch<'p> {
+    part: &'p Part,
+    /// Nodes from the first row to the last.
+    nodes: Range<u32>,
+    /// Rows, of all that are read.
+    rows: Range<usize>,
+}
+
+impl LivingRows {
+    /// The rows of `segments` that live now.
+    pub(super) fn new(segments: &[Segment], shape: VectorShape) -> Self {
+        let mut count = 0;
+        let part = |segment: &Segment| {
+            let part = Part::new(segment, count);
+            count += u64::from(part.living());
+            part
+        };
+        let parts = segments.iter().map(part).collect();
+        Self {
+            shape,
+            parts,
+            count,
+        }
+    }
+
+    /// Calls `read` for the rows from `first` on, window by window.
+    fn each(
+        &self,
+        first: u64,
+        count: usize,
+        read: &mut dyn FnMut(&Stretch<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let end = first.checked_add(count as u64);
+        if end.is_none_or(|end| end > self.count) {
+            return Err(Error::invalid("rows out of range"));
+        }
+        let mut done = 0;
+        while done < count {
+            let row = first + done as u64;
+            let at = self.parts.partition_point(|part| part.first <= row);
+            let part = at.checked_sub(1).and_then(|at| self.parts.get(at));
+            let stretch =
+                part.and_then(|part| part.stretch((row - part.first) as u32, count - done));
+            let Some((part, nodes, rows)) = part
+                .zip(stretch)
+                .map(|(part, (nodes, rows))| (part, nodes, rows))
+            else {
+                return Err(Error::invalid("rows out of range"));
+            };
+            let rows = done..done + rows;
+            done = rows.end;
+            read(&Stretch { part, nodes, rows })?;
+        }
+        Ok(())
+    }
+}
+
+impl Part {
+    fn new(segment: &Segment, first: u64) -> Self {
+        let nodes = segment.node_count();
+        let dead = match &segment.dead {
+            Some(dead) => DeadSet::of_words(nodes, dead.words()),
+            None => DeadSet::new(nodes),
+        };
+        let mut before = vec![0];
+        let mut living = 0;
+        for start in (0..nodes).step_by(WINDOW as usize) {
+            let window = start..nodes.min(start + WINDOW);
+            living += window.filter(|node| !dead.contains(NodeId(*node))).count() as u32;
+            before.push(living);
+        }
+        Self {
+            segment: segment.clone(),
+            dead,
+            first,
+            before,
+        }
+    }
+
+    fn living(&self) -> u32 {
+        self.before.last().copied().unwrap_or(0)
+    }
+
+    /// The nodes of up to `most` living rows from row `row` of the part on, in one window, and how
+    /// many rows those are.
+    fn stretch(&self, row: u32, most: usize) -> Option<(Range<u32>, usize)> {
+        let window = self
+            .before
+            .partition_point(|before| *before <= row)
+            .checked_sub(1)?;
+        let skipped = row - self.before.get(window)?;
+        let start = window as u32 * WINDOW;
+        let end = self.segment.node_count().min(start + WINDOW);
+        let living = (start..end).filter(|node| !self.dead.contains(NodeId(*node)));
+        let mut rows = living.skip(skipped as usize).take(most);
+        let first = rows.next()?;
+        let (mut last, mut count) = (first, 1);
+        for node in rows {
+            (last, count) = (node, count + 1);
+        }
+        Some((first..last + 1, count))
+    }
+
+    /// The living nodes of a stretch, by their places in it.
+    fn places(&self, nodes: &Range<u32>) -> impl Iterator<Item = usize> + '_ {
+        let first = nodes.start;
+        let living = nodes
+            .clone()
+            .filter(|node| !self.dead.contains(NodeId(*node)));
+        living.map(move |node| (node - first) as usize)
+    }
+}
+
+impl VectorRead for LivingRows {
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn shape(&self) -> VectorShape {
+        self.shape
+    }
+
+    fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
+        let row_bytes = self.shape.row_bytes();
+        if !out.len().is_multiple_of(row_bytes) {
+            return Err(Error::invalid("rows out of range").into());
+        }
+        let (mut window, count) = (Vec::new(), out.len() / row_bytes);
+        let mut read = |stretch: &Stretch<'_>| -> Result<()> {
+            let Stretch { part, nodes, rows } = stretch;
+            window.resize(nodes.len() * row_bytes, 0);
+            part.segment.read_vectors(nodes.start.into(), &mut window)?;
+            let slots = out.chunks_exact_mut(row_bytes).skip(rows.start);
+            for (slot, place) in slots.zip(part.places(nodes)) {
+                if let Some(row) = window.get(place * row_bytes..(place + 1) * row_bytes) {
+                    slot.copy_from_slice(row);
+                }
+            }
+            Ok(())
+        };
+        Ok(self.each(first, count, &mut read)?)
+    }
+}
+
+impl IdRead for LivingRows {
+    fn name(&self) -> &'static str {
+        "living rows"
+    }
+
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn read(&self, first: u64, out: &mut [u64]) -> Result<()> {
+        let mut window = Vec::new();
+        let count = out.len();
+        let mut read = |stretch: &Stretch<'_>| -> Result<()> {
+            let Stretch { part, nodes, rows } = stretch;
+            window.resize(nodes.len(), 0);
+            part.segment.read_ids(nodes.start.into(), &mut window)?;
+            let slots = out.iter_mut().skip(rows.start);
+            for (slot, place) in slots.zip(part.places(nodes)) {
+                *slot = window.get(place).copied().unwrap_or(0);
+            }
+            Ok(())
+        };
+        self.each(first, count, &mut read)
+    }
+}

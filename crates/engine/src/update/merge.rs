@@ -1,0 +1,119 @@
+//! From several segments to one, without the rows that died.
+
+use std::sync::atomic::Ordering;
+
+use pageway_types::{Progress, VectorRead};
+
+use super::checkpoint::Checkpoint;
+use super::living::LivingRows;
+use super::options::MergeReport;
+use super::state::State;
+use super::tiers::{Tier, choose};
+use super::writer::{Maintenance, Writer};
+use crate::error::{ErrorKind, Result};
+use crate::execution::Segment;
+use crate::index::Version;
+
+impl Writer {
+    /// Flushes, and merges segments: those of which there are too many of a size or which have
+    /// mostly died, or all into one where `full`.
+    ///
+    /// Changes and searches go on meanwhile. A merge is a build over the living rows: it takes the
+    /// memory for updates that is set aside for that, and as much disk again as it merges.
+    ///
+    /// # Errors
+    /// `InvalidInput` where that memory is too small, with the least that works; `NoSpace`,
+    /// `Cancelled`: the segments stay as they are then. `ReadOnly` after a write that failed.
+    pub fn merge(&self, full: bool, progress: &dyn Progress) -> Result<MergeReport> {
+        let mut maintenance = self.maintenance();
+        self.flush_with(&mut maintenance, progress)?;
+        let mut report = MergeReport::default();
+        if full {
+            let version = self.index.version();
+            let all: Vec<usize> = (0..version.segments.len()).collect();
+            if all.len() > 1 || version.dead_count() > 0 {
+                self.merge_segments(&all, &mut maintenance, (&mut report, progress))?;
+            }
+            return Ok(report);
+        }
+        self.merge_chosen(&mut maintenance, (&mut report, progress))?;
+        Ok(report)
+    }
+
+    /// Merges while there are too many segments. Where memory is too small for that, they stay.
+    pub(super) fn merge_tiers(
+        &self,
+        maintenance: &mut Maintenance,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let mut report = MergeReport::default();
+        match self.merge_chosen(maintenance, (&mut report, progress)) {
+            Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::NoSpace) => {
+                maintenance.merge_refused = Some(error.to_string());
+                Ok(())
+            }
+            outcome => {
+                maintenance.merge_refused = None;
+                outcome
+            }
+        }
+    }
+
+    fn merge_chosen(
+        &self,
+        maintenance: &mut Maintenance,
+        (report, progress): (&mut MergeReport, &dyn Progress),
+    ) -> Result<()> {
+        loop {
+            let chosen = choose(&tiers(&self.index.version()));
+            if chosen.is_empty() {
+                return Ok(());
+            }
+            self.merge_segments(&chosen, maintenance, (report, progress))?;
+        }
+    }
+
+    fn merge_segments(
+        &self,
+        chosen: &[usize],
+        maintenance: &mut Maintenance,
+        (report, progress): (&mut MergeReport, &dyn Progress),
+    ) -> Result<()> {
+        let shape = self.index.shape();
+        let living = |state: &mut State, _: &mut _| {
+            state.note_kills();
+            let all = &state.version.segments;
+            let segments = chosen.iter().filter_map(|number| all.get(*number).cloned());
+            let segments: Vec<Segment> = segments.collect();
+            LivingRows::new(&segments, shape)
+        };
+        let before = self.index.version();
+        let rows = self.commit.exclusive(living)?;
+        let nodes = chosen
+            .iter()
+            .filter_map(|number| before.segments.get(*number));
+        let nodes: u64 = nodes.map(|segment| u64::from(segment.node_count())).sum();
+        let count = VectorRead::count(&rows);
+        let added = self.add(&rows, &rows, (maintenance, progress))?;
+        let checkpoint = Checkpoint {
+            gone: chosen.to_vec(),
+            added,
+            flushed: None,
+        };
+        self.checkpoint(&checkpoint, maintenance)?;
+        self.counters.merges.fetch_add(1, Ordering::Relaxed);
+        report.merges += 1;
+        report.merged_segments += chosen.len() as u64;
+        report.rows += count;
+        report.dropped += nodes - count;
+        Ok(())
+    }
+}
+
+fn tiers(version: &Version) -> Vec<Tier> {
+    let tier = |segment: &Segment| Tier {
+        rows: segment.node_count().into(),
+        dead: segment.dead.as_ref().map_or(0, |dead| dead.len().into()),
+    };
+    version.segments.iter().map(tier).collect()
+}

@@ -1,0 +1,352 @@
+//! Opening an index to be changed, and recovering what a crash left.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use pageway_store::{
+    DirectoryLock, FileUuid, GroupCommit, LogPlace, LogTail, LogWriter, Lsn, OnDamage, OsVfs, Vfs,
+    create_directory, remove_orphans, replay_log,
+};
+
+use super::options::UpdateOptions;
+use super::record::Record;
+use super::state::{Batch, State};
+use super::writer::{Counters, Maintenance, QUEUE_BYTES, Writer};
+use crate::build::{AdditionLimits, IdFile, added_spec, check_addition};
+use crate::delta::{Delta, ROW_BYTES};
+use crate::error::{Error, ErrorKind, Result};
+use crate::execution::DeadSet;
+use crate::index::{Index, Reload};
+use crate::manifest::{ChangeEntry, FileKind, Manifest, log_dir, remove_log};
+use crate::memory::format_bytes;
+use crate::options::OpenOptions;
+use crate::resolve::{self, Source};
+use crate::segment::{IdLookup, ids_are_nodes};
+
+/// Rows that a delta must hold.
+const LEAST_ROWS: u64 = 256;
+/// Rows that it holds at least where the memory for updates is ours to choose.
+const DEFAULT_ROWS: u64 = 4096;
+/// Share of the memory of searches that updates get where nobody says.
+const DEFAULT_SHARE: u64 = 8;
+/// Buffers of the log and of its replay.
+const LOG_BYTES: u64 = 2 << 20;
+/// Least memory that a flush is tried with, and most that is chosen by ourselves.
+const BUILD_BYTES: (u64, u64) = (8 << 20, 8 << 30);
+
+/// An index directory that is locked, and what is known of it.
+struct Opening<'o> {
+    vfs: &'o Arc<dyn Vfs>,
+    dir: &'o Path,
+    manifest: Manifest,
+    options: &'o UpdateOptions,
+}
+
+/// How the memory for updates is divided.
+struct Division {
+    update_bytes: u64,
+    build_bytes: u64,
+    /// Rows of a delta.
+    rows: u32,
+}
+
+impl Writer {
+    /// Opens the index in `dir` to be changed: replays what its log holds beyond its files.
+    ///
+    /// An index that was built is prepared the first time, by a pass over its ids.
+    ///
+    /// # Errors
+    /// `Busy` where another writer has it; `InvalidInput` for memory that is too small, with the
+    /// least that works; `Corrupt` for a damaged log, which leaves the index open for searches
+    /// alone; and as [`Index::open`].
+    pub fn open(dir: &Path, open: &OpenOptions, options: &UpdateOptions) -> Result<Self> {
+        Self::open_on(&(Arc::new(OsVfs) as Arc<dyn Vfs>), dir, open, options)
+    }
+
+    /// As [`Writer::open`], on a file system of the caller's.
+    ///
+    /// # Errors
+    /// As [`Writer::open`].
+    pub fn open_on(
+        vfs: &Arc<dyn Vfs>,
+        dir: &Path,
+        open: &OpenOptions,
+        options: &UpdateOptions,
+    ) -> Result<Self> {
+        // Before the lock, which would make a directory that is no index into something.
+        Manifest::read(vfs.as_ref(), dir)?;
+        let lock = DirectoryLock::acquire(vfs.as_ref(), dir)?;
+        let mut opening = Opening {
+            vfs,
+            dir,
+            manifest: Manifest::read(vfs.as_ref(), dir)?,
+            options,
+        };
+        opening.clean()?;
+        opening.check_records()?;
+        let division = opening.divide(open)?;
+        let limits = AdditionLimits {
+            build_memory: division.build_bytes,
+            index_memory: opening.search_memory(open),
+            threads: options.threads,
+        };
+        let manifest = opening.manifest.clone();
+        let place = (opening.vfs, opening.dir);
+        let index = Index::open_to_change(place, manifest, (open, division.update_bytes))?;
+        let writer = opening.prepare(&index, &division)?;
+        let (mut state, log, replayed) = opening.recover(&index, &division, writer)?;
+        let persisted = opening.persisted()?;
+        let deltas = vec![Arc::clone(&state.active)];
+        state.version = index.turn_to_deltas(deltas);
+        let counters = Counters::default();
+        counters
+            .replayed
+            .store(replayed, std::sync::atomic::Ordering::Relaxed);
+        Ok(Self {
+            vfs: Arc::clone(vfs),
+            dir: PathBuf::from(dir),
+            index: Arc::new(index),
+            commit: GroupCommit::new(state, log, QUEUE_BYTES),
+            options: *options,
+            limits,
+            maintenance: Mutex::new(Maintenance {
+                generation: opening.manifest.generation + 1,
+                persisted,
+                merge_refused: None,
+            }),
+            counters,
+            _lock: lock,
+        })
+    }
+}
+
+impl Opening<'_> {
+    /// Makes what was committed durable before what it replaced is removed: a writer may have been
+    /// killed between the two.
+    fn clean(&self) -> Result<()> {
+        let synced = self.vfs.sync_dir(self.dir);
+        synced.map_err(|error| Error::from(error).within(self.dir.display()))?;
+        let files = self.manifest.files();
+        let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+        remove_orphans(self.vfs.as_ref(), self.dir, &names)?;
+        Ok(())
+    }
+
+    /// Refuses an index beside whose segments none with ids in records can be.
+    fn check_records(&self) -> Result<()> {
+        let Some(first) = self.manifest.segments.first() else {
+            return Ok(());
+        };
+        let added = added_spec(&first.spec, first.node_count);
+        let span = resolve::codec(&added, first.node_count)?
+            .map()
+            .geometry
+            .span();
+        if span == first.files.records.span {
+            return Ok(());
+        }
+        let words = "records of this index have no room for ids in the pages that they lie in: \
+                     build it with ids to change it";
+        Err(Error::new(ErrorKind::Unsupported, words))
+    }
+
+    fn search_memory(&self, open: &OpenOptions) -> u64 {
+        let raw = self.manifest.raw_bytes();
+        let wish = open.memory.map(|wish| wish.resolve(raw));
+        wish.unwrap_or(self.manifest.memory_bytes)
+    }
+
+    /// Divides the memory for updates: a flush or merge, what is known of segments, and two deltas
+    /// with what it takes to copy one out.
+    fn divide(&self, open: &OpenOptions) -> Result<Division> {
+        let search = self.search_memory(open);
+        let row = self.manifest.spec.shape.vectors().row_bytes() as u64;
+        let each = 2 * (row + ROW_BYTES) + row + 8;
+        let segments = self.manifest.segments.iter();
+        let known =
+            segments.map(|one| DeadSet::bytes(one.node_count) + u64::from(one.node_count) / 30);
+        let fixed = LOG_BYTES + 2 * known.sum::<u64>();
+        let raw = self.manifest.raw_bytes();
+        let wished = self.options.memory.map(|wish| wish.resolve(raw));
+        let build_bytes = match (self.options.build_memory, wished) {
+            (Some(wish), _) => wish.resolve(raw),
+            (None, Some(wished)) => wished / 2,
+            (None, None) => self.least_build(DEFAULT_ROWS as u32, search)?,
+        };
+        let least = build_bytes + fixed + LEAST_ROWS * each;
+        let update_bytes = wished.unwrap_or_else(|| {
+            let enough = build_bytes + fixed + DEFAULT_ROWS * each;
+            enough.max(search / DEFAULT_SHARE)
+        });
+        if update_bytes < least {
+            return Err(Error::invalid(format!(
+                "a memory for updates of {} ({update_bytes} B) is too small; the smallest that \
+                 works is {least} B ({}): {} for a flush, {} for {LEAST_ROWS} rows, {} for what is \
+                 known of segments",
+                format_bytes(update_bytes),
+                format_bytes(least),
+                format_bytes(build_bytes),
+                format_bytes(LEAST_ROWS * each),
+                format_bytes(fixed),
+            )));
+        }
+        let rows = (update_bytes - build_bytes - fixed) / each;
+        let rows = rows.min(u64::from(u32::MAX / 4)) as u32;
+        // What a flush could not do is said now.
+        self.check_flush(rows.min(DEFAULT_ROWS as u32), build_bytes, search)
+            .map_err(|error| error.within("memory for updates"))?;
+        Ok(Division {
+            update_bytes,
+            build_bytes,
+            rows,
+        })
+    }
+
+    fn check_flush(&self, rows: u32, build_memory: u64, index_memory: u64) -> Result<()> {
+        let limits = AdditionLimits {
+            build_memory,
+            index_memory,
+            threads: self.options.threads,
+        };
+        check_addition(&self.manifest.spec, (rows, true), limits)
+    }
+
+    /// The least of some memories that flushes so many rows.
+    fn least_build(&self, rows: u32, search: u64) -> Result<u64> {
+        let (mut bytes, most) = BUILD_BYTES;
+        loop {
+            match self.check_flush(rows, bytes, search) {
+                Err(error) if bytes >= most => return Err(error),
+                Err(_) => bytes *= 2,
+                Ok(()) => return Ok(bytes),
+            }
+        }
+    }
+
+    /// The first time: makes the tables of ids, begins a log, and says so in the manifest. Nothing
+    /// where that was done.
+    fn prepare(&mut self, index: &Index, division: &Division) -> Result<Option<LogWriter>> {
+        if self
+            .manifest
+            .changes
+            .is_some_and(|changes| changes.log.is_some())
+        {
+            return Ok(None);
+        }
+        let generation = self.manifest.generation + 1;
+        let mut manifest = self.manifest.clone();
+        manifest.generation = generation;
+        let version = index.version();
+        let places = version.segments.iter().zip(&mut manifest.segments);
+        for (number, (segment, entry)) in (0..).zip(places) {
+            if ids_are_nodes(&entry.spec) || entry.files.ids.is_some() {
+                continue;
+            }
+            let file = IdFile {
+                vfs: self.vfs,
+                dir: self.dir,
+                name: (generation, Some(number)),
+                page_bytes: entry.spec.layout.page_bytes,
+                uuid: FileKind::Ids.uuid_beside(entry.files.records.uuid, generation),
+                memory_bytes: division.build_bytes / 2,
+            };
+            let mut read = |first, out: &mut [u64]| segment.read_ids(first, out);
+            entry.files.ids = Some(file.write(entry.node_count, &mut read, &|node| node)?);
+        }
+        let mut next_id = manifest.changes.map_or(0, |changes| changes.next_id);
+        for segment in &manifest.segments {
+            let (vfs, dir) = (self.vfs.as_ref(), self.dir);
+            let last = IdLookup::open(Source { vfs, dir, segment })?.last();
+            next_id = next_id.max(last.saturating_add(1));
+        }
+        let log = log_identity(&manifest);
+        let changes = manifest.changes.get_or_insert(ChangeEntry {
+            log: None,
+            floor: 0,
+            next_id,
+            calibrated_rows: version.node_count().into(),
+        });
+        (changes.log, changes.next_id) = (Some(log), next_id);
+        let floor = Lsn(changes.floor);
+        remove_log(self.vfs.as_ref(), self.dir)?;
+        create_directory(self.vfs.as_ref(), &log_dir(self.dir))?;
+        let writer = LogWriter::create(&self.place(log), floor)?;
+        manifest.commit(self.vfs.as_ref(), self.dir)?;
+        let reload = Reload {
+            manifest: manifest.clone(),
+            deltas: Vec::new(),
+        };
+        index.swap(index.reload(reload)?);
+        self.manifest = manifest;
+        Ok(Some(writer))
+    }
+
+    fn place(&self, log: FileUuid) -> LogPlace {
+        LogPlace::new(Arc::clone(self.vfs), &log_dir(self.dir), log)
+    }
+
+    /// The state that the log leads to, and its writer: a new one, or one behind what was replayed.
+    fn recover(
+        &self,
+        index: &Index,
+        division: &Division,
+        new: Option<LogWriter>,
+    ) -> Result<(State, LogWriter, u64)> {
+        let none = || Error::invalid("an index without a log");
+        let changes = self.manifest.changes.ok_or_else(none)?;
+        let place = self.place(changes.log.ok_or_else(none)?);
+        let version = index.version();
+        let lookup = |segment| {
+            let (vfs, dir) = (self.vfs.as_ref(), self.dir);
+            IdLookup::open(Source { vfs, dir, segment }).map(Arc::new)
+        };
+        let lookups = self.manifest.segments.iter().map(lookup);
+        let row_bytes = self.manifest.spec.shape.vectors().row_bytes();
+        let delta = (
+            Arc::new(Delta::new(row_bytes)),
+            division.rows,
+            changes.next_id,
+        );
+        let mut state = State::new(version, lookups.collect::<Result<_>>()?, delta);
+        if let Some(log) = new {
+            return Ok((state, log, 0));
+        }
+        let on_damage = if self.options.salvage {
+            OnDamage::Salvage
+        } else {
+            OnDamage::Refuse
+        };
+        let replayed = replay_log(&place, Lsn(changes.floor), on_damage, |_, record| {
+            let record = Record::read(record, row_bytes)?;
+            let count = record.ids.len() as u32;
+            let rows = record.rows.to_vec();
+            let mut batch = Batch::new(record.operation, (record.ids, count), rows);
+            state.replay(&mut batch)
+        })?;
+        let tail: &LogTail = &replayed.tail;
+        let log = LogWriter::continue_after(&place, tail)?;
+        Ok((state, log, replayed.records))
+    }
+
+    /// Dead rows that files know, by the names of records.
+    fn persisted(&self) -> Result<HashMap<String, u32>> {
+        let mut known = HashMap::new();
+        for segment in &self.manifest.segments {
+            let (vfs, dir) = (self.vfs.as_ref(), self.dir);
+            if let Some(dead) = crate::segment::dead_set(Source { vfs, dir, segment }, false)? {
+                known.insert(segment.files.records.name.clone(), dead.len());
+            }
+        }
+        Ok(known)
+    }
+}
+
+/// The identity of the log of an index: of what it holds, and of when it was prepared.
+fn log_identity(manifest: &Manifest) -> FileUuid {
+    let records = manifest
+        .segments
+        .first()
+        .map(|first| first.files.records.uuid);
+    FileKind::Dead.uuid_beside(records.unwrap_or(FileUuid([0; 16])), manifest.generation)
+}

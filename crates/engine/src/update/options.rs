@@ -1,0 +1,251 @@
+//! What a caller may ask of a writer, and what it answers.
+
+use pageway_store::Durability;
+use pageway_types::{Metric, VectorShape};
+use serde::Serialize;
+
+use crate::memory::MemoryWish;
+use crate::presets::Preset;
+
+/// How to make an empty index.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct CreateOptions {
+    /// Dimension and element type of the vectors to come.
+    pub shape: VectorShape,
+    /// Distance.
+    pub metric: Metric,
+    /// Which design.
+    pub preset: Preset,
+    /// Which form of it, by its name; the first that memory holds where absent.
+    pub form: Option<String>,
+    /// Bytes of memory of a search, from which form and codes follow; 64 MB where absent.
+    pub memory: Option<u64>,
+    /// Vectors that the memory is to hold codes for; where absent as many as five times the memory
+    /// holds raw.
+    pub expected: Option<u64>,
+    /// Longest adjacency list (R).
+    pub degree: u32,
+}
+
+impl CreateOptions {
+    /// An empty index of the default design for vectors of a shape.
+    pub fn new(shape: VectorShape, metric: Metric) -> Self {
+        Self {
+            shape,
+            metric,
+            preset: Preset::default(),
+            form: None,
+            memory: None,
+            expected: None,
+            degree: 48,
+        }
+    }
+
+    /// The same of another design.
+    #[must_use]
+    pub fn with_preset(mut self, preset: Preset) -> Self {
+        self.preset = preset;
+        self
+    }
+
+    /// The same in this form of the design.
+    #[must_use]
+    pub fn with_form(mut self, form: impl Into<Option<String>>) -> Self {
+        self.form = form.into();
+        self
+    }
+
+    /// The same with so many bytes of memory.
+    #[must_use]
+    pub fn with_memory(mut self, memory: impl Into<Option<u64>>) -> Self {
+        self.memory = memory.into();
+        self
+    }
+
+    /// The same for so many vectors.
+    #[must_use]
+    pub fn with_expected(mut self, expected: impl Into<Option<u64>>) -> Self {
+        self.expected = expected.into();
+        self
+    }
+
+    /// The same with lists of this length.
+    #[must_use]
+    pub fn with_degree(mut self, degree: u32) -> Self {
+        self.degree = degree;
+        self
+    }
+}
+
+/// How to open an index to be changed.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[non_exhaustive]
+pub struct UpdateOptions {
+    /// Everything that changes may hold beside the memory of searches: rows since the last flush,
+    /// dead sets, tables of ids, and one flush or merge at a time. Where absent: an eighth of the
+    /// memory of searches, or the least that works where that is more.
+    pub memory: Option<MemoryWish>,
+    /// Part of it that flushes and merges may take; half of it where absent.
+    pub build_memory: Option<MemoryWish>,
+    /// Threads of flushes and merges; 0 for one.
+    pub threads: usize,
+    /// Whether the log is read as far as it is sound, if it is damaged: what stands behind the
+    /// damage is lost. The decision of a person.
+    pub salvage: bool,
+    /// Whether segments are merged only when that is asked for.
+    pub merge_by_hand: bool,
+}
+
+impl UpdateOptions {
+    /// The same with this memory.
+    #[must_use]
+    pub fn with_memory(mut self, memory: impl Into<Option<MemoryWish>>) -> Self {
+        self.memory = memory.into();
+        self
+    }
+
+    /// The same with this memory for flushes and merges.
+    #[must_use]
+    pub fn with_build_memory(mut self, memory: impl Into<Option<MemoryWish>>) -> Self {
+        self.build_memory = memory.into();
+        self
+    }
+
+    /// The same with so many threads.
+    #[must_use]
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// The same, reading a damaged log as far as it is sound.
+    #[must_use]
+    pub fn with_salvage(mut self, salvage: bool) -> Self {
+        self.salvage = salvage;
+        self
+    }
+
+    /// The same without merges that nobody asked for.
+    #[must_use]
+    pub fn with_merge_by_hand(mut self, by_hand: bool) -> Self {
+        self.merge_by_hand = by_hand;
+        self
+    }
+}
+
+/// Rows to put into an index: raw little-endian rows of its shape.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Rows<'a> {
+    /// `count * shape.row_bytes()` bytes.
+    pub rows: &'a [u8],
+    /// Dimension and element type; those of the index.
+    pub shape: VectorShape,
+    /// An id for each row; where absent, the next that were never given.
+    pub ids: Option<&'a [u64]>,
+    /// What has happened to them when the call returns.
+    pub durability: Durability,
+}
+
+impl<'a> Rows<'a> {
+    /// Rows that get ids of the index's choice, durable when they are in.
+    pub fn new(rows: &'a [u8], shape: VectorShape) -> Self {
+        Self {
+            rows,
+            shape,
+            ids: None,
+            durability: Durability::Synced,
+        }
+    }
+
+    /// The same with these ids.
+    #[must_use]
+    pub fn with_ids(mut self, ids: impl Into<Option<&'a [u64]>>) -> Self {
+        self.ids = ids.into();
+        self
+    }
+
+    /// The same, as durable as this.
+    #[must_use]
+    pub fn with_durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+}
+
+/// What a change did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct Acknowledged {
+    /// Rows that are new.
+    pub inserted: u64,
+    /// Rows in place of others of their ids.
+    pub replaced: u64,
+    /// Rows that were deleted.
+    pub deleted: u64,
+    /// Ids to delete that no row had.
+    pub absent: u64,
+    /// The first of the ids that the index gave, which follow each other within a call that no
+    /// other was beside.
+    pub first_id: Option<u64>,
+    /// The last record of the log when it was done.
+    pub lsn: u64,
+    /// Whether a power cut loses nothing of it any more.
+    pub durable: bool,
+}
+
+/// What a writer has done since the index was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct Work {
+    /// Flushes.
+    pub flushes: u64,
+    /// Merges.
+    pub merges: u64,
+    /// Bytes of the segments that flushes and merges wrote.
+    pub bytes_written: u64,
+    /// Records that were replayed at open.
+    pub replayed: u64,
+}
+
+/// What has changed since an index was built, and what that takes.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct Changes {
+    /// Rows that a search may find.
+    pub rows: u64,
+    /// Segments.
+    pub segments: usize,
+    /// Rows that are in no segment yet.
+    pub delta_rows: u64,
+    /// Rows that such may be before they are flushed.
+    pub delta_capacity: u64,
+    /// Rows of segments that were deleted or replaced.
+    pub dead: u64,
+    /// The last record of the log.
+    pub lsn: u64,
+    /// The last that is durable.
+    pub durable_lsn: u64,
+    /// The last whose change is in files beside the log.
+    pub floor: u64,
+    /// What was done since the index was opened.
+    #[serde(flatten)]
+    pub work: Work,
+    /// Why segments were not merged, when they were to be.
+    pub merge_refused: Option<String>,
+}
+
+/// What a merge did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct MergeReport {
+    /// Merges that were made.
+    pub merges: u64,
+    /// Segments that became fewer.
+    pub merged_segments: u64,
+    /// Rows of the segments that they became.
+    pub rows: u64,
+    /// Dead rows that are gone.
+    pub dropped: u64,
+}

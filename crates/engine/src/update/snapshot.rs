@@ -1,0 +1,78 @@
+//! A copy of an index as it is at a moment, while changes go on.
+
+use std::path::Path;
+
+use pageway_store::{DirectoryLock, MANIFEST_FILE, OpenMode, create_directory};
+use pageway_types::Progress;
+
+use super::writer::Writer;
+use crate::error::{Error, Result};
+use crate::manifest::{ChangeEntry, Manifest};
+
+/// Bytes that are copied at a time.
+const COPY_BYTES: usize = 1 << 20;
+
+impl Writer {
+    /// Makes a copy of the index in the directory `dir`, which does not exist or is empty: an index
+    /// of its own. It holds everything acknowledged before the call.
+    ///
+    /// Files that do not change are hard links where the file system has them, and take no room.
+    ///
+    /// # Errors
+    /// Those of a flush; `InvalidInput` where there is an index already; `Io`, `NoSpace`.
+    pub fn snapshot(&self, dir: &Path, progress: &dyn Progress) -> Result<()> {
+        let mut maintenance = self.maintenance();
+        self.flush_with(&mut maintenance, progress)?;
+        let manifest = Manifest::read(self.vfs.as_ref(), &self.dir)?;
+        let failed = |error| Error::from(error).within(dir.display());
+        if !self.vfs.exists(dir).map_err(failed)? {
+            create_directory(self.vfs.as_ref(), dir)?;
+        }
+        let _lock = DirectoryLock::acquire(self.vfs.as_ref(), dir)?;
+        let names = self.vfs.list(dir).map_err(failed)?;
+        if names.iter().any(|name| name == MANIFEST_FILE) {
+            let words = format!("{}: there is an index already", dir.display());
+            return Err(Error::invalid(words));
+        }
+        let files = manifest.files();
+        progress.stage("copy files", files.len() as u64);
+        for file in files {
+            progress.check()?;
+            self.take_over(dir, &file.name)?;
+            progress.advance(1);
+        }
+        let copy = Manifest {
+            changes: manifest.changes.map(|changes| ChangeEntry {
+                log: None,
+                ..changes
+            }),
+            ..manifest.clone()
+        };
+        copy.commit(self.vfs.as_ref(), dir)
+    }
+
+    /// Links a file, or copies it.
+    fn take_over(&self, dir: &Path, name: &str) -> Result<()> {
+        let (from, to) = (self.dir.join(name), dir.join(name));
+        let failed = |error| Error::from(error).within(to.display());
+        if self.vfs.exists(&to).map_err(failed)? {
+            self.vfs.remove_file(&to).map_err(failed)?;
+        }
+        if self.vfs.hard_link(&from, &to).is_ok() {
+            return Ok(());
+        }
+        let source = self.vfs.open(&from, OpenMode::Read).map_err(failed)?;
+        let target = self.vfs.open(&to, OpenMode::CreateNew).map_err(failed)?;
+        let mut buffer = vec![0; COPY_BYTES];
+        let mut offset = 0;
+        loop {
+            let read = source.read_at(&mut buffer, offset).map_err(failed)?;
+            let Some(bytes) = buffer.get(..read).filter(|bytes| !bytes.is_empty()) else {
+                break;
+            };
+            target.write_all_at(bytes, offset).map_err(failed)?;
+            offset += read as u64;
+        }
+        target.sync_data().map_err(failed)
+    }
+}

@@ -1,0 +1,379 @@
+//! What changes go through, one batch after the other, in the order of the log.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use pageway_store::{Lsn, Records, Sequence, StoreError};
+use pageway_types::NodeId;
+
+use super::record::{HEAD_BYTES, Operation, head};
+use crate::delta::Delta;
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::Version;
+use crate::segment::IdLookup;
+
+/// A row that lives.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// A node of a segment, by the number of the segment in its version.
+    Segment(usize, NodeId),
+    /// A row of the last delta, or of the one before.
+    Delta { frozen: bool, row: u32 },
+}
+
+/// What was found of ids before their batch had its turn.
+pub(super) struct Known {
+    /// Number of the version that was looked through.
+    pub(super) version: u64,
+    /// Segment and node of each id, where one has it.
+    pub(super) places: Vec<Option<(usize, NodeId)>>,
+}
+
+/// Changes of one caller: at most a record of the log.
+pub(super) struct Batch {
+    pub(super) operation: Operation,
+    /// None where the index gives them.
+    pub(super) ids: Vec<u64>,
+    /// How many rows.
+    pub(super) count: u32,
+    pub(super) rows: Vec<u8>,
+    /// Where rows of the ids are in the segments of a version, looked up before.
+    pub(super) known: Option<Known>,
+    effect: Effect,
+}
+
+/// What a batch does, once that is decided.
+#[derive(Default)]
+struct Effect {
+    kills: Vec<Place>,
+    refused: Option<Refusal>,
+    absent: u64,
+}
+
+/// Why a batch does nothing.
+pub(super) enum Refusal {
+    /// There is no room for its rows before the delta is flushed.
+    Full,
+    /// Anything else.
+    Because(Error),
+}
+
+/// What a batch did.
+#[derive(Default)]
+pub(super) struct Done {
+    pub(super) rows: u64,
+    pub(super) killed: u64,
+    pub(super) absent: u64,
+    pub(super) first_id: Option<u64>,
+    pub(super) refused: Option<Refusal>,
+}
+
+impl Batch {
+    /// A batch that is not decided yet.
+    pub(super) fn new(operation: Operation, (ids, count): (Vec<u64>, u32), rows: Vec<u8>) -> Self {
+        Self {
+            operation,
+            ids,
+            count,
+            rows,
+            known: None,
+            effect: Effect::default(),
+        }
+    }
+
+    /// Bytes it holds.
+    pub(super) fn bytes(&self) -> u64 {
+        (self.rows.len() + 40 * self.count as usize + HEAD_BYTES) as u64
+    }
+}
+
+/// The index as changes see it.
+pub(super) struct State {
+    pub(super) version: Arc<Version>,
+    /// Of each segment of the version.
+    pub(super) lookups: Vec<Arc<IdLookup>>,
+    pub(super) active: Arc<Delta>,
+    /// Closed, and not flushed yet: with the last record that is in it.
+    pub(super) frozen: Option<(Arc<Delta>, Lsn)>,
+    /// Living rows of both deltas, those of batches that are decided and not published included.
+    delta_ids: HashMap<u64, (bool, u32)>,
+    /// Rows of the last delta, likewise.
+    pub(super) active_rows: u32,
+    /// Rows that it may have.
+    pub(super) capacity: u32,
+    /// Nodes that batches will kill which are decided and not published.
+    dying: HashSet<(usize, u32)>,
+    pub(super) next_id: u64,
+    /// Ids of rows that died since a flush or merge took its rows.
+    pub(super) killed: Vec<u64>,
+    /// Whether that is noted.
+    pub(super) notes_kills: bool,
+    /// Why nothing may change any more.
+    pub(super) failed: Option<String>,
+}
+
+impl State {
+    /// Without a change so far.
+    pub(super) fn new(
+        version: Arc<Version>,
+        lookups: Vec<Arc<IdLookup>>,
+        (active, capacity, next_id): (Arc<Delta>, u32, u64),
+    ) -> Self {
+        Self {
+            version,
+            lookups,
+            active,
+            frozen: None,
+            delta_ids: HashMap::new(),
+            active_rows: 0,
+            capacity,
+            dying: HashSet::new(),
+            next_id,
+            killed: Vec::new(),
+            notes_kills: false,
+            failed: None,
+        }
+    }
+
+    /// Closes the last delta, whose rows end with record `floor`, and opens another.
+    pub(super) fn freeze(&mut self, floor: Lsn, row_bytes: usize) {
+        let next = Arc::new(Delta::new(row_bytes));
+        let frozen = std::mem::replace(&mut self.active, Arc::clone(&next));
+        frozen.close(next);
+        self.delta_ids.values_mut().for_each(|place| place.0 = true);
+        self.frozen = Some((frozen, floor));
+        self.active_rows = 0;
+        self.note_kills();
+    }
+
+    /// Notes which ids die from now on.
+    pub(super) fn note_kills(&mut self) {
+        self.killed.clear();
+        self.notes_kills = true;
+    }
+
+    /// Turns to a version; the frozen delta is in its segments now where `flushed`.
+    pub(super) fn turn_to(
+        &mut self,
+        (version, lookups): (Arc<Version>, Vec<Arc<IdLookup>>),
+        flushed: bool,
+    ) {
+        self.version = version;
+        self.lookups = lookups;
+        if flushed {
+            self.frozen = None;
+            self.delta_ids.retain(|_, (frozen, _)| !*frozen);
+        }
+        self.notes_kills = false;
+        self.killed = Vec::new();
+    }
+
+    /// Where the living row of an id is.
+    fn find(&self, id: u64) -> Result<Option<Place>> {
+        if self.delta_ids.contains_key(&id) {
+            return Ok(self.living(id, None));
+        }
+        let found = find_in_segments(&self.version, &self.lookups, id)?;
+        Ok(self.living(id, found))
+    }
+
+    /// The same, where it is known which node of the segments has the id.
+    fn living(&self, id: u64, found: Option<(usize, NodeId)>) -> Option<Place> {
+        if let Some(&(frozen, row)) = self.delta_ids.get(&id) {
+            return Some(Place::Delta { frozen, row });
+        }
+        let (segment, node) = found.filter(|place| is_living(&self.version, *place))?;
+        let is_dying = self.dying.contains(&(segment, node.0));
+        (!is_dying).then_some(Place::Segment(segment, node))
+    }
+
+    /// Whether a row lives that has this id.
+    pub(super) fn is_live(&self, id: u64) -> Result<bool> {
+        Ok(self.find(id)?.is_some())
+    }
+
+    /// Decides what a batch does, and notes it for those that follow. Nothing is noted of one that
+    /// is refused.
+    fn decide(&mut self, batch: &mut Batch) -> std::result::Result<(), Refusal> {
+        if let Some(why) = &self.failed {
+            return Err(Refusal::Because(Error::new(
+                ErrorKind::ReadOnly,
+                why.clone(),
+            )));
+        }
+        let puts = batch.operation.puts();
+        if puts && u64::from(self.active_rows) + u64::from(batch.count) > self.capacity.into() {
+            return Err(Refusal::Full);
+        }
+        if puts && batch.ids.is_empty() {
+            let end = self.next_id.saturating_add(batch.count.into());
+            batch.ids = (self.next_id..end).collect();
+            batch.known = Some(Known {
+                version: self.version.number,
+                places: vec![None; batch.ids.len()],
+            });
+        }
+        let known = batch.known.take();
+        let known = known.filter(|known| known.version == self.version.number);
+        let mut places = Vec::with_capacity(batch.ids.len());
+        for (at, id) in batch.ids.iter().enumerate() {
+            let place = match known.as_ref().and_then(|known| known.places.get(at)) {
+                Some(known) => Ok(self.living(*id, *known)),
+                None => self.find(*id),
+            };
+            let place = place.map_err(Refusal::Because)?;
+            if batch.operation == Operation::Insert && place.is_some() {
+                return Err(Refusal::Because(exists(*id)));
+            }
+            places.push(place);
+        }
+        batch.effect.absent = places.iter().filter(|place| place.is_none()).count() as u64;
+        batch.effect.kills = places.into_iter().flatten().collect();
+        Ok(())
+    }
+
+    /// Notes what a decided batch does, for those that are decided before it is published.
+    fn note(&mut self, batch: &Batch) {
+        for kill in &batch.effect.kills {
+            if let Place::Segment(segment, node) = kill {
+                self.dying.insert((*segment, node.0));
+            }
+        }
+        if batch.operation.puts() {
+            for (row, id) in (self.active_rows..).zip(&batch.ids) {
+                self.delta_ids.insert(*id, (false, row));
+                self.next_id = self.next_id.max(id.saturating_add(1));
+            }
+            self.active_rows += batch.count;
+        } else {
+            batch.ids.iter().for_each(|id| {
+                self.delta_ids.remove(id);
+            });
+        }
+    }
+
+    /// Makes a decided batch visible: first what comes, then the deaths of what it replaces.
+    fn apply(&mut self, batch: &Batch) -> Done {
+        if batch.operation.puts() {
+            let own = batch.effect.kills.iter().filter_map(|kill| match kill {
+                Place::Delta { frozen: false, row } => Some(*row),
+                Place::Delta { frozen: true, .. } | Place::Segment(..) => None,
+            });
+            self.active.replace(own, &batch.ids, &batch.rows);
+        }
+        for kill in &batch.effect.kills {
+            match kill {
+                Place::Segment(segment, node) => {
+                    let segment = self.version.segments.get(*segment);
+                    let dead = segment.and_then(|segment| segment.dead.as_deref());
+                    dead.map(|dead| dead.insert(*node));
+                }
+                Place::Delta { frozen: true, row } => {
+                    self.frozen.as_ref().map(|(delta, _)| delta.kill(*row));
+                }
+                Place::Delta { frozen: false, row } => {
+                    self.active.kill(*row);
+                }
+            }
+        }
+        if self.notes_kills && !batch.effect.kills.is_empty() {
+            self.killed.extend(&batch.ids);
+        }
+        self.dying.clear();
+        Done {
+            rows: if batch.operation.puts() {
+                batch.count.into()
+            } else {
+                0
+            },
+            killed: batch.effect.kills.len() as u64,
+            absent: batch.effect.absent,
+            first_id: batch.ids.first().copied(),
+            refused: None,
+        }
+    }
+
+    /// Does again what a record says.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` as tables of ids are.
+    pub(super) fn replay(&mut self, batch: &mut Batch) -> Result<()> {
+        let capacity = std::mem::replace(&mut self.capacity, u32::MAX);
+        let decided = self.decide(batch);
+        self.capacity = capacity;
+        match decided {
+            Ok(()) => {}
+            Err(Refusal::Because(error)) => return Err(error),
+            Err(Refusal::Full) => return Err(Error::invalid("more rows than an index can have")),
+        }
+        self.note(batch);
+        self.apply(batch);
+        Ok(())
+    }
+}
+
+impl Sequence for State {
+    type Batch = Batch;
+    type Outcome = Done;
+
+    fn resolve(
+        &mut self,
+        batch: &mut Batch,
+        records: &mut Records<'_>,
+    ) -> std::result::Result<(), StoreError> {
+        if let Err(refused) = self.decide(batch) {
+            batch.effect.refused = Some(refused);
+            return Ok(());
+        }
+        if !batch.operation.puts() && batch.effect.kills.is_empty() {
+            return Ok(());
+        }
+        let head = head(batch.operation, &batch.ids);
+        records.reserve(1, (head.len() + batch.rows.len()) as u64)?;
+        records.push_parts(&[&head, &batch.rows])?;
+        self.note(batch);
+        Ok(())
+    }
+
+    fn publish(&mut self, mut batch: Batch, _last: Lsn) -> Done {
+        match batch.effect.refused.take() {
+            Some(refused) => Done {
+                refused: Some(refused),
+                ..Done::default()
+            },
+            None => self.apply(&batch),
+        }
+    }
+
+    fn abandon(&mut self, _batch: Batch) {}
+}
+
+/// Whether a node of a version has not died.
+fn is_living(version: &Version, (segment, node): (usize, NodeId)) -> bool {
+    let segment = version.segments.get(segment);
+    let dead = segment.and_then(|segment| segment.dead.as_deref());
+    !dead.is_some_and(|dead| dead.contains(node))
+}
+
+/// Where the living row of an id is in the segments of a version. Costs a read for each segment
+/// that may have it.
+pub(super) fn find_in_segments(
+    version: &Version,
+    lookups: &[Arc<IdLookup>],
+    id: u64,
+) -> Result<Option<(usize, NodeId)>> {
+    for (number, lookup) in lookups.iter().enumerate().rev() {
+        if let Some(node) = lookup.find(id)?
+            && is_living(version, (number, node))
+        {
+            return Ok(Some((number, node)));
+        }
+    }
+    Ok(None)
+}
+
+pub(super) fn exists(id: u64) -> Error {
+    Error::invalid(format!(
+        "id {id}: a row has it already; upsert replaces it, or delete it first"
+    ))
+}

@@ -1,0 +1,134 @@
+//! What has changed in an index that nobody needs to open: read off its manifest, its dead sets
+//! and its log.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pageway_store::{FileUuid, LogFileReport, LogPlace, Lsn, OsVfs, Vfs, inspect_log};
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::manifest::{Manifest, log_dir};
+use crate::resolve::Source;
+use crate::segment::dead_set;
+
+/// A file of the log.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct LogFileSummary {
+    /// Name inside the folder of the log.
+    pub name: String,
+    /// Number of its first record, or of the next one to come.
+    pub first: u64,
+    /// Records that can be read.
+    pub records: u64,
+    /// Groups that hold them.
+    pub groups: u64,
+    /// Bytes up to the last group.
+    pub used_bytes: u64,
+    /// Bytes on disk.
+    pub file_bytes: u64,
+}
+
+/// The log of an index.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct LogSummary {
+    /// Its files, oldest first.
+    pub files: Vec<LogFileSummary>,
+    /// The last record that is recovered, or the floor where that is later.
+    pub last: u64,
+    /// Records that are made again when the index is next opened to be changed.
+    pub records: u64,
+    /// Their bytes.
+    pub record_bytes: u64,
+    /// Whether its writer ended in peace: else it runs, or crashed.
+    pub closed: bool,
+    /// Damage that keeps the index from being changed, in words.
+    pub damage: Option<String>,
+}
+
+/// What has changed since an index was built.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ChangeSummary {
+    /// The last record of the log whose change is in files.
+    pub floor: u64,
+    /// Dead rows of each segment, as far as files know.
+    pub dead: Vec<u32>,
+    /// Their share of all rows of segments.
+    pub dead_share: f64,
+    /// Rows that the calibration was measured among.
+    pub calibrated_rows: u64,
+    /// The log; a copy has none before it is changed itself.
+    pub log: Option<LogSummary>,
+}
+
+/// What has changed in the index in `dir`; nothing where it was never opened to be changed.
+///
+/// Reads the manifest, dead sets and the whole log, and writes nothing. Needs no lock: a writer may
+/// be at work, and what it does meanwhile is seen in part.
+///
+/// # Errors
+/// `NotFound`, `Corrupt` or `Incompatible`, as manifest and dead sets are; a damaged log is a
+/// result.
+pub fn describe_changes(dir: &Path) -> Result<Option<ChangeSummary>> {
+    let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
+    let manifest = Manifest::read(vfs.as_ref(), dir)?;
+    let Some(changes) = manifest.changes else {
+        return Ok(None);
+    };
+    let dead = dead_counts(vfs.as_ref(), dir, &manifest)?;
+    let all: u64 = dead.iter().map(|count| u64::from(*count)).sum();
+    let floor = Lsn(changes.floor);
+    let log = changes.log.map(|log| describe_log(&vfs, dir, (log, floor)));
+    Ok(Some(ChangeSummary {
+        floor: changes.floor,
+        dead,
+        dead_share: all as f64 / f64::from(manifest.node_count()).max(1.0),
+        calibrated_rows: changes.calibrated_rows,
+        log: log.transpose()?,
+    }))
+}
+
+fn dead_counts(vfs: &dyn Vfs, dir: &Path, manifest: &Manifest) -> Result<Vec<u32>> {
+    let count = |segment| {
+        let dead = dead_set(Source { vfs, dir, segment }, false)?;
+        Ok(dead.map_or(0, |dead| dead.len()))
+    };
+    manifest.segments.iter().map(count).collect()
+}
+
+fn describe_log(vfs: &Arc<dyn Vfs>, dir: &Path, log: (FileUuid, Lsn)) -> Result<LogSummary> {
+    let (log, floor) = log;
+    let place = LogPlace::new(Arc::clone(vfs), &log_dir(dir), log);
+    let report = inspect_log(&place, floor)?;
+    Ok(LogSummary {
+        files: report.files.into_iter().map(describe_file).collect(),
+        last: report.last.0,
+        records: report.records,
+        record_bytes: report.record_bytes,
+        closed: report.closed,
+        damage: report.damage.map(|damage| damage.error().to_string()),
+    })
+}
+
+fn describe_file(file: LogFileReport) -> LogFileSummary {
+    let LogFileReport {
+        name,
+        first,
+        records,
+        groups,
+        used_bytes,
+        file_bytes,
+        ..
+    } = file;
+    LogFileSummary {
+        name,
+        first: first.0,
+        records,
+        groups,
+        used_bytes,
+        file_bytes,
+    }
+}

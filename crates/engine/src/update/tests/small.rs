@@ -1,0 +1,208 @@
+//! What single calls do, and refuse.
+
+use pageway_types::{Metric, NoProgress};
+
+use super::model::{Model, SHAPE, open};
+use crate::error::ErrorKind;
+use crate::memory::{MemoryPart, MemoryWish};
+use crate::options::{OpenOptions, Queries, SearchOptions};
+use crate::update::{CreateOptions, Rows, UpdateOptions, Writer};
+use crate::{Durability, Index};
+
+fn created() -> (tempfile::TempDir, Writer) {
+    let dir = tempfile::tempdir().unwrap();
+    let options = CreateOptions::new(SHAPE, Metric::L2)
+        .with_degree(12)
+        .with_expected(2000);
+    Writer::create(dir.path(), &options).unwrap();
+    let writer = open(dir.path());
+    (dir, writer)
+}
+
+#[test]
+fn an_empty_index_answers_nothing_and_is_made_once() {
+    let (dir, writer) = created();
+    let index = writer.index();
+    assert!(index.is_empty());
+    let query = [0; 12];
+    let answers = index
+        .search(&Queries::new(&query, SHAPE), &SearchOptions::nearest(3))
+        .unwrap();
+    assert_eq!(answers.ids, [u64::MAX; 3]);
+    index.description().unwrap();
+    writer.flush(&NoProgress).unwrap();
+    writer.merge(true, &NoProgress).unwrap();
+    assert_eq!(
+        writer.delete(&[1, 2], Durability::Synced).unwrap().absent,
+        2
+    );
+    let options = CreateOptions::new(SHAPE, Metric::L2);
+    let again = Writer::create(dir.path(), &options).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::Busy, "{again}");
+    drop(writer);
+    let again = Writer::create(dir.path(), &options).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::InvalidInput, "{again}");
+}
+
+#[test]
+fn there_is_one_writer() {
+    let (dir, writer) = created();
+    let second = Writer::open(
+        dir.path(),
+        &OpenOptions::default(),
+        &UpdateOptions::default(),
+    );
+    assert_eq!(second.err().unwrap().kind(), ErrorKind::Busy);
+    // Others may read meanwhile, and follow.
+    let reader = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    assert!(!reader.refresh().unwrap());
+    let mut model = Model::new(1);
+    let row = model.row();
+    writer.insert(&Rows::new(&row, SHAPE)).unwrap();
+    assert!(!reader.refresh().unwrap());
+    assert_eq!((reader.len(), writer.index().len()), (0, 1));
+    writer.flush(&NoProgress).unwrap();
+    assert!(reader.refresh().unwrap());
+    assert_eq!(reader.len(), 1);
+    writer.delete(&[0], Durability::Synced).unwrap();
+    writer.flush(&NoProgress).unwrap();
+    assert!(reader.refresh().unwrap());
+    assert!(reader.is_empty());
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_changes_nothing() {
+    let (_dir, writer) = created();
+    let mut model = Model::new(2);
+    let bytes = model.rows(3).concat();
+    let rows = Rows::new(&bytes, SHAPE);
+    writer.insert(&rows.with_ids(&[4, 5, 6][..])).unwrap();
+    let mut other = SHAPE;
+    other.dimension = 6;
+    let refused = [
+        (writer.insert(&rows.with_ids(&[7, 5, 8][..])), "id 5"),
+        (writer.insert(&rows.with_ids(&[7, 7, 8][..])), "7"),
+        (writer.insert(&rows.with_ids(&[7, u64::MAX, 8][..])), ""),
+        (writer.insert(&rows.with_ids(&[7][..])), "1 ids for 3 rows"),
+        (writer.insert(&Rows::new(&bytes, other)), "the index holds"),
+        (
+            writer.insert(&Rows::new(&bytes[1..], SHAPE)),
+            "whole number",
+        ),
+        (writer.upsert(&rows), "need ids"),
+        (writer.delete(&[5, 5], Durability::Synced), "5"),
+    ];
+    for (outcome, words) in refused {
+        let error = outcome.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    let changes = writer.changes().unwrap();
+    assert_eq!((changes.rows, changes.lsn), (3, 1));
+    // Ids that are given are above all that were.
+    let done = writer.insert(&Rows::new(&bytes, SHAPE)).unwrap();
+    assert_eq!(done.first_id, Some(7));
+}
+
+#[test]
+fn too_little_memory_is_refused_with_the_least_that_works() {
+    let (dir, writer) = created();
+    drop(writer);
+    let with = |bytes: u64| {
+        let options = UpdateOptions::default().with_memory(MemoryWish::Bytes(bytes));
+        Writer::open(dir.path(), &OpenOptions::default(), &options)
+    };
+    let error = with(1 << 20).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    assert!(error.to_string().contains("smallest"), "{error}");
+    let writer = with(128 << 20).unwrap();
+    let memory = writer.index().memory();
+    assert_eq!(memory.bytes_of(MemoryPart::Updates), 128 << 20);
+    assert!(writer.changes().unwrap().delta_capacity > 1000);
+}
+
+#[test]
+fn a_full_delta_is_flushed_by_who_finds_it_full() {
+    let (dir, writer) = created();
+    drop(writer);
+    let options = UpdateOptions::default()
+        .with_memory(MemoryWish::Bytes(34_100_000))
+        .with_build_memory(MemoryWish::Bytes(32_000_000));
+    let writer = Writer::open(dir.path(), &OpenOptions::default(), &options);
+    let error = writer
+        .err()
+        .map(|error| error.to_string())
+        .unwrap_or_default();
+    // The least that works is told to the byte.
+    let least = error
+        .split("works is ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next());
+    let least: u64 = least.unwrap_or("34100000").parse().unwrap();
+    let options = options.with_memory(MemoryWish::Bytes(least));
+    let writer = Writer::open(dir.path(), &OpenOptions::default(), &options).unwrap();
+    let capacity = writer.changes().unwrap().delta_capacity;
+    assert!((1..2000).contains(&capacity), "{capacity}");
+    let mut model = Model::new(3);
+    let rows = model.rows(2 * capacity as usize + 5);
+    let done = writer.insert(&Rows::new(&rows.concat(), SHAPE)).unwrap();
+    model.rows.extend((0..).zip(rows));
+    assert_eq!(done.inserted, model.rows.len() as u64);
+    let changes = writer.changes().unwrap();
+    assert!(
+        changes.work.flushes >= 1 && changes.delta_rows <= capacity,
+        "{changes:?}"
+    );
+    assert!(model.check(writer.index()) > 0.95);
+}
+
+#[test]
+fn a_snapshot_is_an_index_of_its_own() {
+    let (dir, writer) = created();
+    let mut model = Model::new(4);
+    let rows = model.rows(40);
+    writer.insert(&Rows::new(&rows.concat(), SHAPE)).unwrap();
+    model.rows.extend((0..).zip(rows));
+    let copy = dir.path().join("copy");
+    writer.snapshot(&copy, &NoProgress).unwrap();
+    writer.delete(&[1, 2, 3], Durability::Synced).unwrap();
+    writer.merge(true, &NoProgress).unwrap();
+    assert_eq!(
+        model.check(&Index::open(&copy, &OpenOptions::default()).unwrap()),
+        1.0
+    );
+    let other = open(&copy);
+    other.delete(&[7], Durability::Synced).unwrap();
+    model.rows.remove(&7);
+    assert_eq!(model.check(other.index()), 1.0);
+    assert_eq!(writer.index().len(), 37);
+    let error = writer.snapshot(&copy, &NoProgress).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Busy, "{error}");
+}
+
+#[test]
+fn an_index_may_be_emptied_and_filled_again() {
+    let (_dir, writer) = created();
+    let mut model = Model::new(6);
+    for round in 0..3 {
+        let rows = model.rows(30);
+        let ids: Vec<u64> = (0..30).collect();
+        let put = Rows::new(&rows.concat(), SHAPE).with_ids(&*ids).durability;
+        assert_eq!(put, Durability::Synced);
+        let bytes = rows.concat();
+        writer
+            .insert(&Rows::new(&bytes, SHAPE).with_ids(&*ids))
+            .unwrap();
+        model.rows.extend((0..).zip(rows));
+        if round > 0 {
+            writer.flush(&NoProgress).unwrap();
+        }
+        assert_eq!(model.check(writer.index()), 1.0);
+        writer.delete(&ids, Durability::Synced).unwrap();
+        model.rows.clear();
+        model.check(writer.index());
+        writer.merge(round == 2, &NoProgress).unwrap();
+        model.check(writer.index());
+    }
+    assert!(writer.index().version().segments.is_empty());
+}
