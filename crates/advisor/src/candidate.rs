@@ -276,8 +276,10 @@ impl Candidate {
     }
 
     /// The same with another number of reads in flight.
-    #[must_use]
-    pub fn with_beam(&self, beam: u32) -> Self {
+    ///
+    /// # Errors
+    /// `InvalidInput` for a number that cannot be.
+    pub fn with_beam(&self, beam: u32) -> pageway::Result<Self> {
         let mut other = self.clone();
         other.options.beam = Some(beam);
         let sizes = Sizes {
@@ -291,7 +293,8 @@ impl Candidate {
                 other.options.overrides.schedule = Some(schedule);
             }
         }
-        other
+        other.footprint = Footprint::of(&other.spec, self.footprint.nodes)?;
+        Ok(other)
     }
 
     /// The arguments of `pageway build` that make it, beside those for files, metric and wishes.

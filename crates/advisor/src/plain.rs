@@ -16,7 +16,7 @@ use pageway::{
 
 use crate::candidate::Candidate;
 use crate::model::{Counts, Statistics};
-use crate::trial::{ALL_BYTES, Built, Climb, Trial, Tried, open};
+use crate::trial::{ALL_BYTES, Built, Climb, Opening, Trial, Tried};
 use crate::walk::Walk;
 
 /// Reads per round.
@@ -99,7 +99,8 @@ pub(crate) fn measure_plain(trial: &mut Trial<'_>, candidate: &Candidate) -> Res
 }
 
 fn searches(trial: &Trial<'_>, built: &Built, candidate: &Candidate) -> Result<Searches> {
-    let whole = trial.open_whole(&built.dir)?;
+    let opening = Opening::new(&built.dir, None);
+    let whole = trial.open_whole(opening)?;
     let memory = whole.memory();
     let counts = |climb: Climb| {
         let tried = climb.tried(trial.recall());
@@ -110,11 +111,11 @@ fn searches(trial: &Trial<'_>, built: &Built, candidate: &Candidate) -> Result<S
     drop(whole);
     let cached = memory.bytes_of(MemoryPart::CachedNodes);
     let all: u64 = memory.parts.iter().map(|(_, bytes)| bytes).sum();
-    let some = open(&built.dir, all - cached + cached / CACHED_PART)?;
+    let some = opening.open(all - cached + cached / CACHED_PART)?;
     let share = some.memory().cached_nodes as f64 / trial.rows() as f64;
     let partly_cached = counts(trial.measure(rounds(&some), 0.0)?)?;
     drop(some);
-    let none = open(&built.dir, all - cached)?;
+    let none = opening.open(all - cached)?;
     Ok(Searches {
         everything_cached,
         partly_cached,

@@ -149,7 +149,7 @@ impl Plan {
             recall: wish.recall,
             goal: wish.goal,
             threads: known.threads,
-            entries: entries(&ranked, &words, known),
+            entries: entries(&ranked, &words, known)?,
             refused,
             tree: tree_verdict(advice, (advised, chosen), (known, best)),
             statistics: known.statistics,
@@ -186,7 +186,7 @@ fn ranked<'d>(drafts: &'d [Draft], known: &Knowledge) -> Vec<Ranked<'d>> {
     all
 }
 
-fn entries(ranked: &[Ranked<'_>], words: &Words<'_>, known: &Knowledge) -> Vec<Entry> {
+fn entries(ranked: &[Ranked<'_>], words: &Words<'_>, known: &Knowledge) -> Result<Vec<Entry>> {
     let with_place = ranked.iter().enumerate();
     with_place
         .map(|(at, one)| {
@@ -210,15 +210,19 @@ fn standing(draft: &Draft, known: &Knowledge) -> Standing {
     }
 }
 
-fn entry((draft, cost): (&Draft, Option<Cost>), known: &Knowledge, verdict: Verdict) -> Entry {
+fn entry(
+    (draft, cost): (&Draft, Option<Cost>),
+    known: &Knowledge,
+    verdict: Verdict,
+) -> Result<Entry> {
     let own = draft.candidate.spec.execution.schedule.beam();
     let beam = draft.predicted(known).map_or(own, |(_, beam)| beam);
     let candidate = if beam == own {
         draft.candidate.clone()
     } else {
-        draft.candidate.with_beam(beam)
+        draft.candidate.with_beam(beam)?
     };
-    Entry {
+    Ok(Entry {
         name: candidate.name.clone(),
         page_bytes: candidate.options.page_bytes,
         degree: candidate.spec.graph.max_degree(),
@@ -231,7 +235,7 @@ fn entry((draft, cost): (&Draft, Option<Cost>), known: &Knowledge, verdict: Verd
         verdict,
         arguments: candidate.arguments(),
         candidate,
-    }
+    })
 }
 
 fn unreached(wish: &Wish, drafts: &[Draft]) -> Error {

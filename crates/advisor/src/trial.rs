@@ -158,8 +158,37 @@ impl<'t> Trial<'t> {
         memory_bytes: u64,
         beams: &[u32],
     ) -> Result<Vec<Climb>> {
-        let nodes = candidate.footprint.nodes;
-        let share = self.rows() as f64 / f64::from(nodes);
+        let share = self.rows() as f64 / f64::from(candidate.footprint.nodes);
+        let options = self.options_of(candidate, memory_bytes, share)?;
+        let built = self.build(&options)?;
+        let mut climbs = Vec::with_capacity(beams.len());
+        for beam in beams {
+            let candidate = candidate.with_beam(*beam)?;
+            let least = candidate.footprint.memory_bytes();
+            // Over all vectors it could not be opened for so many reads in flight.
+            let Some(spare) = memory_bytes.checked_sub(least) else {
+                continue;
+            };
+            let opening = Opening::new(&built.dir, Some(*beam));
+            let index = opening.open(self.memory_of(opening, spare, share)?)?;
+            let walk = Walk {
+                index: &index,
+                beam: Some(*beam),
+                is_pipeline: candidate.spec.execution.schedule.is_pipeline(),
+            };
+            climbs.push(self.measure(walk, built.seconds)?);
+        }
+        self.scratch.remove(&built.dir);
+        Ok(climbs)
+    }
+
+    /// What builds a candidate over the sample, with its share of the memory.
+    fn options_of(
+        &mut self,
+        candidate: &Candidate,
+        memory_bytes: u64,
+        share: f64,
+    ) -> Result<BuildOptions> {
         let spare = memory_bytes.saturating_sub(candidate.footprint.memory_bytes());
         let spec = scaled(&candidate.spec, share);
         let least = Footprint::of(&spec, self.rows() as u32)?.memory_bytes();
@@ -171,22 +200,7 @@ impl<'t> Trial<'t> {
             // A preset takes the first form that memory holds, and parts of constant size weigh
             // more over a sample: every choice is named, so that the form is that over all vectors.
             .with_overrides(Overrides::every_choice_of(&spec)?);
-        let built = self.build(&options)?;
-        let memory = self.memory_of(&built.dir, spare, share)?;
-        let index = open(&built.dir, memory)?;
-        let schedule = spec.execution.schedule;
-        let walk = |beam: &u32| Walk {
-            index: &index,
-            beam: Some(*beam),
-            is_pipeline: schedule.is_pipeline(),
-        };
-        let climbs: Result<Vec<Climb>> = beams
-            .iter()
-            .map(|beam| self.measure(walk(beam), built.seconds))
-            .collect();
-        drop(index);
-        self.scratch.remove(&built.dir);
-        climbs
+        Ok(options)
     }
 
     /// Builds over the sample, with a calibration of one query: nobody will search by it.
@@ -208,9 +222,9 @@ impl<'t> Trial<'t> {
     }
 
     /// Opens with memory for everything.
-    pub(crate) fn open_whole(&self, dir: &Path) -> Result<Index> {
+    pub(crate) fn open_whole(&self, opening: Opening<'_>) -> Result<Index> {
         let raw = self.sample.vectors()?.bytes().len() as u64;
-        open(dir, ALL_BYTES + 8 * raw)
+        opening.open(ALL_BYTES + 8 * raw)
     }
 
     /// The index whose graph `spec` takes over, built at its first use; none where it cannot be.
@@ -230,8 +244,8 @@ impl<'t> Trial<'t> {
 
     /// The budget with which an index over the sample caches the share of it that one over all
     /// vectors would, where that has `spare` bytes beyond the least it needs.
-    fn memory_of(&self, dir: &Path, spare: u64, share: f64) -> Result<u64> {
-        let memory = self.open_whole(dir)?.memory();
+    fn memory_of(&self, opening: Opening<'_>, spare: u64, share: f64) -> Result<u64> {
+        let memory = self.open_whole(opening)?.memory();
         let queries = memory.bytes_of(MemoryPart::MoreQueries);
         let caches =
             memory.bytes_of(MemoryPart::CachedNodes) + memory.bytes_of(MemoryPart::CachedPages);
@@ -321,10 +335,25 @@ impl Drop for Trial<'_> {
     }
 }
 
-/// Opens an index with so much memory.
-pub(crate) fn open(dir: &Path, memory_bytes: u64) -> Result<Index> {
-    let options = OpenOptions::default().with_memory(MemoryWish::Bytes(memory_bytes));
-    Index::open(dir, &options)
+/// An index, and the reads in flight that memory is set aside for; its own where absent.
+#[derive(Clone, Copy)]
+pub(crate) struct Opening<'d> {
+    dir: &'d Path,
+    beam: Option<u32>,
+}
+
+impl<'d> Opening<'d> {
+    pub(crate) const fn new(dir: &'d Path, beam: Option<u32>) -> Self {
+        Self { dir, beam }
+    }
+
+    /// Opens it with so much memory.
+    pub(crate) fn open(self, memory_bytes: u64) -> Result<Index> {
+        let options = OpenOptions::default()
+            .with_memory(MemoryWish::Bytes(memory_bytes))
+            .with_beam(self.beam);
+        Index::open(self.dir, &options)
+    }
 }
 
 /// A list that is too long for the memory of a search ends the ladder, if it is not the first.

@@ -12,9 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pageway::source::{OpenAs, VectorFile, VectorSlice};
+use pageway::spec::Shape;
 use pageway::{
-    BuildInput, Effort, ErrorKind, Index, MemoryWish, Metric, NoProgress, OpenOptions, OsVfs,
-    Preset, Progress, Queries, SearchOptions, VectorRead, Vfs,
+    BuildInput, BuildOptions, Effort, ErrorKind, Footprint, Index, MemoryWish, Metric, NoProgress,
+    OpenOptions, OsVfs, Preset, Progress, Queries, SearchOptions, VectorRead, Vfs,
 };
 use pageway_advisor::{Entry, Goal, Pins, PlanInput, Verdict, Wish, plan};
 
@@ -148,6 +149,58 @@ fn every_form_can_be_tried_and_is_kept_over_a_sample() {
             form == "on-disk" || rounds.all(|rounds| rounds <= 2.0),
             "{plan}"
         );
+    }
+}
+
+/// In the least memory that a build takes, a plan can try the same design, with wider beams where
+/// they fit.
+#[test]
+fn what_a_build_can_search_a_plan_can_try() {
+    let (bytes, shape) = demo("wordnet-10k.npy", 800);
+    let (asked, _) = demo("wordnet-queries.npy", 40);
+    let vectors = VectorSlice::new(&bytes, shape).unwrap();
+    let queries = VectorSlice::new(&asked, shape).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    for (form, code_bytes) in [("resident", 80), ("clustered", 60)] {
+        let options = BuildOptions::default()
+            .with_metric(Metric::Cosine)
+            .with_form(Some(form.to_owned()))
+            .with_degree(24)
+            .with_code_bytes(Some(code_bytes))
+            .with_memory(MemoryWish::Bytes(4_000_000));
+        let whole = Shape {
+            dimension: shape.dimension,
+            element: shape.element,
+            metric: Metric::Cosine,
+        };
+        let spec = options.spec_for(whole, 800).unwrap();
+        let least = Footprint::of(&spec, 800).unwrap().memory_bytes();
+        let wish = Wish {
+            goal: Goal::Latency,
+            memory: MemoryWish::Bytes(least + 1_000),
+            device_seconds: 0.1,
+            pins: Pins {
+                presets: vec![Preset::Pageway],
+                form: Some(form.to_owned()),
+                page_bytes: Some(4096),
+                degree: Some(24),
+                code_bytes: Some(code_bytes),
+                ..Pins::default()
+            },
+            ..wish()
+        };
+        let input = PlanInput {
+            vectors: &vectors,
+            queries: Some(&queries),
+            scratch: dir.path(),
+        };
+        let plan = plan(&input, &wish, &NoProgress).unwrap_or_else(|e| panic!("{form}: {e}"));
+        assert!(
+            !plan.entries.iter().any(Entry::has_failed),
+            "{form}: {plan}"
+        );
+        let choice = plan.choice().unwrap();
+        assert!(choice.least_memory_bytes <= plan.memory_bytes, "{form}");
     }
 }
 

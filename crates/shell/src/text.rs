@@ -1,17 +1,6 @@
 //! Numbers, durations and tables for people.
 
-/// `1,234,567`.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
+pub use pageway::choices::count;
 
 /// `8 ms`, `1.2 s`, `3 min 20 s`, `2 h 05 min`.
 pub fn seconds(seconds: f64) -> String {
@@ -27,6 +16,17 @@ pub fn seconds(seconds: f64) -> String {
 /// `20.0 %`.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
+}
+
+/// What memory is to the raw vectors: a share of them, or more than all. Some of it does not grow
+/// with them, so that of few vectors a share says nothing.
+pub fn of_raw(bytes: u64, raw_bytes: u64) -> String {
+    if bytes > raw_bytes {
+        let raw = pageway::format_bytes(raw_bytes);
+        return format!("more than the raw vectors ({raw})");
+    }
+    let share = percent(bytes as f64 / raw_bytes.max(1) as f64);
+    format!("{share} of the raw vectors")
 }
 
 /// Three digits that matter: `1,234`, `56.7`, `0.123`.
@@ -173,16 +173,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped_by_thousands() {
-        let cases = [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1,000"),
-            (1234567, "1,234,567"),
-        ];
-        for (number, text) in cases {
-            assert_eq!(count(number), text);
-        }
+    fn few_vectors_have_no_share() {
+        assert_eq!(of_raw(250, 1000), "25.0 % of the raw vectors");
+        assert_eq!(of_raw(20_830, 1000), "more than the raw vectors (1.0 kB)");
     }
 
     #[test]

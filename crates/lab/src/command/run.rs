@@ -194,7 +194,9 @@ impl RunArguments {
         }
         session.say(&describe(&suite, &estimate))?;
         self.extent.check_room(&laboratory.work, &estimate)?;
-        let ran = laboratory.run(&session.progress)?;
+        let ran = laboratory
+            .run(&session.progress)
+            .map_err(|error| kept(error, &self.out))?;
         let written = report::write(&report::report(&Run::read(&self.out)?)?, &self.out)?;
         let page = written.into_iter().next().unwrap_or_default();
         let words = conclude(&ran, &page);
@@ -278,6 +280,20 @@ impl DataArguments {
     }
 }
 
+/// What was measured stays when a run is stopped.
+fn kept(error: Error, out: &Path) -> Error {
+    if error.kind() != ErrorKind::Cancelled {
+        return error;
+    }
+    let words = format!(
+        "stopped on request; what was built and measured is kept in {}: the same command goes on, \
+         and 'pageway lab report {}' shows what is there",
+        out.display(),
+        out.display()
+    );
+    Error::new(ErrorKind::Cancelled, words)
+}
+
 fn describe(suite: &Suite, estimate: &Estimate) -> String {
     let experiments: Vec<&str> = suite
         .experiments
@@ -321,4 +337,19 @@ fn conclude(ran: &RunReport, page: &Path) -> String {
         text::seconds(ran.seconds),
         page.display()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stopped_run_says_that_it_goes_on() {
+        let stopped = Error::new(ErrorKind::Cancelled, "stopped on request");
+        let words = kept(stopped, Path::new("first-look"));
+        assert_eq!(words.kind(), ErrorKind::Cancelled);
+        assert!(words.context().contains("is kept in first-look"), "{words}");
+        let other = kept(Error::invalid("no"), Path::new("first-look"));
+        assert_eq!(other.context(), "no");
+    }
 }

@@ -183,6 +183,8 @@ fn key(task: Task, settings: &Settings, indexes: &[String], queries: u64) -> Str
             .into_iter()
             .filter_map(|(letter, value)| Some((letter, value?)));
         parts.extend(given.map(|(letter, value)| format!("{letter}{value}")));
+        let tolerance = settings.tolerance.iter();
+        parts.extend(tolerance.map(|share| format!("within{share}")));
         parts.extend(search.device.clone());
     }
     parts.join("/")

@@ -1,10 +1,7 @@
 //! Bytes on disk of what a run makes, before there is any of it.
 
-use pageway::choices::{
-    CODES, ENTRIES, HARVESTS, NODE_CACHES, PAGE_CACHES, PLACEMENTS, REFINES, SELECTIONS, VECTORS,
-    codecs, graphs, parse, schedules,
-};
-use pageway::spec::{CodeStorage, IndexSpec, QuantizerSpec, Shape};
+use pageway::choices::{Policy, choices};
+use pageway::spec::{CodeStorage, IndexSpec, Shape};
 use pageway::{Footprint, MemoryWish, Overrides, Preset, Result, Sizes};
 
 use super::IndexPlan;
@@ -32,7 +29,7 @@ pub(super) fn library_bytes(rows: u64, shape: Shape, degree: u32) -> u64 {
 /// at most, and where they are divided, memory holds nothing else.
 fn spec(index: &IndexPlan, rows: u64, (shape, degree): (Shape, u32)) -> Result<IndexSpec> {
     let preset: Preset = index.flags.preset.parse()?;
-    let of = |code_bytes: u32| {
+    let of = |code_bytes: u32| -> Result<IndexSpec> {
         let sizes = Sizes {
             max_degree: degree,
             page_bytes: index.settings.page_size,
@@ -44,20 +41,20 @@ fn spec(index: &IndexPlan, rows: u64, (shape, degree): (Shape, u32)) -> Result<I
     };
     let dimension = shape.dimension;
     let spec = of(index.settings.code_bytes.unwrap_or(dimension / 3))?;
-    match (index.settings.code_bytes, spec.storage.codes) {
-        (_, CodeStorage::Memory) | (Some(_), CodeStorage::InPage) => Ok(spec),
-        (None, CodeStorage::InPage) => of(code_bytes_in_page(dimension)),
-        (given, CodeStorage::Split { .. }) => {
-            let code_bytes = given.unwrap_or_else(|| code_bytes_in_page(dimension));
-            let mut spec = of(code_bytes)?;
-            let raw_bytes = rows * shape.vectors().row_bytes() as u64;
-            let memory = index.settings.memory.parse::<MemoryWish>()?;
-            let held = (memory.resolve(raw_bytes) / u64::from(code_bytes.max(1))).min(rows);
-            let memory_nodes = u32::try_from(held).unwrap_or(u32::MAX);
-            spec.storage.codes = CodeStorage::Split { memory_nodes };
-            Ok(spec)
-        }
+    if spec.storage.codes.is_memory() {
+        return Ok(spec);
     }
+    let given = index.settings.code_bytes;
+    let code_bytes = given.unwrap_or_else(|| code_bytes_in_page(dimension));
+    let mut spec = of(code_bytes)?;
+    if spec.storage.codes.is_split() {
+        let raw_bytes = rows * shape.vectors().row_bytes() as u64;
+        let memory = index.settings.memory.parse::<MemoryWish>()?;
+        let held = (memory.resolve(raw_bytes) / u64::from(code_bytes.max(1))).min(rows);
+        let memory_nodes = u32::try_from(held).unwrap_or(u32::MAX);
+        spec.storage.codes = CodeStorage::Split { memory_nodes };
+    }
+    Ok(spec)
 }
 
 /// Bytes that the engine gives a code beside every list that names it.
@@ -67,32 +64,14 @@ fn code_bytes_in_page(dimension: u32) -> u32 {
 
 /// The choices among arguments of `pageway build`; others change no bytes on disk.
 fn overrides(flags: &[String], sizes: &Sizes) -> Result<Overrides> {
-    let mut chosen = Overrides::default();
-    for pair in flags.windows(2) {
-        let [flag, text] = pair else { continue };
-        match flag.as_str() {
-            "--graph" => chosen.graph = Some(parse(flag, text, &graphs(sizes))?),
-            "--vectors" => chosen.vectors = Some(parse(flag, text, &VECTORS)?),
-            "--codes" => chosen.codes = Some(parse(flag, text, &CODES)?),
-            "--codec" => chosen.codec = Some(parse(flag, text, &codecs(sizes))?),
-            "--placement" => chosen.placement = Some(parse(flag, text, &PLACEMENTS)?),
-            "--cache-nodes" => chosen.cache.nodes = Some(parse(flag, text, &NODE_CACHES)?),
-            "--cache-pages" => chosen.cache.pages = Some(parse(flag, text, &PAGE_CACHES)?),
-            "--cache-selection" => chosen.cache.selection = Some(parse(flag, text, &SELECTIONS)?),
-            "--page-share" => chosen.cache.page_share = text.parse().ok(),
-            "--entry" => chosen.entry = Some(parse(flag, text, &ENTRIES)?),
-            "--schedule" => chosen.schedule = Some(parse(flag, text, &schedules(sizes))?),
-            "--harvest" => chosen.harvest = Some(parse(flag, text, &HARVESTS)?),
-            "--refine" => chosen.refine = Some(parse(flag, text, &REFINES)?),
-            "--second-code-bytes" => {
-                let code_bytes = text.parse::<u32>().ok().filter(|bytes| *bytes > 0);
-                let second = code_bytes.map(|code_bytes| QuantizerSpec::Pq { code_bytes });
-                chosen.second_quantizer = Some(second);
-            }
-            _ => {}
-        }
-    }
-    Ok(chosen)
+    let typed = |pair: &'_ [String]| {
+        let [flag, text] = pair else { return None };
+        let policy = choices().find(|policy| policy.flag == flag)?;
+        Some((policy, text.clone()))
+    };
+    let typed: Vec<(&'static Policy, String)> = flags.windows(2).filter_map(typed).collect();
+    let read = typed.iter().map(|(policy, text)| (*policy, text.as_str()));
+    Overrides::read(read, sizes)
 }
 
 #[cfg(test)]
@@ -126,6 +105,19 @@ mod tests {
         assert!(bytes("aisaq") > 4 * raw);
         assert!(bytes("decoupled") < 2 * raw);
         assert!(bytes("gorgeous") > 2 * bytes("diskann"));
+    }
+
+    #[test]
+    fn every_choice_counts() {
+        let plan = Plan::of(&Suite::builtin("recall").unwrap()).unwrap();
+        let diskann = plan.indexes.iter().find(|index| index.design == "diskann");
+        let bytes = |flags: &[&str]| {
+            let mut index = diskann.unwrap().clone();
+            index.flags.flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+            index_bytes(&index, 100_000, (SHAPE, 48))
+        };
+        assert!(bytes(&["--lists", "packed"]) < bytes(&[]));
+        assert!(bytes(&["--codec", "inline_codes", "--codes", "in_page"]) > 2 * bytes(&[]));
     }
 
     #[test]

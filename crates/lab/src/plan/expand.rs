@@ -56,6 +56,7 @@ fn blank(suite: &Suite, data: &str) -> Settings {
             k: 10,
             ..SearchSettings::default()
         },
+        tolerance: None,
     }
 }
 
@@ -141,5 +142,8 @@ fn spread_search(all: Vec<Settings>, axes: &Axes) -> Vec<Settings> {
     let all = spread(&all, &search.threads, |s, v| s.search.threads = *v);
     let all = spread(&all, &search.interleave, |s, v| s.search.interleave = *v);
     let all = spread(&all, &search.list_size, |s, v| s.search.list_size = *v);
+    let all = spread(&all, &search.tolerance, |s, v| {
+        s.tolerance = Some(v.clone());
+    });
     spread(&all, &search.beam, |s, v| s.search.beam = Some(*v))
 }

@@ -17,6 +17,8 @@ pub(crate) struct Settings {
     pub(crate) build: BuildSettings,
     /// How it is searched.
     pub(crate) search: SearchSettings,
+    /// How far off distances may be, as `--tolerance` takes it; exact where absent.
+    pub(crate) tolerance: Option<String>,
 }
 
 /// How an index is built.
@@ -94,6 +96,9 @@ impl Settings {
             .filter_map(|(name, value)| Some((name.to_owned(), number(value?))))
             .collect();
         axes.insert("memory".to_owned(), search.memory.clone().into());
+        if let Some(tolerance) = &self.tolerance {
+            axes.insert("tolerance".to_owned(), tolerance.clone().into());
+        }
         if let Some(device) = &search.device {
             axes.insert("device".to_owned(), device.clone().into());
         }

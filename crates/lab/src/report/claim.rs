@@ -147,8 +147,10 @@ impl Claim {
         if let Some(name) = &self.named {
             return own::cases(sight, (name, &self.scope.of), records);
         }
+        let published = |record: &&&Record| record.design != own::OURS;
+        let records: Vec<&Record> = records.iter().filter(published).copied().collect();
         let mut cases = Vec::new();
-        for (label, records) in self.scope.groups(sight, records) {
+        for (label, records) in self.scope.groups(sight, &records) {
             let of = Group {
                 sight,
                 scope: &self.scope,

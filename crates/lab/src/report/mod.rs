@@ -41,6 +41,8 @@ mod storage;
 mod table;
 mod terms;
 #[cfg(test)]
+mod verdict_rest_tests;
+#[cfg(test)]
 mod verdict_tests;
 
 use crate::record::Run;

@@ -14,7 +14,7 @@ fn reported(records: Vec<Record>) -> Report {
 
 /// The verdict on the claim that begins with these words.
 #[track_caller]
-fn verdict(records: Vec<Record>, claim: &str) -> Verdict {
+pub(super) fn verdict(records: Vec<Record>, claim: &str) -> Verdict {
     let report = reported(records);
     let findings = report.sections.iter().flat_map(|section| &section.findings);
     let mut found = findings.filter(|finding| finding.claim.starts_with(claim));
@@ -24,7 +24,7 @@ fn verdict(records: Vec<Record>, claim: &str) -> Verdict {
 }
 
 /// Searches around recall 0.95 with a value of a number there.
-fn at(
+pub(super) fn at(
     experiment: &str,
     design: &str,
     axes: &[(&str, f64)],
@@ -40,7 +40,11 @@ fn at(
     vec![one(10, 0.85), one(40, 0.997)]
 }
 
-fn speeds(experiment: &str, designs: &[(&str, f64)], axes: &[(&str, f64)]) -> Vec<Record> {
+pub(super) fn speeds(
+    experiment: &str,
+    designs: &[(&str, f64)],
+    axes: &[(&str, f64)],
+) -> Vec<Record> {
     let each = designs.iter();
     each.flat_map(|(design, qps)| at(experiment, design, axes, &json!({"qps": qps})))
         .collect()
@@ -285,7 +289,7 @@ fn threads_add_half_of_a_thread_at_least() {
             &[("diskann", 100.0 * gain)],
             &[("threads", 4.0)],
         ));
-        verdict(records, "Each thread adds at least half")
+        verdict(records, "With all threads the speed is at least half")
     };
     assert_eq!([1.9, 2.1].map(of), [Differs, Agrees]);
 }
@@ -335,7 +339,7 @@ fn storages_cross_where_they_are_said_to() {
         (crossing(0.7, 1.2), crossing(0.7, 0.8), crossing(1.1, 0.9)),
         (Agrees, Partly, Differs)
     );
-    let gain = |few, many| verdict(of(few, many), "The more dimensions, the more decoupled");
+    let gain = |few, many| verdict(of(few, many), "Decoupled storage gains from the fewest");
     assert_eq!((gain(0.7, 0.9), gain(0.7, 0.5)), (Agrees, Differs));
 }
 
@@ -547,7 +551,7 @@ fn neighbours_and_segments_are_compared_one_by_one() {
     };
     let lead = |times| of(times, 30.0, "Starling is at least twice as fast");
     assert_eq!([1.9, 2.1].map(lead), [Differs, Agrees]);
-    let decline = |many| of(2.0, many, "With many segments throughput is more than");
+    let decline = |many| of(2.0, many, "With the most segments throughput is more than");
     assert_eq!([19.0, 21.0].map(decline), [Differs, Agrees]);
 }
 

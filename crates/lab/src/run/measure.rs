@@ -130,7 +130,9 @@ pub(super) fn effort(cell: &Cell) -> Vec<String> {
     let words = numbers
         .into_iter()
         .filter_map(|(name, number)| Some([name.to_owned(), number?.to_string()]));
-    words.flatten().collect()
+    let tolerance = cell.settings.tolerance.iter();
+    let tolerance = tolerance.flat_map(|share| ["--tolerance".to_owned(), share.clone()]);
+    words.flatten().chain(tolerance).collect()
 }
 
 /// The command that opens an index, again and again.

@@ -5,7 +5,7 @@ use pageway::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// Names of the axes in a file.
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 20] = [
     "data",
     "rows",
     "dimensions",
@@ -18,6 +18,7 @@ const NAMES: [&str; 19] = [
     "refine_share",
     "list_size",
     "beam",
+    "tolerance",
     "threads",
     "interleave",
     "k",
@@ -125,6 +126,9 @@ pub struct SearchAxes {
     /// Reads in flight per query.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub beam: Vec<u32>,
+    /// How far off distances may be, as `--tolerance` takes it; exact where absent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tolerance: Vec<String>,
     /// Threads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<u32>,
@@ -192,6 +196,7 @@ impl SearchAxes {
         Self {
             list_size: either(&self.list_size, &default.list_size),
             beam: either(&self.beam, &default.beam),
+            tolerance: either(&self.tolerance, &default.tolerance),
             threads: either(&self.threads, &default.threads),
             interleave: either(&self.interleave, &default.interleave),
             k: either(&self.k, &default.k),
@@ -212,7 +217,7 @@ mod tests {
         let text: String = NAMES
             .iter()
             .map(|name| match *name {
-                "data" | "designs" | "memory" | "built_for" | "devices" => {
+                "data" | "designs" | "memory" | "built_for" | "devices" | "tolerance" => {
                     format!("{name} = [\"a\"]\n")
                 }
                 _ => format!("{name} = [1]\n"),

@@ -63,6 +63,7 @@ fn shorten(axes: &mut Axes) {
     thin(&mut build.refine_share, VALUES);
     thin(&mut search.list_size, LIST_SIZES);
     thin(&mut search.beam, VALUES);
+    thin(&mut search.tolerance, VALUES);
     thin(&mut search.threads, VALUES);
     thin(&mut search.k, VALUES);
     thin(&mut search.results, VALUES);

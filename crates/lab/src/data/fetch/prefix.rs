@@ -35,7 +35,7 @@ impl Prefix {
         let (rows, row_bytes) = (u64::from(self.rows), self.shape.row_bytes() as u64);
         match self.family {
             FormatFamily::Vecs => rows * (ROW_PREFIX_BYTES + row_bytes),
-            FormatFamily::Bin | FormatFamily::Npy => BIN_HEADER_BYTES + rows * row_bytes,
+            FormatFamily::Bin | FormatFamily::Npy | _ => BIN_HEADER_BYTES + rows * row_bytes,
         }
     }
 

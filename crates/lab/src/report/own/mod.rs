@@ -13,6 +13,8 @@ mod pages;
 mod parts;
 mod range;
 
+pub(super) use ours::OURS;
+
 use super::case::Case;
 use super::document::{Figure, Table};
 use super::figure::{FigureRow, Sight};

@@ -7,7 +7,8 @@ use crate::report::figure::Sight;
 use crate::report::quantity::At;
 use crate::report::{group, number, table};
 
-const OURS: &str = "pageway";
+/// The engine's own design.
+pub(in crate::report) const OURS: &str = "pageway";
 const MEMORY: &str = "memory_ratio";
 /// Recalls of the comparison.
 const TARGETS: [f64; 2] = [0.95, 0.99];
