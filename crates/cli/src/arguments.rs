@@ -1,16 +1,23 @@
 //! What can be typed. Each command's arguments stand in the file of that command.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use pageway::Result;
 
 use crate::command::build::BuildArguments;
+use crate::command::change::{
+    CreateArguments, DeleteArguments, InsertArguments, LogArguments, MergeArguments,
+    SnapshotArguments,
+};
+use crate::command::completions::CompletionsArguments;
 use crate::command::convert::ConvertArguments;
 use crate::command::demo::DemoArguments;
 use crate::command::doctor::DoctorArguments;
 use crate::command::explain::ExplainArguments;
+use crate::command::export::ExportArguments;
 use crate::command::ground_truth::GroundTruthArguments;
 use crate::command::inspect::InspectArguments;
 use crate::command::lab::LabArguments;
+use crate::command::man::ManArguments;
 use crate::command::open::OpenArguments;
 use crate::command::plan::PlanArguments;
 use crate::command::presets::PresetsArguments;
@@ -28,29 +35,30 @@ dozen pages of it, and you say how much memory and how much recall you want.
 
   see it work       pageway demo
   build             pageway build --data base.fbin --out my.index --metric l2 --memory 20%
-  search            pageway search --index my.index --queries q.fbin -k 10 --recall 0.95
-  within a radius   pageway range --index my.index --queries q.fbin --radius 40000
+  search            pageway search my.index --queries q.fbin -k 10 --recall 0.95
+  within a radius   pageway range my.index --queries q.fbin --radius 40000
+  change            pageway insert my.index --data new.fbin   pageway delete my.index --ids gone.txt
+  begin empty       pageway create --out my.index --dimension 384 --metric cosine
+  tidy up, copy     pageway merge my.index          pageway snapshot my.index --out copy.index
+  unwritten yet     pageway log my.index
   exact truth       pageway ground-truth --data base.fbin --queries q.fbin --metric l2 --out gt.ibin
   look inside       pageway inspect my.index        pageway verify my.index
   time opening      pageway open my.index
   choose a design   pageway plan --data base.fbin --metric l2 --memory 10%
   know the designs  pageway presets                 pageway explain starling
   prepare files     pageway convert a.npy a.fbin    pageway slice a.fbin b.fbin --rows 0..1000
+  get vectors back  pageway export my.index vectors.parquet
   this machine      pageway doctor .
   measure it all    pageway lab run all --quick --out first-look
+  in your shell     pageway completions bash        pageway man --out DIR
 
-Vectors come from .fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs .npy and are streamed, never loaded
-whole. 'pageway COMMAND --help' explains each option, what it costs, and shows examples.
+Vectors come from .fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs .npy .parquet .jsonl .ndjson and are
+streamed, never loaded whole. 'pageway help COMMAND' explains each option, what it costs, and shows examples.
 ";
 
 /// Vector search for vectors that do not fit in memory.
 #[derive(Debug, Parser)]
-#[command(
-    name = "pageway",
-    version,
-    max_term_width = 100,
-    disable_help_subcommand = true
-)]
+#[command(name = "pageway", version, max_term_width = 100)]
 pub(crate) struct Cli {
     /// Print one JSON object instead of text, and no progress
     #[arg(long, global = true, display_order = 900)]
@@ -73,6 +81,18 @@ pub(crate) enum Command {
     Search(Box<SearchArguments>),
     /// Find all vectors within a radius; measure precision, speed and page reads
     Range(Box<RangeArguments>),
+    /// Make an empty index, to be filled by insert
+    Create(CreateArguments),
+    /// Put the vectors of a file into an index, durably, while others search it
+    Insert(InsertArguments),
+    /// Delete the rows of some ids
+    Delete(DeleteArguments),
+    /// Merge segments, and drop dead rows
+    Merge(MergeArguments),
+    /// Copy an index as it is now
+    Snapshot(SnapshotArguments),
+    /// Show the log of an index: files, records, damage
+    Log(LogArguments),
     /// Choose a design for a memory budget and a recall, by trying the best on a sample
     Plan(Box<PlanArguments>),
     /// List the designs, ours and the published ones, a row each
@@ -89,6 +109,8 @@ pub(crate) enum Command {
     GroundTruth(GroundTruthArguments),
     /// Rewrite vectors in another file format or element type
     Convert(ConvertArguments),
+    /// Write the vectors of an index, with their ids, to a file
+    Export(ExportArguments),
     /// Cut rows and dimensions out of a file of vectors
     Slice(SliceArguments),
     /// Measure this machine: I/O backend, disk by queue depth, CPU, limits
@@ -97,6 +119,10 @@ pub(crate) enum Command {
     Lab(LabArguments),
     /// Build and search an index of 10,000 sentences, and explain what happens
     Demo(DemoArguments),
+    /// Print a script that completes commands and options in a shell
+    Completions(CompletionsArguments),
+    /// Write the manual: a page for each command
+    Man(ManArguments),
 }
 
 impl Command {
@@ -106,6 +132,12 @@ impl Command {
             Self::Build(arguments) => arguments.run(session),
             Self::Search(arguments) => arguments.run(session),
             Self::Range(arguments) => arguments.run(session),
+            Self::Create(arguments) => arguments.run(),
+            Self::Insert(arguments) => arguments.run(session),
+            Self::Delete(arguments) => arguments.run(session),
+            Self::Merge(arguments) => arguments.run(session),
+            Self::Snapshot(arguments) => arguments.run(session),
+            Self::Log(arguments) => arguments.run(),
             Self::Plan(arguments) => arguments.run(session),
             Self::Presets(arguments) => arguments.run(),
             Self::Explain(arguments) => arguments.run(),
@@ -114,18 +146,19 @@ impl Command {
             Self::Verify(arguments) => arguments.run(session),
             Self::GroundTruth(arguments) => arguments.run(session),
             Self::Convert(arguments) => arguments.run(session),
+            Self::Export(arguments) => arguments.run(session),
             Self::Slice(arguments) => arguments.run(session),
             Self::Doctor(arguments) => arguments.run(session),
             Self::Lab(arguments) => arguments.run(session),
             Self::Demo(arguments) => arguments.run(session),
+            Self::Completions(arguments) => arguments.run(Cli::command()),
+            Self::Man(arguments) => arguments.run(Cli::command()),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

@@ -239,7 +239,9 @@ impl System {
 
     fn describe(&self) -> String {
         let reads = self.os_reads_per_query.map_or(String::new(), |reads| {
-            format!("{} reads of the device, ", text::figure(reads))
+            // The device counts no processes.
+            let reads = text::figure(reads);
+            format!("{reads} reads of the device by all who use it, ")
         });
         let bytes = self.os_bytes_per_query.map_or(String::new(), |bytes| {
             format!("{} read, ", format_bytes(bytes as u64))

@@ -103,7 +103,7 @@ fn argument(policy: &'static Policy) -> Arg {
             Reading::Share => "SHARE",
             Reading::Flag => "BOOL",
             Reading::CodeBytes => "N",
-            Reading::Named(_) | Reading::Size | Reading::Told => "NAME",
+            Reading::Named(_) | Reading::Size | Reading::Told | _ => "NAME",
         })
         .help(policy.about);
     if matches!(policy.reading, Reading::Flag) {

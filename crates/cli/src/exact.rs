@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use pageway::source::VectorFile;
 use pageway::{Error, Result, VectorRead, format_bytes};
+use pageway_formats::Vectors;
 
 /// All queries of a file, and what they leave of a budget.
 pub(crate) struct HeldQueries {
@@ -16,7 +16,7 @@ pub(crate) struct HeldQueries {
 /// # Errors
 /// `InvalidInput` when they take more than the budget; `Io`.
 pub(crate) fn held_queries(
-    queries: &VectorFile,
+    queries: &Vectors,
     path: &Path,
     budget_bytes: u64,
 ) -> Result<HeldQueries> {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pageway::lab::OpenMode;
-use pageway::source::{IdRead, OpenAs, Selection, VectorFile};
+use pageway::source::{IdRead, Selection};
 use pageway::truth::{
     ExactOptions, ExactQuestion, RangeQuestion, RangeTruth, RangeTruthFile, Truth, TruthFile,
 };
 use pageway::{ElementType, Error, OsVfs, Progress, Result, VectorRead, Vfs, source, truth};
+use pageway_formats::{Opened, Vectors, Wish};
 
 /// The present moment.
 pub(crate) fn now() -> Instant {
@@ -21,9 +22,25 @@ pub(crate) fn vfs() -> Arc<dyn Vfs> {
     Arc::new(OsVfs)
 }
 
-/// Opens a file of vectors.
-pub(crate) fn open_vectors(path: &Path, how: OpenAs) -> Result<VectorFile> {
-    VectorFile::open(&vfs(), path, how)
+/// Opens a file of vectors of any format; what cannot be read in any order is read now, and kept in
+/// memory or in the directory for temporary files.
+pub(crate) fn open_vectors(
+    path: &Path,
+    element: Option<ElementType>,
+    progress: &dyn Progress,
+) -> Result<Vectors> {
+    let wish = Wish {
+        element,
+        column: None,
+        id_column: None,
+        scratch: std::env::temp_dir(),
+    };
+    Ok(open_table(path, &wish, progress)?.vectors)
+}
+
+/// Opens a file of vectors, and of ids where it has a column of them.
+pub(crate) fn open_table(path: &Path, wish: &Wish, progress: &dyn Progress) -> Result<Opened> {
+    pageway_formats::open(&vfs(), path, wish, progress)
 }
 
 /// Opens a file of user ids.

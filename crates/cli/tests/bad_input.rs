@@ -78,6 +78,7 @@ fn with_damaged_files() -> Place {
     let row = |dimension: u32| [&dimension.to_le_bytes()[..], &[0; 16]].concat();
     place.write("mixed.fvecs", [row(4), row(4), row(5), row(4)].concat());
     place.write("vectors.parquet", b"PAR1");
+    place.write("vectors.xyz", b"xyz");
     place.write("plain.bin", small_fbin(10, 4));
     place.write("fake.npy", b"not an array at all");
     place.write("repeated.txt", lines((0..100).map(|row| row % 99)));
@@ -87,7 +88,7 @@ fn with_damaged_files() -> Place {
 }
 
 /// `--data`, `--metric` and more, and what the build must say.
-const BUILDS: [Case; 22] = [
+const BUILDS: [Case; 23] = [
     case(
         "cut.fbin --metric l2",
         INVALID,
@@ -138,7 +139,12 @@ const BUILDS: [Case; 22] = [
     case(
         "vectors.parquet --metric l2",
         INVALID,
-        &["vectors.parquet", "extension", ".npy"],
+        &["vectors.parquet", "Parquet"],
+    ),
+    case(
+        "vectors.xyz --metric l2",
+        INVALID,
+        &["vectors.xyz", "extension", ".npy"],
     ),
     case(
         "plain.bin --metric l2",

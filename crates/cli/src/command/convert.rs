@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pageway::source::{OpenAs, Selection, VectorFile, VectorFormat};
+use pageway::source::{Selection, VectorFormat};
 use pageway::{ElementType, Result, VectorRead, VectorShape};
+use pageway_formats::Vectors;
 use serde::Serialize;
 
 use crate::output::Outcome;
@@ -46,8 +47,8 @@ pub(crate) struct ConvertArguments {
 /// What was written, by convert and slice.
 #[derive(Serialize)]
 pub(super) struct Written {
-    from: PathBuf,
-    to: PathBuf,
+    from: String,
+    to: String,
     rows: u64,
     dimension: u32,
     element: ElementType,
@@ -56,12 +57,7 @@ pub(super) struct Written {
 impl ConvertArguments {
     /// Converts.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let file = system::open_vectors(
-            &self.from,
-            OpenAs {
-                element: self.from_element,
-            },
-        )?;
+        let file = system::open_vectors(&self.from, self.from_element, &session.progress)?;
         let selection = Selection::whole(&file, file.name());
         let copy = Copy {
             from: &self.from,
@@ -84,7 +80,7 @@ impl Copy<'_> {
     /// Copies the selection of `file` and reports what the target holds.
     pub(super) fn run(
         &self,
-        file: &VectorFile,
+        file: &Vectors,
         selection: &Selection<'_>,
         session: &Session,
     ) -> Result<Outcome> {
@@ -98,7 +94,7 @@ impl Copy<'_> {
             text::count(rows),
             self.to.display()
         );
-        let (from, to) = (self.from.to_owned(), self.to.to_owned());
+        let [from, to] = [self.from, self.to].map(|path| path.display().to_string());
         Outcome::new(
             text,
             &Written {

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pageway::source::{OpenAs, VectorFile, VectorSlice};
+use pageway::source::{BLOCK_BYTES, Inspection, VectorSlice, inspect_rows};
 use pageway::truth::{ExactQuestion, RangeQuestion};
 use pageway::{ElementType, Error, MemoryWish, Metric, Result, VectorRead};
+use pageway_formats::Vectors;
 use serde::Serialize;
 
 use crate::exact::{self, HeldQueries};
@@ -75,7 +76,7 @@ pub(crate) struct GroundTruthArguments {
 /// The names of its fields are the stable keys of `--json`.
 #[derive(Serialize)]
 struct GroundTruthReport {
-    out: PathBuf,
+    out: String,
     rows: u64,
     queries: u64,
     /// Null for a range.
@@ -94,17 +95,22 @@ impl GroundTruthArguments {
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
         let started = system::now();
         self.check_out()?;
-        let how = OpenAs {
-            element: self.element,
-        };
-        let base = system::open_vectors(&self.data, how)?;
-        let queries = system::open_vectors(&self.queries, how)?;
+        let open = |path| system::open_vectors(path, self.element, &session.progress);
+        let (base, queries) = (open(&self.data)?, open(&self.queries)?);
+        for vectors in [&base, &queries] {
+            let set = Inspection {
+                vectors,
+                name: vectors.name(),
+                metric: self.metric,
+            };
+            inspect_rows(set, BLOCK_BYTES, &session.progress)?;
+        }
         let results = match self.radius {
             None => self.write_nearest(&base, &queries, session)?,
             Some(radius) => self.write_range(&base, &queries, radius, session)?,
         };
         let report = GroundTruthReport {
-            out: self.out.clone(),
+            out: self.out.display().to_string(),
             rows: base.count(),
             queries: queries.count(),
             k: self.radius.is_none().then_some(self.k),
@@ -133,12 +139,7 @@ impl GroundTruthArguments {
         )))
     }
 
-    fn write_nearest(
-        &self,
-        base: &VectorFile,
-        queries: &VectorFile,
-        session: &Session,
-    ) -> Result<u64> {
+    fn write_nearest(&self, base: &Vectors, queries: &Vectors, session: &Session) -> Result<u64> {
         let held = self.held_queries(base, queries)?;
         let question = ExactQuestion {
             queries: VectorSlice::new(&held.rows, queries.shape())?,
@@ -154,8 +155,8 @@ impl GroundTruthArguments {
 
     fn write_range(
         &self,
-        base: &VectorFile,
-        queries: &VectorFile,
+        base: &Vectors,
+        queries: &Vectors,
         radius: f32,
         session: &Session,
     ) -> Result<u64> {
@@ -171,7 +172,7 @@ impl GroundTruthArguments {
         Ok(truth.ids.len() as u64)
     }
 
-    fn held_queries(&self, base: &VectorFile, queries: &VectorFile) -> Result<HeldQueries> {
+    fn held_queries(&self, base: &Vectors, queries: &Vectors) -> Result<HeldQueries> {
         let raw = base.count() * base.shape().row_bytes() as u64;
         exact::held_queries(queries, &self.queries, self.memory.resolve(raw))
     }
@@ -191,7 +192,7 @@ impl GroundTruthReport {
             "Wrote {found} of {} rows for {} queries to {} in {} ({}, exact).",
             text::count(self.rows),
             text::count(self.queries),
-            self.out.display(),
+            self.out,
             text::seconds(self.seconds),
             self.metric
         )

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pageway::choices::typed;
-use pageway::{Calibration, Description, Result, format_bytes};
+use pageway::{Calibration, ChangeSummary, Description, ErrorKind, Result, format_bytes};
+use serde::Serialize;
 use serde_json::Value;
 
+use super::change::describe_state;
 use crate::output::Outcome;
 use crate::text::{self, Facts, Table};
 
@@ -15,10 +17,12 @@ Examples:
   pageway inspect my.index
   pageway inspect my.index --json
 
-Reads the manifest only, so it is instant and needs no memory, whatever the size of the index. The
-calibration table is what --recall is read off: recall and pages per query by list size, measured
-at build time, on rows held out or on queries that were given. The overlap ratio OR(G) says how far
-a placement brought neighbours together: the mean share of the others on its page that a node names.";
+Reads the manifest, the lengths of files, and of an index that was changed dead rows and the log, so
+it takes next to no time and memory, whatever the size of the index; exits with 5 where a file is
+missing or cut short. The calibration table is what --recall is read off: recall and pages per query
+by list size, measured at build time, on rows held out or on queries that were given. The overlap
+ratio OR(G) says how far a placement brought neighbours together: the mean share of the others on
+its page that a node names.";
 
 /// Describe an index: design, sizes, memory, calibration.
 #[derive(Debug, Args)]
@@ -29,23 +33,53 @@ pub(crate) struct InspectArguments {
     index: PathBuf,
 }
 
+/// What `--json` shows.
+#[derive(Serialize)]
+struct Inspected {
+    #[serde(flatten)]
+    index: Description,
+    /// Null where the index was never opened to be changed.
+    changes: Option<ChangeSummary>,
+}
+
 impl InspectArguments {
     /// Describes.
     pub(crate) fn run(&self) -> Result<Outcome> {
-        let description = pageway::describe(&self.index)?;
-        Outcome::new(describe(&description), &description)
+        let index = pageway::describe(&self.index)?;
+        let changes = pageway::describe_changes(&self.index)?;
+        let text = describe(&index, changes.as_ref());
+        let is_whole = index.missing.is_empty();
+        let mut outcome = Outcome::new(text, &Inspected { index, changes })?;
+        if !is_whole {
+            outcome.exit_code = ErrorKind::Corrupt.exit_code();
+        }
+        Ok(outcome)
     }
 }
 
-fn describe(index: &Description) -> String {
+fn describe(index: &Description, changes: Option<&ChangeSummary>) -> String {
     let spec = serde_json::to_value(&index.spec).unwrap_or_default();
     format!(
-        "{}\nDesign\n{}\n{}Files\n{}\n{}",
+        "{}{}\nDesign\n{}\n{}{}Files\n{}\n{}",
+        describe_missing(index),
         describe_sizes(index).render(),
         flatten(Facts::new(), "", &spec).render(),
-        describe_segments(index),
+        changes.map(describe_changes).unwrap_or_default(),
+        describe_segments(index, changes),
         describe_files(index),
         describe_calibration(&index.calibration)
+    )
+}
+
+/// What is wrong, before all else.
+fn describe_missing(index: &Description) -> String {
+    if index.missing.is_empty() {
+        return String::new();
+    }
+    let names = index.missing.join(", ");
+    format!(
+        "INCOMPLETE: missing or cut short: {names}. 'pageway verify' \
+         tells more.\n\n"
     )
 }
 
@@ -144,16 +178,39 @@ fn flatten(facts: Facts, path: &str, value: &Value) -> Facts {
     })
 }
 
+/// What has changed since the build: dead rows, and the log.
+fn describe_changes(changes: &ChangeSummary) -> String {
+    let dead: u64 = changes.dead.iter().map(|count| u64::from(*count)).sum();
+    let share = text::percent(changes.dead_share);
+    let words = format!("{} rows, {share} of all in segments", text::count(dead));
+    let facts = Facts::new().fact("dead", words);
+    let facts = match &changes.log {
+        Some(log) => describe_state(facts, changes, log),
+        None => facts,
+    };
+    format!("Changes\n{}\n", facts.render())
+}
+
 /// A line per segment, where there are several.
-fn describe_segments(index: &Description) -> String {
-    if index.segments.len() == 1 {
+fn describe_segments(index: &Description, changes: Option<&ChangeSummary>) -> String {
+    if index.segments.len() <= 1 {
         return String::new();
     }
-    let mut table = Table::new(&["first row", "vectors", "mean degree", "code bytes", "bytes"]);
-    for segment in &index.segments {
+    let heads = [
+        "first row",
+        "vectors",
+        "dead",
+        "mean degree",
+        "code bytes",
+        "bytes",
+    ];
+    let mut table = Table::new(&heads);
+    for (number, segment) in index.segments.iter().enumerate() {
+        let dead = changes.and_then(|changes| changes.dead.get(number));
         table.row(vec![
             text::count(segment.first_row.into()),
             text::count(segment.nodes.into()),
+            text::count(dead.copied().unwrap_or_default().into()),
             format!("{:.1}", segment.mean_degree),
             segment.code_bytes.to_string(),
             text::count(segment.index_bytes),

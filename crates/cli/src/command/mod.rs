@@ -1,13 +1,17 @@
 //! One file per command: its arguments, the options they resolve to, and the report.
 
 pub(crate) mod build;
+pub(crate) mod change;
+pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod export;
 pub(crate) mod ground_truth;
 pub(crate) mod inspect;
 pub(crate) mod lab;
+pub(crate) mod man;
 pub(crate) mod open;
 pub(crate) mod plan;
 pub(crate) mod presets;

@@ -1,7 +1,7 @@
 //! `pageway range`: all vectors within a radius of each query.
 
 use clap::Args;
-use pageway::{Effort, Result, SearchOptions};
+use pageway::{Effort, Result, SearchOptions, Tolerance};
 
 use super::query::{Call, QueryArguments};
 use crate::output::Outcome;
@@ -10,7 +10,7 @@ use crate::session::Session;
 
 const EXAMPLES: &str = "\
 Examples:
-  pageway range --index my.index --queries q.fbin --radius 40000
+  pageway range my.index --queries q.fbin --radius 40000
   pageway range --index my.index --queries q.fbin --radius 40000 --truth gt.rangeres --list-size 50
   pageway range --index my.index --queries q.npy --radius 0.35 --exact
   pageway range --index texts.index --queries q.npy --radius -0.7 --out found.rangeres
@@ -77,6 +77,11 @@ struct EffortArguments {
     /// Reads in flight per query (W) [default: that of the index]
     #[arg(long, value_name = "W")]
     beam: Option<u32>,
+
+    /// How far off a distance may be, as a share of it: 0 is exact, 'any' takes what codes say of
+    /// sure results
+    #[arg(long, value_name = "SHARE", default_value_t = Tolerance::EXACT)]
+    tolerance: Tolerance,
 }
 
 impl RangeArguments {
@@ -89,7 +94,8 @@ impl RangeArguments {
             options: SearchOptions::within(effort.radius)
                 .with_k(effort.limit)
                 .with_effort(Effort::ListSize(effort.list_size))
-                .with_beam(effort.beam),
+                .with_beam(effort.beam)
+                .with_tolerance(effort.tolerance),
             scans: self.exact,
             show: self.show,
             recorded: 0,

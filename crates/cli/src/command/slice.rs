@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use pageway::source::{OpenAs, Selection};
+use pageway::source::Selection;
 use pageway::{ElementType, Result, VectorRead};
 
 use super::convert::Copy;
@@ -50,12 +50,7 @@ pub(crate) struct SliceArguments {
 impl SliceArguments {
     /// Slices.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let file = system::open_vectors(
-            &self.from,
-            OpenAs {
-                element: self.element,
-            },
-        )?;
+        let file = system::open_vectors(&self.from, self.element, &session.progress)?;
         let mut selection = Selection::whole(&file, file.name());
         selection.rows = self.rows.over(file.count());
         let dimensions = self.dimensions.over(file.shape().dimension.into());

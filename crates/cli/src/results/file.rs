@@ -21,7 +21,7 @@ const VALUE_BYTES: u64 = 4;
 const COPY_BYTES: u64 = 1 << 20;
 
 /// A results file in the making. Within a radius holds 4 bytes per query.
-pub(crate) struct ResultsFile {
+pub(crate) struct WordsFile {
     file: PartialFile,
     format: Format,
     queries: u64,
@@ -40,12 +40,12 @@ struct Ranges {
     counts: Vec<u32>,
 }
 
-impl ResultsFile {
+impl WordsFile {
     /// Begins a file for the answers that `options` ask for.
     ///
     /// # Errors
     /// `InvalidInput` for another extension and more queries than the format counts; `Io`.
-    pub(crate) fn create(path: &Path, queries: u64, options: &SearchOptions) -> Result<Self> {
+    pub(super) fn create(path: &Path, queries: u64, options: &SearchOptions) -> Result<Self> {
         let (file, format) = if options.radius.is_none() {
             let file = PartialFile::create(path, "ibin")?;
             let count = counted(&file, (queries, "queries"), u32::MAX)?;
@@ -69,7 +69,7 @@ impl ResultsFile {
     ///
     /// # Errors
     /// `InvalidInput` for user ids beyond 31 bits, with the query; `NoSpace`; `Io`.
-    pub(crate) fn put(&mut self, first: u64, answers: &Answers) -> Result<()> {
+    pub(super) fn put(&mut self, first: u64, answers: &Answers) -> Result<()> {
         let lims = &answers.lims;
         let query_of = |place: usize| {
             let query = lims.partition_point(|lim| *lim <= place).saturating_sub(1);
@@ -101,7 +101,7 @@ impl ResultsFile {
     ///
     /// # Errors
     /// `InvalidInput` for more queries or results than the format counts; `NoSpace`; `Io`.
-    pub(crate) fn finish(self) -> Result<()> {
+    pub(super) fn finish(self) -> Result<()> {
         if let Format::Ranges(ranges) = &self.format {
             let most = i32::MAX as u32;
             let queries = counted(&self.file, (self.queries, "queries"), most)?;

@@ -1,11 +1,21 @@
-//! Answers of searches as files, in the formats that `pageway ground-truth` writes.
+//! Answers of searches as files, by extension.
 //!
 //! ```text
-//! file      ids and distances, k per query or as many as there are
+//! any       the format of an extension
+//! file      .ibin and .rangeres, as `pageway ground-truth` writes them
+//! arrays    .npy: ids, and distances in a file beside it
+//! lines     .csv and .jsonl
+//! rows      vectors and ids at places of their own
 //! partial   a file that gets its name when it is complete
 //! ```
 
+mod any;
+mod arrays;
 mod file;
+mod lines;
 mod partial;
+mod rows;
 
-pub(crate) use file::ResultsFile;
+pub(crate) use any::ResultsFile;
+pub(crate) use lines::LinesOut;
+pub(crate) use rows::RowsFile;

@@ -108,8 +108,8 @@ pub(super) fn narrow_ids(
     for (place, id) in ids.iter().enumerate() {
         let too_wide = |_| {
             Error::invalid(format!(
-                "{}: query {} found id {id}, which 31 bits of this format cannot hold; drop --out \
-                 and use --show, or search from Python",
+                "{}: query {} found id {id}, which 31 bits of this format cannot hold; write \
+                 a .npy, .csv, .jsonl or .parquet file",
                 path.display(),
                 query_of(place)
             ))

@@ -34,6 +34,13 @@ impl Run {
         }
     }
 
+    /// What a successful run said to people.
+    #[track_caller]
+    pub(crate) fn text_of_success(&self) -> &str {
+        assert_eq!(self.code, 0, "{self:?}");
+        &self.stdout
+    }
+
     /// The object of a successful run with `--json`.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {

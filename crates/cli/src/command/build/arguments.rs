@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pageway::source::OpenAs;
 use pageway::spec::DEFAULTS;
 use pageway::{BuildInput, BuildOptions, ElementType, Index, MemoryWish, Metric, Preset, Result};
 use pageway_advisor::{Plan, Wish};
+use pageway_formats::Wish as Table;
 
+use super::outline;
 use super::report::BuildOutcome;
 use crate::command::plan::{PlanFiles, make, pinned};
 use crate::design::{ChoiceArguments, SizeArguments};
@@ -20,9 +21,11 @@ Examples:
   pageway build --data base.fbin --out my.index --metric l2
   pageway build --data base.u8bin --out my.index --metric l2 --memory 10% --build-memory 2GB
   pageway build --data texts.npy --out my.index --metric cosine --recall 0.99 --ids ids.txt
+  pageway build --data texts.parquet --column emb --id-column id --out my.index --metric cosine
   pageway build --data base.fbin --out my.index --metric l2 --preset starling --memory 10%
   pageway build --data base.fbin --out my.index --metric l2 --preset diskann --placement clustered
   pageway build --data base.fbin --out my.index --metric l2 --memory 10% --plan --pin degree=32
+  pageway build --data base.fbin --out my.index --metric l2 --memory 10% --dry-run
 
 What the knobs cost:
   --memory        memory of every later search. Less memory means shorter codes and a smaller cache,
@@ -66,7 +69,7 @@ pub(crate) struct BuildArguments {
 /// What to read and where to write.
 #[derive(Debug, Args)]
 struct PlaceArguments {
-    /// Vectors: .fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs or .npy
+    /// Vectors: .fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs .npy .parquet .jsonl or .ndjson
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
 
@@ -88,9 +91,41 @@ struct PlaceArguments {
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
 
-    /// Element type of a .bin file: f32, f16, u8 or i8
+    /// Element type of a .bin file, or wanted of .parquet and .jsonl: f32, f16, u8 or i8
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
+
+    /// Column of the vectors in a .parquet file, field in a .jsonl file [default: the only one with
+    /// lists]
+    #[arg(long, value_name = "NAME", conflicts_with = "plan")]
+    column: Option<String>,
+
+    /// Column, or field, of ids, one per row
+    #[arg(long, value_name = "NAME", conflicts_with = "ids")]
+    id_column: Option<String>,
+
+    /// Say what would be built, in how much memory and disk, or why it cannot be; and stop
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl PlaceArguments {
+    /// What to read of the vectors, and where rows may wait: beside the index.
+    fn table(&self) -> Table {
+        Table {
+            element: self.element,
+            column: self.column.clone(),
+            id_column: self.id_column.clone(),
+            scratch: self.beside().to_owned(),
+        }
+    }
+
+    /// The directory that the index lies in.
+    fn beside(&self) -> &Path {
+        let beside = self.out.parent();
+        let beside = beside.filter(|directory| !directory.as_os_str().is_empty());
+        beside.unwrap_or(Path::new("."))
+    }
 }
 
 /// What the user wants: memory, recall, time.
@@ -101,7 +136,7 @@ struct WishArguments {
     #[arg(long, value_name = "MEMORY")]
     memory: Option<MemoryWish>,
 
-    /// Memory of the build itself [default: half of the machine's]
+    /// Memory of the build itself [default: half of the machine's, or of what its container has]
     #[arg(long, value_name = "MEMORY")]
     build_memory: Option<MemoryWish>,
 
@@ -242,12 +277,11 @@ impl BuildArguments {
 
     fn plan_files(&self) -> PlanFiles<'_> {
         let place = &self.place;
-        let beside = place.out.parent().filter(|dir| !dir.as_os_str().is_empty());
         PlanFiles {
             vectors: &place.data,
             queries: place.queries.as_deref(),
             element: place.element,
-            scratch: beside.unwrap_or(Path::new(".")),
+            scratch: place.beside(),
         }
     }
 
@@ -256,19 +290,20 @@ impl BuildArguments {
         let started = system::now();
         let (options, plan) = self.planned(session)?;
         let place = &self.place;
-        let how = OpenAs {
-            element: place.element,
-        };
-        let vectors = system::open_vectors(&place.data, how)?;
+        let data = system::open_table(&place.data, &place.table(), &session.progress)?;
+        let vectors = &data.vectors;
         let ids = place.ids.as_deref().map(system::open_ids).transpose()?;
-        let queries = place.queries.as_deref();
-        let queries = queries
-            .map(|path| system::open_vectors(path, how))
-            .transpose()?;
+        let ids = ids.or(data.ids);
+        let open = |path| system::open_vectors(path, place.element, &session.progress);
+        let queries = place.queries.as_deref().map(open).transpose()?;
         let queries = queries.as_ref().map(|queries| queries as _);
-        let input = BuildInput::new(&vectors, vectors.name())
+        let input = BuildInput::new(vectors, vectors.name())
             .with_ids(ids.as_deref())
             .with_queries(queries);
+        if place.dry_run {
+            let outline = Index::outline(&input, &options)?;
+            return Outcome::new(outline::describe(&outline, &options), &outline);
+        }
         let report = Index::build(&place.out, &input, &options, &session.progress)?;
         let outcome = BuildOutcome {
             report: &report,

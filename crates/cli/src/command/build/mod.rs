@@ -1,10 +1,12 @@
 //! `pageway build`: a file of vectors becomes an index.
 //!
 //! ```text
-//! arguments   what was typed, and the run        report   what `--json` and people see
+//! arguments   what was typed, and the run        report    what `--json` and people see
+//!                                                outline   the same of a build that is not run
 //! ```
 
 mod arguments;
+mod outline;
 mod report;
 
 pub(crate) use arguments::BuildArguments;

@@ -87,11 +87,8 @@ fn describe_graph(report: &BuildReport) -> String {
 }
 
 fn describe_memory(report: &BuildReport) -> String {
-    let share = text::percent(report.memory_bytes as f64 / report.raw_bytes.max(1) as f64);
-    format!(
-        "{}, {share} of the raw vectors",
-        format_bytes(report.memory_bytes)
-    )
+    let share = text::of_raw(report.memory_bytes, report.raw_bytes);
+    format!("{}, {share}", format_bytes(report.memory_bytes))
 }
 
 fn describe_build_memory(report: &BuildReport, peak: Option<u64>) -> String {

@@ -6,8 +6,8 @@ use clap::Args;
 use pageway::source::VectorSlice;
 use pageway::truth::ExactQuestion;
 use pageway::{
-    BuildInput, BuildOptions, BuildReport, Index, MemoryWish, Metric, OpenOptions, Result,
-    VectorRead, format_bytes,
+    BuildInput, BuildOptions, BuildReport, Effort, ErrorKind, Index, MemoryWish, Metric,
+    OpenOptions, Result, VectorRead, format_bytes,
 };
 use serde::Serialize;
 
@@ -78,7 +78,7 @@ impl DemoArguments {
         session.say(words::WELCOME)?;
         let split = Split::write(&library.sentences, &self.out)?;
         let build = self.build(&library, &split, session)?;
-        let index = self.open()?;
+        let (index, longest) = self.open()?;
         let examples = example::answer(&index, &library)?;
         session.say(words::EXAMPLES)?;
         session.say(&example::describe(&examples))?;
@@ -87,6 +87,7 @@ impl DemoArguments {
             index: &index,
             queries: &split.queries,
             truth: &truth,
+            longest,
             session,
         };
         let readings = sweep.run()?;
@@ -125,12 +126,22 @@ impl DemoArguments {
         Ok(report)
     }
 
-    fn open(&self) -> Result<Index> {
+    /// Opens with memory set aside for the longest list that a target needs, where it is enough for
+    /// that; tells the longest that it is.
+    fn open(&self) -> Result<(Index, u32)> {
         let options = OpenOptions::default()
             .with_interleave(sweep::INTERLEAVE)
-            .with_effort(pageway::Effort::ListSize(sweep::LARGEST_LIST))
             .with_k(sweep::K);
-        Index::open(&self.index_path(), &options)
+        let index = Index::open(&self.index_path(), &options)?;
+        for longest in sweep::longest_lists(&index) {
+            let wished = options.with_effort(Effort::ListSize(longest));
+            match index.switch(&self.index_path(), &wished) {
+                Ok(wide) => return Ok((wide, longest)),
+                Err(error) if error.kind() == ErrorKind::InvalidInput => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((index, sweep::CURVE_END))
     }
 
     /// Exact neighbours of the queries, written so that `pageway search --truth` can use them.

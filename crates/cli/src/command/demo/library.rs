@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use pageway::source::{OpenAs, Selection, VectorFile};
+use pageway::source::Selection;
 use pageway::{Error, ErrorKind, NoProgress, Result, VectorRead};
+use pageway_formats::Vectors;
 
 use crate::system;
 
@@ -25,7 +26,7 @@ pub(super) struct Library {
 
 /// Vectors and what each stands for.
 pub(super) struct Collection {
-    pub(super) vectors: VectorFile,
+    pub(super) vectors: Vectors,
     texts: Vec<String>,
 }
 
@@ -46,9 +47,9 @@ impl Library {
 /// The sentences in two parts that share none.
 pub(super) struct Split {
     /// To calibrate the index with.
-    pub(super) sample: VectorFile,
+    pub(super) sample: Vectors,
     /// To measure recall with.
-    pub(super) queries: VectorFile,
+    pub(super) queries: Vectors,
 }
 
 impl Split {
@@ -66,7 +67,7 @@ impl Split {
 impl Collection {
     fn open(directory: &Path, name: &str) -> Result<Self> {
         let path = directory.join(name).with_extension("npy");
-        let vectors = system::open_vectors(&path, OpenAs::default())?;
+        let vectors = system::open_vectors(&path, None, &NoProgress)?;
         let text_path = path.with_extension("txt");
         let texts: Vec<String> = system::read_text(&text_path)?
             .lines()
@@ -85,11 +86,11 @@ impl Collection {
     }
 
     /// Writes some of the rows to a file of their own.
-    fn cut(&self, rows: Range<u64>, to: &Path) -> Result<VectorFile> {
+    fn cut(&self, rows: Range<u64>, to: &Path) -> Result<Vectors> {
         let mut selection = Selection::whole(&self.vectors, self.vectors.name());
         selection.rows = rows;
         system::convert(&selection, to, None, &NoProgress)?;
-        system::open_vectors(to, OpenAs::default())
+        system::open_vectors(to, None, &NoProgress)
     }
 
     /// What a row stands for.

@@ -13,10 +13,10 @@ use crate::workload::{Reference, Searched, Workload};
 pub(super) const K: u32 = 10;
 /// Queries in flight when throughput is measured.
 pub(super) const INTERLEAVE: u32 = 8;
-/// Largest list size that is tried; memory is set aside for it.
-pub(super) const LARGEST_LIST: u32 = 100;
+/// Longest list that the curve shows, where no target needs a longer one.
+pub(super) const CURVE_END: u32 = 100;
 const TARGETS: [f32; 3] = [0.90, 0.95, 0.99];
-const LIST_SIZES: [u32; 8] = [10, 12, 15, 20, 28, 42, 64, LARGEST_LIST];
+const LIST_SIZES: [u32; 8] = [10, 12, 15, 20, 28, 42, 64, CURVE_END];
 /// Rounds over all settings; of each setting the round with the median time counts, so that a busy
 /// moment of the machine does not bend the curve.
 const ROUNDS: usize = 3;
@@ -26,7 +26,16 @@ pub(super) struct Sweep<'s> {
     pub(super) index: &'s Index,
     pub(super) queries: &'s dyn VectorRead,
     pub(super) truth: &'s Reference,
+    /// The longest list that there is memory for.
+    pub(super) longest: u32,
     pub(super) session: &'s Session,
+}
+
+/// Lists that targets within reach need, the longest first; no shorter than the curve shows.
+pub(super) fn longest_lists(index: &Index) -> Vec<u32> {
+    let needed = TARGETS.iter().rev();
+    let needed = needed.filter_map(|target| index.list_size_for(K, *target).ok());
+    needed.map(|list_size| list_size.max(CURVE_END)).collect()
 }
 
 /// One setting and what it gave.
@@ -43,13 +52,23 @@ pub(super) struct Reading {
     pub(super) latency_us: LatencyUs,
 }
 
+/// A target within reach, and the list that it needs.
+type Reached = (f32, u32);
+
+/// A target out of reach.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Missed {
+    pub(super) target: f32,
+    pub(super) why: String,
+}
+
 /// What a sweep found.
 #[derive(Serialize)]
 pub(super) struct Readings {
     /// Those that answer the targets.
     pub(super) targets: Vec<Reading>,
-    /// Targets that no list size that was tried reaches.
-    pub(super) missed: Vec<f32>,
+    /// Targets that were not searched for.
+    pub(super) missed: Vec<Missed>,
     /// All, by ascending list size.
     pub(super) curve: Vec<Reading>,
 }
@@ -57,7 +76,7 @@ pub(super) struct Readings {
 impl Sweep<'_> {
     /// Measures the targets and the whole range.
     pub(super) fn run(&self) -> Result<Readings> {
-        let targets = self.targets()?;
+        let (targets, missed) = self.targets()?;
         let mut sizes: Vec<u32> = targets.iter().map(|(_, list_size)| *list_size).collect();
         sizes.extend(LIST_SIZES);
         sizes.sort_unstable();
@@ -71,26 +90,30 @@ impl Sweep<'_> {
             })
         };
         Ok(Readings {
-            missed: TARGETS
-                .into_iter()
-                .filter(|target| targets.iter().all(|(reached, _)| reached != target))
-                .collect(),
             targets: targets.iter().filter_map(reading).collect(),
+            missed,
             curve,
         })
     }
 
-    /// The targets within reach of the index and of `LARGEST_LIST`, with their list sizes.
-    fn targets(&self) -> Result<Vec<(f32, u32)>> {
-        let mut targets = Vec::new();
+    /// The targets within reach of the index and its memory, with their list sizes; and the others.
+    fn targets(&self) -> Result<(Vec<Reached>, Vec<Missed>)> {
+        let (mut targets, mut missed) = (Vec::new(), Vec::new());
         for target in TARGETS {
             match self.index.list_size_for(K, target) {
-                Ok(list_size) if list_size <= LARGEST_LIST => targets.push((target, list_size)),
-                Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
-                Ok(_) | Err(_) => {}
+                Ok(list_size) if list_size <= self.longest => targets.push((target, list_size)),
+                Ok(list_size) => missed.push(Missed {
+                    target,
+                    why: format!("it takes a list of {list_size}: give more --memory"),
+                }),
+                Err(error) if error.kind() == ErrorKind::Unsupported => missed.push(Missed {
+                    target,
+                    why: error.context().to_owned(),
+                }),
+                Err(error) => return Err(error),
             }
         }
-        Ok(targets)
+        Ok((targets, missed))
     }
 
     fn measure(&self, sizes: &[u32]) -> Result<Vec<Reading>> {
@@ -178,11 +201,31 @@ pub(super) fn table(readings: &Readings) -> String {
             format!("{:.2}", p99 / 1e3),
         ]);
     }
-    let missed = readings.missed.iter().map(|target| {
-        format!(
-            "  {target:.2}  is not shown: by its calibration the index needs a list longer than \
-             {LARGEST_LIST}\n"
-        )
-    });
+    let missed = readings
+        .missed
+        .iter()
+        .map(|Missed { target, why }| format!("  {target:.2}  not reached: {why}\n"));
     table.render() + &missed.collect::<String>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_out_of_reach_is_named_with_its_reason() {
+        let missed = Missed {
+            target: 0.99,
+            why: "it takes a list of 300: give more --memory".to_owned(),
+        };
+        let text = table(&Readings {
+            targets: Vec::new(),
+            missed: vec![missed],
+            curve: Vec::new(),
+        });
+        assert!(
+            text.contains("0.99  not reached: it takes a list of 300"),
+            "{text}"
+        );
+    }
 }

@@ -55,15 +55,11 @@ fn records(count: u32, what: &str, bytes: u64) -> String {
 
 fn describe_memory(footprint: &Footprint) -> String {
     let total = footprint.memory_bytes();
-    let share = text::percent(total as f64 / footprint.raw_bytes.max(1) as f64);
+    let share = text::of_raw(total, footprint.raw_bytes);
     let parts: Vec<String> = footprint
         .memory
         .iter()
         .map(|(part, bytes)| format!("{part} {}", format_bytes(*bytes)))
         .collect();
-    format!(
-        "{}, {share} of the raw vectors: {}",
-        format_bytes(total),
-        parts.join(", ")
-    )
+    format!("{}, {share}: {}", format_bytes(total), parts.join(", "))
 }

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pageway::source::OpenAs;
 use pageway::{Effort, ElementType, OpenOptions, Result, SearchOptions, VectorRead};
 
 use super::report::OpenReport;
@@ -97,13 +96,8 @@ impl OpenArguments {
 
     /// Opens again and again, and reports.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let how = OpenAs {
-            element: self.first.element,
-        };
-        let queries = self.first.queries.as_deref();
-        let queries = queries
-            .map(|path| system::open_vectors(path, how))
-            .transpose()?;
+        let open = |path| system::open_vectors(path, self.first.element, &session.progress);
+        let queries = self.first.queries.as_deref().map(open).transpose()?;
         let subject = Subject {
             index: &self.index,
             other: self.switch_to.as_deref(),

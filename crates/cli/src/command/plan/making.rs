@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use pageway::source::OpenAs;
 use pageway::{ElementType, Result, Sizes};
 use pageway_advisor::{Pins, Plan, PlanInput, Wish, plan};
 
@@ -40,14 +39,9 @@ pub(crate) fn pinned(sizes: &[String], choices: &ChoiceArguments) -> Result<Pins
 
 /// Plans.
 pub(crate) fn make(files: &PlanFiles<'_>, wish: &Wish, session: &Session) -> Result<Plan> {
-    let how = OpenAs {
-        element: files.element,
-    };
-    let vectors = system::open_vectors(files.vectors, how)?;
-    let queries = files
-        .queries
-        .map(|path| system::open_vectors(path, how))
-        .transpose()?;
+    let open = |path| system::open_vectors(path, files.element, &session.progress);
+    let vectors = open(files.vectors)?;
+    let queries = files.queries.map(open).transpose()?;
     let input = PlanInput {
         vectors: &vectors,
         queries: queries.as_ref().map(|queries| queries as _),

@@ -1,19 +1,18 @@
 //! What can be typed for queries of any kind.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pageway::source::{OpenAs, VectorFile};
-use pageway::{ElementType, Result};
+use pageway::{ElementType, Progress, Result};
+use pageway_formats::Vectors;
 
 use crate::system;
 
 /// What to read and write.
 #[derive(Debug, Args)]
 pub(crate) struct QueryArguments {
-    /// Directory of the index
-    #[arg(long, value_name = "DIR")]
-    pub(crate) index: PathBuf,
+    #[command(flatten)]
+    index: IndexArguments,
 
     /// Query vectors, of the shape of the index
     #[arg(long, value_name = "FILE")]
@@ -23,7 +22,8 @@ pub(crate) struct QueryArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) truth: Option<PathBuf>,
 
-    /// Write ids and distances to this .ibin file
+    /// Write ids and distances to this file: .ibin (as ground truth, ids of 31 bits), .npy (ids,
+    /// and distances in a file beside it), .csv, .jsonl or .parquet
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 
@@ -32,12 +32,29 @@ pub(crate) struct QueryArguments {
     pub(crate) element: Option<ElementType>,
 }
 
+/// The index, in its place or by name.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct IndexArguments {
+    /// Directory of the index
+    #[arg(value_name = "INDEX")]
+    place: Option<PathBuf>,
+
+    /// Directory of the index, by name
+    #[arg(long, value_name = "INDEX")]
+    index: Option<PathBuf>,
+}
+
 impl QueryArguments {
+    /// Directory of the index.
+    pub(crate) fn index(&self) -> &Path {
+        let IndexArguments { place, index } = &self.index;
+        let given = place.as_deref().or(index.as_deref());
+        given.unwrap_or(Path::new("."))
+    }
+
     /// Opens the queries.
-    pub(super) fn open_queries(&self) -> Result<VectorFile> {
-        let how = OpenAs {
-            element: self.element,
-        };
-        system::open_vectors(&self.queries, how)
+    pub(super) fn open_queries(&self, progress: &dyn Progress) -> Result<Vectors> {
+        system::open_vectors(&self.queries, self.element, progress)
     }
 }

@@ -1,10 +1,10 @@
 //! A call of many queries: the index is opened, the queries searched, the answers shown, written
 //! and compared with what is known.
 
-use pageway::{Answers, Effort, ErrorKind, Index, OpenOptions, Result, SearchOptions, VectorRead};
+use pageway::{Effort, ErrorKind, Index, OpenOptions, Result, SearchOptions, VectorRead};
 
 use super::QueryArguments;
-use super::report::Report;
+use super::report::{Report, Shown};
 use crate::output::Outcome;
 use crate::resources::ResourceArguments;
 use crate::results::ResultsFile;
@@ -30,14 +30,14 @@ pub(crate) struct Call<'c> {
 pub(crate) struct Answered {
     pub(crate) index: Index,
     pub(crate) searched: Searched,
-    shown: String,
+    shown: Vec<Shown>,
     open_ms: f64,
 }
 
 impl Call<'_> {
     /// Searches all queries.
     pub(crate) fn run(&self, session: &Session) -> Result<Answered> {
-        let queries = self.files.open_queries()?;
+        let queries = self.files.open_queries(&session.progress)?;
         let started = system::now();
         let index = self.open()?;
         let open_ms = started.elapsed().as_secs_f64() * 1e3;
@@ -56,9 +56,9 @@ impl Call<'_> {
                 .with_interleave(self.resources.interleave),
             recorded: self.recorded,
         };
-        let mut shown = String::new();
+        let mut shown = Vec::new();
         let searched = workload.run(&session.progress, &mut |first, answers| {
-            show(&mut shown, self.show, first, answers);
+            shown.extend(Shown::of(answers, first, self.show));
             out.as_mut().map_or(Ok(()), |out| out.put(first, answers))
         })?;
         out.map_or(Ok(()), ResultsFile::finish)?;
@@ -85,7 +85,7 @@ impl Call<'_> {
             .with_effort(effort)
             .with_beam(search.beam)
             .with_k(search.k);
-        Index::open(&self.files.index, &options).map_err(|error| match search.radius {
+        Index::open(self.files.index(), &options).map_err(|error| match search.radius {
             Some(_) if error.kind() == ErrorKind::InvalidInput => {
                 error.within(format!("with room for --limit {} per query", search.k))
             }
@@ -98,24 +98,11 @@ impl Answered {
     /// What there is to say.
     pub(crate) fn report(&self, call: &Call<'_>) -> Result<Outcome> {
         let report = Report::new(&self.index, &self.searched, &call.options, self.open_ms);
-        let text = self.shown.clone() + &report.describe(&call.files.index);
-        Outcome::new(text, &report)
-    }
-}
-
-/// Adds the answers of the first `wanted` queries, a line each.
-fn show(shown: &mut String, wanted: u64, first: u64, answers: &Answers) {
-    for (query, lims) in (first..wanted).zip(answers.lims.windows(2)) {
-        let [begin, end] = lims else { continue };
-        let ids = answers.ids.get(*begin..*end).unwrap_or_default();
-        let distances = answers.distances.get(*begin..*end).unwrap_or_default();
-        shown.push_str(&format!("query {query}:"));
-        for (id, distance) in ids.iter().zip(distances) {
-            shown.push_str(&format!("  {id} ({distance})"));
+        let mut text: String = self.shown.iter().map(|one| one.line() + "\n").collect();
+        if !text.is_empty() {
+            text.push('\n');
         }
-        shown.push('\n');
-    }
-    if first == 0 && wanted > 0 {
-        shown.push('\n');
+        text.push_str(&report.describe(call.files.index()));
+        Outcome::new(text, &report.with_answers(self.shown.clone()))
     }
 }

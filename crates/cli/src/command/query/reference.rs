@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use pageway::source::{VectorFile, VectorSlice};
+use pageway::source::VectorSlice;
 use pageway::truth::{RangeQuestion, TruthFile};
 use pageway::{Error, Index, Result, VectorRead};
+use pageway_formats::Vectors;
 
 use super::Call;
 use crate::exact;
@@ -20,7 +21,7 @@ impl Call<'_> {
     pub(super) fn reference(
         &self,
         index: &Index,
-        queries: &VectorFile,
+        queries: &Vectors,
         session: &Session,
     ) -> Result<Reference> {
         match (&self.files.truth, self.options.radius) {
@@ -47,7 +48,7 @@ impl Call<'_> {
         &self,
         index: &Index,
         radius: f32,
-        queries: &VectorFile,
+        queries: &Vectors,
         session: &Session,
     ) -> Result<Reference> {
         let rows = exact::held_queries(queries, &self.files.queries, SCAN_BYTES)?;
@@ -77,7 +78,7 @@ fn is_range(path: &Path) -> bool {
     extension.is_some_and(|extension| extension.eq_ignore_ascii_case("rangeres"))
 }
 
-fn check_count(path: &Path, found: u64, queries: &VectorFile) -> Result<()> {
+fn check_count(path: &Path, found: u64, queries: &Vectors) -> Result<()> {
     let (place, expected) = (path.display(), queries.count());
     if found == expected {
         return Ok(());

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pageway::truth::RangeScore;
-use pageway::{Index, SearchOptions};
+use pageway::{Answers, Calibration, Index, SearchOptions, Tolerance};
 use serde::Serialize;
 
 use crate::costs::Costs;
@@ -16,8 +16,51 @@ pub(super) struct Report {
     queries: u64,
     #[serde(flatten)]
     quality: Quality,
+    /// How far off distances may be: a share of them, or `any`.
+    tolerance: Tolerance,
     #[serde(flatten)]
     costs: Costs,
+    /// Answers of the first queries, where they are asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    answers: Vec<Shown>,
+}
+
+/// What a query found.
+#[derive(Clone, Serialize)]
+pub(super) struct Shown {
+    query: u64,
+    ids: Vec<u64>,
+    distances: Vec<f32>,
+    /// How far off each distance may be; 0 where it is exact.
+    errors: Vec<f32>,
+}
+
+impl Shown {
+    /// The answers from query `first` to before `end`.
+    pub(super) fn of(answers: &Answers, first: u64, end: u64) -> impl Iterator<Item = Self> {
+        let lims = answers.lims.windows(2);
+        (first..end).zip(lims).map(|(query, lims)| {
+            let own = lims.first().copied().unwrap_or(0)..lims.last().copied().unwrap_or(0);
+            let floats = |all: &[f32]| all.get(own.clone()).unwrap_or_default().to_vec();
+            Self {
+                query,
+                ids: answers.ids.get(own.clone()).unwrap_or_default().to_vec(),
+                distances: floats(&answers.distances),
+                errors: floats(&answers.errors),
+            }
+        })
+    }
+
+    /// A line for people.
+    pub(super) fn line(&self) -> String {
+        let errors = self.errors.iter().map(|error| match *error {
+            0.0 => String::new(),
+            error => format!(" +- {error}"),
+        });
+        let pairs = self.ids.iter().zip(&self.distances).zip(errors);
+        let words = pairs.map(|((id, distance), error)| format!("  {id} ({distance}{error})"));
+        format!("query {}:{}", self.query, words.collect::<String>())
+    }
 }
 
 /// How well.
@@ -36,6 +79,8 @@ struct Nearest {
     recall: Option<f64>,
     /// What the calibration of the index expects at this list size; null beyond its ranks.
     expected_recall: Option<f64>,
+    /// Neighbours that it was measured for: the next calibrated number from k on.
+    expected_at: Option<u32>,
 }
 
 /// How well all within a radius were found.
@@ -69,8 +114,15 @@ impl Report {
         Self {
             queries: searched.run.queries,
             quality,
+            tolerance: options.tolerance,
             costs: Costs::new(index, &searched.run, open_ms),
+            answers: Vec::new(),
         }
+    }
+
+    /// With the answers of the first queries.
+    pub(super) fn with_answers(self, answers: Vec<Shown>) -> Self {
+        Self { answers, ..self }
     }
 
     /// The report for people: speed never without recall or precision.
@@ -97,6 +149,7 @@ impl Nearest {
             k,
             recall: searched.recall,
             expected_recall: expected.map(|recall| (f64::from(recall) * 1e4).round() / 1e4),
+            expected_at: expected.and(Calibration::rank_of(k)),
         }
     }
 
@@ -105,13 +158,19 @@ impl Nearest {
     }
 
     fn describe(&self) -> String {
+        // A recall of another number of neighbours is named by that.
+        let other = self.expected_at.filter(|rank| *rank != self.k);
+        let of = other.map_or(String::new(), |rank| format!(" of recall@{rank}"));
         match (self.recall, self.expected_recall) {
             (Some(recall), Some(expected)) => {
-                format!("{recall:.4} measured against the truth ({expected:.3} calibrated)")
+                format!("{recall:.4} measured against the truth ({expected:.3}{of} calibrated)")
             }
             (Some(recall), None) => format!("{recall:.4} measured against the truth"),
-            (None, Some(expected)) => {
+            (None, Some(expected)) if of.is_empty() => {
                 format!("{expected:.3} expected (calibrated); give --truth to measure it")
+            }
+            (None, Some(expected)) => {
+                format!("unknown; {expected:.3}{of} is calibrated; give --truth to measure it")
             }
             (None, None) => "unknown: not calibrated for this k; give --truth".to_owned(),
         }
@@ -156,5 +215,28 @@ impl Within {
             (None, Some(_), _) => "none: no query has a true result".to_owned(),
             _ => "unknown; give --truth or --exact to measure it".to_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recall_of_other_neighbours_is_named_by_them() {
+        let nearest = |k, recall| Nearest {
+            k,
+            recall,
+            expected_recall: Some(0.97),
+            expected_at: Calibration::rank_of(k),
+        };
+        let words = nearest(3, None).describe();
+        assert!(words.starts_with("unknown; 0.970 of recall@10"), "{words}");
+        assert!(nearest(10, None).describe().starts_with("0.970 expected"));
+        let words = nearest(3, Some(0.9)).describe();
+        assert!(
+            words.ends_with("(0.970 of recall@10 calibrated)"),
+            "{words}"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! What a search is asked.
 
 use clap::Args;
-use pageway::{Effort, Result, SearchOptions};
+use pageway::{Effort, Result, SearchOptions, Tolerance};
 
 use super::trace::{self, TraceArguments};
 use crate::command::query::{Call, QueryArguments};
@@ -11,9 +11,10 @@ use crate::session::Session;
 
 const EXAMPLES: &str = "\
 Examples:
-  pageway search --index my.index --queries q.fbin -k 10 --recall 0.95
+  pageway search my.index --queries q.fbin -k 10 --recall 0.95
   pageway search --index my.index --queries q.fbin -k 10 --truth gt.ibin --list-size 60 --threads 4
   pageway search --index my.index --queries q.npy -k 3 --show 5
+  pageway search --index my.index --queries q.parquet -k 10 --out found.csv
   pageway search --index my.index --queries q.fbin -k 10 --truth gt.ibin --json
   pageway search --index my.index --queries q.fbin --threads 1 --interleave 1 --trace q.trace
 
@@ -24,6 +25,7 @@ What the knobs cost:
   --interleave            queries in flight per thread: more hides disk waits, so more queries per
                           second, at a longer latency of each. 1 gives the shortest latency.
   --beam                  reads in flight per query: more shortens latency and reads more pages.
+  --tolerance             0.01 lets a distance be 1 % off, where that saves the read of a vector.
 
 Without --truth the recall of these queries is unknown: the speed is then shown beside the recall
 that the calibration of the index expects. 'pageway ground-truth' computes the truth.";
@@ -41,7 +43,7 @@ pub(crate) struct SearchArguments {
     #[command(flatten)]
     trace: TraceArguments,
 
-    /// Print the answers of the first N queries
+    /// Print the answers of the first N queries; under --json as "answers"
     #[arg(long, value_name = "N", default_value_t = 0)]
     show: u64,
 }
@@ -70,9 +72,10 @@ struct EffortArguments {
     #[arg(long, value_name = "W")]
     beam: Option<u32>,
 
-    /// Every distance exact: read vectors also where codes are sure that they are answers
-    #[arg(long)]
-    exact: bool,
+    /// How far off a distance may be, as a share of it: 0 is exact, 'any' takes what codes say of
+    /// sure answers
+    #[arg(long, value_name = "SHARE", default_value_t = Tolerance::EXACT)]
+    tolerance: Tolerance,
 }
 
 impl EffortArguments {
@@ -81,7 +84,7 @@ impl EffortArguments {
         SearchOptions::nearest(self.k)
             .with_effort(self.list_size.map_or(recall, Effort::ListSize))
             .with_beam(self.beam)
-            .with_exact(self.exact)
+            .with_tolerance(self.tolerance)
     }
 }
 

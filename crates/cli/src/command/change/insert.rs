@@ -1,0 +1,174 @@
+//! `pageway insert`: rows of a file go into an index, batch by batch.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use pageway::source::{BLOCK_BYTES, IdRead, RowBlocks};
+use pageway::{Acknowledged, ElementType, Error, Progress, Result, Rows, VectorRead, Writer};
+use serde::Serialize;
+
+use super::writer::{Done, DurabilityWish, WriterArguments, add, exit_code};
+use crate::output::Outcome;
+use crate::session::Session;
+use crate::system;
+use crate::text::{self, Facts};
+
+const EXAMPLES: &str = "\
+Examples:
+  pageway insert my.index --data new.fbin
+  pageway insert my.index --data new.fbin --ids new-ids.txt --upsert
+  pageway insert my.index --data many.fbin --durability deferred --update-memory 512MB --json
+
+Rows go in by batches of a megabyte. What a batch has written to the log is durable as --durability
+says when the next one begins:
+  synced         neither a kill nor a power cut loses it
+  batched:10ms   a kill loses nothing, a power cut at most the last 10 ms
+  deferred       a kill loses what is in memory, up to some hundred kilobytes: for bulk loads
+Everything is durable when the command ends, also by Ctrl-C, which finishes the batch at hand.
+
+When the memory for changes is full, its rows are flushed to a segment, and small segments are merged
+into larger ones. Without --ids rows get the next ids that were never given; an id that is there
+already is an error without --upsert. After an error the batches before it are in.";
+
+/// Put the vectors of a file into an index.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct InsertArguments {
+    /// Directory of the index
+    #[arg(value_name = "INDEX")]
+    index: PathBuf,
+
+    /// Vectors: .fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs or .npy, of the type of the index
+    #[arg(long, value_name = "FILE")]
+    data: PathBuf,
+
+    /// Element type of a .bin file: f32, f16, u8 or i8
+    #[arg(long, value_name = "TYPE")]
+    element: Option<ElementType>,
+
+    /// An id for each row: .u64bin, .ibin, .npy, or text with one number per line
+    #[arg(long, value_name = "FILE")]
+    ids: Option<PathBuf>,
+
+    /// Replace rows whose ids are there already
+    #[arg(long, requires = "ids")]
+    upsert: bool,
+
+    /// When a batch counts as done: synced, batched:10ms or deferred
+    #[arg(long, value_name = "LEVEL", default_value = "synced")]
+    durability: DurabilityWish,
+
+    #[command(flatten)]
+    writer: WriterArguments,
+}
+
+/// What `--json` shows.
+#[derive(Serialize)]
+struct Report {
+    inserted: u64,
+    replaced: u64,
+    rows_per_second: f64,
+    /// Whether Ctrl-C ended it before all rows were in.
+    cancelled: bool,
+    #[serde(flatten)]
+    done: Done,
+}
+
+impl InsertArguments {
+    /// Inserts.
+    pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
+        let vectors = system::open_vectors(&self.data, self.element, &session.progress)?;
+        let ids = self.ids.as_deref().map(system::open_ids).transpose()?;
+        if let Some(ids) = &ids
+            && ids.count() != vectors.count()
+        {
+            return Err(Error::invalid(format!(
+                "{}: {} ids for {} rows: give one for each",
+                ids.name(),
+                ids.count(),
+                vectors.count()
+            )));
+        }
+        let writer = self.writer.open(&self.index)?;
+        let started = system::now();
+        let sum = self.put(&writer, &vectors, ids.as_deref(), session)?;
+        let rows = sum.inserted + sum.replaced;
+        let seconds = started.elapsed().as_secs_f64();
+        let inserted = Report {
+            inserted: sum.inserted,
+            replaced: sum.replaced,
+            rows_per_second: rows as f64 / seconds.max(1e-9),
+            cancelled: rows < vectors.count(),
+            done: Done::close(writer, seconds)?,
+        };
+        let mut outcome = Outcome::new(self.describe(&inserted), &inserted)?;
+        outcome.exit_code = exit_code(inserted.cancelled);
+        Ok(outcome)
+    }
+
+    /// All rows, or those before the wish to stop.
+    fn put(
+        &self,
+        writer: &Writer,
+        vectors: &dyn VectorRead,
+        ids: Option<&dyn IdRead>,
+        session: &Session,
+    ) -> Result<Acknowledged> {
+        let shape = vectors.shape();
+        let mut blocks = RowBlocks::new(vectors, 0..vectors.count(), BLOCK_BYTES);
+        let (mut sum, mut own) = (Acknowledged::default(), Vec::new());
+        session.progress.stage("insert", vectors.count());
+        while !session.progress.cancelled()
+            && let Some(block) = blocks.next_block()?
+        {
+            let count = block.rows.len() / shape.row_bytes();
+            if let Some(ids) = ids {
+                own.resize(count, 0);
+                ids.read(block.first, &mut own)?;
+            }
+            let rows = Rows::new(block.rows, shape)
+                .with_ids(ids.is_some().then_some(own.as_slice()))
+                .with_durability(self.durability.0);
+            let put = if self.upsert {
+                writer.upsert(&rows)
+            } else {
+                writer.insert(&rows)
+            };
+            let put = put.map_err(|error| {
+                let (first, last) = (block.first, block.first + count as u64 - 1);
+                let before = sum.inserted + sum.replaced;
+                error.within(format!(
+                    "rows {first} to {last}; the {before} before are in"
+                ))
+            })?;
+            add(&mut sum, put);
+            writer.keep_up()?;
+            session.progress.advance(count as u64);
+        }
+        session.progress.clear();
+        Ok(sum)
+    }
+
+    fn describe(&self, inserted: &Report) -> String {
+        let rows = inserted.inserted + inserted.replaced;
+        let stopped = if inserted.cancelled {
+            "Stopped on request: the first "
+        } else {
+            "Put "
+        };
+        let facts = Facts::new()
+            .fact("inserted", text::count(inserted.inserted))
+            .fact("replaced", text::count(inserted.replaced))
+            .fact(
+                "speed",
+                format!("{} rows per second", text::figure(inserted.rows_per_second)),
+            );
+        format!(
+            "{stopped}{} rows into {} in {}.\n\n{}",
+            text::count(rows),
+            self.index.display(),
+            text::seconds(inserted.done.seconds),
+            inserted.done.add_to(facts).render()
+        )
+    }
+}

@@ -1,0 +1,23 @@
+//! Commands that change an index.
+//!
+//! ```text
+//! create     an empty index                     merge      fewer segments, without dead rows
+//! insert     rows of a file go in, batch by batch    snapshot   a copy as of now
+//! delete     rows of these ids are deleted      log        what is not in files yet
+//! writer     how an index is opened for it, and what all of them report
+//! ```
+
+mod create;
+mod delete;
+mod insert;
+mod log;
+mod merge;
+mod snapshot;
+mod writer;
+
+pub(crate) use create::CreateArguments;
+pub(crate) use delete::DeleteArguments;
+pub(crate) use insert::InsertArguments;
+pub(crate) use log::{LogArguments, describe_state};
+pub(crate) use merge::MergeArguments;
+pub(crate) use snapshot::SnapshotArguments;

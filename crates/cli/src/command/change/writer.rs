@@ -1,0 +1,211 @@
+//! How an index is opened to be changed, and what every change reports.
+
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::Args;
+use pageway::{
+    Acknowledged, Changes, Durability, ErrorKind, MemoryWish, NoProgress, OpenOptions, Result,
+    UpdateOptions, Work, Writer, format_bytes,
+};
+use serde::Serialize;
+
+use crate::text::{self, Facts};
+
+/// The memory that changes may take.
+#[derive(Debug, Args)]
+pub(super) struct WriterArguments {
+    /// Memory of searches, from which that for changes follows [default: that of the index]
+    #[arg(long, value_name = "MEMORY")]
+    memory: Option<MemoryWish>,
+
+    /// Memory for changes: rows that are not flushed yet, and a flush or merge at a time [default:
+    /// an eighth of the memory of searches, or the least that works where that is more]
+    #[arg(long, value_name = "MEMORY")]
+    update_memory: Option<MemoryWish>,
+
+    /// Part of it that a flush or merge may take [default: half of it]
+    #[arg(long, value_name = "MEMORY")]
+    build_memory: Option<MemoryWish>,
+
+    /// Threads of flushes and merges
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
+
+    /// Read a damaged log as far as it is sound, and give up the changes behind the damage
+    #[arg(long)]
+    salvage: bool,
+}
+
+impl WriterArguments {
+    /// Opens an index to be changed.
+    pub(super) fn open(&self, dir: &Path) -> Result<Writer> {
+        let open = OpenOptions::default().with_memory(self.memory);
+        let update = UpdateOptions::default()
+            .with_memory(self.update_memory)
+            .with_build_memory(self.build_memory)
+            .with_threads(self.threads)
+            .with_salvage(self.salvage);
+        Writer::open(dir, &open, &update)
+    }
+}
+
+/// What an acknowledgement means, as it is typed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct DurabilityWish(pub(super) Durability);
+
+impl FromStr for DurabilityWish {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let milliseconds = |text: &str| {
+            let digits = text.strip_prefix("batched:")?.strip_suffix("ms")?;
+            digits.parse().ok().map(Duration::from_millis)
+        };
+        let durability = match text {
+            "synced" => Durability::Synced,
+            "deferred" => Durability::Deferred,
+            _ => milliseconds(text).map(Durability::Batched).ok_or_else(|| {
+                format!("'{text}' is no durability: write synced, batched:10ms or deferred")
+            })?,
+        };
+        Ok(Self(durability))
+    }
+}
+
+/// What all changes report. The names of the fields are the stable keys of `--json`.
+#[derive(Serialize)]
+pub(super) struct Done {
+    pub(super) seconds: f64,
+    /// The last record of the log.
+    lsn: u64,
+    /// Whether a power cut loses nothing of it any more.
+    durable: bool,
+    #[serde(flatten)]
+    work: Work,
+    /// Rows that a search may find.
+    rows: u64,
+    segments: usize,
+    dead: u64,
+    delta_rows: u64,
+    peak_memory_bytes: Option<u64>,
+    /// Why segments were not merged, when they were to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    merge_refused: Option<String>,
+    /// Why changes are in the log alone, where only who changes the index sees them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flush_refused: Option<String>,
+}
+
+impl Done {
+    /// What a writer has done, which ends here: everything acknowledged is durable then, and in
+    /// files that every search sees, as far as memory and disk hold another segment.
+    pub(super) fn close(writer: Writer, seconds: f64) -> Result<Self> {
+        let flushed = writer.flush(&NoProgress);
+        let Changes {
+            rows,
+            segments,
+            delta_rows,
+            dead,
+            work,
+            merge_refused,
+            ..
+        } = writer.changes()?;
+        let lsn = writer.close()?;
+        Ok(Self {
+            seconds,
+            lsn,
+            durable: true,
+            work,
+            rows,
+            segments,
+            dead,
+            delta_rows,
+            peak_memory_bytes: pageway::lab::peak_memory_bytes(),
+            merge_refused,
+            flush_refused: flushed.err().map(|error| error.to_string()),
+        })
+    }
+
+    /// Adds it for people.
+    pub(super) fn add_to(&self, facts: Facts) -> Facts {
+        let rows = format!(
+            "{} in {} segments, {} not flushed, {} dead",
+            text::count(self.rows),
+            self.segments,
+            text::count(self.delta_rows),
+            text::count(self.dead)
+        );
+        let work = format!(
+            "{} flushes, {} merges, {} written to segments",
+            self.work.flushes,
+            self.work.merges,
+            format_bytes(self.work.bytes_written)
+        );
+        let facts = facts
+            .fact("rows", rows)
+            .fact("work", work)
+            .fact("log", format!("record {}, durable", text::count(self.lsn)));
+        let facts = match self.peak_memory_bytes {
+            Some(peak) => facts.fact("memory", format!("peak {}", format_bytes(peak))),
+            None => facts,
+        };
+        let refusals = [
+            ("not flushed", &self.flush_refused),
+            ("not merged", &self.merge_refused),
+        ];
+        refusals
+            .into_iter()
+            .fold(facts, |facts, (what, refused)| match refused {
+                Some(why) => facts.fact(what, why.as_str()),
+                None => facts,
+            })
+    }
+}
+
+/// Adds what a further call did.
+pub(super) fn add(sum: &mut Acknowledged, one: Acknowledged) {
+    sum.inserted += one.inserted;
+    sum.replaced += one.replaced;
+    sum.deleted += one.deleted;
+    sum.absent += one.absent;
+    sum.first_id = sum.first_id.or(one.first_id);
+    (sum.lsn, sum.durable) = (one.lsn, one.durable);
+}
+
+/// Exit code of a change that stopped before its end, or reached it.
+pub(super) fn exit_code(cancelled: bool) -> u8 {
+    if cancelled {
+        ErrorKind::Cancelled.exit_code()
+    } else {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durabilities_parse() {
+        let parse = |text: &str| text.parse::<DurabilityWish>().map(|wish| wish.0);
+        assert_eq!(parse("synced"), Ok(Durability::Synced));
+        assert_eq!(parse("deferred"), Ok(Durability::Deferred));
+        let ten = Durability::Batched(Duration::from_millis(10));
+        assert_eq!(parse("batched:10ms"), Ok(ten));
+        for text in [
+            "",
+            "batched",
+            "batched:10",
+            "batched:ms",
+            "batched:-1ms",
+            "Synced",
+        ] {
+            assert!(
+                parse(text).unwrap_err().contains("synced, batched"),
+                "{text}"
+            );
+        }
+    }
+}

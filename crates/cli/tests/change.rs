@@ -1,0 +1,202 @@
+//! An index that changes, through the built program.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a failed test may panic"
+)]
+
+mod common;
+
+use common::{Place, clustered, lines};
+use serde_json::Value;
+
+fn number(json: &Value, key: &str) -> u64 {
+    json[key]
+        .as_u64()
+        .unwrap_or_else(|| panic!("{key} in {json}"))
+}
+
+/// An empty index and files of vectors that fit it.
+fn created(options: &str) -> Place {
+    let place = Place::new();
+    place.write("a.u8bin", clustered(1500, 32, 1));
+    place.write("b.u8bin", clustered(300, 32, 2));
+    place.write("q.u8bin", clustered(20, 32, 1));
+    let line = format!(
+        "create --out my.index --dimension 32 --metric l2 --element u8 --memory 8MB \
+         --expected 2000 --degree 24 {options} --json"
+    );
+    let report = place.line(&line).json();
+    assert_eq!(number(&report, "dimension"), 32);
+    place
+}
+
+/// Nearest id of each query, each found by a search that reads everything.
+fn nearest(place: &Place, index: &str) -> Vec<i32> {
+    let line =
+        format!("search --index {index} --queries q.u8bin -k 1 --list-size 200 --out f.ibin");
+    let run = place.line(&line);
+    assert_eq!(run.code, 0, "{run:?}");
+    let bytes = place.read("f.ibin");
+    let ids = bytes[8..8 + 20 * 4].chunks(4);
+    ids.map(|id| i32::from_le_bytes(id.try_into().expect("4 bytes")))
+        .collect()
+}
+
+#[test]
+fn rows_go_in_are_replaced_deleted_merged_copied_and_told() {
+    let place = created("");
+    let empty = place.line("log my.index");
+    assert!(empty.stdout.contains("no log"), "{empty:?}");
+
+    let report = place.line("insert my.index --data a.u8bin --json").json();
+    for key in [
+        "inserted",
+        "replaced",
+        "lsn",
+        "flushes",
+        "merges",
+        "bytes_written",
+        "peak_memory_bytes",
+    ] {
+        assert!(report[key].is_u64(), "{key} in {report}");
+    }
+    assert_eq!(
+        (number(&report, "inserted"), number(&report, "replaced")),
+        (1500, 0)
+    );
+    assert_eq!(report["durable"], true);
+    assert!(report["rows_per_second"].as_f64().expect("a speed") > 0.0);
+
+    // The first rows again, under the ids of others and of new ones.
+    place.write("ids.txt", lines(1400..1700));
+    let line = "insert my.index --data b.u8bin --ids ids.txt";
+    let refused = place.line(line);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.stderr.contains("1400"), "{refused:?}");
+    let report = place
+        .line(&format!("{line} --upsert --durability batched:5ms --json"))
+        .json();
+    assert_eq!(
+        (number(&report, "inserted"), number(&report, "replaced")),
+        (200, 100)
+    );
+
+    place.write("gone.txt", lines((0..1000).chain(5000..5003)));
+    let report = place.line("delete my.index --ids gone.txt --json").json();
+    assert_eq!(
+        (number(&report, "deleted"), number(&report, "absent")),
+        (1000, 3)
+    );
+    assert_eq!(number(&report, "rows"), 700);
+    let log = place.line("log my.index --json").json();
+    assert_eq!(log["log"]["closed"], true);
+    // Who only reads sees it too.
+    let inspected = place.line("inspect my.index --json").json();
+    assert!(
+        inspected["changes"]["dead_share"].as_f64() > Some(0.0),
+        "{inspected}"
+    );
+
+    let report = place
+        .line("snapshot my.index --out copy.index --json")
+        .json();
+    assert_eq!(number(&report, "rows"), 700);
+    let report = place.line("merge my.index --full --json").json();
+    assert_eq!(
+        (number(&report, "segments"), number(&report, "dead")),
+        (1, 0)
+    );
+    let inspected = place.line("inspect my.index --json").json();
+    assert_eq!(number(&inspected, "nodes"), 700);
+    assert_eq!(inspected["changes"]["dead_share"], 0.0);
+    let text = place.line("inspect my.index").stdout;
+    assert!(
+        text.contains("Changes") && text.contains("last record"),
+        "{text}"
+    );
+    for index in ["my.index", "copy.index"] {
+        assert_eq!(place.line(&format!("verify {index}")).code, 0);
+    }
+    let found = nearest(&place, "my.index");
+    assert_eq!(found, nearest(&place, "copy.index"));
+    assert!(
+        found.iter().all(|id| (1000..1700).contains(id)),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn an_index_that_was_built_accepts_changes() {
+    let place = created("");
+    let build = "build --data a.u8bin --out built.index --metric l2 --memory 8MB --degree 24 \
+                 --build-list 50";
+    assert_eq!(place.line(build).code, 0);
+    let before = nearest(&place, "built.index");
+    place.write(
+        "gone.txt",
+        lines(
+            before
+                .iter()
+                .collect::<std::collections::BTreeSet<_>>()
+                .into_iter()
+                .map(|id| *id as u64),
+        ),
+    );
+    let report = place
+        .line("delete built.index --ids gone.txt --json")
+        .json();
+    assert_eq!(number(&report, "absent"), 0);
+    let report = place
+        .line("insert built.index --data b.u8bin --durability deferred --json")
+        .json();
+    assert_eq!(number(&report, "inserted"), 300);
+    assert_eq!(place.line("merge built.index").code, 0);
+    let after = nearest(&place, "built.index");
+    assert!(
+        after.iter().all(|id| !before.contains(id)),
+        "{before:?} {after:?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_words() {
+    let place = created("");
+    let refused = |line: &str, code: i32, words: &str| {
+        let run = place.line(line);
+        assert_eq!(run.code, code, "{line}: {run:?}");
+        assert!(run.stderr.contains(words), "{line}: {run:?}");
+    };
+    refused(
+        "create --out my.index --dimension 32 --metric l2",
+        2,
+        "already",
+    );
+    refused(
+        "create --out x --dimension 32 --metric l2 --memory 10%",
+        2,
+        "none yet",
+    );
+    refused(
+        "insert my.index --data a.u8bin --durability often",
+        2,
+        "synced, batched",
+    );
+    refused("insert my.index --data a.u8bin --upsert", 2, "--ids");
+    refused("insert nothing.index --data a.u8bin", 3, "no index");
+    refused(
+        "insert my.index --data a.u8bin --update-memory 1kB",
+        2,
+        "smallest that works",
+    );
+    place.write("few.txt", lines(0..3));
+    refused(
+        "insert my.index --data a.u8bin --ids few.txt",
+        2,
+        "one for each",
+    );
+    place.write("twice.txt", lines([4, 4].into_iter()));
+    refused("delete my.index --ids twice.txt", 2, "4");
+    place.write("other.u8bin", clustered(10, 16, 1));
+    refused("insert my.index --data other.u8bin", 2, "16");
+}

@@ -1,0 +1,119 @@
+//! Tables in and out: Parquet and JSON lines as data, results by extension, vectors back.
+
+mod common;
+
+use common::Place;
+
+/// 400 vectors of 4 components as JSON lines, with ids from 1000 on.
+fn lines() -> String {
+    let vector = |row: u32| [0, 1, 2, 3].map(|at| f64::from((row * 37 + at * 11) % 101) / 8.0);
+    let line = |row: u32| format!("{{\"key\": {}, \"v\": {:?}}}\n", row + 1000, vector(row));
+    let lines: Vec<String> = (0..400).map(line).collect();
+    lines.concat()
+}
+
+#[test]
+fn json_lines_and_parquet_make_the_same_index() {
+    let place = Place::new();
+    place.write("a.jsonl", lines());
+    let build = "--metric l2 --memory 2MB --calibration-queries 20 --json";
+    let built = place.line(&format!(
+        "build --data a.jsonl --id-column key --out a.index {build}"
+    ));
+    assert_eq!(built.json()["nodes"], 400);
+    place.line("export a.index v.parquet --json").json();
+    place
+        .line("export a.index v.npy --ids ids.npy --json")
+        .json();
+    place.line("export a.index v.jsonl").text_of_success();
+    for (number, data) in [
+        "v.parquet --id-column id",
+        "v.npy --ids ids.npy",
+        "v.jsonl --id-column id",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let out = format!("{number}.index");
+        place
+            .line(&format!("build --data {data} --out {out} {build}"))
+            .json();
+        let shown = place.line(&format!(
+            "search --index {out} --queries v.npy -k 1 --list-size 40 --show 400 --json"
+        ));
+        let shown = shown.json();
+        let answers = shown["answers"].as_array().expect("answers");
+        assert_eq!(answers.len(), 400);
+        for answer in answers {
+            assert_eq!(answer["distances"][0], 0.0, "{data}: {answer}");
+        }
+    }
+    assert_eq!(
+        place.line("convert v.parquet back.fbin --json").json()["rows"],
+        400
+    );
+    let wrong = place.line(&format!(
+        "build --data v.parquet --column x --out x {build}"
+    ));
+    assert_eq!(wrong.code, 2);
+    assert!(
+        wrong
+            .stderr
+            .contains("there are id (int64), vector (float lists)"),
+        "{wrong:?}"
+    );
+}
+
+#[test]
+fn results_are_written_by_extension() {
+    let place = Place::new();
+    place.write("a.jsonl", lines());
+    let build = "build --data a.jsonl --id-column key --out i --metric l2 --memory 2MB";
+    place.line(build).text_of_success();
+    let search = "search --index i --queries a.jsonl -k 3 --list-size 40 --out";
+    for name in ["r.npy", "r.csv", "r.jsonl", "r.parquet", "r.ibin"] {
+        place.line(&format!("{search} {name}")).text_of_success();
+        assert!(place.exists(name));
+    }
+    let ids = place.read("r.npy");
+    assert_eq!(ids.len(), 128 + 400 * 3 * 8);
+    assert_eq!(ids[128..136], 1000_i64.to_le_bytes());
+    let distances = place.read("r.distances.npy");
+    assert_eq!(distances.len(), 128 + 400 * 3 * 4);
+    let csv = String::from_utf8(place.read("r.csv")).expect("text");
+    assert_eq!(csv.lines().count(), 1 + 400 * 3);
+    assert!(
+        csv.starts_with("query,rank,id,distance\n0,1,1000,0\n"),
+        "{csv:.80}"
+    );
+    let json = String::from_utf8(place.read("r.jsonl")).expect("text");
+    let first: serde_json::Value =
+        serde_json::from_str(json.lines().next().expect("a line")).expect("JSON");
+    assert_eq!(
+        (&first["query"], &first["ids"][0]),
+        (&0.into(), &1000.into())
+    );
+    assert!(place.read("r.parquet").starts_with(b"PAR1"));
+    let unknown = place.line(&format!("{search} r.txt"));
+    assert!(
+        unknown.stderr.contains(".ibin .npy .csv .jsonl .parquet"),
+        "{unknown:?}"
+    );
+    let within = "range --index i --queries a.jsonl --radius 1.5 --out w";
+    place.line(&format!("{within}.csv")).text_of_success();
+    let refused = place.line(&format!("{within}.npy"));
+    assert!(refused.stderr.contains(".rangeres .csv"), "{refused:?}");
+}
+
+#[test]
+fn names_that_are_nearly_right_are_offered() {
+    let place = Place::new();
+    for (arguments, words) in [
+        ("--metric cosnie", "did you mean 'cosine'?"),
+        ("--metric l2 --preset startling", "did you mean 'starling'?"),
+    ] {
+        let run = place.line(&format!("build --data a.fbin --out i {arguments}"));
+        assert_eq!(run.code, 2);
+        assert!(run.stderr.contains(words), "{run:?}");
+    }
+}
