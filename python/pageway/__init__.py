@@ -4,23 +4,27 @@
 >>> index = pageway.build("my.index", vectors, metric="cosine")
 >>> ids, distances = index.search(query, k=10)
 
-An index is a directory. It is built once (`build`), then opened by any number of processes (`open`)
+An index is a directory. It is built (`build`) or filled (`create`, `Index.insert`), then opened by any number of processes (`open`)
 within a memory budget that covers everything held for it. Searches state the recall they want, or
 the radius (`Index.range`); smaller distances are nearer in every metric. An index has our own
 design, or a published one that `presets` lists.
 """
 
 from ._native import __version__
-from .building import build, presets
+from ._share import progress_share
+from ._sources import Batch, Batches, read_hdf5, read_json_lines, read_parquet
+from .building import build, create, presets
 from .errors import (
     BusyError,
     CancelledError,
     CorruptError,
+    ExistsError,
     IncompatibleError,
     InternalError,
     InvalidInputError,
     NoSpaceError,
     NotFoundError,
+    OutOfMemoryError,
     PagewayError,
     PagewayWarning,
     ReadOnlyError,
@@ -29,19 +33,33 @@ from .errors import (
     UnsupportedError,
 )
 from .index import Index, open, verify
-from .results import Preset, RangeResult, RecallReport, SearchResult, VerifyReport
+from .results import (
+    Acknowledged,
+    MergeReport,
+    Preset,
+    RangeResult,
+    RecallReport,
+    SearchResult,
+    VerifyReport,
+)
 from .truth import ground_truth
 
 __all__ = [
+    "Acknowledged",
+    "Batch",
+    "Batches",
     "BusyError",
     "CancelledError",
     "CorruptError",
+    "ExistsError",
     "IncompatibleError",
     "Index",
     "InternalError",
     "InvalidInputError",
+    "MergeReport",
     "NoSpaceError",
     "NotFoundError",
+    "OutOfMemoryError",
     "PagewayError",
     "PagewayWarning",
     "Preset",
@@ -55,8 +73,13 @@ __all__ = [
     "VerifyReport",
     "__version__",
     "build",
+    "create",
     "ground_truth",
     "open",
     "presets",
+    "progress_share",
+    "read_hdf5",
+    "read_json_lines",
+    "read_parquet",
     "verify",
 ]

@@ -3,14 +3,15 @@
 Nothing but numpy is required. Arrays of other libraries are recognised by the protocols they speak
 (``__array__``, DLPack, Arrow's fixed-size lists; what speaks Arrow's C interface alone is read with
 pyarrow, if it is there). Rows that already lie in C order in one of the four element types are
-passed on as they are, memory maps included; everything else is copied, and the table in
-`as_vectors` says when.
+passed on as they are; everything else is copied, and the table in `as_vectors` says when. The memory
+map of a whole file of vectors is read as that file: a map of a file that shrinks ends the process.
 """
 
 from __future__ import annotations
 
 import os
 from importlib import import_module
+from mmap import mmap
 from typing import Any, Iterable, List, Optional, Tuple, Union
 
 import numpy as np
@@ -22,6 +23,8 @@ from .errors import InvalidInputError
 Rows = Tuple["npt.NDArray[np.uint8]", int, str]
 #: A path and the element type of its rows, where the file does not say it.
 File = Tuple[str, str]
+#: A path, the element type of its rows, and what messages call them.
+Named = Tuple[str, str, str]
 
 ELEMENT_OF = {"float32": "f32", "float16": "f16", "uint8": "u8", "int8": "i8"}
 DTYPE_OF = {element: np.dtype(name) for name, element in ELEMENT_OF.items()}
@@ -45,7 +48,7 @@ def as_vectors(source: Any, name: str) -> npt.NDArray[Any]:
     ============================================  =========================================
     float32, float16, uint8, int8 in C order      itself: no copy, also when memory-mapped
     the same with other strides or byte order     a copy in C order
-    float64                                       a float32 copy, rounded to nearest
+    float64, bfloat16                             a float32 copy, rounded to nearest
     a fixed-size list of Arrow without nulls      its values, no copy in one chunk
     DLPack on the CPU, ``__array__``              numpy's view of it, then as above
     a sequence of vectors                         a copy
@@ -67,23 +70,35 @@ def as_queries(source: Any, dimension: int, dtype: np.dtype[Any]) -> npt.NDArray
     Floats are cast to the float type of the index. Lists of whole numbers take any type that holds
     them. Nothing else changes its type, because a cast from floats to bytes would lose the query.
     """
-    array = _as_array(source, "queries")
+    return _as_rows_of(source, "queries", dimension, dtype)
+
+
+def as_vectors_of(source: Any, dimension: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """New rows of an index, of shape ``(n, d)``: one of shape ``(d,)`` is one row. Types as for
+    queries."""
+    return _as_rows_of(source, "vectors", dimension, dtype).reshape(-1, dimension)
+
+
+def _as_rows_of(
+    source: Any, name: str, dimension: int, dtype: np.dtype[Any]
+) -> npt.NDArray[Any]:
+    array = _as_array(source, name)
     if array.ndim not in (1, 2):
         raise InvalidInputError(
-            f"queries: a query has shape (d,), many have (n, d); this array has shape {array.shape}"
+            f"{name}: one has shape (d,), many have (n, d); this array has shape {array.shape}"
         )
     if array.shape[-1] != dimension:
         raise InvalidInputError(
-            f"queries: have {array.shape[-1]} components, the vectors of the index {dimension}"
+            f"{name}: have {array.shape[-1]} components, the vectors of the index {dimension}"
         )
     if array.dtype != dtype:
-        array = _cast_queries(array, dtype, from_list=isinstance(source, (list, tuple)))
+        array = _cast_rows(array, name, dtype, from_list=isinstance(source, (list, tuple)))
     return _contiguous(array)
 
 
 def as_ids(source: Any) -> npt.NDArray[np.uint64]:
     """Ids of shape ``(n,)`` as uint64; whole numbers of any type, none negative."""
-    array = _as_array(_large_ids(source), "ids")
+    array = np.asarray(_large_ids(source))
     if array.ndim != 1:
         raise InvalidInputError(f"ids: have shape (n,), this array has shape {array.shape}")
     if array.size and array.dtype.kind not in "iu":
@@ -111,21 +126,49 @@ def as_rows(array: npt.NDArray[Any]) -> Rows:
 
 
 def as_source(source: Any, name: str, dtype: Any = None) -> Union[str, File, Rows]:
-    """A path or rows: what the native functions take as vectors. `dtype` is that of the file."""
-    element = None if dtype is None else _as_element(dtype)
+    """A path or rows: what the native functions take as vectors. `dtype` is what they are to be."""
+    element = None if dtype is None else as_element(dtype)
     if is_path(source):
         path = as_path(source)
         return path if element is None else (path, element)
-    rows = as_rows(as_vectors(source, name))
-    if element not in (None, rows[2]):
-        raise InvalidInputError(
-            f"{name}: an array has its own type, here {DTYPE_OF[rows[2]]}, and dtype is "
-            f"{DTYPE_OF[str(element)]}: convert it with .astype(), or leave dtype away"
-        )
-    return rows
+    if element is None:
+        vectors = as_vectors(source, name)
+        mapped = _mapped_file(source, vectors)
+        rows = as_rows(vectors)
+        return rows if mapped is None else (mapped, rows[2])
+    return as_rows(cast_to(source, DTYPE_OF[element].name, name))
 
 
-def _as_element(dtype: Any) -> str:
+def cast_to(source: Any, dtype: str, name: str) -> npt.NDArray[Any]:
+    """Rows as `dtype`: floats are rounded, numbers that must be whole have to be, and to fit."""
+    wished, array = np.dtype(dtype), _as_array(source, name)
+    if array.ndim != 2 or array.dtype == wished or array.dtype.kind not in "fiu":
+        return as_vectors(array, name)
+    with np.errstate(invalid="ignore"):
+        converted = cast(array, wished)
+    if not (array.dtype.kind == "f" and wished.kind == "f"):
+        wrong = np.argwhere(converted != array)
+        if len(wrong):
+            row, component = wrong[0]
+            raise InvalidInputError(
+                f"{name}: row {row}, component {component} is {array[row, component]}, which is "
+                f"no {wished}; scale and round the numbers first, or take another dtype"
+            )
+    return as_vectors(converted, name)
+
+
+def _mapped_file(source: Any, vectors: npt.NDArray[Any]) -> Optional[str]:
+    """The file that `source` maps as it is, read only and up to its end."""
+    if not isinstance(source, np.memmap) or source.mode != "r" or source.filename is None:
+        return None
+    path = os.fspath(source.filename)
+    whole = isinstance(source.base, mmap) and np.shares_memory(source, vectors)
+    header = os.path.getsize(path) - source.nbytes
+    known = path.endswith((".npy", ".fbin", ".u8bin", ".i8bin"))
+    return path if whole and known and header == source.offset else None
+
+
+def as_element(dtype: Any) -> str:
     """The element type that `dtype` stands for."""
     try:
         return ELEMENT_OF[np.dtype(dtype).name]
@@ -193,34 +236,34 @@ def _name_ragged_row(rows: Iterable[Any], name: str) -> None:
 
 
 def _narrowed(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    """float64 as float32; every other type must be one that an index holds."""
+    """float64 and bfloat16 as float32; every other type must be one that an index holds."""
     if array.dtype.name in ELEMENT_OF:
         return array
-    if array.dtype.name != "float64":
+    if array.dtype.name not in ("float64", "bfloat16"):
         raise InvalidInputError(
             f"{name}: an index holds float32, float16, uint8 or int8, not {array.dtype}; "
-            "convert with .astype() to the one you mean"
+            "convert the numbers to the one you mean, or give it as dtype="
         )
-    return _cast(array, np.dtype(np.float32))
+    return cast(array, np.dtype(np.float32))
 
 
-def _cast(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def cast(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """`array` as `dtype`; what overflows becomes infinite, and the engine names its row."""
     with np.errstate(over="ignore"):
         return array.astype(dtype, order="C")
 
 
-def _cast_queries(
-    array: npt.NDArray[Any], dtype: np.dtype[Any], from_list: bool
+def _cast_rows(
+    array: npt.NDArray[Any], name: str, dtype: np.dtype[Any], from_list: bool
 ) -> npt.NDArray[Any]:
     if array.dtype.kind == "f" and dtype.kind == "f":
-        return _cast(array, dtype)
+        return cast(array, dtype)
     if from_list and array.dtype.kind in "iu":
         exact = array.astype(dtype)
         if np.array_equal(exact, array):
             return exact
     raise InvalidInputError(
-        f"queries: are {array.dtype}, the vectors of the index {dtype}; "
+        f"{name}: are {array.dtype}, the vectors of the index {dtype}; "
         f"convert them the way the vectors were converted, to {dtype}"
     )
 

@@ -5,13 +5,23 @@ from typing import Callable, Dict, List, Optional, Tuple, TypedDict, Union, fina
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Answers", "Index", "__version__", "build", "ground_truth", "presets", "verify"]
+__all__ = [
+    "Answers",
+    "Index",
+    "__version__",
+    "build",
+    "create",
+    "defaults",
+    "ground_truth",
+    "presets",
+    "verify",
+]
 
 __version__: str
 
 # Types that only annotations use; the module does not hold them at run time.
 _Rows = Tuple[npt.NDArray[np.uint8], int, str]
-_Source = Union[str, Tuple[str, str], _Rows]
+_Source = Union[str, Tuple[str, str], Tuple[str, str, str], _Rows]
 _Ids = Union[None, str, npt.NDArray[np.uint64]]
 _Callback = Optional[Callable[[str, int, int], object]]
 _Found = Tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32]]
@@ -40,6 +50,8 @@ class _BuildOptions(TypedDict):
     codebook_from: Optional[str]
     graph_from: Optional[str]
     threads: int
+    segments: int
+    calibration_queries: int
 
 class _OpenOptions(TypedDict):
     memory: Optional[str]
@@ -49,6 +61,22 @@ class _OpenOptions(TypedDict):
     list_size: Optional[int]
     beam: Optional[int]
 
+class _UpdateOptions(TypedDict):
+    memory: Optional[str]
+    build_memory: Optional[str]
+    threads: int
+    salvage: bool
+
+class _CreateOptions(TypedDict):
+    dimension: int
+    element: str
+    metric: str
+    preset: str
+    form: Optional[str]
+    memory: Optional[str]
+    expected: Optional[int]
+    degree: int
+
 class _SearchOptions(TypedDict):
     k: int
     radius: Optional[float]
@@ -56,8 +84,16 @@ class _SearchOptions(TypedDict):
     list_size: Optional[int]
     beam: Optional[int]
     threads: int
-    exact: bool
+    tolerance: str
     timeout: Optional[float]
+
+class _Defaults(TypedDict):
+    degree: int
+    build_list: int
+    page_bytes: int
+    recall: float
+    calibration_queries: int
+    seed: int
 
 class _TruthOptions(TypedDict):
     k: int
@@ -80,6 +116,8 @@ class Answers:
     @property
     def distances(self) -> npt.NDArray[np.float32]: ...
     @property
+    def errors(self) -> npt.NDArray[np.float32]: ...
+    @property
     def stats(self) -> Dict[str, npt.NDArray[np.uint64]]: ...
     @property
     def settings(self) -> Dict[str, int]: ...
@@ -90,11 +128,29 @@ class Answers:
 class Index:
     @staticmethod
     def open(path: str, options: _OpenOptions) -> Index: ...
+    @staticmethod
+    def open_writable(path: str, options: _OpenOptions, update: _UpdateOptions) -> Index: ...
+    def put(
+        self, rows: _Rows, ids: Optional[npt.NDArray[np.uint64]], how: Tuple[bool, str]
+    ) -> str: ...
+    def delete(self, ids: npt.NDArray[np.uint64], how: str) -> str: ...
+    def sync(self) -> int: ...
+    def flush(self, progress: _Callback) -> None: ...
+    def merge(self, full: bool, progress: _Callback) -> str: ...
+    def snapshot(self, path: str, progress: _Callback) -> None: ...
+    def refresh(self) -> bool: ...
+    def changes(self) -> str: ...
+    @property
+    def writable(self) -> bool: ...
     def switch(self, path: str, options: _OpenOptions) -> Index: ...
     def search(self, queries: _Rows, options: _SearchOptions) -> Answers: ...
     def measure_recall(
         self, queries: _Rows, options: _SearchOptions, progress: _Callback
     ) -> _RecallReport: ...
+    def vectors(self, ids: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]: ...
+    def stored(
+        self, first: int, count: int
+    ) -> Tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint8]]: ...
     def report(self) -> str: ...
     def calibration(self) -> str: ...
     def close(self) -> None: ...
@@ -116,6 +172,8 @@ def build(
     options: _BuildOptions,
     progress: _Callback,
 ) -> str: ...
+def defaults() -> _Defaults: ...
+def create(path: str, options: _CreateOptions) -> None: ...
 def presets() -> List[Tuple[str, str]]: ...
 def verify(path: str, progress: _Callback) -> str: ...
 def ground_truth(

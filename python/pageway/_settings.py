@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Mapping, Optional, Union
+from typing import Any, Literal, Mapping, Optional, Union
 
 import numpy as np
 
@@ -14,10 +14,28 @@ from .errors import InvalidInputError
 
 PathLike = Union[str, "os.PathLike[str]"]
 Memory = Union[str, int]
+#: A share of the distance, or ``"any"``.
+Tolerance = Union[str, float]
 #: Per policy the name of a choice, or its fields.
 Overrides = Mapping[str, Union[None, str, int, Mapping[str, Any]]]
 
-DEFAULT_RECALL = 0.95
+#: Names that the engine knows; a test compares.
+Metric = Literal["l2", "inner_product", "cosine"]
+PresetName = Literal[
+    "diskann",
+    "aisaq",
+    "starling",
+    "gorgeous",
+    "pageann",
+    "pageann-disk",
+    "pipeann",
+    "dgai",
+    "pageway",
+]
+Form = Literal["resident", "clustered", "on-disk"]
+
+#: What builds and searches take where nobody says, from the engine.
+DEFAULTS = _native.defaults()
 
 
 def design(
@@ -99,6 +117,16 @@ def open_options(
     }
 
 
+def update_options(memory: Optional[Memory], salvage: bool) -> _native._UpdateOptions:
+    """What an index that is open to be changed may hold for that."""
+    return {
+        "memory": as_memory("update_memory", memory),
+        "build_memory": None,
+        "threads": 1,
+        "salvage": bool(salvage),
+    }
+
+
 def one_size(list_size: Optional[int], effort: Optional[int]) -> Optional[int]:
     """The list size, by either of its names."""
     if list_size is not None and effort is not None:
@@ -112,14 +140,14 @@ def search_options(
     list_size: Optional[int] = None,
     beam: Optional[int] = None,
     threads: int = 0,
-    exact: bool = False,
+    tolerance: Tolerance = 0.0,
     timeout: Optional[float] = None,
 ) -> _native._SearchOptions:
     """How to search for the nearest."""
     if recall is not None and list_size is not None:
         raise InvalidInputError("recall and list_size both say how hard to try: give one of them")
     if recall is None and list_size is None:
-        recall = DEFAULT_RECALL
+        recall = DEFAULTS["recall"]
     return {
         "k": checked_count("k", k),
         "radius": None,
@@ -127,9 +155,16 @@ def search_options(
         "list_size": checked_optional("list_size", list_size),
         "beam": checked_optional("beam", beam),
         "threads": checked_count("threads", threads),
-        "exact": bool(exact),
+        "tolerance": _as_share(tolerance),
         "timeout": None if timeout is None else float(timeout),
     }
+
+
+def _as_share(tolerance: Tolerance) -> str:
+    """A tolerance as the engine reads it."""
+    if isinstance(tolerance, str):
+        return tolerance
+    return repr(float(tolerance))
 
 
 def range_options(
@@ -138,11 +173,11 @@ def range_options(
     limit: int,
     beam: Optional[int],
     threads: int,
-    exact: bool,
+    tolerance: Tolerance,
     timeout: Optional[float],
 ) -> _native._SearchOptions:
     """How to search for all within a radius."""
     size = checked_count("list_size", list_size)
     limit = checked_count("limit", limit)
-    nearest = search_options(limit, None, size, beam, threads, exact, timeout)
+    nearest = search_options(limit, None, size, beam, threads, tolerance, timeout)
     return {**nearest, "radius": float(radius)}

@@ -1,36 +1,58 @@
-"""`build`: from vectors to an index."""
+"""`build`, from vectors to an index, and `create`, an index to be filled."""
 
 from __future__ import annotations
 
 import json
+import os
 import warnings
-from typing import Any, Dict, List, Optional, Union
+from contextlib import ExitStack
+from typing import Any, List, Optional, Union, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import File, Rows, as_ids, as_path, as_source, checked_count, is_path
+from ._arrays import (
+    as_element,
+    as_ids,
+    as_memory,
+    as_path,
+    checked_count,
+    checked_optional,
+    is_path,
+)
 from ._progress import ProgressWish, Reporting
-from ._settings import DEFAULT_RECALL, Memory, Overrides, PathLike, budgets, design
-from .errors import PagewayWarning
+from ._settings import (
+    DEFAULTS,
+    Form,
+    Memory,
+    Metric,
+    Overrides,
+    PathLike,
+    PresetName,
+    budgets,
+    design,
+)
+from ._sources import as_input
+from .errors import ExistsError, InvalidInputError, PagewayWarning, naming
 from .index import Index, open
+from .reports import BuildReport
 from .results import Preset
 
-__all__ = ["build", "presets"]
+__all__ = ["build", "create", "presets"]
 
 
 def build(
     path: PathLike,
     data: Any,
     *,
-    metric: str = "l2",
-    recall: float = DEFAULT_RECALL,
+    metric: Metric = "l2",
+    recall: float = DEFAULTS["recall"],
     memory: Optional[Memory] = None,
     build_memory: Optional[Memory] = None,
     disk: Optional[Memory] = None,
-    preset: str = "pageway",
-    form: Optional[str] = None,
+    preset: PresetName = "pageway",
+    form: Optional[Form] = None,
     overrides: Optional[Overrides] = None,
     codebook_from: Optional[PathLike] = None,
     graph_from: Optional[PathLike] = None,
@@ -38,13 +60,18 @@ def build(
     ids: Any = None,
     queries: Any = None,
     dtype: Any = None,
+    column: Optional[str] = None,
+    id_column: Optional[str] = None,
+    overwrite: bool = False,
     progress: ProgressWish = False,
-    degree: int = 48,
-    build_list: int = 100,
+    segments: int = 1,
+    calibration_queries: int = DEFAULTS["calibration_queries"],
+    degree: int = DEFAULTS["degree"],
+    build_list: int = DEFAULTS["build_list"],
     code_bytes: Optional[int] = None,
-    page_bytes: int = 4096,
+    page_bytes: int = DEFAULTS["page_bytes"],
     beam: Optional[int] = None,
-    seed: int = 42,
+    seed: int = DEFAULTS["seed"],
 ) -> Index:
     """Builds an index over vectors and opens it.
 
@@ -55,12 +82,19 @@ def build(
     ----------
     path : path
         Directory of the index.
-    data : path or array_like, shape (n, d)
+    data : path, array_like of shape (n, d), table, or iterable of batches
         A file (``.fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs .npy``), which is streamed; or an
         array. Arrays of float32, float16, uint8 or int8 in C order are not copied, memory maps
         included. Other layouts are copied, float64 is copied to float32. Arrays of other libraries
         are taken by ``__array__``, DLPack (CPU) or as Arrow fixed-size lists. Must not be written
         to while the build runs.
+
+        Or what comes in batches: Parquet, Arrow, HDF5 and JSON-lines files (``.parquet .arrow
+        .h5 .hdf5 .jsonl .ndjson``, ``.gz`` after the last two), a directory or a list of Parquet
+        files; tables, data sets and readers of pyarrow; frames of polars, lazy ones too, and
+        pandas; tensors of torch; a list or any iterator of arrays, of tables, or of pairs ``(ids,
+        vectors)``. These are read once and never held whole: beyond 16 MB rows wait in a file
+        beside `path` until the build is over.
     metric : {"l2", "inner_product", "cosine"}
         Distance.
     recall : float
@@ -71,8 +105,8 @@ def build(
         share of the raw vectors (``"20%"``). Sizes the codes, and is the default of `open`. 20 % by
         default, and at least 16 MB.
     build_memory : int or str, optional
-        Memory of the build itself, without the array that is passed in; half of the machine's by
-        default. When vectors and graph do not fit, the index is built in parts and merged.
+        Memory of the build itself, without the array that is passed in; half of the machine's, or of
+        what its container has, by default. When vectors and graph do not fit, the index is built in parts and merged.
     disk : int or str, optional
         Most that the index may take on disk, as bytes, text or share like `memory`. Designs that
         keep adjacency lists several times (``"gorgeous"``) keep fewer; a limit that is too small
@@ -96,14 +130,28 @@ def build(
         Threads of the build; 0 for all cores.
     ids : array_like of int, shape (n,), or path, optional
         Unique ids from 0 to 2**64 - 1, one per row; row numbers by default.
-    queries : path or array_like, shape (m, d), optional
+    queries : as `data`, optional
         Example queries, for the measurement that turns a recall into an effort. Give some when
         queries are unlike the vectors (text that asks for images); rows of `data` by default.
     dtype : dtype, optional
         Element type of files that do not say theirs (``.bin``); wins over the extension of others.
-    progress : bool or callable
+        Of arrays and batches: what they are converted to; numbers that would be lost are refused.
+    column : str, optional
+        Column of the vectors, where `data` has columns (in HDF5 the data set); by default the only
+        column of lists.
+    id_column : str, optional
+        Column of ids, instead of `ids`.
+    overwrite : bool
+        Replaces the index at `path`, in one step at the end. Without it a build where an index
+        stands is refused.
+    progress : bool, callable or tqdm
         True shows a line with the time left on stderr. A callable gets ``(stage, done, total)``
-        about ten times a second; what it raises stops the build.
+        about ten times a second; what it raises stops the build. ``tqdm``, class or object, shows
+        the share of the whole; `pageway.progress_share` gives it to a callable.
+    segments : int
+        Runs of rows that are built one after the other in the same memory, and searched together.
+    calibration_queries : int
+        Queries that recall is measured with; more are more exact, fewer build faster.
     degree : int
         Longest adjacency list (R).
     build_list : int
@@ -131,8 +179,12 @@ def build(
         that works.
     NoSpaceError
         The disk cannot take the index; found out before the work begins.
+    ExistsError
+        An index stands at `path`, and `overwrite` is False.
     BusyError
         Another process is building at `path`.
+    UnsupportedError
+        A library that `data` needs is not installed.
     KeyboardInterrupt
         Ctrl-C.
 
@@ -183,7 +235,8 @@ def build(
     >>> index.stats()["spec"]["layout"]["placement"]
     {'kind': 'bnf', 'rounds': 4, 'gain': 0.01}
     """
-    vectors = (as_source(data, "data", dtype), _ids(ids), _examples(queries, dtype))
+    place = as_path(path)
+    _refuse_to_replace(place, overwrite)
     options: _native._BuildOptions = {
         "metric": metric,
         "design": design(
@@ -194,10 +247,93 @@ def build(
         "codebook_from": _optional(codebook_from),
         "graph_from": _optional(graph_from),
         "threads": checked_count("threads", threads),
+        "segments": checked_count("segments", segments),
+        "calibration_queries": checked_count("calibration_queries", calibration_queries),
     }
-    with Reporting(progress) as callback:
-        text = _native.build(as_path(path), vectors, options, callback)
-    return _opened(path, json.loads(text))
+    with ExitStack() as stack:
+        stack.enter_context(naming(place))
+        vectors = stack.enter_context(
+            as_input(
+                data, "data", dtype=dtype, beside=place, column=column, id_column=id_column
+            )
+        )
+        examples = None
+        if queries is not None:
+            examples = stack.enter_context(
+                as_input(queries, "queries", dtype=dtype, beside=place)
+            ).vectors
+        rows = (vectors.vectors, _ids(ids, vectors.ids), examples)
+        callback = stack.enter_context(Reporting(progress, f"build {place}", segments))
+        report = json.loads(_native.build(place, rows, options, callback))
+    report["scratch_bytes"] = vectors.scratch_bytes
+    return _opened(place, cast(BuildReport, report))
+
+
+def create(
+    path: PathLike,
+    *,
+    dimension: int,
+    metric: str = "l2",
+    dtype: Any = np.float32,
+    memory: Optional[Memory] = None,
+    update_memory: Optional[Memory] = None,
+    expected: Optional[int] = None,
+    preset: str = "pageway",
+    form: Optional[str] = None,
+    degree: int = 48,
+) -> Index:
+    """Makes an empty index and opens it to be filled.
+
+    Parameters
+    ----------
+    path : path
+        Directory of the index, which does not exist or is empty.
+    dimension : int
+        Components of a vector.
+    metric : {"l2", "inner_product", "cosine"}
+        Distance.
+    dtype : dtype
+        Element type: float32, float16, uint8 or int8.
+    memory : int or str, optional
+        Memory of a search, as bytes or ``"200MB"``; 64 MB by default. With `expected` it decides
+        the form of the design and the length of codes.
+    update_memory : int or str, optional
+        As for `open`.
+    expected : int, optional
+        Vectors to come; by default so many that they are five times `memory`.
+    preset, form, degree
+        As for `build`.
+
+    Returns
+    -------
+    Index
+        Open, empty and writable.
+
+    Raises
+    ------
+    InvalidInputError
+        There is an index already, or the memory is too small, with the smallest that works.
+
+    Examples
+    --------
+    >>> with pageway.create("new.index", dimension=24, memory="2MB", expected=2000) as new:
+    ...     done = new.insert(vectors[:100])
+    ...     ids, distances = new.search(vectors[7], k=1, list_size=100)
+    >>> done.inserted, int(ids[0])
+    (100, 7)
+    """
+    options: _native._CreateOptions = {
+        "dimension": checked_count("dimension", dimension),
+        "element": as_element(dtype),
+        "metric": metric,
+        "preset": preset,
+        "form": form,
+        "memory": as_memory("memory", memory),
+        "expected": checked_optional("expected", expected),
+        "degree": checked_count("degree", degree),
+    }
+    _native.create(as_path(path), options)
+    return open(path, writable=True, update_memory=update_memory)
 
 
 def presets() -> List[Preset]:
@@ -216,7 +352,17 @@ def presets() -> List[Preset]:
     return [Preset(name, summary) for name, summary in _native.presets()]
 
 
-def _opened(path: PathLike, report: Dict[str, Any]) -> Index:
+def _refuse_to_replace(path: str, overwrite: bool) -> None:
+    """Says so where an index stands that nobody said to replace."""
+    if not overwrite and os.path.exists(os.path.join(path, "MANIFEST")):
+        raise ExistsError(
+            f"{path}: an index stands here; pass overwrite=True to replace it, or open it with "
+            "pageway.open",
+            filename=path,
+        )
+
+
+def _opened(path: str, report: BuildReport) -> Index:
     """The new index with the report of its build, whose warnings point at the caller of `build`."""
     for warning in report["warnings"]:
         warnings.warn(warning, PagewayWarning, stacklevel=3)
@@ -225,15 +371,14 @@ def _opened(path: PathLike, report: Dict[str, Any]) -> Index:
     return index
 
 
-def _examples(queries: Any, dtype: Any) -> Union[None, str, File, Rows]:
-    """Example queries as the native build takes them."""
-    return None if queries is None else as_source(queries, "queries", dtype)
-
-
-def _ids(ids: Any) -> Union[None, str, npt.NDArray[np.uint64]]:
-    """Ids as the native build takes them: a path, or an array."""
+def _ids(
+    ids: Any, own: Union[None, str, npt.NDArray[np.uint64]]
+) -> Union[None, str, npt.NDArray[np.uint64]]:
+    """Ids as the native build takes them: a path, or an array; `own` are those of the source."""
     if ids is None:
-        return None
+        return own
+    if own is not None:
+        raise InvalidInputError("the data bring ids of their own: leave ids, or id_column, away")
     if is_path(ids):
         return as_path(ids)
     return as_ids(ids)

@@ -2,18 +2,25 @@
 
 Every exception of the package is a `PagewayError`. Where Python has a built-in exception of the
 same meaning, the class is a subclass of that one too, so ``except FileNotFoundError`` works as
-expected.
+expected; those have ``errno``, ``strerror`` and ``filename``, as others have.
 """
+
+import errno
+import os
+from contextlib import contextmanager
+from typing import Any, ClassVar, Iterator, Optional, Tuple
 
 __all__ = [
     "BusyError",
     "CancelledError",
     "CorruptError",
+    "ExistsError",
     "IncompatibleError",
     "InternalError",
     "InvalidInputError",
     "NoSpaceError",
     "NotFoundError",
+    "OutOfMemoryError",
     "PagewayError",
     "PagewayWarning",
     "ReadOnlyError",
@@ -26,13 +33,41 @@ __all__ = [
 class PagewayError(Exception):
     """Base of every exception that this package raises."""
 
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
 
 class InvalidInputError(PagewayError, ValueError):
     """The request or the input vectors are wrong: correct them."""
 
 
-class NotFoundError(PagewayError, FileNotFoundError):
+class _SystemError(PagewayError, OSError):
+    """An error with the number that the operating system gave it, or has for its kind."""
+
+    _errno: ClassVar[int] = errno.EIO
+
+    def __init__(
+        self, message: str = "", number: Optional[int] = None, filename: Optional[str] = None
+    ) -> None:
+        super().__init__(message)
+        self.errno = self._errno if number is None else number
+        self.strerror = os.strerror(self.errno)
+        self.filename = filename
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), (str(self), self.errno, self.filename)
+
+
+class NotFoundError(_SystemError, FileNotFoundError):
     """The index, file or directory is not there."""
+
+    _errno = errno.ENOENT
+
+
+class ExistsError(_SystemError, FileExistsError):
+    """There is an index already: build elsewhere, or with ``overwrite=True``."""
+
+    _errno = errno.EEXIST
 
 
 class IncompatibleError(PagewayError):
@@ -43,20 +78,26 @@ class CorruptError(PagewayError):
     """Bytes on disk are not what was written: restore or rebuild."""
 
 
-class StorageError(PagewayError, OSError):
+class StorageError(_SystemError):
     """The medium or the operating system failed."""
 
 
 class NoSpaceError(StorageError):
     """The disk or the quota is full."""
 
+    _errno = errno.ENOSPC
+
 
 class BusyError(StorageError):
     """Another process writes this index."""
 
+    _errno = errno.EBUSY
+
 
 class ReadOnlyError(StorageError, PermissionError):
     """Writing was refused."""
+
+    _errno = errno.EACCES
 
 
 class UnsupportedError(PagewayError):
@@ -67,8 +108,14 @@ class CancelledError(PagewayError):
     """Stopped on request; nothing was published."""
 
 
-class TimedOutError(PagewayError, TimeoutError):
+class TimedOutError(_SystemError, TimeoutError):
     """Did not end in the time it was given; try again, or give more."""
+
+    _errno = errno.ETIMEDOUT
+
+
+class OutOfMemoryError(PagewayError, MemoryError):
+    """The system gave less memory than was asked for, within the budget."""
 
 
 class InternalError(PagewayError):
@@ -77,3 +124,14 @@ class InternalError(PagewayError):
 
 class PagewayWarning(UserWarning):
     """Something works, but not as well as it was asked for; a recall out of reach, for example."""
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Gives errors of the operating system that name no file the one that was worked on."""
+    try:
+        yield
+    except _SystemError as error:
+        if error.filename is None:
+            error.filename = path
+        raise

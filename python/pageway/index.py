@@ -7,26 +7,46 @@ released.
 from __future__ import annotations
 
 import json
+import os
 from types import TracebackType
-from typing import Any, Dict, Optional, Type
+from typing import Any, Dict, Optional, Tuple, Type, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _native
 from ._arrays import DTYPE_OF, as_path, as_queries, as_rows
-from ._progress import ProgressWish, Reporting
-from ._settings import Memory, PathLike, one_size, open_options, range_options, search_options
+from ._asynchronous import Asynchronous
+from ._notebook import Notebook
+from ._progress import LOG, ProgressWish, Reporting
+from ._settings import (
+    Memory,
+    Metric,
+    PathLike,
+    Tolerance,
+    one_size,
+    open_options,
+    range_options,
+    search_options,
+    update_options,
+)
+from ._vectors import StoredVectors
+from .changing import Changing
+from .errors import naming
+from .reports import BuildReport, Calibration, IndexStats
 from .results import RangeResult, RecallReport, SearchResult, VerifyReport
 
 __all__ = ["Index", "open", "verify"]
 
 
-class Index:
-    """An index that is open for searching. Made by `pageway.build` or `pageway.open`.
+class Index(Changing, StoredVectors, Asynchronous, Notebook):
+    """An index that is open for searching, and where it is writable, for changes.
+
+    Made by `pageway.build`, `pageway.create` or `pageway.open`.
 
     Any number of threads may search one index at the same time. It holds files and memory until it
-    is closed, by `close`, at the end of a ``with`` block, or when it is collected.
+    is closed, by `close`, at the end of a ``with`` block, or when it is collected. Pickled, it is
+    its path and the settings of `pageway.open`: another process opens it anew.
 
     Examples
     --------
@@ -35,10 +55,14 @@ class Index:
     """
 
     #: What the build measured and decided, of an index that comes from `build`; None otherwise.
-    build_report: Optional[Dict[str, Any]]
+    build_report: Optional[BuildReport]
 
-    def __init__(self, native: _native.Index) -> None:
+    def __init__(
+        self, native: _native.Index, settings: Optional[_native._OpenOptions] = None
+    ) -> None:
         self._native = native
+        self._settings = settings
+        self._place = os.path.abspath(native.path)
         self._dtype = DTYPE_OF[native.element]
         self.build_report = None
 
@@ -51,7 +75,7 @@ class Index:
         list_size: Optional[int] = None,
         beam: Optional[int] = None,
         threads: int = 0,
-        exact: bool = False,
+        tolerance: Tolerance = 0.0,
         timeout: Optional[float] = None,
         effort: Optional[int] = None,
     ) -> SearchResult:
@@ -76,9 +100,11 @@ class Index:
             Reads per round (W), instead of the index's own.
         threads : int
             Threads that share the queries; 0 for those that `open` set aside.
-        exact : bool
-            Every distance exact. Otherwise, where codes are sure that a vector is an answer and
-            memory does not hold it, its distance is their estimate; ``estimated`` counts those.
+        tolerance : float or "any"
+            How far off a returned distance may be, as a share of it: 0 is exact. Where codes are
+            sure that a vector is an answer, and of its distance within this, their estimate is
+            returned, which saves a read; ``errors`` of the result says how far off it may be.
+            ``"any"`` takes every estimate of a sure answer.
         timeout : float, optional
             Seconds that the whole call may take, waiting for memory that other searches hold
             included. Without it there is no bound.
@@ -106,11 +132,13 @@ class Index:
         """
         queries = as_queries(q, self._native.dimension, self._dtype)
         size = one_size(list_size, effort)
-        options = search_options(k, recall, size, beam, threads, exact, timeout)
-        found = self._native.search(as_rows(queries), options)
+        options = search_options(k, recall, size, beam, threads, tolerance, timeout)
+        with naming(self.path):
+            found = self._native.search(as_rows(queries), options)
         shape = (*queries.shape[:-1], options["k"])
         ids, distances = found.ids.reshape(shape), found.distances.reshape(shape)
-        return SearchResult(ids, distances, _stats(found, queries), found.settings)
+        errors = found.errors.reshape(shape)
+        return SearchResult(ids, distances, _stats(found, queries), found.settings, errors)
 
     def range(
         self,
@@ -121,7 +149,7 @@ class Index:
         limit: int = 10_000,
         beam: Optional[int] = None,
         threads: int = 0,
-        exact: bool = True,
+        tolerance: Tolerance = 0.0,
         timeout: Optional[float] = None,
     ) -> RangeResult:
         """Finds every vector within a radius of each query, as far as the walk gets to them.
@@ -143,9 +171,8 @@ class Index:
         limit : int
             Results per query at most, the nearest ones, from 1 to 100,000; also what the list may
             grow to. Memory for as much must have been set aside, see `open`.
-        exact : bool
-            Every distance exact. Given False, those of results whose codes are sure that they lie
-            within the radius may be estimates, as for `search`.
+        tolerance : float or "any"
+            How far off distances may be, as for `search`.
         beam, threads, timeout
             As for `search`.
 
@@ -174,10 +201,12 @@ class Index:
         (True, True)
         """
         rows = as_queries(queries, self._native.dimension, self._dtype)
-        options = range_options(radius, list_size, limit, beam, threads, exact, timeout)
-        found = self._native.search(as_rows(rows), options)
+        options = range_options(radius, list_size, limit, beam, threads, tolerance, timeout)
+        with naming(self.path):
+            found = self._native.search(as_rows(rows), options)
         results = (found.lims, found.ids, found.distances)
-        return RangeResult(results, _stats(found, rows), found.settings, found.truncated)
+        stats = _stats(found, rows)
+        return RangeResult(results, found.errors, stats, found.settings, found.truncated)
 
     def switch(
         self,
@@ -222,7 +251,9 @@ class Index:
         """
         size = one_size(list_size, effort)
         options = open_options(memory, threads, interleave, k, size, beam)
-        return Index(self._native.switch(as_path(path), options))
+        place = as_path(path)
+        with naming(place):
+            return Index(self._native.switch(place, options), options)
 
     def measure_recall(
         self,
@@ -262,12 +293,12 @@ class Index:
         with Reporting(progress) as callback:
             return RecallReport(**self._native.measure_recall(rows, options, callback))
 
-    def stats(self) -> Dict[str, Any]:
+    def stats(self) -> IndexStats:
         """What the index is and what it holds: everything ``pageway inspect`` prints.
 
         Returns
         -------
-        dict
+        dict (`pageway.reports.IndexStats`)
             The description of the index, ``memory`` (the budget and what each part of the open
             index takes of it, in bytes) and ``backend`` (how pages are read, and why so). The
             description has, among others, ``spec`` (every choice of the design; parts of it can be
@@ -277,7 +308,7 @@ class Index:
             node of it names; None where the graph was built in parts) and ``list_memory_bytes``
             (what all adjacency lists take in memory; None where memory does not hold lists).
         """
-        report: Dict[str, Any] = json.loads(self._native.report())
+        report: IndexStats = json.loads(self._native.report())
         return report
 
     def verify(self, *, progress: ProgressWish = False) -> VerifyReport:
@@ -285,9 +316,9 @@ class Index:
         return verify(self.path, progress=progress)
 
     @property
-    def calibration(self) -> Dict[str, Any]:
+    def calibration(self) -> Calibration:
         """What the build measured: list sizes with their recall@1, 10 and 100 and page reads."""
-        calibration: Dict[str, Any] = json.loads(self._native.calibration())
+        calibration: Calibration = json.loads(self._native.calibration())
         return calibration
 
     @property
@@ -301,9 +332,9 @@ class Index:
         return len(self._native), self._native.dimension
 
     @property
-    def metric(self) -> str:
+    def metric(self) -> Metric:
         """``"l2"``, ``"inner_product"`` or ``"cosine"``."""
-        return self._native.metric
+        return cast(Metric, self._native.metric)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -318,6 +349,9 @@ class Index:
     def close(self) -> None:
         """Gives files and memory back, once running searches are done. Closing twice is fine."""
         self._native.close()
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return _opened, (self._place, self._settings)
 
     def __len__(self) -> int:
         return len(self._native)
@@ -343,24 +377,33 @@ class Index:
 def open(
     path: PathLike,
     *,
+    writable: bool = False,
     memory: Optional[Memory] = None,
+    update_memory: Optional[Memory] = None,
     threads: int = 1,
     interleave: int = 8,
     k: int = 10,
     list_size: Optional[int] = None,
     beam: Optional[int] = None,
     effort: Optional[int] = None,
+    salvage: bool = False,
 ) -> Index:
-    """Opens an index for searching.
+    """Opens an index for searching, and where `writable`, to be changed.
 
     Parameters
     ----------
     path : path
         Directory of the index.
+    writable : bool
+        Whether the index is to be changed: one process at a time may do that. What its log holds
+        beyond its files is made again first.
     memory : int or str, optional
         Everything the process may hold for this index: bytes, ``"200MB"``, or a share of the raw
         vectors (``"20%"``). What the codes leave over caches nodes. Default: what the index was
         built for.
+    update_memory : int or str, optional
+        What changes may hold beside it: rows that are in no file yet, and one flush or merge at a
+        time. An eighth of `memory` by default, or the least that works where that is more.
     threads : int
         Searches that run at the same time; memory is set aside for each as far as it goes, and
         others wait. 0 for all cores.
@@ -372,6 +415,8 @@ def open(
         ``limit`` as both `k` and `list_size`.
     effort : int, optional
         The older name of `list_size`; only one of them can be given.
+    salvage : bool
+        Read a damaged log as far as it is sound, and give up the changes behind the damage.
 
     Returns
     -------
@@ -384,11 +429,27 @@ def open(
     InvalidInputError
         The budget is too small; the message names the smallest that works.
     CorruptError, IncompatibleError
-        The index is damaged, or of a newer format.
+        The index is damaged, or of a newer format; a damaged log only keeps it from being changed.
+    BusyError
+        Another process changes the index.
     """
     size = one_size(list_size, effort)
     options = open_options(memory, threads, interleave, k, size, beam)
-    return Index(_native.Index.open(as_path(path), options))
+    path = as_path(path)
+    if writable:
+        update = update_options(update_memory, salvage)
+        with naming(path):
+            return Index(_native.Index.open_writable(path, options, update), options)
+    return _opened(path, options)
+
+
+def _opened(path: str, settings: Optional[_native._OpenOptions]) -> Index:
+    """The index at `path`; also what a pickled one becomes."""
+    if settings is None:
+        return open(path)
+    LOG.debug("open %s: %s", path, settings)
+    with naming(path):
+        return Index(_native.Index.open(path, settings), settings)
 
 
 def verify(path: PathLike, *, progress: ProgressWish = False) -> VerifyReport:
@@ -413,8 +474,9 @@ def verify(path: PathLike, *, progress: ProgressWish = False) -> VerifyReport:
     CorruptError
         The manifest is damaged, so that nothing else can be checked.
     """
-    with Reporting(progress) as callback:
-        return VerifyReport(**json.loads(_native.verify(as_path(path), callback)))
+    place = as_path(path)
+    with naming(place), Reporting(progress, f"verify {place}") as callback:
+        return VerifyReport(**json.loads(_native.verify(place, callback)))
 
 
 def _stats(found: _native.Answers, queries: npt.NDArray[Any]) -> Dict[str, npt.NDArray[np.uint64]]:

@@ -2,30 +2,68 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, ClassVar, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Preset", "RangeResult", "RecallReport", "SearchResult", "VerifyReport"]
+from .reports import FileCheck
+
+__all__ = [
+    "Acknowledged",
+    "MergeReport",
+    "Preset",
+    "RangeResult",
+    "RecallReport",
+    "SearchResult",
+    "VerifyReport",
+]
 
 
-class _Neighbours(NamedTuple):
-    ids: npt.NDArray[np.uint64]
-    distances: npt.NDArray[np.float32]
+#: Ids: int64, with -1 where there is no neighbour; uint64 where one of them needs it.
+Ids = npt.NDArray[Any]
 
 
-class SearchResult(_Neighbours):
+def as_given(ids: npt.NDArray[np.uint64]) -> Ids:
+    """Ids as users count: int64 where they fit, no copy."""
+    signed = ids.view(np.int64)
+    return signed if not signed.size or signed.min() >= -1 else ids
+
+
+class _Unpacks:
+    """Unpacks, and is indexed, as a tuple of its first attributes."""
+
+    _first: ClassVar[Tuple[str, ...]] = ()
+
+    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+        return iter(tuple(getattr(self, name) for name in self._first))
+
+    def __getitem__(self, at: int) -> npt.NDArray[Any]:
+        found: npt.NDArray[Any] = getattr(self, self._first[at])
+        return found
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._first)
+        return f"{type(self).__name__}({fields})"
+
+
+class SearchResult(_Unpacks):
     """Nearest vectors, nearest first; unpacks as ``ids, distances``.
 
     Attributes
     ----------
-    ids : ndarray of uint64, shape (k,) or (n, k)
-        Row numbers of the vectors, or the ids given at build. ``(k,)`` for one query of shape
-        ``(d,)``.
+    ids : ndarray of int64, shape (k,) or (n, k)
+        Row numbers of the vectors, or the ids given at build; -1 where there are fewer neighbours.
+        uint64 when an id is 2**63 or more. ``(k,)`` for one query of shape ``(d,)``.
     distances : ndarray of float32, same shape
-        Distances, exact but for those that ``estimated`` counts; smaller is nearer in every metric.
-        L2: squared Euclidean. Inner product: negated. Cosine: one minus the cosine.
+        Distances; smaller is nearer in every metric. L2: squared Euclidean. Inner product: negated.
+        Cosine: one minus the cosine.
+    errors : ndarray of float32, same shape
+        How far off each distance may be, in its unit, at four standard deviations; 0 where it is
+        exact, as all are unless a tolerance was given.
     stats : dict of str to ndarray of uint64
         What each query cost; shape ``()`` for one query, ``(n,)`` for many. ``reads`` and ``pages``
         (I/O requests, pages read), ``refine_reads`` (those of the reads that came at the end, for
@@ -38,29 +76,29 @@ class SearchResult(_Neighbours):
         What the search resolved to: ``list_size``, ``beam``, ``threads``, ``interleave``.
     """
 
+    ids: Ids
+    distances: npt.NDArray[np.float32]
+    errors: npt.NDArray[np.float32]
     stats: Dict[str, npt.NDArray[np.uint64]]
     settings: Dict[str, int]
+    _first = ("ids", "distances")
 
-    def __new__(
-        cls,
+    def __init__(
+        self,
         ids: npt.NDArray[np.uint64],
         distances: npt.NDArray[np.float32],
         stats: Optional[Dict[str, npt.NDArray[np.uint64]]] = None,
         settings: Optional[Dict[str, int]] = None,
-    ) -> SearchResult:
-        self = super().__new__(cls, ids, distances)
+        errors: Optional[npt.NDArray[np.float32]] = None,
+    ) -> None:
+        self.ids = as_given(ids)
+        self.distances = distances
+        self.errors = np.zeros_like(distances) if errors is None else errors
         self.stats = stats or {}
         self.settings = settings or {}
-        return self
 
 
-class _Within(NamedTuple):
-    lims: npt.NDArray[np.int64]
-    ids: npt.NDArray[np.uint64]
-    distances: npt.NDArray[np.float32]
-
-
-class RangeResult(_Within):
+class RangeResult(_Unpacks):
     """Vectors within a radius; unpacks as ``lims, ids, distances``, as in faiss.
 
     Examples
@@ -73,10 +111,12 @@ class RangeResult(_Within):
     lims : ndarray of int64, shape (n + 1,)
         The results of query ``i`` are those from ``lims[i]`` to ``lims[i + 1]``; ``lims[0]`` is 0,
         ``lims[-1]`` the number of all results. ``n`` is 1 for one query of shape ``(d,)``.
-    ids : ndarray of uint64, shape (lims[-1],)
+    ids : ndarray of int64 (or uint64, as for `SearchResult`), shape (lims[-1],)
         Row numbers of the vectors, or the ids given at build; per query nearest first.
     distances : ndarray of float32, same shape
-        Exact distances, in the unit of `SearchResult`.
+        Distances, in the unit of `SearchResult`.
+    errors : ndarray of float32, same shape
+        How far off each distance may be, as in `SearchResult`.
     stats : dict of str to ndarray of uint64
         What each query cost, as in `SearchResult`.
     settings : dict of str to int
@@ -85,22 +125,93 @@ class RangeResult(_Within):
         Queries that found as many results as ``limit`` allows: there may be more.
     """
 
+    lims: npt.NDArray[np.int64]
+    ids: Ids
+    distances: npt.NDArray[np.float32]
+    errors: npt.NDArray[np.float32]
     stats: Dict[str, npt.NDArray[np.uint64]]
     settings: Dict[str, int]
     truncated: int
+    _first = ("lims", "ids", "distances")
 
-    def __new__(
-        cls,
+    def __init__(
+        self,
         found: Tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.float32]],
+        errors: npt.NDArray[np.float32],
         stats: Dict[str, npt.NDArray[np.uint64]],
         settings: Dict[str, int],
         truncated: int,
-    ) -> RangeResult:
-        self = super().__new__(cls, *found)
+    ) -> None:
+        self.lims, ids, self.distances = found
+        self.ids = as_given(ids)
+        self.errors = errors
         self.stats = stats
         self.settings = settings
         self.truncated = truncated
-        return self
+
+
+class Acknowledged(NamedTuple):
+    """What a change did, or several.
+
+    Attributes
+    ----------
+    inserted : int
+        Rows that are new.
+    replaced : int
+        Rows in place of others of their ids.
+    deleted : int
+        Rows that were deleted.
+    absent : int
+        Ids to delete that no row had.
+    first_id : int or None
+        The first of the ids that the index gave; those of a call that no other was beside follow
+        each other.
+    lsn : int
+        The last record of the log when it was done.
+    durable : bool
+        Whether a power cut loses nothing of it any more.
+    """
+
+    inserted: int = 0
+    replaced: int = 0
+    deleted: int = 0
+    absent: int = 0
+    first_id: Optional[int] = None
+    lsn: int = 0
+    durable: bool = False
+
+    def plus(self, later: Acknowledged) -> Acknowledged:
+        """Both, of which `later` came later."""
+        return Acknowledged(
+            self.inserted + later.inserted,
+            self.replaced + later.replaced,
+            self.deleted + later.deleted,
+            self.absent + later.absent,
+            later.first_id if self.first_id is None else self.first_id,
+            later.lsn,
+            later.durable,
+        )
+
+
+class MergeReport(NamedTuple):
+    """What a merge did.
+
+    Attributes
+    ----------
+    merges : int
+        Merges that were made.
+    merged_segments : int
+        Segments that became fewer.
+    rows : int
+        Rows of the segments that they became.
+    dropped : int
+        Dead rows that are gone.
+    """
+
+    merges: int
+    merged_segments: int
+    rows: int
+    dropped: int
 
 
 class Preset(NamedTuple):
@@ -155,7 +266,7 @@ class VerifyReport(NamedTuple):
         One sentence per problem; empty when the index is sound.
     """
 
-    files: List[Dict[str, Any]]
+    files: List[FileCheck]
     records: int
     problems: List[str]
 

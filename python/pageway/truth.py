@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 from . import _native
-from ._arrays import as_source, checked_count
+from ._arrays import checked_count
 from ._progress import ProgressWish, Reporting
+from ._settings import Metric
+from ._sources import as_input
 from .results import SearchResult
 
 __all__ = ["ground_truth"]
@@ -16,7 +19,7 @@ def ground_truth(
     base: Any,
     queries: Any,
     k: int = 10,
-    metric: str = "l2",
+    metric: Metric = "l2",
     *,
     threads: int = 0,
     progress: ProgressWish = False,
@@ -59,7 +62,9 @@ def ground_truth(
         "metric": metric,
         "threads": checked_count("threads", threads),
     }
-    sets = as_source(base, "base", dtype), as_source(queries, "queries", dtype)
-    with Reporting(progress) as callback:
-        ids, distances = _native.ground_truth(*sets, options, callback)
+    with ExitStack() as stack:
+        rows = stack.enter_context(as_input(base, "base", dtype=dtype)).vectors
+        asked = stack.enter_context(as_input(queries, "queries", dtype=dtype)).vectors
+        callback = stack.enter_context(Reporting(progress, "ground truth"))
+        ids, distances = _native.ground_truth(rows, asked, options, callback)
     return SearchResult(ids, distances)

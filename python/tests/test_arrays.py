@@ -221,3 +221,15 @@ def test_layouts_give_the_same_answers(index, queries, layout):
     found = index.search(other, effort=40)
     np.testing.assert_array_equal(found.ids, expected.ids)
     np.testing.assert_array_equal(found.distances, expected.distances)
+
+
+def test_the_map_of_a_whole_file_is_read_as_that_file(tmp_path):
+    rows = np.arange(24, dtype=np.float32).reshape(6, 4)
+    np.save(tmp_path / "rows.npy", rows)
+    whole = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    assert as_source(whole, "rows") == (str(tmp_path / "rows.npy"), "f32")
+    written = np.load(tmp_path / "rows.npy", mmap_mode="c")
+    for other in (whole[1:], whole[:, :2], written, rows):
+        bytes_of, columns, element = as_source(other, "rows")
+        assert columns == other.shape[1] and element == "f32"
+        assert bytes(bytes_of) == other.tobytes()

@@ -40,7 +40,7 @@ BAD_BUILDS = {
     "degree": (ROWS, {"degree": 0}, "degree"),
     "recall": (ROWS, {"recall": 1.5}, "recall"),
     "negative": (ROWS, {"threads": -1}, "threads is -1"),
-    "file": ("vectors.parquet", {}, "unknown extension"),
+    "file": ("vectors.xyz", {}, "unknown extension"),
 }
 
 
@@ -57,7 +57,7 @@ def test_bad_builds_are_refused_and_leave_nothing(tmp_path, name):
 def test_a_failed_build_leaves_the_old_index(tmp_path):
     pageway.build(tmp_path / "i", ROWS, memory="2MB").close()
     with pytest.raises(pageway.InvalidInputError):
-        pageway.build(tmp_path / "i", broken(3, 3, np.nan), memory="2MB")
+        pageway.build(tmp_path / "i", broken(3, 3, np.nan), memory="2MB", overwrite=True)
     assert pageway.verify(tmp_path / "i").sound
     with pageway.open(tmp_path / "i") as index:
         assert index.search(ROWS[5], k=1).ids[0] == 5
@@ -132,6 +132,7 @@ def test_kinds_are_classes(tmp_path, built):
         ("ReadOnlyError", PermissionError),
         ("CancelledError", Exception),
         ("TimedOutError", TimeoutError),
+        ("OutOfMemoryError", MemoryError),
         ("CorruptError", Exception),
         ("IncompatibleError", Exception),
         ("UnsupportedError", Exception),

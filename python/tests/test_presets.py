@@ -36,7 +36,9 @@ def design(request, designs):
 
 def spec_of(path, rows, **settings):
     """The spec of an index that is built with these settings, plain where they leave it open."""
-    with pageway.build(path, rows, queries=rows[:40], **{**PLAIN, **settings}) as index:
+    with pageway.build(
+        path, rows, queries=rows[:40], overwrite=True, **{**PLAIN, **settings}
+    ) as index:
         return index.stats()["spec"]
 
 
@@ -76,7 +78,7 @@ def test_a_form_is_built_by_its_name(tmp_path, vectors):
 
 
 def test_every_design_finds_the_neighbours(design, vectors, queries):
-    result = design.search(queries, k=10, effort=60, exact=True)
+    result = design.search(queries, k=10, effort=60)
     assert recall(result.ids, vectors, queries, "l2") >= 0.95
     exact = distances(vectors, queries, "l2")
     exact = np.take_along_axis(exact, result.ids.astype(np.int64), axis=1)
@@ -257,7 +259,7 @@ def test_clusters_take_the_place_of_lists(tmp_path, vectors, queries, way):
         assert spec["execution"]["entry"] == {"kind": "clusters"}
         assert spec["layout"]["placement"] == {"kind": "clustered"}
         assert spec["cache"]["nodes"] == "none"
-        found = index.search(queries, effort=80, exact=True)
+        found = index.search(queries, effort=80)
         assert recall(found.ids, vectors, queries, "l2") >= 0.95
         assert found.stats["rounds"].max() <= 2
         assert index.verify().sound

@@ -33,7 +33,7 @@ def test_a_callback_sees_every_stage_to_its_end(tmp_path):
 def test_true_writes_stages_to_stderr(tmp_path, capfd):
     pageway.build(tmp_path / "i", clustered(np.float32), memory="2MB", progress=True).close()
     assert capfd.readouterr().err.count(" ...\n") >= 3
-    pageway.build(tmp_path / "i", clustered(np.float32), memory="2MB").close()
+    pageway.build(tmp_path / "j", clustered(np.float32), memory="2MB").close()
     assert capfd.readouterr().err == ""
 
 

@@ -38,7 +38,7 @@ def test_what_is_found_is_what_lies_inside(tmp_path, dtype, metric):
     with pageway.build(tmp_path / "i", base, metric=metric, memory="4MB") as index:
         result = index.range(queries, radius, list_size=400)
     lims, ids, found = result
-    assert (lims.dtype, ids.dtype, found.dtype) == (np.int64, np.uint64, np.float32)
+    assert (lims.dtype, ids.dtype, found.dtype) == (np.int64, np.int64, np.float32)
     assert lims.shape == (len(queries) + 1,) and ids.shape == found.shape == (lims[-1],)
     assert lims[0] == 0 and (np.diff(lims) >= 0).all() and result.truncated == 0
     inside = [set(np.nonzero(row <= radius)[0].tolist()) for row in exact]
@@ -98,7 +98,7 @@ def test_ids_of_the_caller_are_found(tmp_path, vectors, queries):
     with pageway.build(tmp_path / "r", vectors, memory="4MB") as index:
         by_row = index.range(queries, 7.0)
     assert len(by_row.ids) > 0
-    np.testing.assert_array_equal(by_id.ids, by_row.ids * np.uint64(5) + np.uint64(2**63))
+    np.testing.assert_array_equal(by_id.ids, by_row.ids.astype(np.uint64) * np.uint64(5) + np.uint64(2**63))
 
 
 def test_statistics_are_those_of_a_search(index, queries):
@@ -199,9 +199,11 @@ def test_control_c_stops_a_range_search(index, vectors):
     assert len(index.range(vectors[0], 0.0).ids) == 1
 
 
-def test_what_is_found_does_not_depend_on_exact(index, queries):
-    exact, stated = index.range(queries, 8.0), index.range(queries, 8.0, exact=True)
+def test_what_is_found_does_not_depend_on_the_tolerance(index, queries):
+    exact, stated = index.range(queries, 8.0), index.range(queries, 8.0, tolerance=0)
     np.testing.assert_array_equal(exact.distances, stated.distances)
     assert exact.stats["estimated"].sum() == 0
-    estimated = index.range(queries, 8.0, exact=False)
+    assert not exact.errors.any()
+    estimated = index.range(queries, 8.0, tolerance="any")
+    assert estimated.errors.shape == estimated.distances.shape
     assert abs(int(estimated.lims[-1]) - int(exact.lims[-1])) <= 0.05 * exact.lims[-1]

@@ -47,12 +47,17 @@ def test_every_native_name_has_a_declaration():
     assert {name for name in vars(_native.Index) if not name.startswith("__")} <= members
 
 
-@pytest.mark.parametrize("name", ["", ".building", ".index", ".results"])
+WITH_EXAMPLES = ["", ".building", ".index", ".results", "._vectors", "._asynchronous", "._share"]
+SHIMS = [".compat.faiss", ".compat.hnswlib", ".compat.diskannpy"]
+
+
+@pytest.mark.parametrize("name", [*WITH_EXAMPLES, *SHIMS])
 def test_the_examples_run(name, tmp_path, monkeypatch, built, vectors, queries):
-    for copy in ("my.index", "monday.index", "tuesday.index"):
+    standing = ["monday.index", "tuesday.index"] + (["my.index"] if name else [])
+    for copy in standing:
         shutil.copytree(built, tmp_path / copy)
     monkeypatch.chdir(tmp_path)
-    with pageway.open("my.index") as index:
+    with pageway.open("monday.index") as index:
         names = {"pageway": pageway, "vectors": vectors, "index": index}
         names.update(queries=queries, query=queries[0])
         outcome = doctest.testmod(import_module("pageway" + name), extraglobs=names)

@@ -14,6 +14,7 @@ pub(crate) struct Answers {
     lims: Py<PyArray1<i64>>,
     ids: Py<PyArray1<u64>>,
     distances: Py<PyArray1<f32>>,
+    errors: Py<PyArray1<f32>>,
     /// The counters of all queries, an array per counter.
     stats: Py<PyDict>,
     /// What the search resolved to.
@@ -29,6 +30,7 @@ impl Answers {
             lims: PyArray1::from_vec(py, lims).unbind(),
             ids: PyArray1::from_vec(py, found.ids).unbind(),
             distances: PyArray1::from_vec(py, found.distances).unbind(),
+            errors: PyArray1::from_vec(py, found.errors).unbind(),
             stats: columns(py, &found.stats)?.unbind(),
             settings: resolved(py, found.settings)?.unbind(),
             truncated: found.truncated,

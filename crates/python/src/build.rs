@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use pageway::spec::DEFAULTS;
 use pageway::{BuildInput, BuildOptions, Preset, VectorRead};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::convert::{Ids, Source, json, named, wish};
 use crate::error::to_exception;
@@ -61,6 +63,8 @@ pub(crate) struct BuildSettings {
     codebook_from: Option<PathBuf>,
     graph_from: Option<PathBuf>,
     threads: usize,
+    segments: u32,
+    calibration_queries: u32,
 }
 
 impl BuildSettings {
@@ -77,7 +81,9 @@ impl BuildSettings {
             .with_recall(self.recall)
             .with_codebook_from(self.codebook_from)
             .with_graph_from(self.graph_from)
-            .with_threads(self.threads);
+            .with_threads(self.threads)
+            .with_segments(self.segments)
+            .with_calibration_queries(self.calibration_queries);
         match &self.design.overrides {
             Some(wishes) => wished(&options, wishes, vectors).map_err(to_exception),
             None => Ok(options),
@@ -107,6 +113,21 @@ pub(crate) fn build(
         pageway::Index::build(&path, &input, &options, watch)
     })?;
     json(&report)
+}
+
+/// What builds and searches take where nobody says, by name.
+#[pyfunction]
+pub(crate) fn defaults(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let defaults = PyDict::new(py);
+    defaults.set_item("degree", DEFAULTS.degree)?;
+    defaults.set_item("build_list", DEFAULTS.build_list)?;
+    defaults.set_item("page_bytes", DEFAULTS.page_bytes)?;
+    // As it is written, not as the next f32.
+    let recall = (f64::from(DEFAULTS.recall) * 1e4).round() / 1e4;
+    defaults.set_item("recall", recall)?;
+    defaults.set_item("calibration_queries", DEFAULTS.calibration_queries)?;
+    defaults.set_item("seed", DEFAULTS.seed)?;
+    Ok(defaults)
 }
 
 /// Name and summary of each preset.

@@ -40,6 +40,8 @@ pub(crate) enum Source<'py> {
     File(PathBuf),
     /// In a file that does not say what its elements are.
     FileOf(PathBuf, String),
+    /// In a file that stands for something else, which messages name.
+    FileFor(PathBuf, String, String),
 }
 
 impl Source<'_> {
@@ -51,15 +53,18 @@ impl Source<'_> {
                 Box::new(slice.map_err(to_exception)?)
             }
             Self::File(path) => Box::new(open_vectors(path, None)?),
-            Self::FileOf(path, element) => Box::new(open_vectors(path, Some(named(element)?))?),
+            Self::FileOf(path, element) | Self::FileFor(path, element, _) => {
+                Box::new(open_vectors(path, Some(named(element)?))?)
+            }
         })
     }
 
-    /// What messages call it: the path, or `role` for an array.
+    /// What messages call it: what it stands for, the path, or `role` for an array.
     pub(crate) fn name(&self, role: &str) -> String {
         match self {
             Self::Array(_) => role.to_owned(),
             Self::File(path) | Self::FileOf(path, _) => path.display().to_string(),
+            Self::FileFor(_, _, name) => name.clone(),
         }
     }
 }
@@ -97,7 +102,7 @@ pub(crate) fn named<T: FromStr<Err = String>>(text: &str) -> PyResult<T> {
         .map_err(|error: String| to_exception(Error::invalid(error)))
 }
 
-/// A preset or an amount of memory as the user wrote it.
+/// A preset, an amount of memory or a tolerance as the user wrote it.
 pub(crate) fn wish<T: FromStr<Err = Error>>(text: &str) -> PyResult<T> {
     text.parse().map_err(to_exception)
 }

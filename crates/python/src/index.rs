@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pageway::{Effort, Error, OpenOptions, Queries, SearchOptions};
+use numpy::{PyArray1, PyReadonlyArray1};
+use pageway::{Effort, Error, ErrorKind, OpenOptions, Queries, SearchOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
@@ -13,9 +14,13 @@ use crate::answers::Answers;
 use crate::convert::{Rows, json, wish};
 use crate::error::to_exception;
 use crate::progress::{Callback, watched};
+use crate::writer::{Changing, UpdateSettings, durability};
 
 /// Batches up to this size end before Ctrl-C could be missed; they need no thread of their own.
 const UNWATCHED_QUERIES: usize = 64;
+
+/// Ids, and the bytes of their vectors.
+type Stored<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u8>>);
 
 /// An index that is open for searching. Closing drops it once the searches that run are done.
 #[pyclass(frozen, module = "pageway._native")]
@@ -24,7 +29,14 @@ pub(crate) struct Index {
     shape: pageway::VectorShape,
     metric: pageway::Metric,
     count: usize,
-    opened: Mutex<Option<Arc<pageway::Index>>>,
+    opened: Mutex<Option<Opened>>,
+}
+
+/// What is open: an index, and where it may be changed, its writer.
+#[derive(Clone)]
+struct Opened {
+    index: Arc<pageway::Index>,
+    changing: Option<Changing>,
 }
 
 /// The settings of `pageway.open` and `Index.switch`, by name.
@@ -63,7 +75,7 @@ struct SearchSettings {
     list_size: Option<u32>,
     beam: Option<u32>,
     threads: usize,
-    exact: bool,
+    tolerance: String,
     /// Seconds.
     timeout: Option<f64>,
 }
@@ -78,7 +90,7 @@ impl SearchSettings {
             .with_effort(effort.unwrap_or(default.effort))
             .with_beam(self.beam)
             .with_threads(self.threads)
-            .with_exact(self.exact)
+            .with_tolerance(wish(&self.tolerance)?)
             .with_timeout(self.timeout.map(seconds).transpose()?))
     }
 }
@@ -100,18 +112,33 @@ struct Report {
 }
 
 impl Index {
-    fn new(path: PathBuf, index: pageway::Index) -> Self {
+    fn new(path: PathBuf, index: Arc<pageway::Index>, changing: Option<Changing>) -> Self {
         Self {
             path,
             shape: index.shape(),
             metric: index.metric(),
             count: index.len() as usize,
-            opened: Mutex::new(Some(Arc::new(index))),
+            opened: Mutex::new(Some(Opened { index, changing })),
         }
     }
 
     /// The engine's index, held until the caller is done with it.
     fn opened(&self) -> PyResult<Arc<pageway::Index>> {
+        Ok(self.held()?.index)
+    }
+
+    /// The writer, held until the caller is done with it.
+    fn changing(&self) -> PyResult<Changing> {
+        self.held()?.changing.ok_or_else(|| {
+            let path = self.path.display();
+            let words = format!(
+                "{path} is open for searches alone: open it with pageway.open(.., writable=True)"
+            );
+            to_exception(Error::new(ErrorKind::ReadOnly, words))
+        })
+    }
+
+    fn held(&self) -> PyResult<Opened> {
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         opened.clone().ok_or_else(|| {
             let path = self.path.display();
@@ -119,6 +146,23 @@ impl Index {
                 "the index {path} is closed; open it again with pageway.open"
             )))
         })
+    }
+}
+
+/// Closes what was open; makes durable what was changed.
+fn close(opened: Option<Opened>) -> pageway::Result<()> {
+    let changing = opened.and_then(|opened| opened.changing);
+    changing.map_or(Ok(()), Changing::close)
+}
+
+impl Drop for Index {
+    fn drop(&mut self) {
+        let opened = self
+            .opened
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        // Who collects an index has nobody left to tell.
+        let _closed = close(opened.take());
     }
 }
 
@@ -130,7 +174,78 @@ impl Index {
         let index = py
             .detach(|| pageway::Index::open(&path, &options))
             .map_err(to_exception)?;
-        Ok(Self::new(path, index))
+        Ok(Self::new(path, Arc::new(index), None))
+    }
+
+    #[staticmethod]
+    fn open_writable(
+        py: Python<'_>,
+        path: PathBuf,
+        options: OpenSettings,
+        update: UpdateSettings,
+    ) -> PyResult<Self> {
+        let changing = Changing::open(py, &path, &options.options()?, &update)?;
+        let index = Arc::clone(changing.writer.index());
+        Ok(Self::new(path, index, Some(changing)))
+    }
+
+    /// Inserts rows, or puts them in place of others. Gives what was done as JSON.
+    fn put(
+        &self,
+        py: Python<'_>,
+        rows: Rows<'_>,
+        ids: Option<PyReadonlyArray1<'_, u64>>,
+        how: (bool, String),
+    ) -> PyResult<String> {
+        let how = (how.0, durability(&how.1)?);
+        json(&self.changing()?.put(py, &rows, ids.as_ref(), how)?)
+    }
+
+    /// Deletes rows. Gives what was done as JSON.
+    fn delete(
+        &self,
+        py: Python<'_>,
+        ids: PyReadonlyArray1<'_, u64>,
+        how: String,
+    ) -> PyResult<String> {
+        json(&self.changing()?.delete(py, &ids, durability(&how)?)?)
+    }
+
+    fn sync(&self, py: Python<'_>) -> PyResult<u64> {
+        let changing = self.changing()?;
+        py.detach(|| changing.writer.sync()).map_err(to_exception)
+    }
+
+    fn flush(&self, py: Python<'_>, progress: Callback) -> PyResult<()> {
+        let changing = self.changing()?;
+        watched(py, &progress, |watch| changing.writer.flush(watch))
+    }
+
+    fn merge(&self, py: Python<'_>, full: bool, progress: Callback) -> PyResult<String> {
+        let changing = self.changing()?;
+        json(&watched(py, &progress, |watch| {
+            changing.writer.merge(full, watch)
+        })?)
+    }
+
+    fn snapshot(&self, py: Python<'_>, path: PathBuf, progress: Callback) -> PyResult<()> {
+        let changing = self.changing()?;
+        watched(py, &progress, |watch| {
+            changing.writer.snapshot(&path, watch)
+        })
+    }
+
+    fn refresh(&self, py: Python<'_>) -> PyResult<bool> {
+        let index = self.opened()?;
+        py.detach(|| index.refresh()).map_err(to_exception)
+    }
+
+    fn changes(&self, py: Python<'_>) -> PyResult<String> {
+        let changing = self.changing()?;
+        json(
+            &py.detach(|| changing.writer.changes())
+                .map_err(to_exception)?,
+        )
     }
 
     fn switch(&self, py: Python<'_>, path: PathBuf, options: OpenSettings) -> PyResult<Self> {
@@ -139,7 +254,7 @@ impl Index {
         let index = py
             .detach(|| current.switch(&path, &options))
             .map_err(to_exception)?;
-        Ok(Self::new(path, index))
+        Ok(Self::new(path, Arc::new(index), None))
     }
 
     /// The nearest, or all within a radius.
@@ -150,7 +265,9 @@ impl Index {
         options: SearchSettings,
     ) -> PyResult<Answers> {
         let index = self.opened()?;
-        let queries = Queries::new(queries.bytes()?, queries.shape()?);
+        // A copy: other threads of Python may write to the array meanwhile.
+        let (rows, shape) = (queries.bytes()?.to_vec(), queries.shape()?);
+        let queries = Queries::new(&rows, shape);
         let options = options.options()?;
         let count = queries.rows.len() / queries.shape.row_bytes().max(1);
         let found = if count <= UNWATCHED_QUERIES && options.radius.is_none() {
@@ -172,7 +289,8 @@ impl Index {
         progress: Callback,
     ) -> PyResult<Bound<'py, PyDict>> {
         let index = self.opened()?;
-        let queries = Queries::new(queries.bytes()?, queries.shape()?);
+        let (rows, shape) = (queries.bytes()?.to_vec(), queries.shape()?);
+        let queries = Queries::new(&rows, shape);
         let options = options.options()?;
         let report = watched(py, &progress, |watch| {
             index.measure_recall(&queries, &options, watch)
@@ -186,6 +304,33 @@ impl Index {
         Ok(fields)
     }
 
+    /// The bytes of the vectors of `ids`, one after the other.
+    fn vectors<'py>(
+        &self,
+        py: Python<'py>,
+        ids: PyReadonlyArray1<'py, u64>,
+    ) -> PyResult<Bound<'py, PyArray1<u8>>> {
+        let (index, ids) = (self.opened()?, ids.as_slice()?);
+        let found = py.detach(|| index.vectors(ids)).map_err(to_exception)?;
+        Ok(PyArray1::from_vec(py, found))
+    }
+
+    /// Ids and bytes of `count` vectors from `first` on, in the order they lie on disk.
+    fn stored<'py>(&self, py: Python<'py>, first: u64, count: u64) -> PyResult<Stored<'py>> {
+        let index = self.opened()?;
+        let (mut ids, mut rows) = (Vec::new(), Vec::new());
+        let end = first.saturating_add(count);
+        py.detach(|| {
+            index.visit_stored(first..end, &mut |stored| {
+                ids.push(stored.id);
+                rows.extend_from_slice(stored.bytes);
+                Ok(())
+            })
+        })
+        .map_err(to_exception)?;
+        Ok((PyArray1::from_vec(py, ids), PyArray1::from_vec(py, rows)))
+    }
+
     fn report(&self) -> PyResult<String> {
         let index = self.opened()?;
         json(&Report {
@@ -196,20 +341,26 @@ impl Index {
     }
 
     fn calibration(&self) -> PyResult<String> {
-        json(self.opened()?.calibration())
+        json(&self.opened()?.calibration())
     }
 
-    fn close(&self, py: Python<'_>) {
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
         let opened = self
             .opened
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        py.detach(|| drop(opened));
+        py.detach(|| close(opened)).map_err(to_exception)
     }
 
     fn __len__(&self) -> usize {
-        self.count
+        let now = self.held().map(|opened| opened.index.len() as usize);
+        now.unwrap_or(self.count)
+    }
+
+    #[getter]
+    fn writable(&self) -> bool {
+        self.held().is_ok_and(|opened| opened.changing.is_some())
     }
 
     #[getter]

@@ -1,10 +1,11 @@
 //! Native half of the Python package `pageway`: converts types and errors, and holds no logic.
 //!
 //! ```text
-//! build.rs      build, presets, verify           index.rs     Index: open, search, switch
+//! build.rs      build, presets, verify           index.rs     Index: open, search, stored vectors
 //! overrides.rs  a dict as choices                answers.rs   what searches found
 //! convert.rs    arrays, paths and reports        truth.rs     ground_truth
 //! error.rs      engine errors to exceptions      progress.rs  callbacks, Ctrl-C, the worker thread
+//! writer.rs     create, insert, upsert, delete
 //! ```
 //!
 //! Invariants: the GIL is released around all work of the engine; long work runs on a thread of
@@ -19,6 +20,7 @@ mod index;
 mod overrides;
 mod progress;
 mod truth;
+mod writer;
 
 use pyo3::prelude::*;
 
@@ -28,6 +30,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<index::Index>()?;
     module.add_class::<answers::Answers>()?;
     module.add_function(wrap_pyfunction!(build::build, module)?)?;
+    module.add_function(wrap_pyfunction!(build::defaults, module)?)?;
+    module.add_function(wrap_pyfunction!(writer::create, module)?)?;
     module.add_function(wrap_pyfunction!(build::presets, module)?)?;
     module.add_function(wrap_pyfunction!(build::verify, module)?)?;
     module.add_function(wrap_pyfunction!(truth::ground_truth, module)?)

@@ -49,7 +49,7 @@ class Pageway(BaseANN):
             rows = rows[ids]
         path = self._directory / "index"
         arguments = {**self._settings, "memory": self._memory_of(rows)}
-        pageway.build(path, rows, metric=self._metric, ids=ids, **arguments).close()
+        pageway.build(path, rows, metric=self._metric, ids=ids, overwrite=True, **arguments).close()
         self._open()
 
     def set_query_arguments(self, list_size):

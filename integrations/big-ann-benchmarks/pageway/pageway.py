@@ -61,7 +61,7 @@ class Pageway(BaseANN):
         self._directory.mkdir(parents=True)
         rows, extra = _rows_of(DATASETS[dataset](), self._directory)
         path = self._directory / "index"
-        pageway.build(path, rows, metric=self._metric, **self._params).close()
+        pageway.build(path, rows, metric=self._metric, overwrite=True, **self._params).close()
         if extra is not None:
             extra.unlink()
         self._open()

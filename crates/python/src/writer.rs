@@ -1,0 +1,232 @@
+//! Changing an index: how it is opened for it, and what its writer is asked.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use numpy::PyReadonlyArray1;
+use pageway::{
+    Acknowledged, CreateOptions, Durability, Error, MemoryWish, NoProgress, OpenOptions,
+    UpdateOptions, VectorShape, Writer,
+};
+use pyo3::prelude::*;
+
+use crate::convert::{Rows, named, wish};
+use crate::error::to_exception;
+
+/// How often a writer at rest is looked after.
+const REST: Duration = Duration::from_secs(1);
+
+/// The settings of a writer, by name.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct UpdateSettings {
+    memory: Option<String>,
+    build_memory: Option<String>,
+    threads: usize,
+    salvage: bool,
+}
+
+impl UpdateSettings {
+    fn options(&self) -> PyResult<UpdateOptions> {
+        let memory = |wished: &Option<String>| wished.as_deref().map(wish).transpose();
+        Ok(UpdateOptions::default()
+            .with_memory(memory(&self.memory)?)
+            .with_build_memory(memory(&self.build_memory)?)
+            .with_threads(self.threads)
+            .with_salvage(self.salvage))
+    }
+}
+
+/// The settings of `pageway.create`, by name.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct CreateSettings {
+    dimension: u32,
+    element: String,
+    metric: String,
+    preset: String,
+    form: Option<String>,
+    memory: Option<String>,
+    expected: Option<u64>,
+    degree: u32,
+}
+
+impl CreateSettings {
+    fn options(&self) -> PyResult<CreateOptions> {
+        let shape = VectorShape {
+            dimension: self.dimension,
+            element: named(&self.element)?,
+        };
+        let memory = match self.memory.as_deref().map(wish).transpose()? {
+            None => None,
+            Some(MemoryWish::Bytes(bytes)) => Some(bytes),
+            Some(_) => {
+                let words = "memory is a share of the vectors, and there are none yet: give bytes";
+                return Err(to_exception(Error::invalid(words)));
+            }
+        };
+        Ok(CreateOptions::new(shape, named(&self.metric)?)
+            .with_preset(wish(&self.preset)?)
+            .with_form(self.form.clone())
+            .with_memory(memory)
+            .with_expected(self.expected)
+            .with_degree(self.degree))
+    }
+}
+
+/// Makes an empty index.
+#[pyfunction]
+pub(crate) fn create(py: Python<'_>, path: PathBuf, options: CreateSettings) -> PyResult<()> {
+    let options = options.options()?;
+    py.detach(|| Writer::create(&path, &options))
+        .map_err(to_exception)
+}
+
+/// A writer, with the thread that syncs what was acknowledged to be synced within a time.
+#[derive(Clone)]
+pub(crate) struct Changing {
+    pub(crate) writer: Arc<Writer>,
+    keeper: Arc<Keeper>,
+}
+
+/// The thread.
+struct Keeper {
+    ends: Arc<AtomicBool>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Keeper {
+    fn start(kept: Weak<Writer>) -> std::io::Result<Self> {
+        let ends = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&ends);
+        let thread = thread::Builder::new()
+            .name("pageway-log".to_owned())
+            .spawn(move || keep_up(&kept, &told))?;
+        Ok(Self {
+            ends,
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    fn wake(&self) {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        thread.iter().for_each(|thread| thread.thread().unpark());
+    }
+
+    /// Returns when the thread has let go of the writer.
+    fn end(&self) {
+        self.ends.store(true, Ordering::Release);
+        self.wake();
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(thread) = thread.take() {
+            // A thread that panicked has let go as well.
+            let _ended = thread.join();
+        }
+    }
+}
+
+impl Changing {
+    /// Opens an index to be changed.
+    pub(crate) fn open(
+        py: Python<'_>,
+        path: &Path,
+        open: &OpenOptions,
+        update: &UpdateSettings,
+    ) -> PyResult<Self> {
+        let update = update.options()?;
+        let writer = py
+            .detach(|| Writer::open(path, open, &update))
+            .map_err(to_exception)?;
+        let writer = Arc::new(writer);
+        let keeper = Keeper::start(Arc::downgrade(&writer));
+        let keeper = Arc::new(keeper.map_err(|error| to_exception(error.into()))?);
+        Ok(Self { writer, keeper })
+    }
+
+    /// Puts rows in.
+    pub(crate) fn put(
+        &self,
+        py: Python<'_>,
+        rows: &Rows<'_>,
+        ids: Option<&PyReadonlyArray1<'_, u64>>,
+        (upsert, durability): (bool, Durability),
+    ) -> PyResult<Acknowledged> {
+        let ids = ids.map(PyReadonlyArray1::as_slice).transpose()?;
+        let rows = pageway::Rows::new(rows.bytes()?, rows.shape()?)
+            .with_ids(ids)
+            .with_durability(durability);
+        let put = py.detach(|| {
+            if upsert {
+                self.writer.upsert(&rows)
+            } else {
+                self.writer.insert(&rows)
+            }
+        });
+        self.wake(durability);
+        put.map_err(to_exception)
+    }
+
+    /// Deletes rows by their ids.
+    pub(crate) fn delete(
+        &self,
+        py: Python<'_>,
+        ids: &PyReadonlyArray1<'_, u64>,
+        durability: Durability,
+    ) -> PyResult<Acknowledged> {
+        let ids = ids.as_slice()?;
+        let deleted = py.detach(|| self.writer.delete(ids, durability));
+        self.wake(durability);
+        deleted.map_err(to_exception)
+    }
+
+    /// Makes everything durable, flushes what memory and disk hold another segment for, so that
+    /// readers elsewhere see it, and ends the log unless a call of another thread still runs.
+    pub(crate) fn close(self) -> pageway::Result<()> {
+        let Self { writer, keeper } = self;
+        keeper.end();
+        writer.sync()?;
+        // What cannot be flushed stays in the log, for who opens the index to change it.
+        let _ = writer.flush(&NoProgress);
+        Arc::into_inner(writer).map_or(Ok(()), |writer| writer.close().map(drop))
+    }
+
+    /// Tells the thread that there is something to be synced within a time.
+    fn wake(&self, durability: Durability) {
+        if matches!(durability, Durability::Batched(_)) {
+            self.keeper.wake();
+        }
+    }
+}
+
+/// Looks after a writer until it is gone, or fails: then the next change says why.
+fn keep_up(kept: &Weak<Writer>, ends: &AtomicBool) {
+    while !ends.load(Ordering::Acquire)
+        && let Some(writer) = kept.upgrade()
+    {
+        let Ok(left) = writer.keep_up() else {
+            return;
+        };
+        drop(writer);
+        thread::park_timeout(left.unwrap_or(REST).min(REST));
+    }
+}
+
+/// A durability by its name: `synced`, `deferred`, or `batched:` with milliseconds.
+pub(crate) fn durability(text: &str) -> PyResult<Durability> {
+    let milliseconds = |text: &str| {
+        let digits = text.strip_prefix("batched:")?.strip_suffix("ms")?;
+        digits.parse().ok().map(Duration::from_millis)
+    };
+    match text {
+        "synced" => Ok(Durability::Synced),
+        "deferred" => Ok(Durability::Deferred),
+        _ => milliseconds(text).map(Durability::Batched).ok_or_else(|| {
+            let words =
+                format!("durability is {text:?}: give 'synced', 'deferred' or 'batched:10ms'");
+            to_exception(Error::invalid(words))
+        }),
+    }
+}

@@ -1,0 +1,26 @@
+"""Where vectors may come from, beyond one array or one file of a format that the engine reads.
+
+::
+
+    recognise    what an object or a path is           batches      rows, a batch at a time
+    arrow        Parquet, Arrow, data sets, polars     settle       one shape and type for all
+    frames       pandas, torch                         scratch      a file for what outgrows memory
+    json_lines   JSON lines      hdf5   HDF5           entry        from any of it to the engine
+
+Nothing is held whole: batches go to a file beside the index that is built, which is removed when
+the build is over. Libraries are imported where they are needed, and named where they are missing.
+"""
+
+from .batches import Batch, Batches
+from .entry import Input, as_input
+from .readers import read_hdf5, read_json_lines, read_parquet
+
+__all__ = [
+    "Batch",
+    "Batches",
+    "Input",
+    "as_input",
+    "read_hdf5",
+    "read_json_lines",
+    "read_parquet",
+]

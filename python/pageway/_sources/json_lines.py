@@ -1,0 +1,111 @@
+"""JSON lines: an object per line with a list of numbers in one field, or the list alone."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import IO, Any, Iterator, List, Optional, cast
+
+import numpy as np
+
+from ..errors import InvalidInputError, NotFoundError
+from .batches import Batch, Batches, rows_per_batch
+
+EXTENSIONS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+
+
+def is_json_lines(path: str) -> bool:
+    """Whether the name says JSON lines."""
+    return path.lower().endswith(EXTENSIONS)
+
+
+def from_json_lines(path: str, column: Optional[str], id_column: Optional[str]) -> Batches:
+    """The lines of a file; numbers are read as float32 unless the caller says another type."""
+    with _opened(path):
+        pass
+
+    def read() -> Iterator[Batch]:
+        with _opened(path) as file:
+            yield from _Lines(path, column, id_column).batches(file)
+
+    return Batches(read, path)
+
+
+def _opened(path: str) -> IO[bytes]:
+    try:
+        if path.lower().endswith(".gz"):
+            return cast(IO[bytes], gzip.open(path, "rb"))
+        return open(path, "rb")
+    except FileNotFoundError as error:
+        raise NotFoundError(f"{path}: no such file") from error
+
+
+class _Lines:
+    """Lines as vectors and ids; the first says which field holds the vector."""
+
+    def __init__(self, path: str, column: Optional[str], id_column: Optional[str]) -> None:
+        self.path, self.column, self.id_column = path, column, id_column
+
+    def batches(self, file: IO[bytes]) -> Iterator[Batch]:
+        vectors: List[Any] = []
+        ids: List[Any] = []
+        rows = 1
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            vector, row_id = self._parsed(line, f"{self.path}, line {number}")
+            vectors.append(vector)
+            ids.append(row_id)
+            if len(vectors) >= rows:
+                rows = rows_per_batch(4 * len(vector))
+                yield self._batch(vectors, ids)
+                vectors, ids = [], []
+        if vectors:
+            yield self._batch(vectors, ids)
+
+    def _batch(self, vectors: List[Any], ids: List[Any]) -> Batch:
+        return Batch(vectors, None if self.id_column is None else _as_ids(ids, self.path))
+
+    def _parsed(self, line: bytes, place: str) -> Any:
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            raise InvalidInputError(f"{place}: no JSON: {error}") from error
+        if not isinstance(value, dict):
+            if self.column is not None or self.id_column is not None:
+                raise InvalidInputError(f"{place}: has no fields, it is no JSON object")
+            return _vector(value, place), None
+        if self.column is None:
+            self.column = self._only_list(value, place)
+        row_id = None
+        if self.id_column is not None:
+            if self.id_column not in value:
+                raise InvalidInputError(f"{place}: no field {self.id_column!r}")
+            row_id = value[self.id_column]
+        if self.column not in value:
+            raise InvalidInputError(f"{place}: no field {self.column!r}")
+        return _vector(value[self.column], f"{place}, field {self.column!r}"), row_id
+
+    def _only_list(self, value: Any, place: str) -> str:
+        lists = [key for key, field in value.items() if isinstance(field, list)]
+        if len(lists) == 1:
+            return str(lists[0])
+        fields = ", ".join(repr(key) for key in value)
+        raise InvalidInputError(
+            f"{place}: say which field holds the vector with column=; there are {fields}"
+        )
+
+
+def _vector(value: Any, place: str) -> Any:
+    """A list of numbers as float64, which holds what JSON can say; numbers are not rounded twice."""
+    numbers = isinstance(value, list) and all(type(part) in (int, float) for part in value)
+    if not numbers or not value:
+        raise InvalidInputError(f"{place}: no list of numbers")
+    return np.array(value, dtype=np.float64)
+
+
+def _as_ids(ids: List[Any], path: str) -> Any:
+    wrong = next((row_id for row_id in ids if type(row_id) is not int), None)
+    if wrong is not None:
+        raise InvalidInputError(f"{path}: id {wrong!r} is no whole number")
+    return ids

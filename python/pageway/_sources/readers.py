@@ -1,0 +1,112 @@
+"""Files by name, for those who want to say more than a path, or to look at the batches."""
+
+from __future__ import annotations
+
+import os
+from typing import List, Optional, Sequence, Union
+
+from .._arrays import as_path
+from .._settings import PathLike
+from . import arrow, hdf5, json_lines
+from .batches import Batches
+
+__all__ = ["read_hdf5", "read_json_lines", "read_parquet"]
+
+
+def read_parquet(
+    path: Union[PathLike, Sequence[PathLike]],
+    column: Optional[str] = None,
+    id_column: Optional[str] = None,
+) -> Batches:
+    """Vectors of a Parquet file, of several, or of a directory of them; read a batch at a time.
+
+    Needs pyarrow.
+
+    Parameters
+    ----------
+    path : path or list of paths
+        A file, files that are read one after the other, or a directory, whose ``.parquet`` files
+        are read in the order of their names.
+    column : str, optional
+        Column of lists of numbers. By default the only one; or, where there is none, all columns of
+        numbers, a component each.
+    id_column : str, optional
+        Column of ids: whole numbers from 0 to 2**64 - 1.
+
+    Returns
+    -------
+    Batches
+        What `pageway.build` and `pageway.ground_truth` take; iterable.
+
+    Raises
+    ------
+    NotFoundError, InvalidInputError
+        No file, no Parquet, or no such column; the sentence names those that there are.
+    UnsupportedError
+        pyarrow is not installed.
+
+    Examples
+    --------
+    >>> texts = pageway.read_parquet("texts.parquet", column="embedding")  # doctest: +SKIP
+    >>> index = pageway.build("texts.index", texts, metric="cosine")       # doctest: +SKIP
+    """
+    return arrow.from_parquet(_files(path), column, id_column)
+
+
+def read_hdf5(path: PathLike, dataset: str = hdf5.DEFAULT_DATASET) -> Batches:
+    """Vectors of an HDF5 file, as ann-benchmarks lays them out; read a batch at a time.
+
+    Needs h5py.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    dataset : str
+        Data set of shape (n, d): ``"train"``, or ``"test"`` for the queries.
+
+    Returns
+    -------
+    Batches
+        As of `read_parquet`.
+
+    Raises
+    ------
+    NotFoundError, InvalidInputError, UnsupportedError
+        As `read_parquet`.
+    """
+    return hdf5.from_hdf5(as_path(path), dataset)
+
+
+def read_json_lines(
+    path: PathLike, column: Optional[str] = None, id_column: Optional[str] = None
+) -> Batches:
+    """Vectors of a file with a JSON object, or a list of numbers, per line; ``.gz`` too.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    column : str, optional
+        Field with the list of numbers; by default the only list of the first line.
+    id_column : str, optional
+        Field with the id, a whole number.
+
+    Returns
+    -------
+    Batches
+        As of `read_parquet`.
+
+    Raises
+    ------
+    NotFoundError, InvalidInputError
+        No file, or a line that holds no vector, by its number.
+    """
+    return json_lines.from_json_lines(as_path(path), column, id_column)
+
+
+def _files(path: Union[PathLike, Sequence[PathLike]]) -> List[str]:
+    if not isinstance(path, (str, os.PathLike)):
+        return [as_path(part) for part in path]
+    name = as_path(path)
+    return arrow.parquet_files(name) if os.path.isdir(name) else [name]

@@ -1,0 +1,88 @@
+"""Batches of one shape and one element type, whatever the source calls them."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from .._arrays import as_ids, as_vectors, cast_to
+from ..errors import InvalidInputError
+from .batches import Batch
+
+
+class Rows(NamedTuple):
+    """Rows as the engine takes them, and their ids where there are some."""
+
+    vectors: npt.NDArray[Any]
+    ids: Optional[npt.NDArray[np.uint64]]
+
+
+def settled(batches: Iterable[Batch], name: str, dtype: Optional[str]) -> Iterator[Rows]:
+    """Batches as the first one is, or of `dtype`: the shape, the type, with ids or without."""
+    first_row, first = 0, None
+    for batch in batches:
+        wished = dtype if first is None else first.vectors.dtype.name
+        dimension = None if first is None else first.vectors.shape[1]
+        vectors = _vectors(batch.vectors, _Place(name, first_row, dimension), wished)
+        if not len(vectors):
+            continue
+        ids = _ids(batch.ids, len(vectors), name, first_row)
+        if first is not None and (ids is None) != (first.ids is None):
+            raise InvalidInputError(f"{name}: rows from {first_row} on: some have ids, some do not")
+        rows = Rows(vectors, ids)
+        first = first or rows
+        first_row += len(vectors)
+        yield rows
+
+
+class _Place(NamedTuple):
+    """Which rows are looked at."""
+
+    name: str
+    first_row: int
+    dimension: Optional[int]
+
+
+def _vectors(source: Any, place: _Place, dtype: Optional[str]) -> npt.NDArray[Any]:
+    if isinstance(source, (list, tuple)) and len(source):
+        _check_lengths(source, place)
+    where = place.name if place.first_row == 0 else f"{place.name}, rows from {place.first_row} on"
+    if dtype is None:
+        array = as_vectors(source, where)
+    else:
+        array = cast_to(source, dtype, where)
+    if place.dimension not in (None, array.shape[1]) and len(array):
+        raise InvalidInputError(
+            f"{place.name}: row {place.first_row} has {array.shape[1]} components, the rows before "
+            f"it have {place.dimension}"
+        )
+    return array
+
+
+def _check_lengths(rows: Sequence[Any], place: _Place) -> None:
+    """Names the first row of another length than the ones before it, counted from the first."""
+    expected = place.dimension
+    for row, vector in enumerate(rows):
+        if not hasattr(vector, "__len__"):
+            return
+        expected = len(vector) if expected is None else expected
+        if len(vector) != expected:
+            raise InvalidInputError(
+                f"{place.name}: row {place.first_row + row} has {len(vector)} components, the rows "
+                f"before it have {expected}"
+            )
+
+
+def _ids(
+    source: Any, count: int, name: str, first_row: int
+) -> Optional[npt.NDArray[np.uint64]]:
+    if source is None:
+        return None
+    ids = as_ids(source)
+    if len(ids) != count:
+        raise InvalidInputError(
+            f"{name}: rows from {first_row} on: {count} vectors come with {len(ids)} ids"
+        )
+    return ids

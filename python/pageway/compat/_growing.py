@@ -1,0 +1,158 @@
+"""Vectors that are added one after the other, and the index that is built when it is asked for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import warnings
+import weakref
+from typing import Any, Iterator, List, Optional, Tuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import building
+from .._settings import Metric
+from .._sources.batches import Batch, Batches, rows_per_batch
+from ..errors import InvalidInputError, PagewayWarning
+from ..index import Index
+from ..index import open as open_index
+
+#: Searches that an index may be asked for without being opened anew.
+_LIST_SIZE, _K = 1000, 1000
+
+
+class Growing:
+    """Rows in a file of their own, and an index over them, made anew when rows were added.
+
+    Parameters
+    ----------
+    dimension : int
+        Components of a vector.
+    metric : str
+        As of `pageway.build`.
+    dtype : dtype
+        Element type.
+    settings
+        As of `pageway.build`.
+    """
+
+    def __init__(self, dimension: int, metric: Metric, dtype: Any, **settings: Any) -> None:
+        self.dimension, self.metric, self.dtype = int(dimension), metric, np.dtype(dtype)
+        self.settings = settings
+        self._folder = tempfile.mkdtemp(prefix="pageway-")
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._rows = os.path.join(self._folder, "rows")
+        self._ids: List[npt.NDArray[np.int64]] = []
+        self._index: Optional[Index] = None
+        self.count = 0
+
+    def add(self, vectors: Any, ids: Any = None) -> None:
+        """Appends rows of shape (n, d); `ids` are consecutive where there are none."""
+        array = np.ascontiguousarray(np.atleast_2d(vectors), dtype=self.dtype)
+        if array.ndim != 2 or array.shape[1] != self.dimension:
+            raise InvalidInputError(
+                f"vectors have shape {np.shape(vectors)}, the index has {self.dimension} dimensions"
+            )
+        given = np.arange(self.count, self.count + len(array)) if ids is None else np.asarray(ids)
+        if given.shape != (len(array),):
+            raise InvalidInputError(f"{len(array)} vectors come with ids of shape {given.shape}")
+        with open(self._rows, "ab") as file:
+            file.write(array.data.cast("B"))
+        self._ids.append(given.astype(np.int64))
+        self.count += len(array)
+        self.close()
+
+    @property
+    def ids(self) -> npt.NDArray[np.int64]:
+        """The ids of all rows, in the order they came."""
+        return np.concatenate([np.empty(0, np.int64), *self._ids])
+
+    def rows(self) -> npt.NDArray[Any]:
+        """All rows, mapped."""
+        if not self.count:
+            return np.empty((0, self.dimension), self.dtype)
+        return np.memmap(self._rows, self.dtype, "r", shape=(self.count, self.dimension))
+
+    def latest(self) -> Tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """Places and ids of the rows that count: the last of each id."""
+        ids = self.ids
+        _, last = np.unique(ids[::-1], return_index=True)
+        places = np.sort(len(ids) - 1 - last)
+        return places, ids[places]
+
+    def index(self) -> Index:
+        """The index over the rows of now."""
+        if self._index is None:
+            self._index = self._built(os.path.join(self._folder, "index"))
+        return self._index
+
+    def save(self, path: str, marks: bytes) -> None:
+        """Writes the index to the directory `path`, with `marks` of the shim beside it."""
+        self.index().close()
+        self._index = None
+        if os.path.isfile(path):
+            os.remove(path)
+        shutil.copytree(os.path.join(self._folder, "index"), path, dirs_exist_ok=True)
+        with open(os.path.join(path, MARKS), "wb") as file:
+            file.write(marks)
+
+    @classmethod
+    def load(cls, path: str, **settings: Any) -> "Growing":
+        """What `save` wrote: rows and index."""
+        with open_index(path) as stored:
+            growing = cls(stored.shape[1], stored.metric, stored.dtype, **settings)
+            for batch in stored.export():
+                growing.add(batch.vectors, batch.ids)
+        shutil.copytree(path, os.path.join(growing._folder, "index"))
+        growing._open()
+        return growing
+
+    def close(self) -> None:
+        """Gives the index away; the rows stay."""
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+
+    def _built(self, path: str) -> Index:
+        if not self.count:
+            raise InvalidInputError("the index is empty: add vectors before searching")
+        places, ids = self.latest()
+        rows = self.rows()
+
+        def read() -> Iterator[Batch]:
+            step = rows_per_batch(self.dimension * self.dtype.itemsize)
+            for start in range(0, len(places), step):
+                own = places[start : start + step]
+                yield Batch(rows[own], ids[start : start + step])
+
+        data = Batches(read, "the vectors that were added", len(places))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PagewayWarning)
+            settings = {"calibration_queries": 100, **self.settings, "overwrite": True}
+            building.build(path, data, metric=self.metric, **settings).close()
+        self._open()
+        assert self._index is not None
+        return self._index
+
+    def _open(self) -> None:
+        """Opened with room for the long lists that other libraries allow, as far as memory goes."""
+        path = os.path.join(self._folder, "index")
+        try:
+            self._index = open_index(path, list_size=_LIST_SIZE, k=_K)
+        except InvalidInputError:
+            self._index = open_index(path)
+
+
+#: The file beside an index in which a shim keeps what the index does not say.
+MARKS = "compat.json"
+
+
+def marks_of(path: str) -> bytes:
+    """What a shim wrote beside the index at `path`."""
+    try:
+        with open(os.path.join(path, MARKS), "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return b"{}"

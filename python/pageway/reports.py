@@ -1,0 +1,149 @@
+"""What builds and indexes say of themselves: dicts with known keys."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Tuple, TypedDict
+
+__all__ = [
+    "Backend",
+    "BuildReport",
+    "Calibration",
+    "CalibrationRow",
+    "FileCheck",
+    "FileStats",
+    "IndexStats",
+    "MemoryStats",
+    "SegmentStats",
+]
+
+
+class VectorShape(TypedDict):
+    """What the vectors are."""
+
+    dimension: int
+    element: str
+
+
+class BuildReport(TypedDict):
+    """What a build measured and decided."""
+
+    nodes: int
+    shape: VectorShape
+    seconds: List[Tuple[str, float]]
+    shards: int
+    relinked_nodes: int
+    mean_degree: float
+    code_bytes: int
+    raw_bytes: int
+    index_bytes: int
+    memory_bytes: int
+    build_memory_bytes: int
+    best_recall_at_10: float
+    list_size: Optional[int]
+    warnings: List[str]
+    #: Bytes that were written beside the index, and removed, because vectors came in batches.
+    scratch_bytes: int
+
+
+class CalibrationRow(TypedDict):
+    """Means over the queries at one list size; recall and its error at 1, 10 and 100."""
+
+    list_size: int
+    recall: List[float]
+    standard_error: List[float]
+    pages: float
+    rounds: float
+
+
+class Calibration(TypedDict):
+    """Recall and cost by list size, as the build measured them."""
+
+    queries: int
+    held_out: bool
+    beam: int
+    rows: List[CalibrationRow]
+
+
+class FileStats(TypedDict):
+    """A file of an index."""
+
+    name: str
+    pages: int
+    bytes: int
+
+
+class FileCheck(TypedDict):
+    """A file of an index, read whole."""
+
+    name: str
+    pages: int
+    bytes: int
+    damaged: int
+
+
+class SegmentStats(TypedDict):
+    """A run of rows that was built by itself."""
+
+    first_row: int
+    nodes: int
+    index_bytes: int
+    code_bytes: int
+    entry: List[int]
+    mean_degree: float
+    max_degree: int
+    shards: int
+    page_utilisation: float
+    overlap: Optional[float]
+    list_memory_bytes: Optional[int]
+    page_list_bytes: Optional[int]
+
+
+class MemoryStats(TypedDict):
+    """What an open index holds, in bytes by part."""
+
+    budget_bytes: int
+    parts: List[Tuple[str, int]]
+    cached_nodes: int
+    cached_pages: int
+    cached_edge_bits: Optional[float]
+    searches_peak_bytes: int
+    workers_made: int
+
+
+class Backend(TypedDict):
+    """How pages are read, and why so."""
+
+    io_backend: str
+    reason: str
+    direct: bool
+
+
+class IndexStats(TypedDict):
+    """What an index is and what it holds; `pageway.Index.stats` says what the keys mean."""
+
+    generation: int
+    created_by: str
+    spec: Dict[str, Any]
+    nodes: int
+    raw_bytes: int
+    index_bytes: int
+    mean_degree: float
+    max_degree: int
+    shards: int
+    entry: List[int]
+    nodes_per_page: int
+    vectors_per_page: int
+    pages_per_read: int
+    page_utilisation: float
+    overlap: Optional[float]
+    list_memory_bytes: Optional[int]
+    list_edge_bits: Optional[float]
+    page_list_bytes: Optional[int]
+    page_edge_bits: Optional[float]
+    memory_bytes: int
+    files: List[FileStats]
+    missing: List[str]
+    segments: List[SegmentStats]
+    calibration: Calibration
+    memory: MemoryStats
+    backend: Backend
