@@ -3,10 +3,12 @@
 PYTHON ?= python3
 VENV := $(CURDIR)/.venv
 READY := .venv/.ready
+# What is released names no directory of the machine that built it.
+NO_PATHS = --remap-path-prefix=$(CURDIR)=pageway --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo
 IN_VENV := VIRTUAL_ENV="$(VENV)" PATH="$(VENV)/bin:$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check check-arm doc test test-rust test-python demo lab crash faults py wheel bench clean
+.PHONY: help setup check check-arm doc test test-rust test-python demo lab crash faults fuzz py wheel dist site bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -52,11 +54,21 @@ crash: ## the long crash suite
 faults: ## the long fault suite
 	PAGEWAY_SUITE=long cargo test --release -p pageway-suites --test 'fault*' -- --nocapture
 
+fuzz: ## 100,000 forged indexes with right checksums
+	PAGEWAY_FORGERIES=100000 cargo test --release -p pageway-suites --test forged -- --nocapture
+
 py: $(READY) ## build the Python package into .venv
-	cd python && $(IN_VENV) maturin develop --release
+	$(IN_VENV) maturin develop --release
 
 wheel: $(READY) ## build a wheel into ./dist
-	cd python && $(IN_VENV) maturin build --release --out ../dist
+	$(IN_VENV) RUSTFLAGS="$(NO_PATHS)" maturin build --release --out dist
+
+dist: ## the commands for this machine in ./dist: stripped, with debug symbols apart
+	.ci/dist
+
+site: $(READY) ## the documentation as a site in ./site, links checked
+	.venv/bin/pip install --quiet --disable-pip-version-check mkdocs-material
+	.venv/bin/mkdocs build --strict
 
 bench: ## the bench programs of the kernels and the graph
 	cargo run --release -p pageway-kernels --example speed
@@ -64,4 +76,4 @@ bench: ## the bench programs of the kernels and the graph
 
 clean: ## remove everything that was built
 	cargo clean
-	rm -rf .venv dist demo-output lab-output
+	rm -rf .venv dist site demo-output lab-output

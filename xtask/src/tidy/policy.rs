@@ -45,11 +45,10 @@ const POLICIES: [(&str, &[&str]); 19] = [
 ];
 
 /// Folders with sites outside the rooms, and how many each may have.
-const ALLOWANCES: [(&str, usize); 4] = [
+const ALLOWANCES: [(&str, usize); 3] = [
     ("crates/engine/src/execution/", 5),
     ("crates/engine/src/index/", 2),
     ("crates/engine/src/storage/", 1),
-    ("crates/lab/", 4),
 ];
 
 /// Sites outside the rooms that the repository may have in all.

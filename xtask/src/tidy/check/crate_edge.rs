@@ -8,7 +8,7 @@ use crate::tidy::finding::Findings;
 use crate::tidy::source::SourceFile;
 
 /// Package, and the packages of ours that it may depend on. Development dependencies are free.
-const ALLOWED: [(&str, &[&str]); 14] = [
+const ALLOWED: &[(&str, &[&str])] = &[
     ("pageway-types", &[]),
     ("pageway-kernels", &["pageway-types"]),
     ("pageway-quant", &["pageway-types", "pageway-kernels"]),
@@ -30,12 +30,29 @@ const ALLOWED: [(&str, &[&str]); 14] = [
     ),
     ("pageway-advisor", &["pageway"]),
     ("pageway-shell", &["pageway"]),
+    ("pageway-formats", &["pageway"]),
     ("pageway-lab", &["pageway", "pageway-shell"]),
     (
         "pageway-cli",
-        &["pageway", "pageway-advisor", "pageway-shell"],
+        &[
+            "pageway",
+            "pageway-advisor",
+            "pageway-formats",
+            "pageway-shell",
+        ],
     ),
     ("pageway-python", &["pageway"]),
+    (
+        "pageway-fuzz",
+        &[
+            "pageway",
+            "pageway-graph",
+            "pageway-kernels",
+            "pageway-quant",
+            "pageway-store",
+            "pageway-testkit",
+        ],
+    ),
     ("pageway-suites", &[]),
     ("xtask", &[]),
 ];

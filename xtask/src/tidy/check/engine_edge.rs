@@ -14,7 +14,7 @@ const ENGINE: &str = "crates/engine/src/";
 const ROOT: &str = "lib";
 
 /// Top modules of the engine in their order, and what each uses of those before it.
-const ORDER: [(&str, &[&str]); 20] = [
+const ORDER: [(&str, &[&str]); 22] = [
     // What everything else speaks.
     ("error", &[]),
     ("memory", &["error"]),
@@ -33,6 +33,8 @@ const ORDER: [(&str, &[&str]); 20] = [
         "execution",
         &["cache", "error", "layout", "memory", "spec", "storage"],
     ),
+    // Rows that are in no segment yet.
+    ("delta", &[]),
     // What callers ask for.
     (
         "options",
@@ -40,7 +42,10 @@ const ORDER: [(&str, &[&str]); 20] = [
     ),
     // What an index says of itself, and what follows from that.
     ("calibration", &["error"]),
-    ("manifest", &["calibration", "error", "spec", "storage"]),
+    (
+        "manifest",
+        &["calibration", "error", "execution", "spec", "storage"],
+    ),
     (
         "resolve",
         &[
@@ -76,6 +81,7 @@ const ORDER: [(&str, &[&str]); 20] = [
             "layout",
             "manifest",
             "resolve",
+            "source",
             "spec",
             "storage",
         ],
@@ -84,6 +90,7 @@ const ORDER: [(&str, &[&str]); 20] = [
         "index",
         &[
             "calibration",
+            "delta",
             "error",
             "execution",
             "manifest",
@@ -114,11 +121,32 @@ const ORDER: [(&str, &[&str]); 20] = [
             "plan",
             "presets",
             "resolve",
+            "segment",
             "source",
             "spec",
             "storage",
             "threads",
             "truth",
+        ],
+    ),
+    // What changes it.
+    (
+        "update",
+        &[
+            "build",
+            "calibration",
+            "delta",
+            "error",
+            "execution",
+            "index",
+            "manifest",
+            "memory",
+            "options",
+            "presets",
+            "resolve",
+            "segment",
+            "source",
+            "spec",
         ],
     ),
     // What asks the machine.
