@@ -2,8 +2,8 @@
 //! choices can be counted and covered.
 
 use pageway::spec::{
-    CacheOverrides, CodeStorage, CodecSpec, CompletionSpec, EntrySpec, GraphSpec, HarvestSpec,
-    ListSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RotationSpec,
+    CacheSpec, CodeStorage, CodecSpec, CompletionSpec, EntrySpec, GraphSpec, HarvestSpec, ListSpec,
+    NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RotationSpec,
     ScheduleSpec, SelectionSpec, Shape, StopSpec, VectorStorage,
 };
 use pageway::{BuildOptions, ElementType, IndexSpec, Metric, Overrides, Preset, Sizes};
@@ -132,6 +132,12 @@ impl Choice {
         self.spec(96).validate().is_ok()
     }
 
+    /// Whether it is legal in the place of the choices of `spec`, which has the same sizes.
+    pub fn is_legal_in(&self, mut spec: IndexSpec) -> bool {
+        self.put(&mut spec);
+        spec.validate().is_ok()
+    }
+
     pub fn element(&self) -> ElementType {
         [
             ElementType::F32,
@@ -173,8 +179,29 @@ impl Choice {
             user_ids: self.has_user_ids(),
             ..Sizes::default()
         };
-        self.overrides(dimension)
-            .apply(Preset::DiskAnn.spec(shape, &sizes))
+        let mut spec = Preset::DiskAnn.spec(shape, &sizes);
+        self.put(&mut spec);
+        spec
+    }
+
+    /// Puts the choices in their places one by one, beside the patches that a build makes of them.
+    fn put(&self, spec: &mut IndexSpec) {
+        let dimension = spec.shape.dimension;
+        spec.graph = self.graph();
+        spec.storage.vectors = self.vectors();
+        spec.storage.codes = self.codes();
+        spec.storage.quantizer = self.quantizer(code_bytes(dimension));
+        spec.storage.second_quantizer = self.second_quantizer(dimension);
+        spec.layout.codec = self.codec();
+        spec.layout.placement = self.placement();
+        spec.layout.lists = self.lists();
+        spec.cache = self.cache();
+        spec.execution.entry = self.entry();
+        spec.execution.schedule = self.schedule();
+        spec.execution.harvest = self.harvest();
+        spec.execution.refine = self.refine();
+        spec.execution.stop = self.stop();
+        spec.execution.slack = self.slack();
     }
 
     /// The build of this choice, through the public options alone.
@@ -187,66 +214,89 @@ impl Choice {
     }
 
     fn overrides(&self, dimension: u32) -> Overrides {
+        Overrides {
+            graph: Some(self.graph()),
+            vectors: Some(self.vectors()),
+            codes: Some(self.codes()),
+            quantizer: Some(self.quantizer(0)),
+            second_quantizer: Some(self.second_quantizer(dimension)),
+            ids_in_memory: None,
+            codec: Some(self.codec()),
+            placement: Some(self.placement()),
+            lists: Some(self.lists()),
+            cache: self.cache().into(),
+            entry: Some(self.entry()),
+            schedule: Some(self.schedule()),
+            harvest: Some(self.harvest()),
+            refine: Some(self.refine()),
+            stop: Some(self.stop()),
+            slack: Some(self.slack()),
+        }
+    }
+
+    fn vectors(&self) -> VectorStorage {
+        [
+            VectorStorage::InRecord,
+            VectorStorage::Separate,
+            VectorStorage::Coded,
+        ][self.value(Axis::Vectors)]
+    }
+
+    fn codes(&self) -> CodeStorage {
+        [
+            CodeStorage::Memory,
+            CodeStorage::InPage,
+            CodeStorage::Split { memory_nodes: 0 },
+        ][self.value(Axis::Codes)]
+    }
+
+    fn quantizer(&self, code_bytes: u32) -> QuantizerSpec {
+        [
+            QuantizerSpec::Pq { code_bytes },
+            rabitq(RotationSpec::Principal, code_bytes),
+            rabitq(RotationSpec::Hadamard, code_bytes),
+        ][self.value(Axis::Quantizer)]
+    }
+
+    fn second_quantizer(&self, dimension: u32) -> Option<QuantizerSpec> {
         let product = QuantizerSpec::Pq {
             code_bytes: dimension.div_ceil(6),
         };
         let fine = rabitq(RotationSpec::Principal, dimension.div_ceil(2) + 8);
-        let second = [None, Some(product), Some(fine)][self.value(Axis::Second)];
-        Overrides {
-            graph: Some(self.graph()),
-            vectors: Some(
-                [
-                    VectorStorage::InRecord,
-                    VectorStorage::Separate,
-                    VectorStorage::Coded,
-                ][self.value(Axis::Vectors)],
-            ),
-            codes: Some(
-                [
-                    CodeStorage::Memory,
-                    CodeStorage::InPage,
-                    CodeStorage::Split { memory_nodes: 0 },
-                ][self.value(Axis::Codes)],
-            ),
-            quantizer: Some(
-                [
-                    QuantizerSpec::Pq { code_bytes: 0 },
-                    rabitq(RotationSpec::Principal, 0),
-                    rabitq(RotationSpec::Hadamard, 0),
-                ][self.value(Axis::Quantizer)],
-            ),
-            second_quantizer: Some(second),
-            ids_in_memory: None,
-            codec: Some(self.codec()),
-            placement: Some(self.placement()),
-            lists: Some([ListSpec::Plain, ListSpec::Packed][self.value(Axis::Lists)]),
-            cache: self.cache(),
-            entry: Some(self.entry()),
-            schedule: Some(self.schedule()),
-            harvest: Some(
-                [
-                    HarvestSpec::Target,
-                    HarvestSpec::Near { share: 0.3 },
-                    HarvestSpec::All,
-                    HarvestSpec::Held,
-                ][self.value(Axis::Harvest)],
-            ),
-            refine: Some(
-                [
-                    RefineSpec::Inline,
-                    RefineSpec::Deferred { share: 0.6 },
-                    RefineSpec::Cascade {
-                        scored: 1.0,
-                        read: 0.6,
-                    },
-                    RefineSpec::Bounded { deviations: 3.0 },
-                ][self.value(Axis::Refine)],
-            ),
-            stop: Some(
-                [StopSpec::Exhausted, StopSpec::Horizon { growth: 8.0 }][self.value(Axis::Stop)],
-            ),
-            slack: Some([0.0, 0.2][self.value(Axis::Slack)]),
-        }
+        [None, Some(product), Some(fine)][self.value(Axis::Second)]
+    }
+
+    fn lists(&self) -> ListSpec {
+        [ListSpec::Plain, ListSpec::Packed][self.value(Axis::Lists)]
+    }
+
+    fn harvest(&self) -> HarvestSpec {
+        [
+            HarvestSpec::Target,
+            HarvestSpec::Near { share: 0.3 },
+            HarvestSpec::All,
+            HarvestSpec::Held,
+        ][self.value(Axis::Harvest)]
+    }
+
+    fn refine(&self) -> RefineSpec {
+        [
+            RefineSpec::Inline,
+            RefineSpec::Deferred { share: 0.6 },
+            RefineSpec::Cascade {
+                scored: 1.0,
+                read: 0.6,
+            },
+            RefineSpec::Bounded { deviations: 3.0 },
+        ][self.value(Axis::Refine)]
+    }
+
+    fn stop(&self) -> StopSpec {
+        [StopSpec::Exhausted, StopSpec::Horizon { growth: 8.0 }][self.value(Axis::Stop)]
+    }
+
+    fn slack(&self) -> f32 {
+        [0.0, 0.2][self.value(Axis::Slack)]
     }
 
     fn graph(&self) -> GraphSpec {
@@ -299,7 +349,7 @@ impl Choice {
         ][self.value(Axis::Placement)]
     }
 
-    fn cache(&self) -> CacheOverrides {
+    fn cache(&self) -> CacheSpec {
         let nodes = [
             NodeCacheSpec::None,
             NodeCacheSpec::Records,
@@ -313,11 +363,11 @@ impl Choice {
             PageCacheSpec::Clock,
         ];
         let selection = [SelectionSpec::BreadthFirst, SelectionSpec::Visits];
-        CacheOverrides {
-            nodes: Some(nodes[self.value(Axis::CacheNodes)]),
-            pages: Some(pages[self.value(Axis::CachePages)]),
-            selection: Some(selection[self.value(Axis::Selection)]),
-            page_share: Some(0.5),
+        CacheSpec {
+            nodes: nodes[self.value(Axis::CacheNodes)],
+            pages: pages[self.value(Axis::CachePages)],
+            selection: selection[self.value(Axis::Selection)],
+            page_share: 0.5,
         }
     }
 

@@ -8,7 +8,7 @@ use pageway::{BuildOptions, ElementType, Index, MemoryWish, OpenOptions, OsVfs, 
 
 use crate::axes::small;
 use crate::common::{names, smallest_that_works};
-use crate::cover::{covering, legal_cores, legal_pairs};
+use crate::cover::COVER;
 use crate::embeddings::{DataSet, Extent};
 use crate::subject::{Subject, search};
 
@@ -82,8 +82,7 @@ fn the_smallest_budgets_that_a_build_names_work() {
         let options = small(EXTENT.dimension).with_preset(preset);
         check(preset.name(), &options, &data);
     }
-    let cores = legal_cores();
-    for choice in covering(&cores, &legal_pairs(&cores)) {
+    for choice in &COVER.chosen {
         let data = DataSet::load(choice.element(), EXTENT);
         check(&choice.text(), &choice.options(EXTENT.dimension), &data);
     }

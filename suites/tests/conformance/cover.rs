@@ -2,6 +2,7 @@
 //! least once. Greedy and repeatable.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use pageway_testkit::SplitMix64;
 
@@ -13,6 +14,20 @@ pub type Pair = ((usize, usize), (usize, usize));
 const SEED: u64 = 0xc0fe;
 /// Choices drawn before the best of them is taken.
 const DRAWS: usize = 40;
+
+/// The legal pairs, and a set of choices that covers them.
+pub struct Cover {
+    pub legal: Vec<Pair>,
+    pub chosen: Vec<Choice>,
+}
+
+/// Found once for all tests.
+pub static COVER: LazyLock<Cover> = LazyLock::new(|| {
+    let cores = legal_cores();
+    let legal = legal_pairs(&cores);
+    let chosen = covering(&cores, &legal);
+    Cover { legal, chosen }
+});
 
 /// Every pair of values.
 pub fn pairs() -> Vec<Pair> {
@@ -34,7 +49,7 @@ fn set(choice: Choice, pair: &Pair) -> Choice {
 }
 
 /// All legal choices on the axes that rules speak of; the first value on the others.
-pub fn legal_cores() -> Vec<Choice> {
+fn legal_cores() -> Vec<Choice> {
     let mut cores = vec![Choice::default()];
     for axis in 0..RULED {
         let values = 0..value_count(axis);
@@ -43,12 +58,13 @@ pub fn legal_cores() -> Vec<Choice> {
             .flat_map(|core| values.clone().map(|value| core.with(axis, value)))
             .collect();
     }
-    cores.retain(Choice::is_legal);
+    let base = Choice::default().spec(96);
+    cores.retain(|core| core.is_legal_in(base.clone()));
     cores
 }
 
 /// Which pairs some legal choice has.
-pub fn legal_pairs(cores: &[Choice]) -> Vec<Pair> {
+fn legal_pairs(cores: &[Choice]) -> Vec<Pair> {
     let mut known = BTreeSet::new();
     for core in cores {
         for one in 0..RULED {
@@ -64,7 +80,7 @@ pub fn legal_pairs(cores: &[Choice]) -> Vec<Pair> {
 }
 
 /// A covering set of the legal pairs.
-pub fn covering(cores: &[Choice], legal: &[Pair]) -> Vec<Choice> {
+fn covering(cores: &[Choice], legal: &[Pair]) -> Vec<Choice> {
     let mut random = SplitMix64::new(SEED);
     let mut open: Vec<Pair> = legal.to_vec();
     let mut chosen = Vec::new();

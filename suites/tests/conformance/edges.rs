@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::axes::small;
 use crate::common::{Data, long, quick_as};
-use crate::cover::{covering, legal_cores, legal_pairs};
+use crate::cover::COVER;
 use crate::embeddings::{DataSet, Rows, distance};
 use crate::found::check_distance;
 use crate::subject::{Subject, least_memory, open_options, open_with};
@@ -196,9 +196,7 @@ fn every_preset_finds_all_of_a_few_vectors() {
 
 #[test]
 fn every_choice_finds_all_of_a_few_vectors() {
-    let cores = legal_cores();
-    let chosen = covering(&cores, &legal_pairs(&cores));
-    for choice in &chosen {
+    for choice in &COVER.chosen {
         for count in [1, 2, 7, 30] {
             for options in and_following_all(choice.options(16)) {
                 let base = rows(count, 16, choice.element());

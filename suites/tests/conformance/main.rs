@@ -40,7 +40,7 @@ use std::path::Path;
 use axes::{AXES, Axis, Choice, small};
 use check::Expected;
 use common::long;
-use cover::{covering, legal_cores, legal_pairs, pairs};
+use cover::{COVER, Cover, pairs};
 use embeddings::{DataSet, Extent};
 use found::check_recall_target;
 use pageway::spec::{CodeStorage, CompletionSpec, ScheduleSpec};
@@ -85,10 +85,8 @@ fn extents() -> Vec<Extent> {
 
 #[test]
 fn every_legal_pair_of_choices_conforms() {
-    let cores = legal_cores();
-    let legal = legal_pairs(&cores);
-    let chosen = covering(&cores, &legal);
-    for pair in &legal {
+    let Cover { legal, chosen } = &*COVER;
+    for pair in legal {
         let ((one, a), (two, b)) = *pair;
         let covered =
             |choice: &&Choice| (usize::from(choice.0[one]), usize::from(choice.0[two])) == (a, b);
@@ -102,7 +100,7 @@ fn every_legal_pair_of_choices_conforms() {
     );
     assert!((30..=80).contains(&chosen.len()));
     for extent in extents() {
-        check_choices(&chosen, extent);
+        check_choices(chosen, extent);
     }
 }
 
