@@ -235,6 +235,11 @@ impl Index {
         }
     }
 
+    /// Whether searches are under way.
+    pub(crate) fn is_searched(&self) -> bool {
+        self.pool.is_lent()
+    }
+
     /// How reads reach the disk.
     pub fn backend(&self) -> BackendReport {
         let version = self.head.get();

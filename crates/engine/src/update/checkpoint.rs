@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use pageway_store::{BlobWriter, FileEntry, LogWriter, Lsn, PageGeometry, remove_orphans};
 
+use super::common::{Common, Counters, Maintenance};
 use super::state::State;
-use super::writer::{Maintenance, Writer};
 use crate::build::Added;
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::{DeadSet, Segment};
@@ -25,7 +25,7 @@ pub(super) struct Checkpoint {
     pub(super) flushed: Option<Lsn>,
 }
 
-impl Writer {
+impl Common {
     /// Commits a checkpoint and turns searches and changes to it.
     ///
     /// # Errors
@@ -101,9 +101,13 @@ impl Writer {
         self.commit.exclusive(commit)??;
         if let Some(added) = &checkpoint.added {
             let bytes = added.entry.files.bytes()?;
-            self.counters
-                .bytes_written
-                .fetch_add(bytes, Ordering::Relaxed);
+            let Counters {
+                segment_bytes,
+                temporary_bytes,
+                ..
+            } = &self.counters;
+            segment_bytes.fetch_add(bytes, Ordering::Relaxed);
+            temporary_bytes.fetch_add(added.temporary_bytes, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -210,9 +214,14 @@ fn put(manifest: &mut Manifest, checkpoint: &Checkpoint) -> Result<Option<usize>
         segment.own_first_id = Some(segment.first_id());
     }
     at = at.min(manifest.segments.len());
-    if let Some(Added { entry, calibration }) = &checkpoint.added {
+    if let Some(Added {
+        entry, calibration, ..
+    }) = &checkpoint.added
+    {
         if manifest.segments.is_empty() {
+            let placement = manifest.spec.layout.placement;
             manifest.spec = entry.spec.clone();
+            manifest.spec.layout.placement = placement;
         }
         manifest.segments.insert(at, entry.clone());
         if let (Some(calibration), Some(changes)) = (calibration, &mut manifest.changes) {
