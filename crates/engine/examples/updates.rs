@@ -128,12 +128,10 @@ impl Bench {
         let slice = VectorSlice::new(&rows, self.base.shape).unwrap();
         let ids = IdSlice(ids);
         let input = BuildInput::new(&slice, "base").with_ids(Some(&ids));
-        let options = BuildOptions {
-            metric: self.metric,
-            memory: Some(self.memory()),
-            form: self.keys.get("form").cloned(),
-            ..BuildOptions::default()
-        };
+        let mut options = BuildOptions::default();
+        options.metric = self.metric;
+        options.memory = Some(self.memory());
+        options.form = self.keys.get("form").cloned();
         Index::build(dir, &input, &options, &NoProgress).unwrap();
     }
 
@@ -162,10 +160,10 @@ impl Bench {
     }
 
     fn open_options(&self) -> OpenOptions {
-        OpenOptions {
-            threads: self.number("threads", 1),
-            ..OpenOptions::default()
-        }
+        let mut options = OpenOptions::default();
+        options.threads = self.number("threads", 1);
+        options.effort = Some(Effort::ListSize(200));
+        options
     }
 
     /// Inserts rows from `first` on by several callers; microseconds of each call, sorted.
@@ -214,7 +212,7 @@ impl Bench {
         let seconds = begun.elapsed().as_secs_f64();
         writer.settle(&NoProgress).unwrap();
         let settled = begun.elapsed().as_secs_f64();
-        let cpu = (process_cpu_time().unwrap() - cpu.unwrap()).as_secs_f64();
+        let cpu = (process_cpu_time() - cpu).as_secs_f64();
         let changes = writer.changes().unwrap();
         let raw = (rows * self.base.shape.row_bytes()) as f64;
         self.show(json!({
@@ -251,7 +249,7 @@ impl Bench {
             }
         });
         let seconds = begun.elapsed().as_secs_f64();
-        let cpu = (process_cpu_time().unwrap() - cpu.unwrap()).as_secs_f64();
+        let cpu = (process_cpu_time() - cpu).as_secs_f64();
         self.show(json!({
             "rows": rows, "seconds": seconds, "rows_per_second": rows as f64 / seconds,
             "cpu_us_per_row": cpu * 1e6 / rows as f64,
@@ -396,14 +394,14 @@ impl Bench {
             queries,
             metric: self.metric,
             k: 10,
-            exclude_self: false,
+            exclude: None,
         };
         let options = ExactOptions {
             memory_bytes: 64 << 20,
             pool: &pageway::lab::thread_pool(1).unwrap(),
         };
         let truth = exact(&base, &question, &options, &NoProgress).unwrap();
-        let rows = truth.rows.chunks_exact(10);
+        let rows = truth.ids.chunks_exact(10);
         rows.map(|rows| rows.iter().map(|row| live[*row as usize]).collect())
             .collect()
     }

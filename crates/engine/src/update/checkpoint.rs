@@ -15,6 +15,11 @@ use crate::manifest::{FileKind, Manifest, SegmentEntry};
 use crate::resolve::Source;
 use crate::segment::IdLookup;
 
+/// The memory of searches grows by one in so many parts at a time.
+const MEMORY_GROWTH: u64 = 8;
+/// What it is more than the vectors at most.
+const MEMORY_BYTES_MAX: u64 = 1 << 30;
+
 /// What becomes of the segments of an index.
 pub(super) struct Checkpoint {
     /// Segments that go, by their numbers.
@@ -56,13 +61,7 @@ impl Common {
         let mut manifest = before.manifest.clone();
         let at = put(&mut manifest, checkpoint)?;
         manifest.generation = maintenance.generation;
-        // Nothing is committed that could not be read again.
-        manifest.check()?;
-        let reload = Reload {
-            manifest,
-            deltas: Vec::new(),
-        };
-        let mut version = self.index.reload(reload)?;
+        let mut version = self.load(manifest)?;
         let lookups = self.lookups(&before, &version)?;
         let flushed = checkpoint.flushed;
         let commit = |state: &mut State, log: &mut LogWriter| -> Result<()> {
@@ -110,6 +109,29 @@ impl Common {
             temporary_bytes.fetch_add(added.temporary_bytes, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// The version of a manifest: nothing is committed that could not be read again.
+    ///
+    /// Where nobody gave a memory for searches, and there are more rows now than that of the index
+    /// holds codes of, it becomes larger.
+    fn load(&self, mut manifest: Manifest) -> Result<Version> {
+        loop {
+            manifest.check()?;
+            let reload = Reload {
+                manifest: manifest.clone(),
+                deltas: Vec::new(),
+            };
+            let loaded = self.index.reload(reload);
+            let most = manifest.raw_bytes().saturating_add(MEMORY_BYTES_MAX);
+            let grows = self.index.has_memory_of_its_own() && manifest.memory_bytes < most;
+            match loaded {
+                Err(error) if error.kind() == ErrorKind::InvalidInput && grows => {
+                    manifest.memory_bytes += manifest.memory_bytes / MEMORY_GROWTH + 1;
+                }
+                loaded => return loaded,
+            }
+        }
     }
 
     /// Tables of ids of the segments of a version: those that are open, and those that came.

@@ -197,12 +197,16 @@ impl Common {
         version: &Version,
         (spec, size): (&IndexSpec, AdditionSize),
     ) -> Result<(AdditionLimits, bool)> {
+        let mut limits = self.limits;
+        if self.index.has_memory_of_its_own() {
+            limits.index_memory = version.manifest.memory_bytes;
+        }
         if self.options.memory.is_none() && self.options.build_memory.is_none() {
-            return Ok((least_limits(spec, size, self.limits)?, size.calibrates));
+            return Ok((least_limits(spec, size, limits)?, size.calibrates));
         }
         let must = version.manifest.calibration.rows.is_empty();
-        let fits = check_addition(spec, size, self.limits).is_ok();
-        Ok((self.limits, size.calibrates && (must || fits)))
+        let fits = check_addition(spec, size, limits).is_ok();
+        Ok((limits, size.calibrates && (must || fits)))
     }
 }
 
