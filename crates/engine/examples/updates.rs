@@ -9,7 +9,8 @@
 //! `churn`. Keys, with defaults: `first=64000` rows that the index is built of, `memory=20%`,
 //! `update=` and `build=` memory for updates, `callers=16`, `rows=10000` to change, `batch=1` rows
 //! of a call, `share=2` percent of a generation, `generations=50`, `every=10` generations a
-//! comparison, `list=` entries of candidate lists, `queries=200`, `threads=1`.
+//! comparison, `list=` entries of candidate lists, `queries=200`, `threads=1`, `seconds=20`,
+//! `rate=` rows put in a second at most.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,7 +24,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pageway::lab::{peak_memory_bytes, process_cpu_time};
 use pageway::source::{IdSlice, OpenAs, VectorFile, VectorSlice};
@@ -169,7 +170,8 @@ impl Bench {
     /// Inserts rows from `first` on by several callers; microseconds of each call, sorted.
     fn put(&self, writer: &Writer, (first, rows): (usize, usize), stop: &AtomicBool) -> Vec<u64> {
         let (callers, batch) = (self.number("callers", 16), self.number("batch", 1));
-        let next = AtomicU64::new(0);
+        let rate = self.keys.get("rate").map(|_| self.number("rate", 0));
+        let (next, started) = (AtomicU64::new(0), Instant::now());
         let shape = self.base.shape;
         let call = || {
             let mut times = Vec::new();
@@ -186,6 +188,10 @@ impl Bench {
                     .flat_map(|id| self.base.row(*id as usize))
                     .copied()
                     .collect();
+                if let Some(rate) = rate {
+                    let due = Duration::from_secs_f64(at as f64 / rate as f64);
+                    std::thread::sleep(due.saturating_sub(started.elapsed()));
+                }
                 let begun = Instant::now();
                 let put = Rows::new(&bytes, shape).with_durability(Durability::Synced);
                 writer.insert(&put.with_ids(&ids[..])).unwrap();
@@ -283,7 +289,7 @@ impl Bench {
 
     fn beside(&self) {
         let writer = self.writer();
-        let seconds = std::time::Duration::from_secs(self.number("seconds", 20) as u64);
+        let seconds = Duration::from_secs(self.number("seconds", 20) as u64);
         let stop = AtomicBool::new(false);
         let quiet = std::thread::scope(|scope| {
             let searches = scope.spawn(|| self.search(writer.index(), &stop));

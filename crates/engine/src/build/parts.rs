@@ -36,8 +36,8 @@ use crate::storage::ClusterTable;
 
 /// Fewest rows of a part: clusters of fewer would be cut off from what is near.
 const PART_ROWS_MIN: u64 = 4096;
-/// Parts that the rows fill at most: each has a buffer.
-const PARTS_MAX: u64 = 16;
+/// What a row takes while it is sorted by its cluster.
+const SORTED_BYTES: u64 = 16;
 /// Parts that there may be for each that the rows fill: they are filled to three quarters, and an
 /// uneven set may double their number.
 const PARTS_PER_FILL: u64 = 3;
@@ -51,10 +51,13 @@ impl BuildPlan {
         self.has_clusters() && self.kind != BuildKind::Whole
     }
 
-    /// The least that a part may hold at most.
+    /// How many rows a part holds at most where least memory is needed: more take it themselves,
+    /// fewer make more parts, each with a buffer.
     pub(super) fn least_part(&self) -> u64 {
         let nodes = u64::from(self.node_count);
-        nodes.div_ceil(PARTS_MAX).max(PART_ROWS_MIN).min(nodes)
+        let buffers = PARTS_PER_FILL * nodes * (BUFFER_BYTES as u64 + self.row_bytes());
+        let row = self.row_bytes() + ID_BYTES + NORM_BYTES + SORTED_BYTES;
+        (buffers / row).isqrt().max(PART_ROWS_MIN).min(nodes)
     }
 
     /// Peak while clusters of at most `rows` rows at a time are found.

@@ -34,11 +34,11 @@ fn until(writer: &Writer, holds: impl Fn(&Changes) -> bool) -> Changes {
     }
 }
 
-/// The clustered form, with 12,000 rows from 0 on.
-fn clustered(dir: &Path) -> Model {
+/// The clustered form, with rows whose ids are 0 and so on.
+fn clustered(dir: &Path, count: u64) -> Model {
     let mut model = Model::new(1);
-    let rows = model.rows(12_000);
-    let ids: Vec<u64> = (0..12_000).collect();
+    let rows = model.rows(count as usize);
+    let ids: Vec<u64> = (0..count).collect();
     let bytes = rows.concat();
     let input = BuildInput {
         vectors: &VectorSlice::new(&bytes, SHAPE).unwrap(),
@@ -59,7 +59,7 @@ fn clustered(dir: &Path) -> Model {
 #[test]
 fn many_threads_change_while_segments_are_made() {
     let dir = tempfile::tempdir().unwrap();
-    let mut model = clustered(dir.path());
+    let mut model = clustered(dir.path(), 12_000);
     let writer = opened(dir.path(), 12_000_000, 8_500_000);
     let changed = |thread: u64| {
         let (mut own, mut gone) = (BTreeMap::new(), Vec::new());
@@ -122,8 +122,8 @@ fn many_threads_change_while_segments_are_made() {
 #[test]
 fn a_merge_in_little_memory_puts_rows_in_order_part_by_part() {
     let dir = tempfile::tempdir().unwrap();
-    let mut model = clustered(dir.path());
-    let writer = opened(dir.path(), 9_500_000, 7_600_000);
+    let mut model = clustered(dir.path(), 100_000);
+    let writer = opened(dir.path(), 12_500_000, 9_400_000);
     let ids: Vec<u64> = (0..4000).map(|at| 3 * at).collect();
     writer.delete(&ids, Durability::Synced).unwrap();
     ids.iter().for_each(|id| drop(model.rows.remove(id)));
@@ -182,7 +182,7 @@ fn what_fails_in_the_background_is_told_once_and_poisons_nothing() {
 #[test]
 fn what_is_cancelled_goes_on_later() {
     let dir = tempfile::tempdir().unwrap();
-    let mut model = clustered(dir.path());
+    let mut model = clustered(dir.path(), 12_000);
     let writer = opened(dir.path(), 12_000_000, 8_500_000);
     let capacity = writer.changes().unwrap().delta_capacity;
     for number in 0..3 {
@@ -197,6 +197,7 @@ fn what_is_cancelled_goes_on_later() {
         assert!(writer.changes().unwrap().background.is_none());
     }
     assert!(model.check(writer.index()) > 0.9);
+    writer.sync().unwrap();
     drop(writer);
     let writer = opened(dir.path(), 12_000_000, 8_500_000);
     assert!(model.check(writer.index()) > 0.9);
