@@ -17,7 +17,7 @@ pub(crate) struct Neighbor {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct Ranked {
     key: u64,
     /// By how much the distance may be off.
     error: f32,
@@ -28,7 +28,7 @@ struct Entry {
 /// Sorted, bounded results within a radius.
 #[derive(Debug)]
 pub(crate) struct Ranking {
-    best: Vec<Entry>,
+    best: Vec<Ranked>,
     capacity: usize,
     results: usize,
     radius: f32,
@@ -48,7 +48,7 @@ impl Default for Ranking {
 impl Ranking {
     /// Bytes a ranking of `capacity` holds.
     pub(crate) const fn bytes(capacity: usize) -> usize {
-        capacity * size_of::<Entry>()
+        capacity * size_of::<Ranked>()
     }
 
     /// Empties the ranking, sets how many it holds and how many of them are results, and the
@@ -82,7 +82,7 @@ impl Ranking {
             self.best.pop();
         }
         let (row, user_id) = (vector.row, vector.user_id);
-        let entry = Entry {
+        let entry = Ranked {
             key,
             error,
             row,

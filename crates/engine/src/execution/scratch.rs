@@ -9,7 +9,7 @@ use super::candidates::CandidateList;
 use super::entry::{EntryPart, EntryScratch};
 use super::held::{HeldPages, Replicas};
 use super::probes::ranked_for;
-use super::query::{Gathering, Goal, Query, Sizes};
+use super::query::{Gathering, Goal, Query, QuerySizes};
 use super::ranking::Ranking;
 use super::traversal::PageRequest;
 use super::visited::Visited;
@@ -20,7 +20,7 @@ use crate::layout::UnpackedList;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ScratchShape {
     /// Of the walk over one segment.
-    pub(crate) sizes: Sizes,
+    pub(crate) sizes: QuerySizes,
     /// What the segment asks for.
     pub(crate) index: IndexShape,
     /// Segments that the query is over.
@@ -143,7 +143,7 @@ const MAX_HELD: usize = 64;
 
 impl ScratchShape {
     /// The shape of a walk over one of `segments`.
-    pub(crate) fn of_walk(sizes: Sizes, index: IndexShape, segments: usize) -> Self {
+    pub(crate) fn of_walk(sizes: QuerySizes, index: IndexShape, segments: usize) -> Self {
         Self {
             sizes: sizes.of_walk(index.nodes, (index.gathering(), segments)),
             index,
@@ -399,7 +399,7 @@ impl Scratch {
     }
 
     /// Makes ready for the next query, of `sizes` that the capacity of this scratch covers.
-    pub(super) fn reset(&mut self, query: &Query<'_>, sizes: Sizes) {
+    pub(super) fn reset(&mut self, query: &Query<'_>, sizes: QuerySizes) {
         self.shape.sizes = sizes;
         let shape = &self.shape;
         let radius = match query.goal {
