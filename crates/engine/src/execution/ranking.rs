@@ -3,7 +3,9 @@
 use pageway_types::NodeId;
 
 use super::candidates::{key_distance, key_node, sort_key};
+use crate::error::Result;
 use crate::layout::VectorPart;
+use crate::memory::Reservation;
 
 /// One result.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -46,9 +48,12 @@ impl Default for Ranking {
 }
 
 impl Ranking {
-    /// Bytes a ranking of `capacity` holds.
-    pub(crate) const fn bytes(capacity: usize) -> usize {
-        capacity * size_of::<Ranked>()
+    /// A ranking with room for `capacity`.
+    pub(crate) fn lay_out(capacity: usize, reservation: &mut Reservation) -> Result<Self> {
+        Ok(Self {
+            best: reservation.room(capacity)?,
+            ..Self::default()
+        })
     }
 
     /// Empties the ranking, sets how many it holds and how many of them are results, and the
