@@ -105,7 +105,7 @@ fn bounds(bucket: usize) -> (f64, f64) {
         let power = bucket.checked_sub(1);
         power.map_or(0.0, |power| 2f64.powi(power as i32))
     };
-    let end = if bucket + 1 < pageway::HOP_BUCKETS {
+    let end = if bucket + 1 < pageway::lab::HOP_BUCKETS {
         first(bucket + 1)
     } else {
         f64::INFINITY
