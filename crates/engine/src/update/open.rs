@@ -13,7 +13,7 @@ use super::background::{BackgroundThread, Board};
 use super::common::{Common, Counters, Maintenance};
 use super::flush::least_limits;
 use super::options::UpdateOptions;
-use super::record::Record;
+use super::record::LogRecord;
 use super::state::{Batch, State};
 use super::writer::{QUEUE_BYTES, Writer};
 use crate::build::{AdditionLimits, AdditionSize, IdFile, added_spec, check_addition};
@@ -39,7 +39,7 @@ const LOG_BYTES: u64 = 2 << 20;
 const BUILD_BYTES: u64 = 8 << 20;
 
 /// An index directory that is locked, and what is known of it.
-struct Opening<'o> {
+struct WriterOpening<'o> {
     vfs: &'o Arc<dyn Vfs>,
     dir: &'o Path,
     manifest: Manifest,
@@ -80,7 +80,7 @@ impl Writer {
         // Before the lock, which would make a directory that is no index into something.
         Manifest::read(vfs.as_ref(), dir)?;
         let lock = DirectoryLock::acquire(vfs.as_ref(), dir)?;
-        let mut opening = Opening {
+        let mut opening = WriterOpening {
             vfs,
             dir,
             manifest: Manifest::read(vfs.as_ref(), dir)?,
@@ -129,7 +129,7 @@ impl Writer {
     }
 }
 
-impl Opening<'_> {
+impl WriterOpening<'_> {
     /// Makes what was committed durable before what it replaced is removed: a writer may have been
     /// killed between the two.
     fn clean(&self) -> Result<()> {
@@ -338,7 +338,7 @@ impl Opening<'_> {
             OnDamage::Refuse
         };
         let replayed = replay_log(&place, Lsn(changes.floor), on_damage, |_, record| {
-            let record = Record::read(record, row_bytes)?;
+            let record = LogRecord::read(record, row_bytes)?;
             let count = record.ids.len() as u32;
             let rows = record.rows.to_vec();
             let mut batch = Batch::new(record.operation, (record.ids, count), rows);
