@@ -16,6 +16,8 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unchecked_time_subtraction,
     clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "a program for people"
