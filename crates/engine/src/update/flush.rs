@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pageway_store::{LogWriter, Lsn};
+use pageway_store::{LogFloor, LogWriter};
 use pageway_types::{Progress, VectorRead, VectorShape};
 
 use super::checkpoint::Checkpoint;
@@ -94,7 +94,7 @@ impl Writer {
 
     /// Closes the delta, unless one is closed already that is not flushed yet. None when the files
     /// that there are hold all there is.
-    fn freeze(&self) -> Result<Option<(Arc<Delta>, Lsn)>> {
+    fn freeze(&self) -> Result<Option<(Arc<Delta>, LogFloor)>> {
         let row_bytes = self.index.shape().row_bytes();
         let freeze = |state: &mut State, log: &mut LogWriter| -> Result<_> {
             if let Some((frozen, floor)) = &state.frozen {
@@ -104,7 +104,10 @@ impl Writer {
             if known.is_some_and(|changes| changes.floor == log.last().0) {
                 return Ok(None);
             }
-            let floor = log.rotate()?;
+            let floor = LogFloor {
+                lsn: log.rotate()?,
+                chain: Some(log.chain()),
+            };
             state.freeze(floor, row_bytes);
             let frozen = state.frozen.as_ref().map(|(delta, _)| Arc::clone(delta));
             let deltas = frozen.iter().cloned().chain([Arc::clone(&state.active)]);

@@ -44,6 +44,7 @@ impl Writer {
         let copy = Manifest {
             changes: manifest.changes.map(|changes| ChangeEntry {
                 log: None,
+                floor_chain: None,
                 ..changes
             }),
             ..manifest.clone()

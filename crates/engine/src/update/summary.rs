@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pageway_store::{FileUuid, LogFileReport, LogPlace, Lsn, OsVfs, Vfs, inspect_log};
+use pageway_store::{FileUuid, LogFileReport, LogFloor, LogPlace, OsVfs, Vfs, inspect_log};
 use serde::Serialize;
 
 use crate::error::Result;
@@ -80,7 +80,7 @@ pub fn describe_changes(dir: &Path) -> Result<Option<ChangeSummary>> {
     };
     let dead = dead_counts(vfs.as_ref(), dir, &manifest)?;
     let all: u64 = dead.iter().map(|count| u64::from(*count)).sum();
-    let floor = Lsn(changes.floor);
+    let floor = changes.log_floor();
     let log = changes.log.map(|log| describe_log(&vfs, dir, (log, floor)));
     Ok(Some(ChangeSummary {
         floor: changes.floor,
@@ -99,7 +99,7 @@ fn dead_counts(vfs: &dyn Vfs, dir: &Path, manifest: &Manifest) -> Result<Vec<u32
     manifest.segments.iter().map(count).collect()
 }
 
-fn describe_log(vfs: &Arc<dyn Vfs>, dir: &Path, log: (FileUuid, Lsn)) -> Result<LogSummary> {
+fn describe_log(vfs: &Arc<dyn Vfs>, dir: &Path, log: (FileUuid, LogFloor)) -> Result<LogSummary> {
     let (log, floor) = log;
     let place = LogPlace::new(Arc::clone(vfs), &log_dir(dir), log);
     let report = inspect_log(&place, floor)?;
