@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pageway_store::{LogFloor, LogPlace, Lsn, OnDamage, OsVfs, Vfs, replay_log};
 use pageway_types::{NoProgress, Progress};
 
-use super::record::{Operation, Record};
+use super::record::{LogRecord, Operation};
 use crate::error::{ErrorKind, Result};
 use crate::execution::DeadSet;
 use crate::index::verify_files;
@@ -193,7 +193,7 @@ impl<'k> LogCheck<'k> {
     /// Whether a record can be made again.
     fn check(&mut self, bytes: &[u8]) -> Result<()> {
         let shape = self.manifest.spec.shape;
-        let record = Record::read(bytes, shape.vectors().row_bytes())?;
+        let record = LogRecord::read(bytes, shape.vectors().row_bytes())?;
         check_unique(&IdSlice(&record.ids), UNIQUE_BYTES)?;
         if record.operation.puts() && !record.ids.is_empty() {
             let inspection = Inspection {
