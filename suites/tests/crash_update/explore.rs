@@ -20,6 +20,8 @@ pub(crate) struct Width {
     pub(crate) images: u64,
     /// Of so many images one lives on.
     pub(crate) next: u64,
+    /// Whether the first finding is enough.
+    pub(crate) stops: bool,
 }
 
 /// Images tried, and what was wrong with those that broke a promise.
@@ -30,6 +32,10 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
+    fn is_enough(&self, width: Width) -> bool {
+        width.stops && !self.broken.is_empty()
+    }
+
     fn note(&mut self, boundary: &Boundary, number: usize, outcome: Result<(), String>) {
         self.images += 1;
         if let Err(error) = outcome {
@@ -55,6 +61,9 @@ pub(crate) fn explore(story: &Story, width: Width, before: &dyn Fn(&SimVfs)) -> 
             let outcome = judge(&vfs, allowed, lives_on)
                 .and_then(|()| judge_copy(&vfs, story, boundary.operations));
             findings.note(boundary, number, outcome);
+        }
+        if findings.is_enough(width) {
+            break;
         }
     }
     findings
@@ -107,6 +116,9 @@ pub(crate) fn explore_recovery(
             if let Err(error) = recover_twice(&image, allowed, width, wrap, &mut findings) {
                 findings.note(boundary, number, Err(error));
             }
+        }
+        if findings.is_enough(width) {
+            break;
         }
     }
     findings
