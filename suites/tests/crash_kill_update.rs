@@ -130,6 +130,10 @@ fn process_that_is_killed() {
         };
         Change::new(number).run(&writer, durability);
         say(format!("\n@told {number}\n"));
+        // After a delete, which counts nothing, whoever comes next would begin with the same again.
+        if number % 4 == 3 {
+            continue;
+        }
         if number % MERGE == 0 {
             writer.merge(number % 2 == 0, &NoProgress).unwrap();
         } else if number % FLUSH == 0 {
@@ -260,7 +264,7 @@ fn a_killed_writer_loses_nothing_that_it_was_told() {
     let kills: u64 = if long() { 2000 } else { 12 };
     let (mut done, mut in_recovery, mut checks) = (0, 0, 0);
     while done < kills {
-        let wait = Duration::from_micros(15_000 + random.below(250_000));
+        let wait = Duration::from_micros(15_000 + random.below(300_000));
         kill_after(&scene.dir, wait, &mut scene.heard);
         done += 1;
         // Who comes next is killed soon, while it recovers or a little later.

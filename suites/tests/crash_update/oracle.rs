@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pageway::{
-    Index, NoProgress, OpenOptions, Queries, Rows, SearchOptions, UpdateOptions, Vfs, Writer,
-    verify_on,
+    Effort, Index, NoProgress, OpenOptions, Queries, Rows, SearchOptions, UpdateOptions, Vfs,
+    Writer, verify_on,
 };
 use pageway_store::MANIFEST_FILE;
 
@@ -36,9 +36,8 @@ pub(crate) fn find(index: &Index, allowed: &[Held]) -> Result<usize, String> {
 fn search(index: &Index, state: &Held) -> Result<(), String> {
     let query = [90; 12];
     let queries = Queries::new(&query, SHAPE);
-    let answers = index
-        .search(&queries, &SearchOptions::nearest(9))
-        .map_err(text)?;
+    let options = SearchOptions::nearest(9).with_effort(Effort::ListSize(200));
+    let answers = index.search(&queries, &options).map_err(text)?;
     let mut seen = std::collections::BTreeSet::new();
     for (id, distance) in answers.ids.iter().zip(&answers.distances) {
         if *id == u64::MAX {

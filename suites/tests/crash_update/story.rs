@@ -144,6 +144,12 @@ impl World {
         story
     }
 
+    /// The states that may be found now.
+    pub(crate) fn allowed(&self) -> Vec<Held> {
+        let inner = self.inner();
+        inner.story.allowed(self.sim.operations()).to_vec()
+    }
+
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap()
     }
