@@ -10,7 +10,7 @@ use rayon::ThreadPool;
 
 use super::budget::{BuildKind, BuildPlan, GraphPlan};
 use super::calibrate::held_out_rows;
-use super::choose::{Choice, Refused};
+use super::choose::{OrRefused, Refused};
 use super::cut::Cut;
 use super::encode::Quantizers;
 use super::ids::IdFile;
@@ -293,7 +293,7 @@ fn plan_of(
     (rows, resident): (u32, bool),
     kind: BuildKind,
     limits: AdditionLimits,
-) -> Choice<BuildPlan> {
+) -> OrRefused<BuildPlan> {
     spec.validate()?;
     let options = options_of(&spec);
     let sample_rows = match kind {
