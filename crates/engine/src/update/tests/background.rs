@@ -9,7 +9,7 @@ use pageway_types::{Metric, NoProgress};
 
 use super::model::{Model, SHAPE};
 use crate::Durability;
-use crate::index::verify;
+use crate::update::verify;
 use crate::memory::MemoryWish;
 use crate::options::{BuildInput, BuildOptions, OpenOptions};
 use crate::source::{IdSlice, VectorSlice};
