@@ -183,6 +183,9 @@ pub struct OpenOptions {
     /// Neighbours per query that memory is set aside for. For searches within a radius give their
     /// limit, here and as a list size.
     pub k: u32,
+    /// How often, at most, a search first looks whether another process has committed a change, and
+    /// turns to it: for that search costs a read of the manifest. Never where absent.
+    pub follow: Option<Duration>,
 }
 
 impl Default for OpenOptions {
@@ -194,6 +197,7 @@ impl Default for OpenOptions {
             effort: None,
             beam: None,
             k: 10,
+            follow: None,
         }
     }
 }
@@ -205,6 +209,7 @@ setters!(OpenOptions {
     with_effort: effort = impl Into<Option<Effort>>,
     with_beam: beam = impl Into<Option<u32>>,
     with_k: k = u32,
+    with_follow: follow = impl Into<Option<Duration>>,
 });
 
 /// How hard a search tries.

@@ -14,7 +14,8 @@ mod verify;
 mod version;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use pageway_store::Vfs;
 use pageway_types::{Metric, VectorShape};
@@ -44,6 +45,8 @@ pub struct Index {
     update_bytes: Option<u64>,
     /// Threads, and queries in flight per thread, that memory was set aside for.
     lanes: (usize, u32),
+    /// When it was last looked whether there is a newer one, where searches do.
+    followed: Mutex<Option<Instant>>,
 }
 
 impl Index {

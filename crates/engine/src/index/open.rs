@@ -1,9 +1,9 @@
 //! Opening: the memory budget is divided first, then things are loaded.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use pageway_store::{IoProbe, OsVfs, Vfs};
+use pageway_store::{IoProbe, OsVfs, Vfs, clock};
 use serde::Serialize;
 
 use super::opening::Opening;
@@ -156,6 +156,7 @@ impl Index {
             options: *options,
             update_bytes,
             lanes: (thread_count(options.threads), options.interleave.max(1)),
+            followed: Mutex::new(None),
         })
     }
 
@@ -218,6 +219,20 @@ impl Index {
             self.swap(version);
         }
         Ok(is_new)
+    }
+
+    /// Turns to what was last committed, if that is to be looked for and was not just now.
+    pub(super) fn follow(&self) -> Result<()> {
+        // Whoever has the lock looks already.
+        let (Some(every), Ok(mut last)) = (self.options.follow, self.followed.try_lock()) else {
+            return Ok(());
+        };
+        let now = clock::now();
+        if last.is_some_and(|last| now.saturating_duration_since(last) < every) {
+            return Ok(());
+        }
+        *last = Some(now);
+        self.refresh().map(drop)
     }
 
     /// What this index holds in memory, part by part.

@@ -75,6 +75,7 @@ impl Index {
         options: &SearchOptions,
         (notes, progress): (Notes, &dyn Progress),
     ) -> Result<(Answers, Vec<Outcomes>)> {
+        self.follow()?;
         let version = self.version();
         self.check_queries(queries)?;
         check(&version, options)?;

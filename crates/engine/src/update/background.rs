@@ -48,6 +48,8 @@ struct BoardState {
     /// Whether there may be something to do.
     wanted: bool,
     running: bool,
+    /// Counts how often the thread was started.
+    started: u64,
     /// Whether the writer is going.
     ends: bool,
     /// Counts flushes that ended.
@@ -136,7 +138,9 @@ impl Board {
         }
         self.cancelled.store(true, Ordering::Relaxed);
         state.wanted = false;
-        while state.running {
+        let started = state.started;
+        // Who waits for a flush may start the thread again at once.
+        while state.running && state.started == started {
             state = wait(&self.changed, state);
         }
         self.cancelled.store(false, Ordering::Relaxed);
@@ -175,6 +179,7 @@ impl BackgroundThread {
             return Ok(());
         }
         state.running = true;
+        state.started += 1;
         drop(state);
         // The one before has ended.
         if let Some(before) = handle.take() {

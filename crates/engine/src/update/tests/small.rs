@@ -206,3 +206,71 @@ fn an_index_may_be_emptied_and_filled_again() {
     }
     assert!(writer.index().version().segments.is_empty());
 }
+
+#[test]
+fn a_reader_that_follows_sees_what_was_committed() {
+    let (dir, writer) = created();
+    let mut model = Model::new(21);
+    let mut put = |writer: &Writer| {
+        let rows = model.rows(30);
+        let done = writer.insert(&Rows::new(&rows.concat(), SHAPE)).unwrap();
+        model.rows.extend((done.first_id.unwrap()..).zip(rows));
+        writer.flush(&NoProgress).unwrap();
+    };
+    put(&writer);
+    let follow = |every| {
+        let options = OpenOptions::default().with_follow(std::time::Duration::from_secs(every));
+        Index::open(dir.path(), &options).unwrap()
+    };
+    let (always, rarely) = (follow(0), follow(3600));
+    let query = [0; 12];
+    let search = |index: &Index| {
+        let queries = Queries::new(&query, SHAPE);
+        index.search(&queries, &SearchOptions::nearest(3)).unwrap();
+        index.len()
+    };
+    assert_eq!((search(&always), search(&rarely)), (30, 30));
+    put(&writer);
+    assert_eq!((search(&always), search(&rarely)), (60, 30));
+    writer.delete(&[1], Durability::Synced).unwrap();
+    writer.merge(true, &NoProgress).unwrap();
+    assert_eq!((search(&always), search(&rarely)), (59, 30));
+}
+
+#[test]
+fn a_longer_vector_than_any_before_is_found_by_inner_product() {
+    for form in ["resident", "clustered"] {
+        let dir = tempfile::tempdir().unwrap();
+        let options = CreateOptions::new(SHAPE, Metric::InnerProduct)
+            .with_form(form.to_owned())
+            .with_degree(12)
+            .with_expected(2000);
+        Writer::create(dir.path(), &options).unwrap();
+        let writer = open(dir.path());
+        let mut model = Model::new(8);
+        let short: Vec<Vec<u8>> = model
+            .rows(300)
+            .iter()
+            .map(|row| row.iter().map(|value| value / 12).collect())
+            .collect();
+        writer.insert(&Rows::new(&short.concat(), SHAPE)).unwrap();
+        writer.flush(&NoProgress).unwrap();
+        let long = [250; 12];
+        let id = writer
+            .insert(&Rows::new(&long, SHAPE))
+            .unwrap()
+            .first_id
+            .unwrap();
+        let nearest = || {
+            let query = [9; 12];
+            let queries = Queries::new(&query, SHAPE);
+            let answers = writer.index().search(&queries, &SearchOptions::nearest(3));
+            answers.unwrap().ids[0]
+        };
+        assert_eq!(nearest(), id, "{form}, in the delta");
+        writer.flush(&NoProgress).unwrap();
+        assert_eq!(nearest(), id, "{form}, in a segment");
+        writer.merge(true, &NoProgress).unwrap();
+        assert_eq!(nearest(), id, "{form}, merged");
+    }
+}
