@@ -4,9 +4,8 @@ use pageway_types::{NodeId, Progress, RowId, VectorRead};
 use rayon::ThreadPool;
 
 use super::budget::BLOCK_BYTES;
-use super::measure::CalibrationPlan;
+use super::measure::{self, CalibrationPlan};
 use super::sample::{read_rows, sample_rows};
-use crate::calibration::RANKS;
 use crate::error::Result;
 use crate::options::{BuildInput, BuildOptions};
 use crate::source::VectorSlice;
@@ -40,8 +39,8 @@ pub(super) fn plan(
     let from = input.queries.unwrap_or(input.vectors);
     let rows = read_rows(from, &sampled(from, options))?;
     let held_out = held_out_rows(input, options);
-    let rank = RANKS.into_iter().max().map_or(1, u64::from);
-    let k = rank.min(count - u64::from(held_out.is_some())) as usize;
+    let ranks = measure::ranks(&[], count - u64::from(held_out.is_some()));
+    let k = ranks.last().map_or(1, |rank| *rank as usize);
     let truth = {
         let question = ExactQuestion {
             queries: VectorSlice::new(&rows, input.vectors.shape())?,
@@ -61,6 +60,8 @@ pub(super) fn plan(
         rows,
         held_out: nodes,
         truth,
+        of_nodes: false,
+        ranks,
         threads: pool.current_num_threads(),
     })
 }

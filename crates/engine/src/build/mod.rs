@@ -32,6 +32,7 @@ mod outliers;
 mod outline;
 mod pipeline;
 mod reach;
+mod recalibrate;
 #[cfg(test)]
 mod renumbering;
 mod replicas;
@@ -47,4 +48,5 @@ mod write;
 pub(crate) use addition::{Added, Addition, AdditionLimits, added_spec, check_addition};
 pub(crate) use ids::IdFile;
 pub use outline::BuildOutline;
+pub use recalibrate::CalibrateOptions;
 pub use report::BuildReport;

@@ -276,10 +276,6 @@ fn report(
             dir.display()
         ));
     }
-    let best = calibration.rows.last().map_or(0.0, |row| {
-        let [_, at_10, _] = row.recall;
-        at_10
-    });
     Ok(BuildReport {
         nodes: manifest.node_count().into(),
         shape: manifest.spec.shape.vectors(),
@@ -292,7 +288,7 @@ fn report(
         index_bytes: manifest.file_bytes()?,
         memory_bytes: manifest.memory_bytes,
         build_memory_bytes: plan.budget_bytes,
-        best_recall_at_10: best,
+        best_recall_at_10: calibration.best(k).unwrap_or(0.0),
         list_size: reachable.ok(),
         warnings,
     })

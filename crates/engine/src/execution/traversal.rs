@@ -31,7 +31,7 @@ use super::pipeline::Pipeline;
 use super::query::Gathering;
 use super::{Goal, Parts, Query, QueryStats, Scratch};
 use crate::layout::{PageCodec, PageError, PageView};
-use crate::spec::StopSpec;
+use crate::spec::{RefineSpec, StopSpec};
 
 /// Share of a candidate list that must lie within the radius for a range search to go on with a
 /// list of twice the size (Starling's phi).
@@ -426,6 +426,35 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         let candidates = &mut self.scratch.candidates;
         candidates.grow((candidates.capacity() * 2).min(limit), farthest);
         self.stage = Stage::Gather;
+    }
+
+    /// Candidates that may be answers: those that were scored while they were gathered, where only
+    /// those are, else all.
+    pub(super) fn found(&self) -> usize {
+        let scans = self.parts.entry.clusters().is_some();
+        let scored = match self.parts.execution.refine {
+            RefineSpec::Inline => true,
+            RefineSpec::Bounded { .. } => self.parts.vectors.is_coded() && !scans,
+            RefineSpec::Deferred { .. } | RefineSpec::Cascade { .. } => false,
+        };
+        if scored {
+            self.scratch.ranking.len()
+        } else {
+            self.scratch.candidates.keys().len()
+        }
+    }
+
+    /// Goes on with twice as many of the candidates that the list holds; false where all of them
+    /// were taken.
+    pub(super) fn deepen(&mut self) -> bool {
+        let candidates = &mut self.scratch.candidates;
+        let (depth, capacity) = (candidates.depth(), candidates.capacity());
+        if depth >= capacity {
+            return false;
+        }
+        candidates.take_off(depth.saturating_mul(2));
+        self.stage = Stage::Gather;
+        true
     }
 
     /// The candidates.

@@ -188,5 +188,5 @@ fn is_calibrated_by(version: &Version, rows: u64) -> bool {
     let measured = manifest
         .changes
         .map_or(0, |changes| changes.calibrated_rows);
-    manifest.calibration.rows.is_empty() || (2 * rows >= version.living() && rows >= 2 * measured)
+    manifest.calibration.curves.is_empty() || (2 * rows >= version.living() && rows >= 2 * measured)
 }
