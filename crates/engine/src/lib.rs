@@ -30,6 +30,14 @@
 //! # Ok(())
 //! # }
 //! ```
+#![cfg_attr(
+    not(feature = "lab"),
+    expect(
+        unreachable_pub,
+        unused_imports,
+        reason = "what the feature shows is there without it"
+    )
+)]
 
 mod build;
 mod cache;
@@ -84,7 +92,9 @@ pub use update::{
 };
 
 /// What the laboratory, the tools and the suites use beside the engine. None of it is needed to
-/// build an index or to search one, and it may change with any version.
+/// build an index or to search one, and it may change with any version. Only with the
+/// feature `lab`.
+#[cfg(feature = "lab")]
 pub mod lab {
     pub use pageway_store::machine::{
         bear_file_size_limit, device_reads, peak_memory_bytes, process_cpu_time,
@@ -96,8 +106,3 @@ pub mod lab {
     pub use crate::execution::{HOP_BUCKETS, ReadTrace, ReadTurn};
     pub use crate::threads::thread_pool;
 }
-#[doc(hidden)]
-pub use lab::{
-    HOP_BUCKETS, LockGuard, OpenMode, ReadTrace, ReadTurn, SplitMix64, VfsFile, clock,
-    peak_memory_bytes, thread_pool,
-};

@@ -5,7 +5,7 @@ use pageway_graph::{Graph, clusters_bytes, placement_bytes, shard_max_degree};
 use pageway_quant::{Quantizer, TrainingSpec};
 use pageway_store::machine;
 
-use super::choose::{Choice, Refused, SpecChoice};
+use super::choose::{OrRefused, Refused, SpecChoice};
 use super::codebook::SharedCodebook;
 use super::cut::Cut;
 use super::encode::Quantizers;
@@ -175,7 +175,7 @@ impl BuildPlan {
     }
 
     /// Chooses sample and graph plan so that no stage exceeds the budget.
-    pub(super) fn fit(&mut self, resident: bool, options: &BuildOptions) -> Choice<()> {
+    pub(super) fn fit(&mut self, resident: bool, options: &BuildOptions) -> OrRefused<()> {
         self.refuse_below_least(resident, options)?;
         while self.train_bytes(self.sample_rows) > self.budget_bytes {
             self.sample_rows = (self.sample_rows / 2).max(SAMPLE_ROWS_MIN);
@@ -242,7 +242,7 @@ impl BuildPlan {
     }
 
     /// Refuses a budget that some stage cannot work with, and names the smallest that all can.
-    fn refuse_below_least(&self, resident: bool, options: &BuildOptions) -> Choice<()> {
+    fn refuse_below_least(&self, resident: bool, options: &BuildOptions) -> OrRefused<()> {
         let settled = self.spec.settled();
         let searching = least_memory(&settled, self.cut.extent())?.reserved();
         // Every segment is searched alone too, for what is hot.
@@ -347,7 +347,7 @@ impl BuildPlan {
         STAGE_BYTES + queries * per_query + answers * ANSWER_BYTES
     }
 
-    fn refuse_above(&self, stage: &'static str, bytes: u64) -> Choice<()> {
+    fn refuse_above(&self, stage: &'static str, bytes: u64) -> OrRefused<()> {
         if bytes <= self.budget_bytes {
             return Ok(());
         }

@@ -30,12 +30,12 @@ pub(crate) struct WorkerPool {
 /// What the threads of one process share.
 #[derive(Default)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     returned: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     /// Version whose workers are kept.
     version: u64,
     held: u64,
@@ -161,7 +161,7 @@ impl WorkerPool {
 }
 
 impl Shared {
-    fn make(&self, mut state: MutexGuard<'_, State>, wanted: Wanted<'_>) -> Result<Lease<'_>> {
+    fn make(&self, mut state: MutexGuard<'_, PoolState>, wanted: Wanted<'_>) -> Result<Lease<'_>> {
         state.held += wanted.bytes;
         state.peak = state.peak.max(state.held);
         state.made += 1;
@@ -178,7 +178,7 @@ impl Shared {
         Ok(lease)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -195,7 +195,7 @@ fn too_large(wanted: Wanted<'_>) -> Error {
     ))
 }
 
-impl State {
+impl PoolState {
     /// The smallest idle worker that serves what is wanted and is not much larger.
     fn take(&mut self, wanted: Wanted<'_>) -> Option<Idle> {
         let most = wanted.bytes.saturating_mul(LARGEST_FIT);

@@ -10,7 +10,7 @@ use pageway_store::{
 };
 
 use super::options::UpdateOptions;
-use super::record::Record;
+use super::record::LogRecord;
 use super::state::{Batch, State};
 use super::writer::{Counters, Maintenance, QUEUE_BYTES, Writer};
 use crate::build::{AdditionLimits, IdFile, added_spec, check_addition};
@@ -36,7 +36,7 @@ const LOG_BYTES: u64 = 2 << 20;
 const BUILD_BYTES: (u64, u64) = (8 << 20, 8 << 30);
 
 /// An index directory that is locked, and what is known of it.
-struct Opening<'o> {
+struct WriterOpening<'o> {
     vfs: &'o Arc<dyn Vfs>,
     dir: &'o Path,
     manifest: Manifest,
@@ -77,7 +77,7 @@ impl Writer {
         // Before the lock, which would make a directory that is no index into something.
         Manifest::read(vfs.as_ref(), dir)?;
         let lock = DirectoryLock::acquire(vfs.as_ref(), dir)?;
-        let mut opening = Opening {
+        let mut opening = WriterOpening {
             vfs,
             dir,
             manifest: Manifest::read(vfs.as_ref(), dir)?,
@@ -121,7 +121,7 @@ impl Writer {
     }
 }
 
-impl Opening<'_> {
+impl WriterOpening<'_> {
     /// Makes what was committed durable before what it replaced is removed: a writer may have been
     /// killed between the two.
     fn clean(&self) -> Result<()> {
@@ -318,7 +318,7 @@ impl Opening<'_> {
             OnDamage::Refuse
         };
         let replayed = replay_log(&place, Lsn(changes.floor), on_damage, |_, record| {
-            let record = Record::read(record, row_bytes)?;
+            let record = LogRecord::read(record, row_bytes)?;
             let count = record.ids.len() as u32;
             let rows = record.rows.to_vec();
             let mut batch = Batch::new(record.operation, (record.ids, count), rows);
