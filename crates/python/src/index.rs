@@ -314,7 +314,8 @@ impl Index {
         progress: Callback,
     ) -> PyResult<String> {
         let index = self.opened()?;
-        let rows = queries.map(|queries| PyResult::Ok((queries.bytes()?.to_vec(), queries.shape()?)));
+        let rows =
+            queries.map(|queries| PyResult::Ok((queries.bytes()?.to_vec(), queries.shape()?)));
         let rows = rows.transpose()?;
         let queries = rows
             .as_ref()

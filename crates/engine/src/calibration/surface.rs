@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// The ranks k at which recall is measured. Between 1 and 30 about the same list serves all; from
 /// there on it grows nearly in proportion.
-pub const RANKS: [u32; 5] = [1, 10, 30, 100, 1000];
+pub const RANKS: [u32; 6] = [1, 10, 30, 100, 300, 1000];
 
 /// Halvings that find the recall of a list size.
 const HALVINGS: usize = 24;
