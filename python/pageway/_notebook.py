@@ -50,11 +50,11 @@ def _bytes(count: int) -> str:
 def _plot(calibration: Calibration) -> str:
     """Recall@10 over pages per query, a point per list size; nothing without two points."""
     curves = calibration["curves"]
-    measured = [point for curve in curves if curve["k"] == _K for point in curve["points"]]
-    points = [(point["pages"], point["recall"]) for point in measured]
+    measured = [row for curve in curves if curve["k"] == _K for row in curve["rows"]]
+    points = [(row["pages"], row["recall"]) for row in measured]
     if len(points) < 2:
         return ""
-    sizes = [point["list_size"] for point in measured]
+    sizes = [row["list_size"] for row in measured]
     places = _places(points)
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     dots = "".join(

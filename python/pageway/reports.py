@@ -9,7 +9,7 @@ __all__ = [
     "BuildReport",
     "Calibration",
     "CalibrationCurve",
-    "CalibrationPoint",
+    "CalibrationRow",
     "FileCheck",
     "FileStats",
     "IndexStats",
@@ -46,7 +46,7 @@ class BuildReport(TypedDict):
     scratch_bytes: int
 
 
-class CalibrationPoint(TypedDict):
+class CalibrationRow(TypedDict):
     """Means over some queries at one list size, and the recall that one in twenty does not reach."""
 
     list_size: int
@@ -62,7 +62,7 @@ class CalibrationCurve(TypedDict):
     """Recall and cost by list size, of one number of neighbours."""
 
     k: int
-    points: List[CalibrationPoint]
+    rows: List[CalibrationRow]
 
 
 class Calibration(TypedDict):

@@ -198,7 +198,7 @@ def test_reports_have_the_keys_they_declare(tmp_path, vectors):
             (reports.FileCheck, index.verify().files[0]),
             (reports.Calibration, index.calibration),
             (reports.CalibrationCurve, index.calibration["curves"][0]),
-            (reports.CalibrationPoint, index.calibration["curves"][0]["points"][0]),
+            (reports.CalibrationRow, index.calibration["curves"][0]["rows"][0]),
         ]
         for declared, found in cases:
             assert set(found) == set(get_type_hints(declared)), declared
@@ -210,7 +210,7 @@ def test_a_notebook_shows_a_table_and_a_plot(tmp_path, vectors):
     with pageway.build(tmp_path / "i & j", vectors, memory="2MB") as index:
         html = index._repr_html_()
         page = minidom.parseString(html.replace("&times;", "x"))
-        rows = sum(len(c["points"]) for c in index.calibration["curves"] if c["k"] == 10)
+        rows = sum(len(c["rows"]) for c in index.calibration["curves"] if c["k"] == 10)
     assert "i &amp; j" in html and len(page.getElementsByTagName("tr")) == 4
     assert len(page.getElementsByTagName("circle")) == (rows if rows > 1 else 0)
     assert "closed" in index._repr_html_()

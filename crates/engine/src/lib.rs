@@ -63,7 +63,7 @@ pub mod truth;
 mod update;
 
 pub use build::{BuildOutline, BuildReport, CalibrateOptions};
-pub use calibration::{Calibration, CalibrationCurve, CalibrationPoint, RANKS};
+pub use calibration::{Calibration, CalibrationCurve, CalibrationRow, RANKS};
 pub use doctor::{
     CpuReport, DepthReading, DoctorOptions, DoctorReport, SyncReading, SyncReport, doctor,
 };

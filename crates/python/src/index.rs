@@ -310,9 +310,10 @@ impl Index {
         &self,
         py: Python<'_>,
         queries: Option<Rows<'_>>,
-        (k, most, seed): (Vec<u32>, u32, u64),
+        options: (Vec<u32>, u32, u64),
         progress: Callback,
     ) -> PyResult<String> {
+        let (k, most, seed) = options;
         let index = self.opened()?;
         let rows =
             queries.map(|queries| PyResult::Ok((queries.bytes()?.to_vec(), queries.shape()?)));

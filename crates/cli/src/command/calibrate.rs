@@ -64,7 +64,7 @@ pub(crate) struct CalibrateArguments {
 
 /// What `--json` shows.
 #[derive(Serialize)]
-struct Report {
+struct CalibrateReport {
     seconds: f64,
     calibration: Calibration,
 }
@@ -91,7 +91,7 @@ impl CalibrateArguments {
         let queries = queries.map(|(rows, shape)| Queries::new(rows, *shape));
         let started = system::now();
         let calibration = index.calibrate(queries.as_ref(), &options, progress)?;
-        let report = Report {
+        let report = CalibrateReport {
             seconds: started.elapsed().as_secs_f64(),
             calibration,
         };
@@ -111,7 +111,7 @@ impl CalibrateArguments {
     }
 }
 
-impl Report {
+impl CalibrateReport {
     fn describe(&self, index: &Path) -> String {
         format!(
             "Calibrated {} in {}.\n\n{}",

@@ -285,7 +285,7 @@ fn costs(curve: &CalibrationCurve) -> String {
         "rounds",
     ];
     let mut table = Table::new(&headers);
-    for point in &curve.points {
+    for point in &curve.rows {
         table.row(vec![
             point.list_size.to_string(),
             format!("{:.4}", point.recall),

@@ -86,6 +86,7 @@ impl Addition<'_> {
             plan: &plan,
             codebook: None,
             quantizers: quantizers.as_ref(),
+            guests: &[],
             segment: None,
             workspace: &workspace,
             pool: &pool,

@@ -1,5 +1,7 @@
 //! The queries of a calibration, and their truth.
 
+use std::ops::Range;
+
 use pageway_types::{NodeId, Progress, RowId, VectorRead};
 use rayon::ThreadPool;
 
@@ -19,6 +21,21 @@ pub(super) fn held_out_rows(input: &BuildInput<'_>, options: &BuildOptions) -> O
         let rows = sampled(input.vectors, options);
         rows.into_iter().map(|row| RowId(row as u32)).collect()
     })
+}
+
+/// Rows of a graph for each that stands in for a query, at least, for those to be linked last.
+const ROWS_PER_GUEST: u64 = 10;
+
+/// Those of the rows that stand in for queries that are in the rows of a segment, as its nodes
+/// before placement: the graph is built without them, so that it is searched for them as for
+/// queries. None where that would be too much of it.
+pub(super) fn guests(held_out: &[RowId], segment: &Range<u32>) -> Vec<NodeId> {
+    let own = held_out.iter().filter(|row| segment.contains(&row.0));
+    let guests: Vec<NodeId> = own.map(|row| NodeId(row.0 - segment.start)).collect();
+    if guests.len() as u64 * ROWS_PER_GUEST > u64::from(segment.end - segment.start) {
+        return Vec::new();
+    }
+    guests
 }
 
 fn sampled(from: &dyn VectorRead, options: &BuildOptions) -> Vec<u64> {

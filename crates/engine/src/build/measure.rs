@@ -6,9 +6,8 @@
 
 use pageway_types::{NodeId, Progress};
 
-use crate::calibration::{Calibration, CalibrationCurve, CalibrationPoint, RANKS};
+use crate::calibration::{Calibration, CalibrationCurve, CalibrationRow, RANKS};
 use crate::error::Result;
-use crate::execution::Tolerance;
 use crate::index::Index;
 use crate::options::{Answers, Effort, Queries, SearchOptions};
 use crate::truth::{Found, Truth, recall, recall_p5};
@@ -88,7 +87,7 @@ pub(crate) fn calibrate(
             beam: 0,
         };
         let curve = measuring.curve()?;
-        if !curve.points.is_empty() {
+        if !curve.rows.is_empty() {
             calibration.beam = measuring.beam;
             calibration.curves.push(curve);
         }
@@ -123,36 +122,36 @@ impl Measuring<'_> {
     fn curve(&mut self) -> Result<CalibrationCurve> {
         let (share, least) = FIRST_LIST;
         let first = ((self.k as f32 * share) as u32).max(least);
-        let mut points = Vec::new();
+        let mut rows = Vec::new();
         let mut list_size = first;
         // Down to a list that finds too little, then up from the first.
         while let Some(point) = self.point(list_size)? {
-            points.push(point);
+            rows.push(point);
             if point.recall < TOO_LITTLE || list_size == 1 {
                 break;
             }
             list_size /= 2;
         }
-        points.reverse();
+        rows.reverse();
         list_size = first.saturating_mul(2);
-        while let Some(last) = points.last().copied()
-            && !self.is_finished(&points)
+        while let Some(last) = rows.last().copied()
+            && !self.is_finished(&rows)
             && last.list_size < LONGEST_LIST
             && u64::from(last.list_size) < self.index.len()
         {
             let Some(point) = self.point(list_size)? else {
                 break;
             };
-            points.push(point);
+            rows.push(point);
             list_size = list_size.saturating_mul(2);
         }
-        let mut curve = CalibrationCurve::of(self.k, points);
+        let mut curve = CalibrationCurve::of(self.k, rows);
         curve.make_monotone();
         Ok(curve)
     }
 
-    fn is_finished(&self, points: &[CalibrationPoint]) -> bool {
-        let [.., before, last] = points else {
+    fn is_finished(&self, rows: &[CalibrationRow]) -> bool {
+        let [.., before, last] = rows else {
             return false;
         };
         let is_flat = last.queries == before.queries && last.recall - before.recall < LEAST_GAIN;
@@ -160,16 +159,16 @@ impl Measuring<'_> {
     }
 
     /// Searches with lists of one size; none where memory for searches has no room for them.
-    fn point(&mut self, list_size: u32) -> Result<Option<CalibrationPoint>> {
+    fn point(&mut self, list_size: u32) -> Result<Option<CalibrationRow>> {
         let exact = self.k <= EXACT_RANKS || self.index.harvests_refined();
         let options = SearchOptions {
             k: self.k,
             effort: Effort::ListSize(list_size),
             threads: self.plan.threads,
             tolerance: if exact {
-                Tolerance::EXACT
+                crate::Tolerance::EXACT
             } else {
-                Tolerance::ANY
+                crate::Tolerance::ANY
             },
             ..SearchOptions::default()
         };
@@ -212,12 +211,7 @@ impl Measuring<'_> {
         (rows, held_out.map(node))
     }
 
-    fn judge(
-        &self,
-        answers: &Answers,
-        places: &[usize],
-        list_size: u32,
-    ) -> Result<CalibrationPoint> {
+    fn judge(&self, answers: &Answers, places: &[usize], list_size: u32) -> Result<CalibrationRow> {
         let recalls = self.recalls(answers, places)?;
         let n = recalls.len().max(1) as f64;
         let mean = recalls.iter().sum::<f64>() / n;
@@ -225,7 +219,7 @@ impl Measuring<'_> {
         let cost = |count: fn(&crate::QueryStats) -> u64| {
             (answers.stats.iter().map(count).sum::<u64>() as f64 / n) as f32
         };
-        Ok(CalibrationPoint {
+        Ok(CalibrationRow {
             list_size,
             queries: recalls.len() as u32,
             recall: mean as f32,

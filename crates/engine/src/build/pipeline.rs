@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use pageway_store::{BlobWriter, FileEntry, FileUuid, PageGeometry, clock};
-use pageway_types::Progress;
+use pageway_types::{NodeId, Progress};
 use rayon::ThreadPool;
 
 use super::budget::{BLOCK_BYTES, BuildPlan};
@@ -30,6 +30,8 @@ pub(super) struct Pipeline<'p> {
     pub(super) codebook: Option<&'p SharedCodebook>,
     /// Those of all segments, where they are known before.
     pub(super) quantizers: Option<&'p Quantizers>,
+    /// Rows of the segment that stand in for queries, where they are to leave its graph alone.
+    pub(super) guests: &'p [NodeId],
     /// Number of the segment, where there are several.
     pub(super) segment: Option<u32>,
     pub(super) workspace: &'p Workspace,
@@ -205,6 +207,7 @@ impl Pipeline<'_> {
             "sample_rows": sample_rows,
             "shard_capacity": graph.capacity(),
             "donor": self.donor()?,
+            "guests": self.guests.len(),
             "generation": self.workspace.generation,
         }));
         self.input

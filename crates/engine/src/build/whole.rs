@@ -9,7 +9,7 @@ use rayon::ThreadPool;
 
 use super::BuildReport;
 use super::budget::{BuildPlan, GraphPlan};
-use super::calibrate::held_out_rows;
+use super::calibrate::{guests, held_out_rows};
 use super::codebook::SharedCodebook;
 use super::cut::Run;
 use super::encode::Quantizers;
@@ -172,7 +172,11 @@ impl Build<'_> {
             let number = (cut.runs() > 1).then_some(number);
             let input = own.input();
             let known = (&plan, quantizers.as_ref());
-            let pipeline = self.pipeline(&input, known, number);
+            let guests = guests(rows.as_deref().unwrap_or_default(), &run);
+            let pipeline = Pipeline {
+                guests: &guests,
+                ..self.pipeline(&input, known, number)
+            };
             let built = pipeline.build(run.start, stages)?;
             let held_out = rows.iter().flatten().filter(|row| run.contains(&row.0));
             let node_of = |row: &RowId| built.order.node_of(RowId(row.0 - run.start)).0;
@@ -195,6 +199,7 @@ impl Build<'_> {
             plan,
             codebook: self.codebook,
             quantizers,
+            guests: &[],
             segment,
             workspace: self.workspace,
             pool: self.pool,

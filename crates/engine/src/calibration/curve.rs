@@ -16,14 +16,14 @@ pub struct CalibrationCurve {
     /// Neighbours that were searched for.
     pub k: u32,
     /// By ascending list size; recall does not fall.
-    pub points: Vec<CalibrationPoint>,
+    pub rows: Vec<CalibrationRow>,
 }
 
 /// Means over some queries at one list size.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
-pub struct CalibrationPoint {
+pub struct CalibrationRow {
     /// Candidate list size (L): candidates that are expanded. May be less than k.
     pub list_size: u32,
     /// Queries that were searched for.
@@ -42,7 +42,7 @@ pub struct CalibrationPoint {
     pub rounds: f32,
 }
 
-impl CalibrationPoint {
+impl CalibrationRow {
     /// Recall that a target is compared with.
     fn promised(&self) -> f32 {
         (self.recall - MARGIN * self.standard_error).max(0.0)
@@ -51,21 +51,21 @@ impl CalibrationPoint {
 
 impl CalibrationCurve {
     /// What was measured for `k`.
-    pub(crate) const fn of(k: u32, points: Vec<CalibrationPoint>) -> Self {
-        Self { k, points }
+    pub(crate) const fn of(k: u32, rows: Vec<CalibrationRow>) -> Self {
+        Self { k, rows }
     }
 
     /// The best mean recall that was measured.
     pub fn best(&self) -> f32 {
-        self.points.last().map_or(0.0, |point| point.recall)
+        self.rows.last().map_or(0.0, |point| point.recall)
     }
 
     /// Says what no measurement can have been.
     pub(super) fn check(&self) -> Result<(), &'static str> {
-        if self.k == 0 || self.points.is_empty() {
-            return Err("a curve of a calibration without neighbours or points");
+        if self.k == 0 || self.rows.is_empty() {
+            return Err("a curve of a calibration without neighbours or rows");
         }
-        let is_measured = |point: &CalibrationPoint| {
+        let is_measured = |point: &CalibrationRow| {
             let costs = [point.standard_error, point.pages, point.rounds];
             point.list_size > 0
                 && point.queries > 0
@@ -73,27 +73,27 @@ impl CalibrationCurve {
                 && (0.0..=1.0).contains(&point.recall_p5)
                 && costs.iter().all(|cost| cost.is_finite() && *cost >= 0.0)
         };
-        if !self.points.iter().all(is_measured) {
+        if !self.rows.iter().all(is_measured) {
             return Err("a point of a calibration that cannot be");
         }
-        let rises = |one: &CalibrationPoint, next: &CalibrationPoint| {
+        let rises = |one: &CalibrationRow, next: &CalibrationRow| {
             one.list_size < next.list_size && one.recall <= next.recall
         };
-        if !self.points.is_sorted_by(rises) {
-            return Err("points of a calibration where lists or recall do not grow");
+        if !self.rows.is_sorted_by(rises) {
+            return Err("rows of a calibration where lists or recall do not grow");
         }
         Ok(())
     }
 
     /// What the least list promises.
     pub(super) fn least(&self) -> f32 {
-        self.points.first().map_or(0.0, CalibrationPoint::promised)
+        self.rows.first().map_or(0.0, CalibrationRow::promised)
     }
 
     /// The list size that is expected to reach `recall`; none where no measured one does.
     pub(super) fn size_at(&self, recall: f32) -> Option<f32> {
         let mut before: Option<(f32, f32)> = None;
-        for point in &self.points {
+        for point in &self.rows {
             let (size, promised) = (point.list_size as f32, point.promised());
             if promised >= recall {
                 return Some(before.map_or(size, |low| between(low, (size, promised), recall)));
@@ -103,16 +103,16 @@ impl CalibrationCurve {
         }
         // The margin may ask for more than a finite sample can show: the mean alone decides at the
         // end.
-        let last = self.points.last().filter(|last| last.recall >= recall)?;
+        let last = self.rows.last().filter(|last| last.recall >= recall)?;
         Some(last.list_size as f32)
     }
 
     /// Makes recall rise with the list size: neighbours that do not are replaced by their mean over
     /// the queries of both.
     pub(crate) fn make_monotone(&mut self) {
-        // Means, their weights, and over how many points each is.
-        let mut runs: Vec<(f64, f64, usize)> = Vec::with_capacity(self.points.len());
-        for point in &self.points {
+        // Means, their weights, and over how many rows each is.
+        let mut runs: Vec<(f64, f64, usize)> = Vec::with_capacity(self.rows.len());
+        for point in &self.rows {
             let mut own = (f64::from(point.recall), f64::from(point.queries.max(1)), 1);
             while let Some((mean, weight, count)) = runs.pop_if(|(mean, ..)| *mean > own.0) {
                 let sum = weight + own.1;
@@ -123,7 +123,7 @@ impl CalibrationCurve {
         let means = runs
             .iter()
             .flat_map(|(mean, _, count)| std::iter::repeat_n(*mean as f32, *count));
-        for (point, mean) in self.points.iter_mut().zip(means) {
+        for (point, mean) in self.rows.iter_mut().zip(means) {
             point.recall = mean;
         }
     }
@@ -146,17 +146,17 @@ fn between((size, low): (f32, f32), (next, high): (f32, f32), recall: f32) -> f3
 mod tests {
     use super::*;
 
-    fn curve(points: &[(u32, f32, f32)]) -> CalibrationCurve {
-        let point = |&(list_size, recall, standard_error): &(u32, f32, f32)| CalibrationPoint {
+    fn curve(rows: &[(u32, f32, f32)]) -> CalibrationCurve {
+        let point = |&(list_size, recall, standard_error): &(u32, f32, f32)| CalibrationRow {
             list_size,
             queries: 100,
             recall,
             standard_error,
-            ..CalibrationPoint::default()
+            ..CalibrationRow::default()
         };
         CalibrationCurve {
             k: 10,
-            points: points.iter().map(point).collect(),
+            rows: rows.iter().map(point).collect(),
         }
     }
 
@@ -208,17 +208,17 @@ mod tests {
             (32, 0.8, 0.0),
             (64, 0.95, 0.0),
         ]);
-        if let Some(point) = curve.points.get_mut(2) {
+        if let Some(point) = curve.rows.get_mut(2) {
             point.queries = 300;
         }
         curve.make_monotone();
-        let recall: Vec<f32> = curve.points.iter().map(|point| point.recall).collect();
+        let recall: Vec<f32> = curve.rows.iter().map(|point| point.recall).collect();
         assert_eq!(recall, [0.7, 0.825, 0.825, 0.95]);
         let mut falling = self::curve(&[(1, 0.9, 0.0), (2, 0.8, 0.0), (4, 0.7, 0.0)]);
         falling.make_monotone();
         assert!(
             falling
-                .points
+                .rows
                 .iter()
                 .all(|point| (point.recall - 0.8).abs() < 1e-6)
         );

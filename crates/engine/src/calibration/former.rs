@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use super::curve::{CalibrationCurve, CalibrationPoint};
+use super::curve::{CalibrationCurve, CalibrationRow};
 use super::surface::Calibration;
 
 /// The ranks of a former table.
@@ -52,7 +52,7 @@ fn former_curves(rows: &[FormerRow], queries: u32) -> Vec<CalibrationCurve> {
     let place = |at: usize, k: u32| {
         let point = |row: &FormerRow| {
             let value = |values: &[f32; 3]| values.get(at).copied().unwrap_or(0.0);
-            CalibrationPoint {
+            CalibrationRow {
                 list_size: row.list_size,
                 queries,
                 recall: value(&row.recall),
@@ -64,7 +64,7 @@ fn former_curves(rows: &[FormerRow], queries: u32) -> Vec<CalibrationCurve> {
         };
         let mut curve = CalibrationCurve {
             k,
-            points: rows.iter().map(point).collect(),
+            rows: rows.iter().map(point).collect(),
         };
         curve.make_monotone();
         curve

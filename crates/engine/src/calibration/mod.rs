@@ -3,7 +3,7 @@
 //! ```text
 //!  misses of   1 |x                            curve    recall by list size, of one k
 //!  queries       |   x--__                     surface  a few curves; between two of them, and
-//!  (log)         |        `x--_                         between two points of one, straight
+//!  (log)         |        `x--_                         between two rows of one, straight
 //!                +-------------`x--  list size          lines of logarithms
 //! ```
 //! A build searches its own index for held-out vectors whose exact neighbours it computed, for some
@@ -14,5 +14,5 @@ mod curve;
 mod former;
 mod surface;
 
-pub use curve::{CalibrationCurve, CalibrationPoint};
+pub use curve::{CalibrationCurve, CalibrationRow};
 pub use surface::{Calibration, RANKS};

@@ -32,7 +32,7 @@ impl Calibration {
     /// The smallest list size that reaches `recall`@`k`. May be less than `k`: the list then holds
     /// `k`, and only so many of them are expanded.
     ///
-    /// Between the points of a curve the logarithm of the misses, and between two measured ranks
+    /// Between the rows of a curve the logarithm of the misses, and between two measured ranks
     /// the logarithm of the list size is interpolated; beyond the last rank the size grows in
     /// proportion to k.
     ///
@@ -125,7 +125,7 @@ impl Calibration {
                 if low.best() < high.best() { low } else { high }
             },
         );
-        let last = limiting.and_then(|curve| Some((curve, curve.points.last()?)));
+        let last = limiting.and_then(|curve| Some((curve, curve.rows.last()?)));
         let best = last.map_or_else(
             || "this index was not calibrated".to_owned(),
             |(curve, point)| {
@@ -152,18 +152,18 @@ impl Calibration {
 
 #[cfg(test)]
 mod tests {
-    use super::super::curve::CalibrationPoint;
+    use super::super::curve::CalibrationRow;
     use super::*;
 
     fn surface() -> Calibration {
         let curve = |k: u32, scale: u32| CalibrationCurve {
             k,
-            points: [(10, 0.80), (20, 0.90), (40, 0.98)]
-                .map(|(list_size, recall)| CalibrationPoint {
+            rows: [(10, 0.80), (20, 0.90), (40, 0.98)]
+                .map(|(list_size, recall)| CalibrationRow {
                     list_size: list_size * scale,
                     queries: 100,
                     recall,
-                    ..CalibrationPoint::default()
+                    ..CalibrationRow::default()
                 })
                 .to_vec(),
         };
@@ -209,7 +209,7 @@ mod tests {
     fn what_is_expected_of_the_size_that_was_chosen_is_what_was_asked_for() {
         let mut surface = surface();
         for curve in &mut surface.curves {
-            for point in &mut curve.points {
+            for point in &mut curve.rows {
                 point.standard_error = 0.01;
             }
         }

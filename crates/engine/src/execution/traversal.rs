@@ -31,7 +31,7 @@ use super::pipeline::Pipelining;
 use super::query::Gathering;
 use super::{Goal, Parts, Query, QueryStats, Scratch};
 use crate::layout::{PageCodec, PageError, PageView};
-use crate::spec::{RefineSpec, StopSpec};
+use crate::spec::StopSpec;
 
 /// Share of a candidate list that must lie within the radius for a range search to go on with a
 /// list of twice the size (Starling's phi).
@@ -431,11 +431,11 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     /// Candidates that may be answers: those that were scored while they were gathered, where only
     /// those are, else all.
     pub(super) fn found(&self) -> usize {
-        let scans = self.parts.entry.clusters().is_some();
-        let scored = match self.parts.execution.refine {
-            RefineSpec::Inline => true,
-            RefineSpec::Bounded { .. } => self.parts.vectors.is_coded() && !scans,
-            RefineSpec::Deferred { .. } | RefineSpec::Cascade { .. } => false,
+        let fine = self.parts.vectors.is_coded() && self.deviations().is_some();
+        let scored = if fine {
+            self.parts.entry.clusters().is_none()
+        } else {
+            self.parts.execution.refine.is_inline()
         };
         if scored {
             self.scratch.ranking.len()

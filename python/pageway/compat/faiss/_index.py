@@ -223,5 +223,5 @@ def _checked(x: Any, d: int) -> npt.NDArray[np.float32]:
 
 def _reachable(curves: Any) -> float:
     """A recall of 0.95, or what the calibration found for every k."""
-    best = [curve["points"][-1]["recall"] for curve in curves]
+    best = [curve["rows"][-1]["recall"] for curve in curves]
     return min([0.95, *best])
