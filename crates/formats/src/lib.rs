@@ -1,10 +1,11 @@
-//! Vectors from Parquet, JSON lines and index files of other libraries, as sources that can be read in any order.
+//! Vectors from Parquet, JSON lines and index files of other libraries, as sources that can be read
+//! in any order.
 //!
 //! ```text
 //! open       a file by its extension             gather    rows in order -> Vectors, ids
 //! stream     rows that come in order             number    a number as an element
 //! parquet/   a column of lists, by row group     json_lines   a list per line
-//! reader     bytes of a file, from the front   library/   rows of other libraries' indexes
+//! reader     bytes of a file, from the front   library/     rows of other libraries' indexes
 //! ```
 //!
 //! Rows come in order and a build reads them in any: they are kept in memory up to 16 MiB, and in

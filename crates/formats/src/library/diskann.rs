@@ -1,8 +1,8 @@
 //! Indexes that DiskANN wrote: on disk (`NAME_disk.index`) and in memory (`NAME.data`).
 //!
 //! ```text
-//! disk    u32 numbers, 1 | u64 rows, dimensions, medoid, node bytes, nodes per sector, .., file bytes
-//!         sectors of 4 KiB from byte 4,096 on: nodes, each a vector and its neighbours
+//! disk    u32 numbers, 1 | u64 rows, dimensions, medoid, node bytes, nodes per page, .., file bytes
+//!         pages of 4 KiB from byte 4,096 on: nodes, each a vector and its neighbours
 //! memory  u32 rows, dimensions | rows
 //! ```
 //!
@@ -19,7 +19,7 @@ use super::fields::Fields;
 use super::found::{Found, origin, shape};
 use super::runs::{Grid, Runs};
 
-const SECTOR: u64 = 4096;
+const PAGE_BYTES: u64 = 4096;
 /// Numbers in front of a disk index, fewest and most.
 const NUMBERS: std::ops::RangeInclusive<u32> = 9..=16;
 
@@ -35,12 +35,12 @@ struct Head {
     rows: u64,
     dimensions: u64,
     node_bytes: u64,
-    nodes_per_sector: u64,
+    nodes_per_page: u64,
 }
 
 impl Head {
     fn read(fields: &mut Fields) -> Result<Option<Self>> {
-        if fields.length() < SECTOR {
+        if fields.length() < PAGE_BYTES {
             return Ok(None);
         }
         let numbers = fields.u32("head")?;
@@ -49,30 +49,30 @@ impl Head {
         }
         let (rows, dimensions) = (fields.u64("head")?, fields.u64("head")?);
         fields.skip(8, "head")?;
-        let (node_bytes, nodes_per_sector) = (fields.u64("head")?, fields.u64("head")?);
+        let (node_bytes, nodes_per_page) = (fields.u64("head")?, fields.u64("head")?);
         fields.skip((u64::from(numbers) - 6) * 8, "head")?;
         let is_whole = fields.u64("head")? == fields.length();
         Ok(is_whole.then_some(Self {
             rows,
             dimensions,
             node_bytes,
-            nodes_per_sector,
+            nodes_per_page,
         }))
     }
 
-    /// Nodes that fit share a sector, longer ones begin a sector each.
+    /// Nodes that fit share a page, longer ones begin a page each.
     fn grid(&self, row_bytes: u64) -> Option<Grid> {
-        let shared = self.nodes_per_sector > 0;
-        let needed = self.node_bytes.checked_mul(self.nodes_per_sector)?;
-        let fits = row_bytes < self.node_bytes && needed <= SECTOR;
+        let shared = self.nodes_per_page > 0;
+        let needed = self.node_bytes.checked_mul(self.nodes_per_page)?;
+        let fits = row_bytes < self.node_bytes && needed <= PAGE_BYTES;
         fits.then_some(Grid {
             row_bytes,
             stride: self.node_bytes,
-            block_rows: self.nodes_per_sector.max(1),
+            block_rows: self.nodes_per_page.max(1),
             block_stride: if shared {
-                SECTOR
+                PAGE_BYTES
             } else {
-                self.node_bytes.checked_next_multiple_of(SECTOR)?
+                self.node_bytes.checked_next_multiple_of(PAGE_BYTES)?
             },
         })
     }
@@ -118,7 +118,7 @@ pub(super) fn read_disk(
     let shape = shape(head.dimensions, element).ok_or_else(refuse)?;
     let grid = head.grid(shape.row_bytes() as u64).ok_or_else(refuse)?;
     let mut rows = Runs::new(&fields, grid);
-    rows.add(SECTOR, head.rows)?;
+    rows.add(PAGE_BYTES, head.rows)?;
     let metric = beside.and_then(|beside| beside.metric);
     Ok(Found {
         name: fields.name().to_owned(),

@@ -12,7 +12,7 @@
 
 use pageway::{ElementType, Metric, Result};
 
-use super::fields::{Fields, Items};
+use super::fields::Fields;
 use super::found::{Found, origin, shape};
 use super::runs::{Grid, Runs};
 
@@ -69,7 +69,7 @@ pub(super) fn read(mut fields: Fields) -> Result<Found> {
     head(&mut fields)?;
     let inner = fields.letters("kind of the mapped index")?;
     let mut found = index(&mut fields, inner)?;
-    let ids = fields.items(WORD, "ids")?;
+    let ids = fields.array(WORD, "ids")?;
     if found.ids.is_some() || ids.count != found.rows.count() {
         return Err(fields.refuse("maps ids of an index whose rows are not numbered"));
     }
@@ -137,7 +137,7 @@ fn found(fields: &Fields, kind: &str, head: &Head, rows: Runs) -> Result<Found> 
 
 fn flat(fields: &mut Fields) -> Result<Found> {
     let head = head(fields)?;
-    let words = fields.items(FLOAT, "vectors")?;
+    let words = fields.array(FLOAT, "vectors")?;
     if Some(words.count) != head.rows.checked_mul(head.dimension) {
         return Err(fields.refuse(format!(
             "{} rows of {} dimensions do not make {} numbers",
@@ -154,7 +154,7 @@ fn graph(fields: &mut Fields) -> Result<Found> {
     let head = head(fields)?;
     let arrays = [WORD, FLOAT, FLOAT, WORD, FLOAT];
     for item_bytes in arrays {
-        fields.items(item_bytes, "graph")?;
+        fields.array(item_bytes, "graph")?;
     }
     fields.skip(5 * FLOAT, "graph")?;
     let letters = fields.letters("kind of the vectors")?;
@@ -184,16 +184,16 @@ fn lists(fields: &mut Fields) -> Result<Found> {
         }
     };
     let map = fields.u8("kind of the map")?;
-    fields.items(WORD, "map")?;
+    fields.array(WORD, "map")?;
     if map == 2 {
-        fields.items(2 * WORD, "map")?;
+        fields.array(2 * WORD, "map")?;
     }
     let row_bytes = head.dimension * FLOAT;
     let sizes = list_sizes(fields, count, row_bytes)?;
     let mut rows = Runs::new(fields, Grid::even(row_bytes, row_bytes));
     let mut ids = Runs::new(fields, Grid::even(WORD, WORD));
     for size in sizes {
-        let codes = size.checked_mul(row_bytes).unwrap_or(u64::MAX);
+        let codes = size.saturating_mul(row_bytes);
         rows.add(fields.at(), size)?;
         fields.skip(codes, "vectors of a list")?;
         ids.add(fields.at(), size)?;
@@ -232,9 +232,9 @@ fn list_sizes(fields: &mut Fields, count: u64, row_bytes: u64) -> Result<Vec<u64
         b"sprs" => true,
         _ => return Err(fields.refuse("its lists are neither full nor sparse")),
     };
-    let items: Items = fields.items(WORD, "sizes of lists")?;
-    let numbers = fields.numbers(items)?;
-    let sizes: Vec<u64> = if sparse {
+    let sizes = fields.array(WORD, "sizes of lists")?;
+    let numbers = fields.numbers(sizes)?;
+    let sizes = if sparse {
         let (pairs, _) = numbers.as_chunks::<2>();
         pairs.iter().map(|[_, size]| *size).collect()
     } else {

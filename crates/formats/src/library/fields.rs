@@ -13,9 +13,9 @@ pub(super) struct Fields {
     at: u64,
 }
 
-/// Items of one size, one after the other, in a file.
+/// Array of one size, one after the other, in a file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Items {
+pub(super) struct Array {
     pub(super) offset: u64,
     pub(super) count: u64,
 }
@@ -98,18 +98,18 @@ impl Fields {
     }
 
     /// A count, and as many items of `item_bytes` behind it, which are left out.
-    pub(super) fn items(&mut self, item_bytes: u64, what: &str) -> Result<Items> {
+    pub(super) fn array(&mut self, item_bytes: u64, what: &str) -> Result<Array> {
         let count = self.u64(what)?;
         let offset = self.at;
-        let bytes = count.checked_mul(item_bytes).unwrap_or(u64::MAX);
+        let bytes = count.saturating_mul(item_bytes);
         self.skip(bytes, what)?;
-        Ok(Items { offset, count })
+        Ok(Array { offset, count })
     }
 
     /// Numbers of 8 bytes that lie in the file, all of them.
-    pub(super) fn numbers(&self, items: Items) -> Result<Vec<u64>> {
-        let mut bytes = vec![0; items.count as usize * size_of::<u64>()];
-        let read = self.file.read_exact_at(&mut bytes, items.offset);
+    pub(super) fn numbers(&self, array: Array) -> Result<Vec<u64>> {
+        let mut bytes = vec![0; array.count as usize * size_of::<u64>()];
+        let read = self.file.read_exact_at(&mut bytes, array.offset);
         read.map_err(|error| Error::from(error).within(&self.name))?;
         let (words, _) = bytes.as_chunks::<8>();
         Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())

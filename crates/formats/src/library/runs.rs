@@ -59,7 +59,7 @@ pub(crate) struct Runs {
     length: u64,
     name: String,
     grid: Grid,
-    runs: Vec<Run>,
+    by_row: Vec<Run>,
     count: u64,
 }
 
@@ -71,7 +71,7 @@ impl Runs {
             length: fields.length(),
             name: fields.name().to_owned(),
             grid,
-            runs: Vec::new(),
+            by_row: Vec::new(),
             count: 0,
         }
     }
@@ -95,7 +95,7 @@ impl Runs {
             )));
         };
         let first = self.count;
-        self.runs.push(Run { first, offset });
+        self.by_row.push(Run { first, offset });
         self.count = count;
         Ok(())
     }
@@ -124,8 +124,8 @@ impl Runs {
 
     /// Where `row` lies, and how many rows from it on lie one behind the other.
     fn place(&self, row: u64) -> Result<(u64, u64)> {
-        let behind = self.runs.partition_point(|run| run.first <= row);
-        let run = behind.checked_sub(1).and_then(|at| self.runs.get(at));
+        let behind = self.by_row.partition_point(|run| run.first <= row);
+        let run = behind.checked_sub(1).and_then(|at| self.by_row.get(at));
         let inside = run.filter(|_| row < self.count);
         let place = inside.and_then(|run| {
             let offset = self.grid.offset(row - run.first)?;
@@ -133,7 +133,7 @@ impl Runs {
         });
         let offset = place
             .ok_or_else(|| Error::invalid(format!("{}: row {row} of {}", self.name, self.count)))?;
-        let end = self.runs.get(behind).map_or(self.count, |run| run.first);
+        let end = self.by_row.get(behind).map_or(self.count, |run| run.first);
         let packed = self.grid.stride == self.grid.row_bytes && self.grid.block_rows == u64::MAX;
         Ok((offset, if packed { end - row } else { 1 }))
     }
