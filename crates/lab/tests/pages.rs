@@ -121,11 +121,7 @@ fn walks_are_drawn() {
         eprintln!("skipped: reads are made one at a time here");
         return;
     };
-    let header = Header::new(
-        Subject::default(),
-        Settings::default(),
-        Measured::default(),
-    );
+    let header = Header::new(Subject::default(), Settings::default(), Measured::default());
     let trace = Trace::new(header.with_work(QueryWork::default()), traces);
     let again = Trace::parse(&trace.to_text().unwrap()).unwrap();
     assert_eq!(again, trace);
