@@ -44,8 +44,8 @@ pub(crate) struct ExportArguments {
 /// What was written.
 #[derive(Serialize)]
 struct Exported {
-    index: PathBuf,
-    to: PathBuf,
+    index: String,
+    to: String,
     rows: u64,
     dimension: u32,
     element: ElementType,
@@ -67,14 +67,14 @@ impl ExportArguments {
             let end = (first + step).min(index.len());
             let mut batch = Rows::default();
             index.visit_stored(first..end, &mut |stored| {
-                batch.rows.push(stored.row);
+                batch.places.push(stored.row);
                 batch.ids.push(stored.id);
                 batch.bytes.extend_from_slice(stored.bytes);
                 Ok(())
             })?;
             target.put(&batch)?;
             if let Some(ids) = &mut ids {
-                ids.put_ids(&batch.rows, &batch.ids)?;
+                ids.put_ids(&batch.places, &batch.ids)?;
             }
             progress.advance(end - first);
             first = end;
@@ -83,8 +83,8 @@ impl ExportArguments {
         ids.map_or(Ok(()), RowsFile::finish)?;
         let (rows, to) = (text::count(index.len()), self.to.display());
         let report = Exported {
-            index: self.index.clone(),
-            to: self.to.clone(),
+            index: self.index.display().to_string(),
+            to: self.to.display().to_string(),
             rows: index.len(),
             dimension: shape.dimension,
             element: shape.element,

@@ -55,8 +55,8 @@ pub(crate) struct ImportArguments {
 /// What was written.
 #[derive(Serialize)]
 struct Imported {
-    from: PathBuf,
-    to: PathBuf,
+    from: String,
+    to: String,
     /// Library and kind of index.
     kind: String,
     /// Null where the file does not say.
@@ -109,7 +109,7 @@ impl ImportArguments {
             )?;
             out.put(&some)?;
             if let Some(ids) = &mut ids_out {
-                ids.put_ids(&some.rows, &some.ids)?;
+                ids.put_ids(&some.places, &some.ids)?;
             }
             session.progress.advance(some.ids.len() as u64);
         }
@@ -159,8 +159,8 @@ impl ImportArguments {
             self.to.display()
         );
         let report = Imported {
-            from: self.from.clone(),
-            to: self.to.clone(),
+            from: self.from.display().to_string(),
+            to: self.to.display().to_string(),
             kind: origin.kind.clone(),
             metric: origin.metric,
             rows,
@@ -185,12 +185,12 @@ fn some_rows(
     if let Some(ids) = ids {
         ids.read(first, &mut own)?;
     }
-    let rows = match order {
+    let places = match order {
         Order::AsRead => rows,
         Order::ById => own.clone(),
     };
     Ok(Rows {
-        rows,
+        places,
         ids: own,
         bytes: bytes.to_vec(),
     })

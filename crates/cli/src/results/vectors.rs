@@ -13,7 +13,7 @@ use crate::system;
 #[derive(Default)]
 pub(crate) struct Rows {
     /// Their places in a file of rows.
-    pub(crate) rows: Vec<u64>,
+    pub(crate) places: Vec<u64>,
     /// Their ids.
     pub(crate) ids: Vec<u64>,
     /// Elements, one vector after the other.
@@ -59,7 +59,7 @@ impl VectorsOut {
     /// `NoSpace`; `Io`.
     pub(crate) fn put(&mut self, some: &Rows) -> Result<()> {
         match &mut self.format {
-            Format::Rows(file) => file.put(&some.rows, &some.bytes),
+            Format::Rows(file) => file.put(&some.places, &some.bytes),
             Format::Columns(file) => file.put(&some.ids, &widen(&some.bytes, self.element)),
             Format::Lines(file) => {
                 let components = widen(&some.bytes, self.element);

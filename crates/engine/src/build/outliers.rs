@@ -180,7 +180,9 @@ mod tests {
     fn a_build_tells_how_many_rows_were_tamed_and_whether_all_are_faint() {
         let told = |norms: &[f32], metric| {
             let mut lengths = Lengths::new();
-            norms.iter().for_each(|norm| lengths.count(norm * norm));
+            for norm in norms {
+                lengths.count(norm * norm);
+            }
             RowLengths::of(&lengths, metric)
         };
         let far = [1.0, 1.1, 1.2, 1.3, 90.0, 1e18];
