@@ -8,6 +8,7 @@
 //! model       recorded reads replayed against modelled devices, and growth
 //! comparator  other libraries on the same data, each a script in a process of its own
 //! report      records -> figures, tables and findings -> HTML, Markdown, CSV
+//! picture     one index, or walks through it, as a page of the report's kind
 //! ```
 //!
 //! Invariants: the report knows nothing but the journal, so that every number on it is in the raw
@@ -16,6 +17,7 @@
 pub mod data;
 mod files;
 pub mod model;
+pub mod picture;
 mod plan;
 pub mod record;
 pub mod report;
