@@ -4,12 +4,14 @@
 //! run      a suite into the journal of a run      report    the journal as a page
 //! suites   what there is to measure               data      what there is to measure it on
 //! predict  a recorded search on a modelled device
+//! stream   an index through a runbook of changes
 //! ```
 
 mod predict;
 mod report;
 mod run;
 mod sets;
+mod stream;
 mod suites;
 
 use clap::{Parser, Subcommand};
@@ -59,6 +61,8 @@ enum Command {
     Report(report::ReportArguments),
     /// Predict a recorded search on another device, or over more vectors
     Predict(Box<predict::PredictArguments>),
+    /// Let an index live through a runbook of changes
+    Stream(Box<stream::StreamArguments>),
     /// List the data sets, or fetch one
     Data(sets::SetsArguments),
     /// List the suites that come with pageway, or print one
@@ -72,6 +76,7 @@ impl Lab {
             Command::Run(arguments) => arguments.run(session),
             Command::Report(arguments) => arguments.run(),
             Command::Predict(arguments) => arguments.run(),
+            Command::Stream(arguments) => arguments.run(session),
             Command::Data(arguments) => arguments.run(session),
             Command::Suites(arguments) => arguments.run(),
         }
