@@ -62,8 +62,8 @@ mod threads;
 pub mod truth;
 mod update;
 
-pub use build::{BuildOutline, BuildReport};
-pub use calibration::{Calibration, CalibrationRow, RANKS};
+pub use build::{BuildOutline, BuildReport, CalibrateOptions};
+pub use calibration::{Calibration, CalibrationCurve, CalibrationRow, RANKS};
 pub use doctor::{
     CpuReport, DepthReading, DoctorOptions, DoctorReport, SyncReading, SyncReport, doctor,
 };
@@ -87,8 +87,8 @@ pub use presets::{Preset, Sizes, choices};
 pub use segment::{FileReport, SegmentDescription, VerifyReport};
 pub use spec::{CacheOverrides, IndexSpec, Overrides};
 pub use update::{
-    Acknowledged, ChangeSummary, Changes, CreateOptions, LogFileSummary, LogSummary, MergeReport,
-    Rows, UpdateOptions, Work, Writer, describe_changes, verify, verify_on,
+    Acknowledged, Background, ChangeSummary, Changes, CreateOptions, LogFileSummary, LogSummary,
+    MergeReport, Rows, UpdateOptions, Work, Writer, describe_changes, verify, verify_on,
 };
 
 /// What the laboratory, the tools and the suites use beside the engine. None of it is needed to

@@ -30,8 +30,10 @@ mod measure;
 mod order;
 mod outliers;
 mod outline;
+mod parts;
 mod pipeline;
 mod reach;
+mod recalibrate;
 #[cfg(test)]
 mod renumbering;
 mod replicas;
@@ -44,7 +46,10 @@ mod wishes;
 mod workspace;
 mod write;
 
-pub(crate) use addition::{Added, Addition, AdditionLimits, added_spec, check_addition};
+pub(crate) use addition::{
+    Added, Addition, AdditionLimits, AdditionSize, added_spec, check_addition,
+};
 pub(crate) use ids::IdFile;
 pub use outline::BuildOutline;
+pub use recalibrate::CalibrateOptions;
 pub use report::BuildReport;

@@ -8,8 +8,8 @@ use pageway_types::{NodeId, Progress, RowId, VectorShape};
 use rayon::ThreadPool;
 
 use super::BuildReport;
-use super::budget::{BuildPlan, GraphPlan};
-use super::calibrate::held_out_rows;
+use super::budget::{BuildPlan, GraphPlan, ID_BYTES};
+use super::calibrate::{guests, held_out_rows};
 use super::codebook::SharedCodebook;
 use super::cut::Run;
 use super::encode::Quantizers;
@@ -172,7 +172,11 @@ impl Build<'_> {
             let number = (cut.runs() > 1).then_some(number);
             let input = own.input();
             let known = (&plan, quantizers.as_ref());
-            let pipeline = self.pipeline(&input, known, number);
+            let guests = guests(rows.as_deref().unwrap_or_default(), &run);
+            let pipeline = Pipeline {
+                guests: &guests,
+                ..self.pipeline(&input, known, number)
+            };
             let built = pipeline.build(run.start, stages)?;
             let held_out = rows.iter().flatten().filter(|row| run.contains(&row.0));
             let node_of = |row: &RowId| built.order.node_of(RowId(row.0 - run.start)).0;
@@ -195,6 +199,8 @@ impl Build<'_> {
             plan,
             codebook: self.codebook,
             quantizers,
+            clusters: None,
+            guests: &[],
             segment,
             workspace: self.workspace,
             pool: self.pool,
@@ -241,15 +247,25 @@ pub(super) fn shared_codebook(
 
 /// Disk that the build needs, temporary files included.
 pub(super) fn disk_bytes(plan: &BuildPlan) -> Result<u64> {
+    let temporary = match plan.graph {
+        GraphPlan::Whole | GraphPlan::Shards { .. } => temporary_bytes(plan),
+        // A part that was read goes before the next is.
+        GraphPlan::Parts { .. } => temporary_bytes(plan) * 5 / 8,
+    };
+    let segments = u64::from(plan.cut.runs());
+    Ok(segments * index_bytes(&plan.spec, plan.node_count)? + temporary)
+}
+
+/// Bytes that it writes to temporary files.
+pub(super) fn temporary_bytes(plan: &BuildPlan) -> u64 {
     let nodes = u64::from(plan.node_count);
     let row = plan.spec.shape.vectors().row_bytes() as u64;
     let list = 4 * u64::from(plan.shard_degree() + 2);
-    let spills = match plan.graph {
+    match plan.graph {
         GraphPlan::Whole => 0,
         GraphPlan::Shards { .. } => 2 * nodes * (row + 4 + list),
-    };
-    let segments = u64::from(plan.cut.runs());
-    Ok(segments * index_bytes(&plan.spec, plan.node_count)? + spills)
+        GraphPlan::Parts { .. } => 2 * nodes * (row + ID_BYTES),
+    }
 }
 
 fn report(
@@ -276,10 +292,6 @@ fn report(
             dir.display()
         ));
     }
-    let best = calibration.rows.last().map_or(0.0, |row| {
-        let [_, at_10, _] = row.recall;
-        at_10
-    });
     Ok(BuildReport {
         nodes: manifest.node_count().into(),
         shape: manifest.spec.shape.vectors(),
@@ -292,7 +304,7 @@ fn report(
         index_bytes: manifest.file_bytes()?,
         memory_bytes: manifest.memory_bytes,
         build_memory_bytes: plan.budget_bytes,
-        best_recall_at_10: best,
+        best_recall_at_10: calibration.best(k).unwrap_or(0.0),
         list_size: reachable.ok(),
         warnings,
     })
