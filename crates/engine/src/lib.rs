@@ -87,8 +87,8 @@ pub use presets::{Preset, Sizes, choices};
 pub use segment::{FileReport, SegmentDescription, VerifyReport};
 pub use spec::{CacheOverrides, IndexSpec, Overrides};
 pub use update::{
-    Acknowledged, ChangeSummary, Changes, CreateOptions, LogFileSummary, LogSummary, MergeReport,
-    Rows, UpdateOptions, Work, Writer, describe_changes,
+    Acknowledged, Background, ChangeSummary, Changes, CreateOptions, LogFileSummary, LogSummary,
+    MergeReport, Rows, UpdateOptions, Work, Writer, describe_changes,
 };
 
 /// What the laboratory, the tools and the suites use beside the engine. None of it is needed to

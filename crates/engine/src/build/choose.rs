@@ -41,7 +41,7 @@ impl Refused {
     }
 
     /// Of two refusals the one that came later, or asks for less.
-    fn or(self, other: Self) -> Self {
+    pub(super) fn or(self, other: Self) -> Self {
         let further = |one: &Self| (one.building, std::cmp::Reverse(one.least));
         if further(&other) > further(&self) {
             other

@@ -1,6 +1,7 @@
 //! The stages of the build of a segment, in order.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use pageway_store::{BlobWriter, FileEntry, FileUuid, PageGeometry, clock};
@@ -20,6 +21,7 @@ use crate::manifest::{FileKind, Files, GraphStatistics, Manifest, SegmentEntry};
 use crate::options::{BuildInput, BuildOptions};
 use crate::resolve;
 use crate::source::{Inspection, inspect_rows};
+use crate::storage::ClusterTable;
 
 /// What builds a segment.
 pub(super) struct Pipeline<'p> {
@@ -32,6 +34,8 @@ pub(super) struct Pipeline<'p> {
     pub(super) quantizers: Option<&'p Quantizers>,
     /// Rows of the segment that stand in for queries, where they are to leave its graph alone.
     pub(super) guests: &'p [NodeId],
+    /// Its clusters, where they are known before and the rows are in their order.
+    pub(super) clusters: Option<&'p Arc<ClusterTable>>,
     /// Number of the segment, where there are several.
     pub(super) segment: Option<u32>,
     pub(super) workspace: &'p Workspace,
@@ -97,7 +101,10 @@ impl Pipeline<'_> {
     fn prepare(&self, stages: &mut Stages) -> Result<Prepared> {
         let (fingerprint, max_norm) = self.check_rows()?;
         stages.end("check rows");
-        let clusters = self.find_clusters(max_norm)?;
+        let clusters = match self.clusters {
+            Some(table) => Some(BuiltClusters::in_order(table)),
+            None => self.find_clusters(max_norm)?,
+        };
         if clusters.is_some() {
             stages.end("find clusters");
         }
@@ -129,7 +136,7 @@ impl Pipeline<'_> {
         };
         let overlap = self.overlap(&linked, &order)?;
         stages.end("place nodes");
-        let codes = self.encode(&codebooks, (&order, table.as_ref()), fingerprint)?;
+        let codes = self.encode(&codebooks, (&order, table.as_deref()), fingerprint)?;
         stages.end("encode");
         let medoid = order.node_of(row_of_unplaced(linked.medoid));
         let entry = EntryBuild {
@@ -138,7 +145,7 @@ impl Pipeline<'_> {
             order: &order,
             medoid,
             layers: linked.layers(),
-            clusters: table.as_ref(),
+            clusters: table.as_deref(),
             quantizer: &codebooks.first,
             pool: self.pool,
             progress: self.progress,

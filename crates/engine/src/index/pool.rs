@@ -1,6 +1,7 @@
 //! Workers of an open index: kept for the next search, never more than the memory set aside for
 //! them.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -32,6 +33,8 @@ pub(crate) struct WorkerPool {
 struct Shared {
     state: Mutex<PoolState>,
     returned: Condvar,
+    /// Workers that are lent.
+    lent: AtomicU32,
 }
 
 #[derive(Default)]
@@ -107,6 +110,11 @@ impl WorkerPool {
         self.shared.get().lock().peak
     }
 
+    /// Whether a worker is lent out.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.shared.get().lent.load(Ordering::Relaxed) > 0
+    }
+
     /// Workers that were made so far.
     pub(crate) fn made(&self) -> u64 {
         self.shared.get().lock().made
@@ -130,6 +138,7 @@ impl WorkerPool {
         let mut state = shared.lock();
         loop {
             if let Some(Idle { worker, bytes, .. }) = state.take(wanted) {
+                shared.lent.fetch_add(1, Ordering::Relaxed);
                 return Ok(Some(Lease {
                     owner: Process::current(),
                     shared,
@@ -166,6 +175,7 @@ impl Shared {
         state.peak = state.peak.max(state.held);
         state.made += 1;
         drop(state);
+        self.lent.fetch_add(1, Ordering::Relaxed);
         let mut lease = Lease {
             owner: Process::current(),
             shared: self,
@@ -278,6 +288,7 @@ impl Drop for Lease<'_> {
             return;
         }
         drop(worker);
+        self.shared.lent.fetch_sub(1, Ordering::Relaxed);
         self.shared.lock().held -= self.bytes;
         self.shared.returned.notify_all();
     }

@@ -39,6 +39,7 @@ pub use ids::{IdRead, IdSlice, UNIQUE_BYTES_MIN, check_unique, open_ids};
 pub(crate) use layout::{read_bin_header, read_first_prefix};
 pub use npy::NpyProblem;
 pub(crate) use output::OutputFile;
+pub(crate) use slice::ResidentSlice;
 pub use slice::VectorSlice;
 pub use writer::VectorFileWriter;
 

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use pageway_store::{BlobWriter, FileEntry, LogWriter, Lsn, PageGeometry, remove_orphans};
 
+use super::common::{Common, Counters, Maintenance};
 use super::state::State;
-use super::writer::{Maintenance, Writer};
 use crate::build::Added;
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::{DeadSet, Segment};
@@ -14,6 +14,11 @@ use crate::index::{Reload, Version};
 use crate::manifest::{FileKind, Manifest, SegmentEntry};
 use crate::resolve::Source;
 use crate::segment::IdLookup;
+
+/// The memory of searches grows by one in so many parts at a time.
+const MEMORY_GROWTH: u64 = 8;
+/// What it is more than the vectors at most.
+const MEMORY_BYTES_MAX: u64 = 1 << 30;
 
 /// What becomes of the segments of an index.
 pub(super) struct Checkpoint {
@@ -25,7 +30,7 @@ pub(super) struct Checkpoint {
     pub(super) flushed: Option<Lsn>,
 }
 
-impl Writer {
+impl Common {
     /// Commits a checkpoint and turns searches and changes to it.
     ///
     /// # Errors
@@ -56,13 +61,7 @@ impl Writer {
         let mut manifest = before.manifest.clone();
         let at = put(&mut manifest, checkpoint)?;
         manifest.generation = maintenance.generation;
-        // Nothing is committed that could not be read again.
-        manifest.check()?;
-        let reload = Reload {
-            manifest,
-            deltas: Vec::new(),
-        };
-        let mut version = self.index.reload(reload)?;
+        let mut version = self.load(manifest)?;
         let lookups = self.lookups(&before, &version)?;
         let flushed = checkpoint.flushed;
         let commit = |state: &mut State, log: &mut LogWriter| -> Result<()> {
@@ -101,11 +100,38 @@ impl Writer {
         self.commit.exclusive(commit)??;
         if let Some(added) = &checkpoint.added {
             let bytes = added.entry.files.bytes()?;
-            self.counters
-                .bytes_written
-                .fetch_add(bytes, Ordering::Relaxed);
+            let Counters {
+                segment_bytes,
+                temporary_bytes,
+                ..
+            } = &self.counters;
+            segment_bytes.fetch_add(bytes, Ordering::Relaxed);
+            temporary_bytes.fetch_add(added.temporary_bytes, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// The version of a manifest: nothing is committed that could not be read again.
+    ///
+    /// Where nobody gave a memory for searches, and there are more rows now than that of the index
+    /// holds codes of, it becomes larger.
+    fn load(&self, mut manifest: Manifest) -> Result<Version> {
+        loop {
+            manifest.check()?;
+            let reload = Reload {
+                manifest: manifest.clone(),
+                deltas: Vec::new(),
+            };
+            let loaded = self.index.reload(reload);
+            let most = manifest.raw_bytes().saturating_add(MEMORY_BYTES_MAX);
+            let grows = self.index.has_memory_of_its_own() && manifest.memory_bytes < most;
+            match loaded {
+                Err(error) if error.kind() == ErrorKind::InvalidInput && grows => {
+                    manifest.memory_bytes += manifest.memory_bytes / MEMORY_GROWTH + 1;
+                }
+                loaded => return loaded,
+            }
+        }
     }
 
     /// Tables of ids of the segments of a version: those that are open, and those that came.
@@ -210,9 +236,14 @@ fn put(manifest: &mut Manifest, checkpoint: &Checkpoint) -> Result<Option<usize>
         segment.own_first_id = Some(segment.first_id());
     }
     at = at.min(manifest.segments.len());
-    if let Some(Added { entry, calibration }) = &checkpoint.added {
+    if let Some(Added {
+        entry, calibration, ..
+    }) = &checkpoint.added
+    {
         if manifest.segments.is_empty() {
+            let placement = manifest.spec.layout.placement;
             manifest.spec = entry.spec.clone();
+            manifest.spec.layout.placement = placement;
         }
         manifest.segments.insert(at, entry.clone());
         if let (Some(calibration), Some(changes)) = (calibration, &mut manifest.changes) {

@@ -143,7 +143,11 @@ impl State {
         self.delta_ids.values_mut().for_each(|place| place.0 = true);
         self.frozen = Some((frozen, floor));
         self.active_rows = 0;
-        self.note_kills();
+    }
+
+    /// Whether the last delta has room for so many rows more.
+    pub(super) fn has_room(&self, rows: usize) -> bool {
+        u64::from(self.active_rows) + rows as u64 <= self.capacity.into()
     }
 
     /// Notes which ids die from now on.
@@ -202,7 +206,7 @@ impl State {
             )));
         }
         let puts = batch.operation.puts();
-        if puts && u64::from(self.active_rows) + u64::from(batch.count) > self.capacity.into() {
+        if puts && !self.has_room(batch.count as usize) {
             return Err(Refusal::Full);
         }
         if puts && batch.ids.is_empty() {

@@ -36,6 +36,8 @@ pub struct LogWriter {
     durable: Lsn,
     /// Whether a group behind the last record says that it is durable.
     covered: bool,
+    /// Bytes of groups that this writer wrote.
+    bytes: u64,
     failed: Option<String>,
 }
 
@@ -94,6 +96,7 @@ impl LogWriter {
             written: tail.last,
             durable: tail.last,
             covered: true,
+            bytes: 0,
             failed: None,
         })
     }
@@ -255,6 +258,11 @@ impl LogWriter {
         remove_below(&self.place, floor)
     }
 
+    /// Bytes of groups that this writer has written.
+    pub fn written_bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Whether the log still takes records, or why not.
     pub fn check(&self) -> Result<(), StoreError> {
         match &self.failed {
@@ -278,6 +286,7 @@ impl LogWriter {
         };
         let group = self.group.seal(self.file.seal, self.file.end, &head);
         let crc = super::group::checksum(group);
+        self.bytes += group.len() as u64;
         let written = self.file.write(group);
         let records = self.group.records();
         self.group.clear();

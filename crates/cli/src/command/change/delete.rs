@@ -69,7 +69,7 @@ impl DeleteArguments {
             deleted: sum.deleted,
             absent: sum.absent,
             cancelled: sum.deleted + sum.absent < ids.count(),
-            done: Done::close(writer, seconds)?,
+            done: Done::close(writer, seconds, &session.progress)?,
         };
         let mut outcome = Outcome::new(self.describe(&deleted), &deleted)?;
         outcome.exit_code = exit_code(deleted.cancelled);

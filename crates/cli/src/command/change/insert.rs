@@ -99,7 +99,7 @@ impl InsertArguments {
             replaced: sum.replaced,
             rows_per_second: rows as f64 / seconds.max(1e-9),
             cancelled: rows < vectors.count(),
-            done: Done::close(writer, seconds)?,
+            done: Done::close(writer, seconds, &session.progress)?,
         };
         let mut outcome = Outcome::new(self.describe(&inserted), &inserted)?;
         outcome.exit_code = exit_code(inserted.cancelled);

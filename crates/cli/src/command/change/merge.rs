@@ -66,7 +66,7 @@ impl MergeArguments {
             merged_segments,
             merged_rows: rows,
             dropped,
-            done: Done::close(writer, started.elapsed().as_secs_f64())?,
+            done: Done::close(writer, started.elapsed().as_secs_f64(), &session.progress)?,
         };
         Outcome::new(self.describe(&merged), &merged)
     }
