@@ -71,7 +71,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use execution::{NodeSet, QueryStats, Tolerance};
 pub use index::{
     BackendReport, Description, FileDescription, Index, MAX_LIST_SIZE, MemoryReport, RecallReport,
-    StoredVector, describe, verify, verify_on,
+    StoredVector, describe,
 };
 pub use layout::PageError;
 pub use memory::{MemoryPart, MemoryWish, format_bytes};
@@ -88,7 +88,7 @@ pub use segment::{FileReport, SegmentDescription, VerifyReport};
 pub use spec::{CacheOverrides, IndexSpec, Overrides};
 pub use update::{
     Acknowledged, Background, ChangeSummary, Changes, CreateOptions, LogFileSummary, LogSummary,
-    MergeReport, Rows, UpdateOptions, Work, Writer, describe_changes,
+    MergeReport, Rows, UpdateOptions, Work, Writer, describe_changes, verify, verify_on,
 };
 
 /// What the laboratory, the tools and the suites use beside the engine. None of it is needed to

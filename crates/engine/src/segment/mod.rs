@@ -13,7 +13,7 @@ mod verify;
 
 pub(crate) use dead::dead_set;
 pub use describe::SegmentDescription;
-pub(crate) use ids::{ID_ENTRY_BYTES, IdLookup, entries_per_page, ids_are_nodes, twice};
+pub(crate) use ids::{ID_ENTRY_BYTES, IdCursor, IdLookup, entries_per_page, ids_are_nodes, twice};
 pub(crate) use open::load;
 pub use verify::{FileReport, VerifyReport};
 pub(crate) use verify::{verify_checksums, verify_contents};

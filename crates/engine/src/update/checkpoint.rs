@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pageway_store::{BlobWriter, FileEntry, LogWriter, Lsn, PageGeometry, remove_orphans};
+use pageway_store::{
+    BlobWriter, FileEntry, LogFloor, LogWriter, Lsn, PageGeometry, remove_orphans,
+};
 
 use super::common::{Common, Counters, Maintenance};
 use super::state::State;
@@ -27,7 +29,7 @@ pub(super) struct Checkpoint {
     /// The one that comes in place of the first of them, or behind all others.
     pub(super) added: Option<Added>,
     /// The last record whose rows are in it, where those of the frozen delta are.
-    pub(super) flushed: Option<Lsn>,
+    pub(super) flushed: Option<LogFloor>,
 }
 
 impl Common {
@@ -198,10 +200,12 @@ impl Common {
 
 impl Manifest {
     /// Takes what a commit tells of changes: the one place where the floor of the log rises.
-    fn take_changes(&mut self, state: &State, flushed: Option<Lsn>) {
+    fn take_changes(&mut self, state: &State, flushed: Option<LogFloor>) {
         if let Some(changes) = &mut self.changes {
             changes.next_id = state.next_id;
-            changes.floor = flushed.map_or(changes.floor, |floor| floor.0);
+            if let Some(floor) = flushed {
+                (changes.floor, changes.floor_chain) = (floor.lsn.0, floor.chain);
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pageway_store::{LogWriter, Lsn};
+use pageway_store::{LogFloor, LogWriter};
 use pageway_types::{NoProgress, Progress, VectorRead};
 
 use super::checkpoint::Checkpoint;
@@ -89,7 +89,7 @@ impl Common {
 
     /// Closes the delta, unless one is closed already that is not flushed yet. None when the files
     /// that there are hold all there is.
-    fn freeze(&self) -> Result<Option<(Arc<Delta>, Lsn)>> {
+    fn freeze(&self) -> Result<Option<(Arc<Delta>, LogFloor)>> {
         let freeze = |state: &mut State, log: &mut LogWriter| -> Result<_> {
             if state.frozen.is_none() {
                 let known = state.version.manifest.changes;
@@ -106,7 +106,10 @@ impl Common {
 
     /// Closes the delta, between two turns of the log, and opens the next.
     pub(super) fn close_delta(&self, state: &mut State, log: &mut LogWriter) -> Result<()> {
-        let floor = log.rotate()?;
+        let floor = LogFloor {
+            lsn: log.rotate()?,
+            chain: Some(log.chain()),
+        };
         state.freeze(floor, self.index.shape().row_bytes());
         let frozen = state.frozen.as_ref().map(|(delta, _)| Arc::clone(delta));
         let deltas = frozen.into_iter().chain([Arc::clone(&state.active)]);

@@ -31,10 +31,12 @@ mod summary;
 #[cfg(test)]
 mod tests;
 mod tiers;
+mod verify;
 mod writer;
 
 pub use options::{
     Acknowledged, Background, Changes, CreateOptions, MergeReport, Rows, UpdateOptions, Work,
 };
 pub use summary::{ChangeSummary, LogFileSummary, LogSummary, describe_changes};
+pub use verify::{verify, verify_on};
 pub use writer::Writer;

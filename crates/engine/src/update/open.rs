@@ -280,10 +280,13 @@ impl WriterOpening<'_> {
             let last = IdLookup::open(Source { vfs, dir, segment })?.last();
             next_id = next_id.max(last.saturating_add(1));
         }
-        let log = log_identity(&manifest);
+        let unique = self.vfs.unique();
+        let log = unique.map_err(|error| Error::from(error).within("identity of the log"))?;
+        let log = FileUuid(log);
         let changes = manifest.changes.get_or_insert(ChangeEntry {
             log: None,
             floor: 0,
+            floor_chain: None,
             next_id,
             calibrated_rows: version.node_count().into(),
         });
@@ -337,7 +340,7 @@ impl WriterOpening<'_> {
         } else {
             OnDamage::Refuse
         };
-        let replayed = replay_log(&place, Lsn(changes.floor), on_damage, |_, record| {
+        let replayed = replay_log(&place, changes.log_floor(), on_damage, |_, record| {
             let record = LogRecord::read(record, row_bytes)?;
             let count = record.ids.len() as u32;
             let rows = record.rows.to_vec();
@@ -360,13 +363,4 @@ impl WriterOpening<'_> {
         }
         Ok(known)
     }
-}
-
-/// The identity of the log of an index: of what it holds, and of when it was prepared.
-fn log_identity(manifest: &Manifest) -> FileUuid {
-    let records = manifest
-        .segments
-        .first()
-        .map(|first| first.files.records.uuid);
-    FileKind::Dead.uuid_beside(records.unwrap_or(FileUuid([0; 16])), manifest.generation)
 }

@@ -38,6 +38,7 @@ impl Common {
         let copy = Manifest {
             changes: manifest.changes.map(|changes| ChangeEntry {
                 log: None,
+                floor_chain: None,
                 ..changes
             }),
             ..manifest.clone()

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pageway_store::{
-    DATA_EXTENSION, FileUuid, LogFileReport, LogPlace, Lsn, OpenMode, OsVfs, Vfs, inspect_log,
+    DATA_EXTENSION, FileUuid, LogFileReport, LogFloor, LogPlace, OpenMode, OsVfs, Vfs, inspect_log,
 };
 use serde::Serialize;
 
@@ -85,7 +85,7 @@ pub fn describe_changes(dir: &Path) -> Result<Option<ChangeSummary>> {
     };
     let dead = dead_counts(vfs.as_ref(), dir, &manifest)?;
     let all: u64 = dead.iter().map(|count| u64::from(*count)).sum();
-    let floor = Lsn(changes.floor);
+    let floor = changes.log_floor();
     let log = changes.log.map(|log| describe_log(&vfs, dir, (log, floor)));
     Ok(Some(ChangeSummary {
         floor: changes.floor,
@@ -121,7 +121,7 @@ fn unfinished_bytes(vfs: &dyn Vfs, dir: &Path, manifest: &Manifest) -> Result<u6
     Ok(names.iter().filter(is_unknown).filter_map(bytes).sum())
 }
 
-fn describe_log(vfs: &Arc<dyn Vfs>, dir: &Path, log: (FileUuid, Lsn)) -> Result<LogSummary> {
+fn describe_log(vfs: &Arc<dyn Vfs>, dir: &Path, log: (FileUuid, LogFloor)) -> Result<LogSummary> {
     let (log, floor) = log;
     let place = LogPlace::new(Arc::clone(vfs), &log_dir(dir), log);
     let report = inspect_log(&place, floor)?;

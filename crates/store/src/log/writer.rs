@@ -63,7 +63,7 @@ impl LogWriter {
     /// to somebody. Durable when it returns: one file sync and one directory sync.
     pub fn create(place: &LogPlace, floor: Lsn) -> Result<Self, StoreError> {
         super::tail::clear(place)?;
-        Self::begin(place, &LogTail::empty(floor))
+        Self::begin(place, &LogTail::empty(floor, 0))
     }
 
     /// Goes on behind what was replayed, in a new file.
@@ -114,6 +114,11 @@ impl LogWriter {
     /// The last record synced, which a power cut does not lose.
     pub fn durable(&self) -> Lsn {
         self.durable
+    }
+
+    /// Checksum of the last group with records: what a file that begins now continues.
+    pub fn chain(&self) -> u32 {
+        self.chain
     }
 
     /// Number of the first record of the current file.

@@ -8,10 +8,10 @@ use pageway_types::{Metric, NoProgress};
 
 use super::model::{Model, SHAPE};
 use crate::Durability;
-use crate::index::verify;
 use crate::memory::MemoryWish;
 use crate::options::{BuildInput, BuildOptions, OpenOptions};
 use crate::source::{IdSlice, VectorSlice};
+use crate::update::verify;
 use crate::update::{Changes, CreateOptions, Rows, UpdateOptions, Writer};
 
 fn opened(dir: &Path, update: u64, build: u64) -> Writer {
