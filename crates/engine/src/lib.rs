@@ -62,8 +62,8 @@ mod threads;
 pub mod truth;
 mod update;
 
-pub use build::{BuildOutline, BuildReport};
-pub use calibration::{Calibration, CalibrationRow, RANKS};
+pub use build::{BuildOutline, BuildReport, CalibrateOptions};
+pub use calibration::{Calibration, CalibrationCurve, CalibrationRow, RANKS};
 pub use doctor::{
     CpuReport, DepthReading, DoctorOptions, DoctorReport, SyncReading, SyncReport, doctor,
 };
@@ -104,5 +104,7 @@ pub mod lab {
     pub use pageway_types::SplitMix64;
 
     pub use crate::execution::{HOP_BUCKETS, ReadTrace, ReadTurn};
+    pub use crate::index::survey;
+    pub use crate::segment::{GraphSurvey, OVERLAP_CLASSES};
     pub use crate::threads::thread_pool;
 }

@@ -1,6 +1,7 @@
 //! One file per command: its arguments, the options they resolve to, and the report.
 
 pub(crate) mod build;
+pub(crate) mod calibrate;
 pub(crate) mod change;
 pub(crate) mod completions;
 pub(crate) mod convert;
@@ -9,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod ground_truth;
+pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod lab;
 pub(crate) mod man;
