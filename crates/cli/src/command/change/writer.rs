@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use clap::Args;
 use pageway::{
-    Acknowledged, Changes, Durability, ErrorKind, MemoryWish, OpenOptions, Progress, Result,
-    UpdateOptions, Work, Writer, format_bytes,
+    Acknowledged, Changes, Durability, ErrorKind, MemoryWish, NoProgress, OpenOptions, Progress,
+    Result, UpdateOptions, Work, Writer, format_bytes,
 };
 use serde::Serialize;
 
 use crate::text::{self, Facts};
+
+/// How often is looked whether the background is done.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The memory that changes may take.
 #[derive(Debug, Args)]
@@ -104,7 +107,7 @@ impl Done {
     /// files that every search sees, as far as memory and disk hold another segment, and segments
     /// are as few as they should be.
     pub(super) fn close(writer: Writer, seconds: f64, progress: &dyn Progress) -> Result<Self> {
-        let flushed = writer.settle(progress);
+        let flushed = settle(&writer, progress);
         let Changes {
             rows,
             segments,
@@ -164,6 +167,22 @@ impl Done {
                 Some(why) => facts.fact(what, why.as_str()),
                 None => facts,
             })
+    }
+}
+
+/// Flushes, and merges what is to be merged unless that is cancelled.
+fn settle(writer: &Writer, progress: &dyn Progress) -> Result<()> {
+    // What is under way in the background knows nothing of Ctrl-C.
+    while writer.changes()?.background.is_some() && !progress.cancelled() {
+        std::thread::sleep(LOOK);
+    }
+    if progress.cancelled() {
+        writer.cancel();
+        return writer.flush(&NoProgress);
+    }
+    match writer.settle(progress) {
+        Err(error) if error.kind() == ErrorKind::Cancelled => writer.flush(&NoProgress),
+        settled => settled,
     }
 }
 
