@@ -15,6 +15,7 @@ use pageway::truth::{RangeTruthFile, TruthFile};
 use pageway::{
     ElementType, Index, Metric, NoProgress, OpenOptions, VectorRead, VectorShape, Vfs, verify_on,
 };
+use pageway_formats::Wish;
 use pageway_graph::{HashTable, NavigationGraph};
 use pageway_kernels::KernelSet;
 use pageway_quant::Quantizer;
@@ -73,6 +74,36 @@ pub fn input(bytes: &[u8]) {
     }
     let _ = TruthFile::open(&vfs, path, Some(10));
     let _ = RangeTruthFile::open(&vfs, path);
+}
+
+/// An index file of another library, by each way to find one.
+pub fn library(bytes: &[u8]) {
+    for name in ["/input.index", "/input.faiss", "/input.data", "/input.bin"] {
+        for element in [None, Some(ElementType::U8)] {
+            let wish = Wish {
+                element,
+                column: None,
+                id_column: None,
+                scratch: "/".into(),
+            };
+            let vfs = file(name, bytes);
+            let Ok(opened) = pageway_formats::open(&vfs, Path::new(name), &wish, &NoProgress)
+            else {
+                continue;
+            };
+            let row_bytes = opened.vectors.shape().row_bytes() as u64;
+            let rows = opened.vectors.count().min(READ_BYTES / row_bytes);
+            // What is accepted lies in the file.
+            opened
+                .vectors
+                .read(0, &mut vec![0; (rows * row_bytes) as usize])
+                .unwrap();
+            if let Some(ids) = opened.ids {
+                let mut out = vec![0; ids.count().min(READ_BYTES / 8) as usize];
+                let _ = ids.read(0, &mut out);
+            }
+        }
+    }
 }
 
 /// The payload of a manifest of an index whose other files are gone.

@@ -12,7 +12,15 @@ design, or a published one that `presets` lists.
 
 from ._native import __version__
 from ._share import progress_share
-from ._sources import Batch, Batches, read_hdf5, read_json_lines, read_parquet
+from ._sources import (
+    Batch,
+    Batches,
+    read_hdf5,
+    read_json_lines,
+    read_lance,
+    read_parquet,
+    read_qdrant,
+)
 from .building import build, create, presets
 from .errors import (
     BusyError,
@@ -80,6 +88,8 @@ __all__ = [
     "progress_share",
     "read_hdf5",
     "read_json_lines",
+    "read_lance",
     "read_parquet",
+    "read_qdrant",
     "verify",
 ]

@@ -33,6 +33,7 @@ class BuildReport(TypedDict):
     seconds: List[Tuple[str, float]]
     shards: int
     relinked_nodes: int
+    tamed_rows: int
     mean_degree: float
     code_bytes: int
     raw_bytes: int

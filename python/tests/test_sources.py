@@ -359,3 +359,68 @@ def test_a_library_that_is_missing_is_named(tmp_path, monkeypatch):
         package = module.partition(".")[0]
         with pytest.raises(pageway.UnsupportedError, match=f"{name} needs {package}.*pip install"):
             pageway.build(tmp_path / "i", tmp_path / name, memory="2MB")
+
+
+class TestLance:
+    def test_a_data_set_by_name_and_open(self, tmp_path):
+        lance = pytest.importorskip("lance", reason="pylance is not installed")
+        name = tmp_path / "rows.lance"
+        data = lance.write_dataset(table(), str(name))
+        same(tmp_path, name, ids=IDS, column="emb", id_column="id")
+        read = pageway.read_lance(name, column="emb", id_column="id")
+        np.testing.assert_array_equal(np.concatenate([part.vectors for part in read]), ROWS)
+        pageway.build(tmp_path / "open", data, column="emb", memory="2MB").close()
+        with pytest.raises(pageway.InvalidInputError, match="emb"):
+            pageway.read_lance(name, column="absent")
+
+
+class FakePoint:
+    def __init__(self, id, vector):
+        self.id, self.vector = id, vector
+
+
+class FakeClient:
+    """Points by page, as the client gives them."""
+
+    def __init__(self, points):
+        self.points = points
+
+    def scroll(self, collection, limit, offset, with_payload, with_vectors):
+        assert collection == "texts" and not with_payload and with_vectors
+        first = offset or 0
+        end = first + min(limit, 100)
+        return self.points[first:end], end if end < len(self.points) else None
+
+
+class TestQdrant:
+    def test_pages_are_read_to_the_end(self, tmp_path):
+        points = [FakePoint(int(id), row.tolist()) for id, row in zip(IDS, ROWS)]
+        same(tmp_path, pageway.read_qdrant(FakeClient(points), "texts"), ids=IDS)
+        named = FakeClient([FakePoint(point.id, {"a": point.vector}) for point in points])
+        read = pageway.read_qdrant(named, "texts", vector="a")
+        np.testing.assert_array_equal(np.concatenate([part.vectors for part in read]), ROWS)
+
+    @pytest.mark.parametrize(
+        ("point", "words"),
+        [
+            (FakePoint("0b1f", [1.0]), "no number as its id"),
+            (FakePoint(1, {"a": [1.0], "b": [2.0]}), "a, b"),
+            (FakePoint(1, None), "no single dense vector"),
+            (FakePoint(1, [[1.0], [2.0]]), "no single dense vector"),
+        ],
+    )
+    def test_points_without_one_vector_or_number(self, point, words):
+        with pytest.raises(pageway.InvalidInputError, match=words):
+            list(pageway.read_qdrant(FakeClient([point]), "texts"))
+
+    def test_a_local_collection(self, tmp_path):
+        client_module = pytest.importorskip("qdrant_client", reason="no qdrant-client")
+        models = client_module.models
+        client = client_module.QdrantClient(":memory:")
+        size = models.VectorParams(size=ROWS.shape[1], distance=models.Distance.EUCLID)
+        client.create_collection("texts", vectors_config=size)
+        points = [
+            models.PointStruct(id=int(id), vector=row.tolist()) for id, row in zip(IDS, ROWS)
+        ]
+        client.upsert("texts", points)
+        same(tmp_path, pageway.read_qdrant(client, "texts"), ids=IDS)

@@ -67,3 +67,8 @@ fn inputs() {
 fn manifests() {
     replay("manifest", targets::manifest);
 }
+
+#[test]
+fn libraries() {
+    replay("library", targets::library);
+}

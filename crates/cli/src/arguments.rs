@@ -16,6 +16,7 @@ use crate::command::doctor::DoctorArguments;
 use crate::command::explain::ExplainArguments;
 use crate::command::export::ExportArguments;
 use crate::command::ground_truth::GroundTruthArguments;
+use crate::command::import::ImportArguments;
 use crate::command::inspect::InspectArguments;
 use crate::command::lab::LabArguments;
 use crate::command::man::ManArguments;
@@ -50,12 +51,13 @@ dozen pages of it, and you say how much memory and how much recall you want.
   know the designs  pageway presets                 pageway explain starling
   prepare files     pageway convert a.npy a.fbin    pageway slice a.fbin b.fbin --rows 0..1000
   get vectors back  pageway export my.index vectors.parquet
+  come from others  pageway import vectors.faiss vectors.npy
   this machine      pageway doctor .
   measure it all    pageway lab run all --quick --out first-look
   in your shell     pageway completions bash        pageway man --out DIR
 
-Vectors come from .fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs .npy .parquet .jsonl .ndjson and are
-streamed, never loaded whole. 'pageway help COMMAND' explains each option, what it costs, and shows examples.
+Vectors come from .fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs .npy .parquet .jsonl .ndjson and from
+index files of faiss, hnswlib and DiskANN; they are streamed, never loaded whole. 'pageway help COMMAND' explains each option, what it costs, and shows examples.
 ";
 
 /// Vector search for vectors that do not fit in memory.
@@ -113,6 +115,8 @@ pub(crate) enum Command {
     GroundTruth(GroundTruthArguments),
     /// Rewrite vectors in another file format or element type
     Convert(ConvertArguments),
+    /// Write the vectors of an index file of faiss, hnswlib or DiskANN to a file
+    Import(ImportArguments),
     /// Write the vectors of an index, with their ids, to a file
     Export(ExportArguments),
     /// Cut rows and dimensions out of a file of vectors
@@ -151,6 +155,7 @@ impl Command {
             Self::Verify(arguments) => arguments.run(session),
             Self::GroundTruth(arguments) => arguments.run(session),
             Self::Convert(arguments) => arguments.run(session),
+            Self::Import(arguments) => arguments.run(session),
             Self::Export(arguments) => arguments.run(session),
             Self::Slice(arguments) => arguments.run(session),
             Self::Doctor(arguments) => arguments.run(session),

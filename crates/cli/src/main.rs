@@ -4,6 +4,7 @@
 //! arguments   what was typed, one struct per command
 //! command     arguments -> options of the engine -> one engine call -> an Outcome
 //! workload    a stream of queries through an index, with what it cost
+//! picture     pages, drawn by pageway-lab
 //! system      the only door to the clock and to files that are not vectors
 //! ```
 //!
@@ -25,6 +26,7 @@ mod design;
 mod exact;
 mod latency;
 mod opened;
+mod picture;
 mod resources;
 mod results;
 mod system;

@@ -140,3 +140,9 @@ pub(crate) fn write_text(path: &Path, text: &str) -> Result<()> {
     let file = vfs.open(path, OpenMode::CreateNew).map_err(place)?;
     file.write_all_at(text.as_bytes(), 0).map_err(place)
 }
+
+/// Removes a file.
+pub(crate) fn remove(path: &Path) -> Result<()> {
+    let removed = vfs().remove_file(path);
+    removed.map_err(|error| Error::from(error).within(path.display()))
+}

@@ -178,4 +178,14 @@ fn outputs_whose_names_are_no_text_are_written_and_reported() {
         assert_eq!(run.code, 0, "{run:?}");
         assert!(place.path(".").join(name).exists());
     }
+    place
+        .line("build --data v.fbin --out i --metric l2 --memory 2MB --calibration-queries 10")
+        .text_of_success();
+    let run = place.run([
+        OsStr::new("export"),
+        OsStr::new("i"),
+        name,
+        OsStr::new("--json"),
+    ]);
+    assert_eq!(run.code, 0, "{run:?}");
 }

@@ -117,3 +117,41 @@ fn names_that_are_nearly_right_are_offered() {
         assert!(run.stderr.contains(words), "{run:?}");
     }
 }
+
+#[test]
+fn index_files_of_other_libraries_are_imported_and_built_from() {
+    let place = Place::new();
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/library");
+    let json = place
+        .line(&format!("import {corpus}/ivf.faiss lists.npy --json"))
+        .json();
+    assert_eq!((&json["rows"], &json["metric"]), (&20.into(), &"l2".into()));
+    place
+        .line(&format!("import {corpus}/flat.faiss flat.npy"))
+        .text_of_success();
+    let [lists, flat] = ["lists.npy", "flat.npy"].map(|name| place.read(name));
+    assert_eq!(lists, flat, "rows lie where their ids say");
+    let homeless = place.line(&format!("import {corpus}/idmap.faiss x.npy"));
+    assert_eq!(homeless.code, 2);
+    assert!(homeless.stderr.contains("--ids"), "{}", homeless.stderr);
+    place
+        .line(&format!("import {corpus}/idmap.faiss x.npy --ids ids.npy"))
+        .text_of_success();
+    assert_eq!(place.read("x.npy"), flat);
+    let said = place.line(&format!("import {corpus}/hnswlib.bin h.parquet"));
+    assert!(said.text_of_success().contains("2 deleted rows"));
+    let vectors = place.line("import flat.npy y.npy");
+    assert!(vectors.stderr.contains("convert"), "{}", vectors.stderr);
+    place
+        .line(&format!(
+            "build --data {corpus}/idmap.faiss --out i.index --metric l2 --memory 2MB --json"
+        ))
+        .json();
+    let shown = place
+        .line("search i.index --queries flat.npy -k 1 --list-size 20 --show 20 --json")
+        .json();
+    let answers = shown["answers"].as_array().expect("answers");
+    for (id, answer) in (100..120).zip(answers) {
+        assert_eq!(answer["ids"][0], id, "{answer}");
+    }
+}

@@ -104,5 +104,7 @@ pub mod lab {
     pub use pageway_types::SplitMix64;
 
     pub use crate::execution::{HOP_BUCKETS, ReadTrace, ReadTurn};
+    pub use crate::index::survey;
+    pub use crate::segment::{GraphSurvey, OVERLAP_CLASSES};
     pub use crate::threads::thread_pool;
 }

@@ -25,7 +25,11 @@ fn recall(options: &BuildOptions, far: f32) -> f64 {
     let queries = Rows::clustered(QUERIES, 24, ElementType::F32, 4);
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("i");
-    base.build(&dir, options).unwrap();
+    let report = base.build(&dir, options).unwrap();
+    let tamed = u64::from(far > 1e6);
+    assert_eq!(report.tamed_rows, tamed);
+    let told = report.warnings.iter().any(|one| one.contains("shorter"));
+    assert_eq!(told, far > 1e6, "{:?}", report.warnings);
     let index = Index::open(&dir, &OpenOptions::default()).unwrap();
     let search = SearchOptions::nearest(K as u32).with_effort(Effort::ListSize(60));
     let found = index.search(&Queries::new(&queries.bytes, queries.shape), &search);

@@ -11,8 +11,15 @@ use pageway::{
 
 const ROWS: usize = 3000;
 
-fn base() -> Rows {
-    Rows::clustered(ROWS, 24, ElementType::F32, 1)
+/// Rows of one source: those of an index, and others to ask for.
+fn rows(queries: usize) -> (Rows, Rows) {
+    let all = Rows::clustered(ROWS + queries, 24, ElementType::F32, 1);
+    let (base, others) = all.bytes.split_at(ROWS * all.shape.row_bytes());
+    let of = |bytes: &[u8]| Rows {
+        bytes: bytes.to_vec(),
+        shape: all.shape,
+    };
+    (of(base), of(others))
 }
 
 fn options(preset: Preset, segments: u32) -> BuildOptions {
@@ -36,7 +43,8 @@ fn recall(index: &Index, queries: &Rows, k: u32, wish: f32) -> (f64, u32) {
 
 #[test]
 fn what_is_asked_for_is_got_at_every_k() {
-    let (base, queries) = (base(), Rows::clustered(300, 24, ElementType::F32, 2));
+    let (base, queries) = rows(300);
+    let mut missed = Vec::new();
     for (preset, segments) in [
         (Preset::default(), 1),
         (Preset::default(), 3),
@@ -53,15 +61,18 @@ fn what_is_asked_for_is_got_at_every_k() {
             for wish in [0.8, 0.95] {
                 let (got, list_size) = recall(&index, &queries, k, wish);
                 let what = format!("{preset}, {segments}: k {k}, {wish}: {got}, {list_size}");
-                assert!(got >= f64::from(wish) - 0.04, "{what}");
+                if got < f64::from(wish) - 0.04 {
+                    missed.push(what);
+                }
             }
         }
     }
+    assert!(missed.is_empty(), "{missed:#?}");
 }
 
 #[test]
 fn a_list_shorter_than_k_finds_k_and_costs_less() {
-    let (base, queries) = (base(), Rows::clustered(50, 24, ElementType::F32, 2));
+    let (base, queries) = rows(50);
     for preset in [Preset::default(), Preset::DiskAnn, Preset::Gorgeous] {
         let dir = tempfile::tempdir().unwrap();
         base.build(dir.path(), &options(preset, 1)).unwrap();
@@ -90,7 +101,8 @@ fn a_list_shorter_than_k_finds_k_and_costs_less() {
 
 #[test]
 fn a_new_calibration_is_stored_in_one_step_and_nothing_else_changes() {
-    let (base, far) = (base(), Rows::clustered(200, 24, ElementType::F32, 9));
+    let (base, _) = rows(0);
+    let far = Rows::clustered(400, 24, ElementType::F32, 9);
     let dir = tempfile::tempdir().unwrap();
     base.build(dir.path(), &options(Preset::default(), 2))
         .unwrap();
@@ -101,9 +113,9 @@ fn a_new_calibration_is_stored_in_one_step_and_nothing_else_changes() {
     let queries = Queries::new(&far.bytes, far.shape);
     let wish = CalibrateOptions::default()
         .with_k(vec![25])
-        .with_queries(150);
+        .with_queries(400);
     let made = index.calibrate(Some(&queries), &wish, &NoProgress).unwrap();
-    assert!(!made.held_out && made.queries == 150);
+    assert!(!made.held_out && made.queries == 400);
     assert!(made.curve(25).is_some());
     assert_eq!(index.calibration(), made);
     assert_eq!(other.calibration(), before);

@@ -13,6 +13,7 @@ use pageway::source::{
 };
 use pageway::{Error, Progress, Result, VectorRead, VectorShape, Vfs};
 
+use crate::library::{Found, Origin, RunIds, Runs};
 use crate::open::Wish;
 use crate::stream::{Batch, RowStream};
 
@@ -25,6 +26,25 @@ pub struct Opened {
     pub vectors: Vectors,
     /// An id per vector.
     pub ids: Option<Box<dyn IdRead>>,
+    /// The library and kind of index that they are from, if they are.
+    pub origin: Option<Origin>,
+}
+
+impl From<Found> for Opened {
+    fn from(found: Found) -> Self {
+        let ids = found
+            .ids
+            .map(|ids| Box::new(RunIds(ids)) as Box<dyn IdRead>);
+        let rows = Rows::Runs(found.rows, found.shape);
+        Self {
+            vectors: Vectors {
+                name: found.name,
+                rows,
+            },
+            ids,
+            origin: Some(found.origin),
+        }
+    }
 }
 
 /// Vectors that can be read in any order.
@@ -36,6 +56,7 @@ pub struct Vectors {
 enum Rows {
     File(VectorFile),
     Held(Vec<u8>, VectorShape),
+    Runs(Runs, VectorShape),
 }
 
 impl From<VectorFile> for Vectors {
@@ -59,13 +80,14 @@ impl VectorRead for Vectors {
         match &self.rows {
             Rows::File(file) => file.count(),
             Rows::Held(rows, shape) => (rows.len() / shape.row_bytes()) as u64,
+            Rows::Runs(rows, _) => rows.count(),
         }
     }
 
     fn shape(&self) -> VectorShape {
         match &self.rows {
             Rows::File(file) => file.shape(),
-            Rows::Held(_, shape) => *shape,
+            Rows::Held(_, shape) | Rows::Runs(_, shape) => *shape,
         }
     }
 
@@ -73,6 +95,7 @@ impl VectorRead for Vectors {
         match &self.rows {
             Rows::File(file) => file.read(first, out),
             Rows::Held(rows, shape) => VectorSlice::new(rows, *shape)?.read(first, out),
+            Rows::Runs(rows, _) => rows.read_rows(first, out),
         }
     }
 }
@@ -199,7 +222,11 @@ impl Gathering {
             (true, true) => Some(ids_in_file(&self.ids, place)?),
         };
         let vectors = Vectors { name, rows };
-        Ok(Opened { vectors, ids })
+        Ok(Opened {
+            vectors,
+            ids,
+            origin: None,
+        })
     }
 }
 

@@ -1,10 +1,11 @@
-//! Vectors from Parquet and JSON lines, as sources that can be read in any order.
+//! Vectors from Parquet, JSON lines and index files of other libraries, as sources that can be read
+//! in any order.
 //!
 //! ```text
 //! open       a file by its extension             gather    rows in order -> Vectors, ids
 //! stream     rows that come in order             number    a number as an element
 //! parquet/   a column of lists, by row group     json_lines   a list per line
-//! reader     bytes of a file, from the front
+//! reader     bytes of a file, from the front   library/     rows of other libraries' indexes
 //! ```
 //!
 //! Rows come in order and a build reads them in any: they are kept in memory up to 16 MiB, and in
@@ -16,6 +17,7 @@
 
 mod gather;
 mod json_lines;
+mod library;
 mod number;
 mod open;
 mod parquet;
@@ -23,6 +25,7 @@ mod reader;
 mod stream;
 
 pub use gather::{Opened, Vectors};
+pub use library::Origin;
 pub use number::widen;
 pub use open::{EXTENSIONS, Wish, open};
 pub use parquet::{AnswersFile, VectorsFile};

@@ -8,6 +8,7 @@ use pageway::{ElementType, Error, Progress, Result, Vfs};
 
 use crate::gather::{Opened, Vectors, gather};
 use crate::json_lines::JsonLines;
+use crate::library::{self, Found};
 use crate::parquet::ParquetRows;
 
 /// Extensions beside those of the engine.
@@ -54,9 +55,21 @@ pub fn open(
         )));
     }
     let element = wish.element;
+    if let Some(found) = library::find(vfs, path, element)? {
+        return some_rows(found);
+    }
     let file = VectorFile::open(vfs, path, OpenAs { element })?;
     Ok(Opened {
         vectors: Vectors::from(file),
         ids: None,
+        origin: None,
     })
+}
+
+/// What was found, unless it has no rows.
+fn some_rows(found: Found) -> Result<Opened> {
+    if found.rows.count() == 0 {
+        return Err(Error::invalid(format!("{}: has no vectors", found.name)));
+    }
+    Ok(Opened::from(found))
 }

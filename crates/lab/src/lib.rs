@@ -9,6 +9,7 @@
 //! comparator  other libraries on the same data, each a script in a process of its own
 //! stream      an index through a runbook of changes, each search against exact truth
 //! report      records -> figures, tables and findings -> HTML, Markdown, CSV
+//! picture     one index, or walks through it, as a page of the report's kind
 //! ```
 //!
 //! Invariants: the report knows nothing but the journal, so that every number on it is in the raw
@@ -17,6 +18,7 @@
 pub mod data;
 mod files;
 pub mod model;
+pub mod picture;
 mod plan;
 pub mod record;
 pub mod report;

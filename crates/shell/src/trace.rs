@@ -36,6 +36,26 @@ pub struct Header {
     pub settings: Settings,
     /// What came of it.
     pub measured: Measured,
+    /// What it took; absent in files of earlier versions.
+    #[serde(default)]
+    pub work: Option<QueryWork>,
+}
+
+/// Means per query of what was counted.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct QueryWork {
+    /// Dependent rounds of reads.
+    pub rounds: f64,
+    /// Nodes expanded.
+    pub hops: f64,
+    /// Pages read at the end, for exact distances alone.
+    pub refine_reads: f64,
+    /// Distances estimated from codes.
+    pub estimates: f64,
+    /// Exact distances computed.
+    pub exact_distances: f64,
+    /// Answers that codes decided, within the tolerance.
+    pub estimated_answers: f64,
 }
 
 /// The index.
@@ -110,7 +130,14 @@ impl Header {
             subject,
             settings,
             measured,
+            work: None,
         }
+    }
+
+    /// With what was counted.
+    pub fn with_work(mut self, work: QueryWork) -> Self {
+        self.work = Some(work);
+        self
     }
 
     /// Recall as measured, or as calibrated.

@@ -5,7 +5,8 @@
     recognise    what an object or a path is           batches      rows, a batch at a time
     arrow        Parquet, Arrow, data sets, polars     settle       one shape and type for all
     frames       pandas, torch                         scratch      a file for what outgrows memory
-    json_lines   JSON lines      hdf5   HDF5           entry        from any of it to the engine
+    json_lines   JSON lines      hdf5   HDF5            entry        from any of it to the engine
+    qdrant       collections of Qdrant
 
 Nothing is held whole: batches go to a file beside the index that is built, which is removed when
 the build is over. Libraries are imported where they are needed, and named where they are missing.
@@ -13,7 +14,7 @@ the build is over. Libraries are imported where they are needed, and named where
 
 from .batches import Batch, Batches
 from .entry import Input, as_input
-from .readers import read_hdf5, read_json_lines, read_parquet
+from .readers import read_hdf5, read_json_lines, read_lance, read_parquet, read_qdrant
 
 __all__ = [
     "Batch",
@@ -22,5 +23,7 @@ __all__ = [
     "as_input",
     "read_hdf5",
     "read_json_lines",
+    "read_lance",
     "read_parquet",
+    "read_qdrant",
 ]

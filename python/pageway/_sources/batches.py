@@ -65,6 +65,10 @@ def rows_per_batch(row_bytes: float) -> int:
     return max(1, min(BATCH_ROWS_MAX, int(BATCH_BYTES / max(row_bytes, 1))))
 
 
+#: Packages that are called otherwise than their modules.
+_PACKAGES = {"lance": "pylance"}
+
+
 def library(name: str, what: str) -> Any:
     """A library that only some inputs need.
 
@@ -77,6 +81,7 @@ def library(name: str, what: str) -> Any:
         return import_module(name)
     except ImportError as error:
         package = name.partition(".")[0]
+        package = _PACKAGES.get(package, package)
         raise UnsupportedError(
             f"{what} needs {package}, which cannot be imported ({error}): pip install {package}"
         ) from error

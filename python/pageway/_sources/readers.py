@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import List, Optional, Sequence, Union
+from typing import Any, List, Optional, Sequence, Union
 
 from .._arrays import as_path
 from .._settings import PathLike
-from . import arrow, hdf5, json_lines
-from .batches import Batches
+from . import arrow, hdf5, json_lines, qdrant
+from .batches import Batches, library
 
-__all__ = ["read_hdf5", "read_json_lines", "read_parquet"]
+__all__ = ["read_hdf5", "read_json_lines", "read_lance", "read_parquet", "read_qdrant"]
 
 
 def read_parquet(
@@ -103,6 +103,68 @@ def read_json_lines(
         No file, or a line that holds no vector, by its number.
     """
     return json_lines.from_json_lines(as_path(path), column, id_column)
+
+
+def read_lance(
+    path: PathLike, column: Optional[str] = None, id_column: Optional[str] = None
+) -> Batches:
+    """Vectors of a Lance data set, such as a table of LanceDB; read a batch at a time.
+
+    Needs pylance. A data set that is open already is taken by `pageway.build` as it is.
+
+    Parameters
+    ----------
+    path : path
+        Directory ``NAME.lance``.
+    column : str, optional
+        Column of lists of numbers; by default the only one.
+    id_column : str, optional
+        Column of ids: whole numbers from 0 to 2**64 - 1.
+
+    Returns
+    -------
+    Batches
+        What `pageway.build` and `pageway.ground_truth` take; iterable.
+
+    Raises
+    ------
+    InvalidInputError
+        No such column; the sentence names those that there are.
+    UnsupportedError
+        pylance is not installed.
+    """
+    name = as_path(path)
+    return arrow.from_dataset(library("lance", name).dataset(name), name, column, id_column)
+
+
+def read_qdrant(client: Any, collection: str, vector: Optional[str] = None) -> Batches:
+    """Vectors of a collection of Qdrant, with the ids of its points; read a page at a time.
+
+    Parameters
+    ----------
+    client : qdrant_client.QdrantClient
+        A client of a server, or of a local directory. A snapshot is restored to either first.
+    collection : str
+        Its name. Ids must be whole numbers. Under cosine, Qdrant normalised the vectors.
+    vector : str, optional
+        Name of the vector, where points have several.
+
+    Returns
+    -------
+    Batches
+        What `pageway.build` and `pageway.ground_truth` take; iterable, float32.
+
+    Raises
+    ------
+    InvalidInputError
+        An id that is no number, or a point without that one dense vector.
+
+    Examples
+    --------
+    >>> texts = pageway.read_qdrant(QdrantClient(path="old"), "texts")  # doctest: +SKIP
+    >>> index = pageway.build("texts.index", texts, metric="cosine")    # doctest: +SKIP
+    """
+    return qdrant.from_qdrant(client, collection, vector)
 
 
 def _files(path: Union[PathLike, Sequence[PathLike]]) -> List[str]:

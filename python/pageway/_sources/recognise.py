@@ -74,6 +74,8 @@ def _of_library(
             return arrow.from_scanner(source, name, column, id_column)
         if kind.endswith("Reader"):
             return arrow.from_reader(source, name, column, id_column)
+    if module == "lance" and kind == "LanceDataset":
+        return arrow.from_dataset(source, name, column, id_column)
     if module == "polars" and kind in ("DataFrame", "LazyFrame"):
         return frames.from_polars(source, name, column, id_column)
     if module == "pandas" and kind == "DataFrame":
@@ -98,6 +100,9 @@ def of_path(path: str, column: Optional[str], id_column: Optional[str]) -> Any:
         return hdf5.from_hdf5(path, column)
     if json_lines.is_json_lines(path):
         return json_lines.from_json_lines(path, column, id_column)
+    if lower.endswith(".lance"):
+        data = library("lance", path).dataset(path)
+        return arrow.from_dataset(data, path, column, id_column)
     if os.path.isdir(path):
         return arrow.from_parquet(arrow.parquet_files(path), column, id_column)
     return path

@@ -12,12 +12,14 @@ use serde_json::Value;
 
 use super::change::describe_state;
 use crate::output::Outcome;
+use crate::picture;
 use crate::text::{self, Facts, Table};
 
 const EXAMPLES: &str = "\
 Examples:
   pageway inspect my.index
   pageway inspect my.index --json
+  pageway inspect my.index --html my-index.html
 
 Reads the manifest, the lengths of files, and of an index that was changed dead rows and the log, so
 it takes next to no time and memory, whatever the size of the index; exits with 5 where a file is
@@ -25,7 +27,11 @@ missing or cut short. The calibration is what --recall is read off, measured at 
 'pageway calibrate', on rows held out or on queries that were given: which list size reaches which
 recall for some k, and what lists cost at k = 10. A list shorter than k holds k. The overlap
 ratio OR(G) says how far a placement brought neighbours together: the mean share of the others on
-its page that a node names.";
+its page that a node names.
+
+--html draws a page that works offline: memory by part, the calibration, files, and how long lists
+are and how far neighbours share pages. It opens the index, reads the pages that hold lists once, and
+needs the program pageway-lab.";
 
 /// Describe an index: design, sizes, memory, calibration.
 #[derive(Debug, Args)]
@@ -34,6 +40,10 @@ pub(crate) struct InspectArguments {
     /// Directory of the index
     #[arg(value_name = "DIR")]
     index: PathBuf,
+
+    /// Draw the index on this page as well
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 /// What `--json` shows.
@@ -52,6 +62,9 @@ impl InspectArguments {
         let changes = pageway::describe_changes(&self.index)?;
         let text = describe(&index, changes.as_ref());
         let is_whole = index.missing.is_empty();
+        if let Some(page) = &self.html {
+            picture::draw("index", &self.index, page)?;
+        }
         let mut outcome = Outcome::new(text, &Inspected { index, changes })?;
         if !is_whole {
             outcome.exit_code = ErrorKind::Corrupt.exit_code();

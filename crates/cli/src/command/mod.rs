@@ -10,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod ground_truth;
+pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod lab;
 pub(crate) mod man;

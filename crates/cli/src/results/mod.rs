@@ -6,6 +6,7 @@
 //! arrays    .npy: ids, and distances in a file beside it
 //! lines     .csv and .jsonl
 //! rows      vectors and ids at places of their own
+//! vectors   vectors with ids, by extension
 //! partial   a file that gets its name when it is complete
 //! ```
 
@@ -15,7 +16,8 @@ mod file;
 mod lines;
 mod partial;
 mod rows;
+mod vectors;
 
 pub(crate) use any::ResultsFile;
-pub(crate) use lines::LinesOut;
 pub(crate) use rows::RowsFile;
+pub(crate) use vectors::{Rows, VectorsOut};

@@ -86,6 +86,15 @@ impl RowsFile {
         Ok(())
     }
 
+    /// Puts ids to their places.
+    ///
+    /// # Errors
+    /// `NoSpace`; `Io`.
+    pub(crate) fn put_ids(&mut self, places: &[u64], ids: &[u64]) -> Result<()> {
+        let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+        self.put(places, &bytes)
+    }
+
     /// Makes the file durable and gives it its name.
     ///
     /// # Errors

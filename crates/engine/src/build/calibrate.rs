@@ -24,7 +24,7 @@ pub(super) fn held_out_rows(input: &BuildInput<'_>, options: &BuildOptions) -> O
 }
 
 /// Rows of a graph for each that stands in for a query, at least, for those to be linked last.
-const ROWS_PER_GUEST: u64 = 10;
+const ROWS_PER_GUEST: u64 = 40;
 
 /// Those of the rows that stand in for queries that are in the rows of a segment, as its nodes
 /// before placement: the graph is built without them, so that it is searched for them as for

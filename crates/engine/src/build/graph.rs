@@ -200,7 +200,8 @@ pub(super) enum Algorithm {
 }
 
 impl Algorithm {
-    /// A graph over `set`, and the layers above it, if it has any. `guests` are known to Vamana alone.
+    /// A graph over `set`, and the layers above it, if it has any. `guests` are known to Vamana
+    /// alone.
     pub(super) fn grow(
         &self,
         set: &VectorSet<'_>,

@@ -29,6 +29,8 @@ const TOO_LITTLE: f32 = 0.76;
 const ENOUGH: f32 = 0.996;
 /// Gain in recall by lists twice as long below which the graph has no more to give.
 const LEAST_GAIN: f32 = 0.0003;
+/// Lists up to here are no sign of that.
+const SHORT_LIST: u32 = 32;
 /// First list of a curve, in shares of k and at least.
 const FIRST_LIST: (f32, u32) = (0.15, 4);
 /// Longest list that is measured.
@@ -155,7 +157,7 @@ impl Measuring<'_> {
             return false;
         };
         let is_flat = last.queries == before.queries && last.recall - before.recall < LEAST_GAIN;
-        last.recall >= ENOUGH || (is_flat && last.list_size > self.k)
+        last.recall >= ENOUGH || (is_flat && last.list_size > self.k.max(SHORT_LIST))
     }
 
     /// Searches with lists of one size; none where memory for searches has no room for them.

@@ -6,17 +6,71 @@
 
 use std::borrow::Cow;
 
-use pageway_types::VectorShape;
+use pageway_types::{Metric, VectorShape};
 
 use crate::error::Result;
 use crate::resolve;
-use crate::source::encode;
+use crate::source::{Lengths, encode};
 
 /// A row is far out that is so many times as long as half of the rows are at most.
 const FAR: f32 = 100.0;
 
+/// Half of the squared norms below this: squares of differences are about to leave the range in
+/// which an f32 is exact to seven digits.
+const FAINT: f32 = 1e-30;
+
 /// Rows whose lengths stand for those of all.
 const COMPARED: usize = 1 << 16;
+
+/// What a build tells about the lengths of its rows.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub(super) struct RowLengths {
+    /// Rows far out, about.
+    pub(super) tamed: u64,
+    /// Whether half of the rows are so short that squares of them lose digits.
+    pub(super) faint: bool,
+}
+
+impl RowLengths {
+    /// Of rows that were seen; under cosine lengths do not matter.
+    pub(super) fn of(lengths: &Lengths, metric: Metric) -> Self {
+        let median = lengths.median();
+        if metric == Metric::Cosine || median <= 0.0 {
+            return Self::default();
+        }
+        Self {
+            tamed: lengths.beyond(FAR * FAR * median),
+            faint: median < FAINT,
+        }
+    }
+
+    /// Adds rows of another segment.
+    pub(super) fn add(&mut self, other: Self) {
+        self.tamed += other.tamed;
+        self.faint |= other.faint;
+    }
+
+    /// What the user should know.
+    pub(super) fn warnings(self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.tamed > 0 {
+            warnings.push(format!(
+                "{} rows are over {FAR} times as long as half of the rows: codes were trained as if \
+                 they were shorter, so that they do not spoil the rest; their own distances are exact",
+                self.tamed
+            ));
+        }
+        if self.faint {
+            warnings.push(
+                "half of the vectors are shorter than 1e-15: squares of such numbers lose digits in \
+                 32 bits, and recall suffers; multiply all vectors and queries by one constant, \
+                 which changes no order"
+                    .to_owned(),
+            );
+        }
+        warnings
+    }
+}
 
 /// Makes rows that are far out as long as half of the rows are at most; how many they are.
 pub(super) fn tame(values: &mut [f32], dimension: usize) -> usize {
@@ -120,6 +174,25 @@ mod tests {
         assert_eq!(tame(&mut tamed, 4), 0);
         assert_eq!(tame(&mut [0.0; 8], 4), 0);
         assert_eq!(tame(&mut [], 4), 0);
+    }
+
+    #[test]
+    fn a_build_tells_how_many_rows_were_tamed_and_whether_all_are_faint() {
+        let told = |norms: &[f32], metric| {
+            let mut lengths = Lengths::new();
+            for norm in norms {
+                lengths.count(norm * norm);
+            }
+            RowLengths::of(&lengths, metric)
+        };
+        let far = [1.0, 1.1, 1.2, 1.3, 90.0, 1e18];
+        let told_far = told(&far, Metric::L2);
+        assert_eq!((told_far.tamed, told_far.faint), (1, false));
+        assert_eq!(told_far.warnings().len(), 1);
+        assert_eq!(told(&far, Metric::Cosine), RowLengths::default());
+        assert!(told(&[1e-17; 9], Metric::L2).faint);
+        assert_eq!(told(&[0.0; 9], Metric::L2), RowLengths::default());
+        assert!(told(&[1e-14; 9], Metric::L2).warnings().is_empty());
     }
 
     #[test]

@@ -15,12 +15,13 @@ use super::encode::Quantizers;
 use super::entry::EntryBuild;
 use super::fingerprint::{Fingerprint, Watched};
 use super::order::{NodeOrder, row_of_unplaced};
+use super::outliers::RowLengths;
 use super::workspace::Workspace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{FileKind, Files, GraphStatistics, Manifest, SegmentEntry};
 use crate::options::{BuildInput, BuildOptions};
 use crate::resolve;
-use crate::source::{Inspection, inspect_rows};
+use crate::source::{Inspection, Lengths, inspect_each};
 use crate::storage::ClusterTable;
 
 /// What builds a segment.
@@ -48,6 +49,7 @@ pub(super) struct Stages {
     pub(super) seconds: Vec<(&'static str, f64)>,
     begin: Instant,
     pub(super) relinked_nodes: u64,
+    pub(super) lengths: RowLengths,
 }
 
 impl Stages {
@@ -56,6 +58,7 @@ impl Stages {
             seconds: Vec::new(),
             begin: clock::now(),
             relinked_nodes: 0,
+            lengths: RowLengths::default(),
         }
     }
 
@@ -75,6 +78,15 @@ pub(super) struct Built {
     pub(super) entry: SegmentEntry,
     pub(super) order: NodeOrder,
     pub(super) quantizers: Quantizers,
+}
+
+/// Rows that may be indexed.
+pub(super) struct CheckedRows {
+    /// What identifies them and their build.
+    pub(super) fingerprint: Fingerprint,
+    /// Length of the longest.
+    pub(super) max_norm: f32,
+    lengths: RowLengths,
 }
 
 /// What is known once all rows were seen.
@@ -99,7 +111,12 @@ impl Pipeline<'_> {
     }
 
     fn prepare(&self, stages: &mut Stages) -> Result<Prepared> {
-        let (fingerprint, max_norm) = self.check_rows()?;
+        let CheckedRows {
+            fingerprint,
+            max_norm,
+            lengths,
+        } = self.check_rows()?;
+        stages.lengths.add(lengths);
         stages.end("check rows");
         let clusters = match self.clusters {
             Some(table) => Some(BuiltClusters::in_order(table)),
@@ -192,8 +209,8 @@ impl Pipeline<'_> {
         })
     }
 
-    /// Refuses rows that cannot be; what identifies them and their build, and their largest norm.
-    pub(super) fn check_rows(&self) -> Result<(Fingerprint, f32)> {
+    /// Refuses rows that cannot be.
+    pub(super) fn check_rows(&self) -> Result<CheckedRows> {
         let vectors = Watched::new(self.input.vectors);
         let metric = self.options.metric;
         let inspection = Inspection {
@@ -201,7 +218,10 @@ impl Pipeline<'_> {
             name: self.input.name,
             metric,
         };
-        let statistics = inspect_rows(inspection, BLOCK_BYTES, self.progress)?;
+        let mut lengths = Lengths::new();
+        let statistics = inspect_each((inspection, BLOCK_BYTES), self.progress, &mut |norm| {
+            lengths.count(norm);
+        })?;
         let mut fingerprint = vectors.finish().ok_or_else(unordered)?;
         let BuildPlan {
             spec,
@@ -220,7 +240,11 @@ impl Pipeline<'_> {
         self.input
             .ids
             .map_or(Ok(()), |ids| fingerprint.add_ids(ids))?;
-        Ok((fingerprint, statistics.max_norm))
+        Ok(CheckedRows {
+            fingerprint,
+            max_norm: statistics.max_norm,
+            lengths: RowLengths::of(&lengths, metric),
+        })
     }
 
     /// Where a file of the segment goes.

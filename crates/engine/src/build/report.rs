@@ -17,6 +17,8 @@ pub struct BuildReport {
     pub shards: u32,
     /// Nodes that the merge of the partitions had left unreachable and that were linked again.
     pub relinked_nodes: u64,
+    /// Rows so far out that codes and clusters were made as if they were shorter, about.
+    pub tamed_rows: u64,
     /// Mean length of adjacency lists.
     pub mean_degree: f64,
     /// Bytes per code.

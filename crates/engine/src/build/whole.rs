@@ -138,7 +138,7 @@ impl Build<'_> {
             return Ok(None);
         }
         let whole = self.pipeline(self.input, (self.plan, None), None);
-        let (fingerprint, _) = whole.check_rows()?;
+        let fingerprint = whole.check_rows()?.fingerprint;
         Ok(Some(fingerprint))
     }
 
@@ -277,7 +277,7 @@ fn report(
     let calibration = &manifest.calibration;
     let k = 10.min(manifest.node_count());
     let reachable = calibration.list_size_for(k, options.recall);
-    let mut warnings = Vec::new();
+    let mut warnings = stages.lengths.warnings();
     if let Err(error) = &reachable {
         warnings.push(error.context().to_owned());
     }
@@ -298,6 +298,7 @@ fn report(
         seconds: stages.seconds,
         shards: manifest.shards(),
         relinked_nodes: stages.relinked_nodes,
+        tamed_rows: stages.lengths.tamed,
         mean_degree: manifest.mean_degree(),
         code_bytes: manifest.spec.storage.quantizer.code_bytes(),
         raw_bytes: manifest.raw_bytes(),

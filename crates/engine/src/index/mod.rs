@@ -10,6 +10,7 @@ mod recall;
 mod record;
 mod search;
 mod stored;
+mod survey;
 mod verify;
 mod version;
 
@@ -25,6 +26,7 @@ pub use open::{BackendReport, MemoryReport};
 pub use recall::RecallReport;
 pub use search::MAX_LIST_SIZE;
 pub use stored::StoredVector;
+pub use survey::survey;
 pub(crate) use verify::verify_files;
 pub(crate) use version::{Head, Version};
 

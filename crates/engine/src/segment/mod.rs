@@ -9,11 +9,14 @@ mod describe;
 mod identity_check;
 mod ids;
 mod open;
+mod survey;
 mod verify;
 
 pub(crate) use dead::dead_set;
 pub use describe::SegmentDescription;
 pub(crate) use ids::{ID_ENTRY_BYTES, IdCursor, IdLookup, entries_per_page, ids_are_nodes, twice};
 pub(crate) use open::load;
+pub(crate) use survey::survey_lists;
+pub use survey::{GraphSurvey, OVERLAP_CLASSES};
 pub use verify::{FileReport, VerifyReport};
 pub(crate) use verify::{verify_checksums, verify_contents};

@@ -56,6 +56,15 @@ pub fn inspect_rows(
     block_bytes: usize,
     progress: &dyn Progress,
 ) -> Result<RowStatistics, Error> {
+    inspect_each((set, block_bytes), progress, &mut |_| ())
+}
+
+/// As [`inspect_rows`], and shows the squared norm of every row.
+pub(crate) fn inspect_each(
+    (set, block_bytes): (Inspection<'_>, usize),
+    progress: &dyn Progress,
+    seen: &mut dyn FnMut(f32),
+) -> Result<RowStatistics, Error> {
     let (count, shape) = (set.vectors.count(), set.vectors.shape());
     if count == 0 {
         return Err(SourceError::Empty {
@@ -75,6 +84,7 @@ pub fn inspect_rows(
             if !sound.contains(&norm) {
                 return Err(diagnose(set.name, shape, row, vector)?.into());
             }
+            seen(norm);
             least = least.min(norm);
             most = most.max(norm);
         }

@@ -82,8 +82,8 @@ pub(crate) struct Insertion<'i> {
     pub(crate) vectors: &'i dyn Distances,
     pub(crate) entry: NodeId,
     pub(crate) spec: InsertSpec,
-    /// Nodes that join the finished graph of the others and hardly change it: with them hidden it is
-    /// searched as if they had never been there. Distinct.
+    /// Nodes that join the finished graph of the others and hardly change it: with them hidden it
+    /// is searched as if they had never been there. Distinct.
     pub(crate) guests: &'i [NodeId],
     pub(crate) progress: &'i dyn Progress,
 }
@@ -140,9 +140,8 @@ impl Insertion<'_> {
         batch: &mut Batch,
         workers: &Workers<LinkScratch>,
     ) -> Result<(), GraphError> {
-        let guests: Vec<NodeId> = self.guests.iter().copied().collect();
         let (max_batch, capacity) = (max_batch(self.vectors.count()) as usize, lists.capacity());
-        for nodes in guests.chunks(max_batch) {
+        for nodes in self.guests.chunks(max_batch) {
             let nodes: Vec<NodeId> = nodes
                 .iter()
                 .copied()

@@ -3,10 +3,11 @@
 //! ```text
 //! run      a suite into the journal of a run      report    the journal as a page
 //! suites   what there is to measure               data      what there is to measure it on
-//! predict  a recorded search on a modelled device
+//! predict  a recorded search on a modelled device        draw      an index, or walks
 //! stream   an index through a runbook of changes
 //! ```
 
+mod draw;
 mod predict;
 mod report;
 mod run;
@@ -61,6 +62,8 @@ enum Command {
     Report(report::ReportArguments),
     /// Predict a recorded search on another device, or over more vectors
     Predict(Box<predict::PredictArguments>),
+    /// Draw an index, or the walks of a recorded search, on a page
+    Draw(draw::DrawArguments),
     /// Let an index live through a runbook of changes
     Stream(Box<stream::StreamArguments>),
     /// List the data sets, or fetch one
@@ -76,6 +79,7 @@ impl Lab {
             Command::Run(arguments) => arguments.run(session),
             Command::Report(arguments) => arguments.run(),
             Command::Predict(arguments) => arguments.run(),
+            Command::Draw(arguments) => arguments.run(session),
             Command::Stream(arguments) => arguments.run(session),
             Command::Data(arguments) => arguments.run(session),
             Command::Suites(arguments) => arguments.run(),

@@ -34,6 +34,14 @@ pub fn write(report: &Report, dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(written)
 }
 
+/// Renders the page of a report alone, to `path`.
+///
+/// # Errors
+/// `Io`, `NoSpace`.
+pub fn write_page(report: &Report, path: &Path) -> Result<()> {
+    files::write(path, html(report)?.as_bytes())
+}
+
 /// Every CSV file by its path within the directory of the report.
 fn render(report: &Report) -> Result<BTreeMap<String, String>> {
     let mut parts = BTreeMap::new();

@@ -28,7 +28,7 @@ mod fixture;
 mod grid;
 mod group;
 mod method;
-mod number;
+pub(crate) mod number;
 mod overview;
 mod own;
 mod page;
@@ -38,7 +38,7 @@ mod refusal;
 mod section;
 mod select;
 mod storage;
-mod table;
+pub(crate) mod table;
 mod terms;
 #[cfg(test)]
 mod verdict_rest_tests;
@@ -53,7 +53,7 @@ pub use document::{
     Axis, AxisPlace, Column, Figure, Finding, Goodness, Kind, Mark, Report, Scale, Section, Table,
     TableCell, Verdict,
 };
-pub use files::write;
+pub use files::{write, write_page};
 pub use page::{html, markdown};
 
 /// Everything that a run tells: what the reader must know first, who wins, a section for each

@@ -46,6 +46,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "pageway-fuzz",
         &[
             "pageway",
+            "pageway-formats",
             "pageway-graph",
             "pageway-kernels",
             "pageway-quant",

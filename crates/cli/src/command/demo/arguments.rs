@@ -57,7 +57,7 @@ struct DemoReport {
     readings: Readings,
     memory_budget_bytes: u64,
     peak_memory_bytes: Option<u64>,
-    plot: PathBuf,
+    plot: String,
     seconds: f64,
 }
 
@@ -99,7 +99,7 @@ impl DemoArguments {
             readings,
             memory_budget_bytes: index.memory().budget_bytes,
             peak_memory_bytes: pageway::lab::peak_memory_bytes(),
-            plot,
+            plot: plot.display().to_string(),
             seconds: started.elapsed().as_secs_f64(),
         };
         Outcome::new(self.describe(&report), &report)
@@ -187,7 +187,7 @@ impl DemoArguments {
             plot("queries per second", |reading| reading.qps),
             plot("pages read per query", |reading| reading.pages_per_query),
             describe_memory(report),
-            format!("The same as a picture: {}", report.plot.display()),
+            format!("The same as a picture: {}", report.plot),
             format!("All of this took {}.\n", text::seconds(report.seconds)),
             self.suggest(),
         ]

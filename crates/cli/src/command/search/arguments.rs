@@ -3,7 +3,7 @@
 use clap::Args;
 use pageway::{Effort, Result, SearchOptions, Tolerance};
 
-use super::trace::{self, TraceArguments};
+use super::trace::TraceArguments;
 use crate::command::query::{Call, QueryArguments};
 use crate::output::Outcome;
 use crate::resources::ResourceArguments;
@@ -100,10 +100,8 @@ impl SearchArguments {
             recorded: self.trace.queries(),
         };
         let mut answered = call.run(session)?;
-        if let Some(file) = self.trace.file() {
-            let (index, k) = (&answered.index, self.effort.k);
-            trace::write(file, (index, k), &mut answered.searched)?;
-        }
+        let subject = (&answered.index, self.effort.k);
+        self.trace.write(subject, &mut answered.searched)?;
         answered.report(&call)
     }
 }

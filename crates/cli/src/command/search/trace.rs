@@ -1,12 +1,13 @@
 //! `pageway search --trace FILE`: what the queries computed and read, to be replayed on another
-//! device by `pageway lab predict`.
+//! device by `pageway lab predict`; `--trace-html FILE`: the same as a page.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pageway::{Index, Result};
-use pageway_shell::trace::{Header, LatencyUs, Measured, Settings, Subject, Trace};
+use pageway_shell::trace::{Header, LatencyUs, Measured, QueryWork, Settings, Subject, Trace};
 
+use crate::picture;
 use crate::system;
 use crate::workload::Searched;
 
@@ -21,28 +22,48 @@ pub(crate) struct TraceArguments {
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 
-    /// Queries to record; each takes about 30 bytes per read
-    #[arg(long, value_name = "N", default_value_t = QUERIES, requires = "trace")]
+    /// Queries to record for --trace or --trace-html; each takes about 30 bytes per read
+    #[arg(long, value_name = "N", default_value_t = QUERIES)]
     trace_queries: u64,
+
+    /// Draw the walks of the first queries on a page that works offline: turns, pages, what decided
+    /// (by the program pageway-lab)
+    #[arg(long, value_name = "FILE")]
+    trace_html: Option<PathBuf>,
 }
 
 impl TraceArguments {
     /// Queries to record.
     pub(super) fn queries(&self) -> u64 {
-        self.trace.as_ref().map_or(0, |_| self.trace_queries)
+        let wanted = self.trace.is_some() || self.trace_html.is_some();
+        if wanted { self.trace_queries } else { 0 }
     }
 
-    /// Where to write them.
-    pub(super) fn file(&self) -> Option<&Path> {
-        self.trace.as_deref()
+    /// Writes what was recorded, if it is wanted, and takes it out of `searched`.
+    pub(super) fn write(&self, subject: (&Index, u32), searched: &mut Searched) -> Result<()> {
+        if self.queries() == 0 {
+            return Ok(());
+        }
+        let traces = std::mem::take(&mut searched.traces);
+        let text = Trace::new(header(subject, searched)?, traces).to_text()?;
+        if let Some(file) = &self.trace {
+            system::write_text(file, &text)?;
+        }
+        self.trace_html.as_deref().map_or(Ok(()), |page| {
+            let partial = beside(page);
+            system::write_text(&partial, &text)?;
+            let drawn = picture::draw("walk", &partial, page);
+            system::remove(&partial)?;
+            drawn
+        })
     }
 }
 
-/// Writes what was recorded, and takes it out of `searched`.
-pub(super) fn write(file: &Path, (index, k): (&Index, u32), searched: &mut Searched) -> Result<()> {
-    let traces = std::mem::take(&mut searched.traces);
-    let trace = Trace::new(header((index, k), searched)?, traces);
-    system::write_text(file, &trace.to_text()?)
+/// Where the search lies while its page is drawn.
+fn beside(page: &Path) -> PathBuf {
+    let mut name = page.as_os_str().to_owned();
+    name.push(".trace-partial");
+    PathBuf::from(name)
 }
 
 fn header((index, k): (&Index, u32), searched: &Searched) -> Result<Header> {
@@ -80,5 +101,13 @@ fn header((index, k): (&Index, u32), searched: &Searched) -> Result<Header> {
         reads_per_query: run.per_query(totals.reads),
         compute_us: run.per_query(totals.compute_ns) / 1e3,
     };
-    Ok(Header::new(subject, used, measured))
+    let work = QueryWork {
+        rounds: run.per_query(totals.rounds),
+        hops: run.per_query(totals.hops),
+        refine_reads: run.per_query(totals.refine_reads),
+        estimates: run.per_query(totals.approximate_distances),
+        exact_distances: run.per_query(totals.exact_distances),
+        estimated_answers: run.per_query(totals.estimated),
+    };
+    Ok(Header::new(subject, used, measured).with_work(work))
 }
