@@ -134,7 +134,9 @@ fn stride(count: u64) -> u64 {
         a
     };
     let first = count * 5 / 13 + 1;
-    (first..).find(|at| common(*at, count) == 1).unwrap_or(1)
+    (first..first + count)
+        .find(|at| common(*at, count) == 1)
+        .unwrap_or(1)
 }
 
 fn replace(rows: u64) -> Vec<RunbookStep> {
