@@ -185,7 +185,7 @@ fn kill_after(dir: &Path, from_first: bool, wait: Duration, heard: &mut Heard) {
     child.kill().unwrap();
     child.wait().unwrap();
     listening.join().unwrap();
-    for line in lines.iter() {
+    for line in &lines {
         heard.hear(&line);
     }
 }
