@@ -107,7 +107,7 @@ pub struct Summary {
     pub updates: u64,
     /// Of those in a second of updating, flushes and merges included.
     pub updates_per_second: f64,
-    /// Bytes of segments that were written.
+    /// Bytes of the log and of segments that were written.
     pub bytes_written: u64,
     /// Of those for each byte of vectors that came in.
     pub bytes_written_per_byte: f64,
