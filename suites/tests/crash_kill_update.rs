@@ -174,12 +174,9 @@ fn kill_after(dir: &Path, from_first: bool, wait: Duration, heard: &mut Heard) {
             let _ = said.send(line);
         }
     });
-    while from_first {
-        let line = lines.recv().expect("the process ended by itself");
-        heard.hear(&line);
-        if line.starts_with("@begun") {
-            break;
-        }
+    if from_first {
+        let first = lines.iter().find(|line| line.starts_with("@begun"));
+        heard.hear(&first.expect("the process ended by itself"));
     }
     std::thread::sleep(wait);
     let ended = child.try_wait().unwrap();
@@ -188,7 +185,9 @@ fn kill_after(dir: &Path, from_first: bool, wait: Duration, heard: &mut Heard) {
     child.kill().unwrap();
     child.wait().unwrap();
     listening.join().unwrap();
-    lines.iter().for_each(|line| heard.hear(&line));
+    for line in &lines {
+        heard.hear(&line);
+    }
 }
 
 struct Scene {

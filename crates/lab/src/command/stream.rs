@@ -28,6 +28,49 @@ rows that are in. docs/lab/streaming.md says what is measured and what the figur
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct StreamArguments {
+    #[command(flatten)]
+    data: DataArguments,
+
+    #[command(flatten)]
+    design: DesignArguments,
+
+    /// Runbook by shape
+    #[arg(
+        long,
+        value_name = "SHAPE",
+        conflicts_with = "runbook",
+        required_unless_present = "runbook"
+    )]
+    shape: Option<Shape>,
+
+    /// Runbook in a file
+    #[arg(long, value_name = "FILE")]
+    runbook: Option<PathBuf>,
+
+    /// Which runbook of the file, by its data set
+    #[arg(long, value_name = "NAME", requires = "runbook")]
+    data_set: Option<String>,
+
+    /// Neighbours
+    #[arg(short, value_name = "K", default_value_t = 10)]
+    k: u32,
+
+    /// List size of searches
+    #[arg(long, value_name = "L", default_value_t = 100)]
+    list_size: u32,
+
+    /// Leave out the five fresh builds that are compared
+    #[arg(long)]
+    no_fresh: bool,
+
+    /// Directory of the index and the records, which does not exist or is empty
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
+/// What comes in, and what is asked.
+#[derive(Debug, Args)]
+struct DataArguments {
     /// Vectors that come in
     #[arg(long, value_name = "FILE")]
     base: PathBuf,
@@ -47,24 +90,11 @@ pub(crate) struct StreamArguments {
     /// Metric: l2, ip or cosine
     #[arg(long, value_name = "METRIC")]
     metric: Metric,
+}
 
-    /// Runbook by shape
-    #[arg(
-        long,
-        value_name = "SHAPE",
-        conflicts_with = "runbook",
-        required_unless_present = "runbook"
-    )]
-    shape: Option<Shape>,
-
-    /// Runbook in a file
-    #[arg(long, value_name = "FILE")]
-    runbook: Option<PathBuf>,
-
-    /// Which runbook of the file, by its data set
-    #[arg(long, value_name = "NAME", requires = "runbook")]
-    data_set: Option<String>,
-
+/// What is made to live.
+#[derive(Debug, Args)]
+struct DesignArguments {
     /// Design
     #[arg(long, value_name = "PRESET", default_value_t)]
     preset: Preset,
@@ -80,29 +110,13 @@ pub(crate) struct StreamArguments {
     /// Batches count when they are in memory, and not when they are synced
     #[arg(long)]
     deferred: bool,
-
-    /// Neighbours
-    #[arg(short, value_name = "K", default_value_t = 10)]
-    k: u32,
-
-    /// List size of searches
-    #[arg(long, value_name = "L", default_value_t = 100)]
-    list_size: u32,
-
-    /// Leave out the five fresh builds that are compared
-    #[arg(long)]
-    no_fresh: bool,
-
-    /// Directory of the index and the records, which does not exist or is empty
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
 }
 
 impl StreamArguments {
     /// Lives.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let (rows, shape) = read(&self.base, self.rows)?;
-        let (queries, of_queries) = read(&self.queries, Some(self.most_queries))?;
+        let (rows, shape) = read(&self.data.base, self.data.rows)?;
+        let (queries, of_queries) = read(&self.data.queries, Some(self.data.most_queries))?;
         if shape != of_queries {
             let words = format!("the data are {shape}, the queries {of_queries}");
             return Err(Error::invalid(words));
@@ -115,11 +129,11 @@ impl StreamArguments {
             rows: &rows,
             queries: &queries,
             shape,
-            metric: self.metric,
-            preset: self.preset,
-            memory: self.memory,
-            update_memory: self.update_memory,
-            durability: if self.deferred {
+            metric: self.data.metric,
+            preset: self.design.preset,
+            memory: self.design.memory,
+            update_memory: self.design.update_memory,
+            durability: if self.design.deferred {
                 Durability::Deferred
             } else {
                 Durability::Synced
@@ -173,12 +187,12 @@ fn describe(summary: &Summary) -> String {
     let figure = |value: f64| text::figure(value);
     let facts = Facts::new()
         .fact("searches", text::count(summary.searches as u64))
-        .fact("recall, mean", figure(summary.recall_mean))
-        .fact("recall, least", figure(summary.recall_min))
-        .fact("recall, 5th percentile", figure(summary.recall_p5))
+        .fact("recall, mean", figure(summary.recall.mean))
+        .fact("recall, least", figure(summary.recall.min))
+        .fact("recall, 5th percentile", figure(summary.recall.p5))
         .fact(
             "slope in 100 searches",
-            format!("{:+.4}", summary.recall_slope_per_100),
+            format!("{:+.4}", summary.recall.slope_per_100),
         )
         .fact("pages/query", figure(summary.pages))
         .fact("updates/second", figure(summary.updates_per_second))

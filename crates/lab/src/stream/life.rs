@@ -12,7 +12,7 @@ use pageway::{
 use serde::Serialize;
 
 use super::live::Live;
-use super::runbook::{Runbook, Step};
+use super::runbook::{Runbook, RunbookStep};
 use super::truth::Ranking;
 use crate::files;
 
@@ -79,19 +79,26 @@ pub struct StepRecord {
     pub fresh_pages: Option<f64>,
 }
 
+/// Recall of the searches of a life.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct RecallSummary {
+    /// Mean.
+    pub mean: f64,
+    /// Least.
+    pub min: f64,
+    /// 5th percentile.
+    pub p5: f64,
+    /// What it gains in a hundred searches, by the line of least squares.
+    pub slope_per_100: f64,
+}
+
 /// A whole life.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Summary {
     /// Searches.
     pub searches: usize,
-    /// Recall of searches: mean, least, 5th percentile.
-    pub recall_mean: f64,
-    /// See `recall_mean`.
-    pub recall_min: f64,
-    /// See `recall_mean`.
-    pub recall_p5: f64,
-    /// What recall gains in a hundred searches, by the line of least squares.
-    pub recall_slope_per_100: f64,
+    /// Recall of searches.
+    pub recall: RecallSummary,
     /// Fresh builds' recall over ours, mean where compared.
     pub fresh_gap: Option<f64>,
     /// Pages of a query, mean over searches.
@@ -100,7 +107,7 @@ pub struct Summary {
     pub updates: u64,
     /// Of those in a second of updating, flushes and merges included.
     pub updates_per_second: f64,
-    /// Bytes of segments that were written.
+    /// Bytes of the log and of segments that were written.
     pub bytes_written: u64,
     /// Of those for each byte of vectors that came in.
     pub bytes_written_per_byte: f64,
@@ -138,7 +145,10 @@ pub fn live_through(
     let ranking = Ranking::new(data, (life.shape, life.metric), progress)?;
     let writer = life.create(runbook.most_rows)?;
     let (mut live, mut records) = (Live::default(), Vec::new());
-    let searches = runbook.steps.iter().filter(|step| **step == Step::Search);
+    let searches = runbook
+        .steps
+        .iter()
+        .filter(|step| **step == RunbookStep::Search);
     let fresh_every = searches.count().div_ceil(FRESH).max(1);
     progress.stage("live through the runbook", runbook.steps.len() as u64);
     let mut searched = 0;
@@ -147,7 +157,7 @@ pub fn live_through(
         live.take(step)
             .map_err(|error| error.within(format!("step {number}")))?;
         let mut record = life.change(&writer, (number, step))?;
-        if *step == Step::Search {
+        if *step == RunbookStep::Search {
             let truth = ranking.among(&live, life.k as usize, progress)?;
             let begun = clock::now();
             let asked = life.ask(writer.index(), &truth)?;
@@ -187,15 +197,15 @@ impl Life<'_> {
     }
 
     /// Makes a step that changes something.
-    fn change(&self, writer: &Writer, (number, step): (usize, &Step)) -> Result<StepRecord> {
+    fn change(&self, writer: &Writer, (number, step): (usize, &RunbookStep)) -> Result<StepRecord> {
         let begun = clock::now();
         let (operation, rows) = match step {
-            Step::Insert(rows) => {
+            RunbookStep::Insert(rows) => {
                 let ids: Vec<u64> = rows.clone().collect();
                 self.put(writer, &ids, rows.start)?;
                 ("insert", rows.end - rows.start)
             }
-            Step::Delete(ids) => {
+            RunbookStep::Delete(ids) => {
                 let ids: Vec<u64> = ids.clone().collect();
                 let done = writer.delete(&ids, self.durability)?;
                 if done.absent > 0 {
@@ -204,12 +214,12 @@ impl Life<'_> {
                 }
                 ("delete", ids.len() as u64)
             }
-            Step::Replace { tags, rows } => {
+            RunbookStep::Replace { tags, rows } => {
                 let ids: Vec<u64> = tags.clone().collect();
                 self.put(writer, &ids, rows.start)?;
                 ("replace", rows.end - rows.start)
             }
-            Step::Search => {
+            RunbookStep::Search => {
                 let queries = self.queries.len() / self.shape.row_bytes();
                 ("search", queries as u64)
             }
@@ -320,10 +330,12 @@ impl Summary {
         let bytes = (came * shape.row_bytes() as u64).max(1);
         Self {
             searches: recalls.len(),
-            recall_mean: mean(&recalls),
-            recall_min: recalls.iter().copied().fold(1.0, f64::min),
-            recall_slope_per_100: 100.0 * slope(&recalls),
-            recall_p5: percentile5(recalls),
+            recall: RecallSummary {
+                mean: mean(&recalls),
+                min: recalls.iter().copied().fold(1.0, f64::min),
+                slope_per_100: 100.0 * slope(&recalls),
+                p5: percentile5(recalls),
+            },
             fresh_gap: (!gaps.is_empty()).then(|| mean(&gaps)),
             pages: mean(&pages),
             updates,
@@ -407,7 +419,7 @@ mod tests {
             });
             let summary = summary.unwrap();
             assert_eq!(told, runbook.steps.len());
-            assert!(summary.recall_min > 0.9, "{name}: {summary:?}");
+            assert!(summary.recall.min > 0.9, "{name}: {summary:?}");
             assert!(
                 summary.fresh_gap.is_some_and(|gap| gap.abs() < 0.1),
                 "{summary:?}"

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pageway::{Error, Result};
 
-use super::runbook::Step;
+use super::runbook::RunbookStep;
 
 /// Ids that are in, with the rows of the data that they have.
 #[derive(Clone, Default, Debug)]
@@ -17,22 +17,22 @@ impl Live {
     ///
     /// # Errors
     /// `InvalidInput` for an insert of what is in, or a delete or replace of what is not.
-    pub(super) fn take(&mut self, step: &Step) -> Result<()> {
+    pub(super) fn take(&mut self, step: &RunbookStep) -> Result<()> {
         match step {
-            Step::Search => {}
-            Step::Insert(rows) => {
+            RunbookStep::Search => {}
+            RunbookStep::Insert(rows) => {
                 for row in rows.clone() {
                     if self.rows.insert(row, row).is_some() {
                         return Err(Error::invalid(format!("id {row} is in already")));
                     }
                 }
             }
-            Step::Delete(ids) => {
+            RunbookStep::Delete(ids) => {
                 for id in ids.clone() {
                     self.rows.remove(&id).ok_or_else(|| absent(id))?;
                 }
             }
-            Step::Replace { tags, rows } => {
+            RunbookStep::Replace { tags, rows } => {
                 for (tag, row) in tags.clone().zip(rows.clone()) {
                     self.rows.insert(tag, row).ok_or_else(|| absent(tag))?;
                 }

@@ -15,6 +15,6 @@ mod runbook;
 mod shape;
 mod truth;
 
-pub use life::{Life, StepRecord, Summary, live_through};
-pub use runbook::{Runbook, Step};
+pub use life::{Life, RecallSummary, StepRecord, Summary, live_through};
+pub use runbook::{Runbook, RunbookStep};
 pub use shape::{Shape, runbook};

@@ -19,7 +19,7 @@ use pageway::{Error, Result};
 
 /// One step.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum RunbookStep {
     /// Rows come in, each under its number.
     Insert(Range<u64>),
     /// Ids go.
@@ -42,8 +42,8 @@ pub struct Runbook {
     pub name: String,
     /// Rows that live at once, at most.
     pub most_rows: u64,
-    /// Step by step.
-    pub steps: Vec<Step>,
+    /// RunbookStep by step.
+    pub steps: Vec<RunbookStep>,
 }
 
 /// A mapping of YAML, or a scalar.
@@ -92,10 +92,14 @@ impl Runbook {
         let mut text = format!("{}:\n  max_pts: {}\n", self.name, self.most_rows);
         for (number, step) in (1..).zip(&self.steps) {
             let (operation, fields) = match step {
-                Step::Insert(rows) => ("insert", vec![("start", rows.start), ("end", rows.end)]),
-                Step::Delete(ids) => ("delete", vec![("start", ids.start), ("end", ids.end)]),
-                Step::Search => ("search", Vec::new()),
-                Step::Replace { tags, rows } => (
+                RunbookStep::Insert(rows) => {
+                    ("insert", vec![("start", rows.start), ("end", rows.end)])
+                }
+                RunbookStep::Delete(ids) => {
+                    ("delete", vec![("start", ids.start), ("end", ids.end)])
+                }
+                RunbookStep::Search => ("search", Vec::new()),
+                RunbookStep::Replace { tags, rows } => (
                     "replace",
                     vec![
                         ("tags_start", tags.start),
@@ -116,8 +120,8 @@ impl Runbook {
     /// Rows of the data that it needs.
     pub fn rows(&self) -> u64 {
         let ends = self.steps.iter().map(|step| match step {
-            Step::Insert(rows) | Step::Replace { rows, .. } => rows.end,
-            Step::Delete(_) | Step::Search => 0,
+            RunbookStep::Insert(rows) | RunbookStep::Replace { rows, .. } => rows.end,
+            RunbookStep::Delete(_) | RunbookStep::Search => 0,
         });
         ends.max().unwrap_or(0)
     }
@@ -164,7 +168,7 @@ fn unquoted(text: &str) -> &str {
     text.trim().trim_matches(['"', '\''])
 }
 
-fn step(node: &Node) -> Result<Step> {
+fn step(node: &Node) -> Result<RunbookStep> {
     let Node::Mapping(fields) = node else {
         return Err(Error::invalid("no operation"));
     };
@@ -181,16 +185,16 @@ fn step(node: &Node) -> Result<Step> {
         _ => "",
     };
     match operation {
-        "insert" => Ok(Step::Insert(range("start", "end")?)),
-        "delete" => Ok(Step::Delete(range("start", "end")?)),
-        "search" => Ok(Step::Search),
+        "insert" => Ok(RunbookStep::Insert(range("start", "end")?)),
+        "delete" => Ok(RunbookStep::Delete(range("start", "end")?)),
+        "search" => Ok(RunbookStep::Search),
         "replace" => {
             let tags = range("tags_start", "tags_end")?;
             let rows = range("ids_start", "ids_end")?;
             if tags.end - tags.start != rows.end - rows.start {
                 return Err(Error::invalid("as many ids as tags are needed"));
             }
-            Ok(Step::Replace { tags, rows })
+            Ok(RunbookStep::Replace { tags, rows })
         }
         other => Err(Error::invalid(format!(
             "operation '{other}' is none of insert, delete, replace, search"
@@ -242,14 +246,14 @@ other:
     #[test]
     fn official_files_are_read_up_to_the_first_number_that_is_missing() {
         let runbook = Runbook::parse(TEXT, Some("random-xs")).unwrap();
-        let replace = Step::Replace {
+        let replace = RunbookStep::Replace {
             tags: 0..5,
             rows: 6000..6005,
         };
         let steps = [
-            Step::Insert(0..6000),
-            Step::Search,
-            Step::Delete(10..20),
+            RunbookStep::Insert(0..6000),
+            RunbookStep::Search,
+            RunbookStep::Delete(10..20),
             replace,
         ];
         assert_eq!((runbook.most_rows, runbook.rows()), (10_000, 6005));

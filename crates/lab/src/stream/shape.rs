@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use pageway::Error;
 
-use super::runbook::{Runbook, Step};
+use super::runbook::{Runbook, RunbookStep};
 
 /// Batches after which a row goes that expires: soon, later.
 const EXPIRIES: [u64; 2] = [20, 100];
@@ -58,8 +58,8 @@ pub fn runbook(shape: Shape, name: &str, rows: u64) -> Runbook {
         Shape::Churn(percent) => churn(rows, percent),
         Shape::Replace => replace(rows),
     };
-    if steps.last() != Some(&Step::Search) {
-        steps.push(Step::Search);
+    if steps.last() != Some(&RunbookStep::Search) {
+        steps.push(RunbookStep::Search);
     }
     Runbook {
         name: name.to_owned(),
@@ -72,26 +72,26 @@ fn batch(rows: u64) -> u64 {
     (rows / BATCHES).max(1)
 }
 
-fn window(rows: u64) -> Vec<Step> {
+fn window(rows: u64) -> Vec<RunbookStep> {
     let each = batch(rows);
     let mut steps = Vec::new();
     for number in 0..rows / each {
         let own = number * each..(number + 1) * each;
         if let Some(old) = own.start.checked_sub(rows / 2) {
-            steps.extend([Step::Search, Step::Delete(old..old + each)]);
+            steps.extend([RunbookStep::Search, RunbookStep::Delete(old..old + each)]);
         }
-        steps.push(Step::Insert(own));
+        steps.push(RunbookStep::Insert(own));
     }
     steps
 }
 
 /// Three of nineteen batches go after a hundred others, fifteen after twenty, and one stays.
-fn expiration(rows: u64) -> Vec<Step> {
+fn expiration(rows: u64) -> Vec<RunbookStep> {
     let each = batch(rows);
     let mut steps = Vec::new();
     let drawn = |number: u64| number.wrapping_mul(7919) % 19;
     for number in 0..rows / each {
-        steps.push(Step::Insert(number * each..(number + 1) * each));
+        steps.push(RunbookStep::Insert(number * each..(number + 1) * each));
         for old in 0..number {
             let [soon, later] = EXPIRIES;
             let expiry = match drawn(old) {
@@ -100,27 +100,27 @@ fn expiration(rows: u64) -> Vec<Step> {
                 _ => soon,
             };
             if old + expiry == number {
-                steps.push(Step::Delete(old * each..(old + 1) * each));
+                steps.push(RunbookStep::Delete(old * each..(old + 1) * each));
             }
         }
-        steps.push(Step::Search);
+        steps.push(RunbookStep::Search);
     }
     steps
 }
 
 /// Rows are taken to lie in no order: what goes is a stretch, drawn without repetition.
-fn churn(rows: u64, percent: u64) -> Vec<Step> {
+fn churn(rows: u64, percent: u64) -> Vec<RunbookStep> {
     let half = rows / 2;
     let each = (half * percent / 100).max(1);
     let turns = (half / each).min(MAX_CHURNS);
-    let mut steps = vec![Step::Insert(0..half), Step::Search];
+    let mut steps = vec![RunbookStep::Insert(0..half), RunbookStep::Search];
     for turn in 0..turns {
         // A stride that meets every stretch once.
         let stretch = turn.wrapping_mul(stride(turns)) % turns;
         let (old, new) = (stretch * each, half + turn * each);
-        steps.push(Step::Delete(old..old + each));
-        steps.push(Step::Insert(new..new + each));
-        steps.push(Step::Search);
+        steps.push(RunbookStep::Delete(old..old + each));
+        steps.push(RunbookStep::Insert(new..new + each));
+        steps.push(RunbookStep::Search);
     }
     steps
 }
@@ -134,28 +134,30 @@ fn stride(count: u64) -> u64 {
         a
     };
     let first = count * 5 / 13 + 1;
-    (first..).find(|at| common(*at, count) == 1).unwrap_or(1)
+    (first..first + count)
+        .find(|at| common(*at, count) == 1)
+        .unwrap_or(1)
 }
 
-fn replace(rows: u64) -> Vec<Step> {
+fn replace(rows: u64) -> Vec<RunbookStep> {
     let half = rows / 2;
     let each = (half / 20).max(1);
-    let mut steps = vec![Step::Insert(0..half), Step::Search];
+    let mut steps = vec![RunbookStep::Insert(0..half), RunbookStep::Search];
     for turn in 0..half / each {
         let tags = turn * each..(turn + 1) * each;
         let rows = half + tags.start..half + tags.end;
-        steps.extend([Step::Replace { tags, rows }, Step::Search]);
+        steps.extend([RunbookStep::Replace { tags, rows }, RunbookStep::Search]);
     }
     steps
 }
 
-fn most(steps: &[Step]) -> u64 {
+fn most(steps: &[RunbookStep]) -> u64 {
     let (mut now, mut most) = (0u64, 0);
     for step in steps {
         match step {
-            Step::Insert(rows) => now += rows.end - rows.start,
-            Step::Delete(ids) => now = now.saturating_sub(ids.end - ids.start),
-            Step::Replace { .. } | Step::Search => {}
+            RunbookStep::Insert(rows) => now += rows.end - rows.start,
+            RunbookStep::Delete(ids) => now = now.saturating_sub(ids.end - ids.start),
+            RunbookStep::Replace { .. } | RunbookStep::Search => {}
         }
         most = most.max(now);
     }
@@ -184,7 +186,7 @@ mod tests {
                 for step in &runbook.steps {
                     live.take(step).unwrap();
                     most = most.max(live.len() as u64);
-                    searches += u32::from(*step == Step::Search);
+                    searches += u32::from(*step == RunbookStep::Search);
                 }
                 assert!(runbook.rows() <= rows, "{name}");
                 assert_eq!(most, runbook.most_rows, "{name} {rows}");
