@@ -113,7 +113,7 @@ pub fn manifest(bytes: &[u8]) {
     vfs.create_dir_all(dir).unwrap();
     commit_manifest(vfs.as_ref(), dir, bytes).unwrap();
     assert!(Index::open_on(&vfs, dir, &OpenOptions::default()).is_err());
-    let report = verify_on(vfs.as_ref(), dir, &NoProgress);
+    let report = verify_on(&vfs, dir, &NoProgress);
     assert!(report.is_err() || report.is_ok_and(|report| !report.is_sound()));
 }
 

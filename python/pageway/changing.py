@@ -193,6 +193,18 @@ class Changing:
         """
         return self._native.sync()
 
+    def cancel(self) -> None:
+        """Stops the flush or merge in the background, if one is under way, and returns when it has.
+
+        Rows and segments stay as they are; the next that is due begins again.
+
+        Raises
+        ------
+        ReadOnlyError
+            The index was opened for searches alone.
+        """
+        self._native.cancel()
+
     def refresh(self) -> bool:
         """Turns to the index as it was last committed by another process that changes it.
 
@@ -209,7 +221,11 @@ class Changing:
         """What has changed, as counts: ``rows`` that a search may find, ``segments``,
         ``delta_rows`` (in no segment yet), ``delta_capacity``, ``dead``, ``lsn`` (the last record
         of the log), ``durable_lsn``, ``floor`` (the last record whose change is in files), and
-        since the index was opened ``flushes``, ``merges``, ``bytes_written``, ``replayed``."""
+        since the index was opened ``flushes``, ``merges``, ``replayed`` and ``bytes_written``, of which
+        ``log_bytes``, ``segment_bytes`` and ``temporary_bytes``. ``background`` is the flush or merge
+        that is under way (``work``, ``stage``, ``done``, ``total``) or None, ``background_failed`` what
+        went wrong there and is the error of the next insert, ``merge_refused`` why segments were not
+        merged."""
         changes: Dict[str, Any] = json.loads(self._native.changes())
         return changes
 

@@ -262,12 +262,15 @@ class VerifyReport(NamedTuple):
         Per file ``name``, ``pages``, ``bytes`` and ``damaged``, the number of damaged pages.
     records : int
         Records that were decoded.
+    log_records : int
+        Records of the log that are made again when the index is next opened to be changed.
     problems : list of str
         One sentence per problem; empty when the index is sound.
     """
 
     files: List[FileCheck]
     records: int
+    log_records: int
     problems: List[str]
 
     @property

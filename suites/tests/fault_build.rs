@@ -387,8 +387,8 @@ fn check_verify(preset: Preset) {
             // For ever: what fails once is read again, unit by unit, and may be right.
             let plan = FaultPlan::none().for_ever(operation, nth, Fault::Io);
             let vfs = failing(&sim, &plan);
-            let sound = verify_on(vfs.as_ref(), Path::new(DIR), &NoProgress)
-                .is_ok_and(|report| report.is_sound());
+            let sound =
+                verify_on(&vfs, Path::new(DIR), &NoProgress).is_ok_and(|report| report.is_sound());
             if plan.injected() == 0 {
                 assert!(sound);
                 break;

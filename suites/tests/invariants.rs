@@ -12,15 +12,13 @@ mod common;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{Data, contents, quick_as, sound};
+use common::{Data, change_unit, quick_as, sound};
 use pageway::source::{IdSlice, VectorSlice};
 use pageway::{
     BuildInput, BuildOptions, Effort, ElementType, ErrorKind, Index, NoProgress, OpenOptions,
     Preset, Queries, SearchOptions, VectorShape, Vfs, verify_on,
 };
-use pageway_store::{
-    FileEntry, IoBackend, OpenMode, PAGE_HEADER_BYTES, PageFile, PageReader, read_manifest,
-};
+use pageway_store::read_manifest;
 use pageway_testkit::SimVfs;
 use serde_json::Value;
 
@@ -71,26 +69,15 @@ impl Subject {
 
     /// Changes the payload of unit 0 of a file, and makes its checksum right.
     fn change(&self, file: &str, edit: impl FnOnce(&mut [u8])) {
-        let dir = Path::new(DIR);
         let entry = self.manifest()["segments"][0]["files"][file].clone();
-        let entry: FileEntry = serde_json::from_value(entry).unwrap();
-        let file = PageFile::open(self.vfs.as_ref(), dir, &entry, OpenMode::ReadOwn).unwrap();
-        let geometry = file.geometry();
-        let reader = PageReader::with_backend(file, IoBackend::Blocking);
-        let start = geometry.unit_offset(0) as usize;
-        let path = dir.join(&entry.name);
-        let mut unit = contents(self.vfs.as_ref(), &path);
-        let unit = &mut unit[start..start + geometry.unit_bytes()];
-        edit(&mut unit[PAGE_HEADER_BYTES..]);
-        reader.seal_unit(0, 0, unit);
-        let file = self.vfs.open(&path, OpenMode::ReadWrite).unwrap();
-        file.write_all_at(unit, start as u64).unwrap();
+        let entry = serde_json::from_value(entry).unwrap();
+        change_unit(self.vfs.as_ref(), Path::new(DIR), &entry, edit);
     }
 
     /// The first problem that `verify` finds, in words that contain `words`.
     #[track_caller]
     fn expect_found(&self, words: &str) {
-        let report = verify_on(self.vfs.as_ref(), Path::new(DIR), &NoProgress).unwrap();
+        let report = verify_on(&self.vfs, Path::new(DIR), &NoProgress).unwrap();
         let found = report
             .problems
             .iter()

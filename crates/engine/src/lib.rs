@@ -30,6 +30,14 @@
 //! # Ok(())
 //! # }
 //! ```
+#![cfg_attr(
+    not(feature = "lab"),
+    expect(
+        unreachable_pub,
+        unused_imports,
+        reason = "what the feature shows is there without it"
+    )
+)]
 
 mod build;
 mod cache;
@@ -63,7 +71,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use execution::{NodeSet, QueryStats, Tolerance};
 pub use index::{
     BackendReport, Description, FileDescription, Index, MAX_LIST_SIZE, MemoryReport, RecallReport,
-    StoredVector, describe, verify, verify_on,
+    StoredVector, describe,
 };
 pub use layout::PageError;
 pub use memory::{MemoryPart, MemoryWish, format_bytes};
@@ -79,12 +87,14 @@ pub use presets::{Preset, Sizes, choices};
 pub use segment::{FileReport, SegmentDescription, VerifyReport};
 pub use spec::{CacheOverrides, IndexSpec, Overrides};
 pub use update::{
-    Acknowledged, ChangeSummary, Changes, CreateOptions, LogFileSummary, LogSummary, MergeReport,
-    Rows, UpdateOptions, Work, Writer, describe_changes,
+    Acknowledged, Background, ChangeSummary, Changes, CreateOptions, LogFileSummary, LogSummary,
+    MergeReport, Rows, UpdateOptions, Work, Writer, describe_changes, verify, verify_on,
 };
 
 /// What the laboratory, the tools and the suites use beside the engine. None of it is needed to
-/// build an index or to search one, and it may change with any version.
+/// build an index or to search one, and it may change with any version. Only with the
+/// feature `lab`.
+#[cfg(feature = "lab")]
 pub mod lab {
     pub use pageway_store::machine::{
         bear_file_size_limit, device_reads, peak_memory_bytes, process_cpu_time,
@@ -98,8 +108,3 @@ pub mod lab {
     pub use crate::segment::{GraphSurvey, OVERLAP_CLASSES};
     pub use crate::threads::thread_pool;
 }
-#[doc(hidden)]
-pub use lab::{
-    HOP_BUCKETS, LockGuard, OpenMode, ReadTrace, ReadTurn, SplitMix64, VfsFile, clock,
-    peak_memory_bytes, thread_pool,
-};

@@ -37,7 +37,7 @@ mod testing;
 mod vamana;
 mod vectors;
 
-pub use clusters::{ClusterSpec, Clusters, clusters, clusters_bytes};
+pub use clusters::{ClusterCount, ClusterSpec, Clusters, clusters, clusters_bytes, some_clusters};
 pub use error::GraphError;
 pub use graph::Graph;
 pub use hnsw::{Hnsw, HnswSpec, Layer, hnsw, hnsw_bytes};

@@ -6,10 +6,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pageway::lab::{LockGuard, OpenMode, VfsFile};
 use pageway::source::{OpenAs, VectorFile};
-use pageway::{
-    ElementType, Error, ErrorKind, LockGuard, OpenMode, OsVfs, Progress, Result, Vfs, VfsFile,
-};
+use pageway::{ElementType, Error, ErrorKind, OsVfs, Progress, Result, Vfs};
 use sha2::{Digest, Sha256};
 
 /// Bytes that are read at once.

@@ -7,8 +7,8 @@
 )]
 
 use pageway_lab::report::{
-    Axis, Cell, Column, Figure, Finding, Goodness, Kind, Mark, Place, Report, Scale, Section,
-    Table, Verdict, html, markdown, write,
+    Axis, AxisPlace, Column, Figure, Finding, Goodness, Kind, Mark, Report, Scale, Section, Table,
+    TableCell, Verdict, html, markdown, write,
 };
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ fn table(id: &str) -> Table {
         name: name.to_owned(),
         goodness,
     };
-    let cell = |text: &str, number| Cell {
+    let cell = |text: &str, number| TableCell {
         text: text.to_owned(),
         number,
         best: number == Some(12.5),
@@ -55,8 +55,8 @@ fn figure(id: &str, kind: Kind) -> Figure {
             scale: Scale::Recall,
         },
         marks: vec![
-            mark(Place::Number(0.912_345), 12.25),
-            mark(Place::Name("x".to_owned()), f64::NAN),
+            mark(AxisPlace::Number(0.912_345), 12.25),
+            mark(AxisPlace::Name("x".to_owned()), f64::NAN),
         ],
         table: table(&format!("{id}-table")),
         ..Figure::default()

@@ -216,6 +216,12 @@ impl Index {
         py.detach(|| changing.writer.sync()).map_err(to_exception)
     }
 
+    fn cancel(&self, py: Python<'_>) -> PyResult<()> {
+        let changing = self.changing()?;
+        py.detach(|| changing.writer.cancel());
+        Ok(())
+    }
+
     fn flush(&self, py: Python<'_>, progress: Callback) -> PyResult<()> {
         let changing = self.changing()?;
         watched(py, &progress, |watch| changing.writer.flush(watch))

@@ -182,14 +182,15 @@ impl Changing {
         deleted.map_err(to_exception)
     }
 
-    /// Makes everything durable, flushes what memory and disk hold another segment for, so that
-    /// readers elsewhere see it, and ends the log unless a call of another thread still runs.
+    /// Makes everything durable, flushes and merges what memory and disk hold another segment for,
+    /// so that readers elsewhere see it, and ends the log unless a call of another thread still
+    /// runs.
     pub(crate) fn close(self) -> pageway::Result<()> {
         let Self { writer, keeper } = self;
         keeper.end();
         writer.sync()?;
         // What cannot be flushed stays in the log, for who opens the index to change it.
-        let _ = writer.flush(&NoProgress);
+        let _ = writer.settle(&NoProgress);
         Arc::into_inner(writer).map_or(Ok(()), |writer| writer.close().map(drop))
     }
 

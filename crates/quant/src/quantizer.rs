@@ -5,7 +5,7 @@ use pageway_kernels::{BLOCK_CODES, KernelSet};
 use pageway_types::{ElementType, Metric, Progress};
 use rayon::ThreadPool;
 
-use crate::pq::{Encoder as PqEncoder, PqScorer, PqSpec, ProductQuantizer, TrainingSample};
+use crate::pq::{PqEncoder, PqScorer, PqSpec, ProductQuantizer, TrainingSample};
 use crate::rabitq::{RaBitQEncoder, RaBitQScorer, RaBitQSpec, RaBitQuantizer};
 use crate::{Centre, CodeBatch, CodeScorer, QuantError};
 

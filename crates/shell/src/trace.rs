@@ -10,7 +10,8 @@
 //! began it, counted as the query sent them. Invariant of what [`Trace::parse`] gives: every query
 //! has one turn more than reads, and each turn but the first has a read out before it.
 
-use pageway::{Error, ErrorKind, ReadTrace, ReadTurn, Result};
+use pageway::lab::{ReadTrace, ReadTurn};
+use pageway::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
 /// Version of the format.

@@ -34,9 +34,9 @@ pub use io::{
     PageReader, PageWrite, probe,
 };
 pub use log::{
-    Acknowledgement, Durability, GroupCommit, LOG_EXTENSION, LogDamage, LogFileReport, LogPlace,
-    LogReport, LogTail, LogWriter, Lsn, MAX_RECORD_BYTES, OnDamage, Records, Replayed, Room,
-    Sequence, inspect_log, replay_log,
+    Acknowledgement, Durability, GroupCommit, LOG_EXTENSION, LogDamage, LogFileReport, LogFloor,
+    LogPlace, LogReport, LogTail, LogWriter, Lsn, MAX_RECORD_BYTES, OnDamage, Records, Replayed,
+    Room, Sequence, inspect_log, replay_log,
 };
 pub use manifest::{
     DirectoryLock, LOCK_FILE, MANIFEST_FILE, MANIFEST_HEADER_BYTES, MANIFEST_TMP_FILE,

@@ -19,7 +19,10 @@ use pageway::{
     MemoryWish, NoProgress, OpenOptions, Overrides, Preset, Progress, Queries, Result,
     SearchOptions, VectorRead, VectorShape, verify_on,
 };
-use pageway_store::{LOCK_FILE, MANIFEST_FILE, OpenMode, Vfs};
+use pageway_store::{
+    FileEntry, IoBackend, LOCK_FILE, MANIFEST_FILE, OpenMode, PAGE_HEADER_BYTES, PageFile,
+    PageReader, Vfs,
+};
 use pageway_testkit::SplitMix64;
 
 /// True for the long runs before a release: `PAGEWAY_SUITE=long`.
@@ -183,7 +186,7 @@ pub fn recover(
         Err(error) if error.kind() == ErrorKind::NotFound && !manifest => return Ok(0),
         Err(error) => return Err(format!("open: {error}")),
     };
-    let report = verify_on(vfs.as_ref(), dir, &NoProgress).map_err(text)?;
+    let report = verify_on(vfs, dir, &NoProgress).map_err(text)?;
     if !report.is_sound() {
         return Err(format!("verify: {}", report.problems.join("; ")));
     }
@@ -212,7 +215,7 @@ fn sorted_rows(rows: &[u8], shape: VectorShape) -> Vec<&[u8]> {
 
 /// What `verify` says, in one word.
 pub fn sound(vfs: &Arc<dyn Vfs>, dir: &Path) -> bool {
-    verify_on(vfs.as_ref(), dir, &NoProgress).is_ok_and(|report| report.is_sound())
+    verify_on(vfs, dir, &NoProgress).is_ok_and(|report| report.is_sound())
 }
 
 /// Names in `dir`; none where it does not exist.
@@ -252,4 +255,19 @@ pub fn overwrite(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) {
     let file = vfs.open(path, OpenMode::ReadWrite).unwrap();
     file.set_len(bytes.len() as u64).unwrap();
     file.write_all_at(bytes, 0).unwrap();
+}
+
+/// Changes the payload of unit 0 of a file of an index, and makes its checksum right.
+pub fn change_unit(vfs: &dyn Vfs, dir: &Path, entry: &FileEntry, edit: impl FnOnce(&mut [u8])) {
+    let file = PageFile::open(vfs, dir, entry, OpenMode::ReadOwn).unwrap();
+    let geometry = file.geometry();
+    let reader = PageReader::with_backend(file, IoBackend::Blocking);
+    let start = geometry.unit_offset(0) as usize;
+    let path = dir.join(&entry.name);
+    let mut unit = contents(vfs, &path);
+    let unit = &mut unit[start..start + geometry.unit_bytes()];
+    edit(&mut unit[PAGE_HEADER_BYTES..]);
+    reader.seal_unit(0, 0, unit);
+    let file = vfs.open(&path, OpenMode::ReadWrite).unwrap();
+    file.write_all_at(unit, start as u64).unwrap();
 }

@@ -62,6 +62,10 @@ impl Vfs for LateVfs {
         OsVfs.lock(path)
     }
 
+    fn unique(&self) -> io::Result<[u8; 16]> {
+        OsVfs.unique()
+    }
+
     fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
         OsVfs.free_bytes(dir)
     }

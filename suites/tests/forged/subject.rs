@@ -187,7 +187,7 @@ impl Subject {
             files: files.collect(),
             expected: Answers::default(),
         };
-        let report = verify_on(vfs.as_ref(), dir, &NoProgress).unwrap();
+        let report = verify_on(&vfs, dir, &NoProgress).unwrap();
         assert!(report.is_sound(), "{}: {:?}", subject.name, report.problems);
         subject.expected = subject.search(&vfs).unwrap();
         subject.check_answers(&subject.expected, true).unwrap();
@@ -222,7 +222,7 @@ impl Subject {
         file: &str,
         seen: &mut Seen,
     ) -> Result<(), String> {
-        let is_sound = match verify_on(vfs.as_ref(), Path::new(DIR), &NoProgress) {
+        let is_sound = match verify_on(vfs, Path::new(DIR), &NoProgress) {
             Ok(report) => report.is_sound(),
             Err(error) => {
                 check_kind(&error, file)?;

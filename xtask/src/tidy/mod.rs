@@ -19,6 +19,7 @@ mod policy;
 mod run;
 mod scan;
 mod source;
+mod type_name;
 mod word;
 
 pub(crate) use run::run;

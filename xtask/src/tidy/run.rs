@@ -18,6 +18,7 @@ use super::exceptions::{self, Exception};
 use super::finding::{Finding, Findings, Severity};
 use super::policy;
 use super::source::SourceFile;
+use super::type_name;
 
 /// Files above this size are data, whatever their name says.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
@@ -88,6 +89,7 @@ fn read(root: &Path, path: &str) -> Option<SourceFile> {
 fn judge(files: &[SourceFile], exceptions: &[Exception]) -> Vec<Finding> {
     let mut found: Vec<Finding> = files.iter().flat_map(findings_of).collect();
     found.extend(policy::judge(files));
+    found.extend(type_name::judge(files));
     let stale = exceptions
         .iter()
         .filter(|exception| !found.iter().any(|finding| exception.lifts(finding)));

@@ -196,7 +196,11 @@ fn describe_changes(changes: &ChangeSummary) -> String {
     let dead: u64 = changes.dead.iter().map(|count| u64::from(*count)).sum();
     let share = text::percent(changes.dead_share);
     let words = format!("{} rows, {share} of all in segments", text::count(dead));
-    let facts = Facts::new().fact("dead", words);
+    let mut facts = Facts::new().fact("dead", words);
+    if changes.unfinished_bytes > 0 {
+        let bytes = format_bytes(changes.unfinished_bytes);
+        facts = facts.fact("under way", format!("a flush or merge, {bytes} so far"));
+    }
     let facts = match &changes.log {
         Some(log) => describe_state(facts, changes, log),
         None => facts,

@@ -69,15 +69,20 @@ impl VerifyArguments {
             ]);
         }
         let bytes = report.files.iter().map(|file| file.bytes).sum();
+        let in_log = match report.log_records {
+            0 => String::new(),
+            records => format!(" and {} in the log", text::count(records)),
+        };
         let verdict = match report.problems.len() {
             0 => "sound".to_owned(),
             1 => "DAMAGED, 1 problem".to_owned(),
             problems => format!("DAMAGED, {problems} problems"),
         };
         let mut lines = format!(
-            "{}: {verdict}. {} records, {} read in {}.\n\n{}",
+            "{}: {verdict}. {} records{}, {} read in {}.\n\n{}",
             self.index.display(),
             text::count(report.records),
+            in_log,
             format_bytes(bytes),
             text::seconds(seconds),
             table.render()

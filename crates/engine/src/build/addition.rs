@@ -5,28 +5,35 @@ use std::sync::Arc;
 
 use pageway_quant::Quantizer;
 use pageway_store::{FileEntry, FileUuid, Vfs};
-use pageway_types::{Progress, RowId};
+use pageway_types::{Progress, RowId, VectorShape};
+use rayon::ThreadPool;
 
-use super::budget::{BuildPlan, GraphPlan};
+use super::budget::{BuildKind, BuildPlan, GraphPlan};
 use super::calibrate::held_out_rows;
-use super::choose::Refused;
+use super::choose::{OrRefused, Refused};
 use super::cut::Cut;
 use super::encode::Quantizers;
 use super::ids::IdFile;
 use super::order::NodeOrder;
+use super::parts::PartBuild;
 use super::pipeline::{Pipeline, Stages};
+use super::whole::{disk_bytes, temporary_bytes};
 use super::workspace::Workspace;
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{FileKind, Manifest, SegmentEntry};
 use crate::options::{BuildInput, BuildOptions};
-use crate::plan::index_bytes;
 use crate::resolve::{self, Source};
+use crate::source::{IdSlice, ResidentSlice, VectorSlice};
 use crate::spec::{IdStorage, IndexSpec, QuantizerSpec};
+use crate::storage::ClusterTable;
 use crate::threads::thread_pool;
 
 /// Rows that a quantizer is trained on at most.
 const SAMPLE_ROWS: u64 = 65_536;
+
+/// Rows that a partition is planned with, where nothing is trained.
+const PARTITION_ROWS: u64 = 8192;
 
 /// Rows that stand in for queries where a segment is calibrated.
 const CALIBRATION_QUERIES: u32 = 200;
@@ -63,6 +70,8 @@ pub(crate) struct AdditionLimits {
 pub(crate) struct Added {
     pub(crate) entry: SegmentEntry,
     pub(crate) calibration: Option<Calibration>,
+    /// Bytes that were written to temporary files.
+    pub(crate) temporary_bytes: u64,
 }
 
 impl Addition<'_> {
@@ -74,41 +83,96 @@ impl Addition<'_> {
     pub(crate) fn build(&self) -> Result<Added> {
         let options = options_of(self.spec);
         let rows = Cut::of(self.input, 1)?.rows();
-        let resident = self.input.vectors.resident().is_some();
-        let plan = plan(self.spec, (rows, resident), self.limits, &options)?;
+        let vectors = self.input.vectors;
+        let resident = vectors.resident().is_some();
+        let plan = plan(self.spec, (rows, resident), self.kind(), self.limits)?;
         let workspace = Workspace::of_writer(self.vfs, self.dir, self.generation);
-        workspace.check_space(index_bytes(&plan.spec, rows)? + u64::from(rows) * 24)?;
+        workspace.check_space(disk_bytes(&plan)? + u64::from(rows) * 24)?;
         let pool = thread_pool(plan.threads)?;
-        let quantizers = self.donor.map(taken_over).transpose()?;
-        let pipeline = Pipeline {
-            input: self.input,
+        let site = Site {
             options: &options,
             plan: &plan,
-            codebook: None,
-            quantizers: quantizers.as_ref(),
-            segment: None,
             workspace: &workspace,
             pool: &pool,
+        };
+        match plan.graph {
+            GraphPlan::Parts { capacity } => {
+                let parts = PartBuild {
+                    input: self.input,
+                    plan: &plan,
+                    workspace: &workspace,
+                    pool: &pool,
+                    progress: self.progress,
+                };
+                let (ordered, table) = parts.run(capacity)?;
+                let input = BuildInput::new(&ordered, "rows").with_ids(Some(&ordered));
+                self.run(&input, Some(&table), &site)
+            }
+            GraphPlan::Whole if !resident => {
+                let gathered = Gathered::read(self.input)?;
+                let vectors = gathered.vectors()?;
+                let ids = IdSlice(&gathered.ids);
+                let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids));
+                self.run(&input, None, &site)
+            }
+            GraphPlan::Whole | GraphPlan::Shards { .. } => self.run(self.input, None, &site),
+        }
+    }
+
+    fn kind(&self) -> BuildKind {
+        BuildKind::Added {
+            trains: self.donor.is_none(),
+            calibrates: self.calibrates,
+        }
+    }
+
+    /// Builds it of rows as they come, or in the order of clusters that are known.
+    fn run(
+        &self,
+        input: &BuildInput<'_>,
+        clusters: Option<&Arc<ClusterTable>>,
+        site: &Site<'_>,
+    ) -> Result<Added> {
+        let quantizers = self.donor.map(taken_over).transpose()?;
+        let pipeline = Pipeline {
+            input,
+            options: site.options,
+            plan: site.plan,
+            codebook: None,
+            quantizers: quantizers.as_ref(),
+            clusters,
+            segment: None,
+            workspace: site.workspace,
+            pool: site.pool,
             progress: self.progress,
         };
         let built = pipeline.build(0, &mut Stages::start())?;
         let mut entry = built.entry;
-        entry.files.ids = Some(self.ids(&built.order, &entry)?);
+        entry.files.ids = Some(self.ids(input, &built.order, &entry)?);
         let calibration = if self.calibrates {
-            let held_out = held_out_rows(self.input, &options);
+            let held_out = held_out_rows(input, site.options);
             let node_of = |row: RowId| built.order.node_of(row);
             let nodes = held_out.map(|rows| rows.into_iter().map(node_of).collect());
-            let manifest = alone(&entry, &plan);
+            let manifest = alone(&entry, site.plan);
             Some(pipeline.calibrate(&manifest, nodes)?)
         } else {
             None
         };
-        Ok(Added { entry, calibration })
+        Ok(Added {
+            entry,
+            calibration,
+            temporary_bytes: temporary_bytes(site.plan),
+        })
     }
 
-    fn ids(&self, order: &NodeOrder, entry: &SegmentEntry) -> Result<FileEntry> {
+    fn ids(
+        &self,
+        input: &BuildInput<'_>,
+        order: &NodeOrder,
+        entry: &SegmentEntry,
+    ) -> Result<FileEntry> {
         let none = || Error::new(ErrorKind::Internal, "rows without ids");
-        let ids = self.input.ids.ok_or_else(none)?;
+        let ids = input.ids.ok_or_else(none)?;
         let file = IdFile {
             vfs: self.vfs,
             dir: self.dir,
@@ -126,16 +190,62 @@ impl Addition<'_> {
     }
 }
 
-/// Whether a segment of so many rows, `resident` or not, can be built within the limits.
+/// What a build works on and with.
+struct Site<'s> {
+    options: &'s BuildOptions,
+    plan: &'s BuildPlan,
+    workspace: &'s Workspace,
+    pool: &'s ThreadPool,
+}
+
+/// Rows with their ids, all in memory.
+struct Gathered {
+    shape: VectorShape,
+    rows: Vec<u8>,
+    ids: Vec<u64>,
+}
+
+impl Gathered {
+    fn read(input: &BuildInput<'_>) -> Result<Self> {
+        let none = || Error::new(ErrorKind::Internal, "rows without ids");
+        let (vectors, shape) = (input.vectors, input.vectors.shape());
+        let count = vectors.count() as usize;
+        let (mut rows, mut ids) = (vec![0; count * shape.row_bytes()], vec![0; count]);
+        vectors.read(0, &mut rows)?;
+        input.ids.ok_or_else(none)?.read(0, &mut ids)?;
+        Ok(Self { shape, rows, ids })
+    }
+
+    fn vectors(&self) -> Result<ResidentSlice<'_>> {
+        VectorSlice::new(&self.rows, self.shape).map(ResidentSlice)
+    }
+}
+
+/// A segment that is to be added.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AdditionSize {
+    pub(crate) rows: u32,
+    /// Whether its rows are in memory.
+    pub(crate) resident: bool,
+    /// Whether quantizers are taken over.
+    pub(crate) has_donor: bool,
+    pub(crate) calibrates: bool,
+}
+
+/// Whether a segment can be built within the limits.
 ///
 /// # Errors
 /// `InvalidInput` with the least that works.
 pub(crate) fn check_addition(
     spec: &IndexSpec,
-    rows: (u32, bool),
+    size: AdditionSize,
     limits: AdditionLimits,
 ) -> Result<()> {
-    plan(spec, rows, limits, &options_of(spec)).map(|_| ())
+    let kind = BuildKind::Added {
+        trains: !size.has_donor,
+        calibrates: size.calibrates,
+    };
+    plan(spec, (size.rows, size.resident), kind, limits).map(|_| ())
 }
 
 fn options_of(spec: &IndexSpec) -> BuildOptions {
@@ -158,25 +268,51 @@ pub(crate) fn added_spec(spec: &IndexSpec, rows: u32) -> IndexSpec {
     spec
 }
 
-fn plan(
+/// The plan of an added segment: of the design of the index; or, where memory does not hold its
+/// graph, with nodes in the order of the data, so that the graph can be built in shards.
+pub(super) fn plan(
     spec: &IndexSpec,
-    (rows, resident): (u32, bool),
+    size: (u32, bool),
+    kind: BuildKind,
     limits: AdditionLimits,
-    options: &BuildOptions,
 ) -> Result<BuildPlan> {
+    let own = added_spec(spec, size.0);
+    let planned = plan_of(own.clone(), size, kind, limits);
+    let planned = planned.or_else(|refused| {
+        let in_order = own.in_order_of_rows();
+        if own.layout.placement.is_by_id() || in_order.validate().is_err() {
+            return Err(refused);
+        }
+        plan_of(in_order, size, kind, limits).map_err(|other| refused.or(other))
+    });
+    planned.map_err(Refused::into_error)
+}
+
+fn plan_of(
+    spec: IndexSpec,
+    (rows, resident): (u32, bool),
+    kind: BuildKind,
+    limits: AdditionLimits,
+) -> OrRefused<BuildPlan> {
+    spec.validate()?;
+    let options = options_of(&spec);
+    let sample_rows = match kind {
+        BuildKind::Added { trains: false, .. } => PARTITION_ROWS,
+        BuildKind::Added { .. } | BuildKind::Whole => SAMPLE_ROWS,
+    };
     let mut plan = BuildPlan {
-        spec: added_spec(spec, rows),
+        kind,
+        spec,
         node_count: rows,
         cut: Cut::new(rows, 1)?,
         index_memory: limits.index_memory,
         memory_bytes: limits.index_memory,
         budget_bytes: limits.build_memory,
-        sample_rows: SAMPLE_ROWS.min(rows.into()),
+        sample_rows: sample_rows.min(rows.into()),
         graph: GraphPlan::Whole,
         threads: limits.threads.max(1),
     };
-    plan.spec.validate()?;
-    plan.fit(resident, options).map_err(Refused::into_error)?;
+    plan.fit(resident, &options)?;
     Ok(plan)
 }
 

@@ -5,7 +5,7 @@ use pageway_graph::{Graph, clusters_bytes, placement_bytes, shard_max_degree};
 use pageway_quant::{Quantizer, TrainingSpec};
 use pageway_store::machine;
 
-use super::choose::{Choice, Refused, SpecChoice};
+use super::choose::{OrRefused, Refused, SpecChoice};
 use super::codebook::SharedCodebook;
 use super::cut::Cut;
 use super::encode::Quantizers;
@@ -30,13 +30,13 @@ const SAMPLE_ROWS_MIN: u64 = 2_048;
 const SHARD_NODES_MIN: u64 = 5_000;
 /// Shards that a partition may have, per shard that the nodes would fill once: each node lies in
 /// two, shards are filled to three quarters, and an uneven set may double their number.
-const SHARDS_PER_FILL: u64 = 6;
+pub(super) const SHARDS_PER_FILL: u64 = 6;
 /// Threads that memory is planned for where there are fewer: sample and shards must not depend on
 /// how many there are.
 const PLANNED_THREADS: usize = 16;
 /// Buffers of blocks, writers and readers, in any stage.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
-const STAGE_BYTES: u64 = 6 << 20;
+pub(super) const STAGE_BYTES: u64 = 6 << 20;
 
 /// How the graph is built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,14 +45,47 @@ pub(super) enum GraphPlan {
     Whole,
     /// In overlapping shards of at most so many nodes.
     Shards { capacity: u32 },
+    /// No graph: the clusters of at most so many rows at a time.
+    Parts { capacity: u32 },
+}
+
+/// What is built.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum BuildKind {
+    /// An index.
+    Whole,
+    /// A segment that is added to one.
+    Added {
+        /// Whether its quantizers are trained, or taken over.
+        trains: bool,
+        /// Whether recall is measured on it.
+        calibrates: bool,
+    },
+}
+
+impl BuildKind {
+    const fn trains(self) -> bool {
+        matches!(self, Self::Whole | Self::Added { trains: true, .. })
+    }
+
+    const fn calibrates(self) -> bool {
+        matches!(
+            self,
+            Self::Whole
+                | Self::Added {
+                    calibrates: true,
+                    ..
+                }
+        )
+    }
 }
 
 impl GraphPlan {
-    /// Nodes of a shard at most, where there are any.
+    /// Nodes of a shard or rows of a part at most, where there are any.
     pub(super) const fn capacity(self) -> Option<u32> {
         match self {
             Self::Whole => None,
-            Self::Shards { capacity } => Some(capacity),
+            Self::Shards { capacity } | Self::Parts { capacity } => Some(capacity),
         }
     }
 }
@@ -60,6 +93,7 @@ impl GraphPlan {
 /// What a build will do.
 #[derive(Clone, Debug)]
 pub(super) struct BuildPlan {
+    pub(super) kind: BuildKind,
     pub(super) spec: IndexSpec,
     /// Nodes of a segment: of the longest, before the rows of one are known.
     pub(super) node_count: u32,
@@ -111,6 +145,7 @@ impl BuildPlan {
         choice.first(index_memory, |spec| {
             codebook.map_or(Ok(()), |codebook| codebook.check(&spec))?;
             let mut plan = Self {
+                kind: BuildKind::Whole,
                 spec,
                 node_count,
                 cut,
@@ -173,7 +208,7 @@ impl BuildPlan {
     }
 
     /// Chooses sample and graph plan so that no stage exceeds the budget.
-    pub(super) fn fit(&mut self, resident: bool, options: &BuildOptions) -> Choice<()> {
+    pub(super) fn fit(&mut self, resident: bool, options: &BuildOptions) -> OrRefused<()> {
         self.refuse_below_least(resident, options)?;
         while self.train_bytes(self.sample_rows) > self.budget_bytes {
             self.sample_rows = (self.sample_rows / 2).max(SAMPLE_ROWS_MIN);
@@ -183,8 +218,12 @@ impl BuildPlan {
             self.refuse_above("laying out the graph of another index", whole)?;
         }
         if whole > self.budget_bytes {
-            self.graph = GraphPlan::Shards {
-                capacity: self.shard_capacity(),
+            self.graph = if self.can_part() {
+                let capacity = self.part_capacity();
+                GraphPlan::Parts { capacity }
+            } else {
+                let capacity = self.shard_capacity();
+                GraphPlan::Shards { capacity }
             };
         }
         Ok(())
@@ -195,6 +234,7 @@ impl BuildPlan {
         let graph = match self.graph {
             GraphPlan::Whole => self.whole_bytes(resident),
             GraphPlan::Shards { capacity } => self.shard_bytes(capacity.into()),
+            GraphPlan::Parts { capacity } => self.part_bytes(capacity.into()),
         };
         graph.max(self.train_bytes(self.sample_rows))
     }
@@ -240,7 +280,7 @@ impl BuildPlan {
     }
 
     /// Refuses a budget that some stage cannot work with, and names the smallest that all can.
-    fn refuse_below_least(&self, resident: bool, options: &BuildOptions) -> Choice<()> {
+    fn refuse_below_least(&self, resident: bool, options: &BuildOptions) -> OrRefused<()> {
         let settled = self.spec.settled();
         let searching = least_memory(&settled, self.cut.extent())?.reserved();
         // Every segment is searched alone too, for what is hot.
@@ -248,11 +288,20 @@ impl BuildPlan {
         let whole = self.whole_bytes(resident);
         let graph = if self.can_shard() {
             self.shard_bytes(SHARD_NODES_MIN).min(whole)
+        } else if self.can_part() {
+            self.part_bytes(self.least_part()).min(whole)
         } else {
             whole
         };
+        let calibrating = if self.kind.calibrates() {
+            searching + self.calibration_bytes(options)
+        } else if self.counts_visits() {
+            searching + STAGE_BYTES
+        } else {
+            0
+        };
         let stages = [
-            ("calibrating", searching + self.calibration_bytes(options)),
+            ("calibrating", calibrating),
             (
                 "training the codes",
                 self.train_bytes(self.sample_rows.min(SAMPLE_ROWS_MIN)),
@@ -263,9 +312,18 @@ impl BuildPlan {
         most.map_or(Ok(()), |(stage, bytes)| self.refuse_above(stage, bytes))
     }
 
+    /// Whether the segment is searched for what is hot.
+    fn counts_visits(&self) -> bool {
+        let spec = &self.spec;
+        resolve::keeps_hot_list(spec) && spec.cache.selection.counts_visits()
+    }
+
     /// Threads whose memory is planned for.
-    fn planned_threads(&self) -> usize {
-        self.threads.max(PLANNED_THREADS)
+    pub(super) fn planned_threads(&self) -> usize {
+        match self.kind {
+            BuildKind::Whole => self.threads.max(PLANNED_THREADS),
+            BuildKind::Added { .. } => self.threads,
+        }
     }
 
     fn train_bytes(&self, sample_rows: u64) -> u64 {
@@ -273,7 +331,13 @@ impl BuildPlan {
         let rows = sample_rows as usize;
         let sample = rows as u64 * dimension as u64 * 4;
         let threads = self.planned_threads();
-        let bytes = |spec: &TrainingSpec| spec.train_bytes(rows, dimension, threads);
+        let bytes = |spec: &TrainingSpec| {
+            if self.kind.trains() {
+                spec.train_bytes(rows, dimension, threads)
+            } else {
+                0
+            }
+        };
         let second = self.second_quantizer().map_or(0, |spec| bytes(&spec));
         // Where codes are made around clusters, these were found before.
         let found = resolve::cluster_spec(&self.spec).map_or(0, |_| {
@@ -286,10 +350,10 @@ impl BuildPlan {
     /// Peak of a build in one piece. `resident` rows are the caller's memory, not ours.
     fn whole_bytes(&self, resident: bool) -> u64 {
         let nodes = u64::from(self.node_count);
-        let rows = if resident {
-            0
-        } else {
-            nodes * self.row_bytes()
+        let rows = match (resident, self.kind) {
+            (true, _) => 0,
+            (false, BuildKind::Whole) => nodes * self.row_bytes(),
+            (false, BuildKind::Added { .. }) => nodes * (self.row_bytes() + ID_BYTES),
         };
         let shape = self.spec.shape;
         let threads = self.planned_threads();
@@ -342,7 +406,7 @@ impl BuildPlan {
         STAGE_BYTES + u64::from(options.calibration_queries) * per_query
     }
 
-    fn refuse_above(&self, stage: &'static str, bytes: u64) -> Choice<()> {
+    fn refuse_above(&self, stage: &'static str, bytes: u64) -> OrRefused<()> {
         if bytes <= self.budget_bytes {
             return Ok(());
         }
@@ -355,13 +419,15 @@ impl BuildPlan {
         Err(Refused::while_building(error, bytes))
     }
 
-    fn row_bytes(&self) -> u64 {
+    pub(super) fn row_bytes(&self) -> u64 {
         self.spec.shape.vectors().row_bytes() as u64
     }
 }
 
 /// What a vector set keeps per vector under the inner product.
-const NORM_BYTES: u64 = 4;
+pub(super) const NORM_BYTES: u64 = 4;
+/// An id, which rows of segments have.
+pub(super) const ID_BYTES: u64 = 8;
 
 /// A degree that no list may have is refused by designs without lists too.
 fn check_degree(degree: u32) -> Result<()> {

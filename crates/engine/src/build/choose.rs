@@ -41,7 +41,7 @@ impl Refused {
     }
 
     /// Of two refusals the one that came later, or asks for less.
-    fn or(self, other: Self) -> Self {
+    pub(super) fn or(self, other: Self) -> Self {
         let further = |one: &Self| (one.building, std::cmp::Reverse(one.least));
         if further(&other) > further(&self) {
             other
@@ -67,7 +67,7 @@ impl From<SpecError> for Refused {
     }
 }
 
-pub(super) type Choice<T> = std::result::Result<T, Refused>;
+pub(super) type OrRefused<T> = std::result::Result<T, Refused>;
 
 /// What a spec is chosen by.
 pub(super) struct SpecChoice<'c> {
@@ -86,7 +86,7 @@ impl SpecChoice<'_> {
     pub(super) fn first<T>(
         &self,
         memory_bytes: u64,
-        make: impl Fn(IndexSpec) -> Choice<T>,
+        make: impl Fn(IndexSpec) -> OrRefused<T>,
     ) -> Result<T> {
         let made = |form: &Form| self.spec_of(form, memory_bytes).and_then(&make);
         let mut forms = self.forms();
@@ -119,7 +119,7 @@ impl SpecChoice<'_> {
         Error::invalid(format!("preset {preset} has no form '{wanted}': {there}"))
     }
 
-    fn spec_of(&self, form: &Form, memory_bytes: u64) -> Choice<IndexSpec> {
+    fn spec_of(&self, form: &Form, memory_bytes: u64) -> OrRefused<IndexSpec> {
         let extent = self.cut.extent();
         let lists = |spec: &IndexSpec| {
             if form.lists_first {
@@ -213,7 +213,7 @@ impl SpecChoice<'_> {
     }
 
     /// Packs fewer lists beside a record, where the disk that was granted is too small for all.
-    fn within_disk(&self, spec: IndexSpec) -> Choice<IndexSpec> {
+    fn within_disk(&self, spec: IndexSpec) -> OrRefused<IndexSpec> {
         let raw_bytes = self.raw_bytes();
         let Some(limit) = self.options.disk.map(|wish| wish.resolve(raw_bytes)) else {
             return Ok(spec);
@@ -273,7 +273,7 @@ impl SpecChoice<'_> {
     }
 }
 
-fn settle((spec, extent): (&IndexSpec, Extent), lists: u64, memory_bytes: u64) -> Choice<()> {
+fn settle((spec, extent): (&IndexSpec, Extent), lists: u64, memory_bytes: u64) -> OrRefused<()> {
     let least = least_memory(spec, extent)?;
     let mut ledger = Ledger::new(memory_bytes);
     least

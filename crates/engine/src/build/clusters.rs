@@ -1,8 +1,9 @@
 //! Clusters of a build: found before codes are trained, since codes are made around their means.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use pageway_graph::{VectorSet, clusters};
+use pageway_graph::{Clusters, VectorSet, clusters};
 use pageway_types::{Metric, NodeId};
 
 use super::order::NodeOrder;
@@ -11,15 +12,26 @@ use super::pipeline::Pipeline;
 use super::write::ListStream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve;
+use crate::spec::Shape;
 use crate::storage::ClusterTable;
 
 /// By how much a row that was clipped may come out longer.
-const CLIPPED: f32 = 1.001;
+pub(super) const CLIPPED: f32 = 1.001;
 
 /// The clusters of an index: its order of nodes, and the table that is searched.
 pub(super) struct BuiltClusters {
     pub(super) order: NodeOrder,
-    pub(super) table: ClusterTable,
+    pub(super) table: Arc<ClusterTable>,
+}
+
+impl BuiltClusters {
+    /// Clusters of rows that are in their order.
+    pub(super) fn in_order(table: &Arc<ClusterTable>) -> Self {
+        Self {
+            order: NodeOrder::Rows,
+            table: Arc::clone(table),
+        }
+    }
 }
 
 impl Pipeline<'_> {
@@ -42,13 +54,19 @@ impl Pipeline<'_> {
         let max_norm = (shape.metric == Metric::InnerProduct).then_some(max_norm);
         let set = VectorSet::new(&rows, vectors.shape(), shape.metric, kernels, max_norm)?;
         let found = clusters(&set, &spec, self.pool, self.progress)?;
-        let table = ClusterTable::of(&found, shape, kernels).ok_or_else(|| {
-            let what = "the means of clusters are out of the range of f32";
-            Error::new(ErrorKind::InvalidInput, what)
-        })?;
+        let table = table_of(&found, shape)?;
         let order = NodeOrder::placed(found.order);
         Ok(Some(BuiltClusters { order, table }))
     }
+}
+
+/// The table of clusters.
+pub(super) fn table_of(found: &Clusters, shape: Shape) -> Result<Arc<ClusterTable>> {
+    let table = ClusterTable::of(found, shape, resolve::kernels()?);
+    table.map(Arc::new).ok_or_else(|| {
+        let what = "the means of clusters are out of the range of f32";
+        Error::new(ErrorKind::InvalidInput, what)
+    })
 }
 
 /// Lists of nodes that have none.

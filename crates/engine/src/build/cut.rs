@@ -210,9 +210,9 @@ mod tests {
     use crate::source::VectorSlice;
 
     /// An array that a caller holds.
-    struct Held<'a>(VectorSlice<'a>, &'a [u8]);
+    struct HeldRows<'a>(VectorSlice<'a>, &'a [u8]);
 
-    impl VectorRead for Held<'_> {
+    impl VectorRead for HeldRows<'_> {
         fn count(&self) -> u64 {
             self.0.count()
         }
@@ -259,7 +259,7 @@ mod tests {
         };
         let bytes: Vec<u8> = (0..20).collect();
         let whole = BuildInput {
-            vectors: &Held(VectorSlice::new(&bytes, shape).unwrap(), &bytes),
+            vectors: &HeldRows(VectorSlice::new(&bytes, shape).unwrap(), &bytes),
             name: "rows",
             ids: None,
             queries: None,

@@ -59,7 +59,7 @@ impl Pipeline<'_> {
         }
         let max_norm = (metric == Metric::InnerProduct).then_some(max_norm);
         let lists = match self.plan.graph {
-            GraphPlan::Whole => {
+            GraphPlan::Whole | GraphPlan::Parts { .. } => {
                 let whole = WholeGraph::build(GraphInput {
                     vectors,
                     spec: &self.plan.spec,

@@ -30,6 +30,7 @@ mod measure;
 mod order;
 mod outliers;
 mod outline;
+mod parts;
 mod pipeline;
 mod reach;
 #[cfg(test)]
@@ -44,7 +45,9 @@ mod wishes;
 mod workspace;
 mod write;
 
-pub(crate) use addition::{Added, Addition, AdditionLimits, added_spec, check_addition};
+pub(crate) use addition::{
+    Added, Addition, AdditionLimits, AdditionSize, added_spec, check_addition,
+};
 pub(crate) use ids::IdFile;
 pub use outline::BuildOutline;
 pub use report::BuildReport;

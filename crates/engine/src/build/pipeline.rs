@@ -1,6 +1,7 @@
 //! The stages of the build of a segment, in order.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use pageway_store::{BlobWriter, FileEntry, FileUuid, PageGeometry, clock};
@@ -21,6 +22,7 @@ use crate::manifest::{FileKind, Files, GraphStatistics, Manifest, SegmentEntry};
 use crate::options::{BuildInput, BuildOptions};
 use crate::resolve;
 use crate::source::{Inspection, Lengths, inspect_each};
+use crate::storage::ClusterTable;
 
 /// What builds a segment.
 pub(super) struct Pipeline<'p> {
@@ -31,6 +33,8 @@ pub(super) struct Pipeline<'p> {
     pub(super) codebook: Option<&'p SharedCodebook>,
     /// Those of all segments, where they are known before.
     pub(super) quantizers: Option<&'p Quantizers>,
+    /// Its clusters, where they are known before and the rows are in their order.
+    pub(super) clusters: Option<&'p Arc<ClusterTable>>,
     /// Number of the segment, where there are several.
     pub(super) segment: Option<u32>,
     pub(super) workspace: &'p Workspace,
@@ -112,7 +116,10 @@ impl Pipeline<'_> {
         } = self.check_rows()?;
         stages.lengths.add(lengths);
         stages.end("check rows");
-        let clusters = self.find_clusters(max_norm)?;
+        let clusters = match self.clusters {
+            Some(table) => Some(BuiltClusters::in_order(table)),
+            None => self.find_clusters(max_norm)?,
+        };
         if clusters.is_some() {
             stages.end("find clusters");
         }
@@ -144,7 +151,7 @@ impl Pipeline<'_> {
         };
         let overlap = self.overlap(&linked, &order)?;
         stages.end("place nodes");
-        let codes = self.encode(&codebooks, (&order, table.as_ref()), fingerprint)?;
+        let codes = self.encode(&codebooks, (&order, table.as_deref()), fingerprint)?;
         stages.end("encode");
         let medoid = order.node_of(row_of_unplaced(linked.medoid));
         let entry = EntryBuild {
@@ -153,7 +160,7 @@ impl Pipeline<'_> {
             order: &order,
             medoid,
             layers: linked.layers(),
-            clusters: table.as_ref(),
+            clusters: table.as_deref(),
             quantizer: &codebooks.first,
             pool: self.pool,
             progress: self.progress,

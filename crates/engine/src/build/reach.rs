@@ -52,11 +52,11 @@ pub(super) fn relink<S: ListStream>(
     progress: &dyn Progress,
 ) -> Result<Relinked> {
     progress.stage("check reachability", spec.node_count.into());
-    let mut walk = Walk::new(spec);
+    let mut walk = ReachPass::new(spec);
     for (rule, passes) in [
-        (Rule::Follow, PASSES),
-        (Rule::Adopt, PASSES),
-        (Rule::Anchor, 1),
+        (Repair::Follow, PASSES),
+        (Repair::Adopt, PASSES),
+        (Repair::Anchor, 1),
     ] {
         for _ in 0..passes {
             if walk.reached == walk.tree.len() || walk.pass(rule, &mut open()?, progress)? == 0 {
@@ -101,7 +101,7 @@ struct Link {
 
 /// What a pass does with a node that is not reached.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Rule {
+enum Repair {
     /// Leaves it.
     Follow,
     /// Links it from a neighbour.
@@ -110,7 +110,7 @@ enum Rule {
     Anchor,
 }
 
-struct Walk {
+struct ReachPass {
     entry: NodeId,
     tree: Vec<Step>,
     links: Vec<Link>,
@@ -121,7 +121,7 @@ struct Walk {
     full_anchors: usize,
 }
 
-impl Walk {
+impl ReachPass {
     fn new(spec: ReachSpec) -> Self {
         let step = Step {
             parent: NOBODY,
@@ -144,7 +144,7 @@ impl Walk {
     /// Reads all lists once; the number of nodes that were reached.
     fn pass(
         &mut self,
-        rule: Rule,
+        rule: Repair,
         lists: &mut impl ListStream,
         progress: &dyn Progress,
     ) -> Result<usize> {
@@ -164,7 +164,7 @@ impl Walk {
         Ok(self.reached - before)
     }
 
-    fn visit(&mut self, node: NodeId, list: &[NodeId], rule: Rule) -> Result<()> {
+    fn visit(&mut self, node: NodeId, list: &[NodeId], rule: Repair) -> Result<()> {
         if let Some(stranger) = list.iter().find(|other| other.index() >= self.tree.len()) {
             return Err(Error::new(
                 ErrorKind::Internal,
@@ -174,7 +174,7 @@ impl Walk {
                 ),
             ));
         }
-        if rule == Rule::Follow {
+        if rule == Repair::Follow {
             self.tree[node.index()].degree = list.len() as u16;
         }
         if !self.is_reached(node) {
@@ -191,7 +191,7 @@ impl Walk {
         Ok(())
     }
 
-    fn host(&mut self, list: &[NodeId], rule: Rule) -> Option<NodeId> {
+    fn host(&mut self, list: &[NodeId], rule: Repair) -> Option<NodeId> {
         let neighbor = || {
             let reached = list.iter().copied().filter(|node| self.is_reached(*node));
             let has_room = |node: &NodeId| self.tree[node.index()].degree < self.max_degree;
@@ -199,9 +199,9 @@ impl Walk {
             roomy.or_else(|| reached.clone().find(|node| self.can_host(*node)))
         };
         match rule {
-            Rule::Follow => None,
-            Rule::Adopt => neighbor(),
-            Rule::Anchor => neighbor().or_else(|| Some(self.anchor())),
+            Repair::Follow => None,
+            Repair::Adopt => neighbor(),
+            Repair::Anchor => neighbor().or_else(|| Some(self.anchor())),
         }
     }
 

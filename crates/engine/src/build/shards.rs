@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use pageway_graph::{
-    Graph, MedoidSpec, Partition, PartitionSpec, VectorSet, medoid, merge_lists, plan,
+    COPIES, Graph, MedoidSpec, Partition, PartitionSpec, VectorSet, medoid, merge_lists, plan,
 };
 use pageway_kernels::advise_huge_pages;
 use pageway_types::{Metric, NodeId, Progress, VectorRead};
@@ -118,6 +118,7 @@ impl ShardBuild<'_> {
             dimension: self.vectors.shape().dimension as usize,
             total_count: self.vectors.count(),
             shard_capacity: capacity.into(),
+            copies: COPIES,
             seed: self.plan.spec.seed,
         };
         Ok(plan(&sample, &spec, self.pool, self.progress)?)

@@ -92,6 +92,12 @@ impl SpillWriter {
 }
 
 impl Spill {
+    /// Fills `out` with the bytes at `offset`.
+    pub(super) fn read_at(&self, out: &mut [u8], offset: u64) -> Result<()> {
+        let read = self.file.read_exact_at(out, offset);
+        read.map_err(|error| Error::from(error).within(self.path.display()))
+    }
+
     /// Reads the stream from its start.
     pub(super) fn reader(&self) -> SpillReader<'_> {
         SpillReader {

@@ -8,7 +8,7 @@ use pageway_types::{NodeId, Progress, RowId, VectorShape};
 use rayon::ThreadPool;
 
 use super::BuildReport;
-use super::budget::{BuildPlan, GraphPlan};
+use super::budget::{BuildPlan, GraphPlan, ID_BYTES};
 use super::calibrate::held_out_rows;
 use super::codebook::SharedCodebook;
 use super::cut::Run;
@@ -195,6 +195,7 @@ impl Build<'_> {
             plan,
             codebook: self.codebook,
             quantizers,
+            clusters: None,
             segment,
             workspace: self.workspace,
             pool: self.pool,
@@ -241,15 +242,25 @@ pub(super) fn shared_codebook(
 
 /// Disk that the build needs, temporary files included.
 pub(super) fn disk_bytes(plan: &BuildPlan) -> Result<u64> {
+    let temporary = match plan.graph {
+        GraphPlan::Whole | GraphPlan::Shards { .. } => temporary_bytes(plan),
+        // A part that was read goes before the next is.
+        GraphPlan::Parts { .. } => temporary_bytes(plan) * 5 / 8,
+    };
+    let segments = u64::from(plan.cut.runs());
+    Ok(segments * index_bytes(&plan.spec, plan.node_count)? + temporary)
+}
+
+/// Bytes that it writes to temporary files.
+pub(super) fn temporary_bytes(plan: &BuildPlan) -> u64 {
     let nodes = u64::from(plan.node_count);
     let row = plan.spec.shape.vectors().row_bytes() as u64;
     let list = 4 * u64::from(plan.shard_degree() + 2);
-    let spills = match plan.graph {
+    match plan.graph {
         GraphPlan::Whole => 0,
         GraphPlan::Shards { .. } => 2 * nodes * (row + 4 + list),
-    };
-    let segments = u64::from(plan.cut.runs());
-    Ok(segments * index_bytes(&plan.spec, plan.node_count)? + spills)
+        GraphPlan::Parts { .. } => 2 * nodes * (row + ID_BYTES),
+    }
 }
 
 fn report(

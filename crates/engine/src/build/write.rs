@@ -82,7 +82,7 @@ pub(super) fn write_pages(
     while first < map.page_count() {
         progress.check()?;
         let range = batch_of(map, first);
-        let batch = Batch::load(&mut pages, range.clone())?;
+        let batch = NodeBatch::load(&mut pages, range.clone())?;
         if !map.holds_vectors_alone(PageId(first)) {
             for node in batch.nodes.clone() {
                 let node = NodeId(node);
@@ -117,7 +117,7 @@ fn batch_of(map: PageMap, first: u32) -> Range<u32> {
 }
 
 /// The nodes of some pages.
-struct Batch {
+struct NodeBatch {
     nodes: Range<u32>,
     rows: Vec<u8>,
     /// Fine codes, and bytes of one.
@@ -129,7 +129,7 @@ struct Batch {
     replicas: Vec<Vec<NodeId>>,
 }
 
-impl Batch {
+impl NodeBatch {
     fn load(pages: &mut PageInput<'_>, range: Range<u32>) -> Result<Self> {
         let map = pages.codec.map();
         let first = map.nodes_of(PageId(range.start)).start;
@@ -265,7 +265,7 @@ fn not_at_hand(node: NodeId) -> Error {
 }
 
 struct BatchFeed<'f> {
-    batch: &'f Batch,
+    batch: &'f NodeBatch,
     order: &'f NodeOrder,
     graph: Option<&'f Graph>,
     codes: (&'f [u8], usize),

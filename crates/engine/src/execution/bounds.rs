@@ -14,6 +14,8 @@
 //! once, so that what has to be read can be read together.
 
 use super::query::Goal;
+use crate::error::Result;
+use crate::memory::Reservation;
 
 /// What is known of a candidate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,9 +86,13 @@ fn nth_smallest(values: &mut [f32], n: usize) -> f32 {
 }
 
 impl Bounds {
-    /// Bytes that bounds of `capacity` candidates hold.
-    pub(super) const fn bytes(capacity: usize) -> usize {
-        capacity * (size_of::<(f32, f32)>() + size_of::<f32>())
+    /// Bounds with room for `capacity` candidates.
+    pub(super) fn lay_out(capacity: usize, reservation: &mut Reservation) -> Result<Self> {
+        Ok(Self {
+            intervals: reservation.room(capacity)?,
+            sorted: reservation.room(capacity)?,
+            ..Self::default()
+        })
     }
 
     /// Takes the candidates of a query, estimates and errors: who is an answer is decided by

@@ -12,6 +12,8 @@
 //! ratio of distances: Al-Jazzazi et al., "Distance Adaptive Beam Search for Provably Accurate
 //! Graph-Based Nearest Neighbor Search", NeurIPS 2025.
 
+use crate::error::Result;
+use crate::memory::Reservation;
 use pageway_types::{NodeId, Number};
 
 /// Sorted, bounded candidates.
@@ -92,9 +94,17 @@ fn beyond(key: u64, slack: f32) -> u64 {
 }
 
 impl CandidateList {
-    /// Bytes a list of `capacity` holds, with room for so many that are turned away.
-    pub(crate) const fn bytes(capacity: usize, turned_away: usize) -> usize {
-        capacity * (size_of::<u64>() + size_of::<bool>()) + turned_away * size_of::<u64>()
+    /// A list with room for `capacity`, and for so many that are turned away.
+    pub(crate) fn lay_out(
+        (capacity, turned_away): (usize, usize),
+        reservation: &mut Reservation,
+    ) -> Result<Self> {
+        Ok(Self {
+            keys: reservation.room(capacity)?,
+            expanded: reservation.room(capacity)?,
+            turned_away: reservation.room(turned_away)?,
+            ..Self::default()
+        })
     }
 
     /// Empties the list and sets its size, and how many of those turned away it remembers.

@@ -4,6 +4,8 @@
 //! A fixed number of slots, used in turn: a slot is assigned when a page is asked for, so what is
 //! kept does not depend on the order in which reads complete.
 
+use crate::error::Result;
+use crate::memory::Reservation;
 use pageway_types::{NodeId, PageId};
 
 const NO_PAGE: u32 = u32::MAX;
@@ -46,22 +48,20 @@ pub(crate) struct Replicas {
 const PROBES: usize = 16;
 
 impl HeldPages {
-    /// Bytes of `slots` pages.
-    pub(crate) fn bytes(slots: usize, payload_bytes: usize) -> usize {
-        slots * (payload_bytes + 2 * size_of::<u32>())
-    }
-
-    /// Pages to hold, before the first query.
-    pub(crate) fn new(slots: usize, payload_bytes: usize) -> Self {
-        Self {
+    /// Room for `slots` pages, before the first query.
+    pub(crate) fn lay_out(
+        (slots, payload_bytes): (usize, usize),
+        reservation: &mut Reservation,
+    ) -> Result<Self> {
+        Ok(Self {
             payload_bytes,
-            bytes: vec![0; slots * payload_bytes],
-            pages: vec![NO_PAGE; slots],
-            turns: vec![0; slots],
+            bytes: reservation.filled(slots.saturating_mul(payload_bytes), 0)?,
+            pages: reservation.filled(slots, NO_PAGE)?,
+            turns: reservation.filled(slots, 0)?,
             turn: 0,
             next: 0,
             used: slots,
-        }
+        })
     }
 
     /// Lets go of all pages, and keeps at most `slots` from now on.
@@ -129,11 +129,6 @@ impl HeldPages {
 }
 
 impl Replicas {
-    /// Bytes for `lists` packed lists.
-    pub(crate) fn bytes(lists: usize) -> usize {
-        Self::places(lists) * size_of::<Replica>()
-    }
-
     fn places(lists: usize) -> usize {
         if lists == 0 {
             return 0;
@@ -142,17 +137,17 @@ impl Replicas {
     }
 
     /// Room for `lists` packed lists, before the first query.
-    pub(crate) fn new(lists: usize) -> Self {
+    pub(crate) fn lay_out(lists: usize, reservation: &mut Reservation) -> Result<Self> {
         let none = Replica {
             node: EMPTY,
             page: PageId(NO_PAGE),
             slot: 0,
             at: 0,
         };
-        Self {
-            places: vec![none; Self::places(lists)],
+        Ok(Self {
+            places: reservation.filled(Self::places(lists), none)?,
             used: Self::places(lists),
-        }
+        })
     }
 
     /// Forgets all, and makes room for `lists` packed lists.
@@ -214,7 +209,7 @@ mod tests {
 
     #[test]
     fn slots_are_used_in_turn() {
-        let mut held = HeldPages::new(2, 4);
+        let mut held = HeldPages::lay_out((2, 4), &mut Reservation::taking()).unwrap();
         let (first, second) = (held.assign(), held.assign());
         held.keep(second, PageId(7), &[7; 4]);
         held.keep(first, PageId(9), &[9; 3]);
@@ -229,7 +224,7 @@ mod tests {
 
     #[test]
     fn replicas_are_found_by_node() {
-        let mut replicas = Replicas::new(15);
+        let mut replicas = Replicas::lay_out(15, &mut Reservation::taking()).unwrap();
         let page = |n| (PageId(n / 5 + 70), (n / 5) as u16);
         for n in 0..15u32 {
             replicas.add(NodeId(n * 31), page(n), n as usize % 5);
@@ -245,7 +240,9 @@ mod tests {
 
     #[test]
     fn a_replica_goes_with_its_page() {
-        let (mut held, mut replicas) = (HeldPages::new(1, 4), Replicas::new(2));
+        let room = &mut Reservation::taking();
+        let mut held = HeldPages::lay_out((1, 4), room).unwrap();
+        let mut replicas = Replicas::lay_out(2, room).unwrap();
         let slot = held.assign();
         held.keep(slot, PageId(7), &[7; 4]);
         replicas.add(NodeId(3), (PageId(7), slot), 0);

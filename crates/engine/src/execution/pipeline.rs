@@ -11,7 +11,7 @@ const WASTE: f32 = 0.1;
 
 /// State of a pipeline; for other schedules it does nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Pipeline {
+pub(super) struct Pipelining {
     /// Reads that may be in flight now.
     pub(super) width: usize,
     /// Whether pages are taken in the order they were asked for.
@@ -22,7 +22,7 @@ pub(super) struct Pipeline {
     wasted: u32,
 }
 
-impl Pipeline {
+impl Pipelining {
     /// A pipeline as the schedule says, of at most `beam` reads.
     pub(super) fn new(schedule: ScheduleSpec, beam: usize) -> Self {
         let (width, in_order) = match schedule {
@@ -85,7 +85,7 @@ mod tests {
         list.reset(2, 0);
         list.insert(NodeId(1), 1.0);
         let (useful, wasted) = (sort_key(1.0, NodeId(1)), sort_key(9.0, NodeId(9)));
-        let mut pipeline = Pipeline::new(schedule, 6);
+        let mut pipeline = Pipelining::new(schedule, 6);
         pipeline.note_completion(useful, &list);
         assert_eq!(pipeline.width, 4, "not converged");
         pipeline.note_choice(6);

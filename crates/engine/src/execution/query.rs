@@ -18,7 +18,7 @@ pub(crate) enum Goal {
 
 /// How much of everything a query takes; also what memory is laid out for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Sizes {
+pub(crate) struct QuerySizes {
     /// Results wanted (k), or at most.
     pub(crate) results: usize,
     /// Candidate list size (L) to begin with.
@@ -58,7 +58,7 @@ impl Gathering {
     }
 }
 
-impl Sizes {
+impl QuerySizes {
     /// Sizes of the walk over one of `segments`, which has `nodes` nodes.
     ///
     /// A walk over one of several begins with some shares of its part of the list, and grows it
@@ -122,7 +122,7 @@ pub(crate) struct Query<'q> {
     /// What it is for.
     pub(crate) goal: Goal,
     /// How much it takes.
-    pub(crate) sizes: Sizes,
+    pub(crate) sizes: QuerySizes,
     /// What may be an answer.
     pub(crate) admission: Admission<'q>,
     /// When nobody waits for the answer any more.
@@ -146,8 +146,8 @@ mod tests {
 
     const ALL: [Gathering; 3] = [Gathering::Reading, Gathering::InMemory, Gathering::Scanning];
 
-    const fn sizes(results: usize, list_size: usize, list_limit: usize) -> Sizes {
-        Sizes {
+    const fn sizes(results: usize, list_size: usize, list_limit: usize) -> QuerySizes {
+        QuerySizes {
             results,
             list_size,
             list_limit,
@@ -190,7 +190,7 @@ mod tests {
             prop_assert!(class.cover(class));
             prop_assert_eq!(class.class(), class);
             for gathering in ALL {
-                let of_walk = |sizes: Sizes| sizes.of_walk(900, (gathering, segments));
+                let of_walk = |sizes: QuerySizes| sizes.of_walk(900, (gathering, segments));
                 let (walk, room) = (of_walk(wanted), of_walk(class));
                 prop_assert!(room.list_size >= walk.list_size);
                 prop_assert!(room.list_limit >= walk.list_limit);

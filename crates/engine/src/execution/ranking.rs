@@ -3,7 +3,9 @@
 use pageway_types::NodeId;
 
 use super::candidates::{key_distance, key_node, sort_key};
+use crate::error::Result;
 use crate::layout::VectorPart;
+use crate::memory::Reservation;
 
 /// One result.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -17,7 +19,7 @@ pub(crate) struct Neighbor {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct Ranked {
     key: u64,
     /// By how much the distance may be off.
     error: f32,
@@ -28,7 +30,7 @@ struct Entry {
 /// Sorted, bounded results within a radius.
 #[derive(Debug)]
 pub(crate) struct Ranking {
-    best: Vec<Entry>,
+    best: Vec<Ranked>,
     capacity: usize,
     results: usize,
     radius: f32,
@@ -46,9 +48,12 @@ impl Default for Ranking {
 }
 
 impl Ranking {
-    /// Bytes a ranking of `capacity` holds.
-    pub(crate) const fn bytes(capacity: usize) -> usize {
-        capacity * size_of::<Entry>()
+    /// A ranking with room for `capacity`.
+    pub(crate) fn lay_out(capacity: usize, reservation: &mut Reservation) -> Result<Self> {
+        Ok(Self {
+            best: reservation.room(capacity)?,
+            ..Self::default()
+        })
     }
 
     /// Empties the ranking, sets how many it holds and how many of them are results, and the
@@ -82,7 +87,7 @@ impl Ranking {
             self.best.pop();
         }
         let (row, user_id) = (vector.row, vector.user_id);
-        let entry = Entry {
+        let entry = Ranked {
             key,
             error,
             row,

@@ -6,7 +6,7 @@ use pageway_types::{NodeId, PageId};
 use super::Traversal;
 use super::bounds::{Limits, Verdict};
 use super::candidates::{key_distance, key_node, sort_key};
-use super::query::{Goal, Sizes};
+use super::query::{Goal, QuerySizes};
 use super::tolerance::Tolerance;
 use super::traversal::{PageRequest, Stage};
 use crate::layout::{PageCodec, PageError, PageView, VectorPart};
@@ -143,7 +143,7 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// candidates missed by one and reads saved by the other should cost the same recall. What a
     /// radius leaves out no calibration makes up for.
     fn width(&self, deviations: f32) -> f32 {
-        let Sizes {
+        let QuerySizes {
             list_size, results, ..
         } = self.query.sizes;
         match self.query.goal {

@@ -40,7 +40,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         table.take(self.query.vector, &scoring.widened, &mut entry.probe);
         let mut probes = Probes::new(table, size, entry, distances);
         let mut estimates = [0.0; BLOCK_CODES];
-        let mut patience = Patience::new(self.query.goal, scratch.shape.sizes.results);
+        let mut patience = StaleCodes::new(self.query.goal, scratch.shape.sizes.results);
         while !patience.ends(&scratch.candidates) {
             let Some(key) = probes.take(entry) else {
                 break;
@@ -113,13 +113,13 @@ fn marked(
 /// Whether more clusters are worth it: not when as many as the list is long have brought nothing
 /// nearer than the k-th candidate. On global image descriptors that saves a third of the codes at
 /// equal recall, on local ones and on text a tenth.
-struct Patience {
+struct StaleCodes {
     rank: Option<usize>,
     kth: u64,
     stale: usize,
 }
 
-impl Patience {
+impl StaleCodes {
     fn new(goal: Goal, k: usize) -> Self {
         Self {
             rank: (goal == Goal::Nearest).then_some(k.saturating_sub(1)),

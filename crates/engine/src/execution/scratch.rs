@@ -9,18 +9,19 @@ use super::candidates::CandidateList;
 use super::entry::{EntryPart, EntryScratch};
 use super::held::{HeldPages, Replicas};
 use super::probes::ranked_for;
-use super::query::{Gathering, Goal, Query, Sizes};
+use super::query::{Gathering, Goal, Query, QuerySizes};
 use super::ranking::Ranking;
 use super::traversal::PageRequest;
 use super::visited::Visited;
 use crate::error::Result;
 use crate::layout::UnpackedList;
+use crate::memory::Reservation;
 
 /// Sizes of a scratch: they fix its bytes. Those of a query fix how much of it is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ScratchShape {
     /// Of the walk over one segment.
-    pub(crate) sizes: Sizes,
+    pub(crate) sizes: QuerySizes,
     /// What the segment asks for.
     pub(crate) index: IndexShape,
     /// Segments that the query is over.
@@ -63,6 +64,8 @@ pub(crate) struct CodeShape {
     pub(crate) bounded: bool,
     /// Whether records hold fine codes in place of vectors.
     pub(crate) coded: bool,
+    /// Whether a second code scores candidates again.
+    pub(crate) rescored: bool,
 }
 
 impl IndexShape {
@@ -104,13 +107,13 @@ impl EntryShape {
 }
 
 impl HarvestShape {
-    fn bytes(self, beam: usize) -> usize {
-        let waiting = if self.waits {
-            beam * size_of::<Deferred>()
+    /// Lists that may wait for the reads of a beam.
+    fn waiting(self, beam: usize) -> usize {
+        if self.waits {
+            self.nodes.saturating_mul(beam)
         } else {
             0
-        };
-        self.nodes * (size_of::<u64>() + waiting)
+        }
     }
 }
 
@@ -143,7 +146,7 @@ const MAX_HELD: usize = 64;
 
 impl ScratchShape {
     /// The shape of a walk over one of `segments`.
-    pub(crate) fn of_walk(sizes: Sizes, index: IndexShape, segments: usize) -> Self {
+    pub(crate) fn of_walk(sizes: QuerySizes, index: IndexShape, segments: usize) -> Self {
         Self {
             sizes: sizes.of_walk(index.nodes, (index.gathering(), segments)),
             index,
@@ -153,25 +156,12 @@ impl ScratchShape {
 
     /// Bytes of a scratch of this shape.
     pub(crate) fn bytes(&self) -> usize {
-        let index = &self.index;
-        let neighbors = size_of::<NodeId>() * 3 + size_of::<u32>() + size_of::<f32>();
-        CandidateList::bytes(self.sizes.list_limit, self.turned_away())
-            + Ranking::bytes(self.ranked())
-            + Visited::<NodeId>::bytes(self.visited_slots())
-            + Visited::<NodeId>::bytes(self.page_slots())
-            + Visited::<NodeId>::bytes(self.scored_slots())
-            + index.codes.scorer_bytes
-            + index.dimension * size_of::<f32>()
-            + index.max_neighbors.max(index.seeds) * neighbors
-            + index.harvested.bytes(self.sizes.beam)
-            + self.sizes.beam * (size_of::<PageRequest>() + 8)
-            + self.targets() * 2 * size_of::<Target>()
-            + self.refined() * (size_of::<NodeId>() + size_of::<PageRequest>() + size_of::<u64>())
-            + HeldPages::bytes(self.held_pages(), index.payload_bytes)
-            + Replicas::bytes(self.held_pages() * index.hold.replicas())
-            + index.record_bytes
-            + index.entry.bytes_for(self.sizes.list_limit)
-            + self.bounds_bytes()
+        let mut reservation = Reservation::counting();
+        reservation.add(self.index.codes.scorer_bytes);
+        reservation.add(self.index.entry.bytes_for(self.sizes.list_limit));
+        // Only what is taken can be refused.
+        let counted = Buffers::lay_out(self, &mut reservation);
+        counted.map_or(usize::MAX, |_| reservation.bytes())
     }
 
     /// Nodes that are ranked: where distances are estimates at first, more than results.
@@ -197,17 +187,27 @@ impl ScratchShape {
         }
     }
 
-    fn bounds_bytes(&self) -> usize {
-        if !self.index.codes.bounded {
-            return 0;
+    /// Candidates whose bounds decide.
+    fn bounded(&self) -> usize {
+        if self.index.codes.bounded {
+            self.refined()
+        } else {
+            0
         }
-        let one = size_of::<f32>();
-        let beyond = self
-            .sizes
-            .list_limit
-            .saturating_sub(self.index.max_neighbors);
-        let batch = size_of::<NodeId>() + size_of::<f32>();
-        Bounds::bytes(self.refined()) + self.sizes.list_limit * one + beyond * batch
+    }
+
+    /// Neighbours that are scored at a time.
+    fn neighbors(&self) -> usize {
+        self.index.max_neighbors.max(self.index.seeds)
+    }
+
+    /// Codes that are scored at a time.
+    fn batch(&self) -> usize {
+        if self.index.codes.rescored {
+            self.neighbors().max(self.sizes.list_limit)
+        } else {
+            self.neighbors()
+        }
     }
 
     fn turned_away(&self) -> usize {
@@ -296,7 +296,6 @@ pub(crate) struct Scratch {
 }
 
 /// What a query has met. Filters: they may forget, at the cost of work done twice.
-#[derive(Default)]
 pub(super) struct Seen {
     /// Nodes scored by code.
     pub(super) nodes: Visited<NodeId>,
@@ -322,7 +321,6 @@ pub(super) struct Scoring {
 }
 
 /// Pages asked for and pages kept.
-#[derive(Default)]
 pub(super) struct PageState {
     /// Reads that were chosen and not handed out yet, last first.
     pub(super) frontier: Vec<PageRequest>,
@@ -341,8 +339,85 @@ pub(super) struct PageState {
     pub(super) replicas: Replicas,
 }
 
+/// All of a scratch that its shape alone makes.
+struct Buffers {
+    candidates: CandidateList,
+    ranking: Ranking,
+    seen: Seen,
+    batches: Batches,
+    pages: PageState,
+    list: UnpackedList,
+    refine: Vec<NodeId>,
+    keys: Vec<u64>,
+    bounds: Bounds,
+}
+
+/// Those of the scorers.
+struct Batches {
+    widened: Vec<f32>,
+    fresh: Vec<NodeId>,
+    coded: Vec<NodeId>,
+    places: Vec<Place>,
+    estimates: Vec<f32>,
+    fine: (Vec<f32>, Vec<f32>),
+}
+
+impl Buffers {
+    /// Takes or counts every buffer of a query.
+    fn lay_out(shape: &ScratchShape, reservation: &mut Reservation) -> Result<Self> {
+        let (index, sizes) = (&shape.index, shape.sizes);
+        let listed = (sizes.list_limit, shape.turned_away());
+        Ok(Self {
+            candidates: CandidateList::lay_out(listed, reservation)?,
+            ranking: Ranking::lay_out(shape.ranked(), reservation)?,
+            seen: Seen {
+                nodes: Visited::lay_out(shape.visited_slots(), reservation)?,
+                pages: Visited::lay_out(shape.page_slots(), reservation)?,
+                exact: Visited::lay_out(shape.scored_slots(), reservation)?,
+            },
+            batches: Batches::lay_out(shape, reservation)?,
+            pages: PageState::lay_out(shape, reservation)?,
+            list: reservation.room((index.record_bytes / 4).max(shape.neighbors()))?,
+            refine: reservation.room(shape.refined())?,
+            keys: reservation.room(shape.refined().max(index.harvested.nodes))?,
+            bounds: Bounds::lay_out(shape.bounded(), reservation)?,
+        })
+    }
+}
+
+impl Batches {
+    fn lay_out(shape: &ScratchShape, reservation: &mut Reservation) -> Result<Self> {
+        Ok(Self {
+            widened: reservation.filled(shape.index.dimension, 0.0)?,
+            fresh: reservation.room(shape.batch())?,
+            coded: reservation.room(shape.neighbors())?,
+            places: reservation.room(shape.neighbors())?,
+            estimates: reservation.room(shape.batch())?,
+            fine: (reservation.room(1)?, reservation.room(1)?),
+        })
+    }
+}
+
+impl PageState {
+    fn lay_out(shape: &ScratchShape, reservation: &mut Reservation) -> Result<Self> {
+        let (index, beam) = (&shape.index, shape.sizes.beam);
+        let held = shape.held_pages();
+        let replicas = held.saturating_mul(index.hold.replicas());
+        Ok(Self {
+            frontier: reservation.room(shape.refined().max(beam))?,
+            targets: reservation.room(shape.targets())?,
+            absorbed: reservation.room(shape.targets())?,
+            deferred: reservation.room(index.harvested.waiting(beam))?,
+            arrived: reservation.room(beam)?,
+            queue: reservation.room(beam)?,
+            held: HeldPages::lay_out((held, index.payload_bytes), reservation)?,
+            replicas: Replicas::lay_out(replicas, reservation)?,
+        })
+    }
+}
+
 impl Scratch {
-    /// A scratch of a shape; its buffers grow to it on first use.
+    /// A scratch of a shape: all that a query of its sizes takes.
     ///
     /// # Errors
     /// When memory is refused.
@@ -351,39 +426,29 @@ impl Scratch {
         (scorer, second): (Scorer, Option<Scorer>),
         entry: &EntryPart,
     ) -> Result<Self> {
-        let index = &shape.index;
-        let neighbors = index.max_neighbors.max(index.seeds);
-        let held_pages = shape.held_pages();
+        let buffers = Buffers::lay_out(&shape, &mut Reservation::taking())?;
+        let batches = buffers.batches;
         Ok(Self {
             shape,
-            candidates: CandidateList::default(),
-            ranking: Ranking::default(),
-            seen: Seen::default(),
+            candidates: buffers.candidates,
+            ranking: buffers.ranking,
+            seen: buffers.seen,
             scoring: Scoring {
                 scorer,
                 second,
-                widened: vec![0.0; index.dimension],
-                fresh: Vec::with_capacity(neighbors),
-                coded: Vec::with_capacity(neighbors),
-                places: Vec::with_capacity(neighbors),
-                estimates: Vec::with_capacity(neighbors),
-                fine: (Vec::with_capacity(1), Vec::with_capacity(1)),
+                widened: batches.widened,
+                fresh: batches.fresh,
+                coded: batches.coded,
+                places: batches.places,
+                estimates: batches.estimates,
+                fine: batches.fine,
             },
-            pages: PageState {
-                frontier: Vec::with_capacity(shape.sizes.beam),
-                targets: Vec::with_capacity(shape.sizes.beam),
-                absorbed: Vec::with_capacity(shape.sizes.beam),
-                deferred: Vec::new(),
-                arrived: Vec::with_capacity(shape.sizes.beam),
-                queue: Vec::with_capacity(shape.sizes.beam),
-                held: HeldPages::new(held_pages, index.payload_bytes),
-                replicas: Replicas::new(held_pages * index.hold.replicas()),
-            },
+            pages: buffers.pages,
             entry: EntryScratch::new(entry)?,
-            list: UnpackedList::with_capacity(index.record_bytes / 4),
-            refine: Vec::new(),
-            keys: Vec::new(),
-            bounds: Bounds::default(),
+            list: buffers.list,
+            refine: buffers.refine,
+            keys: buffers.keys,
+            bounds: buffers.bounds,
             trace: None,
         })
     }
@@ -399,7 +464,7 @@ impl Scratch {
     }
 
     /// Makes ready for the next query, of `sizes` that the capacity of this scratch covers.
-    pub(super) fn reset(&mut self, query: &Query<'_>, sizes: Sizes) {
+    pub(super) fn reset(&mut self, query: &Query<'_>, sizes: QuerySizes) {
         self.shape.sizes = sizes;
         let shape = &self.shape;
         let radius = match query.goal {

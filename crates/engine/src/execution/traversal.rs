@@ -27,7 +27,7 @@ use pageway_types::{Metric, NodeId, PageId};
 
 use super::bounds::Bounds;
 use super::candidates::{CandidateList, Horizon, key_distance, key_node};
-use super::pipeline::Pipeline;
+use super::pipeline::Pipelining;
 use super::query::Gathering;
 use super::{Goal, Parts, Query, QueryStats, Scratch};
 use crate::layout::{PageCodec, PageError, PageView};
@@ -125,7 +125,7 @@ pub(crate) struct Traversal<'t, C: PageCodec> {
     pub(super) query: Query<'t>,
     pub(super) scratch: &'t mut Scratch,
     pub(super) stats: QueryStats,
-    pub(super) pipeline: Pipeline,
+    pub(super) pipeline: Pipelining,
     pub(super) stage: Stage,
     /// Requests handed out and not supplied yet.
     pub(super) in_flight: usize,
@@ -172,7 +172,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             query,
             scratch,
             stats: QueryStats::default(),
-            pipeline: Pipeline::new(parts.execution.schedule, query.sizes.beam),
+            pipeline: Pipelining::new(parts.execution.schedule, query.sizes.beam),
             stage: Stage::Gather,
             in_flight: 0,
             scanned: 0,

@@ -7,6 +7,8 @@
 
 use std::marker::PhantomData;
 
+use crate::error::Result;
+use crate::memory::Reservation;
 use pageway_types::Number;
 
 const EMPTY: u32 = u32::MAX;
@@ -37,9 +39,12 @@ impl<N: Number> Visited<N> {
         nodes.clamp(1 << 10, 1 << 18).next_power_of_two()
     }
 
-    /// Bytes of a set of `slots`.
-    pub(crate) const fn bytes(slots: usize) -> usize {
-        slots * size_of::<u32>()
+    /// A set with room for `slots`.
+    pub(crate) fn lay_out(slots: usize, reservation: &mut Reservation) -> Result<Self> {
+        Ok(Self {
+            slots: reservation.room(slots)?,
+            ..Self::default()
+        })
     }
 
     /// Forgets everything; `slots` is a power of two.

@@ -13,7 +13,7 @@ use crate::source::kernels;
 
 /// An answer, wherever it was found.
 #[derive(Clone, Copy)]
-struct Found {
+struct DeltaAnswer {
     id: u64,
     row: u32,
     node: u32,
@@ -43,7 +43,7 @@ impl Index {
             .chunks_exact(self.shape().row_bytes())
             .collect();
         let distance = kernels()?.distance(self.shape().element, self.metric());
-        let mut hits: Vec<Vec<Found>> = vec![Vec::new(); rows.len()];
+        let mut hits: Vec<Vec<DeltaAnswer>> = vec![Vec::new(); rows.len()];
         let mut first = version.node_count();
         for delta in version.chain() {
             let view = delta.view();
@@ -53,7 +53,7 @@ impl Index {
                 let farthest = options.radius.unwrap_or(f32::INFINITY);
                 let most = (options.k as usize, farthest);
                 let found = view.nearest((query, distance), most, admits);
-                hits.extend(found.into_iter().map(|hit| Found::of(hit, first)));
+                hits.extend(found.into_iter().map(|hit| DeltaAnswer::of(hit, first)));
                 if let Some(stats) = answers.stats.get_mut(number) {
                     stats.exact_distances += u64::from(view.len());
                 }
@@ -75,7 +75,7 @@ fn admits(queries: &Queries<'_>, query: usize, node: u32) -> bool {
     among && hidden.is_none_or(|hidden| hidden.0 != node)
 }
 
-impl Found {
+impl DeltaAnswer {
     fn of(hit: Hit, first: u32) -> Self {
         let Hit { row, id, distance } = hit;
         Self {
@@ -99,7 +99,7 @@ impl Version {
 
 impl Answers {
     /// Adds what was found in deltas, newer rows last.
-    fn merge(&mut self, hits: &[Vec<Found>], options: &SearchOptions) {
+    fn merge(&mut self, hits: &[Vec<DeltaAnswer>], options: &SearchOptions) {
         let mut merged = Self {
             k: self.k,
             lims: vec![0],
@@ -115,7 +115,7 @@ impl Answers {
             .collect();
         for (range, hits) in ranges.into_iter().zip(hits) {
             let own = range.filter_map(|at| self.found(at));
-            let all: Vec<Found> = own.chain(hits.iter().copied()).collect();
+            let all: Vec<DeltaAnswer> = own.chain(hits.iter().copied()).collect();
             let mut best = newest(all);
             best.truncate(options.k as usize);
             merged.truncated +=
@@ -126,9 +126,9 @@ impl Answers {
     }
 
     /// An answer that is there.
-    fn found(&self, at: usize) -> Option<Found> {
+    fn found(&self, at: usize) -> Option<DeltaAnswer> {
         let node = *self.nodes.get(at)?;
-        (node != u32::MAX).then_some(Found {
+        (node != u32::MAX).then_some(DeltaAnswer {
             id: *self.ids.get(at)?,
             row: *self.rows.get(at)?,
             node,
@@ -137,7 +137,7 @@ impl Answers {
         })
     }
 
-    fn put(&mut self, found: &[Found], fills: bool) {
+    fn put(&mut self, found: &[DeltaAnswer], fills: bool) {
         let places = if fills { self.k } else { found.len() };
         let length = self.ids.len() + places;
         self.ids.extend(found.iter().map(|one| one.id));
@@ -155,7 +155,7 @@ impl Answers {
 }
 
 /// One row for each id, the newest of `all`, nearest first.
-fn newest(mut all: Vec<Found>) -> Vec<Found> {
+fn newest(mut all: Vec<DeltaAnswer>) -> Vec<DeltaAnswer> {
     // Newer rows have higher numbers.
     all.sort_unstable_by_key(|one| (one.id, std::cmp::Reverse(one.node)));
     all.dedup_by_key(|one| one.id);

@@ -27,7 +27,7 @@ pub use recall::RecallReport;
 pub use search::MAX_LIST_SIZE;
 pub use stored::StoredVector;
 pub use survey::survey;
-pub use verify::{verify, verify_on};
+pub(crate) use verify::verify_files;
 pub(crate) use version::{Head, Version};
 
 use crate::calibration::Calibration;

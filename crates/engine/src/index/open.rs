@@ -235,6 +235,16 @@ impl Index {
         }
     }
 
+    /// Whether it was opened with the memory that it says itself.
+    pub(crate) fn has_memory_of_its_own(&self) -> bool {
+        self.options.memory.is_none()
+    }
+
+    /// Whether searches are under way.
+    pub(crate) fn is_searched(&self) -> bool {
+        self.pool.is_lent()
+    }
+
     /// How reads reach the disk.
     pub fn backend(&self) -> BackendReport {
         let version = self.head.get();

@@ -19,13 +19,13 @@ use crate::segment;
 pub(super) struct Opening<'o> {
     dir: &'o Path,
     manifest: &'o Manifest,
-    parts: Vec<Part<'o>>,
+    parts: Vec<LoadedPart<'o>>,
     /// Workers of searches.
     plan: WorkerPlan,
 }
 
 /// A segment of it.
-struct Part<'o> {
+struct LoadedPart<'o> {
     source: Source<'o>,
     pages: OpenPages,
     /// Where it is open already, and its caches are to stay as they are.
@@ -47,7 +47,7 @@ impl<'o> Opening<'o> {
             let source = Source { vfs, dir, segment };
             let records = segment.files.records.uuid;
             let kept = kept.iter().find(|other| other.records == records);
-            parts.push(Part {
+            parts.push(LoadedPart {
                 source,
                 kept: kept.map(|kept| Arc::clone(kept.loaded())),
                 pages: resolve::record_reader(source)?,
@@ -66,7 +66,7 @@ impl<'o> Opening<'o> {
     /// Reserves what is held whatever is searched, and what searches are lent.
     pub(super) fn reserve(&self, ledger: &mut Ledger) -> Result<()> {
         let mut codebooks: Vec<FileUuid> = Vec::new();
-        for Part { source, .. } in &self.parts {
+        for LoadedPart { source, .. } in &self.parts {
             let segment = source.segment;
             reserve_fixed(ledger, (&segment.spec, segment.node_count));
             let codebook = segment.files.codebook.uuid;

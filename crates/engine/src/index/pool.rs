@@ -1,6 +1,7 @@
 //! Workers of an open index: kept for the next search, never more than the memory set aside for
 //! them.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -30,12 +31,14 @@ pub(crate) struct WorkerPool {
 /// What the threads of one process share.
 #[derive(Default)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     returned: Condvar,
+    /// Workers that are lent.
+    lent: AtomicU32,
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     /// Version whose workers are kept.
     version: u64,
     held: u64,
@@ -107,6 +110,11 @@ impl WorkerPool {
         self.shared.get().lock().peak
     }
 
+    /// Whether a worker is lent out.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.shared.get().lent.load(Ordering::Relaxed) > 0
+    }
+
     /// Workers that were made so far.
     pub(crate) fn made(&self) -> u64 {
         self.shared.get().lock().made
@@ -130,6 +138,7 @@ impl WorkerPool {
         let mut state = shared.lock();
         loop {
             if let Some(Idle { worker, bytes, .. }) = state.take(wanted) {
+                shared.lent.fetch_add(1, Ordering::Relaxed);
                 return Ok(Some(Lease {
                     owner: Process::current(),
                     shared,
@@ -161,11 +170,12 @@ impl WorkerPool {
 }
 
 impl Shared {
-    fn make(&self, mut state: MutexGuard<'_, State>, wanted: Wanted<'_>) -> Result<Lease<'_>> {
+    fn make(&self, mut state: MutexGuard<'_, PoolState>, wanted: Wanted<'_>) -> Result<Lease<'_>> {
         state.held += wanted.bytes;
         state.peak = state.peak.max(state.held);
         state.made += 1;
         drop(state);
+        self.lent.fetch_add(1, Ordering::Relaxed);
         let mut lease = Lease {
             owner: Process::current(),
             shared: self,
@@ -178,7 +188,7 @@ impl Shared {
         Ok(lease)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -195,7 +205,7 @@ fn too_large(wanted: Wanted<'_>) -> Error {
     ))
 }
 
-impl State {
+impl PoolState {
     /// The smallest idle worker that serves what is wanted and is not much larger.
     fn take(&mut self, wanted: Wanted<'_>) -> Option<Idle> {
         let most = wanted.bytes.saturating_mul(LARGEST_FIT);
@@ -278,6 +288,7 @@ impl Drop for Lease<'_> {
             return;
         }
         drop(worker);
+        self.shared.lent.fetch_sub(1, Ordering::Relaxed);
         self.shared.lock().held -= self.bytes;
         self.shared.returned.notify_all();
     }

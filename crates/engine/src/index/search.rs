@@ -11,7 +11,7 @@ use super::pool::{Lease, Patience, Wanted};
 use super::{Index, Version};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::{Job, Outcomes, WorkerShape};
-use crate::execution::{Goal, NodeSet, QueryStats, Segment, Sizes};
+use crate::execution::{Goal, NodeSet, QuerySizes, QueryStats, Segment};
 use crate::memory::check_room;
 use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
 use crate::plan::{MAX_INTERLEAVE, sizes};
@@ -35,7 +35,7 @@ pub(super) struct Notes {
 pub(super) struct Call<'c> {
     version: &'c Version,
     options: &'c SearchOptions,
-    sizes: Sizes,
+    sizes: QuerySizes,
     notes: Notes,
     progress: &'c dyn Progress,
     deadline: Option<Instant>,
@@ -112,7 +112,7 @@ impl Index {
         };
         let (mut outcomes, settings) = self.call(queries, &call)?;
         let count = queries.rows.len() / queries.shape.row_bytes();
-        let room = Room {
+        let room = ResultPlaces {
             k: if version.changes() {
                 options.k as usize
             } else {
@@ -232,7 +232,7 @@ impl Index {
     fn fitting(
         &self,
         version: &Version,
-        (interleave, sizes): (usize, Sizes),
+        (interleave, sizes): (usize, QuerySizes),
         threads: usize,
     ) -> WorkerShape {
         let budget = version.for_searches();
@@ -321,7 +321,7 @@ impl Version {
         options: &SearchOptions,
         list_size: u32,
         admitted: Option<&NodeSet>,
-    ) -> Result<Sizes> {
+    ) -> Result<QuerySizes> {
         let dead = self.dead_count();
         match admitted {
             Some(set) => self.sizes_among(options, (list_size, set.len())),
@@ -338,7 +338,7 @@ impl Version {
     }
 
     /// Sizes of a query that begins with a list of this size.
-    fn sizes(&self, options: &SearchOptions, list_size: u32) -> Result<Sizes> {
+    fn sizes(&self, options: &SearchOptions, list_size: u32) -> Result<QuerySizes> {
         let limit = match options.radius {
             None => list_size,
             Some(_) => options.k,
@@ -352,7 +352,7 @@ impl Version {
         &self,
         options: &SearchOptions,
         (list_size, admitted): (u32, u64),
-    ) -> Result<Sizes> {
+    ) -> Result<QuerySizes> {
         let share = f64::from(self.node_count()) / admitted.max(1) as f64;
         let wished = (f64::from(list_size.max(options.k)) * share * GROWTH_ROOM).ceil();
         let most = (wished as u64).clamp(list_size.into(), MAX_LIST_SIZE.into()) as u32;
@@ -370,7 +370,7 @@ impl Version {
         &self,
         options: &SearchOptions,
         (list_size, limit): (u32, u32),
-    ) -> Result<Sizes> {
+    ) -> Result<QuerySizes> {
         let own = self.manifest.spec.execution.schedule.beam();
         let beam = options.beam.unwrap_or(own);
         sizes(self.node_count(), (options.k, list_size, limit), beam)
@@ -463,7 +463,7 @@ fn panicked() -> Error {
 
 /// How many results a query may have.
 #[derive(Clone, Copy)]
-struct Room {
+struct ResultPlaces {
     k: usize,
     /// Rows of the index.
     rows: usize,
@@ -475,7 +475,7 @@ struct Room {
 fn collect(
     outcomes: &mut [Outcomes],
     count: usize,
-    room: Room,
+    room: ResultPlaces,
     settings: SearchSettings,
 ) -> Answers {
     let mut answers = Answers {
@@ -509,7 +509,7 @@ fn collect(
 
 impl Answers {
     /// Appends the results of the next query.
-    fn push(&mut self, thread: Option<&Outcomes>, range: Range<usize>, room: Room) {
+    fn push(&mut self, thread: Option<&Outcomes>, range: Range<usize>, room: ResultPlaces) {
         let results = range.len();
         let found = thread.and_then(|outcomes| outcomes.found.get(range));
         for neighbor in found.unwrap_or_default() {

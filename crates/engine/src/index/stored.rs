@@ -58,7 +58,7 @@ impl Index {
             }
             return Ok(found);
         }
-        let mut wanted = Wanted::new(ids);
+        let mut wanted = WantedIds::new(ids);
         let nodes = 0..u64::from(version.node_count());
         if !ids.is_empty() && !nodes.is_empty() {
             version.visit_segments(nodes, &mut |stored| {
@@ -133,12 +133,12 @@ impl Version {
 }
 
 /// Ids that are looked for, in their order, with where their vectors go.
-struct Wanted {
+struct WantedIds {
     places: Vec<(u64, usize)>,
     found: Vec<bool>,
 }
 
-impl Wanted {
+impl WantedIds {
     fn new(ids: &[u64]) -> Self {
         let mut places: Vec<_> = ids.iter().copied().zip(0..).collect();
         places.sort_unstable();
@@ -176,13 +176,13 @@ mod tests {
 
     #[test]
     fn every_place_of_an_id_is_filled_and_the_first_missing_is_named() {
-        let mut wanted = Wanted::new(&[7, 3, 7, 9]);
+        let mut wanted = WantedIds::new(&[7, 3, 7, 9]);
         let mut out = vec![0; 4];
         for (id, byte) in [(3, 30), (7, 70), (8, 80)] {
             wanted.take(id, &[byte], &mut out);
         }
         assert_eq!(out, [70, 30, 70, 0]);
         assert_eq!(wanted.missing(), Some((3, 9)));
-        assert_eq!(Wanted::new(&[]).missing(), None);
+        assert_eq!(WantedIds::new(&[]).missing(), None);
     }
 }

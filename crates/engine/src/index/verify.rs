@@ -1,9 +1,9 @@
-//! `verify`: every byte against its checksum, then every record, list and code against the
-//! manifest.
+//! Verifying the files of an index: every byte against its checksum, then every record, list and
+//! code against the manifest.
 
 use std::path::Path;
 
-use pageway_store::{OsVfs, Vfs};
+use pageway_store::Vfs;
 use pageway_types::Progress;
 
 use crate::error::Result;
@@ -11,20 +11,15 @@ use crate::manifest::Manifest;
 use crate::resolve::Source;
 use crate::segment::{VerifyReport, verify_checksums, verify_contents};
 
-/// Reads the whole index in `dir` and checks all of it.
-///
-/// Costs two sequential passes over the record file and one over the others; holds a few MiB.
+/// Reads all files that a manifest names, and checks them one by one.
 ///
 /// # Errors
-/// `NotFound`, `Corrupt` or `Incompatible` for a manifest that cannot be used; damage elsewhere is
-/// in the report.
-pub fn verify(dir: &Path, progress: &dyn Progress) -> Result<VerifyReport> {
-    verify_on(&OsVfs, dir, progress)
-}
-
-/// As [`verify`], on a file system of the caller's.
-pub fn verify_on(vfs: &dyn Vfs, dir: &Path, progress: &dyn Progress) -> Result<VerifyReport> {
-    let manifest = Manifest::read(vfs, dir)?;
+/// `Cancelled` alone; damage is in the report.
+pub(crate) fn verify_files(
+    (vfs, dir): (&dyn Vfs, &Path),
+    manifest: &Manifest,
+    progress: &dyn Progress,
+) -> Result<VerifyReport> {
     let mut report = VerifyReport::default();
     let files = manifest.files();
     progress.stage(

@@ -59,13 +59,13 @@ struct FlatManifest {
 
 /// Which form a manifest has.
 #[derive(Deserialize)]
-struct Form {
+struct ManifestForm {
     segments: Option<IgnoredAny>,
 }
 
 /// Reads a manifest of either form.
 pub(super) fn from_json(bytes: &[u8]) -> serde_json::Result<Manifest> {
-    let form: Form = serde_json::from_slice(bytes)?;
+    let form: ManifestForm = serde_json::from_slice(bytes)?;
     let stored = if form.segments.is_some() {
         serde_json::from_slice(bytes)?
     } else {

@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 
 use super::{MAX_SEGMENTS, Manifest};
 use crate::error::ErrorKind;
-use crate::index::{Index, verify};
+use crate::index::Index;
 use crate::options::{BuildInput, BuildOptions, OpenOptions, Queries, SearchOptions};
 use crate::presets::Preset;
 use crate::source::VectorSlice;
+use crate::update::verify;
 
 const ROWS: u32 = 90;
 const SHAPE: VectorShape = VectorShape {

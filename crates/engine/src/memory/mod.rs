@@ -6,12 +6,14 @@
 
 mod largest;
 mod ledger;
+mod reservation;
 mod room;
 mod wish;
 
 pub(crate) use largest::largest;
 pub(crate) use ledger::Ledger;
 pub use ledger::MemoryPart;
+pub(crate) use reservation::Reservation;
 pub(crate) use room::check_room;
 pub(crate) use wish::format_budget;
 pub use wish::{MemoryWish, format_bytes};

@@ -1,7 +1,7 @@
 //! Memory of the workers of searches, from what a caller says of searches to come.
 
 use crate::error::{Error, Result};
-use crate::execution::Sizes;
+use crate::execution::QuerySizes;
 use crate::execution::driver::WorkerShape;
 use crate::manifest::Manifest;
 use crate::options::{Effort, OpenOptions, SearchOptions};
@@ -104,14 +104,14 @@ pub(crate) fn sizes(
     node_count: u32,
     (results, list_size, list_limit): (u32, u32, u32),
     beam: u32,
-) -> Result<Sizes> {
+) -> Result<QuerySizes> {
     let most = MAX_BEAM;
     if !(1..=most).contains(&beam) {
         return Err(Error::invalid(format!(
             "beam = {beam}: give 1 to {most} reads in flight"
         )));
     }
-    Ok(Sizes {
+    Ok(QuerySizes {
         results: results.min(node_count) as usize,
         list_size: list_size.min(node_count) as usize,
         list_limit: list_limit.max(list_size).min(node_count) as usize,

@@ -129,6 +129,7 @@ pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShap
             scorer_bytes: scorer_bytes(spec),
             bounded: execution.refine.is_bounded(),
             coded: spec.storage.vectors == VectorStorage::Coded,
+            rescored: execution.refine.is_cascade(),
         },
         payload_bytes: map.geometry.payload_bytes(),
         record_bytes: record_copy_bytes(spec, codec.max_neighbors()),

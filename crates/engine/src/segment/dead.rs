@@ -1,10 +1,29 @@
 //! The dead set of a segment, from its file.
 
-use pageway_store::BlobReader;
+use pageway_store::{BlobReader, FileEntry};
 
 use crate::error::Result;
 use crate::execution::DeadSet;
 use crate::resolve::Source;
+
+/// Checks that a dead set names nodes of its segment alone.
+///
+/// # Errors
+/// `Corrupt` for one that does not, and as its file is.
+pub(super) fn check_dead(source: Source<'_>) -> Result<()> {
+    let Some(entry) = &source.segment.files.dead else {
+        return Ok(());
+    };
+    let bits: u32 = read(source, entry)?
+        .iter()
+        .map(|word| word.count_ones())
+        .sum();
+    let known = dead_set(source, false)?.map_or(0, |dead| dead.len());
+    if bits == known {
+        return Ok(());
+    }
+    Err(source.corrupt(&entry.name, "a dead row that does not exist"))
+}
 
 /// The dead set of a segment; an empty one where it has none and is to be changed.
 pub(crate) fn dead_set(source: Source<'_>, writable: bool) -> Result<Option<DeadSet>> {
@@ -12,8 +31,11 @@ pub(crate) fn dead_set(source: Source<'_>, writable: bool) -> Result<Option<Dead
     let Some(entry) = &source.segment.files.dead else {
         return Ok(writable.then(|| DeadSet::new(nodes)));
     };
+    Ok(Some(DeadSet::of_words(nodes, read(source, entry)?)))
+}
+
+fn read(source: Source<'_>, entry: &FileEntry) -> Result<Vec<u64>> {
     let bytes = BlobReader::open(source.vfs, source.dir, entry)?.read_rest(entry.payload_bytes)?;
     let (words, _) = bytes.as_chunks::<8>();
-    let words = words.iter().map(|word| u64::from_le_bytes(*word));
-    Ok(Some(DeadSet::of_words(nodes, words)))
+    Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
 }

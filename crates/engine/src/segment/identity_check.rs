@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 
 use pageway_types::{NodeId, SplitMix64};
 
+use super::ids::mix_id;
 use crate::error::Result;
 use crate::execution::NodeSet;
 use crate::layout::VectorPart;
@@ -32,14 +33,19 @@ pub(super) struct IdentityCheck {
     is_coded: bool,
     /// Sums over all identities: beside fine codes, and beside vectors.
     sums: [u64; 2],
+    /// Id of row 0, where rows are ids.
+    first_id: u64,
+    /// Sums over ids and their nodes: in the table of ids, if there is one, and beside vectors.
+    ids_told: Option<u64>,
+    ids_sum: u64,
 }
 
 impl IdentityCheck {
-    /// Reads the identities that memory holds.
+    /// Reads the identities that memory holds. `ids_told` is what the table of ids sums up to.
     ///
     /// # Errors
     /// As those are.
-    pub(super) fn new(source: Source<'_>) -> Result<Self> {
+    pub(super) fn new(source: Source<'_>, ids_told: Option<u64>) -> Result<Self> {
         let segment = source.segment;
         let shape = segment.spec.shape;
         let are_given = segment.spec.storage.ids.are_given();
@@ -53,6 +59,9 @@ impl IdentityCheck {
             ids_share: are_given.then(|| segment.node_count.div_ceil(IDS_HELD).into()),
             is_coded: segment.spec.storage.vectors.is_coded(),
             sums: [0; 2],
+            first_id: segment.first_id(),
+            ids_told,
+            ids_sum: 0,
         })
     }
 
@@ -80,6 +89,7 @@ impl IdentityCheck {
     ) {
         self.identity(node, part, problems);
         self.add(1, node, part);
+        self.add_id(node, part);
         if part.row < self.node_count && !self.rows.insert(NodeId(part.row)) {
             problems.push(format!("node {}: another is row {} too", node.0, part.row));
         }
@@ -110,6 +120,9 @@ impl IdentityCheck {
         if self.is_coded && beside_codes != beside_vectors {
             problems.push("identities beside fine codes are not those of the vectors".to_owned());
         }
+        if self.ids_told.is_some_and(|told| told != self.ids_sum) {
+            problems.push("the table of ids names other nodes than the records do".to_owned());
+        }
     }
 
     fn identity(&self, node: NodeId, part: &VectorPart<'_>, problems: &mut Vec<String>) {
@@ -127,6 +140,14 @@ impl IdentityCheck {
                 node.0
             ));
         }
+    }
+
+    fn add_id(&mut self, node: NodeId, part: &VectorPart<'_>) {
+        let id = match self.ids_share {
+            Some(_) => part.user_id,
+            None => self.first_id.saturating_add(part.row.into()),
+        };
+        self.ids_sum = self.ids_sum.wrapping_add(mix_id(id, node));
     }
 
     /// Sums that differ tell identities apart; the same come of the same but once in 2^64.

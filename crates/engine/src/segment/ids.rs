@@ -7,12 +7,18 @@
 //! Memory holds the first id of each page. A search for an id costs a read, or none where no page
 //! can have it. `docs/format/ids.md`.
 
-use pageway_store::{AlignedBuffers, FileEntry, OpenMode, PageFile, PageGeometry};
-use pageway_types::NodeId;
+use pageway_store::{
+    AlignedBuffers, FileEntry, OpenMode, PAGE_HEADER_BYTES, PageFile, PageGeometry,
+};
+use pageway_types::{NodeId, SplitMix64};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::execution::NodeSet;
 use crate::resolve::Source;
 use crate::spec::IndexSpec;
+
+/// What is wrong where ids lead to nodes by nothing.
+const NO_TABLE: &str = "no table of ids in the manifest";
 
 /// Bytes of an entry: an id and its node.
 pub(crate) const ID_ENTRY_BYTES: usize = 12;
@@ -58,8 +64,7 @@ impl IdLookup {
             });
         }
         let Some(entry) = &segment.files.ids else {
-            let what = "no table of ids in the manifest";
-            return Err(source.corrupt("ids", what));
+            return Err(source.corrupt("ids", NO_TABLE));
         };
         IdTable::open(source, entry).map(Self::Table)
     }
@@ -147,56 +152,155 @@ fn entries(payload: &[u8], count: usize) -> impl Iterator<Item = (u64, u32)> + '
 ///
 /// # Errors
 /// `Corrupt` where ids do not rise, a node is none of the segment, or entries are missing.
-pub(crate) fn visit_ids(
+fn visit_ids(
     source: Source<'_>,
     entry: &FileEntry,
     visit: &mut dyn FnMut(usize, u64, NodeId) -> Result<()>,
 ) -> Result<()> {
-    let nodes = source.segment.node_count;
-    let file = PageFile::open(source.vfs, source.dir, entry, OpenMode::Read)?;
-    let geometry = file.geometry();
-    let count = u64::from(nodes);
-    let pages = count.div_ceil(entries_per_page(geometry).max(1) as u64);
-    if file.units() != pages {
-        return Err(source.corrupt(&entry.name, "as many ids as nodes were expected"));
-    }
-    let mut buffers = AlignedBuffers::new(1, geometry.unit_bytes())?;
-    let mut before = None;
-    for page in 0..pages {
-        let payload = file.read_unit(page, &mut buffers)?;
-        let own = entries_of(page, count, geometry);
-        for (at, (id, node)) in entries(payload, own).enumerate() {
-            if before >= Some(id) || node >= nodes {
-                let what = format!("id {id} of node {node} is out of place");
-                return Err(source.corrupt(&entry.name, what));
-            }
-            before = Some(id);
-            visit(at, id, NodeId(node))?;
-        }
+    let mut cursor = TableCursor::open(source, entry)?;
+    while let Some((at, id, node)) = cursor.next(source)? {
+        visit(at, id, node)?;
     }
     Ok(())
 }
 
-/// Checks that a table has each node once.
-pub(crate) fn check_ids(source: Source<'_>) -> Result<()> {
+/// Ids of a segment in ascending order, with their nodes. Holds a page.
+pub(crate) enum IdCursor {
+    /// Of nodes whose ids follow by arithmetic: the next, and behind the last.
+    Nodes { first: u64, next: u32, count: u32 },
+    /// Of a table.
+    Table(TableCursor),
+}
+
+impl IdCursor {
+    /// That of a segment.
+    ///
+    /// # Errors
+    /// As [`IdLookup::open`].
+    pub(crate) fn open(source: Source<'_>) -> Result<Self> {
+        let segment = source.segment;
+        if ids_are_nodes(&segment.spec) {
+            return Ok(Self::Nodes {
+                first: segment.first_id(),
+                next: 0,
+                count: segment.node_count,
+            });
+        }
+        let Some(entry) = &segment.files.ids else {
+            return Err(source.corrupt("ids", NO_TABLE));
+        };
+        TableCursor::open(source, entry).map(Self::Table)
+    }
+
+    /// The next id and its node.
+    ///
+    /// # Errors
+    /// As [`IdLookup::open`].
+    pub(crate) fn next(&mut self, source: Source<'_>) -> Result<Option<(u64, NodeId)>> {
+        match self {
+            Self::Nodes { first, next, count } => {
+                let node = *next;
+                *next = node.saturating_add(1).min(*count);
+                let id = first.saturating_add(node.into());
+                Ok((node < *count).then_some((id, NodeId(node))))
+            }
+            Self::Table(table) => Ok(table.next(source)?.map(|(_, id, node)| (id, node))),
+        }
+    }
+}
+
+/// Entries of a table, page by page.
+pub(crate) struct TableCursor {
+    file: PageFile,
+    buffers: AlignedBuffers,
+    /// Page of the next entry, and its place there.
+    page: u64,
+    at: usize,
+    /// Whether the page is in the buffer.
+    is_read: bool,
+    before: Option<u64>,
+}
+
+impl TableCursor {
+    fn open(source: Source<'_>, entry: &FileEntry) -> Result<Self> {
+        let file = PageFile::open(source.vfs, source.dir, entry, OpenMode::Read)?;
+        let geometry = file.geometry();
+        let count = u64::from(source.segment.node_count);
+        let pages = count.div_ceil(entries_per_page(geometry).max(1) as u64);
+        if file.units() != pages {
+            return Err(source.corrupt(&entry.name, "as many ids as nodes were expected"));
+        }
+        let buffers = AlignedBuffers::new(1, geometry.unit_bytes())?;
+        Ok(Self {
+            file,
+            buffers,
+            page: 0,
+            at: 0,
+            is_read: false,
+            before: None,
+        })
+    }
+
+    fn next(&mut self, source: Source<'_>) -> Result<Option<(usize, u64, NodeId)>> {
+        let nodes = source.segment.node_count;
+        let geometry = self.file.geometry();
+        if self.at == entries_of(self.page, nodes.into(), geometry) {
+            (self.page, self.at, self.is_read) = (self.page + 1, 0, false);
+        }
+        let own = entries_of(self.page, nodes.into(), geometry);
+        if own == 0 {
+            return Ok(None);
+        }
+        if !self.is_read {
+            self.file.read_unit(self.page, &mut self.buffers)?;
+            self.is_read = true;
+        }
+        let payload = self.buffers.get(0).get(PAGE_HEADER_BYTES..);
+        let entry = entries(payload.unwrap_or_default(), own).nth(self.at);
+        let Some((id, node)) = entry else {
+            return Ok(None);
+        };
+        if self.before >= Some(id) || node >= nodes {
+            let what = format!("id {id} of node {node} is out of place");
+            let path = self.file.path();
+            return Err(Error::new(
+                ErrorKind::Corrupt,
+                format!("{}: {what}", path.display()),
+            ));
+        }
+        self.before = Some(id);
+        self.at += 1;
+        Ok(Some((self.at - 1, id, NodeId(node))))
+    }
+}
+
+/// Checks that a table has each node once; the sum of its entries by [`mix_id`], where there is
+/// a table. Holds a bit for each node.
+///
+/// # Errors
+/// As [`IdLookup::open`].
+pub(crate) fn check_ids(source: Source<'_>) -> Result<Option<u64>> {
     let Some(entry) = &source.segment.files.ids else {
-        return Ok(());
+        return Ok(None);
     };
-    let mut seen = vec![false; source.segment.node_count as usize];
-    visit_ids(
-        source,
-        entry,
-        &mut |_, id, node| match seen.get_mut(node.index()) {
-            Some(seen) if !*seen => {
-                *seen = true;
-                Ok(())
-            }
-            _ => {
-                let what = format!("node {} has another id beside {id}", node.0);
-                Err(source.corrupt(&entry.name, what))
-            }
-        },
-    )
+    let mut seen = NodeSet::default();
+    let mut sum = 0u64;
+    let mut visit = |_: usize, id: u64, node: NodeId| {
+        sum = sum.wrapping_add(mix_id(id, node));
+        if seen.insert(node) {
+            return Ok(());
+        }
+        let what = format!("node {} has another id beside {id}", node.0);
+        Err(source.corrupt(&entry.name, what))
+    };
+    visit_ids(source, entry, &mut visit)?;
+    Ok(Some(sum))
+}
+
+/// An id and its node as a number. Sums of such are the same of the same pairs, and of others once
+/// in 2^64.
+pub(super) fn mix_id(id: u64, node: NodeId) -> u64 {
+    SplitMix64::mix(SplitMix64::mix(node.0.into()) ^ id)
 }
 
 /// The error of ids that cannot be told apart.

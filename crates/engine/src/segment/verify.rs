@@ -13,6 +13,7 @@ use crate::layout::{PageCodec, PageError, PageView, Record, UnpackedList};
 use crate::resolve::{self, AnyCodec, Source};
 use crate::storage::scan;
 
+use super::dead::check_dead;
 use super::ids::check_ids;
 
 /// Problems that are written out; further ones are only counted.
@@ -42,6 +43,9 @@ pub struct VerifyReport {
     pub files: Vec<FileReport>,
     /// Records that were decoded and checked.
     pub records: u64,
+    /// Records of the log that are made again when the index is next opened to be changed: each
+    /// was read and tried.
+    pub log_records: u64,
     /// What is wrong, one sentence each; empty when the index is sound.
     pub problems: Vec<String>,
 }
@@ -52,9 +56,24 @@ impl VerifyReport {
         self.problems.is_empty()
     }
 
-    fn note(&mut self, problem: String) {
+    pub(crate) fn note(&mut self, problem: String) {
         if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(problem);
+        }
+    }
+
+    /// Notes an error as a problem.
+    ///
+    /// # Errors
+    /// `Cancelled` alone.
+    pub(crate) fn take<T>(&mut self, checked: Result<T>) -> Result<Option<T>> {
+        match checked {
+            Err(error) if error.kind() == ErrorKind::Cancelled => Err(error),
+            Err(error) => {
+                self.note(error.to_string());
+                Ok(None)
+            }
+            Ok(found) => Ok(Some(found)),
         }
     }
 }
@@ -98,23 +117,18 @@ pub(crate) fn verify_contents(
     report: &mut VerifyReport,
     progress: &dyn Progress,
 ) -> Result<()> {
-    let checked = verify_records(source, report, progress)
-        .and_then(|()| resolve::check_side_files(source))
-        .and_then(|()| check_ids(source));
-    match checked {
-        Err(error) if error.kind() == ErrorKind::Cancelled => Err(error),
-        Err(error) => {
-            report.note(error.to_string());
-            Ok(())
-        }
-        Ok(()) => Ok(()),
-    }
+    let ids_told = report.take(check_ids(source))?.flatten();
+    let records = verify_records((source, ids_told), report, progress);
+    report.take(records)?;
+    report.take(resolve::check_side_files(source))?;
+    report.take(check_dead(source))?;
+    Ok(())
 }
 
 /// Decodes every record: degrees and neighbours in range, codes where they must be, identities and
 /// vectors that can be.
 fn verify_records(
-    source: Source<'_>,
+    (source, ids_told): (Source<'_>, Option<u64>),
     report: &mut VerifyReport,
     progress: &dyn Progress,
 ) -> Result<()> {
@@ -131,7 +145,7 @@ fn verify_records(
         return Ok(());
     }
     progress.stage("verify records", pages);
-    let mut seen = IdentityCheck::new(source)?;
+    let mut seen = IdentityCheck::new(source, ids_told)?;
     let mut first = 0;
     while first < pages {
         progress.check()?;

@@ -42,6 +42,7 @@ pub(crate) use layout::{read_bin_header, read_first_prefix};
 pub(crate) use lengths::Lengths;
 pub use npy::NpyProblem;
 pub(crate) use output::OutputFile;
+pub(crate) use slice::ResidentSlice;
 pub use slice::VectorSlice;
 pub use writer::VectorFileWriter;
 

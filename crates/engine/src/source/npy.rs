@@ -214,7 +214,7 @@ fn literal_range(start: [u8; 12]) -> Result<(u64, u64), NpyProblem> {
 }
 
 fn parse_literal(text: &str) -> Result<NpyHeader, NpyProblem> {
-    let mut scan = Scan { rest: text };
+    let mut scan = HeaderScan { rest: text };
     let (mut descr, mut fortran_order, mut shape) = (None, None, None);
     scan.symbol('{')
         .ok_or(NpyProblem::Literal("opening brace"))?;
@@ -242,11 +242,11 @@ fn parse_literal(text: &str) -> Result<NpyHeader, NpyProblem> {
 }
 
 /// A cursor over the literal. Each verb skips blanks, consumes what it names, or gives `None`.
-struct Scan<'t> {
+struct HeaderScan<'t> {
     rest: &'t str,
 }
 
-impl<'t> Scan<'t> {
+impl<'t> HeaderScan<'t> {
     fn symbol(&mut self, symbol: char) -> Option<()> {
         self.rest = self.rest.trim_start().strip_prefix(symbol)?;
         Some(())

@@ -69,3 +69,25 @@ impl VectorRead for VectorSlice<'_> {
         Ok(())
     }
 }
+
+/// The same, which a build uses where they lie.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ResidentSlice<'a>(pub(crate) VectorSlice<'a>);
+
+impl VectorRead for ResidentSlice<'_> {
+    fn count(&self) -> u64 {
+        self.0.count()
+    }
+
+    fn shape(&self) -> VectorShape {
+        self.0.shape()
+    }
+
+    fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read(first, out)
+    }
+
+    fn resident(&self) -> Option<&[u8]> {
+        Some(self.0.bytes())
+    }
+}

@@ -68,6 +68,13 @@ impl IndexSpec {
         self.layout.placement.is_by_id() && !self.storage.codes.is_split()
     }
 
+    /// The same design with nodes in the order of the data.
+    pub(crate) fn in_order_of_rows(&self) -> Self {
+        let mut spec = self.clone();
+        spec.layout.placement = PlacementSpec::ById;
+        spec
+    }
+
     /// The same design with answers and reads that depend on nothing but query and index: a build
     /// measures with it, so that its bytes do not depend on the disk or on threads. Pages of a
     /// pipeline are taken in order, and no cache learns.

@@ -76,7 +76,7 @@ pub enum TruthError {
         found: i32,
     },
     /// An id that is no row of the base.
-    #[error("{file}: query {query}, neighbour {rank} is row {id}, the base has {}", Rows(*.count))]
+    #[error("{file}: query {query}, neighbour {rank} is row {id}, the base has {}", RowBound(*.count))]
     IdRange {
         /// The file.
         file: String,
@@ -257,9 +257,9 @@ pub enum TruthError {
     },
 }
 
-struct Rows(Option<u64>);
+struct RowBound(Option<u64>);
 
-impl std::fmt::Display for Rows {
+impl std::fmt::Display for RowBound {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             Some(count) => write!(f, "rows 0..{count}"),

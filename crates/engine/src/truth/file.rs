@@ -22,7 +22,7 @@ const VALUE_BYTES: u64 = 4;
 
 /// How a file of truth is laid out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Form {
+enum TruthForm {
     /// Header and ids.
     Ids,
     /// Header, all ids, all distances.
@@ -35,7 +35,7 @@ enum Form {
 pub struct TruthFile {
     file: Arc<dyn VfsFile>,
     name: String,
-    form: Form,
+    form: TruthForm,
     query_count: u64,
     k: u64,
     base_count: Option<u64>,
@@ -87,7 +87,7 @@ impl TruthFile {
 
     /// True when the file holds distances beside the ids.
     pub fn has_distances(&self) -> bool {
-        self.form == Form::IdsAndDistances
+        self.form == TruthForm::IdsAndDistances
     }
 
     /// Reads the truth of the queries `first .. first + count`: 4 or 8 bytes per neighbour, and
@@ -109,17 +109,17 @@ impl TruthFile {
             .into());
         }
         let ids = match self.form {
-            Form::Rows => self.read_rows(first, count)?,
-            Form::Ids | Form::IdsAndDistances => {
+            TruthForm::Rows => self.read_rows(first, count)?,
+            TruthForm::Ids | TruthForm::IdsAndDistances => {
                 self.values(HEADER_BYTES, first, count, i32::from_le_bytes)?
             }
         };
         let distances = match self.form {
-            Form::IdsAndDistances => {
+            TruthForm::IdsAndDistances => {
                 let ids_bytes = self.query_count * self.k * VALUE_BYTES;
                 self.values(HEADER_BYTES + ids_bytes, first, count, f32::from_le_bytes)?
             }
-            Form::Ids | Form::Rows => Vec::new(),
+            TruthForm::Ids | TruthForm::Rows => Vec::new(),
         };
         Ok(Truth {
             k: self.k(),
@@ -204,7 +204,7 @@ impl TruthFile {
     }
 }
 
-fn read_ibin(file: &dyn VfsFile, name: &str) -> Result<(Form, u64, u64), Error> {
+fn read_ibin(file: &dyn VfsFile, name: &str) -> Result<(TruthForm, u64, u64), Error> {
     let (queries, k) = read_bin_header(file, name)?;
     if queries == 0 || k == 0 {
         let (file, queries, k) = (name.to_owned(), queries.into(), k.into());
@@ -215,8 +215,8 @@ fn read_ibin(file: &dyn VfsFile, name: &str) -> Result<(Form, u64, u64), Error> 
     let both_bytes = ids_bytes + values_bytes;
     let found_bytes = file.len()?;
     let form = match u128::from(found_bytes) {
-        found if found == ids_bytes => Form::Ids,
-        found if found == both_bytes => Form::IdsAndDistances,
+        found if found == ids_bytes => TruthForm::Ids,
+        found if found == both_bytes => TruthForm::IdsAndDistances,
         _ => {
             let (file, queries, k) = (name.to_owned(), queries.into(), k.into());
             return Err(TruthError::SizeMismatch {
@@ -233,7 +233,7 @@ fn read_ibin(file: &dyn VfsFile, name: &str) -> Result<(Form, u64, u64), Error> 
     Ok((form, queries.into(), k.into()))
 }
 
-fn read_ivecs(file: &dyn VfsFile, name: &str) -> Result<(Form, u64, u64), Error> {
+fn read_ivecs(file: &dyn VfsFile, name: &str) -> Result<(TruthForm, u64, u64), Error> {
     let k = read_first_prefix(file, name)?;
     let Some(k) = u64::try_from(k).ok().filter(|k| *k > 0) else {
         let file = name.to_owned();
@@ -255,5 +255,5 @@ fn read_ivecs(file: &dyn VfsFile, name: &str) -> Result<(Form, u64, u64), Error>
         }
         .into());
     }
-    Ok((Form::Rows, found_bytes / row_bytes, k))
+    Ok((TruthForm::Rows, found_bytes / row_bytes, k))
 }

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pageway_store::{BlobWriter, FileEntry, LogWriter, Lsn, PageGeometry, remove_orphans};
+use pageway_store::{
+    BlobWriter, FileEntry, LogFloor, LogWriter, Lsn, PageGeometry, remove_orphans,
+};
 
+use super::common::{Common, Counters, Maintenance};
 use super::state::State;
-use super::writer::{Maintenance, Writer};
 use crate::build::Added;
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::{DeadSet, Segment};
@@ -15,6 +17,11 @@ use crate::manifest::{FileKind, Manifest, SegmentEntry};
 use crate::resolve::Source;
 use crate::segment::IdLookup;
 
+/// The memory of searches grows by one in so many parts at a time.
+const MEMORY_GROWTH: u64 = 8;
+/// What it is more than the vectors at most.
+const MEMORY_BYTES_MAX: u64 = 1 << 30;
+
 /// What becomes of the segments of an index.
 pub(super) struct Checkpoint {
     /// Segments that go, by their numbers.
@@ -22,10 +29,10 @@ pub(super) struct Checkpoint {
     /// The one that comes in place of the first of them, or behind all others.
     pub(super) added: Option<Added>,
     /// The last record whose rows are in it, where those of the frozen delta are.
-    pub(super) flushed: Option<Lsn>,
+    pub(super) flushed: Option<LogFloor>,
 }
 
-impl Writer {
+impl Common {
     /// Commits a checkpoint and turns searches and changes to it.
     ///
     /// # Errors
@@ -56,13 +63,7 @@ impl Writer {
         let mut manifest = before.manifest.clone();
         let at = put(&mut manifest, checkpoint)?;
         manifest.generation = maintenance.generation;
-        // Nothing is committed that could not be read again.
-        manifest.check()?;
-        let reload = Reload {
-            manifest,
-            deltas: Vec::new(),
-        };
-        let mut version = self.index.reload(reload)?;
+        let mut version = self.load(manifest)?;
         let lookups = self.lookups(&before, &version)?;
         let flushed = checkpoint.flushed;
         let commit = |state: &mut State, log: &mut LogWriter| -> Result<()> {
@@ -101,11 +102,38 @@ impl Writer {
         self.commit.exclusive(commit)??;
         if let Some(added) = &checkpoint.added {
             let bytes = added.entry.files.bytes()?;
-            self.counters
-                .bytes_written
-                .fetch_add(bytes, Ordering::Relaxed);
+            let Counters {
+                segment_bytes,
+                temporary_bytes,
+                ..
+            } = &self.counters;
+            segment_bytes.fetch_add(bytes, Ordering::Relaxed);
+            temporary_bytes.fetch_add(added.temporary_bytes, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// The version of a manifest: nothing is committed that could not be read again.
+    ///
+    /// Where nobody gave a memory for searches, and there are more rows now than that of the index
+    /// holds codes of, it becomes larger.
+    fn load(&self, mut manifest: Manifest) -> Result<Version> {
+        loop {
+            manifest.check()?;
+            let reload = Reload {
+                manifest: manifest.clone(),
+                deltas: Vec::new(),
+            };
+            let loaded = self.index.reload(reload);
+            let most = manifest.raw_bytes().saturating_add(MEMORY_BYTES_MAX);
+            let grows = self.index.has_memory_of_its_own() && manifest.memory_bytes < most;
+            match loaded {
+                Err(error) if error.kind() == ErrorKind::InvalidInput && grows => {
+                    manifest.memory_bytes += manifest.memory_bytes / MEMORY_GROWTH + 1;
+                }
+                loaded => return loaded,
+            }
+        }
     }
 
     /// Tables of ids of the segments of a version: those that are open, and those that came.
@@ -172,10 +200,12 @@ impl Writer {
 
 impl Manifest {
     /// Takes what a commit tells of changes: the one place where the floor of the log rises.
-    fn take_changes(&mut self, state: &State, flushed: Option<Lsn>) {
+    fn take_changes(&mut self, state: &State, flushed: Option<LogFloor>) {
         if let Some(changes) = &mut self.changes {
             changes.next_id = state.next_id;
-            changes.floor = flushed.map_or(changes.floor, |floor| floor.0);
+            if let Some(floor) = flushed {
+                (changes.floor, changes.floor_chain) = (floor.lsn.0, floor.chain);
+            }
         }
     }
 }
@@ -210,9 +240,14 @@ fn put(manifest: &mut Manifest, checkpoint: &Checkpoint) -> Result<Option<usize>
         segment.own_first_id = Some(segment.first_id());
     }
     at = at.min(manifest.segments.len());
-    if let Some(Added { entry, calibration }) = &checkpoint.added {
+    if let Some(Added {
+        entry, calibration, ..
+    }) = &checkpoint.added
+    {
         if manifest.segments.is_empty() {
+            let placement = manifest.spec.layout.placement;
             manifest.spec = entry.spec.clone();
+            manifest.spec.layout.placement = placement;
         }
         manifest.segments.insert(at, entry.clone());
         if let (Some(calibration), Some(changes)) = (calibration, &mut manifest.changes) {

@@ -99,6 +99,7 @@ fn manifest_of(options: &CreateOptions) -> Result<Manifest> {
         changes: Some(ChangeEntry {
             log: None,
             floor: 0,
+            floor_chain: None,
             next_id: 0,
             calibrated_rows: 0,
         }),

@@ -1,78 +1,71 @@
 //! From the delta to a segment.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pageway_store::{LogWriter, Lsn};
-use pageway_types::{Progress, VectorRead, VectorShape};
+use pageway_store::{LogFloor, LogWriter};
+use pageway_types::{NoProgress, Progress, VectorRead};
 
 use super::checkpoint::Checkpoint;
+use super::common::{Common, Maintenance};
 use super::state::State;
-use super::writer::{Maintenance, Writer};
-use crate::build::{Added, Addition};
+use crate::build::{Added, Addition, AdditionLimits, AdditionSize, check_addition};
 use crate::delta::Delta;
 use crate::error::Result;
 use crate::index::Version;
 use crate::manifest::SegmentEntry;
 use crate::options::BuildInput;
 use crate::resolve::Source;
-use crate::source::{IdRead, IdSlice, VectorSlice};
+use crate::source::{IdRead, IdSlice, ResidentSlice, VectorSlice};
+use crate::spec::IndexSpec;
 
+/// Most memory of a flush or merge that is chosen by ourselves.
+const BUILD_BYTES_MAX: u64 = 1 << 40;
 /// Rows that quantizers must have been trained on to be taken over for more rows than twice as
 /// many: more would not make them better.
 const TRAINED_ROWS: u32 = 65_536;
 
-/// Rows of a delta, copied out.
-struct Gathered {
-    shape: VectorShape,
-    rows: Vec<u8>,
-}
-
-impl VectorRead for Gathered {
-    fn count(&self) -> u64 {
-        (self.rows.len() / self.shape.row_bytes()) as u64
+impl Common {
+    /// What is done in the background.
+    pub(super) fn keep_small(&self, progress: &dyn Progress) -> Result<()> {
+        let mut maintenance = self.maintenance();
+        let frozen = |state: &mut State| state.frozen.is_some();
+        if self.commit.look(frozen)? {
+            self.flush_with(&mut maintenance, progress)?;
+        }
+        if self.options.merge_by_hand {
+            return Ok(());
+        }
+        self.merge_tiers(&mut maintenance, progress)
     }
 
-    fn shape(&self) -> VectorShape {
-        self.shape
-    }
-
-    fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
-        VectorSlice::new(&self.rows, self.shape)?.read(first, out)
-    }
-
-    fn resident(&self) -> Option<&[u8]> {
-        Some(&self.rows)
-    }
-}
-
-impl Writer {
-    /// Makes a segment of the rows since the last flush, so that they take no memory and no
-    /// replay. Nothing where there are none, and nothing died.
-    ///
-    /// Changes go on meanwhile, as far as there is room for them.
-    ///
-    /// # Errors
-    /// `InvalidInput` where memory is too small for another segment, `NoSpace`, `Cancelled`: the
-    /// rows stay where they are then. `ReadOnly` after a write that failed.
-    pub fn flush(&self, progress: &dyn Progress) -> Result<()> {
-        self.flush_with(&mut self.maintenance(), progress)
-    }
-
-    /// Flushes, and merges what has become too many segments, unless that is done by hand.
-    pub(super) fn flush_and_merge(
-        &self,
-        maintenance: &mut Maintenance,
-        progress: &dyn Progress,
-    ) -> Result<()> {
-        self.flush_with(maintenance, progress)?;
+    /// Flushes and merges in the thread that calls, unless somebody else did meanwhile.
+    pub(super) fn make_room(&self, rows: usize) -> Result<()> {
+        let mut maintenance = self.maintenance();
+        if self.commit.exclusive(|state, _| state.has_room(rows))? {
+            return Ok(());
+        }
+        self.flush_with(&mut maintenance, &NoProgress)?;
         if !self.options.merge_by_hand {
-            self.merge_tiers(maintenance, progress)?;
+            self.merge_tiers(&mut maintenance, &NoProgress)?;
         }
         Ok(())
     }
 
+    /// Flushes everything that is acknowledged.
+    pub(super) fn flush_all(
+        &self,
+        maintenance: &mut Maintenance,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        // One that is closed already was closed before.
+        if self.commit.look(|state| state.frozen.is_some())? {
+            self.flush_with(maintenance, progress)?;
+        }
+        self.flush_with(maintenance, progress)
+    }
+
+    /// Flushes the delta that is closed, or closes one.
     pub(super) fn flush_with(
         &self,
         maintenance: &mut Maintenance,
@@ -81,6 +74,7 @@ impl Writer {
         let Some((frozen, floor)) = self.freeze()? else {
             return Ok(());
         };
+        let _begun = self.board.begin("flush");
         let added = self.segment_of(&frozen, maintenance, progress)?;
         let checkpoint = Checkpoint {
             gone: Vec::new(),
@@ -89,29 +83,38 @@ impl Writer {
         };
         self.checkpoint(&checkpoint, maintenance)?;
         self.counters.flushes.fetch_add(1, Ordering::Relaxed);
+        self.board.end_flush();
         Ok(())
     }
 
     /// Closes the delta, unless one is closed already that is not flushed yet. None when the files
     /// that there are hold all there is.
-    fn freeze(&self) -> Result<Option<(Arc<Delta>, Lsn)>> {
-        let row_bytes = self.index.shape().row_bytes();
+    fn freeze(&self) -> Result<Option<(Arc<Delta>, LogFloor)>> {
         let freeze = |state: &mut State, log: &mut LogWriter| -> Result<_> {
-            if let Some((frozen, floor)) = &state.frozen {
-                return Ok(Some((Arc::clone(frozen), *floor)));
+            if state.frozen.is_none() {
+                let known = state.version.manifest.changes;
+                if known.is_some_and(|changes| changes.floor == log.last().0) {
+                    return Ok(None);
+                }
+                self.close_delta(state, log)?;
             }
-            let known = state.version.manifest.changes;
-            if known.is_some_and(|changes| changes.floor == log.last().0) {
-                return Ok(None);
-            }
-            let floor = log.rotate()?;
-            state.freeze(floor, row_bytes);
-            let frozen = state.frozen.as_ref().map(|(delta, _)| Arc::clone(delta));
-            let deltas = frozen.iter().cloned().chain([Arc::clone(&state.active)]);
-            state.version = self.index.turn_to_deltas(deltas.collect());
-            Ok(frozen.map(|frozen| (frozen, floor)))
+            let frozen = state.frozen.as_ref();
+            Ok(frozen.map(|(delta, floor)| (Arc::clone(delta), *floor)))
         };
         self.commit.exclusive(freeze)?
+    }
+
+    /// Closes the delta, between two turns of the log, and opens the next.
+    pub(super) fn close_delta(&self, state: &mut State, log: &mut LogWriter) -> Result<()> {
+        let floor = LogFloor {
+            lsn: log.rotate()?,
+            chain: Some(log.chain()),
+        };
+        state.freeze(floor, self.index.shape().row_bytes());
+        let frozen = state.frozen.as_ref().map(|(delta, _)| Arc::clone(delta));
+        let deltas = frozen.into_iter().chain([Arc::clone(&state.active)]);
+        state.version = self.index.turn_to_deltas(deltas.collect());
+        Ok(())
     }
 
     /// A segment of the living rows of a delta, if there are any.
@@ -126,11 +129,16 @@ impl Writer {
         let living = delta.living() as usize;
         rows.reserve_exact(living * shape.row_bytes());
         ids.reserve_exact(living);
-        delta.view().each_living(|_, id, row| {
+        // Who dies from now on is noted, and who died before is not among them.
+        let view = self.commit.exclusive(|state, _| {
+            state.note_kills();
+            delta.view()
+        })?;
+        view.each_living(|_, id, row| {
             rows.extend_from_slice(row);
             ids.push(id);
         });
-        let vectors = Gathered { shape, rows };
+        let vectors = ResidentSlice(VectorSlice::new(&rows, shape)?);
         self.add(&vectors, &IdSlice(&ids), (maintenance, progress))
     }
 
@@ -147,20 +155,30 @@ impl Writer {
         }
         let version = self.index.version();
         let donor = donor(&version, count);
-        let spec = donor.map_or(&version.manifest.spec, |donor| &donor.spec);
+        let own = &version.manifest.spec;
+        let mut spec = donor.map_or_else(|| own.clone(), |donor| donor.spec.clone());
+        // One that was built in little memory may have had to do with another.
+        spec.layout.placement = own.layout.placement;
+        let size = AdditionSize {
+            rows: u32::try_from(count).unwrap_or(u32::MAX),
+            resident: vectors.resident().is_some(),
+            has_donor: donor.is_some(),
+            calibrates: is_calibrated_by(&version, count),
+        };
+        let (limits, calibrates) = self.limits_of(&version, (&spec, size))?;
         let addition = Addition {
             vfs: &self.vfs,
             dir: &self.dir,
             generation: maintenance.generation,
             input: &BuildInput::new(vectors, "rows").with_ids(Some(ids)),
-            spec,
+            spec: &spec,
             donor: donor.map(|segment| Source {
                 vfs: self.vfs.as_ref(),
                 dir: &self.dir,
                 segment,
             }),
-            limits: self.limits,
-            calibrates: is_calibrated_by(&version, count),
+            limits,
+            calibrates,
             progress,
         };
         let added = addition.build();
@@ -169,6 +187,47 @@ impl Writer {
             maintenance.generation += 1;
         }
         added.map(Some)
+    }
+}
+
+impl Common {
+    /// What the build of a segment may take, and whether recall can be measured on it.
+    ///
+    /// A memory that somebody gave is kept: where it does not hold a measurement, that is left for
+    /// later, unless there is none. Otherwise it is the least that works, where that is more.
+    fn limits_of(
+        &self,
+        version: &Version,
+        (spec, size): (&IndexSpec, AdditionSize),
+    ) -> Result<(AdditionLimits, bool)> {
+        let mut limits = self.limits;
+        if self.index.has_memory_of_its_own() {
+            limits.index_memory = version.manifest.memory_bytes;
+        }
+        if self.options.memory.is_none() && self.options.build_memory.is_none() {
+            return Ok((least_limits(spec, size, limits)?, size.calibrates));
+        }
+        let must = version.manifest.calibration.rows.is_empty();
+        let fits = check_addition(spec, size, limits).is_ok();
+        Ok((limits, size.calibrates && (must || fits)))
+    }
+}
+
+/// Limits with the least of some memories that a segment can be built in, from that of `limits` on.
+///
+/// # Errors
+/// `InvalidInput` where no memory is enough.
+pub(super) fn least_limits(
+    spec: &IndexSpec,
+    size: AdditionSize,
+    mut limits: AdditionLimits,
+) -> Result<AdditionLimits> {
+    loop {
+        match check_addition(spec, size, limits) {
+            Ok(()) => return Ok(limits),
+            Err(error) if limits.build_memory >= BUILD_BYTES_MAX => return Err(error),
+            Err(_) => limits.build_memory += limits.build_memory / 4,
+        }
     }
 }
 

@@ -5,28 +5,20 @@ use std::sync::atomic::Ordering;
 use pageway_types::{Progress, VectorRead};
 
 use super::checkpoint::Checkpoint;
+use super::common::{Common, Maintenance};
 use super::living::LivingRows;
 use super::options::MergeReport;
 use super::state::State;
 use super::tiers::{Tier, choose};
-use super::writer::{Maintenance, Writer};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::execution::Segment;
 use crate::index::Version;
 
-impl Writer {
-    /// Flushes, and merges segments: those of which there are too many of a size or which have
-    /// mostly died, or all into one where `full`.
-    ///
-    /// Changes and searches go on meanwhile. A merge is a build over the living rows: it takes the
-    /// memory for updates that is set aside for that, and as much disk again as it merges.
-    ///
-    /// # Errors
-    /// `InvalidInput` where that memory is too small, with the least that works; `NoSpace`,
-    /// `Cancelled`: the segments stay as they are then. `ReadOnly` after a write that failed.
-    pub fn merge(&self, full: bool, progress: &dyn Progress) -> Result<MergeReport> {
+impl Common {
+    /// Flushes, and merges what is too much, or all.
+    pub(super) fn merge(&self, full: bool, progress: &dyn Progress) -> Result<MergeReport> {
         let mut maintenance = self.maintenance();
-        self.flush_with(&mut maintenance, progress)?;
+        self.flush_all(&mut maintenance, progress)?;
         let mut report = MergeReport::default();
         if full {
             let version = self.index.version();
@@ -49,11 +41,11 @@ impl Writer {
         let mut report = MergeReport::default();
         match self.merge_chosen(maintenance, (&mut report, progress)) {
             Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::NoSpace) => {
-                maintenance.merge_refused = Some(error.to_string());
+                self.board.refuse_merge(Some(error.to_string()));
                 Ok(())
             }
             outcome => {
-                maintenance.merge_refused = None;
+                self.board.refuse_merge(None);
                 outcome
             }
         }
@@ -69,7 +61,29 @@ impl Writer {
             if chosen.is_empty() {
                 return Ok(());
             }
-            self.merge_segments(&chosen, maintenance, (report, progress))?;
+            self.merge_what_fits(chosen, maintenance, (report, progress))?;
+        }
+    }
+
+    /// Merges segments, or as many of the smaller ones as memory and disk are enough for.
+    fn merge_what_fits(
+        &self,
+        mut chosen: Vec<usize>,
+        maintenance: &mut Maintenance,
+        (report, progress): (&mut MergeReport, &dyn Progress),
+    ) -> Result<()> {
+        let version = self.index.version();
+        let rows = |number: &usize| Some(version.segments.get(*number)?.node_count());
+        loop {
+            let merged = self.merge_segments(&chosen, maintenance, (report, progress));
+            let is_refused = |error: &Error| {
+                matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::NoSpace)
+            };
+            if chosen.len() <= 2 || !merged.as_ref().is_err_and(is_refused) {
+                return merged;
+            }
+            let largest = (0..chosen.len()).max_by_key(|at| chosen.get(*at).and_then(rows));
+            largest.map(|at| chosen.remove(at));
         }
     }
 
@@ -79,6 +93,7 @@ impl Writer {
         maintenance: &mut Maintenance,
         (report, progress): (&mut MergeReport, &dyn Progress),
     ) -> Result<()> {
+        let _begun = self.board.begin("merge");
         let shape = self.index.shape();
         let living = |state: &mut State, _: &mut _| {
             state.note_kills();

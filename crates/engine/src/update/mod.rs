@@ -14,13 +14,16 @@
 //! the one that replaces it is durable. After the first write that failed nothing changes any more,
 //! and searches go on.
 
+mod background;
 mod checkpoint;
+mod common;
 mod create;
 mod flush;
 mod living;
 mod merge;
 mod open;
 mod options;
+mod put;
 mod record;
 mod snapshot;
 mod state;
@@ -28,8 +31,12 @@ mod summary;
 #[cfg(test)]
 mod tests;
 mod tiers;
+mod verify;
 mod writer;
 
-pub use options::{Acknowledged, Changes, CreateOptions, MergeReport, Rows, UpdateOptions, Work};
+pub use options::{
+    Acknowledged, Background, Changes, CreateOptions, MergeReport, Rows, UpdateOptions, Work,
+};
 pub use summary::{ChangeSummary, LogFileSummary, LogSummary, describe_changes};
+pub use verify::{verify, verify_on};
 pub use writer::Writer;

@@ -5,15 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use pageway_store::{
-    DirectoryLock, FileUuid, GroupCommit, LogPlace, LogTail, LogWriter, Lsn, OnDamage, OsVfs, Vfs,
-    create_directory, remove_orphans, replay_log,
+    DirectoryLock, FileUuid, GroupCommit, LogPlace, LogTail, LogWriter, Lsn, OnDamage, OsVfs,
+    Process, Vfs, create_directory, remove_orphans, replay_log,
 };
 
+use super::background::{BackgroundThread, Board};
+use super::common::{Common, Counters, Maintenance};
+use super::flush::least_limits;
 use super::options::UpdateOptions;
-use super::record::Record;
+use super::record::LogRecord;
 use super::state::{Batch, State};
-use super::writer::{Counters, Maintenance, QUEUE_BYTES, Writer};
-use crate::build::{AdditionLimits, IdFile, added_spec, check_addition};
+use super::writer::{QUEUE_BYTES, Writer};
+use crate::build::{AdditionLimits, AdditionSize, IdFile, added_spec, check_addition};
 use crate::delta::{Delta, ROW_BYTES};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::DeadSet;
@@ -32,11 +35,11 @@ const DEFAULT_ROWS: u64 = 4096;
 const DEFAULT_SHARE: u64 = 8;
 /// Buffers of the log and of its replay.
 const LOG_BYTES: u64 = 2 << 20;
-/// Least memory that a flush is tried with, and most that is chosen by ourselves.
-const BUILD_BYTES: (u64, u64) = (8 << 20, 8 << 30);
+/// Least memory that a flush is tried with.
+const BUILD_BYTES: u64 = 8 << 20;
 
 /// An index directory that is locked, and what is known of it.
-struct Opening<'o> {
+struct WriterOpening<'o> {
     vfs: &'o Arc<dyn Vfs>,
     dir: &'o Path,
     manifest: Manifest,
@@ -77,7 +80,7 @@ impl Writer {
         // Before the lock, which would make a directory that is no index into something.
         Manifest::read(vfs.as_ref(), dir)?;
         let lock = DirectoryLock::acquire(vfs.as_ref(), dir)?;
-        let mut opening = Opening {
+        let mut opening = WriterOpening {
             vfs,
             dir,
             manifest: Manifest::read(vfs.as_ref(), dir)?,
@@ -103,7 +106,7 @@ impl Writer {
         counters
             .replayed
             .store(replayed, std::sync::atomic::Ordering::Relaxed);
-        Ok(Self {
+        let common = Common {
             vfs: Arc::clone(vfs),
             dir: PathBuf::from(dir),
             index: Arc::new(index),
@@ -113,15 +116,20 @@ impl Writer {
             maintenance: Mutex::new(Maintenance {
                 generation: opening.manifest.generation + 1,
                 persisted,
-                merge_refused: None,
             }),
+            board: Board::default(),
             counters,
+            owner: Process::current(),
             _lock: lock,
+        };
+        Ok(Self {
+            common: Arc::new(common),
+            background: BackgroundThread::default(),
         })
     }
 }
 
-impl Opening<'_> {
+impl WriterOpening<'_> {
     /// Makes what was committed durable before what it replaced is removed: a writer may have been
     /// killed between the two.
     fn clean(&self) -> Result<()> {
@@ -192,9 +200,12 @@ impl Opening<'_> {
             )));
         }
         let rows = (update_bytes - build_bytes - fixed) / each;
-        let rows = rows.min(u64::from(u32::MAX / 4)) as u32;
-        // What a flush could not do is said now.
-        self.check_flush(rows.min(DEFAULT_ROWS as u32), build_bytes, search)
+        let mut rows = rows.min(u64::from(u32::MAX / 4)) as u32;
+        // Rows that could not be flushed together are not let in.
+        while self.check_flush(rows, build_bytes, search).is_err() && rows > LEAST_ROWS as u32 {
+            rows = (rows - rows / 4).max(LEAST_ROWS as u32);
+        }
+        self.check_flush(rows, build_bytes, search)
             .map_err(|error| error.within("memory for updates"))?;
         Ok(Division {
             update_bytes,
@@ -204,24 +215,33 @@ impl Opening<'_> {
     }
 
     fn check_flush(&self, rows: u32, build_memory: u64, index_memory: u64) -> Result<()> {
-        let limits = AdditionLimits {
+        let limits = self.limits(build_memory, index_memory);
+        check_addition(&self.manifest.spec, self.flush_size(rows), limits)
+    }
+
+    fn limits(&self, build_memory: u64, index_memory: u64) -> AdditionLimits {
+        AdditionLimits {
             build_memory,
             index_memory,
             threads: self.options.threads,
-        };
-        check_addition(&self.manifest.spec, (rows, true), limits)
+        }
+    }
+
+    /// A flush of so many rows. The first trains and measures.
+    fn flush_size(&self, rows: u32) -> AdditionSize {
+        AdditionSize {
+            rows,
+            resident: true,
+            has_donor: !self.manifest.segments.is_empty(),
+            calibrates: self.manifest.calibration.rows.is_empty(),
+        }
     }
 
     /// The least of some memories that flushes so many rows.
     fn least_build(&self, rows: u32, search: u64) -> Result<u64> {
-        let (mut bytes, most) = BUILD_BYTES;
-        loop {
-            match self.check_flush(rows, bytes, search) {
-                Err(error) if bytes >= most => return Err(error),
-                Err(_) => bytes *= 2,
-                Ok(()) => return Ok(bytes),
-            }
-        }
+        let limits = self.limits(BUILD_BYTES, search);
+        let least = least_limits(&self.manifest.spec, self.flush_size(rows), limits)?;
+        Ok(least.build_memory)
     }
 
     /// The first time: makes the tables of ids, begins a log, and says so in the manifest. Nothing
@@ -260,10 +280,13 @@ impl Opening<'_> {
             let last = IdLookup::open(Source { vfs, dir, segment })?.last();
             next_id = next_id.max(last.saturating_add(1));
         }
-        let log = log_identity(&manifest);
+        let unique = self.vfs.unique();
+        let log = unique.map_err(|error| Error::from(error).within("identity of the log"))?;
+        let log = FileUuid(log);
         let changes = manifest.changes.get_or_insert(ChangeEntry {
             log: None,
             floor: 0,
+            floor_chain: None,
             next_id,
             calibrated_rows: version.node_count().into(),
         });
@@ -317,8 +340,8 @@ impl Opening<'_> {
         } else {
             OnDamage::Refuse
         };
-        let replayed = replay_log(&place, Lsn(changes.floor), on_damage, |_, record| {
-            let record = Record::read(record, row_bytes)?;
+        let replayed = replay_log(&place, changes.log_floor(), on_damage, |_, record| {
+            let record = LogRecord::read(record, row_bytes)?;
             let count = record.ids.len() as u32;
             let rows = record.rows.to_vec();
             let mut batch = Batch::new(record.operation, (record.ids, count), rows);
@@ -340,13 +363,4 @@ impl Opening<'_> {
         }
         Ok(known)
     }
-}
-
-/// The identity of the log of an index: of what it holds, and of when it was prepared.
-fn log_identity(manifest: &Manifest) -> FileUuid {
-    let records = manifest
-        .segments
-        .first()
-        .map(|first| first.files.records.uuid);
-    FileKind::Dead.uuid_beside(records.unwrap_or(FileUuid([0; 16])), manifest.generation)
 }

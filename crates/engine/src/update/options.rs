@@ -84,7 +84,8 @@ impl CreateOptions {
 pub struct UpdateOptions {
     /// Everything that changes may hold beside the memory of searches: rows since the last flush,
     /// dead sets, tables of ids, and one flush or merge at a time. Where absent: an eighth of the
-    /// memory of searches, or the least that works where that is more.
+    /// memory of searches, or the least that works where that is more; and a merge that needs more
+    /// takes the least that it works with.
     pub memory: Option<MemoryWish>,
     /// Part of it that flushes and merges may take; half of it where absent.
     pub build_memory: Option<MemoryWish>,
@@ -95,6 +96,9 @@ pub struct UpdateOptions {
     pub salvage: bool,
     /// Whether segments are merged only when that is asked for.
     pub merge_by_hand: bool,
+    /// Whether flushes and merges run in the thread that finds the delta full, so that what is
+    /// written depends on the calls alone.
+    pub in_foreground: bool,
 }
 
 impl UpdateOptions {
@@ -130,6 +134,13 @@ impl UpdateOptions {
     #[must_use]
     pub fn with_merge_by_hand(mut self, by_hand: bool) -> Self {
         self.merge_by_hand = by_hand;
+        self
+    }
+
+    /// The same without a thread of its own.
+    #[must_use]
+    pub fn with_in_foreground(mut self, in_foreground: bool) -> Self {
+        self.in_foreground = in_foreground;
         self
     }
 }
@@ -203,10 +214,30 @@ pub struct Work {
     pub flushes: u64,
     /// Merges.
     pub merges: u64,
-    /// Bytes of the segments that flushes and merges wrote.
+    /// Bytes that were written: the log, segments, and temporary files of merges.
     pub bytes_written: u64,
+    /// Those of the log.
+    pub log_bytes: u64,
+    /// Those of segments.
+    pub segment_bytes: u64,
+    /// Those of temporary files.
+    pub temporary_bytes: u64,
     /// Records that were replayed at open.
     pub replayed: u64,
+}
+
+/// A flush or merge that is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Background {
+    /// `flush` or `merge`.
+    pub work: &'static str,
+    /// Its stage, as progress has it; empty before the first.
+    pub stage: &'static str,
+    /// Units of the stage that are done.
+    pub done: u64,
+    /// Units of the stage.
+    pub total: u64,
 }
 
 /// What has changed since an index was built, and what that takes.
@@ -234,6 +265,10 @@ pub struct Changes {
     pub work: Work,
     /// Why segments were not merged, when they were to be.
     pub merge_refused: Option<String>,
+    /// The flush or merge that is under way.
+    pub background: Option<Background>,
+    /// What went wrong in the background and was told nobody yet.
+    pub background_failed: Option<String>,
 }
 
 /// What a merge did.

@@ -47,13 +47,13 @@ pub(super) fn head(operation: Operation, ids: &[u64]) -> Vec<u8> {
 
 /// What a record says.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Record<'r> {
+pub(super) struct LogRecord<'r> {
     pub(super) operation: Operation,
     pub(super) ids: Vec<u64>,
     pub(super) rows: &'r [u8],
 }
 
-impl<'r> Record<'r> {
+impl<'r> LogRecord<'r> {
     /// Reads a record of an index whose rows take so many bytes.
     ///
     /// # Errors
@@ -114,21 +114,21 @@ mod tests {
             let operation = Operation::ALL[kind];
             let rows = vec![7; if operation.puts() { ids.len() * 5 } else { 0 }];
             let bytes = [head(operation, &ids), rows.clone()].concat();
-            let record = Record::read(&bytes, 5).unwrap();
-            let expected = Record { operation, ids, rows: &rows };
+            let record = LogRecord::read(&bytes, 5).unwrap();
+            let expected = LogRecord { operation, ids, rows: &rows };
             prop_assert_eq!(&record, &expected);
-            prop_assert!(Record::read(&bytes[..bytes.len() - cut.min(bytes.len())], 5).is_err());
+            prop_assert!(LogRecord::read(&bytes[..bytes.len() - cut.min(bytes.len())], 5).is_err());
         }
 
         #[test]
         fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
-            let _ = Record::read(&bytes, 3);
+            let _ = LogRecord::read(&bytes, 3);
         }
     }
 
     #[test]
     fn an_unknown_kind_is_of_a_newer_version() {
-        let error = Record::read(&[9, 0, 0, 0, 0, 0, 0, 0], 4).unwrap_err();
+        let error = LogRecord::read(&[9, 0, 0, 0, 0, 0, 0, 0], 4).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Incompatible);
     }
 }

@@ -5,24 +5,18 @@ use std::path::Path;
 use pageway_store::{DirectoryLock, MANIFEST_FILE, OpenMode, create_directory};
 use pageway_types::Progress;
 
-use super::writer::Writer;
+use super::common::Common;
 use crate::error::{Error, Result};
 use crate::manifest::{ChangeEntry, Manifest};
 
 /// Bytes that are copied at a time.
 const COPY_BYTES: usize = 1 << 20;
 
-impl Writer {
-    /// Makes a copy of the index in the directory `dir`, which does not exist or is empty: an index
-    /// of its own. It holds everything acknowledged before the call.
-    ///
-    /// Files that do not change are hard links where the file system has them, and take no room.
-    ///
-    /// # Errors
-    /// Those of a flush; `InvalidInput` where there is an index already; `Io`, `NoSpace`.
-    pub fn snapshot(&self, dir: &Path, progress: &dyn Progress) -> Result<()> {
+impl Common {
+    /// Makes a copy of the index in the directory `dir`.
+    pub(super) fn snapshot(&self, dir: &Path, progress: &dyn Progress) -> Result<()> {
         let mut maintenance = self.maintenance();
-        self.flush_with(&mut maintenance, progress)?;
+        self.flush_all(&mut maintenance, progress)?;
         let manifest = Manifest::read(self.vfs.as_ref(), &self.dir)?;
         let failed = |error| Error::from(error).within(dir.display());
         if !self.vfs.exists(dir).map_err(failed)? {
@@ -44,6 +38,7 @@ impl Writer {
         let copy = Manifest {
             changes: manifest.changes.map(|changes| ChangeEntry {
                 log: None,
+                floor_chain: None,
                 ..changes
             }),
             ..manifest.clone()

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use pageway_store::{Lsn, Records, Sequence, StoreError};
+use pageway_store::{LogFloor, Lsn, Records, Sequence, StoreError};
 use pageway_types::NodeId;
 
 use super::record::{HEAD_BYTES, Operation, head};
@@ -94,7 +94,7 @@ pub(super) struct State {
     pub(super) lookups: Vec<Arc<IdLookup>>,
     pub(super) active: Arc<Delta>,
     /// Closed, and not flushed yet: with the last record that is in it.
-    pub(super) frozen: Option<(Arc<Delta>, Lsn)>,
+    pub(super) frozen: Option<(Arc<Delta>, LogFloor)>,
     /// Living rows of both deltas, those of batches that are decided and not published included.
     delta_ids: HashMap<u64, (bool, u32)>,
     /// Rows of the last delta, likewise.
@@ -136,14 +136,18 @@ impl State {
     }
 
     /// Closes the last delta, whose rows end with record `floor`, and opens another.
-    pub(super) fn freeze(&mut self, floor: Lsn, row_bytes: usize) {
+    pub(super) fn freeze(&mut self, floor: LogFloor, row_bytes: usize) {
         let next = Arc::new(Delta::new(row_bytes));
         let frozen = std::mem::replace(&mut self.active, Arc::clone(&next));
         frozen.close(next);
         self.delta_ids.values_mut().for_each(|place| place.0 = true);
         self.frozen = Some((frozen, floor));
         self.active_rows = 0;
-        self.note_kills();
+    }
+
+    /// Whether the last delta has room for so many rows more.
+    pub(super) fn has_room(&self, rows: usize) -> bool {
+        u64::from(self.active_rows) + rows as u64 <= self.capacity.into()
     }
 
     /// Notes which ids die from now on.
@@ -202,7 +206,7 @@ impl State {
             )));
         }
         let puts = batch.operation.puts();
-        if puts && u64::from(self.active_rows) + u64::from(batch.count) > self.capacity.into() {
+        if puts && !self.has_room(batch.count as usize) {
             return Err(Refusal::Full);
         }
         if puts && batch.ids.is_empty() {

@@ -4,10 +4,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pageway_store::{FileUuid, LogFileReport, LogPlace, Lsn, OsVfs, Vfs, inspect_log};
+use pageway_store::{
+    DATA_EXTENSION, FileUuid, LogFileReport, LogFloor, LogPlace, OpenMode, OsVfs, Vfs, inspect_log,
+};
 use serde::Serialize;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::manifest::{Manifest, log_dir};
 use crate::resolve::Source;
 use crate::segment::dead_set;
@@ -60,6 +62,9 @@ pub struct ChangeSummary {
     pub dead_share: f64,
     /// Rows that the calibration was measured among.
     pub calibrated_rows: u64,
+    /// Bytes of files that no manifest names yet: of a flush or merge that is under way, or was
+    /// killed.
+    pub unfinished_bytes: u64,
     /// The log; a copy has none before it is changed itself.
     pub log: Option<LogSummary>,
 }
@@ -80,13 +85,14 @@ pub fn describe_changes(dir: &Path) -> Result<Option<ChangeSummary>> {
     };
     let dead = dead_counts(vfs.as_ref(), dir, &manifest)?;
     let all: u64 = dead.iter().map(|count| u64::from(*count)).sum();
-    let floor = Lsn(changes.floor);
+    let floor = changes.log_floor();
     let log = changes.log.map(|log| describe_log(&vfs, dir, (log, floor)));
     Ok(Some(ChangeSummary {
         floor: changes.floor,
         dead,
         dead_share: all as f64 / f64::from(manifest.node_count()).max(1.0),
         calibrated_rows: changes.calibrated_rows,
+        unfinished_bytes: unfinished_bytes(vfs.as_ref(), dir, &manifest)?,
         log: log.transpose()?,
     }))
 }
@@ -99,7 +105,23 @@ fn dead_counts(vfs: &dyn Vfs, dir: &Path, manifest: &Manifest) -> Result<Vec<u32
     manifest.segments.iter().map(count).collect()
 }
 
-fn describe_log(vfs: &Arc<dyn Vfs>, dir: &Path, log: (FileUuid, Lsn)) -> Result<LogSummary> {
+/// Bytes of the files in `dir` that are of an index, and not of this manifest. One that goes
+/// meanwhile counts for nothing.
+fn unfinished_bytes(vfs: &dyn Vfs, dir: &Path, manifest: &Manifest) -> Result<u64> {
+    let known = manifest.files();
+    let names = vfs.list(dir);
+    let names = names.map_err(|error| Error::from(error).within(dir.display()))?;
+    let is_unknown = |name: &&String| {
+        name.ends_with(DATA_EXTENSION) && known.iter().all(|file| file.name != **name)
+    };
+    let bytes = |name: &String| {
+        let file = vfs.open(&dir.join(name), OpenMode::ReadOwn).ok()?;
+        file.len().ok()
+    };
+    Ok(names.iter().filter(is_unknown).filter_map(bytes).sum())
+}
+
+fn describe_log(vfs: &Arc<dyn Vfs>, dir: &Path, log: (FileUuid, LogFloor)) -> Result<LogSummary> {
     let (log, floor) = log;
     let place = LogPlace::new(Arc::clone(vfs), &log_dir(dir), log);
     let report = inspect_log(&place, floor)?;

@@ -1,5 +1,6 @@
 //! An index that changes, against a map of the rows that it should hold.
 
+mod background;
 mod concurrent;
 mod model;
 mod recovery;

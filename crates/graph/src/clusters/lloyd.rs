@@ -68,14 +68,13 @@ impl Source<'_> {
     }
 }
 
-/// Sorts centroids into as many groups as each then has centroids, and gives the centroids of the
-/// groups.
+/// Sorts centroids into `count` groups, and gives the centroids of the groups.
 pub(super) fn group(
     centroids: &Centroids,
+    count: usize,
     kernels: Kernels,
     progress: &dyn Progress,
 ) -> Result<(Sorted, Centroids), GraphError> {
-    let count = group_count(centroids.count());
     let write = |at: usize, row: &mut [f32]| row.copy_from_slice(centroids.row(at));
     let source = Source {
         count: centroids.count(),
@@ -95,7 +94,7 @@ pub(super) fn group(
     Ok((groups, tops))
 }
 
-/// Groups of so many clusters.
+/// Groups of so many clusters: as many as each then has clusters.
 pub(super) fn group_count(clusters: usize) -> usize {
     (clusters as f64).sqrt().ceil().max(1.0) as usize
 }

@@ -23,4 +23,4 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-pub use spec::{ClusterSpec, Clusters, clusters, clusters_bytes};
+pub use spec::{ClusterCount, ClusterSpec, Clusters, clusters, clusters_bytes, some_clusters};

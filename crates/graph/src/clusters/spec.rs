@@ -37,6 +37,15 @@ impl ClusterSpec {
     }
 }
 
+/// How many clusters some vectors get, and how many groups those.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClusterCount {
+    /// 1 to as many as there are vectors.
+    pub clusters: u32,
+    /// 1 to as many as there are clusters.
+    pub groups: u32,
+}
+
 /// Nodes in clusters, clusters in groups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clusters {
@@ -66,11 +75,37 @@ pub fn clusters(
     pool: &rayon::ThreadPool,
     progress: &dyn Progress,
 ) -> Result<Clusters, GraphError> {
+    let count = ClusterCount {
+        clusters: spec.clusters(vectors.count()),
+        groups: spec.groups(vectors.count()),
+    };
+    some_clusters(vectors, (spec, count), pool, progress)
+}
+
+/// As [`clusters`], but as many as are wanted: for some of the vectors of a larger set.
+///
+/// # Errors
+/// As [`clusters`]; when a count is out of range.
+pub fn some_clusters(
+    vectors: &VectorSet<'_>,
+    (spec, count): (&ClusterSpec, ClusterCount),
+    pool: &rayon::ThreadPool,
+    progress: &dyn Progress,
+) -> Result<Clusters, GraphError> {
     let within = (1..=65_536).contains(&spec.members);
     check(within, "members", spec.members, "1 to 65536")?;
     if vectors.count() == 0 {
         return Err(GraphError::Empty);
     }
+    let within = (1..=vectors.count()).contains(&count.clusters);
+    check(
+        within,
+        "clusters",
+        count.clusters,
+        "1 to one for each vector",
+    )?;
+    let within = (1..=count.clusters).contains(&count.groups);
+    check(within, "groups", count.groups, "1 to one for each cluster")?;
     pool.install(|| {
         let search = Search {
             vectors,
@@ -80,7 +115,7 @@ pub fn clusters(
             },
             progress,
         };
-        search.run(spec)
+        search.run(count, spec.seed)
     })
 }
 
@@ -114,22 +149,22 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
-    fn run(&self, spec: &ClusterSpec) -> Result<Clusters, GraphError> {
+    fn run(&self, wanted: ClusterCount, seed: u64) -> Result<Clusters, GraphError> {
         let count = self.vectors.count();
-        let wanted = spec.clusters(count);
+        let (wanted, in_groups) = (wanted.clusters, wanted.groups as usize);
         let sampled = count.min(wanted.saturating_mul(SAMPLED as u32));
         let rounds = SAMPLED_ROUNDS as u64 * u64::from(sampled);
         self.progress
             .stage("find clusters", rounds + 2 * u64::from(count));
-        let mut centroids = self.begin(wanted, spec.seed);
-        let (groups, _) = group(&centroids, self.kernels, self.progress)?;
-        let sample = sample_nodes(count, sampled, spec.seed.rotate_left(32));
+        let mut centroids = self.begin(wanted, seed);
+        let (groups, _) = group(&centroids, in_groups, self.kernels, self.progress)?;
+        let sample = sample_nodes(count, sampled, seed.rotate_left(32));
         for _ in 0..SAMPLED_ROUNDS {
             self.round(&sample, &mut centroids, &groups)?;
         }
         let all: Vec<NodeId> = (0..count).map(NodeId).collect();
         self.round(&all, &mut centroids, &groups)?;
-        self.finish(&centroids)
+        self.finish(&centroids, in_groups)
     }
 
     /// Centroids to begin with: some nodes.
@@ -171,8 +206,8 @@ impl Search<'_> {
     }
 
     /// Groups the centroids as they are now, and gives each node to the nearest.
-    fn finish(&self, centroids: &Centroids) -> Result<Clusters, GraphError> {
-        let (groups, tops) = group(centroids, self.kernels, self.progress)?;
+    fn finish(&self, centroids: &Centroids, in_groups: usize) -> Result<Clusters, GraphError> {
+        let (groups, tops) = group(centroids, in_groups, self.kernels, self.progress)?;
         let all: Vec<NodeId> = (0..self.vectors.count()).map(NodeId).collect();
         let nearest = self.of(&all, |source| source.nearest(centroids, &groups))?;
         // Clusters are numbered group by group.

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::distances::Distances;
 use super::thinning::{ListSpec, Thinning};
-use super::worker::{Scratch, Workers};
+use super::worker::{LinkScratch, Workers};
 use crate::error::{GraphError, try_reserved};
 use crate::graph::{AdjacencyLists, list_of, push_neighbor, write_list};
 
@@ -62,7 +62,7 @@ impl BackEdges {
             edges.extend(list.map(|&neighbor| BackEdge::new(neighbor, node)));
         }
         edges.par_sort_unstable();
-        let rows = Rows {
+        let rows = TargetRows {
             stride: lists.stride(),
             first: NodeId(0),
             slots: lists.slots_mut(),
@@ -77,18 +77,18 @@ pub(crate) struct Linking<'a> {
     pub(crate) spec: ListSpec,
     /// Whether edges may have an edge back already. Not those of nodes that are new to the graph.
     pub(crate) mutual: bool,
-    pub(crate) workers: &'a Workers<Scratch>,
+    pub(crate) workers: &'a Workers<LinkScratch>,
     pub(crate) progress: &'a dyn Progress,
 }
 
 /// Consecutive rows of a graph, from that of node `first`.
-struct Rows<'r> {
+struct TargetRows<'r> {
     slots: &'r mut [NodeId],
     stride: usize,
     first: NodeId,
 }
 
-impl<'r> Rows<'r> {
+impl<'r> TargetRows<'r> {
     fn row(&mut self, node: NodeId) -> &mut [NodeId] {
         &mut self.slots[(node.0 - self.first.0) as usize * self.stride..][..self.stride]
     }
@@ -110,7 +110,7 @@ impl Linking<'_> {
     ///
     /// Cuts the edges between two targets and the rows with them, so that each task owns what it
     /// writes.
-    fn append(&self, edges: &[BackEdge], mut rows: Rows<'_>) -> Result<(), Cancelled> {
+    fn append(&self, edges: &[BackEdge], mut rows: TargetRows<'_>) -> Result<(), Cancelled> {
         let cut = cut_between_targets(edges);
         if edges.len() <= EDGES_PER_TASK || cut == 0 {
             return self.workers.with(|scratch| {
@@ -130,7 +130,7 @@ impl Linking<'_> {
     }
 
     /// Appends the edges of one node, or prunes when they do not fit.
-    fn append_group(&self, group: &[BackEdge], row: &mut [NodeId], scratch: &mut Scratch) {
+    fn append_group(&self, group: &[BackEdge], row: &mut [NodeId], scratch: &mut LinkScratch) {
         let Thinning { nodes, .. } = &mut scratch.thinning;
         let list = list_of(row);
         let known = |to: &NodeId| self.mutual && list.contains(to);

@@ -4,7 +4,7 @@ use pageway_types::{Cancelled, NodeId, Progress};
 use rayon::prelude::*;
 
 use super::insertion::Frozen;
-use super::worker::{Scratch, Workers};
+use super::worker::{LinkScratch, Workers};
 use crate::error::{GraphError, try_filled};
 use crate::graph::{AdjacencyLists, list_of, write_list};
 
@@ -37,7 +37,7 @@ impl Batch {
         &mut self,
         nodes: &[NodeId],
         frozen: &Frozen<'_>,
-        workers: &Workers<Scratch>,
+        workers: &Workers<LinkScratch>,
         progress: &dyn Progress,
     ) -> Result<(), Cancelled> {
         let stride = self.stride;

@@ -13,7 +13,7 @@ use super::finish;
 use super::limit::{max_batch, slack_degree};
 use super::repair::{repair_bytes, repair_in_pool};
 use super::thinning::ListSpec;
-use super::worker::{Scratch, Workers};
+use super::worker::{LinkScratch, Workers};
 use crate::error::{GraphError, try_reserved};
 use crate::graph::{AdjacencyLists, Graph};
 use crate::rng::SplitMix64;
@@ -64,11 +64,11 @@ impl InsertSpec {
     pub(crate) fn list_bytes(&self, count: u64, threads: usize) -> u64 {
         let nodes = u32::try_from(count).unwrap_or(u32::MAX);
         let (batch, degree) = (max_batch(nodes) as usize, self.lists.prune.max_degree);
-        let scratch = Scratch::bytes(self.bounds(nodes), self.max_candidates(nodes));
+        let scratch = LinkScratch::bytes(self.bounds(nodes), self.max_candidates(nodes));
         AdjacencyLists::bytes(count, slack_degree(degree))
             .saturating_add(count.saturating_mul(size_of::<NodeId>() as u64))
             .saturating_add(Batch::bytes(batch, degree) + BackEdges::bytes(batch, degree))
-            .saturating_add(Workers::<Scratch>::bytes(threads, scratch))
+            .saturating_add(Workers::<LinkScratch>::bytes(threads, scratch))
     }
 }
 
@@ -102,7 +102,7 @@ impl Insertion<'_> {
         let mut batch = Batch::new(max_batch, max_degree)?;
         let mut back_edges = BackEdges::new(max_batch, max_degree)?;
         let workers =
-            Workers::new(|| Scratch::new(spec.bounds(count), spec.max_candidates(count)))?;
+            Workers::new(|| LinkScratch::new(spec.bounds(count), spec.max_candidates(count)))?;
         let linking = self.linking(&workers);
         let order = insertion_order(count, self.entry, spec.seed)?;
         self.progress.stage("link vectors", u64::from(count - 1));
@@ -128,7 +128,7 @@ impl Insertion<'_> {
         }
     }
 
-    fn linking<'a>(&'a self, workers: &'a Workers<Scratch>) -> Linking<'a> {
+    fn linking<'a>(&'a self, workers: &'a Workers<LinkScratch>) -> Linking<'a> {
         Linking {
             vectors: self.vectors,
             spec: self.spec.lists,
@@ -141,14 +141,14 @@ impl Insertion<'_> {
 
 impl Frozen<'_> {
     /// The list of a node that is not in the graph yet.
-    pub(super) fn find_list<'s>(&self, node: NodeId, scratch: &'s mut Scratch) -> &'s [NodeId] {
+    pub(super) fn find_list<'s>(&self, node: NodeId, scratch: &'s mut LinkScratch) -> &'s [NodeId] {
         let Insertion {
             vectors,
             entry,
             spec,
             ..
         } = *self.insertion;
-        let Scratch { search, thinning } = scratch;
+        let LinkScratch { search, thinning } = scratch;
         search.run(self.lists, entry, |others, out| {
             vectors.distance_many(node, others, out);
         });

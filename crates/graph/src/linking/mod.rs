@@ -46,4 +46,4 @@ pub use repair::repair;
 pub(crate) use repair::{repair_bytes, repair_in_pool};
 pub(crate) use row::for_each_row;
 pub(crate) use thinning::{ListSpec, Thinning};
-pub(crate) use worker::{Scratch, Workers};
+pub(crate) use worker::{LinkScratch, Workers};

@@ -43,12 +43,12 @@ impl<S> Workers<S> {
 }
 
 /// What one thread needs to search and prune.
-pub(crate) struct Scratch {
+pub(crate) struct LinkScratch {
     pub(crate) search: SearchScratch,
     pub(crate) thinning: Thinning,
 }
 
-impl Scratch {
+impl LinkScratch {
     /// For searches within `bounds` and prunes of at most `candidates`.
     pub(crate) fn new(bounds: Bounds, candidates: usize) -> Result<Self, GraphError> {
         Ok(Self {

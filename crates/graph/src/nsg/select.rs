@@ -6,7 +6,7 @@ use super::spec::NsgSpec;
 use crate::error::GraphError;
 use crate::graph::{AdjacencyLists, list_of, push_neighbor, write_list};
 use crate::linking::{
-    BackEdges, Linking, ListSpec, Scratch, Workers, finish_lists, for_each_row, slack_degree,
+    BackEdges, LinkScratch, Linking, ListSpec, Workers, finish_lists, for_each_row, slack_degree,
 };
 use crate::search::Bounds;
 use crate::vectors::VectorSet;
@@ -26,9 +26,9 @@ impl Selection<'_> {
     /// The finished lists, before anybody has looked whether all nodes can be reached.
     pub(super) fn lists(&self, near: &AdjacencyLists) -> Result<AdjacencyLists, GraphError> {
         let (count, progress) = (self.vectors.count(), self.progress);
-        let sizes = Sizes::new(count, near.capacity() as u32, self.spec);
+        let sizes = SelectionSizes::new(count, near.capacity() as u32, self.spec);
         let mut lists = AdjacencyLists::new(count as usize, sizes.slack)?;
-        let workers = Workers::new(|| Scratch::new(sizes.bounds, sizes.candidates))?;
+        let workers = Workers::new(|| LinkScratch::new(sizes.bounds, sizes.candidates))?;
         progress.stage("choose neighbors", u64::from(count));
         for_each_row(&mut lists, &workers, progress, |scratch, node, row| {
             write_list(row, self.choose(node, near, scratch));
@@ -61,9 +61,9 @@ impl Selection<'_> {
         &self,
         node: NodeId,
         near: &AdjacencyLists,
-        scratch: &'c mut Scratch,
+        scratch: &'c mut LinkScratch,
     ) -> &'c [NodeId] {
-        let Scratch { search, thinning } = scratch;
+        let LinkScratch { search, thinning } = scratch;
         search.run(near, self.entry, |others, out| {
             self.vectors.distance_many(node, others, out);
         });
@@ -82,19 +82,19 @@ impl Selection<'_> {
     /// Bytes that `lists` holds at its peak, with `near` lists of `degree`, which are part of it.
     pub(super) fn bytes(count: u64, degree: u32, spec: &NsgSpec, threads: usize) -> u64 {
         let nodes = u32::try_from(count).unwrap_or(u32::MAX);
-        let sizes = Sizes::new(nodes, degree, spec);
-        let scratch = Scratch::bytes(sizes.bounds, sizes.candidates);
+        let sizes = SelectionSizes::new(nodes, degree, spec);
+        let scratch = LinkScratch::bytes(sizes.bounds, sizes.candidates);
         AdjacencyLists::bytes(count, degree)
             .saturating_add(AdjacencyLists::bytes(count, sizes.slack))
             .saturating_add(BackEdges::bytes(sizes.round, sizes.slack))
-            .saturating_add(Workers::<Scratch>::bytes(threads, scratch))
+            .saturating_add(Workers::<LinkScratch>::bytes(threads, scratch))
     }
 }
 
 /// Adds the edges back, round by round.
 fn link_back(
     lists: &mut AdjacencyLists,
-    sizes: &Sizes,
+    sizes: &SelectionSizes,
     linking: &Linking<'_>,
 ) -> Result<(), GraphError> {
     let count = sizes.bounds.count;
@@ -121,14 +121,14 @@ fn fill(row: &mut [NodeId], near: &[NodeId], max_degree: usize) {
 }
 
 /// What bounds the buffers.
-struct Sizes {
+struct SelectionSizes {
     bounds: Bounds,
     slack: u32,
     round: usize,
     candidates: usize,
 }
 
-impl Sizes {
+impl SelectionSizes {
     /// For `near` lists of `degree`. A prune meets a list at its longest and an edge back from
     /// every node of a round; or all that a search expands and all that is near.
     fn new(count: u32, degree: u32, spec: &NsgSpec) -> Self {

@@ -120,6 +120,7 @@ mod tests {
             dimension: 2,
             total_count,
             shard_capacity: capacity,
+            copies: 2,
             seed: 3,
         };
         let pool = pool(2);
@@ -168,6 +169,7 @@ mod tests {
             dimension: 2,
             total_count: 3000,
             shard_capacity: 900,
+            copies: 2,
             seed: 3,
         };
         let partition = plan(&rows, &spec, &pool(1), &NoProgress).expect("a plan");
@@ -193,6 +195,7 @@ mod tests {
             dimension: 1,
             total_count: 4,
             shard_capacity: 2,
+            copies: 2,
             seed: 0,
         };
         let partition = plan(&[1.0, 2.0], &spec, &pool(1), &NoProgress).expect("a plan");
@@ -200,5 +203,36 @@ mod tests {
         let refused = assigner.assign(&[1.0; 200], &pool(1), &mut Vec::new());
         assert!(matches!(refused, Err(GraphError::TooMany { limit: 4, .. })));
         assert!(assigner.loads().iter().all(|&load| load <= 2));
+    }
+
+    #[test]
+    fn one_copy_goes_to_the_nearest_shard_that_has_room() {
+        let rows = clustered(400, 2, 5.0, 9);
+        let spec = PartitionSpec {
+            dimension: 2,
+            total_count: 400,
+            shard_capacity: 120,
+            copies: 1,
+            seed: 3,
+        };
+        let pool = pool(2);
+        let partition = plan(&rows, &spec, &pool, &NoProgress).unwrap();
+        let mut assigner = partition.assigner();
+        let mut out = Vec::new();
+        assigner.assign(&rows, &pool, &mut out).unwrap();
+        assert_eq!(out.len(), 400);
+        assert!(assigner.loads().iter().all(|load| *load <= 120));
+        assert_eq!(assigner.loads().iter().sum::<u64>(), 400);
+        let mut ranking = Vec::new();
+        let mut is_nearest = |(row, shard): &(&[f32], &u32)| {
+            partition.rank(row, &mut ranking);
+            ranking.first().is_some_and(|first| first.1 == **shard)
+        };
+        let nearest = rows
+            .chunks_exact(2)
+            .zip(&out)
+            .filter(|pair| is_nearest(pair))
+            .count();
+        assert!(nearest > 380, "{nearest}");
     }
 }

@@ -12,7 +12,7 @@ use super::assign::Assigner;
 use super::kmeans::{Matrix, centroids};
 use crate::error::GraphError;
 
-/// Shards that every vector goes to.
+/// Shards that every vector goes to where their graphs are to be merged.
 pub const COPIES: u32 = 2;
 
 /// Share of the capacity that the plan fills on average: cells of k-means are uneven.
@@ -39,6 +39,8 @@ pub struct PartitionSpec {
     pub total_count: u64,
     /// Vectors that one shard holds at most.
     pub shard_capacity: u64,
+    /// Shards that every vector goes to: 1 or [`COPIES`].
+    pub copies: u32,
     /// Fixes the choice of centroids.
     pub seed: u64,
 }
@@ -89,7 +91,8 @@ fn grow(
     fewest: u64,
     progress: &dyn Progress,
 ) -> Result<Partition, GraphError> {
-    let wanted = spec.total_count as f64 * f64::from(COPIES) / spec.shard_capacity as f64 / FILL;
+    let wanted =
+        spec.total_count as f64 * f64::from(spec.copies) / spec.shard_capacity as f64 / FILL;
     let first = fewest.max(wanted.ceil() as u64);
     let last = (first as f64 * MAX_GROWTH) as u64;
     progress.stage("plan shards", last - first + 1);
@@ -109,7 +112,7 @@ fn grow(
     }
 }
 
-/// The smallest number of shards that holds every vector twice in any order of arrival.
+/// The smallest number of shards that holds every copy in any order of arrival.
 ///
 /// With one shard more than the copies fill, two shards always have room: whatever is free is more
 /// than one shard can hold.
@@ -117,7 +120,7 @@ fn fewest_shards(spec: &PartitionSpec) -> Result<u64, GraphError> {
     if spec.total_count <= spec.shard_capacity {
         return Ok(1);
     }
-    let copies = spec.total_count.saturating_mul(u64::from(COPIES));
+    let copies = spec.total_count.saturating_mul(spec.copies.into());
     let fewest = copies
         .checked_div(spec.shard_capacity)
         .map(|full| full.saturating_add(2));
@@ -137,9 +140,9 @@ impl Partition {
         self.centroids().count()
     }
 
-    /// Shards that every vector goes to: two, or one when there is only one.
+    /// Shards that every vector goes to: as many as was asked for, or one when there is only one.
     pub fn copies(&self) -> usize {
-        self.shards().min(COPIES as usize)
+        self.shards().min(self.spec.copies as usize)
     }
 
     /// What the partition was planned for.
@@ -170,7 +173,10 @@ impl Partition {
             })
             .collect();
         let mut loads = vec![0_u64; self.shards()];
-        for &shard in ranked.as_flattened() {
+        for &shard in ranked
+            .iter()
+            .flat_map(|nearest| nearest.iter().take(self.copies()))
+        {
             if let Some(load) = loads.get_mut(shard as usize) {
                 *load += 1;
             }
@@ -178,7 +184,7 @@ impl Partition {
         let scale = self.spec.total_count as f64 / sample.count() as f64;
         let capacity = self.spec.shard_capacity as f64;
         let excess = |&load: &u64| (load as f64 * scale - capacity).max(0.0);
-        let copies = self.spec.total_count as f64 * f64::from(COPIES);
+        let copies = self.spec.total_count as f64 * f64::from(self.spec.copies);
         loads.iter().map(excess).sum::<f64>() / copies
     }
 }
@@ -194,6 +200,7 @@ mod tests {
             dimension: 4,
             total_count,
             shard_capacity,
+            copies: COPIES,
             seed: 1,
         }
     }

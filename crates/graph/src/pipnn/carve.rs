@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::groups::{Groups, Member};
 use super::leaders::{BLOCK_ROWS, Comparison, Leaders};
-use super::sizes::Sizes;
+use super::sizes::LeafSizes;
 use super::split::{NONE, Split};
 use crate::error::{GraphError, try_filled};
 use crate::linking::Workers;
@@ -29,7 +29,7 @@ const MAX_LEVELS: usize = 12;
 /// A division of all nodes of `vectors`, in the pool of the caller.
 pub(super) struct Carving<'c> {
     pub(super) vectors: &'c VectorSet<'c>,
-    pub(super) sizes: &'c Sizes,
+    pub(super) sizes: &'c LeafSizes,
     pub(super) seed: u64,
     pub(super) progress: &'c dyn Progress,
 }
@@ -50,7 +50,7 @@ impl Carving<'_> {
         if count <= leaf {
             return Ok(active);
         }
-        let workers = Workers::new(|| Scratch::new(self.sizes))?;
+        let workers = Workers::new(|| CarveScratch::new(self.sizes))?;
         let mut leaves = Groups::new(count * self.sizes.copies())?;
         for level in 0..MAX_LEVELS {
             if active.members().is_empty() {
@@ -68,20 +68,20 @@ impl Carving<'_> {
     }
 
     /// Bytes that `leaves` holds at its peak.
-    pub(super) fn bytes(count: u64, sizes: &Sizes, threads: usize) -> u64 {
+    pub(super) fn bytes(count: u64, sizes: &LeafSizes, threads: usize) -> u64 {
         let copies = count.saturating_mul(sizes.copies() as u64);
         let choices = copies.saturating_mul(size_of::<u16>() as u64);
         let scratch = Leaders::bytes(sizes) + Comparison::bytes(sizes);
         (Groups::bytes(copies).saturating_mul(3))
             .saturating_add(choices)
-            .saturating_add(Workers::<Scratch>::bytes(
+            .saturating_add(Workers::<CarveScratch>::bytes(
                 threads.saturating_add(1),
                 scratch,
             ))
     }
 
     /// Bytes that the leaves take.
-    pub(super) fn leaf_bytes(count: u64, sizes: &Sizes) -> u64 {
+    pub(super) fn leaf_bytes(count: u64, sizes: &LeafSizes) -> u64 {
         Groups::bytes(count.saturating_mul(sizes.copies() as u64))
     }
 
@@ -90,7 +90,7 @@ impl Carving<'_> {
         &self,
         groups: &Groups,
         level: usize,
-        workers: &Workers<Scratch>,
+        workers: &Workers<CarveScratch>,
         leaves: &mut Groups,
     ) -> Result<Groups, GraphError> {
         let members = groups.members().len() * self.sizes.fanout(level);
@@ -119,7 +119,7 @@ impl Carving<'_> {
         groups: &Groups,
         level: usize,
         choices: &mut [u16],
-        workers: &Workers<Scratch>,
+        workers: &Workers<CarveScratch>,
     ) -> Result<(), GraphError> {
         let (mut wide, mut narrow, mut rest) = (Vec::new(), Vec::new(), choices);
         for (number, members) in (0..).zip(groups.iter()) {
@@ -147,9 +147,13 @@ impl Carving<'_> {
     }
 
     /// One group by one thread.
-    fn choose_alone(&self, task: Task<'_>, workers: &Workers<Scratch>) -> Result<(), Cancelled> {
+    fn choose_alone(
+        &self,
+        task: Task<'_>,
+        workers: &Workers<CarveScratch>,
+    ) -> Result<(), Cancelled> {
         workers.with(
-            |Scratch {
+            |CarveScratch {
                  leaders,
                  comparison,
              }| {
@@ -167,7 +171,7 @@ impl Carving<'_> {
     fn choose_together(
         &self,
         task: Task<'_>,
-        workers: &Workers<Scratch>,
+        workers: &Workers<CarveScratch>,
     ) -> Result<(), GraphError> {
         let mut leaders = Leaders::new(self.sizes)?;
         self.draw(&mut leaders, &task);
@@ -176,7 +180,7 @@ impl Carving<'_> {
         blocks
             .zip(task.choices.par_chunks_mut(BLOCK_ROWS * fanout))
             .try_for_each(|block| {
-                workers.with(|Scratch { comparison, .. }| {
+                workers.with(|CarveScratch { comparison, .. }| {
                     self.choose_block(&leaders, comparison, block)
                 })
             })?;
@@ -203,13 +207,13 @@ impl Carving<'_> {
 }
 
 /// What one thread needs to carve.
-struct Scratch {
+struct CarveScratch {
     leaders: Leaders,
     comparison: Comparison,
 }
 
-impl Scratch {
-    fn new(sizes: &Sizes) -> Result<Self, GraphError> {
+impl CarveScratch {
+    fn new(sizes: &LeafSizes) -> Result<Self, GraphError> {
         Ok(Self {
             leaders: Leaders::new(sizes)?,
             comparison: Comparison::new(sizes)?,

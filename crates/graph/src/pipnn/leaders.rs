@@ -8,7 +8,7 @@ use pageway_kernels::panel_values;
 use pageway_types::{NodeId, SplitMix64};
 
 use super::groups::Member;
-use super::sizes::Sizes;
+use super::sizes::LeafSizes;
 use crate::error::{GraphError, try_filled, try_reserved};
 use crate::matrix::Nearest;
 use crate::matrix::{Panels, Rows};
@@ -26,7 +26,7 @@ pub(super) struct Leaders {
 }
 
 impl Leaders {
-    pub(super) fn new(sizes: &Sizes) -> Result<Self, GraphError> {
+    pub(super) fn new(sizes: &LeafSizes) -> Result<Self, GraphError> {
         Ok(Self {
             nodes: try_reserved(sizes.max_leaders, "leaders")?,
             rows: Rows::new(sizes.max_leaders, sizes.dimension)?,
@@ -36,7 +36,7 @@ impl Leaders {
     }
 
     /// Bytes that `new` with the same argument takes.
-    pub(super) fn bytes(sizes: &Sizes) -> u64 {
+    pub(super) fn bytes(sizes: &LeafSizes) -> u64 {
         Rows::bytes(sizes.max_leaders, sizes.dimension)
             + Panels::bytes(sizes.max_leaders, sizes.dimension)
             + (sizes.max_leaders * size_of::<NodeId>() + sizes.dimension * size_of::<f32>()) as u64
@@ -71,7 +71,7 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    pub(super) fn new(sizes: &Sizes) -> Result<Self, GraphError> {
+    pub(super) fn new(sizes: &LeafSizes) -> Result<Self, GraphError> {
         let products = BLOCK_ROWS * panel_values(sizes.max_leaders, 1);
         Ok(Self {
             rows: Rows::new(BLOCK_ROWS, sizes.dimension)?,
@@ -81,7 +81,7 @@ impl Comparison {
     }
 
     /// Bytes that `new` with the same argument takes.
-    pub(super) fn bytes(sizes: &Sizes) -> u64 {
+    pub(super) fn bytes(sizes: &LeafSizes) -> u64 {
         let products = BLOCK_ROWS * panel_values(sizes.max_leaders, 1) * size_of::<f32>();
         Rows::bytes(BLOCK_ROWS, sizes.dimension) + products as u64 + Nearest::bytes(sizes.copies())
     }
@@ -126,7 +126,7 @@ mod tests {
         let vectors = Vectors::f32(7, &clustered(400, 7, 2.0, 3));
         for metric in METRICS {
             let set = vectors.set(metric);
-            let sizes = Sizes::new(
+            let sizes = LeafSizes::new(
                 400_000,
                 set.embedded_dimension(),
                 &PiPnnSpec::new(8, 1.2, 0),

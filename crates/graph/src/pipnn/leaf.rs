@@ -12,7 +12,7 @@ use pageway_kernels::{NearFn, PANEL_ROWS, panel_values};
 
 use super::groups::Member;
 use super::reservoir::HASH_BITS;
-use super::sizes::Sizes;
+use super::sizes::LeafSizes;
 use crate::error::{GraphError, try_filled};
 use crate::matrix::{NOBODY, insert, lanes};
 use crate::matrix::{Panels, Rows};
@@ -34,8 +34,8 @@ pub(super) struct Leaf {
 }
 
 impl Leaf {
-    pub(super) fn new(sizes: &Sizes) -> Result<Self, GraphError> {
-        let Sizes {
+    pub(super) fn new(sizes: &LeafSizes) -> Result<Self, GraphError> {
+        let LeafSizes {
             leaf,
             knn,
             dimension,
@@ -55,8 +55,8 @@ impl Leaf {
     }
 
     /// Bytes that `new` with the same argument takes.
-    pub(super) fn bytes(sizes: &Sizes) -> u64 {
-        let Sizes {
+    pub(super) fn bytes(sizes: &LeafSizes) -> u64 {
+        let LeafSizes {
             leaf,
             knn,
             dimension,
@@ -150,7 +150,7 @@ mod tests {
         for (vectors, metric) in cases.into_iter().chain([(&far, Metric::L2)]) {
             let set = vectors.set(metric);
             let dimension = set.embedded_dimension();
-            let sizes = Sizes::new(300, dimension, &PiPnnSpec::new(8, 1.2, 0));
+            let sizes = LeafSizes::new(300, dimension, &PiPnnSpec::new(8, 1.2, 0));
             let planes = Panels::random(12, dimension, SplitMix64::new(1)).expect("memory");
             let mut leaf = Leaf::new(&sizes).expect("memory");
             for count in [300, 1, 2, 5, 32, 33] {
@@ -189,7 +189,7 @@ mod tests {
     fn opposite_candidates_have_opposite_hashes() {
         let vectors = Vectors::f32(2, &[0.0, 0.0, 1.0, 2.0, -1.0, -2.0, 2.0, 4.0]);
         let set = vectors.set(Metric::L2);
-        let sizes = Sizes::new(4, 2, &PiPnnSpec::new(8, 1.2, 0));
+        let sizes = LeafSizes::new(4, 2, &PiPnnSpec::new(8, 1.2, 0));
         let planes = Panels::random(12, 2, SplitMix64::new(1)).expect("memory");
         let members: Vec<Member> = (0..4).map(|node| Member::new(NodeId(node), true)).collect();
         let mut leaf = Leaf::new(&sizes).expect("memory");

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::groups::{Groups, Member};
 use super::leaf::Leaf;
 use super::reservoir::{HASH_BITS, Reservoirs, Slot};
-use super::sizes::Sizes;
+use super::sizes::LeafSizes;
 use crate::error::{GraphError, try_filled};
 use crate::linking::Workers;
 use crate::matrix::Panels;
@@ -22,7 +22,7 @@ const PLANES: u64 = u64::MAX;
 /// A comparison of all pairs in all leaves, in the pool of the caller.
 pub(super) struct Pairing<'p> {
     pub(super) vectors: &'p VectorSet<'p>,
-    pub(super) sizes: &'p Sizes,
+    pub(super) sizes: &'p LeafSizes,
     pub(super) seed: u64,
     pub(super) progress: &'p dyn Progress,
 }
@@ -32,13 +32,13 @@ impl Pairing<'_> {
     pub(super) fn fill(&self, leaves: &Groups, reservoirs: &Reservoirs) -> Result<(), GraphError> {
         let random = SplitMix64::stream(self.seed, PLANES);
         let planes = Panels::random(HASH_BITS, self.sizes.dimension, random)?;
-        let workers = Workers::new(|| Scratch::new(self.sizes))?;
+        let workers = Workers::new(|| PairScratch::new(self.sizes))?;
         self.progress
             .stage("compare neighbors", leaves.members().len() as u64);
         let leaves: Vec<&[Member]> = leaves.iter().collect();
         leaves.par_iter().try_for_each(|members| {
             self.progress.check()?;
-            workers.with(|Scratch { leaf, offers }| {
+            workers.with(|PairScratch { leaf, offers }| {
                 leaf.compare(self.vectors, members, &planes);
                 offers.collect(leaf, members);
                 offers.hand_over(members, reservoirs);
@@ -49,21 +49,21 @@ impl Pairing<'_> {
     }
 
     /// Bytes that `fill` holds beside leaves and reservoirs.
-    pub(super) fn bytes(sizes: &Sizes, threads: usize) -> u64 {
+    pub(super) fn bytes(sizes: &LeafSizes, threads: usize) -> u64 {
         let scratch = Leaf::bytes(sizes) + Offers::bytes(sizes);
         let planes = Panels::bytes(HASH_BITS, sizes.dimension);
-        Workers::<Scratch>::bytes(threads, scratch).saturating_add(planes)
+        Workers::<PairScratch>::bytes(threads, scratch).saturating_add(planes)
     }
 }
 
 /// What one thread needs.
-struct Scratch {
+struct PairScratch {
     leaf: Leaf,
     offers: Offers,
 }
 
-impl Scratch {
-    fn new(sizes: &Sizes) -> Result<Self, GraphError> {
+impl PairScratch {
+    fn new(sizes: &LeafSizes) -> Result<Self, GraphError> {
         Ok(Self {
             leaf: Leaf::new(sizes)?,
             offers: Offers::new(sizes)?,
@@ -80,14 +80,14 @@ struct Offers {
 }
 
 impl Offers {
-    fn new(sizes: &Sizes) -> Result<Self, GraphError> {
+    fn new(sizes: &LeafSizes) -> Result<Self, GraphError> {
         Ok(Self {
             ends: try_filled(sizes.leaf, 0, "offers")?,
             slots: try_filled(2 * sizes.leaf * sizes.knn, Slot::EMPTY, "offers")?,
         })
     }
 
-    fn bytes(sizes: &Sizes) -> u64 {
+    fn bytes(sizes: &LeafSizes) -> u64 {
         (sizes.leaf * (size_of::<usize>() + 2 * sizes.knn * size_of::<Slot>())) as u64
     }
 

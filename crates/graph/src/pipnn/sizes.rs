@@ -21,7 +21,7 @@ const RESERVOIR_FACTOR: u32 = 2;
 
 /// Sizes of a build over `count` nodes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sizes {
+pub(super) struct LeafSizes {
     /// Most members of a leaf.
     pub(super) leaf: usize,
     /// Nearest that a node takes from a leaf.
@@ -36,7 +36,7 @@ pub(super) struct Sizes {
     pub(super) dimension: usize,
 }
 
-impl Sizes {
+impl LeafSizes {
     pub(super) fn new(count: u64, dimension: usize, spec: &PiPnnSpec) -> Self {
         let (leaf, fanout) = (spec.leaf as usize, spec.fanout as usize);
         let leaves = count as f64 * (fanout * SECOND_FANOUT * LEAF_SHARE) as f64 / leaf as f64;
@@ -88,7 +88,7 @@ mod tests {
     fn two_levels_reach_the_leaves() {
         let spec = PiPnnSpec::new(32, 1.2, 0);
         for count in [20_000, 1_000_000, 100_000_000] {
-            let sizes = Sizes::new(count, 8, &spec);
+            let sizes = LeafSizes::new(count, 8, &spec);
             let first = sizes.leaders(count as usize, 0);
             let group = count as usize * sizes.fanout(0) / first;
             let second = sizes.leaders(group, 1);

@@ -5,7 +5,7 @@ use pageway_types::{NodeId, Progress, VectorShape};
 use super::carve::Carving;
 use super::pairing::Pairing;
 use super::reservoir::Reservoirs;
-use super::sizes::Sizes;
+use super::sizes::LeafSizes;
 use crate::error::GraphError;
 use crate::graph::{AdjacencyLists, Graph, write_list};
 use crate::linking::{
@@ -97,7 +97,7 @@ pub fn pipnn(
     spec.validate()?;
     let count = vectors.count();
     check_entry(entry, count)?;
-    let sizes = Sizes::new(count.into(), vectors.embedded_dimension(), spec);
+    let sizes = LeafSizes::new(count.into(), vectors.embedded_dimension(), spec);
     pool.install(|| {
         let (reservoirs, order) = find_candidates(vectors, &sizes, spec.seed, progress)?;
         let lists = choose(vectors, &reservoirs, spec, progress)?;
@@ -111,7 +111,7 @@ pub fn pipnn(
 /// Candidates of all nodes, and the order of their leaves.
 fn find_candidates(
     vectors: &VectorSet<'_>,
-    sizes: &Sizes,
+    sizes: &LeafSizes,
     seed: u64,
     progress: &dyn Progress,
 ) -> Result<(Reservoirs, Vec<NodeId>), GraphError> {
@@ -157,7 +157,7 @@ fn choose(
 /// An upper bound. Counts are those that a build accepts; others saturate.
 pub fn pipnn_bytes(count: u64, shape: VectorShape, spec: &PiPnnSpec, threads: usize) -> u64 {
     let dimension = shape.dimension as usize + 1;
-    let sizes = Sizes::new(count, dimension, spec);
+    let sizes = LeafSizes::new(count, dimension, spec);
     let order = count.saturating_mul(size_of::<NodeId>() as u64);
     let leaves = Carving::leaf_bytes(count, &sizes);
     let reservoirs = Reservoirs::bytes(count, sizes.reservoir).saturating_add(order);

@@ -5,7 +5,7 @@
 )]
 
 use super::groups::{Groups, Member};
-use super::sizes::Sizes;
+use super::sizes::LeafSizes;
 
 /// No leader.
 pub(super) const NONE: u16 = u16::MAX;
@@ -14,7 +14,7 @@ pub(super) const NONE: u16 = u16::MAX;
 pub(super) struct Split<'s> {
     pub(super) group: &'s [Member],
     pub(super) choices: &'s [u16],
-    pub(super) sizes: &'s Sizes,
+    pub(super) sizes: &'s LeafSizes,
 }
 
 /// Where the next member of a set goes.
@@ -109,7 +109,7 @@ mod tests {
         let split = Split {
             group: whole.members(),
             choices,
-            sizes: &Sizes::new(count.into(), 1, &spec),
+            sizes: &LeafSizes::new(count.into(), 1, &spec),
         };
         split.divide(leaders, next, leaves);
         let [next, leaves] = parts;

@@ -80,7 +80,7 @@ struct Swap {
 
 /// Buffers of one thread, as long as the lists of one page and the nodes of two.
 #[derive(Default)]
-struct Scratch {
+struct SwapScratch {
     linked: Vec<u32>,
     moves: Vec<Move>,
 }
@@ -124,14 +124,14 @@ impl<'e> Exchange<'e> {
     fn sweep(&mut self, sweep: u32, progress: &dyn Progress) -> Result<u64, Cancelled> {
         let pages: Range<u32> = 0..self.changed.len() as u32;
         progress.stage("swap nodes", u64::from(pages.end));
-        let (mut gained, mut found, mut scratch) = (0, Vec::new(), Scratch::default());
+        let (mut gained, mut found, mut scratch) = (0, Vec::new(), SwapScratch::default());
         for first in pages.step_by(PAGES_PER_BATCH) {
             progress.check()?;
             let end = (self.changed.len() as u32).min(first + PAGES_PER_BATCH as u32);
             (first..end)
                 .into_par_iter()
                 .with_min_len(PAGES_PER_TASK)
-                .map_init(Scratch::default, |scratch, page| {
+                .map_init(SwapScratch::default, |scratch, page| {
                     self.promising(page, sweep, scratch)
                 })
                 .collect_into_vec(&mut found);
@@ -146,7 +146,7 @@ impl<'e> Exchange<'e> {
     }
 
     /// The partners of a page that it gains by a swap with.
-    fn promising(&self, page: u32, sweep: u32, scratch: &mut Scratch) -> Partners {
+    fn promising(&self, page: u32, sweep: u32, scratch: &mut SwapScratch) -> Partners {
         self.partners(page, &mut scratch.linked).map(|partner| {
             partner.filter(|&partner| {
                 let newest = self.changed[page as usize].max(self.changed[partner as usize]);
@@ -184,7 +184,7 @@ impl<'e> Exchange<'e> {
     }
 
     /// Swaps nodes of two pages while one swap gains; returns the edges that came within them.
-    fn exchange(&mut self, pages: [u32; 2], sweep: u32, scratch: &mut Scratch) -> u64 {
+    fn exchange(&mut self, pages: [u32; 2], sweep: u32, scratch: &mut SwapScratch) -> u64 {
         let mut gained = 0;
         while let Some(swap) = self.best_swap(pages, &mut scratch.moves) {
             let [one, other] = swap.nodes.map(NodeId::index);

@@ -71,7 +71,7 @@ impl Import<'_> {
         files::publish(&partial, to)
     }
 
-    fn start(&self, what: &str, more: &[&str]) -> Result<Running> {
+    fn start(&self, what: &str, more: &[&str]) -> Result<Importer> {
         let kind = if self.container == Container::Hdf5 {
             "hdf5"
         } else {
@@ -89,7 +89,7 @@ impl Import<'_> {
             return Err(Error::new(ErrorKind::Internal, "pipes were asked for"));
         };
         input.write_all(PROGRAM.as_bytes())?;
-        Ok(Running {
+        Ok(Importer {
             child,
             output: BufReader::new(output),
         })
@@ -107,12 +107,12 @@ impl Import<'_> {
 }
 
 /// The program while it runs; killed when this value goes.
-struct Running {
+struct Importer {
     child: Child,
     output: BufReader<std::process::ChildStdout>,
 }
 
-impl Running {
+impl Importer {
     fn finish(mut self) -> Result<()> {
         let mut words = String::new();
         if let Some(mut from) = self.child.stderr.take() {
@@ -131,7 +131,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for Importer {
     fn drop(&mut self) {
         // It may have ended by itself; there is nobody to tell.
         drop(self.child.kill());

@@ -61,7 +61,7 @@ pub fn prepare_range(
         metric: prepared.metric,
         radius,
     };
-    let pool = pageway::thread_pool(place.threads)?;
+    let pool = pageway::lab::thread_pool(place.threads)?;
     let options = ExactOptions {
         memory_bytes: place.memory_bytes,
         pool: &pool,

@@ -75,7 +75,7 @@ struct Readings {
 }
 
 #[derive(Deserialize)]
-struct Reading {
+struct DeviceReading {
     queue_depth: f64,
     reads_per_second: f64,
     latency_us_mean: f64,
@@ -143,7 +143,7 @@ impl Device {
         if !readings.disk.is_array() {
             return Self::measured(&readings.disk_readings);
         }
-        let disk: Vec<Reading> = serde_json::from_value(readings.disk).map_err(invalid)?;
+        let disk: Vec<DeviceReading> = serde_json::from_value(readings.disk).map_err(invalid)?;
         let disk: Vec<[f64; 5]> = disk
             .iter()
             .map(|reading| {

@@ -6,7 +6,8 @@
 //! values: its turns are repeated evenly, so that the reads in flight along a query keep their
 //! profile.
 
-use pageway::{Error, ReadTurn, Result};
+use pageway::lab::ReadTurn;
+use pageway::{Error, Result};
 use serde::Serialize;
 
 use super::trace::Trace;

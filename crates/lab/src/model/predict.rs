@@ -201,7 +201,8 @@ fn sizes(recorded: &Trace, others: &[PathBuf]) -> Result<Vec<Size>> {
 mod tests {
     use std::path::Path;
 
-    use pageway::{OpenMode, OsVfs, Vfs};
+    use pageway::lab::OpenMode;
+    use pageway::{OsVfs, Vfs};
 
     use super::super::scenario::{beam, trace_of};
     use super::*;

@@ -63,7 +63,7 @@ impl<'d> DeviceQueue<'d> {
 
 #[cfg(test)]
 mod tests {
-    use pageway::SplitMix64;
+    use pageway::lab::SplitMix64;
 
     use super::super::scenario::constant;
     use super::*;

@@ -18,7 +18,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use pageway::{Error, ReadTurn, Result, SplitMix64};
+use pageway::lab::{ReadTurn, SplitMix64};
+use pageway::{Error, Result};
 use serde::Serialize;
 
 use super::device::Device;

@@ -1,6 +1,6 @@
 //! Traces made up for tests.
 
-use pageway::ReadTurn;
+use pageway::lab::ReadTurn;
 
 use super::device::Device;
 use super::latency::Quantiles;

@@ -9,7 +9,7 @@ use pageway::{
 };
 
 use super::plot::{Dot, Words, axis, counts, figure, named};
-use crate::report::{Figure, Kind, Place, Report, Scale, Section, number};
+use crate::report::{AxisPlace, Figure, Kind, Report, Scale, Section, number};
 
 /// Draws the index in `dir`: opens it with its own budget, and reads the pages of lists once.
 ///
@@ -98,7 +98,7 @@ fn calibration_section(calibration: &Calibration) -> Section {
             let rows = calibration.rows.iter().filter(|row| row.list_size >= *k);
             let dot = |row| {
                 let recall = recall_of(row, at);
-                (series.clone(), Place::Number(recall), cost(row))
+                (series.clone(), AxisPlace::Number(recall), cost(row))
             };
             rows.map(dot).collect()
         };

@@ -1,6 +1,6 @@
 //! Figures with the numbers under them.
 
-use crate::report::{Axis, Figure, Kind, Mark, Place, Scale, number, table};
+use crate::report::{Axis, AxisPlace, Figure, Kind, Mark, Scale, number, table};
 
 /// What a figure is called and shows.
 #[derive(Clone, Copy)]
@@ -14,11 +14,11 @@ pub(super) struct Words<'w> {
 }
 
 /// A number of a figure: series, place, value.
-pub(super) type Dot = (String, Place, f64);
+pub(super) type Dot = (String, AxisPlace, f64);
 
 /// A place that has a name.
-pub(super) fn named(name: impl Into<String>) -> Place {
-    Place::Name(name.into())
+pub(super) fn named(name: impl Into<String>) -> AxisPlace {
+    AxisPlace::Name(name.into())
 }
 
 /// A figure of `dots`, each a row of its table.
@@ -26,8 +26,8 @@ pub(super) fn figure(words: Words<'_>, kind: Kind, dots: Vec<Dot>) -> Figure {
     let columns = ["series", words.x, words.y].map(table::neutral);
     let rows = dots.iter().map(|(series, place, value)| {
         let place = match place {
-            Place::Name(name) => table::text(name),
-            Place::Number(at) => table::number(Some(*at), number::plain),
+            AxisPlace::Name(name) => table::text(name),
+            AxisPlace::Number(at) => table::number(Some(*at), number::plain),
         };
         vec![
             table::text(series),
@@ -69,6 +69,12 @@ pub(super) fn counts(series: &str, counts: &[u64]) -> Vec<Dot> {
     let first = counts.iter().position(|count| *count > 0).unwrap_or(0);
     let numbered = counts.iter().enumerate().skip(first);
     numbered
-        .map(|(at, count)| (series.to_owned(), Place::Number(at as f64), *count as f64))
+        .map(|(at, count)| {
+            (
+                series.to_owned(),
+                AxisPlace::Number(at as f64),
+                *count as f64,
+            )
+        })
         .collect()
 }

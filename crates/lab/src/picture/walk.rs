@@ -5,7 +5,7 @@ use pageway_shell::trace::{Header, Trace};
 
 use super::index::section;
 use super::plot::{Dot, Words, counts, figure, named};
-use crate::report::{Kind, Place, Report, Section, number};
+use crate::report::{AxisPlace, Kind, Report, Section, number};
 
 /// Queries whose walks are drawn one by one.
 const DRAWN: usize = 4;
@@ -80,7 +80,7 @@ fn in_flight(query: usize, turns: &[ReadTurn]) -> Vec<Dot> {
     let mut flying = 0_i64;
     let dots = turns.iter().enumerate().map(|(at, turn)| {
         flying += i64::from(turn.reads) - i64::from(turn.supplied.is_some());
-        (name(query), Place::Number(at as f64), flying as f64)
+        (name(query), AxisPlace::Number(at as f64), flying as f64)
     });
     dots.collect()
 }
@@ -89,7 +89,7 @@ fn computed(query: usize, turns: &[ReadTurn]) -> Vec<Dot> {
     let mut done = 0;
     let dots = turns.iter().enumerate().map(|(at, turn)| {
         done += turn.compute_ns + turn.work_ns;
-        (name(query), Place::Number(at as f64), done as f64 / 1e3)
+        (name(query), AxisPlace::Number(at as f64), done as f64 / 1e3)
     });
     dots.collect()
 }

@@ -1,6 +1,6 @@
 //! Experiments to settings: the product of their axes, designs last so that they alternate.
 
-use super::settings::{BuildSettings, Growth, SearchSettings};
+use super::settings::{BuildSettings, Extrapolation, SearchSettings};
 use super::{CutName, Settings};
 use crate::model;
 use crate::suite::{Axes, Experiment, Suite};
@@ -134,7 +134,7 @@ fn spread_search(all: Vec<Settings>, axes: &Axes) -> Vec<Settings> {
     });
     let all = spread(&all, &search.to_rows, |s, v| {
         let from_rows = axes.data.rows.clone();
-        s.search.growth = Some(Growth {
+        s.search.growth = Some(Extrapolation {
             to_rows: *v,
             from_rows,
         });

@@ -49,12 +49,12 @@ pub(crate) struct SearchSettings {
     pub(crate) queries: u64,
     pub(crate) device: Option<String>,
     /// Rows to extrapolate to, and the sizes to learn the growth from.
-    pub(crate) growth: Option<Growth>,
+    pub(crate) growth: Option<Extrapolation>,
 }
 
 /// An extrapolation.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Growth {
+pub(crate) struct Extrapolation {
     /// To so many rows.
     pub(crate) to_rows: u64,
     /// From cuts of so many, beside the data themselves.

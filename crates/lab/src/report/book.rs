@@ -24,7 +24,7 @@ pub(super) struct Book {
     quantity: BTreeMap<String, Quantity>,
     setting: BTreeMap<String, Setting>,
     /// In the order of the report.
-    pub(super) experiment: Vec<Experiment>,
+    pub(super) experiment: Vec<BookEntry>,
     #[serde(skip)]
     unnamed: (Quantity, Setting),
 }
@@ -32,7 +32,7 @@ pub(super) struct Book {
 /// One experiment.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Experiment {
+pub(super) struct BookEntry {
     pub(super) id: String,
     /// Whose records it shows, where not those of its own name.
     of: Option<String>,
@@ -87,7 +87,7 @@ impl Book {
     }
 }
 
-impl Experiment {
+impl BookEntry {
     /// The name that its records have.
     pub(super) fn records(&self) -> &str {
         self.of.as_deref().unwrap_or(&self.id)

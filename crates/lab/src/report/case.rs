@@ -4,7 +4,7 @@ use super::claim::{Change, Lead, Scope};
 use super::figure::Sight;
 use super::group::{self, Key};
 use super::quantity::{At, Quantity, TARGETS, Word};
-use super::select::{self, Pick, Place};
+use super::select::{self, Pick, ValuePlace};
 use super::{curve, number};
 use crate::record::Record;
 
@@ -170,7 +170,7 @@ impl Group<'_> {
                     Pick::Number(number) => {
                         values.iter().find(|(key, _)| key.number == Some(number))
                     }
-                    Pick::Place(Place::First) => values.first(),
+                    Pick::Place(ValuePlace::First) => values.first(),
                     Pick::Place(_) => values.last(),
                 };
                 step.map(at)

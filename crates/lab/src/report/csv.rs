@@ -2,7 +2,7 @@
 //!
 //! A cell with a number is that number, unrounded; any other is its text.
 
-use super::document::{Cell, Table};
+use super::document::{Table, TableCell};
 
 /// One table: a line of names, then a line per row, each ended by CR LF.
 pub fn csv(table: &Table) -> String {
@@ -18,7 +18,7 @@ fn line(fields: impl Iterator<Item = String>) -> String {
     fields.collect::<Vec<_>>().join(",") + "\r\n"
 }
 
-fn value(cell: &Cell) -> String {
+fn value(cell: &TableCell) -> String {
     match cell.number.filter(|number| number.is_finite()) {
         Some(number) => number.to_string(),
         None => field(&cell.text),
@@ -40,15 +40,15 @@ mod tests {
     use super::*;
     use crate::report::document::{Column, Goodness};
 
-    fn cell(text: &str, number: Option<f64>) -> Cell {
-        Cell {
+    fn cell(text: &str, number: Option<f64>) -> TableCell {
+        TableCell {
             text: text.to_owned(),
             number,
             best: false,
         }
     }
 
-    fn table(names: &[&str], rows: Vec<Vec<Cell>>) -> Table {
+    fn table(names: &[&str], rows: Vec<Vec<TableCell>>) -> Table {
         let column = |name: &&str| Column {
             name: (*name).to_owned(),
             goodness: Goodness::Neutral,

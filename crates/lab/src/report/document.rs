@@ -78,7 +78,7 @@ pub struct Mark {
     /// Name in the legend. The same name has the same colour all over the report.
     pub series: String,
     /// Where, on the x axis.
-    pub x: Place,
+    pub x: AxisPlace,
     /// Where, on the y axis.
     pub y: f64,
     /// What the reader sees on it, such as `23.1, list size 40`.
@@ -88,14 +88,14 @@ pub struct Mark {
 /// A place on an axis.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(untagged)]
-pub enum Place {
+pub enum AxisPlace {
     /// Of numbers.
     Number(f64),
     /// Of names.
     Name(String),
 }
 
-impl Place {
+impl AxisPlace {
     /// The number, NaN of a name.
     pub fn number(&self) -> f64 {
         match self {
@@ -137,7 +137,7 @@ pub struct Table {
     /// Columns from left to right.
     pub columns: Vec<Column>,
     /// Rows, each with a cell per column.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<TableCell>>,
 }
 
 /// A column.
@@ -164,7 +164,7 @@ pub enum Goodness {
 
 /// A cell of a table.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Cell {
+pub struct TableCell {
     /// What people read.
     pub text: String,
     /// The number behind it, unrounded.

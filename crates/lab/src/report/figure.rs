@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::book::{Book, Look};
-use super::document::{Axis, Cell, Column, Figure, Goodness, Kind, Mark, Place, Scale};
+use super::document::{Axis, AxisPlace, Column, Figure, Goodness, Kind, Mark, Scale, TableCell};
 use super::group::Key;
 use super::quantity::{At, Quantity, TARGETS};
 use super::select::{self, Fix};
@@ -74,12 +74,12 @@ pub(super) struct Sight<'s> {
 }
 
 /// Records with a name in the legend.
-pub(super) type Named<'r> = (String, Vec<&'r Record>);
+pub(super) type NamedRecords<'r> = (String, Vec<&'r Record>);
 
 /// Values over a setting: for each series a cell for each value.
 pub(super) struct Values {
     pub(super) over: Vec<Key>,
-    pub(super) series: Vec<(String, Vec<Cell>)>,
+    pub(super) series: Vec<(String, Vec<TableCell>)>,
 }
 
 /// The figures of a row.
@@ -161,7 +161,7 @@ fn figure(
     blank: Figure,
 ) -> Option<Figure> {
     let quantity = sight.book.quantity(&row.of);
-    let groups: Vec<Named<'_>> = series(sight.book, row, records);
+    let groups: Vec<NamedRecords<'_>> = series(sight.book, row, records);
     if row.over == "recall" {
         return Some(over_recall(
             sight.run,
@@ -198,7 +198,7 @@ fn figure(
     })
 }
 
-fn series<'r>(book: &Book, row: &FigureRow, records: &[&'r Record]) -> Vec<Named<'r>> {
+fn series<'r>(book: &Book, row: &FigureRow, records: &[&'r Record]) -> Vec<NamedRecords<'r>> {
     let groups = match &row.series {
         Some(axis) => {
             let setting = book.setting(axis);
@@ -209,7 +209,7 @@ fn series<'r>(book: &Book, row: &FigureRow, records: &[&'r Record]) -> Vec<Named
         }
         None => group::named(records),
     };
-    let fixed = |(name, records): Named<'r>| (name, select::fixed(&records, &row.fix));
+    let fixed = |(name, records): NamedRecords<'r>| (name, select::fixed(&records, &row.fix));
     groups.into_iter().map(fixed).collect()
 }
 
@@ -231,8 +231,8 @@ pub(super) fn of_values(
             marks.extend(cell.number.map(|y| Mark {
                 series: name.clone(),
                 x: match key.number.filter(|_| blank.kind == Kind::Line) {
-                    Some(number) => Place::Number(number),
-                    None => Place::Name(key.text.clone()),
+                    Some(number) => AxisPlace::Number(number),
+                    None => AxisPlace::Name(key.text.clone()),
                 },
                 y,
                 text: cell.text.clone(),
@@ -247,7 +247,7 @@ pub(super) fn of_values(
 }
 
 /// Cells at each value of a setting, or for each name.
-fn over_setting(sight: Sight<'_>, row: &FigureRow, at: At, groups: &[Named<'_>]) -> Values {
+fn over_setting(sight: Sight<'_>, row: &FigureRow, at: At, groups: &[NamedRecords<'_>]) -> Values {
     let quantity = sight.book.quantity(&row.of);
     let all: Vec<&Record> = groups
         .iter()
@@ -283,7 +283,7 @@ fn over_setting(sight: Sight<'_>, row: &FigureRow, at: At, groups: &[Named<'_>])
 }
 
 /// Cells at each of the target recalls.
-fn at_targets(run: &Run, quantity: &Quantity, groups: &[Named<'_>]) -> Values {
+fn at_targets(run: &Run, quantity: &Quantity, groups: &[NamedRecords<'_>]) -> Values {
     let cells = |records: &[&Record]| {
         let cells = TARGETS.map(|recall| quantity.cell_at(run, records, At::Recall(recall)));
         cells.to_vec()
@@ -307,7 +307,7 @@ fn at_targets(run: &Run, quantity: &Quantity, groups: &[Named<'_>]) -> Values {
 fn over_recall(
     run: &Run,
     (quantity, look): (&Quantity, &Look),
-    groups: &[Named<'_>],
+    groups: &[NamedRecords<'_>],
     blank: Figure,
 ) -> Figure {
     let x_name = look.x_name.clone().unwrap_or_else(recall);
@@ -356,7 +356,7 @@ fn over_recall(
     }
 }
 
-fn records_radius(groups: &[Named<'_>]) -> Option<f64> {
+fn records_radius(groups: &[NamedRecords<'_>]) -> Option<f64> {
     let mut records = groups.iter().flat_map(|(_, records)| records);
     records.find_map(|record| record.number("radius"))
 }
@@ -369,7 +369,7 @@ fn mark(run: &Run, quantity: &Quantity, name: &str, cell: &[&Record]) -> Option<
         .map(|list| format!(", list size {list}"));
     Some(Mark {
         series: name.to_owned(),
-        x: Place::Number(first.number("recall")?),
+        x: AxisPlace::Number(first.number("recall")?),
         y,
         text: format!("{}{}", quantity.format.text(y), list.unwrap_or_default()),
     })

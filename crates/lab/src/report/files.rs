@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use pageway::{Error, Result};
 
-use super::document::{Figure, Mark, Place, Report, Table};
+use super::document::{AxisPlace, Figure, Mark, Report, Table};
 use super::{csv, html, markdown, number, table};
 use crate::files;
 
@@ -79,8 +79,8 @@ fn plotted(figure: &Figure) -> Table {
         .into();
     let row = |mark: &Mark| {
         let x = match &mark.x {
-            Place::Number(number) => table::number(Some(*number), number::plain),
-            Place::Name(name) => table::text(name),
+            AxisPlace::Number(number) => table::number(Some(*number), number::plain),
+            AxisPlace::Name(name) => table::text(name),
         };
         let y = table::number(Some(mark.y), number::plain);
         vec![table::text(&mark.series), x, y, table::text(&mark.text)]

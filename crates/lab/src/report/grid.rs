@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::document::{Cell, Column, Goodness, Table};
+use super::document::{Column, Goodness, Table, TableCell};
 use super::figure::Sight;
 use super::quantity::{At, Quantity, Word};
 use super::select::{self, Fix, Pick};
@@ -55,7 +55,7 @@ struct ColumnRow {
 }
 
 /// Records of a row of a table, behind the cells that name them.
-type Row<'r> = (Vec<Cell>, Vec<&'r Record>);
+type Row<'r> = (Vec<TableCell>, Vec<&'r Record>);
 
 /// The tables of a row.
 pub(super) fn tables(sight: Sight<'_>, row: &TableRow, records: &[&Record]) -> Vec<Table> {
@@ -132,7 +132,7 @@ fn grouped<'r>(sight: Sight<'_>, by: &[String], records: &[&'r Record]) -> Vec<R
     let mut rows = Vec::new();
     for (key, records) in groups {
         for (cells, records) in grouped(sight, rest, &records) {
-            let own = Cell {
+            let own = TableCell {
                 text: key.text.clone(),
                 number: key.number,
                 best: false,
@@ -187,7 +187,7 @@ impl ColumnRow {
         table::column(name, self.good.unwrap_or(neutral))
     }
 
-    fn cell(&self, sight: Sight<'_>, records: &[&Record]) -> Cell {
+    fn cell(&self, sight: Sight<'_>, records: &[&Record]) -> TableCell {
         if let Some(text) = &self.text {
             return table::text(words(sight, text, records));
         }
@@ -204,7 +204,7 @@ impl ColumnRow {
         sight: Sight<'_>,
         quantity: &Quantity,
         (records, [from, to]): (&[&Record], [f64; 2]),
-    ) -> Cell {
+    ) -> TableCell {
         let over = self.over.as_deref().unwrap_or_default();
         let at = |value| quantity.at(sight.run, &group::at_axis(records, over, value), self.at);
         let ratio = at(to).zip(at(from)).map(|(more, less)| more / less);

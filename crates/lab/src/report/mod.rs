@@ -50,8 +50,8 @@ use pageway::Result;
 
 pub use csv::csv;
 pub use document::{
-    Axis, Cell, Column, Figure, Finding, Goodness, Kind, Mark, Place, Report, Scale, Section,
-    Table, Verdict,
+    Axis, AxisPlace, Column, Figure, Finding, Goodness, Kind, Mark, Report, Scale, Section, Table,
+    TableCell, Verdict,
 };
 pub use files::{write, write_page};
 pub use page::{html, markdown};

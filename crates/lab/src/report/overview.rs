@@ -1,7 +1,7 @@
 //! What comes first in a report: where and with what the run was made, and who wins.
 
 use super::book::Book;
-use super::document::{Cell, Figure, Goodness, Section, Table};
+use super::document::{Figure, Goodness, Section, Table, TableCell};
 use super::figure::{self, FigureRow, Sight};
 use super::quantity::{At, TARGETS};
 use super::{cut, group, method, number, table};
@@ -233,7 +233,7 @@ fn footprints(sight: Sight<'_>, searches: &[&Record]) -> Table {
 
 /// The design with the best value, and the value; a dash where none has one or there is no other
 /// design.
-fn winner(sight: Sight<'_>, name: &str, records: &[&Record], at: At) -> Cell {
+fn winner(sight: Sight<'_>, name: &str, records: &[&Record], at: At) -> TableCell {
     let quantity = sight.book.quantity(name);
     let designs = group::by_design(records);
     let values: Vec<(&str, f64)> = designs
@@ -251,7 +251,7 @@ fn winner(sight: Sight<'_>, name: &str, records: &[&Record], at: At) -> Cell {
         ""
     };
     match best.filter(|_| designs.len() > 1) {
-        Some((design, value)) => Cell {
+        Some((design, value)) => TableCell {
             text: format!("{design} ({}{alone})", quantity.format.text(*value)),
             number: Some(*value),
             best: false,

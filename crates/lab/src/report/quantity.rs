@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer};
 
 use super::curve::{self, AtRecall, Reading};
-use super::document::{Axis, Cell, Goodness, Scale};
+use super::document::{Axis, Goodness, Scale, TableCell};
 use super::reading::read;
 use super::{choice, group, number, table};
 use crate::record::{Record, Run};
@@ -168,7 +168,7 @@ impl Quantity {
     }
 
     /// A cell with the value that is meant; `≥` or `≤` says that it is a bound.
-    pub(super) fn cell_at(&self, run: &Run, records: &[&Record], at: At) -> Cell {
+    pub(super) fn cell_at(&self, run: &Run, records: &[&Record], at: At) -> TableCell {
         let mut cell = self.cell(self.at(run, records, at));
         let At::Recall(recall) = at else { return cell };
         let found = self.look_up(run, records, recall);
@@ -184,7 +184,7 @@ impl Quantity {
     }
 
     /// A cell with a value.
-    pub(super) fn cell(&self, value: Option<f64>) -> Cell {
+    pub(super) fn cell(&self, value: Option<f64>) -> TableCell {
         table::number(value, self.format.0)
     }
 

@@ -1,6 +1,6 @@
 //! From a row of the table of experiments to a section of the report.
 
-use super::book::{Book, Experiment};
+use super::book::{Book, BookEntry};
 use super::document::{Figure, Section};
 use super::figure::{self, Sight};
 use super::{claim, grid, group, method, own, select};
@@ -13,7 +13,7 @@ pub(super) fn sections(run: &Run, book: &Book) -> Vec<Section> {
         .collect()
 }
 
-fn section(run: &Run, book: &Book, experiment: &Experiment) -> Option<Section> {
+fn section(run: &Run, book: &Book, experiment: &BookEntry) -> Option<Section> {
     let sight = Sight {
         run,
         book,
@@ -63,7 +63,7 @@ fn section(run: &Run, book: &Book, experiment: &Experiment) -> Option<Section> {
 }
 
 /// Figures with those of one heading beside each other.
-fn figures(sight: Sight<'_>, experiment: &Experiment, records: &[&Record]) -> Vec<Figure> {
+fn figures(sight: Sight<'_>, experiment: &BookEntry, records: &[&Record]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for row in &experiment.figures {
         figures.extend(match row.named {

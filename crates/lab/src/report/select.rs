@@ -18,13 +18,13 @@ pub(super) enum Pick {
     /// This one.
     Number(f64),
     /// One of those that there are.
-    Place(Place),
+    Place(ValuePlace),
 }
 
 /// A place among the values of a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Place {
+pub(super) enum ValuePlace {
     /// The least.
     First,
     /// The middle of those that most designs have.
@@ -69,9 +69,9 @@ impl Pick {
         let groups = group::by_axis(records, axis);
         match self {
             Self::Number(number) => Some(number),
-            Self::Place(Place::First) => groups.first().map(|(value, _)| *value),
-            Self::Place(Place::Last) => groups.last().map(|(value, _)| *value),
-            Self::Place(Place::Middle) => {
+            Self::Place(ValuePlace::First) => groups.first().map(|(value, _)| *value),
+            Self::Place(ValuePlace::Last) => groups.last().map(|(value, _)| *value),
+            Self::Place(ValuePlace::Middle) => {
                 let designs = |(_, records): &(f64, Vec<&Record>)| group::by_design(records).len();
                 let most = groups.iter().map(designs).max();
                 let common: Vec<f64> = groups
@@ -153,11 +153,11 @@ mod tests {
                 .flat_map(|list| [at("diskann", *list), at("starling", *list)]),
         );
         let records: Vec<&Record> = records.iter().collect();
-        let middle = Pick::Place(Place::Middle);
+        let middle = Pick::Place(ValuePlace::Middle);
         assert_eq!(middle.value(&records, "list_size"), Some(20.0));
-        let fix: Fix = [("list_size".to_owned(), Pick::Place(Place::Last))].into();
+        let fix: Fix = [("list_size".to_owned(), Pick::Place(ValuePlace::Last))].into();
         assert_eq!(fixed(&records, &fix).len(), 1);
-        let unknown: Fix = [("beam".to_owned(), Pick::Place(Place::First))].into();
+        let unknown: Fix = [("beam".to_owned(), Pick::Place(ValuePlace::First))].into();
         assert_eq!(fixed(&records, &unknown).len(), records.len());
     }
 

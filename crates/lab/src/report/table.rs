@@ -1,6 +1,6 @@
 //! Tables: cells of a quantity, and which of them win.
 
-use super::document::{Cell, Column, Goodness, Table};
+use super::document::{Column, Goodness, Table, TableCell};
 
 /// What a cell without a value shows.
 const ABSENT: &str = "–";
@@ -19,17 +19,17 @@ pub(crate) fn column(name: impl Into<String>, goodness: Goodness) -> Column {
 }
 
 /// A cell of text.
-pub(crate) fn text(text: impl Into<String>) -> Cell {
-    Cell {
+pub(crate) fn text(text: impl Into<String>) -> TableCell {
+    TableCell {
         text: text.into(),
-        ..Cell::default()
+        ..TableCell::default()
     }
 }
 
 /// A cell of a number, written by `format`; a dash where there is none.
-pub(crate) fn number(value: Option<f64>, format: fn(f64) -> String) -> Cell {
+pub(crate) fn number(value: Option<f64>, format: fn(f64) -> String) -> TableCell {
     let value = value.filter(|value| value.is_finite());
-    Cell {
+    TableCell {
         text: value.map_or_else(|| ABSENT.to_owned(), format),
         number: value,
         best: false,
@@ -43,7 +43,7 @@ pub(crate) fn table(
     id: impl Into<String>,
     title: impl Into<String>,
     columns: Vec<Column>,
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<TableCell>>,
     compared: usize,
 ) -> Table {
     let mut table = Table {
@@ -90,7 +90,7 @@ fn wins(table: &Table, row: usize, at: usize, compared: usize) -> bool {
     rivals.len() > 1 && !rivals.into_iter().any(beaten)
 }
 
-fn leading(row: &[Cell], count: usize) -> impl Iterator<Item = &str> {
+fn leading(row: &[TableCell], count: usize) -> impl Iterator<Item = &str> {
     row.iter().take(count).map(|cell| cell.text.as_str())
 }
 

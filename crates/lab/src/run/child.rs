@@ -10,7 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use pageway::{Error, ErrorKind, Progress, Result, clock};
+use pageway::lab::clock;
+use pageway::{Error, ErrorKind, Progress, Result};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::text;

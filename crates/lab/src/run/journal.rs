@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pageway::{Error, ErrorKind, LockGuard, OpenMode, Result, VfsFile};
+use pageway::lab::{LockGuard, OpenMode, VfsFile};
+use pageway::{Error, ErrorKind, Result};
 
 use crate::files;
 use crate::record::{Machine, Record, Run};

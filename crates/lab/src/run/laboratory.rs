@@ -147,7 +147,7 @@ impl Laboratory<'_> {
     /// As data cannot be prepared or the journal cannot be written; `InvalidInput` for other data
     /// under a name that the run knows; `Cancelled`.
     pub fn run(&self, progress: &dyn Progress) -> Result<RunReport> {
-        let started = pageway::clock::now();
+        let started = pageway::lab::clock::now();
         for place in [
             &self.out,
             &self.work,

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use pageway::{DoctorOptions, DoctorReport, Error, Progress, Result, clock};
+use pageway::lab::clock;
+use pageway::{DoctorOptions, DoctorReport, Error, Progress, Result};
 
 use super::text;
 use crate::record::Machine;

@@ -56,7 +56,7 @@ pub(super) fn measure(context: &Context<'_>, cell: &Cell) -> Result<Measured> {
             }
         }
         let first = workload.prepared.rows * number as u64 / count as u64;
-        parts.push(Part { answers, first });
+        parts.push(SegmentAnswers { answers, first });
     }
     let k = cell.settings.search.k as usize;
     let found = merge(&parts, workload.query_count, k)?;
@@ -84,13 +84,13 @@ fn part_command(
 }
 
 /// Answers of a segment, and the row of the whole data that its row 0 is.
-struct Part {
+struct SegmentAnswers {
     answers: PathBuf,
     first: u64,
 }
 
 /// The `k` nearest of each query over all segments.
-fn merge(parts: &[Part], queries: u64, k: usize) -> Result<Truth> {
+fn merge(parts: &[SegmentAnswers], queries: u64, k: usize) -> Result<Truth> {
     let mut merged: Vec<Vec<(f32, u32)>> = vec![Vec::new(); queries as usize];
     for part in parts {
         let file = TruthFile::open(&files::vfs(), &part.answers, None)?;
@@ -175,11 +175,11 @@ mod tests {
             path
         };
         let parts = [
-            Part {
+            SegmentAnswers {
                 answers: write("a.ibin", [0, 1, 2, 3], [1.0, 4.0, 5.0, 6.0]),
                 first: 0,
             },
-            Part {
+            SegmentAnswers {
                 answers: write("b.ibin", [0, 1, 2, 3], [2.0, 3.0, 0.5, 7.0]),
                 first: 10,
             },

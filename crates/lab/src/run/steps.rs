@@ -1,6 +1,7 @@
 //! The steps of a run, one at a time: indexes, then rounds over all cells.
 
-use pageway::{Progress, Result, clock};
+use pageway::lab::clock;
+use pageway::{Progress, Result};
 
 use super::context::Context;
 use super::forecast::{Clocked, Forecast, Step};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pageway::OpenMode;
+use pageway::lab::OpenMode;
 
 use crate::files;
 

@@ -13,7 +13,7 @@ use super::ProductQuantizer;
 const BLOCK_VALUES: usize = 1 << 14;
 
 /// Encodes rows of one element type. Holds a block of scratch; make one per thread.
-pub struct Encoder<'q> {
+pub struct PqEncoder<'q> {
     quantizer: &'q ProductQuantizer,
     kernels: &'static KernelSet,
     element: ElementType,
@@ -23,11 +23,11 @@ pub struct Encoder<'q> {
 }
 
 impl ProductQuantizer {
-    /// An encoder for rows of `element`; allocates [`Encoder::resident_bytes`].
-    pub fn encoder(&self, element: ElementType, kernels: &'static KernelSet) -> Encoder<'_> {
+    /// An encoder for rows of `element`; allocates [`PqEncoder::resident_bytes`].
+    pub fn encoder(&self, element: ElementType, kernels: &'static KernelSet) -> PqEncoder<'_> {
         let block_rows = (BLOCK_VALUES / self.dimension()).max(1);
         let values = vec![0.0; block_rows * self.dimension()];
-        Encoder {
+        PqEncoder {
             quantizer: self,
             kernels,
             element,
@@ -37,7 +37,7 @@ impl ProductQuantizer {
     }
 }
 
-impl Encoder<'_> {
+impl PqEncoder<'_> {
     /// Encodes a whole number of rows, given as raw element bytes, into as many codes.
     ///
     /// Costs `256 * dimension` multiply-adds per row and allocates nothing. Components must be

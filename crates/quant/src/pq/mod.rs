@@ -36,7 +36,7 @@ mod tests;
 mod train;
 mod unit;
 
-pub use encoder::Encoder;
+pub use encoder::PqEncoder;
 pub use quantizer::ProductQuantizer;
 pub use scorer::PqScorer;
 pub use sub_spaces::ComponentOrder;

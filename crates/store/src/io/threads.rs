@@ -35,19 +35,19 @@ struct Finished {
 }
 
 #[derive(Default)]
-struct Queue {
+struct ReadQueue {
     jobs: VecDeque<Job>,
     closed: bool,
 }
 
 struct Shared {
     files: LaneFiles,
-    queue: Mutex<Queue>,
+    queue: Mutex<ReadQueue>,
     filled: Condvar,
 }
 
 impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, ReadQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

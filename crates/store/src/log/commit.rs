@@ -18,7 +18,7 @@ const TURN_BYTES: u64 = 4 << 20;
 
 /// A log that threads share, and the state that its records change.
 pub struct GroupCommit<S: Sequence> {
-    queue: Mutex<Queue<S>>,
+    queue: Mutex<CommitQueue<S>>,
     /// Something was answered, taken from the queue, or nobody leads any more.
     changed: Condvar,
     /// Held through a turn, and by whatever needs that none is under way.
@@ -28,7 +28,7 @@ pub struct GroupCommit<S: Sequence> {
     queue_bytes: u64,
 }
 
-struct Queue<S: Sequence> {
+struct CommitQueue<S: Sequence> {
     waiting: VecDeque<Waiting<S>>,
     bytes: u64,
     led: bool,
@@ -50,7 +50,7 @@ impl<S: Sequence> GroupCommit<S> {
     /// `queue_bytes` bounds the batches that wait; a single longer one is taken when none does.
     pub fn new(sequence: S, writer: LogWriter, queue_bytes: u64) -> Self {
         Self {
-            queue: Mutex::new(Queue {
+            queue: Mutex::new(CommitQueue {
                 waiting: VecDeque::new(),
                 bytes: 0,
                 led: false,
@@ -197,7 +197,7 @@ impl<S: Sequence> GroupCommit<S> {
         self.turn.lock().map_err(|_| panicked())
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue<S>> {
+    fn queue(&self) -> MutexGuard<'_, CommitQueue<S>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -206,7 +206,7 @@ impl<S: Sequence> GroupCommit<S> {
     }
 }
 
-impl<S: Sequence> Queue<S> {
+impl<S: Sequence> CommitQueue<S> {
     /// The first batches, up to a turn.
     fn take_turn(&mut self) -> Vec<Waiting<S>> {
         let (mut turn, mut bytes) = (Vec::new(), 0u64);

@@ -24,6 +24,7 @@ mod file;
 mod file_end;
 #[cfg(test)]
 mod fixture;
+mod floor;
 mod group;
 mod header;
 mod lsn;
@@ -38,6 +39,7 @@ mod writer;
 
 pub use commit::GroupCommit;
 pub use durability::{Acknowledgement, Durability};
+pub use floor::LogFloor;
 pub use lsn::Lsn;
 pub use place::{LOG_EXTENSION, LogPlace};
 pub use replay::{OnDamage, Replayed, replay_log};

@@ -7,6 +7,7 @@
 //! | records missing between two files, above the floor, or up to it | damage |
 //! | a last file shorter than created, without a closing group at its end | damage |
 //! | a file whose records are all at or below the floor | not read |
+//! | a file behind the floor that does not continue the group before it | damage |
 //! | a file of another log | refused, also when damage may be salvaged |
 //!
 //! A file ends where the next one begins: what a crash cut short in it stays there and is not read.
@@ -15,7 +16,7 @@
 use super::file_end::FileEnd;
 use super::group::GroupHead;
 use super::scan::Scan;
-use super::{LogDamage, LogPlace, LogTail, Lsn};
+use super::{LogDamage, LogFloor, LogPlace, LogTail, Lsn};
 use crate::StoreError;
 
 /// What to do about damage.
@@ -51,12 +52,12 @@ pub struct Replayed {
 /// group, 1 MiB at most; reads every byte from the floor on once.
 pub fn replay_log<E: From<StoreError>>(
     place: &LogPlace,
-    floor: Lsn,
+    floor: impl Into<LogFloor>,
     on_damage: OnDamage,
     mut visit: impl FnMut(Lsn, &[u8]) -> Result<(), E>,
 ) -> Result<Replayed, E> {
     let files = place.files()?;
-    let mut replay = Replay::new(place, floor);
+    let mut replay = Replay::new(place, floor.into());
     let stopped = replay.run(&files, &mut visit)?;
     if let Some(damage) = stopped {
         if on_damage == OnDamage::Refuse {
@@ -70,6 +71,8 @@ pub fn replay_log<E: From<StoreError>>(
 struct Replay<'p> {
     place: &'p LogPlace,
     floor: Lsn,
+    /// Checksum that a file has to continue which begins behind the floor.
+    chain: Option<u32>,
     /// Number of the next record.
     next: Lsn,
     done: Replayed,
@@ -79,13 +82,15 @@ struct Replay<'p> {
 type Verdict = Result<(), LogDamage>;
 
 impl<'p> Replay<'p> {
-    fn new(place: &'p LogPlace, floor: Lsn) -> Self {
+    fn new(place: &'p LogPlace, floor: LogFloor) -> Self {
+        let LogFloor { lsn: floor, chain } = floor;
         Self {
             place,
             floor,
+            chain,
             next: floor.next(),
             done: Replayed {
-                tail: LogTail::empty(floor),
+                tail: LogTail::empty(floor, chain.unwrap_or(0)),
                 records: 0,
                 record_bytes: 0,
                 files: 0,
@@ -114,9 +119,7 @@ impl<'p> Replay<'p> {
                 Ok(scan) => scan,
                 Err(damage) => return Ok(Some(damage)),
             };
-            if number > begin
-                && let Err(damage) = self.continues(&scan)
-            {
+            if let Err(damage) = self.continues(&scan, number > begin) {
                 return Ok(Some(damage));
             }
             self.read(&mut scan, next_file, visit)?;
@@ -148,9 +151,16 @@ impl<'p> Replay<'p> {
         }
     }
 
-    fn continues(&self, scan: &Scan) -> Verdict {
+    /// Whether a file continues the one before it, or the floor where it begins there.
+    fn continues(&self, scan: &Scan, is_behind: bool) -> Verdict {
         let LogTail { last, chain, .. } = self.done.tail;
-        let what = if scan.header.first != last.next() {
+        let begins_at_floor = scan.header.first == self.floor.next();
+        let is_other = self.chain.is_some_and(|chain| chain != scan.header.chain);
+        let what = if begins_at_floor && is_other {
+            "a log that went another way before the floor"
+        } else if !is_behind {
+            return Ok(());
+        } else if scan.header.first != last.next() {
             "records missing between two files"
         } else if scan.header.chain != chain {
             "a file that continues another log"
@@ -259,7 +269,10 @@ impl<'p> Replay<'p> {
     /// Ends the log before the damage. Files behind its end are to be set aside.
     fn give_up(&mut self, files: &[Lsn], damage: LogDamage) {
         let tail = &mut self.done.tail;
-        tail.last = tail.last.max(self.floor);
+        if tail.last < self.floor {
+            tail.last = self.floor;
+            tail.chain = self.chain.unwrap_or(tail.chain);
+        }
         tail.aside = files
             .iter()
             .copied()

@@ -1,7 +1,7 @@
 //! What a log consists of, for people.
 
 use super::scan::Scan;
-use super::{LogDamage, LogPlace, Lsn, OnDamage, replay_log};
+use super::{LogDamage, LogFloor, LogPlace, Lsn, OnDamage, replay_log};
 use crate::StoreError;
 
 /// A file of a log.
@@ -42,7 +42,7 @@ pub struct LogReport {
 }
 
 /// Reads a whole log and describes it. Writes nothing, and fails only where the system does.
-pub fn inspect_log(place: &LogPlace, floor: Lsn) -> Result<LogReport, StoreError> {
+pub fn inspect_log(place: &LogPlace, floor: impl Into<LogFloor>) -> Result<LogReport, StoreError> {
     let files = place.files()?;
     let files = files.iter().map(|&first| describe(place, first));
     let files: Vec<LogFileReport> = files.collect::<Result<_, _>>()?;

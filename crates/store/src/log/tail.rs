@@ -57,11 +57,11 @@ pub struct LogTail {
 }
 
 impl LogTail {
-    /// Of a log without records.
-    pub(super) fn empty(floor: Lsn) -> Self {
+    /// Of a log without records above a floor.
+    pub(super) fn empty(floor: Lsn, chain: u32) -> Self {
         Self {
             last: floor,
-            chain: 0,
+            chain,
             sequence: 0,
             file: None,
             aside: Vec::new(),

@@ -36,6 +36,8 @@ pub struct LogWriter {
     durable: Lsn,
     /// Whether a group behind the last record says that it is durable.
     covered: bool,
+    /// Bytes of groups that this writer wrote.
+    bytes: u64,
     failed: Option<String>,
 }
 
@@ -61,7 +63,7 @@ impl LogWriter {
     /// to somebody. Durable when it returns: one file sync and one directory sync.
     pub fn create(place: &LogPlace, floor: Lsn) -> Result<Self, StoreError> {
         super::tail::clear(place)?;
-        Self::begin(place, &LogTail::empty(floor))
+        Self::begin(place, &LogTail::empty(floor, 0))
     }
 
     /// Goes on behind what was replayed, in a new file.
@@ -94,6 +96,7 @@ impl LogWriter {
             written: tail.last,
             durable: tail.last,
             covered: true,
+            bytes: 0,
             failed: None,
         })
     }
@@ -111,6 +114,11 @@ impl LogWriter {
     /// The last record synced, which a power cut does not lose.
     pub fn durable(&self) -> Lsn {
         self.durable
+    }
+
+    /// Checksum of the last group with records: what a file that begins now continues.
+    pub fn chain(&self) -> u32 {
+        self.chain
     }
 
     /// Number of the first record of the current file.
@@ -255,6 +263,11 @@ impl LogWriter {
         remove_below(&self.place, floor)
     }
 
+    /// Bytes of groups that this writer has written.
+    pub fn written_bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Whether the log still takes records, or why not.
     pub fn check(&self) -> Result<(), StoreError> {
         match &self.failed {
@@ -278,6 +291,7 @@ impl LogWriter {
         };
         let group = self.group.seal(self.file.seal, self.file.end, &head);
         let crc = super::group::checksum(group);
+        self.bytes += group.len() as u64;
         let written = self.file.write(group);
         let records = self.group.records();
         self.group.clear();

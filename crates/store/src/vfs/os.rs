@@ -5,7 +5,7 @@
 )]
 
 use std::fs::{File, FileType, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
@@ -95,6 +95,12 @@ impl Vfs for OsVfs {
             Err(Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn unique(&self) -> io::Result<[u8; 16]> {
+        let mut bytes = [0; 16];
+        File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        Ok(bytes)
     }
 
     fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
@@ -343,6 +349,7 @@ mod tests {
         OsVfs.remove_file(&b).unwrap();
         assert!(!OsVfs.exists(&b).unwrap());
         assert!(OsVfs.free_bytes(root.path()).unwrap() > 0);
+        assert_ne!(OsVfs.unique().unwrap(), OsVfs.unique().unwrap());
     }
 
     /// Nothing is at the other end of any of these, and none is waited for.

@@ -71,6 +71,9 @@ pub trait Vfs: Send + Sync + Debug {
     /// Takes the exclusive lock of a file, creating the file; `None` when somebody else holds it.
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>>;
 
+    /// Bytes that were never given before, here or elsewhere: for identities.
+    fn unique(&self) -> io::Result<[u8; 16]>;
+
     /// Bytes an unprivileged writer may still use in the file system that holds `dir`.
     fn free_bytes(&self, dir: &Path) -> io::Result<u64>;
 }

@@ -30,6 +30,8 @@ pub enum Operation {
     SyncDirectory,
     /// Renaming a file.
     Rename,
+    /// Giving a file a second name.
+    Link,
     /// Removing a file.
     RemoveFile,
     /// Removing a directory.
@@ -48,7 +50,7 @@ pub enum Operation {
 
 impl Operation {
     /// All kinds, for loops over every failure.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Open,
         Self::Create,
         Self::Read,
@@ -59,6 +61,7 @@ impl Operation {
         Self::SyncFile,
         Self::SyncDirectory,
         Self::Rename,
+        Self::Link,
         Self::RemoveFile,
         Self::RemoveDirectory,
         Self::CreateDirectory,

@@ -65,6 +65,10 @@ impl Vfs for FaultVfs {
         self.run(Operation::Rename, to, || self.inner.rename(from, to))
     }
 
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.run(Operation::Link, to, || self.inner.hard_link(from, to))
+    }
+
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         self.run(Operation::RemoveFile, path, || self.inner.remove_file(path))
     }
@@ -103,6 +107,10 @@ impl Vfs for FaultVfs {
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
         self.check(Operation::Lock, path)?;
         self.inner.lock(path)
+    }
+
+    fn unique(&self) -> io::Result<[u8; 16]> {
+        self.inner.unique()
     }
 
     fn free_bytes(&self, dir: &Path) -> io::Result<u64> {

@@ -7,11 +7,56 @@ use crate::SplitMix64;
 /// What a device writes atomically: a crash may tear a write between any two of these.
 pub const DEVICE_SECTOR_BYTES: usize = 512;
 
+/// Bytes of a file, of which those behind the last that was written are zeros and take no memory:
+/// files may be set aside much longer than they are.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Bytes {
+    written: Vec<u8>,
+    length: usize,
+}
+
+impl Bytes {
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Copies what there is from `offset` on, and says how much that is.
+    pub(super) fn read(&self, offset: usize, out: &mut [u8]) -> usize {
+        let count = self.length.saturating_sub(offset).min(out.len());
+        let out = out.get_mut(..count).unwrap_or_default();
+        let written = self.written.get(offset..).unwrap_or_default();
+        let known = written.len().min(count);
+        let (head, tail) = out.split_at_mut(known);
+        head.copy_from_slice(written.get(..known).unwrap_or_default());
+        tail.fill(0);
+        count
+    }
+
+    fn put(&mut self, offset: usize, bytes: &[u8]) {
+        let end = offset + bytes.len();
+        self.reach(end);
+        self.written.resize(self.written.len().max(end), 0);
+        if let Some(range) = self.written.get_mut(offset..end) {
+            range.copy_from_slice(bytes);
+        }
+    }
+
+    /// Makes it at least so long.
+    fn reach(&mut self, length: usize) {
+        self.length = self.length.max(length);
+    }
+
+    fn set_length(&mut self, length: usize) {
+        self.written.truncate(length);
+        self.length = length;
+    }
+}
+
 /// Contents of a file. Clones share memory until one of them changes.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Contents {
-    durable: Arc<Vec<u8>>,
-    current: Arc<Vec<u8>>,
+    durable: Arc<Bytes>,
+    current: Arc<Bytes>,
     pending: Vec<Change>,
 }
 
@@ -23,8 +68,7 @@ enum Change {
 
 impl Contents {
     /// A file whose bytes are all durable.
-    pub(super) fn durable(bytes: Vec<u8>) -> Self {
-        let bytes = Arc::new(bytes);
+    pub(super) fn durable(bytes: Arc<Bytes>) -> Self {
         Self {
             durable: Arc::clone(&bytes),
             current: bytes,
@@ -33,7 +77,7 @@ impl Contents {
     }
 
     /// What the running program sees.
-    pub(super) fn current(&self) -> &[u8] {
+    pub(super) fn current(&self) -> &Bytes {
         &self.current
     }
 
@@ -55,6 +99,9 @@ impl Contents {
 
     /// Everything pending becomes durable.
     pub(super) fn sync(&mut self) {
+        if self.pending.is_empty() {
+            return;
+        }
         let durable = Arc::make_mut(&mut self.durable);
         for change in self.pending.drain(..) {
             change.apply(durable);
@@ -67,47 +114,39 @@ impl Contents {
     }
 
     /// The bytes after a crash that keeps each pending device sector with the given chance.
-    pub(super) fn crash(&self, random: &mut SplitMix64, eighths: u64) -> Vec<u8> {
-        let mut bytes = self.durable.as_ref().clone();
+    pub(super) fn crash(&self, random: &mut SplitMix64, eighths: u64) -> Arc<Bytes> {
+        let mut bytes = Arc::clone(&self.durable);
         for change in &self.pending {
-            change.apply_partly(&mut bytes, random, eighths);
+            change.apply_partly(Arc::make_mut(&mut bytes), random, eighths);
         }
         bytes
     }
 }
 
 impl Change {
-    fn apply(&self, file: &mut Vec<u8>) {
+    fn apply(&self, file: &mut Bytes) {
         match self {
-            Self::Write { offset, bytes } => put(file, *offset, bytes),
-            Self::Length(bytes) => file.resize(*bytes, 0),
+            Self::Write { offset, bytes } => file.put(*offset, bytes),
+            Self::Length(bytes) => file.set_length(*bytes),
         }
     }
 
-    fn apply_partly(&self, file: &mut Vec<u8>, random: &mut SplitMix64, eighths: u64) {
+    fn apply_partly(&self, file: &mut Bytes, random: &mut SplitMix64, eighths: u64) {
         match self {
             Self::Length(_) if random.chance(eighths) => self.apply(file),
             Self::Length(_) => {}
             Self::Write { offset, bytes } => {
                 // The length can reach the device without the bytes.
                 if random.chance(eighths) {
-                    file.resize(file.len().max(offset + bytes.len()), 0);
+                    file.reach(offset + bytes.len());
                 }
                 for (at, piece) in device_sectors(*offset, bytes) {
                     if random.chance(eighths) {
-                        put(file, at, piece);
+                        file.put(at, piece);
                     }
                 }
             }
         }
-    }
-}
-
-fn put(file: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
-    let end = offset + bytes.len();
-    file.resize(file.len().max(end), 0);
-    if let Some(range) = file.get_mut(offset..end) {
-        range.copy_from_slice(bytes);
     }
 }
 
@@ -128,16 +167,45 @@ fn device_sectors(mut offset: usize, mut bytes: &[u8]) -> Vec<(usize, &[u8])> {
 mod tests {
     use super::*;
 
+    fn all(bytes: &Bytes) -> Vec<u8> {
+        let mut out = vec![9; bytes.length() + 1];
+        let count = bytes.read(0, &mut out);
+        assert_eq!(count, bytes.length());
+        out.truncate(count);
+        out
+    }
+
+    #[test]
+    fn what_was_not_written_is_zeros() {
+        let mut bytes = Bytes::default();
+        bytes.set_length(10);
+        bytes.put(2, b"abc");
+        assert_eq!(all(&bytes), b"\0\0abc\0\0\0\0\0");
+        bytes.set_length(4);
+        bytes.set_length(6);
+        assert_eq!(all(&bytes), b"\0\0ab\0\0");
+        let mut two = [9; 2];
+        assert_eq!((bytes.read(3, &mut two), two), (2, *b"b\0"));
+        assert_eq!(bytes.read(5, &mut two), 1);
+        assert_eq!(bytes.read(6, &mut two), 0);
+        assert_eq!(bytes.read(60, &mut two), 0);
+    }
+
     #[test]
     fn a_crash_keeps_all_nothing_or_whole_device_sectors() {
-        let mut contents = Contents::durable(vec![1; 1024]);
+        let mut contents = Contents::default();
+        contents.write(&[1; 1024], 0);
+        contents.sync();
         contents.write(&[2; 1024], 256);
         let mut random = SplitMix64::new(1);
-        assert_eq!(contents.crash(&mut random, 0), vec![1; 1024]);
-        assert_eq!(contents.crash(&mut random, 8), contents.current());
+        assert_eq!(all(&contents.crash(&mut random, 0)), vec![1; 1024]);
+        assert_eq!(
+            all(&contents.crash(&mut random, 8)),
+            all(contents.current())
+        );
         let mut torn = 0;
         for _ in 0..100 {
-            let image = contents.crash(&mut random, 4);
+            let image = all(&contents.crash(&mut random, 4));
             let runs = [&image[256..512], &image[512..1024]];
             for run in runs {
                 assert!(run.iter().all(|byte| byte == &run[0]));
@@ -153,10 +221,13 @@ mod tests {
         contents.write(b"lost", 0);
         contents.forget_pending();
         contents.sync();
-        assert_eq!(contents.current(), b"lost");
-        assert_eq!(contents.crash(&mut SplitMix64::new(1), 8), b"");
+        assert_eq!(all(contents.current()), b"lost");
+        assert_eq!(all(&contents.crash(&mut SplitMix64::new(1), 8)), b"");
         contents.write(b"kept", 2);
         contents.sync();
-        assert_eq!(contents.crash(&mut SplitMix64::new(1), 0), b"\0\0kept");
+        assert_eq!(
+            all(&contents.crash(&mut SplitMix64::new(1), 0)),
+            b"\0\0kept"
+        );
     }
 }

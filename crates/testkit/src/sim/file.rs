@@ -49,12 +49,7 @@ impl VfsFile for SimFile {
         self.aligned(buf, offset)?;
         self.shared.look(|state| {
             let bytes = state.contents(self.number)?.current();
-            let rest = bytes.get(to_usize(offset)?..).unwrap_or_default();
-            let count = rest.len().min(buf.len());
-            for (to, from) in buf.iter_mut().zip(rest) {
-                *to = *from;
-            }
-            Ok(count)
+            Ok(bytes.read(to_usize(offset)?, buf))
         })
     }
 
@@ -90,7 +85,7 @@ impl VfsFile for SimFile {
 
     fn len(&self) -> io::Result<u64> {
         self.shared
-            .look(|state| Ok(state.contents(self.number)?.current().len() as u64))
+            .look(|state| Ok(state.contents(self.number)?.current().length() as u64))
     }
 
     fn set_len(&self, bytes: u64) -> io::Result<()> {

@@ -36,6 +36,12 @@ impl Boundary {
         })
     }
 
+    /// The file system as it is here when the process ends and the machine lives on: what is
+    /// pending can be read, and is not durable.
+    pub fn kill(&self) -> SimVfs {
+        SimVfs::from_state(self.state.as_ref().clone())
+    }
+
     fn image(&self, random: &mut SplitMix64, name_eighths: u64, byte_eighths: u64) -> SimVfs {
         let names = Names::durable(self.state.names.crash(random, name_eighths));
         let files = self.state.files.iter();

@@ -55,6 +55,17 @@ impl State {
         Ok(number)
     }
 
+    /// Another name of a file.
+    pub(super) fn link(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        let number = self.file_number(from)?;
+        self.directory(to.parent().unwrap_or(to))?;
+        if self.names.get(to).is_some() {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        self.names.add(to, Node::File(number));
+        Ok(())
+    }
+
     pub(super) fn create_directories(&mut self, path: &Path) -> io::Result<()> {
         let levels: Vec<&Path> = path.ancestors().collect();
         for level in levels.into_iter().rev() {

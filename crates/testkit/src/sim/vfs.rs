@@ -10,6 +10,7 @@ use pageway_store::{LockGuard, OpenMode, Vfs, VfsFile};
 use super::Boundary;
 use super::file::SimFile;
 use super::state::State;
+use crate::SplitMix64;
 
 /// A file system in memory, with an empty root directory `/` at first. Paths are absolute.
 ///
@@ -32,6 +33,8 @@ struct Inner {
     boundaries: Option<Vec<Boundary>>,
     /// Syncs until one fails.
     failing_sync: Option<u64>,
+    /// Identities given out.
+    given: u64,
     locked: BTreeSet<PathBuf>,
 }
 
@@ -59,6 +62,7 @@ impl SimVfs {
             operations: 0,
             boundaries: None,
             failing_sync: None,
+            given: 0,
             locked: BTreeSet::new(),
         };
         Self {
@@ -159,6 +163,11 @@ impl Vfs for SimVfs {
         self.shared.change(&what, |state| state.rename(from, to))
     }
 
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let what = format!("link {} to {}", from.display(), to.display());
+        self.shared.change(&what, |state| state.link(from, to))
+    }
+
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         self.shared
             .change(&format!("remove {}", path.display()), |state| {
@@ -220,6 +229,15 @@ impl Vfs for SimVfs {
             shared: Arc::clone(&self.shared),
             path,
         })))
+    }
+
+    fn unique(&self) -> io::Result<[u8; 16]> {
+        let mut inner = self.shared.inner();
+        inner.given += 1;
+        let place = inner.operations << 32 | inner.given;
+        let mut random = SplitMix64::new(place);
+        let (high, low) = (random.next_u64(), random.next_u64());
+        Ok((u128::from(high) << 64 | u128::from(low)).to_le_bytes())
     }
 
     fn free_bytes(&self, dir: &Path) -> io::Result<u64> {

@@ -47,7 +47,7 @@ pub(crate) struct DeleteArguments {
 
 /// What `--json` shows.
 #[derive(Serialize)]
-struct Report {
+struct DeleteReport {
     deleted: u64,
     /// Ids that no row had.
     absent: u64,
@@ -65,11 +65,11 @@ impl DeleteArguments {
         let started = system::now();
         let sum = self.remove(&writer, ids.as_ref(), session)?;
         let seconds = started.elapsed().as_secs_f64();
-        let deleted = Report {
+        let deleted = DeleteReport {
             deleted: sum.deleted,
             absent: sum.absent,
             cancelled: sum.deleted + sum.absent < ids.count(),
-            done: Done::close(writer, seconds)?,
+            done: Done::close(writer, seconds, &session.progress)?,
         };
         let mut outcome = Outcome::new(self.describe(&deleted), &deleted)?;
         outcome.exit_code = exit_code(deleted.cancelled);
@@ -92,7 +92,7 @@ impl DeleteArguments {
         Ok(sum)
     }
 
-    fn describe(&self, deleted: &Report) -> String {
+    fn describe(&self, deleted: &DeleteReport) -> String {
         let stopped = if deleted.cancelled {
             "Stopped on request: deleted"
         } else {

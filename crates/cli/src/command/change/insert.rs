@@ -64,7 +64,7 @@ pub(crate) struct InsertArguments {
 
 /// What `--json` shows.
 #[derive(Serialize)]
-struct Report {
+struct InsertReport {
     inserted: u64,
     replaced: u64,
     rows_per_second: f64,
@@ -94,12 +94,12 @@ impl InsertArguments {
         let sum = self.put(&writer, &vectors, ids.as_deref(), session)?;
         let rows = sum.inserted + sum.replaced;
         let seconds = started.elapsed().as_secs_f64();
-        let inserted = Report {
+        let inserted = InsertReport {
             inserted: sum.inserted,
             replaced: sum.replaced,
             rows_per_second: rows as f64 / seconds.max(1e-9),
             cancelled: rows < vectors.count(),
-            done: Done::close(writer, seconds)?,
+            done: Done::close(writer, seconds, &session.progress)?,
         };
         let mut outcome = Outcome::new(self.describe(&inserted), &inserted)?;
         outcome.exit_code = exit_code(inserted.cancelled);
@@ -149,7 +149,7 @@ impl InsertArguments {
         Ok(sum)
     }
 
-    fn describe(&self, inserted: &Report) -> String {
+    fn describe(&self, inserted: &InsertReport) -> String {
         let rows = inserted.inserted + inserted.replaced;
         let stopped = if inserted.cancelled {
             "Stopped on request: the first "

@@ -40,7 +40,7 @@ pub(crate) struct MergeArguments {
 
 /// What `--json` shows.
 #[derive(Serialize)]
-struct Report {
+struct MergeOutcome {
     /// Segments that became fewer.
     merged_segments: u64,
     /// Rows of the segments that they became.
@@ -62,16 +62,16 @@ impl MergeArguments {
             dropped,
             ..
         } = writer.merge(self.full, &session.progress)?;
-        let merged = Report {
+        let merged = MergeOutcome {
             merged_segments,
             merged_rows: rows,
             dropped,
-            done: Done::close(writer, started.elapsed().as_secs_f64())?,
+            done: Done::close(writer, started.elapsed().as_secs_f64(), &session.progress)?,
         };
         Outcome::new(self.describe(&merged), &merged)
     }
 
-    fn describe(&self, merged: &Report) -> String {
+    fn describe(&self, merged: &MergeOutcome) -> String {
         let index = self.index.display();
         let facts = Facts::new().fact("dropped", format!("{} dead rows", merged.dropped));
         let facts = merged.done.add_to(facts).render();

@@ -52,7 +52,7 @@ impl SnapshotArguments {
         writer.snapshot(&self.out, &session.progress)?;
         let snapshot = Snapshot {
             out: self.out.display().to_string(),
-            done: Done::close(writer, started.elapsed().as_secs_f64())?,
+            done: Done::close(writer, started.elapsed().as_secs_f64(), &session.progress)?,
         };
         let text = format!(
             "Copied {} to {} in {}.\n\n{}",

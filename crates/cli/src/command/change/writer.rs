@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use pageway::{
-    Acknowledged, Changes, Durability, ErrorKind, MemoryWish, NoProgress, OpenOptions, Result,
+    Acknowledged, Changes, Durability, ErrorKind, MemoryWish, OpenOptions, Progress, Result,
     UpdateOptions, Work, Writer, format_bytes,
 };
 use serde::Serialize;
@@ -21,7 +21,8 @@ pub(super) struct WriterArguments {
     memory: Option<MemoryWish>,
 
     /// Memory for changes: rows that are not flushed yet, and a flush or merge at a time [default:
-    /// an eighth of the memory of searches, or the least that works where that is more]
+    /// an eighth of the memory of searches, or the least that works where that is more, which a
+    /// merge may exceed by what it needs]
     #[arg(long, value_name = "MEMORY")]
     update_memory: Option<MemoryWish>,
 
@@ -100,9 +101,10 @@ pub(super) struct Done {
 
 impl Done {
     /// What a writer has done, which ends here: everything acknowledged is durable then, and in
-    /// files that every search sees, as far as memory and disk hold another segment.
-    pub(super) fn close(writer: Writer, seconds: f64) -> Result<Self> {
-        let flushed = writer.flush(&NoProgress);
+    /// files that every search sees, as far as memory and disk hold another segment, and segments
+    /// are as few as they should be.
+    pub(super) fn close(writer: Writer, seconds: f64, progress: &dyn Progress) -> Result<Self> {
+        let flushed = writer.settle(progress);
         let Changes {
             rows,
             segments,
@@ -138,10 +140,11 @@ impl Done {
             text::count(self.dead)
         );
         let work = format!(
-            "{} flushes, {} merges, {} written to segments",
+            "{} flushes, {} merges; {} written, {} of it to the log",
             self.work.flushes,
             self.work.merges,
-            format_bytes(self.work.bytes_written)
+            format_bytes(self.work.bytes_written),
+            format_bytes(self.work.log_bytes)
         );
         let facts = facts
             .fact("rows", rows)

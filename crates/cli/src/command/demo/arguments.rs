@@ -98,7 +98,7 @@ impl DemoArguments {
             examples,
             readings,
             memory_budget_bytes: index.memory().budget_bytes,
-            peak_memory_bytes: pageway::peak_memory_bytes(),
+            peak_memory_bytes: pageway::lab::peak_memory_bytes(),
             plot: plot.display().to_string(),
             seconds: started.elapsed().as_secs_f64(),
         };

@@ -82,7 +82,7 @@ struct VectorArguments {
 }
 
 /// A design to explain.
-struct Subject {
+struct Explained {
     name: String,
     summary: String,
     spec: IndexSpec,
@@ -121,7 +121,7 @@ impl ExplainArguments {
         Outcome::new(text, &explanation)
     }
 
-    fn subject(&self) -> Result<Subject> {
+    fn subject(&self) -> Result<Explained> {
         let overrides = self.choices.overrides(&self.sizes.sizes())?;
         let name = self.subject.display().to_string();
         match name.parse::<Preset>() {
@@ -130,7 +130,7 @@ impl ExplainArguments {
         }
     }
 
-    fn preset(&self, preset: Preset, overrides: Overrides) -> Result<Subject> {
+    fn preset(&self, preset: Preset, overrides: Overrides) -> Result<Explained> {
         let Self { vectors, sizes, .. } = self;
         let shape = vectors.shape();
         let quarter = vectors.dimension.div_ceil(4).max(1);
@@ -154,7 +154,7 @@ impl ExplainArguments {
             let words = "in its form for most memory of";
             summary.push_str(&format!("; {words} {}: see --memory", forms.join(", ")));
         }
-        Ok(Subject {
+        Ok(Explained {
             name: preset.name().to_owned(),
             summary,
             spec,
@@ -187,7 +187,7 @@ impl VectorArguments {
 }
 
 /// What the manifest of an index says.
-fn of_index(dir: &Path, overrides: &Overrides, unknown: &Error) -> Result<Subject> {
+fn of_index(dir: &Path, overrides: &Overrides, unknown: &Error) -> Result<Explained> {
     if *overrides != Overrides::default() {
         let words = "an index is explained as it is: choices go with a preset";
         return Err(Error::invalid(format!("{}: {words}", dir.display())));
@@ -199,7 +199,7 @@ fn of_index(dir: &Path, overrides: &Overrides, unknown: &Error) -> Result<Subjec
         let words = format!("{}; and {}", unknown.context(), error.context());
         Error::new(ErrorKind::NotFound, words)
     })?;
-    Ok(Subject {
+    Ok(Explained {
         name: dir.display().to_string(),
         summary: format!("an index written by {}", described.created_by),
         spec: described.spec,

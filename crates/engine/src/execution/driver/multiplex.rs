@@ -32,7 +32,7 @@ pub(crate) fn run<'t>(
         staging,
         shape,
     } = worker;
-    let mut means = Means {
+    let mut means = Equipment {
         io: io.as_mut(),
         staging,
         reads: Reads::new(shape.buffers),
@@ -68,7 +68,7 @@ fn take_turns<'t>(
     lanes: &mut [Lane<'t>],
     turns: &mut VecDeque<usize>,
     (segments, job): (&[Segment], &Job<'t>),
-    means: &mut Means<'_>,
+    means: &mut Equipment<'_>,
 ) -> Result<()> {
     while let Some(number) = turns.front() {
         let lane = lanes.get_mut(*number).ok_or_else(stray)?;
@@ -85,7 +85,7 @@ fn take_turns<'t>(
 const WAITED_SHARE: usize = 4;
 
 /// What all lanes share.
-struct Means<'m> {
+struct Equipment<'m> {
     io: &'m mut dyn PageIo,
     /// Where a page of the page cache is copied to.
     staging: &'m mut [u8],
@@ -188,7 +188,7 @@ impl<'t> Lane<'t> {
         &mut self,
         segments: &[Segment],
         active: &mut Active,
-        means: &mut Means<'_>,
+        means: &mut Equipment<'_>,
     ) -> Result<bool> {
         while !means.reads.is_full() {
             let Some(request) = self.search.want()? else {
@@ -251,7 +251,12 @@ impl<'t> Lane<'t> {
 
     /// Submits the reads that the query wants now, or finishes it and starts the next one. False
     /// where it may want more than there are buffers for.
-    fn pump(&mut self, segments: &[Segment], job: &Job<'t>, means: &mut Means<'_>) -> Result<bool> {
+    fn pump(
+        &mut self,
+        segments: &[Segment],
+        job: &Job<'t>,
+        means: &mut Equipment<'_>,
+    ) -> Result<bool> {
         loop {
             let Some(mut active) = self.active.take() else {
                 if !self.start(job, means.reads.asked.len())? {

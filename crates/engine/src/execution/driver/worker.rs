@@ -9,7 +9,7 @@ use pageway_types::{NodeId, Progress};
 
 use super::super::ranking::Neighbor;
 use super::super::scratch::{IndexShape, Scratch, ScratchShape};
-use super::super::{Admission, Goal, NodeSet, Query, QueryStats, Segment, Sizes, Tolerance};
+use super::super::{Admission, Goal, NodeSet, Query, QuerySizes, QueryStats, Segment, Tolerance};
 use super::ReadTrace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::largest;
@@ -22,7 +22,7 @@ pub(crate) struct WorkerShape {
     /// Reads in flight, of all its queries: page buffers.
     pub(crate) buffers: usize,
     /// Of each query.
-    pub(crate) sizes: Sizes,
+    pub(crate) sizes: QuerySizes,
 }
 
 /// What the bytes of a worker depend on beside its shape.
@@ -43,7 +43,7 @@ const BUFFERS_EACH: usize = 4;
 
 impl WorkerShape {
     /// With as few buffers as so many queries in flight are worth their memory with.
-    pub(crate) fn compact(interleave: usize, sizes: Sizes) -> Self {
+    pub(crate) fn compact(interleave: usize, sizes: QuerySizes) -> Self {
         let others = interleave.saturating_sub(1) * sizes.beam.min(BUFFERS_EACH);
         Self {
             interleave,
@@ -53,7 +53,7 @@ impl WorkerShape {
     }
 
     /// With as many buffers as they can use.
-    pub(crate) fn roomy(interleave: usize, sizes: Sizes) -> Self {
+    pub(crate) fn roomy(interleave: usize, sizes: QuerySizes) -> Self {
         let buffers = (interleave * sizes.beam).max(LAST_BATCH);
         Self {
             interleave,
@@ -65,7 +65,7 @@ impl WorkerShape {
     /// The best of these: with up to `interleave` queries in flight in `most` bytes, then with as
     /// many buffers as fit its `share` of them. One query in flight, should not even that fit.
     pub(crate) fn fitting(
-        (interleave, sizes): (usize, Sizes),
+        (interleave, sizes): (usize, QuerySizes),
         (most, share): (u64, u64),
         bytes: impl Fn(&Self) -> u64,
     ) -> Self {
@@ -170,7 +170,7 @@ pub(crate) struct Job<'j> {
     /// What may be found, where that is not everything.
     pub(crate) admitted: Option<&'j NodeSet>,
     /// How much each takes.
-    pub(crate) sizes: Sizes,
+    pub(crate) sizes: QuerySizes,
     /// What they are for.
     pub(crate) goal: Goal,
     /// When nobody waits for answers any more.
@@ -236,8 +236,8 @@ pub(crate) struct Outcomes {
 mod tests {
     use super::*;
 
-    fn sizes(beam: usize) -> Sizes {
-        Sizes {
+    fn sizes(beam: usize) -> QuerySizes {
+        QuerySizes {
             results: 10,
             list_size: 100,
             list_limit: 100,

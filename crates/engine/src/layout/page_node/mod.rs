@@ -304,13 +304,13 @@ impl PartBytes {
 
     /// The parts; `None` when the payload is shorter than they are.
     #[inline]
-    fn split(self, payload: &[u8]) -> Option<Parts<'_>> {
+    fn split(self, payload: &[u8]) -> Option<PageParts<'_>> {
         let rest = payload.get(COUNTS_BYTES..)?;
         let (vectors, rest) = rest.split_at_checked(self.vectors)?;
         let (identities, rest) = rest.split_at_checked(self.identities)?;
         let (ids, rest) = rest.split_at_checked(self.nodes)?;
         let (codes, rest) = rest.split_at_checked(self.codes)?;
-        Some(Parts {
+        Some(PageParts {
             vectors,
             identities,
             neighbors: Neighbors { ids, codes },
@@ -320,7 +320,7 @@ impl PartBytes {
 }
 
 /// The parts of a page behind its counts.
-struct Parts<'p> {
+struct PageParts<'p> {
     vectors: &'p [u8],
     identities: &'p [u8],
     neighbors: Neighbors<'p>,

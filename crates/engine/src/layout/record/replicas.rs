@@ -33,7 +33,7 @@ pub(super) struct ListPlace {
 
 /// A list of an area.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PackedList<'p> {
+pub(super) struct ReplicaList<'p> {
     pub(super) node: NodeId,
     pub(super) neighbors: Neighbors<'p>,
 }
@@ -109,7 +109,7 @@ impl ReplicaArea {
         area: &'p [u8],
         place: &mut ListPlace,
         short: impl Fn() -> PageError,
-    ) -> std::result::Result<Option<PackedList<'p>>, PageError> {
+    ) -> std::result::Result<Option<ReplicaList<'p>>, PageError> {
         let claimed = count_at(area, 0).filter(|&claimed| claimed <= self.most_lists());
         if place.passed >= claimed.ok_or_else(&short)? {
             return Ok(None);
@@ -125,6 +125,6 @@ impl ReplicaArea {
         place.passed += 1;
         place.offset = end - COUNT_BYTES;
         let neighbors = Neighbors { ids, codes: &[] };
-        Ok(Some(PackedList { node, neighbors }))
+        Ok(Some(ReplicaList { node, neighbors }))
     }
 }

@@ -9,7 +9,7 @@ use super::RecordCodec;
 use super::replicas::ListPlace;
 use crate::layout::{PageError, PageView, Record, StoredList, VectorPart};
 
-type Checked<T> = std::result::Result<T, PageError>;
+type PageResult<T> = std::result::Result<T, PageError>;
 
 /// A page of records.
 ///
@@ -37,7 +37,7 @@ struct ReplicaPlace {
 
 impl<'p> RecordView<'p> {
     #[inline]
-    pub(super) fn new(codec: &'p RecordCodec, page: PageId, payload: &'p [u8]) -> Checked<Self> {
+    pub(super) fn new(codec: &'p RecordCodec, page: PageId, payload: &'p [u8]) -> PageResult<Self> {
         let view = Self {
             codec,
             page,
@@ -75,7 +75,7 @@ impl<'p> RecordView<'p> {
 
     /// The bytes of `node`.
     #[inline]
-    fn record_bytes(&self, node: NodeId) -> Checked<&'p [u8]> {
+    fn record_bytes(&self, node: NodeId) -> PageResult<&'p [u8]> {
         if !self.nodes.contains(&node.0) {
             return Err(self.missing(node));
         }
@@ -87,7 +87,7 @@ impl<'p> RecordView<'p> {
     }
 
     #[inline]
-    fn vector_in(&self, node: NodeId, record: &'p [u8]) -> Checked<VectorPart<'p>> {
+    fn vector_in(&self, node: NodeId, record: &'p [u8]) -> PageResult<VectorPart<'p>> {
         let form = self.codec.form_of(self.vectors_alone);
         record
             .split_at_checked(form.vector_bytes())
@@ -96,7 +96,7 @@ impl<'p> RecordView<'p> {
     }
 
     /// The area of replicas of `node`; empty where records have none.
-    fn replica_area(&self, node: NodeId) -> Checked<&'p [u8]> {
+    fn replica_area(&self, node: NodeId) -> PageResult<&'p [u8]> {
         let list = self.codec.list;
         let start = list.replicas_at();
         self.record_bytes(node)?
@@ -105,7 +105,7 @@ impl<'p> RecordView<'p> {
     }
 
     /// The replica at `place`, and moves `place` behind it; `None` behind the last one.
-    fn replica_behind(&self, place: &mut ReplicaPlace) -> Checked<Option<Record<'p>>> {
+    fn replica_behind(&self, place: &mut ReplicaPlace) -> PageResult<Option<Record<'p>>> {
         while place.slot < self.nodes.len() as u32 {
             let owner = NodeId(self.nodes.start + place.slot);
             let area = self.replica_area(owner)?;
@@ -125,7 +125,7 @@ impl<'p> RecordView<'p> {
         Ok(None)
     }
 
-    fn check_exists(&self, owner: NodeId, replica: NodeId) -> Checked<()> {
+    fn check_exists(&self, owner: NodeId, replica: NodeId) -> PageResult<()> {
         let node_count = self.codec.map.node_count;
         if replica.0 >= node_count {
             return Err(PageError::Neighbor {
@@ -144,7 +144,7 @@ impl<'p> RecordView<'p> {
 
 impl<'p> PageView<'p> for RecordView<'p> {
     #[inline]
-    fn record(&self, node: NodeId) -> Checked<Record<'p>> {
+    fn record(&self, node: NodeId) -> PageResult<Record<'p>> {
         if self.vectors_alone {
             return Err(self.missing(node));
         }
@@ -160,7 +160,7 @@ impl<'p> PageView<'p> for RecordView<'p> {
     }
 
     #[inline]
-    fn vector(&self, node: NodeId) -> Checked<VectorPart<'p>> {
+    fn vector(&self, node: NodeId) -> PageResult<VectorPart<'p>> {
         if self.codec.form_of(self.vectors_alone).is_empty() {
             return Err(self.missing(node));
         }
@@ -179,7 +179,7 @@ impl<'p> PageView<'p> for RecordView<'p> {
     }
 
     /// One after the other each costs the same; going back starts from the first.
-    fn replica(&self, at: usize) -> Checked<Option<Record<'p>>> {
+    fn replica(&self, at: usize) -> PageResult<Option<Record<'p>>> {
         if !self.packs_replicas() {
             return Ok(None);
         }

@@ -14,7 +14,7 @@ use crate::spec::{
 /// One choice per policy, or none: then the preset's stays.
 ///
 /// The types of the fields are for callers who write choices in Rust. All else sees patches, by the
-/// names of the table.
+/// names of the table. Written with `..Overrides::default()`, so that fields can be added.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Overrides {

@@ -34,7 +34,7 @@ pub(super) fn read(flag: &str, text: &str, known: Vec<Value>) -> Result<Value> {
     };
     let within = |words: String| Error::invalid(format!("{flag} {text}: {words}"));
     let names: Vec<String> = known.iter().map(name_of).collect();
-    let mut forms = known.into_iter().map(Form::of);
+    let mut forms = known.into_iter().map(ChoiceText::of);
     let form = forms.find(|form| form.name == name);
     let mut form = form.ok_or_else(|| {
         let perhaps = perhaps(name, &names);
@@ -56,7 +56,7 @@ pub fn find<T: Copy + Serialize>(known: &[T], name: &str) -> Option<T> {
 
 /// Name of a choice.
 pub fn name_of(choice: &impl Serialize) -> String {
-    Form::of(to_value(choice).unwrap_or_default()).name
+    ChoiceText::of(to_value(choice).unwrap_or_default()).name
 }
 
 /// A choice with all its keys, as it can be typed; a bare value as people write it.
@@ -66,7 +66,7 @@ pub fn typed(choice: &impl Serialize) -> String {
 
 /// The same without some keys.
 pub(super) fn typed_without(choice: &Value, hidden: &[&str]) -> String {
-    let form = Form::of(choice.clone());
+    let form = ChoiceText::of(choice.clone());
     let keys = form
         .keys()
         .filter(|(key, _)| !hidden.contains(&key.as_str()));
@@ -95,12 +95,12 @@ fn plain(value: &Value) -> String {
 }
 
 /// A choice as the manifest stores it.
-pub(super) struct Form {
+pub(super) struct ChoiceText {
     pub(super) name: String,
     pub(super) stored: Value,
 }
 
-impl Form {
+impl ChoiceText {
     pub(super) fn of(stored: Value) -> Self {
         let name = stored.as_object().map_or_else(|| plain(&stored), name_in);
         Self { name, stored }

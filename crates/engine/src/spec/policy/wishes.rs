@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::choice::{Names, Reading};
 use super::overrides::{Overrides, Patch};
 use super::table::{Policy, choices, stored};
-use super::text::{Form, NAMES, name_of, perhaps};
+use super::text::{ChoiceText, NAMES, name_of, perhaps};
 use crate::error::{Error, Result};
 use crate::spec::{IndexSpec, Sizes};
 
@@ -173,7 +173,7 @@ impl Named<'_> {
     }
 
     fn set(self, choice: &mut Value, key: &str, value: &Value) -> Result<()> {
-        let form = Form::of(choice.clone());
+        let form = ChoiceText::of(choice.clone());
         let keys: Vec<&str> = form.keys().map(|(key, _)| key.as_str()).collect();
         let policy = self.policy.name;
         let Some(place) = choice.get_mut(key).filter(|_| keys.contains(&key)) else {

@@ -65,11 +65,11 @@ pub fn exact_range(
     let queries = question.queries.count();
     let row_bytes = base.shape().row_bytes();
     let fixed_bytes = exact_range_bytes(queries, 0, row_bytes);
-    let room = Room {
+    let room = ResultRoom {
         results: options.memory_bytes.saturating_sub(fixed_bytes) / RESULT_BYTES,
         found: AtomicU64::new(0),
     };
-    let mut lists: Vec<Vec<Hit>> = Vec::new();
+    let mut lists: Vec<Vec<RowInReach>> = Vec::new();
     lists.resize_with(queries as usize, Vec::new);
     let scan = Scan::new(question.queries, question.metric, None, progress)?;
     progress.stage("exact distances", base.count().saturating_mul(queries));
@@ -116,22 +116,22 @@ impl RangeQuestion<'_> {
 
 /// A row within the radius.
 #[derive(Clone, Copy)]
-struct Hit {
+struct RowInReach {
     distance: f32,
     id: u32,
 }
 
 /// Results that memory holds, and those found so far, of all queries.
-struct Room {
+struct ResultRoom {
     results: u64,
     found: AtomicU64,
 }
 
 /// The results of one query.
 struct Within<'w> {
-    hits: &'w mut Vec<Hit>,
+    hits: &'w mut Vec<RowInReach>,
     radius: f32,
-    room: &'w Room,
+    room: &'w ResultRoom,
 }
 
 impl Keep for Within<'_> {
@@ -143,7 +143,7 @@ impl Keep for Within<'_> {
         if self.room.found.fetch_add(1, Ordering::Relaxed) < self.room.results {
             // Adding zero turns -0.0 into 0.0, so that equal distances are equal bits.
             let distance = distance + 0.0;
-            self.hits.push(Hit { distance, id });
+            self.hits.push(RowInReach { distance, id });
         }
     }
 }
@@ -152,8 +152,8 @@ impl Keep for Within<'_> {
 fn compare(
     scan: &Scan<'_>,
     (first, rows): (u32, &[u8]),
-    (radius, room): (f32, &Room),
-    lists: &mut [Vec<Hit>],
+    (radius, room): (f32, &ResultRoom),
+    lists: &mut [Vec<RowInReach>],
 ) -> Result<(), Error> {
     let group = scan.group_queries();
     lists
@@ -167,8 +167,8 @@ fn compare(
 }
 
 /// Sorts the lists and puts them one behind the other, freeing each as it goes.
-fn collect(mut lists: Vec<Vec<Hit>>, pool: &rayon::ThreadPool) -> RangeTruth {
-    let sort = |list: &mut Vec<Hit>| {
+fn collect(mut lists: Vec<Vec<RowInReach>>, pool: &rayon::ThreadPool) -> RangeTruth {
+    let sort = |list: &mut Vec<RowInReach>| {
         list.sort_unstable_by(|a, b| a.distance.total_cmp(&b.distance).then(a.id.cmp(&b.id)));
     };
     pool.install(|| lists.par_iter_mut().for_each(sort));

@@ -30,7 +30,7 @@ fn ask(
     question: &RangeQuestion<'_>,
     (memory_bytes, threads): (u64, usize),
 ) -> Result<RangeTruth, Error> {
-    let pool = crate::thread_pool(threads).unwrap();
+    let pool = crate::threads::thread_pool(threads).unwrap();
     let options = ExactOptions {
         memory_bytes,
         pool: &pool,

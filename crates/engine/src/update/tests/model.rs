@@ -6,12 +6,11 @@ use std::path::Path;
 use pageway_types::{ElementType, Metric, NoProgress, SplitMix64, VectorShape};
 
 use crate::Index;
-use crate::index::verify;
 use crate::memory::MemoryWish;
 use crate::options::{BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions};
 use crate::presets::Preset;
 use crate::source::{IdSlice, VectorSlice, kernels};
-use crate::update::{CreateOptions, Rows, UpdateOptions, Writer};
+use crate::update::{CreateOptions, Rows, UpdateOptions, Writer, verify};
 
 pub(super) const SHAPE: VectorShape = VectorShape {
     dimension: 12,

@@ -4,7 +4,8 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
-use pageway::{Error, ErrorKind, OpenMode, Progress, Result};
+use pageway::lab::OpenMode;
+use pageway::{Error, ErrorKind, Progress, Result};
 use tar::{Archive, Entry};
 
 use crate::files::{self, Counted, FileBytes, PROGRESS_BYTES};

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use pageway::lab::OpenMode;
 use pageway::source::{FormatFamily, VectorFormat};
-use pageway::{Error, ErrorKind, OpenMode, Result, VectorShape};
+use pageway::{Error, ErrorKind, Result, VectorShape};
 
 use crate::files;
 

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pageway::{Error, ErrorKind, OpenMode, Progress, Result, VfsFile};
+use pageway::lab::{OpenMode, VfsFile};
+use pageway::{Error, ErrorKind, Progress, Result};
 
 use super::Wanted;
 use super::curl::{Arrival, Curl, Failure};

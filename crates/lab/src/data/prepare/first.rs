@@ -2,7 +2,7 @@
 
 use pageway::{Progress, Result, VectorRead};
 
-use super::parts::Part;
+use super::parts::FilePart;
 use super::truth::Want;
 use super::{DEPTH, Prepared};
 use crate::data::place::Place;
@@ -38,7 +38,7 @@ pub fn first_queries(
     };
     let depth = depth.max(DEPTH);
     let stem = format!("{}.first{count}", prepared.name);
-    let part = Part {
+    let part = FilePart {
         from: &prepared.queries,
         vectors: &all,
         rows: 0..count,

@@ -28,7 +28,7 @@ use super::header::header;
 use super::obtain::{Obtain, Role};
 use super::place::Place;
 use crate::files;
-use parts::Part;
+use parts::FilePart;
 
 pub use first::{Workload, first_queries};
 pub(super) use parts::extension;
@@ -164,7 +164,7 @@ impl Work<'_> {
         let held = set.held_out();
         let rows = self.cut.rows.unwrap_or(whole.count() - held);
         let dimensions = self.cut.dimensions.unwrap_or(whole.shape().dimension);
-        let part = Part {
+        let part = FilePart {
             from: &path,
             vectors: &whole,
             rows: held..held + rows,
@@ -231,7 +231,7 @@ impl Work<'_> {
                 ),
             ));
         }
-        let part = Part {
+        let part = FilePart {
             from: &path,
             vectors: &whole,
             rows: 0..limit.map_or(whole.count(), |limit| limit.min(whole.count())),

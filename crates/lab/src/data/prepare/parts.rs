@@ -9,7 +9,7 @@ use pageway::{ElementType, Progress, Result, VectorRead};
 use crate::files;
 
 /// A part of a file of vectors.
-pub(super) struct Part<'a> {
+pub(super) struct FilePart<'a> {
     pub(super) from: &'a Path,
     pub(super) vectors: &'a VectorFile,
     pub(super) rows: Range<u64>,
@@ -19,7 +19,7 @@ pub(super) struct Part<'a> {
     pub(super) element: ElementType,
 }
 
-impl Part<'_> {
+impl FilePart<'_> {
     /// The file itself where it is the part; else a copy of the part in `directory`.
     pub(super) fn write(
         &self,

@@ -15,7 +15,7 @@ const NAME: &str = "prepared.json";
 const METHOD: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct PreparedRecord {
     stamp: String,
     prepared: Prepared,
 }
@@ -45,7 +45,7 @@ pub(super) fn read(directory: &Path, stamp: &str) -> Result<Option<Prepared>> {
         return Ok(None);
     }
     // A record that cannot be read, perhaps of another version, is made again.
-    let record = serde_json::from_str::<Record>(&files::read_text(&path)?).ok();
+    let record = serde_json::from_str::<PreparedRecord>(&files::read_text(&path)?).ok();
     let Some(record) = record.filter(|record| record.stamp == stamp) else {
         return Ok(None);
     };
@@ -58,7 +58,7 @@ pub(super) fn read(directory: &Path, stamp: &str) -> Result<Option<Prepared>> {
 
 /// Says that all is made.
 pub(super) fn write(directory: &Path, stamp: &str, prepared: &Prepared) -> Result<()> {
-    let record = Record {
+    let record = PreparedRecord {
         stamp: stamp.to_owned(),
         prepared: prepared.clone(),
     };

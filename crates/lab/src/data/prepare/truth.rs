@@ -104,7 +104,7 @@ impl Want<'_> {
             k: self.depth(),
             exclude: None,
         };
-        let pool = pageway::thread_pool(place.threads)?;
+        let pool = pageway::lab::thread_pool(place.threads)?;
         let options = ExactOptions {
             memory_bytes: place.memory_bytes.max(exact_bytes_min(&question)),
             pool: &pool,
@@ -159,7 +159,7 @@ impl Held {
             k: count,
             exclude: None,
         };
-        let pool = pageway::thread_pool(1)?;
+        let pool = pageway::lab::thread_pool(1)?;
         let options = ExactOptions {
             memory_bytes: exact_bytes_min(&question),
             pool: &pool,

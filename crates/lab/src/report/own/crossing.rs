@@ -3,7 +3,7 @@
 use super::truth;
 use crate::record::Record;
 use crate::report::case::Case;
-use crate::report::document::{Cell, Table};
+use crate::report::document::{Table, TableCell};
 use crate::report::figure::Sight;
 use crate::report::quantity::{At, TARGETS};
 use crate::report::{cut, group, number, table};
@@ -60,7 +60,7 @@ pub(super) fn table(sight: Sight<'_>, records: &[&Record]) -> Table {
     for (name, records) in cut::by_dimensions(records) {
         for recall in TARGETS {
             let ratios = ratios(sight, &records, recall);
-            let cell = |value: &f64| -> Cell {
+            let cell = |value: &f64| -> TableCell {
                 let found = ratios.iter().find(|(at, _)| at == value);
                 table::number(found.map(|(_, ratio)| *ratio), number::times)
             };

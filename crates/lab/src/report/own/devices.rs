@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::record::{Record, Task};
-use crate::report::document::{Cell, Table};
+use crate::report::document::{Table, TableCell};
 use crate::report::figure::Sight;
 use crate::report::{curve, group, number, table};
 
@@ -127,7 +127,7 @@ pub(super) fn check(sight: Sight<'_>, records: &[&Record]) -> Option<Table> {
             .iter()
             .any(|each| error(sight, record, *each).is_some())
     };
-    let row = |record: &&Record| -> Vec<Cell> {
+    let row = |record: &&Record| -> Vec<TableCell> {
         let mut row = vec![table::text(&record.data), table::text(&record.design)];
         for (name, measured) in CHECKED {
             let quantity = sight.book.quantity(name);
@@ -139,7 +139,7 @@ pub(super) fn check(sight: Sight<'_>, records: &[&Record]) -> Option<Table> {
         }
         row
     };
-    let rows: Vec<Vec<Cell>> = records.iter().filter(checked).map(row).collect();
+    let rows: Vec<Vec<TableCell>> = records.iter().filter(checked).map(row).collect();
     let title = "Predicted and measured on this machine's own disk";
     (!rows.is_empty()).then(|| table::table("devices-check", title, columns, rows, 0))
 }

@@ -6,7 +6,7 @@
 
 use crate::model::{Fit, Law};
 use crate::record::Record;
-use crate::report::document::{Cell, Figure, Goodness, Table};
+use crate::report::document::{Figure, Goodness, Table, TableCell};
 use crate::report::figure::{self, FigureRow, Sight, Values};
 use crate::report::group::{self, Key};
 use crate::report::quantity::Quantity;
@@ -93,7 +93,7 @@ pub(super) fn carried_on(sight: Sight<'_>, row: &FigureRow, records: &[&Record])
             });
         let laws: Vec<(String, Laws)> = laws.collect();
         let sizes = sizes(&records);
-        let cells = |laws: &Laws| -> Vec<Cell> {
+        let cells = |laws: &Laws| -> Vec<TableCell> {
             let at = |rows: &f64| quantity.cell(Some(laws.better().at(*rows as u64)));
             sizes.iter().map(at).collect()
         };
@@ -170,7 +170,7 @@ pub(super) fn laws(sight: Sight<'_>, records: &[&Record]) -> Table {
     table::table("growth-laws", title, columns, rows, 2)
 }
 
-fn law_cells(marks: &[(f64, f64)], quantity: &Quantity) -> [Cell; 7] {
+fn law_cells(marks: &[(f64, f64)], quantity: &Quantity) -> [TableCell; 7] {
     let laws = Laws::of(marks);
     let sure = laws.filter(|laws| laws.sure);
     let share = |value: Option<f64>| table::number(value, number::percent);

@@ -1,9 +1,9 @@
 //! Cache hits by hop, in buckets that double: the first hop, the second, hops 3 and 4, 5 to 8.
 
 use crate::record::Record;
-use crate::report::document::{Axis, Figure, Goodness, Mark, Place, Scale};
+use crate::report::document::{Axis, AxisPlace, Figure, Goodness, Mark, Scale};
 use crate::report::figure::{FigureRow, Sight};
-use crate::report::select::{Pick, Place as At};
+use crate::report::select::{Pick, ValuePlace};
 use crate::report::{choice, group, number, table};
 
 /// Recall at which strategies are compared.
@@ -15,7 +15,7 @@ const LEAST_EXPANSIONS: f64 = 0.5;
 pub(super) fn figures(sight: Sight<'_>, row: &FigureRow, records: &[&Record]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (data, records) in group::by_data(records) {
-        let Some(memory) = Pick::Place(At::Middle).value(&records, "memory_ratio") else {
+        let Some(memory) = Pick::Place(ValuePlace::Middle).value(&records, "memory_ratio") else {
             continue;
         };
         let at = group::at_axis(&records, "memory_ratio", memory);
@@ -92,7 +92,7 @@ fn mark(series: &str, bucket: usize, (hits, hops): (f64, f64)) -> Option<Mark> {
         let share = (hits / expansions).min(1.0);
         Mark {
             series: series.to_owned(),
-            x: Place::Number(f64::midpoint(first + 1.0, end.ceil())),
+            x: AxisPlace::Number(f64::midpoint(first + 1.0, end.ceil())),
             y: share,
             text: format!("{} of hop {}", number::percent(share), name(bucket)),
         }
@@ -105,7 +105,7 @@ fn bounds(bucket: usize) -> (f64, f64) {
         let power = bucket.checked_sub(1);
         power.map_or(0.0, |power| 2f64.powi(power as i32))
     };
-    let end = if bucket + 1 < pageway::HOP_BUCKETS {
+    let end = if bucket + 1 < pageway::lab::HOP_BUCKETS {
         first(bucket + 1)
     } else {
         f64::INFINITY

@@ -2,7 +2,7 @@
 
 use crate::record::Record;
 use crate::report::case::Case;
-use crate::report::document::{Axis, Cell, Figure, Goodness, Mark, Place, Scale, Table};
+use crate::report::document::{Axis, AxisPlace, Figure, Goodness, Mark, Scale, Table, TableCell};
 use crate::report::figure::Sight;
 use crate::report::quantity::At;
 use crate::report::{group, number, table};
@@ -109,7 +109,7 @@ impl Compared {
         Some(Ratio { ours, best, rival })
     }
 
-    fn cell(&self, sight: Sight<'_>, records: &[&Record], recall: f64) -> Cell {
+    fn cell(&self, sight: Sight<'_>, records: &[&Record], recall: f64) -> TableCell {
         let ratio = self.ratio(sight, records, recall);
         let mut cell = table::number(ratio.as_ref().map(Ratio::value), number::times);
         if let Some(ratio) = ratio {
@@ -168,7 +168,7 @@ fn figure(
             let ratio = what.ratio(sight, of, recall)?;
             Some(Mark {
                 series: format!("{OURS}, recall {recall:.2}"),
-                x: Place::Number(*memory),
+                x: AxisPlace::Number(*memory),
                 y: ratio.value(),
                 text: format!("{} of {}", number::times(ratio.value()), ratio.rival),
             })
@@ -177,7 +177,7 @@ fn figure(
     let ends = [budgets.first(), budgets.last()].into_iter().flatten();
     marks.extend(ends.map(|(memory, _)| Mark {
         series: "target".to_owned(),
-        x: Place::Number(*memory),
+        x: AxisPlace::Number(*memory),
         y: target,
         text: number::times(target),
     }));

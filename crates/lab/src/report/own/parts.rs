@@ -4,11 +4,11 @@ use crate::record::Record;
 use crate::report::document::{Axis, Figure, Kind};
 use crate::report::figure::{self, FigureRow, Sight, Values};
 use crate::report::group::{self, Key};
-use crate::report::select::{Pick, Place};
+use crate::report::select::{Pick, ValuePlace};
 use crate::report::{number, reading, table};
 
 /// A part, and its number in a record.
-type Part<'p> = (&'p str, Box<dyn Fn(&Record) -> Option<f64> + 'p>);
+type PartNumber<'p> = (&'p str, Box<dyn Fn(&Record) -> Option<f64> + 'p>);
 
 /// Seconds of each stage of each design.
 pub(super) fn stages(_: Sight<'_>, row: &FigureRow, records: &[&Record]) -> Vec<Figure> {
@@ -18,14 +18,14 @@ pub(super) fn stages(_: Sight<'_>, row: &FigureRow, records: &[&Record]) -> Vec<
             names.push(name);
         }
     }
-    let part = |name| -> Part<'_> {
+    let part = |name| -> PartNumber<'_> {
         let of = move |record: &Record| {
             let mut stages = reading::stages(record);
             stages.find_map(|(stage, seconds)| (stage == name).then_some(seconds))
         };
         (name, Box::new(of))
     };
-    let parts: Vec<Part<'_>> = names.into_iter().map(part).collect();
+    let parts: Vec<PartNumber<'_>> = names.into_iter().map(part).collect();
     let title = row.look.title.clone().unwrap_or_default();
     let each = group::by_data(records).into_iter();
     each.map(|(data, records)| stacked(("build-stages", data, &title, "seconds"), &records, &parts))
@@ -35,7 +35,7 @@ pub(super) fn stages(_: Sight<'_>, row: &FigureRow, records: &[&Record]) -> Vec<
 /// Time of a query at one list size: waiting and computing.
 pub(super) fn time(sight: Sight<'_>, row: &FigureRow, records: &[&Record]) -> Vec<Figure> {
     let names = [("waiting for reads", "waiting"), ("computing", "computing")];
-    let parts = names.map(|(name, read)| -> Part<'_> {
+    let parts = names.map(|(name, read)| -> PartNumber<'_> {
         (
             name,
             Box::new(move |record| reading::read(sight.run, record, read)),
@@ -44,7 +44,7 @@ pub(super) fn time(sight: Sight<'_>, row: &FigureRow, records: &[&Record]) -> Ve
     let title = row.look.title.clone().unwrap_or_default();
     let mut figures = Vec::new();
     for (data, records) in group::by_data(records) {
-        let Some(size) = Pick::Place(Place::Middle).value(&records, "list_size") else {
+        let Some(size) = Pick::Place(ValuePlace::Middle).value(&records, "list_size") else {
             continue;
         };
         let at = group::at_axis(&records, "list_size", size);
@@ -61,10 +61,10 @@ pub(super) fn time(sight: Sight<'_>, row: &FigureRow, records: &[&Record]) -> Ve
 fn stacked(
     (id, data, title, y): (&str, &str, &str, &str),
     records: &[&Record],
-    parts: &[Part<'_>],
+    parts: &[PartNumber<'_>],
 ) -> Figure {
     let designs = group::by_design(records);
-    let cells = |part: &Part<'_>| {
+    let cells = |part: &PartNumber<'_>| {
         let of = |(_, records): &(&str, Vec<&Record>)| {
             table::number(group::median(records, &part.1), number::plain)
         };

@@ -1,0 +1,434 @@
+//! Measures an index that changes: rates of inserts and deletes, searches beside them, recovery, and
+//! recall over generations against a fresh build. One JSON object per line.
+//!
+//! ```text
+//! cargo run --release -p pageway --example updates -- SCENARIO BASE METRIC QUERIES DIR [KEY=VALUE..]
+//! ```
+//!
+//! Scenarios: `insert`, `delete`, `beside` (searches in quiet, then beside inserts), `recover`,
+//! `churn`. Keys, with defaults: `first=64000` rows that the index is built of, `memory=20%`,
+//! `update=` and `build=` memory for updates, `callers=16`, `rows=10000` to change, `batch=1` rows
+//! of a call, `share=2` percent of a generation, `generations=50`, `every=10` generations a
+//! comparison, `list=` entries of candidate lists, `queries=200`, `threads=1`, `seconds=20`,
+//! `rate=` rows put in a second at most.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a program for people"
+)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use pageway::lab::{peak_memory_bytes, process_cpu_time};
+use pageway::source::{IdSlice, OpenAs, VectorFile, VectorSlice};
+use pageway::truth::{ExactOptions, ExactQuestion, exact};
+use pageway::{
+    BuildInput, BuildOptions, Durability, Effort, Index, MemoryWish, Metric, NoProgress,
+    OpenOptions, OsVfs, Queries, Rows, SearchOptions, UpdateOptions, VectorRead, VectorShape, Vfs,
+    Writer,
+};
+use serde_json::{Value, json};
+
+struct Set {
+    shape: VectorShape,
+    rows: Vec<u8>,
+}
+
+impl Set {
+    fn open(path: &str, most: usize) -> Self {
+        let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
+        let file = VectorFile::open(&vfs, Path::new(path), OpenAs { element: None }).unwrap();
+        let shape = file.shape();
+        let count = most.min(file.count() as usize);
+        let mut rows = vec![0; count * shape.row_bytes()];
+        file.read(0, &mut rows).unwrap();
+        Self { shape, rows }
+    }
+
+    fn row(&self, at: usize) -> &[u8] {
+        let bytes = self.shape.row_bytes();
+        let at = at % (self.rows.len() / bytes);
+        &self.rows[at * bytes..][..bytes]
+    }
+
+    fn count(&self) -> usize {
+        self.rows.len() / self.shape.row_bytes()
+    }
+}
+
+struct Bench {
+    scenario: String,
+    base: Set,
+    queries: Set,
+    metric: Metric,
+    dir: PathBuf,
+    keys: BTreeMap<String, String>,
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [scenario, base, metric, queries, dir, rest @ ..] = arguments.as_slice() else {
+        panic!("SCENARIO BASE METRIC QUERIES DIR [KEY=VALUE..]");
+    };
+    let keys = rest.iter().map(|pair| pair.split_once('=').unwrap());
+    let keys: BTreeMap<String, String> = keys
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect();
+    let most = keys
+        .get("queries")
+        .map_or(200, |most| most.parse().unwrap());
+    let bench = Bench {
+        scenario: scenario.clone(),
+        base: Set::open(base, usize::MAX),
+        queries: Set::open(queries, most),
+        metric: metric.parse().unwrap(),
+        dir: PathBuf::from(dir),
+        keys,
+    };
+    match scenario.as_str() {
+        "insert" => bench.insert(),
+        "delete" => bench.delete(),
+        "beside" => bench.beside(),
+        "recover" => bench.recover(),
+        "churn" => bench.churn(),
+        other => panic!("no scenario {other}"),
+    }
+}
+
+impl Bench {
+    fn number(&self, key: &str, default: usize) -> usize {
+        self.keys
+            .get(key)
+            .map_or(default, |value| value.parse().unwrap())
+    }
+
+    fn wish(&self, key: &str) -> Option<MemoryWish> {
+        self.keys.get(key).map(|wish| wish.parse().unwrap())
+    }
+
+    fn show(&self, mut record: Value) {
+        record["scenario"] = json!(self.scenario);
+        record["keys"] = json!(self.keys);
+        println!("{record}");
+    }
+
+    /// Builds an index of some rows, whose ids they are given.
+    fn build(&self, dir: &Path, ids: &[u64]) {
+        let rows: Vec<u8> = ids
+            .iter()
+            .flat_map(|id| self.base.row(*id as usize))
+            .copied()
+            .collect();
+        let slice = VectorSlice::new(&rows, self.base.shape).unwrap();
+        let ids = IdSlice(ids);
+        let input = BuildInput::new(&slice, "base").with_ids(Some(&ids));
+        let mut options = BuildOptions::default();
+        options.metric = self.metric;
+        options.memory = Some(self.memory());
+        options.form = self.keys.get("form").cloned();
+        Index::build(dir, &input, &options, &NoProgress).unwrap();
+    }
+
+    fn memory(&self) -> MemoryWish {
+        self.wish("memory").unwrap_or("20%".parse().unwrap())
+    }
+
+    fn first(&self) -> usize {
+        self.number("first", 64_000).min(self.base.count())
+    }
+
+    /// A writer over the first rows, which are built where they are not.
+    fn writer(&self) -> Writer {
+        if !self.dir.join("MANIFEST").exists() {
+            let ids: Vec<u64> = (0..self.first() as u64).collect();
+            self.build(&self.dir, &ids);
+        }
+        self.open()
+    }
+
+    fn open(&self) -> Writer {
+        let update = UpdateOptions::default()
+            .with_memory(self.wish("update"))
+            .with_build_memory(self.wish("build"));
+        Writer::open(&self.dir, &self.open_options(), &update).unwrap()
+    }
+
+    fn open_options(&self) -> OpenOptions {
+        let mut options = OpenOptions::default();
+        options.threads = self.number("threads", 1);
+        options.effort = Some(Effort::ListSize(200));
+        options
+    }
+
+    /// Inserts rows from `first` on by several callers; microseconds of each call, sorted.
+    fn put(&self, writer: &Writer, (first, rows): (usize, usize), stop: &AtomicBool) -> Vec<u64> {
+        let (callers, batch) = (self.number("callers", 16), self.number("batch", 1));
+        let rate = self.keys.get("rate").map(|_| self.number("rate", 0));
+        let (next, started) = (AtomicU64::new(0), Instant::now());
+        let shape = self.base.shape;
+        let call = || {
+            let mut times = Vec::new();
+            loop {
+                let at = next.fetch_add(batch as u64, Ordering::Relaxed) as usize;
+                if at >= rows || stop.load(Ordering::Relaxed) {
+                    return times;
+                }
+                let ids: Vec<u64> = (at..rows.min(at + batch))
+                    .map(|at| (first + at) as u64)
+                    .collect();
+                let bytes: Vec<u8> = ids
+                    .iter()
+                    .flat_map(|id| self.base.row(*id as usize))
+                    .copied()
+                    .collect();
+                if let Some(rate) = rate {
+                    let due = Duration::from_secs_f64(at as f64 / rate as f64);
+                    std::thread::sleep(due.saturating_sub(started.elapsed()));
+                }
+                let begun = Instant::now();
+                let put = Rows::new(&bytes, shape).with_durability(Durability::Synced);
+                writer.insert(&put.with_ids(&ids[..])).unwrap();
+                times.push(begun.elapsed().as_micros() as u64);
+            }
+        };
+        let mut times: Vec<u64> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..callers).map(|_| scope.spawn(call)).collect();
+            threads
+                .into_iter()
+                .flat_map(|thread| thread.join().unwrap())
+                .collect()
+        });
+        times.sort_unstable();
+        times
+    }
+
+    fn insert(&self) {
+        let writer = self.writer();
+        let rows = self.number("rows", 10_000);
+        let first = 1 << 40;
+        let (begun, cpu) = (Instant::now(), process_cpu_time());
+        let times = self.put(&writer, (first, rows), &AtomicBool::new(false));
+        let seconds = begun.elapsed().as_secs_f64();
+        writer.settle(&NoProgress).unwrap();
+        let settled = begun.elapsed().as_secs_f64();
+        let cpu = (process_cpu_time() - cpu).as_secs_f64();
+        let changes = writer.changes().unwrap();
+        let raw = (rows * self.base.shape.row_bytes()) as f64;
+        self.show(json!({
+            "rows": rows, "seconds": seconds, "settled_seconds": settled,
+            "rows_per_second": rows as f64 / seconds,
+            "settled_rows_per_second": rows as f64 / settled,
+            "cpu_us_per_row": cpu * 1e6 / rows as f64,
+            "call_us": quantiles(&times),
+            "written_per_byte": changes.work.bytes_written as f64 / raw,
+            "peak_memory_bytes": peak_memory_bytes(),
+            "changes": changes,
+        }));
+    }
+
+    fn delete(&self) {
+        let writer = self.writer();
+        let (rows, batch) = (self.number("rows", 10_000), self.number("batch", 1));
+        let callers = self.number("callers", 16);
+        let next = AtomicU64::new(0);
+        let (begun, cpu) = (Instant::now(), process_cpu_time());
+        std::thread::scope(|scope| {
+            for _ in 0..callers {
+                scope.spawn(|| {
+                    loop {
+                        let at = next.fetch_add(batch as u64, Ordering::Relaxed) as usize;
+                        if at >= rows {
+                            return;
+                        }
+                        let ids: Vec<u64> =
+                            (at..rows.min(at + batch)).map(|at| at as u64).collect();
+                        writer.delete(&ids, Durability::Synced).unwrap();
+                    }
+                });
+            }
+        });
+        let seconds = begun.elapsed().as_secs_f64();
+        let cpu = (process_cpu_time() - cpu).as_secs_f64();
+        self.show(json!({
+            "rows": rows, "seconds": seconds, "rows_per_second": rows as f64 / seconds,
+            "cpu_us_per_row": cpu * 1e6 / rows as f64,
+            "changes": writer.changes().unwrap(),
+        }));
+    }
+
+    fn options(&self) -> SearchOptions {
+        let mut options = SearchOptions::nearest(10);
+        if let Some(list) = self.keys.get("list") {
+            options.effort = Effort::ListSize(list.parse().unwrap());
+        }
+        options
+    }
+
+    /// Searches one query at a time until told to stop; microseconds of each, sorted.
+    fn search(&self, index: &Index, stop: &AtomicBool) -> Vec<u64> {
+        let (options, mut times) = (self.options(), Vec::new());
+        for at in 0.. {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let begun = Instant::now();
+            let query = Queries::new(self.queries.row(at), self.queries.shape);
+            index.search(&query, &options).unwrap();
+            times.push(begun.elapsed().as_micros() as u64);
+        }
+        times.sort_unstable();
+        times
+    }
+
+    fn beside(&self) {
+        let writer = self.writer();
+        let seconds = Duration::from_secs(self.number("seconds", 20) as u64);
+        let stop = AtomicBool::new(false);
+        let quiet = std::thread::scope(|scope| {
+            let searches = scope.spawn(|| self.search(writer.index(), &stop));
+            std::thread::sleep(seconds);
+            stop.store(true, Ordering::Relaxed);
+            searches.join().unwrap()
+        });
+        self.show(json!({"what": "quiet", "searches": quiet.len(), "call_us": quantiles(&quiet)}));
+        let (stop, rows) = (AtomicBool::new(false), self.number("rows", 1_000_000));
+        let (searched, put) = std::thread::scope(|scope| {
+            let searches = scope.spawn(|| self.search(writer.index(), &stop));
+            let inserts = scope.spawn(|| self.put(&writer, (1 << 40, rows), &stop));
+            std::thread::sleep(seconds);
+            stop.store(true, Ordering::Relaxed);
+            (searches.join().unwrap(), inserts.join().unwrap())
+        });
+        let batch = self.number("batch", 1) as f64;
+        self.show(json!({
+            "what": "beside inserts", "searches": searched.len(), "call_us": quantiles(&searched),
+            "inserts_per_second": put.len() as f64 * batch / seconds.as_secs_f64(),
+            "insert_us": quantiles(&put),
+            "changes": writer.changes().unwrap(),
+        }));
+    }
+
+    fn recover(&self) {
+        let writer = self.writer();
+        let capacity = writer.changes().unwrap().delta_capacity as usize;
+        self.put(&writer, (1 << 40, capacity - 1), &AtomicBool::new(false));
+        drop(writer);
+        let begun = Instant::now();
+        let writer = self.open();
+        let seconds = begun.elapsed().as_secs_f64();
+        self.show(json!({"recovery_seconds": seconds, "changes": writer.changes().unwrap()}));
+    }
+
+    /// Generations that replace the oldest rows by new ones, each flushed; recall against the truth,
+    /// and that of a fresh build of the same rows.
+    fn churn(&self) {
+        let mut writer = self.writer();
+        let count = self.first();
+        let step = count * self.number("share", 2) / 100;
+        let (generations, every) = (self.number("generations", 50), self.number("every", 10));
+        let (mut oldest, mut newest) = (0, count);
+        for generation in 1..=generations {
+            let dead: Vec<u64> = (oldest..oldest + step).map(|id| id as u64).collect();
+            writer.delete(&dead, Durability::Synced).unwrap();
+            self.put(&writer, (newest, step), &AtomicBool::new(false));
+            writer.flush(&NoProgress).unwrap();
+            (oldest, newest) = (oldest + step, newest + step);
+            if generation % every > 0 {
+                continue;
+            }
+            let live: Vec<u64> = (oldest..newest).map(|id| id as u64).collect();
+            let truth = self.truth(&live);
+            let changes = writer.changes().unwrap();
+            writer.close().unwrap();
+            let aged = self.measure(&self.dir, &truth);
+            let fresh_dir = self.dir.with_extension("fresh");
+            let _gone = std::fs::remove_dir_all(&fresh_dir);
+            self.build(&fresh_dir, &live);
+            let fresh = self.measure(&fresh_dir, &truth);
+            std::fs::remove_dir_all(&fresh_dir).unwrap();
+            self.show(json!({
+                "generation": generation, "churned": (generation * step) as f64 / count as f64,
+                "aged": aged, "fresh": fresh, "disk_bytes": disk_bytes(&self.dir),
+                "changes": changes,
+            }));
+            writer = self.open();
+        }
+    }
+
+    /// Recall and pages of an index at some list sizes, and by its own calibration.
+    fn measure(&self, dir: &Path, truth: &[Vec<u64>]) -> Value {
+        let index = Index::open(dir, &self.open_options()).unwrap();
+        let all = Queries::new(&self.queries.rows, self.queries.shape);
+        let efforts = [None, Some(20), Some(50), Some(100), Some(200)];
+        let measured = efforts.map(|list| {
+            let mut options = SearchOptions::nearest(10);
+            if let Some(list) = list {
+                options.effort = Effort::ListSize(list);
+            }
+            let answers = index.search(&all, &options).unwrap();
+            let found: usize = truth
+                .iter()
+                .zip(answers.ids.chunks_exact(10))
+                .map(|(truth, ids)| ids.iter().filter(|id| truth.contains(id)).count())
+                .sum();
+            let pages: u64 = answers.stats.iter().map(|stats| stats.pages).sum();
+            json!({
+                "list": list, "recall": found as f64 / (10 * truth.len()) as f64,
+                "pages": pages as f64 / truth.len() as f64,
+            })
+        });
+        json!(measured)
+    }
+
+    /// Ids of the ten nearest rows of each query.
+    fn truth(&self, live: &[u64]) -> Vec<Vec<u64>> {
+        let rows: Vec<u8> = live
+            .iter()
+            .flat_map(|id| self.base.row(*id as usize))
+            .copied()
+            .collect();
+        let base = VectorSlice::new(&rows, self.base.shape).unwrap();
+        let queries = VectorSlice::new(&self.queries.rows, self.queries.shape).unwrap();
+        let question = ExactQuestion {
+            queries,
+            metric: self.metric,
+            k: 10,
+            exclude: None,
+        };
+        let options = ExactOptions {
+            memory_bytes: 64 << 20,
+            pool: &pageway::lab::thread_pool(1).unwrap(),
+        };
+        let truth = exact(&base, &question, &options, &NoProgress).unwrap();
+        let rows = truth.ids.chunks_exact(10);
+        rows.map(|rows| rows.iter().map(|row| live[*row as usize]).collect())
+            .collect()
+    }
+}
+
+fn disk_bytes(dir: &Path) -> u64 {
+    let bytes = |entry: std::io::Result<std::fs::DirEntry>| {
+        let entry = entry.unwrap();
+        if entry.path().is_dir() {
+            disk_bytes(&entry.path())
+        } else {
+            entry.metadata().unwrap().len()
+        }
+    };
+    std::fs::read_dir(dir).unwrap().map(bytes).sum()
+}
+
+fn quantiles(sorted: &[u64]) -> Value {
+    let at = |share: f64| {
+        let last = sorted.len().saturating_sub(1);
+        sorted.get((share * last as f64) as usize).copied()
+    };
+    json!({"p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "max": at(1.0), "calls": sorted.len()})
+}

@@ -1,0 +1,131 @@
+//! What a writer and its background thread share.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pageway_store::{DirectoryLock, GroupCommit, LogWriter, Process, Vfs};
+
+use super::background::Board;
+use super::options::{Changes, UpdateOptions, Work};
+use super::state::State;
+use crate::build::AdditionLimits;
+use crate::delta::Delta;
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::Index;
+
+/// An index that is locked and open to be changed.
+pub(super) struct Common {
+    pub(super) vfs: Arc<dyn Vfs>,
+    pub(super) dir: PathBuf,
+    pub(super) index: Arc<Index>,
+    pub(super) commit: GroupCommit<State>,
+    pub(super) options: UpdateOptions,
+    /// What a flush or merge may take.
+    pub(super) limits: AdditionLimits,
+    /// Held while segments are made.
+    pub(super) maintenance: Mutex<Maintenance>,
+    /// What is done in the background.
+    pub(super) board: Board,
+    pub(super) counters: Counters,
+    pub(super) owner: Process,
+    pub(super) _lock: DirectoryLock,
+}
+
+/// What flushes and merges know of each other.
+pub(super) struct Maintenance {
+    /// Number of the next build in the directory, and of the next manifest.
+    pub(super) generation: u64,
+    /// Dead rows of each segment that its file knows, by the name of its records.
+    pub(super) persisted: HashMap<String, u32>,
+}
+
+/// What was done since the index was opened.
+#[derive(Default)]
+pub(super) struct Counters {
+    pub(super) flushes: AtomicU64,
+    pub(super) merges: AtomicU64,
+    pub(super) segment_bytes: AtomicU64,
+    pub(super) temporary_bytes: AtomicU64,
+    pub(super) replayed: AtomicU64,
+}
+
+impl Common {
+    pub(super) fn maintenance(&self) -> MutexGuard<'_, Maintenance> {
+        let guard = self.maintenance.lock();
+        guard.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Refuses a process that came of the one that opened the index: its threads and its log are
+    /// not there.
+    ///
+    /// # Errors
+    /// `Unsupported` in another process.
+    pub(super) fn check_process(&self) -> Result<()> {
+        if self.owner.is_current() {
+            return Ok(());
+        }
+        let words = "this process was forked after the index was opened to be changed: change it \
+                     in the process that opened it";
+        Err(Error::new(ErrorKind::Unsupported, words))
+    }
+
+    /// What has changed, and what that takes.
+    pub(super) fn changes(&self) -> Result<Changes> {
+        self.check_process()?;
+        let version = self.index.version();
+        let log = |state: &mut State, log: &mut LogWriter| {
+            let rows = |delta: &Delta| u64::from(delta.len());
+            let frozen = state.frozen.as_ref().map_or(0, |(delta, _)| rows(delta));
+            (
+                rows(&state.active) + frozen,
+                state.capacity,
+                LogState::of(log),
+            )
+        };
+        let (delta_rows, capacity, log) = self.commit.exclusive(log)?;
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let segment_bytes = count(&self.counters.segment_bytes);
+        let temporary_bytes = count(&self.counters.temporary_bytes);
+        Ok(Changes {
+            rows: version.living(),
+            segments: version.segments.len(),
+            delta_rows,
+            delta_capacity: capacity.into(),
+            dead: version.dead_count(),
+            lsn: log.last,
+            durable_lsn: log.durable,
+            floor: version.manifest.changes.map_or(0, |changes| changes.floor),
+            work: Work {
+                flushes: count(&self.counters.flushes),
+                merges: count(&self.counters.merges),
+                bytes_written: log.bytes + segment_bytes + temporary_bytes,
+                log_bytes: log.bytes,
+                segment_bytes,
+                temporary_bytes,
+                replayed: count(&self.counters.replayed),
+            },
+            merge_refused: self.board.merge_refused(),
+            background: self.board.background(),
+            background_failed: self.board.failure(),
+        })
+    }
+}
+
+/// How far a log is.
+struct LogState {
+    last: u64,
+    durable: u64,
+    bytes: u64,
+}
+
+impl LogState {
+    fn of(log: &LogWriter) -> Self {
+        Self {
+            last: log.last().0,
+            durable: log.durable().0,
+            bytes: log.written_bytes(),
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Changes on their way to the log: checked, cut into records, looked up, and told what became of
+//! them.
+
+use std::sync::Arc;
+
+use pageway_store::{Durability, Room};
+use pageway_types::{NoProgress, VectorShape};
+
+use super::common::Common;
+use super::options::{Acknowledged, Rows};
+use super::record::Operation;
+use super::state::{Batch, Done, Known, Refusal, State, find_in_segments};
+use crate::error::{Error, ErrorKind, Result};
+use crate::source::{BLOCK_BYTES, IdSlice, Inspection, VectorSlice, check_unique, inspect_rows};
+
+/// Bytes of a record, about: a long call is several.
+const RECORD_BYTES: usize = 256 << 10;
+/// Ids that are deleted by one record.
+const RECORD_IDS: usize = 8192;
+/// Memory that ids of a call are compared in.
+const UNIQUE_BYTES: u64 = 1 << 20;
+
+impl Common {
+    /// Puts rows in, record by record.
+    pub(super) fn put(
+        &self,
+        operation: Operation,
+        rows: &Rows<'_>,
+        make_room: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Acknowledged> {
+        let shape = self.index.shape();
+        self.check_rows(rows, shape)?;
+        let row_bytes = shape.row_bytes();
+        let capacity = self.commit.look(|state| state.capacity)? as usize;
+        let each = (RECORD_BYTES / (row_bytes + 8)).clamp(1, capacity.max(1));
+        let count = rows.rows.len() / row_bytes;
+        if operation == Operation::Insert && count > each {
+            self.refuse_live(rows.ids.unwrap_or_default())?;
+        }
+        let mut sum = Acknowledged::default();
+        let last = count.div_ceil(each).saturating_sub(1);
+        for (number, vectors) in rows.rows.chunks(each * row_bytes).enumerate() {
+            let ids = rows.ids.map_or(&[][..], |ids| {
+                let own = number * each..(number + 1) * each;
+                ids.get(own.start..own.end.min(ids.len()))
+                    .unwrap_or_default()
+            });
+            let durability = if number == last {
+                rows.durability
+            } else {
+                Durability::Deferred
+            };
+            let here = vectors.len() / row_bytes;
+            loop {
+                let place = (ids.to_vec(), here as u32);
+                let batch = Batch::new(operation, place, vectors.to_vec());
+                if self.submit(batch, durability, &mut sum)? {
+                    break;
+                }
+                make_room(here)?;
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Puts a batch through the log, and adds up what it did; false when there was no room.
+    fn submit(
+        &self,
+        mut batch: Batch,
+        durability: Durability,
+        sum: &mut Acknowledged,
+    ) -> Result<bool> {
+        let (operation, gives_ids) = (batch.operation, batch.ids.is_empty());
+        self.look_up(&mut batch)?;
+        let room = if operation.puts() {
+            Room::Ordinary
+        } else {
+            Room::Reserve
+        };
+        let bytes = batch.bytes();
+        let done = self.commit.submit(batch, bytes, durability, room)?;
+        let Done {
+            rows,
+            killed,
+            absent,
+            first_id,
+            refused,
+        } = done.outcome;
+        match refused {
+            Some(Refusal::Full) => return Ok(false),
+            Some(Refusal::Because(error)) => return Err(error),
+            None => {}
+        }
+        if operation.puts() {
+            sum.replaced += killed;
+            sum.inserted += rows - killed;
+        } else {
+            sum.deleted += killed;
+            sum.absent += absent;
+        }
+        if operation.puts() && gives_ids {
+            sum.first_id = sum.first_id.or(first_id);
+        }
+        (sum.lsn, sum.durable) = (done.lsn.0, done.durable);
+        Ok(true)
+    }
+
+    /// Looks for the rows of a batch in the segments, outside of the order that all changes share.
+    fn look_up(&self, batch: &mut Batch) -> Result<()> {
+        if batch.ids.is_empty() {
+            return Ok(());
+        }
+        let current = |state: &mut State| (Arc::clone(&state.version), state.lookups.clone());
+        let (version, lookups) = self.commit.look(current)?;
+        let find = |id: &u64| find_in_segments(&version, &lookups, *id);
+        let places = batch.ids.iter().map(find).collect::<Result<_>>()?;
+        batch.known = Some(Known {
+            version: version.number,
+            places,
+        });
+        Ok(())
+    }
+
+    /// Deletes rows by their ids, record by record.
+    pub(super) fn delete(&self, ids: &[u64], durability: Durability) -> Result<Acknowledged> {
+        check_ids(ids)?;
+        let mut sum = Acknowledged::default();
+        let last = ids.len().div_ceil(RECORD_IDS).saturating_sub(1);
+        for (number, ids) in ids.chunks(RECORD_IDS).enumerate() {
+            let wanted = if number == last {
+                durability
+            } else {
+                Durability::Deferred
+            };
+            let place = (ids.to_vec(), ids.len() as u32);
+            let batch = Batch::new(Operation::Delete, place, Vec::new());
+            self.submit(batch, wanted, &mut sum)?;
+        }
+        Ok(sum)
+    }
+
+    /// Refuses ids that rows have, of a call that is too long for one record.
+    fn refuse_live(&self, ids: &[u64]) -> Result<()> {
+        for ids in ids.chunks(RECORD_IDS) {
+            let live = |state: &mut State| -> Result<Option<u64>> {
+                for id in ids {
+                    if state.is_live(*id)? {
+                        return Ok(Some(*id));
+                    }
+                }
+                Ok(None)
+            };
+            if let Some(id) = self.commit.look(live)?? {
+                return Err(super::state::exists(id));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_rows(&self, rows: &Rows<'_>, shape: VectorShape) -> Result<()> {
+        if rows.shape != shape {
+            return Err(Error::invalid(format!(
+                "the rows are {}, the index holds {shape}: convert them",
+                rows.shape
+            )));
+        }
+        let row_bytes = shape.row_bytes();
+        if !rows.rows.len().is_multiple_of(row_bytes) {
+            return Err(Error::invalid(format!(
+                "{} bytes of rows are not a whole number of {row_bytes}-byte rows",
+                rows.rows.len()
+            )));
+        }
+        let count = rows.rows.len() / row_bytes;
+        if let Some(ids) = rows.ids {
+            if ids.len() != count {
+                return Err(Error::invalid(format!(
+                    "{} ids for {count} rows: give one for each",
+                    ids.len()
+                )));
+            }
+            check_ids(ids)?;
+        }
+        if count == 0 {
+            return Ok(());
+        }
+        if u64::from(u32::MAX) <= self.index.len().saturating_add(count as u64) {
+            let words = "more rows than an index can have: fewer than 2^32";
+            return Err(Error::new(ErrorKind::Unsupported, words));
+        }
+        let inspection = Inspection {
+            vectors: &VectorSlice::new(rows.rows, shape)?,
+            name: "rows",
+            metric: self.index.metric(),
+        };
+        inspect_rows(inspection, BLOCK_BYTES, &NoProgress)?;
+        Ok(())
+    }
+}
+
+/// Refuses ids that come twice, and the one that stands for none.
+fn check_ids(ids: &[u64]) -> Result<()> {
+    check_unique(&IdSlice(ids), UNIQUE_BYTES)
+}

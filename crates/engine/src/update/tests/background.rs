@@ -1,0 +1,207 @@
+//! Flushes and merges beside changes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use pageway_types::{Metric, NoProgress};
+
+use super::model::{Model, SHAPE};
+use crate::Durability;
+use crate::memory::MemoryWish;
+use crate::options::{BuildInput, BuildOptions, OpenOptions};
+use crate::source::{IdSlice, VectorSlice};
+use crate::update::verify;
+use crate::update::{Changes, CreateOptions, Rows, UpdateOptions, Writer};
+
+fn opened(dir: &Path, update: u64, build: u64) -> Writer {
+    let options = UpdateOptions::default()
+        .with_memory(MemoryWish::Bytes(update))
+        .with_build_memory(MemoryWish::Bytes(build));
+    Writer::open(dir, &OpenOptions::default(), &options).unwrap()
+}
+
+/// Waits until something holds of a writer.
+fn until(writer: &Writer, holds: impl Fn(&Changes) -> bool) -> Changes {
+    let begun = Instant::now();
+    loop {
+        let changes = writer.changes().unwrap();
+        if holds(&changes) {
+            return changes;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{changes:?}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The clustered form, with rows whose ids are 0 and so on.
+fn clustered(dir: &Path, count: u64) -> Model {
+    let mut model = Model::new(1);
+    let rows = model.rows(count as usize);
+    let ids: Vec<u64> = (0..count).collect();
+    let bytes = rows.concat();
+    let input = BuildInput {
+        vectors: &VectorSlice::new(&bytes, SHAPE).unwrap(),
+        name: "rows",
+        ids: Some(&IdSlice(&ids)),
+        queries: None,
+    };
+    let options = BuildOptions {
+        form: Some("clustered".to_owned()),
+        calibration_queries: 20,
+        ..BuildOptions::default()
+    };
+    crate::Index::build(dir, &input, &options, &NoProgress).unwrap();
+    model.rows.extend((0..).zip(rows));
+    model
+}
+
+#[test]
+fn many_threads_change_while_segments_are_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut model = clustered(dir.path(), 12_000);
+    let writer = opened(dir.path(), 12_000_000, 8_500_000);
+    let changed = |thread: u64| {
+        let (mut own, mut gone) = (BTreeMap::new(), Vec::new());
+        let mut random = Model::new(thread);
+        for round in 0..30u64 {
+            let first = 100_000 * (thread + 1) + round * 500;
+            let rows = random.rows(500);
+            let ids: Vec<u64> = (first..first + 500).collect();
+            let bytes = rows.concat();
+            let put = Rows::new(&bytes, SHAPE).with_durability(Durability::Deferred);
+            writer.insert(&put.with_ids(&ids[..])).unwrap();
+            own.extend(ids.into_iter().zip(rows));
+            // Some of these are in the delta, some are being flushed or merged, some were.
+            let old: Vec<u64> = own.keys().copied().step_by(7).take(60).collect();
+            let rows = random.rows(old.len());
+            let bytes = rows.concat();
+            let put = Rows::new(&bytes, SHAPE).with_durability(Durability::Deferred);
+            writer.upsert(&put.with_ids(&old[..])).unwrap();
+            own.extend(old.into_iter().zip(rows));
+            let dead: Vec<u64> = own.keys().copied().skip(3).step_by(11).take(40).collect();
+            writer.delete(&dead, Durability::Deferred).unwrap();
+            dead.iter().for_each(|id| drop(own.remove(id)));
+            let built: Vec<u64> = (0..20).map(|at| thread * 3000 + round * 20 + at).collect();
+            writer.delete(&built, Durability::Deferred).unwrap();
+            gone.extend(built);
+        }
+        (own, gone)
+    };
+    let parts: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..3)
+            .map(|thread| scope.spawn(move || changed(thread)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    for (own, gone) in parts {
+        model.rows.extend(own);
+        gone.iter().for_each(|id| drop(model.rows.remove(id)));
+    }
+    assert!(model.check(writer.index()) > 0.9);
+    writer.settle(&NoProgress).unwrap();
+    let changes = writer.changes().unwrap();
+    assert!(
+        changes.work.flushes > 3 && changes.work.merges > 0,
+        "{changes:?}"
+    );
+    assert!(
+        changes.segments <= 12 && changes.merge_refused.is_none(),
+        "{changes:?}"
+    );
+    assert!(model.check(writer.index()) > 0.9);
+    writer.close().unwrap();
+    let writer = opened(dir.path(), 12_000_000, 8_500_000);
+    assert!(model.check(writer.index()) > 0.9);
+    verify(dir.path(), &NoProgress).unwrap();
+}
+
+#[test]
+fn a_merge_in_little_memory_puts_rows_in_order_part_by_part() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut model = clustered(dir.path(), 100_000);
+    let writer = opened(dir.path(), 12_500_000, 9_400_000);
+    let ids: Vec<u64> = (0..4000).map(|at| 3 * at).collect();
+    writer.delete(&ids, Durability::Synced).unwrap();
+    ids.iter().for_each(|id| drop(model.rows.remove(id)));
+    writer.merge(true, &NoProgress).unwrap();
+    let changes = writer.changes().unwrap();
+    assert_eq!((changes.segments, changes.dead), (1, 0), "{changes:?}");
+    assert!(changes.work.temporary_bytes > 0, "{changes:?}");
+    assert!(model.check(writer.index()) > 0.95);
+    writer.close().unwrap();
+    verify(dir.path(), &NoProgress).unwrap();
+}
+
+#[test]
+fn what_fails_in_the_background_is_told_once_and_poisons_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = CreateOptions::new(SHAPE, Metric::L2).with_degree(12);
+    Writer::create(dir.path(), &options).unwrap();
+    let writer = Writer::open(
+        dir.path(),
+        &OpenOptions::default(),
+        &UpdateOptions::default(),
+    )
+    .unwrap();
+    let capacity = writer.changes().unwrap().delta_capacity;
+    let mut model = Model::new(5);
+    // A directory is in the way of the segment's first file.
+    let generation = crate::manifest::Manifest::read(&pageway_store::OsVfs, dir.path());
+    let generation = generation.unwrap().generation + 1;
+    let blocked = dir.path().join(format!("codebook-{generation}.pw"));
+    std::fs::create_dir(&blocked).unwrap();
+    let mut put = |writer: &Writer, count: u64| {
+        let rows = model.rows(count as usize);
+        let put = writer.insert(&Rows::new(&rows.concat(), SHAPE));
+        if let Ok(done) = &put {
+            let first = done.first_id.unwrap();
+            model.rows.extend((first..).zip(rows));
+        }
+        put
+    };
+    put(&writer, capacity).unwrap();
+    put(&writer, 1).unwrap();
+    let told = until(&writer, |changes| changes.background_failed.is_some());
+    assert_eq!(told.work.flushes, 0);
+    assert_eq!(told.delta_rows, capacity + 1, "nothing is lost");
+    writer.delete(&[3], Durability::Synced).unwrap();
+    let error = put(&writer, 1).unwrap_err();
+    assert_eq!(Some(error.to_string()), told.background_failed);
+    put(&writer, 1).unwrap();
+    std::fs::remove_dir(&blocked).unwrap();
+    writer.flush(&NoProgress).unwrap();
+    assert_eq!(writer.changes().unwrap().delta_rows, 0);
+    model.rows.remove(&3);
+    assert!(model.check(writer.index()) > 0.95);
+}
+
+#[test]
+fn what_is_cancelled_goes_on_later() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut model = clustered(dir.path(), 12_000);
+    let writer = opened(dir.path(), 12_000_000, 8_500_000);
+    let capacity = writer.changes().unwrap().delta_capacity;
+    for number in 0..3 {
+        let rows = model.rows(capacity as usize);
+        let first = 50_000 + number * capacity;
+        let ids: Vec<u64> = (first..first + capacity).collect();
+        let bytes = rows.concat();
+        let put = Rows::new(&bytes, SHAPE).with_durability(Durability::Deferred);
+        writer.insert(&put.with_ids(&ids[..])).unwrap();
+        model.rows.extend((first..).zip(rows));
+        writer.cancel();
+        assert!(writer.changes().unwrap().background.is_none());
+    }
+    assert!(model.check(writer.index()) > 0.9);
+    writer.sync().unwrap();
+    drop(writer);
+    let writer = opened(dir.path(), 12_000_000, 8_500_000);
+    assert!(model.check(writer.index()) > 0.9);
+    writer.settle(&NoProgress).unwrap();
+    assert_eq!(writer.changes().unwrap().delta_rows, 0);
+    assert!(model.check(writer.index()) > 0.9);
+}

@@ -1,0 +1,222 @@
+//! `verify`: the files of an index one by one, then what they, its log and its manifest say of each
+//! other.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use pageway_store::{LogFloor, LogPlace, Lsn, OnDamage, OsVfs, Vfs, replay_log};
+use pageway_types::{NoProgress, Progress};
+
+use super::record::{LogRecord, Operation};
+use crate::error::{ErrorKind, Result};
+use crate::execution::DeadSet;
+use crate::index::verify_files;
+use crate::manifest::{ChangeEntry, Manifest, log_dir};
+use crate::resolve::Source;
+use crate::segment::{IdCursor, IdLookup, VerifyReport, dead_set};
+use crate::source::{BLOCK_BYTES, IdSlice, Inspection, VectorSlice, check_unique, inspect_rows};
+
+/// Memory that ids of a record are compared in.
+const UNIQUE_BYTES: u64 = 1 << 20;
+/// Times that an index is looked at which a writer changes meanwhile.
+const MAX_TURNS: u32 = 4;
+
+/// Reads the whole index in `dir` and checks all of it, its log included.
+///
+/// Costs two sequential passes over the record file and one over all others; holds a few MiB, a bit
+/// per row, and 24 bytes for each id in the log. Needs no lock: what a writer commits meanwhile is
+/// verified in place of what it replaces.
+///
+/// # Errors
+/// `NotFound`, `Corrupt` or `Incompatible` for a manifest that cannot be used; damage elsewhere is
+/// in the report.
+pub fn verify(dir: &Path, progress: &dyn Progress) -> Result<VerifyReport> {
+    verify_on(&(Arc::new(OsVfs) as Arc<dyn Vfs>), dir, progress)
+}
+
+/// As [`verify`], on a file system of the caller's.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_on(vfs: &Arc<dyn Vfs>, dir: &Path, progress: &dyn Progress) -> Result<VerifyReport> {
+    let mut turn = 1;
+    loop {
+        let manifest = Manifest::read(vfs.as_ref(), dir)?;
+        let report = verify_once((vfs, dir), &manifest, progress)?;
+        let now = Manifest::read(vfs.as_ref(), dir)?;
+        if report.is_sound() || now.generation == manifest.generation || turn == MAX_TURNS {
+            return Ok(report);
+        }
+        turn += 1;
+    }
+}
+
+fn verify_once(
+    (vfs, dir): (&Arc<dyn Vfs>, &Path),
+    manifest: &Manifest,
+    progress: &dyn Progress,
+) -> Result<VerifyReport> {
+    let mut report = verify_files((vfs.as_ref(), dir), manifest, progress)?;
+    let Some(changes) = manifest.changes else {
+        return Ok(report);
+    };
+    let known = if report.is_sound() {
+        let known = Known::open((vfs.as_ref(), dir), manifest);
+        report.take(known)?
+    } else {
+        None
+    };
+    if let Some(known) = &known {
+        let told = known.check((vfs.as_ref(), dir, manifest), changes, &mut report);
+        report.take(told)?;
+    }
+    if let Some(log) = changes.log {
+        let place = LogPlace::new(Arc::clone(vfs), &log_dir(dir), log);
+        let told = LogCheck::new(manifest, known.as_ref()).run(&place, &mut report);
+        report.take(told)?;
+    }
+    Ok(report)
+}
+
+/// What files say of ids.
+struct Known {
+    lookups: Vec<IdLookup>,
+    dead: Vec<Option<DeadSet>>,
+}
+
+impl Known {
+    fn open((vfs, dir): (&dyn Vfs, &Path), manifest: &Manifest) -> Result<Self> {
+        let sources = manifest.segments.iter();
+        let sources = sources.map(|segment| Source { vfs, dir, segment });
+        Ok(Self {
+            lookups: sources.clone().map(IdLookup::open).collect::<Result<_>>()?,
+            dead: sources
+                .map(|source| dead_set(source, false))
+                .collect::<Result<_>>()?,
+        })
+    }
+
+    fn is_dead(&self, segment: usize, node: pageway_types::NodeId) -> bool {
+        let dead = self.dead.get(segment).and_then(Option::as_ref);
+        dead.is_some_and(|dead| dead.contains(node))
+    }
+
+    fn is_living(&self, id: u64) -> Result<bool> {
+        for (segment, lookup) in self.lookups.iter().enumerate() {
+            if lookup
+                .find(id)?
+                .is_some_and(|node| !self.is_dead(segment, node))
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Living ids are those of one row each, and below the next to be given.
+    fn check(
+        &self,
+        (vfs, dir, manifest): (&dyn Vfs, &Path, &Manifest),
+        changes: ChangeEntry,
+        report: &mut VerifyReport,
+    ) -> Result<()> {
+        let last = self.lookups.iter().map(IdLookup::last).max();
+        if let Some(last) = last.filter(|last| *last >= changes.next_id) {
+            report.note(format!(
+                "manifest: the next id is {}, and a row has id {last}",
+                changes.next_id
+            ));
+        }
+        let sources: Vec<Source<'_>> = manifest
+            .segments
+            .iter()
+            .map(|segment| Source { vfs, dir, segment })
+            .collect();
+        let cursors = sources.iter().map(|source| IdCursor::open(*source));
+        let mut cursors: Vec<IdCursor> = cursors.collect::<Result<_>>()?;
+        let mut heads = BinaryHeap::new();
+        for (number, (cursor, source)) in cursors.iter_mut().zip(&sources).enumerate() {
+            heads.extend(cursor.next(*source)?.map(|head| Reverse((head, number))));
+        }
+        let mut before = None;
+        while let Some(Reverse(((id, node), number))) = heads.pop() {
+            if !self.is_dead(number, node) {
+                if before == Some(id) {
+                    report.note(format!("id {id}: rows of two segments live"));
+                }
+                before = Some(id);
+            }
+            if let (Some(cursor), Some(source)) = (cursors.get_mut(number), sources.get(number)) {
+                heads.extend(cursor.next(*source)?.map(|head| Reverse((head, number))));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A log that is read, and what it makes of the ids in files.
+struct LogCheck<'k> {
+    manifest: &'k Manifest,
+    /// None where the files are damaged.
+    known: Option<&'k Known>,
+    /// Ids that records name, and whether a row has them after that.
+    after: HashMap<u64, bool>,
+}
+
+impl<'k> LogCheck<'k> {
+    fn new(manifest: &'k Manifest, known: Option<&'k Known>) -> Self {
+        Self {
+            manifest,
+            known,
+            after: HashMap::new(),
+        }
+    }
+
+    /// Reads the log from its floor to its end, and tries each record.
+    fn run(&mut self, place: &LogPlace, report: &mut VerifyReport) -> Result<()> {
+        let floor = self.manifest.changes.map(|changes| changes.log_floor());
+        let floor = floor.unwrap_or(LogFloor::from(Lsn::NONE));
+        let replayed = replay_log(place, floor, OnDamage::Refuse, |lsn, bytes| {
+            match self.check(bytes) {
+                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+                Err(error) => report.note(format!("record {lsn} of the log: {error}")),
+                Ok(()) => {}
+            }
+            Ok(())
+        })?;
+        report.log_records = replayed.records;
+        Ok(())
+    }
+
+    /// Whether a record can be made again.
+    fn check(&mut self, bytes: &[u8]) -> Result<()> {
+        let shape = self.manifest.spec.shape;
+        let record = LogRecord::read(bytes, shape.vectors().row_bytes())?;
+        check_unique(&IdSlice(&record.ids), UNIQUE_BYTES)?;
+        if record.operation.puts() && !record.ids.is_empty() {
+            let inspection = Inspection {
+                vectors: &VectorSlice::new(record.rows, shape.vectors())?,
+                name: "rows",
+                metric: shape.metric,
+            };
+            inspect_rows(inspection, BLOCK_BYTES, &NoProgress)?;
+        }
+        for id in &record.ids {
+            if record.operation == Operation::Insert && self.is_living(*id)? {
+                return Err(super::state::exists(*id));
+            }
+            self.after.insert(*id, record.operation.puts());
+        }
+        Ok(())
+    }
+
+    fn is_living(&self, id: u64) -> Result<bool> {
+        match (self.after.get(&id), self.known) {
+            (Some(is_living), _) => Ok(*is_living),
+            (None, Some(known)) => known.is_living(id),
+            (None, None) => Ok(false),
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! A life of an index that changes on a simulated file system, recorded, with what was promised
+//! when.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use pageway::{
+    CreateOptions, Durability, ElementType, Error, ErrorKind, Metric, NoProgress, OpenOptions,
+    Progress, Result, Rows, UpdateOptions, VectorShape, Vfs, Writer,
+};
+use pageway_testkit::{Boundary, SimVfs, SplitMix64};
+
+pub(crate) const DIR: &str = "/data/index";
+/// Where the snapshot goes.
+pub(crate) const COPY: &str = "/data/copy";
+pub(crate) const SHAPE: VectorShape = VectorShape {
+    dimension: 12,
+    element: ElementType::U8,
+};
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Ids and their rows.
+pub(crate) type Held = BTreeMap<u64, Vec<u8>>;
+
+/// What happens to an index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// So many new rows, with ids of the index's choice.
+    Insert(usize),
+    /// So many rows with ids, half of which are there.
+    Upsert(usize),
+    /// So many rows go.
+    Delete(usize),
+    /// A row goes, and another comes with its id.
+    Again,
+    /// Rows that a kill or power cut may lose, until `Sync`.
+    Batched(usize),
+    Deferred(usize),
+    Sync,
+    Flush,
+    Merge,
+    /// The same, with changes of what is being written.
+    FlushBeside,
+    MergeBeside,
+    Snapshot,
+    /// The process ends without a word, or in peace; and the index is opened again.
+    Kill,
+    Close,
+    /// A sync fails and loses what it should have saved; the index is opened again.
+    FailedSync,
+}
+
+/// Everything that happened. Moments are counted in operations of the file system.
+#[derive(Default)]
+pub(crate) struct Story {
+    pub(crate) boundaries: Vec<Boundary>,
+    /// What the index held, change by change.
+    pub(crate) states: Vec<Held>,
+    /// The next id that each of them gives.
+    next_ids: Vec<u64>,
+    /// From when on each of them may be found.
+    begun: Vec<u64>,
+    /// From when on a state must be found, or a later one.
+    told: Vec<(u64, usize)>,
+    /// The state of the snapshot, and from when on that must be there.
+    pub(crate) copied: Option<(usize, u64)>,
+}
+
+impl Story {
+    /// The states that may be found at a moment.
+    pub(crate) fn allowed(&self, operations: u64) -> &[Held] {
+        &self.states[self.range(operations)]
+    }
+
+    fn range(&self, operations: u64) -> Range<usize> {
+        let past = self.told.iter().filter(|(moment, _)| *moment <= operations);
+        let least = past.map(|(_, state)| *state).max().unwrap_or(0);
+        let most = self.begun.partition_point(|moment| *moment <= operations);
+        least..most.max(least + 1)
+    }
+}
+
+pub(crate) fn open(vfs: &Arc<dyn Vfs>) -> Result<Writer> {
+    let update = UpdateOptions::default()
+        .with_threads(1)
+        .with_merge_by_hand(true);
+    Writer::open_on(vfs, Path::new(DIR), &OpenOptions::default(), &update)
+}
+
+/// A file system with an empty index.
+pub(crate) fn empty() -> SimVfs {
+    let sim = SimVfs::new();
+    let vfs: Arc<dyn Vfs> = Arc::new(sim.clone());
+    vfs.create_dir_all(Path::new("/data")).unwrap();
+    vfs.sync_dir(Path::new("/")).unwrap();
+    let options = CreateOptions::new(SHAPE, Metric::L2)
+        .with_degree(8)
+        .with_memory(2 << 20)
+        .with_expected(500);
+    Writer::create_on(&vfs, Path::new(DIR), &options).unwrap();
+    sim
+}
+
+/// An index being changed.
+pub(crate) struct World {
+    sim: SimVfs,
+    vfs: Arc<dyn Vfs>,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    story: Story,
+    state: Held,
+    /// Above all ids that were given.
+    next_id: u64,
+    random: SplitMix64,
+}
+
+impl World {
+    /// `vfs` is `sim`, or wraps it.
+    pub(crate) fn new(sim: &SimVfs, vfs: Arc<dyn Vfs>) -> Self {
+        let inner = Inner {
+            story: Story::default(),
+            state: Held::new(),
+            next_id: 0,
+            random: SplitMix64::new(7),
+        };
+        let world = Self {
+            sim: sim.clone(),
+            vfs,
+            inner: Mutex::new(inner),
+        };
+        world.begin(Held::new());
+        world.tell();
+        world
+    }
+
+    pub(crate) fn end(self) -> Story {
+        let mut story = self.inner.into_inner().unwrap().story;
+        story.boundaries = self.sim.take_boundaries();
+        story
+    }
+
+    /// The states that may be found now.
+    pub(crate) fn allowed(&self) -> Vec<Held> {
+        let inner = self.inner();
+        inner.story.allowed(self.sim.operations()).to_vec()
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap()
+    }
+
+    /// The index is about to hold this.
+    fn begin(&self, state: Held) {
+        let mut inner = self.inner();
+        let last = state.keys().next_back().map_or(0, |id| id + 1);
+        inner.next_id = inner.next_id.max(last);
+        let next_id = inner.next_id;
+        inner.story.next_ids.push(next_id);
+        inner.state = state.clone();
+        inner.story.begun.push(self.sim.operations());
+        inner.story.states.push(state);
+    }
+
+    /// It was said to hold what it holds, for good.
+    fn tell(&self) {
+        let mut inner = self.inner();
+        let last = inner.story.states.len() - 1;
+        inner.story.told.push((self.sim.operations(), last));
+    }
+
+    /// Lives through steps, up to the first error.
+    pub(crate) fn run(&self, steps: &[Step]) -> Result<()> {
+        let mut writer = open(&self.vfs)?;
+        for step in steps {
+            writer = self.step(writer, *step)?;
+        }
+        Ok(())
+    }
+
+    fn step(&self, writer: Writer, step: Step) -> Result<Writer> {
+        match step {
+            Step::Insert(count) => self.insert(&writer, count)?,
+            Step::Upsert(count) => self.upsert(&writer, count, Durability::Synced)?,
+            Step::Batched(count) => self.upsert(&writer, count, Durability::Batched(HOUR))?,
+            Step::Deferred(count) => self.upsert(&writer, count, Durability::Deferred)?,
+            Step::Delete(count) => self.delete(&writer, &self.some(count))?,
+            Step::Again => self.again(&writer)?,
+            Step::Sync => {
+                writer.sync()?;
+                self.tell();
+            }
+            Step::Flush => {
+                writer.flush(&NoProgress)?;
+                self.tell();
+            }
+            Step::Merge => drop(writer.merge(true, &NoProgress)?),
+            Step::FlushBeside => writer.flush(&Beside::new(self, &writer))?,
+            Step::MergeBeside => {
+                writer.flush(&NoProgress)?;
+                writer.merge(true, &Beside::new(self, &writer))?;
+            }
+            Step::Snapshot => self.snapshot(&writer)?,
+            Step::Kill => {
+                drop(writer);
+                return self.reopen();
+            }
+            Step::Close => {
+                writer.close()?;
+                self.tell();
+                return open(&self.vfs);
+            }
+            Step::FailedSync => return self.failed_sync(writer),
+        }
+        Ok(writer)
+    }
+
+    fn rows(&self, count: usize) -> Vec<Vec<u8>> {
+        let mut inner = self.inner();
+        let mut row = || {
+            let middle = inner.random.below(5) as u8 * 40;
+            let own = |_| middle + inner.random.below(50) as u8;
+            (0..SHAPE.dimension).map(own).collect()
+        };
+        (0..count).map(|_| row()).collect()
+    }
+
+    /// Ids that are there.
+    fn some(&self, count: usize) -> Vec<u64> {
+        let mut inner = self.inner();
+        let mut ids: Vec<u64> = inner.state.keys().copied().collect();
+        let mut chosen = Vec::new();
+        while chosen.len() < count && !ids.is_empty() {
+            let at = inner.random.below(ids.len() as u64) as usize;
+            chosen.push(ids.swap_remove(at));
+        }
+        chosen
+    }
+
+    fn insert(&self, writer: &Writer, count: usize) -> Result<()> {
+        let rows = self.rows(count);
+        let next = 3 + self.inner().next_id;
+        let ids: Vec<u64> = (next..next + count as u64).collect();
+        let mut state = self.inner().state.clone();
+        state.extend(ids.iter().copied().zip(rows.iter().cloned()));
+        self.begin(state);
+        writer.insert(&Rows::new(&rows.concat(), SHAPE).with_ids(&*ids))?;
+        self.tell();
+        self.insert_unnamed(writer)
+    }
+
+    /// A row that gets the next id.
+    fn insert_unnamed(&self, writer: &Writer) -> Result<()> {
+        let rows = self.rows(1);
+        let mut state = self.inner().state.clone();
+        let next = self.inner().next_id;
+        state.insert(next, rows[0].clone());
+        self.begin(state);
+        let done = writer.insert(&Rows::new(&rows[0], SHAPE))?;
+        assert_eq!(done.first_id, Some(next), "an id that was given before");
+        self.tell();
+        Ok(())
+    }
+
+    fn upsert(&self, writer: &Writer, count: usize, durability: Durability) -> Result<()> {
+        let rows = self.rows(count);
+        let mut ids = self.some(count / 2);
+        let next = self.inner().next_id;
+        ids.extend((next..).take(count - ids.len()));
+        let mut state = self.inner().state.clone();
+        state.extend(ids.iter().copied().zip(rows.iter().cloned()));
+        self.begin(state);
+        let bytes = rows.concat();
+        let rows = Rows::new(&bytes, SHAPE).with_ids(&*ids);
+        let done = writer.upsert(&rows.with_durability(durability))?;
+        if done.durable {
+            self.tell();
+        }
+        Ok(())
+    }
+
+    fn delete(&self, writer: &Writer, ids: &[u64]) -> Result<()> {
+        let mut state = self.inner().state.clone();
+        state.retain(|id, _| !ids.contains(id));
+        self.begin(state);
+        writer.delete(ids, Durability::Synced)?;
+        self.tell();
+        Ok(())
+    }
+
+    fn again(&self, writer: &Writer) -> Result<()> {
+        let ids = self.some(1);
+        self.delete(writer, &ids)?;
+        let rows = self.rows(ids.len());
+        let mut state = self.inner().state.clone();
+        state.extend(ids.iter().copied().zip(rows.iter().cloned()));
+        self.begin(state);
+        writer.insert(&Rows::new(&rows.concat(), SHAPE).with_ids(&*ids))?;
+        self.tell();
+        Ok(())
+    }
+
+    fn snapshot(&self, writer: &Writer) -> Result<()> {
+        let state = self.inner().story.states.len() - 1;
+        writer.snapshot(Path::new(COPY), &NoProgress)?;
+        self.inner().story.copied = Some((state, self.sim.operations()));
+        Ok(())
+    }
+
+    fn failed_sync(&self, writer: Writer) -> Result<Writer> {
+        self.sim.fail_sync(0);
+        let outcome = self.upsert(&writer, 3, Durability::Synced);
+        assert!(outcome.is_err(), "a failed sync was not told");
+        drop(writer);
+        self.reopen()
+    }
+
+    /// Opens it again. Whether what was not synced is there is for the disk to say.
+    fn reopen(&self) -> Result<Writer> {
+        let writer = open(&self.vfs)?;
+        let range = self.inner().story.range(self.sim.operations());
+        let allowed = self.inner().story.states[range.clone()].to_vec();
+        let found = crate::oracle::find(writer.index(), &allowed);
+        let found = found.map_err(|error| Error::new(ErrorKind::Corrupt, error))?;
+        let mut inner = self.inner();
+        inner.next_id = inner.story.next_ids[range.start + found];
+        drop(inner);
+        self.begin(allowed[found].clone());
+        self.tell();
+        Ok(writer)
+    }
+}
+
+/// Changes the index while a segment is made of it.
+struct Beside<'w> {
+    world: &'w World,
+    writer: &'w Writer,
+    is_done: Mutex<bool>,
+}
+
+impl<'w> Beside<'w> {
+    fn new(world: &'w World, writer: &'w Writer) -> Self {
+        let is_done = Mutex::new(false);
+        Self {
+            world,
+            writer,
+            is_done,
+        }
+    }
+}
+
+impl Progress for Beside<'_> {
+    fn stage(&self, _: &'static str, _: u64) {
+        let mut is_done = self.is_done.lock().unwrap();
+        if std::mem::replace(&mut *is_done, true) {
+            return;
+        }
+        let (world, writer) = (self.world, self.writer);
+        world.delete(writer, &world.some(6)).unwrap();
+        world.upsert(writer, 5, Durability::Synced).unwrap();
+        world.again(writer).unwrap();
+    }
+
+    fn advance(&self, _: u64) {}
+}
+
+/// A life, recorded from before the index is first opened to be changed.
+pub(crate) fn live(wrap: impl FnOnce(SimVfs) -> Arc<dyn Vfs>, steps: &[Step]) -> Result<Story> {
+    let sim = empty();
+    sim.record();
+    let world = World::new(&sim, wrap(sim.clone()));
+    world.run(steps)?;
+    Ok(world.end())
+}
