@@ -102,6 +102,7 @@ class _TruthOptions(TypedDict):
 
 class _RecallReport(TypedDict):
     recall: float
+    recall_p5: float
     k: int
     list_size: int
     queries: int
@@ -148,6 +149,12 @@ class Index:
     def measure_recall(
         self, queries: _Rows, options: _SearchOptions, progress: _Callback
     ) -> _RecallReport: ...
+    def calibrate(
+        self,
+        queries: Optional[_Rows],
+        options: Tuple[List[int], int, int],
+        progress: _Callback,
+    ) -> str: ...
     def vectors(self, ids: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]: ...
     def stored(
         self, first: int, count: int

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from .index import Index
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 320, 150, 40, 26
-#: Where recall@10 stands in a row of the calibration.
-_AT_10 = 1
+#: Neighbours whose recall is shown.
+_K = 10
 
 
 class Notebook:
@@ -49,10 +49,12 @@ def _bytes(count: int) -> str:
 
 def _plot(calibration: Calibration) -> str:
     """Recall@10 over pages per query, a point per list size; nothing without two points."""
-    points = [(row["pages"], row["recall"][_AT_10]) for row in calibration["rows"]]
+    curves = calibration["curves"]
+    measured = [row for curve in curves if curve["k"] == _K for row in curve["rows"]]
+    points = [(row["pages"], row["recall"]) for row in measured]
     if len(points) < 2:
         return ""
-    sizes = [row["list_size"] for row in calibration["rows"]]
+    sizes = [row["list_size"] for row in measured]
     places = _places(points)
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     dots = "".join(

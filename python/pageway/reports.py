@@ -8,6 +8,7 @@ __all__ = [
     "Backend",
     "BuildReport",
     "Calibration",
+    "CalibrationCurve",
     "CalibrationRow",
     "FileCheck",
     "FileStats",
@@ -47,22 +48,31 @@ class BuildReport(TypedDict):
 
 
 class CalibrationRow(TypedDict):
-    """Means over the queries at one list size; recall and its error at 1, 10 and 100."""
+    """Means over some queries at one list size, and the recall that one in twenty does not reach."""
 
     list_size: int
-    recall: List[float]
-    standard_error: List[float]
+    queries: int
+    recall: float
+    standard_error: float
+    recall_p5: float
     pages: float
     rounds: float
 
 
+class CalibrationCurve(TypedDict):
+    """Recall and cost by list size, of one number of neighbours."""
+
+    k: int
+    rows: List[CalibrationRow]
+
+
 class Calibration(TypedDict):
-    """Recall and cost by list size, as the build measured them."""
+    """Recall and cost by k and list size, as the build or `Index.calibrate` measured them."""
 
     queries: int
     held_out: bool
     beam: int
-    rows: List[CalibrationRow]
+    curves: List[CalibrationCurve]
 
 
 class FileStats(TypedDict):

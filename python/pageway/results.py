@@ -236,6 +236,8 @@ class RecallReport(NamedTuple):
     ----------
     recall : float
         Share of the true `k` nearest neighbours that were found, mean over the queries.
+    recall_p5 : float
+        Recall that one query in twenty does not reach (the 5th percentile).
     k : int
         Neighbours per query.
     list_size : int
@@ -247,6 +249,7 @@ class RecallReport(NamedTuple):
     """
 
     recall: float
+    recall_p5: float
     k: int
     list_size: int
     queries: int

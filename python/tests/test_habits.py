@@ -197,7 +197,8 @@ def test_reports_have_the_keys_they_declare(tmp_path, vectors):
             (reports.FileStats, stats["files"][0]),
             (reports.FileCheck, index.verify().files[0]),
             (reports.Calibration, index.calibration),
-            (reports.CalibrationRow, index.calibration["rows"][0]),
+            (reports.CalibrationCurve, index.calibration["curves"][0]),
+            (reports.CalibrationRow, index.calibration["curves"][0]["rows"][0]),
         ]
         for declared, found in cases:
             assert set(found) == set(get_type_hints(declared)), declared
@@ -209,7 +210,7 @@ def test_a_notebook_shows_a_table_and_a_plot(tmp_path, vectors):
     with pageway.build(tmp_path / "i & j", vectors, memory="2MB") as index:
         html = index._repr_html_()
         page = minidom.parseString(html.replace("&times;", "x"))
-        rows = len(index.calibration["rows"])
+        rows = sum(len(c["rows"]) for c in index.calibration["curves"] if c["k"] == 10)
     assert "i &amp; j" in html and len(page.getElementsByTagName("tr")) == 4
     assert len(page.getElementsByTagName("circle")) == (rows if rows > 1 else 0)
     assert "closed" in index._repr_html_()

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use common::long;
@@ -157,8 +157,9 @@ impl Heard {
     }
 }
 
-/// Lets a process change the index for a while, and kills it.
-fn kill_after(dir: &Path, wait: Duration, heard: &mut Heard) {
+/// Lets a process change the index for a while, and kills it. The while begins with its first
+/// change where `from_first` says so, else with the process, which recovers first.
+fn kill_after(dir: &Path, from_first: bool, wait: Duration, heard: &mut Heard) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "process_that_is_killed", "--nocapture"]);
     command
@@ -167,22 +168,27 @@ fn kill_after(dir: &Path, wait: Duration, heard: &mut Heard) {
         .stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let out = child.stdout.take().unwrap();
+    let (said, lines) = mpsc::channel();
     let listening = std::thread::spawn(move || {
-        let mut lines = Vec::new();
         for line in BufReader::new(out).lines().map_while(Result::ok) {
-            lines.push(line);
+            let _ = said.send(line);
         }
-        lines
     });
+    while from_first {
+        let line = lines.recv().expect("the process ended by itself");
+        heard.hear(&line);
+        if line.starts_with("@begun") {
+            break;
+        }
+    }
     std::thread::sleep(wait);
     let ended = child.try_wait().unwrap();
     assert!(ended.is_none(), "the process ended by itself: {ended:?}");
     // SIGKILL: no handler runs, nothing is flushed or tidied up.
     child.kill().unwrap();
     child.wait().unwrap();
-    for line in listening.join().unwrap() {
-        heard.hear(&line);
-    }
+    listening.join().unwrap();
+    lines.iter().for_each(|line| heard.hear(&line));
 }
 
 struct Scene {
@@ -264,13 +270,13 @@ fn a_killed_writer_loses_nothing_that_it_was_told() {
     let kills: u64 = if long() { 2000 } else { 12 };
     let (mut done, mut in_recovery, mut checks) = (0, 0, 0);
     while done < kills {
-        let wait = Duration::from_micros(15_000 + random.below(300_000));
-        kill_after(&scene.dir, wait, &mut scene.heard);
+        let wait = Duration::from_micros(random.below(200_000));
+        kill_after(&scene.dir, true, wait, &mut scene.heard);
         done += 1;
         // Who comes next is killed soon, while it recovers or a little later.
         while done < kills && random.below(3) == 0 {
-            let wait = Duration::from_micros(2_000 + random.below(30_000));
-            kill_after(&scene.dir, wait, &mut scene.heard);
+            let wait = Duration::from_micros(2_000 + random.below(40_000));
+            kill_after(&scene.dir, false, wait, &mut scene.heard);
             done += 1;
             in_recovery += 1;
         }

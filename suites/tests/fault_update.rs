@@ -1,6 +1,6 @@
 //! Every call of a life of an index that changes fails, in turn: the error comes out, nothing that
-//! was told is lost, and what is opened again goes on. A full disk, files of another index, and logs
-//! that are not those of their manifests.
+//! was told is lost, and what is opened again goes on. A full disk, files of another index, and
+//! logs that are not those of their manifests.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

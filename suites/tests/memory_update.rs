@@ -1,4 +1,4 @@
-//! The memory contract of an index that changes: rows go in beside searches, are flushed and merged,
+//! The memory contract of an index that changes: rows go in beside searches, are flushed, merged,
 //! and the process stays within the memory for searches plus that for updates, plus a constant for
 //! code, stacks and libraries. The kernel refuses it more (`RLIMIT_AS`) and counts what it took.
 #![cfg(target_os = "linux")]

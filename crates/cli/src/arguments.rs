@@ -4,6 +4,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use pageway::Result;
 
 use crate::command::build::BuildArguments;
+use crate::command::calibrate::CalibrateArguments;
 use crate::command::change::{
     CreateArguments, DeleteArguments, InsertArguments, LogArguments, MergeArguments,
     SnapshotArguments,
@@ -44,6 +45,7 @@ dozen pages of it, and you say how much memory and how much recall you want.
   unwritten yet     pageway log my.index
   exact truth       pageway ground-truth --data base.fbin --queries q.fbin --metric l2 --out gt.ibin
   look inside       pageway inspect my.index        pageway verify my.index
+  recall anew       pageway calibrate my.index --queries q.fbin
   time opening      pageway open my.index
   choose a design   pageway plan --data base.fbin --metric l2 --memory 10%
   know the designs  pageway presets                 pageway explain starling
@@ -103,6 +105,8 @@ pub(crate) enum Command {
     Explain(Box<ExplainArguments>),
     /// Describe an index: design, sizes, memory, calibration
     Inspect(InspectArguments),
+    /// Measure recall by list size anew, and store it in the index
+    Calibrate(CalibrateArguments),
     /// Measure opening an index and switching to another: time, bytes, memory
     Open(OpenArguments),
     /// Check every byte of an index
@@ -146,6 +150,7 @@ impl Command {
             Self::Presets(arguments) => arguments.run(),
             Self::Explain(arguments) => arguments.run(),
             Self::Inspect(arguments) => arguments.run(),
+            Self::Calibrate(arguments) => arguments.run(session),
             Self::Open(arguments) => arguments.run(session),
             Self::Verify(arguments) => arguments.run(session),
             Self::GroundTruth(arguments) => arguments.run(session),

@@ -1,8 +1,9 @@
-//! Measures an index that changes: rates of inserts and deletes, searches beside them, recovery, and
-//! recall over generations against a fresh build. One JSON object per line.
+//! Measures an index that changes: rates of inserts and deletes, searches beside them, recovery,
+//! and recall over generations against a fresh build. One JSON object per line.
 //!
 //! ```text
-//! cargo run --release -p pageway --example updates -- SCENARIO BASE METRIC QUERIES DIR [KEY=VALUE..]
+//! cargo run --release -p pageway --example updates -- \
+//!     SCENARIO BASE METRIC QUERIES DIR [KEY=VALUE..]
 //! ```
 //!
 //! Scenarios: `insert`, `delete`, `beside` (searches in quiet, then beside inserts), `recover`,
@@ -15,6 +16,8 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unchecked_time_subtraction,
     clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "a program for people"
@@ -163,7 +166,7 @@ impl Bench {
     fn open_options(&self) -> OpenOptions {
         let mut options = OpenOptions::default();
         options.threads = self.number("threads", 1);
-        options.effort = Some(Effort::ListSize(200));
+        options.effort = Some(Effort::ListSize(500));
         options
     }
 
@@ -326,8 +329,8 @@ impl Bench {
         self.show(json!({"recovery_seconds": seconds, "changes": writer.changes().unwrap()}));
     }
 
-    /// Generations that replace the oldest rows by new ones, each flushed; recall against the truth,
-    /// and that of a fresh build of the same rows.
+    /// Generations that replace the oldest rows by new ones, each flushed; recall against the
+    /// truth, and that of a fresh build of the same rows.
     fn churn(&self) {
         let mut writer = self.writer();
         let count = self.first();
@@ -345,6 +348,7 @@ impl Bench {
             }
             let live: Vec<u64> = (oldest..newest).map(|id| id as u64).collect();
             let truth = self.truth(&live);
+            writer.settle(&NoProgress).unwrap();
             let changes = writer.changes().unwrap();
             writer.close().unwrap();
             let aged = self.measure(&self.dir, &truth);

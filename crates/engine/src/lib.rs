@@ -62,8 +62,8 @@ mod threads;
 pub mod truth;
 mod update;
 
-pub use build::{BuildOutline, BuildReport};
-pub use calibration::{Calibration, CalibrationRow, RANKS};
+pub use build::{BuildOutline, BuildReport, CalibrateOptions};
+pub use calibration::{Calibration, CalibrationCurve, CalibrationRow, RANKS};
 pub use doctor::{
     CpuReport, DepthReading, DoctorOptions, DoctorReport, SyncReading, SyncReport, doctor,
 };

@@ -94,7 +94,7 @@ fn a_recall_target_is_kept_where_vectors_are_read_at_the_end() {
         let options = options(Metric::L2)
             .with_preset(preset)
             .with_code_bytes(4)
-            .with_calibration_queries(200);
+            .with_calibration_queries(500);
         base.build(dir.path(), &options).unwrap();
         let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
         let queries = Queries::new(&queries.bytes, queries.shape);
@@ -103,7 +103,7 @@ fn a_recall_target_is_kept_where_vectors_are_read_at_the_end() {
             let report = index
                 .measure_recall(&queries, &search, &pageway::NoProgress)
                 .unwrap();
-            let kept = report.recall >= f64::from(recall) - 0.03;
+            let kept = report.recall >= f64::from(recall) - 0.05;
             assert!(kept, "{preset} {k} {recall}: {report:?}");
         }
     }

@@ -55,7 +55,7 @@ fn compare(judge: &Judge<'_>, max_degree: u32, build_list: u32) {
         seed: 1,
     };
     judge.rate("Vamana", build_bytes(count, &spec, threads), || {
-        build(set, medoid, &spec, &pool, &NoProgress).unwrap()
+        build(set, (medoid, &[]), &spec, &pool, &NoProgress).unwrap()
     });
     let spec = PiPnnSpec::new(max_degree, 1.2, 1);
     let bytes = pipnn_bytes(count, set.shape(), &spec, threads);

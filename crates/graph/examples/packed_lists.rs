@@ -43,7 +43,7 @@ fn main() {
         alpha: 1.2,
         seed: 1,
     };
-    let graph = build(&set, NodeId(0), &spec, &pool, &NoProgress).unwrap();
+    let graph = build(&set, (NodeId(0), &[]), &spec, &pool, &NoProgress).unwrap();
     println!("{rows} rows of {shape}, max degree {}", spec.max_degree);
     measure("as they come", &graph, false);
     let spec = PlacementSpec {

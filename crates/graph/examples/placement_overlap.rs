@@ -44,7 +44,7 @@ fn main() {
         seed: 1,
     };
     let start = Instant::now();
-    let graph = build(&set, NodeId(0), &spec, &pool, &NoProgress).unwrap();
+    let graph = build(&set, (NodeId(0), &[]), &spec, &pool, &NoProgress).unwrap();
     let seconds = start.elapsed().as_secs_f64();
     println!("{rows} rows of {shape}, {nodes_per_page} per page, graph in {seconds:.2} s");
 

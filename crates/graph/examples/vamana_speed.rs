@@ -56,7 +56,7 @@ fn main() {
     let entry = medoid(&Rows { bytes: base, shape }, &search, &pool, &NoProgress)
         .unwrap()
         .node;
-    let graph = build(&set, entry, &spec, &pool, &NoProgress).unwrap();
+    let graph = build(&set, (entry, &[]), &spec, &pool, &NoProgress).unwrap();
     let cpu = cpu_seconds() - cpu;
     let mib = build_bytes(rows as u64, &spec, number(5)) >> 20;
     println!(

@@ -88,6 +88,14 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     publish(&partial, path)
 }
 
+/// Writes a small text file, whole or not at all.
+///
+/// # Errors
+/// `Io`, `NoSpace`.
+pub fn write_text(path: &Path, text: &str) -> Result<()> {
+    write(path, text.as_bytes())
+}
+
 /// Reads a text file of small size.
 pub fn read_text(path: &Path) -> Result<String> {
     let mut bytes = Vec::new();

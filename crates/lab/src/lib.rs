@@ -7,6 +7,7 @@
 //! run         each cell in a child process of its own, alternating; a journal of raw records
 //! model       recorded reads replayed against modelled devices, and growth
 //! comparator  other libraries on the same data, each a script in a process of its own
+//! stream      an index through a runbook of changes, each search against exact truth
 //! report      records -> figures, tables and findings -> HTML, Markdown, CSV
 //! picture     one index, or walks through it, as a page of the report's kind
 //! ```
@@ -22,7 +23,8 @@ mod plan;
 pub mod record;
 pub mod report;
 pub mod run;
+pub mod stream;
 pub mod suite;
 
-pub use files::read_text;
+pub use files::{read_text, write_text};
 pub use plan::Estimate;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use numpy::{PyArray1, PyReadonlyArray1};
-use pageway::{Effort, Error, ErrorKind, OpenOptions, Queries, SearchOptions};
+use pageway::{CalibrateOptions, Effort, Error, ErrorKind, OpenOptions, Queries, SearchOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
@@ -303,11 +303,38 @@ impl Index {
         })?;
         let fields = PyDict::new(py);
         fields.set_item("recall", report.recall)?;
+        fields.set_item("recall_p5", report.recall_p5)?;
         fields.set_item("k", report.k)?;
         fields.set_item("list_size", report.list_size)?;
         fields.set_item("queries", report.queries)?;
         fields.set_item("pages_per_query", report.pages_per_query)?;
         Ok(fields)
+    }
+
+    /// The new calibration, as JSON. Options: numbers of neighbours, queries at most, and the seed.
+    fn calibrate(
+        &self,
+        py: Python<'_>,
+        queries: Option<Rows<'_>>,
+        options: (Vec<u32>, u32, u64),
+        progress: Callback,
+    ) -> PyResult<String> {
+        let (k, most, seed) = options;
+        let index = self.opened()?;
+        let rows =
+            queries.map(|queries| PyResult::Ok((queries.bytes()?.to_vec(), queries.shape()?)));
+        let rows = rows.transpose()?;
+        let queries = rows
+            .as_ref()
+            .map(|(rows, shape)| Queries::new(rows, *shape));
+        let options = CalibrateOptions::default()
+            .with_k(k)
+            .with_queries(most)
+            .with_seed(seed);
+        let calibration = watched(py, &progress, |watch| {
+            index.calibrate(queries.as_ref(), &options, watch)
+        })?;
+        json(&calibration)
     }
 
     /// The bytes of the vectors of `ids`, one after the other.

@@ -45,9 +45,8 @@ const POLICIES: [(&str, &[&str]); 19] = [
 ];
 
 /// Folders with sites outside the rooms, and how many each may have.
-const ALLOWANCES: [(&str, usize); 3] = [
+const ALLOWANCES: [(&str, usize); 2] = [
     ("crates/engine/src/execution/", 5),
-    ("crates/engine/src/index/", 2),
     ("crates/engine/src/storage/", 1),
 ];
 

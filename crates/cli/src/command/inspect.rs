@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pageway::choices::typed;
-use pageway::{Calibration, ChangeSummary, Description, ErrorKind, Result, format_bytes};
+use pageway::{
+    Calibration, CalibrationCurve, ChangeSummary, Description, ErrorKind, Result, format_bytes,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -21,8 +23,9 @@ Examples:
 
 Reads the manifest, the lengths of files, and of an index that was changed dead rows and the log, so
 it takes next to no time and memory, whatever the size of the index; exits with 5 where a file is
-missing or cut short. The calibration table is what --recall is read off: recall and pages per query
-by list size, measured at build time, on rows held out or on queries that were given. The overlap
+missing or cut short. The calibration is what --recall is read off, measured at build time or by
+'pageway calibrate', on rows held out or on queries that were given: which list size reaches which
+recall for some k, and what lists cost at k = 10. A list shorter than k holds k. The overlap
 ratio OR(G) says how far a placement brought neighbours together: the mean share of the others on
 its page that a node names.
 
@@ -248,24 +251,9 @@ fn describe_files(index: &Description) -> String {
     table.render()
 }
 
-fn describe_calibration(calibration: &Calibration) -> String {
-    if calibration.rows.is_empty() {
+pub(super) fn describe_calibration(calibration: &Calibration) -> String {
+    if calibration.curves.is_empty() {
         return "Not calibrated: searches need --list-size.\n".to_owned();
-    }
-    let mut table = Table::new(&[
-        "list size",
-        "recall@1",
-        "recall@10",
-        "recall@100",
-        "pages/query",
-        "rounds",
-    ]);
-    for row in &calibration.rows {
-        let mut cells = vec![row.list_size.to_string()];
-        cells.extend(row.recall.iter().map(|recall| format!("{recall:.4}")));
-        cells.push(text::figure(row.pages.into()));
-        cells.push(text::figure(row.rounds.into()));
-        table.row(cells);
     }
     let queries = text::count(calibration.queries.into());
     let kind = if calibration.held_out {
@@ -274,10 +262,56 @@ fn describe_calibration(calibration: &Calibration) -> String {
         "queries of yours"
     };
     format!(
-        "Calibration ({queries} {kind}, beam {})\n{}",
+        "Calibration ({queries} {kind}, beam {})\n{}\n{}",
         calibration.beam,
-        table.render()
+        list_sizes(calibration).render(),
+        calibration.curve(10).map_or(String::new(), costs)
     )
+}
+
+/// Recalls that list sizes are told for.
+const TOLD_RECALLS: [f32; 5] = [0.8, 0.9, 0.95, 0.98, 0.99];
+
+/// List sizes by k and recall; a dash where none reaches it.
+fn list_sizes(calibration: &Calibration) -> Table {
+    let mut headers = vec!["list size for k".to_owned()];
+    headers.extend(TOLD_RECALLS.map(|recall| format!("recall {recall}")));
+    headers.push("best".to_owned());
+    let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+    let mut table = Table::new(&headers);
+    for curve in &calibration.curves {
+        let mut cells = vec![curve.k.to_string()];
+        cells.extend(TOLD_RECALLS.map(|recall| {
+            let size = calibration.list_size_for(curve.k, recall);
+            size.map_or("-".to_owned(), |size| size.to_string())
+        }));
+        cells.push(format!("{:.4}", curve.best()));
+        table.row(cells);
+    }
+    table
+}
+
+/// What lists of each size find and cost.
+fn costs(curve: &CalibrationCurve) -> String {
+    let recall = format!("recall@{}", curve.k);
+    let headers = [
+        "list size",
+        &recall,
+        "1 in 20 below",
+        "pages/query",
+        "rounds",
+    ];
+    let mut table = Table::new(&headers);
+    for point in &curve.rows {
+        table.row(vec![
+            point.list_size.to_string(),
+            format!("{:.4}", point.recall),
+            format!("{:.3}", point.recall_p5),
+            text::figure(point.pages.into()),
+            text::figure(point.rounds.into()),
+        ]);
+    }
+    table.render()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! One file per command: its arguments, the options they resolve to, and the report.
 
 pub(crate) mod build;
+pub(crate) mod calibrate;
 pub(crate) mod change;
 pub(crate) mod completions;
 pub(crate) mod convert;

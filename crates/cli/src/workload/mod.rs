@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! reference   what answers are compared with       measurement   speed and costs
-//! counted     what the operating system counted meanwhile
+//! recalls     of the queries, counted            counted       what the operating system counted
+//!                                               meanwhile
 //! ```
 //!
 //! Queries, answers and truth are held one chunk at a time and latencies in a histogram, so that
@@ -11,6 +12,7 @@
 
 mod counted;
 mod measurement;
+mod recalls;
 mod reference;
 
 use pageway::lab::ReadTrace;
@@ -48,6 +50,8 @@ pub(crate) struct Workload<'w> {
 pub(crate) struct Searched {
     /// Mean recall@k, where the nearest were asked for and are known.
     pub(crate) recall: Option<f64>,
+    /// Recall@k that one query in twenty does not reach, where that is known.
+    pub(crate) recall_p5: Option<f64>,
     /// Sums of the precision, where all within a radius were asked for and are known.
     pub(crate) precision: Option<RangeScore>,
     /// Results of all queries.
@@ -91,7 +95,8 @@ impl Workload<'_> {
             first += length;
         }
         Ok(Searched {
-            recall: score.recall.map(|sum| sum / count.max(1) as f64),
+            recall: score.recalls.mean(),
+            recall_p5: score.recalls.p5(),
             precision: score.precision,
             results,
             truncated,

@@ -2,11 +2,12 @@
 //! average precision within a radius.
 
 use pageway::truth::{
-    self, Found, RangeFound, RangeScore, RangeTruth, RangeTruthFile, TruthFile, average_precision,
+    Found, RangeFound, RangeScore, RangeTruth, RangeTruthFile, TruthFile, average_precision,
 };
 use pageway::{Answers, Index, Result};
 
 use super::Workload;
+use super::recalls::Recalls;
 
 /// What answers are compared with.
 pub(crate) enum Reference {
@@ -23,7 +24,7 @@ pub(crate) enum Reference {
 /// Sums over queries, each where it can be known.
 #[derive(Default)]
 pub(super) struct Score {
-    pub(super) recall: Option<f64>,
+    pub(super) recalls: Recalls,
     pub(super) precision: Option<RangeScore>,
 }
 
@@ -38,7 +39,13 @@ impl Score {
         let reference = workload.reference;
         match (reference, workload.options.radius) {
             (Reference::Nearest(file), None) => {
-                *self.recall.get_or_insert_default() += recall(file, first, answers)?;
+                let expected = file.read(first, answers.stats.len())?;
+                let found = Found {
+                    ids: &answers.ids,
+                    distances: &answers.distances,
+                    width: answers.k,
+                };
+                self.recalls.add(&found, &expected, answers.k)?;
             }
             (Reference::Unknown, _) | (_, None) => {}
             (_, Some(radius)) => {
@@ -48,18 +55,6 @@ impl Score {
         }
         Ok(())
     }
-}
-
-/// The sum of the recalls of a chunk.
-fn recall(file: &TruthFile, first: u64, answers: &Answers) -> Result<f64> {
-    let queries = answers.stats.len();
-    let expected = file.read(first, queries)?;
-    let found = Found {
-        ids: &answers.ids,
-        distances: &answers.distances,
-        width: answers.k,
-    };
-    Ok(truth::recall(&found, &expected, answers.k)? * queries as f64)
 }
 
 /// The precision of a chunk.

@@ -141,6 +141,7 @@ impl Addition<'_> {
             codebook: None,
             quantizers: quantizers.as_ref(),
             clusters,
+            guests: &[],
             segment: None,
             workspace: site.workspace,
             pool: site.pool,

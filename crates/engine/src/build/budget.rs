@@ -10,9 +10,11 @@ use super::codebook::SharedCodebook;
 use super::cut::Cut;
 use super::encode::Quantizers;
 use super::graph::{Algorithm, algorithm, shard_algorithm};
+use super::measure::{ANSWER_BYTES, MAX_ANSWERS};
 use super::order::{NodeOrder, placement};
 use super::replicas::ReplicaPlan;
 
+use crate::calibration::RANKS;
 use crate::error::{Error, Result};
 use crate::memory::{format_budget, format_bytes};
 use crate::options::{BuildInput, BuildOptions};
@@ -401,9 +403,12 @@ impl BuildPlan {
 
     /// Memory of the calibration beside the open index.
     pub(super) fn calibration_bytes(&self, options: &BuildOptions) -> u64 {
-        // Answers and truth at every rank, and what each search cost.
-        let per_query = self.row_bytes() + 111 * (4 + 8 + 4 + 8) + 3 * 200;
-        STAGE_BYTES + u64::from(options.calibration_queries) * per_query
+        let most = RANKS.into_iter().max().unwrap_or(1).min(self.node_count);
+        let queries = u64::from(options.calibration_queries);
+        // The row twice, its truth, and what each search cost; then the answers of some.
+        let per_query = 2 * self.row_bytes() + u64::from(most) * (4 + 4) + 200;
+        let answers = (queries * u64::from(most)).min(MAX_ANSWERS as u64);
+        STAGE_BYTES + queries * per_query + answers * ANSWER_BYTES
     }
 
     fn refuse_above(&self, stage: &'static str, bytes: u64) -> OrRefused<()> {

@@ -1,12 +1,13 @@
 //! The queries of a calibration, and their truth.
 
+use std::ops::Range;
+
 use pageway_types::{NodeId, Progress, RowId, VectorRead};
 use rayon::ThreadPool;
 
 use super::budget::BLOCK_BYTES;
-use super::measure::CalibrationPlan;
+use super::measure::{self, CalibrationPlan};
 use super::sample::{read_rows, sample_rows};
-use crate::calibration::RANKS;
 use crate::error::Result;
 use crate::options::{BuildInput, BuildOptions};
 use crate::source::VectorSlice;
@@ -20,6 +21,21 @@ pub(super) fn held_out_rows(input: &BuildInput<'_>, options: &BuildOptions) -> O
         let rows = sampled(input.vectors, options);
         rows.into_iter().map(|row| RowId(row as u32)).collect()
     })
+}
+
+/// Rows of a graph for each that stands in for a query, at least, for those to be linked last.
+const ROWS_PER_GUEST: u64 = 40;
+
+/// Those of the rows that stand in for queries that are in the rows of a segment, as its nodes
+/// before placement: the graph is built without them, so that it is searched for them as for
+/// queries. None where that would be too much of it.
+pub(super) fn guests(held_out: &[RowId], segment: &Range<u32>) -> Vec<NodeId> {
+    let own = held_out.iter().filter(|row| segment.contains(&row.0));
+    let guests: Vec<NodeId> = own.map(|row| NodeId(row.0 - segment.start)).collect();
+    if guests.len() as u64 * ROWS_PER_GUEST > u64::from(segment.end - segment.start) {
+        return Vec::new();
+    }
+    guests
 }
 
 fn sampled(from: &dyn VectorRead, options: &BuildOptions) -> Vec<u64> {
@@ -40,8 +56,8 @@ pub(super) fn plan(
     let from = input.queries.unwrap_or(input.vectors);
     let rows = read_rows(from, &sampled(from, options))?;
     let held_out = held_out_rows(input, options);
-    let rank = RANKS.into_iter().max().map_or(1, u64::from);
-    let k = rank.min(count - u64::from(held_out.is_some())) as usize;
+    let ranks = measure::ranks(&[], count - u64::from(held_out.is_some()));
+    let k = ranks.last().map_or(1, |rank| *rank as usize);
     let truth = {
         let question = ExactQuestion {
             queries: VectorSlice::new(&rows, input.vectors.shape())?,
@@ -61,6 +77,8 @@ pub(super) fn plan(
         rows,
         held_out: nodes,
         truth,
+        of_nodes: false,
+        ranks,
         threads: pool.current_num_threads(),
     })
 }

@@ -40,6 +40,8 @@ pub(super) struct GraphInput<'p> {
     pub(super) vectors: &'p dyn VectorRead,
     pub(super) spec: &'p IndexSpec,
     pub(super) entry: NodeId,
+    /// Rows that stand in for queries.
+    pub(super) guests: &'p [NodeId],
     pub(super) max_norm: Option<f32>,
     /// An index of the same vectors whose graph is taken over.
     pub(super) donor: Option<(&'p Arc<dyn Vfs>, &'p Path)>,
@@ -177,6 +179,7 @@ fn refuse_other_graph(manifest: &Manifest, dir: &Path, input: GraphInput<'_>) ->
 fn grow(set: &VectorSet<'_>, input: GraphInput<'_>) -> Result<(Graph, Vec<Layer>)> {
     let GraphInput {
         entry,
+        guests,
         pool,
         progress,
         ..
@@ -185,7 +188,7 @@ fn grow(set: &VectorSet<'_>, input: GraphInput<'_>) -> Result<(Graph, Vec<Layer>
         let what = "nodes of this graph have no lists";
         Error::new(ErrorKind::Internal, what)
     })?;
-    algorithm.grow(set, entry, pool, progress)
+    algorithm.grow(set, (entry, guests), pool, progress)
 }
 
 /// A way to build a graph, with its parameters.
@@ -197,16 +200,20 @@ pub(super) enum Algorithm {
 }
 
 impl Algorithm {
-    /// A graph over `set`, and the layers above it, if it has any.
+    /// A graph over `set`, and the layers above it, if it has any. `guests` are known to Vamana
+    /// alone.
     pub(super) fn grow(
         &self,
         set: &VectorSet<'_>,
-        entry: NodeId,
+        (entry, guests): (NodeId, &[NodeId]),
         pool: &ThreadPool,
         progress: &dyn Progress,
     ) -> Result<(Graph, Vec<Layer>)> {
         Ok(match self {
-            Self::Vamana(spec) => (build(set, entry, spec, pool, progress)?, Vec::new()),
+            Self::Vamana(spec) => (
+                build(set, (entry, guests), spec, pool, progress)?,
+                Vec::new(),
+            ),
             Self::Nsg(spec) => (nsg(set, entry, spec, pool, progress)?, Vec::new()),
             Self::Hnsw(spec) => {
                 let built = hnsw(set, spec, pool, progress)?;

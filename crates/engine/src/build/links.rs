@@ -64,6 +64,7 @@ impl Pipeline<'_> {
                     vectors,
                     spec: &self.plan.spec,
                     entry: medoid,
+                    guests: self.guests,
                     max_norm,
                     donor: self
                         .options

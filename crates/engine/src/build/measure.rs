@@ -1,24 +1,43 @@
-//! Measuring a ladder: search the finished index for queries whose exact neighbours are known.
+//! Measuring a surface: search the finished index for queries whose exact neighbours are known.
+//!
+//! For each of some k lists double from one that finds too little to one that finds enough. Every
+//! point costs about the same: the longer the lists, the fewer queries, as their recalls differ
+//! less then. A list shorter than k holds k and expands fewer.
 
 use pageway_types::{NodeId, Progress};
 
-use crate::calibration::{Calibration, CalibrationRow, RANKS};
+use crate::calibration::{Calibration, CalibrationCurve, CalibrationRow, RANKS};
 use crate::error::Result;
 use crate::index::Index;
 use crate::options::{Answers, Effort, Queries, SearchOptions};
-use crate::truth::{Found, Truth, recall};
+use crate::truth::{Found, Truth, recall, recall_p5};
 
-/// List sizes that are measured, until recall is as good as it gets.
-const LADDER: [u32; 14] = [
-    8, 12, 18, 27, 40, 60, 90, 135, 200, 300, 450, 675, 1000, 1500,
-];
-/// Recall@10 and recall@100 at which longer lists are of no more use.
-const ENOUGH: [f32; 2] = [0.998, 0.98];
-/// Gain in recall@10 and recall@100 together below which the graph has no more to give.
-const LEAST_GAIN: f32 = 0.0002;
+/// Expansions that a point costs, about.
+const HOPS: usize = 24_000;
+/// Queries of a point at least, of k = 1, where one is found or not. Of more neighbours each query
+/// tells more.
+const QUERIES: f32 = 500.0;
+/// The same for any k.
+const LEAST_QUERIES: usize = 40;
+/// Answers of a point at most, and what one of them takes.
+pub(super) const MAX_ANSWERS: usize = 100_000;
+pub(super) const ANSWER_BYTES: u64 = 40;
 
-/// Place in `RANKS` of the rank whose costs are told.
-const COST_RANK: usize = 1;
+/// Recall that curves begin below.
+const TOO_LITTLE: f32 = 0.76;
+/// Recall at which longer lists are of no more use.
+const ENOUGH: f32 = 0.996;
+/// Gain in recall by lists twice as long below which the graph has no more to give.
+const LEAST_GAIN: f32 = 0.0003;
+/// Lists up to here are no sign of that.
+const SHORT_LIST: u32 = 32;
+/// First list of a curve, in shares of k and at least.
+const FIRST_LIST: (f32, u32) = (0.15, 4);
+/// Longest list that is measured.
+const LONGEST_LIST: u32 = 8192;
+
+/// Neighbours up to which costs are those of exact distances.
+const EXACT_RANKS: u32 = 10;
 
 /// Queries of a calibration with their truth.
 pub(crate) struct CalibrationPlan {
@@ -26,125 +45,216 @@ pub(crate) struct CalibrationPlan {
     pub(crate) rows: Vec<u8>,
     /// Where the queries are rows of the data: their nodes, which must not be found.
     pub(crate) held_out: Option<Vec<NodeId>>,
-    /// Exact neighbours, as many as the largest rank where there are so many.
+    /// Exact neighbours, as many as the largest rank.
     pub(crate) truth: Truth,
+    /// Whether those are nodes of the index, and not rows of the data.
+    pub(crate) of_nodes: bool,
+    /// Numbers of neighbours to measure, ascending.
+    pub(crate) ranks: Vec<u32>,
     /// Threads that search. They share the memory of one, so that what is cached, and with it what
     /// is measured, does not depend on how many there are.
     pub(crate) threads: usize,
 }
 
-/// Climbs the ladder until recall is enough, stops growing, or the memory for searches ends it.
+/// The usual ranks and `others`, as far as there are so many neighbours; ascending.
+pub(crate) fn ranks(others: &[u32], neighbors: u64) -> Vec<u32> {
+    let most = u32::try_from(neighbors).unwrap_or(u32::MAX).max(1);
+    let all = RANKS.iter().chain(others);
+    let mut ranks: Vec<u32> = all.map(|rank| (*rank).clamp(1, most)).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
+}
+
+/// Measures curves for some k, each until recall is enough, stops growing, or the memory for
+/// searches ends it.
 pub(crate) fn calibrate(
     index: &Index,
     plan: &CalibrationPlan,
     progress: &dyn Progress,
 ) -> Result<Calibration> {
-    let mut queries = Queries::new(&plan.rows, index.shape());
-    queries.held_out = plan.held_out.as_deref();
-    let count = plan.truth.query_count();
-    let most = plan.truth.k as u32;
-    // A refinement reads more for more neighbours: each rank is then measured by a search for it.
-    let ranks: Vec<u32> = if index.reads_depend_on_k() {
-        RANKS.map(|rank| rank.min(most)).to_vec()
-    } else {
-        vec![most]
-    };
-    let searches = count * LADDER.len() * ranks.len();
-    progress.stage("calibrate recall", searches as u64);
-    let options = SearchOptions {
-        k: most,
-        threads: plan.threads,
-        ..SearchOptions::default()
-    };
+    let queries = plan.truth.query_count();
     let mut calibration = Calibration {
-        queries: count as u32,
+        queries: queries as u32,
         held_out: plan.held_out.is_some(),
         ..Calibration::default()
     };
-    for list_size in LADDER {
-        let effort = Effort::ListSize(list_size);
-        let options = SearchOptions { effort, ..options };
-        // Longer lists than the memory for searches holds are of no use to its owner.
-        if !calibration.rows.is_empty() && !index.has_memory_for(&options, list_size)? {
-            break;
-        }
-        let search = |k: &u32| {
-            let options = SearchOptions { k: *k, ..options };
-            index.search_below_k(&queries, &options, list_size, progress)
+    progress.stage("calibrate recall", plan.ranks.len() as u64);
+    for k in plan.ranks.iter().copied() {
+        let mut measuring = Measuring {
+            index,
+            plan,
+            k,
+            progress: &Quiet(progress),
+            beam: 0,
         };
-        let answers = ranks.iter().map(search).collect::<Result<Vec<_>>>()?;
-        let row = measure(&answers, &plan.truth, list_size)?;
-        calibration.beam = answers.first().map_or(0, |answers| answers.settings.beam);
-        let before = calibration.rows.last().copied();
-        calibration.rows.push(row);
-        if finished(&row, before.as_ref()) || u64::from(list_size) >= index.len() {
-            break;
+        let curve = measuring.curve()?;
+        if !curve.rows.is_empty() {
+            calibration.beam = measuring.beam;
+            calibration.curves.push(curve);
         }
+        progress.advance(1);
     }
     Ok(calibration)
 }
 
-fn finished(row: &CalibrationRow, before: Option<&CalibrationRow>) -> bool {
-    let [_, at_10, at_100] = row.recall;
-    let [enough_10, enough_100] = ENOUGH;
-    let flat = before.is_some_and(|before| {
-        let [_, before_10, before_100] = before.recall;
-        at_10 - before_10 + at_100 - before_100 < LEAST_GAIN
-    });
-    (at_10 >= enough_10 && at_100 >= enough_100) || flat
-}
+/// Searches are no stages of their own: cancels, and says nothing.
+struct Quiet<'p>(&'p dyn Progress);
 
-/// A row of the ladder, from searches for each rank, or one for all.
-fn measure(answers: &[Answers], truth: &Truth, list_size: u32) -> Result<CalibrationRow> {
-    let of_rank = |at: usize| answers.get(at).or(answers.first());
-    let queries = truth.query_count().max(1) as f64;
-    let costs = of_rank(COST_RANK).map_or(&[][..], |answers| &answers.stats);
-    let mean = |count: fn(&crate::QueryStats) -> u64| {
-        (costs.iter().map(count).sum::<u64>() as f64 / queries) as f32
-    };
-    let mut row = CalibrationRow {
-        list_size,
-        recall: [0.0; 3],
-        standard_error: [0.0; 3],
-        pages: mean(|stats| stats.pages),
-        rounds: mean(|stats| stats.rounds),
-    };
-    let columns = row.recall.iter_mut().zip(&mut row.standard_error);
-    for ((at, rank), (recall, error)) in RANKS.iter().enumerate().zip(columns) {
-        let k = (*rank as usize).min(truth.k);
-        if let Some(answers) = of_rank(at) {
-            (*recall, *error) = mean_recall(answers, truth, k)?;
-        }
+impl Progress for Quiet<'_> {
+    fn stage(&self, _name: &'static str, _total: u64) {}
+
+    fn advance(&self, _units: u64) {}
+
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
     }
-    Ok(row)
 }
 
-/// Mean of the per-query recalls, and its standard error.
-fn mean_recall(answers: &Answers, truth: &Truth, k: usize) -> Result<(f32, f32)> {
-    let count = truth.query_count();
-    let mut each = Vec::with_capacity(count);
-    let rows = answers
-        .rows
-        .chunks_exact(answers.k)
-        .zip(answers.distances.chunks_exact(answers.k));
-    for (query, (ids, distances)) in rows.enumerate() {
-        let one = Truth {
-            k: truth.k,
-            ids: truth.ids_of(query).to_vec(),
-            distances: truth.distances_of(query).to_vec(),
+/// The measurement of a curve.
+struct Measuring<'m> {
+    index: &'m Index,
+    plan: &'m CalibrationPlan,
+    k: u32,
+    progress: &'m dyn Progress,
+    beam: u32,
+}
+
+impl Measuring<'_> {
+    fn curve(&mut self) -> Result<CalibrationCurve> {
+        let (share, least) = FIRST_LIST;
+        let first = ((self.k as f32 * share) as u32).max(least);
+        let mut rows = Vec::new();
+        let mut list_size = first;
+        // Down to a list that finds too little, then up from the first.
+        while let Some(point) = self.point(list_size)? {
+            rows.push(point);
+            if point.recall < TOO_LITTLE || list_size == 1 {
+                break;
+            }
+            list_size /= 2;
+        }
+        rows.reverse();
+        list_size = first.saturating_mul(2);
+        while let Some(last) = rows.last().copied()
+            && !self.is_finished(&rows)
+            && last.list_size < LONGEST_LIST
+            && u64::from(last.list_size) < self.index.len()
+        {
+            let Some(point) = self.point(list_size)? else {
+                break;
+            };
+            rows.push(point);
+            list_size = list_size.saturating_mul(2);
+        }
+        let mut curve = CalibrationCurve::of(self.k, rows);
+        curve.make_monotone();
+        Ok(curve)
+    }
+
+    fn is_finished(&self, rows: &[CalibrationRow]) -> bool {
+        let [.., before, last] = rows else {
+            return false;
         };
-        each.push(recall(
-            &Found {
+        let is_flat = last.queries == before.queries && last.recall - before.recall < LEAST_GAIN;
+        last.recall >= ENOUGH || (is_flat && last.list_size > self.k.max(SHORT_LIST))
+    }
+
+    /// Searches with lists of one size; none where memory for searches has no room for them.
+    fn point(&mut self, list_size: u32) -> Result<Option<CalibrationRow>> {
+        let exact = self.k <= EXACT_RANKS || self.index.harvests_refined();
+        let options = SearchOptions {
+            k: self.k,
+            effort: Effort::ListSize(list_size),
+            threads: self.plan.threads,
+            tolerance: if exact {
+                crate::Tolerance::EXACT
+            } else {
+                crate::Tolerance::ANY
+            },
+            ..SearchOptions::default()
+        };
+        if !self.index.has_memory_for(&options, list_size)? {
+            return Ok(None);
+        }
+        let places = self.places(list_size);
+        let (rows, held_out) = self.queries(&places);
+        let mut queries = Queries::new(&rows, self.index.shape());
+        queries.held_out = held_out.as_deref();
+        let answers = self
+            .index
+            .search_below_k(&queries, &options, list_size, self.progress)?;
+        self.beam = answers.settings.beam;
+        self.judge(&answers, &places, list_size).map(Some)
+    }
+
+    /// Which queries a point is measured with: evenly drawn of all.
+    fn places(&self, list_size: u32) -> Vec<usize> {
+        let all = self.plan.truth.query_count();
+        let least = ((QUERIES / (self.k as f32).sqrt()) as usize).max(LEAST_QUERIES);
+        let most = (MAX_ANSWERS / self.k as usize).max(1);
+        let count = (HOPS / list_size as usize).max(least).min(most).min(all);
+        (0..count).map(|at| at * all / count).collect()
+    }
+
+    fn queries(&self, places: &[usize]) -> (Vec<u8>, Option<Vec<NodeId>>) {
+        let row_bytes = self.index.shape().row_bytes();
+        let row = |place: &usize| {
+            self.plan
+                .rows
+                .get(place * row_bytes..(place + 1) * row_bytes)
+        };
+        let rows = places.iter().filter_map(row).flatten().copied().collect();
+        let held_out = self.plan.held_out.as_ref();
+        let node = |nodes: &Vec<NodeId>| {
+            let each = places.iter().filter_map(|place| nodes.get(*place));
+            each.copied().collect()
+        };
+        (rows, held_out.map(node))
+    }
+
+    fn judge(&self, answers: &Answers, places: &[usize], list_size: u32) -> Result<CalibrationRow> {
+        let recalls = self.recalls(answers, places)?;
+        let n = recalls.len().max(1) as f64;
+        let mean = recalls.iter().sum::<f64>() / n;
+        let variance = recalls.iter().map(|r| (r - mean) * (r - mean)).sum::<f64>() / n;
+        let cost = |count: fn(&crate::QueryStats) -> u64| {
+            (answers.stats.iter().map(count).sum::<u64>() as f64 / n) as f32
+        };
+        Ok(CalibrationRow {
+            list_size,
+            queries: recalls.len() as u32,
+            recall: mean as f32,
+            standard_error: (variance / n).sqrt() as f32,
+            recall_p5: recall_p5(&recalls).unwrap_or(0.0) as f32,
+            pages: cost(|stats| stats.pages),
+            rounds: cost(|stats| stats.rounds),
+        })
+    }
+
+    /// Recall of each query.
+    fn recalls(&self, answers: &Answers, places: &[usize]) -> Result<Vec<f64>> {
+        let truth = &self.plan.truth;
+        let rows = if self.plan.of_nodes {
+            &answers.nodes
+        } else {
+            &answers.rows
+        };
+        let rows = rows.chunks_exact(answers.k);
+        let found = rows.zip(answers.distances.chunks_exact(answers.k));
+        let one = |(place, (ids, distances)): (&usize, (&[u32], &[f32]))| {
+            let own = Truth {
+                k: truth.k,
+                ids: truth.ids_of(*place).to_vec(),
+                distances: truth.distances_of(*place).to_vec(),
+            };
+            let found = Found {
                 ids,
                 distances,
                 width: answers.k,
-            },
-            &one,
-            k,
-        )?);
+            };
+            recall(&found, &own, self.k as usize)
+        };
+        places.iter().zip(found).map(one).collect()
     }
-    let n = each.len().max(1) as f64;
-    let mean = each.iter().sum::<f64>() / n;
-    let variance = each.iter().map(|r| (r - mean) * (r - mean)).sum::<f64>() / n;
-    Ok((mean as f32, (variance / n).sqrt() as f32))
 }

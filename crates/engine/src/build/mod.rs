@@ -33,6 +33,7 @@ mod outline;
 mod parts;
 mod pipeline;
 mod reach;
+mod recalibrate;
 #[cfg(test)]
 mod renumbering;
 mod replicas;
@@ -50,4 +51,5 @@ pub(crate) use addition::{
 };
 pub(crate) use ids::IdFile;
 pub use outline::BuildOutline;
+pub use recalibrate::CalibrateOptions;
 pub use report::BuildReport;

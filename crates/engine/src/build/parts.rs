@@ -308,13 +308,12 @@ impl PartBuild<'_> {
         let wanted = (&spec, self.share(&spec, range));
         let found = some_clusters(&set, wanted, self.pool, self.progress)?;
         drop(set);
-        let rows = match longest {
-            None => clipped,
+        let rows = if longest.is_none() {
+            clipped
+        } else {
+            drop(clipped);
             // Vectors are kept as they were given.
-            Some(_) => {
-                drop(clipped);
-                Cow::Owned(part.load(shape)?.0)
-            }
+            Cow::Owned(part.load(shape)?.0)
         };
         for node in &found.order {
             let start = node.index() * shape.row_bytes();
@@ -466,8 +465,8 @@ mod tests {
             assert!(table.group_count() <= spec.groups(ROWS) + 12);
             near_its_mean(&back, &table);
         }
-        let left = std::fs::read_dir(dir.path()).unwrap().count();
-        assert_eq!(left, 0, "temporary files stay");
+        let left = vfs.list(dir.path()).unwrap();
+        assert!(left.is_empty(), "temporary files stay: {left:?}");
     }
 
     /// Most rows are nearer to the mean of their cluster than to that of one far off.

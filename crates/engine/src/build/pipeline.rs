@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pageway_store::{BlobWriter, FileEntry, FileUuid, PageGeometry, clock};
-use pageway_types::Progress;
+use pageway_types::{NodeId, Progress};
 use rayon::ThreadPool;
 
 use super::budget::{BLOCK_BYTES, BuildPlan};
@@ -35,6 +35,8 @@ pub(super) struct Pipeline<'p> {
     pub(super) quantizers: Option<&'p Quantizers>,
     /// Its clusters, where they are known before and the rows are in their order.
     pub(super) clusters: Option<&'p Arc<ClusterTable>>,
+    /// Rows of the segment that stand in for queries, where they are to leave its graph alone.
+    pub(super) guests: &'p [NodeId],
     /// Number of the segment, where there are several.
     pub(super) segment: Option<u32>,
     pub(super) workspace: &'p Workspace,
@@ -232,6 +234,7 @@ impl Pipeline<'_> {
             "sample_rows": sample_rows,
             "shard_capacity": graph.capacity(),
             "donor": self.donor()?,
+            "guests": self.guests.len(),
             "generation": self.workspace.generation,
         }));
         self.input

@@ -167,7 +167,7 @@ impl ShardBuild<'_> {
         advise_huge_pages(&rows);
         let set = VectorSet::new(&rows, shape, metric, kernels, self.max_norm)?;
         let algorithm = self.plan.shard_algorithm().ok_or_else(no_shards)?;
-        let (graph, _) = algorithm.grow(&set, entry, self.pool, self.progress)?;
+        let (graph, _) = algorithm.grow(&set, (entry, &[]), self.pool, self.progress)?;
         self.write_graph(number, &graph, &nodes)
     }
 

@@ -9,7 +9,7 @@ use rayon::ThreadPool;
 
 use super::BuildReport;
 use super::budget::{BuildPlan, GraphPlan, ID_BYTES};
-use super::calibrate::held_out_rows;
+use super::calibrate::{guests, held_out_rows};
 use super::codebook::SharedCodebook;
 use super::cut::Run;
 use super::encode::Quantizers;
@@ -172,7 +172,11 @@ impl Build<'_> {
             let number = (cut.runs() > 1).then_some(number);
             let input = own.input();
             let known = (&plan, quantizers.as_ref());
-            let pipeline = self.pipeline(&input, known, number);
+            let guests = guests(rows.as_deref().unwrap_or_default(), &run);
+            let pipeline = Pipeline {
+                guests: &guests,
+                ..self.pipeline(&input, known, number)
+            };
             let built = pipeline.build(run.start, stages)?;
             let held_out = rows.iter().flatten().filter(|row| run.contains(&row.0));
             let node_of = |row: &RowId| built.order.node_of(RowId(row.0 - run.start)).0;
@@ -196,6 +200,7 @@ impl Build<'_> {
             codebook: self.codebook,
             quantizers,
             clusters: None,
+            guests: &[],
             segment,
             workspace: self.workspace,
             pool: self.pool,
@@ -287,10 +292,6 @@ fn report(
             dir.display()
         ));
     }
-    let best = calibration.rows.last().map_or(0.0, |row| {
-        let [_, at_10, _] = row.recall;
-        at_10
-    });
     Ok(BuildReport {
         nodes: manifest.node_count().into(),
         shape: manifest.spec.shape.vectors(),
@@ -304,7 +305,7 @@ fn report(
         index_bytes: manifest.file_bytes()?,
         memory_bytes: manifest.memory_bytes,
         build_memory_bytes: plan.budget_bytes,
-        best_recall_at_10: best,
+        best_recall_at_10: calibration.best(k).unwrap_or(0.0),
         list_size: reachable.ok(),
         warnings,
     })

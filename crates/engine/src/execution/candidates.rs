@@ -6,6 +6,7 @@
 //! twice is recognised by its key. For range search the list can be told to remember what it turned
 //! away, up to a bound, and to grow by it.
 //!
+//! Candidates may be taken off its first places alone: of a list that holds more than is walked.
 //! The walk ends when no candidate is left to take. With a horizon that is before all were
 //! expanded: what lies much farther than the best promises little. Only the candidates in the
 //! list decide where the horizon is, so this does not depend on their order either. Stopping by a
@@ -22,6 +23,8 @@ pub(crate) struct CandidateList {
     keys: Vec<u64>,
     expanded: Vec<bool>,
     capacity: usize,
+    /// Candidates are taken off so many of the first places.
+    depth: usize,
     cursor: usize,
     /// Candidates behind it are not taken.
     farthest: u64,
@@ -107,7 +110,8 @@ impl CandidateList {
         })
     }
 
-    /// Empties the list and sets its size, and how many of those turned away it remembers.
+    /// Empties the list and sets how many it holds, and how many of those turned away it remembers.
+    /// All that it holds may be taken.
     pub(crate) fn reset(&mut self, capacity: usize, turned_away_limit: usize) {
         self.keys.clear();
         self.expanded.clear();
@@ -116,6 +120,7 @@ impl CandidateList {
         self.expanded.reserve_exact(capacity);
         self.turned_away.reserve_exact(turned_away_limit);
         self.capacity = capacity;
+        self.depth = capacity;
         self.turned_away_limit = turned_away_limit;
         self.cursor = 0;
         self.farthest = u64::MAX;
@@ -139,11 +144,23 @@ impl CandidateList {
         self.capacity
     }
 
-    /// Makes room for `capacity` candidates and takes back the best of those turned away. From now
-    /// on only candidates up to `farthest` are taken.
+    /// Places that candidates are taken off.
+    pub(crate) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// Takes candidates off so many of the first places from now on.
+    pub(crate) fn take_off(&mut self, depth: usize) {
+        self.depth = depth.min(self.capacity);
+    }
+
+    /// Makes room for `capacity` candidates and takes back the best of those turned away. Those
+    /// that may be taken grow in proportion. From now on only candidates up to `farthest` are.
     pub(crate) fn grow(&mut self, capacity: usize, farthest: f32) {
         self.farthest = sort_key(farthest, NodeId(u32::MAX));
+        let before = self.capacity.max(1);
         self.capacity = self.capacity.max(capacity);
+        self.depth = self.depth.saturating_mul(self.capacity).div_ceil(before);
         let room = self.capacity - self.keys.len();
         self.keys.reserve_exact(room);
         self.expanded.reserve_exact(room);
@@ -233,7 +250,8 @@ impl CandidateList {
         slack: f32,
         accept: impl FnMut(NodeId) -> bool,
     ) -> Option<u64> {
-        let mut waiting = self.keys.iter().zip(&self.expanded).skip(self.cursor);
+        let pairs = self.keys.iter().zip(&self.expanded).take(self.depth);
+        let mut waiting = pairs.skip(self.cursor);
         let (best, _) = waiting.find(|(_, expanded)| !**expanded)?;
         let farthest = self.farthest().min(beyond(*best, slack));
         self.take_up_to(farthest, accept)
@@ -242,7 +260,8 @@ impl CandidateList {
     #[inline]
     fn take_up_to(&mut self, farthest: u64, mut accept: impl FnMut(NodeId) -> bool) -> Option<u64> {
         let mut unexpanded = None;
-        let pairs = self.keys.iter().zip(&mut self.expanded).enumerate();
+        let pairs = self.keys.iter().zip(&mut self.expanded);
+        let pairs = pairs.take(self.depth).enumerate();
         for (at, (key, expanded)) in pairs.skip(self.cursor) {
             if *key > farthest {
                 break;
@@ -264,8 +283,9 @@ impl CandidateList {
     /// How many candidates that were not expanded yet `accept` likes, counted up to `enough`.
     pub(crate) fn count(&self, enough: usize, accept: impl Fn(NodeId) -> bool) -> usize {
         let farthest = self.farthest();
-        let pairs = self.keys.iter().zip(&self.expanded).skip(self.cursor);
+        let pairs = self.keys.iter().zip(&self.expanded).take(self.depth);
         pairs
+            .skip(self.cursor)
             .take_while(|(key, _)| **key <= farthest)
             .filter(|(key, expanded)| !**expanded && accept(key_node(**key)))
             .take(enough)

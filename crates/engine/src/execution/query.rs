@@ -21,9 +21,12 @@ pub(crate) enum Goal {
 pub(crate) struct QuerySizes {
     /// Results wanted (k), or at most.
     pub(crate) results: usize,
-    /// Candidate list size (L) to begin with.
+    /// Candidate list size (L) to begin with: candidates at so many of its first places are
+    /// expanded, or as many clusters are looked into as it takes.
     pub(crate) list_size: usize,
-    /// Candidate list size to grow to; `list_size` where it does not grow.
+    /// Candidates that the list holds: at least L, and more where more are wanted than expanded.
+    pub(crate) capacity: usize,
+    /// Capacity to grow to; `capacity` where the list does not grow.
     pub(crate) list_limit: usize,
     /// Reads in flight at most (W), of one segment.
     pub(crate) beam: usize,
@@ -64,24 +67,38 @@ impl QuerySizes {
     /// A walk over one of several begins with some shares of its part of the list, and grows it
     /// while the list of all of them would hold more of its candidates.
     pub(crate) fn of_walk(self, nodes: usize, (gathering, segments): (Gathering, usize)) -> Self {
-        let list_size = if segments > 1 {
-            let (shares, least) = gathering.first_list();
-            let part = self.list_size.saturating_mul(shares) / segments;
-            part.max(least).min(self.list_size)
-        } else {
-            self.list_size
+        let (shares, least) = gathering.first_list();
+        let part = |size: usize| {
+            let part = size.saturating_mul(shares) / segments;
+            if segments > 1 {
+                part.max(least).min(size)
+            } else {
+                size
+            }
         };
+        let list_size = part(self.list_size).min(nodes);
         Self {
             results: self.results.min(nodes),
-            list_size: list_size.min(nodes),
-            list_limit: self.list_limit.max(self.list_size).min(nodes),
+            list_size,
+            capacity: part(self.capacity).min(nodes).max(list_size),
+            list_limit: self.list_limit.max(self.capacity).min(nodes),
             beam: self.beam,
+        }
+    }
+
+    /// The same with room for so many candidates.
+    pub(crate) fn holding(self, candidates: usize) -> Self {
+        let capacity = self.capacity.max(candidates);
+        Self {
+            capacity,
+            list_limit: self.list_limit.max(capacity),
+            ..self
         }
     }
 
     /// Whether the list may grow.
     pub(crate) fn grows(self) -> bool {
-        self.list_limit > self.list_size
+        self.list_limit > self.capacity
     }
 
     /// The capacity class of these sizes: memory laid out for it serves all queries of the class.
@@ -94,10 +111,11 @@ impl QuerySizes {
         Self {
             results,
             list_size: list(self.list_size),
+            capacity: list(self.capacity),
             list_limit: if self.grows() {
-                list(self.list_limit).max(2 * list(self.list_size))
+                list(self.list_limit).max(2 * list(self.capacity))
             } else {
-                list(self.list_size)
+                list(self.capacity)
             },
             beam: self.beam,
         }
@@ -105,9 +123,10 @@ impl QuerySizes {
 
     /// Whether memory laid out for these sizes serves a query of `other`.
     pub(crate) fn cover(self, other: Self) -> bool {
-        let longest = |sizes: Self| sizes.list_limit.max(sizes.list_size);
+        let longest = |sizes: Self| sizes.list_limit.max(sizes.capacity);
         self.results >= other.results
             && self.list_size >= other.list_size
+            && self.capacity >= other.capacity
             && longest(self) >= longest(other)
             && self.beam >= other.beam
             && (self.grows() || !other.grows())
@@ -150,6 +169,7 @@ mod tests {
         QuerySizes {
             results,
             list_size,
+            capacity: list_size,
             list_limit,
             beam: 4,
         }
@@ -182,9 +202,10 @@ mod tests {
             results in 1usize..5000,
             list_size in 1usize..5000,
             more in 0usize..5000,
+            held in 0usize..5000,
             segments in 1usize..10,
         ) {
-            let wanted = sizes(results, list_size, list_size + more);
+            let wanted = sizes(results, list_size, list_size + more).holding(held);
             let class = wanted.class();
             prop_assert!(class.cover(wanted));
             prop_assert!(class.cover(class));
@@ -193,6 +214,7 @@ mod tests {
                 let of_walk = |sizes: QuerySizes| sizes.of_walk(900, (gathering, segments));
                 let (walk, room) = (of_walk(wanted), of_walk(class));
                 prop_assert!(room.list_size >= walk.list_size);
+                prop_assert!(room.capacity >= walk.capacity);
                 prop_assert!(room.list_limit >= walk.list_limit);
             }
         }

@@ -24,14 +24,14 @@ use crate::storage::ClusterTable;
 impl<C: PageCodec> Traversal<'_, C> {
     /// Fills the candidate list from the nearest clusters, if it has grown.
     pub(super) fn scan(&mut self, table: &ClusterTable) {
-        let size = self.scratch.candidates.capacity();
+        let size = self.scratch.candidates.depth();
         if self.scanned < size {
             self.scanned = size;
             self.score_clusters(table, size);
         }
     }
 
-    /// Offers the nodes of the nearest clusters to a candidate list of `size`.
+    /// Offers the nodes of as many of the nearest clusters as a candidate list of `size` takes.
     fn score_clusters(&mut self, table: &ClusterTable, size: usize) {
         let (parts, admission) = (self.parts, self.query.admission);
         let scratch = &mut *self.scratch;
@@ -79,9 +79,9 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// Leaves in `keys` the candidates whose fine codes may be read.
     pub(super) fn pick_scanned(&mut self, keys: &mut Vec<u64>) {
-        while let Some(key) = self.scratch.candidates.pop_unexpanded() {
-            keys.push(key);
-        }
+        let candidates = &mut self.scratch.candidates;
+        candidates.take_off(usize::MAX);
+        keys.extend(std::iter::from_fn(|| candidates.pop_unexpanded()));
     }
 
     /// Asks for the pages of the fine codes of `keys`.
@@ -136,7 +136,7 @@ impl StaleCodes {
         let kth = candidates.keys().get(rank).copied().unwrap_or(u64::MAX);
         self.stale = if kth < self.kth { 0 } else { self.stale + 1 };
         self.kth = kth;
-        kth < u64::MAX && self.stale > candidates.capacity()
+        kth < u64::MAX && self.stale > candidates.depth()
     }
 }
 

@@ -471,7 +471,8 @@ impl Scratch {
             Goal::Nearest => f32::INFINITY,
             Goal::Within { radius } => radius,
         };
-        self.candidates.reset(sizes.list_size, shape.turned_away());
+        self.candidates.reset(sizes.capacity, shape.turned_away());
+        self.candidates.take_off(sizes.list_size);
         self.ranking.reset((shape.ranked(), sizes.results), radius);
         self.seen.nodes.reset(shape.visited_slots());
         self.seen.pages.reset(shape.page_slots());

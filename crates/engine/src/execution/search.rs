@@ -19,6 +19,7 @@ use pageway_types::NodeId;
 
 use super::bounds::Limits;
 use super::candidates::sort_key;
+use super::query::Goal;
 use super::ranking::Neighbor;
 use super::traversal::Stage;
 use super::walk::Walk;
@@ -169,13 +170,32 @@ impl<'t> Search<'t> {
                 widened = true;
             }
         }
-        widened
+        widened || self.deepen()
+    }
+
+    /// Takes more of the candidates that lists hold, where fewer were found than are wanted; false
+    /// where that is not so, or nothing is left to take.
+    fn deepen(&mut self) -> bool {
+        let wanted = match self.query {
+            Some(query) if query.goal == Goal::Nearest && self.stage == Stage::Gather => {
+                query.sizes.results
+            }
+            _ => return false,
+        };
+        let found: usize = self.walks.iter().map(Walk::found).sum();
+        let mut deeper = false;
+        if found < wanted {
+            for walk in &mut self.walks {
+                deeper |= walk.deepen();
+            }
+        }
+        deeper
     }
 
     /// The distance, in sortable bits, of the last candidate that a list of all segments would
     /// hold.
     fn list_end(&self) -> u32 {
-        let size = self.query.map_or(0, |query| query.sizes.list_size);
+        let size = self.query.map_or(0, |query| query.sizes.capacity);
         if self.walks.len() < 2 {
             return u32::MAX;
         }

@@ -428,6 +428,35 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         self.stage = Stage::Gather;
     }
 
+    /// Candidates that may be answers: those that were scored while they were gathered, where only
+    /// those are, else all.
+    pub(super) fn found(&self) -> usize {
+        let fine = self.parts.vectors.is_coded() && self.deviations().is_some();
+        let scored = if fine {
+            self.parts.entry.clusters().is_none()
+        } else {
+            self.parts.execution.refine.is_inline()
+        };
+        if scored {
+            self.scratch.ranking.len()
+        } else {
+            self.scratch.candidates.keys().len()
+        }
+    }
+
+    /// Goes on with twice as many of the candidates that the list holds; false where all of them
+    /// were taken.
+    pub(super) fn deepen(&mut self) -> bool {
+        let candidates = &mut self.scratch.candidates;
+        let (depth, capacity) = (candidates.depth(), candidates.capacity());
+        if depth >= capacity {
+            return false;
+        }
+        candidates.take_off(depth.saturating_mul(2));
+        self.stage = Stage::Gather;
+        true
+    }
+
     /// The candidates.
     pub(super) fn candidates(&self) -> &CandidateList {
         &self.scratch.candidates

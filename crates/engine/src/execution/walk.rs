@@ -73,6 +73,14 @@ impl<'t> Walk<'t> {
         each!(self, walk => walk.widen(nearer));
     }
 
+    pub(super) fn found(&self) -> usize {
+        each!(self, walk => walk.found())
+    }
+
+    pub(super) fn deepen(&mut self) -> bool {
+        each!(self, walk => walk.deepen())
+    }
+
     pub(super) fn prepare(&mut self, stage: Stage) {
         each!(self, walk => walk.prepare(stage));
     }

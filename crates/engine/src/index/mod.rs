@@ -31,6 +31,7 @@ pub(crate) use verify::verify_files;
 pub(crate) use version::{Head, Version};
 
 use crate::calibration::Calibration;
+use crate::error::Result;
 use crate::options::OpenOptions;
 use pool::WorkerPool;
 
@@ -77,6 +78,24 @@ impl Index {
     /// Recall and cost by list size, as measured at build.
     pub fn calibration(&self) -> Calibration {
         self.head.get().manifest.calibration.clone()
+    }
+
+    /// Refuses `what` is done of an index that is open to be changed or has dead rows.
+    ///
+    /// # Errors
+    /// `Unsupported` where it is one.
+    pub(crate) fn check_whole(&self, what: &str) -> Result<()> {
+        self.version().check_whole(what)
+    }
+
+    /// Where its files are read.
+    pub(crate) fn vfs(&self) -> &dyn Vfs {
+        self.vfs.as_ref()
+    }
+
+    /// Reads list sizes off another calibration from now on, that of a manifest of this number.
+    pub(crate) fn take_calibration(&self, generation: u64, calibration: Calibration) {
+        self.head.recalibrate(generation, calibration);
     }
 
     /// The version that a search would take now.

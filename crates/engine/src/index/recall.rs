@@ -11,7 +11,9 @@ use crate::options::{Queries, SearchOptions};
 use crate::source::VectorSlice;
 use crate::storage::TRANSFER_BYTES;
 use crate::threads::thread_pool;
-use crate::truth::{ExactOptions, ExactQuestion, Found, Truth, exact, exact_bytes_min, recall};
+use crate::truth::{
+    ExactOptions, ExactQuestion, Found, Truth, exact, exact_bytes_min, recall_p5, recalls,
+};
 
 /// Recall of a set of queries, and what it cost.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -19,6 +21,8 @@ use crate::truth::{ExactOptions, ExactQuestion, Found, Truth, exact, exact_bytes
 pub struct RecallReport {
     /// Mean recall@k.
     pub recall: f64,
+    /// Recall@k that one query in twenty does not reach.
+    pub recall_p5: f64,
     /// Neighbours per query.
     pub k: u32,
     /// Candidate list size (L) it took.
@@ -60,8 +64,10 @@ impl Index {
             width: answers.k,
         };
         let pages: u64 = answers.stats.iter().map(|stats| stats.pages).sum();
+        let recalls = recalls(&found, &truth, answers.k)?;
         Ok(RecallReport {
-            recall: recall(&found, &truth, answers.k)?,
+            recall: recalls.iter().sum::<f64>() / recalls.len() as f64,
+            recall_p5: recall_p5(&recalls).unwrap_or(0.0),
             k: options.k,
             list_size: answers.settings.list_size,
             queries: answers.stats.len(),
@@ -70,7 +76,12 @@ impl Index {
     }
 
     /// Exact neighbours of `queries`, as node numbers.
-    fn exact(&self, queries: &Queries<'_>, k: u32, progress: &dyn Progress) -> Result<Truth> {
+    pub(crate) fn exact(
+        &self,
+        queries: &Queries<'_>,
+        k: u32,
+        progress: &dyn Progress,
+    ) -> Result<Truth> {
         let pool = thread_pool(0)?;
         // The base is the index itself, whose rows are its nodes.
         let held_out: Option<Vec<RowId>> = queries

@@ -16,7 +16,6 @@ use crate::memory::check_room;
 use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
 use crate::plan::{MAX_INTERLEAVE, sizes};
 use crate::source::{BLOCK_BYTES, Inspection, VectorSlice, inspect_rows};
-use crate::spec::{RefineSpec, StopSpec};
 use crate::threads::thread_count;
 
 /// Largest candidate list of a search.
@@ -79,10 +78,6 @@ impl Index {
         self.check_queries(queries)?;
         check(&version, options)?;
         let list_size = list_size(&version, options)?;
-        let list_size = match options.radius {
-            Some(_) => list_size,
-            None => list_size.max(options.k),
-        };
         self.search_list((&version, queries), options, list_size, (notes, progress))
     }
 
@@ -94,7 +89,7 @@ impl Index {
         list_size_for(&self.version(), k, recall)
     }
 
-    /// Searches with a list size that may be below k, as calibration does.
+    /// Searches with a list size, which may be below k.
     pub(super) fn search_list(
         &self,
         (version, queries): (&Version, &Queries<'_>),
@@ -126,7 +121,7 @@ impl Index {
         Ok((answers, outcomes))
     }
 
-    /// Searches with a list size that may be below k.
+    /// Searches with a list size that may be below k, as calibration does.
     pub(crate) fn search_below_k(
         &self,
         queries: &Queries<'_>,
@@ -212,11 +207,9 @@ impl Index {
         Ok((run(&version.segments, &job, leases)?, settings))
     }
 
-    /// Whether what a search reads depends on how many neighbours it is asked for.
-    pub(crate) fn reads_depend_on_k(&self) -> bool {
-        let version = self.version();
-        let execution = &version.manifest.spec.execution;
-        execution.refine != RefineSpec::Inline || execution.stop != StopSpec::Exhausted
+    /// Whether what a refinement reads brings answers beside those it was read for.
+    pub(crate) fn harvests_refined(&self) -> bool {
+        self.version().manifest.spec.execution.harvest.is_all()
     }
 
     /// Whether one query of this list size fits the memory set aside for searches.
@@ -373,7 +366,11 @@ impl Version {
     ) -> Result<QuerySizes> {
         let own = self.manifest.spec.execution.schedule.beam();
         let beam = options.beam.unwrap_or(own);
-        sizes(self.node_count(), (options.k, list_size, limit), beam)
+        let sizes = sizes(self.node_count(), (options.k, list_size, limit), beam)?;
+        Ok(match options.radius {
+            Some(_) => sizes,
+            None => sizes.holding(sizes.results),
+        })
     }
 }
 
@@ -414,7 +411,10 @@ fn list_size(version: &Version, options: &SearchOptions) -> Result<u32> {
             "the recall of searches within a radius is not calibrated: give a list size",
         )),
         Effort::Recall(recall) => list_size_for(version, options.k, recall),
-        Effort::ListSize(size) if (1..=MAX_LIST_SIZE).contains(&size) => Ok(size),
+        Effort::ListSize(size) if (1..=MAX_LIST_SIZE).contains(&size) => Ok(match options.radius {
+            Some(_) => size,
+            None => size.max(options.k),
+        }),
         Effort::ListSize(size) => Err(Error::invalid(format!(
             "list size {size}: give 1 to {MAX_LIST_SIZE}"
         ))),

@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use pageway_store::IoProbe;
 
+use crate::calibration::Calibration;
 use crate::delta::Delta;
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::{WorkerShape, WorkerSite};
@@ -49,6 +50,15 @@ impl Head {
             ..Version::clone(&head)
         });
         Arc::clone(&head)
+    }
+
+    /// The same rows, with another calibration.
+    pub(super) fn recalibrate(&self, generation: u64, calibration: Calibration) {
+        let mut head = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut version = Version::clone(&head);
+        version.manifest.generation = generation;
+        version.manifest.calibration = calibration;
+        *head = Arc::new(version);
     }
 
     /// Puts another in its place, and numbers it.

@@ -128,6 +128,9 @@ impl Manifest {
         self.spec
             .validate()
             .map_err(|error| corrupt(error.to_string()))?;
+        self.calibration
+            .check()
+            .map_err(|what| corrupt(what.to_owned()))?;
         let count = self.segments.len();
         let least = usize::from(self.changes.is_none());
         if !(least..=MAX_SEGMENTS as usize).contains(&count) {

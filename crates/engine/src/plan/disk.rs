@@ -8,7 +8,7 @@ use crate::storage::Identities;
 /// Files of an index, at most. Each has a header page and a last page that is not full.
 const FILES_MAX: u64 = 8;
 /// A manifest with its calibration, rounded up.
-const MANIFEST_BYTES: u64 = 16 << 10;
+const MANIFEST_BYTES: u64 = 32 << 10;
 
 /// Bytes of an index on disk: a bound.
 pub(crate) fn index_bytes(spec: &IndexSpec, node_count: u32) -> Result<u64> {

@@ -80,7 +80,7 @@ pub(crate) fn list_size(manifest: &Manifest, options: &OpenOptions) -> Result<u3
         Some(Effort::ListSize(size)) => size,
         Some(Effort::Recall(recall)) => {
             let k = options.k.clamp(1, manifest.node_count());
-            manifest.calibration.list_size_for(k, recall)?
+            manifest.calibration.list_size_for(k, recall)?.max(k)
         }
     })
 }
@@ -114,6 +114,7 @@ pub(crate) fn sizes(
     Ok(QuerySizes {
         results: results.min(node_count) as usize,
         list_size: list_size.min(node_count) as usize,
+        capacity: list_size.min(node_count) as usize,
         list_limit: list_limit.max(list_size).min(node_count) as usize,
         beam: beam as usize,
     })

@@ -5,7 +5,8 @@
 //! exact    brute force under a memory cap          nearest   the k nearest of one query, in place
 //! scan     all queries against a block of rows     range     everything within a radius
 //! file     TruthFile: .ibin (both kinds), .ivecs   writer    .ibin with ids and distances
-//! recall   recall@k, ties at the k-th distance     error     what can be wrong
+//! recall   recall@k, ties at the k-th distance,    error     what can be wrong
+//!          of all queries and of the worst
 //! ```
 
 mod error;
@@ -25,7 +26,7 @@ pub use range::{
     RangeFound, RangeQuestion, RangeScore, RangeTruth, RangeTruthFile, average_precision,
     exact_range, exact_range_bytes, write_range_truth,
 };
-pub use recall::{Found, recall};
+pub use recall::{Found, recall, recall_p5, recalls};
 pub use table::Truth;
 pub use writer::write_truth;
 

@@ -31,9 +31,39 @@ pub fn recall<I: Copy + Into<u64>>(
     truth: &Truth,
     k: usize,
 ) -> Result<f64, Error> {
+    let hits = hits(found, truth, k)?;
+    Ok(hits.iter().sum::<usize>() as f64 / (hits.len() * k) as f64)
+}
+
+/// Recall@k of each query of `truth`, in order. Cost and errors as [`recall`].
+pub fn recalls<I: Copy + Into<u64>>(
+    found: &Found<'_, I>,
+    truth: &Truth,
+    k: usize,
+) -> Result<Vec<f64>, Error> {
+    let hits = hits(found, truth, k)?;
+    Ok(hits
+        .into_iter()
+        .map(|hits| hits as f64 / k as f64)
+        .collect())
+}
+
+/// The recall that one query in twenty does not reach: the 5th percentile. None of no queries.
+pub fn recall_p5(recalls: &[f64]) -> Option<f64> {
+    let mut sorted = recalls.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted.get(sorted.len() / 20).copied()
+}
+
+/// True neighbours among the answers of each query.
+fn hits<I: Copy + Into<u64>>(
+    found: &Found<'_, I>,
+    truth: &Truth,
+    k: usize,
+) -> Result<Vec<usize>, Error> {
     let queries = check(found, truth, k)?;
     let rows = found.ids.chunks_exact(found.width);
-    let mut hits = 0;
+    let mut hits = Vec::with_capacity(queries);
     let mut answers = Vec::with_capacity(k);
     for (query, ids) in rows.enumerate() {
         let distances = found.distances.iter().skip(query * found.width).copied();
@@ -46,9 +76,10 @@ pub fn recall<I: Copy + Into<u64>>(
         );
         answers.sort_unstable_by_key(|(id, _)| *id);
         answers.dedup_by_key(|(id, _)| *id);
-        hits += count_hits(&answers, truth.ids_of(query), truth.distances_of(query), k);
+        let (ids, distances) = (truth.ids_of(query), truth.distances_of(query));
+        hits.push(count_hits(&answers, ids, distances, k));
     }
-    Ok(hits as f64 / (queries * k) as f64)
+    Ok(hits)
 }
 
 /// How many of the distinct answers, sorted by id, are true.

@@ -213,7 +213,7 @@ impl BackgroundThread {
 fn run(common: &Common) {
     let guard = Ended(&common.board);
     while common.board.take() {
-        let progress = Watched::new(&common.board, &common.index);
+        let progress = Paced::new(&common.board, &common.index);
         match common.keep_small(&progress) {
             Ok(()) => {}
             // Who cancelled knows.
@@ -241,14 +241,14 @@ impl Drop for Ended<'_> {
 }
 
 /// Progress that callers can look at; work that rests while others search.
-struct Watched<'w> {
+struct Paced<'w> {
     board: &'w Board,
     index: &'w Index,
     /// When it last rested, or had no reason to.
     since: Mutex<Instant>,
 }
 
-impl<'w> Watched<'w> {
+impl<'w> Paced<'w> {
     fn new(board: &'w Board, index: &'w Index) -> Self {
         Self {
             board,
@@ -274,7 +274,7 @@ impl<'w> Watched<'w> {
     }
 }
 
-impl Progress for Watched<'_> {
+impl Progress for Paced<'_> {
     fn stage(&self, name: &'static str, total: u64) {
         self.board.done.store(0, Ordering::Relaxed);
         self.board.total.store(total, Ordering::Relaxed);

@@ -49,6 +49,8 @@ pub(super) struct Counters {
     pub(super) segment_bytes: AtomicU64,
     pub(super) temporary_bytes: AtomicU64,
     pub(super) replayed: AtomicU64,
+    /// Dead rows when merges were last looked for.
+    pub(super) dead: AtomicU64,
 }
 
 impl Common {

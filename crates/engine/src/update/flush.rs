@@ -207,7 +207,7 @@ impl Common {
         if self.options.memory.is_none() && self.options.build_memory.is_none() {
             return Ok((least_limits(spec, size, limits)?, size.calibrates));
         }
-        let must = version.manifest.calibration.rows.is_empty();
+        let must = version.manifest.calibration.curves.is_empty();
         let fits = check_addition(spec, size, limits).is_ok();
         Ok((limits, size.calibrates && (must || fits)))
     }
@@ -247,5 +247,5 @@ fn is_calibrated_by(version: &Version, rows: u64) -> bool {
     let measured = manifest
         .changes
         .map_or(0, |changes| changes.calibrated_rows);
-    manifest.calibration.rows.is_empty() || (2 * rows >= version.living() && rows >= 2 * measured)
+    manifest.calibration.curves.is_empty() || (2 * rows >= version.living() && rows >= 2 * measured)
 }

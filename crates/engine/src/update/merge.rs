@@ -14,6 +14,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::execution::Segment;
 use crate::index::Version;
 
+/// Merges are looked for when one in so many rows died.
+const DYING_SHARE: u64 = 16;
+
 impl Common {
     /// Flushes, and merges what is too much, or all.
     pub(super) fn merge(&self, full: bool, progress: &dyn Progress) -> Result<MergeReport> {
@@ -49,6 +52,23 @@ impl Common {
                 outcome
             }
         }
+    }
+
+    /// Whether there is nothing to merge.
+    pub(super) fn is_tidy(&self) -> bool {
+        choose(&tiers(&self.index.version())).is_empty()
+    }
+
+    /// Whether many rows died since this was asked, and there is something to merge for it.
+    pub(super) fn is_dying(&self) -> bool {
+        let version = self.index.version();
+        let (dead, nodes) = (version.dead_count(), u64::from(version.node_count()));
+        let known = self.counters.dead.load(Ordering::Relaxed).min(dead);
+        if self.options.merge_by_hand || dead - known < (nodes / DYING_SHARE).max(1) {
+            return false;
+        }
+        self.counters.dead.store(dead, Ordering::Relaxed);
+        !self.is_tidy()
     }
 
     fn merge_chosen(

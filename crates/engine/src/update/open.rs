@@ -233,7 +233,7 @@ impl WriterOpening<'_> {
             rows,
             resident: true,
             has_donor: !self.manifest.segments.is_empty(),
-            calibrates: self.manifest.calibration.rows.is_empty(),
+            calibrates: self.manifest.calibration.curves.is_empty(),
         }
     }
 

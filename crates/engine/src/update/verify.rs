@@ -63,7 +63,7 @@ fn verify_once(
         return Ok(report);
     };
     let known = if report.is_sound() {
-        let known = Known::open((vfs.as_ref(), dir), manifest);
+        let known = KnownIds::open((vfs.as_ref(), dir), manifest);
         report.take(known)?
     } else {
         None
@@ -81,12 +81,12 @@ fn verify_once(
 }
 
 /// What files say of ids.
-struct Known {
+struct KnownIds {
     lookups: Vec<IdLookup>,
     dead: Vec<Option<DeadSet>>,
 }
 
-impl Known {
+impl KnownIds {
     fn open((vfs, dir): (&dyn Vfs, &Path), manifest: &Manifest) -> Result<Self> {
         let sources = manifest.segments.iter();
         let sources = sources.map(|segment| Source { vfs, dir, segment });
@@ -160,13 +160,13 @@ impl Known {
 struct LogCheck<'k> {
     manifest: &'k Manifest,
     /// None where the files are damaged.
-    known: Option<&'k Known>,
+    known: Option<&'k KnownIds>,
     /// Ids that records name, and whether a row has them after that.
     after: HashMap<u64, bool>,
 }
 
 impl<'k> LogCheck<'k> {
-    fn new(manifest: &'k Manifest, known: Option<&'k Known>) -> Self {
+    fn new(manifest: &'k Manifest, known: Option<&'k KnownIds>) -> Self {
         Self {
             manifest,
             known,

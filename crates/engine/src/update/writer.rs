@@ -76,7 +76,11 @@ impl Writer {
     /// `InvalidInput` for an id that is given twice; `ReadOnly` after a write that failed.
     pub fn delete(&self, ids: &[u64], durability: Durability) -> Result<Acknowledged> {
         self.common.check_process()?;
-        self.common.delete(ids, durability)
+        let done = self.common.delete(ids, durability)?;
+        if !self.common.options.in_foreground && self.common.is_dying() {
+            self.background.wake(&self.common)?;
+        }
+        Ok(done)
     }
 
     /// Makes room for so many rows: by closing the delta, or by waiting until the one that is
@@ -113,7 +117,8 @@ impl Writer {
     /// replay. Nothing where there are none, and nothing died.
     ///
     /// Runs in the thread that calls, after what runs in the background. Changes go on meanwhile,
-    /// as far as there is room for them.
+    /// as far as there is room for them. Where there are too many segments then, they are merged in
+    /// the background.
     ///
     /// # Errors
     /// `InvalidInput` where memory is too small for another segment, `NoSpace`, `Cancelled`: the

@@ -51,6 +51,7 @@ pub fn hnsw(
         vectors,
         entry: levels.top(),
         spec: spec.base(),
+        guests: &[],
         progress,
     };
     pool.install(|| {
@@ -82,6 +83,7 @@ fn layer(
         },
         entry: NodeId(position as u32),
         spec: spec.upper(),
+        guests: &[],
         progress,
     };
     let graph = growth.graph()?;

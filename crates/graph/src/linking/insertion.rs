@@ -4,6 +4,8 @@
 //! they reach a small share of the set. Each node of a batch is searched from the entry, what the
 //! search expanded is pruned to its list, and its neighbours get edges back.
 
+use std::collections::HashSet;
+
 use pageway_types::{NodeId, Progress};
 
 use super::back_edges::{BackEdges, Linking};
@@ -15,9 +17,12 @@ use super::repair::{repair_bytes, repair_in_pool};
 use super::thinning::ListSpec;
 use super::worker::{LinkScratch, Workers};
 use crate::error::{GraphError, try_reserved};
-use crate::graph::{AdjacencyLists, Graph};
+use crate::graph::{AdjacencyLists, Graph, write_list};
 use crate::rng::SplitMix64;
 use crate::search::Bounds;
+
+/// Neighbours of a guest that link back to it.
+const HOSTS: usize = 12;
 
 /// What a graph that grows must respect. Checked by whoever makes one.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +82,9 @@ pub(crate) struct Insertion<'i> {
     pub(crate) vectors: &'i dyn Distances,
     pub(crate) entry: NodeId,
     pub(crate) spec: InsertSpec,
+    /// Nodes that join the finished graph of the others and hardly change it: with them hidden it
+    /// is searched as if they had never been there. Distinct.
+    pub(crate) guests: &'i [NodeId],
     pub(crate) progress: &'i dyn Progress,
 }
 
@@ -104,7 +112,9 @@ impl Insertion<'_> {
         let workers =
             Workers::new(|| LinkScratch::new(spec.bounds(count), spec.max_candidates(count)))?;
         let linking = self.linking(&workers);
-        let order = insertion_order(count, self.entry, spec.seed)?;
+        let mut order = insertion_order(count, self.entry, spec.seed)?;
+        let guests: HashSet<NodeId> = self.guests.iter().copied().collect();
+        order.retain(|node| *node == self.entry || !guests.contains(node));
         self.progress.stage("link vectors", u64::from(count - 1));
         let mut waiting = order.get(1..).unwrap_or_default();
         while !waiting.is_empty() {
@@ -116,9 +126,40 @@ impl Insertion<'_> {
             back_edges.add(nodes.iter().copied(), &mut lists, &linking)?;
             waiting = rest;
         }
-        drop((batch, back_edges, order));
+        drop((back_edges, order));
         finish::finish_lists(&mut lists, &linking)?;
+        self.admit_guests(&mut lists, &mut batch, &workers)?;
         Ok(lists)
+    }
+
+    /// Links the guests: each to what a search for it finds, and their nearest neighbours back to
+    /// them. A full list gives its last edge for that, which of all matters least.
+    fn admit_guests(
+        &self,
+        lists: &mut AdjacencyLists,
+        batch: &mut Batch,
+        workers: &Workers<LinkScratch>,
+    ) -> Result<(), GraphError> {
+        let (max_batch, capacity) = (max_batch(self.vectors.count()) as usize, lists.capacity());
+        for nodes in self.guests.chunks(max_batch) {
+            let nodes: Vec<NodeId> = nodes
+                .iter()
+                .copied()
+                .filter(|node| *node != self.entry)
+                .collect();
+            batch.search(&nodes, &self.frozen(lists), workers, self.progress)?;
+            batch.write(&nodes, lists);
+            for node in nodes {
+                let hosts = lists.neighbors(node).iter().copied().take(HOSTS);
+                for host in hosts.collect::<Vec<_>>() {
+                    let mut list = lists.neighbors(host).to_vec();
+                    list.truncate(capacity - 1);
+                    list.push(node);
+                    write_list(lists.row_mut(host), &list);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn frozen<'f>(&'f self, lists: &'f AdjacencyLists) -> Frozen<'f> {

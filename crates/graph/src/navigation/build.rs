@@ -41,7 +41,7 @@ impl NavigationGraph {
         };
         let entry = medoid(&InMemory { rows, shape }, &centre, pool, progress)?.node;
         let set = VectorSet::new(rows, shape, metric, kernels, None)?;
-        let bottom = build(&set, entry, &spec.vamana(), pool, progress)?;
+        let bottom = build(&set, (entry, &[]), &spec.vamana(), pool, progress)?;
         Self::from_layers(vectors, Vec::new(), bottom)
     }
 }

@@ -56,6 +56,7 @@ impl Near {
             vectors,
             entry,
             spec: self.guide,
+            guests: &[],
             progress,
         };
         let guide = growth.lists()?;

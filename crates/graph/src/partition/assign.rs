@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn one_copy_goes_to_the_nearest_shard_that_has_room() {
-        let rows = clustered(400, 2, 5.0, 9);
+        let rows = clustered(400, 2, 1.0, 9);
         let spec = PartitionSpec {
             dimension: 2,
             total_count: 400,

@@ -67,7 +67,7 @@ fn vamana(rows: &Rows) -> Graph {
     };
     build(
         &rows.set(Metric::L2),
-        NodeId(0),
+        (NodeId(0), &[]),
         &spec,
         &pool(2),
         &NoProgress,

@@ -52,6 +52,9 @@ impl VamanaSpec {
 
 /// Builds a graph over `vectors` that is searched from `entry`.
 ///
+/// `guests`, distinct, join the finished graph of the others and hardly change it: searched with
+/// them hidden it finds what a graph without them would.
+///
 /// Takes [`build_bytes`] of memory beside the vectors, all of it allocated at the start, and about
 /// `build_list * max_degree` distances per vector. The graph is the same for any number of threads
 /// in `pool`.
@@ -61,17 +64,21 @@ impl VamanaSpec {
 /// that is noticed within some milliseconds.
 pub fn build(
     vectors: &VectorSet<'_>,
-    entry: NodeId,
+    (entry, guests): (NodeId, &[NodeId]),
     spec: &VamanaSpec,
     pool: &rayon::ThreadPool,
     progress: &dyn Progress,
 ) -> Result<Graph, GraphError> {
     spec.validate()?;
     check_entry(entry, vectors.count())?;
+    for guest in guests {
+        check_entry(*guest, vectors.count())?;
+    }
     let insertion = Insertion {
         vectors,
         entry,
         spec: spec.insert(),
+        guests,
         progress,
     };
     pool.install(|| insertion.graph())

@@ -19,7 +19,7 @@ const SPEC: VamanaSpec = VamanaSpec {
 fn build_on(rows: &Rows, metric: Metric, spec: &VamanaSpec, threads: usize) -> Graph {
     let set = rows.set(metric);
     let entry = NodeId(set.count() / 2);
-    build(&set, entry, spec, &pool(threads), &NoProgress).expect("a graph")
+    build(&set, (entry, &[]), spec, &pool(threads), &NoProgress).expect("a graph")
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn cancelling_stops_within_a_few_looks() {
     let set = rows.set(Metric::L2);
     for looks in [0, 1, 100, 1500, 4000] {
         let stop = StopAfter::new(looks);
-        let refused = build(&set, NodeId(0), &SPEC, &pool(2), &stop);
+        let refused = build(&set, (NodeId(0), &[]), &SPEC, &pool(2), &stop);
         assert!(
             matches!(refused, Err(GraphError::Cancelled(_))),
             "{looks} looks"
@@ -134,7 +134,7 @@ fn cancelling_stops_within_a_few_looks() {
 fn bad_parameters_are_refused() {
     let rows = Rows::f32(1, &[1.0, 2.0]);
     let set = rows.set(Metric::L2);
-    let refused = build(&set, NodeId(2), &SPEC, &pool(1), &NoProgress);
+    let refused = build(&set, (NodeId(2), &[]), &SPEC, &pool(1), &NoProgress);
     assert!(matches!(
         refused,
         Err(GraphError::EntryOutOfRange { count: 2, .. })
@@ -143,7 +143,7 @@ fn bad_parameters_are_refused() {
         max_degree: 0,
         ..SPEC
     };
-    let refused = build(&set, NodeId(0), &spec, &pool(1), &NoProgress);
+    let refused = build(&set, (NodeId(0), &[]), &spec, &pool(1), &NoProgress);
     assert!(matches!(
         refused,
         Err(GraphError::Parameter {
@@ -169,4 +169,53 @@ fn memory_grows_with_what_it_is_for() {
     assert!(build_bytes(1_000_000, &spec, 3) > million);
     assert!(build_bytes(1, &spec, 1) > 0);
     assert_eq!(build_bytes(u64::MAX, &spec, usize::MAX), u64::MAX);
+}
+
+#[test]
+fn guests_are_found_and_leave_the_graph_of_the_others_as_it_is() {
+    let rows = Rows::f32(6, &clustered(600, 6, 1.0, 4));
+    let set = rows.set(Metric::L2);
+    let guests: Vec<NodeId> = (0..30).map(|at| NodeId(at * 20 + 3)).collect();
+    let built = |threads| {
+        build(
+            &set,
+            (NodeId(0), &guests),
+            &SPEC,
+            &pool(threads),
+            &NoProgress,
+        )
+        .expect("a graph")
+    };
+    let graph = built(1);
+    let lists = |graph: &Graph| -> Vec<Vec<NodeId>> {
+        (0..600)
+            .map(|node| graph.neighbors(NodeId(node)).to_vec())
+            .collect()
+    };
+    assert_eq!(lists(&graph), lists(&built(3)));
+    let hosts = |guest: &NodeId| {
+        lists(&graph)
+            .iter()
+            .filter(|list| list.contains(guest))
+            .count()
+    };
+    assert!(guests.iter().all(|guest| hosts(guest) >= 2));
+    let changed = (0..600)
+        .map(NodeId)
+        .filter(|node| !guests.contains(node))
+        .filter(|node| {
+            graph
+                .neighbors(*node)
+                .iter()
+                .any(|other| guests.contains(other))
+        });
+    assert!(changed.count() <= 30 * 12);
+    let outside = build(
+        &set,
+        (NodeId(0), &[NodeId(600)]),
+        &SPEC,
+        &pool(1),
+        &NoProgress,
+    );
+    assert!(outside.is_err());
 }

@@ -4,6 +4,7 @@
 //! run      a suite into the journal of a run      report    the journal as a page
 //! suites   what there is to measure               data      what there is to measure it on
 //! predict  a recorded search on a modelled device        draw      an index, or walks
+//! stream   an index through a runbook of changes
 //! ```
 
 mod draw;
@@ -11,6 +12,7 @@ mod predict;
 mod report;
 mod run;
 mod sets;
+mod stream;
 mod suites;
 
 use clap::{Parser, Subcommand};
@@ -62,6 +64,8 @@ enum Command {
     Predict(Box<predict::PredictArguments>),
     /// Draw an index, or the walks of a recorded search, on a page
     Draw(draw::DrawArguments),
+    /// Let an index live through a runbook of changes
+    Stream(Box<stream::StreamArguments>),
     /// List the data sets, or fetch one
     Data(sets::SetsArguments),
     /// List the suites that come with pageway, or print one
@@ -76,6 +80,7 @@ impl Lab {
             Command::Report(arguments) => arguments.run(),
             Command::Predict(arguments) => arguments.run(),
             Command::Draw(arguments) => arguments.run(session),
+            Command::Stream(arguments) => arguments.run(session),
             Command::Data(arguments) => arguments.run(session),
             Command::Suites(arguments) => arguments.run(),
         }

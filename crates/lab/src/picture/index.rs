@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pageway::lab::{GraphSurvey, survey};
 use pageway::{
-    Calibration, Description, Index, MemoryReport, OpenOptions, Progress, RANKS, Result, describe,
+    Calibration, Description, Index, MemoryReport, OpenOptions, Progress, Result, describe,
     format_bytes,
 };
 
@@ -92,17 +92,15 @@ fn calibration_section(calibration: &Calibration) -> Section {
         y,
     };
     let dots = |cost: fn(&pageway::CalibrationRow) -> f64| -> Vec<Dot> {
-        let ranks = RANKS.iter().enumerate();
-        let of_rank = |(at, k): (usize, &u32)| -> Vec<Dot> {
-            let series = format!("recall@{k}");
-            let rows = calibration.rows.iter().filter(|row| row.list_size >= *k);
-            let dot = |row| {
-                let recall = recall_of(row, at);
-                (series.clone(), AxisPlace::Number(recall), cost(row))
+        let of_curve = |curve: &pageway::CalibrationCurve| -> Vec<Dot> {
+            let series = format!("recall@{}", curve.k);
+            let dot = |row: &pageway::CalibrationRow| {
+                let recall = AxisPlace::Number(f64::from(row.recall));
+                (series.clone(), recall, cost(row))
             };
-            rows.map(dot).collect()
+            curve.rows.iter().map(dot).collect()
         };
-        ranks.flat_map(of_rank).collect()
+        calibration.curves.iter().flat_map(of_curve).collect()
     };
     let pages = words(
         "calibration-pages",
@@ -117,14 +115,10 @@ fn calibration_section(calibration: &Calibration) -> Section {
     for one in &mut figures {
         one.x = axis("recall", Scale::Recall);
     }
-    if calibration.rows.is_empty() {
+    if calibration.curves.is_empty() {
         figures.clear();
     }
     section("calibration", "Calibration", figures)
-}
-
-fn recall_of(row: &pageway::CalibrationRow, at: usize) -> f64 {
-    row.recall.get(at).copied().map_or(f64::NAN, f64::from)
 }
 
 fn layout_section(description: &Description, lists: &GraphSurvey) -> Section {

@@ -126,7 +126,7 @@ class Index:
         index, size = self.rows.index(), effort.list_size()
         k = min(k, len(index))
         if size is None:
-            found = index.search(queries, k=k, recall=_reachable(index.calibration["rows"]))
+            found = index.search(queries, k=k, recall=_reachable(index.calibration["curves"]))
         else:
             found = index.search(queries, k=k, list_size=max(size, k))
         return found.distances, found.ids
@@ -221,7 +221,7 @@ def _checked(x: Any, d: int) -> npt.NDArray[np.float32]:
     return array
 
 
-def _reachable(rows: Any) -> float:
-    """A recall of 0.95, or the best that the calibration found."""
-    best = max((row["recall"][1] for row in rows), default=0.95)
-    return min(0.95, float(best))
+def _reachable(curves: Any) -> float:
+    """A recall of 0.95, or what the calibration found for every k."""
+    best = [curve["rows"][-1]["recall"] for curve in curves]
+    return min([0.95, *best])

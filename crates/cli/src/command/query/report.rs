@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pageway::truth::RangeScore;
-use pageway::{Answers, Calibration, Index, SearchOptions, Tolerance};
+use pageway::{Answers, Index, SearchOptions, Tolerance};
 use serde::Serialize;
 
 use crate::costs::Costs;
@@ -77,10 +77,10 @@ struct Nearest {
     k: u32,
     /// Mean recall@k against the truth; null without truth.
     recall: Option<f64>,
-    /// What the calibration of the index expects at this list size; null beyond its ranks.
+    /// Recall@k that one query in twenty does not reach; null without truth.
+    recall_p5: Option<f64>,
+    /// What the calibration of the index expects at this list size; null where it has none.
     expected_recall: Option<f64>,
-    /// Neighbours that it was measured for: the next calibrated number from k on.
-    expected_at: Option<u32>,
 }
 
 /// How well all within a radius were found.
@@ -148,8 +148,8 @@ impl Nearest {
         Self {
             k,
             recall: searched.recall,
+            recall_p5: searched.recall_p5,
             expected_recall: expected.map(|recall| (f64::from(recall) * 1e4).round() / 1e4),
-            expected_at: expected.and(Calibration::rank_of(k)),
         }
     }
 
@@ -158,21 +158,18 @@ impl Nearest {
     }
 
     fn describe(&self) -> String {
-        // A recall of another number of neighbours is named by that.
-        let other = self.expected_at.filter(|rank| *rank != self.k);
-        let of = other.map_or(String::new(), |rank| format!(" of recall@{rank}"));
+        let lowest = self.recall_p5.map_or(String::new(), |recall| {
+            format!("; one query in 20 below {recall:.3}")
+        });
         match (self.recall, self.expected_recall) {
             (Some(recall), Some(expected)) => {
-                format!("{recall:.4} measured against the truth ({expected:.3}{of} calibrated)")
+                format!("{recall:.4} measured against the truth ({expected:.3} calibrated){lowest}")
             }
-            (Some(recall), None) => format!("{recall:.4} measured against the truth"),
-            (None, Some(expected)) if of.is_empty() => {
+            (Some(recall), None) => format!("{recall:.4} measured against the truth{lowest}"),
+            (None, Some(expected)) => {
                 format!("{expected:.3} expected (calibrated); give --truth to measure it")
             }
-            (None, Some(expected)) => {
-                format!("unknown; {expected:.3}{of} is calibrated; give --truth to measure it")
-            }
-            (None, None) => "unknown: not calibrated for this k; give --truth".to_owned(),
+            (None, None) => "unknown: not calibrated; give --truth".to_owned(),
         }
     }
 }
@@ -223,20 +220,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recall_of_other_neighbours_is_named_by_them() {
-        let nearest = |k, recall| Nearest {
-            k,
+    fn what_the_worst_queries_get_stands_beside_the_mean() {
+        let nearest = |recall: Option<f64>| Nearest {
+            k: 10,
             recall,
+            recall_p5: recall.map(|recall| recall - 0.3),
             expected_recall: Some(0.97),
-            expected_at: Calibration::rank_of(k),
         };
-        let words = nearest(3, None).describe();
-        assert!(words.starts_with("unknown; 0.970 of recall@10"), "{words}");
-        assert!(nearest(10, None).describe().starts_with("0.970 expected"));
-        let words = nearest(3, Some(0.9)).describe();
-        assert!(
-            words.ends_with("(0.970 of recall@10 calibrated)"),
-            "{words}"
+        assert!(nearest(None).describe().starts_with("0.970 expected"));
+        assert_eq!(
+            nearest(Some(0.9)).describe(),
+            "0.9000 measured against the truth (0.970 calibrated); one query in 20 below 0.600"
         );
     }
 }

@@ -240,6 +240,7 @@ mod tests {
         QuerySizes {
             results: 10,
             list_size: 100,
+            capacity: 100,
             list_limit: 100,
             beam,
         }

@@ -1,0 +1,160 @@
+//! A new calibration for an index that is there: with queries, or with other rows held out.
+//!
+//! Nothing but the manifest changes, in one step: an index has the old calibration or the new one.
+
+use pageway_store::DirectoryLock;
+use pageway_types::{NodeId, Progress};
+
+use super::measure::{self, CalibrationPlan};
+use super::sample::{read_rows, sample_rows};
+use crate::calibration::Calibration;
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::Index;
+use crate::manifest::Manifest;
+use crate::options::{BuildOptions, Queries};
+
+/// How an index is calibrated anew.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct CalibrateOptions {
+    /// Numbers of neighbours that are measured beside the usual ones, [`RANKS`](crate::RANKS);
+    /// between measured ones list sizes are interpolated.
+    pub k: Vec<u32>,
+    /// Queries at most: evenly drawn of those that are given, or rows that are held out.
+    pub queries: u32,
+    /// Seed of the draw.
+    pub seed: u64,
+}
+
+impl Default for CalibrateOptions {
+    fn default() -> Self {
+        let build = BuildOptions::default();
+        Self {
+            k: Vec::new(),
+            queries: build.calibration_queries,
+            seed: build.seed,
+        }
+    }
+}
+
+impl CalibrateOptions {
+    /// The same with these [`k`](Self::k).
+    #[must_use]
+    pub fn with_k(mut self, k: Vec<u32>) -> Self {
+        self.k = k;
+        self
+    }
+
+    /// The same with at most so many [`queries`](Self::queries).
+    #[must_use]
+    pub fn with_queries(mut self, queries: u32) -> Self {
+        self.queries = queries;
+        self
+    }
+
+    /// The same with this [`seed`](Self::seed).
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+}
+
+impl Index {
+    /// Measures recall anew and stores it in the index, which needs no rebuild: by `queries`, such
+    /// as will be asked, or by rows of its own that are held out.
+    ///
+    /// Costs a distance per query and vector, some thousand searches, and a commit of the manifest.
+    /// Searches of this process read list sizes off the new calibration from then on; other
+    /// processes do after [`Index::refresh`]. Lists that the memory of this index has no room for
+    /// are not measured.
+    ///
+    /// # Errors
+    /// `InvalidInput` for no queries or queries of another shape; `Busy` where a writer has the
+    /// index; `Unsupported` for one with dead rows; as searches and commits fail.
+    pub fn calibrate(
+        &self,
+        queries: Option<&Queries<'_>>,
+        options: &CalibrateOptions,
+        progress: &dyn Progress,
+    ) -> Result<Calibration> {
+        self.check_whole("recall is calibrated")?;
+        let plan = self.calibration_plan(queries, options, progress)?;
+        let calibration = measure::calibrate(self, &plan, progress)?;
+        progress.check()?;
+        self.commit_calibration(&calibration)?;
+        Ok(calibration)
+    }
+
+    fn calibration_plan(
+        &self,
+        queries: Option<&Queries<'_>>,
+        options: &CalibrateOptions,
+        progress: &dyn Progress,
+    ) -> Result<CalibrationPlan> {
+        let shape = self.shape();
+        let count = match queries {
+            Some(queries) => (queries.rows.len() / shape.row_bytes().max(1)) as u64,
+            None => self.len(),
+        };
+        if count == 0 {
+            return Err(Error::invalid("a calibration needs a query or a row"));
+        }
+        let chosen = sample_rows(count, options.queries.max(1).into(), !options.seed);
+        let (rows, held_out) = match queries {
+            Some(queries) if queries.shape == shape => {
+                let row_bytes = shape.row_bytes();
+                let row = |at: &u64| {
+                    let start = *at as usize * row_bytes;
+                    queries.rows.get(start..start + row_bytes)
+                };
+                (
+                    chosen.iter().filter_map(row).flatten().copied().collect(),
+                    None,
+                )
+            }
+            Some(queries) => {
+                let words = format!("the queries are {}, the index holds {shape}", queries.shape);
+                return Err(Error::invalid(words));
+            }
+            None => {
+                let nodes = chosen.iter().map(|node| NodeId(*node as u32)).collect();
+                (read_rows(self, &chosen)?, Some(nodes))
+            }
+        };
+        let ranks = measure::ranks(&options.k, self.len() - u64::from(held_out.is_some()));
+        let mut asked = Queries::new(&rows, shape);
+        asked.held_out = held_out.as_deref();
+        let most = ranks.last().copied().unwrap_or(0);
+        let truth = self.exact(&asked, most, progress)?;
+        Ok(CalibrationPlan {
+            rows,
+            held_out,
+            truth,
+            of_nodes: true,
+            ranks,
+            threads: 0,
+        })
+    }
+
+    /// Puts a calibration into the manifest of the index on disk, where that is still this one.
+    fn commit_calibration(&self, calibration: &Calibration) -> Result<()> {
+        let (vfs, dir) = (self.vfs(), self.path());
+        let _lock = DirectoryLock::acquire(vfs, dir)?;
+        let mut manifest = Manifest::read(vfs, dir)?;
+        if manifest.segments != self.version().manifest.segments {
+            return Err(Error::new(
+                ErrorKind::Busy,
+                format!(
+                    "{}: the index changed while it was calibrated; open it again",
+                    dir.display()
+                ),
+            ));
+        }
+        manifest.generation += 1;
+        manifest.calibration = calibration.clone();
+        manifest.commit(vfs, dir)?;
+        self.take_calibration(manifest.generation, calibration.clone());
+        Ok(())
+    }
+}

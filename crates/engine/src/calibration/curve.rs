@@ -1,0 +1,226 @@
+//! Recall by list size, for one number of neighbours.
+
+use serde::{Deserialize, Serialize};
+
+/// Standard errors below the mean that a target is compared with: a lucky sample promises less.
+const MARGIN: f32 = 0.5;
+
+/// Misses below which a sample tells nothing of how they fall.
+const LEAST_MISS: f32 = 1e-4;
+
+/// Recall@k and cost of an index by list size.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct CalibrationCurve {
+    /// Neighbours that were searched for.
+    pub k: u32,
+    /// By ascending list size; recall does not fall.
+    pub rows: Vec<CalibrationRow>,
+}
+
+/// Means over some queries at one list size.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct CalibrationRow {
+    /// Candidate list size (L): candidates that are expanded. May be less than k.
+    pub list_size: u32,
+    /// Queries that were searched for.
+    pub queries: u32,
+    /// Mean recall@k, made not to fall with the list size.
+    pub recall: f32,
+    /// Standard error of the mean.
+    pub standard_error: f32,
+    /// Recall@k that one query in twenty does not reach.
+    pub recall_p5: f32,
+    /// Pages read per query, with the cache of nodes or hot pages of the calibrated memory budget.
+    /// A page cache that learns is left out. For k up to 10 with exact distances, above with any
+    /// tolerance, unless pages of vectors are harvested.
+    pub pages: f32,
+    /// Dependent rounds of reads per query.
+    pub rounds: f32,
+}
+
+impl CalibrationRow {
+    /// Recall that a target is compared with.
+    fn promised(&self) -> f32 {
+        (self.recall - MARGIN * self.standard_error).max(0.0)
+    }
+}
+
+impl CalibrationCurve {
+    /// What was measured for `k`.
+    pub(crate) const fn of(k: u32, rows: Vec<CalibrationRow>) -> Self {
+        Self { k, rows }
+    }
+
+    /// The best mean recall that was measured.
+    pub fn best(&self) -> f32 {
+        self.rows.last().map_or(0.0, |point| point.recall)
+    }
+
+    /// Says what no measurement can have been.
+    pub(super) fn check(&self) -> Result<(), &'static str> {
+        if self.k == 0 || self.rows.is_empty() {
+            return Err("a curve of a calibration without neighbours or rows");
+        }
+        let is_measured = |point: &CalibrationRow| {
+            let costs = [point.standard_error, point.pages, point.rounds];
+            point.list_size > 0
+                && point.queries > 0
+                && (0.0..=1.0).contains(&point.recall)
+                && (0.0..=1.0).contains(&point.recall_p5)
+                && costs.iter().all(|cost| cost.is_finite() && *cost >= 0.0)
+        };
+        if !self.rows.iter().all(is_measured) {
+            return Err("a point of a calibration that cannot be");
+        }
+        let rises = |one: &CalibrationRow, next: &CalibrationRow| {
+            one.list_size < next.list_size && one.recall <= next.recall
+        };
+        if !self.rows.is_sorted_by(rises) {
+            return Err("rows of a calibration where lists or recall do not grow");
+        }
+        Ok(())
+    }
+
+    /// What the least list promises.
+    pub(super) fn least(&self) -> f32 {
+        self.rows.first().map_or(0.0, CalibrationRow::promised)
+    }
+
+    /// The list size that is expected to reach `recall`; none where no measured one does.
+    pub(super) fn size_at(&self, recall: f32) -> Option<f32> {
+        let mut before: Option<(f32, f32)> = None;
+        for point in &self.rows {
+            let (size, promised) = (point.list_size as f32, point.promised());
+            if promised >= recall {
+                return Some(before.map_or(size, |low| between(low, (size, promised), recall)));
+            }
+            // Points are measured with samples of their own: of two the better counts.
+            before = Some(before.map_or((size, promised), |low| (size, promised.max(low.1))));
+        }
+        // The margin may ask for more than a finite sample can show: the mean alone decides at the
+        // end.
+        let last = self.rows.last().filter(|last| last.recall >= recall)?;
+        Some(last.list_size as f32)
+    }
+
+    /// Makes recall rise with the list size: neighbours that do not are replaced by their mean over
+    /// the queries of both.
+    pub(crate) fn make_monotone(&mut self) {
+        // Means, their weights, and over how many rows each is.
+        let mut runs: Vec<(f64, f64, usize)> = Vec::with_capacity(self.rows.len());
+        for point in &self.rows {
+            let mut own = (f64::from(point.recall), f64::from(point.queries.max(1)), 1);
+            while let Some((mean, weight, count)) = runs.pop_if(|(mean, ..)| *mean > own.0) {
+                let sum = weight + own.1;
+                own = ((mean * weight + own.0 * own.1) / sum, sum, count + own.2);
+            }
+            runs.push(own);
+        }
+        let means = runs
+            .iter()
+            .flat_map(|(mean, _, count)| std::iter::repeat_n(*mean as f32, *count));
+        for (point, mean) in self.rows.iter_mut().zip(means) {
+            point.recall = mean;
+        }
+    }
+}
+
+/// The size on the way from one size and recall to another: along a line of the logarithms of size
+/// and misses.
+fn between((size, low): (f32, f32), (next, high): (f32, f32), recall: f32) -> f32 {
+    let miss = |recall: f32| (1.0 - recall).max(LEAST_MISS).ln();
+    let span = miss(low) - miss(high);
+    let share = if span > 0.0 {
+        ((miss(low) - miss(recall)) / span).clamp(0.0, 1.0)
+    } else {
+        1.0
+    };
+    size * (next / size).powf(share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(rows: &[(u32, f32, f32)]) -> CalibrationCurve {
+        let point = |&(list_size, recall, standard_error): &(u32, f32, f32)| CalibrationRow {
+            list_size,
+            queries: 100,
+            recall,
+            standard_error,
+            ..CalibrationRow::default()
+        };
+        CalibrationCurve {
+            k: 10,
+            rows: rows.iter().map(point).collect(),
+        }
+    }
+
+    #[test]
+    fn half_of_the_misses_on_the_way_is_the_geometric_mean_of_the_sizes() {
+        let curve = curve(&[(10, 0.84, 0.0), (40, 0.99, 0.0)]);
+        assert_eq!(curve.size_at(0.5), Some(10.0));
+        assert_eq!(curve.size_at(0.84), Some(10.0));
+        let middle = curve.size_at(0.96).unwrap();
+        assert!((middle - 20.0).abs() < 0.01, "{middle}");
+        assert!((curve.size_at(0.99).unwrap() - 40.0).abs() < 1e-3);
+        assert_eq!(curve.size_at(0.991), None);
+    }
+
+    #[test]
+    fn a_margin_is_kept_where_it_can_be() {
+        let wide = curve(&[(10, 0.8, 0.02), (20, 0.9, 0.02), (40, 0.98, 0.02)]);
+        let sharp = curve(&[(10, 0.8, 0.0), (20, 0.9, 0.0), (40, 0.98, 0.0)]);
+        assert!(wide.size_at(0.9) > sharp.size_at(0.9));
+        assert_eq!(
+            wide.size_at(0.98),
+            Some(40.0),
+            "the mean decides at the end"
+        );
+        assert_eq!(wide.size_at(0.981), None);
+    }
+
+    #[test]
+    fn what_cannot_have_been_measured_is_said() {
+        let sound = curve(&[(10, 0.8, 0.02), (20, 0.8, 0.02), (40, 0.98, 0.0)]);
+        assert_eq!(sound.check(), Ok(()));
+        for wrong in [
+            vec![],
+            vec![(10, 0.8, 0.0), (10, 0.9, 0.0)],
+            vec![(10, 0.8, 0.0), (20, 0.7, 0.0)],
+            vec![(0, 0.8, 0.0)],
+            vec![(10, 1.1, 0.0)],
+            vec![(10, 0.8, f32::NAN)],
+        ] {
+            assert!(curve(&wrong).check().is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn recall_that_falls_is_levelled_by_its_queries() {
+        let mut curve = curve(&[
+            (8, 0.7, 0.0),
+            (16, 0.9, 0.0),
+            (32, 0.8, 0.0),
+            (64, 0.95, 0.0),
+        ]);
+        if let Some(point) = curve.rows.get_mut(2) {
+            point.queries = 300;
+        }
+        curve.make_monotone();
+        let recall: Vec<f32> = curve.rows.iter().map(|point| point.recall).collect();
+        assert_eq!(recall, [0.7, 0.825, 0.825, 0.95]);
+        let mut falling = self::curve(&[(1, 0.9, 0.0), (2, 0.8, 0.0), (4, 0.7, 0.0)]);
+        falling.make_monotone();
+        assert!(
+            falling
+                .rows
+                .iter()
+                .all(|point| (point.recall - 0.8).abs() < 1e-6)
+        );
+    }
+}

@@ -1,0 +1,238 @@
+//! Curves of some k, and list sizes for every k.
+
+use serde::{Deserialize, Serialize};
+
+use super::curve::CalibrationCurve;
+use super::former::StoredCalibration;
+use crate::error::{Error, ErrorKind, Result};
+
+/// The ranks k at which recall is measured. Between 1 and 30 about the same list serves all; from
+/// there on it grows nearly in proportion.
+pub const RANKS: [u32; 6] = [1, 10, 30, 100, 300, 1000];
+
+/// Halvings that find the recall of a list size.
+const HALVINGS: usize = 24;
+
+/// Recall and cost of an index by k and list size.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "StoredCalibration")]
+#[non_exhaustive]
+pub struct Calibration {
+    /// Queries measured with, at most.
+    pub queries: u32,
+    /// Whether those were rows of the data, held out, and not queries of the user.
+    pub held_out: bool,
+    /// Reads per round (W) measured with.
+    pub beam: u32,
+    /// By ascending k; none is empty.
+    pub curves: Vec<CalibrationCurve>,
+}
+
+impl Calibration {
+    /// The smallest list size that reaches `recall`@`k`. May be less than `k`: the list then holds
+    /// `k`, and only so many of them are expanded.
+    ///
+    /// Between the rows of a curve the logarithm of the misses, and between two measured ranks
+    /// the logarithm of the list size is interpolated; beyond the last rank the size grows in
+    /// proportion to k.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a recall that is none; `Unsupported` when no measured size reaches the
+    /// target, with the best that was measured.
+    pub fn list_size_for(&self, k: u32, recall: f32) -> Result<u32> {
+        if !(0.0..=1.0).contains(&recall) {
+            return Err(Error::invalid(format!(
+                "recall = {recall}: give a value from 0 to 1"
+            )));
+        }
+        let size = self.size_at(k, recall);
+        let size = size.ok_or_else(|| self.unreachable(k, recall))?;
+        Ok((size - 1e-3).ceil().max(1.0) as u32)
+    }
+
+    /// Recall@`k` expected of a list size: the most that would have led to it. None where nothing
+    /// was measured.
+    pub fn expected_recall(&self, k: u32, list_size: u32) -> Option<f32> {
+        let best = self.best(k)?;
+        let fits = |recall: f32| {
+            let size = self.size_at(k, recall);
+            size.is_some_and(|size| size <= list_size as f32 + 1e-2)
+        };
+        if fits(best) {
+            return Some(best);
+        }
+        if !fits(0.0) {
+            return self.least(k);
+        }
+        let (mut low, mut high) = (0.0, best);
+        for _ in 0..HALVINGS {
+            let middle = f32::midpoint(low, high);
+            if fits(middle) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Some(low)
+    }
+
+    /// The best recall@`k` that was measured: the lesser one between two ranks.
+    pub fn best(&self, k: u32) -> Option<f32> {
+        let (low, high) = self.around(k)?;
+        Some(low.best().min(high.best()))
+    }
+
+    /// What the least lists that were measured promise.
+    fn least(&self, k: u32) -> Option<f32> {
+        let (low, high) = self.around(k)?;
+        Some(low.least().min(high.least()))
+    }
+
+    /// The curve of `k`, where it was measured.
+    pub fn curve(&self, k: u32) -> Option<&CalibrationCurve> {
+        self.curves.iter().find(|curve| curve.k == k)
+    }
+
+    /// The last curve up to `k` and the first from it on; the nearest one for both beyond the ends.
+    fn around(&self, k: u32) -> Option<(&CalibrationCurve, &CalibrationCurve)> {
+        let low = self.curves.iter().rev().find(|curve| curve.k <= k);
+        let high = self.curves.iter().find(|curve| curve.k >= k);
+        Some((low.or(high)?, high.or(low)?))
+    }
+
+    /// Says what no measurement can have been.
+    pub(crate) fn check(&self) -> std::result::Result<(), &'static str> {
+        if !self.curves.is_sorted_by(|one, next| one.k < next.k) {
+            return Err("curves of a calibration are not by ascending k");
+        }
+        self.curves.iter().try_for_each(CalibrationCurve::check)
+    }
+
+    fn size_at(&self, k: u32, recall: f32) -> Option<f32> {
+        let (low, high) = self.around(k)?;
+        let (from, to) = (low.size_at(recall)?, high.size_at(recall)?);
+        let (k, low, high) = (k as f32, low.k.max(1) as f32, high.k.max(1) as f32);
+        if high > low {
+            let share = (k / low).ln() / (high / low).ln();
+            return Some(from * (to / from).powf(share));
+        }
+        Some(to * (k / high).max(1.0))
+    }
+
+    fn unreachable(&self, k: u32, recall: f32) -> Error {
+        let limiting = self.around(k).map(
+            |(low, high)| {
+                if low.best() < high.best() { low } else { high }
+            },
+        );
+        let last = limiting.and_then(|curve| Some((curve, curve.rows.last()?)));
+        let best = last.map_or_else(
+            || "this index was not calibrated".to_owned(),
+            |(curve, point)| {
+                let rank = if curve.k == k {
+                    String::new()
+                } else {
+                    format!(" of recall@{}", curve.k)
+                };
+                format!(
+                    "its best calibrated recall is {:.4}{rank} at list size {}",
+                    point.recall, point.list_size
+                )
+            },
+        );
+        Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "this index cannot promise recall@{k} {recall}: {best}; ask for less, give a list \
+                 size (effort) yourself, or rebuild with more memory (longer codes) or degree"
+            ),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::curve::CalibrationRow;
+    use super::*;
+
+    fn surface() -> Calibration {
+        let curve = |k: u32, scale: u32| CalibrationCurve {
+            k,
+            rows: [(10, 0.80), (20, 0.90), (40, 0.98)]
+                .map(|(list_size, recall)| CalibrationRow {
+                    list_size: list_size * scale,
+                    queries: 100,
+                    recall,
+                    ..CalibrationRow::default()
+                })
+                .to_vec(),
+        };
+        Calibration {
+            queries: 100,
+            held_out: false,
+            beam: 4,
+            curves: vec![curve(1, 1), curve(10, 1), curve(100, 4)],
+        }
+    }
+
+    #[test]
+    fn sizes_lie_between_those_of_the_ranks_around() {
+        let surface = surface();
+        assert_eq!(surface.list_size_for(1, 0.5).unwrap(), 10);
+        assert_eq!(surface.list_size_for(1, 0.9).unwrap(), 20);
+        assert_eq!(surface.list_size_for(5, 0.9).unwrap(), 20);
+        assert_eq!(surface.list_size_for(10, 0.98).unwrap(), 40);
+        let eleven = surface.list_size_for(11, 0.9).unwrap();
+        assert!((21..=22).contains(&eleven), "{eleven}");
+        let middle = surface.size_at(32, 0.9).unwrap();
+        assert!((middle - 40.0).abs() < 1.0, "{middle}");
+        assert_eq!(surface.list_size_for(100, 0.9).unwrap(), 80, "less than k");
+        assert_eq!(surface.list_size_for(250, 0.9).unwrap(), 200);
+    }
+
+    #[test]
+    fn says_so_when_the_target_is_out_of_reach() {
+        let error = surface().list_size_for(10, 0.99).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(
+            error.context().contains("0.9800 at list size 40"),
+            "{error}"
+        );
+        let between = surface().list_size_for(11, 0.99).unwrap_err();
+        assert!(between.context().contains("of recall@100"), "{between}");
+        assert!(surface().list_size_for(10, 1.5).is_err());
+        assert!(Calibration::default().list_size_for(10, 0.5).is_err());
+        assert_eq!(Calibration::default().expected_recall(10, 50), None);
+    }
+
+    #[test]
+    fn what_is_expected_of_the_size_that_was_chosen_is_what_was_asked_for() {
+        let mut surface = surface();
+        for curve in &mut surface.curves {
+            for point in &mut curve.rows {
+                point.standard_error = 0.01;
+            }
+        }
+        for k in [1, 7, 10, 30, 99, 100, 400] {
+            for recall in [0.82, 0.9, 0.93, 0.95] {
+                let size = surface.list_size_for(k, recall).unwrap();
+                let expected = surface.expected_recall(k, size).unwrap();
+                let less = surface.expected_recall(k, size - 1).unwrap();
+                assert!(
+                    expected >= recall - 1e-3 && less < recall,
+                    "{k} {recall}: {less} {expected}"
+                );
+            }
+            assert_eq!(surface.expected_recall(k, 100_000), Some(0.98));
+            assert!((surface.expected_recall(k, 1).unwrap() - 0.795).abs() < 1e-5);
+        }
+    }
+
+    #[test]
+    fn one_k_alone_serves_all() {
+        let mut surface = surface();
+        surface.curves.truncate(1);
+        assert_eq!(surface.list_size_for(1, 0.9).unwrap(), 20);
+        assert_eq!(surface.list_size_for(10, 0.9).unwrap(), 200);
+    }
+}

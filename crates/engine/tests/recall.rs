@@ -1,0 +1,172 @@
+//! The recall that was asked for, at every k, and calibrations that are made anew.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed test may panic")]
+
+mod common;
+
+use common::Rows;
+use pageway::{
+    BuildOptions, CalibrateOptions, Effort, ElementType, ErrorKind, Index, NoProgress, OpenOptions,
+    Preset, Queries, RANKS, SearchOptions, UpdateOptions, Writer, verify,
+};
+
+const ROWS: usize = 3000;
+
+/// Rows of one source: those of an index, and others to ask for.
+fn rows(queries: usize) -> (Rows, Rows) {
+    let all = Rows::clustered(ROWS + queries, 24, ElementType::F32, 1);
+    let (base, others) = all.bytes.split_at(ROWS * all.shape.row_bytes());
+    let of = |bytes: &[u8]| Rows {
+        bytes: bytes.to_vec(),
+        shape: all.shape,
+    };
+    (of(base), of(others))
+}
+
+fn options(preset: Preset, segments: u32) -> BuildOptions {
+    BuildOptions::default()
+        .with_preset(preset)
+        .with_degree(16)
+        .with_build_list(40)
+        .with_code_bytes(12)
+        .with_calibration_queries(300)
+        .with_segments(segments)
+}
+
+fn recall(index: &Index, queries: &Rows, k: u32, wish: f32) -> (f64, u32) {
+    let queries = Queries::new(&queries.bytes, queries.shape);
+    let search = SearchOptions::nearest(k).with_effort(Effort::Recall(wish));
+    let report = index.measure_recall(&queries, &search, &NoProgress);
+    let report = report.unwrap();
+    assert!(report.recall_p5 <= report.recall, "{report:?}");
+    (report.recall, report.list_size)
+}
+
+#[test]
+fn what_is_asked_for_is_got_at_every_k() {
+    let (base, queries) = rows(300);
+    let mut missed = Vec::new();
+    for (preset, segments) in [
+        (Preset::default(), 1),
+        (Preset::default(), 3),
+        (Preset::DiskAnn, 1),
+        (Preset::PageAnn, 1),
+        (Preset::Gorgeous, 1),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        base.build(dir.path(), &options(preset, segments)).unwrap();
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        let ranks: Vec<u32> = index.calibration().curves.iter().map(|c| c.k).collect();
+        assert_eq!(ranks, RANKS, "{preset}");
+        for k in [1, 11, 50, 100, 400] {
+            for wish in [0.8, 0.95] {
+                let (got, list_size) = recall(&index, &queries, k, wish);
+                let what = format!("{preset}, {segments}: k {k}, {wish}: {got}, {list_size}");
+                if got < f64::from(wish) - 0.04 {
+                    missed.push(what);
+                }
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn a_list_shorter_than_k_finds_k_and_costs_less() {
+    let (base, queries) = rows(50);
+    for preset in [Preset::default(), Preset::DiskAnn, Preset::Gorgeous] {
+        let dir = tempfile::tempdir().unwrap();
+        base.build(dir.path(), &options(preset, 1)).unwrap();
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        let queries = Queries::new(&queries.bytes, queries.shape);
+        let search = |effort| {
+            let options = SearchOptions::nearest(200).with_effort(effort);
+            index.search(&queries, &options).unwrap()
+        };
+        let size = index.list_size_for(200, 0.8).unwrap();
+        assert!(size < 200, "{preset}: {size}");
+        let (short, long) = (search(Effort::Recall(0.8)), search(Effort::ListSize(size)));
+        assert_eq!(long.settings.list_size, 200, "a list size is at least k");
+        assert_eq!(short.settings.list_size, size);
+        assert!(short.ids.iter().all(|id| *id != u64::MAX), "{preset}");
+        for row in short.ids.chunks_exact(200) {
+            let mut ids = row.to_vec();
+            ids.sort_unstable();
+            ids.dedup();
+            assert_eq!(ids.len(), 200, "{preset}");
+        }
+        let hops = |answers: &pageway::Answers| answers.stats.iter().map(|s| s.hops).sum::<u64>();
+        assert!(hops(&short) <= hops(&long), "{preset}");
+    }
+}
+
+#[test]
+fn a_new_calibration_is_stored_in_one_step_and_nothing_else_changes() {
+    let (base, _) = rows(0);
+    let far = Rows::clustered(400, 24, ElementType::F32, 9);
+    let dir = tempfile::tempdir().unwrap();
+    base.build(dir.path(), &options(Preset::default(), 2))
+        .unwrap();
+    let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    let other = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    let before = index.calibration();
+    assert!(before.held_out);
+    let queries = Queries::new(&far.bytes, far.shape);
+    let wish = CalibrateOptions::default()
+        .with_k(vec![25])
+        .with_queries(400);
+    let made = index.calibrate(Some(&queries), &wish, &NoProgress).unwrap();
+    assert!(!made.held_out && made.queries == 400);
+    assert!(made.curve(25).is_some());
+    assert_eq!(index.calibration(), made);
+    assert_eq!(other.calibration(), before);
+    assert!(other.refresh().unwrap());
+    assert_eq!(other.calibration(), made);
+    assert!(verify(dir.path(), &NoProgress).unwrap().is_sound());
+    let (got, _) = recall(&index, &far, 25, 0.9);
+    assert!(got >= 0.87, "{got}");
+
+    let rows = index.calibrate(None, &CalibrateOptions::default(), &NoProgress);
+    let rows = rows.unwrap();
+    assert!(rows.held_out && rows.queries == 500);
+    let reopened = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    assert_eq!(reopened.calibration(), rows);
+
+    let other_shape = Rows::clustered(5, 8, ElementType::F32, 9);
+    let wrong = Queries::new(&other_shape.bytes, other_shape.shape);
+    let refused = index
+        .calibrate(Some(&wrong), &wish, &NoProgress)
+        .unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+    let nothing = Queries::new(&[], far.shape);
+    assert!(index.calibrate(Some(&nothing), &wish, &NoProgress).is_err());
+
+    let _writer = Writer::open(
+        dir.path(),
+        &OpenOptions::default(),
+        &UpdateOptions::default(),
+    )
+    .unwrap();
+    let busy = index
+        .calibrate(Some(&queries), &wish, &NoProgress)
+        .unwrap_err();
+    assert_eq!(busy.kind(), ErrorKind::Busy, "{busy}");
+}
+
+#[test]
+fn few_rows_are_calibrated_for_as_many_neighbours_as_they_have() {
+    for rows in [2usize, 3, 12, 40] {
+        let base = Rows::clustered(rows, 6, ElementType::U8, 3);
+        let dir = tempfile::tempdir().unwrap();
+        base.build(dir.path(), &options(Preset::default(), 1))
+            .unwrap();
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        let last = index.calibration().curves.last().map(|curve| curve.k);
+        assert_eq!(last, Some(rows as u32 - 1));
+        for k in [1, rows as u32] {
+            let query = Queries::new(base.row(0), base.shape);
+            let search = SearchOptions::nearest(k).with_effort(Effort::Recall(0.9));
+            let found = index.search(&query, &search).unwrap();
+            assert!(found.ids.iter().all(|id| *id != u64::MAX), "{rows} {k}");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The streaming suite: an index lives through a runbook, and every search of it is compared with
+//! the exact answer at that step.
+//!
+//! ```text
+//! runbook   steps: insert, delete, replace, search; read and written as big-ann's YAML
+//! shape     runbooks by name: window, expiration, random, replace
+//! live      which row each id has, step by step
+//! truth     exact neighbours among them: one ranking of all rows, filtered
+//! life      an index of ours made to live through it; one record a step, and their sum
+//! ```
+
+mod life;
+mod live;
+mod runbook;
+mod shape;
+mod truth;
+
+pub use life::{Life, StepRecord, Summary, live_through};
+pub use runbook::{Runbook, Step};
+pub use shape::{Shape, runbook};
