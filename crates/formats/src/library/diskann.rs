@@ -1,7 +1,7 @@
 //! Indexes that DiskANN wrote: on disk (`NAME_disk.index`) and in memory (`NAME.data`).
 //!
 //! ```text
-//! disk    u32 numbers, 1 | u64 rows, dimensions, medoid, node bytes, nodes a page, .., file bytes
+//! disk    u32 numbers, 1 | u64 rows, dimensions, medoid, node bytes, nodes per page, .., length
 //!         pages of 4 KiB from byte 4,096 on: nodes, each a vector and its neighbours
 //! memory  u32 rows, dimensions | rows
 //! ```
