@@ -2,6 +2,7 @@
 //! other type of the crate.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::finding::{Finding, Severity};
 use super::source::SourceFile;
@@ -56,7 +57,8 @@ fn crate_of(path: &str) -> Option<&str> {
         return None;
     }
     let (folder, file) = path.split_once("/src/")?;
-    (folder.starts_with("crates/") && file.ends_with(".rs")).then_some(folder)
+    let is_rust = Path::new(file).extension().is_some_and(|it| it == "rs");
+    (folder.starts_with("crates/") && is_rust).then_some(folder)
 }
 
 /// The type that a line of a module defines, and whether other files can name it. Indented lines
