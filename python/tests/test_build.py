@@ -133,10 +133,10 @@ def test_equal_vectors_are_all_found(tmp_path):
 
 def test_a_recall_out_of_reach_is_a_warning(tmp_path):
     """Codes of one byte, four edges per vector and no structure: no list that is tried is enough."""
-    noise = np.random.default_rng(0).normal(size=(5010, 32)).astype(np.float32)
-    poor = {"degree": 4, "build_list": 8, "code_bytes": 1, "queries": noise[5000:]}
+    noise = np.random.default_rng(0).normal(size=(12010, 32)).astype(np.float32)
+    poor = {"degree": 4, "build_list": 8, "code_bytes": 1, "queries": noise[12000:]}
     with pytest.warns(pageway.PagewayWarning, match=r"cannot promise recall@10 1\b"):
-        index = pageway.build(tmp_path / "i", noise[:5000], recall=1.0, memory="4MB", **poor)
+        index = pageway.build(tmp_path / "i", noise[:12000], recall=1.0, memory="4MB", **poor)
     with index, pytest.raises(pageway.UnsupportedError, match="cannot promise"):
         index.search(noise[0], recall=1.0)
     assert index.build_report["best_recall_at_10"] < 1

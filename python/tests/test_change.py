@@ -89,8 +89,9 @@ def test_an_index_that_was_built_changes_merges_and_is_copied(tmp_path, vectors,
         truth = true_nearest(vectors[ids], ids, queries)
         assert np.array_equal(nearest(index, queries), truth)
         index.snapshot(tmp_path / "copy.index")
-        report = index.merge(full=True)
-        assert report.dropped == 500 and index.changes["segments"] == 1
+        # Dead rows go now, or went with a merge in the background.
+        assert index.merge(full=True).dropped in (0, 500)
+        assert index.changes["segments"] == 1 and index.changes["dead"] == 0
         assert np.array_equal(nearest(index, queries), truth)
         assert len(reader) == 1000 and reader.refresh() and len(reader) == len(ids)
         assert not reader.refresh() and not index.refresh()
