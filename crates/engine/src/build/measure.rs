@@ -19,6 +19,8 @@ const HOPS: usize = 24_000;
 const QUERIES: f32 = 500.0;
 /// The same for any k.
 const LEAST_QUERIES: usize = 40;
+/// Fewer than that where a point would cost more than so many times the usual, down to a half.
+const DEAREST: usize = 4;
 /// Answers of a point at most, and what one of them takes.
 pub(super) const MAX_ANSWERS: usize = 100_000;
 pub(super) const ANSWER_BYTES: u64 = 40;
@@ -156,7 +158,14 @@ impl Measuring<'_> {
         let [.., before, last] = rows else {
             return false;
         };
-        let is_flat = last.queries == before.queries && last.recall - before.recall < LEAST_GAIN;
+        // Other queries differ by chance: once is no sign then.
+        let times = if last.queries == before.queries { 1 } else { 2 };
+        let gains = rows.windows(2).rev().take(times);
+        let is_flat = gains.len() == times
+            && gains.into_iter().all(|pair| match pair {
+                [before, after] => after.recall - before.recall < LEAST_GAIN,
+                _ => false,
+            });
         last.recall >= ENOUGH || (is_flat && last.list_size > self.k.max(SHORT_LIST))
     }
 
@@ -191,9 +200,11 @@ impl Measuring<'_> {
     /// Which queries a point is measured with: evenly drawn of all.
     fn places(&self, list_size: u32) -> Vec<usize> {
         let all = self.plan.truth.query_count();
+        let affordable = (DEAREST * HOPS / list_size as usize).max(LEAST_QUERIES / 2);
         let least = ((QUERIES / (self.k as f32).sqrt()) as usize).max(LEAST_QUERIES);
         let most = (MAX_ANSWERS / self.k as usize).max(1);
-        let count = (HOPS / list_size as usize).max(least).min(most).min(all);
+        let count = (HOPS / list_size as usize).max(least.min(affordable));
+        let count = count.min(most).min(all);
         (0..count).map(|at| at * all / count).collect()
     }
 
