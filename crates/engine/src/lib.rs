@@ -33,7 +33,6 @@
 #![cfg_attr(
     not(feature = "lab"),
     expect(
-        dead_code,
         unreachable_pub,
         unused_imports,
         reason = "what the feature shows is there without it"

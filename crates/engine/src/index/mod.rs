@@ -10,6 +10,7 @@ mod recall;
 mod record;
 mod search;
 mod stored;
+#[cfg(feature = "lab")]
 mod survey;
 mod verify;
 mod version;
@@ -27,6 +28,7 @@ pub use open::{BackendReport, MemoryReport};
 pub use recall::RecallReport;
 pub use search::MAX_LIST_SIZE;
 pub use stored::StoredVector;
+#[cfg(feature = "lab")]
 pub use survey::survey;
 pub(crate) use verify::verify_files;
 pub(crate) use version::{Head, Version};

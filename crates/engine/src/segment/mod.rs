@@ -9,6 +9,7 @@ mod describe;
 mod identity_check;
 mod ids;
 mod open;
+#[cfg(feature = "lab")]
 mod survey;
 mod verify;
 
@@ -16,7 +17,9 @@ pub(crate) use dead::dead_set;
 pub use describe::SegmentDescription;
 pub(crate) use ids::{ID_ENTRY_BYTES, IdCursor, IdLookup, entries_per_page, ids_are_nodes, twice};
 pub(crate) use open::load;
+#[cfg(feature = "lab")]
 pub(crate) use survey::survey_lists;
+#[cfg(feature = "lab")]
 pub use survey::{GraphSurvey, OVERLAP_CLASSES};
 pub use verify::{FileReport, VerifyReport};
 pub(crate) use verify::{verify_checksums, verify_contents};
