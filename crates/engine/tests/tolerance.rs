@@ -164,9 +164,9 @@ proptest! {
             for list_size in [20, 80] {
                 let answers = subject.search(tolerance, list_size);
                 let (wrong, estimates) = subject.check(&answers, tolerance);
-                // One of 16,000 at four deviations of normal errors; nearly normal ones may be
-                // more.
-                prop_assert!(wrong <= 1 + estimates / 500, "{wrong} of {estimates} at {share}");
+                // One of 16,000 at four deviations of normal errors; those of few rows are not quite
+                // normal, and one row that is off is off for several queries.
+                prop_assert!(wrong <= 2 + estimates / 100, "{wrong} of {estimates} at {share}");
                 prop_assert!(share > 0.0 || estimates + wrong == 0, "{estimates}, {wrong}");
             }
         }

@@ -1,6 +1,6 @@
 //! Measuring a surface: search the finished index for queries whose exact neighbours are known.
 //!
-//! For each of some k lists double from one that finds too little to one that finds enough. Every
+//! For each of some k lists grow from one that finds too little to one that finds enough. Every
 //! point costs about the same: the longer the lists, the fewer queries, as their recalls differ
 //! less then. A list shorter than k holds k and expands fewer.
 
@@ -35,6 +35,8 @@ const LEAST_GAIN: f32 = 0.0003;
 const SHORT_LIST: u32 = 32;
 /// First list of a curve, in shares of k and at least.
 const FIRST_LIST: (f32, u32) = (0.15, 4);
+/// Lists grow by a half up to here, where recall rises fast, and double from here on.
+const FINE_UP_TO: u32 = 64;
 /// Longest list that is measured.
 const LONGEST_LIST: u32 = 8192;
 
@@ -100,6 +102,15 @@ pub(crate) fn calibrate(
     Ok(calibration)
 }
 
+/// The list that is measured next.
+fn longer(list_size: u32) -> u32 {
+    if list_size < FINE_UP_TO {
+        list_size + list_size.div_ceil(2)
+    } else {
+        list_size.saturating_mul(2)
+    }
+}
+
 /// Searches are no stages of their own: cancels, and says nothing.
 struct Quiet<'p>(&'p dyn Progress);
 
@@ -137,7 +148,7 @@ impl Measuring<'_> {
             list_size /= 2;
         }
         rows.reverse();
-        list_size = first.saturating_mul(2);
+        list_size = longer(first);
         while let Some(last) = rows.last().copied()
             && !self.is_finished(&rows)
             && last.list_size < LONGEST_LIST
@@ -147,7 +158,7 @@ impl Measuring<'_> {
                 break;
             };
             rows.push(point);
-            list_size = list_size.saturating_mul(2);
+            list_size = longer(list_size);
         }
         let mut curve = CalibrationCurve::of(self.k, rows);
         curve.make_monotone();

@@ -5,9 +5,6 @@ use serde::{Deserialize, Serialize};
 /// Standard errors below the mean that a target is compared with: a lucky sample promises less.
 const MARGIN: f32 = 0.5;
 
-/// Misses below which a sample tells nothing of how they fall.
-const LEAST_MISS: f32 = 1e-4;
-
 /// Recall@k and cost of an index by list size.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -129,17 +126,15 @@ impl CalibrationCurve {
     }
 }
 
-/// The size on the way from one size and recall to another: along a line of the logarithms of size
-/// and misses.
+/// The size on the way from one size and recall to another, along a line. Misses fall ever more
+/// slowly as lists grow, so recall lies above it.
 fn between((size, low): (f32, f32), (next, high): (f32, f32), recall: f32) -> f32 {
-    let miss = |recall: f32| (1.0 - recall).max(LEAST_MISS).ln();
-    let span = miss(low) - miss(high);
-    let share = if span > 0.0 {
-        ((miss(low) - miss(recall)) / span).clamp(0.0, 1.0)
+    let share = if high > low {
+        ((recall - low) / (high - low)).clamp(0.0, 1.0)
     } else {
         1.0
     };
-    size * (next / size).powf(share)
+    size + share * (next - size)
 }
 
 #[cfg(test)]
@@ -161,12 +156,12 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_misses_on_the_way_is_the_geometric_mean_of_the_sizes() {
+    fn recall_rises_along_lines_over_the_list_size() {
         let curve = curve(&[(10, 0.84, 0.0), (40, 0.99, 0.0)]);
         assert_eq!(curve.size_at(0.5), Some(10.0));
         assert_eq!(curve.size_at(0.84), Some(10.0));
-        let middle = curve.size_at(0.96).unwrap();
-        assert!((middle - 20.0).abs() < 0.01, "{middle}");
+        let middle = curve.size_at(0.94).unwrap();
+        assert!((middle - 30.0).abs() < 0.01, "{middle}");
         assert!((curve.size_at(0.99).unwrap() - 40.0).abs() < 1e-3);
         assert_eq!(curve.size_at(0.991), None);
     }

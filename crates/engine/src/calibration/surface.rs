@@ -39,8 +39,8 @@ impl Calibration {
     ///
     /// Where rows stood in for queries, queries are taken to miss 2.5 times as much.
     ///
-    /// Between the rows of a curve the logarithm of the misses, and between two measured ranks
-    /// the logarithm of the list size is interpolated; beyond the last rank the size grows in
+    /// Between the rows of a curve recall, and between two measured ranks the logarithm of the list
+    /// size is interpolated; beyond the last rank the size grows in
     /// proportion to k.
     ///
     /// # Errors
