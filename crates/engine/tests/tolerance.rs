@@ -166,7 +166,8 @@ proptest! {
                 let (wrong, estimates) = subject.check(&answers, tolerance);
                 // One of 16,000 at four deviations of normal errors; those of few rows are not quite
                 // normal, and one row that is off is off for several queries.
-                prop_assert!(wrong <= 2 + estimates / 100, "{wrong} of {estimates} at {share}");
+                let allowed = 2 + estimates / 100;
+                prop_assert!(wrong <= allowed, "{wrong} of {estimates} at {share}");
                 prop_assert!(share > 0.0 || estimates + wrong == 0, "{estimates}, {wrong}");
             }
         }
