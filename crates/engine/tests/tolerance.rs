@@ -164,8 +164,8 @@ proptest! {
             for list_size in [20, 80] {
                 let answers = subject.search(tolerance, list_size);
                 let (wrong, estimates) = subject.check(&answers, tolerance);
-                // One of 16,000 at four deviations of normal errors; those of few rows are not quite
-                // normal, and one row that is off is off for several queries.
+                // One of 16,000 at four deviations of normal errors. Those of few rows are not
+                // quite normal, and a row that is off is so for several queries.
                 let allowed = 2 + estimates / 100;
                 prop_assert!(wrong <= allowed, "{wrong} of {estimates} at {share}");
                 prop_assert!(share > 0.0 || estimates + wrong == 0, "{estimates}, {wrong}");
