@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use common::long;
 use pageway::lab::peak_memory_bytes;
 use pageway::{
-    CreateOptions, Durability, Effort, ElementType, MemoryWish, Metric, OpenOptions, Queries, Rows,
-    SearchOptions, UpdateOptions, VectorShape, Writer,
+    CreateOptions, Durability, Effort, ElementType, MemoryWish, Metric, NoProgress, OpenOptions,
+    Queries, Rows, SearchOptions, UpdateOptions, VectorShape, Writer,
 };
 use pageway_testkit::SplitMix64;
 
@@ -83,6 +83,7 @@ fn process_that_is_measured() {
         is_over.store(true, Ordering::Relaxed);
         searching.join().unwrap()
     });
+    writer.flush(&NoProgress).unwrap();
     let changes = writer.changes().unwrap();
     assert_eq!(changes.rows, count() as u64);
     let memory = writer.index().memory();
