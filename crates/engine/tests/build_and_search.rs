@@ -103,7 +103,7 @@ fn a_recall_target_is_kept_where_vectors_are_read_at_the_end() {
             let report = index
                 .measure_recall(&queries, &search, &pageway::NoProgress)
                 .unwrap();
-            let kept = report.recall >= f64::from(recall) - 0.05;
+            let kept = report.recall >= f64::from(recall) - 0.03;
             assert!(kept, "{preset} {k} {recall}: {report:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! Lists shorter than k, and calibrations that are made anew.
+//! The recall that was asked for, at every k, and calibrations that are made anew.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed test may panic")]
 
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use common::Rows;
 use pageway::{
     BuildOptions, CalibrateOptions, Effort, ElementType, ErrorKind, Index, NoProgress, OpenOptions,
-    Preset, Queries, SearchOptions, UpdateOptions, Writer, verify,
+    Preset, Queries, RANKS, SearchOptions, UpdateOptions, Writer, verify,
 };
 
 const ROWS: usize = 3000;
@@ -30,6 +30,43 @@ fn options(preset: Preset, segments: u32) -> BuildOptions {
         .with_code_bytes(12)
         .with_calibration_queries(300)
         .with_segments(segments)
+}
+
+fn recall(index: &Index, queries: &Rows, k: u32, wish: f32) -> (f64, u32) {
+    let queries = Queries::new(&queries.bytes, queries.shape);
+    let search = SearchOptions::nearest(k).with_effort(Effort::Recall(wish));
+    let report = index.measure_recall(&queries, &search, &NoProgress);
+    let report = report.unwrap();
+    (report.recall, report.list_size)
+}
+
+#[test]
+fn what_is_asked_for_is_got_at_every_k() {
+    let (base, queries) = rows(300);
+    let mut missed = Vec::new();
+    for (preset, segments) in [
+        (Preset::default(), 1),
+        (Preset::default(), 3),
+        (Preset::DiskAnn, 1),
+        (Preset::PageAnn, 1),
+        (Preset::Gorgeous, 1),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        base.build(dir.path(), &options(preset, segments)).unwrap();
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        let ranks: Vec<u32> = index.calibration().curves.iter().map(|c| c.k).collect();
+        assert_eq!(ranks, RANKS, "{preset}");
+        for k in [1, 11, 50, 100, 400] {
+            for wish in [0.8, 0.95] {
+                let (got, list_size) = recall(&index, &queries, k, wish);
+                let what = format!("{preset}, {segments}: k {k}, {wish}: {got}, {list_size}");
+                if got < f64::from(wish) - 0.04 {
+                    missed.push(what);
+                }
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
 }
 
 #[test]
@@ -84,6 +121,8 @@ fn a_new_calibration_is_stored_in_one_step_and_nothing_else_changes() {
     assert!(other.refresh().unwrap());
     assert_eq!(other.calibration(), made);
     assert!(verify(dir.path(), &NoProgress).unwrap().is_sound());
+    let (got, _) = recall(&index, &far, 25, 0.9);
+    assert!(got >= 0.87, "{got}");
 
     let rows = index.calibrate(None, &CalibrateOptions::default(), &NoProgress);
     let rows = rows.unwrap();
