@@ -164,7 +164,10 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         let (scorer, quantizer) = (&mut scoring.scorer, &parts.codes.quantizer);
         match parts.entry.clusters() {
             Some(_) => scorer.prepare_blocks(quantizer, &scoring.widened),
-            None => scorer.prepare(quantizer, &scoring.widened),
+            None => {
+                let forms = parts.codes.table.forms(parts.codec.map().node_count);
+                scorer.prepare(quantizer, &scoring.widened, forms);
+            }
         }
         let mut traversal = Self {
             parts,
@@ -191,7 +194,8 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         }
         let scoring = &mut self.scratch.scoring;
         if let (Some(second), Some(part)) = (&mut scoring.second, &self.parts.second) {
-            second.prepare(&part.quantizer, &scoring.widened);
+            let forms = part.table.forms(self.parts.codec.map().node_count);
+            second.prepare(&part.quantizer, &scoring.widened, forms);
         }
     }
 

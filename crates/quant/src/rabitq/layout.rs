@@ -111,15 +111,17 @@ impl Layout {
     /// Reads the first `planes` bits of each axis back; bits left out are zero.
     pub(super) fn unpack(&self, code: &[u8], planes: u8, numbers: &mut [u8]) {
         let bits = code.get(self.head_bytes()..).unwrap_or(&[]);
+        let planes = planes.min(self.planes());
         numbers.fill(0);
         let mut at = 0;
-        for plane in 0..planes.min(self.planes()) {
-            let axes = self.per_axis().zip(&mut *numbers);
-            for (segment, number) in axes.take(self.plane_axes(plane)) {
-                let byte = bits.get(at / 8).copied().unwrap_or(0);
-                *number |= (byte >> (at % 8) & 1) << (segment.bits - 1 - plane);
-                at += 1;
-            }
+        for plane in 0..planes {
+            let axes = self.plane_axes(plane);
+            let (own, _) = numbers.split_at_mut(axes.min(numbers.len()));
+            append_bits(own, bits, at);
+            at += axes;
+        }
+        for (segment, number) in self.per_axis().zip(numbers) {
+            *number <<= segment.bits.saturating_sub(planes);
         }
     }
 
@@ -128,6 +130,18 @@ impl Layout {
         for ((segment, number), out) in self.per_axis().zip(numbers).zip(out) {
             let middle = f32::from((1_u16 << segment.bits) - 1) / 2.0;
             *out = (f32::from(*number) - middle) * segment.step;
+        }
+    }
+}
+
+/// Appends a bit to each number, those of `bytes` from `at` on.
+fn append_bits(numbers: &mut [u8], bytes: &[u8], at: usize) {
+    for (number, numbers) in numbers.chunks_mut(8).enumerate() {
+        let (byte, shift) = ((at + 8 * number) / 8, at % 8);
+        let of = |byte: usize| u16::from(bytes.get(byte).copied().unwrap_or(0));
+        let bits = (of(byte) | of(byte + 1) << 8) >> shift;
+        for (bit, number) in numbers.iter_mut().enumerate() {
+            *number = *number << 1 | (bits >> bit) as u8 & 1;
         }
     }
 }
