@@ -150,51 +150,29 @@ impl<C: PageCodec> Traversal<'_, C> {
         if let Some(trace) = &mut self.scratch.trace {
             trace.push(node);
         }
+        let node_count = self.parts.codec.map().node_count;
         let code_bytes = self.parts.codes.quantizer.code_bytes();
         let with_code = neighbors.codes.len() / code_bytes;
         let without = neighbors.len() - with_code.min(neighbors.len());
-        let mut met = std::mem::take(&mut self.scratch.scoring.met);
-        self.scratch
-            .seen
-            .nodes
-            .insert_all(neighbors.iter(), &mut met);
-        let outcome = self.sort_by_source(node, &met, without as u32);
-        self.scratch.scoring.met = met;
-        outcome?;
-        self.score(neighbors.codes);
-        Ok(())
-    }
-
-    /// Sorts neighbours that were not seen before, each with its place in the list of `node`, by
-    /// where their codes are: those of the first `without` places in memory.
-    fn sort_by_source(
-        &mut self,
-        node: NodeId,
-        met: &[(u32, NodeId)],
-        without: u32,
-    ) -> Result<(), PageError> {
-        let (map, table) = (self.parts.codec.map(), &self.parts.codes.table);
-        let code_bytes = self.parts.codes.quantizer.code_bytes();
-        let scores_pages = self.parts.execution.harvest.scores_pages();
         self.scratch.scoring.clear();
-        for (at, neighbor) in met.iter().copied() {
-            if neighbor.0 >= map.node_count {
+        for (at, neighbor) in (0u32..).zip(neighbors.iter()) {
+            if neighbor.0 >= node_count {
                 return Err(PageError::Neighbor {
                     node: node.0,
                     neighbor: neighbor.0,
-                    node_count: map.node_count,
+                    node_count,
                 });
             }
-            let is_passed = scores_pages && self.is_scored_as_a_whole(map.page_of(neighbor));
-            if is_passed || self.query.admission.hides(neighbor) {
+            if !self.is_new(neighbor) {
                 continue;
             }
             let scoring = &mut self.scratch.scoring;
-            if let Some(place) = at.checked_sub(without) {
+            if let Some(place) = at.checked_sub(without as u32) {
                 scoring.coded.push(neighbor);
                 scoring.places.push(Place(place));
-            } else if neighbor.0 < table.node_count() {
-                table.prefetch(neighbor, code_bytes);
+            } else if neighbor.0 < self.parts.codes.table.node_count() {
+                // It arrives while the rest of the list is looked at.
+                self.parts.codes.table.prefetch(neighbor, code_bytes);
                 scoring.fresh.push(neighbor);
             } else {
                 return Err(PageError::Uncoded {
@@ -203,7 +181,18 @@ impl<C: PageCodec> Traversal<'_, C> {
                 });
             }
         }
+        self.score(neighbors.codes);
         Ok(())
+    }
+
+    /// Whether a node is worth a score: not seen, not hidden, not on a page that was scored as a
+    /// whole.
+    #[inline]
+    fn is_new(&mut self, node: NodeId) -> bool {
+        if self.query.admission.hides(node) || !self.scratch.seen.nodes.insert(node) {
+            return false;
+        }
+        !self.is_scored_as_a_whole(self.parts.codec.map().page_of(node))
     }
 
     /// Whether every record of a page was scored, or will be when it arrives.
@@ -228,11 +217,8 @@ impl<C: PageCodec> Traversal<'_, C> {
             codes: codes_at_hand,
             places,
         };
-        let batches = [
-            (self.parts.codes.table.batch(fresh), &*fresh),
-            (beside, &*coded),
-        ];
-        for (batch, nodes) in batches {
+        let in_memory = self.parts.codes.table.batch(fresh);
+        for (batch, nodes) in [(in_memory, &*fresh), (beside, &*coded)] {
             if nodes.is_empty() {
                 continue;
             }

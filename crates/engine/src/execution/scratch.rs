@@ -310,8 +310,6 @@ pub(super) struct Scoring {
     pub(super) scorer: Scorer,
     pub(super) second: Option<Scorer>,
     pub(super) widened: Vec<f32>,
-    /// Neighbours that were not seen before, and their places in the list.
-    pub(super) met: Vec<(u32, NodeId)>,
     /// Neighbours to score by the code table.
     pub(super) fresh: Vec<NodeId>,
     /// Neighbours to score by codes that came with them, and where those are.
@@ -357,7 +355,6 @@ struct Buffers {
 /// Those of the scorers.
 struct Batches {
     widened: Vec<f32>,
-    met: Vec<(u32, NodeId)>,
     fresh: Vec<NodeId>,
     coded: Vec<NodeId>,
     places: Vec<Place>,
@@ -392,7 +389,6 @@ impl Batches {
     fn lay_out(shape: &ScratchShape, reservation: &mut Reservation) -> Result<Self> {
         Ok(Self {
             widened: reservation.filled(shape.index.dimension, 0.0)?,
-            met: reservation.room(shape.neighbors())?,
             fresh: reservation.room(shape.batch())?,
             coded: reservation.room(shape.neighbors())?,
             places: reservation.room(shape.neighbors())?,
@@ -441,7 +437,6 @@ impl Scratch {
                 scorer,
                 second,
                 widened: batches.widened,
-                met: batches.met,
                 fresh: batches.fresh,
                 coded: batches.coded,
                 places: batches.places,

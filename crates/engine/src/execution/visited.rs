@@ -84,6 +84,9 @@ impl<N: Number> Visited<N> {
             let Some(slot) = self.slots.get_mut(at & mask) else {
                 return true;
             };
+            if *slot == number.number() {
+                return false;
+            }
             if *slot == EMPTY {
                 if self.free > 0 {
                     *slot = number.number();
@@ -91,44 +94,8 @@ impl<N: Number> Visited<N> {
                 }
                 return true;
             }
-            if *slot == number.number() {
-                return false;
-            }
             at += 1;
         }
-    }
-}
-
-impl<N: Number> Visited<N> {
-    /// Inserts numbers, and leaves in `new` those that [`Visited::insert`] would call new, each
-    /// with its place. Has no branch on that, for nothing predicts it.
-    #[inline]
-    pub(crate) fn insert_all(
-        &mut self,
-        numbers: impl ExactSizeIterator<Item = N>,
-        new: &mut Vec<(u32, N)>,
-    ) {
-        let mask = self.slots.len().wrapping_sub(1);
-        let mut count = 0;
-        new.clear();
-        new.resize(numbers.len(), (0, N::of(0)));
-        for (at, number) in (0..).zip(numbers) {
-            let start = self.start(number) & mask;
-            let is_new = match self.slots.get_mut(start) {
-                Some(slot) if self.free > 0 && (*slot == EMPTY || *slot == number.number()) => {
-                    let is_new = *slot == EMPTY;
-                    *slot = number.number();
-                    self.free -= usize::from(is_new);
-                    is_new
-                }
-                _ => self.insert(number),
-            };
-            if let Some(place) = new.get_mut(count) {
-                *place = (at, number);
-            }
-            count += usize::from(is_new);
-        }
-        new.truncate(count);
     }
 }
 
@@ -136,7 +103,7 @@ impl<N: Number> Visited<N> {
 mod tests {
     use std::collections::HashSet;
 
-    use pageway_types::{NodeId, SplitMix64};
+    use pageway_types::NodeId;
 
     use super::*;
 
@@ -156,24 +123,5 @@ mod tests {
         assert!(visited.contains(NodeId(node)) && !visited.contains(NodeId(200_000)));
         visited.reset(2048);
         assert!(visited.insert(NodeId(node)));
-    }
-
-    #[test]
-    fn many_are_inserted_as_one_by_one() {
-        let (mut one, mut many) = (Visited::default(), Visited::default());
-        one.reset(1024);
-        many.reset(1024);
-        let mut random = SplitMix64::new(3);
-        let mut new = Vec::new();
-        for length in 0..60 {
-            let nodes: Vec<NodeId> = (0..length)
-                .map(|_| NodeId(random.below(3000) as u32))
-                .collect();
-            let wanted = (0..).zip(&nodes).filter(|(_, node)| one.insert(**node));
-            let wanted: Vec<(u32, NodeId)> = wanted.map(|(at, node)| (at, *node)).collect();
-            many.insert_all(nodes.iter().copied(), &mut new);
-            assert_eq!(new, wanted);
-        }
-        assert_eq!((one.free, &one.slots), (0, &many.slots));
     }
 }

@@ -136,14 +136,30 @@ impl Layout {
 
 /// Appends a bit to each number, those of `bytes` from `at` on.
 fn append_bits(numbers: &mut [u8], bytes: &[u8], at: usize) {
-    for (number, numbers) in numbers.chunks_mut(8).enumerate() {
-        let (byte, shift) = ((at + 8 * number) / 8, at % 8);
+    let bits_of = |eight: usize| {
+        let (byte, shift) = (at / 8 + eight, at % 8);
         let of = |byte: usize| u16::from(bytes.get(byte).copied().unwrap_or(0));
-        let bits = (of(byte) | of(byte + 1) << 8) >> shift;
-        for (bit, number) in numbers.iter_mut().enumerate() {
-            *number = *number << 1 | (bits >> bit) as u8 & 1;
-        }
+        ((of(byte) | of(byte + 1) << 8) >> shift) as u8
+    };
+    let (eights, rest) = numbers.as_chunks_mut::<8>();
+    let count = eights.len();
+    for (eight, numbers) in eights.iter_mut().enumerate() {
+        let shifted = u64::from_le_bytes(*numbers) << 1 & !EVERY_FIRST;
+        *numbers = (shifted | spread(bits_of(eight))).to_le_bytes();
     }
+    for (bit, number) in rest.iter_mut().enumerate() {
+        *number = *number << 1 | bits_of(count) >> bit & 1;
+    }
+}
+
+/// The first bit of each byte.
+const EVERY_FIRST: u64 = 0x0101_0101_0101_0101;
+
+/// Each bit as a byte.
+const fn spread(bits: u8) -> u64 {
+    // Bit `i` of the bits in byte `i`; then the highest of each byte that is not zero.
+    let alone = (bits as u64 * EVERY_FIRST) & 0x8040_2010_0804_0201;
+    (alone + 0x7f7f_7f7f_7f7f_7f7f) >> 7 & EVERY_FIRST
 }
 
 #[cfg(test)]

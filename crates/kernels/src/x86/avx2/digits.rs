@@ -2,16 +2,17 @@
 
 use std::arch::x86_64::{
     __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_shuffle_epi32, _mm_unpackhi_epi64,
-    _mm256_add_epi32, _mm256_and_si256, _mm256_castsi256_si128, _mm256_cmpeq_epi8,
-    _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_madd_epi16, _mm256_maddubs_epi16,
-    _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setr_epi64x,
-    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_slli_epi32, _mm256_srli_epi16,
+    _mm256_add_epi16, _mm256_add_epi32, _mm256_and_si256, _mm256_castsi256_si128,
+    _mm256_cmpeq_epi8, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_madd_epi16,
+    _mm256_maddubs_epi16, _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_epi32,
+    _mm256_set1_epi64x, _mm256_setr_epi64x, _mm256_setzero_si256, _mm256_shuffle_epi8,
+    _mm256_slli_epi32, _mm256_srli_epi16,
 };
 
 use pageway_types::Place;
 
 use crate::digits::{self, DigitWeights, Step};
-use crate::sums::{self, CodeSum, LINE_BYTES};
+use crate::sums::{self, CodeSum};
 
 /// Bytes of a register.
 const BYTES: usize = 32;
@@ -24,55 +25,105 @@ impl CodeSum for Products {
 
     #[inline(always)]
     unsafe fn sum(weights: &DigitWeights, code: &[u8]) -> i32 {
-        // SAFETY: the caller vouches for the features. Half a line begins within the 64 bytes of
-        // the padded code.
+        // SAFETY: the caller vouches for the features.
         unsafe {
             let four = _mm256_set1_epi8(0xf);
-            let mut sums = [_mm256_setzero_si256(); 2];
+            let mut sums = Sums::new();
             for (bytes, [lower, upper]) in weights.of_fours() {
-                let mut padded = [0; LINE_BYTES];
-                let start = if bytes.len() == LINE_BYTES {
-                    code[bytes].as_ptr()
-                } else {
-                    padded[..bytes.len()].copy_from_slice(&code[bytes]);
-                    padded.as_ptr()
-                };
-                for offset in [0, BYTES] {
-                    let code = _mm256_loadu_si256(start.add(offset).cast());
-                    add(lower, offset, _mm256_and_si256(code, four), &mut sums);
+                for (offset, at) in bytes.step_by(BYTES).enumerate() {
+                    let code = load(code, at);
+                    sums.add(lower, BYTES * offset, _mm256_and_si256(code, four));
                     let code = _mm256_srli_epi16::<4>(code);
-                    add(upper, offset, _mm256_and_si256(code, four), &mut sums);
+                    sums.add(upper, BYTES * offset, _mm256_and_si256(code, four));
                 }
+                sums.widen();
             }
             for (at, step) in weights.of_ones() {
                 let word = digits::word(code, at);
-                add(step, 0, ones(word as u32), &mut sums);
-                add(step, BYTES, ones((word >> 32) as u32), &mut sums);
+                sums.add(step, 0, ones(word as u32));
+                sums.add(step, BYTES, ones((word >> 32) as u32));
+                sums.widen();
             }
-            let [low, high] = sums;
+            let [low, high] = sums.wide;
             total(_mm256_add_epi32(low, _mm256_slli_epi32::<8>(high)))
         }
     }
 }
 
-/// Adds digits, 15 at most, times half a line of weights. Pairs of products are below 2^12.
-///
-/// # Safety
-/// The CPU has AVX2; `offset` is 0 or 32.
-#[inline(always)]
-unsafe fn add(step: Step<'_>, offset: usize, digits: __m256i, sums: &mut [__m256i; 2]) {
-    // SAFETY: the caller vouches for features and bounds.
-    unsafe {
-        let one = _mm256_set1_epi16(1);
-        let low = _mm256_loadu_si256(step.low.0.as_ptr().add(offset).cast());
-        let pairs = _mm256_maddubs_epi16(digits, low);
-        sums[0] = _mm256_add_epi32(sums[0], _mm256_madd_epi16(pairs, one));
-        if let Some(high) = step.high {
-            let high = _mm256_loadu_si256(high.0.as_ptr().add(offset).cast());
-            let pairs = _mm256_maddubs_epi16(digits, high);
-            sums[1] = _mm256_add_epi32(sums[1], _mm256_madd_epi16(pairs, one));
+/// Sums of products by lanes, those with low bytes of weights and those with high ones.
+struct Sums {
+    narrow: [__m256i; 2],
+    wide: [__m256i; 2],
+}
+
+impl Sums {
+    /// # Safety
+    /// The CPU has AVX2.
+    #[inline(always)]
+    unsafe fn new() -> Self {
+        // SAFETY: the caller vouches for the features.
+        let zero = unsafe { _mm256_setzero_si256() };
+        Self {
+            narrow: [zero; 2],
+            wide: [zero; 2],
         }
     }
+
+    /// Adds digits, 15 at most, times half a line of weights. A pair of products is below 2^12,
+    /// so that there is room for eight of them.
+    ///
+    /// # Safety
+    /// The CPU has AVX2; `offset` is 0 or 32.
+    #[inline(always)]
+    unsafe fn add(&mut self, step: Step<'_>, offset: usize, digits: __m256i) {
+        // SAFETY: the caller vouches for features and bounds.
+        unsafe {
+            let low = _mm256_loadu_si256(step.low.0.as_ptr().add(offset).cast());
+            let pairs = _mm256_maddubs_epi16(digits, low);
+            self.narrow[0] = _mm256_add_epi16(self.narrow[0], pairs);
+            if let Some(high) = step.high {
+                let high = _mm256_loadu_si256(high.0.as_ptr().add(offset).cast());
+                let pairs = _mm256_maddubs_epi16(digits, high);
+                self.narrow[1] = _mm256_add_epi16(self.narrow[1], pairs);
+            }
+        }
+    }
+
+    /// Makes room for eight more.
+    ///
+    /// # Safety
+    /// The CPU has AVX2.
+    #[inline(always)]
+    unsafe fn widen(&mut self) {
+        // SAFETY: the caller vouches for the features.
+        unsafe {
+            let one = _mm256_set1_epi16(1);
+            for at in 0..2 {
+                let pairs = _mm256_madd_epi16(self.narrow[at], one);
+                self.wide[at] = _mm256_add_epi32(self.wide[at], pairs);
+                self.narrow[at] = _mm256_setzero_si256();
+            }
+        }
+    }
+}
+
+/// The 32 bytes of a code from `at` on, zeros behind its end. What lies behind digits of four bits
+/// has no weight.
+///
+/// # Safety
+/// The CPU has AVX2.
+#[inline(always)]
+unsafe fn load(code: &[u8], at: usize) -> __m256i {
+    let rest = &code[at..];
+    let mut padded = [0; BYTES];
+    let start = if rest.len() >= BYTES {
+        rest.as_ptr()
+    } else {
+        padded[..rest.len()].copy_from_slice(rest);
+        padded.as_ptr()
+    };
+    // SAFETY: the caller vouches for the features; 32 bytes are readable from `start` on.
+    unsafe { _mm256_loadu_si256(start.cast()) }
 }
 
 /// Each bit of a word as a byte.
