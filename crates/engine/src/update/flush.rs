@@ -9,7 +9,7 @@ use pageway_types::{NoProgress, Progress, VectorRead};
 use super::checkpoint::Checkpoint;
 use super::common::{Common, Maintenance};
 use super::state::State;
-use crate::build::{Added, Addition, AdditionLimits, AdditionSize, check_addition};
+use crate::build::{Added, Addition, AdditionLimits, AdditionSize, DocumentsById, check_addition};
 use crate::delta::Delta;
 use crate::error::Result;
 use crate::index::Version;
@@ -24,6 +24,13 @@ const BUILD_BYTES_MAX: u64 = 1 << 40;
 /// Rows that quantizers must have been trained on to be taken over for more rows than twice as
 /// many: more would not make them better.
 const TRAINED_ROWS: u32 = 65_536;
+
+/// Rows, their ids, and their attributes where they have any.
+pub(super) type AddedRows<'r> = (
+    &'r dyn VectorRead,
+    &'r dyn IdRead,
+    Option<&'r dyn DocumentsById>,
+);
 
 impl Common {
     /// What is done in the background.
@@ -139,14 +146,14 @@ impl Common {
             ids.push(id);
         });
         let vectors = ResidentSlice(VectorSlice::new(&rows, shape)?);
-        self.add(&vectors, &IdSlice(&ids), (maintenance, progress))
+        // Rows that come one by one have no attributes.
+        self.add((&vectors, &IdSlice(&ids), None), (maintenance, progress))
     }
 
     /// Builds a segment of rows with their ids, if there are any.
     pub(super) fn add(
         &self,
-        vectors: &dyn VectorRead,
-        ids: &dyn IdRead,
+        (vectors, ids, documents): AddedRows<'_>,
         (maintenance, progress): (&mut Maintenance, &dyn Progress),
     ) -> Result<Option<Added>> {
         let count = vectors.count();
@@ -171,6 +178,7 @@ impl Common {
             dir: &self.dir,
             generation: maintenance.generation,
             input: &BuildInput::new(vectors, "rows").with_ids(Some(ids)),
+            documents,
             spec: &spec,
             donor: donor.map(|segment| Source {
                 vfs: self.vfs.as_ref(),

@@ -129,7 +129,7 @@ impl Common {
             .filter_map(|number| before.segments.get(*number));
         let nodes: u64 = nodes.map(|segment| u64::from(segment.node_count())).sum();
         let count = VectorRead::count(&rows);
-        let added = self.add(&rows, &rows, (maintenance, progress))?;
+        let added = self.add((&rows, &rows, rows.documents()), (maintenance, progress))?;
         let checkpoint = Checkpoint {
             gone: chosen.to_vec(),
             added,
