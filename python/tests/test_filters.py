@@ -76,7 +76,7 @@ def test_ids_ranges_fields_and_mistakes(index, vectors):
     assert fields["kind"] == (["text"], 3)
     assert fields["kids[].age"][0] == ["integer"]
     with pytest.raises(pageway.InvalidInputError, match="did you mean kind"):
-        index.search(vectors[0], filter="kinds = 'one'")
+        index.search(vectors[0], filter="kindd = 'one'")
     with pytest.raises(pageway.InvalidInputError, match="column 6"):
         index.count("kind ~ 3")
     with pytest.raises(pageway.InvalidInputError, match=r"filter.must\[0\].match"):

@@ -129,8 +129,11 @@ fn bitmaps(predicate: &Predicate) -> u64 {
 
 /// Bytes that predicates of few levels take over so many nodes: `LEVELS` of them.
 pub fn usual_bytes(nodes: u32) -> u64 {
-    (3 * LEVELS + 4) * bitmap_bytes(nodes) + BUFFER_BYTES
+    ((3 * LEVELS + 4) * bitmap_bytes(nodes) + BUFFER_BYTES).max(LEAST_BYTES)
 }
+
+/// Bytes that are set aside at least: of few rows predicates may have many levels.
+const LEAST_BYTES: u64 = 1 << 20;
 
 /// Levels of conditions joined by `and` and `or` that memory is set aside for.
 const LEVELS: u64 = 3;

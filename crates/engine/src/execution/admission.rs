@@ -32,6 +32,14 @@ impl NodeSet {
         set
     }
 
+    /// An empty set with room for so many nodes.
+    pub(crate) fn holding(nodes: u32) -> Self {
+        Self {
+            words: Vec::with_capacity(nodes.div_ceil(64) as usize),
+            count: 0,
+        }
+    }
+
     /// Adds a node; false when it was there.
     pub fn insert(&mut self, node: NodeId) -> bool {
         let (word, bit) = (node.0 as usize / 64, 1 << (node.0 % 64));

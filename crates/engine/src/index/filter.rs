@@ -130,7 +130,7 @@ impl Version {
     /// The rows that a filter lets through.
     fn matching(&self, filter: &Filter) -> Result<Matched> {
         let mut matched = Matched {
-            set: NodeSet::default(),
+            set: NodeSet::holding(self.node_count()),
             living: 0,
             documents: 0,
         };
