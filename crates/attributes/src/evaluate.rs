@@ -141,13 +141,11 @@ pub(crate) fn is_empty(value: &Value) -> bool {
     value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
-/// Whether `meets` likes one of the values at a path; those of an array count each where the path
-/// ends with its key.
+/// Whether `meets` likes one of the values at a path, of which those of an array count each.
 fn any_spread(document: &Document, path: &Path, meets: &mut dyn FnMut(&Value) -> bool) -> bool {
-    let spreads = path.spreads();
     any(document, path, &mut |value| match value.as_array() {
-        Some(elements) if spreads => elements.iter().any(&mut *meets),
-        Some(_) | None => meets(value),
+        Some(elements) => elements.iter().any(&mut *meets),
+        None => meets(value),
     })
 }
 

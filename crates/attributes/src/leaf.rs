@@ -53,14 +53,10 @@ impl Leaf<'_> {
         }
     }
 
-    /// The bytes of the path, and of its elements where an array is taken apart.
-    fn keys(&self) -> Vec<Vec<u8>> {
-        let mut keys = vec![path_key(self.path)];
-        if self.path.spreads() {
-            let element = Path::extended(Some(self.path.clone()), Step::Each);
-            keys.push(path_key(&element));
-        }
-        keys
+    /// The bytes of the path, and of its elements: an array is taken apart.
+    fn keys(&self) -> [Vec<u8>; 2] {
+        let element = Path::extended(Some(self.path.clone()), Step::Each);
+        [path_key(self.path), path_key(&element)]
     }
 
     fn find(&self, term: &[u8]) -> Result<RoaringBitmap> {
@@ -95,8 +91,7 @@ impl Leaf<'_> {
         for (number, key) in self.keys().iter().enumerate() {
             let listed = || of.iter().map(|scalar| scalar_term(key, scalar));
             // An array that is taken apart is no value itself.
-            let spread = number == 0 && self.path.spreads();
-            let last = if spread { Tag::List } else { Tag::Word };
+            let last = if number == 0 { Tag::List } else { Tag::Word };
             let mut open = RoaringBitmap::new();
             let certain = &mut known.certain;
             self.terms.visit(
@@ -239,8 +234,7 @@ impl Leaf<'_> {
         };
         let mut found = RoaringBitmap::new();
         let element = Path::extended(Some(self.path.clone()), Step::Each);
-        let elements = self.path.spreads().then_some(element);
-        for place in [Some(self.path.clone()), elements].into_iter().flatten() {
+        for place in [self.path.clone(), element] {
             let latitude = Path::extended(Some(place), Step::Key("lat".to_owned()));
             let leaf = Leaf {
                 terms: self.terms,

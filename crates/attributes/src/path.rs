@@ -94,11 +94,6 @@ impl Path {
         self.steps.iter().any(|step| matches!(step, Step::At(_)))
     }
 
-    /// Whether it ends with a key, whose value is taken apart where it is an array.
-    pub(crate) fn spreads(&self) -> bool {
-        matches!(self.steps.last(), Some(Step::Key(_)))
-    }
-
     /// The array whose elements it means, written with or without brackets at its end.
     pub(crate) fn of_array(&self) -> Self {
         match self.steps.split_last() {
