@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use pageway_types::{NodeId, VectorRead, VectorShape};
 
+use super::taken::FromSegments;
 use crate::error::{Error, Result};
 use crate::execution::{DeadSet, Segment};
 use crate::source::IdRead;
@@ -20,7 +21,7 @@ pub(super) struct LivingRows {
 }
 
 /// Those of one segment.
-struct Part {
+pub(super) struct Part {
     segment: Segment,
     dead: DeadSet,
     /// Rows before it.
@@ -53,6 +54,11 @@ impl LivingRows {
             parts,
             count,
         }
+    }
+
+    /// What they were taken from, once they are read.
+    pub(super) fn into_taken(self) -> FromSegments {
+        FromSegments(self.parts)
     }
 
     /// Calls `read` for the rows from `first` on, window by window.
@@ -107,6 +113,21 @@ impl Part {
             first,
             before,
         }
+    }
+
+    /// Tells the id of each row that died since the last time, once. Rows cannot be read
+    /// afterwards.
+    pub(super) fn each_death(&self, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        let Some(dead) = &self.segment.dead else {
+            return Ok(());
+        };
+        for node in dead.nodes_beyond(&self.dead) {
+            self.dead.insert(node);
+            let mut id = [0];
+            self.segment.read_ids(node.0.into(), &mut id)?;
+            id.into_iter().try_for_each(&mut *tell)?;
+        }
+        Ok(())
     }
 
     fn living(&self) -> u32 {
