@@ -66,13 +66,10 @@ impl Common {
     fn clear(&self) {
         let manifest = &self.index.version().manifest;
         let files = manifest.files();
-        let there = self.vfs.list(&self.dir).unwrap_or_default();
         let builds = self.builds();
-        let named = files.iter().map(|file| file.name.as_str());
-        let needed = there.iter().map(String::as_str);
-        let needed = needed.filter(|name| builds.need(name));
-        let kept: Vec<&str> = named.chain(needed).collect();
-        let _ = remove_orphans(self.vfs.as_ref(), &self.dir, &kept);
+        let is_needed =
+            |name: &str| files.iter().any(|file| file.name == name) || builds.need(name);
+        let _ = remove_orphans(self.vfs.as_ref(), &self.dir, is_needed);
     }
 
     fn try_checkpoint(

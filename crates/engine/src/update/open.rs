@@ -136,7 +136,7 @@ impl WriterOpening<'_> {
         synced.map_err(|error| Error::from(error).within(self.dir.display()))?;
         let files = self.manifest.files();
         let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
-        remove_orphans(self.vfs.as_ref(), self.dir, &names)?;
+        remove_orphans(self.vfs.as_ref(), self.dir, |name| names.contains(&name))?;
         Ok(())
     }
 
