@@ -1,13 +1,14 @@
 """Other libraries live through a runbook: what `pageway lab stream` does with ours.
 
-    python stream.py LIBRARY --runbook out/runbook.yaml --data BASE --queries Q --metric l2|ip|cosine
-        -k 10 --effort E [--threads N] [--most-queries N] [--directory DIR]
+    python stream.py LIBRARY --runbook out/runbook.yaml --data BASE --queries Q
+        --metric l2|ip|cosine -k 10 --effort E [--threads N] [--most-queries N] [--directory DIR]
 
 LIBRARY is hnswlib, usearch, diskannpy (its dynamic index in memory) or lancedb. Runbooks are in the
 YAML that `pageway lab stream` leaves beside its records. Standard output holds a line of JSON for
 each step, then one of the whole: the names are those of ``steps.jsonl`` and ``summary.json``. Exact
-answers are those of all rows that are in. What a library indexes only when it is asked to (lancedb)
-it is asked to before each search, in the time of updates. Exit codes are those of the other scripts.
+answers are those of all rows that are in. What a library indexes only when it is asked to
+(lancedb) it is asked to before each search, in the time of updates. Exit codes are those of the
+other scripts.
 """
 
 from __future__ import annotations
@@ -327,7 +328,8 @@ def change(
     """Makes a change of the runbook, in calls of `BATCH` rows: seconds in the library, and rows."""
     operation, seconds = step["operation"], 0.0
     is_replace = operation == "replace"
-    first, end = (step["tags_start"], step["tags_end"]) if is_replace else (step["start"], step["end"])
+    prefix = "tags_" if is_replace else ""
+    first, end = step[prefix + "start"], step[prefix + "end"]
     shift = step["ids_start"] - first if is_replace else 0
     for start in range(first, end, BATCH):
         ids = np.arange(start, min(end, start + BATCH))

@@ -4,14 +4,14 @@
 //! ```text
 //! insert finds the delta full -> closes it, opens the next, wakes the flusher -> goes on
 //! insert finds that full too  -> waits for the flush
-//! flusher                     -> waits out a merge where segments pile up -> flush -> wakes the merger
-//! merger                      -> merges while there are too many segments
+//! flusher  -> waits out a merge where segments pile up -> flush -> wakes the merger
+//! merger   -> merges while there are too many segments
 //! ```
 //!
-//! A merge works on segments that are there, and a flush adds one behind them, so neither waits for
-//! the other but to commit. Invariants: what goes wrong here poisons nothing; it is told by the next
-//! call that puts rows in, and stands in [`Changes`](super::Changes) until then. A child of a fork
-//! has no such threads, and is refused before it could wait for one.
+//! A merge works on segments that are there, and a flush adds one behind them, so neither waits
+//! for the other but to commit. Invariants: what goes wrong here poisons nothing; it is told by
+//! the next call that puts rows in, and stands in [`Changes`](super::Changes) until then. A child
+//! of a fork has no such threads, and is refused before it could wait for one.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -35,19 +35,19 @@ const PILE: usize = 32;
 
 /// What is done in the background.
 #[derive(Clone, Copy)]
-enum Work {
+enum Upkeep {
     Flush,
     Merge,
 }
 
 /// The thread of one kind of work, if it was started, and what is known of it.
 pub(super) struct BackgroundThread {
-    work: Work,
+    work: Upkeep,
     pub(super) board: Board,
     handle: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Work {
+impl Upkeep {
     fn name(self) -> &'static str {
         match self {
             Self::Flush => "flush",
@@ -57,8 +57,8 @@ impl Work {
 
     fn thread(self, common: &Common) -> &BackgroundThread {
         match self {
-            Self::Flush => &common.flusher,
-            Self::Merge => &common.merger,
+            Self::Flush => &common.upkeep.flusher,
+            Self::Merge => &common.upkeep.merger,
         }
     }
 
@@ -67,12 +67,12 @@ impl Work {
         match self {
             Self::Flush => {
                 let piles_up = || common.index.version().segments.len() >= PILE;
-                common.merger.board.wait_out(piles_up);
+                common.upkeep.merger.board.wait_out(piles_up);
                 common.flush_closed(progress)?;
                 if common.options.merge_by_hand || common.is_tidy() {
                     return Ok(());
                 }
-                common.merger.wake(common)
+                common.upkeep.merger.wake(common)
             }
             Self::Merge => common.merge_tiers(progress),
         }
@@ -80,7 +80,7 @@ impl Work {
 }
 
 impl BackgroundThread {
-    fn new(work: Work) -> Self {
+    fn new(work: Upkeep) -> Self {
         Self {
             work,
             board: Board::new(work.name()),
@@ -90,12 +90,12 @@ impl BackgroundThread {
 
     /// The one that flushes.
     pub(super) fn flusher() -> Self {
-        Self::new(Work::Flush)
+        Self::new(Upkeep::Flush)
     }
 
     /// The one that merges.
     pub(super) fn merger() -> Self {
-        Self::new(Work::Merge)
+        Self::new(Upkeep::Merge)
     }
 
     /// Sees to it that the thread looks for something to do.
@@ -140,8 +140,8 @@ impl BackgroundThread {
 }
 
 /// Works until nothing is to be done.
-fn run(work: Work, common: &Arc<Common>) {
-    if let Work::Merge = work {
+fn run(work: Upkeep, common: &Arc<Common>) {
+    if let Upkeep::Merge = work {
         yield_to_others();
     }
     let board = &work.thread(common).board;

@@ -1,12 +1,13 @@
 //! Segments made of rows, in the memory that flushes and merges share.
 //!
 //! A flush alone may take all of it, and no merge begins meanwhile. Beside a merge it takes the
-//! least that flushes a full delta, which the merge has left it; a merge that needs that too lets no
-//! flush run beside it.
+//! least that flushes a full delta, which the merge has left it; a merge that needs that too lets
+//! no flush run beside it.
 
 use pageway_types::{Progress, VectorRead};
 
-use super::common::{Common, Lease};
+use super::common::Common;
+use super::upkeep::BuildLease;
 use crate::build::{Added, Addition, AdditionLimits, AdditionSize, check_addition};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Version;
@@ -90,7 +91,7 @@ impl Common {
     pub(super) fn build_segment(
         &self,
         (vectors, ids): (&dyn VectorRead, &dyn IdRead),
-        (lease, room): (&Lease<'_>, &BuildRoom),
+        (lease, room): (&BuildLease<'_>, &BuildRoom),
         progress: &dyn Progress,
     ) -> Result<Option<Added>> {
         if vectors.count() == 0 {

@@ -7,9 +7,10 @@ use pageway_store::{
     BlobWriter, FileEntry, LogFloor, LogWriter, Lsn, PageGeometry, remove_orphans,
 };
 
-use super::common::{Common, Counters, Lease, Maintenance};
+use super::common::{Common, Counters};
 use super::state::State;
 use super::taken::Taken;
+use super::upkeep::{BuildLease, Maintenance};
 use crate::build::Added;
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::{DeadSet, Segment};
@@ -48,9 +49,9 @@ impl Common {
     pub(super) fn checkpoint(
         &self,
         mut checkpoint: Checkpoint<'_>,
-        lease: Lease<'_>,
+        lease: BuildLease<'_>,
     ) -> Result<()> {
-        let mut maintenance = self.maintenance();
+        let mut maintenance = self.upkeep.maintenance();
         let outcome = self.try_checkpoint(&mut checkpoint, &mut maintenance);
         drop(lease);
         // Who knows what is committed clears the rest.
@@ -66,7 +67,7 @@ impl Common {
     fn clear(&self) {
         let manifest = &self.index.version().manifest;
         let files = manifest.files();
-        let builds = self.builds();
+        let builds = self.upkeep.builds();
         let is_needed =
             |name: &str| files.iter().any(|file| file.name == name) || builds.need(name);
         let _ = remove_orphans(self.vfs.as_ref(), &self.dir, is_needed);
@@ -80,7 +81,7 @@ impl Common {
         let before = self.index.version();
         let mut manifest = before.manifest.clone();
         let at = put(&mut manifest, checkpoint)?;
-        manifest.generation = self.builds().number();
+        manifest.generation = self.upkeep.builds().number();
         let mut version = self.load(manifest)?;
         let lookups = self.lookups(&before, &version)?;
         let flushed = checkpoint.flushed;

@@ -48,12 +48,12 @@ impl Common {
 
     /// Flushes the delta that is closed, or closes one.
     fn flush(&self, progress: &dyn Progress) -> Result<()> {
-        let _turn = self.turns.flush();
+        let _turn = self.upkeep.turns.flush();
         let Some((frozen, floor)) = self.freeze()? else {
             return Ok(());
         };
-        let _begun = self.flusher.board.begin();
-        let merges = self.turns.try_merge();
+        let _begun = self.upkeep.flusher.board.begin();
+        let merges = self.upkeep.turns.try_merge();
         let (lease, version) = self.begin_build();
         let shape = self.index.shape();
         // Between two turns: who has died so far has no row in the segment, who dies from now on is
@@ -75,7 +75,7 @@ impl Common {
         };
         self.checkpoint(checkpoint, lease)?;
         self.counters.flushes.fetch_add(1, Ordering::Relaxed);
-        self.flusher.board.end();
+        self.upkeep.flusher.board.end();
         Ok(())
     }
 

@@ -16,12 +16,12 @@ const WINDOW: u32 = 1024;
 /// Rows of segments that lived at a moment.
 pub(super) struct LivingRows {
     shape: VectorShape,
-    parts: Vec<Part>,
+    parts: Vec<LivingPart>,
     count: u64,
 }
 
 /// Those of one segment.
-pub(super) struct Part {
+pub(super) struct LivingPart {
     segment: Segment,
     dead: DeadSet,
     /// Rows before it.
@@ -32,7 +32,7 @@ pub(super) struct Part {
 
 /// Rows that lie in one window of nodes.
 struct Stretch<'p> {
-    part: &'p Part,
+    part: &'p LivingPart,
     /// Nodes from the first row to the last.
     nodes: Range<u32>,
     /// Rows, of all that are read.
@@ -44,7 +44,7 @@ impl LivingRows {
     pub(super) fn new(segments: &[Segment], shape: VectorShape) -> Self {
         let mut count = 0;
         let part = |segment: &Segment| {
-            let part = Part::new(segment, count);
+            let part = LivingPart::new(segment, count);
             count += u64::from(part.living());
             part
         };
@@ -93,7 +93,7 @@ impl LivingRows {
     }
 }
 
-impl Part {
+impl LivingPart {
     fn new(segment: &Segment, first: u64) -> Self {
         let nodes = segment.node_count();
         let dead = match &segment.dead {

@@ -21,7 +21,7 @@ impl Common {
     /// Flushes, and merges what is too much, or all.
     pub(super) fn merge(&self, full: bool, progress: &dyn Progress) -> Result<MergeReport> {
         self.flush_all(progress)?;
-        let _turn = self.turns.merge();
+        let _turn = self.upkeep.turns.merge();
         let mut report = MergeReport::default();
         if full {
             let version = self.index.version();
@@ -38,15 +38,15 @@ impl Common {
 
     /// Merges while there are too many segments. Where memory is too small for that, they stay.
     pub(super) fn merge_tiers(&self, progress: &dyn Progress) -> Result<()> {
-        let _turn = self.turns.merge();
+        let _turn = self.upkeep.turns.merge();
         let mut report = MergeReport::default();
         match self.merge_chosen((&mut report, progress)) {
             Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::NoSpace) => {
-                self.merger.board.refuse(Some(error.to_string()));
+                self.upkeep.merger.board.refuse(Some(error.to_string()));
                 Ok(())
             }
             outcome => {
-                self.merger.board.refuse(None);
+                self.upkeep.merger.board.refuse(None);
                 outcome
             }
         }
@@ -106,7 +106,7 @@ impl Common {
         chosen: &[usize],
         (report, progress): (&mut MergeReport, &dyn Progress),
     ) -> Result<()> {
-        let _begun = self.merger.board.begin();
+        let _begun = self.upkeep.merger.board.begin();
         let shape = self.index.shape();
         let (lease, version) = self.begin_build();
         let segments = chosen
@@ -122,7 +122,7 @@ impl Common {
         let count = VectorRead::count(&rows);
         let room = self.room_for_merge(&version, count)?;
         drop(version);
-        let flushes = room.is_all.then(|| self.turns.flush());
+        let flushes = room.is_all.then(|| self.upkeep.turns.flush());
         let added = self.build_segment((&rows, &rows), (&lease, &room), progress)?;
         drop(flushes);
         let checkpoint = Checkpoint {
@@ -133,7 +133,7 @@ impl Common {
         };
         self.checkpoint(checkpoint, lease)?;
         self.counters.merges.fetch_add(1, Ordering::Relaxed);
-        self.merger.board.end();
+        self.upkeep.merger.board.end();
         report.merges += 1;
         report.merged_segments += chosen.len() as u64;
         report.rows += count;

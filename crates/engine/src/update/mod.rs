@@ -34,6 +34,7 @@ mod taken;
 #[cfg(test)]
 mod tests;
 mod tiers;
+mod upkeep;
 mod verify;
 mod writer;
 

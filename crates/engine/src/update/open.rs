@@ -2,20 +2,20 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use pageway_store::{
     DirectoryLock, FileUuid, GroupCommit, LogPlace, LogTail, LogWriter, Lsn, OnDamage, OsVfs,
     Process, Vfs, create_directory, remove_orphans, replay_log,
 };
 
-use super::background::BackgroundThread;
 use super::building::{BUILD_BYTES, least_limits};
-use super::common::{Builds, Common, Counters, Maintenance, Turns};
+use super::common::{Common, Counters};
 use super::options::UpdateOptions;
 use super::record::LogRecord;
 use super::state::{Batch, State};
 use super::taken::TAKEN_BYTES;
+use super::upkeep::UpkeepState;
 use super::writer::{QUEUE_BYTES, Writer};
 use crate::build::{AdditionLimits, AdditionSize, IdFile, added_spec, check_addition};
 use crate::delta::{Delta, ROW_BYTES};
@@ -113,11 +113,7 @@ impl Writer {
             options: *options,
             limits,
             capacity: division.rows,
-            turns: Turns::default(),
-            maintenance: Mutex::new(Maintenance { persisted }),
-            builds: Mutex::new(Builds::new(opening.manifest.generation + 1)),
-            flusher: BackgroundThread::flusher(),
-            merger: BackgroundThread::merger(),
+            upkeep: UpkeepState::new(persisted, opening.manifest.generation + 1),
             counters,
             owner: Process::current(),
             _lock: lock,

@@ -17,7 +17,7 @@ impl Common {
     pub(super) fn snapshot(&self, dir: &Path, progress: &dyn Progress) -> Result<()> {
         self.flush_all(progress)?;
         // What is committed stays while it is copied.
-        let _maintenance = self.maintenance();
+        let _maintenance = self.upkeep.maintenance();
         let manifest = Manifest::read(self.vfs.as_ref(), &self.dir)?;
         let failed = |error| Error::from(error).within(dir.display());
         if !self.vfs.exists(dir).map_err(failed)? {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::living::Part;
+use super::living::LivingPart;
 use crate::delta::Delta;
 use crate::error::Result;
 
@@ -27,7 +27,7 @@ pub(super) struct FromDelta {
 }
 
 /// Rows of segments that lived when they were taken.
-pub(super) struct FromSegments(pub(super) Vec<Part>);
+pub(super) struct FromSegments(pub(super) Vec<LivingPart>);
 
 impl FromDelta {
     /// The rows of a closed delta that live now, and their vectors.

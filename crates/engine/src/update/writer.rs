@@ -21,9 +21,9 @@ pub(super) const QUEUE_BYTES: u64 = 1 << 20;
 ///
 /// Changes of many threads share the syncs of the log. Flushes and merges run in threads of its
 /// own, one of each at a time, and make way for searches; a call that finds no room for its rows
-/// waits for the flush that is under way. What fails in those threads poisons nothing: the next call that puts
-/// rows in reports it, in place of what it was to do. Dropping the writer cancels what is under
-/// way; what is acknowledged is in the log.
+/// waits for the flush that is under way. What fails in those threads poisons nothing: the next
+/// call that puts rows in reports it, in place of what it was to do. Dropping the writer cancels
+/// what is under way; what is acknowledged is in the log.
 pub struct Writer {
     pub(super) common: Arc<Common>,
 }
@@ -76,7 +76,7 @@ impl Writer {
         self.common.check_process()?;
         let done = self.common.delete(ids, durability)?;
         if !self.common.options.in_foreground && self.common.is_dying() {
-            self.common.merger.wake(&self.common)?;
+            self.common.upkeep.merger.wake(&self.common)?;
         }
         Ok(done)
     }
@@ -89,7 +89,7 @@ impl Writer {
             return common.make_room(rows);
         }
         loop {
-            let flushed = common.flusher.board.ended();
+            let flushed = common.upkeep.flusher.board.ended();
             let state = |state: &mut State, log: &mut LogWriter| {
                 if state.has_room(rows) {
                     return Ok(Room::There);
@@ -102,10 +102,10 @@ impl Writer {
             };
             match common.commit.exclusive(state)?? {
                 Room::There => return Ok(()),
-                Room::Made => return common.flusher.wake(common),
+                Room::Made => return common.upkeep.flusher.wake(common),
                 Room::Later => {
-                    common.flusher.wake(common)?;
-                    common.flusher.board.wait_for_more(flushed)?;
+                    common.upkeep.flusher.wake(common)?;
+                    common.upkeep.flusher.board.wait_for_more(flushed)?;
                 }
             }
         }
@@ -115,8 +115,8 @@ impl Writer {
     /// replay. Nothing where there are none, and nothing died.
     ///
     /// Runs in the thread that calls, after the flush in the background, beside a merge. Changes go
-    /// on meanwhile, as far as there is room for them. Where there are too many segments then, they are merged in
-    /// the background.
+    /// on meanwhile, as far as there is room for them. Where there are too many segments then, they
+    /// are merged in the background.
     ///
     /// # Errors
     /// `InvalidInput` where memory is too small for another segment, `NoSpace`, `Cancelled`: the
@@ -130,9 +130,9 @@ impl Writer {
     /// mostly died, or all into one where `full`.
     ///
     /// Runs in the thread that calls, after what runs in the background. Changes, their flushes and
-    /// searches go on meanwhile. A merge is a build over the living rows: it takes the memory for updates that is
-    /// set aside for that, and as much disk again as it merges; where that memory does not hold
-    /// the rows, temporary files as large as the rows beside it.
+    /// searches go on meanwhile. A merge is a build over the living rows: it takes the memory for
+    /// updates that is set aside for that, and as much disk again as it merges; where that memory
+    /// does not hold the rows, temporary files as large as the rows beside it.
     ///
     /// # Errors
     /// `InvalidInput` where that memory is too small, with the least that works; `NoSpace`,
@@ -153,12 +153,12 @@ impl Writer {
         self.common.merge_tiers(progress)
     }
 
-    /// Stops the flush and the merge in the background that are under way, and returns when they have.
+    /// Stops the flush and the merge in the background, and returns when they have.
     /// Segments and rows stay as they are; the next delta that fills begins another.
     pub fn cancel(&self) {
         if self.common.owner.is_current() {
-            self.common.merger.board.cancel();
-            self.common.flusher.board.cancel();
+            self.common.upkeep.merger.board.cancel();
+            self.common.upkeep.flusher.board.cancel();
         }
     }
 

@@ -22,10 +22,10 @@ Examples:
   pageway lab stream --base ms.fbin --queries q.fbin --metric l2 --runbook final_runbook.yaml \\
     --data-set msturing-30M-clustered --out final
 
-Shapes: window, expiration, replace, clusters, churn-1 to churn-50. A runbook is one in the YAML of big-ann's
-streaming track; the one that was lived through is kept in --out beside steps.jsonl, which has a
-record of every step, and summary.json. Every search is compared with the exact answer among the
-rows that are in. docs/lab/streaming.md says what is measured and what the figures mean.";
+Shapes: window, expiration, replace, clusters, churn-1 to churn-50. A runbook is one in the YAML of
+big-ann's streaming track; the one that was lived through is kept in --out beside steps.jsonl,
+which has a record of every step, and summary.json. Every search is compared with the exact answer
+among the rows that are in. docs/lab/streaming.md says what is measured and what the figures mean.";
 
 /// Let an index live through a runbook, and compare every search with the exact answer
 #[derive(Debug, Args)]

@@ -88,7 +88,7 @@ mod tests {
             element: ElementType::U8,
         };
         let rows: Vec<u8> = (0..500u32)
-            .flat_map(|at| [(at % 5 * 50) as u8, 7, (at % 5) as u8, (at / 50) as u8])
+            .flat_map(|at| [(at % 3 * 90) as u8, 7, (at % 3) as u8, (at / 50) as u8])
             .collect();
         let sorted = |rows: &[u8]| {
             let mut rows: Vec<Vec<u8>> = rows.chunks(4).map(<[u8]>::to_vec).collect();
@@ -99,7 +99,7 @@ mod tests {
             clustered(&rows, (shape, Metric::L2), &NoProgress).unwrap();
         assert_eq!(sorted(&own), sorted(&rows));
         assert_eq!((bounds[0], bounds[bounds.len() - 1]), (0, 500));
-        // Five groups far apart: no cluster has rows of two.
+        // Three groups far apart: no cluster has rows of two.
         for part in bounds.windows(2) {
             let own = &own[part[0] as usize * 4..part[1] as usize * 4];
             assert!(!own.is_empty() && own.chunks(4).all(|row| row[0] == own[0]));

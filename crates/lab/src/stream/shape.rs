@@ -46,7 +46,8 @@ impl FromStr for Shape {
                 let percent = percent.filter(|percent| (1..=50).contains(percent));
                 percent.map(Self::Churn).ok_or_else(|| {
                     Error::invalid(format!(
-                        "'{other}' is none of window, expiration, replace, clusters, churn-1 to churn-50"
+                        "'{other}' is none of window, expiration, replace, clusters, churn-1 to \
+                         churn-50"
                     ))
                 })
             }

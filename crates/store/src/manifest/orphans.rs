@@ -6,8 +6,8 @@ use super::MANIFEST_TMP_FILE;
 use crate::{DATA_EXTENSION, StoreError, Vfs};
 
 /// Removes data files and temporary manifests of `dir` that `keeps` does not hold of, and returns
-/// their names. Only regular files and links named `*.pw` and `MANIFEST.tmp` are ours to remove (of a
-/// link the link alone); anything else in the directory belongs to somebody else.
+/// their names. Only regular files and links named `*.pw` and `MANIFEST.tmp` are ours to remove (of
+/// a link the link alone); anything else in the directory belongs to somebody else.
 ///
 /// The caller holds the lock, and `keeps` knows the current manifest. Not synced: an orphan
 /// that a crash brings back is removed next time.

@@ -181,7 +181,7 @@ fn a_flush_ends_while_a_merge_is_under_way() {
         .unwrap();
     writer.flush(&NoProgress).unwrap();
     let (later, new, bytes) = put(90_000, 400);
-    // Of what was built, of what was flushed before, of what is replaced meanwhile and of what came.
+    // Of what was built, of what was flushed before, and of what comes meanwhile.
     let gone: Vec<u64> = (5..600).step_by(7).chain(89_950..90_050).collect();
     let within = FlushWithin {
         writer: &writer,
