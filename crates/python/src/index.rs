@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use numpy::{PyArray1, PyReadonlyArray1};
-use pageway::{CalibrateOptions, Effort, Error, ErrorKind, OpenOptions, Queries, SearchOptions};
+use pageway::{
+    CalibrateOptions, Effort, Error, ErrorKind, Filter, OpenOptions, Queries, SearchOptions,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
@@ -49,6 +51,8 @@ struct OpenSettings {
     k: u32,
     list_size: Option<u32>,
     beam: Option<u32>,
+    /// Seconds.
+    follow: Option<f64>,
 }
 
 impl OpenSettings {
@@ -59,6 +63,7 @@ impl OpenSettings {
             .with_interleave(self.interleave)
             .with_effort(self.list_size.map(Effort::ListSize))
             .with_beam(self.beam)
+            .with_follow(seconds("follow", self.follow)?)
             .with_k(self.k))
     }
 }
@@ -91,15 +96,30 @@ impl SearchSettings {
             .with_beam(self.beam)
             .with_threads(self.threads)
             .with_tolerance(wish(&self.tolerance)?)
-            .with_timeout(self.timeout.map(seconds).transpose()?))
+            .with_timeout(seconds("timeout", self.timeout)?))
     }
 }
 
-fn seconds(seconds: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(seconds).map_err(|_| {
-        let words = format!("timeout is {seconds}: give seconds, 0 or more");
-        to_exception(Error::invalid(words))
-    })
+/// A filter as it is written, and whether as JSON of Qdrant's, else as an expression.
+type FilterText = (String, bool);
+
+fn filter((text, is_json): &FilterText) -> PyResult<Filter> {
+    let filter = if *is_json {
+        Filter::qdrant(text)
+    } else {
+        Filter::expression(text)
+    };
+    filter.map_err(to_exception)
+}
+
+fn seconds(name: &str, seconds: Option<f64>) -> PyResult<Option<Duration>> {
+    let duration = |seconds| {
+        Duration::try_from_secs_f64(seconds).map_err(|_| {
+            let words = format!("{name} is {seconds}: give seconds, 0 or more");
+            to_exception(Error::invalid(words))
+        })
+    };
+    seconds.map(duration).transpose()
 }
 
 /// What `report` gives: the description with what is open on top.
@@ -269,11 +289,15 @@ impl Index {
         py: Python<'_>,
         queries: Rows<'_>,
         options: SearchSettings,
+        among: (Option<FilterText>, bool),
     ) -> PyResult<Answers> {
         let index = self.opened()?;
         // A copy: other threads of Python may write to the array meanwhile.
         let (rows, shape) = (queries.bytes()?.to_vec(), queries.shape()?);
-        let queries = Queries::new(&rows, shape);
+        let filter = among.0.as_ref().map(filter).transpose()?;
+        let queries = Queries::new(&rows, shape)
+            .with_filter(filter.as_ref())
+            .with_wants_attributes(among.1);
         let options = options.options()?;
         let count = queries.rows.len() / queries.shape.row_bytes().max(1);
         let found = if count <= UNWATCHED_QUERIES && options.radius.is_none() {
@@ -285,6 +309,22 @@ impl Index {
             })?
         };
         Answers::new(py, found)
+    }
+
+    /// How many rows match a filter.
+    fn count(&self, py: Python<'_>, matching: FilterText) -> PyResult<u64> {
+        let (index, filter) = (self.opened()?, filter(&matching)?);
+        py.detach(|| index.count(&filter)).map_err(to_exception)
+    }
+
+    /// Paths at which attributes have values, their kinds, and how many different values.
+    fn fields(&self, py: Python<'_>) -> PyResult<Vec<(String, Vec<&'static str>, u64)>> {
+        let index = self.opened()?;
+        let fields = py.detach(|| index.fields()).map_err(to_exception)?;
+        let fields = fields.into_iter();
+        Ok(fields
+            .map(|field| (field.path, field.kinds, field.values))
+            .collect())
     }
 
     fn measure_recall<'py>(
