@@ -1,5 +1,6 @@
 //! Prints what an estimate costs where codes are scanned, in nanoseconds: one code after the other,
-//! in blocks, and gathered at random, as they are stored and from a table. Rows are normally distributed with variances that fall from axis to axis.
+//! in blocks, and gathered at random, as they are stored and from a table. Rows are normally
+//! distributed with variances that fall from axis to axis.
 //!
 //! `cargo run --release -p pageway-quant --example scan`
 #![allow(

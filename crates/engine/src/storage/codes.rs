@@ -41,10 +41,12 @@ impl CodeTable {
 
     /// The forms of the codes that queries meet of `node_count` nodes.
     pub(crate) const fn forms(&self, node_count: u32) -> CodeForms {
-        match self.is_arranged {
-            true if self.node_count < node_count => CodeForms::Both,
-            true => CodeForms::Table,
-            false => CodeForms::Stored,
+        if !self.is_arranged {
+            CodeForms::Stored
+        } else if self.node_count < node_count {
+            CodeForms::Both
+        } else {
+            CodeForms::Table
         }
     }
 

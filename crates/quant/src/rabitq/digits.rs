@@ -2,12 +2,13 @@
 //! codes, the bits in another order.
 //!
 //! The number of an axis is cut into digits: of four bits from the top as long as there are so
-//! many, and of one bit. Digits of four come first, by axis, the second of axes of eight bits behind all
-//! others, then those of one, by number of bits and place. A digit times the weight of its axis is a product of bytes, and one step of
-//! a CPU has 64 of them, where planes of bits take a step for each bit of the weights.
+//! many, and of one bit. Digits of four come first, by axis, the second of axes of eight bits
+//! behind all others, then those of one, by number of bits and place. A digit times the weight of
+//! its axis is a product of bytes, and one step of a CPU has 64 of them, where planes of bits take
+//! a step for each bit of the weights.
 //!
 //! ```text
-//! head | fours, two to a byte, the lower first | ones, lowest first in each byte, filled with zeros
+//! head | fours, two to a byte, the lower first | ones, lowest first in each byte, then zeros
 //! ```
 
 use std::ops::Range;
@@ -64,7 +65,7 @@ impl Digits {
 
     /// Makes four digits of the last, where it would have half a byte.
     fn fill_bytes(&mut self) {
-        if count(&self.fours) % 2 == 0 {
+        if count(&self.fours).is_multiple_of(2) {
             return;
         }
         if let Some(run) = self.fours.last_mut() {
@@ -142,8 +143,8 @@ fn weights_of<'a>(runs: &'a [Run], weights: &'a [i16]) -> impl Iterator<Item = i
 }
 
 impl RaBitQuantizer {
-    /// Whether products of bytes are faster than planes of bits: where digits of four bits hold most
-    /// of a code. Measured by `examples/scan.rs`.
+    /// Whether products of bytes are faster than planes of bits: where digits of four bits hold
+    /// most of a code. Measured by `examples/scan.rs`.
     pub fn gains_by_arranging(&self) -> bool {
         16 * Digits::new(&self.layout).fours_bytes() > self.layout.bits()
     }

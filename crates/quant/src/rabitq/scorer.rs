@@ -24,7 +24,7 @@ use crate::{CodeBatch, CodeForms, CodeScorer};
 /// first `prepare` every estimate is 0.
 pub struct RaBitQScorer {
     pub(super) kernels: &'static KernelSet,
-    weights: BitWeights,
+    weights: Box<BitWeights>,
     /// The same weights for codes in blocks, once these are scanned.
     pub(super) blocks: Option<Box<BlockWeights>>,
     /// And for codes in tables, once these are scored.
@@ -74,7 +74,8 @@ impl RaBitQScorer {
             .saturating_add(dimension.saturating_mul(2 * size_of::<f32>()))
             .saturating_add(bits.saturating_mul(size_of::<i16>()))
             .saturating_add((spec.centroids as usize).saturating_mul(size_of::<Centroid>()))
-            .saturating_add(size_of::<Self>() + MAX_BITS * size_of::<Segment>())
+            .saturating_add(size_of::<Self>() + size_of::<BitWeights>())
+            .saturating_add(MAX_BITS * size_of::<Segment>())
     }
 
     /// A scorer for codes of `quantizer`.
@@ -82,10 +83,10 @@ impl RaBitQScorer {
         let bits = quantizer.bits();
         Self {
             kernels,
-            weights: BitWeights::new(
+            weights: Box::new(BitWeights::new(
                 bits.div_ceil(8),
                 planes(usize::from(quantizer.layout.planes())),
-            ),
+            )),
             layout: quantizer.layout.clone(),
             blocks: None,
             digits: None,
@@ -219,7 +220,9 @@ impl RaBitQScorer {
         for segment in &self.layout.segments {
             let (own, others) = rest.split_at_mut(segment.width.min(rest.len()));
             let factor = factor(segment);
-            own.iter_mut().for_each(|weight| *weight *= factor);
+            for weight in own {
+                *weight *= factor;
+            }
             rest = others;
         }
     }
@@ -291,20 +294,17 @@ impl RaBitQScorer {
                 let bits = codes.get(head..).unwrap_or(&[]);
                 let digits = match batch {
                     CodeBatch::Table { .. } => self.digits.as_deref(),
-                    _ => None,
+                    CodeBatch::Gather { .. } | CodeBatch::Inline { .. } => None,
                 };
                 let estimator = digits.map_or(&self.estimator, |digits| &digits.estimator);
                 for places in places.chunks(BLOCK) {
                     let (sums, _) = sums.split_at_mut(places.len());
-                    match digits {
-                        Some(digits) => {
-                            let sum = self.kernels.digit_sums_gather();
-                            sum(&digits.weights, bits, stride, places, sums);
-                        }
-                        None => {
-                            let sum = self.kernels.bit_sums_gather();
-                            sum(&self.weights, bits, stride, places, sums);
-                        }
+                    if let Some(digits) = digits {
+                        let sum = self.kernels.digit_sums_gather();
+                        sum(&digits.weights, bits, stride, places, sums);
+                    } else {
+                        let sum = self.kernels.bit_sums_gather();
+                        sum(&self.weights, bits, stride, places, sums);
                     }
                     let codes = places.iter().map(|at| codes.get(at.index() * stride..));
                     let pairs = codes.zip(sums);
