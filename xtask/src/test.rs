@@ -25,7 +25,7 @@ struct Ended {
 const SLOWEST: usize = 10;
 
 /// Builds the tests that `arguments` of `cargo test` select and runs them all, whatever fails.
-pub fn run(arguments: &[String]) -> ExitCode {
+pub(crate) fn run(arguments: &[String]) -> ExitCode {
     let start = Instant::now();
     let Some(mut programs) = build(arguments) else {
         return ExitCode::FAILURE;
