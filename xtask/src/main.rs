@@ -1,7 +1,7 @@
 //! Repository chores, run as `cargo xtask <chore>`.
 //!
-//! Needs nothing but the standard library, so it builds in seconds on a fresh machine. `tidy` checks
-//! the house rules that neither rustfmt nor clippy can see, `test` runs every Rust test.
+//! Needs nothing but the standard library, so it builds in seconds on a fresh machine. `tidy`
+//! checks the house rules that neither rustfmt nor clippy can see, `test` runs every Rust test.
 
 mod test;
 mod tidy;

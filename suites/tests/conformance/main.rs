@@ -231,10 +231,10 @@ const IN_ORDER: ScheduleSpec = ScheduleSpec::Pipelined {
 /// One metric for an element type, and three for the four of them; all where a suite may take long.
 fn metrics(element: ElementType) -> Vec<Metric> {
     let metrics = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
-    match long() {
-        true => metrics.to_vec(),
-        false => vec![metrics[element as usize % metrics.len()]],
+    if long() {
+        return metrics.to_vec();
     }
+    vec![metrics[element as usize % metrics.len()]]
 }
 
 fn check_presets(element: ElementType, extent: Extent) {
