@@ -92,7 +92,9 @@ macro_rules! conformance {
         $(mod $name {
             #[test]
             fn the_cover_conforms() {
-                super::extents().iter().for_each(|extent| super::check_cover($element, *extent));
+                for extent in super::extents() {
+                    super::check_cover($element, extent);
+                }
             }
 
             #[test]
@@ -102,7 +104,9 @@ macro_rules! conformance {
 
             #[test]
             fn every_preset_conforms() {
-                super::extents().iter().for_each(|extent| super::check_presets($element, *extent));
+                for extent in super::extents() {
+                    super::check_presets($element, extent);
+                }
             }
         })+
 
