@@ -11,6 +11,7 @@
 //! number of threads.
 
 mod addition;
+mod attributes;
 mod budget;
 mod calibrate;
 mod census;
@@ -40,6 +41,7 @@ mod replicas;
 mod report;
 mod sample;
 mod shards;
+mod sort;
 mod spill;
 mod whole;
 mod wishes;
@@ -49,6 +51,7 @@ mod write;
 pub(crate) use addition::{
     Added, Addition, AdditionLimits, AdditionSize, added_spec, check_addition,
 };
+pub(crate) use attributes::DocumentsById;
 pub(crate) use ids::IdFile;
 pub use outline::BuildOutline;
 pub use recalibrate::CalibrateOptions;
