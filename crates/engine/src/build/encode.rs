@@ -3,7 +3,7 @@
 
 use pageway_quant::{Quantizer, TrainingSample, TrainingSpec};
 use pageway_store::{FileEntry, FileUuid};
-use pageway_types::{Metric, NodeId};
+use pageway_types::Metric;
 
 use super::clusters::BuiltClusters;
 use super::codes::{self, Encoding};
@@ -14,6 +14,9 @@ use crate::error::Result;
 use crate::manifest::FileKind;
 use crate::resolve;
 use crate::storage::{ClusterTable, Identities};
+
+/// Identities that are written at a time.
+const IDENTITIES: u32 = 8192;
 
 /// Quantizers of a build, and the identities of their files: the same in all segments.
 #[derive(Clone)]
@@ -191,16 +194,18 @@ impl Pipeline<'_> {
         }
         let stride = Identities::stride(spec);
         let mut file = self.blob(FileKind::Identities, fingerprint)?;
-        let mut entry = Vec::with_capacity(stride);
-        for node in (0..self.plan.node_count).map(NodeId) {
-            let row = order.row_of(node);
-            let mut user_id = u64::from(row.0);
-            if let Some(ids) = self.input.ids {
-                ids.read(row.0.into(), std::slice::from_mut(&mut user_id))?;
+        let (mut entries, mut numbers) = (Vec::new(), Vec::new());
+        let (mut first, mut ids) = (0, Vec::new());
+        while first < self.plan.node_count {
+            let nodes = first..self.plan.node_count.min(first + IDENTITIES);
+            order.numbers(nodes.clone(), &mut numbers)?;
+            order.user_ids((self.input.ids, nodes.clone()), &numbers, &mut ids)?;
+            entries.clear();
+            for (row, user_id) in numbers.iter().zip(&ids) {
+                Identities::push(&mut entries, stride, (*row, *user_id));
             }
-            entry.clear();
-            Identities::push(&mut entry, stride, (row.0, user_id));
-            file.write(&entry)?;
+            file.write(&entries)?;
+            first = nodes.end;
         }
         Ok(Some(file.finish()?))
     }
