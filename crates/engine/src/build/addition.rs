@@ -104,7 +104,9 @@ impl Addition<'_> {
         entry.files.ids = Some(self.ids(&built.order, &entry)?);
         let calibration = if self.calibrates {
             let held_out = held_out_rows(self.input, &options);
-            let nodes = held_out.map(|rows| built.order.nodes_of(&rows)).transpose()?;
+            let nodes = held_out
+                .map(|rows| built.order.nodes_of(&rows))
+                .transpose()?;
             drop(built.order);
             let manifest = alone(&entry, &plan);
             Some(pipeline.calibrate(&manifest, nodes)?)

@@ -300,7 +300,9 @@ impl BuildPlan {
         // Every segment is searched alone too, for what is hot.
         let searching = searching.max(least_memory(&settled, self.node_count)?.reserved());
         let whole = self.whole_bytes(resident, SAMPLE_ROWS_MIN);
-        let graph = self.piecewise_bytes().map_or(whole, |bytes| bytes.min(whole));
+        let graph = self
+            .piecewise_bytes()
+            .map_or(whole, |bytes| bytes.min(whole));
         let calibrating = if self.kind.calibrates() {
             searching + self.calibration_bytes(options)
         } else if self.counts_visits() {

@@ -48,28 +48,31 @@ impl Pipeline<'_> {
         fingerprint: Fingerprint,
         clusters: Option<&BuiltClusters>,
     ) -> Result<Quantizers> {
-        let sample = codes::widened_sample(self.input.vectors, self.plan)?;
+        let (spec, second) = (self.plan.quantizer(), self.plan.second_quantizer());
+        let known = match (self.codebook, clusters.filter(|_| spec.has_centres())) {
+            (Some(shared), _) => Some(shared.quantizer.clone()),
+            (None, Some(clusters)) => Some(self.train_around(clusters, &spec)?),
+            (None, None) => None,
+        };
+        // One sample at a time is held, and none that nobody is trained on.
+        let sample = match (&known, second) {
+            (Some(_), None) => Vec::new(),
+            _ => codes::widened_sample(self.input.vectors, self.plan)?,
+        };
         let train = |spec: &TrainingSpec| {
             codes::train(&sample, (self.plan, spec), self.pool, self.progress)
         };
-        let first = if let Some(shared) = self.codebook {
-            (shared.quantizer.clone(), shared.uuid)
-        } else {
-            let spec = self.plan.quantizer();
-            let first = match clusters.filter(|_| spec.has_centres()) {
-                Some(clusters) => self.train_around(clusters, &spec)?,
-                None => train(&spec)?,
-            };
-            (first, fingerprint.uuid(FileKind::Codebook.stem()))
-        };
-        let second = match self.plan.second_quantizer() {
-            Some(spec) => {
-                let uuid = fingerprint.uuid(FileKind::SecondCodebook.stem());
-                Some((train(&spec)?, uuid))
-            }
-            None => None,
-        };
-        Ok(Quantizers { first, second })
+        let own = fingerprint.uuid(FileKind::Codebook.stem());
+        let uuid = self.codebook.map_or(own, |shared| shared.uuid);
+        let first = known.map_or_else(|| train(&spec), Ok)?;
+        let second = second.map(|spec| {
+            let uuid = fingerprint.uuid(FileKind::SecondCodebook.stem());
+            train(&spec).map(|second| (second, uuid))
+        });
+        Ok(Quantizers {
+            first: (first, uuid),
+            second: second.transpose()?,
+        })
     }
 
     /// Writes quantizers to files of this segment.

@@ -1,8 +1,8 @@
 //! Building an index: each segment (`pipeline`), then one calibration and one commit (`whole`).
 //!
 //! ```text
-//!  vectors -> check rows -> hold rows, or put them in order by parts -> train codes -> graph (whole,
-//!  or shards merged) -> encode -> records -> hot nodes -> calibrate -> manifest
+//!  vectors -> check rows -> hold rows, or put them in order by parts -> train codes -> graph
+//!  (whole, or shards merged) -> encode -> records -> hot nodes -> calibrate -> manifest
 //! ```
 //!
 //! Memory is planned before anything is written (`budget`), nothing is visible before the manifest

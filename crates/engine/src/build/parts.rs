@@ -1,5 +1,5 @@
-//! The order of nodes under a memory budget: rows are dealt into parts that are near each other, and
-//! put in order one part at a time, by clusters or page by page.
+//! The order of nodes under a memory budget: rows are dealt into parts that are near each other,
+//! and put in order one part at a time, by clusters or page by page.
 //!
 //! ```text
 //!  rows -deal-> part 0: (row, identity)... -order-> rows of nodes 0 .. -+
@@ -148,10 +148,7 @@ struct Ordering {
 impl PartBuild<'_> {
     /// Puts the rows in order, at most `capacity` at a time; with their clusters, where the design
     /// has those.
-    pub(super) fn run(
-        &self,
-        capacity: u32,
-    ) -> Result<(OrderedRows, Option<Arc<ClusterTable>>)> {
+    pub(super) fn run(&self, capacity: u32) -> Result<(OrderedRows, Option<Arc<ClusterTable>>)> {
         let parts = self.deal(capacity)?;
         let format = (self.shape(), self.stride());
         let files = (self.spill("ordered", 0)?, self.spill("identities", 0)?);
@@ -227,7 +224,8 @@ impl PartBuild<'_> {
             }
             let numbered = (block.first as u32..).zip(rows.zip(&own));
             for ((number, (row, id)), part) in numbered.zip(&assigned) {
-                let Some((writer, count)) = writers.get_mut(*part as usize).and_then(Option::as_mut)
+                let Some((writer, count)) =
+                    writers.get_mut(*part as usize).and_then(Option::as_mut)
                 else {
                     continue;
                 };

@@ -15,6 +15,7 @@ use super::encode::Quantizers;
 use super::entry::EntryBuild;
 use super::fingerprint::{Fingerprint, Watched};
 use super::held::HeldRows;
+use super::links::Linked;
 use super::order::{NodeOrder, row_of_unplaced};
 use super::ordered::OrderedRows;
 use super::outliers::RowLengths;
@@ -157,12 +158,7 @@ impl Pipeline<'_> {
     }
 
     /// Builds it of rows that are known to be sound.
-    fn build_of(
-        &self,
-        checked: CheckedRows,
-        first_row: u32,
-        stages: &mut Stages,
-    ) -> Result<Built> {
+    fn build_of(&self, checked: CheckedRows, first_row: u32, stages: &mut Stages) -> Result<Built> {
         let prepared = self.prepare(checked, stages)?;
         // Codes of vectors that hardly vary are shorter than they may be.
         let plan = self.plan.with_codes_of(&prepared.quantizers);
@@ -208,15 +204,7 @@ impl Pipeline<'_> {
         } = prepared;
         let codebooks = self.write_codebooks(quantizers.clone())?;
         let linked = self.link(max_norm, stages)?;
-        let (known, table) = match clusters {
-            Some(clusters) => (Some(clusters.order), Some(clusters.table)),
-            None => (None, None),
-        };
-        let order = match (self.ordered, known) {
-            (Some(ordered), _) => NodeOrder::Ordered(Arc::clone(&ordered.rows)),
-            (None, Some(order)) => order,
-            (None, None) => self.order(&linked)?,
-        };
+        let (order, table) = self.numbers(clusters, &linked)?;
         let overlap = self.overlap(&linked, &order)?;
         stages.end("place nodes");
         let codes = self.encode(&codebooks, (&order, table.as_deref()), fingerprint)?;
@@ -273,6 +261,24 @@ impl Pipeline<'_> {
             order,
             quantizers,
         })
+    }
+
+    /// The numbers of nodes, and the clusters that they follow, where there are any.
+    fn numbers(
+        &self,
+        clusters: Option<BuiltClusters>,
+        linked: &Linked<'_>,
+    ) -> Result<(NodeOrder, Option<Arc<ClusterTable>>)> {
+        let (found, table) = match clusters {
+            Some(clusters) => (Some(clusters.order), Some(clusters.table)),
+            None => (None, None),
+        };
+        let order = match (self.ordered, found) {
+            (Some(ordered), _) => NodeOrder::Ordered(Arc::clone(&ordered.rows)),
+            (None, Some(order)) => order,
+            (None, None) => self.order(linked)?,
+        };
+        Ok((order, table))
     }
 
     /// Refuses rows that cannot be.

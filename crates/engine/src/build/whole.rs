@@ -271,7 +271,9 @@ fn sharding_bytes(plan: &BuildPlan) -> u64 {
     let row = plan.spec.shape.vectors().row_bytes() as u64;
     let list = 4 * u64::from(plan.shard_degree() + 2);
     let nodes = u64::from(plan.node_count);
-    plan.graph.capacity().map_or(0, |_| 2 * nodes * (row + 4 + list))
+    plan.graph
+        .capacity()
+        .map_or(0, |_| 2 * nodes * (row + 4 + list))
 }
 
 fn report(

@@ -172,11 +172,9 @@ impl NodeBatch {
         }
         let nodes = self.nodes.clone();
         pages.order.numbers(nodes.clone(), &mut self.numbers)?;
-        pages.order.user_ids(
-            (pages.input.ids, nodes),
-            &self.numbers,
-            &mut self.user_ids,
-        )
+        pages
+            .order
+            .user_ids((pages.input.ids, nodes), &self.numbers, &mut self.user_ids)
     }
 
     fn encode_rows(&mut self, pages: &PageInput<'_>) -> Result<()> {

@@ -163,10 +163,7 @@ impl Partition {
             let here = left.remove(next);
             walk.push(here);
             let distance = |shard: u32| {
-                squared_l2(
-                    centroids.row(here as usize),
-                    centroids.row(shard as usize),
-                )
+                squared_l2(centroids.row(here as usize), centroids.row(shard as usize))
             };
             let distances = left.iter().map(|shard| distance(*shard)).enumerate();
             let nearest = distances.min_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));

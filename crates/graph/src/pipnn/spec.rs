@@ -9,8 +9,8 @@ use super::sizes::LeafSizes;
 use crate::error::GraphError;
 use crate::graph::{AdjacencyLists, Graph, write_list};
 use crate::linking::{
-    InsertSpec, Insertion, ListSpec, Thinning, Workers, check, check_alpha, check_degree, check_entry, for_each_row,
-    repair_bytes, repair_in_pool,
+    InsertSpec, Insertion, ListSpec, Thinning, Workers, check, check_alpha, check_degree,
+    check_entry, for_each_row, repair_bytes, repair_in_pool,
 };
 use crate::prune::PruneSpec;
 use crate::vectors::VectorSet;
@@ -117,7 +117,11 @@ pub fn pipnn(
     for guest in guests {
         check_entry(*guest, count)?;
     }
-    let guests: Vec<NodeId> = guests.iter().copied().filter(|node| *node != entry).collect();
+    let guests: Vec<NodeId> = guests
+        .iter()
+        .copied()
+        .filter(|node| *node != entry)
+        .collect();
     let guests = guests.as_slice();
     let sizes = LeafSizes::new(count.into(), vectors.embedded_dimension(), spec);
     pool.install(|| {

@@ -165,8 +165,16 @@ fn guests_are_found_and_leave_the_graph_of_the_others_as_it_is() {
         let lists = (0..600).map(|node| graph.neighbors(NodeId(node)));
         lists.filter(|list| list.contains(guest)).count()
     };
-    assert!(joining.clone().all(|guest| (2..=40).contains(&hosts(guest))));
-    assert!(joining.clone().all(|guest| !graph.neighbors(*guest).is_empty()));
+    assert!(
+        joining
+            .clone()
+            .all(|guest| (2..=40).contains(&hosts(guest)))
+    );
+    assert!(
+        joining
+            .clone()
+            .all(|guest| !graph.neighbors(*guest).is_empty())
+    );
 }
 
 #[test]

@@ -44,8 +44,8 @@ struct Stock {
     near: Vec<u32>,
 }
 
-/// Writes `rows` rows to `out`: all of `base`, then made ones. Holds the rows of `base` and 32 bytes
-/// for each.
+/// Writes `rows` rows to `out`: all of `base`, then made ones. Holds the rows of `base` and 32
+/// bytes for each.
 ///
 /// # Errors
 /// `InvalidInput` where `rows` are not more than there are, or there is one alone; `Io`, `NoSpace`;
