@@ -74,13 +74,11 @@ impl BuildPlan {
         let parts = PARTS_PER_FILL * nodes.div_ceil(rows.max(1));
         let buffers = parts * (BUFFER_BYTES as u64 + self.row_bytes());
         let one = rows * (self.identified_bytes() + NORM_BYTES);
-        let (ordering, held) = match resolve::cluster_spec(&self.spec) {
-            Some(spec) => self.clustering_bytes(rows, &spec),
-            None => {
-                let placement = placement(&self.spec);
-                let bytes = placement.map(|placement| placement_bytes(rows, placement, 0));
-                (bytes.unwrap_or(0), 0)
-            }
+        let (ordering, held) = if let Some(spec) = resolve::cluster_spec(&self.spec) {
+            self.clustering_bytes(rows, &spec)
+        } else {
+            let bytes = placement(&self.spec).map(|own| placement_bytes(rows, own, 0));
+            (bytes.unwrap_or(0), 0)
         };
         STAGE_BYTES + buffers + held + one + ordering
     }
