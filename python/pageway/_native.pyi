@@ -60,6 +60,7 @@ class _OpenOptions(TypedDict):
     k: int
     list_size: Optional[int]
     beam: Optional[int]
+    follow: Optional[float]
 
 class _UpdateOptions(TypedDict):
     memory: Optional[str]

@@ -105,6 +105,7 @@ def open_options(
     k: int,
     list_size: Optional[int],
     beam: Optional[int],
+    follow: Optional[float] = None,
 ) -> _native._OpenOptions:
     """What an open index may hold, and the largest searches to come."""
     return {
@@ -114,6 +115,7 @@ def open_options(
         "k": checked_count("k", k),
         "list_size": checked_optional("list_size", list_size),
         "beam": checked_optional("beam", beam),
+        "follow": None if follow is None else float(follow),
     }
 
 

@@ -194,7 +194,7 @@ class Changing:
         return self._native.sync()
 
     def cancel(self) -> None:
-        """Stops the flush or merge in the background, if one is under way, and returns when it has.
+        """Stops the flush and the merge in the background, and returns when they have.
 
         Rows and segments stay as they are; the next that is due begins again.
 
@@ -222,8 +222,8 @@ class Changing:
         ``delta_rows`` (in no segment yet), ``delta_capacity``, ``dead``, ``lsn`` (the last record
         of the log), ``durable_lsn``, ``floor`` (the last record whose change is in files), and
         since the index was opened ``flushes``, ``merges``, ``replayed`` and ``bytes_written``, of which
-        ``log_bytes``, ``segment_bytes`` and ``temporary_bytes``. ``background`` is the flush or merge
-        that is under way (``work``, ``stage``, ``done``, ``total``) or None, ``background_failed`` what
+        ``log_bytes``, ``segment_bytes`` and ``temporary_bytes``. ``background`` lists the flush and
+        the merge that are under way (``work``, ``stage``, ``done``, ``total``), ``background_failed`` what
         went wrong there and is the error of the next insert, ``merge_refused`` why segments were not
         merged."""
         changes: Dict[str, Any] = json.loads(self._native.changes())

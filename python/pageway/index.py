@@ -439,6 +439,7 @@ def open(
     list_size: Optional[int] = None,
     beam: Optional[int] = None,
     effort: Optional[int] = None,
+    follow: Optional[float] = None,
     salvage: bool = False,
 ) -> Index:
     """Opens an index for searching, and where `writable`, to be changed.
@@ -455,8 +456,8 @@ def open(
         vectors (``"20%"``). What the codes leave over caches nodes. Default: what the index was
         built for.
     update_memory : int or str, optional
-        What changes may hold beside it: rows that are in no file yet, and one flush or merge at a
-        time. An eighth of `memory` by default, or the least that works where that is more.
+        What changes may hold beside it: rows that are in no file yet, and one flush and one merge
+        at a time. An eighth of `memory` by default, or the least that works where that is more.
     threads : int
         Searches that run at the same time; memory is set aside for each as far as it goes, and
         others wait. 0 for all cores.
@@ -468,6 +469,10 @@ def open(
         ``limit`` as both `k` and `list_size`.
     effort : int, optional
         The older name of `list_size`; only one of them can be given.
+    follow : float, optional
+        Seconds after which a search first looks whether another process has committed a change, and
+        turns to it: for that search costs a read of the manifest. Never by default, but by
+        `Index.refresh`.
     salvage : bool
         Read a damaged log as far as it is sound, and give up the changes behind the damage.
 
@@ -487,7 +492,7 @@ def open(
         Another process changes the index.
     """
     size = one_size(list_size, effort)
-    options = open_options(memory, threads, interleave, k, size, beam)
+    options = open_options(memory, threads, interleave, k, size, beam, follow)
     path = as_path(path)
     if writable:
         update = update_options(update_memory, salvage)

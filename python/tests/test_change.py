@@ -98,10 +98,28 @@ def test_an_index_that_was_built_changes_merges_and_is_copied(tmp_path, vectors,
         with pytest.raises(pageway.BusyError):
             pageway.open(path, writable=True)
     reader.close()
+    with pytest.raises(pageway.InvalidInputError, match="follow"):
+        pageway.open(path, follow=-1)
     with pageway.open(tmp_path / "copy.index") as copy:
         assert np.array_equal(nearest(copy, queries), truth)
         with pytest.raises(pageway.ReadOnlyError, match="writable"):
             copy.insert(vectors[:1])
+
+
+def test_a_reader_follows_who_changes_the_index(tmp_path, empty, vectors):
+    empty.insert(vectors[:300])
+    empty.flush()
+    path = tmp_path / "new.index"
+    with pageway.open(path, follow=0) as follower, pageway.open(path, follow=3600) as later:
+        assert nearest(follower, vectors[:1])[0] == 0 and nearest(later, vectors[:1])[0] == 0
+        empty.delete(0)
+        empty.insert(vectors[300:301], [1000])
+        assert nearest(follower, vectors[300:301])[0] != 1000, "seen before it is flushed"
+        empty.flush()
+        assert nearest(follower, vectors[300:301])[0] == 1000
+        assert nearest(follower, vectors[:1])[0] != 0
+        assert len(later) == 300 and nearest(later, vectors[:1])[0] == 0
+        assert later.refresh() and nearest(later, vectors[:1])[0] != 0
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.uint8, np.int8])

@@ -118,7 +118,7 @@ fn replace(
 ) -> Result<(), StoreError> {
     let files = build(vfs, dir, generation)?;
     if protocol == Protocol::RemoveBeforeCommit {
-        remove_orphans(vfs, dir, &names(&files))?;
+        remove_orphans(vfs, dir, |name| names(&files).contains(&name))?;
     }
     switch(vfs, dir, &manifest(generation, &files), protocol)
 }
@@ -143,7 +143,7 @@ fn live(plan: &FaultPlan, protocol: Protocol) -> (Vec<Boundary>, History) {
             generation,
         });
         let (_, files) = open(&vfs, &dir).unwrap();
-        remove_orphans(&vfs, &dir, &names(&files)).unwrap();
+        remove_orphans(&vfs, &dir, |name| names(&files).contains(&name)).unwrap();
     }
     drop(lock);
     (sim.take_boundaries(), history)
@@ -186,7 +186,7 @@ fn go_on(vfs: &SimVfs, dir: &Path) -> Result<(), String> {
     create_directory(vfs, dir).map_err(text)?;
     let _lock = DirectoryLock::acquire(vfs, dir).map_err(text)?;
     let (_, files) = open(vfs, dir).map_err(text)?;
-    remove_orphans(vfs, dir, &names(&files)).map_err(text)?;
+    remove_orphans(vfs, dir, |name| names(&files).contains(&name)).map_err(text)?;
     replace(vfs, dir, 3, Protocol::Right).map_err(text)?;
     match recover(vfs, dir)? {
         3 => Ok(()),

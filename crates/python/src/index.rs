@@ -49,6 +49,8 @@ struct OpenSettings {
     k: u32,
     list_size: Option<u32>,
     beam: Option<u32>,
+    /// Seconds.
+    follow: Option<f64>,
 }
 
 impl OpenSettings {
@@ -59,6 +61,7 @@ impl OpenSettings {
             .with_interleave(self.interleave)
             .with_effort(self.list_size.map(Effort::ListSize))
             .with_beam(self.beam)
+            .with_follow(seconds("follow", self.follow)?)
             .with_k(self.k))
     }
 }
@@ -91,15 +94,18 @@ impl SearchSettings {
             .with_beam(self.beam)
             .with_threads(self.threads)
             .with_tolerance(wish(&self.tolerance)?)
-            .with_timeout(self.timeout.map(seconds).transpose()?))
+            .with_timeout(seconds("timeout", self.timeout)?))
     }
 }
 
-fn seconds(seconds: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(seconds).map_err(|_| {
-        let words = format!("timeout is {seconds}: give seconds, 0 or more");
-        to_exception(Error::invalid(words))
-    })
+fn seconds(name: &str, seconds: Option<f64>) -> PyResult<Option<Duration>> {
+    let duration = |seconds| {
+        Duration::try_from_secs_f64(seconds).map_err(|_| {
+            let words = format!("{name} is {seconds}: give seconds, 0 or more");
+            to_exception(Error::invalid(words))
+        })
+    };
+    seconds.map(duration).transpose()
 }
 
 /// What `report` gives: the description with what is open on top.

@@ -31,7 +31,7 @@ use explore::{Findings, Width, explore, explore_recovery};
 use plant::{Plant, PlantVfs, accept_tail};
 use story::{Step, Story, live};
 
-const LIFE: [Step; 24] = [
+const LIFE: [Step; 28] = [
     Step::Insert(30),
     Step::Upsert(8),
     Step::Delete(3),
@@ -49,6 +49,10 @@ const LIFE: [Step; 24] = [
     Step::FailedSync,
     Step::MergeBeside,
     Step::Delete(4),
+    Step::Insert(6),
+    Step::FlushInMerge,
+    Step::Delete(2),
+    Step::Upsert(3),
     Step::Close,
     Step::Insert(4),
     Step::Snapshot,
@@ -56,6 +60,15 @@ const LIFE: [Step; 24] = [
     Step::Merge,
     Step::Kill,
     Step::Again,
+];
+
+/// A flush that is committed while a merge is under way, which is committed after it.
+const WITHIN: [Step; 5] = [
+    Step::Insert(30),
+    Step::Flush,
+    Step::Delete(3),
+    Step::Insert(6),
+    Step::FlushInMerge,
 ];
 
 /// What shows most mistakes, in fewer operations.
@@ -191,6 +204,16 @@ fn every_wrong_protocol_is_found() {
     for plant in planted {
         let story = live(PlantVfs::wrap(plant), &SHORT);
         found(&format!("{plant:?}"), story, &leave);
+    }
+    let planted = [
+        Plant::FlushLost,
+        Plant::FloorOfMerge,
+        Plant::DeadLostAtMerge,
+        Plant::SegmentsGoFirst,
+    ];
+    for plant in planted {
+        let story = live(PlantVfs::wrap(plant), &WITHIN);
+        found(&format!("{plant:?}, flush in merge"), story, &leave);
     }
     // Groups of several sectors, which tear.
     let long = [Step::Insert(150), Step::Upsert(90)];

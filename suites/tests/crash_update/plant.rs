@@ -35,6 +35,10 @@ pub(crate) enum Plant {
     DeadLost,
     /// The dead set of a merged segment is not named: a delete meanwhile is lost.
     DeadLostAtMerge,
+    /// A merge commits what there was when it began: the segment of a flush meanwhile is not named.
+    FlushLost,
+    /// A merge commits the floor that there was when it began.
+    FloorOfMerge,
     /// Ids that were given before are given again.
     IdsReused,
     /// Who opens the index removes what the manifest does not name before it is durable.
@@ -59,6 +63,8 @@ struct Seen {
     before: Option<Value>,
     /// Dead sets that merges wrote and that nobody names.
     lost: Vec<Value>,
+    /// What the manifest before the last said of changes.
+    changes: Value,
 }
 
 impl PlantVfs {
@@ -77,7 +83,9 @@ impl PlantVfs {
         let bytes = contents(&self.inner, from)?;
         let mut manifest = parse(&bytes);
         let before = self.seen.lock().unwrap().before.replace(manifest.clone());
-        self.edit(&mut manifest, &before.unwrap_or_default());
+        let before = before.unwrap_or_default();
+        self.edit(&mut manifest, &before);
+        self.seen.lock().unwrap().changes = before["changes"].clone();
         match self.plant {
             Plant::LogGoesFirst => self.remove_log()?,
             Plant::SegmentsGoFirst => self.remove_unnamed(&manifest)?,
@@ -121,6 +129,15 @@ impl PlantVfs {
                 drop_dead(manifest, &|segment| {
                     seen.lost.contains(&segment["files"]["dead"])
                 });
+            }
+            Plant::FlushLost if is_merged => {
+                manifest["segments"].as_array_mut().unwrap().truncate(1);
+            }
+            Plant::FloorOfMerge if is_merged => {
+                let old = &self.seen.lock().unwrap().changes;
+                for name in ["floor", "floor_chain"] {
+                    manifest["changes"][name] = old[name].clone();
+                }
             }
             Plant::IdsReused => manifest["changes"]["next_id"] = json!(0),
             _ => {}

@@ -45,6 +45,8 @@ pub(crate) enum Step {
     /// The same, with changes of what is being written.
     FlushBeside,
     MergeBeside,
+    /// A merge beside which rows come and go, are flushed, and come and go again.
+    FlushInMerge,
     Snapshot,
     /// The process ends without a word, or in peace; and the index is opened again.
     Kill,
@@ -204,6 +206,10 @@ impl World {
                 writer.flush(&NoProgress)?;
                 writer.merge(true, &Beside::new(self, &writer))?;
             }
+            Step::FlushInMerge => {
+                writer.flush(&NoProgress)?;
+                writer.merge(true, &Beside::with_flush(self, &writer))?;
+            }
             Step::Snapshot => self.snapshot(&writer)?,
             Step::Kill => {
                 drop(writer);
@@ -339,17 +345,34 @@ impl World {
 struct Beside<'w> {
     world: &'w World,
     writer: &'w Writer,
+    /// Whether what changed is flushed too, before more changes.
+    flushes: bool,
     is_done: Mutex<bool>,
 }
 
 impl<'w> Beside<'w> {
     fn new(world: &'w World, writer: &'w Writer) -> Self {
-        let is_done = Mutex::new(false);
         Self {
             world,
             writer,
-            is_done,
+            flushes: false,
+            is_done: Mutex::new(false),
         }
+    }
+
+    fn with_flush(world: &'w World, writer: &'w Writer) -> Self {
+        Self {
+            flushes: true,
+            ..Self::new(world, writer)
+        }
+    }
+
+    /// Changes of what is being written.
+    fn change(&self) -> Result<()> {
+        let (world, writer) = (self.world, self.writer);
+        world.delete(writer, &world.some(6))?;
+        world.upsert(writer, 5, Durability::Synced)?;
+        world.again(writer)
     }
 }
 
@@ -359,10 +382,11 @@ impl Progress for Beside<'_> {
         if std::mem::replace(&mut *is_done, true) {
             return;
         }
-        let (world, writer) = (self.world, self.writer);
-        world.delete(writer, &world.some(6)).unwrap();
-        world.upsert(writer, 5, Durability::Synced).unwrap();
-        world.again(writer).unwrap();
+        self.change().unwrap();
+        if self.flushes {
+            self.writer.flush(&NoProgress).unwrap();
+            self.change().unwrap();
+        }
     }
 
     fn advance(&self, _: u64) {}

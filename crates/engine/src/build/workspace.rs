@@ -141,8 +141,8 @@ impl Workspace {
 
     /// Removes files of ours that belong to no committed index.
     fn clean(&self) -> Result<()> {
-        let keep: Vec<&str> = self.current.iter().map(String::as_str).collect();
-        remove_orphans(self.vfs.as_ref(), &self.dir, &keep)?;
+        let is_current = |name: &str| self.current.iter().any(|own| own == name);
+        remove_orphans(self.vfs.as_ref(), &self.dir, is_current)?;
         Ok(())
     }
 }

@@ -137,6 +137,12 @@ impl DeltaView {
         self.visible
     }
 
+    /// Numbers of the rows that live now, in order.
+    pub(crate) fn living(&self) -> impl Iterator<Item = u32> + '_ {
+        let chunks = self.chunks.iter();
+        chunks.flat_map(|chunk| chunk.living(self.visible))
+    }
+
     fn chunk_of(&self, row: u32) -> Option<&Chunk> {
         let at = self.chunks.partition_point(|chunk| chunk.end() <= row);
         self.chunks.get(at).map(AsRef::as_ref)

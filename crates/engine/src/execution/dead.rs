@@ -90,6 +90,16 @@ impl DeadSet {
         words.map(|word| word.load(Ordering::Acquire))
     }
 
+    /// Nodes that are dead, and not so in another set of as many nodes.
+    pub(crate) fn nodes_beyond<'s>(&'s self, other: &'s Self) -> impl Iterator<Item = NodeId> + 's {
+        let words = (0u32..).zip(self.words().zip(other.words()));
+        let bits = |(number, (own, others)): (u32, (u64, u64))| {
+            let bits = (0..u64::BITS).filter(move |bit| (own & !others) >> bit & 1 == 1);
+            bits.map(move |bit| NodeId(number * u64::BITS + bit))
+        };
+        words.flat_map(bits)
+    }
+
     #[inline]
     fn word(&self, at: usize) -> u64 {
         let word = self.words.get(at);
@@ -119,6 +129,11 @@ mod tests {
                 prop_assert_eq!(set.insert(NodeId(node)), is_new);
             }
             prop_assert_eq!(set.len() as usize, known.len());
+            let others = DeadSet::new(nodes);
+            let beyond: BTreeSet<u32> = set.nodes_beyond(&others).map(|node| node.0).collect();
+            prop_assert_eq!(&beyond, &known);
+            others.insert(NodeId(first % nodes));
+            prop_assert!(set.nodes_beyond(&others).all(|node| node.0 != first % nodes));
             let again = DeadSet::of_words(nodes, set.words());
             prop_assert_eq!(again.len(), set.len());
             for node in 0..400 {

@@ -1,26 +1,28 @@
-//! Flushes and merges beside the threads that change the index: one at a time, in one thread, which
-//! begins when there is something to do and ends when there is not.
+//! Flushes and merges beside the threads that change the index: a thread for each, which begins
+//! when there is something to do and ends when there is not.
 //!
 //! ```text
-//! insert finds the delta full -> closes it, opens the next, wakes the thread -> goes on
+//! insert finds the delta full -> closes it, opens the next, wakes the flusher -> goes on
 //! insert finds that full too  -> waits for the flush
-//! thread                      -> flush -> merges while there are too many segments -> ends
+//! flusher  -> waits out a merge where segments pile up -> flush -> wakes the merger
+//! merger   -> merges while there are too many segments
 //! ```
 //!
-//! Invariants: what goes wrong here poisons nothing; it is told by the next call that puts rows in,
-//! and stands in [`Changes`](super::Changes) until then. A child of a fork has no such thread, and
-//! is refused before it could wait for one.
+//! A merge works on segments that are there, and a flush adds one behind them, so neither waits
+//! for the other but to commit. Invariants: what goes wrong here poisons nothing; it is told by
+//! the next call that puts rows in, and stands in [`Changes`](super::Changes) until then. A child
+//! of a fork has no such threads, and is refused before it could wait for one.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use pageway_store::clock;
+use pageway_store::machine::yield_to_others;
 use pageway_types::Progress;
 
+use super::board::Board;
 use super::common::Common;
-use super::options::Background;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Index;
 
@@ -28,184 +30,107 @@ use crate::index::Index;
 const PAUSE: Duration = Duration::from_millis(5);
 /// Shortest work between two pauses.
 const SPELL: Duration = Duration::from_millis(1);
+/// Segments at which flushes wait for the merge that is under way.
+const PILE: usize = 32;
 
-/// What the thread and its callers tell each other.
-#[derive(Default)]
-pub(super) struct Board {
-    state: Mutex<BoardState>,
-    /// Something ended, or failed.
-    changed: Condvar,
-    /// Whether what is under way is to stop.
-    cancelled: AtomicBool,
-    /// Callers that wait for a flush.
-    waiting: AtomicU64,
-    total: AtomicU64,
-    done: AtomicU64,
+/// What is done in the background.
+#[derive(Clone, Copy)]
+enum Upkeep {
+    Flush,
+    Merge,
 }
 
-#[derive(Default)]
-struct BoardState {
-    /// Whether there may be something to do.
-    wanted: bool,
-    running: bool,
-    /// Counts how often the thread was started.
-    started: u64,
-    /// Whether the writer is going.
-    ends: bool,
-    /// Counts flushes that ended.
-    flushed: u64,
-    failure: Option<Error>,
-    merge_refused: Option<String>,
-    /// What is under way, and its stage.
-    work: Option<(&'static str, &'static str)>,
-}
-
-/// The thread of a writer, if one was started.
-#[derive(Default)]
+/// The thread of one kind of work, if it was started, and what is known of it.
 pub(super) struct BackgroundThread {
+    work: Upkeep,
+    pub(super) board: Board,
     handle: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Board {
-    fn lock(&self) -> MutexGuard<'_, BoardState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// How many flushes ended so far.
-    pub(super) fn flushed(&self) -> u64 {
-        self.lock().flushed
-    }
-
-    /// A flush ended well.
-    pub(super) fn end_flush(&self) {
-        self.lock().flushed += 1;
-        self.changed.notify_all();
-    }
-
-    /// Notes why segments were not merged, or that they were.
-    pub(super) fn refuse_merge(&self, why: Option<String>) {
-        self.lock().merge_refused = why;
-    }
-
-    pub(super) fn merge_refused(&self) -> Option<String> {
-        self.lock().merge_refused.clone()
-    }
-
-    /// What went wrong in the background, and was not told yet.
-    pub(super) fn failure(&self) -> Option<String> {
-        self.lock().failure.as_ref().map(ToString::to_string)
-    }
-
-    /// Tells once what went wrong in the background.
-    ///
-    /// # Errors
-    /// What went wrong.
-    pub(super) fn report(&self) -> Result<()> {
-        self.lock().failure.take().map_or(Ok(()), Err)
-    }
-
-    /// What is under way.
-    pub(super) fn background(&self) -> Option<Background> {
-        let (work, stage) = self.lock().work?;
-        Some(Background {
-            work,
-            stage,
-            done: self.done.load(Ordering::Relaxed),
-            total: self.total.load(Ordering::Relaxed),
-        })
-    }
-
-    /// Waits until a flush has ended since there were `flushed`, or none will.
-    ///
-    /// # Errors
-    /// Why the flush failed.
-    pub(super) fn wait_for_flush(&self, flushed: u64) -> Result<()> {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        let mut state = self.lock();
-        while state.flushed == flushed && state.running && state.failure.is_none() {
-            state = wait(&self.changed, state);
+impl Upkeep {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Flush => "flush",
+            Self::Merge => "merge",
         }
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-        let failure = state.failure.take();
-        failure.map_or(Ok(()), Err)
     }
 
-    /// Asks what is under way to stop, and waits until it has.
-    pub(super) fn cancel(&self) {
-        let mut state = self.lock();
-        if !state.running {
-            return;
+    fn thread(self, common: &Common) -> &BackgroundThread {
+        match self {
+            Self::Flush => &common.upkeep.flusher,
+            Self::Merge => &common.upkeep.merger,
         }
-        self.cancelled.store(true, Ordering::Relaxed);
-        state.wanted = false;
-        let started = state.started;
-        // Who waits for a flush may start the thread again at once.
-        while state.running && state.started == started {
-            state = wait(&self.changed, state);
-        }
-        self.cancelled.store(false, Ordering::Relaxed);
     }
 
-    /// Whether there is something to do; ends the thread where there is not.
-    fn take(&self) -> bool {
-        let mut state = self.lock();
-        let goes_on = state.wanted && !state.ends;
-        state.wanted = false;
-        state.work = None;
-        if !goes_on {
-            state.running = false;
-            drop(state);
-            self.changed.notify_all();
+    /// Does what there is to do.
+    fn run(self, common: &Arc<Common>, progress: &dyn Progress) -> Result<()> {
+        match self {
+            Self::Flush => {
+                let piles_up = || common.index.version().segments.len() >= PILE;
+                common.upkeep.merger.board.wait_out(piles_up);
+                common.flush_closed(progress)?;
+                if common.options.merge_by_hand || common.is_tidy() {
+                    return Ok(());
+                }
+                common.upkeep.merger.wake(common)
+            }
+            Self::Merge => common.merge_tiers(progress),
         }
-        goes_on
-    }
-
-    fn fail(&self, error: Error) {
-        self.lock().failure.get_or_insert(error);
-        self.changed.notify_all();
     }
 }
 
 impl BackgroundThread {
+    fn new(work: Upkeep) -> Self {
+        Self {
+            work,
+            board: Board::new(work.name()),
+            handle: Mutex::default(),
+        }
+    }
+
+    /// The one that flushes.
+    pub(super) fn flusher() -> Self {
+        Self::new(Upkeep::Flush)
+    }
+
+    /// The one that merges.
+    pub(super) fn merger() -> Self {
+        Self::new(Upkeep::Merge)
+    }
+
     /// Sees to it that the thread looks for something to do.
     ///
     /// # Errors
     /// `Io` when the system starts no thread.
     pub(super) fn wake(&self, common: &Arc<Common>) -> Result<()> {
         let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut state = common.board.lock();
-        state.wanted = true;
-        if state.running || state.ends {
+        if !self.board.want() {
             return Ok(());
         }
-        state.running = true;
-        state.started += 1;
-        drop(state);
         // The one before has ended.
         if let Some(before) = handle.take() {
             let _ended = before.join();
         }
-        let shared = Arc::clone(common);
+        let (work, shared) = (self.work, Arc::clone(common));
         let started = thread::Builder::new()
-            .name("pageway-merge".to_owned())
-            .spawn(move || run(&shared));
+            .name(format!("pageway-{}", work.name()))
+            .spawn(move || run(work, &shared));
         match started {
-            Ok(started) => *handle = Some(started),
+            Ok(started) => {
+                *handle = Some(started);
+                Ok(())
+            }
             Err(error) => {
-                common.board.lock().running = false;
-                return Err(Error::from(error).within("the thread of flushes and merges"));
+                self.board.stop();
+                let words = format!("the thread of a {}", work.name());
+                Err(Error::from(error).within(words))
             }
         }
-        Ok(())
     }
 
     /// Cancels what is under way, and ends the thread for good.
-    pub(super) fn end(&self, common: &Common) {
-        if !common.owner.is_current() {
-            return;
-        }
-        common.board.lock().ends = true;
-        common.board.cancel();
+    pub(super) fn end(&self) {
+        self.board.close();
         let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(handle) = handle.take() {
             // A thread that panicked has let go as well.
@@ -214,19 +139,21 @@ impl BackgroundThread {
     }
 }
 
-/// Does what there is to do.
-fn run(common: &Common) {
-    let guard = Ended(&common.board);
-    while common.board.take() {
-        let progress = Paced::new(&common.board, &common.index);
-        match common.keep_small(&progress) {
+/// Works until nothing is to be done.
+fn run(work: Upkeep, common: &Arc<Common>) {
+    if let Upkeep::Merge = work {
+        yield_to_others();
+    }
+    let board = &work.thread(common).board;
+    let _ended = Ended(board);
+    while board.take() {
+        match work.run(common, &Paced::new(board, &common.index)) {
             Ok(()) => {}
             // Who cancelled knows.
             Err(error) if error.kind() == ErrorKind::Cancelled => {}
-            Err(error) => common.board.fail(error),
+            Err(error) => board.fail(error),
         }
     }
-    drop(guard);
 }
 
 /// Lets nobody wait for a thread that panicked.
@@ -234,14 +161,9 @@ struct Ended<'b>(&'b Board);
 
 impl Drop for Ended<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
-        if state.running && thread::panicking() {
-            state.running = false;
-            let words = "the thread of flushes and merges panicked";
-            state.failure = Some(Error::new(ErrorKind::Internal, words));
+        if thread::panicking() {
+            self.0.stop();
         }
-        drop(state);
-        self.0.changed.notify_all();
     }
 }
 
@@ -272,7 +194,7 @@ impl<'w> Paced<'w> {
         if worked < SPELL {
             return;
         }
-        if self.index.is_searched() && self.board.waiting.load(Ordering::Relaxed) == 0 {
+        if self.index.is_searched() && !self.board.is_awaited() {
             thread::sleep(worked.min(PAUSE));
         }
         *since = clock::now();
@@ -281,40 +203,15 @@ impl<'w> Paced<'w> {
 
 impl Progress for Paced<'_> {
     fn stage(&self, name: &'static str, total: u64) {
-        self.board.done.store(0, Ordering::Relaxed);
-        self.board.total.store(total, Ordering::Relaxed);
-        if let Some((_, stage)) = &mut self.board.lock().work {
-            *stage = name;
-        }
+        self.board.stage(name, total);
     }
 
     fn advance(&self, units: u64) {
-        self.board.done.fetch_add(units, Ordering::Relaxed);
+        self.board.advance(units);
         self.rest();
     }
 
     fn cancelled(&self) -> bool {
-        self.board.cancelled.load(Ordering::Relaxed)
+        self.board.is_cancelled()
     }
-}
-
-impl Board {
-    /// Says what is begun.
-    pub(super) fn begin(&self, work: &'static str) -> Begun<'_> {
-        self.lock().work = Some((work, ""));
-        Begun(self)
-    }
-}
-
-/// Something that is under way.
-pub(super) struct Begun<'b>(&'b Board);
-
-impl Drop for Begun<'_> {
-    fn drop(&mut self) {
-        self.0.lock().work = None;
-    }
-}
-
-fn wait<'g>(changed: &Condvar, guard: MutexGuard<'g, BoardState>) -> MutexGuard<'g, BoardState> {
-    changed.wait(guard).unwrap_or_else(PoisonError::into_inner)
 }

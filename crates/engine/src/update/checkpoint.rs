@@ -7,8 +7,10 @@ use pageway_store::{
     BlobWriter, FileEntry, LogFloor, LogWriter, Lsn, PageGeometry, remove_orphans,
 };
 
-use super::common::{Common, Counters, Maintenance};
+use super::common::{Common, Counters};
 use super::state::State;
+use super::taken::Taken;
+use super::upkeep::{BuildLease, Maintenance};
 use crate::build::Added;
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::{DeadSet, Segment};
@@ -22,14 +24,20 @@ const MEMORY_GROWTH: u64 = 8;
 /// What it is more than the vectors at most.
 const MEMORY_BYTES_MAX: u64 = 1 << 30;
 
+/// Rows that may die late while changes wait, and rounds of looking for others before they do.
+const LATE_ROWS: u64 = 32;
+const LATE_ROUNDS: usize = 4;
+
 /// What becomes of the segments of an index.
-pub(super) struct Checkpoint {
+pub(super) struct Checkpoint<'c> {
     /// Segments that go, by their numbers.
-    pub(super) gone: Vec<usize>,
+    pub(super) gone: &'c [usize],
     /// The one that comes in place of the first of them, or behind all others.
     pub(super) added: Option<Added>,
     /// The last record whose rows are in it, where those of the frozen delta are.
     pub(super) flushed: Option<LogFloor>,
+    /// Where the rows of the new one were taken from.
+    pub(super) taken: &'c mut dyn Taken,
 }
 
 impl Common {
@@ -40,32 +48,50 @@ impl Common {
     /// nothing changes any more: only the next open can tell what is committed.
     pub(super) fn checkpoint(
         &self,
-        checkpoint: &Checkpoint,
-        maintenance: &mut Maintenance,
+        mut checkpoint: Checkpoint<'_>,
+        lease: BuildLease<'_>,
     ) -> Result<()> {
-        let outcome = self.try_checkpoint(checkpoint, maintenance);
-        // Names of files are never used twice, whatever became of them.
-        maintenance.generation += 1;
+        let mut maintenance = self.upkeep.maintenance();
+        let outcome = self.try_checkpoint(&mut checkpoint, &mut maintenance);
+        drop(lease);
         // Who knows what is committed clears the rest.
         let is_known = self.commit.exclusive(|state, _| state.failed.is_none());
         if is_known.unwrap_or(false) {
-            let manifest = &self.index.version().manifest;
-            let files = manifest.files();
-            let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
-            // What cannot be removed now is an orphan that the next writer removes.
-            let _ = remove_orphans(self.vfs.as_ref(), &self.dir, &names);
+            self.clear();
         }
         outcome
     }
 
-    fn try_checkpoint(&self, checkpoint: &Checkpoint, maintenance: &mut Maintenance) -> Result<()> {
+    /// Removes files that neither the manifest names nor a build needs. What cannot be removed now
+    /// is an orphan that the next writer removes.
+    fn clear(&self) {
+        let manifest = &self.index.version().manifest;
+        let files = manifest.files();
+        let builds = self.upkeep.builds();
+        let is_needed =
+            |name: &str| files.iter().any(|file| file.name == name) || builds.need(name);
+        let _ = remove_orphans(self.vfs.as_ref(), &self.dir, is_needed);
+    }
+
+    fn try_checkpoint(
+        &self,
+        checkpoint: &mut Checkpoint<'_>,
+        maintenance: &mut Maintenance,
+    ) -> Result<()> {
         let before = self.index.version();
         let mut manifest = before.manifest.clone();
         let at = put(&mut manifest, checkpoint)?;
-        manifest.generation = maintenance.generation;
+        manifest.generation = self.upkeep.builds().number();
         let mut version = self.load(manifest)?;
         let lookups = self.lookups(&before, &version)?;
         let flushed = checkpoint.flushed;
+        let born = at.and_then(|at| version.segments.get(at).zip(lookups.get(at)));
+        let born = born.map(|(segment, lookup)| (segment.dead.clone(), Arc::clone(lookup)));
+        for _ in 0..LATE_ROUNDS {
+            if kill_late(checkpoint.taken, born.as_ref())? <= LATE_ROWS {
+                break;
+            }
+        }
         let commit = |state: &mut State, log: &mut LogWriter| -> Result<()> {
             if let Some(why) = &state.failed {
                 return Err(Error::new(ErrorKind::ReadOnly, why.clone()));
@@ -73,9 +99,7 @@ impl Common {
             // What dead sets are written of is durable before them: what a crash leaves is a
             // prefix of what was done.
             log.sync()?;
-            if let Some(at) = at {
-                kill_late(state, (&version, &lookups), at)?;
-            }
+            kill_late(checkpoint.taken, born.as_ref())?;
             let persisted = self.write_dead_sets(&mut version, maintenance)?;
             version.manifest.take_changes(state, flushed);
             if let Err(error) = version.manifest.commit(self.vfs.as_ref(), &self.dir) {
@@ -171,7 +195,7 @@ impl Common {
             };
             let (name, count) = (entry.files.records.name.clone(), dead.len());
             if maintenance.persisted.get(&name).copied().unwrap_or(0) != count {
-                let place = (maintenance.generation, number);
+                let place = (version.manifest.generation, number);
                 entry.files.dead = Some(self.write_dead(entry, dead, place)?);
                 written.push((name, count));
             }
@@ -210,25 +234,27 @@ impl Manifest {
     }
 }
 
-/// Kills the rows of a new segment whose ids died since it was begun.
+/// Kills the rows of a new segment that died where they were taken from; how many those are.
 fn kill_late(
-    state: &State,
-    (version, lookups): (&Version, &[Arc<IdLookup>]),
-    at: usize,
-) -> Result<()> {
-    let (Some(segment), Some(lookup)) = (version.segments.get(at), lookups.get(at)) else {
-        return Ok(());
+    taken: &mut dyn Taken,
+    born: Option<&(Option<Arc<DeadSet>>, Arc<IdLookup>)>,
+) -> Result<u64> {
+    let Some((Some(dead), lookup)) = born else {
+        return Ok(0);
     };
-    for id in &state.killed {
-        if let (Some(node), Some(dead)) = (lookup.find(*id)?, segment.dead.as_deref()) {
+    let mut count = 0;
+    taken.each_death(&mut |id| {
+        count += 1;
+        if let Some(node) = lookup.find(id)? {
             dead.insert(node);
         }
-    }
-    Ok(())
+        Ok(())
+    })?;
+    Ok(count)
 }
 
 /// Puts the segment of a checkpoint into a manifest, and takes those out that go; its place.
-fn put(manifest: &mut Manifest, checkpoint: &Checkpoint) -> Result<Option<usize>> {
+fn put(manifest: &mut Manifest, checkpoint: &Checkpoint<'_>) -> Result<Option<usize>> {
     let first = checkpoint.gone.iter().min().copied();
     let mut at = first.unwrap_or(manifest.segments.len());
     let mut number = 0;

@@ -1,19 +1,18 @@
 //! What a writer and its background thread share.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pageway_store::{DirectoryLock, GroupCommit, LogWriter, Process, Vfs};
 
-use super::background::Board;
 use super::options::{Changes, UpdateOptions, Work};
 use super::state::State;
+use super::upkeep::{BuildLease, UpkeepState};
 use crate::build::AdditionLimits;
 use crate::delta::Delta;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::Index;
+use crate::index::{Index, Version};
 
 /// An index that is locked and open to be changed.
 pub(super) struct Common {
@@ -22,23 +21,14 @@ pub(super) struct Common {
     pub(super) index: Arc<Index>,
     pub(super) commit: GroupCommit<State>,
     pub(super) options: UpdateOptions,
-    /// What a flush or merge may take.
+    /// What flushes and merges may take together.
     pub(super) limits: AdditionLimits,
-    /// Held while segments are made.
-    pub(super) maintenance: Mutex<Maintenance>,
-    /// What is done in the background.
-    pub(super) board: Board,
+    /// Rows that a delta may have.
+    pub(super) capacity: u32,
+    pub(super) upkeep: UpkeepState,
     pub(super) counters: Counters,
     pub(super) owner: Process,
     pub(super) _lock: DirectoryLock,
-}
-
-/// What flushes and merges know of each other.
-pub(super) struct Maintenance {
-    /// Number of the next build in the directory, and of the next manifest.
-    pub(super) generation: u64,
-    /// Dead rows of each segment that its file knows, by the name of its records.
-    pub(super) persisted: HashMap<String, u32>,
 }
 
 /// What was done since the index was opened.
@@ -54,9 +44,33 @@ pub(super) struct Counters {
 }
 
 impl Common {
-    pub(super) fn maintenance(&self) -> MutexGuard<'_, Maintenance> {
-        let guard = self.maintenance.lock();
-        guard.unwrap_or_else(PoisonError::into_inner)
+    /// Begins to make a segment beside those of a version, whose files stay for as long.
+    pub(super) fn begin_build(&self) -> (BuildLease<'_>, Arc<Version>) {
+        // No checkpoint removes files between the two.
+        let _maintenance = self.upkeep.maintenance();
+        let version = self.index.version();
+        let files = version.manifest.files();
+        let read = files.iter().map(|file| file.name.clone()).collect();
+        let generation = self.upkeep.builds().begin(read);
+        let upkeep = &self.upkeep;
+        (BuildLease { upkeep, generation }, version)
+    }
+
+    /// Cancels what is under way in the background, and lets nothing begin any more.
+    pub(super) fn end_background(&self) {
+        if self.owner.is_current() {
+            self.upkeep.merger.end();
+            self.upkeep.flusher.end();
+        }
+    }
+
+    /// Tells once what went wrong in the background.
+    ///
+    /// # Errors
+    /// What went wrong.
+    pub(super) fn report(&self) -> Result<()> {
+        self.upkeep.flusher.board.report()?;
+        self.upkeep.merger.board.report()
     }
 
     /// Refuses a process that came of the one that opened the index: its threads and its log are
@@ -90,6 +104,7 @@ impl Common {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let segment_bytes = count(&self.counters.segment_bytes);
         let temporary_bytes = count(&self.counters.temporary_bytes);
+        let boards = [&self.upkeep.flusher.board, &self.upkeep.merger.board];
         Ok(Changes {
             rows: version.living(),
             segments: version.segments.len(),
@@ -108,9 +123,12 @@ impl Common {
                 temporary_bytes,
                 replayed: count(&self.counters.replayed),
             },
-            merge_refused: self.board.merge_refused(),
-            background: self.board.background(),
-            background_failed: self.board.failure(),
+            merge_refused: self.upkeep.merger.board.refused(),
+            background: boards
+                .iter()
+                .filter_map(|board| board.background())
+                .collect(),
+            background_failed: boards.iter().find_map(|board| board.failure()),
         })
     }
 }

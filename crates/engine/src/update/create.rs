@@ -47,7 +47,7 @@ impl Writer {
             let words = format!("{}: there is an index already", dir.display());
             return Err(Error::invalid(words));
         }
-        remove_orphans(vfs, dir, &[])?;
+        remove_orphans(vfs, dir, |_| false)?;
         remove_log(vfs, dir)?;
         manifest.commit(vfs, dir)
     }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use pageway_types::{NodeId, VectorRead, VectorShape};
 
+use super::taken::FromSegments;
 use crate::error::{Error, Result};
 use crate::execution::{DeadSet, Segment};
 use crate::source::IdRead;
@@ -15,12 +16,12 @@ const WINDOW: u32 = 1024;
 /// Rows of segments that lived at a moment.
 pub(super) struct LivingRows {
     shape: VectorShape,
-    parts: Vec<Part>,
+    parts: Vec<LivingPart>,
     count: u64,
 }
 
 /// Those of one segment.
-struct Part {
+pub(super) struct LivingPart {
     segment: Segment,
     dead: DeadSet,
     /// Rows before it.
@@ -31,7 +32,7 @@ struct Part {
 
 /// Rows that lie in one window of nodes.
 struct Stretch<'p> {
-    part: &'p Part,
+    part: &'p LivingPart,
     /// Nodes from the first row to the last.
     nodes: Range<u32>,
     /// Rows, of all that are read.
@@ -43,7 +44,7 @@ impl LivingRows {
     pub(super) fn new(segments: &[Segment], shape: VectorShape) -> Self {
         let mut count = 0;
         let part = |segment: &Segment| {
-            let part = Part::new(segment, count);
+            let part = LivingPart::new(segment, count);
             count += u64::from(part.living());
             part
         };
@@ -53,6 +54,11 @@ impl LivingRows {
             parts,
             count,
         }
+    }
+
+    /// What they were taken from, once they are read.
+    pub(super) fn into_taken(self) -> FromSegments {
+        FromSegments(self.parts)
     }
 
     /// Calls `read` for the rows from `first` on, window by window.
@@ -87,7 +93,7 @@ impl LivingRows {
     }
 }
 
-impl Part {
+impl LivingPart {
     fn new(segment: &Segment, first: u64) -> Self {
         let nodes = segment.node_count();
         let dead = match &segment.dead {
@@ -107,6 +113,21 @@ impl Part {
             first,
             before,
         }
+    }
+
+    /// Tells the id of each row that died since the last time, once. Rows cannot be read
+    /// afterwards.
+    pub(super) fn each_death(&self, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        let Some(dead) = &self.segment.dead else {
+            return Ok(());
+        };
+        for node in dead.nodes_beyond(&self.dead) {
+            self.dead.insert(node);
+            let mut id = [0];
+            self.segment.read_ids(node.0.into(), &mut id)?;
+            id.into_iter().try_for_each(&mut *tell)?;
+        }
+        Ok(())
     }
 
     fn living(&self) -> u32 {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use pageway_types::{Progress, VectorRead};
 
 use super::checkpoint::Checkpoint;
-use super::common::{Common, Maintenance};
+use super::common::Common;
 use super::living::LivingRows;
 use super::options::MergeReport;
 use super::state::State;
@@ -20,35 +20,33 @@ const DYING_SHARE: u64 = 16;
 impl Common {
     /// Flushes, and merges what is too much, or all.
     pub(super) fn merge(&self, full: bool, progress: &dyn Progress) -> Result<MergeReport> {
-        let mut maintenance = self.maintenance();
-        self.flush_all(&mut maintenance, progress)?;
+        self.flush_all(progress)?;
+        let _turn = self.upkeep.turns.merge();
         let mut report = MergeReport::default();
         if full {
             let version = self.index.version();
             let all: Vec<usize> = (0..version.segments.len()).collect();
             if all.len() > 1 || version.dead_count() > 0 {
-                self.merge_segments(&all, &mut maintenance, (&mut report, progress))?;
+                drop(version);
+                self.merge_segments(&all, (&mut report, progress))?;
             }
             return Ok(report);
         }
-        self.merge_chosen(&mut maintenance, (&mut report, progress))?;
+        self.merge_chosen((&mut report, progress))?;
         Ok(report)
     }
 
     /// Merges while there are too many segments. Where memory is too small for that, they stay.
-    pub(super) fn merge_tiers(
-        &self,
-        maintenance: &mut Maintenance,
-        progress: &dyn Progress,
-    ) -> Result<()> {
+    pub(super) fn merge_tiers(&self, progress: &dyn Progress) -> Result<()> {
+        let _turn = self.upkeep.turns.merge();
         let mut report = MergeReport::default();
-        match self.merge_chosen(maintenance, (&mut report, progress)) {
+        match self.merge_chosen((&mut report, progress)) {
             Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::NoSpace) => {
-                self.board.refuse_merge(Some(error.to_string()));
+                self.upkeep.merger.board.refuse(Some(error.to_string()));
                 Ok(())
             }
             outcome => {
-                self.board.refuse_merge(None);
+                self.upkeep.merger.board.refuse(None);
                 outcome
             }
         }
@@ -71,17 +69,13 @@ impl Common {
         !self.is_tidy()
     }
 
-    fn merge_chosen(
-        &self,
-        maintenance: &mut Maintenance,
-        (report, progress): (&mut MergeReport, &dyn Progress),
-    ) -> Result<()> {
+    fn merge_chosen(&self, (report, progress): (&mut MergeReport, &dyn Progress)) -> Result<()> {
         loop {
             let chosen = choose(&tiers(&self.index.version()));
             if chosen.is_empty() {
                 return Ok(());
             }
-            self.merge_what_fits(chosen, maintenance, (report, progress))?;
+            self.merge_what_fits(chosen, (report, progress))?;
         }
     }
 
@@ -89,13 +83,12 @@ impl Common {
     fn merge_what_fits(
         &self,
         mut chosen: Vec<usize>,
-        maintenance: &mut Maintenance,
         (report, progress): (&mut MergeReport, &dyn Progress),
     ) -> Result<()> {
         let version = self.index.version();
         let rows = |number: &usize| Some(version.segments.get(*number)?.node_count());
         loop {
-            let merged = self.merge_segments(&chosen, maintenance, (report, progress));
+            let merged = self.merge_segments(&chosen, (report, progress));
             let is_refused = |error: &Error| {
                 matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::NoSpace)
             };
@@ -107,36 +100,40 @@ impl Common {
         }
     }
 
+    /// Merges segments, by their numbers: flushes meanwhile add others behind them.
     fn merge_segments(
         &self,
         chosen: &[usize],
-        maintenance: &mut Maintenance,
         (report, progress): (&mut MergeReport, &dyn Progress),
     ) -> Result<()> {
-        let _begun = self.board.begin("merge");
+        let _begun = self.upkeep.merger.board.begin();
         let shape = self.index.shape();
-        let living = |state: &mut State, _: &mut _| {
-            state.note_kills();
-            let all = &state.version.segments;
-            let segments = chosen.iter().filter_map(|number| all.get(*number).cloned());
-            let segments: Vec<Segment> = segments.collect();
-            LivingRows::new(&segments, shape)
-        };
-        let before = self.index.version();
-        let rows = self.commit.exclusive(living)?;
-        let nodes = chosen
+        let (lease, version) = self.begin_build();
+        let segments = chosen
             .iter()
-            .filter_map(|number| before.segments.get(*number));
-        let nodes: u64 = nodes.map(|segment| u64::from(segment.node_count())).sum();
+            .filter_map(|number| version.segments.get(*number).cloned());
+        let segments: Vec<Segment> = segments.collect();
+        let nodes = segments.iter().map(|segment| segment.node_count());
+        let nodes: u64 = nodes.map(u64::from).sum();
+        // Between two turns, as for a flush.
+        let living = |_: &mut State, _: &mut _| LivingRows::new(&segments, shape);
+        let rows = self.commit.exclusive(living)?;
+        drop(segments);
         let count = VectorRead::count(&rows);
-        let added = self.add(&rows, &rows, (maintenance, progress))?;
+        let room = self.room_for_merge(&version, count)?;
+        drop(version);
+        let flushes = room.is_all.then(|| self.upkeep.turns.flush());
+        let added = self.build_segment((&rows, &rows), (&lease, &room), progress)?;
+        drop(flushes);
         let checkpoint = Checkpoint {
-            gone: chosen.to_vec(),
+            gone: chosen,
             added,
             flushed: None,
+            taken: &mut rows.into_taken(),
         };
-        self.checkpoint(&checkpoint, maintenance)?;
+        self.checkpoint(checkpoint, lease)?;
         self.counters.merges.fetch_add(1, Ordering::Relaxed);
+        self.upkeep.merger.board.end();
         report.merges += 1;
         report.merged_segments += chosen.len() as u64;
         report.rows += count;

@@ -15,6 +15,8 @@
 //! and searches go on.
 
 mod background;
+mod board;
+mod building;
 mod checkpoint;
 mod common;
 mod create;
@@ -28,9 +30,11 @@ mod record;
 mod snapshot;
 mod state;
 mod summary;
+mod taken;
 #[cfg(test)]
 mod tests;
 mod tiers;
+mod upkeep;
 mod verify;
 mod writer;
 

@@ -2,19 +2,20 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use pageway_store::{
     DirectoryLock, FileUuid, GroupCommit, LogPlace, LogTail, LogWriter, Lsn, OnDamage, OsVfs,
     Process, Vfs, create_directory, remove_orphans, replay_log,
 };
 
-use super::background::{BackgroundThread, Board};
-use super::common::{Common, Counters, Maintenance};
-use super::flush::least_limits;
+use super::building::{BUILD_BYTES, least_limits};
+use super::common::{Common, Counters};
 use super::options::UpdateOptions;
 use super::record::LogRecord;
 use super::state::{Batch, State};
+use super::taken::TAKEN_BYTES;
+use super::upkeep::UpkeepState;
 use super::writer::{QUEUE_BYTES, Writer};
 use crate::build::{AdditionLimits, AdditionSize, IdFile, added_spec, check_addition};
 use crate::delta::{Delta, ROW_BYTES};
@@ -35,8 +36,6 @@ const DEFAULT_ROWS: u64 = 4096;
 const DEFAULT_SHARE: u64 = 8;
 /// Buffers of the log and of its replay.
 const LOG_BYTES: u64 = 2 << 20;
-/// Least memory that a flush is tried with.
-const BUILD_BYTES: u64 = 8 << 20;
 
 /// An index directory that is locked, and what is known of it.
 struct WriterOpening<'o> {
@@ -113,18 +112,14 @@ impl Writer {
             commit: GroupCommit::new(state, log, QUEUE_BYTES),
             options: *options,
             limits,
-            maintenance: Mutex::new(Maintenance {
-                generation: opening.manifest.generation + 1,
-                persisted,
-            }),
-            board: Board::default(),
+            capacity: division.rows,
+            upkeep: UpkeepState::new(persisted, opening.manifest.generation + 1),
             counters,
             owner: Process::current(),
             _lock: lock,
         };
         Ok(Self {
             common: Arc::new(common),
-            background: BackgroundThread::default(),
         })
     }
 }
@@ -137,7 +132,7 @@ impl WriterOpening<'_> {
         synced.map_err(|error| Error::from(error).within(self.dir.display()))?;
         let files = self.manifest.files();
         let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
-        remove_orphans(self.vfs.as_ref(), self.dir, &names)?;
+        remove_orphans(self.vfs.as_ref(), self.dir, |name| names.contains(&name))?;
         Ok(())
     }
 
@@ -170,7 +165,7 @@ impl WriterOpening<'_> {
     fn divide(&self, open: &OpenOptions) -> Result<Division> {
         let search = self.search_memory(open);
         let row = self.manifest.spec.shape.vectors().row_bytes() as u64;
-        let each = 2 * (row + ROW_BYTES) + row + 8;
+        let each = 2 * (row + ROW_BYTES) + row + TAKEN_BYTES;
         let segments = self.manifest.segments.iter();
         let known =
             segments.map(|one| DeadSet::bytes(one.node_count) + u64::from(one.node_count) / 30);

@@ -83,13 +83,14 @@ impl CreateOptions {
 #[non_exhaustive]
 pub struct UpdateOptions {
     /// Everything that changes may hold beside the memory of searches: rows since the last flush,
-    /// dead sets, tables of ids, and one flush or merge at a time. Where absent: an eighth of the
-    /// memory of searches, or the least that works where that is more; and a merge that needs more
-    /// takes the least that it works with.
+    /// dead sets, tables of ids, and one flush and one merge at a time. Where absent: an eighth of
+    /// the memory of searches, or the least that works where that is more; and a merge that needs
+    /// more takes the least that it works with.
     pub memory: Option<MemoryWish>,
-    /// Part of it that flushes and merges may take; half of it where absent.
+    /// Part of it that flushes and merges may take; half of it where absent. A merge that needs
+    /// what a flush takes lets none run beside it.
     pub build_memory: Option<MemoryWish>,
-    /// Threads of flushes and merges; 0 for one.
+    /// Threads of a flush, and of a merge; 0 for one.
     pub threads: usize,
     /// Whether the log is read as far as it is sound, if it is damaged: what stands behind the
     /// damage is lost. The decision of a person.
@@ -265,8 +266,8 @@ pub struct Changes {
     pub work: Work,
     /// Why segments were not merged, when they were to be.
     pub merge_refused: Option<String>,
-    /// The flush or merge that is under way.
-    pub background: Option<Background>,
+    /// The flush and the merge that are under way.
+    pub background: Vec<Background>,
     /// What went wrong in the background and was told nobody yet.
     pub background_failed: Option<String>,
 }

@@ -15,8 +15,9 @@ const COPY_BYTES: usize = 1 << 20;
 impl Common {
     /// Makes a copy of the index in the directory `dir`.
     pub(super) fn snapshot(&self, dir: &Path, progress: &dyn Progress) -> Result<()> {
-        let mut maintenance = self.maintenance();
-        self.flush_all(&mut maintenance, progress)?;
+        self.flush_all(progress)?;
+        // What is committed stays while it is copied.
+        let _maintenance = self.upkeep.maintenance();
         let manifest = Manifest::read(self.vfs.as_ref(), &self.dir)?;
         let failed = |error| Error::from(error).within(dir.display());
         if !self.vfs.exists(dir).map_err(failed)? {

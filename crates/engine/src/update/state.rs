@@ -104,10 +104,6 @@ pub(super) struct State {
     /// Nodes that batches will kill which are decided and not published.
     dying: HashSet<(usize, u32)>,
     pub(super) next_id: u64,
-    /// Ids of rows that died since a flush or merge took its rows.
-    pub(super) killed: Vec<u64>,
-    /// Whether that is noted.
-    pub(super) notes_kills: bool,
     /// Why nothing may change any more.
     pub(super) failed: Option<String>,
 }
@@ -129,8 +125,6 @@ impl State {
             capacity,
             dying: HashSet::new(),
             next_id,
-            killed: Vec::new(),
-            notes_kills: false,
             failed: None,
         }
     }
@@ -150,12 +144,6 @@ impl State {
         u64::from(self.active_rows) + rows as u64 <= self.capacity.into()
     }
 
-    /// Notes which ids die from now on.
-    pub(super) fn note_kills(&mut self) {
-        self.killed.clear();
-        self.notes_kills = true;
-    }
-
     /// Turns to a version; the frozen delta is in its segments now where `flushed`.
     pub(super) fn turn_to(
         &mut self,
@@ -168,8 +156,6 @@ impl State {
             self.frozen = None;
             self.delta_ids.retain(|_, (frozen, _)| !*frozen);
         }
-        self.notes_kills = false;
-        self.killed = Vec::new();
     }
 
     /// Where the living row of an id is.
@@ -279,9 +265,6 @@ impl State {
                     self.active.kill(*row);
                 }
             }
-        }
-        if self.notes_kills && !batch.effect.kills.is_empty() {
-            self.killed.extend(&batch.ids);
         }
         self.dying.clear();
         Done {

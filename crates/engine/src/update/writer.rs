@@ -7,7 +7,6 @@ use std::time::Duration;
 use pageway_store::{Durability, LogWriter};
 use pageway_types::Progress;
 
-use super::background::BackgroundThread;
 use super::common::Common;
 use super::options::{Acknowledged, Changes, MergeReport, Rows};
 use super::record::Operation;
@@ -20,19 +19,18 @@ pub(super) const QUEUE_BYTES: u64 = 1 << 20;
 
 /// What changes an index. One per directory; `Send + Sync`: share it between threads.
 ///
-/// Changes of many threads share the syncs of the log. Flushes and merges run in a thread of its
-/// own, one at a time, and make way for searches; a call that finds no room for its rows waits for
-/// the flush that is under way. What fails in that thread poisons nothing: the next call that puts
-/// rows in reports it, in place of what it was to do. Dropping the writer cancels what is under
-/// way; what is acknowledged is in the log.
+/// Changes of many threads share the syncs of the log. Flushes and merges run in threads of its
+/// own, one of each at a time, and make way for searches; a call that finds no room for its rows
+/// waits for the flush that is under way. What fails in those threads poisons nothing: the next
+/// call that puts rows in reports it, in place of what it was to do. Dropping the writer cancels
+/// what is under way; what is acknowledged is in the log.
 pub struct Writer {
     pub(super) common: Arc<Common>,
-    pub(super) background: BackgroundThread,
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.background.end(&self.common);
+        self.common.end_background();
     }
 }
 
@@ -65,7 +63,7 @@ impl Writer {
 
     fn put(&self, operation: Operation, rows: &Rows<'_>) -> Result<Acknowledged> {
         self.common.check_process()?;
-        self.common.board.report()?;
+        self.common.report()?;
         let mut make_room = |rows| self.make_room(rows);
         self.common.put(operation, rows, &mut make_room)
     }
@@ -78,7 +76,7 @@ impl Writer {
         self.common.check_process()?;
         let done = self.common.delete(ids, durability)?;
         if !self.common.options.in_foreground && self.common.is_dying() {
-            self.background.wake(&self.common)?;
+            self.common.upkeep.merger.wake(&self.common)?;
         }
         Ok(done)
     }
@@ -91,7 +89,7 @@ impl Writer {
             return common.make_room(rows);
         }
         loop {
-            let flushed = common.board.flushed();
+            let flushed = common.upkeep.flusher.board.ended();
             let state = |state: &mut State, log: &mut LogWriter| {
                 if state.has_room(rows) {
                     return Ok(Room::There);
@@ -104,10 +102,10 @@ impl Writer {
             };
             match common.commit.exclusive(state)?? {
                 Room::There => return Ok(()),
-                Room::Made => return self.background.wake(common),
+                Room::Made => return common.upkeep.flusher.wake(common),
                 Room::Later => {
-                    self.background.wake(common)?;
-                    common.board.wait_for_flush(flushed)?;
+                    common.upkeep.flusher.wake(common)?;
+                    common.upkeep.flusher.board.wait_for_more(flushed)?;
                 }
             }
         }
@@ -116,26 +114,25 @@ impl Writer {
     /// Makes a segment of the rows since the last flush, so that they take no memory and no
     /// replay. Nothing where there are none, and nothing died.
     ///
-    /// Runs in the thread that calls, after what runs in the background. Changes go on meanwhile,
-    /// as far as there is room for them. Where there are too many segments then, they are merged in
-    /// the background.
+    /// Runs in the thread that calls, after the flush in the background, beside a merge. Changes go
+    /// on meanwhile, as far as there is room for them. Where there are too many segments then, they
+    /// are merged in the background.
     ///
     /// # Errors
     /// `InvalidInput` where memory is too small for another segment, `NoSpace`, `Cancelled`: the
     /// rows stay where they are then. `ReadOnly` after a write that failed.
     pub fn flush(&self, progress: &dyn Progress) -> Result<()> {
         self.common.check_process()?;
-        self.common
-            .flush_all(&mut self.common.maintenance(), progress)
+        self.common.flush_all(progress)
     }
 
     /// Flushes, and merges segments: those of which there are too many of a size or which have
     /// mostly died, or all into one where `full`.
     ///
-    /// Runs in the thread that calls, after what runs in the background. Changes and searches go on
-    /// meanwhile. A merge is a build over the living rows: it takes the memory for updates that is
-    /// set aside for that, and as much disk again as it merges; where that memory does not hold
-    /// the rows, temporary files as large as the rows beside it.
+    /// Runs in the thread that calls, after what runs in the background. Changes, their flushes and
+    /// searches go on meanwhile. A merge is a build over the living rows: it takes the memory for
+    /// updates that is set aside for that, and as much disk again as it merges; where that memory
+    /// does not hold the rows, temporary files as large as the rows beside it.
     ///
     /// # Errors
     /// `InvalidInput` where that memory is too small, with the least that works; `NoSpace`,
@@ -152,16 +149,16 @@ impl Writer {
     /// As [`Writer::flush`].
     pub fn settle(&self, progress: &dyn Progress) -> Result<()> {
         self.common.check_process()?;
-        let mut maintenance = self.common.maintenance();
-        self.common.flush_all(&mut maintenance, progress)?;
-        self.common.merge_tiers(&mut maintenance, progress)
+        self.common.flush_all(progress)?;
+        self.common.merge_tiers(progress)
     }
 
-    /// Stops the flush or merge in the background, if one is under way, and returns when it has.
+    /// Stops the flush and the merge in the background, and returns when they have.
     /// Segments and rows stay as they are; the next delta that fills begins another.
     pub fn cancel(&self) {
         if self.common.owner.is_current() {
-            self.common.board.cancel();
+            self.common.upkeep.merger.board.cancel();
+            self.common.upkeep.flusher.board.cancel();
         }
     }
 
@@ -203,7 +200,7 @@ impl Writer {
     /// As [`Writer::sync`].
     pub fn close(self) -> Result<u64> {
         self.common.check_process()?;
-        self.background.end(&self.common);
+        self.common.end_background();
         let common = Arc::clone(&self.common);
         drop(self);
         let common = Arc::into_inner(common).ok_or_else(|| {

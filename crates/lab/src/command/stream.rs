@@ -3,11 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pageway::source::{OpenAs, VectorFile};
+use pageway::source::{OpenAs, VectorFile, VectorFileWriter};
 use pageway::{
-    Durability, Error, MemoryWish, Metric, OsVfs, Preset, Result, VectorRead, VectorShape, Vfs,
+    Durability, ElementType, Error, MemoryWish, Metric, OsVfs, Preset, Progress, Result,
+    VectorRead, VectorShape, Vfs,
 };
-use pageway_lab::stream::{Life, Runbook, Shape, Summary, live_through, runbook};
+use pageway_lab::stream::{
+    Clustered, Life, Runbook, Shape, Summary, cluster_runbook, clustered, live_through, runbook,
+};
 use pageway_shell::output::Outcome;
 use pageway_shell::session::Session;
 use pageway_shell::text::{self, Facts};
@@ -19,10 +22,10 @@ Examples:
   pageway lab stream --base ms.fbin --queries q.fbin --metric l2 --runbook final_runbook.yaml \\
     --data-set msturing-30M-clustered --out final
 
-Shapes: window, expiration, replace, churn-1 to churn-50. A runbook is one in the YAML of big-ann's
-streaming track; the one that was lived through is kept in --out beside steps.jsonl, which has a
-record of every step, and summary.json. Every search is compared with the exact answer among the
-rows that are in. docs/lab/streaming.md says what is measured and what the figures mean.";
+Shapes: window, expiration, replace, clusters, churn-1 to churn-50. A runbook is one in the YAML of
+big-ann's streaming track; the one that was lived through is kept in --out beside steps.jsonl,
+which has a record of every step, and summary.json. Every search is compared with the exact answer
+among the rows that are in. docs/lab/streaming.md says what is measured and what the figures mean.";
 
 /// Let an index live through a runbook, and compare every search with the exact answer
 #[derive(Debug, Args)]
@@ -121,9 +124,8 @@ impl StreamArguments {
             let words = format!("the data are {shape}, the queries {of_queries}");
             return Err(Error::invalid(words));
         }
-        let count = (rows.len() / shape.row_bytes()) as u64;
-        let runbook = self.find_runbook(count)?;
         OsVfs.create_dir_all(&self.out)?;
+        let (rows, runbook) = self.find_runbook(rows, shape, &session.progress)?;
         pageway_lab::write_text(&self.out.join("runbook.yaml"), &runbook.to_yaml())?;
         let life = Life {
             rows: &rows,
@@ -159,14 +161,30 @@ impl StreamArguments {
         Outcome::new(describe(&summary), &summary)
     }
 
-    fn find_runbook(&self, rows: u64) -> Result<Runbook> {
+    /// The runbook, and the rows in the order that it wants: in that of clusters they are kept, for
+    /// other libraries to live through the same.
+    fn find_runbook(
+        &self,
+        rows: Vec<u8>,
+        shape: VectorShape,
+        progress: &dyn Progress,
+    ) -> Result<(Vec<u8>, Runbook)> {
         match (&self.runbook, self.shape) {
             (Some(path), _) => {
                 let text = pageway_lab::read_text(path)?;
-                Runbook::parse(&text, self.data_set.as_deref())
-                    .map_err(|error| error.within(path.display()))
+                let runbook = Runbook::parse(&text, self.data_set.as_deref());
+                Ok((rows, runbook.map_err(|error| error.within(path.display()))?))
             }
-            (None, Some(shape)) => Ok(runbook(shape, "data", rows)),
+            (None, Some(Shape::Clusters)) => {
+                let Clustered { rows, bounds } =
+                    clustered(&rows, (shape, self.data.metric), progress)?;
+                write(&self.out, &rows, shape)?;
+                Ok((rows, cluster_runbook(&bounds, "data")))
+            }
+            (None, Some(by_shape)) => {
+                let count = (rows.len() / shape.row_bytes()) as u64;
+                Ok((rows, runbook(by_shape, "data", count)))
+            }
             (None, None) => Err(Error::invalid("give --shape or --runbook")),
         }
     }
@@ -180,6 +198,22 @@ fn read(path: &Path, most: Option<u64>) -> Result<(Vec<u8>, VectorShape)> {
     let mut rows = vec![0; count as usize * file.shape().row_bytes()];
     file.read(0, &mut rows)?;
     Ok((rows, file.shape()))
+}
+
+/// Writes rows to a file `base` in `dir`.
+fn write(dir: &Path, rows: &[u8], shape: VectorShape) -> Result<()> {
+    let extension = match shape.element {
+        ElementType::F32 => "fbin",
+        ElementType::F16 => "f16bin",
+        ElementType::U8 => "u8bin",
+        ElementType::I8 => "i8bin",
+    };
+    let vfs: std::sync::Arc<dyn Vfs> = std::sync::Arc::new(OsVfs);
+    let count = (rows.len() / shape.row_bytes()) as u64;
+    let path = dir.join(format!("base.{extension}"));
+    let mut file = VectorFileWriter::create(&vfs, &path, shape, count)?;
+    file.write(rows)?;
+    file.finish().map(drop)
 }
 
 /// The whole life for people.

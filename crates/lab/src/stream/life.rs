@@ -395,7 +395,7 @@ mod tests {
         let mix = |at: u32| (at.wrapping_mul(2_654_435_769) >> 13) as u8;
         let rows: Vec<u8> = (0..600 * 8).map(mix).collect();
         let queries: Vec<u8> = (9000..9000 + 20 * 8).map(mix).collect();
-        for name in ["window", "replace", "churn-10"] {
+        for name in ["window", "replace", "clusters", "churn-10"] {
             let root = tempfile::tempdir().unwrap();
             let life = Life {
                 rows: &rows,

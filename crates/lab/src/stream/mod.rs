@@ -3,18 +3,21 @@
 //!
 //! ```text
 //! runbook   steps: insert, delete, replace, search; read and written as big-ann's YAML
-//! shape     runbooks by name: window, expiration, random, replace
+//! shape     runbooks by name: window, expiration, random, replace, clusters
+//! clusters  data in the order of clusters, for runbooks of those
 //! live      which row each id has, step by step
 //! truth     exact neighbours among them: one ranking of all rows, filtered
 //! life      an index of ours made to live through it; one record a step, and their sum
 //! ```
 
+mod clusters;
 mod life;
 mod live;
 mod runbook;
 mod shape;
 mod truth;
 
+pub use clusters::{Clustered, clustered};
 pub use life::{Life, RecallSummary, StepRecord, Summary, live_through};
 pub use runbook::{Runbook, RunbookStep};
-pub use shape::{Shape, runbook};
+pub use shape::{Shape, cluster_runbook, runbook};

@@ -1,5 +1,6 @@
 //! Runbooks by name, of any number of rows.
 
+use std::ops::Range;
 use std::str::FromStr;
 
 use pageway::Error;
@@ -25,6 +26,8 @@ pub enum Shape {
     Churn(u64),
     /// Half of the data is in, and its ids get the rows of the other half, a twentieth a step.
     Replace,
+    /// Cluster by cluster comes in; every second goes, and comes back.
+    Clusters,
 }
 
 impl FromStr for Shape {
@@ -35,6 +38,7 @@ impl FromStr for Shape {
             "window" => Ok(Self::Window),
             "expiration" => Ok(Self::Expiration),
             "replace" => Ok(Self::Replace),
+            "clusters" => Ok(Self::Clusters),
             other => {
                 let percent = other
                     .strip_prefix("churn-")
@@ -42,7 +46,8 @@ impl FromStr for Shape {
                 let percent = percent.filter(|percent| (1..=50).contains(percent));
                 percent.map(Self::Churn).ok_or_else(|| {
                     Error::invalid(format!(
-                        "'{other}' is none of window, expiration, replace, churn-1 to churn-50"
+                        "'{other}' is none of window, expiration, replace, clusters, churn-1 to \
+                         churn-50"
                     ))
                 })
             }
@@ -50,14 +55,36 @@ impl FromStr for Shape {
     }
 }
 
-/// A runbook of this shape over `rows` rows.
+/// A runbook of this shape over `rows` rows, those of clusters over thirty-two of one size.
 pub fn runbook(shape: Shape, name: &str, rows: u64) -> Runbook {
-    let mut steps = match shape {
+    let steps = match shape {
         Shape::Window => window(rows),
         Shape::Expiration => expiration(rows),
         Shape::Churn(percent) => churn(rows, percent),
         Shape::Replace => replace(rows),
+        Shape::Clusters => {
+            let bounds: Vec<u64> = (0..=32).map(|at| rows * at / 32).collect();
+            return cluster_runbook(&bounds, name);
+        }
     };
+    of_steps(steps, name)
+}
+
+/// A runbook of clusters, which are the rows between neighbours of `bounds`: each comes in, every
+/// second goes, and comes back.
+pub fn cluster_runbook(bounds: &[u64], name: &str) -> Runbook {
+    let clusters = || {
+        let own = bounds.iter().zip(bounds.iter().skip(1));
+        own.map(|(start, end)| *start..*end)
+    };
+    let each = |step: fn(Range<u64>) -> RunbookStep| move |rows| [step(rows), RunbookStep::Search];
+    let come = clusters().flat_map(each(RunbookStep::Insert));
+    let go = clusters().step_by(2).flat_map(each(RunbookStep::Delete));
+    let back = clusters().step_by(2).flat_map(each(RunbookStep::Insert));
+    of_steps(come.chain(go).chain(back).collect(), name)
+}
+
+fn of_steps(mut steps: Vec<RunbookStep>, name: &str) -> Runbook {
     if steps.last() != Some(&RunbookStep::Search) {
         steps.push(RunbookStep::Search);
     }
@@ -175,6 +202,7 @@ mod tests {
             "window",
             "expiration",
             "replace",
+            "clusters",
             "churn-1",
             "churn-5",
             "churn-10",

@@ -1,8 +1,9 @@
 //! What the machine has and what this process takes: memory; `limit` has how much of it this
-//! process may take, `counters` what the operating system counts.
+//! process may take, `counters` what the operating system counts, `priority` who yields to whom.
 
 mod counters;
 mod limit;
+mod priority;
 mod signal;
 
 use rustix::process::{Resource, getrlimit};
@@ -10,6 +11,7 @@ use rustix::process::{Resource, getrlimit};
 use crate::{OpenMode, OsVfs, Vfs};
 pub use counters::{device_reads, process_cpu_time, process_read_bytes, process_requested_bytes};
 pub use limit::memory_limit_bytes;
+pub use priority::yield_to_others;
 pub use signal::bear_file_size_limit;
 
 /// Main memory of the machine in bytes; `None` where the system does not say.

@@ -5,18 +5,22 @@ use std::path::Path;
 use super::MANIFEST_TMP_FILE;
 use crate::{DATA_EXTENSION, StoreError, Vfs};
 
-/// Removes data files and temporary manifests of `dir` that are not in `keep`, and returns their
-/// names. Only regular files and links named `*.pw` and `MANIFEST.tmp` are ours to remove (of a
-/// link the link alone); anything else in the directory belongs to somebody else.
+/// Removes data files and temporary manifests of `dir` that `keeps` does not hold of, and returns
+/// their names. Only regular files and links named `*.pw` and `MANIFEST.tmp` are ours to remove (of
+/// a link the link alone); anything else in the directory belongs to somebody else.
 ///
-/// The caller holds the lock, and `keep` comes from the current manifest. Not synced: an orphan
+/// The caller holds the lock, and `keeps` knows the current manifest. Not synced: an orphan
 /// that a crash brings back is removed next time.
-pub fn remove_orphans(vfs: &dyn Vfs, dir: &Path, keep: &[&str]) -> Result<Vec<String>, StoreError> {
+pub fn remove_orphans(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    keeps: impl Fn(&str) -> bool,
+) -> Result<Vec<String>, StoreError> {
     let names = vfs.list(dir).map_err(|e| StoreError::io(dir, "list", e))?;
     let mut removed = Vec::new();
     for name in names
         .into_iter()
-        .filter(|name| is_ours(name) && !keep.contains(&name.as_str()))
+        .filter(|name| is_ours(name) && !keeps(name))
     {
         let path = dir.join(&name);
         vfs.remove_file(&path)
@@ -54,7 +58,7 @@ mod tests {
         for (name, target) in [("c.pw", "thesis.txt"), ("d.pw", "/nowhere")] {
             std::os::unix::fs::symlink(target, dir.join(name)).unwrap();
         }
-        let removed = remove_orphans(&OsVfs, dir, &["a.pw"]).unwrap();
+        let removed = remove_orphans(&OsVfs, dir, |name| name == "a.pw").unwrap();
         assert_eq!(removed, ["MANIFEST.tmp", "b.pw", "c.pw", "d.pw"]);
         assert_eq!(
             OsVfs.list(dir).unwrap(),

@@ -173,7 +173,7 @@ impl Done {
 /// Flushes, and merges what is to be merged unless that is cancelled.
 fn settle(writer: &Writer, progress: &dyn Progress) -> Result<()> {
     // What is under way in the background knows nothing of Ctrl-C.
-    while writer.changes()?.background.is_some() && !progress.cancelled() {
+    while !writer.changes()?.background.is_empty() && !progress.cancelled() {
         std::thread::sleep(LOOK);
     }
     if progress.cancelled() {

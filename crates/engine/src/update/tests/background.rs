@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pageway_store::clock;
-use pageway_types::{Metric, NoProgress};
+use pageway_types::{Metric, NoProgress, Progress};
 
 use super::model::{Model, SHAPE};
 use crate::Durability;
@@ -140,6 +141,69 @@ fn a_merge_in_little_memory_puts_rows_in_order_part_by_part() {
     verify(dir.path(), &NoProgress).unwrap();
 }
 
+/// Changes and flushes when a merge begins its first stage.
+struct FlushWithin<'w> {
+    writer: &'w Writer,
+    rows: Vec<u8>,
+    gone: Vec<u64>,
+    is_done: AtomicBool,
+}
+
+impl Progress for FlushWithin<'_> {
+    fn stage(&self, _: &'static str, _: u64) {
+        if self.is_done.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let ids: Vec<u64> = (90_000..).take(self.rows.len() / 12).collect();
+        let put = Rows::new(&self.rows, SHAPE).with_ids(&ids[..]);
+        self.writer.upsert(&put).unwrap();
+        self.writer.flush(&NoProgress).unwrap();
+        self.writer.delete(&self.gone, Durability::Synced).unwrap();
+    }
+
+    fn advance(&self, _: u64) {}
+}
+
+#[test]
+fn a_flush_ends_while_a_merge_is_under_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut model = clustered(dir.path(), 12_000);
+    let writer = opened(dir.path(), 40_000_000, 32_000_000);
+    let mut put = |first: u64, count: usize| {
+        let rows = model.rows(count);
+        let ids: Vec<u64> = (first..first + count as u64).collect();
+        let bytes = rows.concat();
+        (ids.clone(), rows, bytes)
+    };
+    let (ids, rows, bytes) = put(89_900, 300);
+    writer
+        .insert(&Rows::new(&bytes, SHAPE).with_ids(&ids[..]))
+        .unwrap();
+    writer.flush(&NoProgress).unwrap();
+    let (later, new, bytes) = put(90_000, 400);
+    // Of what was built, of what was flushed before, and of what comes meanwhile.
+    let gone: Vec<u64> = (5..600).step_by(7).chain(89_950..90_050).collect();
+    let within = FlushWithin {
+        writer: &writer,
+        rows: bytes,
+        gone: gone.clone(),
+        is_done: AtomicBool::new(false),
+    };
+    let report = writer.merge(true, &within).unwrap();
+    assert_eq!((report.merges, report.merged_segments), (1, 2));
+    model.rows.extend(ids.into_iter().zip(rows));
+    model.rows.extend(later.into_iter().zip(new));
+    model.rows.retain(|id, _| !gone.contains(id));
+    let changes = writer.changes().unwrap();
+    assert_eq!((changes.segments, changes.work.flushes), (2, 2));
+    assert_eq!(changes.delta_rows, 0, "{changes:?}");
+    assert!(model.check(writer.index()) > 0.95);
+    drop(writer);
+    verify(dir.path(), &NoProgress).unwrap();
+    let writer = opened(dir.path(), 40_000_000, 32_000_000);
+    assert!(model.check(writer.index()) > 0.95);
+}
+
 #[test]
 fn what_fails_in_the_background_is_told_once_and_poisons_nothing() {
     let dir = tempfile::tempdir().unwrap();
@@ -198,7 +262,7 @@ fn what_is_cancelled_goes_on_later() {
         writer.insert(&put.with_ids(&ids[..])).unwrap();
         model.rows.extend((first..).zip(rows));
         writer.cancel();
-        assert!(writer.changes().unwrap().background.is_none());
+        assert!(writer.changes().unwrap().background.is_empty());
     }
     assert!(model.check(writer.index()) > 0.9);
     writer.sync().unwrap();

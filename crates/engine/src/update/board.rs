@@ -1,0 +1,233 @@
+//! What a thread of the background and the callers of a writer tell each other.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use super::options::Background;
+use crate::error::{Error, ErrorKind, Result};
+
+/// What there is to do of a kind, and how far it is.
+pub(super) struct Board {
+    /// What is done: `flush` or `merge`.
+    work: &'static str,
+    state: Mutex<BoardState>,
+    /// Something ended, or failed.
+    changed: Condvar,
+    /// Whether what is under way is to stop.
+    cancelled: AtomicBool,
+    /// Callers that wait for it.
+    waiting: AtomicU64,
+    total: AtomicU64,
+    done: AtomicU64,
+}
+
+#[derive(Default)]
+struct BoardState {
+    /// Whether there may be something to do.
+    wanted: bool,
+    running: bool,
+    /// Counts how often the thread was started.
+    started: u64,
+    /// Whether the writer is going.
+    ends: bool,
+    /// Counts what ended well.
+    ended: u64,
+    failure: Option<Error>,
+    refused: Option<String>,
+    /// The stage of what is under way.
+    stage: Option<&'static str>,
+}
+
+impl Board {
+    pub(super) fn new(work: &'static str) -> Self {
+        Self {
+            work,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            cancelled: AtomicBool::new(false),
+            waiting: AtomicU64::new(0),
+            total: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BoardState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that it is begun.
+    pub(super) fn begin(&self) -> Begun<'_> {
+        self.lock().stage = Some("");
+        Begun(self)
+    }
+
+    /// How many ended so far.
+    pub(super) fn ended(&self) -> u64 {
+        self.lock().ended
+    }
+
+    /// One ended well.
+    pub(super) fn end(&self) {
+        self.lock().ended += 1;
+        self.changed.notify_all();
+    }
+
+    /// Notes why it was not done, or that it was.
+    pub(super) fn refuse(&self, why: Option<String>) {
+        self.lock().refused = why;
+    }
+
+    pub(super) fn refused(&self) -> Option<String> {
+        self.lock().refused.clone()
+    }
+
+    /// What went wrong in the background, and was not told yet.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.lock().failure.as_ref().map(ToString::to_string)
+    }
+
+    /// Tells once what went wrong in the background.
+    ///
+    /// # Errors
+    /// What went wrong.
+    pub(super) fn report(&self) -> Result<()> {
+        self.lock().failure.take().map_or(Ok(()), Err)
+    }
+
+    pub(super) fn fail(&self, error: Error) {
+        self.lock().failure.get_or_insert(error);
+        self.changed.notify_all();
+    }
+
+    /// What is under way.
+    pub(super) fn background(&self) -> Option<Background> {
+        let stage = self.lock().stage?;
+        Some(Background {
+            work: self.work,
+            stage,
+            done: self.done.load(Ordering::Relaxed),
+            total: self.total.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Whether somebody waits for it.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    /// Waits until one more than `ended` has ended, or none will.
+    ///
+    /// # Errors
+    /// Why it failed.
+    pub(super) fn wait_for_more(&self, ended: u64) -> Result<()> {
+        self.wait_while(|state| state.ended == ended && state.failure.is_none());
+        self.report()
+    }
+
+    /// Waits until something holds no more, or nothing is done about it.
+    pub(super) fn wait_out(&self, holds: impl Fn() -> bool) {
+        self.wait_while(|_| holds());
+    }
+
+    fn wait_while(&self, holds: impl Fn(&BoardState) -> bool) {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.lock();
+        while state.running && holds(&state) {
+            state = wait(&self.changed, state);
+        }
+        drop(state);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Asks for a look whether there is something to do; true where a thread is to be started
+    /// for it.
+    pub(super) fn want(&self) -> bool {
+        let mut state = self.lock();
+        state.wanted = true;
+        if state.running || state.ends {
+            return false;
+        }
+        state.running = true;
+        state.started += 1;
+        true
+    }
+
+    /// Whether there may be something to do; ends the thread where there is not.
+    pub(super) fn take(&self) -> bool {
+        let mut state = self.lock();
+        let goes_on = state.wanted && !state.ends;
+        state.wanted = false;
+        if !goes_on {
+            state.running = false;
+            drop(state);
+            self.changed.notify_all();
+        }
+        goes_on
+    }
+
+    /// No thread could be started, or it ended: nobody waits for it.
+    pub(super) fn stop(&self) {
+        let mut state = self.lock();
+        if state.running && thread::panicking() {
+            let words = format!("the thread of a {} panicked", self.work);
+            state.failure = Some(Error::new(ErrorKind::Internal, words));
+        }
+        state.running = false;
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Asks what is under way to stop, and waits until it has.
+    pub(super) fn cancel(&self) {
+        let mut state = self.lock();
+        if !state.running {
+            return;
+        }
+        self.cancelled.store(true, Ordering::Relaxed);
+        state.wanted = false;
+        let started = state.started;
+        // Who waits may start the thread again at once.
+        while state.running && state.started == started {
+            state = wait(&self.changed, state);
+        }
+        self.cancelled.store(false, Ordering::Relaxed);
+    }
+
+    /// As `cancel`, and lets no thread be started any more.
+    pub(super) fn close(&self) {
+        self.lock().ends = true;
+        self.cancel();
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// A stage of so many units begins.
+    pub(super) fn stage(&self, name: &'static str, total: u64) {
+        self.done.store(0, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
+        if let Some(stage) = &mut self.lock().stage {
+            *stage = name;
+        }
+    }
+
+    /// So many units more are done.
+    pub(super) fn advance(&self, units: u64) {
+        self.done.fetch_add(units, Ordering::Relaxed);
+    }
+}
+
+/// Something that is under way.
+pub(super) struct Begun<'b>(&'b Board);
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        self.0.lock().stage = None;
+    }
+}
+
+fn wait<'g>(changed: &Condvar, guard: MutexGuard<'g, BoardState>) -> MutexGuard<'g, BoardState> {
+    changed.wait(guard).unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,206 @@
+//! Segments made of rows, in the memory that flushes and merges share.
+//!
+//! A flush alone may take all of it, and no merge begins meanwhile. Beside a merge it takes the
+//! least that flushes a full delta, which the merge has left it; a merge that needs that too lets
+//! no flush run beside it.
+
+use pageway_types::{Progress, VectorRead};
+
+use super::common::Common;
+use super::upkeep::BuildLease;
+use crate::build::{Added, Addition, AdditionLimits, AdditionSize, check_addition};
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::Version;
+use crate::manifest::{Manifest, SegmentEntry};
+use crate::options::BuildInput;
+use crate::resolve::Source;
+use crate::source::IdRead;
+use crate::spec::IndexSpec;
+
+/// Most memory of a flush or merge that is chosen by ourselves.
+const BUILD_BYTES_MAX: u64 = 1 << 40;
+/// Least memory that a flush is tried with.
+pub(super) const BUILD_BYTES: u64 = 8 << 20;
+/// Rows that quantizers must have been trained on to be taken over for more rows than twice as
+/// many: more would not make them better.
+const TRAINED_ROWS: u32 = 65_536;
+
+/// What a segment is to be, and what its build may take.
+pub(super) struct BuildRoom {
+    spec: IndexSpec,
+    donor: Option<SegmentEntry>,
+    size: AdditionSize,
+    limits: AdditionLimits,
+    /// Whether no flush may run beside it.
+    pub(super) is_all: bool,
+}
+
+impl Common {
+    /// Room for a flush of so many rows, beside a merge or alone.
+    pub(super) fn room_for_flush(
+        &self,
+        version: &Version,
+        (rows, is_beside): (u64, bool),
+    ) -> Result<BuildRoom> {
+        let mut room = self.wanted(version, (rows, true));
+        if !self.is_bounded() {
+            room.limits = least_limits(&room.spec, room.size, room.limits)?;
+            return Ok(room);
+        }
+        if is_beside {
+            room.limits.build_memory = self.flush_bytes(version)?;
+        }
+        let must = version.manifest.calibration.curves.is_empty();
+        room.size.calibrates &= must || room.fits().is_ok();
+        Ok(room)
+    }
+
+    /// Room for a merge into so many rows: what a flush leaves, or all.
+    ///
+    /// # Errors
+    /// `InvalidInput` with the least that works.
+    pub(super) fn room_for_merge(&self, version: &Version, rows: u64) -> Result<BuildRoom> {
+        let mut room = self.wanted(version, (rows, false));
+        if !self.is_bounded() {
+            room.limits = least_limits(&room.spec, room.size, room.limits)?;
+            return Ok(room);
+        }
+        let all = room.limits.build_memory;
+        let left = all.saturating_sub(self.flush_bytes(version)?);
+        let wished = room.size.calibrates;
+        let must = version.manifest.calibration.curves.is_empty();
+        let choices = [(wished, left), (wished, all), (false, left), (false, all)];
+        let mut refused = Error::new(ErrorKind::Internal, "no room was tried");
+        for (calibrates, bytes) in choices {
+            if must && !calibrates {
+                continue;
+            }
+            (room.size.calibrates, room.limits.build_memory) = (calibrates, bytes);
+            match room.fits() {
+                Ok(()) => {
+                    room.is_all = bytes == all;
+                    return Ok(room);
+                }
+                Err(error) => refused = error,
+            }
+        }
+        Err(refused)
+    }
+
+    /// Builds a segment of rows with their ids, if there are any.
+    pub(super) fn build_segment(
+        &self,
+        (vectors, ids): (&dyn VectorRead, &dyn IdRead),
+        (lease, room): (&BuildLease<'_>, &BuildRoom),
+        progress: &dyn Progress,
+    ) -> Result<Option<Added>> {
+        if vectors.count() == 0 {
+            return Ok(None);
+        }
+        let addition = Addition {
+            vfs: &self.vfs,
+            dir: &self.dir,
+            generation: lease.generation,
+            input: &BuildInput::new(vectors, "rows").with_ids(Some(ids)),
+            spec: &room.spec,
+            donor: room.donor.as_ref().map(|segment| Source {
+                vfs: self.vfs.as_ref(),
+                dir: &self.dir,
+                segment,
+            }),
+            limits: room.limits,
+            calibrates: room.size.calibrates,
+            progress,
+        };
+        addition.build().map(Some)
+    }
+
+    /// Whether somebody gave a memory for flushes and merges.
+    fn is_bounded(&self) -> bool {
+        self.options.memory.is_some() || self.options.build_memory.is_some()
+    }
+
+    /// A segment of so many rows, with all the memory there is.
+    fn wanted(&self, version: &Version, (rows, resident): (u64, bool)) -> BuildRoom {
+        let own = &version.manifest.spec;
+        let donor = donor(&version.manifest, rows).cloned();
+        let mut spec = donor
+            .as_ref()
+            .map_or_else(|| own.clone(), |donor| donor.spec.clone());
+        // One that was built in little memory may have had to do with another.
+        spec.layout.placement = own.layout.placement;
+        BuildRoom {
+            spec,
+            size: AdditionSize {
+                rows: u32::try_from(rows).unwrap_or(u32::MAX),
+                resident,
+                has_donor: donor.is_some(),
+                calibrates: is_calibrated_by(version, rows),
+            },
+            donor,
+            limits: self.limits_of(version),
+            is_all: false,
+        }
+    }
+
+    fn limits_of(&self, version: &Version) -> AdditionLimits {
+        let mut limits = self.limits;
+        if self.index.has_memory_of_its_own() {
+            limits.index_memory = version.manifest.memory_bytes;
+        }
+        limits
+    }
+
+    /// The least that flushes a full delta.
+    fn flush_bytes(&self, version: &Version) -> Result<u64> {
+        let mut room = self.wanted(version, (self.capacity.into(), true));
+        room.size.calibrates = version.manifest.calibration.curves.is_empty();
+        let all = room.limits.build_memory;
+        room.limits.build_memory = all.min(BUILD_BYTES);
+        let least = least_limits(&room.spec, room.size, room.limits)?;
+        Ok(least.build_memory.min(all))
+    }
+}
+
+impl BuildRoom {
+    fn fits(&self) -> Result<()> {
+        check_addition(&self.spec, self.size, self.limits)
+    }
+}
+
+/// Limits with the least of some memories that a segment can be built in, from that of `limits` on.
+///
+/// # Errors
+/// `InvalidInput` where no memory is enough.
+pub(super) fn least_limits(
+    spec: &IndexSpec,
+    size: AdditionSize,
+    mut limits: AdditionLimits,
+) -> Result<AdditionLimits> {
+    loop {
+        match check_addition(spec, size, limits) {
+            Ok(()) => return Ok(limits),
+            Err(error) if limits.build_memory >= BUILD_BYTES_MAX => return Err(error),
+            Err(_) => limits.build_memory += limits.build_memory / 4,
+        }
+    }
+}
+
+/// The segment whose quantizers are good enough for `rows` rows: the longest, unless it has few for
+/// so many.
+fn donor(manifest: &Manifest, rows: u64) -> Option<&SegmentEntry> {
+    let segments = manifest.segments.iter();
+    let longest = segments.max_by_key(|segment| segment.node_count)?;
+    let enough = longest.node_count >= TRAINED_ROWS || u64::from(longest.node_count) * 2 >= rows;
+    enough.then_some(longest)
+}
+
+/// Whether recall is measured anew on a segment of so many rows: where there is none to go by, or
+/// it is most of the index and twice as long as what was measured.
+fn is_calibrated_by(version: &Version, rows: u64) -> bool {
+    let manifest = &version.manifest;
+    let measured = manifest
+        .changes
+        .map_or(0, |changes| changes.calibrated_rows);
+    manifest.calibration.curves.is_empty() || (2 * rows >= version.living() && rows >= 2 * measured)
+}

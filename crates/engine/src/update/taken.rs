@@ -1,0 +1,76 @@
+//! Rows that a segment is made of, and which of them die while it is made: nothing notes deaths
+//! meanwhile, they are the difference between what lived then and what lives now.
+
+use std::sync::Arc;
+
+use super::living::LivingPart;
+use crate::delta::Delta;
+use crate::error::Result;
+
+/// Bytes of a row of a delta that is being flushed, beside its vector: number and id.
+pub(super) const TAKEN_BYTES: u64 = 12;
+
+/// Where the rows of a segment were taken from.
+pub(super) trait Taken {
+    /// Tells the id of each row that died since it was taken, once.
+    ///
+    /// # Errors
+    /// Those of `tell` and of reading ids.
+    fn each_death(&mut self, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<()>;
+}
+
+/// Rows of a closed delta, by their numbers, ascending.
+pub(super) struct FromDelta {
+    delta: Arc<Delta>,
+    rows: Vec<u32>,
+    ids: Vec<u64>,
+}
+
+/// Rows of segments that lived when they were taken.
+pub(super) struct FromSegments(pub(super) Vec<LivingPart>);
+
+impl FromDelta {
+    /// The rows of a closed delta that live now, and their vectors.
+    pub(super) fn take(delta: &Arc<Delta>, row_bytes: usize) -> (Self, Vec<u8>) {
+        let living = delta.living() as usize;
+        let mut vectors = Vec::with_capacity(living * row_bytes);
+        let (mut rows, mut ids) = (Vec::with_capacity(living), Vec::with_capacity(living));
+        delta.view().each_living(|row, id, vector| {
+            vectors.extend_from_slice(vector);
+            rows.push(row);
+            ids.push(id);
+        });
+        let delta = Arc::clone(delta);
+        (Self { delta, rows, ids }, vectors)
+    }
+
+    /// Their ids.
+    pub(super) fn ids(&self) -> &[u64] {
+        &self.ids
+    }
+}
+
+impl Taken for FromDelta {
+    fn each_death(&mut self, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        let view = self.delta.view();
+        let mut living = view.living().peekable();
+        let rows = std::mem::take(&mut self.rows);
+        let ids = std::mem::take(&mut self.ids);
+        for (row, id) in rows.into_iter().zip(ids) {
+            while living.next_if(|living| *living < row).is_some() {}
+            if living.peek() == Some(&row) {
+                self.rows.push(row);
+                self.ids.push(id);
+            } else {
+                tell(id)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Taken for FromSegments {
+    fn each_death(&mut self, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        self.0.iter().try_for_each(|part| part.each_death(tell))
+    }
+}
