@@ -23,6 +23,8 @@ __version__: str
 _Rows = Tuple[npt.NDArray[np.uint8], int, str]
 _Source = Union[str, Tuple[str, str], Tuple[str, str, str], _Rows]
 _Ids = Union[None, str, npt.NDArray[np.uint64]]
+_Documents = Union[None, str, List[str]]
+_Filter = Tuple[str, bool]
 _Callback = Optional[Callable[[str, int, int], object]]
 _Found = Tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32]]
 
@@ -125,6 +127,10 @@ class Answers:
     def settings(self) -> Dict[str, int]: ...
     @property
     def truncated(self) -> int: ...
+    @property
+    def attributes(self) -> List[Optional[str]]: ...
+    @property
+    def filter(self) -> Optional[str]: ...
 
 @final
 class Index:
@@ -146,7 +152,11 @@ class Index:
     @property
     def writable(self) -> bool: ...
     def switch(self, path: str, options: _OpenOptions) -> Index: ...
-    def search(self, queries: _Rows, options: _SearchOptions) -> Answers: ...
+    def search(
+        self, queries: _Rows, options: _SearchOptions, among: Tuple[Optional[_Filter], bool]
+    ) -> Answers: ...
+    def count(self, matching: _Filter) -> int: ...
+    def fields(self) -> List[Tuple[str, List[str], int]]: ...
     def measure_recall(
         self, queries: _Rows, options: _SearchOptions, progress: _Callback
     ) -> _RecallReport: ...
@@ -177,7 +187,7 @@ class Index:
 
 def build(
     path: str,
-    input: Tuple[_Source, _Ids, Optional[_Source]],
+    input: Tuple[_Source, _Ids, Optional[_Source], _Documents],
     options: _BuildOptions,
     progress: _Callback,
 ) -> str: ...

@@ -21,6 +21,7 @@ from ._arrays import (
     checked_optional,
     is_path,
 )
+from ._attributes import Attributes, as_documents
 from ._progress import ProgressWish, Reporting
 from ._settings import (
     DEFAULTS,
@@ -72,6 +73,7 @@ def build(
     page_bytes: int = DEFAULTS["page_bytes"],
     beam: Optional[int] = None,
     seed: int = DEFAULTS["seed"],
+    attributes: Optional[Attributes] = None,
 ) -> Index:
     """Builds an index over vectors and opens it.
 
@@ -133,6 +135,9 @@ def build(
     queries : as `data`, optional
         Example queries, for the measurement that turns a recall into an effort. Give some when
         queries are unlike the vectors (text that asks for images); rows of `data` by default.
+    attributes : path or iterable of mapping, optional
+        Attributes of the rows, to filter by: a file of JSON lines, or a mapping per row (None for a
+        row without), in the order of the rows.
     dtype : dtype, optional
         Element type of files that do not say theirs (``.bin``); wins over the extension of others.
         Of arrays and batches: what they are converted to; numbers that would be lost are refused.
@@ -262,7 +267,8 @@ def build(
             examples = stack.enter_context(
                 as_input(queries, "queries", dtype=dtype, beside=place)
             ).vectors
-        rows = (vectors.vectors, _ids(ids, vectors.ids), examples)
+        documents = as_documents(attributes)
+        rows = (vectors.vectors, _ids(ids, vectors.ids), examples, documents)
         callback = stack.enter_context(Reporting(progress, f"build {place}", segments))
         report = json.loads(_native.build(place, rows, options, callback))
     report["scratch_bytes"] = vectors.scratch_bytes

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from types import TracebackType
-from typing import Any, Dict, Optional, Sequence, Tuple, Type, Union, cast
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Type, TypeVar, Union, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from . import _native
 from ._arrays import DTYPE_OF, as_path, as_queries, as_rows
 from ._asynchronous import Asynchronous
+from ._attributes import Filter, as_filter, from_json
 from ._notebook import Notebook
 from ._progress import LOG, ProgressWish, Reporting
 from ._settings import (
@@ -78,6 +79,8 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         tolerance: Tolerance = 0.0,
         timeout: Optional[float] = None,
         effort: Optional[int] = None,
+        filter: Optional[Filter] = None,
+        with_attributes: bool = False,
     ) -> SearchResult:
         """Finds the `k` nearest vectors of one query or many.
 
@@ -110,6 +113,12 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
             included. Without it there is no bound.
         effort : int, optional
             The older name of `list_size`; only one of them can be given.
+        filter : str, mapping or iterable of int, optional
+            What rows must be to be found: an expression (``"lang = 'de' and year >= 2020"``), a
+            filter of Qdrant's as a dict, or ids. With m rows that match, min(k, m) are returned and
+            the other places hold -1.
+        with_attributes : bool
+            Whether to read the attributes of what is found.
 
         Returns
         -------
@@ -133,12 +142,14 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         queries = as_queries(q, self._native.dimension, self._dtype)
         size = one_size(list_size, effort)
         options = search_options(k, recall, size, beam, threads, tolerance, timeout)
+        among = as_filter(filter), with_attributes
         with naming(self.path):
-            found = self._native.search(as_rows(queries), options)
+            found = self._native.search(as_rows(queries), options, among)
         shape = (*queries.shape[:-1], options["k"])
         ids, distances = found.ids.reshape(shape), found.distances.reshape(shape)
         errors = found.errors.reshape(shape)
-        return SearchResult(ids, distances, _stats(found, queries), found.settings, errors)
+        result = SearchResult(ids, distances, _stats(found, queries), found.settings, errors)
+        return _with_attributes(result, found)
 
     def range(
         self,
@@ -151,6 +162,8 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         threads: int = 0,
         tolerance: Tolerance = 0.0,
         timeout: Optional[float] = None,
+        filter: Optional[Filter] = None,
+        with_attributes: bool = False,
     ) -> RangeResult:
         """Finds every vector within a radius of each query, as far as the walk gets to them.
 
@@ -173,8 +186,10 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
             grow to. Memory for as much must have been set aside, see `open`.
         tolerance : float or "any"
             How far off distances may be, as for `search`.
-        beam, threads, timeout
+        beam, threads, timeout, with_attributes
             As for `search`.
+        filter : str, mapping or iterable of int, optional
+            As for `search`. Rows that match and lie within may be missed, as without one.
 
         Returns
         -------
@@ -202,11 +217,51 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         """
         rows = as_queries(queries, self._native.dimension, self._dtype)
         options = range_options(radius, list_size, limit, beam, threads, tolerance, timeout)
+        among = as_filter(filter), with_attributes
         with naming(self.path):
-            found = self._native.search(as_rows(rows), options)
+            found = self._native.search(as_rows(rows), options, among)
         results = (found.lims, found.ids, found.distances)
         stats = _stats(found, rows)
-        return RangeResult(results, found.errors, stats, found.settings, found.truncated)
+        result = RangeResult(results, found.errors, stats, found.settings, found.truncated)
+        return _with_attributes(result, found)
+
+    def count(self, filter: Filter) -> int:
+        """How many rows match a filter, exactly.
+
+        Parameters
+        ----------
+        filter : str, mapping or iterable of int
+            As for `search`.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        InvalidInputError
+            A filter that makes no sense, or an expression on a field that no row has.
+        UnsupportedError
+            An index without attributes.
+
+        Examples
+        --------
+        >>> index.count("lang = 'de' and year >= 2020")
+        """
+        matching = as_filter(filter)
+        assert matching is not None
+        with naming(self.path):
+            return self._native.count(matching)
+
+    def fields(self) -> Dict[str, Tuple[List[str], int]]:
+        """The fields of attributes: by path the kinds of values and how many are different.
+
+        Returns
+        -------
+        dict of str to (list of str, int)
+        """
+        with naming(self.path):
+            return {path: (kinds, values) for path, kinds, values in self._native.fields()}
 
     def switch(
         self,
@@ -535,6 +590,16 @@ def verify(path: PathLike, *, progress: ProgressWish = False) -> VerifyReport:
     place = as_path(path)
     with naming(place), Reporting(progress, f"verify {place}") as callback:
         return VerifyReport(**json.loads(_native.verify(place, callback)))
+
+
+_Result = TypeVar("_Result", SearchResult, RangeResult)
+
+
+def _with_attributes(result: _Result, found: _native.Answers) -> _Result:
+    """What was found, with its attributes and what the filter did."""
+    result.attributes = from_json(found.attributes)
+    result.filter = json.loads(found.filter) if found.filter else None
+    return result
 
 
 def _stats(found: _native.Answers, queries: npt.NDArray[Any]) -> Dict[str, npt.NDArray[np.uint64]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, ClassVar, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 import numpy.typing as npt
@@ -50,7 +50,14 @@ class _Unpacks:
         return f"{type(self).__name__}({fields})"
 
 
-class SearchResult(_Unpacks):
+class _Attributed:
+    """May have attributes, and a filter."""
+
+    attributes: Sequence[Optional[Dict[str, Any]]] = ()
+    filter: Optional[Dict[str, Any]] = None
+
+
+class SearchResult(_Attributed, _Unpacks):
     """Nearest vectors, nearest first; unpacks as ``ids, distances``.
 
     Attributes
@@ -74,6 +81,11 @@ class SearchResult(_Unpacks):
         in hops, with a last axis of 8.
     settings : dict of str to int
         What the search resolved to: ``list_size``, ``beam``, ``threads``, ``interleave``.
+    attributes : list of dict or None
+        Attributes of ``ids``, flattened, where they were wanted; None where a row has none.
+    filter : dict, optional
+        What the filter did: ``matches``, ``documents`` (read to tell), ``strategy``, ``walk_cost``,
+        ``scan_cost``, ``rescued``.
     """
 
     ids: Ids
@@ -98,7 +110,7 @@ class SearchResult(_Unpacks):
         self.settings = settings or {}
 
 
-class RangeResult(_Unpacks):
+class RangeResult(_Attributed, _Unpacks):
     """Vectors within a radius; unpacks as ``lims, ids, distances``, as in faiss.
 
     Examples
@@ -123,6 +135,8 @@ class RangeResult(_Unpacks):
         What the search resolved to, as in `SearchResult`; ``list_size`` is what it began with.
     truncated : int
         Queries that found as many results as ``limit`` allows: there may be more.
+    attributes, filter
+        As in `SearchResult`.
     """
 
     lims: npt.NDArray[np.int64]

@@ -11,6 +11,7 @@ use crate::command::change::{
 };
 use crate::command::completions::CompletionsArguments;
 use crate::command::convert::ConvertArguments;
+use crate::command::count::CountArguments;
 use crate::command::demo::DemoArguments;
 use crate::command::doctor::DoctorArguments;
 use crate::command::explain::ExplainArguments;
@@ -39,6 +40,7 @@ dozen pages of it, and you say how much memory and how much recall you want.
   build             pageway build --data base.fbin --out my.index --metric l2 --memory 20%
   search            pageway search my.index --queries q.fbin -k 10 --recall 0.95
   within a radius   pageway range my.index --queries q.fbin --radius 40000
+  count matches     pageway count my.index --filter 'year > 2020'
   change            pageway insert my.index --data new.fbin   pageway delete my.index --ids gone.txt
   begin empty       pageway create --out my.index --dimension 384 --metric cosine
   tidy up, copy     pageway merge my.index          pageway snapshot my.index --out copy.index
@@ -85,6 +87,8 @@ pub(crate) enum Command {
     Search(Box<SearchArguments>),
     /// Find all vectors within a radius; measure precision, speed and page reads
     Range(Box<RangeArguments>),
+    /// Count the rows that match a filter; list the fields there are
+    Count(CountArguments),
     /// Make an empty index, to be filled by insert
     Create(CreateArguments),
     /// Put the vectors of a file into an index, durably, while others search it
@@ -140,6 +144,7 @@ impl Command {
             Self::Build(arguments) => arguments.run(session),
             Self::Search(arguments) => arguments.run(session),
             Self::Range(arguments) => arguments.run(session),
+            Self::Count(arguments) => arguments.run(),
             Self::Create(arguments) => arguments.run(),
             Self::Insert(arguments) => arguments.run(session),
             Self::Delete(arguments) => arguments.run(session),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pageway::lab::OpenMode;
-use pageway::source::{IdRead, Selection};
+use pageway::source::{DocumentLines, IdRead, Selection};
 use pageway::truth::{
     ExactOptions, ExactQuestion, RangeQuestion, RangeTruth, RangeTruthFile, Truth, TruthFile,
 };
@@ -46,6 +46,11 @@ pub(crate) fn open_table(path: &Path, wish: &Wish, progress: &dyn Progress) -> R
 /// Opens a file of user ids.
 pub(crate) fn open_ids(path: &Path) -> Result<Box<dyn IdRead>> {
     source::open_ids(&vfs(), path)
+}
+
+/// Opens a file of attributes, JSON lines.
+pub(crate) fn open_attributes(path: &Path) -> Result<DocumentLines> {
+    DocumentLines::open(&vfs(), path)
 }
 
 /// Opens a file of exact neighbours of an index or data set of `base_count` rows.

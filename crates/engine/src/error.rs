@@ -4,6 +4,7 @@
 use std::fmt;
 use std::io;
 
+use pageway_attributes::AttributeError;
 use pageway_graph::GraphError;
 use pageway_quant::QuantError;
 use pageway_store::StoreError;
@@ -223,6 +224,20 @@ impl From<StoreError> for Error {
             StoreError::Invalid { .. } => ErrorKind::InvalidInput,
         };
         Self::caused_by(kind, error)
+    }
+}
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "all others are about the input"
+)]
+impl From<AttributeError> for Error {
+    fn from(error: AttributeError) -> Self {
+        match error {
+            AttributeError::Store(error) => error.into(),
+            AttributeError::Corrupt(_) => Self::caused_by(ErrorKind::Corrupt, error),
+            _ => Self::caused_by(ErrorKind::InvalidInput, error),
+        }
     }
 }
 

@@ -46,6 +46,7 @@ mod delta;
 mod doctor;
 pub mod error;
 mod execution;
+mod filter;
 mod index;
 mod layout;
 mod manifest;
@@ -69,6 +70,7 @@ pub use doctor::{
 };
 pub use error::{Error, ErrorKind, Result};
 pub use execution::{NodeSet, QueryStats, Tolerance};
+pub use filter::{Filter, FilterReport, Strategy};
 pub use index::{
     BackendReport, Description, FileDescription, Index, MAX_LIST_SIZE, MemoryReport, RecallReport,
     StoredVector, describe,
@@ -78,6 +80,7 @@ pub use memory::{MemoryPart, MemoryWish, format_bytes};
 pub use options::{
     Answers, BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions, SearchSettings,
 };
+pub use pageway_attributes::Field;
 pub use pageway_store::{Durability, OsVfs, Vfs};
 pub use pageway_types::{
     ElementType, Metric, NoProgress, NodeId, Progress, VectorRead, VectorShape,

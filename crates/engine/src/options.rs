@@ -6,9 +6,10 @@ use std::time::Duration;
 use pageway_types::{Metric, NodeId, VectorRead, VectorShape};
 
 use crate::execution::{NodeSet, QueryStats, Tolerance};
+use crate::filter::{Filter, FilterReport};
 use crate::memory::MemoryWish;
 use crate::presets::Preset;
-use crate::source::IdRead;
+use crate::source::{DocumentRead, IdRead};
 use crate::spec::Overrides;
 
 /// Setters of an options struct: it gains fields without breaking who fills it.
@@ -43,6 +44,8 @@ pub struct BuildInput<'a> {
     /// when queries are unlike the data (text asking for images, say): recall is then calibrated
     /// for them.
     pub queries: Option<&'a dyn VectorRead>,
+    /// Attributes of the rows, a document each.
+    pub attributes: Option<&'a dyn DocumentRead>,
 }
 
 impl<'a> BuildInput<'a> {
@@ -53,6 +56,7 @@ impl<'a> BuildInput<'a> {
             name,
             ids: None,
             queries: None,
+            attributes: None,
         }
     }
 }
@@ -60,6 +64,7 @@ impl<'a> BuildInput<'a> {
 setters!(BuildInput<'a> {
     with_ids: ids = Option<&'a dyn IdRead>,
     with_queries: queries = Option<&'a dyn VectorRead>,
+    with_attributes: attributes = Option<&'a dyn DocumentRead>,
 });
 
 /// How to build an index. `Default` gives a good one.
@@ -310,6 +315,10 @@ pub struct Queries<'a> {
     pub held_out: Option<&'a [NodeId]>,
     /// The nodes that may be found, where not all may; in place of `held_out`.
     pub admitted: Option<&'a NodeSet>,
+    /// Whether the attributes of what is found are wanted.
+    pub wants_attributes: bool,
+    /// What rows must be to be found; in place of `held_out` and `admitted`.
+    pub filter: Option<&'a Filter>,
 }
 
 impl<'a> Queries<'a> {
@@ -320,6 +329,8 @@ impl<'a> Queries<'a> {
             shape,
             held_out: None,
             admitted: None,
+            wants_attributes: false,
+            filter: None,
         }
     }
 }
@@ -327,6 +338,8 @@ impl<'a> Queries<'a> {
 setters!(Queries<'a> {
     with_held_out: held_out = Option<&'a [NodeId]>,
     with_admitted: admitted = impl Into<Option<&'a NodeSet>>,
+    with_wants_attributes: wants_attributes = bool,
+    with_filter: filter = impl Into<Option<&'a Filter>>,
 });
 
 /// What a search found: results `lims[q] .. lims[q + 1]` are those of query `q`, nearest first.
@@ -357,6 +370,10 @@ pub struct Answers {
     /// Queries within a radius that found as many results as there was room for: there may be
     /// more.
     pub truncated: usize,
+    /// Attributes in step with `ids`, as JSON, where they were wanted; none of rows without.
+    pub attributes: Vec<Option<String>>,
+    /// What the filter did, where there was one.
+    pub filter: Option<FilterReport>,
     /// How the search ran.
     pub settings: SearchSettings,
 }

@@ -11,12 +11,12 @@ mod common;
 use std::path::Path;
 
 use common::{Random, Rows, distance, nearest, smallest_that_works};
-use pageway::source::{IdRead, IdSlice, VectorSlice};
+use pageway::source::{DocumentSlice, IdRead, IdSlice, VectorSlice};
 use pageway::spec::{CodecSpec, EntrySpec, PlacementSpec};
 use pageway::{
-    Answers, BuildInput, BuildOptions, Effort, ElementType, Index, MemoryPart, MemoryWish, Metric,
-    NoProgress, OpenOptions, Overrides, Preset, Queries, SearchOptions, Tolerance, VectorShape,
-    verify,
+    Answers, BuildInput, BuildOptions, Effort, ElementType, Filter, Index, MemoryPart, MemoryWish,
+    Metric, NoProgress, OpenOptions, Overrides, Preset, Queries, SearchOptions, Tolerance,
+    VectorShape, verify,
 };
 
 const K: usize = 10;
@@ -295,6 +295,10 @@ fn little_build_memory_makes_an_index_as_good_of_both_forms() {
     let base = Rows::clustered(16_000, 128, ElementType::F32, 1);
     let queries = Rows::clustered(QUERIES, 128, ElementType::F32, 2);
     let ids: Vec<u64> = (FIRST_ID..FIRST_ID + base.count() as u64).collect();
+    let documents: Vec<String> = (0..ids.len())
+        .map(|row| format!("{{\"row\": {row}}}"))
+        .collect();
+    let documents = DocumentSlice(&documents);
     for (form, given) in [("clustered", false), ("resident", true)] {
         let root = tempfile::tempdir().unwrap();
         let built = |name: &str, memory: u64, threads| {
@@ -302,7 +306,9 @@ fn little_build_memory_makes_an_index_as_good_of_both_forms() {
             let vectors = VectorSlice::new(&base.bytes, base.shape)?;
             let listed = IdSlice(&ids);
             let input = BuildInput::new(&vectors, "rows");
-            let input = input.with_ids(given.then_some(&listed as &dyn IdRead));
+            let input = input
+                .with_ids(given.then_some(&listed as &dyn IdRead))
+                .with_attributes(Some(&documents as _));
             let options = BuildOptions::default()
                 .with_form(form.to_owned())
                 .with_memory(MemoryWish::Share(0.4))
@@ -315,6 +321,12 @@ fn little_build_memory_makes_an_index_as_good_of_both_forms() {
             assert!(verify(&dir, &NoProgress)?.is_sound());
             let index = Index::open(&dir, &OpenOptions::default())?;
             let answers = search(&index, &queries, Tolerance::EXACT);
+            for row in [4321, 0, 15_999] {
+                let filter = Filter::expression(&format!("row = {row}"))?;
+                let asked = Queries::new(&queries.bytes, queries.shape).with_filter(&filter);
+                let found = index.search(&asked, &SearchOptions::nearest(1))?;
+                assert!(found.rows.iter().all(|own| *own == row), "{row}");
+            }
             assert_eq!(
                 index.description()?.spec.layout.placement,
                 PlacementSpec::Clustered

@@ -5,7 +5,7 @@ use pageway::{QueryStats, SearchSettings};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::table;
+use crate::convert::{json, table};
 
 /// The answers of all queries in one row: those of query `q` are `lims[q] .. lims[q + 1]`. Without
 /// a radius each has `k` of them.
@@ -21,6 +21,10 @@ pub(crate) struct Answers {
     settings: Py<PyDict>,
     /// Queries within a radius with no room for more.
     truncated: usize,
+    /// Attributes in step with ids, as JSON; empty where they were not wanted.
+    attributes: Vec<Option<String>>,
+    /// What the filter did, as JSON.
+    filter: Option<String>,
 }
 
 impl Answers {
@@ -34,6 +38,8 @@ impl Answers {
             stats: columns(py, &found.stats)?.unbind(),
             settings: resolved(py, found.settings)?.unbind(),
             truncated: found.truncated,
+            attributes: found.attributes,
+            filter: found.filter.as_ref().map(json).transpose()?,
         })
     }
 }

@@ -7,7 +7,7 @@ use pageway::{BuildInput, BuildOptions, Preset, VectorRead};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::{Ids, Source, json, named, wish};
+use crate::convert::{Documents, Ids, Source, json, named, wish};
 use crate::error::to_exception;
 use crate::overrides::wished;
 use crate::progress::{Callback, watched};
@@ -91,24 +91,34 @@ impl BuildSettings {
     }
 }
 
-/// Builds an index from `input`: vectors, ids, example queries. Gives the report as JSON.
+/// Vectors, ids, example queries, attributes.
+type BuildRows<'py> = (
+    Source<'py>,
+    Option<Ids<'py>>,
+    Option<Source<'py>>,
+    Option<Documents>,
+);
+
+/// Builds an index from `input`. Gives the report as JSON.
 #[pyfunction]
 pub(crate) fn build(
     py: Python<'_>,
     path: PathBuf,
-    input: (Source<'_>, Option<Ids<'_>>, Option<Source<'_>>),
+    input: BuildRows<'_>,
     options: BuildSettings,
     progress: Callback,
 ) -> PyResult<String> {
-    let (source, ids, queries) = &input;
+    let (source, ids, queries, attributes) = &input;
     let name = source.name("data");
     let vectors = source.open()?;
     let options = options.options(vectors.as_ref())?;
     let ids = ids.as_ref().map(Ids::open).transpose()?;
     let queries = queries.as_ref().map(Source::open).transpose()?;
+    let attributes = attributes.as_ref().map(Documents::open).transpose()?;
     let input = BuildInput::new(vectors.as_ref(), &name)
         .with_ids(ids.as_deref())
-        .with_queries(queries.as_deref());
+        .with_queries(queries.as_deref())
+        .with_attributes(attributes.as_deref());
     let report = watched(py, &progress, |watch| {
         pageway::Index::build(&path, &input, &options, watch)
     })?;

@@ -5,7 +5,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
-use pageway::source::{IdRead, IdSlice, OpenAs, VectorFile, VectorSlice, open_ids};
+use pageway::source::{
+    DocumentLines, DocumentRead, DocumentSlice, IdRead, IdSlice, OpenAs, VectorFile, VectorSlice,
+    open_ids,
+};
 use pageway::{ElementType, Error, ErrorKind, OsVfs, VectorRead, VectorShape, Vfs};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -84,6 +87,25 @@ impl Ids<'_> {
         Ok(match self {
             Self::Array(ids) => Box::new(IdSlice(ids.as_slice()?)),
             Self::File(path) => open_ids(&vfs(), path).map_err(to_exception)?,
+        })
+    }
+}
+
+/// Attributes of rows.
+#[derive(FromPyObject)]
+pub(crate) enum Documents {
+    /// In memory, a JSON text each.
+    List(Vec<String>),
+    /// In a file of JSON lines.
+    File(PathBuf),
+}
+
+impl Documents {
+    /// Opens the file, or looks at the list.
+    pub(crate) fn open(&self) -> PyResult<Box<dyn DocumentRead + '_>> {
+        Ok(match self {
+            Self::List(all) => Box::new(DocumentSlice(all)),
+            Self::File(path) => Box::new(DocumentLines::open(&vfs(), path).map_err(to_exception)?),
         })
     }
 }

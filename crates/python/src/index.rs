@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use numpy::{PyArray1, PyReadonlyArray1};
-use pageway::{CalibrateOptions, Effort, Error, ErrorKind, OpenOptions, Queries, SearchOptions};
+use pageway::{
+    CalibrateOptions, Effort, Error, ErrorKind, Filter, OpenOptions, Queries, SearchOptions,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
@@ -96,6 +98,18 @@ impl SearchSettings {
             .with_tolerance(wish(&self.tolerance)?)
             .with_timeout(seconds("timeout", self.timeout)?))
     }
+}
+
+/// A filter as it is written, and whether as JSON of Qdrant's, else as an expression.
+type FilterText = (String, bool);
+
+fn filter((text, is_json): &FilterText) -> PyResult<Filter> {
+    let filter = if *is_json {
+        Filter::qdrant(text)
+    } else {
+        Filter::expression(text)
+    };
+    filter.map_err(to_exception)
 }
 
 fn seconds(name: &str, seconds: Option<f64>) -> PyResult<Option<Duration>> {
@@ -275,11 +289,15 @@ impl Index {
         py: Python<'_>,
         queries: Rows<'_>,
         options: SearchSettings,
+        among: (Option<FilterText>, bool),
     ) -> PyResult<Answers> {
         let index = self.opened()?;
         // A copy: other threads of Python may write to the array meanwhile.
         let (rows, shape) = (queries.bytes()?.to_vec(), queries.shape()?);
-        let queries = Queries::new(&rows, shape);
+        let filter = among.0.as_ref().map(filter).transpose()?;
+        let queries = Queries::new(&rows, shape)
+            .with_filter(filter.as_ref())
+            .with_wants_attributes(among.1);
         let options = options.options()?;
         let count = queries.rows.len() / queries.shape.row_bytes().max(1);
         let found = if count <= UNWATCHED_QUERIES && options.radius.is_none() {
@@ -291,6 +309,22 @@ impl Index {
             })?
         };
         Answers::new(py, found)
+    }
+
+    /// How many rows match a filter.
+    fn count(&self, py: Python<'_>, matching: FilterText) -> PyResult<u64> {
+        let (index, filter) = (self.opened()?, filter(&matching)?);
+        py.detach(|| index.count(&filter)).map_err(to_exception)
+    }
+
+    /// Paths at which attributes have values, their kinds, and how many different values.
+    fn fields(&self, py: Python<'_>) -> PyResult<Vec<(String, Vec<&'static str>, u64)>> {
+        let index = self.opened()?;
+        let fields = py.detach(|| index.fields()).map_err(to_exception)?;
+        let fields = fields.into_iter();
+        Ok(fields
+            .map(|field| (field.path, field.kinds, field.values))
+            .collect())
     }
 
     fn measure_recall<'py>(

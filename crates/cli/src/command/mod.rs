@@ -5,6 +5,7 @@ pub(crate) mod calibrate;
 pub(crate) mod change;
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod count;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod explain;

@@ -17,7 +17,10 @@ mod reference;
 
 use pageway::lab::ReadTrace;
 use pageway::truth::RangeScore;
-use pageway::{Answers, Index, Progress, Queries, QueryStats, Result, SearchOptions, VectorRead};
+use pageway::{
+    Answers, Filter, FilterReport, Index, Progress, Queries, QueryStats, Result, SearchOptions,
+    VectorRead,
+};
 
 pub(crate) use counted::Counted;
 pub(crate) use measurement::Measurement;
@@ -44,6 +47,10 @@ pub(crate) struct Workload<'w> {
     pub(crate) options: SearchOptions,
     /// First queries whose reads are recorded.
     pub(crate) recorded: u64,
+    /// What rows must be to be found.
+    pub(crate) filter: Option<&'w Filter>,
+    /// Whether the attributes of what is found are wanted.
+    pub(crate) wants_attributes: bool,
 }
 
 /// What a workload found out.
@@ -59,6 +66,8 @@ pub(crate) struct Searched {
     /// Queries within a radius with as many results as there was room for.
     pub(crate) truncated: u64,
     pub(crate) run: Measurement,
+    /// What the filter did with the last queries.
+    pub(crate) filter: Option<FilterReport>,
     /// What the recorded queries did.
     pub(crate) traces: Vec<ReadTrace>,
 }
@@ -77,18 +86,21 @@ impl Workload<'_> {
         let chunk = self.chunk_queries();
         let mut rows = vec![0; chunk.min(count) as usize * shape.row_bytes()];
         progress.stage("search", count);
-        let mut first = 0;
+        let (mut first, mut filter) = (0, None);
         while first < count {
             let length = chunk.min(count - first);
             rows.truncate(length as usize * shape.row_bytes());
             self.queries.read(first, &mut rows)?;
-            let queries = Queries::new(&rows, shape);
+            let queries = Queries::new(&rows, shape)
+                .with_filter(self.filter)
+                .with_wants_attributes(self.wants_attributes);
             let search = || self.search(first, &queries, progress);
             let (answers, recorded) = sums.time(search)?;
             sums.add(&answers.stats, answers.settings);
             traces.extend(recorded);
             results += answers.ids.len() as u64;
             truncated += answers.truncated as u64;
+            filter = answers.filter;
             score.add(self, first, &answers)?;
             take(first, &answers)?;
             progress.advance(length);
@@ -101,6 +113,7 @@ impl Workload<'_> {
             results,
             truncated,
             run: sums.finish(count),
+            filter,
             traces,
         })
     }

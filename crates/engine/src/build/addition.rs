@@ -7,6 +7,7 @@ use pageway_quant::Quantizer;
 use pageway_store::{FileEntry, FileUuid, Vfs};
 use pageway_types::{Progress, RowId};
 
+use super::attributes::{AttributeBuild, DocumentsById};
 use super::budget::{BuildKind, BuildPlan, GraphPlan};
 use super::calibrate::held_out_rows;
 use super::choose::{OrRefused, Refused};
@@ -19,7 +20,7 @@ use super::whole::{disk_bytes, temporary_bytes};
 use super::workspace::Workspace;
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
-use crate::manifest::{FileKind, Manifest, SegmentEntry};
+use crate::manifest::{AttributeFiles, FileKind, Manifest, SegmentEntry};
 use crate::options::{BuildInput, BuildOptions};
 use crate::resolve::{self, Source};
 use crate::spec::{IdStorage, IndexSpec, QuantizerSpec};
@@ -42,6 +43,8 @@ pub(crate) struct Addition<'a> {
     pub(crate) generation: u64,
     /// Rows with their ids.
     pub(crate) input: &'a BuildInput<'a>,
+    /// Their attributes, where they have any.
+    pub(crate) documents: Option<&'a dyn DocumentsById>,
     /// The design of the index.
     pub(crate) spec: &'a IndexSpec,
     /// The segment whose quantizers are taken over; trained where absent.
@@ -102,6 +105,7 @@ impl Addition<'_> {
         let built = pipeline.build(0, &mut Stages::start())?;
         let mut entry = built.entry;
         entry.files.ids = Some(self.ids(&built.order, &entry)?);
+        entry.files.attributes = self.attributes(&entry)?;
         let calibration = if self.calibrates {
             let held_out = held_out_rows(self.input, &options);
             let nodes = held_out
@@ -125,6 +129,28 @@ impl Addition<'_> {
             trains: self.donor.is_none(),
             calibrates: self.calibrates,
         }
+    }
+
+    /// Writes the attributes of the rows, which are known by their ids, where they have any.
+    fn attributes(&self, entry: &SegmentEntry) -> Result<Option<AttributeFiles>> {
+        let Some(documents) = self.documents else {
+            return Ok(None);
+        };
+        let build = AttributeBuild {
+            vfs: self.vfs,
+            dir: self.dir.to_path_buf(),
+            name: (self.generation, None),
+            page_bytes: self.spec.layout.page_bytes,
+            records: entry.files.records.uuid,
+            nodes: entry.node_count,
+            memory_bytes: self.limits.build_memory,
+        };
+        let source = Source {
+            vfs: self.vfs.as_ref(),
+            dir: self.dir,
+            segment: entry,
+        };
+        build.by_ids(documents, source).map(Some)
     }
 
     fn ids(&self, order: &NodeOrder, entry: &SegmentEntry) -> Result<FileEntry> {

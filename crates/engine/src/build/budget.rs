@@ -16,6 +16,7 @@ use super::replicas::ReplicaPlan;
 
 use crate::calibration::RANKS;
 use crate::error::{Error, Result};
+use crate::filter::filter_bytes;
 use crate::memory::{format_budget, format_bytes};
 use crate::options::{BuildInput, BuildOptions};
 use crate::plan::least_memory;
@@ -144,7 +145,11 @@ impl BuildPlan {
         let budget_bytes = options
             .build_memory
             .map_or_else(half_of_the_machine, |wish| wish.resolve(choice.raw_bytes()));
-        choice.first(index_memory, |spec| {
+        let filters = match input.attributes {
+            Some(_) => filter_bytes(cut.rows(), cut.longest()),
+            None => 0,
+        };
+        choice.first(index_memory.saturating_sub(filters), |spec| {
             codebook.map_or(Ok(()), |codebook| codebook.check(&spec))?;
             let mut plan = Self {
                 kind: BuildKind::Whole,

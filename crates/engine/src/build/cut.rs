@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::manifest::MAX_SEGMENTS;
 use crate::options::BuildInput;
 use crate::plan::Extent;
-use crate::source::IdRead;
+use crate::source::{DocumentRead, IdRead};
 
 /// How many rows there are, and how many runs they are cut into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,6 +92,14 @@ fn check_counts(input: &BuildInput<'_>) -> Result<u32> {
             input.name
         )));
     }
+    if let Some(own) = input.attributes.filter(|own| own.count() != count) {
+        return Err(Error::invalid(format!(
+            "{}: attributes of {} rows for the {count} vectors of {}",
+            own.name(),
+            own.count(),
+            input.name
+        )));
+    }
     let shape = input.vectors.shape();
     if let Some(queries) = input.queries.filter(|queries| queries.shape() != shape) {
         return Err(Error::invalid(format!(
@@ -114,6 +122,7 @@ fn check_counts(input: &BuildInput<'_>) -> Result<u32> {
 pub(super) struct Run<'r> {
     vectors: VectorRun<'r>,
     ids: Option<IdRun<'r>>,
+    attributes: Option<DocumentRun<'r>>,
     whole: &'r BuildInput<'r>,
 }
 
@@ -125,6 +134,10 @@ impl<'r> Run<'r> {
             ids,
             rows: rows.clone(),
         });
+        let attributes = whole.attributes.map(|attributes| DocumentRun {
+            attributes,
+            rows: rows.clone(),
+        });
         let vectors = VectorRun {
             vectors: whole.vectors,
             rows,
@@ -132,6 +145,7 @@ impl<'r> Run<'r> {
         Self {
             vectors,
             ids,
+            attributes,
             whole,
         }
     }
@@ -141,6 +155,10 @@ impl<'r> Run<'r> {
         BuildInput {
             vectors: &self.vectors,
             ids: self.ids.as_ref().map(|ids| ids as &dyn IdRead),
+            attributes: self
+                .attributes
+                .as_ref()
+                .map(|attributes| attributes as &dyn DocumentRead),
             ..*self.whole
         }
     }
@@ -191,6 +209,32 @@ impl IdRead for IdRun<'_> {
     fn read(&self, first: u64, out: &mut [u64]) -> Result<()> {
         let row = row_of(&self.rows, first, out.len() as u64)?;
         self.ids.read(row, out)
+    }
+}
+
+/// Some of a set of documents.
+struct DocumentRun<'r> {
+    attributes: &'r dyn DocumentRead,
+    rows: Range<u64>,
+}
+
+impl DocumentRead for DocumentRun<'_> {
+    fn name(&self) -> &str {
+        self.attributes.name()
+    }
+
+    fn count(&self) -> u64 {
+        self.rows.end - self.rows.start
+    }
+
+    fn visit(
+        &self,
+        first: u64,
+        count: u64,
+        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let row = row_of(&self.rows, first, count)?;
+        self.attributes.visit(row, count, visit)
     }
 }
 
@@ -263,6 +307,7 @@ mod tests {
             name: "rows",
             ids: None,
             queries: None,
+            attributes: None,
         };
         let run = Run::new(&whole, &(3..7));
         let vectors = run.input().vectors;

@@ -10,6 +10,7 @@
 //! number of threads.
 
 mod addition;
+mod attributes;
 mod budget;
 mod calibrate;
 mod census;
@@ -41,6 +42,7 @@ mod replicas;
 mod report;
 mod sample;
 mod shards;
+mod sort;
 mod spill;
 mod whole;
 mod wishes;
@@ -50,6 +52,7 @@ mod write;
 pub(crate) use addition::{
     Added, Addition, AdditionLimits, AdditionSize, added_spec, check_addition,
 };
+pub(crate) use attributes::DocumentsById;
 pub(crate) use ids::IdFile;
 pub use outline::BuildOutline;
 pub use recalibrate::CalibrateOptions;

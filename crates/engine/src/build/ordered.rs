@@ -90,23 +90,40 @@ impl OrderedRows {
     /// Writes the numbers that the rows of some nodes had.
     pub(super) fn numbers(&self, nodes: Range<u32>, out: &mut Vec<u32>) -> Result<()> {
         out.clear();
-        self.for_each(nodes, |_, (row, _)| out.push(row))
+        self.for_each(nodes, |_, row| {
+            out.push(row);
+            Ok(())
+        })
     }
 
     /// The nodes of rows. One pass over the numbers.
     pub(super) fn nodes_of(&self, rows: &[RowId]) -> Result<Vec<NodeId>> {
         let mut wanted: BTreeMap<u32, Option<NodeId>> =
             rows.iter().map(|row| (row.0, None)).collect();
-        self.for_each(0..self.count as u32, |node, (row, _)| {
+        self.for_each(0..self.count as u32, |node, row| {
             if let Some(found) = wanted.get_mut(&row) {
                 *found = Some(NodeId(node));
             }
+            Ok(())
         })?;
         let node = |row: &RowId| wanted.get(&row.0).copied().flatten();
         Ok(rows.iter().filter_map(node).collect())
     }
 
-    fn for_each(&self, nodes: Range<u32>, mut show: impl FnMut(u32, (u32, u64))) -> Result<()> {
+    /// Shows nodes, and the numbers that their rows had.
+    pub(super) fn for_each(
+        &self,
+        nodes: Range<u32>,
+        mut show: impl FnMut(u32, u32) -> Result<()>,
+    ) -> Result<()> {
+        self.identities(nodes, |node, (row, _)| show(node, row))
+    }
+
+    fn identities(
+        &self,
+        nodes: Range<u32>,
+        mut show: impl FnMut(u32, (u32, u64)) -> Result<()>,
+    ) -> Result<()> {
         let mut first = nodes.start;
         while first < nodes.end {
             let count = RUN.min((nodes.end - first) as usize);
@@ -115,7 +132,7 @@ impl OrderedRows {
                 .read_at(&mut bytes, u64::from(first) * self.stride as u64)?;
             let identities = Identities::new(bytes, self.stride);
             for at in 0..count as u32 {
-                show(first + at, identities.of(NodeId(at)));
+                show(first + at, identities.of(NodeId(at)))?;
             }
             first += count as u32;
         }
@@ -150,10 +167,11 @@ impl IdRead for OrderedRows {
     fn read(&self, first: u64, out: &mut [u64]) -> Result<()> {
         let first = first as u32;
         let mut ids = out.iter_mut();
-        self.for_each(first..first + ids.len() as u32, |_, (_, own)| {
+        self.identities(first..first + ids.len() as u32, |_, (_, own)| {
             if let Some(id) = ids.next() {
                 *id = own;
             }
+            Ok(())
         })
     }
 }

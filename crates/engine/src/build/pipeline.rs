@@ -166,7 +166,12 @@ impl Pipeline<'_> {
             plan: &plan,
             ..*self
         };
-        pipeline.run(prepared, first_row, stages)
+        let mut built = pipeline.run(prepared, first_row, stages)?;
+        built.entry.files.attributes = self.attributes(&built.order, &built.entry)?;
+        if built.entry.files.attributes.is_some() {
+            stages.end("sort attributes");
+        }
+        Ok(built)
     }
 
     fn prepare(&self, checked: CheckedRows, stages: &mut Stages) -> Result<Prepared> {
@@ -209,12 +214,11 @@ impl Pipeline<'_> {
         stages.end("place nodes");
         let codes = self.encode(&codebooks, (&order, table.as_deref()), fingerprint)?;
         stages.end("encode");
-        let medoid = order.node_of(row_of_unplaced(linked.medoid));
         let entry = EntryBuild {
             vectors: self.input.vectors,
             spec: &self.plan.spec,
             order: &order,
-            medoid,
+            medoid: order.node_of(row_of_unplaced(linked.medoid)),
             layers: linked.layers(),
             clusters: table.as_deref(),
             quantizer: &codebooks.first,
@@ -245,6 +249,7 @@ impl Pipeline<'_> {
                 identities: self.identities(&order, fingerprint)?,
                 ids: None,
                 dead: None,
+                attributes: None,
             },
             graph: GraphStatistics {
                 overlap,

@@ -45,6 +45,7 @@ fn build(dir: &Path, overrides: Overrides, memory: Option<MemoryWish>) {
         name: "rows",
         ids: None,
         queries: None,
+        attributes: None,
     };
     let options = BuildOptions {
         preset: Preset::DiskAnn,
@@ -195,6 +196,7 @@ fn least_and(more: u64, overrides: Overrides) -> MemoryWish {
         name: "rows",
         ids: None,
         queries: None,
+        attributes: None,
     };
     let options = BuildOptions {
         preset: Preset::DiskAnn,

@@ -8,6 +8,7 @@ use pageway_types::{NodeId, Progress, RowId, VectorShape};
 use rayon::ThreadPool;
 
 use super::BuildReport;
+use super::attributes::check_documents;
 use super::budget::BuildPlan;
 use super::calibrate::{guests, held_out_rows};
 use super::codebook::SharedCodebook;
@@ -133,6 +134,9 @@ impl Build<'_> {
     fn check_input(&self) -> Result<Option<Fingerprint>> {
         if let Some(ids) = self.input.ids {
             check_unique(ids, self.plan.budget_bytes)?;
+        }
+        if let Some(attributes) = self.input.attributes {
+            check_documents(attributes)?;
         }
         if self.plan.cut.runs() == 1 {
             return Ok(None);

@@ -20,13 +20,13 @@ impl DeltaView {
         &self,
         (query, distance): (&[u8], DistanceFn),
         (most, farthest): (usize, f32),
-        admits: impl Fn(u32) -> bool,
+        admits: impl Fn(u32, u64) -> bool,
     ) -> Vec<Hit> {
         let mut found = Vec::new();
         let mut limit = farthest;
         self.each_living(|row, id, vector| {
             let distance = distance(query, vector);
-            if distance <= limit && admits(row) {
+            if distance <= limit && admits(row, id) {
                 found.push(Hit { row, id, distance });
             }
             // Twice as many as wanted are looked through at a time.

@@ -46,7 +46,7 @@ proptest! {
         expected.sort_unstable();
         expected.truncate(most);
         let asked = (&[query, 3][..], distance());
-        let found = delta.view().nearest(asked, (most, f32::INFINITY), |_| true);
+        let found = delta.view().nearest(asked, (most, f32::INFINITY), |_, _| true);
         let found: Vec<_> = found.iter().map(|hit| (hit.distance as u32, hit.id)).collect();
         prop_assert_eq!(found, expected);
         // A view keeps the rows that died after it.

@@ -32,6 +32,14 @@ impl NodeSet {
         set
     }
 
+    /// An empty set with room for so many nodes.
+    pub(crate) fn holding(nodes: u32) -> Self {
+        Self {
+            words: Vec::with_capacity(nodes.div_ceil(64) as usize),
+            count: 0,
+        }
+    }
+
     /// Adds a node; false when it was there.
     pub fn insert(&mut self, node: NodeId) -> bool {
         let (word, bit) = (node.0 as usize / 64, 1 << (node.0 % 64));
@@ -62,6 +70,21 @@ impl NodeSet {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// Those of `count` nodes from `first` on that are in the set.
+    fn between(&self, first: u32, count: u32) -> impl Iterator<Item = u32> + use<'_> {
+        let end = first.saturating_add(count);
+        let words = first / 64..end.div_ceil(64);
+        let bits = words.flat_map(|at| {
+            let mut word = self.words.get(at as usize).copied().unwrap_or(0);
+            std::iter::from_fn(move || {
+                let bit = word.trailing_zeros();
+                word &= word.wrapping_sub(1);
+                (bit < 64).then_some(at * 64 + bit)
+            })
+        });
+        bits.filter(move |node| (first..end).contains(node))
     }
 
     /// A bit for each of 32 nodes from `first` on, the first of them lowest.
@@ -108,6 +131,20 @@ impl<'q> Admission<'q> {
             rule: Rule::Within { set, base: 0 },
             dead: None,
         }
+    }
+
+    /// The nodes of its set, by the numbers of a segment of so many nodes; none without a set.
+    pub(super) fn listed(self, count: u32) -> impl Iterator<Item = NodeId> + use<'q> {
+        let (set, base) = match self.rule {
+            Rule::Within { set, base } => (Some(set), base),
+            Rule::All | Rule::AllBut(_) => (None, 0),
+        };
+        let nodes = set
+            .into_iter()
+            .flat_map(move |set| set.between(base, count));
+        nodes
+            .map(move |node| NodeId(node - base))
+            .filter(move |node| self.admits(*node))
     }
 
     /// The same for a segment whose nodes are numbered from `base` on, `count` of them, some of
@@ -212,6 +249,11 @@ mod tests {
                     prop_assert!(!bit || dead.is_none_or(|dead| !dead.contains(node)));
                 }
             }
+            let own = Admission::within(&set).of_segment(base, 290, Some(&gone));
+            let listed: Vec<u32> = own.listed(290).map(|node| node.0).collect();
+            let admitted = (0..290).filter(|node| own.admits(NodeId(*node)));
+            prop_assert_eq!(listed, admitted.collect::<Vec<u32>>());
+            prop_assert_eq!(Admission::default().listed(290).count(), 0);
             for node in 0..400 {
                 prop_assert_eq!(set.contains(NodeId(node)), nodes.contains(&node));
             }

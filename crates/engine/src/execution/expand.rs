@@ -43,6 +43,23 @@ impl<C: PageCodec> Traversal<'_, C> {
         self.score(&parts.entry.codes.codes);
     }
 
+    /// What may be an answer, as candidates: the best by their codes. They are taken one by one
+    /// only where that is what scores them.
+    pub(super) fn list_admitted(&mut self) {
+        let (parts, admission) = (self.parts, self.query.admission);
+        let batch = self.scratch.shape.index.max_neighbors.max(1);
+        let mut nodes = admission.listed(parts.codec.map().node_count).peekable();
+        while nodes.peek().is_some() {
+            let scoring = &mut self.scratch.scoring;
+            scoring.clear();
+            scoring.fresh.extend(nodes.by_ref().take(batch));
+            self.score(&[]);
+        }
+        if !parts.execution.refine.is_inline() && !parts.vectors.is_coded() {
+            self.scratch.candidates.take_off(0);
+        }
+    }
+
     /// Scores a record exactly, where its vector is there, and follows its list.
     pub(super) fn expand(&mut self, record: &Record<'_>) -> Result<(), PageError> {
         if let Some(vector) = &record.vector {
@@ -136,6 +153,9 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// Scores the unseen neighbours of a list by their codes, in one batch.
     pub(super) fn follow(&mut self, node: NodeId, stored: StoredList<'_>) -> Result<(), PageError> {
+        if self.query.lists_admitted {
+            return Ok(());
+        }
         let mut list = std::mem::take(&mut self.scratch.list);
         let outcome = stored.unpack(&mut list).and_then(|(neighbors, bytes)| {
             self.stats.bytes_used += bytes as u64;

@@ -41,7 +41,7 @@ pub use driver::{ReadTrace, ReadTurn};
 pub(crate) use entry::{Entry, EntryPart};
 pub(crate) use parts::{AnyParts, CachePart, CodePart, Parts};
 pub(crate) use probes::PROBE_BLOCK;
-pub(crate) use query::{Goal, Query, QuerySizes};
+pub(crate) use query::{Gathering, Goal, Query, QuerySizes};
 pub(crate) use scratch::{CodeShape, EntryShape, HarvestShape, Hold, IndexShape, Scratch};
 pub(crate) use search::Search;
 pub(crate) use segment::{LoadedSegment, Segment};

@@ -59,6 +59,11 @@ impl AnyParts {
         each!(self, parts => &parts.cache)
     }
 
+    /// Whether the code of every node can be scored by itself.
+    pub(crate) fn scans_codes(&self) -> bool {
+        each!(self, parts => parts.scans_codes())
+    }
+
     /// What the codes of nodes mean.
     pub(crate) fn quantizer(&self) -> &Arc<Quantizer> {
         each!(self, parts => &parts.codes.quantizer)
@@ -78,6 +83,12 @@ impl AnyParts {
 }
 
 impl<C: PageCodec> Parts<C> {
+    /// Whether the code of every node can be scored by itself.
+    pub(super) fn scans_codes(&self) -> bool {
+        self.entry.clusters().is_none()
+            && self.codes.table.node_count() == self.codec.map().node_count
+    }
+
     /// The nearest distance to an estimate that there can be.
     pub(super) fn possible(&self, estimate: f32) -> f32 {
         match self.codes.quantizer.metric() {

@@ -37,6 +37,9 @@ const LEAST_CLASS: usize = 32;
 /// Classes of results are so many times apart.
 const RESULTS_STEP: usize = 8;
 
+/// Candidates for each answer, at least, where all that may be one are listed.
+const LISTED_EACH: usize = 4;
+
 /// How one segment is gathered from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Gathering {
@@ -96,6 +99,18 @@ impl QuerySizes {
         }
     }
 
+    /// The same where the candidates are listed: as many as there are, and no more than before.
+    pub(crate) fn of_list(self, count: u64) -> Self {
+        let least = self.results.saturating_mul(LISTED_EACH);
+        let list_size = self.list_size.max(least).min(count.max(1) as usize);
+        Self {
+            list_size,
+            capacity: list_size,
+            list_limit: list_size,
+            ..self
+        }
+    }
+
     /// Whether the list may grow.
     pub(crate) fn grows(self) -> bool {
         self.list_limit > self.capacity
@@ -146,6 +161,8 @@ pub(crate) struct Query<'q> {
     pub(crate) admission: Admission<'q>,
     /// When nobody waits for the answer any more.
     pub(crate) deadline: Option<Instant>,
+    /// Whether the candidates are what may be an answer, all of it and nothing else.
+    pub(crate) lists_admitted: bool,
     /// How far off the distance of an answer may be.
     pub(crate) tolerance: Tolerance,
 }

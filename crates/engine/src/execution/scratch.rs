@@ -70,7 +70,7 @@ pub(crate) struct CodeShape {
 
 impl IndexShape {
     /// How candidates are found.
-    pub(super) const fn gathering(&self) -> Gathering {
+    pub(crate) const fn gathering(&self) -> Gathering {
         match (self.codes.bounded, self.max_neighbors) {
             (true, 0) => Gathering::Scanning,
             (true, _) if !self.codes.coded => Gathering::InMemory,

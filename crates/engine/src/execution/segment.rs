@@ -3,6 +3,7 @@
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+use pageway_attributes::Attributes;
 use pageway_kernels::KernelSet;
 use pageway_store::{FileUuid, PageFile, PageReader};
 use pageway_types::NodeId;
@@ -40,6 +41,8 @@ pub(crate) struct LoadedSegment {
     pub(crate) records: FileUuid,
     /// Where the codes' meaning was read from.
     pub(crate) codebook: FileUuid,
+    /// Attributes of its nodes, where they have any.
+    pub(crate) attributes: Option<Attributes>,
 }
 
 impl Deref for Segment {

@@ -147,6 +147,8 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         scratch: &'t mut Scratch,
     ) -> Self {
         let index = &scratch.shape.index;
+        // What is listed whole is not cut into parts that grow.
+        let segments = if query.lists_admitted { 1 } else { segments };
         let sizes = query
             .sizes
             .of_walk(index.nodes, (index.gathering(), segments));
@@ -179,7 +181,11 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             work_waits: false,
             knows_second: false,
         };
-        traversal.seed();
+        if query.lists_admitted && parts.scans_codes() {
+            traversal.list_admitted();
+        } else {
+            traversal.seed();
+        }
         traversal
     }
 
@@ -356,7 +362,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     pub(super) fn promises_more(&self, nearer: u32) -> bool {
         let candidates = &self.scratch.candidates;
         let size = candidates.capacity();
-        if size >= self.scratch.shape.sizes.list_limit {
+        if self.query.lists_admitted || size >= self.scratch.shape.sizes.list_limit {
             return false;
         }
         match self.query.goal {
@@ -449,7 +455,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     pub(super) fn deepen(&mut self) -> bool {
         let candidates = &mut self.scratch.candidates;
         let (depth, capacity) = (candidates.depth(), candidates.capacity());
-        if depth >= capacity {
+        if self.query.lists_admitted || depth >= capacity {
             return false;
         }
         candidates.take_off(depth.saturating_mul(2));

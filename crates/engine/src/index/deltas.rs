@@ -49,7 +49,7 @@ impl Index {
             let view = delta.view();
             let query_hits = rows.iter().enumerate().zip(&mut hits);
             for ((number, query), hits) in query_hits {
-                let admits = |row: u32| admits(queries, number, first + row);
+                let admits = |row, id| admits(queries, number, (first + row, id));
                 let farthest = options.radius.unwrap_or(f32::INFINITY);
                 let most = (options.k as usize, farthest);
                 let found = view.nearest((query, distance), most, admits);
@@ -67,12 +67,14 @@ impl Index {
     }
 }
 
-fn admits(queries: &Queries<'_>, query: usize, node: u32) -> bool {
+fn admits(queries: &Queries<'_>, query: usize, (node, id): (u32, u64)) -> bool {
     let hidden = queries.held_out.and_then(|nodes| nodes.get(query));
     let among = queries
         .admitted
         .is_none_or(|set| set.contains(NodeId(node)));
-    among && hidden.is_none_or(|hidden| hidden.0 != node)
+    // Rows that are in no segment yet have no attributes.
+    let matches = queries.filter.is_none_or(|filter| filter.matches_bare(id));
+    among && matches && hidden.is_none_or(|hidden| hidden.0 != node)
 }
 
 impl DeltaAnswer {
@@ -105,6 +107,7 @@ impl Answers {
             lims: vec![0],
             stats: std::mem::take(&mut self.stats),
             settings: self.settings,
+            filter: self.filter,
             ..Self::default()
         };
         let ranges: Vec<Range<usize>> = self

@@ -3,6 +3,8 @@
 
 mod deltas;
 mod describe;
+mod filter;
+mod matches;
 mod open;
 mod opening;
 mod pool;
@@ -36,6 +38,7 @@ pub(crate) use version::{Head, Version};
 use crate::calibration::Calibration;
 use crate::error::Result;
 use crate::options::OpenOptions;
+use filter::FilterRoom;
 use pool::WorkerPool;
 
 /// An index, open for searching. `Send + Sync`: share it between threads.
@@ -50,6 +53,8 @@ pub struct Index {
     update_bytes: Option<u64>,
     /// Threads, and queries in flight per thread, that memory was set aside for.
     lanes: (usize, u32),
+    /// Memory of filters.
+    filters: FilterRoom,
     /// When it was last looked whether there is a newer one, where searches do.
     followed: Mutex<Option<Instant>>,
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use pageway_store::{IoProbe, OsVfs, Vfs, clock};
 use serde::Serialize;
 
+use super::filter::FilterRoom;
 use super::opening::Opening;
 use super::pool::WorkerPool;
 use super::{Head, Index, Version};
@@ -153,6 +154,7 @@ impl Index {
             dir: PathBuf::from(dir),
             head: Head::new(version),
             pool: WorkerPool::default(),
+            filters: FilterRoom::default(),
             options: *options,
             update_bytes,
             lanes: (thread_count(options.threads), options.interleave.max(1)),
@@ -316,6 +318,10 @@ impl Loading<'_> {
                 ledger.reserve(MemoryPart::Dead, manifest.dead_bytes());
             }
             None => {}
+        }
+        let filters = manifest.filter_bytes();
+        if filters > 0 {
+            ledger.reserve(MemoryPart::Filters, filters);
         }
         opening.reserve(&mut ledger)?;
         if others.is_empty() {

@@ -51,6 +51,11 @@ impl Index {
         if queries.rows.is_empty() {
             return Err(Error::invalid("recall of no queries: give at least one"));
         }
+        if queries.filter.is_some() {
+            return Err(Error::invalid(
+                "recall is measured among all rows: leave the filter out",
+            ));
+        }
         if options.radius.is_some() {
             return Err(Error::invalid(
                 "recall is of the k nearest: leave the radius out",

@@ -35,6 +35,7 @@ pub(super) struct Call<'c> {
     version: &'c Version,
     options: &'c SearchOptions,
     sizes: QuerySizes,
+    lists_admitted: bool,
     notes: Notes,
     progress: &'c dyn Progress,
     deadline: Option<Instant>,
@@ -79,7 +80,19 @@ impl Index {
         self.check_queries(queries)?;
         check(&version, options)?;
         let list_size = list_size(&version, options)?;
-        self.search_list((&version, queries), options, list_size, (notes, progress))
+        let found = match queries.filter {
+            None => self.search_list((&version, queries), options, list_size, (notes, progress)),
+            Some(filter) => {
+                let (matched, _lease) = self.matching(&version, filter)?;
+                let among = (list_size, &matched);
+                self.search_matching((&version, queries), options, among, (notes, progress))
+            }
+        };
+        let (mut answers, outcomes) = found?;
+        if queries.wants_attributes {
+            answers.attributes = version.attributes_of(&answers.nodes)?;
+        }
+        Ok((answers, outcomes))
     }
 
     /// The smallest list size that is calibrated to reach `recall`@`k`.
@@ -98,10 +111,27 @@ impl Index {
         list_size: u32,
         (notes, progress): (Notes, &dyn Progress),
     ) -> Result<(Answers, Vec<Outcomes>)> {
+        let sizes = version.sizes_for(options, list_size, queries.admitted)?;
+        let place = (version, queries);
+        let found = self.search_sized(place, options, (sizes, false), (notes, progress))?;
+        let (mut answers, outcomes) = found;
+        self.add_deltas(version, (queries, options), &mut answers)?;
+        Ok((answers, outcomes))
+    }
+
+    /// Searches the segments with these sizes; for candidates that are listed, not found, if so.
+    pub(super) fn search_sized(
+        &self,
+        (version, queries): (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        (sizes, lists_admitted): (QuerySizes, bool),
+        (notes, progress): (Notes, &dyn Progress),
+    ) -> Result<(Answers, Vec<Outcomes>)> {
         let call = Call {
             version,
             options,
-            sizes: version.sizes_for(options, list_size, queries.admitted)?,
+            sizes,
+            lists_admitted,
             notes,
             progress,
             deadline: options.timeout.map(|timeout| clock::now() + timeout),
@@ -117,8 +147,7 @@ impl Index {
             rows: version.node_count() as usize,
             fills: options.radius.is_none(),
         };
-        let mut answers = collect(&mut outcomes, count, room, settings);
-        self.add_deltas(version, (queries, options), &mut answers)?;
+        let answers = collect(&mut outcomes, count, room, settings);
         Ok((answers, outcomes))
     }
 
@@ -186,6 +215,7 @@ impl Index {
             held_out: queries.held_out,
             admitted: queries.admitted,
             sizes,
+            lists_admitted: call.lists_admitted,
             goal,
             deadline: call.deadline,
             tolerance: options.tolerance,
@@ -295,6 +325,11 @@ impl Index {
                  of the set",
             ));
         }
+        if queries.filter.is_some() && (queries.held_out.is_some() || queries.admitted.is_some()) {
+            return Err(Error::invalid(
+                "a filter goes neither with held-out rows nor with a set of admitted nodes",
+            ));
+        }
         if count > 0 {
             let vectors = &VectorSlice::new(queries.rows, shape)?;
             let inspection = Inspection {
@@ -310,7 +345,7 @@ impl Index {
 
 impl Version {
     /// Sizes of a query that begins with a list of this size, of nodes that are `admitted`.
-    fn sizes_for(
+    pub(super) fn sizes_for(
         &self,
         options: &SearchOptions,
         list_size: u32,

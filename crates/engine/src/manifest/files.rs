@@ -30,6 +30,10 @@ pub(crate) enum FileKind {
     Ids = 9,
     /// A bit for each node that was deleted.
     Dead = 10,
+    /// The document of each node.
+    Documents = 11,
+    /// What documents say, by what is said.
+    Terms = 12,
 }
 
 impl FileKind {
@@ -64,6 +68,8 @@ impl FileKind {
             Self::Identities => "identities",
             Self::Ids => "ids",
             Self::Dead => "dead",
+            Self::Documents => "documents",
+            Self::Terms => "terms",
         }
     }
 
@@ -89,6 +95,14 @@ impl FileKind {
     }
 }
 
+/// The attributes of the nodes of a segment.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AttributeFiles {
+    pub(crate) documents: FileEntry,
+    pub(crate) terms: FileEntry,
+}
+
 /// The files of a segment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -112,6 +126,9 @@ pub(crate) struct Files {
     /// Where rows were deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) dead: Option<FileEntry>,
+    /// Where rows have attributes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) attributes: Option<AttributeFiles>,
 }
 
 impl Files {
@@ -128,9 +145,12 @@ impl Files {
             &self.dead,
         ];
         let always = [&self.records, &self.codebook];
+        let attributes = self.attributes.iter();
+        let attributes = attributes.flat_map(|own| [&own.documents, &own.terms]);
         always
             .into_iter()
             .chain(optional.into_iter().flatten())
+            .chain(attributes)
             .collect()
     }
 

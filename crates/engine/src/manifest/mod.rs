@@ -11,7 +11,7 @@ mod tests;
 mod whole;
 
 pub(crate) use changes::ChangeEntry;
-pub(crate) use files::{FileKind, Files};
+pub(crate) use files::{AttributeFiles, FileKind, Files};
 pub(crate) use log::{log_dir, remove_log};
 pub(crate) use segment::{GraphStatistics, SegmentEntry};
 pub(crate) use whole::{MAX_SEGMENTS, Manifest};

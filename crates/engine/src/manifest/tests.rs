@@ -32,6 +32,7 @@ fn build(dir: &Path, segments: u32) {
         name: "rows",
         ids: None,
         queries: None,
+        attributes: None,
     };
     let options = BuildOptions {
         preset: Preset::DiskAnn,

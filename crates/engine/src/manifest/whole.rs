@@ -11,6 +11,7 @@ use super::segment::SegmentEntry;
 use super::stored::{from_json, to_json};
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
+use crate::filter::filter_bytes;
 use crate::spec::IndexSpec;
 
 /// Most segments of an index: each has a few files open, and memory of its own in every query.
@@ -87,6 +88,16 @@ impl Manifest {
             .iter()
             .filter_map(|one| one.files.dead.as_ref());
         dead.map(|dead| dead.payload_bytes).sum()
+    }
+
+    /// Bytes that filters may take, where rows have attributes.
+    pub(crate) fn filter_bytes(&self) -> u64 {
+        let mut segments = self.segments.iter();
+        if segments.all(|segment| segment.files.attributes.is_none()) {
+            return 0;
+        }
+        let longest = self.segments.iter().map(|segment| segment.node_count).max();
+        filter_bytes(self.node_count(), longest.unwrap_or(0))
     }
 
     /// Bytes of the raw vectors.

@@ -33,6 +33,8 @@ pub enum MemoryPart {
     CachedPages,
     /// What was deleted from segments.
     Dead,
+    /// What predicates are turned into nodes with.
+    Filters,
     /// Everything that changes take, where an index was opened to be changed.
     Updates,
 }
@@ -52,6 +54,7 @@ impl MemoryPart {
             Self::CachedNodes => "cached nodes",
             Self::CachedPages => "cached pages",
             Self::Dead => "dead rows",
+            Self::Filters => "filters",
             Self::Updates => "updates",
         }
     }

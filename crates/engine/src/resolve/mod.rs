@@ -10,6 +10,7 @@ mod fill;
 use std::path::Path;
 use std::sync::Arc;
 
+use pageway_attributes::{Attributes, DocumentFile, TermFile};
 use pageway_kernels::KernelSet;
 use pageway_quant::Quantizer;
 use pageway_store::{BlobReader, IoProbe, OpenMode, PageFile, PageReader, Vfs};
@@ -28,7 +29,7 @@ pub(crate) use entry::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::{AnyParts, CodePart, LoadedSegment, Parts};
 use crate::layout::PageCodec;
-use crate::manifest::SegmentEntry;
+use crate::manifest::{AttributeFiles, SegmentEntry};
 use crate::spec::{EntrySpec, IdStorage};
 use crate::storage::{CodeBlocks, CodeTable, Identities};
 
@@ -107,7 +108,21 @@ pub(crate) fn segment(
         first_id: (entry.spec.storage.ids == IdStorage::RowNumber).then(|| entry.first_id()),
         records: entry.files.records.uuid,
         codebook: entry.files.codebook.uuid,
+        attributes: attributes(source)?,
     })
+}
+
+/// The attributes of the nodes, where they have any.
+pub(crate) fn attributes(source: Source<'_>) -> Result<Option<Attributes>> {
+    let Source { vfs, dir, segment } = source;
+    let open = |files: &AttributeFiles| -> Result<Attributes> {
+        let nodes = segment.node_count;
+        Ok(Attributes::new(
+            TermFile::open(vfs, dir, &files.terms, nodes)?,
+            DocumentFile::open(vfs, dir, &files.documents, nodes)?,
+        ))
+    };
+    segment.files.attributes.as_ref().map(open).transpose()
 }
 
 fn parts<C: PageCodec>(
@@ -199,5 +214,8 @@ pub(crate) fn check_side_files(source: Source<'_>) -> Result<()> {
     codes::quantizer(source, &segment.files.codebook, storage.quantizer)?;
     second_codes(source)?;
     entry::load(source)?;
+    if let Some(attributes) = attributes(source)? {
+        attributes.verify()?;
+    }
     check_hot(source)
 }

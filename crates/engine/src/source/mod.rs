@@ -15,6 +15,7 @@
 mod blocks;
 mod check;
 mod convert;
+mod documents;
 mod element;
 mod error;
 mod file;
@@ -32,6 +33,7 @@ pub(crate) use check::inspect_each;
 pub use check::{Inspection, RowStatistics, inspect_rows};
 pub(crate) use check::{kernels, sound_norms};
 pub use convert::{Selection, convert};
+pub use documents::{DocumentLines, DocumentRead, DocumentSlice};
 pub(crate) use element::encode;
 pub use error::SourceError;
 pub use file::{OpenAs, VectorFile};

@@ -8,7 +8,7 @@ use pageway_types::{Progress, VectorRead};
 
 use super::common::Common;
 use super::upkeep::BuildLease;
-use crate::build::{Added, Addition, AdditionLimits, AdditionSize, check_addition};
+use crate::build::{Added, Addition, AdditionLimits, AdditionSize, DocumentsById, check_addition};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Version;
 use crate::manifest::{Manifest, SegmentEntry};
@@ -34,6 +34,13 @@ pub(super) struct BuildRoom {
     /// Whether no flush may run beside it.
     pub(super) is_all: bool,
 }
+
+/// Rows, their ids, and their attributes where they have any.
+pub(super) type AddedRows<'r> = (
+    &'r dyn VectorRead,
+    &'r dyn IdRead,
+    Option<&'r dyn DocumentsById>,
+);
 
 impl Common {
     /// Room for a flush of so many rows, beside a merge or alone.
@@ -90,7 +97,7 @@ impl Common {
     /// Builds a segment of rows with their ids, if there are any.
     pub(super) fn build_segment(
         &self,
-        (vectors, ids): (&dyn VectorRead, &dyn IdRead),
+        (vectors, ids, documents): AddedRows<'_>,
         (lease, room): (&BuildLease<'_>, &BuildRoom),
         progress: &dyn Progress,
     ) -> Result<Option<Added>> {
@@ -102,6 +109,7 @@ impl Common {
             dir: &self.dir,
             generation: lease.generation,
             input: &BuildInput::new(vectors, "rows").with_ids(Some(ids)),
+            documents,
             spec: &room.spec,
             donor: room.donor.as_ref().map(|segment| Source {
                 vfs: self.vfs.as_ref(),

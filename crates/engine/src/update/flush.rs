@@ -64,8 +64,12 @@ impl Common {
         let room = self.room_for_flush(&version, (rows, merges.is_none()))?;
         drop(version);
         let rows = ResidentSlice(VectorSlice::new(&vectors, shape)?);
-        let added =
-            self.build_segment((&rows, &IdSlice(taken.ids())), (&lease, &room), progress)?;
+        // Rows that come one by one have no attributes.
+        let added = self.build_segment(
+            (&rows, &IdSlice(taken.ids()), None),
+            (&lease, &room),
+            progress,
+        )?;
         drop(vectors);
         let checkpoint = Checkpoint {
             gone: &[],

@@ -6,6 +6,7 @@ use std::ops::Range;
 use pageway_types::{NodeId, VectorRead, VectorShape};
 
 use super::taken::FromSegments;
+use crate::build::DocumentsById;
 use crate::error::{Error, Result};
 use crate::execution::{DeadSet, Segment};
 use crate::source::IdRead;
@@ -161,6 +162,40 @@ impl LivingPart {
             .clone()
             .filter(|node| !self.dead.contains(NodeId(*node)));
         living.map(move |node| (node - first) as usize)
+    }
+}
+
+impl LivingRows {
+    /// Their attributes, where some have any.
+    pub(super) fn documents(&self) -> Option<&dyn DocumentsById> {
+        let has_some = |part: &LivingPart| part.segment.attributes.is_some();
+        self.parts
+            .iter()
+            .any(has_some)
+            .then_some(self as &dyn DocumentsById)
+    }
+}
+
+impl DocumentsById for LivingRows {
+    fn each(&self, visit: &mut dyn FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
+        let mut ids = Vec::new();
+        for part in &self.parts {
+            let (segment, count) = (&part.segment, part.segment.node_count());
+            let Some(attributes) = &segment.attributes else {
+                continue;
+            };
+            for first in (0..count).step_by(WINDOW as usize) {
+                let window = first..count.min(first + WINDOW);
+                ids.resize(window.len(), 0);
+                segment.read_ids(first.into(), &mut ids)?;
+                let living = window.filter(|node| !part.dead.contains(NodeId(*node)));
+                attributes.documents().visit(living, &mut |node, json| {
+                    let id = ids.get((node - first) as usize).copied();
+                    visit(id.unwrap_or(0), json)
+                })?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -123,7 +123,8 @@ impl Common {
         let room = self.room_for_merge(&version, count)?;
         drop(version);
         let flushes = room.is_all.then(|| self.upkeep.turns.flush());
-        let added = self.build_segment((&rows, &rows), (&lease, &room), progress)?;
+        let added =
+            self.build_segment((&rows, &rows, rows.documents()), (&lease, &room), progress)?;
         drop(flushes);
         let checkpoint = Checkpoint {
             gone: chosen,

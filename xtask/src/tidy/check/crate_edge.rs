@@ -17,6 +17,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["pageway-types", "pageway-kernels", "pageway-quant"],
     ),
     ("pageway-store", &["pageway-types"]),
+    ("pageway-attributes", &["pageway-store"]),
     ("pageway-testkit", &["pageway-types", "pageway-store"]),
     (
         "pageway",
@@ -26,6 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "pageway-quant",
             "pageway-graph",
             "pageway-store",
+            "pageway-attributes",
         ],
     ),
     ("pageway-advisor", &["pageway"]),

@@ -14,7 +14,7 @@ const ENGINE: &str = "crates/engine/src/";
 const ROOT: &str = "lib";
 
 /// Top modules of the engine in their order, and what each uses of those before it.
-const ORDER: [(&str, &[&str]); 22] = [
+const ORDER: [(&str, &[&str]); 23] = [
     // What everything else speaks.
     ("error", &[]),
     ("memory", &["error"]),
@@ -36,15 +36,23 @@ const ORDER: [(&str, &[&str]); 22] = [
     // Rows that are in no segment yet.
     ("delta", &[]),
     // What callers ask for.
+    ("filter", &["error"]),
     (
         "options",
-        &["execution", "memory", "presets", "source", "spec"],
+        &["execution", "filter", "memory", "presets", "source", "spec"],
     ),
     // What an index says of itself, and what follows from that.
     ("calibration", &["error"]),
     (
         "manifest",
-        &["calibration", "error", "execution", "spec", "storage"],
+        &[
+            "calibration",
+            "error",
+            "execution",
+            "filter",
+            "spec",
+            "storage",
+        ],
     ),
     (
         "resolve",
@@ -93,6 +101,7 @@ const ORDER: [(&str, &[&str]); 22] = [
             "delta",
             "error",
             "execution",
+            "filter",
             "manifest",
             "memory",
             "options",
@@ -113,6 +122,7 @@ const ORDER: [(&str, &[&str]); 22] = [
             "cache",
             "calibration",
             "error",
+            "filter",
             "index",
             "layout",
             "manifest",

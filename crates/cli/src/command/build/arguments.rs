@@ -22,6 +22,7 @@ Examples:
   pageway build --data base.u8bin --out my.index --metric l2 --memory 10% --build-memory 2GB
   pageway build --data texts.npy --out my.index --metric cosine --recall 0.99 --ids ids.txt
   pageway build --data texts.parquet --column emb --id-column id --out my.index --metric cosine
+  pageway build --data base.fbin --out my.index --metric l2 --attributes rows.jsonl
   pageway build --data base.fbin --out my.index --metric l2 --preset starling --memory 10%
   pageway build --data base.fbin --out my.index --metric l2 --preset diskann --placement clustered
   pageway build --data base.fbin --out my.index --metric l2 --memory 10% --plan --pin degree=32
@@ -85,6 +86,10 @@ struct PlaceArguments {
     /// numbers]
     #[arg(long, value_name = "FILE")]
     ids: Option<PathBuf>,
+
+    /// Attributes of the rows, to filter by: JSON lines (.jsonl), an object per row, in row order
+    #[arg(long, value_name = "FILE")]
+    attributes: Option<PathBuf>,
 
     /// Example queries to calibrate recall with; give them when queries are unlike the data
     /// [default: rows of the data, held out]
@@ -297,9 +302,12 @@ impl BuildArguments {
         let open = |path| system::open_vectors(path, place.element, &session.progress);
         let queries = place.queries.as_deref().map(open).transpose()?;
         let queries = queries.as_ref().map(|queries| queries as _);
+        let attributes = place.attributes.as_deref();
+        let attributes = attributes.map(system::open_attributes).transpose()?;
         let input = BuildInput::new(vectors, vectors.name())
             .with_ids(ids.as_deref())
-            .with_queries(queries);
+            .with_queries(queries)
+            .with_attributes(attributes.as_ref().map(|own| own as _));
         if place.dry_run {
             let outline = Index::outline(&input, &options)?;
             return Outcome::new(outline::describe(&outline, &options), &outline);

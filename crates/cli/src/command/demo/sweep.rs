@@ -149,6 +149,8 @@ impl Sweep<'_> {
             reference,
             options,
             recorded: 0,
+            filter: None,
+            wants_attributes: false,
         };
         workload.run(&Uncounted(&self.session.progress), &mut |_, _| Ok(()))
     }

@@ -6,6 +6,7 @@ use clap::Args;
 use pageway::{ElementType, Progress, Result};
 use pageway_formats::Vectors;
 
+use super::FilterArguments;
 use crate::system;
 
 /// What to read and write.
@@ -26,6 +27,13 @@ pub(crate) struct QueryArguments {
     /// and distances in a file beside it), .csv, .jsonl or .parquet
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) filter: FilterArguments,
+
+    /// Show the attributes of what is found, with --show
+    #[arg(long, requires = "show")]
+    pub(crate) with_attributes: bool,
 
     /// Element type of a .bin file of queries: f32, f16, u8 or i8
     #[arg(long, value_name = "TYPE")]

@@ -41,6 +41,7 @@ impl Call<'_> {
         let started = system::now();
         let index = self.open()?;
         let open_ms = started.elapsed().as_secs_f64() * 1e3;
+        let filter = self.files.filter.read()?;
         let reference = self.reference(&index, &queries, session)?;
         let out = self.files.out.as_deref();
         let mut out = out
@@ -55,6 +56,8 @@ impl Call<'_> {
                 .with_threads(self.resources.threads)
                 .with_interleave(self.resources.interleave),
             recorded: self.recorded,
+            filter: filter.as_ref(),
+            wants_attributes: self.files.with_attributes,
         };
         let mut shown = Vec::new();
         let searched = workload.run(&session.progress, &mut |first, answers| {

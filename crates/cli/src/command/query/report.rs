@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pageway::truth::RangeScore;
-use pageway::{Answers, Index, SearchOptions, Tolerance};
+use pageway::{Answers, FilterReport, Index, SearchOptions, Tolerance};
 use serde::Serialize;
 
 use crate::costs::Costs;
@@ -20,6 +20,9 @@ pub(super) struct Report {
     tolerance: Tolerance,
     #[serde(flatten)]
     costs: Costs,
+    /// What the filter did with the last queries; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filter: Option<FilterReport>,
     /// Answers of the first queries, where they are asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     answers: Vec<Shown>,
@@ -33,6 +36,9 @@ pub(super) struct Shown {
     distances: Vec<f32>,
     /// How far off each distance may be; 0 where it is exact.
     errors: Vec<f32>,
+    /// Attributes of each, where they are asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attributes: Vec<Option<serde_json::Value>>,
 }
 
 impl Shown {
@@ -47,11 +53,12 @@ impl Shown {
                 ids: answers.ids.get(own.clone()).unwrap_or_default().to_vec(),
                 distances: floats(&answers.distances),
                 errors: floats(&answers.errors),
+                attributes: attributes(answers.attributes.get(own.clone())),
             }
         })
     }
 
-    /// A line for people.
+    /// A line for people, and one for each that has attributes.
     pub(super) fn line(&self) -> String {
         let errors = self.errors.iter().map(|error| match *error {
             0.0 => String::new(),
@@ -59,8 +66,24 @@ impl Shown {
         });
         let pairs = self.ids.iter().zip(&self.distances).zip(errors);
         let words = pairs.map(|((id, distance), error)| format!("  {id} ({distance}{error})"));
-        format!("query {}:{}", self.query, words.collect::<String>())
+        let mut text = format!("query {}:{}", self.query, words.collect::<String>());
+        for (id, own) in self.ids.iter().zip(&self.attributes) {
+            if let Some(own) = own {
+                text.push_str(&format!("\n  {id}: {own}"));
+            }
+        }
+        text
     }
+}
+
+/// Attributes as they are shown.
+fn attributes(all: Option<&[Option<String>]>) -> Vec<Option<serde_json::Value>> {
+    let all = all.unwrap_or_default().iter();
+    all.map(|own| {
+        own.as_ref()
+            .and_then(|json| serde_json::from_str(json).ok())
+    })
+    .collect()
 }
 
 /// How well.
@@ -116,6 +139,7 @@ impl Report {
             quality,
             tolerance: options.tolerance,
             costs: Costs::new(index, &searched.run, open_ms),
+            filter: searched.filter,
             answers: Vec::new(),
         }
     }
@@ -136,9 +160,25 @@ impl Report {
             text::count(self.queries),
             index.display(),
             text::seconds(self.costs.seconds()),
-            self.costs.add_to(facts).render()
+            self.costs.add_to(filter_facts(self.filter, facts)).render()
         )
     }
+}
+
+/// What the filter did, for people.
+fn filter_facts(filter: Option<FilterReport>, facts: Facts) -> Facts {
+    let Some(filter) = filter else {
+        return facts;
+    };
+    let costs = format!(
+        "{} (a walk would cost {:.0} code scores a query, a scan {:.0})",
+        filter.strategy.name(),
+        filter.walk_cost,
+        filter.scan_cost
+    );
+    facts
+        .fact("rows that match", text::count(filter.matches))
+        .fact("searched by", costs)
 }
 
 impl Nearest {

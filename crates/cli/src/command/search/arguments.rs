@@ -14,6 +14,7 @@ Examples:
   pageway search my.index --queries q.fbin -k 10 --recall 0.95
   pageway search --index my.index --queries q.fbin -k 10 --truth gt.ibin --list-size 60 --threads 4
   pageway search --index my.index --queries q.npy -k 3 --show 5
+  pageway search my.index --queries q.npy --filter 'year > 2020' --show 5 --with-attributes
   pageway search --index my.index --queries q.parquet -k 10 --out found.csv
   pageway search --index my.index --queries q.fbin -k 10 --truth gt.ibin --json
   pageway search --index my.index --queries q.fbin --threads 1 --interleave 1 --trace q.trace

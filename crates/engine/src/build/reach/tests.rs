@@ -272,6 +272,7 @@ fn an_index_built_in_shards_reaches_all_nodes() {
         name: "rows",
         ids: None,
         queries: None,
+        attributes: None,
     };
     let mut options = BuildOptions {
         build_memory: Some(MemoryWish::Bytes(1)),
@@ -307,6 +308,7 @@ fn merged(kinds: usize) -> Sample {
         name: "rows",
         ids: None,
         queries: None,
+        attributes: None,
     };
     let options = BuildOptions {
         degree: 4,

@@ -169,6 +169,8 @@ pub(crate) struct Job<'j> {
     pub(crate) held_out: Option<&'j [NodeId]>,
     /// What may be found, where that is not everything.
     pub(crate) admitted: Option<&'j NodeSet>,
+    /// Whether those are the candidates, and no walk finds others.
+    pub(crate) lists_admitted: bool,
     /// How much each takes.
     pub(crate) sizes: QuerySizes,
     /// What they are for.
@@ -204,6 +206,7 @@ impl<'j> Job<'j> {
                 goal: self.goal,
                 sizes: self.sizes,
                 admission,
+                lists_admitted: self.lists_admitted,
                 deadline: self.deadline,
                 tolerance: self.tolerance,
             },

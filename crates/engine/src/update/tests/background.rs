@@ -50,6 +50,7 @@ fn clustered(dir: &Path, count: u64) -> Model {
         name: "rows",
         ids: Some(&IdSlice(&ids)),
         queries: None,
+        attributes: None,
     };
     let options = BuildOptions {
         form: Some("clustered".to_owned()),

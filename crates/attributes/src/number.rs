@@ -1,0 +1,79 @@
+//! Numbers of documents and predicates, compared without rounding.
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+/// An integer or a finite float.
+#[derive(Clone, Copy, Debug)]
+pub enum Number {
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+}
+
+impl Number {
+    /// The number that a value is: booleans are none.
+    pub fn of(value: &Value) -> Option<Self> {
+        let number = value.as_number()?;
+        let float = || number.as_f64().map(Self::Float);
+        number.as_i64().map(Self::Int).or_else(float)
+    }
+
+    /// Which of two is greater. Integers and floats are compared by their values, not by what one
+    /// would be rounded to.
+    pub fn compare(self, other: Self) -> Ordering {
+        match (self, other) {
+            (Self::Int(own), Self::Int(other)) => own.cmp(&other),
+            (Self::Float(own), Self::Float(other)) => (own + 0.0).total_cmp(&(other + 0.0)),
+            (Self::Int(own), Self::Float(other)) => compare_mixed(own, other),
+            (Self::Float(own), Self::Int(other)) => compare_mixed(other, own).reverse(),
+        }
+    }
+}
+
+fn compare_mixed(int: i64, float: f64) -> Ordering {
+    // 2^63, the first float beyond the integers.
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    if float >= END {
+        return Ordering::Less;
+    }
+    if float < -END {
+        return Ordering::Greater;
+    }
+    let whole = float.trunc();
+    int.cmp(&(whole as i64))
+        .then_with(|| 0.0f64.total_cmp(&(float - whole + 0.0)))
+}
+
+impl PartialEq for Number {
+    fn eq(&self, other: &Self) -> bool {
+        self.compare(*other).is_eq()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_and_floats_compare_exactly() {
+        let big = (1i64 << 53) + 1;
+        let order = |int, float| Number::Int(int).compare(Number::Float(float));
+        assert_eq!(order(big, big as f64), Ordering::Greater);
+        assert_eq!(order(2, 2.0), Ordering::Equal);
+        assert_eq!(order(2, 2.5), Ordering::Less);
+        assert_eq!(order(-2, -2.5), Ordering::Greater);
+        assert_eq!(order(0, -0.0), Ordering::Equal);
+        assert_eq!(order(i64::MAX, 9_223_372_036_854_775_808.0), Ordering::Less);
+        assert_eq!(
+            order(i64::MIN, -9_223_372_036_854_775_808.0),
+            Ordering::Equal
+        );
+        assert_eq!(order(i64::MIN, -1e300), Ordering::Greater);
+        assert!(Number::of(&Value::Bool(true)).is_none());
+        let huge = serde_json::from_str("18446744073709551615").unwrap();
+        assert!(matches!(Number::of(&huge), Some(Number::Float(_))));
+    }
+}

@@ -1,0 +1,341 @@
+//! Searching among the rows that match a filter: how, and the way that finds them all.
+
+use std::ops::Range;
+
+use pageway_types::{NodeId, Progress};
+
+use super::filter::Matched;
+use super::search::Notes;
+use super::{Index, Version};
+use crate::error::Result;
+use crate::execution::driver::Outcomes;
+use crate::execution::{Gathering, NodeSet, QueryStats, Segment};
+use crate::filter::{FilterReport, Strategy};
+use crate::options::{Answers, Queries, SearchOptions};
+use crate::source::kernels;
+
+/// Scores of codes that cost as much as a page that is read.
+const PAGE_COST: f64 = 500.0;
+/// Neighbours of a node that are scored when it is expanded: about so many are new.
+const NEW_NEIGHBORS: f64 = 20.0;
+/// Rows that are passed over rather than left out of a read.
+const GAP: u32 = 64;
+
+/// Costs of a query, in scores of codes.
+struct Costs {
+    walk: f64,
+    scan: f64,
+    strategy: Strategy,
+}
+
+impl Costs {
+    /// What a report says of them.
+    fn report(&self, matched: &Matched, rescued: usize) -> FilterReport {
+        FilterReport {
+            matches: matched.living,
+            documents: matched.documents,
+            strategy: self.strategy,
+            walk_cost: self.walk,
+            scan_cost: self.scan,
+            rescued,
+        }
+    }
+
+    const fn strategy(&self) -> Strategy {
+        self.strategy
+    }
+}
+
+impl Version {
+    /// Estimates what finding the nearest of so many matches costs, and takes the cheaper way.
+    fn costs(&self, matches: u64, (list_size, queries): (u32, usize)) -> Costs {
+        let (nodes, matches) = (f64::from(self.node_count()), matches as f64);
+        let list = f64::from(list_size);
+        // A list that holds as many rows that match holds so many more that do not.
+        let expanded = (list * nodes / matches.max(1.0)).min(nodes);
+        let all = |test: fn(&Segment) -> bool| self.segments.iter().all(test);
+        let reads = !all(|one| one.shape.gathering() != Gathering::Reading);
+        let own = if reads { PAGE_COST } else { 0.0 };
+        let walk = expanded * (NEW_NEIGHBORS + own);
+        let coded = all(|one| one.parts.scans_codes());
+        let read = matches.min(list) * PAGE_COST;
+        // One pass reads the vectors for all queries.
+        let vectors = matches * (PAGE_COST / queries.max(1) as f64 + 4.0);
+        let codes = matches + if reads { read } else { 0.0 };
+        let clustered = all(|one| one.shape.gathering() == Gathering::Scanning);
+        let (scan, strategy) = if coded && codes < vectors {
+            (codes, Strategy::ScanCodes)
+        } else {
+            (vectors, Strategy::ScanVectors)
+        };
+        // Clusters are scanned with the filter on; what is left is to read few vectors.
+        let walk = if clustered {
+            walk.min(nodes) + read
+        } else {
+            walk
+        };
+        let is_better = scan <= walk || matches <= MIN_MATCHES;
+        Costs {
+            walk,
+            scan,
+            strategy: if is_better { strategy } else { Strategy::Walk },
+        }
+    }
+}
+
+/// Matches that are always scanned.
+const MIN_MATCHES: f64 = 16.0;
+
+/// A row that was found.
+#[derive(Clone, Copy)]
+struct MatchFound {
+    id: u64,
+    row: u32,
+    node: u32,
+    distance: f32,
+}
+
+impl Index {
+    /// Searches among the rows of segments that match, and the deltas: the cheaper way, and where a
+    /// walk meets fewer than there are, all of them.
+    pub(super) fn search_matching(
+        &self,
+        (version, queries): (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        (list_size, matched): (u32, &Matched),
+        (notes, progress): (Notes, &dyn Progress),
+    ) -> Result<(Answers, Vec<Outcomes>)> {
+        let count = queries.rows.len() / self.shape().row_bytes();
+        let costs = version.costs(matched.living, (list_size, count));
+        let among = Queries {
+            admitted: Some(&matched.set),
+            ..*queries
+        };
+        let place = (version, &among);
+        let strategy = costs.strategy();
+        let sizes = version.sizes_for(options, list_size, among.admitted)?;
+        let sizes = match strategy {
+            Strategy::ScanCodes => sizes.of_list(matched.living),
+            Strategy::Walk | Strategy::ScanVectors => sizes,
+        };
+        let scans = strategy == Strategy::ScanCodes;
+        let found = match strategy {
+            Strategy::ScanVectors => (no_answers(version, options, count), Vec::new()),
+            Strategy::Walk | Strategy::ScanCodes => {
+                self.search_sized(place, options, (sizes, scans), (notes, progress))?
+            }
+        };
+        let (mut answers, outcomes) = found;
+        let least = matched.living.min(options.k.into()) as usize;
+        let short = match (strategy, options.radius) {
+            (Strategy::ScanVectors, _) => (0..count).collect(),
+            // How many lie within is not known.
+            (_, Some(_)) => Vec::new(),
+            (_, None) => answers.short_of(least),
+        };
+        if !short.is_empty() {
+            let chosen = (&matched.set, short.as_slice());
+            self.scan_vectors(version, (&among, options), chosen, &mut answers)?;
+        }
+        let rescued = if strategy == Strategy::ScanVectors {
+            0
+        } else {
+            short.len()
+        };
+        answers.filter = Some(costs.report(matched, rescued));
+        self.add_deltas(version, (queries, options), &mut answers)?;
+        Ok((answers, outcomes))
+    }
+
+    /// Answers some of `queries` by the vectors of all rows of segments that match, each read once.
+    /// Holds twice k results for each query.
+    fn scan_vectors(
+        &self,
+        version: &Version,
+        (queries, options): (&Queries<'_>, &SearchOptions),
+        (set, chosen): (&NodeSet, &[usize]),
+        answers: &mut Answers,
+    ) -> Result<()> {
+        let row_bytes = self.shape().row_bytes();
+        let row_of = |query: &usize| queries.rows.get(query * row_bytes..(query + 1) * row_bytes);
+        let rows: Vec<&[u8]> = chosen.iter().filter_map(row_of).collect();
+        let distance = kernels()?.distance(self.shape().element, self.metric());
+        let radius = options.radius.unwrap_or(f32::INFINITY);
+        let most = options.k as usize;
+        let mut found: Vec<Vec<MatchFound>> = vec![Vec::new(); rows.len()];
+        let mut scored = 0u64;
+        for segment in &version.segments {
+            let matches = |node: u32| {
+                let dead = segment.dead.as_ref();
+                set.contains(NodeId(segment.base + node))
+                    && dead.is_none_or(|dead| !dead.contains(NodeId(node)))
+            };
+            for run in runs(segment.node_count(), matches) {
+                segment.visit_vectors(run, &mut |node, vector| {
+                    if !matches(node.0) {
+                        return Ok(());
+                    }
+                    scored += 1;
+                    let first_id = segment.first_id;
+                    let id = first_id.map_or(vector.user_id, |first| {
+                        first.saturating_add(vector.row.into())
+                    });
+                    for (query, found) in rows.iter().zip(&mut found) {
+                        let distance = distance(query, vector.bytes);
+                        if distance <= radius {
+                            found.push(MatchFound {
+                                id,
+                                row: segment.base + vector.row,
+                                node: segment.base + node.0,
+                                distance,
+                            });
+                        }
+                        if found.len() >= 2 * most.max(32) {
+                            keep_best(found, most);
+                        }
+                    }
+                    Ok(())
+                })?;
+            }
+        }
+        for (query, mut found) in chosen.iter().zip(found) {
+            keep_best(&mut found, most);
+            answers.replace(*query, &found, options.radius.is_some());
+            if let Some(stats) = answers.stats.get_mut(*query) {
+                stats.exact_distances += scored;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Places for answers that are still to be found.
+fn no_answers(version: &Version, options: &SearchOptions, count: usize) -> Answers {
+    let k = if version.changes() {
+        options.k as usize
+    } else {
+        (options.k as usize).min(version.node_count() as usize)
+    };
+    let each = if options.radius.is_none() { k } else { 0 };
+    let all = each * count;
+    Answers {
+        k,
+        lims: (0..=count).map(|query| query * each).collect(),
+        ids: vec![u64::MAX; all],
+        rows: vec![u32::MAX; all],
+        nodes: vec![u32::MAX; all],
+        distances: vec![f32::INFINITY; all],
+        errors: vec![0.0; all],
+        stats: vec![QueryStats::default(); count],
+        ..Answers::default()
+    }
+}
+
+fn keep_best(found: &mut Vec<MatchFound>, most: usize) {
+    found.sort_unstable_by(|one, other| {
+        let by_distance = one.distance.total_cmp(&other.distance);
+        by_distance.then(one.node.cmp(&other.node))
+    });
+    found.truncate(most);
+}
+
+/// Runs of nodes that hold all that match, without long gaps.
+fn runs(nodes: u32, matches: impl Fn(u32) -> bool) -> impl Iterator<Item = Range<u32>> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let first = (next..nodes).find(|node| matches(*node))?;
+        let mut last = first;
+        let mut at = first + 1;
+        while at < nodes && at - last <= GAP {
+            if matches(at) {
+                last = at;
+            }
+            at += 1;
+        }
+        next = last + 1;
+        Some(first..last + 1)
+    })
+}
+
+impl Answers {
+    /// Queries that have fewer than `least` results.
+    fn short_of(&self, least: usize) -> Vec<usize> {
+        let ranges = self.lims.iter().zip(self.lims.iter().skip(1)).enumerate();
+        let count = |start: usize, end: usize| {
+            let own = self.nodes.get(start..end).unwrap_or_default();
+            own.iter().filter(|node| **node != u32::MAX).count()
+        };
+        let short = ranges.filter(|(_, (start, end))| count(**start, **end) < least);
+        short.map(|(query, _)| query).collect()
+    }
+
+    /// Puts other results in the place of those of a query.
+    fn replace(&mut self, query: usize, found: &[MatchFound], is_range: bool) {
+        let bounds = self.lims.get(query).zip(self.lims.get(query + 1));
+        let Some((start, end)) = bounds.map(|(start, end)| (*start, *end)) else {
+            return;
+        };
+        let places = if is_range { found.len() } else { end - start };
+        let fill = |at: usize| found.get(at);
+        let all = 0..places;
+        let ids = all
+            .clone()
+            .map(|at| fill(at).map_or(u64::MAX, |one| one.id));
+        self.ids.splice(start..end, ids);
+        let rows = all
+            .clone()
+            .map(|at| fill(at).map_or(u32::MAX, |one| one.row));
+        self.rows.splice(start..end, rows);
+        let nodes = all
+            .clone()
+            .map(|at| fill(at).map_or(u32::MAX, |one| one.node));
+        self.nodes.splice(start..end, nodes);
+        let distance = |at| fill(at).map_or(f32::INFINITY, |one| one.distance);
+        self.distances.splice(start..end, all.clone().map(distance));
+        self.errors.splice(start..end, all.map(|_| 0.0));
+        for lim in self.lims.iter_mut().skip(query + 1) {
+            *lim = *lim + places - (end - start);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_hold_all_that_matches() {
+        let matches = [3u32, 4, 70, 300, 999];
+        let found: Vec<_> = runs(1000, |node| matches.contains(&node)).collect();
+        assert_eq!(found, [3..71, 300..301, 999..1000]);
+        assert_eq!(runs(10, |_| false).count(), 0);
+    }
+
+    #[test]
+    fn results_of_a_query_are_replaced() {
+        let mut answers = Answers {
+            k: 2,
+            lims: vec![0, 2, 4],
+            ids: vec![1, u64::MAX, 3, 4],
+            rows: vec![1, u32::MAX, 3, 4],
+            nodes: vec![1, u32::MAX, 3, 4],
+            distances: vec![1.0, f32::INFINITY, 3.0, 4.0],
+            errors: vec![0.0; 4],
+            ..Answers::default()
+        };
+        assert_eq!(answers.short_of(2), [0]);
+        let one = MatchFound {
+            id: 9,
+            row: 9,
+            node: 9,
+            distance: 0.5,
+        };
+        answers.replace(0, &[one, one], false);
+        assert_eq!(answers.ids, [9, 9, 3, 4]);
+        answers.replace(0, &[one], true);
+        assert_eq!(
+            (answers.ids.as_slice(), answers.lims.as_slice()),
+            (&[9, 3, 4][..], &[0, 1, 3][..])
+        );
+    }
+}

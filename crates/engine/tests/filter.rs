@@ -1,0 +1,296 @@
+//! Searches among rows that match, against brute force over vectors and documents.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failed test may panic"
+)]
+
+use std::path::Path;
+
+use pageway::source::{DocumentSlice, IdSlice, VectorSlice};
+use pageway::{
+    Answers, BuildInput, BuildOptions, Durability, Effort, ElementType, ErrorKind, Filter, Index,
+    MemoryPart, NoProgress, OpenOptions, Preset, Queries, Rows, SearchOptions, Strategy,
+    UpdateOptions, VectorShape, Writer,
+};
+
+const SHAPE: VectorShape = VectorShape {
+    dimension: 16,
+    element: ElementType::U8,
+};
+const ROWS: usize = 2000;
+const QUERIES: usize = 8;
+
+fn rows(count: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as u8
+    };
+    (0..count)
+        .flat_map(|row| {
+            let centre = (row * 37 % 11 * 20) as u8;
+            (0..16)
+                .map(|_| centre.saturating_add(next() % 48))
+                .collect::<Vec<u8>>()
+        })
+        .collect()
+}
+
+fn document(row: usize) -> String {
+    if row % 50 == 7 {
+        return "{}".to_owned();
+    }
+    let kind = ["one", "two", "three"][row % 3];
+    format!(
+        "{{\"row\": {row}, \"kind\": \"{kind}\", \"tags\": [\"t{}\", \"all\"], \"cluster\": {}}}",
+        row % 100,
+        row * 37 % 11
+    )
+}
+
+fn id(row: usize) -> u64 {
+    row as u64 * 3 + 5
+}
+
+fn build(dir: &Path, preset: Preset, segments: u32) -> Vec<u8> {
+    let bytes = rows(ROWS, 1);
+    let documents: Vec<String> = (0..ROWS).map(document).collect();
+    let ids: Vec<u64> = (0..ROWS).map(id).collect();
+    let (vectors, ids) = (VectorSlice::new(&bytes, SHAPE).unwrap(), IdSlice(&ids));
+    let documents = DocumentSlice(&documents);
+    let input = BuildInput::new(&vectors, "rows")
+        .with_ids(Some(&ids as _))
+        .with_attributes(Some(&documents as _));
+    let options = BuildOptions::default()
+        .with_preset(preset)
+        .with_segments(segments)
+        .with_degree(24)
+        .with_calibration_queries(60)
+        .with_threads(1);
+    Index::build(dir, &input, &options, &NoProgress).unwrap();
+    bytes
+}
+
+/// The rows that match, nearest first.
+fn truth(bytes: &[u8], query: &[u8], matches: &dyn Fn(usize) -> bool) -> Vec<(u32, u64)> {
+    let distance = |row: usize| -> u32 {
+        let own = bytes[row * 16..].iter().zip(query);
+        own.map(|(a, b)| u32::from(a.abs_diff(*b)).pow(2)).sum()
+    };
+    let mut all: Vec<(u32, u64)> = (0..ROWS)
+        .filter(|row| matches(*row))
+        .map(|row| (distance(row), id(row)))
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+type Case = (&'static str, fn(usize) -> bool);
+
+const CASES: [Case; 9] = [
+    ("true", |_| true),
+    ("kind = 'one'", |row| row % 50 != 7 && row % 3 == 0),
+    ("tags in ['t3', 't4']", |row| {
+        row % 50 != 7 && (row % 100 == 3 || row % 100 == 4)
+    }),
+    ("cluster = 4", |row| row % 50 != 7 && row * 37 % 11 == 4),
+    ("row between 100 and 109 and not kind = 'two'", |row| {
+        row % 50 != 7 && (100..110).contains(&row) && row % 3 != 1
+    }),
+    ("row = 1234", |row| row == 1234),
+    ("row = 7", |_| false),
+    ("not exists(kind)", |row| row % 50 == 7),
+    ("has_id(5, 8, 3005, 4)", |row| [0, 1, 1000].contains(&row)),
+];
+
+/// Checks membership, number and distances; gives the share of the true neighbours that was found.
+fn check(answers: &Answers, (bytes, queries): (&[u8], &[u8]), k: usize, case: Case) -> f64 {
+    let (mut found, mut wanted) = (0, 0);
+    for (number, query) in queries.chunks_exact(16).enumerate() {
+        let expected = truth(bytes, query, &case.1);
+        let own: Vec<u64> = answers.ids[number * k..(number + 1) * k]
+            .iter()
+            .copied()
+            .filter(|id| *id != u64::MAX)
+            .collect();
+        assert_eq!(
+            own.len(),
+            expected.len().min(k),
+            "{}: query {number}",
+            case.0
+        );
+        assert!(
+            own.iter()
+                .all(|id| expected.iter().any(|(_, own)| own == id)),
+            "{}",
+            case.0
+        );
+        let last = expected
+            .get(k.min(expected.len()).wrapping_sub(1))
+            .map_or(0, |(d, _)| *d);
+        let distances = &answers.distances[number * k..number * k + own.len()];
+        found += distances.iter().filter(|own| **own <= last as f32).count();
+        wanted += own.len();
+    }
+    if wanted == 0 {
+        1.0
+    } else {
+        f64::from(found as u32) / f64::from(wanted as u32)
+    }
+}
+
+fn search(index: &Index, queries: &[u8], filter: &Filter, k: u32) -> Answers {
+    let asked = Queries::new(queries, SHAPE).with_filter(filter);
+    let options = SearchOptions::nearest(k).with_effort(Effort::ListSize(60));
+    index.search(&asked, &options).unwrap()
+}
+
+fn check_all(index: &Index, bytes: &[u8], used: &mut Vec<Strategy>) {
+    let queries = rows(QUERIES, 9);
+    for case in CASES {
+        let filter = Filter::expression(case.0).unwrap();
+        let matches = (0..ROWS).filter(|row| (case.1)(*row)).count() as u64;
+        assert_eq!(index.count(&filter).unwrap(), matches, "{}", case.0);
+        for k in [1, 10] {
+            let answers = search(index, &queries, &filter, k);
+            let recall = check(&answers, (bytes, &queries), k as usize, case);
+            assert!(recall >= 0.9, "{}: recall {recall}", case.0);
+            let report = answers.filter.unwrap();
+            assert_eq!(report.matches, matches);
+            used.push(report.strategy);
+        }
+    }
+}
+
+#[test]
+fn every_preset_finds_min_k_m_rows_that_match_and_no_others() {
+    let mut used = Vec::new();
+    for preset in Preset::ALL {
+        let dir = tempfile::tempdir().unwrap();
+        let bytes = build(dir.path(), preset, 1);
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        assert!(index.memory().bytes_of(MemoryPart::Filters) > 0);
+        check_all(&index, &bytes, &mut used);
+        assert!(pageway::verify(dir.path(), &NoProgress).unwrap().is_sound());
+    }
+    for strategy in [Strategy::Walk, Strategy::ScanCodes, Strategy::ScanVectors] {
+        assert!(used.contains(&strategy), "{strategy:?} was never chosen");
+    }
+}
+
+#[test]
+fn several_segments_and_ranges_and_what_is_wrong() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = build(dir.path(), Preset::default(), 3);
+    let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    check_all(&index, &bytes, &mut Vec::new());
+    let queries = rows(3, 9);
+    let filter = Filter::qdrant(r#"{"must": {"key": "kind", "match": {"value": "one"}}}"#).unwrap();
+    let asked = Queries::new(&queries, SHAPE).with_filter(&filter);
+    let options = SearchOptions::within(40_000.0).with_effort(Effort::ListSize(100));
+    let answers = index.search(&asked, &options).unwrap();
+    for (number, query) in queries.chunks_exact(16).enumerate() {
+        let all = truth(&bytes, query, &CASES[1].1);
+        let within: Vec<u64> = all
+            .iter()
+            .filter(|(d, _)| *d as f32 <= 40_000.0)
+            .map(|(_, id)| *id)
+            .collect();
+        let own = &answers.ids[answers.lims[number]..answers.lims[number + 1]];
+        assert!(own.iter().all(|id| within.contains(id)));
+        assert!(
+            own.len() as f64 >= 0.9 * within.len() as f64,
+            "{} {}",
+            own.len(),
+            within.len()
+        );
+    }
+    let error = index
+        .count(&Filter::expression("kinds = 'one'").unwrap())
+        .unwrap_err();
+    assert!(error.to_string().contains("did you mean kind?"), "{error}");
+    assert_eq!(
+        index
+            .count(&Filter::qdrant(r#"{"must_not": {"key": "x", "match": {"value": 1}}}"#).unwrap())
+            .unwrap(),
+        ROWS as u64
+    );
+    let fields = index.fields().unwrap();
+    let names: Vec<&str> = fields.iter().map(|field| field.path.as_str()).collect();
+    assert_eq!(names, ["cluster", "kind", "row", "tags", "tags[]"]);
+}
+
+#[test]
+fn wrong_attributes_are_refused_before_anything_is_built() {
+    let bytes = rows(10, 1);
+    let vectors = VectorSlice::new(&bytes, SHAPE).unwrap();
+    let cases: [(&[&str], &str); 3] = [
+        (&["{}"; 9], "attributes of 9 rows"),
+        (
+            &["{}", "{", "{}", "{}", "{}", "{}", "{}", "{}", "{}", "{}"],
+            "row 1",
+        ),
+        (
+            &["{}", "{}", "[1]", "{}", "{}", "{}", "{}", "{}", "{}", "{}"],
+            "row 2",
+        ),
+    ];
+    for (documents, words) in cases {
+        let dir = tempfile::tempdir().unwrap();
+        let documents: Vec<String> = documents.iter().map(|own| (*own).to_owned()).collect();
+        let documents = DocumentSlice(&documents);
+        let input = BuildInput::new(&vectors, "rows").with_attributes(Some(&documents as _));
+        let error = Index::build(dir.path(), &input, &BuildOptions::default(), &NoProgress);
+        let error = error.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let input = BuildInput::new(&vectors, "rows");
+    Index::build(dir.path(), &input, &BuildOptions::default(), &NoProgress).unwrap();
+    let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    let error = index
+        .count(&Filter::expression("a = 1").unwrap())
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert_eq!(index.count(&Filter::ids([3, 4, 400]).unwrap()).unwrap(), 2);
+    assert_eq!(index.memory().bytes_of(MemoryPart::Filters), 0);
+}
+
+#[test]
+fn merges_keep_attributes_and_rows_that_came_later_have_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = build(dir.path(), Preset::default(), 1);
+    let writer = Writer::open(
+        dir.path(),
+        &OpenOptions::default(),
+        &UpdateOptions::default(),
+    )
+    .unwrap();
+    let index = writer.index();
+    let more = rows(40, 5);
+    let ids: Vec<u64> = (0..40).map(|row| 1_000_000 + row).collect();
+    writer
+        .insert(&Rows::new(&more, SHAPE).with_ids(ids.as_slice()))
+        .unwrap();
+    writer
+        .delete(&[id(0), id(3), id(1)], Durability::Synced)
+        .unwrap();
+    let count = |text: &str| index.count(&Filter::expression(text).unwrap()).unwrap();
+    for merged in [false, true] {
+        assert_eq!(count("kind = 'one'"), 654 - 2, "merged: {merged}");
+        assert_eq!(count("not exists(kind)"), 40 + 40, "merged: {merged}");
+        assert_eq!(count("has_id(5, 1000003)"), 1);
+        let filter = Filter::expression("row = 1234 or has_id(1000003)").unwrap();
+        let answers = search(index, &bytes[1234 * 16..1235 * 16], &filter, 5);
+        assert_eq!(answers.ids[..3], [id(1234), 1_000_003, u64::MAX]);
+        if !merged {
+            writer.merge(true, &NoProgress).unwrap();
+        }
+    }
+    writer.close().unwrap();
+    assert!(pageway::verify(dir.path(), &NoProgress).unwrap().is_sound());
+}

@@ -1,0 +1,67 @@
+"""Attributes and filters, from what users write to what the native half takes."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
+
+import numpy as np
+
+from ._arrays import as_path
+from .errors import InvalidInputError
+
+__all__ = ["Attributes", "Filter", "as_documents", "as_filter", "from_json"]
+
+#: What rows must be to be found: an expression, a filter of Qdrant's, or ids.
+Filter = Union[str, Mapping[str, Any], Iterable[int]]
+
+#: Attributes of rows: a file of JSON lines, or a mapping per row.
+Attributes = Union[str, "os.PathLike[str]", Iterable[Optional[Mapping[str, Any]]]]
+
+
+def as_documents(attributes: Optional[Attributes]) -> Union[None, str, List[str]]:
+    """A path, or a JSON text per row."""
+    if attributes is None or isinstance(attributes, (str, os.PathLike)):
+        return None if attributes is None else as_path(attributes)
+    return [_document(row, given) for row, given in enumerate(attributes)]
+
+
+def _document(row: int, given: Optional[Mapping[str, Any]]) -> str:
+    if not isinstance(given, (Mapping, type(None))):
+        raise InvalidInputError(f"attributes of row {row}: a mapping is expected")
+    try:
+        return json.dumps(dict(given or {}), default=_plain, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"attributes of row {row}: {error}") from None
+
+
+def _plain(value: Any) -> Any:
+    """What JSON knows, of what it does not."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (datetime.datetime, datetime.date)):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is no value of an attribute")
+
+
+def as_filter(given: Optional[Filter]) -> Optional[Tuple[str, bool]]:
+    """A text, and whether it is JSON of Qdrant's."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return given, False
+    if not isinstance(given, Mapping):
+        given = {"must": [{"has_id": [int(one) for one in given]}]}
+    try:
+        return json.dumps(given, default=_plain, allow_nan=False), True
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"filter: {error}") from None
+
+
+def from_json(texts: List[Optional[str]]) -> List[Optional[Dict[str, Any]]]:
+    """Documents as they were given."""
+    return [None if text is None else json.loads(text) for text in texts]

@@ -1,0 +1,176 @@
+"""Searches among rows that match, against brute force, and filters against those of Qdrant."""
+
+import datetime
+import json
+import random
+
+import numpy as np
+import pageway
+import pytest
+
+ROWS = 1500
+
+
+def attributes(row):
+    if row % 40 == 3:
+        return None
+    return {
+        "row": row,
+        "kind": ["one", "two", "three"][row % 3],
+        "tags": [f"t{row % 100}", "all"],
+        "half": row / 2,
+        "day": datetime.date(2026, 1, 1) + datetime.timedelta(days=row % 60),
+        "kids": [{"age": np.int64(row % 7), "name": "Ann"}, {"age": 3, "name": "Bo"}],
+    }
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    return np.random.default_rng(4).normal(size=(ROWS, 24)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory, vectors):
+    path = tmp_path_factory.mktemp("filters") / "rows.index"
+    rows = [attributes(row) for row in range(ROWS)]
+    with pageway.build(path, vectors, attributes=rows, calibration_queries=50) as index:
+        yield index
+
+
+CASES = [
+    ("kind = 'one' and half < 100", lambda row: row % 3 == 0 and row < 200),
+    ({"must": {"key": "tags", "match": {"value": "t7"}}}, lambda row: row % 100 == 7),
+    ("day >= date'2026-02-20'", lambda row: row % 60 >= 50),
+    ("any(kids, age = 6 and name = 'Ann')", lambda row: row % 7 == 6),
+    ("any(kids, age = 6 and name = 'Bo')", lambda row: False),
+    ("row = 77", lambda row: row == 77),
+]
+
+
+@pytest.mark.parametrize("given, matches", CASES)
+def test_finds_the_nearest_of_those_that_match(index, vectors, given, matches):
+    rows = [row for row in range(ROWS) if row % 40 != 3 and matches(row)]
+    assert index.count(given) == len(rows)
+    queries = vectors[:5] + 0.1
+    found = index.search(queries, k=10, filter=given, with_attributes=True)
+    assert found.filter["matches"] == len(rows)
+    distances = ((queries[:, None] - vectors[rows]) ** 2).sum(2)
+    hits = 0
+    for own, truth in zip(found.ids, distances):
+        own = own[own >= 0]
+        assert len(own) == min(10, len(rows)) and set(own) <= set(rows)
+        best = {rows[at] for at in np.argsort(truth)[:10]}
+        hits += len(best & set(own))
+    assert hits >= 0.9 * 5 * min(10, len(rows))
+    shown = found.attributes[0]
+    assert shown is None or shown["row"] == found.ids[0, 0]
+
+
+def test_ids_ranges_fields_and_mistakes(index, vectors):
+    found = index.search(vectors[9], k=4, filter=[9, 11, 5000])
+    assert found.ids.tolist() == [9, *found.ids[1:2].tolist(), -1, -1]
+    assert set(found.ids[:2].tolist()) == {9, 11}
+    lims, ids, distances = index.range(vectors[:3], radius=30.0, list_size=100, filter="kind = 'two'")
+    assert len(lims) == 4 and all(row % 3 == 1 for row in ids)
+    fields = index.fields()
+    assert fields["kind"] == (["text"], 3)
+    assert fields["kids[].age"][0] == ["integer"]
+    with pytest.raises(pageway.InvalidInputError, match="did you mean kind"):
+        index.search(vectors[0], filter="kindd = 'one'")
+    with pytest.raises(pageway.InvalidInputError, match="column 6"):
+        index.count("kind ~ 3")
+    with pytest.raises(pageway.InvalidInputError, match=r"filter.must\[0\].match"):
+        index.count({"must": [{"key": "kind", "match": {"values": 1}}]})
+
+
+def test_attributes_that_cannot_be_are_refused(tmp_path, vectors):
+    few = vectors[:20]
+    for rows, words in [([{}] * 19, "19 rows"), ([{}] * 19 + [3], "row 19"), ([{"a": {1, 2}}] + [{}] * 19, "row 0")]:
+        with pytest.raises(pageway.InvalidInputError, match=words):
+            pageway.build(tmp_path / "no.index", few, attributes=rows)
+    lines = tmp_path / "rows.jsonl"
+    lines.write_text("\n".join(json.dumps({"a": row}) for row in range(20)))
+    with pageway.build(tmp_path / "yes.index", few, attributes=lines) as index:
+        assert index.count("a >= 15") == 5
+
+
+def some_value(draw, depth=0):
+    kind = draw.randrange(9 if depth < 2 else 6)
+    if kind == 0:
+        return None
+    if kind == 1:
+        return draw.random() < 0.5
+    if kind == 2:
+        return draw.randrange(-2, 4)
+    if kind == 3:
+        return draw.randrange(-4, 8) / 2
+    if kind == 4:
+        return draw.choice(["red", "Red fox", "fox red", "", "2026-01-31", "2026-02-01T10:00:00Z"])
+    if kind == 5:
+        return {"lat": draw.randrange(-2, 3), "lon": draw.randrange(-2, 3)}
+    if kind == 6:
+        return {key: some_value(draw, depth + 1) for key in draw.sample("abc", draw.randrange(3))}
+    return [some_value(draw, depth + 1) for _ in range(draw.randrange(4))]
+
+
+def some_bounds(draw, values):
+    names = draw.sample(["gt", "gte", "lt", "lte"], draw.randrange(1, 3))
+    return {name: draw.choice(values) for name in names}
+
+
+def some_condition(draw, depth=0):
+    path = draw.choice(["a", "b", "c", "a[]", "a.b", "a[].b", "a[].b[]", "c[0]", "a[1].b", "b.a"])
+    scalars = [True, False, -1, 0, 1, 2, "red", "fox red", ""]
+    place = {"lat": draw.randrange(-2, 3), "lon": draw.randrange(-2, 3)}
+    kind = draw.randrange(15 if depth < 2 else 13)
+    if kind == 0:
+        return {"key": path, "match": {"value": draw.choice(scalars)}}
+    if kind in (1, 2):
+        listed = draw.sample(["red", "fox red", ""] if draw.random() < 0.5 else [0, 1, 2], draw.randrange(3))
+        return {"key": path, "match": {"any" if kind == 1 else "except": listed}}
+    if kind == 3:
+        how = draw.choice(["text", "text_any", "phrase", "prefix"])
+        return {"key": path, "match": {how: draw.choice(["red", "fox red", "Red FOX", "r", ""])}}
+    if kind in (4, 5):
+        return {"key": path, "range": some_bounds(draw, [-1, 0, 0.5, 1, 2])}
+    if kind == 6:
+        return {"key": path, "range": some_bounds(draw, ["2026-01-31T00:00:00Z", "2026-02-01T10:00:00Z"])}
+    if kind == 7:
+        return {"key": path, "values_count": some_bounds(draw, [0, 1, 2])}
+    if kind == 8:
+        return {"is_empty": {"key": path}}
+    if kind == 9:
+        return {"is_null": {"key": path}}
+    if kind == 10:
+        other = {"lat": place["lat"] - 2, "lon": place["lon"] + draw.choice([-2, 2])}
+        return {"key": path, "geo_bounding_box": {"top_left": place, "bottom_right": other}}
+    if kind == 11:
+        return {"key": path, "geo_radius": {"center": place, "radius": draw.choice([1e5, 3e5])}}
+    if kind == 12:
+        return {"has_id": draw.sample(range(80), 5)}
+    if kind == 13:
+        return {"nested": {"key": draw.choice(["a", "b[]", "c"]), "filter": some_filter(draw, depth + 1)}}
+    return some_filter(draw, depth + 1)
+
+
+def some_filter(draw, depth=0):
+    made = {}
+    for name in draw.sample(["must", "should", "must_not", "min_should"], draw.randrange(1, 3)):
+        conditions = [some_condition(draw, depth) for _ in range(draw.randrange(1, 4))]
+        made[name] = {"conditions": conditions, "min_count": 2} if name == "min_should" else conditions
+    return made
+
+
+def test_filters_mean_what_those_of_qdrant_mean(tmp_path, vectors):
+    models = pytest.importorskip("qdrant_client.models")
+    from qdrant_client.local.payload_filters import check_filter
+
+    draw = random.Random(11)
+    rows = [{key: some_value(draw) for key in draw.sample("abc", draw.randrange(4))} for _ in range(80)]
+    with pageway.build(tmp_path / "oracle.index", vectors[:80], attributes=rows) as index:
+        for _ in range(600):
+            given = some_filter(draw)
+            theirs = models.Filter(**given)
+            expected = {row for row in range(80) if check_filter(theirs, rows[row], row, {})}
+            found = index.search(vectors[0], k=80, filter=given).ids
+            assert set(found[found >= 0].tolist()) == expected, given
