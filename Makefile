@@ -36,7 +36,7 @@ doc: ## the API documentation, warnings are errors
 test: test-rust test-python ## every test: Rust, documentation examples, suites, Python
 
 test-rust: ## the Rust tests alone
-	cargo test --no-fail-fast
+	cargo xtask test
 
 test-python: py ## the Python tests alone
 	$(IN_VENV) python -m pytest -q python/tests

@@ -41,7 +41,8 @@ class Changing:
         vectors : array_like, shape (n, d) or (d,), or iterator of batches
             Rows in the element type of the index; floats are cast to its float type. An iterator
             gives batches, each an array or a pair of an array and its ids; a batch that fails
-            leaves those before it in.
+            leaves those before it in. Arrays are not copied first: no thread may write to them
+            until the call returns.
         ids : array_like of int, shape (n,) or (), optional
             An id for each row, from 0 to 2**64 - 1; by default the next ids that were never given.
         durability : {"synced", "batched:10ms", "deferred"}

@@ -191,6 +191,9 @@ pub struct OpenOptions {
     /// How often, at most, a search first looks whether another process has committed a change, and
     /// turns to it: for that search costs a read of the manifest. Never where absent.
     pub follow: Option<Duration>,
+    /// Whether pages are read through the page cache of the system, where a build has just written
+    /// them.
+    pub(crate) through_page_cache: bool,
 }
 
 impl Default for OpenOptions {
@@ -203,6 +206,7 @@ impl Default for OpenOptions {
             beam: None,
             k: 10,
             follow: None,
+            through_page_cache: false,
         }
     }
 }

@@ -34,7 +34,6 @@ mod sharded;
 mod shared;
 mod subject;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use axes::{AXES, Axis, Choice, small};
@@ -61,20 +60,6 @@ const LONG: Extent = Extent {
     dimension: 384,
 };
 
-/// Data sets of one extent, loaded once.
-struct Library(BTreeMap<u8, DataSet>);
-
-impl Library {
-    fn new(extent: Extent) -> Self {
-        let load = |element: &ElementType| (*element as u8, DataSet::load(*element, extent));
-        Self(ElementType::ALL.iter().map(load).collect())
-    }
-
-    fn get(&self, element: ElementType) -> &DataSet {
-        &self.0[&(element as u8)]
-    }
-}
-
 fn extents() -> Vec<Extent> {
     if long() {
         vec![SHORT, LONG]
@@ -99,16 +84,52 @@ fn every_legal_pair_of_choices_conforms() {
         chosen.len()
     );
     assert!((30..=80).contains(&chosen.len()));
-    for extent in extents() {
-        check_choices(chosen, extent);
-    }
 }
 
-fn check_choices(chosen: &[Choice], extent: Extent) {
-    let (library, root) = (Library::new(extent), tempfile::tempdir().unwrap());
+/// Tests for each element type, that run beside each other.
+macro_rules! conformance {
+    ($($name:ident: $element:expr),+) => {
+        $(mod $name {
+            #[test]
+            fn the_cover_conforms() {
+                for extent in super::extents() {
+                    super::check_cover($element, extent);
+                }
+            }
+
+            #[test]
+            fn clusters_conform() {
+                super::clusters::check_clusters($element);
+            }
+
+            #[test]
+            fn every_preset_conforms() {
+                for extent in super::extents() {
+                    super::check_presets($element, extent);
+                }
+            }
+        })+
+
+        #[test]
+        fn every_element_type_has_its_tests() {
+            assert_eq!([$($element),+].as_slice(), ElementType::ALL.as_slice());
+        }
+    };
+}
+
+conformance!(
+    f32: pageway::ElementType::F32,
+    f16: pageway::ElementType::F16,
+    u8: pageway::ElementType::U8,
+    i8: pageway::ElementType::I8
+);
+
+fn check_cover(element: ElementType, extent: Extent) {
+    let (data, root) = (DataSet::load(element, extent), tempfile::tempdir().unwrap());
+    let data = &data;
     let mut replay = Replay::new(root.path());
-    for (number, choice) in chosen.iter().enumerate() {
-        let data = library.get(choice.element());
+    let chosen = COVER.chosen.iter().enumerate();
+    for (number, choice) in chosen.filter(|(_, choice)| choice.element() == element) {
         let subject = Subject {
             name: format!("{number}: {}", choice.text()),
             dir: root.path().join(format!("{number}")).join("index"),
@@ -211,45 +232,33 @@ const IN_ORDER: ScheduleSpec = ScheduleSpec::Pipelined {
     completion: CompletionSpec::InOrder,
 };
 
-/// Element types and metrics; three of them have each at least once.
-fn kinds() -> Vec<(ElementType, Metric)> {
+/// One metric for an element type, and three for the four of them; all where a suite may take long.
+fn metrics(element: ElementType) -> Vec<Metric> {
     let metrics = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
     if long() {
-        return ElementType::ALL
-            .iter()
-            .flat_map(|element| metrics.map(|metric| (*element, metric)))
-            .collect();
+        return metrics.to_vec();
     }
-    let pairs = ElementType::ALL.iter().zip(metrics.iter().cycle());
-    pairs.map(|(element, metric)| (*element, *metric)).collect()
+    vec![metrics[element as usize % metrics.len()]]
 }
 
-#[test]
-fn every_preset_conforms() {
-    for extent in extents() {
-        check_presets(extent);
-    }
-}
-
-fn check_presets(extent: Extent) {
-    let (library, root) = (Library::new(extent), tempfile::tempdir().unwrap());
+fn check_presets(element: ElementType, extent: Extent) {
+    let (data, root) = (DataSet::load(element, extent), tempfile::tempdir().unwrap());
     let mut replay = Replay::new(root.path());
     for preset in Preset::ALL {
-        for (element, metric) in kinds() {
+        for metric in metrics(element) {
             for in_order in [false, true] {
                 if in_order && preset != Preset::PipeAnn {
                     continue;
                 }
-                let data = library.get(element);
                 let name = format!("{preset} {element} {metric} {in_order}");
                 let mut options = preset_options(preset, metric, extent.dimension);
                 options.overrides.schedule = in_order.then_some(IN_ORDER);
                 let subject = Subject {
                     dir: root.path().join(name.replace(' ', "-")).join("index"),
                     name,
-                    data,
+                    data: &data,
                     has_user_ids: element == ElementType::U8,
-                    options: sized(options, data),
+                    options: sized(options, &data),
                 };
                 let expected = Expected {
                     recall: recall_floor(metric),

@@ -113,6 +113,7 @@ impl Pipeline<'_> {
         let room = self.plan.budget_bytes - self.plan.calibration_bytes(self.options);
         let options = OpenOptions {
             memory: Some(MemoryWish::Bytes(wished.min(room))),
+            through_page_cache: true,
             ..OpenOptions::default()
         };
         let place = (&self.workspace.vfs, self.workspace.dir.as_path());

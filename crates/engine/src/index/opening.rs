@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pageway_store::{FileUuid, IoProbe, Vfs};
+use pageway_store::{FileUuid, IoProbe, OpenMode, Vfs};
 
 use crate::error::Result;
 use crate::execution::driver::WorkerSite;
@@ -43,6 +43,11 @@ impl<'o> Opening<'o> {
         kept: &[Segment],
     ) -> Result<Self> {
         let mut parts = Vec::with_capacity(manifest.segments.len());
+        let mode = if options.through_page_cache {
+            OpenMode::ReadOwn
+        } else {
+            OpenMode::ReadDirect
+        };
         for segment in &manifest.segments {
             let source = Source { vfs, dir, segment };
             let records = segment.files.records.uuid;
@@ -50,7 +55,7 @@ impl<'o> Opening<'o> {
             parts.push(LoadedPart {
                 source,
                 kept: kept.map(|kept| Arc::clone(kept.loaded())),
-                pages: resolve::record_reader(source)?,
+                pages: resolve::record_reader(source, mode)?,
                 shape: resolve::index_shape(&segment.spec, segment.node_count)?,
             });
         }

@@ -1,6 +1,6 @@
 //! Codecs, and what follows from them.
 
-use pageway_store::PageReader;
+use pageway_store::{OpenMode, PageReader};
 use pageway_types::{NodeId, PageId};
 
 use super::cache::record_copy_bytes;
@@ -140,7 +140,7 @@ pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShap
 
 /// The lists of an index, off its record file.
 pub(crate) fn list_reader(source: Source<'_>) -> Result<Box<dyn ListRead>> {
-    let reader = record_reader(source)?.reader;
+    let reader = record_reader(source, OpenMode::ReadDirect)?.reader;
     let segment = source.segment;
     Ok(match codec(&segment.spec, segment.node_count)? {
         AnyCodec::Record(codec) => Box::new(PageLists { codec, reader }),

@@ -67,10 +67,10 @@ pub(crate) struct OpenPages {
     pub(crate) probe: IoProbe,
 }
 
-/// Opens the record file for reads by page.
-pub(crate) fn record_reader(source: Source<'_>) -> Result<OpenPages> {
+/// Opens the record file for reads by page, past the page cache or through it.
+pub(crate) fn record_reader(source: Source<'_>, mode: OpenMode) -> Result<OpenPages> {
     let Source { vfs, dir, segment } = source;
-    let file = PageFile::open(vfs, dir, &segment.files.records, OpenMode::ReadDirect)?;
+    let file = PageFile::open(vfs, dir, &segment.files.records, mode)?;
     let map = codec(&segment.spec, segment.node_count)?.map();
     if file.units() != u64::from(map.page_count()) || file.geometry() != map.geometry {
         let name = &segment.files.records.name;

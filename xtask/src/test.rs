@@ -1,0 +1,191 @@
+//! Runs every Rust test: test programs beside each other, one per processor, then the examples of
+//! the documentation. `cargo test` runs one program after the other, and most end with one long
+//! test.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a repository chore takes the time that tests need"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Output, Stdio};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A test program, and the directory that its tests expect to run in.
+struct Program {
+    name: String,
+    path: PathBuf,
+    package: PathBuf,
+}
+
+/// How a program ended.
+struct Ended {
+    name: String,
+    passed: bool,
+    took: Duration,
+}
+
+/// What is shown at the end.
+const SLOWEST: usize = 10;
+
+/// Builds the tests that `arguments` of `cargo test` select and runs them all, whatever fails.
+pub(crate) fn run(arguments: &[String]) -> ExitCode {
+    let start = Instant::now();
+    let Some(mut programs) = build(arguments) else {
+        return ExitCode::FAILURE;
+    };
+    let built = start.elapsed();
+    programs.sort_by_key(|program| !program.package.ends_with("suites"));
+    let mut ended = run_all(programs);
+    ended.push(documentation(arguments));
+    report(&mut ended, built, start.elapsed())
+}
+
+fn cargo_test(arguments: &[String]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.arg("test").args(arguments);
+    command
+}
+
+fn build(arguments: &[String]) -> Option<Vec<Program>> {
+    let mut command = cargo_test(arguments);
+    command.args(["--no-run", "--message-format=json-render-diagnostics"]);
+    let output = command.stderr(Stdio::inherit()).output().ok()?;
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let programs = messages.lines().filter_map(program).collect();
+    output.status.success().then_some(programs)
+}
+
+/// The test program that a message of cargo tells of.
+fn program(message: &str) -> Option<Program> {
+    let is_test = message.contains(r#""profile":{"#) && message.contains(r#""test":true},"#);
+    let path = PathBuf::from(text(message, "executable")?);
+    let package = Path::new(&text(message, "manifest_path")?)
+        .parent()?
+        .to_owned();
+    let source = PathBuf::from(text(message, "src_path")?);
+    let source = source.strip_prefix(&package).unwrap_or(&source);
+    let name = format!("{} {}", package.file_name()?.display(), source.display());
+    is_test.then_some(Program {
+        name,
+        path,
+        package,
+    })
+}
+
+/// A string of a message; paths of repositories have no characters that JSON escapes.
+fn text(message: &str, key: &str) -> Option<String> {
+    let (_, rest) = message.split_once(&format!(r#""{key}":""#))?;
+    Some(rest.split_once('"')?.0.to_owned())
+}
+
+/// Every program, as many at a time as there are processors.
+fn run_all(programs: Vec<Program>) -> Vec<Ended> {
+    let (queue, ended) = (Mutex::new(programs.into_iter()), Mutex::new(Vec::new()));
+    let next = || queue.lock().ok()?.next();
+    let work = || {
+        while let Some(program) = next() {
+            let done = run_one(&program);
+            if let Ok(mut ended) = ended.lock() {
+                ended.push(done);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    ended.into_inner().unwrap_or_default()
+}
+
+fn run_one(program: &Program) -> Ended {
+    let mut command = Command::new(&program.path);
+    command.current_dir(&program.package);
+    command.env("CARGO_MANIFEST_DIR", &program.package);
+    watch(program.name.clone(), command)
+}
+
+fn documentation(arguments: &[String]) -> Ended {
+    let mut command = cargo_test(arguments);
+    command.args(["--doc", "--no-fail-fast", "--quiet"]);
+    watch("documentation".to_owned(), command)
+}
+
+/// Runs a command, and shows what it printed if it fails.
+fn watch(name: String, mut command: Command) -> Ended {
+    let start = Instant::now();
+    let output = command.output();
+    let took = start.elapsed();
+    let passed = matches!(&output, Ok(output) if output.status.success());
+    let verdict = if passed { "ok    " } else { "FAILED" };
+    say(&format!("{verdict} {:7.1} s  {name}", took.as_secs_f64()));
+    match output {
+        Ok(output) if !passed => say(&printed(&output)),
+        Err(error) => say(&error.to_string()),
+        Ok(_) => {}
+    }
+    Ended { name, passed, took }
+}
+
+fn printed(output: &Output) -> String {
+    let both = [&output.stdout[..], &output.stderr[..]].concat();
+    String::from_utf8_lossy(&both).into_owned()
+}
+
+fn report(ended: &mut [Ended], built: Duration, all: Duration) -> ExitCode {
+    ended.sort_by_key(|one| std::cmp::Reverse(one.took));
+    say("\nthe slowest");
+    for one in ended.iter().take(SLOWEST) {
+        say(&format!("{:7.1} s  {}", one.took.as_secs_f64(), one.name));
+    }
+    let failed: Vec<&str> = ended
+        .iter()
+        .filter(|one| !one.passed)
+        .map(|one| one.name.as_str())
+        .collect();
+    say(&format!(
+        "\n{} programs in {:.0} s, {:.0} s of them to compile; {} failed {}",
+        ended.len(),
+        all.as_secs_f64(),
+        built.as_secs_f64(),
+        failed.len(),
+        failed.join(", ")
+    ));
+    // The examples of the documentation are no program.
+    if failed.is_empty() && ended.len() > 1 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "whoever runs the tests reads along")]
+fn say(line: &str) {
+    println!("{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MESSAGE: &str = r#"{"reason":"compiler-artifact","manifest_path":"/a/crates/cli/Cargo.toml","target":{"kind":["test"],"name":"plan","src_path":"/a/crates/cli/tests/plan.rs"},"profile":{"opt_level":"0","test":true},"features":[],"executable":"/a/target/debug/deps/plan-12","fresh":true}"#;
+
+    #[test]
+    fn a_message_tells_of_a_test_program() {
+        let found = program(MESSAGE).expect("a program");
+        assert_eq!(found.name, "cli tests/plan.rs");
+        assert_eq!(found.path, Path::new("/a/target/debug/deps/plan-12"));
+        assert_eq!(found.package, Path::new("/a/crates/cli"));
+    }
+
+    #[test]
+    fn libraries_and_commands_are_none() {
+        let library = MESSAGE.replace(r#""/a/target/debug/deps/plan-12""#, "null");
+        assert!(program(&library).is_none());
+        let command = MESSAGE.replace(r#""test":true"#, r#""test":false"#);
+        assert!(program(&command).is_none());
+    }
+}
