@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, Tuple
 #: Where a stage begins and ends, as shares of the build of a segment.
 _STAGES: Dict[str, Tuple[float, float]] = {
     "check rows": (0.0, 0.02),
+    "deal rows": (0.02, 0.05),
     "find clusters": (0.02, 0.15),
     "train codes": (0.15, 0.2),
     "mean of vectors": (0.2, 0.21),

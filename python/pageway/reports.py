@@ -38,6 +38,10 @@ class BuildReport(TypedDict):
     code_bytes: int
     raw_bytes: int
     index_bytes: int
+    #: Bytes by what the files of the index hold.
+    file_bytes: List[Tuple[str, int]]
+    #: Bytes that the build wrote to temporary files, at most, and removed.
+    temporary_bytes: int
     memory_bytes: int
     build_memory_bytes: int
     best_recall_at_10: float

@@ -10,12 +10,13 @@ mod common;
 
 use std::path::Path;
 
-use common::{Random, Rows, distance, nearest};
-use pageway::source::{IdSlice, VectorSlice};
+use common::{Random, Rows, distance, nearest, smallest_that_works};
+use pageway::source::{DocumentSlice, IdRead, IdSlice, VectorSlice};
 use pageway::spec::{CodecSpec, EntrySpec, PlacementSpec};
 use pageway::{
-    Answers, BuildInput, BuildOptions, Effort, ElementType, Index, MemoryPart, MemoryWish, Metric,
-    NoProgress, OpenOptions, Overrides, Preset, Queries, SearchOptions, Tolerance, VectorShape,
+    Answers, BuildInput, BuildOptions, Effort, ElementType, Filter, Index, MemoryPart, MemoryWish,
+    Metric, NoProgress, OpenOptions, Overrides, Preset, Queries, SearchOptions, Tolerance,
+    VectorShape, verify,
 };
 
 const K: usize = 10;
@@ -285,6 +286,72 @@ fn longer_lists_of_clusters_find_more_and_no_row_twice() {
     };
     let (short, long) = (recall(20), recall(400));
     assert!(long >= short && long >= 0.98, "{short}, then {long}");
+}
+
+/// Where memory does not hold the vectors they are put in order part by part: answers are as good,
+/// belong to their rows and ids, and do not depend on threads.
+#[test]
+fn little_build_memory_makes_an_index_as_good_of_both_forms() {
+    let base = Rows::clustered(16_000, 128, ElementType::F32, 1);
+    let queries = Rows::clustered(QUERIES, 128, ElementType::F32, 2);
+    let ids: Vec<u64> = (FIRST_ID..FIRST_ID + base.count() as u64).collect();
+    let documents: Vec<String> = (0..ids.len())
+        .map(|row| format!("{{\"row\": {row}}}"))
+        .collect();
+    let documents = DocumentSlice(&documents);
+    for (form, given) in [("clustered", false), ("resident", true)] {
+        let root = tempfile::tempdir().unwrap();
+        let built = |name: &str, memory: u64, threads| {
+            let dir = root.path().join(name);
+            let vectors = VectorSlice::new(&base.bytes, base.shape)?;
+            let listed = IdSlice(&ids);
+            let input = BuildInput::new(&vectors, "rows");
+            let input = input
+                .with_ids(given.then_some(&listed as &dyn IdRead))
+                .with_attributes(Some(&documents as _));
+            let options = BuildOptions::default()
+                .with_form(form.to_owned())
+                .with_memory(MemoryWish::Share(0.4))
+                .with_build_memory(MemoryWish::Bytes(memory))
+                .with_threads(threads)
+                .with_degree(24)
+                .with_build_list(48)
+                .with_calibration_queries(20);
+            let report = Index::build(&dir, &input, &options, &NoProgress)?;
+            assert!(verify(&dir, &NoProgress)?.is_sound());
+            let index = Index::open(&dir, &OpenOptions::default())?;
+            let answers = search(&index, &queries, Tolerance::EXACT);
+            for row in [4321, 0, 15_999] {
+                let filter = Filter::expression(&format!("row = {row}"))?;
+                let asked = Queries::new(&queries.bytes, queries.shape).with_filter(&filter);
+                let found = index.search(&asked, &SearchOptions::nearest(1))?;
+                assert!(found.rows.iter().all(|own| *own == row), "{row}");
+            }
+            assert_eq!(
+                index.description()?.spec.layout.placement,
+                PlacementSpec::Clustered
+            );
+            Ok::<_, pageway::Error>((report, answers))
+        };
+        let least = smallest_that_works(&built("refused", 1, 1).unwrap_err());
+        let (free, expected) = built("free", 1 << 30, 2).unwrap();
+        let (tight, found) = built("tight", least, 2).unwrap();
+        assert_eq!(free.temporary_bytes, 0);
+        assert!(tight.temporary_bytes > 0, "{form}: built whole in {least}");
+        assert_eq!(tight.shards > 1, form == "resident", "{}", tight.shards);
+        let (_, alone) = built("alone", least, 1).unwrap();
+        assert_eq!(alone.ids, found.ids);
+        let recall = |mut answers: Answers| {
+            if !given {
+                let rows = answers.rows.iter().map(|row| u64::from(*row));
+                assert!(rows.eq(answers.ids.iter().copied()));
+                answers.ids.iter_mut().for_each(|id| *id += FIRST_ID);
+            }
+            checked_recall(&answers, &base, &queries, 1e-5)
+        };
+        let (expected, found) = (recall(expected), recall(found));
+        assert!(found > expected - 0.02, "{form}: {found}, {expected}");
+    }
 }
 
 #[test]

@@ -52,7 +52,9 @@ pub use partition::{
     Assigner, COPIES, Partition, PartitionSpec, merge_lists, plan, shard_max_degree,
 };
 pub use pipnn::{PiPnn, PiPnnSpec, pipnn, pipnn_bytes};
-pub use placement::{Placement, PlacementSpec, overlap_ratio, place, placement_bytes};
+pub use placement::{
+    Placement, PlacementSpec, overlap_ratio, place, place_clustered, placement_bytes,
+};
 pub use prune::{PruneSpec, Pruner};
 pub use routing::{HashSpec, HashTable, fixed_entries, fixed_entries_bytes};
 pub use search::greedy_search;

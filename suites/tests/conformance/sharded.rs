@@ -84,12 +84,12 @@ fn what_cannot_be_built_in_shards_is_refused_with_memory_that_is_enough() {
         codec: Some(CodecSpec::InlineCodes),
         codes: Some(CodeStorage::InPage),
         vectors: Some(VectorStorage::InRecord),
-        placement: Some(PlacementSpec::Clustered),
+        placement: Some(PlacementSpec::Bnp),
         ..Overrides::default()
     };
     let root = tempfile::tempdir().unwrap();
     let subject = |build_memory| Subject {
-        name: "clustered".to_owned(),
+        name: "placed by edges".to_owned(),
         dir: root.path().join("index"),
         data: &data,
         has_user_ids: false,

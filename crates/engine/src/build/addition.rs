@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use pageway_quant::Quantizer;
 use pageway_store::{FileEntry, FileUuid, Vfs};
-use pageway_types::{Progress, RowId, VectorShape};
-use rayon::ThreadPool;
+use pageway_types::{Progress, RowId};
 
 use super::attributes::{AttributeBuild, DocumentsById};
 use super::budget::{BuildKind, BuildPlan, GraphPlan};
@@ -16,7 +15,6 @@ use super::cut::Cut;
 use super::encode::Quantizers;
 use super::ids::IdFile;
 use super::order::NodeOrder;
-use super::parts::PartBuild;
 use super::pipeline::{Pipeline, Stages};
 use super::whole::{disk_bytes, temporary_bytes};
 use super::workspace::Workspace;
@@ -25,9 +23,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{AttributeFiles, FileKind, Manifest, SegmentEntry};
 use crate::options::{BuildInput, BuildOptions};
 use crate::resolve::{self, Source};
-use crate::source::{IdSlice, ResidentSlice, VectorSlice};
 use crate::spec::{IdStorage, IndexSpec, QuantizerSpec};
-use crate::storage::ClusterTable;
 use crate::threads::thread_pool;
 
 /// Rows that a quantizer is trained on at most.
@@ -92,73 +88,31 @@ impl Addition<'_> {
         let workspace = Workspace::of_writer(self.vfs, self.dir, self.generation);
         workspace.check_space(disk_bytes(&plan)? + u64::from(rows) * 24)?;
         let pool = thread_pool(plan.threads)?;
-        let site = Site {
-            options: &options,
-            plan: &plan,
-            workspace: &workspace,
-            pool: &pool,
-        };
-        match plan.graph {
-            GraphPlan::Parts { capacity } => {
-                let parts = PartBuild {
-                    input: self.input,
-                    plan: &plan,
-                    workspace: &workspace,
-                    pool: &pool,
-                    progress: self.progress,
-                };
-                let (ordered, table) = parts.run(capacity)?;
-                let input = BuildInput::new(&ordered, "rows").with_ids(Some(&ordered));
-                self.run(&input, Some(&table), &site)
-            }
-            GraphPlan::Whole if !resident => {
-                let gathered = Gathered::read(self.input)?;
-                let vectors = gathered.vectors()?;
-                let ids = IdSlice(&gathered.ids);
-                let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids));
-                self.run(&input, None, &site)
-            }
-            GraphPlan::Whole | GraphPlan::Shards { .. } => self.run(self.input, None, &site),
-        }
-    }
-
-    fn kind(&self) -> BuildKind {
-        BuildKind::Added {
-            trains: self.donor.is_none(),
-            calibrates: self.calibrates,
-        }
-    }
-
-    /// Builds it of rows as they come, or in the order of clusters that are known.
-    fn run(
-        &self,
-        input: &BuildInput<'_>,
-        clusters: Option<&Arc<ClusterTable>>,
-        site: &Site<'_>,
-    ) -> Result<Added> {
         let quantizers = self.donor.map(taken_over).transpose()?;
         let pipeline = Pipeline {
-            input,
-            options: site.options,
-            plan: site.plan,
+            input: self.input,
+            options: &options,
+            plan: &plan,
             codebook: None,
             quantizers: quantizers.as_ref(),
-            clusters,
+            ordered: None,
             guests: &[],
             segment: None,
-            workspace: site.workspace,
-            pool: site.pool,
+            workspace: &workspace,
+            pool: &pool,
             progress: self.progress,
         };
         let built = pipeline.build(0, &mut Stages::start())?;
         let mut entry = built.entry;
-        entry.files.ids = Some(self.ids(input, &built.order, &entry)?);
+        entry.files.ids = Some(self.ids(&built.order, &entry)?);
         entry.files.attributes = self.attributes(&entry)?;
         let calibration = if self.calibrates {
-            let held_out = held_out_rows(input, site.options);
-            let node_of = |row: RowId| built.order.node_of(row);
-            let nodes = held_out.map(|rows| rows.into_iter().map(node_of).collect());
-            let manifest = alone(&entry, site.plan);
+            let held_out = held_out_rows(self.input, &options);
+            let nodes = held_out
+                .map(|rows| built.order.nodes_of(&rows))
+                .transpose()?;
+            drop(built.order);
+            let manifest = alone(&entry, &plan);
             Some(pipeline.calibrate(&manifest, nodes)?)
         } else {
             None
@@ -166,8 +120,15 @@ impl Addition<'_> {
         Ok(Added {
             entry,
             calibration,
-            temporary_bytes: temporary_bytes(site.plan),
+            temporary_bytes: temporary_bytes(&plan),
         })
+    }
+
+    fn kind(&self) -> BuildKind {
+        BuildKind::Added {
+            trains: self.donor.is_none(),
+            calibrates: self.calibrates,
+        }
     }
 
     /// Writes the attributes of the rows, which are known by their ids, where they have any.
@@ -192,14 +153,12 @@ impl Addition<'_> {
         build.by_ids(documents, source).map(Some)
     }
 
-    fn ids(
-        &self,
-        input: &BuildInput<'_>,
-        order: &NodeOrder,
-        entry: &SegmentEntry,
-    ) -> Result<FileEntry> {
+    fn ids(&self, order: &NodeOrder, entry: &SegmentEntry) -> Result<FileEntry> {
         let none = || Error::new(ErrorKind::Internal, "rows without ids");
-        let ids = input.ids.ok_or_else(none)?;
+        let ids = match order {
+            NodeOrder::Ordered(rows) => rows.as_ref(),
+            NodeOrder::Rows | NodeOrder::Placed { .. } => self.input.ids.ok_or_else(none)?,
+        };
         let file = IdFile {
             vfs: self.vfs,
             dir: self.dir,
@@ -214,37 +173,6 @@ impl Addition<'_> {
             &mut |first, out| ids.read(first, out),
             &node_of,
         )
-    }
-}
-
-/// What a build works on and with.
-struct Site<'s> {
-    options: &'s BuildOptions,
-    plan: &'s BuildPlan,
-    workspace: &'s Workspace,
-    pool: &'s ThreadPool,
-}
-
-/// Rows with their ids, all in memory.
-struct Gathered {
-    shape: VectorShape,
-    rows: Vec<u8>,
-    ids: Vec<u64>,
-}
-
-impl Gathered {
-    fn read(input: &BuildInput<'_>) -> Result<Self> {
-        let none = || Error::new(ErrorKind::Internal, "rows without ids");
-        let (vectors, shape) = (input.vectors, input.vectors.shape());
-        let count = vectors.count() as usize;
-        let (mut rows, mut ids) = (vec![0; count * shape.row_bytes()], vec![0; count]);
-        vectors.read(0, &mut rows)?;
-        input.ids.ok_or_else(none)?.read(0, &mut ids)?;
-        Ok(Self { shape, rows, ids })
-    }
-
-    fn vectors(&self) -> Result<ResidentSlice<'_>> {
-        VectorSlice::new(&self.rows, self.shape).map(ResidentSlice)
     }
 }
 
@@ -336,6 +264,7 @@ fn plan_of(
         memory_bytes: limits.index_memory,
         budget_bytes: limits.build_memory,
         sample_rows: sample_rows.min(rows.into()),
+        parts: None,
         graph: GraphPlan::Whole,
         threads: limits.threads.max(1),
     };

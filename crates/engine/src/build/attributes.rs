@@ -163,14 +163,64 @@ impl Pipeline<'_> {
             nodes: segment.node_count,
             memory_bytes: self.plan.budget_bytes,
         };
-        let mut sort = build.sort();
-        let mut row = 0u32;
-        attributes.visit(0, attributes.count(), &mut |json| {
-            let node = order.node_of(RowId(row));
-            row += 1;
-            sort.push(node.0, json)
+        let mut batch = DocumentBatch {
+            attributes,
+            sort: build.sort(),
+            first: 0,
+            nodes: Vec::with_capacity(BATCH),
+        };
+        if let NodeOrder::Ordered(rows) = order {
+            // Rows come in the order of nodes, documents in that of rows.
+            let mut by_row = build.sorter("row-node");
+            rows.for_each(0..segment.node_count, |node, row| {
+                by_row.push(&row.to_be_bytes(), &node.to_be_bytes())
+            })?;
+            by_row.finish(&mut |_, node| {
+                let node = node.first_chunk();
+                batch.push(node.map_or(0, |node| u32::from_be_bytes(*node)))
+            })?;
+        } else {
+            for row in 0..segment.node_count {
+                batch.push(order.node_of(RowId(row)).0)?;
+            }
+        }
+        batch.flush()?;
+        batch.sort.finish().map(Some)
+    }
+}
+
+/// Documents that are read at a time.
+const BATCH: usize = 4096;
+
+/// Documents in the order of their rows, whose nodes are told in that order.
+struct DocumentBatch<'d> {
+    attributes: &'d dyn DocumentRead,
+    sort: DocumentSort<'d>,
+    /// Rows that were read.
+    first: u64,
+    /// Nodes of the next.
+    nodes: Vec<u32>,
+}
+
+impl DocumentBatch<'_> {
+    /// Takes the node of the next row.
+    fn push(&mut self, node: u32) -> Result<()> {
+        self.nodes.push(node);
+        if self.nodes.len() < BATCH {
+            return Ok(());
+        }
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let (count, mut nodes) = (self.nodes.len() as u64, self.nodes.iter());
+        let sort = &mut self.sort;
+        self.attributes.visit(self.first, count, &mut |json| {
+            nodes.next().map_or(Ok(()), |node| sort.push(*node, json))
         })?;
-        sort.finish().map(Some)
+        self.first += count;
+        self.nodes.clear();
+        Ok(())
     }
 }
 

@@ -48,8 +48,6 @@ pub(super) enum GraphPlan {
     Whole,
     /// In overlapping shards of at most so many nodes.
     Shards { capacity: u32 },
-    /// No graph: the clusters of at most so many rows at a time.
-    Parts { capacity: u32 },
 }
 
 /// What is built.
@@ -84,11 +82,11 @@ impl BuildKind {
 }
 
 impl GraphPlan {
-    /// Nodes of a shard or rows of a part at most, where there are any.
+    /// Nodes of a shard at most, where there are any.
     pub(super) const fn capacity(self) -> Option<u32> {
         match self {
             Self::Whole => None,
-            Self::Shards { capacity } | Self::Parts { capacity } => Some(capacity),
+            Self::Shards { capacity } => Some(capacity),
         }
     }
 }
@@ -108,6 +106,8 @@ pub(super) struct BuildPlan {
     /// Memory of the build.
     pub(super) budget_bytes: u64,
     pub(super) sample_rows: u64,
+    /// Rows of a part at most, where rows are put in the order of nodes part by part.
+    pub(super) parts: Option<u32>,
     pub(super) graph: GraphPlan,
     pub(super) threads: usize,
 }
@@ -160,6 +160,7 @@ impl BuildPlan {
                 memory_bytes,
                 budget_bytes,
                 sample_rows: SAMPLE_ROWS.min(cut.rows().into()),
+                parts: None,
                 graph: GraphPlan::Whole,
                 threads: thread_count(options.threads),
             };
@@ -214,45 +215,56 @@ impl BuildPlan {
         resolve::second_training(&self.spec)
     }
 
-    /// Chooses sample and graph plan so that no stage exceeds the budget.
+    /// Chooses sample, parts and graph plan so that no stage exceeds the budget.
     pub(super) fn fit(&mut self, resident: bool, options: &BuildOptions) -> OrRefused<()> {
         self.refuse_below_least(resident, options)?;
-        while self.train_bytes(self.sample_rows) > self.budget_bytes {
-            self.sample_rows = (self.sample_rows / 2).max(SAMPLE_ROWS_MIN);
-        }
-        let whole = self.whole_bytes(resident);
+        let whole = self.whole_bytes(resident, SAMPLE_ROWS_MIN);
         if options.graph_from.is_some() {
             self.refuse_above("laying out the graph of another index", whole)?;
         }
         if whole > self.budget_bytes {
-            self.graph = if self.can_part() {
-                let capacity = self.part_capacity();
-                GraphPlan::Parts { capacity }
-            } else {
+            self.parts = self.can_part().then(|| self.part_capacity());
+            if !self.has_clusters() {
                 let capacity = self.shard_capacity();
-                GraphPlan::Shards { capacity }
-            };
+                self.graph = GraphPlan::Shards { capacity };
+            }
+        }
+        while self.sample_rows > SAMPLE_ROWS_MIN && self.peak_bytes(resident) > self.budget_bytes {
+            self.sample_rows = (self.sample_rows / 2).max(SAMPLE_ROWS_MIN);
         }
         Ok(())
     }
 
     /// Most bytes of any stage but calibration, beside vectors that the caller holds.
     pub(super) fn peak_bytes(&self, resident: bool) -> u64 {
-        let graph = match self.graph {
-            GraphPlan::Whole => self.whole_bytes(resident),
-            GraphPlan::Shards { capacity } => self.shard_bytes(capacity.into()),
-            GraphPlan::Parts { capacity } => self.part_bytes(capacity.into()),
-        };
-        graph.max(self.train_bytes(self.sample_rows))
+        let train = self.train_bytes(self.sample_rows);
+        let parts = self.parts.map(|capacity| self.part_bytes(capacity.into()));
+        match (parts, self.graph) {
+            (None, GraphPlan::Whole) => self.whole_bytes(resident, self.sample_rows),
+            (_, GraphPlan::Shards { capacity }) => {
+                let shards = self.shard_bytes(capacity.into());
+                shards.max(parts.unwrap_or(0)).max(train)
+            }
+            (Some(parts), GraphPlan::Whole) => parts.max(train),
+        }
     }
 
     /// Whether the graph can be built in shards: pages are then written from a stream of lists in
-    /// the order of the data.
+    /// the order of the nodes, which is known before.
     fn can_shard(&self) -> bool {
-        let spec = &self.spec;
-        spec.nodes_are_rows()
+        (self.spec.nodes_are_rows() || self.can_part())
             && self.shard_algorithm().is_some()
-            && spec.layout.codec.stands_alone()
+            && self.spec.layout.codec.stands_alone()
+    }
+
+    /// The least that a build takes which does not hold all rows; none where there is no such.
+    fn piecewise_bytes(&self) -> Option<u64> {
+        let parts = self.can_part().then(|| self.part_bytes(self.least_part()));
+        if self.has_clusters() {
+            return parts;
+        }
+        let shards = self.shard_bytes(self.least_shard());
+        self.can_shard().then(|| shards.max(parts.unwrap_or(0)))
     }
 
     /// Whether the codes of all nodes are in memory while pages are written.
@@ -292,14 +304,10 @@ impl BuildPlan {
         let searching = least_memory(&settled, self.cut.extent())?.reserved();
         // Every segment is searched alone too, for what is hot.
         let searching = searching.max(least_memory(&settled, self.node_count)?.reserved());
-        let whole = self.whole_bytes(resident);
-        let graph = if self.can_shard() {
-            self.shard_bytes(SHARD_NODES_MIN).min(whole)
-        } else if self.can_part() {
-            self.part_bytes(self.least_part()).min(whole)
-        } else {
-            whole
-        };
+        let whole = self.whole_bytes(resident, SAMPLE_ROWS_MIN);
+        let graph = self
+            .piecewise_bytes()
+            .map_or(whole, |bytes| bytes.min(whole));
         let calibrating = if self.kind.calibrates() {
             searching + self.calibration_bytes(options)
         } else if self.counts_visits() {
@@ -349,18 +357,21 @@ impl BuildPlan {
         // Where codes are made around clusters, these were found before.
         let found = resolve::cluster_spec(&self.spec).map_or(0, |_| {
             let order = NodeOrder::bytes(self.node_count.into());
+            let order = self.parts.map_or(order, |_| 0);
             order + resolve::entry_bytes(&self.spec, self.node_count)
         });
         STAGE_BYTES + found + sample + bytes(&self.quantizer()).max(second) as u64
     }
 
-    /// Peak of a build in one piece. `resident` rows are the caller's memory, not ours.
-    fn whole_bytes(&self, resident: bool) -> u64 {
+    /// Peak of a build in one piece, codes trained on so many rows. `resident` rows are the
+    /// caller's memory, not ours.
+    fn whole_bytes(&self, resident: bool, sample_rows: u64) -> u64 {
         let nodes = u64::from(self.node_count);
-        let rows = match (resident, self.kind) {
-            (true, _) => 0,
-            (false, BuildKind::Whole) => nodes * self.row_bytes(),
-            (false, BuildKind::Added { .. }) => nodes * (self.row_bytes() + ID_BYTES),
+        let ids = u64::from(self.spec.storage.ids.are_given()) * ID_BYTES;
+        let rows = if resident {
+            0
+        } else {
+            nodes * (self.row_bytes() + ids)
         };
         let shape = self.spec.shape;
         let threads = self.planned_threads();
@@ -373,7 +384,8 @@ impl BuildPlan {
             }
             (None, None) => 0,
         };
-        STAGE_BYTES + rows + nodes * NORM_BYTES + peak
+        let training = self.train_bytes(sample_rows.min(self.sample_rows));
+        rows + training.max(STAGE_BYTES + nodes * NORM_BYTES + peak)
     }
 
     fn shard_bytes(&self, nodes: u64) -> u64 {
@@ -391,10 +403,19 @@ impl BuildPlan {
         (STAGE_BYTES + buffers).saturating_add(building.max(merging))
     }
 
+    /// How many nodes a shard holds at most where least memory is needed: more take it themselves,
+    /// fewer make more shards, each with a buffer.
+    fn least_shard(&self) -> u64 {
+        let all = u64::from(self.node_count);
+        let sizes = std::iter::successors(Some(SHARD_NODES_MIN), |nodes| Some(nodes * 2));
+        let sizes = sizes.take_while(|nodes| *nodes < all);
+        let least = sizes.min_by_key(|nodes| self.shard_bytes(*nodes));
+        least.unwrap_or(all)
+    }
+
     /// The most nodes of a shard that the budget holds; the least fits.
     fn shard_capacity(&self) -> u32 {
-        let high = u64::from(self.node_count);
-        let (mut low, mut high) = (SHARD_NODES_MIN.min(high), high);
+        let (mut low, mut high) = (self.least_shard(), u64::from(self.node_count));
         while low < high {
             let middle = (low + high).div_ceil(2);
             if self.shard_bytes(middle) <= self.budget_bytes {

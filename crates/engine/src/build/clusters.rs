@@ -8,7 +8,7 @@ use pageway_types::{Metric, NodeId};
 
 use super::order::NodeOrder;
 use super::outliers::clip;
-use super::pipeline::Pipeline;
+use super::pipeline::{Pipeline, not_in_memory};
 use super::write::ListStream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve;
@@ -41,13 +41,7 @@ impl Pipeline<'_> {
             return Ok(None);
         };
         let vectors = self.input.vectors;
-        let rows = if let Some(rows) = vectors.resident() {
-            Cow::Borrowed(rows)
-        } else {
-            let mut bytes = vec![0; vectors.count() as usize * vectors.shape().row_bytes()];
-            vectors.read(0, &mut bytes)?;
-            Cow::Owned(bytes)
-        };
+        let rows = Cow::Borrowed(vectors.resident().ok_or_else(not_in_memory)?);
         let (kernels, shape) = (resolve::kernels()?, self.plan.spec.shape);
         let (rows, longest) = clip(rows, vectors.shape())?;
         let max_norm = longest.map_or(max_norm, |longest| longest * CLIPPED);

@@ -180,7 +180,7 @@ impl Encoding<'_> {
     }
 
     fn read(&self, first: u64, out: &mut [u8]) -> Result<()> {
-        if let NodeOrder::Rows = self.order {
+        if self.order.is_sequential() {
             return Ok(self.vectors.read(first, out)?);
         }
         let row_bytes = self.vectors.shape().row_bytes();

@@ -3,7 +3,7 @@
 
 use pageway_quant::{Quantizer, TrainingSample, TrainingSpec};
 use pageway_store::{FileEntry, FileUuid};
-use pageway_types::{Metric, NodeId};
+use pageway_types::Metric;
 
 use super::clusters::BuiltClusters;
 use super::codes::{self, Encoding};
@@ -14,6 +14,9 @@ use crate::error::Result;
 use crate::manifest::FileKind;
 use crate::resolve;
 use crate::storage::{ClusterTable, Identities};
+
+/// Identities that are written at a time.
+const IDENTITIES: u32 = 8192;
 
 /// Quantizers of a build, and the identities of their files: the same in all segments.
 #[derive(Clone)]
@@ -45,28 +48,31 @@ impl Pipeline<'_> {
         fingerprint: Fingerprint,
         clusters: Option<&BuiltClusters>,
     ) -> Result<Quantizers> {
-        let sample = codes::widened_sample(self.input.vectors, self.plan)?;
+        let (spec, second) = (self.plan.quantizer(), self.plan.second_quantizer());
+        let known = match (self.codebook, clusters.filter(|_| spec.has_centres())) {
+            (Some(shared), _) => Some(shared.quantizer.clone()),
+            (None, Some(clusters)) => Some(self.train_around(clusters, &spec)?),
+            (None, None) => None,
+        };
+        // One sample at a time is held, and none that nobody is trained on.
+        let sample = match (&known, second) {
+            (Some(_), None) => Vec::new(),
+            _ => codes::widened_sample(self.input.vectors, self.plan)?,
+        };
         let train = |spec: &TrainingSpec| {
             codes::train(&sample, (self.plan, spec), self.pool, self.progress)
         };
-        let first = if let Some(shared) = self.codebook {
-            (shared.quantizer.clone(), shared.uuid)
-        } else {
-            let spec = self.plan.quantizer();
-            let first = match clusters.filter(|_| spec.has_centres()) {
-                Some(clusters) => self.train_around(clusters, &spec)?,
-                None => train(&spec)?,
-            };
-            (first, fingerprint.uuid(FileKind::Codebook.stem()))
-        };
-        let second = match self.plan.second_quantizer() {
-            Some(spec) => {
-                let uuid = fingerprint.uuid(FileKind::SecondCodebook.stem());
-                Some((train(&spec)?, uuid))
-            }
-            None => None,
-        };
-        Ok(Quantizers { first, second })
+        let own = fingerprint.uuid(FileKind::Codebook.stem());
+        let uuid = self.codebook.map_or(own, |shared| shared.uuid);
+        let first = known.map_or_else(|| train(&spec), Ok)?;
+        let second = second.map(|spec| {
+            let uuid = fingerprint.uuid(FileKind::SecondCodebook.stem());
+            train(&spec).map(|second| (second, uuid))
+        });
+        Ok(Quantizers {
+            first: (first, uuid),
+            second: second.transpose()?,
+        })
     }
 
     /// Writes quantizers to files of this segment.
@@ -191,16 +197,18 @@ impl Pipeline<'_> {
         }
         let stride = Identities::stride(spec);
         let mut file = self.blob(FileKind::Identities, fingerprint)?;
-        let mut entry = Vec::with_capacity(stride);
-        for node in (0..self.plan.node_count).map(NodeId) {
-            let row = order.row_of(node);
-            let mut user_id = u64::from(row.0);
-            if let Some(ids) = self.input.ids {
-                ids.read(row.0.into(), std::slice::from_mut(&mut user_id))?;
+        let (mut entries, mut numbers) = (Vec::new(), Vec::new());
+        let (mut first, mut ids) = (0, Vec::new());
+        while first < self.plan.node_count {
+            let nodes = first..self.plan.node_count.min(first + IDENTITIES);
+            order.numbers(nodes.clone(), &mut numbers)?;
+            order.user_ids((self.input.ids, nodes.clone()), &numbers, &mut ids)?;
+            entries.clear();
+            for (row, user_id) in numbers.iter().zip(&ids) {
+                Identities::push(&mut entries, stride, (*row, *user_id));
             }
-            entry.clear();
-            Identities::push(&mut entry, stride, (row.0, user_id));
-            file.write(&entry)?;
+            file.write(&entries)?;
+            first = nodes.end;
         }
         Ok(Some(file.finish()?))
     }

@@ -1,6 +1,5 @@
 //! The graph of a build: whole, by the algorithm of the spec, or in shards that are merged.
 
-use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,11 +7,11 @@ use pageway_graph::{
     Graph, HnswSpec, Layer, NsgSpec, PiPnnSpec, VamanaSpec, VectorSet, build, build_bytes, hnsw,
     hnsw_bytes, nsg, nsg_bytes, pipnn, pipnn_bytes,
 };
-use pageway_kernels::advise_huge_pages;
 use pageway_store::Vfs;
 use pageway_types::{Metric, NodeId, Progress, VectorRead, VectorShape};
 use rayon::ThreadPool;
 
+use super::pipeline::not_in_memory;
 use super::sample::{read_rows, sample_rows};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Index;
@@ -25,7 +24,7 @@ use crate::spec::{GraphSpec, IndexSpec};
 
 /// A graph in memory, with the vectors it is a graph of.
 pub(super) struct WholeGraph<'p> {
-    rows: Cow<'p, [u8]>,
+    rows: &'p [u8],
     pub(super) graph: Graph,
     /// The layers above, of an HNSW graph; top first.
     pub(super) layers: Vec<Layer>,
@@ -50,20 +49,13 @@ pub(super) struct GraphInput<'p> {
 }
 
 impl<'p> WholeGraph<'p> {
-    /// Loads the vectors, unless they are in memory, and builds the graph.
+    /// Builds the graph of vectors that are in memory.
     pub(super) fn build(input: GraphInput<'p>) -> Result<Self> {
         let vectors = input.vectors;
-        let rows = if let Some(rows) = vectors.resident() {
-            Cow::Borrowed(rows)
-        } else {
-            let mut bytes = vec![0; vectors.count() as usize * vectors.shape().row_bytes()];
-            vectors.read(0, &mut bytes)?;
-            advise_huge_pages(&bytes);
-            Cow::Owned(bytes)
-        };
+        let rows = vectors.resident().ok_or_else(not_in_memory)?;
         let metric = input.spec.shape.metric;
         let kernels = resolve::kernels()?;
-        let set = VectorSet::new(&rows, vectors.shape(), metric, kernels, input.max_norm)?;
+        let set = VectorSet::new(rows, vectors.shape(), metric, kernels, input.max_norm)?;
         let (graph, layers) = match input.donor {
             Some(donor) => (take_over(donor, input)?, Vec::new()),
             None => grow(&set, input)?,
@@ -82,7 +74,7 @@ impl<'p> WholeGraph<'p> {
     /// The vectors, with their distances.
     pub(super) fn vectors(&self) -> Result<VectorSet<'_>> {
         let (kernels, shape) = (resolve::kernels()?, self.vectors.shape());
-        let set = VectorSet::new(&self.rows, shape, self.metric, kernels, self.max_norm)?;
+        let set = VectorSet::new(self.rows, shape, self.metric, kernels, self.max_norm)?;
         Ok(set)
     }
 }
@@ -201,7 +193,7 @@ pub(super) enum Algorithm {
 
 impl Algorithm {
     /// A graph over `set`, and the layers above it, if it has any. `guests` are known to Vamana
-    /// alone.
+    /// and PiPNN alone.
     pub(super) fn grow(
         &self,
         set: &VectorSet<'_>,
@@ -219,7 +211,10 @@ impl Algorithm {
                 let built = hnsw(set, spec, pool, progress)?;
                 (built.base, built.layers)
             }
-            Self::PiPnn(spec) => (pipnn(set, entry, spec, pool, progress)?.graph, Vec::new()),
+            Self::PiPnn(spec) => {
+                let built = pipnn(set, (entry, guests), spec, pool, progress)?;
+                (built.graph, Vec::new())
+            }
         })
     }
 

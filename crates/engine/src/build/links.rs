@@ -59,7 +59,7 @@ impl Pipeline<'_> {
         }
         let max_norm = (metric == Metric::InnerProduct).then_some(max_norm);
         let lists = match self.plan.graph {
-            GraphPlan::Whole | GraphPlan::Parts { .. } => {
+            GraphPlan::Whole => {
                 let whole = WholeGraph::build(GraphInput {
                     vectors,
                     spec: &self.plan.spec,
@@ -106,7 +106,7 @@ impl Pipeline<'_> {
         let all: Vec<NodeId>;
         let rows = match order {
             NodeOrder::Placed { rows, .. } => rows,
-            NodeOrder::Rows => {
+            NodeOrder::Rows | NodeOrder::Ordered(_) => {
                 all = (0..nodes).map(NodeId).collect();
                 &all
             }

@@ -1,9 +1,8 @@
 //! Building an index: each segment (`pipeline`), then one calibration and one commit (`whole`).
 //!
 //! ```text
-//!  vectors -> check rows -> train codes -> encode -> graph (whole, or shards merged) -> records
-//!                                             |                                          |
-//!                                           codes    manifest <- calibrate <- hot nodes -+
+//!  vectors -> check rows -> hold rows, or put them in order by parts -> train codes -> graph
+//!  (whole, or shards merged) -> encode -> records -> hot nodes -> calibrate -> manifest
 //! ```
 //!
 //! Memory is planned before anything is written (`budget`), nothing is visible before the manifest
@@ -25,10 +24,12 @@ mod entry;
 mod fingerprint;
 mod finish;
 mod graph;
+mod held;
 mod ids;
 mod links;
 mod measure;
 mod order;
+mod ordered;
 mod outliers;
 mod outline;
 mod parts;

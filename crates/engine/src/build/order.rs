@@ -1,17 +1,24 @@
 //! The numbers of nodes: rows in their order, or placed so that nodes of a page belong together and
 //! hot pages come first.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use pageway_graph::{Graph, Placement, PlacementSpec as GraphPlacement, VectorSet, place};
 use pageway_types::{NodeId, Progress, RowId};
 use rayon::ThreadPool;
 
+use super::ordered::OrderedRows;
 use crate::error::Result;
+use crate::source::IdRead;
 use crate::spec::{IndexSpec, PlacementSpec};
 
 /// Which row each node is.
 pub(super) enum NodeOrder {
     /// Node and row have the same number.
     Rows,
+    /// So have they, since the rows were put in the order of nodes before; here is which they were.
+    Ordered(Arc<OrderedRows>),
     /// A permutation, both ways.
     Placed {
         /// Row of each node: its number in the graph before it was placed.
@@ -38,12 +45,57 @@ impl NodeOrder {
         Self::Placed { rows, nodes }
     }
 
-    /// Row of a node.
+    /// Whether rows are read from first to last for the nodes in their order.
+    pub(super) const fn is_sequential(&self) -> bool {
+        matches!(self, Self::Rows | Self::Ordered(_))
+    }
+
+    /// Writes the numbers that the rows of some nodes have for the user.
+    pub(super) fn numbers(&self, nodes: Range<u32>, out: &mut Vec<u32>) -> Result<()> {
+        if let Self::Ordered(rows) = self {
+            return rows.numbers(nodes, out);
+        }
+        out.clear();
+        out.extend(nodes.map(|node| self.row_of(NodeId(node)).0));
+        Ok(())
+    }
+
+    /// Writes the ids of some nodes, whose rows have these numbers for the user: of `ids`, which
+    /// are those of the rows that it is built from, or the numbers.
+    pub(super) fn user_ids(
+        &self,
+        (ids, nodes): (Option<&dyn IdRead>, Range<u32>),
+        numbers: &[u32],
+        out: &mut Vec<u64>,
+    ) -> Result<()> {
+        out.clear();
+        out.extend(numbers.iter().map(|row| u64::from(*row)));
+        let Some(ids) = ids else {
+            return Ok(());
+        };
+        if self.is_sequential() {
+            return ids.read(nodes.start.into(), out);
+        }
+        out.iter_mut()
+            .try_for_each(|id| ids.read(*id, std::slice::from_mut(id)))
+    }
+
+    /// The nodes of rows that the user has such numbers for.
+    pub(super) fn nodes_of(&self, rows: &[RowId]) -> Result<Vec<NodeId>> {
+        match self {
+            Self::Ordered(ordered) => ordered.nodes_of(rows),
+            Self::Rows | Self::Placed { .. } => {
+                Ok(rows.iter().map(|row| self.node_of(*row)).collect())
+            }
+        }
+    }
+
+    /// Row of a node, among those that it is built from.
     #[inline]
     pub(super) fn row_of(&self, node: NodeId) -> RowId {
         let same = RowId(node.0);
         match self {
-            Self::Rows => same,
+            Self::Rows | Self::Ordered(_) => same,
             Self::Placed { rows, .. } => rows
                 .get(node.index())
                 .copied()
@@ -51,12 +103,12 @@ impl NodeOrder {
         }
     }
 
-    /// Node of a row.
+    /// Node of such a row.
     #[inline]
     pub(super) fn node_of(&self, row: RowId) -> NodeId {
         let same = NodeId(row.0);
         match self {
-            Self::Rows => same,
+            Self::Rows | Self::Ordered(_) => same,
             Self::Placed { nodes, .. } => nodes.get(row.index()).copied().unwrap_or(same),
         }
     }

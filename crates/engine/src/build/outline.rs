@@ -55,7 +55,7 @@ impl Index {
             footprint: Footprint::of(&plan.spec, nodes)?,
             memory_bytes: plan.index_memory,
             build_memory_bytes: plan.budget_bytes,
-            shard_nodes: plan.graph.capacity(),
+            shard_nodes: plan.graph.capacity().or(plan.parts),
             sample_rows: plan.sample_rows,
             disk_bytes: disk_bytes(&plan)?,
             threads: plan.threads,

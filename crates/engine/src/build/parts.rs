@@ -1,38 +1,40 @@
-//! Clusters under a memory budget: rows are dealt into parts that are near each other, and the
-//! clusters of one part are found at a time.
+//! The order of nodes under a memory budget: rows are dealt into parts that are near each other,
+//! and put in order one part at a time, by clusters or page by page.
 //!
 //! ```text
-//!  rows -deal-> part 0: (row, id)... -clusters-> rows in their order -+
-//!           \-> part 1: (row, id)... -clusters-> rows in their order -+-> rows, ids, table
+//!  rows -deal-> part 0: (row, identity)... -order-> rows of nodes 0 .. -+
+//!           \-> part 1: (row, identity)... -order-> rows behind those --+-> rows, identities
 //! ```
 //! Each pass is sequential, but for one over a part, which memory holds. What comes out is the rows
 //! in the order of nodes, so everything after it is sequential too. A part that was read goes
-//! before the next is: both copies of the rows together take little more than one.
+//! before the next is: both copies of the rows together take little more than one. Parts follow
+//! each other as near ones do; rows that do not fill a page go on to the next.
 
 use std::borrow::Cow;
-use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
 use pageway_graph::{
-    ClusterCount, ClusterSpec, Clusters, Partition, PartitionSpec, VectorSet, clusters_bytes, plan,
-    some_clusters,
+    ClusterCount, ClusterSpec, Clusters, Partition, PartitionSpec, VectorSet, clusters_bytes,
+    place_clustered, placement_bytes, plan, some_clusters,
 };
 use pageway_quant::normalise;
-use pageway_types::{Metric, Progress, VectorRead, VectorShape};
+use pageway_types::{Metric, NodeId, Progress, VectorShape};
 use rayon::ThreadPool;
 
-use super::budget::{BLOCK_BYTES, BuildKind, BuildPlan, ID_BYTES, NORM_BYTES, STAGE_BYTES};
+use super::budget::{BuildPlan, NORM_BYTES, STAGE_BYTES};
 use super::clusters::{CLIPPED, table_of};
 use super::codes::widened_sample;
+use super::order::placement;
+use super::ordered::{OrderedRows, OrderedWriter};
 use super::outliers::clip;
 use super::spill::{BUFFER_BYTES, Spill, SpillWriter};
 use super::workspace::Workspace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::BuildInput;
 use crate::resolve;
-use crate::source::{IdRead, Inspection, RowBlocks, inspect_rows};
-use crate::storage::ClusterTable;
+use crate::source::RowBlocks;
+use crate::storage::{ClusterTable, Identities};
 
 /// Fewest rows of a part: clusters of fewer would be cut off from what is near.
 const PART_ROWS_MIN: u64 = 4096;
@@ -45,10 +47,16 @@ const PARTS_PER_FILL: u64 = 3;
 const DEAL_BYTES: usize = 256 << 10;
 
 impl BuildPlan {
-    /// Whether nodes can be put in order part by part: where they have clusters, and rows come with
-    /// ids and go nowhere else.
+    /// Whether nodes can be put in order part by part: where their order follows from the vectors
+    /// alone.
     pub(super) fn can_part(&self) -> bool {
-        self.has_clusters() && self.kind != BuildKind::Whole
+        let spec = &self.spec;
+        spec.layout.placement.is_clustered() && !spec.storage.codes.is_split()
+    }
+
+    /// Bytes of a row with its identity.
+    pub(super) fn identified_bytes(&self) -> u64 {
+        self.row_bytes() + Identities::stride(&self.spec) as u64
     }
 
     /// How many rows a part holds at most where least memory is needed: more take it themselves,
@@ -56,26 +64,34 @@ impl BuildPlan {
     pub(super) fn least_part(&self) -> u64 {
         let nodes = u64::from(self.node_count);
         let buffers = PARTS_PER_FILL * nodes * (BUFFER_BYTES as u64 + self.row_bytes());
-        let row = self.row_bytes() + ID_BYTES + NORM_BYTES + SORTED_BYTES;
+        let row = self.identified_bytes() + NORM_BYTES + SORTED_BYTES;
         (buffers / row).isqrt().max(PART_ROWS_MIN).min(nodes)
     }
 
-    /// Peak while clusters of at most `rows` rows at a time are found.
+    /// Peak while at most `rows` rows at a time are put in order.
     pub(super) fn part_bytes(&self, rows: u64) -> u64 {
-        let Some(spec) = resolve::cluster_spec(&self.spec) else {
-            return u64::MAX;
-        };
-        let (shape, nodes) = (self.spec.shape, u64::from(self.node_count));
+        let nodes = u64::from(self.node_count);
         let parts = PARTS_PER_FILL * nodes.div_ceil(rows.max(1));
         let buffers = parts * (BUFFER_BYTES as u64 + self.row_bytes());
-        let threads = self.planned_threads();
-        let one = rows * (self.row_bytes() + ID_BYTES + NORM_BYTES)
-            + clusters_bytes(rows, shape.vectors(), shape.metric, &spec, threads);
+        let one = rows * (self.identified_bytes() + NORM_BYTES);
+        let (ordering, held) = if let Some(spec) = resolve::cluster_spec(&self.spec) {
+            self.clustering_bytes(rows, &spec)
+        } else {
+            let bytes = placement(&self.spec).map(|own| placement_bytes(rows, own, 0));
+            (bytes.unwrap_or(0), 0)
+        };
+        STAGE_BYTES + buffers + held + one + ordering
+    }
+
+    /// What finding the clusters of `rows` rows takes, and what is held of those of all.
+    fn clustering_bytes(&self, rows: u64, spec: &ClusterSpec) -> (u64, u64) {
+        let (shape, threads) = (self.spec.shape, self.planned_threads());
+        let finding = clusters_bytes(rows, shape.vectors(), shape.metric, spec, threads);
         let means = spec.clusters(self.node_count) + spec.groups(self.node_count);
         // Each vector of means may have grown to twice what it holds.
         let means = 2 * u64::from(means) * (u64::from(shape.dimension) + 2) * 4;
         let table = resolve::entry_bytes(&self.spec, self.node_count);
-        STAGE_BYTES + buffers + means + one.max(table)
+        (finding.max(table), means)
     }
 
     /// The most rows of a part that the budget holds; the least fits.
@@ -93,79 +109,50 @@ impl BuildPlan {
     }
 }
 
-/// Rows with their ids in the order of nodes, in temporary files.
-pub(super) struct OrderedRows {
-    shape: VectorShape,
-    count: u64,
-    rows: Spill,
-    ids: Spill,
-}
-
-impl VectorRead for OrderedRows {
-    fn count(&self) -> u64 {
-        self.count
-    }
-
-    fn shape(&self) -> VectorShape {
-        self.shape
-    }
-
-    fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
-        let offset = first * self.shape.row_bytes() as u64;
-        Ok(self.rows.read_at(out, offset)?)
-    }
-}
-
-impl IdRead for OrderedRows {
-    fn name(&self) -> &'static str {
-        "ordered rows"
-    }
-
-    fn count(&self) -> u64 {
-        self.count
-    }
-
-    fn read(&self, first: u64, out: &mut [u64]) -> Result<()> {
-        let mut bytes = vec![0; out.len() * ID_BYTES as usize];
-        self.ids.read_at(&mut bytes, first * ID_BYTES)?;
-        let (words, _) = bytes.as_chunks::<8>();
-        for (id, word) in out.iter_mut().zip(words) {
-            *id = u64::from_le_bytes(*word);
-        }
-        Ok(())
-    }
-}
-
-/// What puts rows in the order of their clusters.
+/// What puts rows in the order of nodes.
 pub(super) struct PartBuild<'p> {
     pub(super) input: &'p BuildInput<'p>,
     pub(super) plan: &'p BuildPlan,
+    /// The largest norm of all rows.
+    pub(super) max_norm: f32,
     pub(super) workspace: &'p Workspace,
+    /// Number of the segment, where there are several.
+    pub(super) segment: Option<u32>,
     pub(super) pool: &'p ThreadPool,
     pub(super) progress: &'p dyn Progress,
 }
 
-/// A part: rows, each before its id.
+/// A part: rows, each before its identity.
 struct Part {
     spill: Spill,
     count: usize,
 }
 
-/// What is written so far.
+/// Rows, and their identities, one after the other.
+#[derive(Default)]
+struct Loaded {
+    rows: Vec<u8>,
+    identities: Vec<u8>,
+}
+
+/// What is ordered so far.
 struct Ordering {
-    rows: SpillWriter,
-    ids: SpillWriter,
+    out: OrderedWriter,
+    /// Rows behind the last full page.
+    rest: Loaded,
     found: Clusters,
 }
 
 impl PartBuild<'_> {
-    /// Orders the rows by clusters of at most `capacity` rows at a time.
-    pub(super) fn run(&self, capacity: u32) -> Result<(OrderedRows, Arc<ClusterTable>)> {
-        let max_norm = self.max_norm()?;
+    /// Puts the rows in order, at most `capacity` at a time; with their clusters, where the design
+    /// has those.
+    pub(super) fn run(&self, capacity: u32) -> Result<(OrderedRows, Option<Arc<ClusterTable>>)> {
         let parts = self.deal(capacity)?;
+        let format = (self.shape(), self.stride());
+        let files = (self.spill("ordered", 0)?, self.spill("identities", 0)?);
         let mut ordering = Ordering {
-            rows: self.spill("ordered", 0)?,
-            ids: self.spill("ids", 0)?,
+            out: OrderedWriter::new(format, files.0, files.1),
+            rest: Loaded::default(),
             found: Clusters {
                 order: Vec::new(),
                 starts: vec![0],
@@ -174,40 +161,40 @@ impl PartBuild<'_> {
                 group_centroids: Vec::new(),
             },
         };
-        let mut first = 0;
         for part in parts {
-            let end = first + part.count as u64;
-            self.order(&part, (first..end, max_norm), &mut ordering)?;
-            first = end;
+            self.progress.check()?;
+            match resolve::cluster_spec(&self.plan.spec) {
+                Some(spec) => self.cluster(&part, &spec, &mut ordering)?,
+                None => self.place(&part, &mut ordering)?,
+            }
         }
-        let shape = self.input.vectors.shape();
-        let rows = OrderedRows {
-            shape,
-            count: first,
-            rows: ordering.rows.finish()?,
-            ids: ordering.ids.finish()?,
-        };
-        Ok((rows, table_of(&ordering.found, self.plan.spec.shape)?))
+        let rest = std::mem::take(&mut ordering.rest);
+        self.place_last(&rest, &mut ordering)?;
+        let rows = ordering.out.finish()?;
+        let table = self.plan.has_clusters();
+        let table = table.then(|| table_of(&ordering.found, self.plan.spec.shape));
+        Ok((rows, table.transpose()?))
     }
 
-    /// The largest norm of all rows, where distances depend on it.
-    fn max_norm(&self) -> Result<Option<f32>> {
-        let metric = self.plan.spec.shape.metric;
-        if metric != Metric::InnerProduct {
-            return Ok(None);
-        }
-        let inspection = Inspection {
-            vectors: self.input.vectors,
-            name: self.input.name,
-            metric,
-        };
-        let statistics = inspect_rows(inspection, BLOCK_BYTES, self.progress)?;
-        Ok(Some(statistics.max_norm))
+    fn shape(&self) -> VectorShape {
+        self.input.vectors.shape()
+    }
+
+    /// Bytes of an identity.
+    fn stride(&self) -> usize {
+        Identities::stride(&self.plan.spec)
     }
 
     fn spill(&self, stem: &str, number: usize) -> Result<SpillWriter> {
-        let name = format!("spill-{stem}-{}-{number}.pw", self.workspace.generation);
-        SpillWriter::create(&self.workspace.vfs, &self.workspace.dir.join(name))
+        let Workspace {
+            vfs,
+            dir,
+            generation,
+            ..
+        } = self.workspace;
+        let segment = self.segment.unwrap_or(0);
+        let name = format!("spill-{stem}-{generation}-{segment}-{number}.pw");
+        SpillWriter::create(vfs, &dir.join(name))
     }
 
     /// Deals the rows, each to the nearest part that has room.
@@ -216,13 +203,13 @@ impl PartBuild<'_> {
         let mut assigner = partition.assigner();
         let mut writers = Vec::with_capacity(partition.shards());
         for number in 0..partition.shards() {
-            writers.push((self.spill("part", number)?, 0));
+            writers.push(Some((self.spill("part", number)?, 0)));
         }
-        let ids = self.input.ids.ok_or_else(|| internal("rows without ids"))?;
-        let (vectors, shape) = (self.input.vectors, self.input.vectors.shape());
+        let (vectors, shape, stride) = (self.input.vectors, self.shape(), self.stride());
         self.progress.stage("deal rows", vectors.count());
         let mut blocks = RowBlocks::new(vectors, 0..vectors.count(), DEAL_BYTES);
         let (mut widened, mut assigned, mut own) = (Vec::new(), Vec::new(), Vec::new());
+        let mut identity = Vec::with_capacity(stride);
         while let Some(block) = blocks.next_block()? {
             self.progress.check()?;
             self.widen(block.rows, &mut widened)?;
@@ -230,23 +217,33 @@ impl PartBuild<'_> {
             assigner.assign(&widened, self.pool, &mut assigned)?;
             let rows = block.rows.chunks_exact(shape.row_bytes());
             own.resize(rows.len(), 0);
-            ids.read(block.first, &mut own)?;
-            for ((row, id), part) in rows.zip(&own).zip(&assigned) {
-                let Some((writer, count)) = writers.get_mut(*part as usize) else {
+            if let Some(ids) = self.input.ids {
+                ids.read(block.first, &mut own)?;
+            }
+            let numbered = (block.first as u32..).zip(rows.zip(&own));
+            for ((number, (row, id)), part) in numbered.zip(&assigned) {
+                let Some((writer, count)) =
+                    writers.get_mut(*part as usize).and_then(Option::as_mut)
+                else {
                     continue;
                 };
+                identity.clear();
+                Identities::push(&mut identity, stride, (number, *id));
                 writer.write(row)?;
-                writer.write(&id.to_le_bytes())?;
+                writer.write(&identity)?;
                 *count += 1;
             }
             self.progress.advance(own.len() as u64);
         }
-        let finish = |(writer, count): (SpillWriter, usize)| {
-            let spill = writer.finish()?;
-            Ok(Part { spill, count })
-        };
-        let filled = writers.into_iter().filter(|(_, count)| *count > 0);
-        filled.map(finish).collect()
+        let mut parts = Vec::with_capacity(writers.len());
+        for number in partition.walk() {
+            let writer = writers.get_mut(number as usize).and_then(Option::take);
+            if let Some((writer, count)) = writer.filter(|(_, count)| *count > 0) {
+                let spill = writer.finish()?;
+                parts.push(Part { spill, count });
+            }
+        }
+        Ok(parts)
     }
 
     fn partition(&self, capacity: u32) -> Result<Partition> {
@@ -264,7 +261,7 @@ impl PartBuild<'_> {
     }
 
     fn widen(&self, rows: &[u8], values: &mut Vec<f32>) -> Result<()> {
-        let shape = self.input.vectors.shape();
+        let shape = self.shape();
         let widen = resolve::kernels()?.widen(shape.element);
         let (row_bytes, dimension) = (shape.row_bytes(), shape.dimension as usize);
         values.resize(rows.len() / row_bytes * dimension, 0.0);
@@ -284,48 +281,97 @@ impl PartBuild<'_> {
         }
     }
 
-    /// Finds the clusters of a part, rows `range` of all, and writes its rows in their order.
-    fn order(
-        &self,
-        part: &Part,
-        (range, max_norm): (Range<u64>, Option<f32>),
-        ordering: &mut Ordering,
-    ) -> Result<()> {
-        let shape = self.input.vectors.shape();
-        let (rows, ids) = part.load(shape)?;
-        let (clipped, longest) = clip(Cow::Owned(rows), shape)?;
-        let max_norm = max_norm.map(|known| longest.map_or(known, |longest| longest * CLIPPED));
+    fn set<'s>(&self, rows: &'s [u8], max_norm: f32) -> Result<VectorSet<'s>> {
+        let metric = self.plan.spec.shape.metric;
+        let max_norm = (metric == Metric::InnerProduct).then_some(max_norm);
         let kernels = resolve::kernels()?;
-        let set = VectorSet::new(
-            &clipped,
-            shape,
-            self.plan.spec.shape.metric,
+        Ok(VectorSet::new(
+            rows,
+            self.shape(),
+            metric,
             kernels,
             max_norm,
+        )?)
+    }
+
+    /// Finds the clusters of a part, and writes its rows in their order.
+    fn cluster(&self, part: &Part, spec: &ClusterSpec, ordering: &mut Ordering) -> Result<()> {
+        let first = ordering.out.count();
+        let wanted = (spec, self.share(spec, first..first + part.count as u64));
+        let Loaded { rows, identities } = self.load(part, Loaded::default())?;
+        let (rows, longest) = clip(Cow::Owned(rows), self.shape())?;
+        let max_norm = longest.map_or(self.max_norm, |longest| longest * CLIPPED);
+        let found = some_clusters(
+            &self.set(&rows, max_norm)?,
+            wanted,
+            self.pool,
+            self.progress,
         )?;
-        let spec = resolve::cluster_spec(&self.plan.spec);
-        let spec = spec.ok_or_else(|| internal("a graph that has no clusters"))?;
-        let wanted = (&spec, self.share(&spec, range));
-        let found = some_clusters(&set, wanted, self.pool, self.progress)?;
-        drop(set);
-        let rows = if longest.is_none() {
-            clipped
+        let given = if longest.is_none() {
+            let rows = rows.into_owned();
+            Loaded { rows, identities }
         } else {
-            drop(clipped);
+            drop(rows);
             // Vectors are kept as they were given.
-            Cow::Owned(part.load(shape)?.0)
+            self.load(part, Loaded::default())?
         };
-        for node in &found.order {
-            let start = node.index() * shape.row_bytes();
-            let row = rows.get(start..start + shape.row_bytes());
-            let (Some(row), Some(id)) = (row, ids.get(node.index())) else {
-                return Err(internal("an order of rows that are not there"));
-            };
-            ordering.rows.write(row)?;
-            ordering.ids.write(&id.to_le_bytes())?;
-        }
+        self.write(&given, &found.order, &mut ordering.out)?;
         ordering.append(&found);
         Ok(())
+    }
+
+    /// Places the rows of a part and those that were left before, and writes those of full pages.
+    fn place(&self, part: &Part, ordering: &mut Ordering) -> Result<()> {
+        let part = self.load(part, std::mem::take(&mut ordering.rest))?;
+        let nodes = self.plan.node_count;
+        let per_page = resolve::codec(&self.plan.spec, nodes)?.map().nodes_per_page;
+        let set = self.set(&part.rows, self.max_norm)?;
+        let seed = self.plan.spec.seed;
+        let order = place_clustered(&set, (per_page, seed), self.pool, self.progress)?;
+        let full = order.len() / per_page as usize * per_page as usize;
+        let (order, rest) = order.split_at_checked(full).unwrap_or_default();
+        self.write(&part, order, &mut ordering.out)?;
+        for node in rest {
+            let (row, identity) = part.of(*node, self.shape(), self.stride())?;
+            ordering.rest.rows.extend_from_slice(row);
+            ordering.rest.identities.extend_from_slice(identity);
+        }
+        Ok(())
+    }
+
+    /// Writes what fills no page.
+    fn place_last(&self, rest: &Loaded, ordering: &mut Ordering) -> Result<()> {
+        let count = rest.rows.len() / self.shape().row_bytes();
+        let order: Vec<NodeId> = (0..count as u32).map(NodeId).collect();
+        self.write(rest, &order, &mut ordering.out)
+    }
+
+    /// All of a part, behind `loaded`.
+    fn load(&self, part: &Part, loaded: Loaded) -> Result<Loaded> {
+        let (row_bytes, stride) = (self.shape().row_bytes(), self.stride());
+        let Loaded {
+            mut rows,
+            mut identities,
+        } = loaded;
+        let (mut row, mut identity) = (vec![0; row_bytes], vec![0; stride]);
+        rows.reserve_exact(part.count * row_bytes);
+        identities.reserve_exact(part.count * stride);
+        let mut reader = part.spill.reader();
+        for _ in 0..part.count {
+            if !reader.read(&mut row)? || !reader.read(&mut identity)? {
+                return Err(internal("a part of the rows that ends early"));
+            }
+            rows.extend_from_slice(&row);
+            identities.extend_from_slice(&identity);
+        }
+        Ok(Loaded { rows, identities })
+    }
+
+    fn write(&self, part: &Loaded, order: &[NodeId], out: &mut OrderedWriter) -> Result<()> {
+        order.iter().try_for_each(|node| {
+            let (row, identity) = part.of(*node, self.shape(), self.stride())?;
+            out.write(row, identity)
+        })
     }
 
     /// Clusters and groups of some rows: their share of those of all.
@@ -341,20 +387,13 @@ impl PartBuild<'_> {
     }
 }
 
-impl Part {
-    /// All of it: rows, and their ids.
-    fn load(&self, shape: VectorShape) -> Result<(Vec<u8>, Vec<u64>)> {
-        let row_bytes = shape.row_bytes();
-        let mut rows = vec![0; self.count * row_bytes];
-        let mut ids = vec![0; self.count];
-        let (mut reader, mut word) = (self.spill.reader(), [0; 8]);
-        for (row, id) in rows.chunks_exact_mut(row_bytes).zip(&mut ids) {
-            if !reader.read(row)? || !reader.read(&mut word)? {
-                return Err(internal("a part of the rows that ends early"));
-            }
-            *id = u64::from_le_bytes(word);
-        }
-        Ok((rows, ids))
+impl Loaded {
+    /// A row, and its identity.
+    fn of(&self, node: NodeId, shape: VectorShape, stride: usize) -> Result<(&[u8], &[u8])> {
+        let range = |length: usize| node.index() * length..(node.index() + 1) * length;
+        let row = self.rows.get(range(shape.row_bytes()));
+        row.zip(self.identities.get(range(stride)))
+            .ok_or_else(|| internal("an order of rows that are not there"))
     }
 }
 
@@ -381,12 +420,13 @@ fn internal(what: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use pageway_store::OsVfs;
-    use pageway_types::{ElementType, NoProgress, NodeId};
+    use pageway_types::{ElementType, NoProgress, RowId, VectorRead};
 
     use super::*;
+    use crate::build::budget::BuildKind;
     use crate::build::{AdditionLimits, added_spec};
     use crate::options::BuildOptions;
-    use crate::source::{IdSlice, VectorSlice, kernels};
+    use crate::source::{IdRead, IdSlice, VectorSlice, kernels};
     use crate::spec::Shape;
     use crate::threads::thread_pool;
 
@@ -405,10 +445,10 @@ mod tests {
         all.collect()
     }
 
-    fn planned(metric: Metric) -> BuildPlan {
+    fn planned(metric: Metric, form: &str) -> BuildPlan {
         let options = BuildOptions {
             metric,
-            form: Some("clustered".to_owned()),
+            form: Some(form.to_owned()),
             memory: Some(crate::memory::MemoryWish::Bytes(16_000_000)),
             ..BuildOptions::default()
         };
@@ -436,8 +476,14 @@ mod tests {
         let ids: Vec<u64> = (0..u64::from(ROWS)).map(|row| 7 * row + 1).collect();
         let vfs: Arc<dyn pageway_store::Vfs> = Arc::new(OsVfs);
         let pool = thread_pool(2).unwrap();
-        for metric in [Metric::L2, Metric::Cosine, Metric::InnerProduct] {
-            let plan = planned(metric);
+        for (metric, form) in [
+            (Metric::L2, "clustered"),
+            (Metric::Cosine, "clustered"),
+            (Metric::InnerProduct, "clustered"),
+            (Metric::L2, "resident"),
+            (Metric::InnerProduct, "resident"),
+        ] {
+            let plan = planned(metric, form);
             let slice = VectorSlice::new(&bytes, SHAPE).unwrap();
             let listed = IdSlice(&ids);
             let input = BuildInput::new(&slice, "rows").with_ids(Some(&listed));
@@ -445,7 +491,9 @@ mod tests {
             let parts = PartBuild {
                 input: &input,
                 plan: &plan,
+                max_norm: 700.0,
                 workspace: &workspace,
+                segment: None,
                 pool: &pool,
                 progress: &NoProgress,
             };
@@ -454,19 +502,43 @@ mod tests {
             let (mut back, mut known) = (vec![0; bytes.len()], vec![0; ids.len()]);
             VectorRead::read(&ordered, 0, &mut back).unwrap();
             IdRead::read(&ordered, 0, &mut known).unwrap();
-            for (row, id) in back.chunks_exact(6).zip(&known) {
-                let at = (id - 1) as usize / 7 * 6;
-                assert_eq!(row, &bytes[at..at + 6], "id {id}");
+            let mut numbers = Vec::new();
+            ordered.numbers(0..ROWS, &mut numbers).unwrap();
+            for ((row, id), number) in back.chunks_exact(6).zip(&known).zip(&numbers) {
+                let at = (id - 1) as usize / 7;
+                assert_eq!(at, *number as usize);
+                assert_eq!(row, &bytes[at * 6..at * 6 + 6], "id {id}");
             }
+            let wanted = [2999, 0, 17].map(RowId);
+            let found = ordered.nodes_of(&wanted).unwrap();
+            let rows = found.iter().map(|node| RowId(numbers[node.index()]));
+            assert!(rows.eq(wanted));
             known.sort_unstable();
             assert_eq!(known, ids);
-            let spec = resolve::cluster_spec(&plan.spec).unwrap();
-            assert_eq!(table.node_count(), ROWS);
-            assert!(table.group_count() <= spec.groups(ROWS) + 12);
-            near_its_mean(&back, &table);
+            match table {
+                Some(table) => {
+                    let spec = resolve::cluster_spec(&plan.spec).unwrap();
+                    assert_eq!(table.node_count(), ROWS);
+                    assert!(table.group_count() <= spec.groups(ROWS) + 12);
+                    near_its_mean(&back, &table);
+                }
+                None => near_on_its_page(&back),
+            }
         }
         let left = vfs.list(dir.path()).unwrap();
         assert!(left.is_empty(), "temporary files stay: {left:?}");
+    }
+
+    /// Most rows are nearer to one that is four behind than to one far off.
+    fn near_on_its_page(rows: &[u8]) {
+        let square = |a: u32, b: u32| -> u32 {
+            let row = |at: u32| rows[at as usize * 6..].iter().take(6);
+            let differ = |(a, b): (&u8, &u8)| u32::from(a.abs_diff(*b)).pow(2);
+            row(a).zip(row(b)).map(differ).sum()
+        };
+        let near = |at: &u32| square(*at, at + 4) < square(*at, (at + ROWS / 2) % ROWS);
+        let nearer = (0..ROWS - 4).filter(near).count() as u32;
+        assert!(nearer > ROWS / 10 * 9, "{nearer} of {ROWS}");
     }
 
     /// Most rows are nearer to the mean of their cluster than to that of one far off.

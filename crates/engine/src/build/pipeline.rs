@@ -8,20 +8,24 @@ use pageway_store::{BlobWriter, FileEntry, FileUuid, PageGeometry, clock};
 use pageway_types::{NodeId, Progress};
 use rayon::ThreadPool;
 
-use super::budget::{BLOCK_BYTES, BuildPlan};
+use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan};
 use super::clusters::BuiltClusters;
 use super::codebook::SharedCodebook;
 use super::encode::Quantizers;
 use super::entry::EntryBuild;
 use super::fingerprint::{Fingerprint, Watched};
+use super::held::HeldRows;
+use super::links::Linked;
 use super::order::{NodeOrder, row_of_unplaced};
+use super::ordered::OrderedRows;
 use super::outliers::RowLengths;
+use super::parts::PartBuild;
 use super::workspace::Workspace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{FileKind, Files, GraphStatistics, Manifest, SegmentEntry};
 use crate::options::{BuildInput, BuildOptions};
 use crate::resolve;
-use crate::source::{Inspection, Lengths, inspect_each};
+use crate::source::{IdRead, Inspection, Lengths, inspect_each};
 use crate::storage::ClusterTable;
 
 /// What builds a segment.
@@ -33,8 +37,8 @@ pub(super) struct Pipeline<'p> {
     pub(super) codebook: Option<&'p SharedCodebook>,
     /// Those of all segments, where they are known before.
     pub(super) quantizers: Option<&'p Quantizers>,
-    /// Its clusters, where they are known before and the rows are in their order.
-    pub(super) clusters: Option<&'p Arc<ClusterTable>>,
+    /// How its rows were put in the order of nodes, where they were.
+    pub(super) ordered: Option<&'p Ordered>,
     /// Rows of the segment that stand in for queries, where they are to leave its graph alone.
     pub(super) guests: &'p [NodeId],
     /// Number of the segment, where there are several.
@@ -42,6 +46,12 @@ pub(super) struct Pipeline<'p> {
     pub(super) workspace: &'p Workspace,
     pub(super) pool: &'p ThreadPool,
     pub(super) progress: &'p dyn Progress,
+}
+
+/// Rows in the order of nodes, and the clusters that it follows, where there are any.
+pub(super) struct Ordered {
+    rows: Arc<OrderedRows>,
+    clusters: Option<Arc<ClusterTable>>,
 }
 
 /// Seconds by stage, over all segments, and what stages report beside the manifest.
@@ -100,7 +110,56 @@ struct Prepared {
 impl Pipeline<'_> {
     /// Builds the segment: all its files, from its row `first_row` of the data on.
     pub(super) fn build(&self, first_row: u32, stages: &mut Stages) -> Result<Built> {
-        let prepared = self.prepare(stages)?;
+        let checked = self.check_rows()?;
+        stages.lengths.add(checked.lengths);
+        stages.end("check rows");
+        if let Some(capacity) = self.plan.parts {
+            let ordered = self.put_in_order(capacity, checked.max_norm)?;
+            stages.end("order rows");
+            let input = ordered.rows.input(self.input);
+            let pipeline = Pipeline {
+                input: &input,
+                ordered: Some(&ordered),
+                ..*self
+            };
+            return pipeline.build_of(checked, first_row, stages);
+        }
+        let holds = self.plan.graph == GraphPlan::Whole;
+        if !holds || self.input.vectors.resident().is_some() {
+            return self.build_of(checked, first_row, stages);
+        }
+        let held = HeldRows::read(self.input)?;
+        let (vectors, ids) = (held.vectors()?, held.ids());
+        let input = BuildInput {
+            vectors: &vectors,
+            ids: ids.as_ref().map(|ids| ids as &dyn IdRead),
+            ..*self.input
+        };
+        let pipeline = Pipeline {
+            input: &input,
+            ..*self
+        };
+        pipeline.build_of(checked, first_row, stages)
+    }
+
+    fn put_in_order(&self, capacity: u32, max_norm: f32) -> Result<Ordered> {
+        let parts = PartBuild {
+            input: self.input,
+            plan: self.plan,
+            max_norm,
+            workspace: self.workspace,
+            segment: self.segment,
+            pool: self.pool,
+            progress: self.progress,
+        };
+        let (rows, clusters) = parts.run(capacity)?;
+        let rows = Arc::new(rows);
+        Ok(Ordered { rows, clusters })
+    }
+
+    /// Builds it of rows that are known to be sound.
+    fn build_of(&self, checked: CheckedRows, first_row: u32, stages: &mut Stages) -> Result<Built> {
+        let prepared = self.prepare(checked, stages)?;
         // Codes of vectors that hardly vary are shorter than they may be.
         let plan = self.plan.with_codes_of(&prepared.quantizers);
         let pipeline = Pipeline {
@@ -115,16 +174,14 @@ impl Pipeline<'_> {
         Ok(built)
     }
 
-    fn prepare(&self, stages: &mut Stages) -> Result<Prepared> {
+    fn prepare(&self, checked: CheckedRows, stages: &mut Stages) -> Result<Prepared> {
         let CheckedRows {
             fingerprint,
             max_norm,
-            lengths,
-        } = self.check_rows()?;
-        stages.lengths.add(lengths);
-        stages.end("check rows");
-        let clusters = match self.clusters {
-            Some(table) => Some(BuiltClusters::in_order(table)),
+            ..
+        } = checked;
+        let clusters = match self.ordered {
+            Some(ordered) => ordered.clusters.as_ref().map(BuiltClusters::in_order),
             None => self.find_clusters(max_norm)?,
         };
         if clusters.is_some() {
@@ -152,10 +209,7 @@ impl Pipeline<'_> {
         } = prepared;
         let codebooks = self.write_codebooks(quantizers.clone())?;
         let linked = self.link(max_norm, stages)?;
-        let (order, table) = match clusters {
-            Some(clusters) => (clusters.order, Some(clusters.table)),
-            None => (self.order(&linked)?, None),
-        };
+        let (order, table) = self.numbers(clusters, &linked)?;
         let overlap = self.overlap(&linked, &order)?;
         stages.end("place nodes");
         let codes = self.encode(&codebooks, (&order, table.as_deref()), fingerprint)?;
@@ -214,6 +268,24 @@ impl Pipeline<'_> {
         })
     }
 
+    /// The numbers of nodes, and the clusters that they follow, where there are any.
+    fn numbers(
+        &self,
+        clusters: Option<BuiltClusters>,
+        linked: &Linked<'_>,
+    ) -> Result<(NodeOrder, Option<Arc<ClusterTable>>)> {
+        let (found, table) = match clusters {
+            Some(clusters) => (Some(clusters.order), Some(clusters.table)),
+            None => (None, None),
+        };
+        let order = match (self.ordered, found) {
+            (Some(ordered), _) => NodeOrder::Ordered(Arc::clone(&ordered.rows)),
+            (None, Some(order)) => order,
+            (None, None) => self.order(linked)?,
+        };
+        Ok((order, table))
+    }
+
     /// Refuses rows that cannot be.
     pub(super) fn check_rows(&self) -> Result<CheckedRows> {
         let vectors = Watched::new(self.input.vectors);
@@ -232,12 +304,14 @@ impl Pipeline<'_> {
             spec,
             sample_rows,
             graph,
+            parts,
             ..
         } = self.plan;
         fingerprint.add_json(&serde_json::json!({
             "spec": spec,
             "sample_rows": sample_rows,
             "shard_capacity": graph.capacity(),
+            "part_capacity": parts,
             "donor": self.donor()?,
             "guests": self.guests.len(),
             "generation": self.workspace.generation,
@@ -286,6 +360,11 @@ impl Pipeline<'_> {
         file.write(bytes)?;
         Ok(file.finish()?)
     }
+}
+
+/// What stages say that were planned for rows in memory and do not find them there.
+pub(super) fn not_in_memory() -> Error {
+    Error::new(ErrorKind::Internal, "the rows are not in memory")
 }
 
 fn unordered() -> Error {

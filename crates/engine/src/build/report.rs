@@ -27,6 +27,10 @@ pub struct BuildReport {
     pub raw_bytes: u64,
     /// Bytes on disk.
     pub index_bytes: u64,
+    /// The same by what files hold, in order.
+    pub file_bytes: Vec<(&'static str, u64)>,
+    /// Bytes that were written to temporary files, at most, and removed.
+    pub temporary_bytes: u64,
     /// Memory of a search.
     pub memory_bytes: u64,
     /// Memory the build was allowed.

@@ -9,7 +9,7 @@ use rayon::ThreadPool;
 
 use super::BuildReport;
 use super::attributes::check_documents;
-use super::budget::{BuildPlan, GraphPlan, ID_BYTES};
+use super::budget::BuildPlan;
 use super::calibrate::{guests, held_out_rows};
 use super::codebook::SharedCodebook;
 use super::cut::Run;
@@ -183,8 +183,9 @@ impl Build<'_> {
             };
             let built = pipeline.build(run.start, stages)?;
             let held_out = rows.iter().flatten().filter(|row| run.contains(&row.0));
-            let node_of = |row: &RowId| built.order.node_of(RowId(row.0 - run.start)).0;
-            nodes.extend(held_out.map(|row| NodeId(run.start + node_of(row))));
+            let held_out: Vec<RowId> = held_out.map(|row| RowId(row.0 - run.start)).collect();
+            let own = built.order.nodes_of(&held_out)?.into_iter();
+            nodes.extend(own.map(|node| NodeId(run.start + node.0)));
             segments.push(built.entry);
             quantizers = quantizers.or(Some(built.quantizers));
         }
@@ -203,7 +204,7 @@ impl Build<'_> {
             plan,
             codebook: self.codebook,
             quantizers,
-            clusters: None,
+            ordered: None,
             guests: &[],
             segment,
             workspace: self.workspace,
@@ -251,25 +252,32 @@ pub(super) fn shared_codebook(
 
 /// Disk that the build needs, temporary files included.
 pub(super) fn disk_bytes(plan: &BuildPlan) -> Result<u64> {
-    let temporary = match plan.graph {
-        GraphPlan::Whole | GraphPlan::Shards { .. } => temporary_bytes(plan),
-        // A part that was read goes before the next is.
-        GraphPlan::Parts { .. } => temporary_bytes(plan) * 5 / 8,
-    };
+    // A part that was read goes before the next is, and stays while shards are made.
+    let ordering = ordering_bytes(plan);
+    let temporary = (2 * ordering * 5 / 8).max(ordering + sharding_bytes(plan));
     let segments = u64::from(plan.cut.runs());
     Ok(segments * index_bytes(&plan.spec, plan.node_count)? + temporary)
 }
 
 /// Bytes that it writes to temporary files.
 pub(super) fn temporary_bytes(plan: &BuildPlan) -> u64 {
-    let nodes = u64::from(plan.node_count);
+    2 * ordering_bytes(plan) + sharding_bytes(plan)
+}
+
+/// Bytes of the rows in order, where they are put in order part by part.
+fn ordering_bytes(plan: &BuildPlan) -> u64 {
+    let rows = u64::from(plan.node_count) * plan.identified_bytes();
+    plan.parts.map_or(0, |_| rows)
+}
+
+/// Bytes of shards and of their lists: each node is in two.
+fn sharding_bytes(plan: &BuildPlan) -> u64 {
     let row = plan.spec.shape.vectors().row_bytes() as u64;
     let list = 4 * u64::from(plan.shard_degree() + 2);
-    match plan.graph {
-        GraphPlan::Whole => 0,
-        GraphPlan::Shards { .. } => 2 * nodes * (row + 4 + list),
-        GraphPlan::Parts { .. } => 2 * nodes * (row + ID_BYTES),
-    }
+    let nodes = u64::from(plan.node_count);
+    plan.graph
+        .capacity()
+        .map_or(0, |_| 2 * nodes * (row + 4 + list))
 }
 
 fn report(
@@ -307,6 +315,8 @@ fn report(
         code_bytes: manifest.spec.storage.quantizer.code_bytes(),
         raw_bytes: manifest.raw_bytes(),
         index_bytes: manifest.file_bytes()?,
+        file_bytes: manifest.bytes_by_part()?,
+        temporary_bytes: u64::from(plan.cut.runs()) * temporary_bytes(plan),
         memory_bytes: manifest.memory_bytes,
         build_memory_bytes: plan.budget_bytes,
         best_recall_at_10: calibration.best(k).unwrap_or(0.0),

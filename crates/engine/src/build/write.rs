@@ -122,6 +122,8 @@ struct NodeBatch {
     rows: Vec<u8>,
     /// Fine codes, and bytes of one.
     fine: (Vec<u8>, usize),
+    /// What rows are called, and their ids.
+    numbers: Vec<u32>,
     user_ids: Vec<u64>,
     /// Lists one after the other, where they come from a stream, and where each ends.
     lists: Vec<NodeId>,
@@ -137,6 +139,7 @@ impl NodeBatch {
         let mut batch = Self {
             rows: Vec::new(),
             fine: (Vec::new(), 0),
+            numbers: Vec::new(),
             user_ids: Vec::new(),
             lists: Vec::new(),
             ends: Vec::new(),
@@ -158,33 +161,20 @@ impl NodeBatch {
     fn read_vectors(&mut self, pages: &PageInput<'_>) -> Result<()> {
         let vectors = pages.input.vectors;
         let row_bytes = vectors.shape().row_bytes();
-        let count = self.nodes.len();
-        self.rows.resize(count * row_bytes, 0);
-        self.user_ids.resize(count, 0);
-        if let NodeOrder::Rows = pages.order {
-            let first = u64::from(self.nodes.start);
-            vectors.read(first, &mut self.rows)?;
-            if let Some(ids) = pages.input.ids {
-                return ids.read(first, &mut self.user_ids);
-            }
-            let rows = self.nodes.clone().map(u64::from);
-            self.user_ids.clear();
-            self.user_ids.extend(rows);
-            return Ok(());
-        }
-        let places = self
-            .rows
-            .chunks_exact_mut(row_bytes)
-            .zip(&mut self.user_ids);
-        for (node, (out, user_id)) in self.nodes.clone().zip(places) {
-            let row = u64::from(pages.order.row_of(NodeId(node)).0);
-            vectors.read(row, out)?;
-            *user_id = row;
-            if let Some(ids) = pages.input.ids {
-                ids.read(row, std::slice::from_mut(user_id))?;
+        self.rows.resize(self.nodes.len() * row_bytes, 0);
+        if pages.order.is_sequential() {
+            vectors.read(self.nodes.start.into(), &mut self.rows)?;
+        } else {
+            let rows = self.rows.chunks_exact_mut(row_bytes);
+            for (node, out) in self.nodes.clone().zip(rows) {
+                vectors.read(pages.order.row_of(NodeId(node)).0.into(), out)?;
             }
         }
-        Ok(())
+        let nodes = self.nodes.clone();
+        pages.order.numbers(nodes.clone(), &mut self.numbers)?;
+        pages
+            .order
+            .user_ids((pages.input.ids, nodes), &self.numbers, &mut self.user_ids)
     }
 
     fn encode_rows(&mut self, pages: &PageInput<'_>) -> Result<()> {
@@ -249,7 +239,6 @@ impl NodeBatch {
     fn feed<'b>(&'b self, pages: &'b PageInput<'_>) -> BatchFeed<'b> {
         BatchFeed {
             batch: self,
-            order: pages.order,
             graph: pages.lists.graph(),
             codes: pages.codes,
             row_bytes: pages.input.vectors.shape().row_bytes(),
@@ -266,7 +255,6 @@ fn not_at_hand(node: NodeId) -> Error {
 
 struct BatchFeed<'f> {
     batch: &'f NodeBatch,
-    order: &'f NodeOrder,
     graph: Option<&'f Graph>,
     codes: (&'f [u8], usize),
     row_bytes: usize,
@@ -277,11 +265,11 @@ impl NodeFeed for BatchFeed<'_> {
         let at = self.batch.place(node)?;
         let start = at * self.row_bytes;
         let bytes = self.batch.rows.get(start..start + self.row_bytes);
-        let user_id = self.batch.user_ids.get(at);
-        match (bytes, user_id) {
-            (Some(bytes), Some(user_id)) => Ok(VectorPart {
+        let identity = self.batch.numbers.get(at).zip(self.batch.user_ids.get(at));
+        match (bytes, identity) {
+            (Some(bytes), Some((row, user_id))) => Ok(VectorPart {
                 bytes,
-                row: self.order.row_of(node).0,
+                row: *row,
                 user_id: *user_id,
             }),
             _ => Err(not_at_hand(node)),

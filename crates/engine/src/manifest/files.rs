@@ -37,6 +37,24 @@ pub(crate) enum FileKind {
 }
 
 impl FileKind {
+    const ALL: [Self; 10] = [
+        Self::Records,
+        Self::Codes,
+        Self::Codebook,
+        Self::HotNodes,
+        Self::Entry,
+        Self::SecondCodes,
+        Self::SecondCodebook,
+        Self::Identities,
+        Self::Ids,
+        Self::Dead,
+    ];
+
+    /// The kind of a number, where it is one.
+    pub(crate) fn of(number: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u16 == number)
+    }
+
     /// Stem of the file name.
     pub(crate) const fn stem(self) -> &'static str {
         match self {

@@ -6,6 +6,7 @@ use std::path::Path;
 use pageway_store::{FileEntry, Vfs, commit_manifest, read_manifest};
 
 use super::changes::ChangeEntry;
+use super::files::FileKind;
 use super::segment::SegmentEntry;
 use super::stored::{from_json, to_json};
 use crate::calibration::Calibration;
@@ -132,6 +133,20 @@ impl Manifest {
             sum += segment.files.bytes()?;
         }
         Ok(sum)
+    }
+
+    /// The same by what files hold, in the order of the first segment.
+    pub(crate) fn bytes_by_part(&self) -> Result<Vec<(&'static str, u64)>> {
+        let mut parts: Vec<(&'static str, u64)> = Vec::new();
+        for file in self.files() {
+            let name = FileKind::of(file.kind).map_or("other", FileKind::stem);
+            let bytes = file.file_bytes()?;
+            match parts.iter_mut().find(|(own, _)| *own == name) {
+                Some((_, sum)) => *sum += bytes,
+                None => parts.push((name, bytes)),
+            }
+        }
+        Ok(parts)
     }
 
     /// Checks that it does not contradict itself.

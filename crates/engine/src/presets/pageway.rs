@@ -49,11 +49,6 @@ pub(super) const ROW: Row = Row {
             spec: clustered_at_random,
             ..CLUSTERED
         },
-        Form {
-            spec: resident_in_order,
-            least_bits: 0.5,
-            ..RESIDENT
-        },
         ON_DISK,
         Form {
             spec: on_disk_at_random,
@@ -204,13 +199,6 @@ fn clustered_at_random(shape: Shape, sizes: &Sizes) -> IndexSpec {
 /// The same on random axes: they take no memory of their own, which counts for few or long vectors.
 fn resident_at_random(shape: Shape, sizes: &Sizes) -> IndexSpec {
     at_random(resident(shape, sizes))
-}
-
-/// The same with vectors in the order of the data, for builds whose memory does not hold the graph.
-fn resident_in_order(shape: Shape, sizes: &Sizes) -> IndexSpec {
-    let mut spec = resident(shape, sizes);
-    spec.layout.placement = PlacementSpec::ById;
-    spec
 }
 
 /// Pages that are nodes of the graph, of fine codes where vectors are large, their shared list, and

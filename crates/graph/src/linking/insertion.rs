@@ -65,7 +65,15 @@ impl InsertSpec {
         self.list_bytes(count, threads).max(repairing)
     }
 
-    /// The same for [`Insertion::lists`].
+    /// Bytes that [`Insertion::admit_guests`] holds beside the lists.
+    pub(crate) fn guest_bytes(&self, count: u64, threads: usize) -> u64 {
+        let nodes = u32::try_from(count).unwrap_or(u32::MAX);
+        let (batch, degree) = (max_batch(nodes) as usize, self.lists.prune.max_degree);
+        let scratch = LinkScratch::bytes(self.bounds(nodes), self.max_candidates(nodes));
+        Batch::bytes(batch, degree) + Workers::<LinkScratch>::bytes(threads, scratch)
+    }
+
+    /// Bytes that [`Insertion::lists`] holds at its peak beside the vectors, as above.
     pub(crate) fn list_bytes(&self, count: u64, threads: usize) -> u64 {
         let nodes = u32::try_from(count).unwrap_or(u32::MAX);
         let (batch, degree) = (max_batch(nodes) as usize, self.lists.prune.max_degree);
@@ -128,13 +136,25 @@ impl Insertion<'_> {
         }
         drop((back_edges, order));
         finish::finish_lists(&mut lists, &linking)?;
-        self.admit_guests(&mut lists, &mut batch, &workers)?;
+        self.admit(&mut lists, &mut batch, &workers)?;
         Ok(lists)
+    }
+
+    /// Links the guests to finished lists of the others.
+    pub(crate) fn admit_guests(&self, lists: &mut AdjacencyLists) -> Result<(), GraphError> {
+        if self.guests.is_empty() {
+            return Ok(());
+        }
+        let (spec, count) = (&self.spec, self.vectors.count());
+        let mut batch = Batch::new(max_batch(count) as usize, spec.lists.prune.max_degree)?;
+        let workers =
+            Workers::new(|| LinkScratch::new(spec.bounds(count), spec.max_candidates(count)))?;
+        self.admit(lists, &mut batch, &workers)
     }
 
     /// Links the guests: each to what a search for it finds, and their nearest neighbours back to
     /// them. A full list gives its last edge for that, which of all matters least.
-    fn admit_guests(
+    fn admit(
         &self,
         lists: &mut AdjacencyLists,
         batch: &mut Batch,

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use super::assign::Assigner;
 use super::kmeans::{Matrix, centroids};
 use crate::error::GraphError;
+use crate::float::squared_l2;
 
 /// Shards that every vector goes to where their graphs are to be merged.
 pub const COPIES: u32 = 2;
@@ -150,6 +151,27 @@ impl Partition {
         &self.spec
     }
 
+    /// All shards, near ones after each other: from the first, always to the nearest that is left.
+    ///
+    /// Costs a comparison for each pair of shards.
+    pub fn walk(&self) -> Vec<u32> {
+        let centroids = self.centroids();
+        let mut left: Vec<u32> = (0..centroids.count() as u32).collect();
+        let mut walk = Vec::with_capacity(left.len());
+        let mut next = 0;
+        while next < left.len() {
+            let here = left.remove(next);
+            walk.push(here);
+            let distance = |shard: u32| {
+                squared_l2(centroids.row(here as usize), centroids.row(shard as usize))
+            };
+            let distances = left.iter().map(|shard| distance(*shard)).enumerate();
+            let nearest = distances.min_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
+            next = nearest.map_or(0, |(at, _)| at);
+        }
+        walk
+    }
+
     /// Begins to assign vectors, all shards being empty.
     pub fn assigner(&self) -> Assigner<'_> {
         Assigner::new(self)
@@ -235,6 +257,18 @@ mod tests {
         };
         assert_eq!(plan(1), plan(2));
         assert_eq!(plan(1), plan(3));
+    }
+
+    #[test]
+    fn a_walk_goes_to_the_nearest_that_is_left() {
+        let partition = Partition {
+            centroids: vec![3.0, 9.0, 4.0, 0.0, 8.5],
+            spec: PartitionSpec {
+                dimension: 1,
+                ..spec(10, 5)
+            },
+        };
+        assert_eq!(partition.walk(), [0, 2, 3, 4, 1]);
     }
 
     #[test]

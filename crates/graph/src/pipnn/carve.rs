@@ -8,7 +8,7 @@
 //! A group is carved by one task, unless it is so large that all threads share it. Members come out
 //! in the order in which they went in.
 
-use pageway_types::{Cancelled, Progress, SplitMix64};
+use pageway_types::{Cancelled, NodeId, Progress, SplitMix64};
 use rayon::prelude::*;
 
 use super::groups::{Groups, Member};
@@ -43,10 +43,10 @@ struct Task<'t> {
 }
 
 impl Carving<'_> {
-    /// Overlapping groups of at most `sizes.leaf` members.
-    pub(super) fn leaves(&self) -> Result<Groups, GraphError> {
+    /// Overlapping groups of at most `sizes.leaf` members: of all nodes but `guests`.
+    pub(super) fn leaves(&self, guests: &[NodeId]) -> Result<Groups, GraphError> {
         let (count, leaf) = (self.vectors.count() as usize, self.sizes.leaf);
-        let mut active = Groups::whole(self.vectors.count())?;
+        let mut active = Groups::whole(self.vectors.count(), guests)?;
         if count <= leaf {
             return Ok(active);
         }

@@ -4,6 +4,8 @@
     reason = "groups are cut at their own ends; a slip must stop"
 )]
 
+use std::collections::HashSet;
+
 use pageway_types::NodeId;
 
 use crate::error::{GraphError, try_reserved};
@@ -53,14 +55,16 @@ impl Groups {
         members.saturating_mul(size_of::<Member>() as u64 + 1)
     }
 
-    /// All nodes of a set, in their own group.
-    pub(super) fn whole(count: u32) -> Result<Self, GraphError> {
+    /// All nodes of a set but `guests`, in their own group.
+    pub(super) fn whole(count: u32, guests: &[NodeId]) -> Result<Self, GraphError> {
         let mut groups = Self::new(count as usize)?;
+        let guests: HashSet<NodeId> = guests.iter().copied().collect();
         let nodes = (0..count).map(NodeId);
+        let nodes = nodes.filter(|node| !guests.contains(node));
         groups
             .members
             .extend(nodes.map(|node| Member::new(node, true)));
-        groups.ends.push(count as usize);
+        groups.ends.push(groups.members.len());
         Ok(groups)
     }
 
@@ -110,7 +114,7 @@ mod tests {
 
     #[test]
     fn room_is_cut_into_pieces() {
-        let mut groups = Groups::whole(3).expect("memory");
+        let mut groups = Groups::whole(3, &[]).expect("memory");
         assert_eq!(groups.grow(0, 4), 3);
         assert_eq!(groups.grow(9, 4), 3);
         groups.put(11, Member::new(NodeId(7), true).joining(1));

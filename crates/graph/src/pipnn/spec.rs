@@ -9,11 +9,14 @@ use super::sizes::LeafSizes;
 use crate::error::GraphError;
 use crate::graph::{AdjacencyLists, Graph, write_list};
 use crate::linking::{
-    ListSpec, Thinning, Workers, check, check_alpha, check_degree, check_entry, for_each_row,
-    repair_bytes, repair_in_pool,
+    InsertSpec, Insertion, ListSpec, Thinning, Workers, check, check_alpha, check_degree,
+    check_entry, for_each_row, repair_bytes, repair_in_pool,
 };
 use crate::prune::PruneSpec;
 use crate::vectors::VectorSet;
+
+/// Candidate list of the searches for guests.
+const GUEST_LIST: u32 = 100;
 
 /// Parameters of a PiPNN graph.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,17 +70,31 @@ impl PiPnnSpec {
             fill: self.max_degree,
         }
     }
+
+    /// How guests are linked.
+    const fn insert(&self) -> InsertSpec {
+        InsertSpec {
+            lists: self.lists(),
+            first_fill: 0,
+            build_list: GUEST_LIST,
+            seed: self.seed,
+        }
+    }
 }
 
 /// A graph, and what else its build found out.
 pub struct PiPnn {
     /// The graph.
     pub graph: Graph,
-    /// All nodes, those of one leaf together: an order in which nodes that are near share pages.
+    /// All nodes, those of one leaf together, guests last: an order in which nodes that are near
+    /// share pages.
     pub order: Vec<NodeId>,
 }
 
 /// Builds a PiPNN graph over `vectors` that is searched from `entry`.
+///
+/// `guests`, distinct, join the finished graph of the others and hardly change it, as in
+/// [`build`](crate::build).
 ///
 /// Takes [`pipnn_bytes`] of memory beside the vectors. Every vector is compared with the leaders of
 /// its groups and with `fanout * leaf` others, by products of matrices, and with the candidates
@@ -89,7 +106,7 @@ pub struct PiPnn {
 /// that is noticed within some milliseconds.
 pub fn pipnn(
     vectors: &VectorSet<'_>,
-    entry: NodeId,
+    (entry, guests): (NodeId, &[NodeId]),
     spec: &PiPnnSpec,
     pool: &rayon::ThreadPool,
     progress: &dyn Progress,
@@ -97,22 +114,39 @@ pub fn pipnn(
     spec.validate()?;
     let count = vectors.count();
     check_entry(entry, count)?;
+    for guest in guests {
+        check_entry(*guest, count)?;
+    }
+    let guests: Vec<NodeId> = guests
+        .iter()
+        .copied()
+        .filter(|node| *node != entry)
+        .collect();
+    let guests = guests.as_slice();
     let sizes = LeafSizes::new(count.into(), vectors.embedded_dimension(), spec);
     pool.install(|| {
-        let (reservoirs, order) = find_candidates(vectors, &sizes, spec.seed, progress)?;
-        let lists = choose(vectors, &reservoirs, spec, progress)?;
+        let (reservoirs, order) = find_candidates(vectors, (&sizes, spec.seed), guests, progress)?;
+        let mut lists = choose(vectors, &reservoirs, spec, progress)?;
         drop(reservoirs);
+        let insertion = Insertion {
+            vectors,
+            entry,
+            spec: spec.insert(),
+            guests,
+            progress,
+        };
+        insertion.admit_guests(&mut lists)?;
         let mut graph = Graph::new(lists, entry);
         repair_in_pool(&mut graph, vectors, progress)?;
         Ok(PiPnn { graph, order })
     })
 }
 
-/// Candidates of all nodes, and the order of their leaves.
+/// Candidates of all nodes but guests, which have none, and the order of their leaves.
 fn find_candidates(
     vectors: &VectorSet<'_>,
-    sizes: &LeafSizes,
-    seed: u64,
+    (sizes, seed): (&LeafSizes, u64),
+    guests: &[NodeId],
     progress: &dyn Progress,
 ) -> Result<(Reservoirs, Vec<NodeId>), GraphError> {
     let carving = Carving {
@@ -121,7 +155,7 @@ fn find_candidates(
         seed,
         progress,
     };
-    let leaves = carving.leaves()?;
+    let leaves = carving.leaves(guests)?;
     let reservoirs = Reservoirs::new(vectors.count() as usize, sizes.reservoir)?;
     let pairing = Pairing {
         vectors,
@@ -130,7 +164,9 @@ fn find_candidates(
         progress,
     };
     pairing.fill(&leaves, &reservoirs)?;
-    Ok((reservoirs, leaves.own_order(vectors.count())?))
+    let mut order = leaves.own_order(vectors.count())?;
+    order.extend_from_slice(guests);
+    Ok((reservoirs, order))
 }
 
 /// The lists: every reservoir pruned.
@@ -167,6 +203,7 @@ pub fn pipnn_bytes(count: u64, shape: VectorShape, spec: &PiPnnSpec, threads: us
     let comparing = reservoirs.saturating_add(leaves).saturating_add(pairing);
     let choosing = reservoirs.saturating_add(lists).saturating_add(thinning);
     let repair = repair_bytes(count, spec.max_degree, threads);
+    let repair = repair.max(spec.insert().guest_bytes(count, threads));
     let repairing = lists.saturating_add(order).saturating_add(repair);
     let carving = Carving::bytes(count, &sizes, threads);
     carving.max(comparing).max(choosing).max(repairing)

@@ -103,7 +103,7 @@ mod tests {
             leaf: 16,
             ..PiPnnSpec::new(8, 1.2, 0)
         };
-        let whole = Groups::whole(count).expect("memory");
+        let whole = Groups::whole(count, &[]).expect("memory");
         let mut parts = [0, 0].map(|members| Groups::new(members).expect("memory"));
         let [next, leaves] = &mut parts;
         let split = Split {

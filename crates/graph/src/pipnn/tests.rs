@@ -20,7 +20,7 @@ const SPEC: PiPnnSpec = PiPnnSpec {
 fn build_on(rows: &Rows, metric: Metric, spec: &PiPnnSpec, threads: usize) -> PiPnn {
     let set = rows.set(metric);
     let entry = NodeId(set.count() / 2);
-    pipnn(&set, entry, spec, &pool(threads), &NoProgress).expect("a graph")
+    pipnn(&set, (entry, &[]), spec, &pool(threads), &NoProgress).expect("a graph")
 }
 
 #[test]
@@ -146,12 +146,44 @@ fn the_order_keeps_near_nodes_together() {
 }
 
 #[test]
+fn guests_are_found_and_leave_the_graph_of_the_others_as_it_is() {
+    let rows = Rows::f32(6, &clustered(600, 6, 1.0, 4));
+    let set = rows.set(Metric::L2);
+    let guests: Vec<NodeId> = (0..30).map(|at| NodeId(at * 20 + 3)).collect();
+    let built = |threads| {
+        let entry = NodeId(23);
+        let built = pipnn(&set, (entry, &guests), &SPEC, &pool(threads), &NoProgress);
+        built.expect("a graph")
+    };
+    let PiPnn { graph, mut order } = built(1);
+    assert_sound(&graph, 600, 12);
+    assert!(graph == built(3).graph);
+    order.sort();
+    assert_eq!(order, (0..600).map(NodeId).collect::<Vec<_>>());
+    let joining = guests.iter().filter(|node| **node != NodeId(23));
+    let hosts = |guest: &NodeId| {
+        let lists = (0..600).map(|node| graph.neighbors(NodeId(node)));
+        lists.filter(|list| list.contains(guest)).count()
+    };
+    assert!(
+        joining
+            .clone()
+            .all(|guest| (2..=40).contains(&hosts(guest)))
+    );
+    assert!(
+        joining
+            .clone()
+            .all(|guest| !graph.neighbors(*guest).is_empty())
+    );
+}
+
+#[test]
 fn cancelling_stops_within_a_few_looks() {
     let rows = Rows::f32(4, &clustered(2000, 4, 1.0, 8));
     let set = rows.set(Metric::L2);
     for looks in [0, 1, 40, 300, 1500] {
         let stop = StopAfter::new(looks);
-        let refused = pipnn(&set, NodeId(0), &SPEC, &pool(2), &stop);
+        let refused = pipnn(&set, (NodeId(0), &[]), &SPEC, &pool(2), &stop);
         let cancelled = matches!(refused, Err(GraphError::Cancelled(_)));
         assert!(cancelled, "{looks} looks");
         let late = stop.late_looks();
@@ -163,7 +195,8 @@ fn cancelling_stops_within_a_few_looks() {
 fn bad_parameters_are_refused() {
     let rows = Rows::f32(1, &[1.0, 2.0]);
     let set = rows.set(Metric::L2);
-    let refusal = |entry, spec| pipnn(&set, NodeId(entry), &spec, &pool(1), &NoProgress).err();
+    let refusal =
+        |entry, spec| pipnn(&set, (NodeId(entry), &[]), &spec, &pool(1), &NoProgress).err();
     assert!(matches!(
         refusal(2, SPEC),
         Some(GraphError::EntryOutOfRange { count: 2, .. })

@@ -36,5 +36,5 @@ mod swap;
 mod tests;
 
 pub use overlap::overlap_ratio;
-pub use place::{place, placement_bytes};
+pub use place::{place, place_clustered, placement_bytes};
 pub use spec::{Placement, PlacementSpec};

@@ -52,6 +52,28 @@ pub fn place(
     })
 }
 
+/// As [`place`] with [`Placement::Clustered`], which looks at no graph.
+///
+/// # Errors
+/// As [`place`].
+pub fn place_clustered(
+    vectors: &VectorSet<'_>,
+    (per_page, seed): (u32, u64),
+    pool: &rayon::ThreadPool,
+    progress: &dyn Progress,
+) -> Result<Vec<NodeId>, GraphError> {
+    let spec = PlacementSpec {
+        placement: Placement::Clustered,
+        nodes_per_page: per_page,
+        seed,
+    };
+    spec.validate()?;
+    if per_page == 1 || per_page >= vectors.count() {
+        return by_id(vectors.count());
+    }
+    pool.install(|| bisection::cluster(vectors, per_page, seed, progress))
+}
+
 /// Bytes that [`place`] holds at most beside graph and vectors, its result included, and beside
 /// some KiB per thread.
 pub fn placement_bytes(count: u64, placement: Placement, max_degree: u32) -> u64 {

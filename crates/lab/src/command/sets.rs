@@ -1,8 +1,8 @@
-//! `pageway lab data`: the data sets that there are, and fetching them.
+//! `pageway lab data`: the data sets that there are, fetching them, and growing larger ones.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use pageway::{Result, format_bytes};
 use pageway_lab::data::{self, Listed, Place, Registry};
 
@@ -15,6 +15,7 @@ Examples:
   pageway lab data
   pageway lab data --registry data.toml
   pageway lab data sift1m --directory ~/vectors
+  pageway lab data grow base.u8bin --rows 10000000 --out ten-million.u8bin
 
 A file that declares data sets of your own looks like this; paths are relative to it:
   [articles]
@@ -25,8 +26,11 @@ Cuts go by name: articles-300k is its first 300,000 rows.";
 
 /// List the data sets, or fetch one
 #[derive(Debug, Args)]
-#[command(after_long_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct SetsArguments {
+    #[command(subcommand)]
+    make: Option<Make>,
+
     /// Data set to fetch, or a cut of one
     #[arg(value_name = "NAME")]
     name: Option<String>,
@@ -40,9 +44,51 @@ pub(crate) struct SetsArguments {
     directory: PathBuf,
 }
 
+#[derive(Debug, Subcommand)]
+enum Make {
+    /// Write a larger set: the rows of a file, and made ones between near neighbours
+    Grow(GrowArguments),
+}
+
+#[derive(Debug, Args)]
+struct GrowArguments {
+    /// File of the real rows, which are held in memory
+    #[arg(value_name = "FILE")]
+    base: PathBuf,
+
+    /// Rows of the set that is written; the real ones come first
+    #[arg(long, value_name = "N")]
+    rows: u64,
+
+    /// Seed of the made rows
+    #[arg(long, value_name = "S", default_value_t = 42)]
+    seed: u64,
+
+    /// File to write, in the format of its extension
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+impl GrowArguments {
+    fn run(&self, session: &Session) -> Result<Outcome> {
+        let size = (self.rows, self.seed);
+        let grown = data::grow(&self.base, size, &self.out, &session.progress)?;
+        let said = format!(
+            "{}: {} real rows, and {} that were made between near neighbours",
+            self.out.display(),
+            text::count(grown.real_rows),
+            text::count(grown.made_rows),
+        );
+        Outcome::new(said, &grown)
+    }
+}
+
 impl SetsArguments {
-    /// Lists, or fetches.
+    /// Lists, fetches or grows.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
+        if let Some(Make::Grow(arguments)) = &self.make {
+            return arguments.run(session);
+        }
         let registry = match &self.registry {
             Some(path) => Registry::read(path)?,
             None => Registry::builtin()?,

@@ -7,6 +7,7 @@
 //! obtain     a file of a set -> a plain file      prepare   plain files -> cut, with exact truth
 //! range      results within a radius              segments  equal parts of a base
 //! listing    what there is, and what is here          identity  is a name what it was before
+//! grow       a larger set from a real one
 //! ```
 //!
 //! Invariants: a file that this module wrote appears whole or not at all; what is made is made
@@ -16,6 +17,7 @@
 mod cut;
 mod entry;
 mod fetch;
+mod grow;
 mod header;
 mod identity;
 mod import;
@@ -29,6 +31,7 @@ mod segments;
 
 pub use cut::Cut;
 pub use entry::{DataSet, QuerySource, SetFile};
+pub use grow::{Grown, grow};
 pub use header::{Header, header};
 pub use identity::Identity;
 pub use listing::{Listed, list};

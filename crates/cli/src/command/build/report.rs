@@ -34,10 +34,7 @@ impl BuildOutcome<'_> {
             .fact("vectors", describe_vectors(report, self.metric))
             .fact("graph", describe_graph(report))
             .fact("codes", format!("{} bytes per vector", report.code_bytes))
-            .fact(
-                "index",
-                format!("{} on disk", format_bytes(report.index_bytes)),
-            )
+            .fact("index", describe_disk(report))
             .fact("search memory", describe_memory(report))
             .fact(
                 "build memory",
@@ -75,6 +72,16 @@ fn describe_vectors(report: &BuildReport, metric: Metric) -> String {
     format!(
         "{nodes} of {shape}, {metric}, {} raw",
         format_bytes(report.raw_bytes)
+    )
+}
+
+fn describe_disk(report: &BuildReport) -> String {
+    let parts = report.file_bytes.iter();
+    let parts = parts.map(|(part, bytes)| format!("{part} {}", format_bytes(*bytes)));
+    format!(
+        "{} on disk: {}",
+        format_bytes(report.index_bytes),
+        parts.collect::<Vec<_>>().join(", ")
     )
 }
 

@@ -129,7 +129,11 @@ impl Choice for PlacementSpec {
                 "A page holds a small cluster of vectors; all clusters are of one size.".to_owned()
             }
         };
-        let cost = "Nodes are numbered anew, and the build needs memory for the whole graph.";
+        let cost = if self.is_clustered() {
+            "Nodes are numbered anew, part by part where the build has little memory."
+        } else {
+            "Nodes are numbered anew, and the build needs memory for the whole graph."
+        };
         Words::new(meaning, cost)
     }
 }
