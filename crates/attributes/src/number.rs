@@ -58,6 +58,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn floats_are_read_to_the_last_bit() {
+        for at in 1..5000u32 {
+            let float = f64::from(at).sqrt().fract();
+            let read = serde_json::from_str(&format!("{float:?}")).unwrap();
+            assert_eq!(Number::of(&read), Some(Number::Float(float)));
+        }
+    }
+
+    #[test]
     fn integers_and_floats_compare_exactly() {
         let big = (1i64 << 53) + 1;
         let order = |int, float| Number::Int(int).compare(Number::Float(float));
