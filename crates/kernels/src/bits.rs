@@ -20,21 +20,13 @@
 //! Source: bit planes of a quantized query as in Gao and Long, "RaBitQ" (SIGMOD 2024); here every
 //! bit of a code has a weight of its own, which serves codes of several bits with the same loop.
 
-use std::array::from_fn;
-
-use crate::prefetch::RowPrefetch;
-use pageway_types::Place;
+use crate::sums::{CodeWeights, LINE_BYTES, Line};
 
 /// Bytes of a code that one line of a plane covers.
-pub(crate) const CHUNK_BYTES: usize = 64;
+pub(crate) const CHUNK_BYTES: usize = LINE_BYTES;
 
 /// Weights that are packed together: the bits of a byte.
 const BYTE_BITS: usize = 8;
-
-/// One plane of one chunk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(align(64))]
-pub(crate) struct Line(pub(crate) [u8; CHUNK_BYTES]);
 
 /// One weight for each bit of a code, as planes. Codes are bytes; see the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,6 +126,13 @@ impl BitWeights {
     }
 }
 
+impl CodeWeights for BitWeights {
+    #[inline(always)]
+    fn code_bytes(&self) -> usize {
+        self.code_bytes
+    }
+}
+
 /// Bits `shift..shift + 8` of eight weights, transposed: byte `b` holds bit `shift + b` of each.
 fn plane_bytes(weights: &[i16], shift: usize) -> [u8; BYTE_BITS] {
     let mut matrix = [0; BYTE_BITS];
@@ -155,88 +154,6 @@ fn transpose(matrix: u64) -> u64 {
         matrix ^= swapped ^ (swapped << distance);
     }
     matrix
-}
-
-/// Codes that are summed together where an instruction set gains by it.
-pub(crate) const GROUP: usize = 4;
-
-/// How an instruction set sums the weights of codes, modulo 2^32.
-///
-/// # Safety
-/// Both functions need the CPU features of the instruction set.
-pub(crate) trait BitSum {
-    unsafe fn sum(weights: &BitWeights, code: &[u8]) -> i32;
-
-    #[inline(always)]
-    unsafe fn group(weights: &BitWeights, codes: [&[u8]; GROUP]) -> [i32; GROUP] {
-        // Not a closure for each: what those call is not inlined, for they have no features.
-        let [a, b, c, d] = codes;
-        // SAFETY: the caller vouches for the features.
-        unsafe {
-            [
-                Self::sum(weights, a),
-                Self::sum(weights, b),
-                Self::sum(weights, c),
-                Self::sum(weights, d),
-            ]
-        }
-    }
-}
-
-/// See [`crate::BitSumsFn`].
-///
-/// # Safety
-/// The CPU has the features of `S`.
-#[inline(always)]
-pub(crate) unsafe fn bit_sums<S: BitSum>(
-    weights: &BitWeights,
-    codes: &[u8],
-    stride: usize,
-    out: &mut [i32],
-) {
-    let code = |index: usize| &codes[index * stride..][..weights.code_bytes];
-    let (groups, rest) = out.as_chunks_mut::<GROUP>();
-    let grouped = GROUP * groups.len();
-    // SAFETY: the caller vouches for the features.
-    unsafe {
-        for (group, out) in groups.iter_mut().enumerate() {
-            *out = S::group(weights, from_fn(|one| code(GROUP * group + one)));
-        }
-        for (index, out) in rest.iter_mut().enumerate() {
-            *out = S::sum(weights, code(grouped + index));
-        }
-    }
-}
-
-/// See [`crate::BitSumsGatherFn`].
-///
-/// # Safety
-/// The CPU has the features of `S`.
-#[inline(always)]
-pub(crate) unsafe fn bit_sums_gather<S: BitSum>(
-    weights: &BitWeights,
-    codes: &[u8],
-    stride: usize,
-    places: &[Place],
-    out: &mut [i32],
-) {
-    assert_eq!(places.len(), out.len(), "one sum per place");
-    let prefetch = RowPrefetch::new(codes, stride, places);
-    let code = |place: Place| &codes[place.index() * stride..][..weights.code_bytes];
-    let (groups, rest) = out.as_chunks_mut::<GROUP>();
-    let (places_of_groups, other_places) = places.as_chunks::<GROUP>();
-    let grouped = GROUP * groups.len();
-    // SAFETY: the caller vouches for the features.
-    unsafe {
-        for (group, (places, out)) in places_of_groups.iter().zip(groups).enumerate() {
-            (0..GROUP).for_each(|one| prefetch.ahead_of(GROUP * group + one));
-            *out = S::group(weights, places.map(code));
-        }
-        for (index, (place, out)) in other_places.iter().zip(rest).enumerate() {
-            prefetch.ahead_of(grouped + index);
-            *out = S::sum(weights, code(*place));
-        }
-    }
 }
 
 #[cfg(test)]

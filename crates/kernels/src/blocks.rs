@@ -20,7 +20,7 @@
 
 use std::array::from_fn;
 
-use crate::bits::Line;
+use crate::sums::Line;
 
 /// Codes of a block.
 pub const BLOCK_CODES: usize = 32;

@@ -7,10 +7,10 @@
 //!
 //! Invariants:
 //! * The scalar kernels are the specification. Every other set is property-tested against them.
-//! * `u8` and `i8` distances, product-quantizer tables and look-ups, sums of bits, estimates of
-//!   blocks, products with numbers in two bytes, Walsh-Hadamard transforms, and a row times a
-//!   matrix, also in fixed point, are bit-identical in every set. `f32`
-//!   and `f16` distances of `n` components are off by at most `1e-6 + n * 4e-9`, relative to the
+//! * `u8` and `i8` distances, product-quantizer tables and look-ups, sums of bits and of digits,
+//!   estimates of blocks, products with numbers in two bytes, Walsh-Hadamard transforms, and a row
+//!   times a matrix, also in fixed point, are bit-identical in every set. `f32` and `f16`
+//!   distances of `n` components are off by at most `1e-6 + n * 4e-9`, relative to the
 //!   sum of their absolute terms (three times that for the cosine). Products of matrices of `f32`
 //!   are off by at most `n * 2^-23`, and are bit-identical in every set but the scalar one.
 //! * A kernel never allocates, never writes outside its output and never reads outside its input,
@@ -24,6 +24,7 @@
 mod bits;
 mod blocks;
 mod cosine;
+mod digits;
 mod fixed;
 mod huge_pages;
 mod isa;
@@ -37,6 +38,7 @@ mod scalar;
 mod set;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod simd;
+mod sums;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -45,6 +47,7 @@ pub use blocks::{
     BLOCK_CODES, BlockFactors, BlockWeights, Estimator, half_rescale, half_value, single_rescale,
     write_block,
 };
+pub use digits::DigitWeights;
 pub use fixed::FixedMatrix;
 pub use huge_pages::advise_huge_pages;
 pub use isa::{Isa, IsaError};
@@ -52,7 +55,7 @@ pub use panel::{PANEL_ROWS, pack_panels, panel_values};
 pub use place::places;
 pub use prefetch::prefetch;
 pub use set::{
-    BitSumsFn, BitSumsGatherFn, BlockEstimatesFn, BlockSumsFn, DistanceFn, DistanceManyFn,
-    DotPanelsFn, HadamardFn, KernelSet, LookupFn, LookupGatherFn, NearFn, NearestFn,
-    PairProductsFn, ProjectFixedFn, ProjectFn, SquaredNormFn, TableFn, WidenFn,
+    BitSumsFn, BitSumsGatherFn, BlockEstimatesFn, BlockSumsFn, DigitSumsGatherFn, DistanceFn,
+    DistanceManyFn, DotPanelsFn, HadamardFn, KernelSet, LookupFn, LookupGatherFn, NearFn,
+    NearestFn, PairProductsFn, ProjectFixedFn, ProjectFn, SquaredNormFn, TableFn, WidenFn,
 };

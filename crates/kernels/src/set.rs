@@ -4,6 +4,7 @@ use pageway_types::{ElementType, Metric, Place};
 
 use crate::bits::BitWeights;
 use crate::blocks::{BLOCK_CODES, BlockFactors, BlockWeights, Estimator};
+use crate::digits::DigitWeights;
 use crate::fixed::FixedMatrix;
 use crate::isa::{Isa, IsaError};
 use crate::panel::PANEL_ROWS;
@@ -70,6 +71,13 @@ pub type BitSumsFn = fn(&BitWeights, &[u8], usize, &mut [i32]);
 ///
 /// Called as `(weights, codes, stride, places, out)`; panics when a place lies outside `codes`.
 pub type BitSumsGatherFn = fn(&BitWeights, &[u8], usize, &[Place], &mut [i32]);
+
+/// Sums the digits of codes times their weights, for the codes `codes[place * stride..]` of the
+/// given places, prefetching ahead.
+///
+/// Called as `(weights, codes, stride, places, out)`. A sum is exact, modulo 2^32. Panics when a
+/// place lies outside `codes`.
+pub type DigitSumsGatherFn = fn(&DigitWeights, &[u8], usize, &[Place], &mut [i32]);
 
 /// Sums the weights of the bits that are set in each code of a block.
 ///
@@ -176,6 +184,7 @@ pub(crate) struct CodeKernels {
 pub(crate) struct BitKernels {
     pub(crate) sums: BitSumsFn,
     pub(crate) sums_gather: BitSumsGatherFn,
+    pub(crate) digit_sums_gather: DigitSumsGatherFn,
     pub(crate) block_sums: BlockSumsFn,
     pub(crate) block_estimates: BlockEstimatesFn,
     pub(crate) project: ProjectFn,
@@ -298,6 +307,11 @@ impl KernelSet {
     /// Sums of weights by the bits of the codes of given places.
     pub fn bit_sums_gather(&self) -> BitSumsGatherFn {
         self.bits.sums_gather
+    }
+
+    /// Sums of digits times weights, of the codes of given places.
+    pub fn digit_sums_gather(&self) -> DigitSumsGatherFn {
+        self.bits.digit_sums_gather
     }
 
     /// Sums of weights by the bits of a block of codes.

@@ -1,5 +1,5 @@
-//! Sums of weights by bits and products with a matrix: every instruction set against direct
-//! computation.
+//! Sums of weights by bits and by digits, and products with a matrix: every instruction set against
+//! direct computation.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -8,7 +8,7 @@
     reason = "a test may stop at a surprise"
 )]
 
-use pageway_kernels::{BitWeights, FixedMatrix, Isa, KernelSet};
+use pageway_kernels::{BitWeights, DigitWeights, FixedMatrix, Isa, KernelSet};
 use pageway_types::{Place, SplitMix64};
 use proptest::prelude::*;
 
@@ -85,6 +85,73 @@ fn bits_without_a_weight_count_nothing() {
         set.bit_sums()(&weights, &codes, 10, &mut sums);
         assert_eq!(sums, [2, -8], "{}", set.isa());
     }
+}
+
+/// The digits of a code whose first `fours` bytes have two of four bits.
+fn digits(code: &[u8], fours: usize) -> (Vec<u8>, Vec<u8>) {
+    let (front, back) = code.split_at(fours);
+    let of_fours = front.iter().flat_map(|byte| [byte & 0xf, byte >> 4]);
+    let of_ones = back
+        .iter()
+        .flat_map(|byte| (0..8).map(move |bit| byte >> bit & 1));
+    (of_fours.collect(), of_ones.collect())
+}
+
+fn assert_digit_sums(lengths: (usize, usize), most: i16, random: &mut SplitMix64) {
+    let (code_bytes, fours) = lengths;
+    let mut draw = |count: usize| -> Vec<i16> {
+        let span = 2 * u64::from(most.unsigned_abs()) + 1;
+        let draws = (0..count).map(|_| (random.below(span) as i64 - i64::from(most)) as i16);
+        draws.collect()
+    };
+    // The last digits have no weight.
+    let of_fours = draw((2 * fours).saturating_sub(fours % 3));
+    let of_ones = draw((8 * (code_bytes - fours)).saturating_sub(code_bytes % 5));
+    let mut weights = DigitWeights::new(code_bytes, fours);
+    weights.fill(of_fours.iter().copied(), of_ones.iter().copied());
+    let stride = code_bytes + random.below(9) as usize;
+    let codes = random_bytes(random, 22 * stride + code_bytes);
+    let places: Vec<Place> = (0..23).rev().map(Place).collect();
+    let products = |weights: &[i16], digits: &[u8]| -> i32 {
+        let pairs = weights.iter().zip(digits);
+        pairs.map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
+    };
+    for set in sets() {
+        let mut sums = vec![i32::MIN; places.len()];
+        set.digit_sums_gather()(&weights, &codes, stride, &places, &mut sums);
+        for (place, sum) in places.iter().zip(sums) {
+            let code = &codes[place.index() * stride..][..code_bytes];
+            let (fours, ones) = digits(code, fours);
+            let wanted = products(&of_fours, &fours) + products(&of_ones, &ones);
+            assert_eq!(sum, wanted, "{} {lengths:?} {most}", set.isa());
+        }
+    }
+}
+
+#[test]
+fn digits_of_every_length_give_the_direct_sum() {
+    let mut random = SplitMix64::new(5);
+    let largest = DigitWeights::LARGEST;
+    for code_bytes in (0..=40).chain([63, 64, 65, 72, 130, 189, 320, 2048]) {
+        for fours in [0, 1, code_bytes / 3, code_bytes * 3 / 4, code_bytes] {
+            for most in [1, 127, 128, 1023, largest] {
+                let fours = fours.min(code_bytes);
+                assert_digit_sums((code_bytes, fours), most, &mut random);
+            }
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "a weight is too large")]
+fn a_weight_beyond_the_largest_stops() {
+    DigitWeights::new(1, 1).fill([i16::MIN], []);
+}
+
+#[test]
+#[should_panic(expected = "one weight per digit")]
+fn more_weights_than_digits_stop() {
+    DigitWeights::new(2, 1).fill([1, 2], [1; 9]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Prints what an estimate costs where codes are scanned, in nanoseconds: one code after the other,
-//! and in blocks. Rows are normally distributed with variances that fall from axis to axis.
+//! in blocks, and gathered at random, as they are stored and from a table. Rows are normally
+//! distributed with variances that fall from axis to axis.
 //!
 //! `cargo run --release -p pageway-quant --example scan`
 #![allow(
@@ -14,20 +15,30 @@ use std::time::Instant;
 
 use pageway_kernels::KernelSet;
 use pageway_quant::{
-    BLOCK_CODES, Centre, CodeBatch, CodeScorer, RaBitQScorer, RaBitQSpec, RaBitQuantizer, Rotation,
-    TrainingSample,
+    BLOCK_CODES, Centre, CodeBatch, CodeForms, CodeScorer, RaBitQScorer, RaBitQSpec,
+    RaBitQuantizer, Rotation, TrainingSample,
 };
-use pageway_types::{ElementType, Metric, NoProgress, SplitMix64};
+use pageway_types::{ElementType, Metric, NoProgress, Place, SplitMix64};
 
 /// Rows that are drawn and encoded.
 const ROWS: usize = 2048;
+
+/// Codes of a list that are gathered together.
+const GATHERED: usize = 24;
 
 /// Copies of their codes, for codes that no cache holds.
 const COPIES: usize = 100;
 
 fn main() {
     for isa in KernelSet::available() {
-        for (dimension, code_bytes) in [(128, 22), (384, 60), (960, 180), (384, 296)] {
+        for (dimension, code_bytes) in [
+            (128, 22),
+            (384, 60),
+            (384, 197),
+            (960, 180),
+            (384, 296),
+            (960, 560),
+        ] {
             let kernels = KernelSet::for_isa(isa).unwrap();
             print!("{isa} {dimension}-d, {code_bytes} bytes: ");
             measure(kernels, dimension, code_bytes);
@@ -54,7 +65,11 @@ fn measure(kernels: &'static KernelSet, dimension: usize, code_bytes: u32) {
     encoder.encode(&bytes, &mut codes);
     let mut scorer = RaBitQScorer::new(&quantizer, kernels);
     let (query, _) = rows.split_at(dimension);
-    scorer.prepare(&quantizer, query);
+    scorer.prepare_forms(&quantizer, query, CodeForms::Both);
+    let digits = nanoseconds(1, || {
+        scorer.prepare_forms(&quantizer, query, CodeForms::Table);
+    });
+    let bits = nanoseconds(1, || scorer.prepare(&quantizer, query));
     let tables = nanoseconds(1, || scorer.prepare_blocks(&quantizer, query));
     let block_bytes = BLOCK_CODES * quantizer.code_bytes();
     let mut blocks = vec![0; codes.len()];
@@ -80,9 +95,25 @@ fn measure(kernels: &'static KernelSet, dimension: usize, code_bytes: u32) {
                 black_box(scorer.score_block(centre, black_box(block), 0.0, &mut out));
             }
         });
-        print!("single {single:.2}, in blocks {scan:.2} | ");
+        let mut table = codes.clone();
+        quantizer.arrange(&mut table);
+        let mut random = SplitMix64::new(9);
+        let places: Vec<Place> = (0..copies * ROWS)
+            .map(|_| Place(random.below((copies * ROWS) as u64) as u32))
+            .collect();
+        let mut gather = |batch: for<'a> fn(&'a [u8], &'a [Place]) -> CodeBatch<'a>, codes| {
+            nanoseconds(copies * ROWS, || {
+                for places in places.chunks(GATHERED) {
+                    scorer.score(black_box(batch(codes, places)), &mut estimates);
+                }
+            })
+        };
+        let stored = gather(|codes, places| CodeBatch::Gather { codes, places }, &codes);
+        let arranged = gather(|codes, places| CodeBatch::Table { codes, places }, &table);
+        print!("single {single:.2}, in blocks {scan:.2}, ");
+        print!("gathered {stored:.2}, from a table {arranged:.2} | ");
     }
-    println!("tables {tables:.0}");
+    println!("preparing bits {bits:.0}, blocks {tables:.0}, digits {digits:.0}");
 }
 
 fn normal(dimension: usize) -> Vec<f32> {

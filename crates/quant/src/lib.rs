@@ -24,4 +24,4 @@ pub use pageway_kernels::BLOCK_CODES;
 pub use pq::{ComponentOrder, PqScorer, PqSpec, ProductQuantizer, TrainingSample, normalise};
 pub use quantizer::{Encoder, Quantizer, Scorer, TrainingSpec};
 pub use rabitq::{RaBitQEncoder, RaBitQScorer, RaBitQSpec, RaBitQuantizer, Rotation};
-pub use scorer::{Centre, CodeBatch, CodeScorer};
+pub use scorer::{Centre, CodeBatch, CodeForms, CodeScorer};

@@ -7,7 +7,7 @@ use rayon::ThreadPool;
 
 use crate::pq::{PqEncoder, PqScorer, PqSpec, ProductQuantizer, TrainingSample};
 use crate::rabitq::{RaBitQEncoder, RaBitQScorer, RaBitQSpec, RaBitQuantizer};
-use crate::{Centre, CodeBatch, CodeScorer, QuantError};
+use crate::{Centre, CodeBatch, CodeForms, CodeScorer, QuantError};
 
 /// What is trained: a kind of code with its sizes and seed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,6 +53,14 @@ impl TrainingSpec {
         match self {
             Self::Pq(spec) => PqScorer::bytes(spec.code_bytes as usize, dimension),
             Self::RaBitQ(spec) => RaBitQScorer::bytes(spec, dimension),
+        }
+    }
+
+    /// Bytes that it holds more when tables are scored, at most.
+    pub fn table_bytes(&self, dimension: usize) -> usize {
+        match self {
+            Self::Pq(_) => 0,
+            Self::RaBitQ(spec) => RaBitQScorer::table_bytes(spec, dimension),
         }
     }
 
@@ -126,6 +134,23 @@ impl Quantizer {
         match self {
             Self::Pq(quantizer) => quantizer.code_bytes(),
             Self::RaBitQ(quantizer) => quantizer.code_bytes(),
+        }
+    }
+
+    /// Whether codes in the form of [`CodeBatch::Table`] are scored faster than as they are stored.
+    pub fn gains_by_arranging(&self) -> bool {
+        match self {
+            Self::Pq(_) => false,
+            Self::RaBitQ(quantizer) => quantizer.gains_by_arranging(),
+        }
+    }
+
+    /// Puts codes, one after the other, into the form that [`CodeBatch::Table`] has, each in its
+    /// place. Product codes are in it as they are.
+    pub fn arrange(&self, codes: &mut [u8]) {
+        match self {
+            Self::Pq(_) => {}
+            Self::RaBitQ(quantizer) => quantizer.arrange(codes),
         }
     }
 
@@ -228,15 +253,16 @@ pub enum Scorer {
 }
 
 impl Scorer {
-    /// Takes the next query: `dimension` finite values, at any length for cosine.
+    /// Takes the next query: `dimension` finite values, at any length for cosine. Codes in other
+    /// forms than `forms` are not scored before the next call.
     ///
     /// # Panics
     /// When the quantizer is not the one that the scorer was made for.
-    pub fn prepare(&mut self, quantizer: &Quantizer, query: &[f32]) {
+    pub fn prepare(&mut self, quantizer: &Quantizer, query: &[f32], forms: CodeForms) {
         match (self, quantizer) {
             (Self::Pq(scorer), Quantizer::Pq(quantizer)) => scorer.prepare(quantizer, query),
             (Self::RaBitQ(scorer), Quantizer::RaBitQ(quantizer)) => {
-                scorer.prepare(quantizer, query);
+                scorer.prepare_forms(quantizer, query, forms);
             }
             (Self::Pq(_) | Self::RaBitQ(_), _) => {
                 assert_eq!("scorer", "quantizer", "both must be of one kind");
@@ -275,7 +301,7 @@ impl Scorer {
             (Self::RaBitQ(scorer), Quantizer::RaBitQ(quantizer)) => {
                 scorer.prepare_blocks(quantizer, query);
             }
-            (scorer, quantizer) => scorer.prepare(quantizer, query),
+            (scorer, quantizer) => scorer.prepare(quantizer, query, CodeForms::Stored),
         }
     }
 

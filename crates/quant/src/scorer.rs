@@ -31,11 +31,29 @@ pub struct Centre {
     pub product: f32,
 }
 
+/// In which forms the codes come that a query meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodeForms {
+    /// As they are stored.
+    Stored,
+    /// In tables.
+    Table,
+    /// Some in this form and some in that.
+    Both,
+}
+
 /// Codes to score.
 #[derive(Clone, Copy, Debug)]
 pub enum CodeBatch<'a> {
-    /// The codes at `places` in a table in memory, `code_bytes` each.
+    /// The codes at `places`, `code_bytes` each, as they are stored.
     Gather {
+        /// All of them.
+        codes: &'a [u8],
+        /// Places of the codes to score; each must lie among them.
+        places: &'a [Place],
+    },
+    /// The same of a table that [`Quantizer::arrange`](crate::Quantizer::arrange) put in order.
+    Table {
         /// The whole table.
         codes: &'a [u8],
         /// Places of the codes to score; each must lie in the table.

@@ -191,6 +191,8 @@ impl<C: PageCodec> Traversal<'_, C> {
                 scoring.coded.push(neighbor);
                 scoring.places.push(Place(place));
             } else if neighbor.0 < self.parts.codes.table.node_count() {
+                // It arrives while the rest of the list is looked at.
+                self.parts.codes.table.prefetch(neighbor, code_bytes);
                 scoring.fresh.push(neighbor);
             } else {
                 return Err(PageError::Uncoded {
@@ -231,16 +233,15 @@ impl<C: PageCodec> Traversal<'_, C> {
             ..
         } = &mut scratch.scoring;
         self.stats.approximate_distances += (fresh.len() + coded.len()) as u64;
-        let table = &self.parts.codes.table;
-        let sources = [
-            (table.bytes(), table.places(fresh), &*fresh),
-            (codes_at_hand, &*places, &*coded),
-        ];
-        for (codes, places, nodes) in sources {
+        let beside = CodeBatch::Gather {
+            codes: codes_at_hand,
+            places,
+        };
+        let in_memory = self.parts.codes.table.batch(fresh);
+        for (batch, nodes) in [(in_memory, &*fresh), (beside, &*coded)] {
             if nodes.is_empty() {
                 continue;
             }
-            let batch = CodeBatch::Gather { codes, places };
             scorer.score(batch, estimates);
             for (node, estimate) in nodes.iter().zip(estimates.iter()) {
                 scratch.candidates.insert(*node, *estimate);

@@ -1,6 +1,6 @@
 //! The last batch of reads: exact distances for the best candidates that have none yet.
 
-use pageway_quant::{CodeBatch, CodeScorer};
+use pageway_quant::CodeScorer;
 use pageway_types::{NodeId, PageId};
 
 use super::Traversal;
@@ -127,11 +127,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         };
         scoring.fresh.clear();
         scoring.fresh.extend(keys.iter().map(|key| key_node(*key)));
-        let batch = CodeBatch::Gather {
-            codes: part.table.bytes(),
-            places: part.table.places(&scoring.fresh),
-        };
-        scorer.score(batch, &mut scoring.estimates);
+        scorer.score(part.table.batch(&scoring.fresh), &mut scoring.estimates);
         self.stats.approximate_distances += keys.len() as u64;
         for (key, second) in keys.iter_mut().zip(&scoring.estimates) {
             *key = sort_key(f32::midpoint(key_distance(*key), *second), key_node(*key));

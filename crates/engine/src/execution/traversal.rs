@@ -164,9 +164,11 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         let scoring = &mut scratch.scoring;
         (parts.widen)(query.vector, &mut scoring.widened);
         let (scorer, quantizer) = (&mut scoring.scorer, &parts.codes.quantizer);
-        match parts.entry.clusters() {
-            Some(_) => scorer.prepare_blocks(quantizer, &scoring.widened),
-            None => scorer.prepare(quantizer, &scoring.widened),
+        if parts.entry.clusters().is_some() {
+            scorer.prepare_blocks(quantizer, &scoring.widened);
+        } else {
+            let forms = parts.codes.table.forms(parts.codec.map().node_count);
+            scorer.prepare(quantizer, &scoring.widened, forms);
         }
         let mut traversal = Self {
             parts,
@@ -197,7 +199,8 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         }
         let scoring = &mut self.scratch.scoring;
         if let (Some(second), Some(part)) = (&mut scoring.second, &self.parts.second) {
-            second.prepare(&part.quantizer, &scoring.widened);
+            let forms = part.table.forms(self.parts.codec.map().node_count);
+            second.prepare(&part.quantizer, &scoring.widened, forms);
         }
     }
 

@@ -72,11 +72,17 @@ pub(crate) fn scorer_bytes(spec: &IndexSpec) -> usize {
     let dimension = spec.shape.dimension as usize;
     let bytes = |training: TrainingSpec| training.scorer_bytes(dimension);
     let own = bytes(training(spec)) + second_training(spec).map_or(0, bytes);
-    if spec.execution.entry != EntrySpec::Clusters {
-        return own;
+    let tables = |training: TrainingSpec| training.table_bytes(dimension);
+    let second = second_training(spec).filter(|_| spec.storage.second_codes_in_memory().is_some());
+    let own = own + second.map_or(0, tables);
+    if spec.execution.entry == EntrySpec::Clusters {
+        let code_bytes = spec.storage.quantizer.code_bytes() as usize;
+        return own + training(spec).block_bytes(dimension) + code_bytes;
     }
-    let code_bytes = spec.storage.quantizer.code_bytes() as usize;
-    own + training(spec).block_bytes(dimension) + code_bytes
+    match spec.storage.codes_in_memory(u32::MAX) {
+        0 => own,
+        _ => own + tables(training(spec)),
+    }
 }
 
 /// Reads a quantizer, and checks that it is the one the spec speaks of.

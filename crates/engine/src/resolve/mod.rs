@@ -161,7 +161,7 @@ fn codes_of_nodes(source: Source<'_>, quantizer: Arc<Quantizer>) -> Result<CodeP
             blocks = CodeBlocks::new(bytes, &quantizer);
         } else {
             let in_memory = segment.spec.storage.codes_in_memory(segment.node_count);
-            table = CodeTable::new(bytes, in_memory);
+            table = CodeTable::new(bytes, in_memory, &quantizer);
         }
     }
     Ok(CodePart {
@@ -182,7 +182,7 @@ fn second_codes(source: Source<'_>) -> Result<Option<CodePart>> {
     let table = match in_memory {
         Some(_) => {
             let bytes = source.read(files.second_codes.as_ref(), "second-codes")?;
-            CodeTable::new(bytes, source.segment.node_count)
+            CodeTable::new(bytes, source.segment.node_count, &quantizer)
         }
         None => CodeTable::default(),
     };

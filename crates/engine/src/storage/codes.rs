@@ -1,40 +1,67 @@
 //! Codes in memory: a table of those of the first nodes, or of all; and those of a few others.
 
-use pageway_kernels::{advise_huge_pages, places};
+use pageway_kernels::{advise_huge_pages, places, prefetch};
+use pageway_quant::{CodeBatch, CodeForms, Quantizer};
 use pageway_types::{NodeId, Place};
 
-/// Codes in node order.
+/// Codes in node order, in the form in which they are scored faster.
 #[derive(Debug, Default)]
 pub(crate) struct CodeTable {
     bytes: Vec<u8>,
     node_count: u32,
+    is_arranged: bool,
 }
 
 impl CodeTable {
-    /// A table over codes that were read already: `node_count * code_bytes` bytes.
-    pub(crate) fn new(bytes: Vec<u8>, node_count: u32) -> Self {
+    /// A table of codes of a quantizer as they are stored, `node_count * code_bytes` bytes, each of
+    /// which it puts into another form in its place where that is scored faster.
+    pub(crate) fn new(mut bytes: Vec<u8>, node_count: u32, quantizer: &Quantizer) -> Self {
         advise_huge_pages(&bytes);
-        Self { bytes, node_count }
+        let is_arranged = quantizer.gains_by_arranging();
+        if is_arranged {
+            quantizer.arrange(&mut bytes);
+        }
+        Self {
+            bytes,
+            node_count,
+            is_arranged,
+        }
     }
 
-    /// All codes.
+    /// The codes of some nodes, which it holds.
     #[inline]
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
+    pub(crate) fn batch<'t>(&'t self, nodes: &'t [NodeId]) -> CodeBatch<'t> {
+        let (codes, places) = (self.bytes.as_slice(), places(nodes));
+        if self.is_arranged {
+            CodeBatch::Table { codes, places }
+        } else {
+            CodeBatch::Gather { codes, places }
+        }
     }
 
-    /// The code of a node, of `code_bytes` bytes; nothing for nodes whose codes are not here.
+    /// The forms of the codes that queries meet of `node_count` nodes.
+    pub(crate) const fn forms(&self, node_count: u32) -> CodeForms {
+        if !self.is_arranged {
+            CodeForms::Stored
+        } else if self.node_count < node_count {
+            CodeForms::Both
+        } else {
+            CodeForms::Table
+        }
+    }
+
+    /// The code of a node, of `code_bytes` bytes, its head in front; nothing for nodes whose codes
+    /// are not here.
     #[inline]
     pub(crate) fn code(&self, node: NodeId, code_bytes: usize) -> Option<&[u8]> {
         let start = node.index() * code_bytes;
         self.bytes.get(start..start + code_bytes)
     }
 
-    /// Places of the codes of some nodes, which it holds.
-    #[expect(clippy::unused_self, reason = "codes of other sources lie elsewhere")]
+    /// Asks for the code of a node that is scored soon.
     #[inline]
-    pub(crate) const fn places<'n>(&self, nodes: &'n [NodeId]) -> &'n [Place] {
-        places(nodes)
+    pub(crate) fn prefetch(&self, node: NodeId, code_bytes: usize) {
+        prefetch(self.code(node, code_bytes).unwrap_or(&[]));
     }
 
     /// Nodes it holds codes of: node 0 and those behind it.

@@ -7,7 +7,8 @@ use std::arch::aarch64::{
 
 use pageway_types::Place;
 
-use crate::bits::{self, BitSum, BitWeights, CHUNK_BYTES, Line};
+use crate::bits::{BitWeights, CHUNK_BYTES};
+use crate::sums::{self, CodeSum, Line};
 
 /// Bytes of a register.
 const BYTES: usize = 16;
@@ -15,7 +16,9 @@ const BYTES: usize = 16;
 /// Ones counted in registers of two words.
 struct Counted;
 
-impl BitSum for Counted {
+impl CodeSum for Counted {
+    type Weights = BitWeights;
+
     #[inline(always)]
     unsafe fn sum(weights: &BitWeights, code: &[u8]) -> i32 {
         // SAFETY: the caller vouches for the features. A quarter of a chunk begins within the 64
@@ -62,7 +65,7 @@ unsafe fn quarter_chunk(lines: &[Line], offset: usize, code: uint8x16_t) -> uint
 
 pub(super) fn bit_sums(weights: &BitWeights, codes: &[u8], stride: usize, out: &mut [i32]) {
     // SAFETY: every CPU of this architecture has the features.
-    unsafe { bits::bit_sums::<Counted>(weights, codes, stride, out) }
+    unsafe { sums::sums::<Counted>(weights, codes, stride, out) }
 }
 
 pub(super) fn bit_sums_gather(
@@ -73,5 +76,5 @@ pub(super) fn bit_sums_gather(
     out: &mut [i32],
 ) {
     // SAFETY: every CPU of this architecture has the features.
-    unsafe { bits::bit_sums_gather::<Counted>(weights, codes, stride, places, out) }
+    unsafe { sums::sums_gather::<Counted>(weights, codes, stride, places, out) }
 }

@@ -6,8 +6,8 @@ use std::arch::aarch64::{
     vqtbl1q_u8, vreinterpretq_s32_u32, vshlq_u32, vshrq_n_u8, vst1q_s32,
 };
 
-use crate::bits::Line;
 use crate::blocks::{self, BLOCK_CODES, BlockSum, BlockWeights, CHOICES};
+use crate::sums::Line;
 
 /// Sums looked up in registers of 16 bytes.
 struct LookedUp;

@@ -2,6 +2,7 @@
 
 mod bits;
 mod blocks;
+mod digits;
 mod float;
 mod integer;
 mod pairs;

@@ -2,12 +2,15 @@
 
 use pageway_types::Place;
 
-use crate::bits::{self, BitSum, BitWeights};
+use crate::bits::BitWeights;
+use crate::sums::{self, CodeSum};
 
 /// Ones counted by the portable method.
 struct Portable;
 
-impl BitSum for Portable {
+impl CodeSum for Portable {
+    type Weights = BitWeights;
+
     /// The sum that every instruction set must give: the planes are walked from the sign down, so
     /// that each step doubles what came before.
     #[inline(always)]
@@ -42,7 +45,7 @@ fn ones(line: &[u8], code: &[u8]) -> i64 {
 
 pub(crate) fn bit_sums(weights: &BitWeights, codes: &[u8], stride: usize, out: &mut [i32]) {
     // SAFETY: portable code needs no features.
-    unsafe { bits::bit_sums::<Portable>(weights, codes, stride, out) }
+    unsafe { sums::sums::<Portable>(weights, codes, stride, out) }
 }
 
 pub(crate) fn bit_sums_gather(
@@ -53,5 +56,5 @@ pub(crate) fn bit_sums_gather(
     out: &mut [i32],
 ) {
     // SAFETY: portable code needs no features.
-    unsafe { bits::bit_sums_gather::<Portable>(weights, codes, stride, places, out) }
+    unsafe { sums::sums_gather::<Portable>(weights, codes, stride, places, out) }
 }

@@ -1,7 +1,7 @@
 //! Sums of weights by the bits of 32 codes at once: what every instruction set must give.
 
-use crate::bits::Line;
 use crate::blocks::{self, BLOCK_CODES, BlockFactors, BlockSum, BlockWeights, CHOICES, Estimator};
+use crate::sums::Line;
 
 /// Sums looked up one by one.
 struct Portable;

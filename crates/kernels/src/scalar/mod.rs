@@ -5,6 +5,7 @@
 mod bits;
 mod blocks;
 mod component;
+mod digits;
 mod distance;
 mod fixed;
 mod hadamard;
@@ -47,6 +48,7 @@ pub(crate) static KERNELS: KernelSet = KernelSet {
     bits: BitKernels {
         sums: bits::bit_sums,
         sums_gather: bits::bit_sums_gather,
+        digit_sums_gather: digits::digit_sums_gather,
         block_sums: blocks::block_sums,
         block_estimates: blocks::block_estimates,
         project: project::project,

@@ -44,6 +44,7 @@ macro_rules! kernel_set {
             bits: BitKernels {
                 sums: bits::bit_sums,
                 sums_gather: bits::bit_sums_gather,
+                digit_sums_gather: digits::digit_sums_gather,
                 block_sums: blocks::block_sums,
                 block_estimates,
                 project: project_block,

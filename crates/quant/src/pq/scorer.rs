@@ -89,7 +89,7 @@ impl CodeScorer for PqScorer {
     fn score(&self, batch: CodeBatch<'_>, out: &mut Vec<f32>) {
         out.clear();
         match batch {
-            CodeBatch::Gather { codes, places } => {
+            CodeBatch::Gather { codes, places } | CodeBatch::Table { codes, places } => {
                 out.resize(places.len(), 0.0);
                 self.kernels.lookup_gather()(&self.table, codes, places, out);
             }

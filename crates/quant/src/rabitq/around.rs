@@ -5,7 +5,7 @@ use pageway_types::Metric;
 
 use super::allocation::STEPS;
 use super::factors::Factors;
-use super::scorer::Centroid;
+use super::scorer::{Centroid, estimate};
 use super::{RaBitQScorer, RaBitQuantizer};
 use crate::{Centre, CodeBatch};
 
@@ -60,9 +60,9 @@ impl RaBitQScorer {
     ) {
         let centroid = self.around.meet(centre);
         errors.clear();
-        self.for_each_code(CodeBatch::Inline { codes }, out, |code, sum| {
+        self.for_each_code(CodeBatch::Inline { codes }, out, |estimator, code, sum| {
             let factors = Factors::read(self.layout.factors, code);
-            let estimate = self.estimate(factors, centroid, sum);
+            let estimate = estimate(estimator, factors, centroid, sum);
             errors.push(self.error(factors, centroid, estimate));
             estimate
         });

@@ -64,6 +64,7 @@ impl RaBitQScorer {
     pub fn prepare_blocks(&mut self, quantizer: &RaBitQuantizer, query: &[f32]) {
         self.take(quantizer, query);
         let factor = self.turn(quantizer);
+        self.multiply_by_steps();
         self.weigh(factor);
         let bytes = self.layout.code_bytes() - self.layout.head_bytes();
         let weights = || Box::new(BlockWeights::new(bytes));

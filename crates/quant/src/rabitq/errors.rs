@@ -41,6 +41,7 @@ impl Errors {
 
     /// Takes the quantizer of the next query.
     pub(super) fn meet(&mut self, quantizer: &RaBitQuantizer) {
+        self.rounding = 0.0;
         self.per_square = match quantizer.metric {
             Metric::L2 => 1.0,
             Metric::Cosine => 2.0,
@@ -51,10 +52,11 @@ impl Errors {
         self.outside_near = gap * gap / outside.spread.max(f32::MIN_POSITIVE);
     }
 
-    /// Takes the unit that weights of so many bits were rounded to: one is off by at most a half,
-    /// and a bit counts half of that for or against.
-    pub(super) fn round(&mut self, unit: f64, bits: usize) {
-        self.rounding = (unit * unit * bits as f64 / 48.0) as f32;
+    /// Takes the unit that weights were rounded to, by a half of it at most; `squares` are those of
+    /// twice what each weight is multiplied by, summed. Of several forms of codes the worst counts.
+    pub(super) fn round(&mut self, unit: f64, squares: f64) {
+        let rounding = (unit * unit * squares / 48.0) as f32;
+        self.rounding = self.rounding.max(rounding);
     }
 
     /// The half width of the bound of a code; `energy` is the unit of `add`.

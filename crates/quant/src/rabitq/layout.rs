@@ -111,15 +111,17 @@ impl Layout {
     /// Reads the first `planes` bits of each axis back; bits left out are zero.
     pub(super) fn unpack(&self, code: &[u8], planes: u8, numbers: &mut [u8]) {
         let bits = code.get(self.head_bytes()..).unwrap_or(&[]);
+        let planes = planes.min(self.planes());
         numbers.fill(0);
         let mut at = 0;
-        for plane in 0..planes.min(self.planes()) {
-            let axes = self.per_axis().zip(&mut *numbers);
-            for (segment, number) in axes.take(self.plane_axes(plane)) {
-                let byte = bits.get(at / 8).copied().unwrap_or(0);
-                *number |= (byte >> (at % 8) & 1) << (segment.bits - 1 - plane);
-                at += 1;
-            }
+        for plane in 0..planes {
+            let axes = self.plane_axes(plane);
+            let (own, _) = numbers.split_at_mut(axes.min(numbers.len()));
+            append_bits(own, bits, at);
+            at += axes;
+        }
+        for (segment, number) in self.per_axis().zip(numbers) {
+            *number <<= segment.bits.saturating_sub(planes);
         }
     }
 
@@ -130,6 +132,34 @@ impl Layout {
             *out = (f32::from(*number) - middle) * segment.step;
         }
     }
+}
+
+/// Appends a bit to each number, those of `bytes` from `at` on.
+fn append_bits(numbers: &mut [u8], bytes: &[u8], at: usize) {
+    let bits_of = |eight: usize| {
+        let (byte, shift) = (at / 8 + eight, at % 8);
+        let of = |byte: usize| u16::from(bytes.get(byte).copied().unwrap_or(0));
+        ((of(byte) | of(byte + 1) << 8) >> shift) as u8
+    };
+    let (eights, rest) = numbers.as_chunks_mut::<8>();
+    let count = eights.len();
+    for (eight, numbers) in eights.iter_mut().enumerate() {
+        let shifted = u64::from_le_bytes(*numbers) << 1 & !EVERY_FIRST;
+        *numbers = (shifted | spread(bits_of(eight))).to_le_bytes();
+    }
+    for (bit, number) in rest.iter_mut().enumerate() {
+        *number = *number << 1 | bits_of(count) >> bit & 1;
+    }
+}
+
+/// The first bit of each byte.
+const EVERY_FIRST: u64 = 0x0101_0101_0101_0101;
+
+/// Each bit as a byte.
+const fn spread(bits: u8) -> u64 {
+    // Bit `i` of the bits in byte `i`; then the highest of each byte that is not zero.
+    let alone = (bits as u64 * EVERY_FIRST) & 0x8040_2010_0804_0201;
+    (alone + 0x7f7f_7f7f_7f7f_7f7f) >> 7 & EVERY_FIRST
 }
 
 #[cfg(test)]

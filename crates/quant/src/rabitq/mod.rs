@@ -36,6 +36,7 @@ mod allocation;
 mod around;
 mod blocks;
 mod centroids;
+mod digits;
 mod eigen;
 mod encoder;
 mod errors;

@@ -10,12 +10,13 @@ use pageway_types::Metric;
 
 use super::allocation::MAX_BITS;
 use super::around::Around;
+use super::digits::DigitScorer;
 use super::encoder::{dot, squared_l2};
 use super::errors::Errors;
 use super::factors::Factors;
 use super::layout::{Layout, Segment};
 use super::{RaBitQSpec, RaBitQuantizer};
-use crate::{CodeBatch, CodeScorer};
+use crate::{CodeBatch, CodeForms, CodeScorer};
 
 /// Scores codes of one quantizer against one query at a time.
 ///
@@ -23,20 +24,22 @@ use crate::{CodeBatch, CodeScorer};
 /// first `prepare` every estimate is 0.
 pub struct RaBitQScorer {
     pub(super) kernels: &'static KernelSet,
-    weights: BitWeights,
+    weights: Box<BitWeights>,
     /// The same weights for codes in blocks, once these are scanned.
     pub(super) blocks: Option<Box<BlockWeights>>,
+    /// And for codes in tables, once these are scored.
+    pub(super) digits: Option<Box<DigitScorer>>,
     pub(super) layout: Layout,
     pub(super) around: Around,
     /// What one query makes of itself.
     query: Vec<f32>,
-    rotated: Vec<f32>,
+    pub(super) rotated: Vec<f32>,
     pub(super) integers: Vec<i16>,
     /// By centroid: what the estimate begins with, and what errors are multiplied by.
     centroids: Vec<Centroid>,
     /// `<g, q> = scale * sum + shift`, each times the factor of the metric and negated.
-    estimator: Estimator,
-    errors: Errors,
+    pub(super) estimator: Estimator,
+    pub(super) errors: Errors,
 }
 
 /// Added to a small number, it leaves the nearest integer in the lowest bits.
@@ -71,7 +74,8 @@ impl RaBitQScorer {
             .saturating_add(dimension.saturating_mul(2 * size_of::<f32>()))
             .saturating_add(bits.saturating_mul(size_of::<i16>()))
             .saturating_add((spec.centroids as usize).saturating_mul(size_of::<Centroid>()))
-            .saturating_add(size_of::<Self>() + MAX_BITS * size_of::<Segment>())
+            .saturating_add(size_of::<Self>() + size_of::<BitWeights>())
+            .saturating_add(MAX_BITS * size_of::<Segment>())
     }
 
     /// A scorer for codes of `quantizer`.
@@ -79,12 +83,13 @@ impl RaBitQScorer {
         let bits = quantizer.bits();
         Self {
             kernels,
-            weights: BitWeights::new(
+            weights: Box::new(BitWeights::new(
                 bits.div_ceil(8),
                 planes(usize::from(quantizer.layout.planes())),
-            ),
+            )),
             layout: quantizer.layout.clone(),
             blocks: None,
+            digits: None,
             around: Around::new(quantizer, 0.0),
             query: vec![0.0; quantizer.dimension()],
             rotated: vec![0.0; quantizer.axes()],
@@ -108,12 +113,27 @@ impl RaBitQScorer {
     /// # Panics
     /// When the query or the quantizer has another shape than the scorer was made for.
     pub fn prepare(&mut self, quantizer: &RaBitQuantizer, query: &[f32]) {
+        self.prepare_forms(quantizer, query, CodeForms::Stored);
+    }
+
+    /// The same for codes in the forms that will be scored, and in no other. Allocates the first
+    /// time that tables are among them.
+    ///
+    /// # Panics
+    /// As [`RaBitQScorer::prepare`].
+    pub fn prepare_forms(&mut self, quantizer: &RaBitQuantizer, query: &[f32], forms: CodeForms) {
         self.take(quantizer, query);
         self.meet_centroids(quantizer);
         let factor = self.turn(quantizer);
         self.meet_errors(quantizer, factor);
-        self.weigh(factor);
-        self.weights.fill(&self.integers);
+        self.multiply_by_steps();
+        if forms != CodeForms::Stored {
+            self.weigh_digits(factor);
+        }
+        if forms != CodeForms::Table {
+            self.weigh(factor);
+            self.weights.fill(&self.integers);
+        }
     }
 
     /// Copies a query; its unit vector for cosine.
@@ -190,17 +210,26 @@ impl RaBitQScorer {
         }
     }
 
-    /// Makes the weights of all bits, of the rotated query, which is lost.
-    pub(super) fn weigh(&mut self, factor: f64) {
+    /// Turns the rotated query into weights of axes: what a difference of one in a number counts.
+    pub(super) fn multiply_by_steps(&mut self) {
+        self.multiply_by(|segment| segment.step);
+    }
+
+    fn multiply_by(&mut self, factor: impl Fn(&Segment) -> f32) {
         let mut rest = self.rotated.as_mut_slice();
         for segment in &self.layout.segments {
             let (own, others) = rest.split_at_mut(segment.width.min(rest.len()));
-            let sign = f32::from(1_u16 << (segment.bits - 1)) * segment.step;
-            for q in own {
-                *q *= sign;
+            let factor = factor(segment);
+            for weight in own {
+                *weight *= factor;
             }
             rest = others;
         }
+    }
+
+    /// Makes the weights of all bits, of those of axes, which are lost.
+    pub(super) fn weigh(&mut self, factor: f64) {
+        self.multiply_by(|segment| f32::from(1_u16 << (segment.bits - 1)));
         let magnitudes = self.rotated.iter().map(|weight| weight.abs());
         let largest = magnitudes.fold(0.0, f32::max);
         let limit = f32::from((1_u16 << (self.weights.planes() - 1)) - 1);
@@ -210,8 +239,7 @@ impl RaBitQScorer {
             let axes = self.layout.plane_axes(plane).min(rest.len());
             let (own, others) = rest.split_at_mut(axes);
             for (integer, weight) in own.iter_mut().zip(&self.rotated) {
-                // The nearest integer, in the lowest bits of a number of this size.
-                *integer = (weight * per_weight + TO_BITS).to_bits() as i16;
+                *integer = nearest(weight * per_weight);
             }
             per_weight /= 2.0;
             rest = others;
@@ -219,7 +247,8 @@ impl RaBitQScorer {
         let sum: i64 = self.integers.iter().map(|weight| i64::from(*weight)).sum();
         let unit = f64::from(largest / limit) * factor;
         self.estimator.scale = -unit as f32;
-        self.errors.round(unit, self.integers.len());
+        // A bit counts half of its weight, for or against.
+        self.errors.round(unit, self.integers.len() as f64);
         self.estimator.shift = (unit * sum as f64 / 2.0) as f32;
     }
 
@@ -235,9 +264,9 @@ impl RaBitQScorer {
         errors: &mut Vec<f32>,
     ) {
         errors.clear();
-        self.for_each_code(batch, out, |code, sum| {
+        self.for_each_code(batch, out, |estimator, code, sum| {
             let (factors, centroid) = self.read(code);
-            let estimate = self.estimate(factors, centroid, sum);
+            let estimate = estimate(estimator, factors, centroid, sum);
             errors.push(self.error(factors, centroid, estimate));
             estimate
         });
@@ -255,20 +284,31 @@ impl RaBitQScorer {
         &self,
         batch: CodeBatch<'_>,
         out: &mut Vec<f32>,
-        mut each: impl FnMut(&[u8], i32) -> f32,
+        mut each: impl FnMut(&Estimator, &[u8], i32) -> f32,
     ) {
         out.clear();
         let (stride, head) = (self.code_bytes(), self.layout.head_bytes());
         let mut sums = [0; BLOCK];
         match batch {
-            CodeBatch::Gather { codes, places } => {
+            CodeBatch::Gather { codes, places } | CodeBatch::Table { codes, places } => {
                 let bits = codes.get(head..).unwrap_or(&[]);
+                let digits = match batch {
+                    CodeBatch::Table { .. } => self.digits.as_deref(),
+                    CodeBatch::Gather { .. } | CodeBatch::Inline { .. } => None,
+                };
+                let estimator = digits.map_or(&self.estimator, |digits| &digits.estimator);
                 for places in places.chunks(BLOCK) {
                     let (sums, _) = sums.split_at_mut(places.len());
-                    self.kernels.bit_sums_gather()(&self.weights, bits, stride, places, sums);
+                    if let Some(digits) = digits {
+                        let sum = self.kernels.digit_sums_gather();
+                        sum(&digits.weights, bits, stride, places, sums);
+                    } else {
+                        let sum = self.kernels.bit_sums_gather();
+                        sum(&self.weights, bits, stride, places, sums);
+                    }
                     let codes = places.iter().map(|at| codes.get(at.index() * stride..));
                     let pairs = codes.zip(sums);
-                    out.extend(pairs.map(|(code, sum)| each(code.unwrap_or(&[]), *sum)));
+                    out.extend(pairs.map(|(code, sum)| each(estimator, code.unwrap_or(&[]), *sum)));
                 }
             }
             CodeBatch::Inline { codes } => {
@@ -278,7 +318,7 @@ impl RaBitQScorer {
                     let bits = codes.get(head..).unwrap_or(&[]);
                     self.kernels.bit_sums()(&self.weights, bits, stride, sums);
                     let pairs = codes.chunks_exact(stride).zip(sums);
-                    out.extend(pairs.map(|(code, sum)| each(code, *sum)));
+                    out.extend(pairs.map(|(code, sum)| each(&self.estimator, code, *sum)));
                 }
             }
         }
@@ -299,12 +339,6 @@ impl RaBitQScorer {
     }
 
     #[inline]
-    pub(super) fn estimate(&self, factors: Factors, centroid: Centroid, sum: i32) -> f32 {
-        let Factors { add, rescale, .. } = factors;
-        self.estimator(centroid).estimate((add, rescale), sum)
-    }
-
-    #[inline]
     pub(super) fn estimator(&self, centroid: Centroid) -> Estimator {
         Estimator {
             start: centroid.add,
@@ -315,15 +349,37 @@ impl RaBitQScorer {
 
 impl CodeScorer for RaBitQScorer {
     fn score(&self, batch: CodeBatch<'_>, out: &mut Vec<f32>) {
-        self.for_each_code(batch, out, |code, sum| {
+        self.for_each_code(batch, out, |estimator, code, sum| {
             let (factors, centroid) = self.read(code);
-            self.estimate(factors, centroid, sum)
+            estimate(estimator, factors, centroid, sum)
         });
     }
 
     fn code_bytes(&self) -> usize {
         self.layout.code_bytes()
     }
+}
+
+/// The estimate of a code of one of many centroids.
+#[inline]
+pub(super) fn estimate(
+    estimator: &Estimator,
+    factors: Factors,
+    centroid: Centroid,
+    sum: i32,
+) -> f32 {
+    let Factors { add, rescale, .. } = factors;
+    let estimator = Estimator {
+        start: centroid.add,
+        ..*estimator
+    };
+    estimator.estimate((add, rescale), sum)
+}
+
+/// The nearest integer, which lies in the lowest bits of a number of this size.
+#[inline]
+pub(super) fn nearest(weight: f32) -> i16 {
+    (weight + TO_BITS).to_bits() as i16
 }
 
 /// Bits of a weight: enough that rounding it errs far less than an axis of so many bits does.

@@ -9,7 +9,8 @@ use std::arch::x86_64::{
 
 use pageway_types::Place;
 
-use crate::bits::{self, BitSum, BitWeights, CHUNK_BYTES, Line};
+use crate::bits::{BitWeights, CHUNK_BYTES};
+use crate::sums::{self, CodeSum, Line};
 
 /// Bytes of a register.
 const BYTES: usize = 32;
@@ -17,7 +18,9 @@ const BYTES: usize = 32;
 /// Ones counted in registers of four words.
 struct Counted;
 
-impl BitSum for Counted {
+impl CodeSum for Counted {
+    type Weights = BitWeights;
+
     #[inline(always)]
     unsafe fn sum(weights: &BitWeights, code: &[u8]) -> i32 {
         // SAFETY: the caller vouches for the features. Half a chunk begins within the 64 bytes of a
@@ -95,7 +98,7 @@ pub(in crate::x86) fn bit_sums(weights: &BitWeights, codes: &[u8], stride: usize
     #[target_feature(enable = "avx2")]
     fn run(weights: &BitWeights, codes: &[u8], stride: usize, out: &mut [i32]) {
         // SAFETY: this function has the features.
-        unsafe { bits::bit_sums::<Counted>(weights, codes, stride, out) }
+        unsafe { sums::sums::<Counted>(weights, codes, stride, out) }
     }
     // SAFETY: reached through a detected set only.
     unsafe { run(weights, codes, stride, out) }
@@ -111,7 +114,7 @@ pub(in crate::x86) fn bit_sums_gather(
     #[target_feature(enable = "avx2")]
     fn run(weights: &BitWeights, codes: &[u8], stride: usize, places: &[Place], out: &mut [i32]) {
         // SAFETY: this function has the features.
-        unsafe { bits::bit_sums_gather::<Counted>(weights, codes, stride, places, out) }
+        unsafe { sums::sums_gather::<Counted>(weights, codes, stride, places, out) }
     }
     // SAFETY: reached through a detected set only.
     unsafe { run(weights, codes, stride, places, out) }

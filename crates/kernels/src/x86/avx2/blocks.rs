@@ -9,8 +9,8 @@ use std::arch::x86_64::{
     _mm256_sll_epi32, _mm256_srli_epi16, _mm256_storeu_si256,
 };
 
-use crate::bits::Line;
 use crate::blocks::{self, BLOCK_CODES, BlockSum, BlockWeights};
+use crate::sums::Line;
 
 /// Bytes of a register.
 const BYTES: usize = 32;

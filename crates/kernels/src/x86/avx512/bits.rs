@@ -11,16 +11,17 @@ use std::arch::x86_64::{
     __m128i, __m256i, __m512i, _mm_add_epi32, _mm_storeu_si128, _mm_unpackhi_epi32,
     _mm_unpackhi_epi64, _mm_unpacklo_epi32, _mm_unpacklo_epi64, _mm256_add_epi32,
     _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_load_si256, _mm256_maskz_loadu_epi8,
-    _mm512_add_epi32, _mm512_and_si512, _mm512_broadcast_i64x4, _mm512_castsi256_si512,
-    _mm512_castsi512_si256, _mm512_dpbusd_epi32, _mm512_extracti64x4_epi64, _mm512_inserti64x4,
-    _mm512_load_si512, _mm512_loadu_si512, _mm512_maskz_loadu_epi8, _mm512_popcnt_epi8,
-    _mm512_reduce_add_epi32, _mm512_set1_epi8, _mm512_setzero_si512, _mm512_slli_epi32,
-    _mm512_sub_epi8,
+    _mm256_setzero_si256, _mm512_add_epi32, _mm512_and_si512, _mm512_broadcast_i64x4,
+    _mm512_castsi256_si512, _mm512_castsi512_si256, _mm512_dpbusd_epi32, _mm512_extracti64x4_epi64,
+    _mm512_inserti64x4, _mm512_load_si512, _mm512_loadu_si512, _mm512_maskz_loadu_epi8,
+    _mm512_popcnt_epi8, _mm512_reduce_add_epi32, _mm512_set1_epi8, _mm512_setzero_si512,
+    _mm512_slli_epi32, _mm512_sub_epi8,
 };
 
 use pageway_types::Place;
 
-use crate::bits::{self, BitSum, BitWeights, CHUNK_BYTES, GROUP, Line};
+use crate::bits::{BitWeights, CHUNK_BYTES};
+use crate::sums::{self, CodeSum, GROUP, Line};
 use crate::x86::avx2;
 
 /// Bytes of half a register.
@@ -32,7 +33,9 @@ const LOWER: usize = 8;
 /// Ones counted in registers of 64 bytes.
 struct Counted;
 
-impl BitSum for Counted {
+impl CodeSum for Counted {
+    type Weights = BitWeights;
+
     #[inline(always)]
     unsafe fn sum(weights: &BitWeights, code: &[u8]) -> i32 {
         // SAFETY: the caller vouches for the features.
@@ -48,7 +51,7 @@ impl BitSum for Counted {
 
     #[inline(always)]
     unsafe fn group(weights: &BitWeights, codes: [&[u8]; GROUP]) -> [i32; GROUP] {
-        // SAFETY: the caller vouches for the features; a register holds as many bytes as the array.
+        // SAFETY: the caller vouches for the features.
         unsafe {
             let mut wide = Sums::<GROUP>::new();
             let mut narrow = Sums::<{ GROUP / 2 }>::new();
@@ -68,11 +71,7 @@ impl BitSum for Counted {
             let ([a, b, c, d], [ab, cd]) = (wide.lanes(), narrow.lanes());
             let (a, b) = (quarter(a, lower(ab)), quarter(b, upper(ab)));
             let (c, d) = (quarter(c, lower(cd)), quarter(d, upper(cd)));
-            let (ab, cd) = (pair(a, b), pair(c, d));
-            let sums = _mm_add_epi32(_mm_unpacklo_epi64(ab, cd), _mm_unpackhi_epi64(ab, cd));
-            let mut out = [0; GROUP];
-            _mm_storeu_si128(out.as_mut_ptr().cast(), sums);
-            out
+            across([a, b, c, d])
         }
     }
 }
@@ -200,6 +199,41 @@ unsafe fn quarter(lanes: __m512i, half: __m256i) -> __m128i {
     }
 }
 
+/// All lanes of each of four registers added up.
+///
+/// # Safety
+/// The CPU has AVX-512 F.
+#[inline(always)]
+pub(super) unsafe fn add_up(lanes: [__m512i; GROUP]) -> [i32; GROUP] {
+    let [a, b, c, d] = lanes;
+    // SAFETY: the caller vouches for the features.
+    unsafe {
+        let none = _mm256_setzero_si256();
+        across([
+            quarter(a, none),
+            quarter(b, none),
+            quarter(c, none),
+            quarter(d, none),
+        ])
+    }
+}
+
+/// The lanes of each of four registers of four lanes added up.
+///
+/// # Safety
+/// The CPU has SSE2.
+#[inline(always)]
+unsafe fn across([a, b, c, d]: [__m128i; GROUP]) -> [i32; GROUP] {
+    // SAFETY: the caller vouches for the features; a register holds as many bytes as the array.
+    unsafe {
+        let (ab, cd) = (pair(a, b), pair(c, d));
+        let sums = _mm_add_epi32(_mm_unpacklo_epi64(ab, cd), _mm_unpackhi_epi64(ab, cd));
+        let mut out = [0; GROUP];
+        _mm_storeu_si128(out.as_mut_ptr().cast(), sums);
+        out
+    }
+}
+
 /// Lanes 0 and 2 of each of two registers added, then lanes 1 and 3: `a0 b0 a1 b1`.
 ///
 /// # Safety
@@ -230,7 +264,7 @@ unsafe fn load_two(a: &[u8], b: &[u8]) -> __m512i {
 /// # Safety
 /// The CPU has AVX-512 BW.
 #[inline(always)]
-unsafe fn load(code: &[u8]) -> __m512i {
+pub(super) unsafe fn load(code: &[u8]) -> __m512i {
     // SAFETY: the caller vouches for the features; masked lanes are not read.
     unsafe {
         if code.len() == CHUNK_BYTES {
@@ -249,7 +283,7 @@ pub(super) fn bit_sums(weights: &BitWeights, codes: &[u8], stride: usize, out: &
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,avx512bitalg")]
     fn run(weights: &BitWeights, codes: &[u8], stride: usize, out: &mut [i32]) {
         // SAFETY: this function has the features.
-        unsafe { bits::bit_sums::<Counted>(weights, codes, stride, out) }
+        unsafe { sums::sums::<Counted>(weights, codes, stride, out) }
     }
     if !counts_in_registers() {
         return avx2::bit_sums(weights, codes, stride, out);
@@ -268,7 +302,7 @@ pub(super) fn bit_sums_gather(
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,avx512bitalg")]
     fn run(weights: &BitWeights, codes: &[u8], stride: usize, places: &[Place], out: &mut [i32]) {
         // SAFETY: this function has the features.
-        unsafe { bits::bit_sums_gather::<Counted>(weights, codes, stride, places, out) }
+        unsafe { sums::sums_gather::<Counted>(weights, codes, stride, places, out) }
     }
     if !counts_in_registers() {
         return avx2::bit_sums_gather(weights, codes, stride, places, out);

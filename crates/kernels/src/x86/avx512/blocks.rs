@@ -10,8 +10,8 @@ use std::arch::x86_64::{
     _mm512_shuffle_epi8, _mm512_sll_epi32, _mm512_srli_epi16, _mm512_storeu_si512,
 };
 
-use crate::bits::Line;
 use crate::blocks::{self, BLOCK_CODES, BlockSum, BlockWeights};
+use crate::sums::Line;
 
 /// Sums looked up in registers of 64 bytes.
 struct LookedUp;

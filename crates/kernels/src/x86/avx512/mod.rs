@@ -2,6 +2,7 @@
 
 mod bits;
 mod blocks;
+mod digits;
 mod fixed;
 mod float;
 mod integer;

@@ -4,6 +4,7 @@ mod around;
 mod blocks;
 mod bounds;
 mod codes;
+mod digits;
 mod estimates;
 mod fixture;
 mod format;
