@@ -160,6 +160,11 @@ fn check_all(index: &Index, bytes: &[u8], used: &mut Vec<Strategy>) {
             assert!(recall >= 0.9, "{}: recall {recall}", case.0);
             let report = answers.filter.unwrap();
             assert_eq!(report.matches, matches);
+            let pages: u64 = answers.stats.iter().map(|one| one.pages).sum();
+            assert_eq!(
+                pages > 0,
+                matches > 0 || report.strategy != Strategy::ScanVectors
+            );
             used.push(report.strategy);
         }
     }

@@ -105,6 +105,16 @@ impl LoadedSegment {
         self.shape.nodes as u32
     }
 
+    /// Where the vector of a node is, and how many pages are read for it.
+    pub(crate) fn vector_place(&self, node: u32) -> (u64, u32) {
+        let map = match &self.parts {
+            AnyParts::Record(parts) => parts.codec.map(),
+            AnyParts::PageNode(parts) => parts.codec.map(),
+        };
+        let page = map.vector_page_of(NodeId(node));
+        (page.0.into(), map.geometry.span())
+    }
+
     /// Bytes of the caches of nodes and of pages.
     pub(crate) fn cache_bytes(&self) -> (u64, u64) {
         let cache = self.parts.cache();

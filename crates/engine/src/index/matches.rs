@@ -18,8 +18,8 @@ use crate::source::kernels;
 const PAGE_COST: f64 = 500.0;
 /// Neighbours of a node that are scored when it is expanded: about so many are new.
 const NEW_NEIGHBORS: f64 = 20.0;
-/// Rows that are passed over rather than left out of a read.
-const GAP: u32 = 64;
+/// Vectors that are read for each answer where codes have error bounds, about.
+const READ_EACH: f64 = 3.0;
 
 /// Costs of a query, in scores of codes.
 struct Costs {
@@ -48,7 +48,7 @@ impl Costs {
 
 impl Version {
     /// Estimates what finding the nearest of so many matches costs, and takes the cheaper way.
-    fn costs(&self, matches: u64, (list_size, queries): (u32, usize)) -> Costs {
+    fn costs(&self, matches: u64, (list_size, k): (u32, u32), queries: usize) -> Costs {
         let (nodes, matches) = (f64::from(self.node_count()), matches as f64);
         let list = f64::from(list_size);
         // A list that holds as many rows that match holds so many more that do not.
@@ -56,24 +56,26 @@ impl Version {
         let all = |test: fn(&Segment) -> bool| self.segments.iter().all(test);
         let reads = !all(|one| one.shape.gathering() != Gathering::Reading);
         let own = if reads { PAGE_COST } else { 0.0 };
-        let walk = expanded * (NEW_NEIGHBORS + own);
         let coded = all(|one| one.parts.scans_codes());
-        let read = matches.min(list) * PAGE_COST;
+        let wanted = if reads {
+            list
+        } else {
+            READ_EACH * f64::from(k)
+        };
+        let read = matches.min(wanted) * PAGE_COST;
+        let walk = expanded * (NEW_NEIGHBORS + own);
         // One pass reads the vectors for all queries.
         let vectors = matches * (PAGE_COST / queries.max(1) as f64 + 4.0);
-        let codes = matches + if reads { read } else { 0.0 };
+        let codes = matches + read;
         let clustered = all(|one| one.shape.gathering() == Gathering::Scanning);
         let (scan, strategy) = if coded && codes < vectors {
             (codes, Strategy::ScanCodes)
         } else {
             (vectors, Strategy::ScanVectors)
         };
-        // Clusters are scanned with the filter on; what is left is to read few vectors.
-        let walk = if clustered {
-            walk.min(nodes) + read
-        } else {
-            walk
-        };
+        // Clusters are scanned with the filter on, of which there are no more codes than nodes.
+        let walk = if clustered { walk.min(nodes) } else { walk };
+        let walk = if reads { walk } else { walk + read };
         let is_better = scan <= walk || matches <= MIN_MATCHES;
         Costs {
             walk,
@@ -106,7 +108,7 @@ impl Index {
         (notes, progress): (Notes, &dyn Progress),
     ) -> Result<(Answers, Vec<Outcomes>)> {
         let count = queries.rows.len() / self.shape().row_bytes();
-        let costs = version.costs(matched.living, (list_size, count));
+        let costs = version.costs(matched.living, (list_size, options.k), count);
         let among = Queries {
             admitted: Some(&matched.set),
             ..*queries
@@ -161,16 +163,22 @@ impl Index {
         let rows: Vec<&[u8]> = chosen.iter().filter_map(row_of).collect();
         let distance = kernels()?.distance(self.shape().element, self.metric());
         let radius = options.radius.unwrap_or(f32::INFINITY);
+        let page_bytes = u64::from(version.manifest.spec.layout.page_bytes);
         let most = options.k as usize;
         let mut found: Vec<Vec<MatchFound>> = vec![Vec::new(); rows.len()];
-        let mut scored = 0u64;
+        let (mut scored, mut reads, mut pages) = (0u64, 0u64, 0u64);
         for segment in &version.segments {
             let matches = |node: u32| {
                 let dead = segment.dead.as_ref();
                 set.contains(NodeId(segment.base + node))
                     && dead.is_none_or(|dead| !dead.contains(NodeId(node)))
             };
-            for run in runs(segment.node_count(), matches) {
+            let page_of = |node: u32| segment.vector_place(node).0;
+            for run in runs(segment.node_count(), matches, page_of) {
+                let (first, span) = segment.vector_place(run.start);
+                let own = page_of(run.end.saturating_sub(1)) + 1 - first;
+                reads += own;
+                pages += own * u64::from(span);
                 segment.visit_vectors(run, &mut |node, vector| {
                     if !matches(node.0) {
                         return Ok(());
@@ -198,11 +206,19 @@ impl Index {
                 })?;
             }
         }
-        for (query, mut found) in chosen.iter().zip(found) {
+        for (number, (query, mut found)) in (0u64..).zip(chosen.iter().zip(found)) {
             keep_best(&mut found, most);
             answers.replace(*query, &found, options.radius.is_some());
             if let Some(stats) = answers.stats.get_mut(*query) {
+                // Reads that all queries share are counted once, some for each.
+                let share = |all: u64| {
+                    let count = chosen.len() as u64;
+                    all / count + u64::from(number < all % count)
+                };
                 stats.exact_distances += scored;
+                stats.reads += share(reads);
+                stats.pages += share(pages);
+                stats.bytes_read += share(pages) * page_bytes;
             }
         }
         Ok(())
@@ -239,14 +255,17 @@ fn keep_best(found: &mut Vec<MatchFound>, most: usize) {
     found.truncate(most);
 }
 
-/// Runs of nodes that hold all that match, without long gaps.
-fn runs(nodes: u32, matches: impl Fn(u32) -> bool) -> impl Iterator<Item = Range<u32>> {
+/// Runs of nodes that hold all that match, on adjacent pages.
+fn runs(
+    nodes: u32,
+    matches: impl Fn(u32) -> bool,
+    page_of: impl Fn(u32) -> u64,
+) -> impl Iterator<Item = Range<u32>> {
     let mut next = 0;
     std::iter::from_fn(move || {
         let first = (next..nodes).find(|node| matches(*node))?;
-        let mut last = first;
-        let mut at = first + 1;
-        while at < nodes && at - last <= GAP {
+        let (mut last, mut at) = (first, first + 1);
+        while at < nodes && page_of(at) <= page_of(last) + 1 {
             if matches(at) {
                 last = at;
             }
@@ -305,10 +324,11 @@ mod tests {
 
     #[test]
     fn runs_hold_all_that_matches() {
-        let matches = [3u32, 4, 70, 300, 999];
-        let found: Vec<_> = runs(1000, |node| matches.contains(&node)).collect();
-        assert_eq!(found, [3..71, 300..301, 999..1000]);
-        assert_eq!(runs(10, |_| false).count(), 0);
+        let matches = [3u32, 4, 17, 40, 999];
+        let page_of = |node| u64::from(node / 10);
+        let found: Vec<_> = runs(1000, |node| matches.contains(&node), page_of).collect();
+        assert_eq!(found, [3..18, 40..41, 999..1000]);
+        assert_eq!(runs(10, |_| false, page_of).count(), 0);
     }
 
     #[test]
