@@ -60,7 +60,8 @@ fn build(arguments: &[String]) -> Option<Vec<Program>> {
 
 /// The test program that a message of cargo tells of.
 fn program(message: &str) -> Option<Program> {
-    let is_test = message.contains(r#""profile":{"#) && message.contains(r#""test":true},"#);
+    let (_, profile) = message.split_once(r#""profile":{"#)?;
+    let is_test = profile.contains(r#""test":true}"#);
     let path = PathBuf::from(text(message, "executable")?);
     let package = Path::new(&text(message, "manifest_path")?)
         .parent()?
@@ -171,7 +172,7 @@ fn say(line: &str) {
 mod tests {
     use super::*;
 
-    const MESSAGE: &str = r#"{"reason":"compiler-artifact","manifest_path":"/a/crates/cli/Cargo.toml","target":{"kind":["test"],"name":"plan","src_path":"/a/crates/cli/tests/plan.rs"},"profile":{"opt_level":"0","test":true},"features":[],"executable":"/a/target/debug/deps/plan-12","fresh":true}"#;
+    const MESSAGE: &str = r#"{"reason":"compiler-artifact","manifest_path":"/a/crates/cli/Cargo.toml","target":{"kind":["test"],"name":"plan","src_path":"/a/crates/cli/tests/plan.rs","test":true},"profile":{"opt_level":"0","test":true},"features":[],"executable":"/a/target/debug/deps/plan-12","fresh":true}"#;
 
     #[test]
     fn a_message_tells_of_a_test_program() {
@@ -185,7 +186,8 @@ mod tests {
     fn libraries_and_commands_are_none() {
         let library = MESSAGE.replace(r#""/a/target/debug/deps/plan-12""#, "null");
         assert!(program(&library).is_none());
-        let command = MESSAGE.replace(r#""test":true"#, r#""test":false"#);
+        let command = MESSAGE.replace(r#""0","test":true"#, r#""0","test":false"#);
+        assert_ne!(command, MESSAGE);
         assert!(program(&command).is_none());
     }
 }

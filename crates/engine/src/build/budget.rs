@@ -404,9 +404,9 @@ impl BuildPlan {
     }
 
     /// How many nodes a shard holds at most where least memory is needed: more take it themselves,
-    /// fewer make more shards, each with a buffer.
+    /// fewer make more shards, each with a buffer. One where there are no nodes.
     fn least_shard(&self) -> u64 {
-        let all = u64::from(self.node_count);
+        let all = u64::from(self.node_count).max(1);
         let sizes = std::iter::successors(Some(SHARD_NODES_MIN), |nodes| Some(nodes * 2));
         let sizes = sizes.take_while(|nodes| *nodes < all);
         let least = sizes.min_by_key(|nodes| self.shard_bytes(*nodes));
@@ -415,7 +415,8 @@ impl BuildPlan {
 
     /// The most nodes of a shard that the budget holds; the least fits.
     fn shard_capacity(&self) -> u32 {
-        let (mut low, mut high) = (self.least_shard(), u64::from(self.node_count));
+        let low = self.least_shard();
+        let (mut low, mut high) = (low, u64::from(self.node_count).max(low));
         while low < high {
             let middle = (low + high).div_ceil(2);
             if self.shard_bytes(middle) <= self.budget_bytes {
