@@ -100,8 +100,8 @@ pub use update::{
 #[cfg(feature = "lab")]
 pub mod lab {
     pub use pageway_store::machine::{
-        bear_file_size_limit, device_reads, peak_memory_bytes, process_cpu_time,
-        process_read_bytes, process_requested_bytes,
+        bear_file_size_limit, device_reads, give_back_freed_memory, peak_memory_bytes,
+        process_cpu_time, process_read_bytes, process_requested_bytes,
     };
     pub use pageway_store::{LockGuard, OpenMode, VfsFile, clock};
     pub use pageway_types::SplitMix64;

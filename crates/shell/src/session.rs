@@ -15,9 +15,11 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins to listen to Ctrl-C, and to bear a limit of file sizes; bars show on a terminal only.
+    /// Begins to listen to Ctrl-C, to bear a limit of file sizes, and to give freed memory back; bars
+    /// show on a terminal only.
     pub fn start(quiet: bool, json: bool) -> Self {
         pageway::lab::bear_file_size_limit();
+        pageway::lab::give_back_freed_memory();
         let visible = !quiet && !json && io::stderr().is_terminal();
         Self {
             progress: Bars::new(visible, Interrupt::listen()),

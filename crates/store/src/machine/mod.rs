@@ -1,6 +1,8 @@
 //! What the machine has and what this process takes: memory; `limit` has how much of it this
-//! process may take, `counters` what the operating system counts, `priority` who yields to whom.
+//! process may take, `counters` what the operating system counts, `priority` who yields to whom,
+//! `allocator` what becomes of freed memory.
 
+mod allocator;
 mod counters;
 mod limit;
 mod priority;
@@ -9,6 +11,7 @@ mod signal;
 use rustix::process::{Resource, getrlimit};
 
 use crate::{OpenMode, OsVfs, Vfs};
+pub use allocator::give_back_freed_memory;
 pub use counters::{device_reads, process_cpu_time, process_read_bytes, process_requested_bytes};
 pub use limit::memory_limit_bytes;
 pub use priority::yield_to_others;
