@@ -70,7 +70,7 @@ impl InsertSpec {
         let nodes = u32::try_from(count).unwrap_or(u32::MAX);
         let (batch, degree) = (max_batch(nodes) as usize, self.lists.prune.max_degree);
         let scratch = LinkScratch::bytes(self.bounds(nodes), self.max_candidates(nodes));
-        Batch::bytes(batch, degree) + Workers::<LinkScratch>::bytes(threads, scratch)
+        Batch::bytes(batch, degree).saturating_add(Workers::<LinkScratch>::bytes(threads, scratch))
     }
 
     /// Bytes that [`Insertion::lists`] holds at its peak beside the vectors, as above.
