@@ -15,8 +15,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins to listen to Ctrl-C, to bear a limit of file sizes, and to give freed memory back; bars
-    /// show on a terminal only.
+    /// Begins to listen to Ctrl-C, to bear a limit of file sizes, and to give freed memory back;
+    /// bars show on a terminal only.
     pub fn start(quiet: bool, json: bool) -> Self {
         pageway::lab::bear_file_size_limit();
         pageway::lab::give_back_freed_memory();

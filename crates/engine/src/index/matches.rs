@@ -166,7 +166,7 @@ impl Index {
         let page_bytes = u64::from(version.manifest.spec.layout.page_bytes);
         let most = options.k as usize;
         let mut found: Vec<Vec<MatchFound>> = vec![Vec::new(); rows.len()];
-        let (mut scored, mut reads, mut pages) = (0u64, 0u64, 0u64);
+        let mut spent = Spent::default();
         for segment in &version.segments {
             let matches = |node: u32| {
                 let dead = segment.dead.as_ref();
@@ -177,13 +177,13 @@ impl Index {
             for run in runs(segment.node_count(), matches, page_of) {
                 let (first, span) = segment.vector_place(run.start);
                 let own = page_of(run.end.saturating_sub(1)) + 1 - first;
-                reads += own;
-                pages += own * u64::from(span);
+                spent.reads += own;
+                spent.pages += own * u64::from(span);
                 segment.visit_vectors(run, &mut |node, vector| {
                     if !matches(node.0) {
                         return Ok(());
                     }
-                    scored += 1;
+                    spent.scored += 1;
                     let first_id = segment.first_id;
                     let id = first_id.map_or(vector.user_id, |first| {
                         first.saturating_add(vector.row.into())
@@ -210,18 +210,30 @@ impl Index {
             keep_best(&mut found, most);
             answers.replace(*query, &found, options.radius.is_some());
             if let Some(stats) = answers.stats.get_mut(*query) {
-                // Reads that all queries share are counted once, some for each.
-                let share = |all: u64| {
-                    let count = chosen.len() as u64;
-                    all / count + u64::from(number < all % count)
-                };
-                stats.exact_distances += scored;
-                stats.reads += share(reads);
-                stats.pages += share(pages);
-                stats.bytes_read += share(pages) * page_bytes;
+                spent.charge(stats, (number, chosen.len() as u64), page_bytes);
             }
         }
         Ok(())
+    }
+}
+
+/// What a scan of vectors for some queries took.
+#[derive(Default)]
+struct Spent {
+    scored: u64,
+    reads: u64,
+    pages: u64,
+}
+
+impl Spent {
+    /// Counts a query's part, that of number `number` of `count`: all of the distances, and its
+    /// share of the reads, which are for all queries.
+    fn charge(&self, stats: &mut QueryStats, (number, count): (u64, u64), page_bytes: u64) {
+        let share = |all: u64| all / count.max(1) + u64::from(number < all % count.max(1));
+        stats.exact_distances += self.scored;
+        stats.reads += share(self.reads);
+        stats.pages += share(self.pages);
+        stats.bytes_read += share(self.pages) * page_bytes;
     }
 }
 
