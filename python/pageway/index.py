@@ -246,7 +246,10 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
 
         Examples
         --------
-        >>> index.count("lang = 'de' and year >= 2020")
+        >>> index.count([0, 1, 2])
+        3
+
+        Of an index with attributes ``index.count("lang = 'de' and year >= 2020")``.
         """
         matching = as_filter(filter)
         assert matching is not None
