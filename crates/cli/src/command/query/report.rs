@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pageway::truth::RangeScore;
-use pageway::{Answers, FilterReport, Index, SearchOptions, Tolerance};
+use pageway::{Answers, FilterReport, Index, SearchOptions, Strategy, Tolerance};
 use serde::Serialize;
 
 use crate::costs::Costs;
@@ -102,8 +102,12 @@ struct Nearest {
     recall: Option<f64>,
     /// Recall@k that one query in twenty does not reach; null without truth.
     recall_p5: Option<f64>,
-    /// What the calibration of the index expects at this list size; null where it has none.
+    /// What the calibration of the index expects at this list size; null where it has none, and of
+    /// searches with a filter, but for 1 where each row that matches was compared.
     expected_recall: Option<f64>,
+    /// Whether a filter let so few rows through that each was compared.
+    #[serde(skip)]
+    compares_all: bool,
 }
 
 /// How well all within a radius were found.
@@ -184,12 +188,20 @@ fn filter_facts(filter: Option<FilterReport>, facts: Facts) -> Facts {
 impl Nearest {
     fn new(index: &Index, searched: &Searched, k: u32) -> Self {
         let list_size = searched.run.settings.list_size;
-        let expected = index.calibration().expected_recall(k, list_size);
+        let calibrated = index.calibration().expected_recall(k, list_size);
+        let calibrated = calibrated.map(|recall| (f64::from(recall) * 1e4).round() / 1e4);
+        let is_compared = |filter: FilterReport| filter.strategy == Strategy::ScanVectors;
+        let compares_all = searched.filter.is_some_and(is_compared);
         Self {
             k,
             recall: searched.recall,
             recall_p5: searched.recall_p5,
-            expected_recall: expected.map(|recall| (f64::from(recall) * 1e4).round() / 1e4),
+            // Calibrations are of searches among all rows.
+            expected_recall: match searched.filter {
+                None => calibrated,
+                Some(_) => compares_all.then_some(1.0),
+            },
+            compares_all,
         }
     }
 
@@ -198,6 +210,9 @@ impl Nearest {
     }
 
     fn describe(&self) -> String {
+        if self.compares_all && self.recall.is_none() {
+            return "1: every row that matches was compared".to_owned();
+        }
         let lowest = self.recall_p5.map_or(String::new(), |recall| {
             format!("; one query in 20 below {recall:.3}")
         });
@@ -266,8 +281,14 @@ mod tests {
             recall,
             recall_p5: recall.map(|recall| recall - 0.3),
             expected_recall: Some(0.97),
+            compares_all: false,
         };
         assert!(nearest(None).describe().starts_with("0.970 expected"));
+        let whole = Nearest {
+            compares_all: true,
+            ..nearest(None)
+        };
+        assert!(whole.describe().starts_with("1: every row"));
         assert_eq!(
             nearest(Some(0.9)).describe(),
             "0.9000 measured against the truth (0.970 calibrated); one query in 20 below 0.600"
