@@ -141,6 +141,11 @@ pub(crate) fn is_empty(value: &Value) -> bool {
     value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
+/// Whether a document has a value at a path, an index of which stands for all.
+pub fn has_value(document: &Document, path: &Path) -> bool {
+    any(document, &path.of_all(), &mut |_| true)
+}
+
 /// Whether `meets` likes one of the values at a path, of which those of an array count each.
 fn any_spread(document: &Document, path: &Path, meets: &mut dyn FnMut(&Value) -> bool) -> bool {
     any(document, path, &mut |value| match value.as_array() {

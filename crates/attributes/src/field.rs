@@ -2,8 +2,9 @@
 
 use crate::compile::Attributes;
 use crate::error::Result;
+use crate::evaluate::Document;
 use crate::path::Path;
-use crate::terms::{Tag, parts, path_key, tag_key};
+use crate::terms::{Tag, parts, path_key, tag_key, terms_of};
 
 /// A path at which documents have values.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,32 +26,9 @@ impl Attributes {
     /// # Errors
     /// `Corrupt`, or as the file is.
     pub fn fields(&self) -> Result<Vec<Field>> {
-        let mut fields: Vec<Field> = Vec::new();
+        let mut fields = Vec::new();
         self.terms.visit(&[], &[u8::MAX], &mut |term, _| {
-            let Some((path, tag, _)) = parts(term) else {
-                return Ok(());
-            };
-            let Some((kind, is_value)) = kind(tag) else {
-                return Ok(());
-            };
-            let path = path.to_string();
-            let is_new = fields.last().is_none_or(|last| last.path != path);
-            if is_new && fields.len() < MAX_FIELDS {
-                let (kinds, values) = (Vec::new(), 0);
-                fields.push(Field {
-                    path,
-                    kinds,
-                    values,
-                });
-            } else if is_new {
-                return Ok(());
-            }
-            if let Some(field) = fields.last_mut() {
-                if field.kinds.last() != Some(&kind) {
-                    field.kinds.push(kind);
-                }
-                field.values += u64::from(is_value);
-            }
+            add_term(&mut fields, term);
             Ok(())
         })?;
         Ok(fields)
@@ -69,6 +47,47 @@ impl Attributes {
             Ok(())
         })?;
         Ok(found)
+    }
+}
+
+/// The fields of one document.
+///
+/// # Errors
+/// As [`terms_of`].
+pub fn fields_of(document: &Document) -> Result<Vec<Field>> {
+    let mut fields = Vec::new();
+    for term in terms_of(document)? {
+        add_term(&mut fields, &term);
+    }
+    Ok(fields)
+}
+
+/// Adds what a term says of its field to those before it.
+fn add_term(fields: &mut Vec<Field>, term: &[u8]) {
+    let Some((path, tag, _)) = parts(term) else {
+        return;
+    };
+    let Some((kind, is_value)) = kind(tag) else {
+        return;
+    };
+    let path = path.to_string();
+    let is_new = fields.last().is_none_or(|last| last.path != path);
+    if is_new && fields.len() >= MAX_FIELDS {
+        return;
+    }
+    if is_new {
+        let (kinds, values) = (Vec::new(), 0);
+        fields.push(Field {
+            path,
+            kinds,
+            values,
+        });
+    }
+    if let Some(field) = fields.last_mut() {
+        if field.kinds.last() != Some(&kind) {
+            field.kinds.push(kind);
+        }
+        field.values += u64::from(is_value);
     }
 }
 

@@ -11,6 +11,7 @@
 
 mod compile;
 mod documents;
+mod edit;
 mod error;
 mod evaluate;
 mod expression;
@@ -31,9 +32,10 @@ mod verify;
 
 pub use compile::{Attributes, Matches, NodeIds, compile_bytes, matching_without, usual_bytes};
 pub use documents::{DocumentFile, DocumentWriter, MAX_DOCUMENT_BYTES, VisitDocument};
+pub use edit::Edit;
 pub use error::{AttributeError, Result};
-pub use evaluate::Document;
-pub use field::Field;
+pub use evaluate::{Document, has_value};
+pub use field::{Field, fields_of};
 pub use geo::{Area, Place};
 pub use instant::Moment;
 pub use number::Number;

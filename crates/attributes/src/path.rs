@@ -89,6 +89,17 @@ impl Path {
         steps.map(|steps| Self { steps })
     }
 
+    /// The same path with every element in place of one.
+    pub(crate) fn of_all(&self) -> Self {
+        let each = |step: &Step| match step {
+            Step::At(_) => Step::Each,
+            Step::Key(_) | Step::Each => step.clone(),
+        };
+        Self {
+            steps: self.steps.iter().map(each).collect(),
+        }
+    }
+
     /// Whether it means one element of an array.
     pub(crate) fn has_index(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::At(_)))
