@@ -9,7 +9,7 @@
 
 use super::{Form, Row, Sizes};
 use crate::spec::{
-    CacheSpec, CodeStorage, CodecSpec, EntrySpec, ExecutionSpec, HarvestSpec, IndexSpec,
+    CacheSpec, CodeStorage, CodecSpec, EntrySpec, ExecutionSpec, GraphSpec, HarvestSpec, IndexSpec,
     LayoutSpec, ListSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, RefineSpec, ScheduleSpec,
     SelectionSpec, Shape, StopSpec, UpdateSpec, VectorStorage,
 };
@@ -25,7 +25,7 @@ pub(super) const ROW: Row = Row {
 pub(super) fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
     IndexSpec {
         shape,
-        graph: sizes.vamana(),
+        graph: GraphSpec::vamana(sizes),
         storage: sizes.storage(VectorStorage::InRecord, CodeStorage::Memory),
         layout: LayoutSpec {
             page_bytes: sizes.page_bytes,

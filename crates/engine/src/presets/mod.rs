@@ -19,7 +19,7 @@ use pageway_types::did_you_mean;
 
 use crate::error::{Error, Result};
 use crate::spec::{
-    CodeStorage, GraphSpec, IdStorage, IndexSpec, QuantizerSpec, Shape, StorageSpec, VectorStorage,
+    CodeStorage, IdStorage, IndexSpec, QuantizerSpec, Shape, StorageSpec, VectorStorage,
 };
 
 pub use crate::spec::Sizes;
@@ -51,14 +51,6 @@ pub enum Preset {
 }
 
 impl Sizes {
-    fn vamana(&self) -> GraphSpec {
-        GraphSpec::Vamana {
-            max_degree: self.max_degree,
-            build_list: self.build_list,
-            alpha: self.alpha,
-        }
-    }
-
     fn storage(&self, vectors: VectorStorage, codes: CodeStorage) -> StorageSpec {
         StorageSpec {
             vectors,

@@ -1,5 +1,6 @@
 //! Which proximity graph is walked.
 
+use pageway_graph::PiPnnSpec;
 use serde::{Deserialize, Serialize};
 
 use super::Sizes;
@@ -65,11 +66,7 @@ pub enum GraphSpec {
 pub fn graphs(sizes: &Sizes) -> [GraphSpec; 5] {
     let (max_degree, build_list) = (sizes.max_degree, sizes.build_list);
     [
-        GraphSpec::Vamana {
-            max_degree,
-            build_list,
-            alpha: sizes.alpha,
-        },
+        GraphSpec::vamana(sizes),
         GraphSpec::Nsg {
             max_degree,
             build_list,
@@ -79,19 +76,36 @@ pub fn graphs(sizes: &Sizes) -> [GraphSpec; 5] {
             max_degree,
             build_list,
         },
-        GraphSpec::PiPnn {
-            max_degree,
-            build_list,
-            alpha: sizes.alpha,
-            fanout: 8,
-            leaf: 512,
-            knn: 5,
-        },
+        GraphSpec::pipnn(sizes),
         GraphSpec::Clusters { members: 64 },
     ]
 }
 
 impl GraphSpec {
+    /// DiskANN's graph.
+    pub const fn vamana(sizes: &Sizes) -> Self {
+        Self::Vamana {
+            max_degree: sizes.max_degree,
+            build_list: sizes.build_list,
+            alpha: sizes.alpha,
+        }
+    }
+
+    /// A graph from small overlapping groups (decision 0014).
+    pub const fn pipnn(sizes: &Sizes) -> Self {
+        let PiPnnSpec {
+            fanout, leaf, knn, ..
+        } = PiPnnSpec::new(sizes.max_degree, sizes.alpha, sizes.seed);
+        Self::PiPnn {
+            max_degree: sizes.max_degree,
+            build_list: sizes.build_list,
+            alpha: sizes.alpha,
+            fanout,
+            leaf,
+            knn,
+        }
+    }
+
     /// Members of a cluster, where nodes are grouped in those and have no lists.
     pub const fn members(&self) -> Option<u32> {
         match self {
@@ -160,7 +174,7 @@ impl GraphSpec {
 }
 
 impl Choice for GraphSpec {
-    const ABOUT: &str = "Graph: vamana, nsg[:knn=2R], hnsw, pipnn[:fanout=8,knn=5,leaf=512] or, \
+    const ABOUT: &str = "Graph: vamana, nsg[:knn=2R], hnsw, pipnn[:fanout=12,knn=5,leaf=512] or, \
                          without lists, clusters[:members=64]";
 
     fn known(sizes: &Sizes) -> Vec<Self> {

@@ -37,14 +37,14 @@ pub struct PiPnnSpec {
 }
 
 impl PiPnnSpec {
-    /// With a fanout, leaf and neighbours per leaf that make about as good a graph as Vamana with a
-    /// list of 100, on vectors of images and of text, 24,000 to 100,000 of them, with lists of 32
+    /// With a fanout, leaf and neighbours per leaf that make as good a graph as Vamana with
+    /// a list of 100, on vectors of images and of text, 24,000 to 200,000 of them, with lists of 32
     /// and 48.
     pub const fn new(max_degree: u32, alpha: f32, seed: u64) -> Self {
         Self {
             max_degree,
             alpha,
-            fanout: 8,
+            fanout: 12,
             leaf: 512,
             knn: 5,
             seed,
