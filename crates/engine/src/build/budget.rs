@@ -34,8 +34,8 @@ const SHARD_NODES_MIN: u64 = 5_000;
 /// Shards that a partition may have, per shard that the nodes would fill once: each node lies in
 /// two, shards are filled to three quarters, and an uneven set may double their number.
 pub(super) const SHARDS_PER_FILL: u64 = 6;
-/// Threads that memory is planned for where there are fewer: sample and shards must not depend on
-/// how many there are.
+/// Threads that memory is planned for where there are fewer and it allows: sample and shards must
+/// not depend on how many there are.
 const PLANNED_THREADS: usize = 16;
 /// Buffers of blocks, writers and readers, in any stage.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
@@ -109,7 +109,10 @@ pub(super) struct BuildPlan {
     /// Rows of a part at most, where rows are put in the order of nodes part by part.
     pub(super) parts: Option<u32>,
     pub(super) graph: GraphPlan,
+    /// Threads that work.
     pub(super) threads: usize,
+    /// Threads whose memory is planned for: sample, parts and shards depend on it.
+    pub(super) planned_threads: usize,
 }
 
 impl BuildPlan {
@@ -151,6 +154,7 @@ impl BuildPlan {
         };
         choice.first(index_memory.saturating_sub(filters), |spec| {
             codebook.map_or(Ok(()), |codebook| codebook.check(&spec))?;
+            let threads = thread_count(options.threads);
             let mut plan = Self {
                 kind: BuildKind::Whole,
                 spec,
@@ -162,7 +166,8 @@ impl BuildPlan {
                 sample_rows: SAMPLE_ROWS.min(cut.rows().into()),
                 parts: None,
                 graph: GraphPlan::Whole,
-                threads: thread_count(options.threads),
+                threads,
+                planned_threads: threads.max(PLANNED_THREADS),
             };
             plan.fit(input.vectors.resident().is_some(), options)?;
             Ok(plan)
@@ -217,7 +222,7 @@ impl BuildPlan {
 
     /// Chooses sample, parts and graph plan so that no stage exceeds the budget.
     pub(super) fn fit(&mut self, resident: bool, options: &BuildOptions) -> OrRefused<()> {
-        self.refuse_below_least(resident, options)?;
+        self.settle_threads(resident, options)?;
         let whole = self.whole_bytes(resident, SAMPLE_ROWS_MIN);
         if options.graph_from.is_some() {
             self.refuse_above("laying out the graph of another index", whole)?;
@@ -233,6 +238,16 @@ impl BuildPlan {
             self.sample_rows = (self.sample_rows / 2).max(SAMPLE_ROWS_MIN);
         }
         Ok(())
+    }
+
+    /// Halves the threads until what each needs for itself fits the budget with the rest.
+    fn settle_threads(&mut self, resident: bool, options: &BuildOptions) -> OrRefused<()> {
+        let fits = |plan: &Self| plan.refuse_below_least(resident, options);
+        while self.planned_threads > 1 && fits(self).is_err() {
+            self.planned_threads /= 2;
+        }
+        self.threads = self.threads.min(self.planned_threads);
+        fits(self)
     }
 
     /// Most bytes of any stage but calibration, beside vectors that the caller holds.
@@ -333,19 +348,11 @@ impl BuildPlan {
         resolve::keeps_hot_list(spec) && spec.cache.selection.counts_visits()
     }
 
-    /// Threads whose memory is planned for.
-    pub(super) fn planned_threads(&self) -> usize {
-        match self.kind {
-            BuildKind::Whole => self.threads.max(PLANNED_THREADS),
-            BuildKind::Added { .. } => self.threads,
-        }
-    }
-
     fn train_bytes(&self, sample_rows: u64) -> u64 {
         let dimension = self.spec.shape.dimension as usize;
         let rows = sample_rows as usize;
         let sample = rows as u64 * dimension as u64 * 4;
-        let threads = self.planned_threads();
+        let threads = self.planned_threads;
         let bytes = |spec: &TrainingSpec| {
             if self.kind.trains() {
                 spec.train_bytes(rows, dimension, threads)
@@ -374,7 +381,7 @@ impl BuildPlan {
             nodes * (self.row_bytes() + ids)
         };
         let shape = self.spec.shape;
-        let threads = self.planned_threads();
+        let threads = self.planned_threads;
         let peak = match (resolve::cluster_spec(&self.spec), algorithm(&self.spec)) {
             (Some(spec), _) => clusters_bytes(nodes, shape.vectors(), shape.metric, &spec, threads),
             (None, Some(algorithm)) => {
@@ -391,7 +398,7 @@ impl BuildPlan {
     fn shard_bytes(&self, nodes: u64) -> u64 {
         let shape = self.spec.shape.vectors();
         let graph = self.shard_algorithm().map_or(u64::MAX, |algorithm| {
-            algorithm.bytes(shape, nodes, self.planned_threads())
+            algorithm.bytes(shape, nodes, self.planned_threads)
         });
         let per_node = self.row_bytes() + NORM_BYTES + size_of::<u32>() as u64;
         let shards = SHARDS_PER_FILL * u64::from(self.node_count).div_ceil(nodes);
