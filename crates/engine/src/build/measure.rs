@@ -12,15 +12,16 @@ use crate::index::Index;
 use crate::options::{Answers, Effort, Queries, SearchOptions};
 use crate::truth::{Found, Truth, recall, recall_p5};
 
-/// Expansions that a point costs, about.
-const HOPS: usize = 24_000;
+/// Expansions, or page reads where those are more, that a point costs, about: as many as there are
+/// rows, within these.
+const COSTS: (u64, u64) = (8_000, 24_000);
 /// Queries of a point at least, of k = 1, where one is found or not. Of more neighbours each query
 /// tells more.
 const QUERIES: f32 = 500.0;
 /// The same for any k.
-const LEAST_QUERIES: usize = 40;
+const LEAST_QUERIES: f32 = 40.0;
 /// Fewer than that where a point would cost more than so many times the usual, down to a half.
-const DEAREST: usize = 4;
+const DEAREST: f32 = 4.0;
 /// Answers of a point at most, and what one of them takes.
 pub(super) const MAX_ANSWERS: usize = 100_000;
 pub(super) const ANSWER_BYTES: u64 = 40;
@@ -33,6 +34,8 @@ const ENOUGH: f32 = 0.996;
 const LEAST_GAIN: f32 = 0.0003;
 /// Lists up to here are no sign of that.
 const SHORT_LIST: u32 = 32;
+/// Share of its expansions that a list half as long must save to be worth measuring.
+const LEAST_SAVING: f32 = 0.05;
 /// First list of a curve, in shares of k and at least.
 const FIRST_LIST: (f32, u32) = (0.15, 4);
 /// Lists grow by a half up to here, where recall rises fast, and double from here on.
@@ -84,14 +87,18 @@ pub(crate) fn calibrate(
         ..Calibration::default()
     };
     progress.stage("calibrate recall", plan.ranks.len() as u64);
+    let mut measuring = Measuring {
+        index,
+        plan,
+        k: 1,
+        progress: &Quiet(progress),
+        beam: 0,
+        hops: 0.0,
+        pages: 0.0,
+        first_pages: 0.0,
+    };
     for k in plan.ranks.iter().copied() {
-        let mut measuring = Measuring {
-            index,
-            plan,
-            k,
-            progress: &Quiet(progress),
-            beam: 0,
-        };
+        measuring.turn_to(k);
         let curve = measuring.curve()?;
         if !curve.rows.is_empty() {
             calibration.beam = measuring.beam;
@@ -131,20 +138,40 @@ struct Measuring<'m> {
     k: u32,
     progress: &'m dyn Progress,
     beam: u32,
+    /// Expansions and pages read per query of the last point.
+    hops: f32,
+    pages: f32,
+    /// Pages of the first.
+    first_pages: f32,
 }
 
 impl Measuring<'_> {
+    /// Measures for `k` from now on. With a first list each answer more costs about as many pages.
+    fn turn_to(&mut self, k: u32) {
+        self.pages = self.first_pages * k as f32 / self.k as f32;
+        self.k = k;
+    }
+
     fn curve(&mut self) -> Result<CalibrationCurve> {
         let (share, least) = FIRST_LIST;
         let first = ((self.k as f32 * share) as u32).max(least);
+        // Of answers that are expanded, so many are in any case.
+        let expanded = self.expanded_answers();
+        let first = first.max(expanded);
         let mut rows = Vec::new();
         let mut list_size = first;
-        // Down to a list that finds too little, then up from the first.
+        let mut before = f32::INFINITY;
+        // Down to a list that finds too little or saves nothing, then up from the first.
         while let Some(point) = self.point(list_size)? {
+            if rows.is_empty() {
+                self.first_pages = self.pages;
+            }
             rows.push(point);
-            if point.recall < TOO_LITTLE || list_size == 1 {
+            let saves = self.hops < (1.0 - LEAST_SAVING) * before;
+            if point.recall < TOO_LITTLE || list_size <= expanded.max(1) || !saves {
                 break;
             }
+            before = self.hops;
             list_size /= 2;
         }
         rows.reverse();
@@ -163,6 +190,15 @@ impl Measuring<'_> {
         let mut curve = CalibrationCurve::of(self.k, rows);
         curve.make_monotone();
         Ok(curve)
+    }
+
+    /// Answers that have to be expanded, where nothing else gives an exact distance.
+    fn expanded_answers(&self) -> u32 {
+        if self.index.expands_answers() {
+            self.k
+        } else {
+            0
+        }
     }
 
     fn is_finished(&self, rows: &[CalibrationRow]) -> bool {
@@ -211,11 +247,14 @@ impl Measuring<'_> {
     /// Which queries a point is measured with: evenly drawn of all.
     fn places(&self, list_size: u32) -> Vec<usize> {
         let all = self.plan.truth.query_count();
-        let affordable = (DEAREST * HOPS / list_size as usize).max(LEAST_QUERIES / 2);
-        let least = ((QUERIES / (self.k as f32).sqrt()) as usize).max(LEAST_QUERIES);
+        let (least, most) = COSTS;
+        let budget = self.index.len().clamp(least, most) as f32;
+        let expanded = list_size.max(self.expanded_answers()) as f32;
+        let affordable = budget / expanded.max(self.pages);
+        let least = (QUERIES / (self.k as f32).sqrt()).max(LEAST_QUERIES);
+        let least = least.min((DEAREST * affordable).max(LEAST_QUERIES / 2.0));
         let most = (MAX_ANSWERS / self.k as usize).max(1);
-        let count = (HOPS / list_size as usize).max(least.min(affordable));
-        let count = count.min(most).min(all);
+        let count = (affordable.max(least) as usize).min(most).min(all);
         (0..count).map(|at| at * all / count).collect()
     }
 
@@ -235,7 +274,12 @@ impl Measuring<'_> {
         (rows, held_out.map(node))
     }
 
-    fn judge(&self, answers: &Answers, places: &[usize], list_size: u32) -> Result<CalibrationRow> {
+    fn judge(
+        &mut self,
+        answers: &Answers,
+        places: &[usize],
+        list_size: u32,
+    ) -> Result<CalibrationRow> {
         let recalls = self.recalls(answers, places)?;
         let n = recalls.len().max(1) as f64;
         let mean = recalls.iter().sum::<f64>() / n;
@@ -243,13 +287,14 @@ impl Measuring<'_> {
         let cost = |count: fn(&crate::QueryStats) -> u64| {
             (answers.stats.iter().map(count).sum::<u64>() as f64 / n) as f32
         };
+        (self.hops, self.pages) = (cost(|stats| stats.hops), cost(|stats| stats.pages));
         Ok(CalibrationRow {
             list_size,
             queries: recalls.len() as u32,
             recall: mean as f32,
             standard_error: (variance / n).sqrt() as f32,
             recall_p5: recall_p5(&recalls).unwrap_or(0.0) as f32,
-            pages: cost(|stats| stats.pages),
+            pages: self.pages,
             rounds: cost(|stats| stats.rounds),
         })
     }

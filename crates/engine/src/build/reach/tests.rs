@@ -17,6 +17,7 @@ use crate::index::Index;
 use crate::manifest::Manifest;
 use crate::memory::MemoryWish;
 use crate::options::{BuildInput, BuildOptions};
+use crate::presets::Preset;
 use crate::resolve::{self, Source};
 use crate::source::VectorSlice;
 use crate::threads::thread_pool;
@@ -280,6 +281,7 @@ fn an_index_built_in_shards_reaches_all_nodes() {
         degree: 32,
         build_list: 40,
         calibration_queries: 20,
+        preset: Preset::DiskAnn,
         ..BuildOptions::default()
     };
     let dir = tempfile::tempdir().unwrap();
