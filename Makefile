@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := $(CURDIR)/.venv
 READY := .venv/.ready
 # What is released names no directory of the machine that built it.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 NO_PATHS = --remap-path-prefix=$(CURDIR)=pageway --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo
 IN_VENV := VIRTUAL_ENV="$(VENV)" PATH="$(VENV)/bin:$$PATH"
 
@@ -18,7 +19,7 @@ setup: $(READY) ## make the Python environment in .venv
 $(READY):
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 9) and "Python 3.9 or later is needed")'
 	$(PYTHON) -m venv .venv
-	.venv/bin/pip install --quiet --disable-pip-version-check maturin pytest numpy pyyaml
+	.venv/bin/pip install --quiet --disable-pip-version-check maturin pytest pytest-xdist numpy pyyaml
 	@touch $(READY)
 
 check: ## formatting, lints and house rules
@@ -38,8 +39,10 @@ test: test-rust test-python ## every test: Rust, documentation examples, suites,
 test-rust: ## the Rust tests alone
 	cargo xtask test
 
-test-python: py ## the Python tests alone
-	$(IN_VENV) python -m pytest -q python/tests
+test-python: $(READY) ## the Python tests alone, over the extension as the Rust tests compile it
+	cargo build --profile test -p pageway-python --lib
+	cp $(TARGET)/debug/lib_native.$(if $(filter Darwin,$(shell uname)),dylib,so) python/pageway/_native.abi3.so
+	$(IN_VENV) PYTHONPATH=$(CURDIR)/python python -m pytest -q -n auto --durations=10 python/tests
 
 demo: ## build and search 10,000 real sentence embeddings, results in ./demo-output
 	cargo run --release -p pageway-cli -- demo --out demo-output

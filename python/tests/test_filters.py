@@ -75,7 +75,7 @@ def test_ids_ranges_fields_and_mistakes(index, vectors):
     fields = index.fields()
     assert fields["kind"] == (["text"], 3)
     assert fields["kids[].age"][0] == ["integer"]
-    with pytest.raises(pageway.InvalidInputError, match="did you mean kind"):
+    with pytest.raises(pageway.InvalidInputError, match="did you mean 'kind'"):
         index.search(vectors[0], filter="kindd = 'one'")
     with pytest.raises(pageway.InvalidInputError, match="column 6"):
         index.count("kind ~ 3")
