@@ -47,6 +47,8 @@ from .results import (
     Preset,
     RangeResult,
     RecallReport,
+    Row,
+    RowPage,
     SearchResult,
     VerifyReport,
 )
@@ -74,6 +76,8 @@ __all__ = [
     "RangeResult",
     "ReadOnlyError",
     "RecallReport",
+    "Row",
+    "RowPage",
     "SearchResult",
     "StorageError",
     "TimedOutError",

@@ -12,7 +12,7 @@ import numpy as np
 from ._arrays import as_path
 from .errors import InvalidInputError
 
-__all__ = ["Attributes", "Filter", "as_documents", "as_filter", "from_json"]
+__all__ = ["Attributes", "Filter", "as_documents", "as_fields", "as_filter", "from_json"]
 
 #: What rows must be to be found: an expression, a filter of Qdrant's, or ids.
 Filter = Union[str, Mapping[str, Any], Iterable[int]]
@@ -35,6 +35,16 @@ def _document(row: int, given: Optional[Mapping[str, Any]]) -> str:
         return json.dumps(dict(given or {}), default=_plain, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"attributes of row {row}: {error}") from None
+
+
+def as_fields(fields: Mapping[str, Any]) -> str:
+    """A JSON text of attributes that are to be set."""
+    if not isinstance(fields, Mapping):
+        raise InvalidInputError("fields: a mapping is expected")
+    try:
+        return json.dumps(dict(fields), default=_plain, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"fields: {error}") from None
 
 
 def _plain(value: Any) -> Any:

@@ -25,6 +25,9 @@ _Source = Union[str, Tuple[str, str], Tuple[str, str, str], _Rows]
 _Ids = Union[None, str, npt.NDArray[np.uint64]]
 _Documents = Union[None, str, List[str]]
 _Filter = Tuple[str, bool]
+_Scrolled = Tuple[
+    npt.NDArray[np.uint64], List[Optional[str]], npt.NDArray[np.uint8], Optional[int]
+]
 _Callback = Optional[Callable[[str, int, int], object]]
 _Found = Tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32]]
 
@@ -79,6 +82,11 @@ class _CreateOptions(TypedDict):
     memory: Optional[str]
     expected: Optional[int]
     degree: int
+
+class _EditWish(TypedDict):
+    what: str
+    fields: str
+    paths: List[str]
 
 class _SearchOptions(TypedDict):
     k: int
@@ -139,8 +147,19 @@ class Index:
     @staticmethod
     def open_writable(path: str, options: _OpenOptions, update: _UpdateOptions) -> Index: ...
     def put(
-        self, rows: _Rows, ids: Optional[npt.NDArray[np.uint64]], how: Tuple[bool, str]
+        self,
+        rows: _Rows,
+        beside: Tuple[Optional[npt.NDArray[np.uint64]], _Documents],
+        how: Tuple[bool, str],
     ) -> str: ...
+    def delete_matching(self, matching: _Filter, how: str) -> str: ...
+    def edit(
+        self, which: Union[npt.NDArray[np.uint64], _Filter], edit: _EditWish, how: str
+    ) -> str: ...
+    def scroll(
+        self, matching: Optional[_Filter], start: Tuple[int, int], parts: Tuple[bool, bool]
+    ) -> _Scrolled: ...
+    def rows(self, ids: npt.NDArray[np.uint64], parts: Tuple[bool, bool]) -> _Scrolled: ...
     def delete(self, ids: npt.NDArray[np.uint64], how: str) -> str: ...
     def sync(self) -> int: ...
     def cancel(self) -> None: ...

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Tuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ._arrays import as_ids
+from ._attributes import Filter, as_filter, from_json
 from ._sources.batches import Batch
 from .errors import naming
-from .results import as_given
+from .results import Row, RowPage, as_given
 
 if TYPE_CHECKING:
+    from . import _native
     from .index import Index
 
 #: Bytes of a batch of `Index.export`, about.
@@ -56,6 +58,88 @@ class StoredVectors:
             rows = self._native.vectors(wanted)
         vectors = rows.view(self.dtype).reshape(len(wanted), self.shape[1])
         return vectors if np.ndim(ids) else vectors[0]
+
+    def rows(  # type: ignore[misc]
+        self: "Index", ids: Any, *, vectors: bool = False, attributes: bool = True
+    ) -> List[Row]:
+        """The rows of some ids, in their order; ids that no row has are left out.
+
+        Costs a few reads per id where the index was opened to be changed or ids are the numbers of
+        rows, else a pass over all ids.
+
+        Parameters
+        ----------
+        ids : int or array_like of int, shape (n,)
+            Ids as searches return them.
+        vectors, attributes : bool
+            What is wanted of them.
+
+        Returns
+        -------
+        list of Row
+
+        Raises
+        ------
+        CorruptError, StorageError
+            A page that is damaged or cannot be read.
+        """
+        wanted = as_ids(np.atleast_1d(ids))
+        parts = bool(vectors), bool(attributes)
+        with naming(self.path):
+            found = self._native.rows(wanted, parts)
+        return self._as_rows(found, parts)
+
+    def scroll(  # type: ignore[misc]
+        self: "Index",
+        *,
+        filter: Optional[Filter] = None,
+        limit: int = 10,
+        offset: int = 0,
+        vectors: bool = False,
+        attributes: bool = True,
+    ) -> RowPage:
+        """Rows one after the other, in the order of their ids.
+
+        Costs a pass over ids from there on, as far as it takes; over all ids in an index with ids of
+        its own that was never opened to be changed.
+
+        Parameters
+        ----------
+        filter : str, mapping or iterable of int, optional
+            Only rows that match, as for `search`.
+        limit : int
+            Rows at most.
+        offset : int
+            The least id.
+        vectors, attributes : bool
+            What is wanted of rows.
+
+        Returns
+        -------
+        RowPage
+            Rows, and the ``offset`` of those that follow: None after the last.
+
+        Raises
+        ------
+        InvalidInputError
+            What is no filter; a limit of 0.
+        CorruptError, StorageError
+            A page that is damaged or cannot be read.
+        """
+        parts = bool(vectors), bool(attributes)
+        start = int(offset), int(limit)
+        with naming(self.path):
+            found = self._native.scroll(as_filter(filter), start, parts)
+        return RowPage(self._as_rows(found, parts), found[3])
+
+    def _as_rows(  # type: ignore[misc]
+        self: "Index", found: "_native._Scrolled", parts: Tuple[bool, bool]
+    ) -> List[Row]:
+        ids, documents, data, _ = found
+        shape = len(ids), self.shape[1]
+        stored = data.view(self.dtype).reshape(shape) if parts[0] else [None] * len(ids)
+        own = from_json(documents)
+        return [Row(int(one), *beside) for one, *beside in zip(ids, own, stored)]
 
     def export(self: "Index") -> "Iterator[Batch]":  # type: ignore[misc]
         """All vectors with their ids, a batch at a time, in the order they lie on disk.

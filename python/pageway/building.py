@@ -204,7 +204,7 @@ def build(
     key                    names, with their fields
     =====================  ========================================================================
     ``graph``              ``vamana`` (alpha=1.2), ``nsg`` (knn=2 degree), ``hnsw``,
-                           ``pipnn`` (alpha=1.2, fanout=8, leaf=512, knn=5); of all these:
+                           ``pipnn`` (alpha=1.2, fanout=12, leaf=512, knn=5); of all these:
                            max_degree=degree, build_list=build_list; ``clusters`` (members=64)
     ``vectors``            ``in_record``, ``separate``, ``coded`` (a fine code in the record)
     ``codes``              ``memory``, ``in_page``, ``split``

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Dict
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 import numpy as np
 
 from . import _native
 from ._arrays import as_ids, as_path, as_rows, as_vectors_of
+from ._attributes import Attributes, Filter, as_documents, as_fields, as_filter
 from ._progress import ProgressWish, Reporting
 from ._settings import PathLike
 from .errors import InvalidInputError
@@ -32,7 +33,12 @@ class Changing:
     _dtype: np.dtype[Any]
 
     def insert(
-        self, vectors: Any, ids: Any = None, *, durability: str = "synced"
+        self,
+        vectors: Any,
+        ids: Any = None,
+        *,
+        attributes: Optional[Attributes] = None,
+        durability: str = "synced",
     ) -> Acknowledged:
         """Puts rows in whose ids no row has.
 
@@ -40,11 +46,13 @@ class Changing:
         ----------
         vectors : array_like, shape (n, d) or (d,), or iterator of batches
             Rows in the element type of the index; floats are cast to its float type. An iterator
-            gives batches, each an array or a pair of an array and its ids; a batch that fails
+            gives batches, each an array, or a tuple of an array and its ids, and its attributes; a batch that fails
             leaves those before it in. Arrays are not copied first: no thread may write to them
             until the call returns.
         ids : array_like of int, shape (n,) or (), optional
             An id for each row, from 0 to 2**64 - 1; by default the next ids that were never given.
+        attributes : path or iterable of mapping, optional
+            Attributes of each row, as for `pageway.build`.
         durability : {"synced", "batched:10ms", "deferred"}
             What has happened when the call returns. ``"synced"``: neither a kill nor a power cut
             loses it. ``"batched:10ms"``: a kill loses nothing, a power cut at most the last 10 ms.
@@ -64,17 +72,22 @@ class Changing:
         NoSpaceError
             The disk is full.
         """
-        return self._put(vectors, ids, False, durability)
+        return self._put(vectors, (ids, attributes), False, durability)
 
     def upsert(
-        self, vectors: Any, ids: Any = None, *, durability: str = "synced"
+        self,
+        vectors: Any,
+        ids: Any = None,
+        *,
+        attributes: Optional[Attributes] = None,
+        durability: str = "synced",
     ) -> Acknowledged:
         """Puts rows in, each in place of the one that has its id, if one has.
 
         Parameters
         ----------
-        vectors, ids, durability
-            As for `insert`; ids must be given.
+        vectors, ids, attributes, durability
+            As for `insert`; ids must be given. A row that comes without attributes has none then.
 
         Returns
         -------
@@ -85,15 +98,23 @@ class Changing:
         InvalidInputError, ReadOnlyError, NoSpaceError
             As `insert`.
         """
-        return self._put(vectors, ids, True, durability)
+        return self._put(vectors, (ids, attributes), True, durability)
 
-    def delete(self, ids: Any, *, durability: str = "synced") -> Acknowledged:
+    def delete(
+        self,
+        ids: Any = None,
+        *,
+        filter: Optional[Filter] = None,
+        durability: str = "synced",
+    ) -> Acknowledged:
         """Deletes rows. No search that begins afterwards returns them.
 
         Parameters
         ----------
         ids : int or array_like of int, shape (n,)
             Ids; those that no row has are counted as ``absent``.
+        filter : str, mapping or iterable of int
+            Instead of ids: rows that match, as for `Index.search`.
         durability : {"synced", "batched:10ms", "deferred"}
             As for `insert`.
 
@@ -108,8 +129,92 @@ class Changing:
         ReadOnlyError
             As `insert`.
         """
-        own = as_ids(_several(ids))
-        return Acknowledged(**json.loads(self._native.delete(own, durability)))
+        matching = as_filter(filter)
+        if (ids is None) == (matching is None):
+            raise InvalidInputError("give either ids or a filter")
+        if matching is not None:
+            done = self._native.delete_matching(matching, durability)
+        else:
+            done = self._native.delete(as_ids(_several(ids)), durability)
+        return Acknowledged(**json.loads(done))
+
+    def set(
+        self,
+        fields: Mapping[str, Any],
+        ids: Any = None,
+        *,
+        filter: Optional[Filter] = None,
+        at: Optional[str] = None,
+        overwrite: bool = False,
+        durability: str = "synced",
+    ) -> Acknowledged:
+        """Sets attributes of rows that are there.
+
+        A row whose attributes change is put in anew with its vector: that costs what an upsert does,
+        and reading it. No other change of a row is lost.
+
+        Parameters
+        ----------
+        fields : mapping
+            Take the place of those of their names; others stay.
+        ids : int or array_like of int, shape (n,)
+            Rows; ids that no row has are counted as ``absent``.
+        filter : str, mapping or iterable of int
+            Instead of ids: rows that match, as for `Index.search`.
+        at : str, optional
+            Sets them in the object at this path, which is made where it is missing.
+        overwrite : bool
+            Lets no other attributes stay.
+        durability : {"synced", "batched:10ms", "deferred"}
+            As for `insert`.
+
+        Returns
+        -------
+        Acknowledged
+            ``changed`` counts the rows that are others now.
+
+        Raises
+        ------
+        InvalidInputError
+            Attributes that would be too large; what is no filter; an id that is given twice.
+        ReadOnlyError, NoSpaceError
+            As `insert`; the rows before are changed.
+        """
+        if overwrite and at is not None:
+            raise InvalidInputError("overwrite: all attributes go, so there is no path to set at")
+        what = "overwrite" if overwrite else "set"
+        paths = [] if at is None else [at]
+        return self._edit((ids, filter), (what, as_fields(fields), paths), durability)
+
+    def unset(
+        self,
+        paths: Union[None, str, Iterable[str]] = None,
+        ids: Any = None,
+        *,
+        filter: Optional[Filter] = None,
+        durability: str = "synced",
+    ) -> Acknowledged:
+        """Takes attributes from rows.
+
+        Parameters
+        ----------
+        paths : str or iterable of str, optional
+            What goes; all attributes where absent. Paths that lead nowhere are passed over.
+        ids, filter, durability
+            As for `set`.
+
+        Returns
+        -------
+        Acknowledged
+
+        Raises
+        ------
+        InvalidInputError, ReadOnlyError, NoSpaceError
+            As `set`.
+        """
+        what = "clear" if paths is None else "remove"
+        own = [paths] if isinstance(paths, str) else list(paths or [])
+        return self._edit((ids, filter), (what, "{}", own), durability)
 
     def flush(self, *, progress: ProgressWish = False) -> None:
         """Writes the rows that memory holds into files: a segment of their own.
@@ -235,23 +340,40 @@ class Changing:
         """True when the index can be changed."""
         return self._native.writable
 
-    def _put(self, vectors: Any, ids: Any, upsert: bool, durability: str) -> Acknowledged:
+    def _edit(
+        self, which: Tuple[Any, Optional[Filter]], edit: Tuple[str, str, List[str]], durability: str
+    ) -> Acknowledged:
+        ids, matching = which[0], as_filter(which[1])
+        if (ids is None) == (matching is None):
+            raise InvalidInputError("give either ids or a filter")
+        own = as_ids(_several(ids)) if matching is None else matching
+        what, fields, paths = edit
+        wish: _native._EditWish = {"what": what, "fields": fields, "paths": paths}
+        return Acknowledged(**json.loads(self._native.edit(own, wish, durability)))
+
+    def _put(
+        self, vectors: Any, beside: Tuple[Any, Any], upsert: bool, durability: str
+    ) -> Acknowledged:
         if not isinstance(vectors, Iterator):
-            return self._put_batch(vectors, ids, upsert, durability)
-        if ids is not None:
-            raise InvalidInputError("ids: batches of an iterator bring their own: (vectors, ids)")
+            return self._put_batch(vectors, beside, upsert, durability)
+        if any(one is not None for one in beside):
+            words = "batches of an iterator bring their own: (vectors, ids, attributes)"
+            raise InvalidInputError(f"ids and attributes: {words}")
         total = Acknowledged()
         for batch in vectors:
-            rows, own = batch if isinstance(batch, tuple) and len(batch) == 2 else (batch, None)
-            total = total.plus(self._put_batch(rows, own, upsert, durability))
+            parts = batch if isinstance(batch, tuple) and len(batch) in (2, 3) else (batch, None)
+            own = parts[1], parts[2] if len(parts) == 3 else None
+            total = total.plus(self._put_batch(parts[0], own, upsert, durability))
         return total
 
     def _put_batch(
-        self, vectors: Any, ids: Any, upsert: bool, durability: str
+        self, vectors: Any, beside: Tuple[Any, Any], upsert: bool, durability: str
     ) -> Acknowledged:
         rows = as_vectors_of(vectors, self._native.dimension, self._dtype)
+        ids, attributes = beside
         own = None if ids is None else as_ids(_several(ids))
-        done = self._native.put(as_rows(rows), own, (upsert, durability))
+        documents = as_documents([attributes] if isinstance(attributes, Mapping) else attributes)
+        done = self._native.put(as_rows(rows), (own, documents), (upsert, durability))
         return Acknowledged(**json.loads(done))
 
 

@@ -15,6 +15,8 @@ __all__ = [
     "Preset",
     "RangeResult",
     "RecallReport",
+    "Row",
+    "RowPage",
     "SearchResult",
     "VerifyReport",
 ]
@@ -175,8 +177,10 @@ class Acknowledged(NamedTuple):
         Rows in place of others of their ids.
     deleted : int
         Rows that were deleted.
+    changed : int
+        Rows whose attributes changed.
     absent : int
-        Ids to delete that no row had.
+        Ids to delete or to change that no row had.
     first_id : int or None
         The first of the ids that the index gave; those of a call that no other was beside follow
         each other.
@@ -189,6 +193,7 @@ class Acknowledged(NamedTuple):
     inserted: int = 0
     replaced: int = 0
     deleted: int = 0
+    changed: int = 0
     absent: int = 0
     first_id: Optional[int] = None
     lsn: int = 0
@@ -200,11 +205,45 @@ class Acknowledged(NamedTuple):
             self.inserted + later.inserted,
             self.replaced + later.replaced,
             self.deleted + later.deleted,
+            self.changed + later.changed,
             self.absent + later.absent,
             later.first_id if self.first_id is None else self.first_id,
             later.lsn,
             later.durable,
         )
+
+
+class Row(NamedTuple):
+    """A row as an index holds it.
+
+    Attributes
+    ----------
+    id : int
+        Its id.
+    attributes : dict or None
+        Its attributes, if it has any and they were wanted.
+    vector : ndarray, shape (d,), or None
+        Its vector, if it was wanted.
+    """
+
+    id: int
+    attributes: Optional[Dict[str, Any]] = None
+    vector: Optional[npt.NDArray[Any]] = None
+
+
+class RowPage(NamedTuple):
+    """Rows in the order of their ids.
+
+    Attributes
+    ----------
+    rows : list of Row
+        They.
+    offset : int or None
+        The id of the next row; None where no row follows.
+    """
+
+    rows: List[Row]
+    offset: Optional[int] = None
 
 
 class MergeReport(NamedTuple):

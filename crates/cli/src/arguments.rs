@@ -6,8 +6,8 @@ use pageway::Result;
 use crate::command::build::BuildArguments;
 use crate::command::calibrate::CalibrateArguments;
 use crate::command::change::{
-    CreateArguments, DeleteArguments, InsertArguments, LogArguments, MergeArguments,
-    SnapshotArguments,
+    CreateArguments, DeleteArguments, InsertArguments, LogArguments, MergeArguments, SetArguments,
+    SnapshotArguments, UnsetArguments,
 };
 use crate::command::completions::CompletionsArguments;
 use crate::command::convert::ConvertArguments;
@@ -25,6 +25,7 @@ use crate::command::open::OpenArguments;
 use crate::command::plan::PlanArguments;
 use crate::command::presets::PresetsArguments;
 use crate::command::range::RangeArguments;
+use crate::command::scroll::ScrollArguments;
 use crate::command::search::SearchArguments;
 use crate::command::slice::SliceArguments;
 use crate::command::verify::VerifyArguments;
@@ -42,6 +43,8 @@ dozen pages of it, and you say how much memory and how much recall you want.
   within a radius   pageway range my.index --queries q.fbin --radius 40000
   count matches     pageway count my.index --filter 'year > 2020'
   change            pageway insert my.index --data new.fbin   pageway delete my.index --ids gone.txt
+  set attributes    pageway set my.index FIELDS --ids some.txt     pageway unset my.index year --ids some.txt
+  look at rows      pageway scroll my.index --filter 'year > 2020'
   begin empty       pageway create --out my.index --dimension 384 --metric cosine
   tidy up, copy     pageway merge my.index          pageway snapshot my.index --out copy.index
   unwritten yet     pageway log my.index
@@ -93,8 +96,14 @@ pub(crate) enum Command {
     Create(CreateArguments),
     /// Put the vectors of a file into an index, durably, while others search it
     Insert(InsertArguments),
-    /// Delete the rows of some ids
+    /// Delete the rows of some ids, or those that match a filter
     Delete(DeleteArguments),
+    /// Set attributes of rows
+    Set(SetArguments),
+    /// Take attributes from rows
+    Unset(UnsetArguments),
+    /// Show rows in the order of their ids
+    Scroll(ScrollArguments),
     /// Merge segments, and drop dead rows
     Merge(MergeArguments),
     /// Copy an index as it is now
@@ -148,6 +157,9 @@ impl Command {
             Self::Create(arguments) => arguments.run(),
             Self::Insert(arguments) => arguments.run(session),
             Self::Delete(arguments) => arguments.run(session),
+            Self::Set(arguments) => arguments.run(session),
+            Self::Unset(arguments) => arguments.run(session),
+            Self::Scroll(arguments) => arguments.run(),
             Self::Merge(arguments) => arguments.run(session),
             Self::Snapshot(arguments) => arguments.run(session),
             Self::Log(arguments) => arguments.run(),

@@ -128,6 +128,81 @@ fn rows_go_in_are_replaced_deleted_merged_copied_and_told() {
 }
 
 #[test]
+fn attributes_come_change_are_shown_and_go() {
+    let place = created("");
+    let text = |row: u64| format!("{{\"n\": {row}, \"of\": {{\"three\": {}}}}}\n", row % 3);
+    place.write("b.jsonl", (0..300).map(text).collect::<String>());
+    place.write("few.jsonl", (0..299).map(text).collect::<String>());
+    let refused = place.line("insert my.index --data b.u8bin --attributes few.jsonl");
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.stderr.contains("299 rows for 300"), "{refused:?}");
+    let report = place.line("insert my.index --data b.u8bin --attributes b.jsonl --json");
+    assert_eq!(number(&report.json(), "inserted"), 300);
+    place.write("ids.txt", lines([7, 8, 4000].into_iter()));
+    let set = [
+        "set",
+        "my.index",
+        "{\"four\": 4}",
+        "--at",
+        "of",
+        "--ids",
+        "ids.txt",
+        "--json",
+    ];
+    let report = place.run(set).json();
+    assert_eq!(
+        (number(&report, "changed"), number(&report, "absent")),
+        (2, 1)
+    );
+    let unset = [
+        "unset", "my.index", "of.three", "--filter", "n = 8", "--json",
+    ];
+    assert_eq!(number(&place.run(unset).json(), "changed"), 1);
+    let shown = place
+        .line("scroll my.index --from 7 --limit 2 --json")
+        .json();
+    let expected = "{\"rows\":[{\"id\":7,\"attributes\":{\"n\":7,\"of\":{\"four\":4,\"three\":1}}},\
+                    {\"id\":8,\"attributes\":{\"n\":8,\"of\":{\"four\":4}}}],\"next\":9}";
+    assert_eq!(
+        shown,
+        serde_json::from_str::<Value>(expected).expect("JSON")
+    );
+    let shown = place.line("scroll my.index --ids ids.txt");
+    assert!(shown.stdout.contains("8: {\"n\":8"), "{shown:?}");
+    let delete = ["delete", "my.index", "--filter", "of.three = 2", "--json"];
+    assert_eq!(number(&place.run(delete).json(), "deleted"), 99);
+    let count = place
+        .run(["count", "my.index", "--filter", "n >= 0", "--json"])
+        .json();
+    assert_eq!(
+        (number(&count, "rows"), number(&count, "matches")),
+        (201, 201)
+    );
+    let cases = [
+        (
+            &["set", "my.index", "[1]", "--ids", "ids.txt"][..],
+            "object",
+        ),
+        (
+            &["set", "my.index", "{}", "--at", "a..b", "--ids", "ids.txt"],
+            "a name is missing",
+        ),
+        (
+            &["unset", "my.index", "n", "--filter", "m = 1"],
+            "no row has a field m",
+        ),
+        (&["unset", "my.index", "--ids", "ids.txt"], "PATH"),
+        (&["delete", "my.index"], "--ids"),
+        (&["scroll", "my.index", "--limit", "0"], "0 rows at a time"),
+    ];
+    for (line, words) in cases {
+        let refused = place.run(line);
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(refused.stderr.contains(words), "{refused:?}");
+    }
+}
+
+#[test]
 fn an_index_that_was_built_accepts_changes() {
     let place = created("");
     let build = "build --data a.u8bin --out built.index --metric l2 --memory 8MB --degree 24 \

@@ -60,9 +60,12 @@ impl Filter {
         self.knows_fields
     }
 
-    /// Whether a row matches that has no attributes, but this id.
-    pub(crate) fn matches_bare(&self, id: u64) -> bool {
-        self.predicate.matches(&Document::new(), Some(id))
+    /// Whether a row matches that has this id and these attributes, as JSON. What is no document
+    /// stands for none.
+    pub(crate) fn matches_row(&self, id: u64, json: Option<&[u8]>) -> bool {
+        let document = json.and_then(|json| serde_json::from_slice(json).ok());
+        let document: Document = document.unwrap_or_default();
+        self.predicate.matches(&document, Some(id))
     }
 }
 
@@ -113,44 +116,4 @@ pub struct FilterReport {
 /// longest segment: a bit for each row, and what turns predicates into those.
 pub(crate) fn filter_bytes(rows: u32, longest: u32) -> u64 {
     u64::from(rows).div_ceil(64) * 8 + usual_bytes(longest)
-}
-
-/// The name that is most like another, if one is: a third of its letters may differ.
-pub(crate) fn nearest_name<'n>(
-    name: &str,
-    known: impl Iterator<Item = &'n str>,
-) -> Option<&'n str> {
-    let near = known.map(|other| (edits(name, other), other)).min()?;
-    (near.0 <= (name.chars().count() / 3).max(1)).then_some(near.1)
-}
-
-/// Letters to change, add or take away from one name to another.
-fn edits(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for letter in from.chars() {
-        let mut next = Vec::with_capacity(row.len());
-        next.push(row.first().map_or(1, |first| first + 1));
-        for (other, pair) in to.iter().zip(row.windows(2)) {
-            let [diagonal, above] = pair else { continue };
-            let left = next.last().copied().unwrap_or(0);
-            let changed = diagonal + usize::from(*other != letter);
-            next.push(changed.min(above + 1).min(left + 1));
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_nearest_name_is_told() {
-        let near = |name| nearest_name(name, ["length", "lex", "part"].into_iter());
-        assert_eq!(near("lenght"), Some("length"));
-        assert_eq!(near("le"), Some("lex"));
-        assert_eq!(near("colour"), None);
-    }
 }

@@ -73,14 +73,14 @@ pub use execution::{NodeSet, QueryStats, Tolerance};
 pub use filter::{Filter, FilterReport, Strategy};
 pub use index::{
     BackendReport, Description, FileDescription, Index, MAX_LIST_SIZE, MemoryReport, RecallReport,
-    StoredVector, describe,
+    RowPage, RowParts, StoredRow, StoredVector, describe,
 };
 pub use layout::PageError;
 pub use memory::{MemoryPart, MemoryWish, format_bytes};
 pub use options::{
     Answers, BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions, SearchSettings,
 };
-pub use pageway_attributes::Field;
+pub use pageway_attributes::{Document, Edit, Field, Path as FieldPath};
 pub use pageway_store::{Durability, OsVfs, Vfs};
 pub use pageway_types::{
     ElementType, Metric, NoProgress, NodeId, Progress, VectorRead, VectorShape,
@@ -91,7 +91,7 @@ pub use segment::{FileReport, SegmentDescription, VerifyReport};
 pub use spec::{CacheOverrides, IndexSpec, Overrides};
 pub use update::{
     Acknowledged, Background, ChangeSummary, Changes, CreateOptions, LogFileSummary, LogSummary,
-    MergeReport, Rows, UpdateOptions, Work, Writer, describe_changes, verify, verify_on,
+    MergeReport, Rows, UpdateOptions, Which, Work, Writer, describe_changes, verify, verify_on,
 };
 
 /// What the laboratory, the tools and the suites use beside the engine. None of it is needed to

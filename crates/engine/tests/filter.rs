@@ -215,7 +215,10 @@ fn several_segments_and_ranges_and_what_is_wrong() {
     let error = index
         .count(&Filter::expression("kinds = 'one'").unwrap())
         .unwrap_err();
-    assert!(error.to_string().contains("did you mean kind?"), "{error}");
+    assert!(
+        error.to_string().contains("did you mean 'kind'?"),
+        "{error}"
+    );
     assert_eq!(
         index
             .count(&Filter::qdrant(r#"{"must_not": {"key": "x", "match": {"value": 1}}}"#).unwrap())

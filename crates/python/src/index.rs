@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pageway::{
-    CalibrateOptions, Effort, Error, ErrorKind, Filter, OpenOptions, Queries, SearchOptions,
+    CalibrateOptions, Effort, Error, ErrorKind, Filter, OpenOptions, Queries, SearchOptions, Which,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
 
 use crate::answers::Answers;
-use crate::convert::{Rows, json, wish};
+use crate::convert::{Documents, Rows, json, wish};
 use crate::error::to_exception;
 use crate::progress::{Callback, watched};
+use crate::rows::{EditWish, Scrolled, WhichRows, row_parts, scrolled};
 use crate::writer::{Changing, UpdateSettings, durability};
 
 /// Batches up to this size end before Ctrl-C could be missed; they need no thread of their own.
@@ -101,7 +102,7 @@ impl SearchSettings {
 }
 
 /// A filter as it is written, and whether as JSON of Qdrant's, else as an expression.
-type FilterText = (String, bool);
+pub(crate) type FilterText = (String, bool);
 
 fn filter((text, is_json): &FilterText) -> PyResult<Filter> {
     let filter = if *is_json {
@@ -214,11 +215,67 @@ impl Index {
         &self,
         py: Python<'_>,
         rows: Rows<'_>,
-        ids: Option<PyReadonlyArray1<'_, u64>>,
+        beside: (Option<PyReadonlyArray1<'_, u64>>, Option<Documents>),
         how: (bool, String),
     ) -> PyResult<String> {
         let how = (how.0, durability(&how.1)?);
-        json(&self.changing()?.put(py, &rows, ids.as_ref(), how)?)
+        let beside = (beside.0.as_ref(), beside.1.as_ref());
+        json(&self.changing()?.put(py, &rows, beside, how)?)
+    }
+
+    /// Deletes rows that match a filter. Gives what was done as JSON.
+    fn delete_matching(
+        &self,
+        py: Python<'_>,
+        matching: FilterText,
+        how: String,
+    ) -> PyResult<String> {
+        let (changing, filter) = (self.changing()?, filter(&matching)?);
+        json(&changing.delete_matching(py, &filter, durability(&how)?)?)
+    }
+
+    /// Changes attributes of rows: those of some ids, else those that match. Gives what was done as
+    /// JSON.
+    fn edit(
+        &self,
+        py: Python<'_>,
+        which: WhichRows<'_>,
+        edit: EditWish,
+        how: String,
+    ) -> PyResult<String> {
+        let how = (&edit.edit()?, durability(&how)?);
+        let changing = self.changing()?;
+        json(&match &which {
+            WhichRows::Matching(text) => changing.edit(py, Which::Matching(&filter(text)?), how)?,
+            WhichRows::Ids(ids) => changing.edit(py, Which::Ids(ids.as_slice()?), how)?,
+        })
+    }
+
+    /// Rows in the order of their ids: from an id on, so many, with vectors and with attributes if
+    /// so. Gives ids, attributes, bytes of vectors, and the next id.
+    fn scroll<'py>(
+        &self,
+        py: Python<'py>,
+        matching: Option<FilterText>,
+        start: (u64, usize),
+        parts: (bool, bool),
+    ) -> PyResult<Scrolled<'py>> {
+        let index = self.opened()?;
+        let filter = matching.as_ref().map(filter).transpose()?;
+        let page = py.detach(|| index.scroll(filter.as_ref(), start, row_parts(parts)));
+        Ok(scrolled(py, page.map_err(to_exception)?))
+    }
+
+    /// The rows of some ids, likewise.
+    fn rows<'py>(
+        &self,
+        py: Python<'py>,
+        ids: PyReadonlyArray1<'py, u64>,
+        parts: (bool, bool),
+    ) -> PyResult<Scrolled<'py>> {
+        let (index, ids) = (self.opened()?, ids.as_slice()?);
+        let rows = py.detach(|| index.rows(ids, row_parts(parts)));
+        Ok(scrolled(py, rows.map_err(to_exception)?.into()))
     }
 
     /// Deletes rows. Gives what was done as JSON.

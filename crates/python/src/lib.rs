@@ -19,6 +19,7 @@ mod error;
 mod index;
 mod overrides;
 mod progress;
+mod rows;
 mod truth;
 mod writer;
 

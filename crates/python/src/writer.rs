@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use numpy::PyReadonlyArray1;
 use pageway::{
-    Acknowledged, CreateOptions, Durability, Error, MemoryWish, NoProgress, OpenOptions,
-    UpdateOptions, VectorShape, Writer,
+    Acknowledged, CreateOptions, Durability, Edit, Error, Filter, MemoryWish, NoProgress,
+    OpenOptions, UpdateOptions, VectorShape, Which, Writer,
 };
 use pyo3::prelude::*;
 
-use crate::convert::{Rows, named, wish};
+use crate::convert::{Documents, Rows, named, wish};
 use crate::error::to_exception;
 
 /// How often a writer at rest is looked after.
@@ -146,17 +146,19 @@ impl Changing {
         Ok(Self { writer, keeper })
     }
 
-    /// Puts rows in.
+    /// Puts rows in, with their ids and attributes where they are given.
     pub(crate) fn put(
         &self,
         py: Python<'_>,
         rows: &Rows<'_>,
-        ids: Option<&PyReadonlyArray1<'_, u64>>,
+        (ids, attributes): (Option<&PyReadonlyArray1<'_, u64>>, Option<&Documents>),
         (upsert, durability): (bool, Durability),
     ) -> PyResult<Acknowledged> {
         let ids = ids.map(PyReadonlyArray1::as_slice).transpose()?;
+        let attributes = attributes.map(Documents::open).transpose()?;
         let rows = pageway::Rows::new(rows.bytes()?, rows.shape()?)
             .with_ids(ids)
+            .with_attributes(attributes.as_deref())
             .with_durability(durability);
         let put = py.detach(|| {
             if upsert {
@@ -180,6 +182,30 @@ impl Changing {
         let deleted = py.detach(|| self.writer.delete(ids, durability));
         self.wake(durability);
         deleted.map_err(to_exception)
+    }
+
+    /// Deletes the rows that match a filter.
+    pub(crate) fn delete_matching(
+        &self,
+        py: Python<'_>,
+        filter: &Filter,
+        durability: Durability,
+    ) -> PyResult<Acknowledged> {
+        let deleted = py.detach(|| self.writer.delete_matching(filter, durability));
+        self.wake(durability);
+        deleted.map_err(to_exception)
+    }
+
+    /// Changes the attributes of rows.
+    pub(crate) fn edit(
+        &self,
+        py: Python<'_>,
+        which: Which<'_>,
+        (edit, durability): (&Edit, Durability),
+    ) -> PyResult<Acknowledged> {
+        let done = py.detach(|| self.writer.edit_attributes(which, edit, durability));
+        self.wake(durability);
+        done.map_err(to_exception)
     }
 
     /// Makes everything durable, flushes and merges what memory and disk hold another segment for,

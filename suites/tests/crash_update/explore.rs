@@ -135,7 +135,7 @@ fn recover_twice(
     let text = |error: pageway::Error| error.to_string();
     let vfs = wrap(image.clone());
     let writer = open(&vfs).map_err(text)?;
-    let found = crate::oracle::find(writer.index(), allowed)?;
+    let found = crate::oracle::find(writer.index(), allowed).map_err(text)?;
     let opened = image.operations();
     let mut state = allowed[found].clone();
     let (row, id) = ([77; 12], [5_555_555]);

@@ -31,11 +31,13 @@ use explore::{Findings, Width, explore, explore_recovery};
 use plant::{Plant, PlantVfs, accept_tail};
 use story::{Step, Story, live};
 
-const LIFE: [Step; 28] = [
+const LIFE: [Step; 32] = [
     Step::Insert(30),
     Step::Upsert(8),
+    Step::Edit(6),
     Step::Delete(3),
     Step::Flush,
+    Step::Edit(5),
     Step::Again,
     Step::Batched(4),
     Step::Deferred(3),
@@ -57,6 +59,8 @@ const LIFE: [Step; 28] = [
     Step::Insert(4),
     Step::Snapshot,
     Step::Upsert(4),
+    Step::Edit(3),
+    Step::EditBeside,
     Step::Merge,
     Step::Kill,
     Step::Again,

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pageway::{
-    Effort, Index, NoProgress, OpenOptions, Queries, Rows, SearchOptions, UpdateOptions, Vfs,
-    Writer, verify_on,
+    Effort, Error, ErrorKind, Filter, Index, NoProgress, OpenOptions, Queries, RowParts, Rows,
+    SearchOptions, UpdateOptions, Vfs, Writer, verify_on,
 };
 use pageway_store::MANIFEST_FILE;
 
@@ -15,43 +15,85 @@ fn text(error: pageway::Error) -> String {
     error.to_string()
 }
 
+fn wrong(words: String) -> Error {
+    Error::new(ErrorKind::Corrupt, words)
+}
+
 /// Which of some states an index holds, the last that fits: the same ids with the same rows, and
 /// no others.
-pub(crate) fn find(index: &Index, allowed: &[Held]) -> Result<usize, String> {
-    let holds = |state: &Held| {
-        let ids: Vec<u64> = state.keys().copied().collect();
-        let rows = index.vectors(&ids);
-        index.len() == ids.len() as u64
-            && rows.is_ok_and(|rows| rows == state.values().flatten().copied().collect::<Vec<u8>>())
+pub(crate) fn find(index: &Index, allowed: &[Held]) -> pageway::Result<usize> {
+    let parts = RowParts {
+        vectors: true,
+        attributes: true,
     };
+    let page = index.scroll(None, (0, 1 << 20), parts)?;
+    let whole = |row: pageway::StoredRow| {
+        let json = row.attributes.unwrap_or_default().into_bytes();
+        (row.id, [row.vector, json].concat())
+    };
+    let held: Held = page.rows.into_iter().map(whole).collect();
+    let holds = |state: &Held| index.len() == state.len() as u64 && held == *state;
     let found = allowed.iter().rposition(holds).ok_or_else(|| {
         let counts: Vec<usize> = allowed.iter().map(Held::len).collect();
-        format!("{} rows, none of states of {counts:?}", index.len())
+        let differs = |(id, row): &(&u64, &Vec<u8>)| held.get(id) != Some(row);
+        let last = allowed.last().and_then(|state| state.iter().find(differs));
+        let own = last.and_then(|(id, _)| held.get(id));
+        wrong(format!(
+            "{} rows, none of states of {counts:?}; {last:?} is {own:?}",
+            index.len()
+        ))
     })?;
     search(index, &allowed[found])?;
+    count(index, &allowed[found])?;
     Ok(found)
 }
 
+fn is_refusal(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::InvalidInput | ErrorKind::Unsupported)
+}
+
+/// As many rows have attributes as should.
+fn count(index: &Index, state: &Held) -> pageway::Result<()> {
+    let filter = r#"{"must_not": [{"is_empty": {"key": "edited"}}]}"#;
+    let filter = Filter::qdrant(filter)?;
+    let is_edited = |row: &&Vec<u8>| row.windows(8).any(|part| part == b"\"edited\"");
+    let expected = state.values().filter(is_edited).count() as u64;
+    match index.count(&filter) {
+        Ok(count) if count == expected => Ok(()),
+        Ok(count) => Err(wrong(format!(
+            "{expected} rows were edited, and {count} are"
+        ))),
+        // Nobody has such a field, or any.
+        Err(error) if expected == 0 && is_refusal(error.kind()) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Answers live, come once, and have the distances that they should.
-fn search(index: &Index, state: &Held) -> Result<(), String> {
+fn search(index: &Index, state: &Held) -> pageway::Result<()> {
     let query = [90; 12];
     let queries = Queries::new(&query, SHAPE);
     let options = SearchOptions::nearest(9).with_effort(Effort::ListSize(200));
-    let answers = index.search(&queries, &options).map_err(text)?;
+    let answers = index.search(&queries, &options)?;
     let mut seen = std::collections::BTreeSet::new();
     for (id, distance) in answers.ids.iter().zip(&answers.distances) {
         if *id == u64::MAX {
             break;
         }
-        let row = state.get(id).ok_or_else(|| format!("id {id} came back"))?;
+        let row = state
+            .get(id)
+            .ok_or_else(|| wrong(format!("id {id} came back")))?;
         let apart = |(a, b): (&u8, &u8)| (f32::from(*a) - f32::from(*b)).powi(2);
         let expected: f32 = row.iter().zip(&query).map(apart).sum();
         if *distance != expected || !seen.insert(*id) {
-            return Err(format!("id {id} at {distance}, not {expected}, or twice"));
+            return Err(wrong(format!(
+                "id {id} at {distance}, not {expected}, or twice"
+            )));
         }
     }
     if seen.len() < state.len().min(9) {
-        return Err(format!("{} answers of {} rows", seen.len(), state.len()));
+        let words = format!("{} answers of {} rows", seen.len(), state.len());
+        return Err(wrong(words));
     }
     Ok(())
 }
@@ -60,7 +102,7 @@ fn search(index: &Index, state: &Held) -> Result<(), String> {
 pub(crate) fn recover(vfs: &Arc<dyn Vfs>, allowed: &[Held]) -> Result<(Writer, usize), String> {
     check_sound(vfs, Path::new(DIR))?;
     let writer = open(vfs).map_err(text)?;
-    let found = find(writer.index(), allowed)?;
+    let found = find(writer.index(), allowed).map_err(text)?;
     Ok((writer, found))
 }
 
@@ -98,7 +140,7 @@ pub(crate) fn go_on(vfs: &Arc<dyn Vfs>, writer: Writer, state: &Held) -> Result<
         writer.merge(true, &NoProgress).map(drop)
     };
     run(&writer, &mut state).map_err(text)?;
-    find(writer.index(), std::slice::from_ref(&state))?;
+    find(writer.index(), std::slice::from_ref(&state)).map_err(text)?;
     drop(writer);
     recover(vfs, &[state]).map(drop)
 }
@@ -119,5 +161,7 @@ pub(crate) fn check_copy(vfs: &Arc<dyn Vfs>, state: &Held, is_told: bool) -> Res
     drop(index);
     let update = UpdateOptions::default();
     let writer = Writer::open_on(vfs, dir, &OpenOptions::default(), &update).map_err(text)?;
-    find(writer.index(), std::slice::from_ref(state)).map(drop)
+    find(writer.index(), std::slice::from_ref(state))
+        .map(drop)
+        .map_err(text)
 }

@@ -7,9 +7,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use pageway::source::{DocumentRead, DocumentSlice};
 use pageway::{
-    CreateOptions, Durability, ElementType, Error, ErrorKind, Metric, NoProgress, OpenOptions,
-    Progress, Result, Rows, UpdateOptions, VectorShape, Vfs, Writer,
+    CreateOptions, Document, Durability, Edit, ElementType, Metric, NoProgress, OpenOptions,
+    Progress, Result, Rows, UpdateOptions, VectorShape, Vfs, Which, Writer,
 };
 use pageway_testkit::{Boundary, SimVfs, SplitMix64};
 
@@ -22,8 +23,32 @@ pub(crate) const SHAPE: VectorShape = VectorShape {
 };
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Ids and their rows.
+/// Ids and their rows: the vector, and behind it the attributes as JSON where there are any.
 pub(crate) type Held = BTreeMap<u64, Vec<u8>>;
+
+/// A row with attributes, if it is one that has some.
+fn with_attributes(mut row: Vec<u8>) -> Vec<u8> {
+    if !row[0].is_multiple_of(3) {
+        row.extend(format!("{{\"first\":{}}}", row[0]).into_bytes());
+    }
+    row
+}
+
+/// The vectors of rows one after the other, and their attributes.
+fn parts(rows: &[Vec<u8>]) -> (Vec<u8>, Vec<String>) {
+    let split = rows.iter().map(|row| row.split_at(SHAPE.row_bytes()));
+    let text = |json: &[u8]| match json {
+        [] => "{}".to_owned(),
+        json => String::from_utf8(json.to_vec()).unwrap(),
+    };
+    split
+        .map(|(row, json)| (row, text(json)))
+        .fold(Default::default(), |mut all, one| {
+            all.0.extend(one.0);
+            all.1.push(one.1);
+            all
+        })
+}
 
 /// What happens to an index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +57,8 @@ pub(crate) enum Step {
     Insert(usize),
     /// So many rows with ids, half of which are there.
     Upsert(usize),
+    /// So many rows get other attributes.
+    Edit(usize),
     /// So many rows go.
     Delete(usize),
     /// A row goes, and another comes with its id.
@@ -45,6 +72,8 @@ pub(crate) enum Step {
     /// The same, with changes of what is being written.
     FlushBeside,
     MergeBeside,
+    /// A flush and a merge, beside each of which attributes change.
+    EditBeside,
     /// A merge beside which rows come and go, are flushed, and come and go again.
     FlushInMerge,
     Snapshot,
@@ -190,6 +219,7 @@ impl World {
             Step::Upsert(count) => self.upsert(&writer, count, Durability::Synced)?,
             Step::Batched(count) => self.upsert(&writer, count, Durability::Batched(HOUR))?,
             Step::Deferred(count) => self.upsert(&writer, count, Durability::Deferred)?,
+            Step::Edit(count) => self.edit(&writer, count)?,
             Step::Delete(count) => self.delete(&writer, &self.some(count))?,
             Step::Again => self.again(&writer)?,
             Step::Sync => {
@@ -205,6 +235,11 @@ impl World {
             Step::MergeBeside => {
                 writer.flush(&NoProgress)?;
                 writer.merge(true, &Beside::new(self, &writer))?;
+            }
+            Step::EditBeside => {
+                writer.flush(&Beside::with_edits(self, &writer))?;
+                writer.flush(&NoProgress)?;
+                writer.merge(true, &Beside::with_edits(self, &writer))?;
             }
             Step::FlushInMerge => {
                 writer.flush(&NoProgress)?;
@@ -248,13 +283,16 @@ impl World {
     }
 
     fn insert(&self, writer: &Writer, count: usize) -> Result<()> {
-        let rows = self.rows(count);
+        let rows: Vec<_> = self.rows(count).into_iter().map(with_attributes).collect();
         let next = 3 + self.inner().next_id;
         let ids: Vec<u64> = (next..next + count as u64).collect();
         let mut state = self.inner().state.clone();
         state.extend(ids.iter().copied().zip(rows.iter().cloned()));
         self.begin(state);
-        writer.insert(&Rows::new(&rows.concat(), SHAPE).with_ids(&*ids))?;
+        let (bytes, texts) = parts(&rows);
+        let documents = DocumentSlice(&texts);
+        let rows = Rows::new(&bytes, SHAPE).with_ids(&*ids);
+        writer.insert(&rows.with_attributes(&documents as &dyn DocumentRead))?;
         self.tell();
         self.insert_unnamed(writer)
     }
@@ -273,19 +311,42 @@ impl World {
     }
 
     fn upsert(&self, writer: &Writer, count: usize, durability: Durability) -> Result<()> {
-        let rows = self.rows(count);
+        let rows: Vec<_> = self.rows(count).into_iter().map(with_attributes).collect();
         let mut ids = self.some(count / 2);
         let next = self.inner().next_id;
         ids.extend((next..).take(count - ids.len()));
         let mut state = self.inner().state.clone();
         state.extend(ids.iter().copied().zip(rows.iter().cloned()));
         self.begin(state);
-        let bytes = rows.concat();
+        let (bytes, texts) = parts(&rows);
+        let documents = DocumentSlice(&texts);
         let rows = Rows::new(&bytes, SHAPE).with_ids(&*ids);
+        let rows = rows.with_attributes(&documents as &dyn DocumentRead);
         let done = writer.upsert(&rows.with_durability(durability))?;
         if done.durable {
             self.tell();
         }
+        Ok(())
+    }
+
+    fn edit(&self, writer: &Writer, count: usize) -> Result<()> {
+        let mut ids = self.some(count);
+        let mut state = self.inner().state.clone();
+        let value = self.inner().random.below(1000);
+        for id in &ids {
+            let row = state.get_mut(id).unwrap();
+            row.truncate(SHAPE.row_bytes());
+            row.extend(format!("{{\"edited\":{value}}}").into_bytes());
+        }
+        self.begin(state);
+        // One that is not there.
+        ids.push(8_888_888);
+        let mut fields = Document::new();
+        fields.insert("edited".to_owned(), value.into());
+        let edit = Edit::Overwrite(fields);
+        let done = writer.edit_attributes(Which::Ids(&ids), &edit, Durability::Synced)?;
+        assert_eq!(done.absent, 1);
+        self.tell();
         Ok(())
     }
 
@@ -330,8 +391,7 @@ impl World {
         let writer = open(&self.vfs)?;
         let range = self.inner().story.range(self.sim.operations());
         let allowed = self.inner().story.states[range.clone()].to_vec();
-        let found = crate::oracle::find(writer.index(), &allowed);
-        let found = found.map_err(|error| Error::new(ErrorKind::Corrupt, error))?;
+        let found = crate::oracle::find(writer.index(), &allowed)?;
         let mut inner = self.inner();
         inner.next_id = inner.story.next_ids[range.start + found];
         drop(inner);
@@ -347,6 +407,8 @@ struct Beside<'w> {
     writer: &'w Writer,
     /// Whether what changed is flushed too, before more changes.
     flushes: bool,
+    /// Whether attributes change, and nothing else.
+    edits: bool,
     is_done: Mutex<bool>,
 }
 
@@ -356,6 +418,7 @@ impl<'w> Beside<'w> {
             world,
             writer,
             flushes: false,
+            edits: false,
             is_done: Mutex::new(false),
         }
     }
@@ -367,9 +430,19 @@ impl<'w> Beside<'w> {
         }
     }
 
+    fn with_edits(world: &'w World, writer: &'w Writer) -> Self {
+        Self {
+            edits: true,
+            ..Self::new(world, writer)
+        }
+    }
+
     /// Changes of what is being written.
     fn change(&self) -> Result<()> {
         let (world, writer) = (self.world, self.writer);
+        if self.edits {
+            return world.edit(writer, 6);
+        }
         world.delete(writer, &world.some(6))?;
         world.upsert(writer, 5, Durability::Synced)?;
         world.again(writer)

@@ -73,6 +73,11 @@ impl Forge {
         let files = segments
             .iter()
             .flat_map(|one| one["files"].as_object().unwrap().values());
+        // Attributes are two files under one name.
+        let files = files.flat_map(|file| match file.get("terms") {
+            None => vec![file],
+            Some(terms) => vec![&file["documents"], terms],
+        });
         let targets = files.filter(|file| !file.is_null()).map(|file| {
             let entry: FileEntry = serde_json::from_value(file.clone()).unwrap();
             let file = PageFile::open(vfs.as_ref(), dir, &entry, OpenMode::ReadOwn).unwrap();

@@ -20,6 +20,7 @@ pub(crate) mod plan;
 pub(crate) mod presets;
 pub(crate) mod query;
 pub(crate) mod range;
+pub(crate) mod scroll;
 pub(crate) mod search;
 pub(crate) mod slice;
 pub(crate) mod verify;

@@ -26,6 +26,9 @@ use crate::resolve::{self, Source};
 use crate::spec::{IdStorage, IndexSpec, QuantizerSpec};
 use crate::threads::thread_pool;
 
+/// Bytes of a row in the table of ids, and while that is sorted on disk.
+const ID_DISK_BYTES: u64 = 12 + 20;
+
 /// Rows that a quantizer is trained on at most.
 const SAMPLE_ROWS: u64 = 65_536;
 
@@ -86,7 +89,7 @@ impl Addition<'_> {
         let resident = vectors.resident().is_some();
         let plan = plan(self.spec, (rows, resident), self.kind(), self.limits)?;
         let workspace = Workspace::of_writer(self.vfs, self.dir, self.generation);
-        workspace.check_space(disk_bytes(&plan)? + u64::from(rows) * 24)?;
+        workspace.check_space(disk_bytes(&plan)? + u64::from(rows) * ID_DISK_BYTES)?;
         let pool = thread_pool(plan.threads)?;
         let quantizers = self.donor.map(taken_over).transpose()?;
         let pipeline = Pipeline {
@@ -267,6 +270,7 @@ fn plan_of(
         parts: None,
         graph: GraphPlan::Whole,
         threads: limits.threads.max(1),
+        planned_threads: limits.threads.max(1),
     };
     plan.fit(resident, &options)?;
     Ok(plan)

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pageway_attributes::{Document, DocumentWriter, MAX_DOCUMENT_BYTES, TermWriter, terms_of};
+use pageway_attributes::{Document, DocumentWriter, TermWriter, terms_of};
 use pageway_store::{BlobWriter, FileUuid, PageGeometry, Vfs};
 use pageway_types::RowId;
 
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::manifest::{AttributeFiles, FileKind, SegmentEntry};
 use crate::resolve::Source;
 use crate::segment::IdCursor;
-use crate::source::DocumentRead;
+use crate::source::{DocumentRead, check_document};
 
 /// Where the attributes of a segment go, and what making them may hold.
 pub(super) struct AttributeBuild<'a> {
@@ -236,12 +236,7 @@ pub(super) fn check_documents(attributes: &dyn DocumentRead) -> Result<()> {
     let mut row = 0u64;
     attributes.visit(0, attributes.count(), &mut |json| {
         let place = format!("{}, row {row}", attributes.name());
-        let document: Document = serde_json::from_slice(json)
-            .map_err(|error| Error::invalid(error.to_string()).within(&place))?;
-        terms_of(&document).map_err(|error| Error::from(error).within(&place))?;
-        if json.len() > MAX_DOCUMENT_BYTES {
-            return Err(Error::invalid("a document of more than 1 MiB").within(&place));
-        }
+        check_document(json).map_err(|error| error.within(&place))?;
         row += 1;
         Ok(())
     })

@@ -1,23 +1,17 @@
 //! The table that finds nodes by their ids: sorted within a bound of memory.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::path::Path;
 use std::sync::Arc;
 
 use pageway_store::{FileEntry, FileUuid, PageFileWriter, PageGeometry, Vfs};
 
-use super::spill::{Spill, SpillReader, SpillWriter};
+use super::sort::Sorter;
 use crate::error::Result;
 use crate::manifest::FileKind;
 use crate::segment::{ID_ENTRY_BYTES, entries_per_page, twice};
 
 /// Ids that are read at a time.
 const RUN_IDS: usize = 8192;
-/// Least entries of a sorted run.
-const LEAST_RUN: usize = 4096;
-/// Bytes of an entry while it is sorted.
-const SORT_BYTES: u64 = 16;
 
 /// Where a table goes, and what it may hold in memory.
 pub(crate) struct IdFile<'f> {
@@ -43,10 +37,9 @@ impl IdFile<'_> {
         read: &mut dyn FnMut(u64, &mut [u64]) -> Result<()>,
         node_of: &dyn Fn(u32) -> u32,
     ) -> Result<FileEntry> {
-        let most = (self.memory_bytes / SORT_BYTES) as usize;
-        let most = most.clamp(LEAST_RUN, (count as usize).max(LEAST_RUN));
-        let mut run: Vec<(u64, u32)> = Vec::with_capacity(most.min(count as usize));
-        let mut spills = Vec::new();
+        let (generation, segment) = self.name;
+        let stem = format!("id-run-{generation}-{}", segment.unwrap_or(0));
+        let mut sorter = Sorter::new(self.vfs, self.dir.join(stem), self.memory_bytes);
         let mut ids = vec![0; RUN_IDS];
         let mut first = 0u32;
         while first < count {
@@ -54,23 +47,16 @@ impl IdFile<'_> {
             let ids = ids.get_mut(..length).unwrap_or_default();
             read(first.into(), ids)?;
             for (row, id) in (first..).zip(ids.iter()) {
-                if run.len() >= most {
-                    spills.push(self.spill(&mut run, spills.len())?);
-                }
-                run.push((*id, node_of(row)));
+                sorter.push(&id.to_be_bytes(), &node_of(row).to_be_bytes())?;
             }
             first += length as u32;
         }
         let mut table = self.table()?;
-        if spills.is_empty() {
-            run.sort_unstable();
-            for entry in run {
-                table.push(entry)?;
-            }
-        } else {
-            spills.push(self.spill(&mut run, spills.len())?);
-            merge(&spills, &mut table)?;
-        }
+        sorter.finish(&mut |id, node| {
+            let id = id.first_chunk().map_or(0, |id| u64::from_be_bytes(*id));
+            let node = node.first_chunk();
+            table.push((id, node.map_or(0, |node| u32::from_be_bytes(*node))))
+        })?;
         table.finish()
     }
 
@@ -88,18 +74,6 @@ impl IdFile<'_> {
             before: None,
         })
     }
-
-    /// Writes a run, sorted, to a temporary file.
-    fn spill(&self, run: &mut Vec<(u64, u32)>, number: usize) -> Result<Spill> {
-        run.sort_unstable();
-        let own = self.name.1.unwrap_or(0);
-        let name = format!("id-run-{}-{own}-{number}.pw", self.name.0);
-        let mut spill = SpillWriter::create(self.vfs, &self.dir.join(name))?;
-        for entry in run.drain(..) {
-            spill.write(&encode(entry))?;
-        }
-        spill.finish()
-    }
 }
 
 fn encode((id, node): (u64, u32)) -> [u8; ID_ENTRY_BYTES] {
@@ -110,32 +84,6 @@ fn encode((id, node): (u64, u32)) -> [u8; ID_ENTRY_BYTES] {
         .zip(bytes)
         .for_each(|(to, from)| *to = from);
     entry
-}
-
-fn next_entry(reader: &mut SpillReader<'_>) -> Result<Option<(u64, u32)>> {
-    let mut entry = [0; ID_ENTRY_BYTES];
-    if !reader.read(&mut entry)? {
-        return Ok(None);
-    }
-    let (id, node) = entry.split_at(8);
-    let id = id.first_chunk().map(|id| u64::from_le_bytes(*id));
-    let node = node.first_chunk().map(|node| u32::from_le_bytes(*node));
-    Ok(id.zip(node))
-}
-
-fn merge(spills: &[Spill], table: &mut TableWriter) -> Result<()> {
-    let mut readers: Vec<_> = spills.iter().map(Spill::reader).collect();
-    let mut heads = BinaryHeap::with_capacity(readers.len());
-    for (number, reader) in readers.iter_mut().enumerate() {
-        heads.extend(next_entry(reader)?.map(|entry| Reverse((entry, number))));
-    }
-    while let Some(Reverse((entry, number))) = heads.pop() {
-        table.push(entry)?;
-        if let Some(reader) = readers.get_mut(number) {
-            heads.extend(next_entry(reader)?.map(|entry| Reverse((entry, number))));
-        }
-    }
-    Ok(())
 }
 
 struct TableWriter {

@@ -71,6 +71,7 @@ mod tests {
     use super::*;
     use crate::memory::MemoryWish;
     use crate::source::VectorSlice;
+    use crate::spec::{GraphSpec, Overrides, Sizes};
     use crate::{ErrorKind, NoProgress};
 
     #[test]
@@ -104,5 +105,33 @@ mod tests {
                 .starts_with("a memory budget of 20 B is too small"),
             "{refused}"
         );
+    }
+    #[test]
+    fn little_memory_is_built_in_by_fewer_threads() {
+        let shape = VectorShape {
+            dimension: 512,
+            element: ElementType::F32,
+        };
+        let rows = vec![0; 6000 * shape.row_bytes()];
+        let vectors = VectorSlice::new(&rows, shape).unwrap();
+        let input = BuildInput::new(&vectors, "rows");
+        let options = |build_memory| BuildOptions {
+            build_memory: Some(MemoryWish::Bytes(build_memory)),
+            memory: Some(MemoryWish::Bytes(4_000_000)),
+            threads: 12,
+            overrides: Overrides {
+                graph: Some(GraphSpec::pipnn(&Sizes::default())),
+                ..Overrides::default()
+            },
+            ..BuildOptions::default()
+        };
+        let refused = Index::outline(&input, &options(1)).unwrap_err();
+        let (_, least) = refused.context().split_once("works is ").unwrap();
+        let least: u64 = least.split_once(" B").unwrap().0.parse().unwrap();
+        assert_eq!(Index::outline(&input, &options(least)).unwrap().threads, 1);
+        let some = Index::outline(&input, &options(2 * least)).unwrap();
+        assert!((2..12).contains(&some.threads), "{}", some.threads);
+        let free = Index::outline(&input, &options(1 << 30)).unwrap();
+        assert_eq!(free.threads, 12);
     }
 }

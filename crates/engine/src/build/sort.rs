@@ -54,8 +54,8 @@ impl Sorter {
         Self {
             vfs: Arc::clone(vfs),
             stem,
-            // Runs are merged with a buffer each.
-            most: (memory_bytes / 2).max(LEAST_RUN as u64) as usize,
+            // What grows is held twice over while it is moved, into room for as much again.
+            most: (memory_bytes / 3).max(LEAST_RUN as u64) as usize,
             bytes: Vec::new(),
             pairs: Vec::new(),
             spills: Vec::new(),

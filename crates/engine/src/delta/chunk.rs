@@ -1,9 +1,23 @@
 //! Some rows of a delta that follow each other.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Rows that a chunk is not merged beyond: what is copied for a row is a few times itself.
 const CHUNK_ROWS: usize = 4096;
+
+/// The attributes of a row as JSON, if it has any.
+pub(crate) type RowDocument = Option<Arc<[u8]>>;
+
+/// Rows that come together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewRows<'r> {
+    pub(crate) ids: &'r [u64],
+    /// Their vectors, one after the other.
+    pub(crate) vectors: &'r [u8],
+    /// Their attributes; empty where none has any.
+    pub(crate) documents: &'r [RowDocument],
+}
 
 /// Rows, and what is known of each. Only deaths change.
 #[derive(Debug)]
@@ -11,17 +25,26 @@ pub(super) struct Chunk {
     first: u32,
     ids: Vec<u64>,
     rows: Vec<u8>,
+    documents: Vec<RowDocument>,
     /// Rows that were visible when the row died; 0 while it lives.
     deaths: Vec<AtomicU32>,
 }
 
 impl Chunk {
     /// A chunk whose first row has the number `first`.
-    pub(super) fn new(first: u32, ids: &[u64], rows: &[u8]) -> Self {
+    pub(super) fn new(first: u32, rows: NewRows<'_>) -> Self {
+        let NewRows {
+            ids,
+            vectors,
+            documents,
+        } = rows;
+        let mut documents = documents.to_vec();
+        documents.resize(ids.len(), None);
         Self {
             first,
             ids: ids.to_vec(),
-            rows: rows.to_vec(),
+            rows: vectors.to_vec(),
+            documents,
             deaths: ids.iter().map(|_| AtomicU32::new(0)).collect(),
         }
     }
@@ -45,6 +68,7 @@ impl Chunk {
             first: self.first,
             ids: [&*self.ids, &*next.ids].concat(),
             rows: [&*self.rows, &*next.rows].concat(),
+            documents: [&*self.documents, &*next.documents].concat(),
             deaths: copied.collect(),
         }
     }
@@ -77,5 +101,11 @@ impl Chunk {
     pub(super) fn row(&self, row: u32, row_bytes: usize) -> Option<&[u8]> {
         let start = row.checked_sub(self.first)? as usize * row_bytes;
         self.rows.get(start..start + row_bytes)
+    }
+
+    /// Attributes of a row.
+    pub(super) fn document(&self, row: u32) -> Option<&[u8]> {
+        let at = row.checked_sub(self.first)? as usize;
+        self.documents.get(at)?.as_deref()
     }
 }

@@ -1,7 +1,7 @@
 //! Rows that are in no segment yet: in memory, in the order in which they came, searched exactly.
 //!
 //! ```text
-//! chunks   | rows, ids, deaths | rows, ids, deaths | ..     each full, or merged with the next
+//! chunks   | rows, ids, attributes, deaths | ..     each full, or merged with the next
 //! view     the chunks of a moment: rows up to `visible`, less those that had died by then
 //! ```
 //!
@@ -19,11 +19,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use chunk::Chunk;
+pub(crate) use chunk::{NewRows, RowDocument};
 pub(crate) use scan::Hit;
 
-/// Bytes that a row takes beside its vector: id, death, the share of a chunk's bookkeeping, and
-/// what finds it by its id.
-pub(crate) const ROW_BYTES: u64 = 8 + 4 + 4 + 48;
+/// Bytes that a row takes beside its vector and its attributes: id, death, where its attributes
+/// are, the share of a chunk's bookkeeping, and what finds it by its id.
+pub(crate) const ROW_BYTES: u64 = 8 + 4 + 16 + 4 + 48;
+
+/// Bytes that attributes take beside their own.
+const DOCUMENT_BYTES: u64 = 48;
+
+/// Bytes that the attributes of some rows take.
+pub(crate) fn document_bytes(documents: &[RowDocument]) -> u64 {
+    let each = |document: &Arc<[u8]>| document.len() as u64 + DOCUMENT_BYTES;
+    documents.iter().flatten().map(each).sum()
+}
 
 /// Rows since the last flush.
 #[derive(Debug)]
@@ -55,14 +65,19 @@ impl Delta {
         }
     }
 
-    /// Appends rows: `ids.len()` of them, one after the other in `rows`.
-    pub(crate) fn append(&self, ids: &[u64], rows: &[u8]) {
-        if ids.is_empty() {
+    /// Bytes of a vector.
+    pub(crate) fn row_bytes(&self) -> usize {
+        self.row_bytes
+    }
+
+    /// Appends rows.
+    pub(crate) fn append(&self, rows: NewRows<'_>) {
+        if rows.ids.is_empty() {
             return;
         }
         let mut chunks = self.chunks.write().unwrap_or_else(PoisonError::into_inner);
         let first = chunks.last().map_or(0, |last| last.end());
-        let mut chunk = Chunk::new(first, ids, rows);
+        let mut chunk = Chunk::new(first, rows);
         while let Some(last) = chunks.pop_if(|last| last.merges_with(&chunk)) {
             chunk = last.merged(&chunk);
         }
@@ -71,17 +86,12 @@ impl Delta {
 
     /// Appends rows as `append` does, in place of those that `replaced` numbers: whoever sees the
     /// new ones sees the others dead.
-    pub(crate) fn replace(
-        &self,
-        replaced: impl IntoIterator<Item = u32>,
-        ids: &[u64],
-        rows: &[u8],
-    ) {
-        let visible = self.len() + ids.len() as u32;
+    pub(crate) fn replace(&self, replaced: impl IntoIterator<Item = u32>, rows: NewRows<'_>) {
+        let visible = self.len() + rows.ids.len() as u32;
         for row in replaced {
             self.kill_for(row, visible);
         }
-        self.append(ids, rows);
+        self.append(rows);
     }
 
     /// Kills a row; false when it was dead or is not there.
@@ -146,6 +156,16 @@ impl DeltaView {
     fn chunk_of(&self, row: u32) -> Option<&Chunk> {
         let at = self.chunks.partition_point(|chunk| chunk.end() <= row);
         self.chunks.get(at).map(AsRef::as_ref)
+    }
+
+    /// Vector of a row, dead or not.
+    pub(crate) fn vector(&self, row: u32) -> Option<&[u8]> {
+        self.chunk_of(row)?.row(row, self.row_bytes)
+    }
+
+    /// Attributes of a row, dead or not, as JSON.
+    pub(crate) fn document(&self, row: u32) -> Option<&[u8]> {
+        self.chunk_of(row)?.document(row)
     }
 
     /// Shows the number, id and vector of every living row, in order.

@@ -12,6 +12,36 @@ fn distance() -> pageway_kernels::DistanceFn {
     kernels().unwrap().distance(ElementType::U8, Metric::L2)
 }
 
+fn new<'r>(ids: &'r [u64], vectors: &'r [u8]) -> NewRows<'r> {
+    NewRows {
+        ids,
+        vectors,
+        documents: &[],
+    }
+}
+
+#[test]
+fn rows_keep_their_attributes_when_chunks_are_merged() {
+    let delta = Delta::new(1);
+    for row in 0..40u64 {
+        let document: RowDocument = row
+            .is_multiple_of(3)
+            .then(|| row.to_string().into_bytes().into());
+        delta.append(NewRows {
+            ids: &[row],
+            vectors: &[row as u8],
+            documents: &[document],
+        });
+    }
+    let view = delta.view();
+    for row in 0..40u32 {
+        let expected = row.is_multiple_of(3).then(|| row.to_string().into_bytes());
+        assert_eq!(view.document(row), expected.as_deref());
+        assert_eq!(view.vector(row), Some(&[row as u8][..]));
+    }
+    assert_eq!(view.document(40), None);
+}
+
 proptest! {
     #[test]
     fn a_view_is_what_was_there_at_its_moment(
@@ -27,7 +57,7 @@ proptest! {
             let ids: Vec<u64> = (first..first + *count as u64).map(|id| id * 7).collect();
             let values: Vec<u8> = (0..*count).map(|at| value.wrapping_add(at as u8 * 31)).collect();
             let rows: Vec<u8> = values.iter().flat_map(|value| [*value, 3]).collect();
-            delta.append(&ids, &rows);
+            delta.append(new(&ids, &rows));
             model.extend(ids.iter().zip(&values).map(|(id, value)| (*id, *value, true)));
             let known = model.get(*victim as usize).map(|row| row.2);
             prop_assert_eq!(delta.kill(*victim), known == Some(true));
@@ -62,7 +92,7 @@ proptest! {
 #[test]
 fn a_row_that_is_replaced_is_seen_once_while_others_look() {
     let delta = Delta::new(1);
-    delta.append(&[5], &[0]);
+    delta.append(new(&[5], &[0]));
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -77,7 +107,7 @@ fn a_row_that_is_replaced_is_seen_once_while_others_look() {
             });
         }
         for row in 1..4000u32 {
-            delta.replace([row - 1], &[5], &[row as u8]);
+            delta.replace([row - 1], new(&[5], &[row as u8]));
         }
         done.store(true, Ordering::Relaxed);
     });

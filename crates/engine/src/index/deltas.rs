@@ -1,13 +1,15 @@
 //! The rows that are in no segment yet, added to what segments answered.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
 use pageway_types::NodeId;
 
 use super::{Index, Version};
-use crate::delta::{Delta, Hit};
+use crate::delta::{Delta, DeltaView, Hit};
 use crate::error::Result;
+use crate::filter::Filter;
 use crate::options::{Answers, Queries, SearchOptions};
 use crate::source::kernels;
 
@@ -44,12 +46,15 @@ impl Index {
             .collect();
         let distance = kernels()?.distance(self.shape().element, self.metric());
         let mut hits: Vec<Vec<DeltaAnswer>> = vec![Vec::new(); rows.len()];
+        let mut scanned = Vec::new();
         let mut first = version.node_count();
         for delta in version.chain() {
             let view = delta.view();
+            let matches = RowMatches::new(queries.filter, &view);
             let query_hits = rows.iter().enumerate().zip(&mut hits);
             for ((number, query), hits) in query_hits {
-                let admits = |row, id| admits(queries, number, (first + row, id));
+                let admits =
+                    |row, id| admits(queries, number, first + row) && matches.has(&view, row, id);
                 let farthest = options.radius.unwrap_or(f32::INFINITY);
                 let most = (options.k as usize, farthest);
                 let found = view.nearest((query, distance), most, admits);
@@ -58,23 +63,65 @@ impl Index {
                     stats.exact_distances += u64::from(view.len());
                 }
             }
-            first = first.saturating_add(view.len());
+            let next = first.saturating_add(view.len());
+            scanned.push((first, view));
+            first = next;
         }
         if hits.iter().any(|hits| !hits.is_empty()) {
             answers.merge(&hits, options);
+        }
+        if queries.wants_attributes {
+            answers.attributes = attributes(&answers.nodes, &scanned);
         }
         Ok(())
     }
 }
 
-fn admits(queries: &Queries<'_>, query: usize, (node, id): (u32, u64)) -> bool {
+/// The attributes of nodes that are rows of deltas, whose first nodes are given.
+fn attributes(nodes: &[u32], deltas: &[(u32, DeltaView)]) -> Vec<Option<String>> {
+    let of = |node: &u32| {
+        let mut deltas = deltas.iter().rev();
+        let (first, view) = deltas.find(|(first, _)| first <= node)?;
+        let json = view.document(node - first)?;
+        Some(String::from_utf8_lossy(json).into_owned())
+    };
+    nodes.iter().map(of).collect()
+}
+
+/// Which rows of a delta match a filter: told when it is asked, and once for each row.
+struct RowMatches<'f> {
+    filter: Option<&'f Filter>,
+    known: Vec<Cell<Option<bool>>>,
+}
+
+impl<'f> RowMatches<'f> {
+    fn new(filter: Option<&'f Filter>, view: &DeltaView) -> Self {
+        let rows = filter.map_or(0, |_| view.len() as usize);
+        Self {
+            filter,
+            known: vec![Cell::new(None); rows],
+        }
+    }
+
+    fn has(&self, view: &DeltaView, row: u32, id: u64) -> bool {
+        let Some(filter) = self.filter else {
+            return true;
+        };
+        let known = self.known.get(row as usize);
+        known.and_then(Cell::get).unwrap_or_else(|| {
+            let matches = filter.matches_row(id, view.document(row));
+            known.inspect(|known| known.set(Some(matches)));
+            matches
+        })
+    }
+}
+
+fn admits(queries: &Queries<'_>, query: usize, node: u32) -> bool {
     let hidden = queries.held_out.and_then(|nodes| nodes.get(query));
     let among = queries
         .admitted
         .is_none_or(|set| set.contains(NodeId(node)));
-    // Rows that are in no segment yet have no attributes.
-    let matches = queries.filter.is_none_or(|filter| filter.matches_bare(id));
-    among && matches && hidden.is_none_or(|hidden| hidden.0 != node)
+    among && hidden.is_none_or(|hidden| hidden.0 != node)
 }
 
 impl DeltaAnswer {

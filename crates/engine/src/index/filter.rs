@@ -1,19 +1,24 @@
 //! From a filter to the rows that may be found, and to the way they are searched.
 
+use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use pageway_attributes::{Field, NodeIds, Path, Predicate, compile_bytes, matching_without};
+use pageway_attributes::{
+    Document, Field, NodeIds, Path, Predicate, compile_bytes, fields_of, has_value,
+    matching_without,
+};
 use pageway_store::PerProcess;
-use pageway_types::NodeId;
+use pageway_types::{NodeId, did_you_mean};
 
 use super::{Index, Version};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::{NodeSet, Segment};
-use crate::filter::{Filter, nearest_name};
+use crate::filter::Filter;
 use crate::memory::{MemoryPart, format_bytes};
 
 /// Ids that are read at a time.
 const IDS_AT_ONCE: usize = 8192;
+
 /// Rows of segments that a filter lets through.
 pub(super) struct Matched {
     pub(super) set: NodeSet,
@@ -91,17 +96,51 @@ impl Index {
         self.follow()?;
         let version = self.version();
         let (matched, _lease) = self.matching(&version, filter)?;
-        let mut bare = 0;
+        let mut rows = 0;
         for delta in version.chain() {
-            delta
-                .view()
-                .each_living(|_, id, _| bare += u64::from(filter.matches_bare(id)));
+            let view = delta.view();
+            view.each_living(|row, id, _| {
+                rows += u64::from(filter.matches_row(id, view.document(row)));
+            });
         }
-        Ok(matched.living + bare)
+        Ok(matched.living + rows)
+    }
+
+    /// Shows the ids of the rows that match a filter now, some thousands at a time; of rows that
+    /// change meanwhile maybe more than once. Holds a bit for each row.
+    ///
+    /// # Errors
+    /// As [`Index::count`]; what `visit` gives.
+    pub(crate) fn visit_matching(
+        &self,
+        filter: &Filter,
+        visit: &mut dyn FnMut(&[u64]) -> Result<()>,
+    ) -> Result<()> {
+        let version = self.version();
+        let (matched, _lease) = self.matching(&version, filter)?;
+        let mut ids = Vec::new();
+        for delta in version.chain() {
+            let view = delta.view();
+            view.each_living(|row, id, _| {
+                ids.extend(filter.matches_row(id, view.document(row)).then_some(id));
+            });
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        // Those that a change puts in anew are not to be seen again.
+        visit(&ids)?;
+        for segment in &version.segments {
+            for first in (0..segment.node_count()).step_by(IDS_AT_ONCE) {
+                let end = segment.node_count().min(first + IDS_AT_ONCE as u32);
+                matched.ids_of(segment, first..end, &mut ids)?;
+                visit(&ids)?;
+            }
+        }
+        Ok(())
     }
 
     /// The fields that attributes have: paths, kinds of values, and different values in the segment
-    /// that has most. Costs a pass over all terms.
+    /// that has most, or the row that is in none yet. Costs a pass over all terms.
     ///
     /// # Errors
     /// `Corrupt` or `Io` as files are.
@@ -123,6 +162,28 @@ impl Index {
         let matched = version.matching(filter)?;
         lease.keep(version.set_bytes());
         Ok((matched, lease))
+    }
+}
+
+impl Matched {
+    /// The ids of those of some nodes of a segment that match and live. Reads from the first of
+    /// them to the last.
+    fn ids_of(&self, segment: &Segment, nodes: Range<u32>, ids: &mut Vec<u64>) -> Result<()> {
+        let dead = segment.dead.as_deref();
+        let is_own = |node: &u32| {
+            self.set.contains(NodeId(segment.base + node))
+                && dead.is_none_or(|dead| !dead.contains(NodeId(*node)))
+        };
+        let own: Vec<u32> = nodes.filter(is_own).collect();
+        ids.clear();
+        let (Some(first), Some(last)) = (own.first(), own.last()) else {
+            return Ok(());
+        };
+        let mut all = vec![0; (last - first + 1) as usize];
+        segment.read_ids((*first).into(), &mut all)?;
+        let id_of = |node: &u32| all.get((node - first) as usize).copied();
+        ids.extend(own.iter().filter_map(id_of));
+        Ok(())
     }
 }
 
@@ -154,9 +215,14 @@ impl Version {
         Ok(matched)
     }
 
-    /// The documents of nodes, as JSON: none of those without attributes, and of no nodes.
-    pub(super) fn attributes_of(&self, nodes: &[u32]) -> Result<Vec<Option<String>>> {
-        let mut found = vec![None; nodes.len()];
+    /// Adds the documents of nodes of segments, as JSON: none of those without attributes, and of
+    /// no nodes.
+    pub(super) fn attributes_of(
+        &self,
+        nodes: &[u32],
+        found: &mut Vec<Option<String>>,
+    ) -> Result<()> {
+        found.resize(nodes.len(), None);
         for segment in &self.segments {
             let Some(attributes) = &segment.attributes else {
                 continue;
@@ -170,13 +236,15 @@ impl Version {
             let (order, mut places) = (own.iter().map(|(node, _)| *node), own.iter());
             attributes.documents().visit(order, &mut |_, json| {
                 let slot = places.next().and_then(|(_, place)| found.get_mut(*place));
-                if let Some(slot) = slot {
+                attributes.documents().parse(json)?;
+                // An empty one stands for none.
+                if let Some(slot) = slot.filter(|_| json != b"{}") {
                     *slot = Some(String::from_utf8_lossy(json).into_owned());
                 }
                 Ok::<_, Error>(())
             })?;
         }
-        Ok(found)
+        Ok(())
     }
 
     fn fields(&self) -> Result<Vec<Field>> {
@@ -186,19 +254,30 @@ impl Version {
                 continue;
             };
             for field in attributes.fields()? {
-                match all.iter_mut().find(|own| own.path == field.path) {
-                    None => all.push(field),
-                    Some(own) => {
-                        own.values = own.values.max(field.values);
-                        own.kinds.extend(field.kinds);
-                        own.kinds.sort_unstable();
-                        own.kinds.dedup();
-                    }
-                }
+                add_field(&mut all, field);
             }
         }
+        self.any_document(|document| {
+            let fields = fields_of(document).unwrap_or_default();
+            for own in fields {
+                add_field(&mut all, own);
+            }
+            false
+        });
         all.sort_by(|one, next| one.path.cmp(&next.path));
         Ok(all)
+    }
+
+    /// Shows the attributes of living rows that are in no segment yet, until `show` is content;
+    /// whether it was.
+    fn any_document(&self, mut show: impl FnMut(&Document) -> bool) -> bool {
+        self.chain().any(|delta| {
+            let view = delta.view();
+            let document = |row| serde_json::from_slice(view.document(row)?).ok();
+            view.living()
+                .filter_map(document)
+                .any(|document| show(&document))
+        })
     }
 
     /// Bytes of a bit for each row.
@@ -214,17 +293,20 @@ impl Version {
                 .iter()
                 .filter_map(|one| one.attributes.as_ref())
         };
-        if attributes().next().is_none() && !filter.predicate().paths().is_empty() {
+        let none = attributes().next().is_none();
+        if none && !filter.predicate().paths().is_empty() && !self.any_document(|_| true) {
             return Err(Error::new(
                 ErrorKind::Unsupported,
-                "this index has no attributes to filter by: build it with attributes",
+                "this index has no attributes to filter by: build it with attributes, or put rows \
+                 in that have some",
             ));
         }
         for path in filter.predicate().paths() {
             let known = attributes().try_fold(false, |known, own| {
                 Ok::<_, Error>(known || own.knows(&path)?)
             })?;
-            if filter.knows_fields() && !known {
+            let in_deltas = || self.any_document(|document| has_value(document, &path));
+            if filter.knows_fields() && !known && !in_deltas() {
                 return Err(self.unknown(&path)?);
             }
         }
@@ -245,11 +327,24 @@ impl Version {
     fn unknown(&self, path: &Path) -> Result<Error> {
         let fields = self.fields()?;
         let name = path.to_string();
-        let hint = nearest_name(&name, fields.iter().map(|field| field.path.as_str()));
-        let hint = hint.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+        let known: Vec<&str> = fields.iter().map(|field| field.path.as_str()).collect();
         Ok(Error::invalid(format!(
-            "filter: no row has a field {name}{hint}"
+            "filter: no row has a field {name}{}",
+            did_you_mean(&name, &known)
         )))
+    }
+}
+
+/// Adds what is known of a field to that of others.
+fn add_field(all: &mut Vec<Field>, field: Field) {
+    match all.iter_mut().find(|own| own.path == field.path) {
+        None => all.push(field),
+        Some(own) => {
+            own.values = own.values.max(field.values);
+            own.kinds.extend(field.kinds);
+            own.kinds.sort_unstable();
+            own.kinds.dedup();
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod opening;
 mod pool;
 mod recall;
 mod record;
+mod rows;
 mod search;
 mod stored;
 #[cfg(feature = "lab")]
@@ -28,6 +29,7 @@ pub use describe::{Description, FileDescription, describe};
 pub(crate) use open::Reload;
 pub use open::{BackendReport, MemoryReport};
 pub use recall::RecallReport;
+pub use rows::{RowPage, RowParts, StoredRow};
 pub use search::MAX_LIST_SIZE;
 pub use stored::StoredVector;
 #[cfg(feature = "lab")]

@@ -90,7 +90,7 @@ impl Index {
         };
         let (mut answers, outcomes) = found?;
         if queries.wants_attributes {
-            answers.attributes = version.attributes_of(&answers.nodes)?;
+            version.attributes_of(&answers.nodes, &mut answers.attributes)?;
         }
         Ok((answers, outcomes))
     }
@@ -236,6 +236,13 @@ impl Index {
             interleave: shape.interleave as u32,
         };
         Ok((run(&version.segments, &job, leases)?, settings))
+    }
+
+    /// Whether only what was expanded can be an answer.
+    pub(crate) fn expands_answers(&self) -> bool {
+        let version = self.version();
+        let execution = &version.manifest.spec.execution;
+        execution.refine.is_inline() && !execution.harvest.scores_pages()
     }
 
     /// Whether what a refinement reads brings answers beside those it was read for.

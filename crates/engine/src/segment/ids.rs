@@ -192,6 +192,26 @@ impl IdCursor {
         TableCursor::open(source, entry).map(Self::Table)
     }
 
+    /// Whether ids lead to nodes: by arithmetic, or by a table.
+    pub(crate) fn is_there(source: Source<'_>) -> bool {
+        ids_are_nodes(&source.segment.spec) || source.segment.files.ids.is_some()
+    }
+
+    /// Goes to the first id that is not below `id`. Costs as many reads as halving the table takes.
+    ///
+    /// # Errors
+    /// As [`IdLookup::open`].
+    pub(crate) fn seek(&mut self, source: Source<'_>, id: u64) -> Result<()> {
+        match self {
+            Self::Nodes { first, next, count } => {
+                let behind = id.saturating_sub(*first).min((*count).into());
+                *next = behind as u32;
+                Ok(())
+            }
+            Self::Table(table) => table.seek(source, id),
+        }
+    }
+
     /// The next id and its node.
     ///
     /// # Errors
@@ -239,6 +259,31 @@ impl TableCursor {
             is_read: false,
             before: None,
         })
+    }
+
+    fn seek(&mut self, source: Source<'_>, id: u64) -> Result<()> {
+        let (mut low, mut high) = (0, self.file.units());
+        // The last page that begins at or below the id, or the first.
+        while high - low > 1 {
+            let middle = u64::midpoint(low, high);
+            (self.page, self.at, self.is_read, self.before) = (middle, 0, false, None);
+            match self.next(source)? {
+                Some((_, first, _)) if first <= id => low = middle,
+                _ => high = middle,
+            }
+        }
+        (self.page, self.at, self.is_read, self.before) = (low, 0, false, None);
+        loop {
+            let place = (self.page, self.at, self.before);
+            match self.next(source)? {
+                Some((_, own, _)) if own < id => {}
+                _ => {
+                    self.is_read &= self.page == place.0;
+                    (self.page, self.at, self.before) = place;
+                    return Ok(());
+                }
+            }
+        }
     }
 
     fn next(&mut self, source: Source<'_>) -> Result<Option<(usize, u64, NodeId)>> {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use pageway_attributes::{Document, MAX_DOCUMENT_BYTES, terms_of};
 use pageway_store::{OpenMode, Vfs, VfsFile};
 
 use crate::error::{Error, Result};
@@ -15,6 +16,11 @@ pub trait DocumentRead: Sync {
     /// How many there are.
     fn count(&self) -> u64;
 
+    /// Number of the first row, for messages.
+    fn first(&self) -> u64 {
+        0
+    }
+
     /// Shows the documents of `count` rows from `first` on, in order, each as a JSON object.
     ///
     /// # Errors
@@ -25,6 +31,27 @@ pub trait DocumentRead: Sync {
         count: u64,
         visit: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()>;
+}
+
+impl std::fmt::Debug for dyn DocumentRead + '_ {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} documents of {}", self.count(), self.name())
+    }
+}
+
+/// The document that a JSON text stands for, if rows can have it.
+///
+/// # Errors
+/// `InvalidInput` for what is no object, and for objects that are too long or too deep or have
+/// names that are too long.
+pub(crate) fn check_document(json: &[u8]) -> Result<Document> {
+    let parsed = serde_json::from_slice(json);
+    let document: Document = parsed.map_err(|error| Error::invalid(error.to_string()))?;
+    if json.len() > MAX_DOCUMENT_BYTES {
+        return Err(Error::invalid("a document of more than 1 MiB"));
+    }
+    terms_of(&document)?;
+    Ok(document)
 }
 
 /// Rows between two places of a file that are remembered.
@@ -166,6 +193,45 @@ impl DocumentRead for DocumentSlice<'_> {
     ) -> Result<()> {
         let all = self.0.iter().skip(first as usize).take(count as usize);
         all.map(String::as_bytes).try_for_each(visit)
+    }
+}
+
+/// Some of the documents of others.
+pub struct DocumentPart<'d> {
+    of: &'d dyn DocumentRead,
+    first: u64,
+    count: u64,
+}
+
+impl<'d> DocumentPart<'d> {
+    /// The documents of `count` rows from `first` on.
+    pub fn new(of: &'d dyn DocumentRead, first: u64, count: u64) -> Self {
+        let count = count.min(of.count().saturating_sub(first));
+        Self { of, first, count }
+    }
+}
+
+impl DocumentRead for DocumentPart<'_> {
+    fn name(&self) -> &str {
+        self.of.name()
+    }
+
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn first(&self) -> u64 {
+        self.of.first() + self.first
+    }
+
+    fn visit(
+        &self,
+        first: u64,
+        count: u64,
+        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let count = count.min(self.count.saturating_sub(first));
+        self.of.visit(self.first + first, count, visit)
     }
 }
 

@@ -10,6 +10,7 @@ use super::checkpoint::Checkpoint;
 use super::common::Common;
 use super::state::State;
 use super::taken::FromDelta;
+use crate::build::DocumentsById;
 use crate::delta::Delta;
 use crate::error::Result;
 use crate::source::{IdSlice, ResidentSlice, VectorSlice};
@@ -24,7 +25,7 @@ impl Common {
     }
 
     /// Flushes and merges in the thread that calls, unless somebody else did meanwhile.
-    pub(super) fn make_room(&self, rows: usize) -> Result<()> {
+    pub(super) fn make_room(&self, rows: (usize, u64)) -> Result<()> {
         let has_room = || self.commit.look(|state| state.has_room(rows));
         if has_room()? {
             return Ok(());
@@ -64,9 +65,10 @@ impl Common {
         let room = self.room_for_flush(&version, (rows, merges.is_none()))?;
         drop(version);
         let rows = ResidentSlice(VectorSlice::new(&vectors, shape)?);
-        // Rows that come one by one have no attributes.
+        let documents = taken.documents();
+        let documents = documents.as_ref().map(|all| all as &dyn DocumentsById);
         let added = self.build_segment(
-            (&rows, &IdSlice(taken.ids()), None),
+            (&rows, &IdSlice(taken.ids()), documents),
             (&lease, &room),
             progress,
         )?;

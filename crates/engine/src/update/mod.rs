@@ -20,11 +20,13 @@ mod building;
 mod checkpoint;
 mod common;
 mod create;
+mod edit;
 mod flush;
 mod living;
 mod merge;
 mod open;
 mod options;
+mod pieces;
 mod put;
 mod record;
 mod snapshot;
@@ -39,7 +41,7 @@ mod verify;
 mod writer;
 
 pub use options::{
-    Acknowledged, Background, Changes, CreateOptions, MergeReport, Rows, UpdateOptions, Work,
+    Acknowledged, Background, Changes, CreateOptions, MergeReport, Rows, UpdateOptions, Which, Work,
 };
 pub use summary::{ChangeSummary, LogFileSummary, LogSummary, describe_changes};
 pub use verify::{verify, verify_on};

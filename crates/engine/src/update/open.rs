@@ -339,7 +339,8 @@ impl WriterOpening<'_> {
             let record = LogRecord::read(record, row_bytes)?;
             let count = record.ids.len() as u32;
             let rows = record.rows.to_vec();
-            let mut batch = Batch::new(record.operation, (record.ids, count), rows);
+            let batch = Batch::new(record.operation, (record.ids, count), rows);
+            let mut batch = batch.with_documents(record.documents);
             state.replay(&mut batch)
         })?;
         let tail: &LogTail = &replayed.tail;

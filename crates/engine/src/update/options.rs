@@ -4,8 +4,10 @@ use pageway_store::Durability;
 use pageway_types::{Metric, VectorShape};
 use serde::Serialize;
 
+use crate::filter::Filter;
 use crate::memory::MemoryWish;
 use crate::presets::Preset;
+use crate::source::DocumentRead;
 
 /// How to make an empty index.
 #[derive(Clone, PartialEq, Debug)]
@@ -156,6 +158,8 @@ pub struct Rows<'a> {
     pub shape: VectorShape,
     /// An id for each row; where absent, the next that were never given.
     pub ids: Option<&'a [u64]>,
+    /// A document of attributes for each row, an empty one for rows without.
+    pub attributes: Option<&'a dyn DocumentRead>,
     /// What has happened to them when the call returns.
     pub durability: Durability,
 }
@@ -167,6 +171,7 @@ impl<'a> Rows<'a> {
             rows,
             shape,
             ids: None,
+            attributes: None,
             durability: Durability::Synced,
         }
     }
@@ -178,12 +183,29 @@ impl<'a> Rows<'a> {
         self
     }
 
+    /// The same with these attributes.
+    #[must_use]
+    pub fn with_attributes(mut self, attributes: impl Into<Option<&'a dyn DocumentRead>>) -> Self {
+        self.attributes = attributes.into();
+        self
+    }
+
     /// The same, as durable as this.
     #[must_use]
     pub fn with_durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
+}
+
+/// Rows of an index.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum Which<'a> {
+    /// Those with these ids.
+    Ids(&'a [u64]),
+    /// Those that match.
+    Matching(&'a Filter),
 }
 
 /// What a change did.
@@ -196,7 +218,9 @@ pub struct Acknowledged {
     pub replaced: u64,
     /// Rows that were deleted.
     pub deleted: u64,
-    /// Ids to delete that no row had.
+    /// Rows whose attributes changed.
+    pub changed: u64,
+    /// Ids to delete or to change that no row had.
     pub absent: u64,
     /// The first of the ids that the index gave, which follow each other within a call that no
     /// other was beside.

@@ -4,21 +4,30 @@
 use std::sync::Arc;
 
 use pageway_store::{Durability, Room};
-use pageway_types::{NoProgress, VectorShape};
+use pageway_types::NoProgress;
 
 use super::common::Common;
 use super::options::{Acknowledged, Rows};
+use super::pieces::{Pieces, check_attributes};
 use super::record::Operation;
 use super::state::{Batch, Done, Known, Refusal, State, find_in_segments};
 use crate::error::{Error, ErrorKind, Result};
 use crate::source::{BLOCK_BYTES, IdSlice, Inspection, VectorSlice, check_unique, inspect_rows};
 
-/// Bytes of a record, about: a long call is several.
-const RECORD_BYTES: usize = 256 << 10;
 /// Ids that are deleted by one record.
-const RECORD_IDS: usize = 8192;
+pub(super) const RECORD_IDS: usize = 8192;
 /// Memory that ids of a call are compared in.
 const UNIQUE_BYTES: u64 = 1 << 20;
+
+/// What became of a batch.
+pub(super) enum Submitted {
+    /// It was done.
+    Done,
+    /// There was no room for it: here it is again.
+    Full(Box<Batch>),
+    /// A row was not where the batch expected it.
+    Moved,
+}
 
 impl Common {
     /// Puts rows in, record by record.
@@ -26,50 +35,40 @@ impl Common {
         &self,
         operation: Operation,
         rows: &Rows<'_>,
-        make_room: &mut dyn FnMut(usize) -> Result<()>,
+        make_room: &mut dyn FnMut((usize, u64)) -> Result<()>,
     ) -> Result<Acknowledged> {
-        let shape = self.index.shape();
-        self.check_rows(rows, shape)?;
-        let row_bytes = shape.row_bytes();
-        let capacity = self.commit.look(|state| state.capacity)? as usize;
-        let each = (RECORD_BYTES / (row_bytes + 8)).clamp(1, capacity.max(1));
-        let count = rows.rows.len() / row_bytes;
-        if operation == Operation::Insert && count > each {
+        let capacity = self.commit.look(|state| state.capacity)?;
+        self.check_rows(rows, capacity)?;
+        let mut pieces = Pieces::new(rows, capacity);
+        if operation == Operation::Insert && !pieces.are_one() {
             self.refuse_live(rows.ids.unwrap_or_default())?;
         }
         let mut sum = Acknowledged::default();
-        let last = count.div_ceil(each).saturating_sub(1);
-        for (number, vectors) in rows.rows.chunks(each * row_bytes).enumerate() {
-            let ids = rows.ids.map_or(&[][..], |ids| {
-                let own = number * each..(number + 1) * each;
-                ids.get(own.start..own.end.min(ids.len()))
-                    .unwrap_or_default()
-            });
-            let durability = if number == last {
+        while let Some(batch) = pieces.next(operation)? {
+            let durability = if pieces.is_done() {
                 rows.durability
             } else {
                 Durability::Deferred
             };
-            let here = vectors.len() / row_bytes;
-            loop {
-                let place = (ids.to_vec(), here as u32);
-                let batch = Batch::new(operation, place, vectors.to_vec());
-                if self.submit(batch, durability, &mut sum)? {
-                    break;
+            let mut waiting = Some(batch);
+            while let Some(batch) = waiting.take() {
+                let size = batch.size();
+                if let Submitted::Full(back) = self.submit(batch, durability, &mut sum)? {
+                    make_room(size)?;
+                    waiting = Some(*back);
                 }
-                make_room(here)?;
             }
         }
         Ok(sum)
     }
 
-    /// Puts a batch through the log, and adds up what it did; false when there was no room.
-    fn submit(
+    /// Puts a batch through the log, and adds up what it did.
+    pub(super) fn submit(
         &self,
         mut batch: Batch,
         durability: Durability,
         sum: &mut Acknowledged,
-    ) -> Result<bool> {
+    ) -> Result<Submitted> {
         let (operation, gives_ids) = (batch.operation, batch.ids.is_empty());
         self.look_up(&mut batch)?;
         let room = if operation.puts() {
@@ -85,9 +84,11 @@ impl Common {
             absent,
             first_id,
             refused,
+            back,
         } = done.outcome;
         match refused {
-            Some(Refusal::Full) => return Ok(false),
+            Some(Refusal::Full) => return Ok(back.map_or(Submitted::Moved, Submitted::Full)),
+            Some(Refusal::Moved) => return Ok(Submitted::Moved),
             Some(Refusal::Because(error)) => return Err(error),
             None => {}
         }
@@ -102,7 +103,7 @@ impl Common {
             sum.first_id = sum.first_id.or(first_id);
         }
         (sum.lsn, sum.durable) = (done.lsn.0, done.durable);
-        Ok(true)
+        Ok(Submitted::Done)
     }
 
     /// Looks for the rows of a batch in the segments, outside of the order that all changes share.
@@ -157,7 +158,8 @@ impl Common {
         Ok(())
     }
 
-    fn check_rows(&self, rows: &Rows<'_>, shape: VectorShape) -> Result<()> {
+    fn check_rows(&self, rows: &Rows<'_>, capacity: u32) -> Result<()> {
+        let shape = self.index.shape();
         if rows.shape != shape {
             return Err(Error::invalid(format!(
                 "the rows are {}, the index holds {shape}: convert them",
@@ -181,6 +183,9 @@ impl Common {
             }
             check_ids(ids)?;
         }
+        if let Some(attributes) = rows.attributes {
+            check_attributes(attributes, (count, row_bytes), capacity)?;
+        }
         if count == 0 {
             return Ok(());
         }
@@ -199,6 +204,6 @@ impl Common {
 }
 
 /// Refuses ids that come twice, and the one that stands for none.
-fn check_ids(ids: &[u64]) -> Result<()> {
+pub(super) fn check_ids(ids: &[u64]) -> Result<()> {
     check_unique(&IdSlice(ids), UNIQUE_BYTES)
 }

@@ -1,10 +1,18 @@
 //! Records of the log: what a batch of changes does, in bytes.
 //!
 //! ```text
-//! | kind u8 | 0 0 0 | rows u32 | ids u64 .. | vectors .. |     vectors where rows are put in
+//! | kind u8 | parts u8 | 0 0 | rows u32 | ids u64 .. | vectors .. | attributes .. |
+//! attributes    of each row { length u32, JSON }, none where the length is 0
 //! ```
+//!
+//! Vectors where rows are put in; attributes where `parts` is 1.
 
+use crate::delta::RowDocument;
 use crate::error::{Error, ErrorKind, Result};
+use crate::source::check_document;
+
+/// Says in a head that attributes follow the vectors.
+const HAS_ATTRIBUTES: u8 = 1;
 
 /// Bytes in front of the ids.
 pub(super) const HEAD_BYTES: usize = 8;
@@ -37,11 +45,22 @@ impl Operation {
     }
 }
 
-/// What stands in front of the vectors of a record.
-pub(super) fn head(operation: Operation, ids: &[u64]) -> Vec<u8> {
-    let mut bytes = vec![operation.code(), 0, 0, 0];
+/// What stands in front of the vectors of a record, behind which attributes follow if so.
+pub(super) fn head(operation: Operation, ids: &[u64], has_attributes: bool) -> Vec<u8> {
+    let mut bytes = vec![operation.code(), u8::from(has_attributes), 0, 0];
     bytes.extend((ids.len() as u32).to_le_bytes());
     bytes.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
+    bytes
+}
+
+/// What stands behind the vectors: nothing where there are no attributes.
+pub(super) fn tail(documents: &[RowDocument]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for document in documents {
+        let json = document.as_deref().unwrap_or_default();
+        bytes.extend((json.len() as u32).to_le_bytes());
+        bytes.extend(json);
+    }
     bytes
 }
 
@@ -51,6 +70,8 @@ pub(super) struct LogRecord<'r> {
     pub(super) operation: Operation,
     pub(super) ids: Vec<u64>,
     pub(super) rows: &'r [u8],
+    /// Of each row, or of none.
+    pub(super) documents: Vec<RowDocument>,
 }
 
 impl<'r> LogRecord<'r> {
@@ -63,17 +84,20 @@ impl<'r> LogRecord<'r> {
             return Err(broken("too short"));
         };
         let (kind, count) = head.split_at(4);
-        let operation = Operation::ALL
-            .into_iter()
-            .find(|operation| kind == [operation.code(), 0, 0, 0])
-            .ok_or_else(|| {
-                let words = "a record of the log is of a kind that this version does not know";
-                Error::new(ErrorKind::Incompatible, words)
-            })?;
+        let known = Operation::ALL.into_iter().find_map(|operation| {
+            let code = operation.code();
+            let plain = kind == [code, 0, 0, 0];
+            let attributed = operation.puts() && kind == [code, HAS_ATTRIBUTES, 0, 0];
+            (plain || attributed).then_some((operation, attributed))
+        });
+        let (operation, has_attributes) = known.ok_or_else(|| {
+            let words = "a record of the log is of a kind that this version does not know";
+            Error::new(ErrorKind::Incompatible, words)
+        })?;
         let count = count
             .first_chunk()
             .map_or(0, |count| u32::from_le_bytes(*count)) as usize;
-        let Some((ids, rows)) = rest.split_at_checked(count.saturating_mul(8)) else {
+        let Some((ids, rest)) = rest.split_at_checked(count.saturating_mul(8)) else {
             return Err(broken("fewer ids than it says"));
         };
         let expected = if operation.puts() {
@@ -81,15 +105,44 @@ impl<'r> LogRecord<'r> {
         } else {
             0
         };
-        if rows.len() != expected {
+        let parts = rest.split_at_checked(expected);
+        let Some((rows, tail)) = parts.filter(|(_, tail)| has_attributes || tail.is_empty()) else {
             return Err(broken("vectors of another length"));
-        }
+        };
+        let documents = if has_attributes {
+            read_documents(count, tail)?
+        } else {
+            Vec::new()
+        };
         let ids = ids.as_chunks::<8>().0.iter();
         Ok(Self {
             operation,
             ids: ids.map(|id| u64::from_le_bytes(*id)).collect(),
             rows,
+            documents,
         })
+    }
+}
+
+/// The attributes of so many rows, of bytes that hold them and nothing else.
+fn read_documents(count: usize, mut bytes: &[u8]) -> Result<Vec<RowDocument>> {
+    let mut documents = Vec::with_capacity(count.min(bytes.len() / 4));
+    for _ in 0..count {
+        let (length, rest) = bytes
+            .split_first_chunk()
+            .ok_or_else(|| broken("fewer attributes than rows"))?;
+        let parts = rest.split_at_checked(u32::from_le_bytes(*length) as usize);
+        let (json, rest) = parts.ok_or_else(|| broken("attributes end early"))?;
+        bytes = rest;
+        if !json.is_empty() {
+            check_document(json).map_err(|error| broken(&error.to_string()))?;
+        }
+        documents.push((!json.is_empty()).then(|| json.into()));
+    }
+    if bytes.is_empty() {
+        Ok(documents)
+    } else {
+        Err(broken("bytes behind the attributes"))
     }
 }
 
@@ -110,12 +163,20 @@ mod tests {
             ids in prop::collection::vec(any::<u64>(), 0..20),
             kind in 0usize..3,
             cut in 1usize..9,
+            attributed: bool,
         ) {
             let operation = Operation::ALL[kind];
             let rows = vec![7; if operation.puts() { ids.len() * 5 } else { 0 }];
-            let bytes = [head(operation, &ids), rows.clone()].concat();
+            let each = |id: &u64| id.is_multiple_of(2).then(|| format!("{{\"a\":{id}}}").into_bytes().into());
+            let documents: Vec<RowDocument> = if attributed && operation.puts() {
+                ids.iter().map(each).collect()
+            } else {
+                Vec::new()
+            };
+            let head = head(operation, &ids, !documents.is_empty());
+            let bytes = [head, rows.clone(), tail(&documents)].concat();
             let record = LogRecord::read(&bytes, 5).unwrap();
-            let expected = LogRecord { operation, ids, rows: &rows };
+            let expected = LogRecord { operation, ids, rows: &rows, documents };
             prop_assert_eq!(&record, &expected);
             prop_assert!(LogRecord::read(&bytes[..bytes.len() - cut.min(bytes.len())], 5).is_err());
         }

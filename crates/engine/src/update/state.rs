@@ -6,8 +6,8 @@ use std::sync::Arc;
 use pageway_store::{LogFloor, Lsn, Records, Sequence, StoreError};
 use pageway_types::NodeId;
 
-use super::record::{HEAD_BYTES, Operation, head};
-use crate::delta::Delta;
+use super::record::{HEAD_BYTES, Operation, head, tail};
+use crate::delta::{Delta, NewRows, ROW_BYTES, RowDocument, document_bytes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Version;
 use crate::segment::IdLookup;
@@ -37,9 +37,23 @@ pub(super) struct Batch {
     /// How many rows.
     pub(super) count: u32,
     pub(super) rows: Vec<u8>,
+    /// Attributes of each row; empty where none has any.
+    pub(super) documents: Vec<RowDocument>,
     /// Where rows of the ids are in the segments of a version, looked up before.
     pub(super) known: Option<Known>,
+    /// Where the rows must be for the batch to do anything.
+    pub(super) expected: Option<FoundPlaces>,
     effect: Effect,
+}
+
+/// Where living rows were at a moment.
+pub(super) struct FoundPlaces {
+    pub(super) version: Arc<Version>,
+    /// The last delta, and the one before.
+    pub(super) active: Arc<Delta>,
+    pub(super) frozen: Option<Arc<Delta>>,
+    /// The place of each id.
+    pub(super) places: Vec<Option<Place>>,
 }
 
 /// What a batch does, once that is decided.
@@ -54,6 +68,8 @@ struct Effect {
 pub(super) enum Refusal {
     /// There is no room for its rows before the delta is flushed.
     Full,
+    /// A row is not where it was expected.
+    Moved,
     /// Anything else.
     Because(Error),
 }
@@ -66,6 +82,8 @@ pub(super) struct Done {
     pub(super) absent: u64,
     pub(super) first_id: Option<u64>,
     pub(super) refused: Option<Refusal>,
+    /// A batch that was refused.
+    pub(super) back: Option<Box<Batch>>,
 }
 
 impl Batch {
@@ -76,14 +94,36 @@ impl Batch {
             ids,
             count,
             rows,
+            documents: Vec::new(),
             known: None,
+            expected: None,
             effect: Effect::default(),
         }
     }
 
+    /// The same with attributes of each row, if any has some.
+    pub(super) fn with_documents(mut self, documents: Vec<RowDocument>) -> Self {
+        if documents.iter().any(Option::is_some) {
+            self.documents = documents;
+        }
+        self
+    }
+
+    /// The same, if the rows are where they were found.
+    pub(super) fn with_expected(mut self, found: FoundPlaces) -> Self {
+        self.expected = Some(found);
+        self
+    }
+
+    /// Its rows, and the bytes of their attributes.
+    pub(super) fn size(&self) -> (usize, u64) {
+        (self.count as usize, document_bytes(&self.documents))
+    }
+
     /// Bytes it holds.
     pub(super) fn bytes(&self) -> u64 {
-        (self.rows.len() + 40 * self.count as usize + HEAD_BYTES) as u64
+        let rows = self.rows.len() + 40 * self.count as usize + HEAD_BYTES;
+        rows as u64 + document_bytes(&self.documents)
     }
 }
 
@@ -99,7 +139,9 @@ pub(super) struct State {
     delta_ids: HashMap<u64, (bool, u32)>,
     /// Rows of the last delta, likewise.
     pub(super) active_rows: u32,
-    /// Rows that it may have.
+    /// Bytes of their attributes.
+    active_documents: u64,
+    /// Rows that it may have; attributes take the room of as many as would be as large.
     pub(super) capacity: u32,
     /// Nodes that batches will kill which are decided and not published.
     dying: HashSet<(usize, u32)>,
@@ -122,6 +164,7 @@ impl State {
             frozen: None,
             delta_ids: HashMap::new(),
             active_rows: 0,
+            active_documents: 0,
             capacity,
             dying: HashSet::new(),
             next_id,
@@ -136,12 +179,25 @@ impl State {
         frozen.close(next);
         self.delta_ids.values_mut().for_each(|place| place.0 = true);
         self.frozen = Some((frozen, floor));
-        self.active_rows = 0;
+        (self.active_rows, self.active_documents) = (0, 0);
     }
 
-    /// Whether the last delta has room for so many rows more.
-    pub(super) fn has_room(&self, rows: usize) -> bool {
-        u64::from(self.active_rows) + rows as u64 <= self.capacity.into()
+    /// Whether the last delta has room for so many rows more, and bytes of their attributes.
+    pub(super) fn has_room(&self, (rows, documents): (usize, u64)) -> bool {
+        let each = self.active.row_bytes() as u64 + ROW_BYTES;
+        let documents = (self.active_documents + documents).div_ceil(each);
+        u64::from(self.active_rows) + rows as u64 + documents <= self.capacity.into()
+    }
+
+    /// Where the living rows of some ids are, of which it is known where segments have them.
+    pub(super) fn found(&self, ids: &[u64], known: &[Option<(usize, NodeId)>]) -> FoundPlaces {
+        let places = ids.iter().zip(known);
+        FoundPlaces {
+            version: Arc::clone(&self.version),
+            active: Arc::clone(&self.active),
+            frozen: self.frozen.as_ref().map(|(delta, _)| Arc::clone(delta)),
+            places: places.map(|(id, known)| self.living(*id, *known)).collect(),
+        }
     }
 
     /// Turns to a version; the frozen delta is in its segments now where `flushed`.
@@ -192,7 +248,7 @@ impl State {
             )));
         }
         let puts = batch.operation.puts();
-        if puts && !self.has_room(batch.count as usize) {
+        if puts && !self.has_room(batch.size()) {
             return Err(Refusal::Full);
         }
         if puts && batch.ids.is_empty() {
@@ -217,6 +273,13 @@ impl State {
             }
             places.push(place);
         }
+        if let Some(expected) = &batch.expected {
+            let same = expected.version.number == self.version.number
+                && Arc::ptr_eq(&expected.active, &self.active);
+            if !same || expected.places != places {
+                return Err(Refusal::Moved);
+            }
+        }
         batch.effect.absent = places.iter().filter(|place| place.is_none()).count() as u64;
         batch.effect.kills = places.into_iter().flatten().collect();
         Ok(())
@@ -235,6 +298,7 @@ impl State {
                 self.next_id = self.next_id.max(id.saturating_add(1));
             }
             self.active_rows += batch.count;
+            self.active_documents += document_bytes(&batch.documents);
         } else {
             batch.ids.iter().for_each(|id| {
                 self.delta_ids.remove(id);
@@ -249,7 +313,12 @@ impl State {
                 Place::Delta { frozen: false, row } => Some(*row),
                 Place::Delta { frozen: true, .. } | Place::Segment(..) => None,
             });
-            self.active.replace(own, &batch.ids, &batch.rows);
+            let rows = NewRows {
+                ids: &batch.ids,
+                vectors: &batch.rows,
+                documents: &batch.documents,
+            };
+            self.active.replace(own, rows);
         }
         for kill in &batch.effect.kills {
             match kill {
@@ -277,6 +346,7 @@ impl State {
             absent: batch.effect.absent,
             first_id: batch.ids.first().copied(),
             refused: None,
+            back: None,
         }
     }
 
@@ -291,7 +361,9 @@ impl State {
         match decided {
             Ok(()) => {}
             Err(Refusal::Because(error)) => return Err(error),
-            Err(Refusal::Full) => return Err(Error::invalid("more rows than an index can have")),
+            Err(Refusal::Full | Refusal::Moved) => {
+                return Err(Error::invalid("more rows than an index can have"));
+            }
         }
         self.note(batch);
         self.apply(batch);
@@ -315,9 +387,10 @@ impl Sequence for State {
         if !batch.operation.puts() && batch.effect.kills.is_empty() {
             return Ok(());
         }
-        let head = head(batch.operation, &batch.ids);
-        records.reserve(1, (head.len() + batch.rows.len()) as u64)?;
-        records.push_parts(&[&head, &batch.rows])?;
+        let head = head(batch.operation, &batch.ids, !batch.documents.is_empty());
+        let tail = tail(&batch.documents);
+        records.reserve(1, (head.len() + batch.rows.len() + tail.len()) as u64)?;
+        records.push_parts(&[&head, &batch.rows, &tail])?;
         self.note(batch);
         Ok(())
     }
@@ -326,6 +399,7 @@ impl Sequence for State {
         match batch.effect.refused.take() {
             Some(refused) => Done {
                 refused: Some(refused),
+                back: Some(Box::new(batch)),
                 ..Done::default()
             },
             None => self.apply(&batch),

@@ -4,11 +4,13 @@
 use std::sync::Arc;
 
 use super::living::LivingPart;
-use crate::delta::Delta;
+use crate::build::DocumentsById;
+use crate::delta::{Delta, DeltaView};
 use crate::error::Result;
 
-/// Bytes of a row of a delta that is being flushed, beside its vector: number and id.
-pub(super) const TAKEN_BYTES: u64 = 12;
+/// Bytes of a row of a delta that is being flushed, beside its vector: number and id, once more for
+/// its attributes.
+pub(super) const TAKEN_BYTES: u64 = 24;
 
 /// Where the rows of a segment were taken from.
 pub(super) trait Taken {
@@ -24,6 +26,24 @@ pub(super) struct FromDelta {
     delta: Arc<Delta>,
     rows: Vec<u32>,
     ids: Vec<u64>,
+}
+
+/// Attributes of rows of a delta.
+pub(super) struct DeltaDocuments {
+    view: DeltaView,
+    rows: Vec<u32>,
+    ids: Vec<u64>,
+}
+
+impl DocumentsById for DeltaDocuments {
+    fn each(&self, visit: &mut dyn FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
+        for (row, id) in self.rows.iter().zip(&self.ids) {
+            if let Some(json) = self.view.document(*row) {
+                visit(*id, json)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Rows of segments that lived when they were taken.
@@ -42,6 +62,17 @@ impl FromDelta {
         });
         let delta = Arc::clone(delta);
         (Self { delta, rows, ids }, vectors)
+    }
+
+    /// Their attributes, where some have any.
+    pub(super) fn documents(&self) -> Option<DeltaDocuments> {
+        let view = self.delta.view();
+        let has_some = self.rows.iter().any(|row| view.document(*row).is_some());
+        has_some.then(|| DeltaDocuments {
+            view,
+            rows: self.rows.clone(),
+            ids: self.ids.clone(),
+        })
     }
 
     /// Their ids.

@@ -1,5 +1,6 @@
 //! An index that changes, against a map of the rows that it should hold.
 
+mod attributes;
 mod background;
 mod concurrent;
 mod model;

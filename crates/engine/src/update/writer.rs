@@ -4,14 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pageway_attributes::Edit;
 use pageway_store::{Durability, LogWriter};
 use pageway_types::Progress;
 
 use super::common::Common;
-use super::options::{Acknowledged, Changes, MergeReport, Rows};
+use super::edit::RowChange;
+use super::options::{Acknowledged, Changes, MergeReport, Rows, Which};
+use super::put::check_ids;
 use super::record::Operation;
 use super::state::State;
 use crate::error::{Error, ErrorKind, Result};
+use crate::filter::Filter;
 use crate::index::Index;
 
 /// Bytes of the changes that wait for the log, at most.
@@ -75,15 +79,74 @@ impl Writer {
     pub fn delete(&self, ids: &[u64], durability: Durability) -> Result<Acknowledged> {
         self.common.check_process()?;
         let done = self.common.delete(ids, durability)?;
-        if !self.common.options.in_foreground && self.common.is_dying() {
-            self.common.upkeep.merger.wake(&self.common)?;
-        }
+        self.look_for_merges()?;
         Ok(done)
     }
 
-    /// Makes room for so many rows: by closing the delta, or by waiting until the one that is
-    /// closed was flushed.
-    fn make_room(&self, rows: usize) -> Result<()> {
+    /// Deletes the rows that match a filter.
+    ///
+    /// Which those are is told at the beginning, of each row once more when its turn comes: a row
+    /// that another thread changes meanwhile is deleted if it matches then. After an error the rows
+    /// before are deleted.
+    ///
+    /// # Errors
+    /// As [`Index::count`] and [`Writer::delete`].
+    pub fn delete_matching(&self, filter: &Filter, durability: Durability) -> Result<Acknowledged> {
+        let change = RowChange {
+            edit: None,
+            filter: None,
+            durability,
+        };
+        self.change(Which::Matching(filter), change)
+    }
+
+    /// Changes the attributes of rows: what they were, as the change says. Ids that no row has are
+    /// counted.
+    ///
+    /// No other change of a row is lost: each is changed as it is when its turn comes. A row that
+    /// changes is put in anew with its vector, and costs what an upsert does and reading it. After
+    /// an error the rows before are changed.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an id that is given twice, and for attributes that would be too long or
+    /// too deep, naming the row; as [`Writer::upsert`] and [`Index::count`].
+    pub fn edit_attributes(
+        &self,
+        which: Which<'_>,
+        edit: &Edit,
+        durability: Durability,
+    ) -> Result<Acknowledged> {
+        let change = RowChange {
+            edit: Some(edit),
+            filter: None,
+            durability,
+        };
+        self.change(which, change)
+    }
+
+    fn change(&self, which: Which<'_>, change: RowChange<'_>) -> Result<Acknowledged> {
+        self.common.check_process()?;
+        self.common.report()?;
+        if let Which::Ids(ids) = which {
+            check_ids(ids)?;
+        }
+        let mut make_room = |rows| self.make_room(rows);
+        let done = self.common.change(which, change, &mut make_room)?;
+        self.look_for_merges()?;
+        Ok(done)
+    }
+
+    /// Wakes the merger where many rows died.
+    fn look_for_merges(&self) -> Result<()> {
+        if !self.common.options.in_foreground && self.common.is_dying() {
+            self.common.upkeep.merger.wake(&self.common)?;
+        }
+        Ok(())
+    }
+
+    /// Makes room for so many rows and bytes of attributes: by closing the delta, or by waiting
+    /// until the one that is closed was flushed.
+    fn make_room(&self, rows: (usize, u64)) -> Result<()> {
         let common = &self.common;
         if common.options.in_foreground {
             return common.make_room(rows);

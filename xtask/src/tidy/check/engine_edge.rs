@@ -148,6 +148,7 @@ const ORDER: [(&str, &[&str]); 23] = [
             "delta",
             "error",
             "execution",
+            "filter",
             "index",
             "manifest",
             "memory",

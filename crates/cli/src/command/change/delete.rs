@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pageway::source::IdRead;
-use pageway::{Acknowledged, Progress, Result, Writer};
+use pageway::{Acknowledged, Error, Progress, Result, Writer};
 use serde::Serialize;
 
+use super::super::query::FilterArguments;
 use super::writer::{Done, DurabilityWish, WriterArguments, add, exit_code};
 use crate::output::Outcome;
 use crate::session::Session;
@@ -20,12 +21,13 @@ const EXAMPLES: &str = "\
 Examples:
   pageway delete my.index --ids gone.txt
   pageway delete my.index --ids gone.u64bin --json
+  pageway delete my.index --filter \"year < 2000\"
 
 No search that begins after an id was deleted returns it, also not after a crash or a merge. Ids that
 no row has are counted, and no error. The room that dead rows take on disk comes back by a merge,
 which begins by itself when a quarter of a segment is dead. Works on a full disk.";
 
-/// Delete the rows of some ids.
+/// Delete the rows of some ids, or those that match a filter.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct DeleteArguments {
@@ -34,8 +36,11 @@ pub(crate) struct DeleteArguments {
     index: PathBuf,
 
     /// Ids: .u64bin, .ibin, .npy, or text with one number per line
-    #[arg(long, value_name = "FILE")]
-    ids: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["filter", "filter_json"])]
+    ids: Option<PathBuf>,
+
+    #[command(flatten)]
+    filter: FilterArguments,
 
     /// When a batch counts as done: synced, batched:10ms or deferred
     #[arg(long, value_name = "LEVEL", default_value = "synced")]
@@ -60,15 +65,26 @@ struct DeleteReport {
 impl DeleteArguments {
     /// Deletes.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let ids = system::open_ids(&self.ids)?;
+        let ids = self.ids.as_deref().map(system::open_ids).transpose()?;
+        let filter = self.filter.read()?;
+        if ids.is_some() && filter.is_some() {
+            return Err(Error::invalid("give --ids or a filter, not both"));
+        }
         let writer = self.writer.open(&self.index)?;
         let started = system::now();
-        let sum = self.remove(&writer, ids.as_ref(), session)?;
+        let (sum, wanted) = match (&ids, &filter) {
+            (_, Some(filter)) => {
+                let sum = writer.delete_matching(filter, self.durability.0)?;
+                (sum, sum.deleted)
+            }
+            (Some(ids), None) => (self.remove(&writer, ids.as_ref(), session)?, ids.count()),
+            (None, None) => (Acknowledged::default(), 0),
+        };
         let seconds = started.elapsed().as_secs_f64();
         let deleted = DeleteReport {
             deleted: sum.deleted,
             absent: sum.absent,
-            cancelled: sum.deleted + sum.absent < ids.count(),
+            cancelled: sum.deleted + sum.absent < wanted,
             done: Done::close(writer, seconds, &session.progress)?,
         };
         let mut outcome = Outcome::new(self.describe(&deleted), &deleted)?;

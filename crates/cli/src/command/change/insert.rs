@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pageway::source::{BLOCK_BYTES, IdRead, RowBlocks};
+use pageway::source::{BLOCK_BYTES, DocumentPart, DocumentRead, IdRead, RowBlocks};
 use pageway::{Acknowledged, ElementType, Error, Progress, Result, Rows, VectorRead, Writer};
 use serde::Serialize;
 
@@ -17,6 +17,7 @@ const EXAMPLES: &str = "\
 Examples:
   pageway insert my.index --data new.fbin
   pageway insert my.index --data new.fbin --ids new-ids.txt --upsert
+  pageway insert my.index --data new.fbin --attributes new.jsonl
   pageway insert my.index --data many.fbin --durability deferred --update-memory 512MB --json
 
 Rows go in by batches of a megabyte. What a batch has written to the log is durable as --durability
@@ -49,6 +50,10 @@ pub(crate) struct InsertArguments {
     /// An id for each row: .u64bin, .ibin, .npy, or text with one number per line
     #[arg(long, value_name = "FILE")]
     ids: Option<PathBuf>,
+
+    /// Attributes of the rows: JSON lines, an object for each row
+    #[arg(long, value_name = "FILE")]
+    attributes: Option<PathBuf>,
 
     /// Replace rows whose ids are there already
     #[arg(long, requires = "ids")]
@@ -89,9 +94,22 @@ impl InsertArguments {
                 vectors.count()
             )));
         }
+        let attributes = self.attributes.as_deref();
+        let attributes = attributes.map(system::open_attributes).transpose()?;
+        let attributes = attributes.as_ref().map(|all| all as &dyn DocumentRead);
+        if let Some(attributes) = attributes
+            && attributes.count() != vectors.count()
+        {
+            return Err(Error::invalid(format!(
+                "{}: attributes of {} rows for {} rows: give a document for each",
+                attributes.name(),
+                attributes.count(),
+                vectors.count()
+            )));
+        }
         let writer = self.writer.open(&self.index)?;
         let started = system::now();
-        let sum = self.put(&writer, &vectors, ids.as_deref(), session)?;
+        let sum = self.put(&writer, &vectors, (ids.as_deref(), attributes), session)?;
         let rows = sum.inserted + sum.replaced;
         let seconds = started.elapsed().as_secs_f64();
         let inserted = InsertReport {
@@ -111,7 +129,7 @@ impl InsertArguments {
         &self,
         writer: &Writer,
         vectors: &dyn VectorRead,
-        ids: Option<&dyn IdRead>,
+        (ids, attributes): (Option<&dyn IdRead>, Option<&dyn DocumentRead>),
         session: &Session,
     ) -> Result<Acknowledged> {
         let shape = vectors.shape();
@@ -126,7 +144,9 @@ impl InsertArguments {
                 own.resize(count, 0);
                 ids.read(block.first, &mut own)?;
             }
+            let documents = attributes.map(|all| DocumentPart::new(all, block.first, count as u64));
             let rows = Rows::new(block.rows, shape)
+                .with_attributes(documents.as_ref().map(|part| part as &dyn DocumentRead))
                 .with_ids(ids.is_some().then_some(own.as_slice()))
                 .with_durability(self.durability.0);
             let put = if self.upsert {

@@ -4,11 +4,13 @@
 //! create     an empty index                     merge      fewer segments, without dead rows
 //! insert     rows of a file go in, batch by batch    snapshot   a copy as of now
 //! delete     rows of these ids are deleted      log        what is not in files yet
+//! set, unset attributes of rows that are there
 //! writer     how an index is opened for it, and what all of them report
 //! ```
 
 mod create;
 mod delete;
+mod edit;
 mod insert;
 mod log;
 mod merge;
@@ -17,6 +19,7 @@ mod writer;
 
 pub(crate) use create::CreateArguments;
 pub(crate) use delete::DeleteArguments;
+pub(crate) use edit::{SetArguments, UnsetArguments};
 pub(crate) use insert::InsertArguments;
 pub(crate) use log::{LogArguments, describe_state};
 pub(crate) use merge::MergeArguments;

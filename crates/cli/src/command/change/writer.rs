@@ -191,6 +191,7 @@ pub(super) fn add(sum: &mut Acknowledged, one: Acknowledged) {
     sum.inserted += one.inserted;
     sum.replaced += one.replaced;
     sum.deleted += one.deleted;
+    sum.changed += one.changed;
     sum.absent += one.absent;
     sum.first_id = sum.first_id.or(one.first_id);
     (sum.lsn, sum.durable) = (one.lsn, one.durable);
