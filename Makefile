@@ -57,8 +57,9 @@ crash: ## the long crash suite
 faults: ## the long fault suite
 	PAGEWAY_SUITE=long cargo test --release -p pageway-suites --test 'fault*' -- --nocapture
 
-fuzz: ## 100,000 forged indexes with right checksums
+fuzz: ## 100,000 forged indexes with right checksums, and property tests of other cases than always
 	PAGEWAY_FORGERIES=100000 cargo test --release -p pageway-suites --test forged -- --nocapture
+	PROPTEST_RNG_SEED=$$(date +%s) PROPTEST_CASES=2000 cargo test --release
 
 py: $(READY) ## build the Python package into .venv
 	$(IN_VENV) maturin develop --release
