@@ -13,6 +13,7 @@ import os
 from importlib import import_module
 from mmap import mmap
 from typing import Any, Iterable, List, Optional, Tuple, Union
+from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
@@ -109,6 +110,29 @@ def as_ids(source: Any) -> npt.NDArray[np.uint64]:
         row = int(np.argmax(array < 0))
         raise InvalidInputError(f"ids: row {row} has id {array[row]}: ids must not be negative")
     return np.ascontiguousarray(array, dtype=np.uint64)
+
+
+def as_keys(source: Any) -> Union[npt.NDArray[np.uint64], List[str]]:
+    """Ids of shape ``(n,)`` as uint64, or names of rows: where they are texts or UUIDs."""
+    one = isinstance(source, (str, UUID, int, np.integer))
+    items = [source] if one else _listed(source)
+    if not items or not any(isinstance(item, (str, UUID)) for item in items):
+        return as_ids(items if one else source)
+    for row, item in enumerate(items):
+        if not isinstance(item, (str, UUID)):
+            raise InvalidInputError(f"ids: row {row} is {item!r}, others are names of rows")
+    return [str(item) for item in items]
+
+
+def _listed(source: Any) -> List[Any]:
+    """The items of what may hold names; none of arrays of numbers."""
+    if getattr(getattr(source, "dtype", None), "kind", "O") in "iuf":
+        return []
+    for way in ("to_pylist", "tolist"):
+        if hasattr(source, way):
+            listed = getattr(source, way)()
+            return listed if isinstance(listed, list) else [listed]
+    return list(source) if isinstance(source, (list, tuple)) else []
 
 
 def _large_ids(source: Any) -> Any:

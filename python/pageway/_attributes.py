@@ -6,6 +6,7 @@ import datetime
 import json
 import os
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
+from uuid import UUID
 
 import numpy as np
 
@@ -14,8 +15,8 @@ from .errors import InvalidInputError
 
 __all__ = ["Attributes", "Filter", "as_documents", "as_fields", "as_filter", "from_json"]
 
-#: What rows must be to be found: an expression, a filter of Qdrant's, or ids.
-Filter = Union[str, Mapping[str, Any], Iterable[int]]
+#: What rows must be to be found: an expression, a filter of Qdrant's, or ids and names.
+Filter = Union[str, Mapping[str, Any], Iterable[Union[int, str, UUID]]]
 
 #: Attributes of rows: a file of JSON lines, or a mapping per row.
 Attributes = Union[str, "os.PathLike[str]", Iterable[Optional[Mapping[str, Any]]]]
@@ -65,11 +66,16 @@ def as_filter(given: Optional[Filter]) -> Optional[Tuple[str, bool]]:
     if isinstance(given, str):
         return given, False
     if not isinstance(given, Mapping):
-        given = {"must": [{"has_id": [int(one) for one in given]}]}
+        given = {"must": [{"has_id": [_key(one) for one in given]}]}
     try:
         return json.dumps(given, default=_plain, allow_nan=False), True
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"filter: {error}") from None
+
+
+def _key(one: Any) -> Union[int, str]:
+    """An id, or a name of a row."""
+    return str(one) if isinstance(one, (str, UUID)) else int(one)
 
 
 def from_json(texts: List[Optional[str]]) -> List[Optional[Dict[str, Any]]]:

@@ -22,11 +22,16 @@ __version__: str
 # Types that only annotations use; the module does not hold them at run time.
 _Rows = Tuple[npt.NDArray[np.uint8], int, str]
 _Source = Union[str, Tuple[str, str], Tuple[str, str, str], _Rows]
-_Ids = Union[None, str, npt.NDArray[np.uint64]]
+_Keys = Union[npt.NDArray[np.uint64], List[str]]
+_Ids = Union[None, str, _Keys]
 _Documents = Union[None, str, List[str]]
 _Filter = Tuple[str, bool]
+_Which = Union[_Keys, _Filter]
 _Scrolled = Tuple[
-    npt.NDArray[np.uint64], List[Optional[str]], npt.NDArray[np.uint8], Optional[int]
+    Tuple[npt.NDArray[np.uint64], List[Optional[str]]],
+    List[Optional[str]],
+    npt.NDArray[np.uint8],
+    Optional[int],
 ]
 _Callback = Optional[Callable[[str, int, int], object]]
 _Found = Tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32]]
@@ -138,6 +143,8 @@ class Answers:
     @property
     def attributes(self) -> List[Optional[str]]: ...
     @property
+    def names(self) -> List[Optional[str]]: ...
+    @property
     def filter(self) -> Optional[str]: ...
 
 @final
@@ -149,18 +156,15 @@ class Index:
     def put(
         self,
         rows: _Rows,
-        beside: Tuple[Optional[npt.NDArray[np.uint64]], _Documents],
+        beside: Tuple[Optional[_Keys], _Documents],
         how: Tuple[bool, str],
     ) -> str: ...
-    def delete_matching(self, matching: _Filter, how: str) -> str: ...
-    def edit(
-        self, which: Union[npt.NDArray[np.uint64], _Filter], edit: _EditWish, how: str
-    ) -> str: ...
+    def edit(self, which: _Which, edit: _EditWish, how: str) -> str: ...
     def scroll(
         self, matching: Optional[_Filter], start: Tuple[int, int], parts: Tuple[bool, bool]
     ) -> _Scrolled: ...
-    def rows(self, ids: npt.NDArray[np.uint64], parts: Tuple[bool, bool]) -> _Scrolled: ...
-    def delete(self, ids: npt.NDArray[np.uint64], how: str) -> str: ...
+    def rows(self, keys: _Keys, parts: Tuple[bool, bool]) -> _Scrolled: ...
+    def delete(self, which: _Which, how: str) -> str: ...
     def sync(self) -> int: ...
     def cancel(self) -> None: ...
     def flush(self, progress: _Callback) -> None: ...

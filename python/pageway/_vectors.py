@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Tuple
+from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import as_ids
+from ._arrays import as_keys
 from ._attributes import Filter, as_filter, from_json
 from ._sources.batches import Batch
-from .errors import naming
-from .results import Row, RowPage, as_given
+from .errors import InvalidInputError, naming
+from .results import Row, RowPage, as_given, as_known
 
 if TYPE_CHECKING:
     from . import _native
@@ -32,8 +33,8 @@ class StoredVectors:
 
         Parameters
         ----------
-        ids : array_like of int, shape (n,), or int
-            Ids as searches return them.
+        ids : array_like of int, str or UUID, shape (n,), or one
+            Ids or names, as searches return them.
 
         Returns
         -------
@@ -53,24 +54,37 @@ class StoredVectors:
         >>> index.vectors(ids).shape == (3, len(query))
         True
         """
-        wanted = as_ids(np.atleast_1d(ids))
+        keys = as_keys(ids)
+        if isinstance(keys, list):
+            return self._named_vectors(keys, ids)
+        wanted = keys
         with naming(self.path):
             rows = self._native.vectors(wanted)
         vectors = rows.view(self.dtype).reshape(len(wanted), self.shape[1])
         return vectors if np.ndim(ids) else vectors[0]
 
+    def _named_vectors(  # type: ignore[misc]
+        self: "Index", names: List[str], given: Any
+    ) -> npt.NDArray[Any]:
+        found = {row.id: row.vector for row in self.rows(names, vectors=True, attributes=False)}
+        missing = next((at for at, name in enumerate(names) if name not in found), None)
+        if missing is not None:
+            raise InvalidInputError(f"ids: place {missing}: no row has the name {names[missing]!r}")
+        vectors = np.array([found[name] for name in names])
+        return vectors[0] if isinstance(given, (str, UUID)) else vectors
+
     def rows(  # type: ignore[misc]
         self: "Index", ids: Any, *, vectors: bool = False, attributes: bool = True
     ) -> List[Row]:
-        """The rows of some ids, in their order; ids that no row has are left out.
+        """The rows of some ids or names, in their order; those that no row has are left out.
 
         Costs a few reads per id where the index was opened to be changed or ids are the numbers of
         rows, else a pass over all ids.
 
         Parameters
         ----------
-        ids : int or array_like of int, shape (n,)
-            Ids as searches return them.
+        ids : int, str, UUID or array_like of them, shape (n,)
+            Ids or names, as searches return them.
         vectors, attributes : bool
             What is wanted of them.
 
@@ -83,7 +97,7 @@ class StoredVectors:
         CorruptError, StorageError
             A page that is damaged or cannot be read.
         """
-        wanted = as_ids(np.atleast_1d(ids))
+        wanted = as_keys(ids)
         parts = bool(vectors), bool(attributes)
         with naming(self.path):
             found = self._native.rows(wanted, parts)
@@ -135,11 +149,13 @@ class StoredVectors:
     def _as_rows(  # type: ignore[misc]
         self: "Index", found: "_native._Scrolled", parts: Tuple[bool, bool]
     ) -> List[Row]:
-        ids, documents, data, _ = found
+        (numbers, names), documents, data, _ = found
+        ids = as_known(numbers, names)
         shape = len(ids), self.shape[1]
         stored = data.view(self.dtype).reshape(shape) if parts[0] else [None] * len(ids)
         own = from_json(documents)
-        return [Row(int(one), *beside) for one, *beside in zip(ids, own, stored)]
+        known = ids.tolist()
+        return [Row(one, *beside) for one, *beside in zip(known, own, stored)]
 
     def export(self: "Index") -> "Iterator[Batch]":  # type: ignore[misc]
         """All vectors with their ids, a batch at a time, in the order they lie on disk.

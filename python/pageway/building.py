@@ -14,7 +14,7 @@ import numpy.typing as npt
 from . import _native
 from ._arrays import (
     as_element,
-    as_ids,
+    as_keys,
     as_memory,
     as_path,
     checked_count,
@@ -130,8 +130,9 @@ def build(
         ``by_id``, whose graph is laid out anew instead of building one.
     threads : int
         Threads of the build; 0 for all cores.
-    ids : array_like of int, shape (n,), or path, optional
-        Unique ids from 0 to 2**64 - 1, one per row; row numbers by default.
+    ids : array_like of int, str or UUID, shape (n,), or path, optional
+        Unique ids from 0 to 2**64 - 1, one per row, or names, texts of up to 256 bytes or UUIDs; row
+        numbers by default.
     queries : as `data`, optional
         Example queries, for the measurement that turns a recall into an effort. Give some when
         queries are unlike the vectors (text that asks for images); rows of `data` by default.
@@ -379,15 +380,15 @@ def _opened(path: str, report: BuildReport) -> Index:
 
 def _ids(
     ids: Any, own: Union[None, str, npt.NDArray[np.uint64]]
-) -> Union[None, str, npt.NDArray[np.uint64]]:
-    """Ids as the native build takes them: a path, or an array; `own` are those of the source."""
+) -> _native._Ids:
+    """Ids as the native build takes them: a path, an array, or names; `own` are those of the source."""
     if ids is None:
         return own
     if own is not None:
         raise InvalidInputError("the data bring ids of their own: leave ids, or id_column, away")
     if is_path(ids):
         return as_path(ids)
-    return as_ids(ids)
+    return as_keys(ids)
 
 
 def _optional(path: Optional[PathLike]) -> Optional[str]:

@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 import numpy as np
 
 from . import _native
-from ._arrays import as_ids, as_path, as_rows, as_vectors_of
+from ._arrays import as_keys, as_path, as_rows, as_vectors_of
 from ._attributes import Attributes, Filter, as_documents, as_fields, as_filter
 from ._progress import ProgressWish, Reporting
 from ._settings import PathLike
@@ -49,8 +49,9 @@ class Changing:
             gives batches, each an array, or a tuple of an array and its ids, and its attributes; a batch that fails
             leaves those before it in. Arrays are not copied first: no thread may write to them
             until the call returns.
-        ids : array_like of int, shape (n,) or (), optional
-            An id for each row, from 0 to 2**64 - 1; by default the next ids that were never given.
+        ids : array_like of int, str or UUID, shape (n,) or (), optional
+            An id for each row, from 0 to 2**64 - 1, or a name: a text of up to 256 bytes. By default
+            the next ids that were never given.
         attributes : path or iterable of mapping, optional
             Attributes of each row, as for `pageway.build`.
         durability : {"synced", "batched:10ms", "deferred"}
@@ -111,8 +112,8 @@ class Changing:
 
         Parameters
         ----------
-        ids : int or array_like of int, shape (n,)
-            Ids; those that no row has are counted as ``absent``.
+        ids : int, str, UUID or array_like of them, shape (n,)
+            Ids or names; those that no row has are counted as ``absent``.
         filter : str, mapping or iterable of int
             Instead of ids: rows that match, as for `Index.search`.
         durability : {"synced", "batched:10ms", "deferred"}
@@ -129,13 +130,7 @@ class Changing:
         ReadOnlyError
             As `insert`.
         """
-        matching = as_filter(filter)
-        if (ids is None) == (matching is None):
-            raise InvalidInputError("give either ids or a filter")
-        if matching is not None:
-            done = self._native.delete_matching(matching, durability)
-        else:
-            done = self._native.delete(as_ids(_several(ids)), durability)
+        done = self._native.delete(_which(ids, filter), durability)
         return Acknowledged(**json.loads(done))
 
     def set(
@@ -157,8 +152,8 @@ class Changing:
         ----------
         fields : mapping
             Take the place of those of their names; others stay.
-        ids : int or array_like of int, shape (n,)
-            Rows; ids that no row has are counted as ``absent``.
+        ids : int, str, UUID or array_like of them, shape (n,)
+            Rows; ids and names that no row has are counted as ``absent``.
         filter : str, mapping or iterable of int
             Instead of ids: rows that match, as for `Index.search`.
         at : str, optional
@@ -343,13 +338,9 @@ class Changing:
     def _edit(
         self, which: Tuple[Any, Optional[Filter]], edit: Tuple[str, str, List[str]], durability: str
     ) -> Acknowledged:
-        ids, matching = which[0], as_filter(which[1])
-        if (ids is None) == (matching is None):
-            raise InvalidInputError("give either ids or a filter")
-        own = as_ids(_several(ids)) if matching is None else matching
         what, fields, paths = edit
         wish: _native._EditWish = {"what": what, "fields": fields, "paths": paths}
-        return Acknowledged(**json.loads(self._native.edit(own, wish, durability)))
+        return Acknowledged(**json.loads(self._native.edit(_which(*which), wish, durability)))
 
     def _put(
         self, vectors: Any, beside: Tuple[Any, Any], upsert: bool, durability: str
@@ -371,13 +362,17 @@ class Changing:
     ) -> Acknowledged:
         rows = as_vectors_of(vectors, self._native.dimension, self._dtype)
         ids, attributes = beside
-        own = None if ids is None else as_ids(_several(ids))
+        own = None if ids is None else as_keys(ids)
         documents = as_documents([attributes] if isinstance(attributes, Mapping) else attributes)
         done = self._native.put(as_rows(rows), (own, documents), (upsert, durability))
         return Acknowledged(**json.loads(done))
 
 
-def _several(ids: Any) -> Any:
-    """One id as a list of one."""
-    return [ids] if isinstance(ids, (int, np.integer)) else ids
-
+def _which(ids: Any, filter: Optional[Filter]) -> _native._Which:
+    """Rows that are to change."""
+    matching = as_filter(filter)
+    if ids is not None and matching is None:
+        return as_keys(ids)
+    if ids is None and matching is not None:
+        return matching
+    raise InvalidInputError("give either ids or a filter")

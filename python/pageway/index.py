@@ -35,7 +35,7 @@ from ._vectors import StoredVectors
 from .changing import Changing
 from .errors import naming
 from .reports import BuildReport, Calibration, IndexStats
-from .results import RangeResult, RecallReport, SearchResult, VerifyReport
+from .results import RangeResult, RecallReport, SearchResult, VerifyReport, as_known
 
 __all__ = ["Index", "open", "verify"]
 
@@ -600,6 +600,7 @@ _Result = TypeVar("_Result", SearchResult, RangeResult)
 
 def _with_attributes(result: _Result, found: _native.Answers) -> _Result:
     """What was found, with its attributes and what the filter did."""
+    result.ids = as_known(result.ids, found.names)
     result.attributes = from_json(found.attributes)
     result.filter = json.loads(found.filter) if found.filter else None
     return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, ClassVar, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,8 @@ __all__ = [
 ]
 
 
-#: Ids: int64, with -1 where there is no neighbour; uint64 where one of them needs it.
+#: Ids: int64, with -1 where there is no neighbour; uint64 where one of them needs it; objects where
+#: rows have names, which are str then.
 Ids = npt.NDArray[Any]
 
 
@@ -30,6 +31,17 @@ def as_given(ids: npt.NDArray[np.uint64]) -> Ids:
     """Ids as users count: int64 where they fit, no copy."""
     signed = ids.view(np.int64)
     return signed if not signed.size or signed.min() >= -1 else ids
+
+
+def as_known(ids: Ids, names: Sequence[Optional[str]]) -> Ids:
+    """Ids in the shape of `ids`, with names in place of the ids of rows that have one."""
+    if not names:
+        return ids
+    known = np.array(ids.ravel().tolist(), dtype=object)
+    for at, name in enumerate(names):
+        if name is not None:
+            known[at] = name
+    return known.reshape(ids.shape)
 
 
 class _Unpacks:
@@ -66,7 +78,8 @@ class SearchResult(_Attributed, _Unpacks):
     ----------
     ids : ndarray of int64, shape (k,) or (n, k)
         Row numbers of the vectors, or the ids given at build; -1 where there are fewer neighbours.
-        uint64 when an id is 2**63 or more. ``(k,)`` for one query of shape ``(d,)``.
+        uint64 when an id is 2**63 or more; objects, of str and int, where rows have names. ``(k,)``
+        for one query of shape ``(d,)``.
     distances : ndarray of float32, same shape
         Distances; smaller is nearer in every metric. L2: squared Euclidean. Inner product: negated.
         Cosine: one minus the cosine.
@@ -218,15 +231,15 @@ class Row(NamedTuple):
 
     Attributes
     ----------
-    id : int
-        Its id.
+    id : int or str
+        Its id, or its name where it has one.
     attributes : dict or None
         Its attributes, if it has any and they were wanted.
     vector : ndarray, shape (d,), or None
         Its vector, if it was wanted.
     """
 
-    id: int
+    id: Union[int, str]
     attributes: Optional[Dict[str, Any]] = None
     vector: Optional[npt.NDArray[Any]] = None
 

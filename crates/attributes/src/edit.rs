@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
+use crate::error::Result;
 use crate::evaluate::Document;
+use crate::name::check_fields;
 use crate::path::{Path, Step};
 
 /// A change of a document.
@@ -27,6 +29,17 @@ pub enum Edit {
 }
 
 impl Edit {
+    /// Refuses a change that would give rows a name.
+    ///
+    /// # Errors
+    /// For fields with the key that is kept for names.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Self::Set { at: None, fields } | Self::Overwrite(fields) => check_fields(fields),
+            Self::Set { .. } | Self::Remove(_) | Self::Clear => Ok(()),
+        }
+    }
+
     /// Changes a document.
     pub fn apply(&self, document: &mut Document) {
         match self {

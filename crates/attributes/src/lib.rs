@@ -20,6 +20,7 @@ mod geo;
 mod instant;
 mod known;
 mod leaf;
+mod name;
 mod number;
 mod path;
 mod predicate;
@@ -38,6 +39,10 @@ pub use evaluate::{Document, has_value};
 pub use field::{Field, fields_of};
 pub use geo::{Area, Place};
 pub use instant::Moment;
+pub use name::{
+    MAX_ROW_NAME_BYTES, check_keys, check_row_name, is_name_id, name_id, put_row_name,
+    split_row_name, take_row_name, with_row_name,
+};
 pub use number::Number;
 pub use path::{MAX_NAME_BYTES, Path, Step};
 pub use predicate::{Bounds, MAX_DEPTH, MAX_NODES, MAX_VALUES, Predicate, Scalar, Test, Words};

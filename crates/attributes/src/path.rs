@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::error::{Result, invalid};
+use crate::name::is_name_key;
 
 /// Bytes of a name at most.
 pub const MAX_NAME_BYTES: usize = 200;
@@ -39,6 +40,9 @@ impl Path {
             let (name, behind) = name(rest).ok_or_else(|| wrong("a name is missing"))?;
             if name.len() > MAX_NAME_BYTES {
                 return Err(wrong("a name is longer than 200 bytes"));
+            }
+            if is_name_key(&name) {
+                return Err(wrong("no attribute has this name"));
             }
             steps.push(Step::Key(name));
             rest = behind;

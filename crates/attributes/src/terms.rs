@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::error::{Result, invalid};
 use crate::evaluate::{Document, count, is_empty};
 use crate::instant::Moment;
+use crate::name::is_name_key;
 use crate::number::Number;
 use crate::path::{MAX_NAME_BYTES, Path, Step};
 use crate::predicate::Scalar;
@@ -171,7 +172,7 @@ pub(crate) fn scalar_term(path: &[u8], scalar: &Scalar) -> (Vec<u8>, bool) {
     }
 }
 
-/// The terms of a document, each once, in order.
+/// The terms of a document, each once, in order; none of the name of its row.
 ///
 /// # Errors
 /// For names that are too long and documents that are too deep.
@@ -190,6 +191,9 @@ fn describe_fields(
     level: usize,
 ) -> Result<()> {
     for (name, value) in object {
+        if level == 0 && is_name_key(name) {
+            continue;
+        }
         if name.len() > MAX_NAME_BYTES {
             let what = format!(
                 "a name of {} bytes, {MAX_NAME_BYTES} are possible",

@@ -9,7 +9,7 @@ use crate::execution::{NodeSet, QueryStats, Tolerance};
 use crate::filter::{Filter, FilterReport};
 use crate::memory::MemoryWish;
 use crate::presets::Preset;
-use crate::source::{DocumentRead, IdRead};
+use crate::source::{DocumentRead, IdRead, NameRead};
 use crate::spec::Overrides;
 
 /// Setters of an options struct: it gains fields without breaking who fills it.
@@ -40,6 +40,8 @@ pub struct BuildInput<'a> {
     pub name: &'a str,
     /// User ids, one per row; row numbers where absent.
     pub ids: Option<&'a dyn IdRead>,
+    /// Names in place of ids, one per row.
+    pub names: Option<&'a dyn NameRead>,
     /// Example queries for the calibration; rows of the data, held out, where absent. Give them
     /// when queries are unlike the data (text asking for images, say): recall is then calibrated
     /// for them.
@@ -55,6 +57,7 @@ impl<'a> BuildInput<'a> {
             vectors,
             name,
             ids: None,
+            names: None,
             queries: None,
             attributes: None,
         }
@@ -63,6 +66,7 @@ impl<'a> BuildInput<'a> {
 
 setters!(BuildInput<'a> {
     with_ids: ids = Option<&'a dyn IdRead>,
+    with_names: names = Option<&'a dyn NameRead>,
     with_queries: queries = Option<&'a dyn VectorRead>,
     with_attributes: attributes = Option<&'a dyn DocumentRead>,
 });
@@ -321,6 +325,8 @@ pub struct Queries<'a> {
     pub admitted: Option<&'a NodeSet>,
     /// Whether the attributes of what is found are wanted.
     pub wants_attributes: bool,
+    /// Whether the names of what is found are wanted: two reads for each that may have one.
+    pub wants_names: bool,
     /// What rows must be to be found; in place of `held_out` and `admitted`.
     pub filter: Option<&'a Filter>,
 }
@@ -334,6 +340,7 @@ impl<'a> Queries<'a> {
             held_out: None,
             admitted: None,
             wants_attributes: false,
+            wants_names: false,
             filter: None,
         }
     }
@@ -343,6 +350,7 @@ setters!(Queries<'a> {
     with_held_out: held_out = Option<&'a [NodeId]>,
     with_admitted: admitted = impl Into<Option<&'a NodeSet>>,
     with_wants_attributes: wants_attributes = bool,
+    with_wants_names: wants_names = bool,
     with_filter: filter = impl Into<Option<&'a Filter>>,
 });
 
@@ -376,6 +384,8 @@ pub struct Answers {
     pub truncated: usize,
     /// Attributes in step with `ids`, as JSON, where they were wanted; none of rows without.
     pub attributes: Vec<Option<String>>,
+    /// Names in step with `ids`, where they were wanted; none of rows without.
+    pub names: Vec<Option<String>>,
     /// What the filter did, where there was one.
     pub filter: Option<FilterReport>,
     /// How the search ran.

@@ -23,6 +23,8 @@ pub(crate) struct Answers {
     truncated: usize,
     /// Attributes in step with ids, as JSON; empty where they were not wanted.
     attributes: Vec<Option<String>>,
+    /// Names in step with ids; empty where no row has one.
+    names: Vec<Option<String>>,
     /// What the filter did, as JSON.
     filter: Option<String>,
 }
@@ -39,6 +41,11 @@ impl Answers {
             settings: resolved(py, found.settings)?.unbind(),
             truncated: found.truncated,
             attributes: found.attributes,
+            names: if found.names.iter().any(Option::is_some) {
+                found.names
+            } else {
+                Vec::new()
+            },
             filter: found.filter.as_ref().map(json).transpose()?,
         })
     }

@@ -112,11 +112,13 @@ pub(crate) fn build(
     let name = source.name("data");
     let vectors = source.open()?;
     let options = options.options(vectors.as_ref())?;
-    let ids = ids.as_ref().map(Ids::open).transpose()?;
+    let names = ids.as_ref().and_then(Ids::names);
+    let ids = ids.as_ref().map(Ids::open).transpose()?.flatten();
     let queries = queries.as_ref().map(Source::open).transpose()?;
     let attributes = attributes.as_ref().map(Documents::open).transpose()?;
     let input = BuildInput::new(vectors.as_ref(), &name)
         .with_ids(ids.as_deref())
+        .with_names(names.as_ref().map(|names| names as _))
         .with_queries(queries.as_deref())
         .with_attributes(attributes.as_deref());
     let report = watched(py, &progress, |watch| {

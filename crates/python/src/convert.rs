@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pageway::source::{
-    DocumentLines, DocumentRead, DocumentSlice, IdRead, IdSlice, OpenAs, VectorFile, VectorSlice,
-    open_ids,
+    DocumentLines, DocumentRead, DocumentSlice, IdRead, IdSlice, NameSlice, OpenAs, VectorFile,
+    VectorSlice, open_ids,
 };
 use pageway::{ElementType, Error, ErrorKind, OsVfs, VectorRead, VectorShape, Vfs};
 use pyo3::prelude::*;
@@ -77,18 +77,36 @@ impl Source<'_> {
 pub(crate) enum Ids<'py> {
     /// In memory.
     Array(PyReadonlyArray1<'py, u64>),
+    /// Names in place of them.
+    Names(Vec<String>),
     /// In a file.
     File(PathBuf),
 }
 
 impl Ids<'_> {
-    /// Opens the file, or looks at the array.
-    pub(crate) fn open(&self) -> PyResult<Box<dyn IdRead + '_>> {
+    /// Opens the file, or looks at the array; none where there are names.
+    pub(crate) fn open(&self) -> PyResult<Option<Box<dyn IdRead + '_>>> {
         Ok(match self {
-            Self::Array(ids) => Box::new(IdSlice(ids.as_slice()?)),
-            Self::File(path) => open_ids(&vfs(), path).map_err(to_exception)?,
+            Self::Array(ids) => Some(Box::new(IdSlice(ids.as_slice()?))),
+            Self::Names(_) => None,
+            Self::File(path) => Some(open_ids(&vfs(), path).map_err(to_exception)?),
         })
     }
+
+    /// The names.
+    pub(crate) fn names(&self) -> Option<NameSlice<'_>> {
+        match self {
+            Self::Names(names) => Some(NameSlice(names)),
+            Self::Array(_) | Self::File(_) => None,
+        }
+    }
+}
+
+/// Ids or names of rows that are put in.
+#[derive(FromPyObject)]
+pub(crate) enum Keys<'py> {
+    Ids(PyReadonlyArray1<'py, u64>),
+    Names(Vec<String>),
 }
 
 /// Attributes of rows.

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pageway::{
-    CalibrateOptions, Effort, Error, ErrorKind, Filter, OpenOptions, Queries, SearchOptions, Which,
+    CalibrateOptions, Effort, Error, ErrorKind, Filter, OpenOptions, Queries, SearchOptions,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
 
 use crate::answers::Answers;
-use crate::convert::{Documents, Rows, json, wish};
+use crate::convert::{Documents, Keys, Rows, json, wish};
 use crate::error::to_exception;
 use crate::progress::{Callback, watched};
 use crate::rows::{EditWish, Scrolled, WhichRows, row_parts, scrolled};
@@ -104,7 +104,7 @@ impl SearchSettings {
 /// A filter as it is written, and whether as JSON of Qdrant's, else as an expression.
 pub(crate) type FilterText = (String, bool);
 
-fn filter((text, is_json): &FilterText) -> PyResult<Filter> {
+pub(crate) fn filter((text, is_json): &FilterText) -> PyResult<Filter> {
     let filter = if *is_json {
         Filter::qdrant(text)
     } else {
@@ -215,7 +215,7 @@ impl Index {
         &self,
         py: Python<'_>,
         rows: Rows<'_>,
-        beside: (Option<PyReadonlyArray1<'_, u64>>, Option<Documents>),
+        beside: (Option<Keys<'_>>, Option<Documents>),
         how: (bool, String),
     ) -> PyResult<String> {
         let how = (how.0, durability(&how.1)?);
@@ -223,19 +223,7 @@ impl Index {
         json(&self.changing()?.put(py, &rows, beside, how)?)
     }
 
-    /// Deletes rows that match a filter. Gives what was done as JSON.
-    fn delete_matching(
-        &self,
-        py: Python<'_>,
-        matching: FilterText,
-        how: String,
-    ) -> PyResult<String> {
-        let (changing, filter) = (self.changing()?, filter(&matching)?);
-        json(&changing.delete_matching(py, &filter, durability(&how)?)?)
-    }
-
-    /// Changes attributes of rows: those of some ids, else those that match. Gives what was done as
-    /// JSON.
+    /// Changes attributes of rows. Gives what was done as JSON.
     fn edit(
         &self,
         py: Python<'_>,
@@ -245,10 +233,7 @@ impl Index {
     ) -> PyResult<String> {
         let how = (&edit.edit()?, durability(&how)?);
         let changing = self.changing()?;
-        json(&match &which {
-            WhichRows::Matching(text) => changing.edit(py, Which::Matching(&filter(text)?), how)?,
-            WhichRows::Ids(ids) => changing.edit(py, Which::Ids(ids.as_slice()?), how)?,
-        })
+        json(&which.with(|which| changing.edit(py, which, how))?)
     }
 
     /// Rows in the order of their ids: from an id on, so many, with vectors and with attributes if
@@ -266,26 +251,28 @@ impl Index {
         Ok(scrolled(py, page.map_err(to_exception)?))
     }
 
-    /// The rows of some ids, likewise.
+    /// The rows of some ids or names, likewise.
     fn rows<'py>(
         &self,
         py: Python<'py>,
-        ids: PyReadonlyArray1<'py, u64>,
+        keys: Keys<'py>,
         parts: (bool, bool),
     ) -> PyResult<Scrolled<'py>> {
-        let (index, ids) = (self.opened()?, ids.as_slice()?);
-        let rows = py.detach(|| index.rows(ids, row_parts(parts)));
+        let (index, parts) = (self.opened()?, row_parts(parts));
+        let rows = match &keys {
+            Keys::Ids(ids) => {
+                let ids = ids.as_slice()?;
+                py.detach(|| index.rows(ids, parts))
+            }
+            Keys::Names(names) => py.detach(|| index.rows_named(names, parts)),
+        };
         Ok(scrolled(py, rows.map_err(to_exception)?.into()))
     }
 
     /// Deletes rows. Gives what was done as JSON.
-    fn delete(
-        &self,
-        py: Python<'_>,
-        ids: PyReadonlyArray1<'_, u64>,
-        how: String,
-    ) -> PyResult<String> {
-        json(&self.changing()?.delete(py, &ids, durability(&how)?)?)
+    fn delete(&self, py: Python<'_>, which: WhichRows<'_>, how: String) -> PyResult<String> {
+        let (changing, how) = (self.changing()?, durability(&how)?);
+        json(&which.with(|which| changing.delete(py, which, how))?)
     }
 
     fn sync(&self, py: Python<'_>) -> PyResult<u64> {
@@ -354,6 +341,7 @@ impl Index {
         let filter = among.0.as_ref().map(filter).transpose()?;
         let queries = Queries::new(&rows, shape)
             .with_filter(filter.as_ref())
+            .with_wants_names(true)
             .with_wants_attributes(among.1);
         let options = options.options()?;
         let count = queries.rows.len() / queries.shape.row_bytes().max(1);

@@ -1,17 +1,29 @@
 //! Rows on their way out of an index, and which of them are changed how.
 
 use numpy::{PyArray1, PyReadonlyArray1};
-use pageway::{Document, Edit, Error, FieldPath, RowPage, RowParts};
+use pageway::{Document, Edit, Error, FieldPath, RowPage, RowParts, Which};
 use pyo3::prelude::*;
 
 use crate::error::to_exception;
-use crate::index::FilterText;
+use crate::index::{FilterText, filter};
 
 /// Which rows are changed.
 #[derive(FromPyObject)]
 pub(crate) enum WhichRows<'py> {
     Ids(PyReadonlyArray1<'py, u64>),
     Matching(FilterText),
+    Names(Vec<String>),
+}
+
+impl WhichRows<'_> {
+    /// Does something with them.
+    pub(crate) fn with<T>(&self, act: impl FnOnce(Which<'_>) -> PyResult<T>) -> PyResult<T> {
+        match self {
+            Self::Ids(ids) => act(Which::Ids(ids.as_slice()?)),
+            Self::Matching(text) => act(Which::Matching(&filter(text)?)),
+            Self::Names(names) => act(Which::Names(names)),
+        }
+    }
 }
 
 /// A change of attributes: `set`, `overwrite`, `remove` or `clear`, with the fields as JSON or the
@@ -46,9 +58,9 @@ impl EditWish {
     }
 }
 
-/// Ids, attributes, bytes of vectors, and the next id.
+/// Ids and names, attributes, bytes of vectors, and the next id.
 pub(crate) type Scrolled<'py> = (
-    Bound<'py, PyArray1<u64>>,
+    (Bound<'py, PyArray1<u64>>, Vec<Option<String>>),
     Vec<Option<String>>,
     Bound<'py, PyArray1<u8>>,
     Option<u64>,
@@ -59,9 +71,10 @@ pub(crate) fn scrolled(py: Python<'_>, page: RowPage) -> Scrolled<'_> {
     let ids = page.rows.iter().map(|row| row.id).collect();
     let bytes: Vec<&[u8]> = page.rows.iter().map(|row| &*row.vector).collect();
     let bytes = bytes.concat();
-    let attributes = page.rows.into_iter().map(|row| row.attributes).collect();
+    let beside = page.rows.into_iter();
+    let (names, attributes) = beside.map(|row| (row.name, row.attributes)).unzip();
     let (ids, bytes) = (PyArray1::from_vec(py, ids), PyArray1::from_vec(py, bytes));
-    (ids, attributes, bytes, page.next)
+    ((ids, names), attributes, bytes, page.next)
 }
 
 /// Whether vectors, and attributes, are wanted.

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use numpy::PyReadonlyArray1;
+use pageway::source::{NameRead, NameSlice};
 use pageway::{
-    Acknowledged, CreateOptions, Durability, Edit, Error, Filter, MemoryWish, NoProgress,
-    OpenOptions, UpdateOptions, VectorShape, Which, Writer,
+    Acknowledged, CreateOptions, Durability, Edit, Error, MemoryWish, NoProgress, OpenOptions,
+    UpdateOptions, VectorShape, Which, Writer,
 };
 use pyo3::prelude::*;
 
-use crate::convert::{Documents, Rows, named, wish};
+use crate::convert::{Documents, Keys, Rows, named, wish};
 use crate::error::to_exception;
 
 /// How often a writer at rest is looked after.
@@ -146,18 +146,23 @@ impl Changing {
         Ok(Self { writer, keeper })
     }
 
-    /// Puts rows in, with their ids and attributes where they are given.
+    /// Puts rows in, with their ids or names and attributes where they are given.
     pub(crate) fn put(
         &self,
         py: Python<'_>,
         rows: &Rows<'_>,
-        (ids, attributes): (Option<&PyReadonlyArray1<'_, u64>>, Option<&Documents>),
+        (keys, attributes): (Option<&Keys<'_>>, Option<&Documents>),
         (upsert, durability): (bool, Durability),
     ) -> PyResult<Acknowledged> {
-        let ids = ids.map(PyReadonlyArray1::as_slice).transpose()?;
+        let (ids, names) = match keys {
+            None => (None, None),
+            Some(Keys::Ids(ids)) => (Some(ids.as_slice()?), None),
+            Some(Keys::Names(names)) => (None, Some(NameSlice(names))),
+        };
         let attributes = attributes.map(Documents::open).transpose()?;
         let rows = pageway::Rows::new(rows.bytes()?, rows.shape()?)
             .with_ids(ids)
+            .with_names(names.as_ref().map(|names| names as &dyn NameRead))
             .with_attributes(attributes.as_deref())
             .with_durability(durability);
         let put = py.detach(|| {
@@ -171,27 +176,14 @@ impl Changing {
         put.map_err(to_exception)
     }
 
-    /// Deletes rows by their ids.
+    /// Deletes rows.
     pub(crate) fn delete(
         &self,
         py: Python<'_>,
-        ids: &PyReadonlyArray1<'_, u64>,
+        which: Which<'_>,
         durability: Durability,
     ) -> PyResult<Acknowledged> {
-        let ids = ids.as_slice()?;
-        let deleted = py.detach(|| self.writer.delete(ids, durability));
-        self.wake(durability);
-        deleted.map_err(to_exception)
-    }
-
-    /// Deletes the rows that match a filter.
-    pub(crate) fn delete_matching(
-        &self,
-        py: Python<'_>,
-        filter: &Filter,
-        durability: Durability,
-    ) -> PyResult<Acknowledged> {
-        let deleted = py.detach(|| self.writer.delete_matching(filter, durability));
+        let deleted = py.detach(|| self.writer.delete_rows(which, durability));
         self.wake(durability);
         deleted.map_err(to_exception)
     }

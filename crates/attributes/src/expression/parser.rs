@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::token::{Token, cut, wrong};
 use crate::error::Result;
 use crate::instant::Moment;
+use crate::name::name_id;
 use crate::number::Number;
 use crate::path::Path;
 use crate::predicate::{Bounds, MAX_DEPTH, Predicate, Scalar, Test, Words};
@@ -193,14 +194,14 @@ impl Parser {
             loop {
                 let id = match self.peek() {
                     Token::Int(id) => u64::try_from(*id).ok(),
+                    Token::Text(name) => Some(name_id(name)),
                     Token::Name(_)
-                    | Token::Text(_)
                     | Token::Date(_)
                     | Token::Float(_)
                     | Token::Sign(_)
                     | Token::End => None,
                 };
-                let what = "an id is a whole number from 0 on";
+                let what = "an id is a whole number from 0 on, or the name of a row in quotes";
                 ids.insert(id.ok_or_else(|| self.wrong(what))?);
                 self.at += 1;
                 if !self.sign(",") {
@@ -406,6 +407,7 @@ mod tests {
             json!({"must": {"key": "t", "match": {"prefix": "ab"}}}),
         );
         both("has_id(3, 1)", json!({"must": {"has_id": [1, 3]}}));
+        both("has_id('a', 1)", json!({"must": {"has_id": [1, "a"]}}));
         both("true", json!({}));
     }
 

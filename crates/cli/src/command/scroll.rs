@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use pageway::source::NameRead;
 use pageway::{Index, OpenOptions, Result, RowPage, RowParts, StoredRow};
 use serde::Serialize;
 
+use super::change::read_names;
 use super::query::FilterArguments;
 use crate::output::Outcome;
 use crate::system;
@@ -45,6 +47,10 @@ pub(crate) struct ScrollArguments {
     /// Show the rows of these ids instead: .u64bin, .ibin, .npy, or text with one number per line
     #[arg(long, value_name = "FILE", conflicts_with_all = ["filter", "filter_json", "from"])]
     ids: Option<PathBuf>,
+
+    /// Show the rows of these names instead: text, one per line
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "filter", "filter_json", "from"])]
+    names: Option<PathBuf>,
 }
 
 /// What `--json` shows.
@@ -58,6 +64,8 @@ struct ScrollReport {
 #[derive(Serialize)]
 struct ScrolledRow {
     id: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
     attributes: Option<serde_json::Value>,
 }
 
@@ -66,6 +74,7 @@ impl From<StoredRow> for ScrolledRow {
         let json = row.attributes.as_deref();
         Self {
             id: row.id,
+            name: row.name,
             attributes: json.and_then(|json| serde_json::from_str(json).ok()),
         }
     }
@@ -84,6 +93,10 @@ impl ScrollArguments {
             let mut wanted = vec![0; ids.count() as usize];
             ids.read(0, &mut wanted)?;
             RowPage::from(index.rows(&wanted, parts)?)
+        } else if let Some(path) = &self.names {
+            let names = system::open_names(path)?;
+            let wanted = read_names(&names, (0, names.count()))?;
+            RowPage::from(index.rows_named(&wanted, parts)?)
         } else {
             let filter = self.filter.read()?;
             index.scroll(filter.as_ref(), (self.from, self.limit), parts)?
@@ -98,9 +111,12 @@ impl ScrollArguments {
 
 impl ScrollReport {
     fn describe(&self) -> String {
-        let line = |row: &ScrolledRow| match &row.attributes {
-            Some(own) => format!("{}: {own}\n", row.id),
-            None => format!("{}\n", row.id),
+        let line = |row: &ScrolledRow| {
+            let known_as = row.name.clone().unwrap_or_else(|| row.id.to_string());
+            match &row.attributes {
+                Some(own) => format!("{known_as}: {own}\n"),
+                None => format!("{known_as}\n"),
+            }
         };
         let mut words: String = self.rows.iter().map(line).collect();
         match self.next {

@@ -51,6 +51,8 @@ pub(crate) struct Workload<'w> {
     pub(crate) filter: Option<&'w Filter>,
     /// Whether the attributes of what is found are wanted.
     pub(crate) wants_attributes: bool,
+    /// Whether its names are.
+    pub(crate) wants_names: bool,
 }
 
 /// What a workload found out.
@@ -93,6 +95,7 @@ impl Workload<'_> {
             self.queries.read(first, &mut rows)?;
             let queries = Queries::new(&rows, shape)
                 .with_filter(self.filter)
+                .with_wants_names(self.wants_names)
                 .with_wants_attributes(self.wants_attributes);
             let search = || self.search(first, &queries, progress);
             let (answers, recorded) = sums.time(search)?;

@@ -155,6 +155,7 @@ impl<'r> Run<'r> {
         BuildInput {
             vectors: &self.vectors,
             ids: self.ids.as_ref().map(|ids| ids as &dyn IdRead),
+            names: None,
             attributes: self
                 .attributes
                 .as_ref()
@@ -306,6 +307,7 @@ mod tests {
             vectors: &HeldRows(VectorSlice::new(&bytes, shape).unwrap(), &bytes),
             name: "rows",
             ids: None,
+            names: None,
             queries: None,
             attributes: None,
         };

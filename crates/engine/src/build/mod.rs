@@ -28,6 +28,7 @@ mod held;
 mod ids;
 mod links;
 mod measure;
+mod named;
 mod order;
 mod ordered;
 mod outliers;

@@ -4,6 +4,7 @@ use pageway_store::{OsVfs, Vfs};
 use serde::Serialize;
 
 use super::budget::BuildPlan;
+use super::named::with_ids;
 use super::whole::{check_options, disk_bytes, shared_codebook};
 use crate::error::Result;
 use crate::index::Index;
@@ -44,24 +45,28 @@ impl Index {
     /// # Errors
     /// Those of a build that are known before its work.
     pub fn outline(input: &BuildInput<'_>, options: &BuildOptions) -> Result<BuildOutline> {
-        check_options(options)?;
-        let vfs: &dyn Vfs = &OsVfs;
-        let codebook = shared_codebook(vfs, input, options)?;
-        let plan = BuildPlan::new(input, options, codebook.as_ref())?;
-        let nodes = plan.cut.rows();
-        Ok(BuildOutline {
-            nodes,
-            segments: plan.cut.runs(),
-            footprint: Footprint::of(&plan.spec, nodes)?,
-            memory_bytes: plan.index_memory,
-            build_memory_bytes: plan.budget_bytes,
-            shard_nodes: plan.graph.capacity().or(plan.parts),
-            sample_rows: plan.sample_rows,
-            disk_bytes: disk_bytes(&plan)?,
-            threads: plan.threads,
-            spec: plan.spec,
-        })
+        with_ids(input, |input| outline(input, options))
     }
+}
+
+fn outline(input: &BuildInput<'_>, options: &BuildOptions) -> Result<BuildOutline> {
+    check_options(options)?;
+    let vfs: &dyn Vfs = &OsVfs;
+    let codebook = shared_codebook(vfs, input, options)?;
+    let plan = BuildPlan::new(input, options, codebook.as_ref())?;
+    let nodes = plan.cut.rows();
+    Ok(BuildOutline {
+        nodes,
+        segments: plan.cut.runs(),
+        footprint: Footprint::of(&plan.spec, nodes)?,
+        memory_bytes: plan.index_memory,
+        build_memory_bytes: plan.budget_bytes,
+        shard_nodes: plan.graph.capacity().or(plan.parts),
+        sample_rows: plan.sample_rows,
+        disk_bytes: disk_bytes(&plan)?,
+        threads: plan.threads,
+        spec: plan.spec,
+    })
 }
 
 #[cfg(test)]

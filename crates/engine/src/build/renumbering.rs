@@ -44,6 +44,7 @@ fn build(dir: &Path, overrides: Overrides, memory: Option<MemoryWish>) {
         vectors: &VectorSlice::new(&bytes, SHAPE).unwrap(),
         name: "rows",
         ids: None,
+        names: None,
         queries: None,
         attributes: None,
     };
@@ -195,6 +196,7 @@ fn least_and(more: u64, overrides: Overrides) -> MemoryWish {
         vectors: &VectorSlice::new(&bytes, SHAPE).unwrap(),
         name: "rows",
         ids: None,
+        names: None,
         queries: None,
         attributes: None,
     };

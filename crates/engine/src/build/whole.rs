@@ -15,6 +15,7 @@ use super::codebook::SharedCodebook;
 use super::cut::Run;
 use super::encode::Quantizers;
 use super::fingerprint::Fingerprint;
+use super::named::with_ids;
 use super::pipeline::{Pipeline, Stages};
 use super::workspace::Workspace;
 use crate::calibration::Calibration;
@@ -24,7 +25,7 @@ use crate::manifest::{Manifest, SegmentEntry};
 use crate::memory::check_room;
 use crate::options::{BuildInput, BuildOptions};
 use crate::plan::index_bytes;
-use crate::source::check_unique;
+use crate::source::{check_free, check_unique};
 use crate::spec::Shape;
 use crate::threads::thread_pool;
 
@@ -61,30 +62,46 @@ impl Index {
         options: &BuildOptions,
         progress: &dyn Progress,
     ) -> Result<BuildReport> {
-        check_options(options)?;
-        let codebook = shared_codebook(vfs.as_ref(), input, options)?;
-        let plan = BuildPlan::new(input, options, codebook.as_ref())?;
-        let resident = input.vectors.resident().is_some();
-        check_room(plan.peak_bytes(resident), "this build")?;
-        let workspace = Workspace::open(vfs, dir)?;
-        workspace.check_space(disk_bytes(&plan)?)?;
-        let pool = thread_pool(plan.threads)?;
-        let build = Build {
-            input,
-            options,
-            plan: &plan,
-            codebook: codebook.as_ref(),
-            workspace: &workspace,
-            pool: &pool,
-            progress,
-        };
-        let mut stages = Stages::start();
-        let manifest = build.run(&mut stages)?;
-        let report = report(&plan, options, &manifest, stages)?;
-        progress.check()?;
-        workspace.commit(&manifest)?;
-        Ok(report)
+        if let (Some(attributes), None) = (input.attributes, input.names) {
+            check_free(attributes)?;
+        }
+        with_ids(input, |input| {
+            build_rows(vfs, dir, input, options, progress)
+        })
     }
+}
+
+/// Builds an index of rows without names.
+fn build_rows(
+    vfs: &Arc<dyn Vfs>,
+    dir: &Path,
+    input: &BuildInput<'_>,
+    options: &BuildOptions,
+    progress: &dyn Progress,
+) -> Result<BuildReport> {
+    check_options(options)?;
+    let codebook = shared_codebook(vfs.as_ref(), input, options)?;
+    let plan = BuildPlan::new(input, options, codebook.as_ref())?;
+    let resident = input.vectors.resident().is_some();
+    check_room(plan.peak_bytes(resident), "this build")?;
+    let workspace = Workspace::open(vfs, dir)?;
+    workspace.check_space(disk_bytes(&plan)?)?;
+    let pool = thread_pool(plan.threads)?;
+    let build = Build {
+        input,
+        options,
+        plan: &plan,
+        codebook: codebook.as_ref(),
+        workspace: &workspace,
+        pool: &pool,
+        progress,
+    };
+    let mut stages = Stages::start();
+    let manifest = build.run(&mut stages)?;
+    let report = report(&plan, options, &manifest, stages)?;
+    progress.check()?;
+    workspace.commit(&manifest)?;
+    Ok(report)
 }
 
 /// Refuses what no input can be built with.

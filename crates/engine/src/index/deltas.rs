@@ -70,15 +70,15 @@ impl Index {
         if hits.iter().any(|hits| !hits.is_empty()) {
             answers.merge(&hits, options);
         }
-        if queries.wants_attributes {
-            answers.attributes = attributes(&answers.nodes, &scanned);
+        if queries.wants_attributes || queries.wants_names {
+            answers.attributes = documents(&answers.nodes, &scanned);
         }
         Ok(())
     }
 }
 
-/// The attributes of nodes that are rows of deltas, whose first nodes are given.
-fn attributes(nodes: &[u32], deltas: &[(u32, DeltaView)]) -> Vec<Option<String>> {
+/// The documents of nodes that are rows of deltas, whose first nodes are given.
+fn documents(nodes: &[u32], deltas: &[(u32, DeltaView)]) -> Vec<Option<String>> {
     let of = |node: &u32| {
         let mut deltas = deltas.iter().rev();
         let (first, view) = deltas.find(|(first, _)| first <= node)?;

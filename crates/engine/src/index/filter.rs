@@ -215,9 +215,9 @@ impl Version {
         Ok(matched)
     }
 
-    /// Adds the documents of nodes of segments, as JSON: none of those without attributes, and of
-    /// no nodes.
-    pub(super) fn attributes_of(
+    /// Adds the documents of nodes of segments, as JSON, names included: none of those without, and
+    /// of no nodes.
+    pub(super) fn documents_of(
         &self,
         nodes: &[u32],
         found: &mut Vec<Option<String>>,

@@ -5,6 +5,7 @@ mod deltas;
 mod describe;
 mod filter;
 mod matches;
+mod names;
 mod open;
 mod opening;
 mod pool;

@@ -1,10 +1,12 @@
 //! Rows back out of an index: by their ids, or one after the other in the order of ids.
 
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, HashSet};
 
+use pageway_attributes::{is_name_id, name_id};
 use pageway_types::NodeId;
 
 use super::filter::Matched;
+use super::names::split_document;
 use super::{Index, Version};
 use crate::delta::DeltaView;
 use crate::error::{Error, ErrorKind, Result};
@@ -26,6 +28,8 @@ const MOST_ROWS: usize = 1 << 20;
 pub struct StoredRow {
     /// Its id.
     pub id: u64,
+    /// Its name, if it has one.
+    pub name: Option<String>,
     /// Its elements, little-endian; empty where they were not wanted.
     pub vector: Vec<u8>,
     /// Its attributes as JSON, if it has any and they were wanted.
@@ -53,7 +57,7 @@ impl From<Vec<StoredRow>> for RowPage {
 pub struct RowParts {
     /// Their vectors: a read each.
     pub vectors: bool,
-    /// Their attributes: two reads each.
+    /// Their attributes: two reads each, which those of rows with names cost anyway.
     pub attributes: bool,
 }
 
@@ -102,6 +106,19 @@ impl Index {
         let mut by_id: BTreeMap<u64, StoredRow> =
             found.into_iter().map(|row| (row.id, row)).collect();
         Ok(ids.iter().filter_map(|id| by_id.remove(id)).collect())
+    }
+
+    /// The living rows of some names, in their order, each name once; names that no row has are left
+    /// out.
+    ///
+    /// # Errors
+    /// As [`Index::rows`].
+    pub fn rows_named(&self, names: &[String], parts: RowParts) -> Result<Vec<StoredRow>> {
+        let ids: Vec<u64> = names.iter().map(|name| name_id(name)).collect();
+        let rows = self.rows(&ids, parts)?;
+        let known: HashSet<&str> = names.iter().map(String::as_str).collect();
+        let is_known = |row: &StoredRow| row.name.as_deref().is_some_and(|own| known.contains(own));
+        Ok(rows.into_iter().filter(is_known).collect())
     }
 
     /// Up to `limit` living rows with ids from `first` on, in the order of their ids: those that
@@ -284,45 +301,56 @@ impl<'v> Moment<'v> {
     /// Reads what is wanted of rows.
     fn read(&self, spots: Vec<(u64, Spot)>, parts: RowParts) -> Result<Vec<StoredRow>> {
         let mut rows = Vec::with_capacity(spots.len());
+        let mut documents = Vec::with_capacity(spots.len());
         let mut nodes = vec![u32::MAX; spots.len()];
         for ((id, spot), slot) in spots.into_iter().zip(&mut nodes) {
             let mut row = StoredRow {
                 id,
                 ..StoredRow::default()
             };
-            match spot {
+            if parts.vectors {
+                row.vector = self.vector(spot)?;
+            }
+            rows.push(row);
+            documents.push(match spot {
                 Spot::Segment(number, node) => {
-                    let Some(segment) = self.version.segments.get(number) else {
-                        continue;
-                    };
-                    *slot = segment.base + node;
-                    if parts.vectors {
-                        let row_bytes = self.version.manifest.spec.shape.vectors().row_bytes();
-                        row.vector = vec![0; row_bytes];
-                        segment.read_vectors(node.into(), &mut row.vector)?;
-                    }
+                    let segment = self.version.segments.get(number);
+                    let wanted = segment.filter(|_| parts.attributes || is_name_id(id));
+                    *slot = wanted.map_or(u32::MAX, |segment| segment.base + node);
+                    None
                 }
                 Spot::Delta(number, own) => {
                     let view = self.deltas.get(number);
-                    if parts.vectors {
-                        let vector = view.and_then(|view| view.vector(own));
-                        row.vector = vector.unwrap_or_default().to_vec();
-                    }
                     let document = view.and_then(|view| view.document(own));
-                    let document = document.filter(|_| parts.attributes);
-                    row.attributes = document.map(|json| String::from_utf8_lossy(json).into());
+                    document.map(|json| String::from_utf8_lossy(json).into())
                 }
-            }
-            rows.push(row);
+            });
         }
-        if parts.attributes {
-            let mut documents = Vec::new();
-            self.version.attributes_of(&nodes, &mut documents)?;
-            for (row, document) in rows.iter_mut().zip(documents) {
-                row.attributes = row.attributes.take().or(document);
-            }
+        self.version.documents_of(&nodes, &mut documents)?;
+        for (row, document) in rows.iter_mut().zip(documents) {
+            let (name, attributes) = split_document(document)?;
+            row.name = name;
+            row.attributes = attributes.filter(|_| parts.attributes);
         }
         Ok(rows)
+    }
+
+    fn vector(&self, spot: Spot) -> Result<Vec<u8>> {
+        match spot {
+            Spot::Segment(number, node) => {
+                let row_bytes = self.version.manifest.spec.shape.vectors().row_bytes();
+                let mut vector = vec![0; row_bytes];
+                if let Some(segment) = self.version.segments.get(number) {
+                    segment.read_vectors(node.into(), &mut vector)?;
+                }
+                Ok(vector)
+            }
+            Spot::Delta(number, own) => {
+                let view = self.deltas.get(number);
+                let vector = view.and_then(|view| view.vector(own));
+                Ok(vector.unwrap_or_default().to_vec())
+            }
+        }
     }
 }
 

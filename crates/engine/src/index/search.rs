@@ -89,8 +89,8 @@ impl Index {
             }
         };
         let (mut answers, outcomes) = found?;
-        if queries.wants_attributes {
-            version.attributes_of(&answers.nodes, &mut answers.attributes)?;
+        if queries.wants_attributes || queries.wants_names {
+            version.add_documents(queries, &mut answers)?;
         }
         Ok((answers, outcomes))
     }

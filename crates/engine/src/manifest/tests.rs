@@ -31,6 +31,7 @@ fn build(dir: &Path, segments: u32) {
         vectors: &VectorSlice::new(&bytes, SHAPE).unwrap(),
         name: "rows",
         ids: None,
+        names: None,
         queries: None,
         attributes: None,
     };

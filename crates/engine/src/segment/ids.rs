@@ -7,6 +7,7 @@
 //! Memory holds the first id of each page. A search for an id costs a read, or none where no page
 //! can have it. `docs/format/ids.md`.
 
+use pageway_attributes::is_name_id;
 use pageway_store::{
     AlignedBuffers, FileEntry, OpenMode, PAGE_HEADER_BYTES, PageFile, PageGeometry,
 };
@@ -47,6 +48,7 @@ pub(crate) struct IdTable {
     /// First id of each page.
     fences: Vec<u64>,
     last: u64,
+    last_number: Option<u64>,
     entries: u64,
 }
 
@@ -69,11 +71,11 @@ impl IdLookup {
         IdTable::open(source, entry).map(Self::Table)
     }
 
-    /// The largest id there is.
-    pub(crate) fn last(&self) -> u64 {
+    /// The largest id there is that is not of a name.
+    pub(crate) fn last_number(&self) -> Option<u64> {
         match self {
-            Self::Nodes { first, count } => first.saturating_add(u64::from(*count)) - 1,
-            Self::Table(table) => table.last,
+            Self::Nodes { first, count } => Some(first.saturating_add(u64::from(*count)) - 1),
+            Self::Table(table) => table.last_number,
         }
     }
 
@@ -97,13 +99,14 @@ impl IdLookup {
 impl IdTable {
     fn open(source: Source<'_>, entry: &FileEntry) -> Result<Self> {
         let mut fences = Vec::with_capacity(entry.units as usize);
-        let mut last = 0;
+        let (mut last, mut last_number) = (0, None);
         let entries = u64::from(source.segment.node_count);
         visit_ids(source, entry, &mut |at, id, _| {
             if at == 0 {
                 fences.push(id);
             }
             last = id;
+            last_number = Some(id).filter(|id| !is_name_id(*id)).or(last_number);
             Ok(())
         })?;
         let file = PageFile::open(source.vfs, source.dir, entry, OpenMode::Read)?;
@@ -111,6 +114,7 @@ impl IdTable {
             file,
             fences,
             last,
+            last_number,
             entries,
         })
     }

@@ -5,6 +5,7 @@
 //! file     VectorFile: rows of a file                   slice    VectorSlice: rows in memory
 //! blocks   one pass, a block at a time                  check    finite, within f32, directed
 //! writer   VectorFileWriter: rows to a file             convert  formats, elements, slices
+//! documents, names: what rows have beside their vectors    lines: of a text file
 //! ids      user ids and the check for duplicates        npy      NumPy's header
 //! ```
 //!
@@ -23,6 +24,8 @@ mod format;
 mod ids;
 mod layout;
 mod lengths;
+mod lines;
+mod names;
 mod npy;
 mod output;
 mod slice;
@@ -33,8 +36,8 @@ pub(crate) use check::inspect_each;
 pub use check::{Inspection, RowStatistics, inspect_rows};
 pub(crate) use check::{kernels, sound_norms};
 pub use convert::{Selection, convert};
-pub(crate) use documents::check_document;
 pub use documents::{DocumentLines, DocumentPart, DocumentRead, DocumentSlice};
+pub(crate) use documents::{check_document, check_free};
 pub(crate) use element::encode;
 pub use error::SourceError;
 pub use file::{OpenAs, VectorFile};
@@ -43,6 +46,8 @@ pub use format::{FormatFamily, VectorFormat};
 pub use ids::{IdRead, IdSlice, UNIQUE_BYTES_MIN, check_unique, open_ids};
 pub(crate) use layout::{read_bin_header, read_first_prefix};
 pub(crate) use lengths::Lengths;
+pub(crate) use names::NamedRows;
+pub use names::{NameLines, NamePart, NameRead, NameSlice};
 pub use npy::NpyProblem;
 pub(crate) use output::OutputFile;
 pub(crate) use slice::ResidentSlice;

@@ -7,19 +7,19 @@
 
 use std::sync::Arc;
 
-use pageway_attributes::{Document, Edit};
+use pageway_attributes::{Document, Edit, put_row_name, split_row_name, take_row_name};
 use pageway_store::Durability;
 
 use super::common::Common;
 use super::options::{Acknowledged, Which};
 use super::pieces::{check_size, kept};
-use super::put::{RECORD_IDS, Submitted};
+use super::put::{RECORD_IDS, Submitted, check_ids};
 use super::record::Operation;
 use super::state::{Batch, FoundPlaces, Place, State, find_in_segments};
 use crate::delta::{Delta, DeltaView, RowDocument};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::source::check_document;
+use crate::source::{IdRead, NameSlice, NamedRows, check_document};
 
 /// Rows whose attributes are changed by one record at most.
 const RECORD_ROWS: usize = 64;
@@ -39,10 +39,48 @@ pub(super) struct RowChange<'c> {
 /// What makes room for rows, and bytes of their attributes.
 pub(super) type MakeRoom<'m> = dyn FnMut((usize, u64)) -> Result<()> + 'm;
 
-/// A batch that is to be tried, and how many of the ids it is about.
+/// Ids whose rows are changed next, and the names that those rows must have.
+#[derive(Clone, Copy)]
+struct Wanted<'w> {
+    ids: &'w [u64],
+    names: Option<&'w [String]>,
+}
+
+impl<'w> Wanted<'w> {
+    fn first(self, most: usize) -> Self {
+        let cut = most.min(self.ids.len());
+        Self {
+            ids: self.ids.get(..cut).unwrap_or_default(),
+            names: self.names.and_then(|names| names.get(..cut)),
+        }
+    }
+
+    fn behind(self, done: usize) -> Self {
+        Self {
+            ids: self.ids.get(done..).unwrap_or_default(),
+            names: self.names.and_then(|names| names.get(done..)),
+        }
+    }
+
+    /// The ids in order, each with the name that its row must have, if one.
+    fn rows(self) -> impl Iterator<Item = (u64, Option<&'w str>)> {
+        let name = move |at: usize| self.names.and_then(|names| names.get(at));
+        let ids = self.ids.iter().enumerate();
+        ids.map(move |(at, id)| (*id, name(at).map(String::as_str)))
+    }
+}
+
+/// Rows of a batch that is to be tried.
+#[derive(Default)]
 struct Attempt {
-    batch: Option<Batch>,
-    ids: usize,
+    ids: Vec<u64>,
+    places: Vec<Option<Place>>,
+    vectors: Vec<u8>,
+    documents: Vec<RowDocument>,
+    /// Bytes of vectors and documents.
+    bytes: usize,
+    /// Ids that it is about.
+    done: usize,
     absent: u64,
 }
 
@@ -64,14 +102,22 @@ impl Common {
             ..change
         };
         match which {
-            Which::Ids(ids) => self.change_ids(ids, inner, (make_room, &mut sum))?,
+            Which::Ids(ids) => {
+                check_ids(ids)?;
+                let wanted = Wanted { ids, names: None };
+                self.change_rows(wanted, inner, (make_room, &mut sum))?;
+            }
+            Which::Names(names) => {
+                self.change_named(names, inner, (make_room, &mut sum))?;
+            }
             Which::Matching(filter) => {
                 let inner = RowChange {
                     filter: Some(filter),
                     ..inner
                 };
                 self.index.visit_matching(filter, &mut |ids| {
-                    self.change_ids(ids, inner, (make_room, &mut sum))
+                    let wanted = Wanted { ids, names: None };
+                    self.change_rows(wanted, inner, (make_room, &mut sum))
                 })?;
                 sum.absent = 0;
             }
@@ -86,9 +132,30 @@ impl Common {
         Ok(sum)
     }
 
-    fn change_ids(
+    fn change_named(
         &self,
-        mut ids: &[u64],
+        names: &[String],
+        change: RowChange<'_>,
+        rest: (&mut MakeRoom<'_>, &mut Acknowledged),
+    ) -> Result<()> {
+        let named = NamedRows {
+            names: &NameSlice(names),
+            attributes: None,
+        };
+        let mut ids = vec![0; names.len()];
+        named.read(0, &mut ids)?;
+        check_ids(&ids).map_err(|error| named.explain(error))?;
+        let wanted = Wanted {
+            ids: &ids,
+            names: Some(names),
+        };
+        let done = self.change_rows(wanted, change, rest);
+        done.map_err(|error| named.explain(error))
+    }
+
+    fn change_rows(
+        &self,
+        mut wanted: Wanted<'_>,
         change: RowChange<'_>,
         (make_room, sum): (&mut MakeRoom<'_>, &mut Acknowledged),
     ) -> Result<()> {
@@ -97,19 +164,13 @@ impl Common {
         } else {
             RECORD_IDS
         };
-        while !ids.is_empty() {
-            let now = ids.get(..most.min(ids.len())).unwrap_or(ids);
-            let tried = self.attempt(now, change);
+        while !wanted.ids.is_empty() {
+            let tried = self.attempt(wanted.first(most), change);
             let tried = tried.map_err(|error| {
                 let before = sum.replaced + sum.deleted;
                 error.within(format!("the {before} rows before are changed"))
             })?;
-            let Some(Attempt {
-                batch,
-                ids: done,
-                absent,
-            }) = tried
-            else {
+            let Some((batch, done, absent)) = tried else {
                 // A row is on its way into the delta.
                 std::thread::yield_now();
                 continue;
@@ -118,7 +179,7 @@ impl Common {
                 let size = batch.size();
                 match self.submit(batch, change.durability, sum)? {
                     Submitted::Done => {}
-                    Submitted::Moved => continue,
+                    Submitted::Moved(_) => continue,
                     Submitted::Full(_) => {
                         make_room(size)?;
                         continue;
@@ -126,81 +187,81 @@ impl Common {
                 }
             }
             sum.absent += absent;
-            ids = ids.get(done..).unwrap_or_default();
+            wanted = wanted.behind(done);
         }
         Ok(())
     }
 
-    /// The batch that changes the first of some rows as they are now; none where one cannot be read
-    /// yet.
-    fn attempt(&self, ids: &[u64], change: RowChange<'_>) -> Result<Option<Attempt>> {
-        let mut found = self.locate(ids)?;
+    /// The batch that changes the first of some rows as they are now, if it changes any, of how
+    /// many, and how many there are not; none where a row cannot be read yet.
+    fn attempt(
+        &self,
+        wanted: Wanted<'_>,
+        change: RowChange<'_>,
+    ) -> Result<Option<(Option<Batch>, usize, u64)>> {
+        let mut found = self.locate(wanted.ids)?;
         let rows = FoundRows::new(&found);
-        let Some(documents) = rows.documents(ids)? else {
+        let Some(documents) = rows.documents(wanted.ids)? else {
             return Ok(None);
         };
-        let capacity = self.commit.look(|state| state.capacity)?;
         let row_bytes = self.index.shape().row_bytes();
-        let (mut vectors, mut bytes) = (Vec::new(), 0);
-        let (mut own, mut kept_documents, mut places) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut done, mut absent) = (0, 0);
-        for ((id, place), json) in ids.iter().zip(&found.places).zip(documents) {
-            if bytes > RECORD_BYTES {
+        let sizes = (row_bytes, self.commit.look(|state| state.capacity)?);
+        let mut attempt = Attempt::default();
+        for (((id, name), place), json) in wanted.rows().zip(&found.places).zip(documents) {
+            if attempt.bytes > RECORD_BYTES {
                 break;
             }
-            done += 1;
-            let Some(place) = place else {
-                absent += 1;
+            attempt.done += 1;
+            let Some(place) = place.as_ref().filter(|_| has_name(json.as_deref(), name)) else {
+                attempt.absent += 1;
                 continue;
             };
-            if change
-                .filter
-                .is_some_and(|filter| !filter.matches_row(*id, json.as_deref()))
-            {
+            let matches = |filter: &Filter| filter.matches_row(id, json.as_deref());
+            if !change.filter.is_none_or(matches) {
                 continue;
             }
             if let Some(edit) = change.edit {
-                let document = edited(json.as_deref(), edit);
-                let sized = document.and_then(|document| {
-                    check_size(&document, row_bytes, capacity)?;
-                    Ok(document)
-                });
-                let document = sized.map_err(|error| error.within(format!("id {id}")))?;
-                bytes += row_bytes + document.as_ref().map_or(0, |json| json.len());
-                // A record that is nearly full has no room for a long one.
-                if bytes > 2 * RECORD_BYTES && !own.is_empty() {
-                    done -= 1;
-                    break;
-                }
+                let document = edited(json.as_deref(), edit, sizes);
+                let document = document.map_err(|error| error.within(format!("id {id}")))?;
                 if json == document {
                     continue;
                 }
-                kept_documents.push(document);
-                vectors.extend(rows.vector(place, row_bytes)?);
+                if !attempt.takes(row_bytes, document) {
+                    break;
+                }
+                attempt.vectors.extend(rows.vector(place, row_bytes)?);
             }
-            own.push(*id);
-            places.push(Some(place.clone()));
+            attempt.ids.push(id);
+            attempt.places.push(Some(place.clone()));
         }
-        if own.is_empty() {
-            return Ok(Some(Attempt {
-                batch: None,
-                ids: done,
-                absent,
-            }));
+        let operation = change.edit.map_or(Operation::Delete, |_| Operation::Upsert);
+        found.places = std::mem::take(&mut attempt.places);
+        Ok(Some(attempt.batch(operation, found)))
+    }
+
+    /// A batch that puts rows with names in the places of those that have these names; it does
+    /// nothing where others took them since.
+    ///
+    /// # Errors
+    /// `InvalidInput` where a row has the id of a name and not that name.
+    pub(super) fn expecting_names(&self, batch: Batch) -> Result<Batch> {
+        loop {
+            let found = self.locate(&batch.ids)?;
+            let Some(before) = FoundRows::new(&found).documents(&batch.ids)? else {
+                std::thread::yield_now();
+                continue;
+            };
+            let places = batch.ids.iter().zip(&found.places);
+            for ((id, place), (old, new)) in places.zip(before.iter().zip(&batch.documents)) {
+                let new = new.as_deref().and_then(name_of);
+                if place.is_some() && old.as_deref().and_then(name_of) != new {
+                    return Err(Error::invalid(format!(
+                        "id {id}: a row has this id, and not this name: give it another name"
+                    )));
+                }
+            }
+            return Ok(batch.with_expected(found));
         }
-        found.places = places;
-        let operation = if change.edit.is_some() {
-            Operation::Upsert
-        } else {
-            Operation::Delete
-        };
-        let count = own.len() as u32;
-        let batch = Batch::new(operation, (own, count), vectors);
-        Ok(Some(Attempt {
-            batch: Some(batch.with_documents(kept_documents).with_expected(found)),
-            ids: done,
-            absent,
-        }))
     }
 
     /// Where the living rows of some ids are.
@@ -221,18 +282,64 @@ impl Common {
     }
 }
 
-/// Attributes after a change.
-fn edited(json: Option<&[u8]>, edit: &Edit) -> Result<RowDocument> {
+impl Attempt {
+    /// Takes the document of a row that changes, if there is room for it.
+    fn takes(&mut self, row_bytes: usize, document: RowDocument) -> bool {
+        let bytes = row_bytes + document.as_ref().map_or(0, |json| json.len());
+        // A record that is nearly full has no room for a long one.
+        if self.bytes + bytes > 2 * RECORD_BYTES && !self.ids.is_empty() {
+            self.done -= 1;
+            return false;
+        }
+        self.bytes += bytes;
+        self.documents.push(document);
+        true
+    }
+
+    /// The batch, if there is something to do, how many ids it is about, and how many no row has.
+    fn batch(self, operation: Operation, found: FoundPlaces) -> (Option<Batch>, usize, u64) {
+        let (done, absent) = (self.done, self.absent);
+        if self.ids.is_empty() {
+            return (None, done, absent);
+        }
+        let count = self.ids.len() as u32;
+        let batch = Batch::new(operation, (self.ids, count), self.vectors)
+            .with_documents(self.documents)
+            .with_expected(found);
+        (Some(batch), done, absent)
+    }
+}
+
+/// Attributes after a change, beside a vector of so many bytes in a delta of so many rows.
+fn edited(
+    json: Option<&[u8]>,
+    edit: &Edit,
+    (row_bytes, capacity): (usize, u32),
+) -> Result<RowDocument> {
     let mut document = match json {
         Some(json) => check_document(json)?,
         None => Document::new(),
     };
+    let name = take_row_name(&mut document);
     edit.apply(&mut document);
+    if let Some(name) = name {
+        put_row_name(&mut document, name);
+    }
     let document = kept(&document)?;
     if let Some(json) = &document {
         check_document(json)?;
     }
+    check_size(&document, row_bytes, capacity)?;
     Ok(document)
+}
+
+/// Whether a row with this document has a name, or none is asked for.
+fn has_name(json: Option<&[u8]>, name: Option<&str>) -> bool {
+    name.is_none_or(|name| json.and_then(name_of).as_deref() == Some(name))
+}
+
+fn name_of(json: &[u8]) -> Option<String> {
+    split_row_name(json).ok()?.0
 }
 
 /// Rows that were found, to be read.

@@ -272,8 +272,8 @@ impl WriterOpening<'_> {
         let mut next_id = manifest.changes.map_or(0, |changes| changes.next_id);
         for segment in &manifest.segments {
             let (vfs, dir) = (self.vfs.as_ref(), self.dir);
-            let last = IdLookup::open(Source { vfs, dir, segment })?.last();
-            next_id = next_id.max(last.saturating_add(1));
+            let last = IdLookup::open(Source { vfs, dir, segment })?.last_number();
+            next_id = next_id.max(last.map_or(0, |last| last.saturating_add(1)));
         }
         let unique = self.vfs.unique();
         let log = unique.map_err(|error| Error::from(error).within("identity of the log"))?;

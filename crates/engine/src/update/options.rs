@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::filter::Filter;
 use crate::memory::MemoryWish;
 use crate::presets::Preset;
-use crate::source::DocumentRead;
+use crate::source::{DocumentRead, NameRead};
 
 /// How to make an empty index.
 #[derive(Clone, PartialEq, Debug)]
@@ -158,6 +158,8 @@ pub struct Rows<'a> {
     pub shape: VectorShape,
     /// An id for each row; where absent, the next that were never given.
     pub ids: Option<&'a [u64]>,
+    /// A name for each row, in place of ids.
+    pub names: Option<&'a dyn NameRead>,
     /// A document of attributes for each row, an empty one for rows without.
     pub attributes: Option<&'a dyn DocumentRead>,
     /// What has happened to them when the call returns.
@@ -171,6 +173,7 @@ impl<'a> Rows<'a> {
             rows,
             shape,
             ids: None,
+            names: None,
             attributes: None,
             durability: Durability::Synced,
         }
@@ -180,6 +183,13 @@ impl<'a> Rows<'a> {
     #[must_use]
     pub fn with_ids(mut self, ids: impl Into<Option<&'a [u64]>>) -> Self {
         self.ids = ids.into();
+        self
+    }
+
+    /// The same with these names.
+    #[must_use]
+    pub fn with_names(mut self, names: impl Into<Option<&'a dyn NameRead>>) -> Self {
+        self.names = names.into();
         self
     }
 
@@ -204,6 +214,8 @@ impl<'a> Rows<'a> {
 pub enum Which<'a> {
     /// Those with these ids.
     Ids(&'a [u64]),
+    /// Those with these names.
+    Names(&'a [String]),
     /// Those that match.
     Matching(&'a Filter),
 }

@@ -7,12 +7,16 @@ use pageway_store::{Durability, Room};
 use pageway_types::NoProgress;
 
 use super::common::Common;
+use super::edit::MakeRoom;
 use super::options::{Acknowledged, Rows};
 use super::pieces::{Pieces, check_attributes};
 use super::record::Operation;
 use super::state::{Batch, Done, Known, Refusal, State, find_in_segments};
 use crate::error::{Error, ErrorKind, Result};
-use crate::source::{BLOCK_BYTES, IdSlice, Inspection, VectorSlice, check_unique, inspect_rows};
+use crate::source::{
+    BLOCK_BYTES, IdRead, IdSlice, Inspection, NamedRows, VectorSlice, check_free, check_unique,
+    inspect_rows,
+};
 
 /// Ids that are deleted by one record.
 pub(super) const RECORD_IDS: usize = 8192;
@@ -25,8 +29,8 @@ pub(super) enum Submitted {
     Done,
     /// There was no room for it: here it is again.
     Full(Box<Batch>),
-    /// A row was not where the batch expected it.
-    Moved,
+    /// A row was not where it expected it: here it is again.
+    Moved(Box<Batch>),
 }
 
 impl Common {
@@ -35,8 +39,38 @@ impl Common {
         &self,
         operation: Operation,
         rows: &Rows<'_>,
-        make_room: &mut dyn FnMut((usize, u64)) -> Result<()>,
+        make_room: &mut MakeRoom<'_>,
     ) -> Result<Acknowledged> {
+        let Some(names) = rows.names else {
+            rows.attributes.map_or(Ok(()), check_free)?;
+            return self.put_rows(operation, rows, make_room);
+        };
+        if rows.ids.is_some() {
+            return Err(Error::invalid("give ids or names, not both"));
+        }
+        let named = NamedRows {
+            names,
+            attributes: rows.attributes,
+        };
+        let mut ids = vec![0; names.count() as usize];
+        named.read(0, &mut ids)?;
+        let own = Rows {
+            ids: Some(&ids),
+            attributes: Some(&named),
+            ..*rows
+        };
+        let done = self.put_rows(operation, &own, make_room);
+        done.map_err(|error| named.explain(error))
+    }
+
+    /// Puts rows in whose ids and documents are given.
+    fn put_rows(
+        &self,
+        operation: Operation,
+        rows: &Rows<'_>,
+        make_room: &mut MakeRoom<'_>,
+    ) -> Result<Acknowledged> {
+        let replaces_named = rows.names.is_some() && operation == Operation::Upsert;
         let capacity = self.commit.look(|state| state.capacity)?;
         self.check_rows(rows, capacity)?;
         let mut pieces = Pieces::new(rows, capacity);
@@ -52,10 +86,19 @@ impl Common {
             };
             let mut waiting = Some(batch);
             while let Some(batch) = waiting.take() {
+                let batch = if replaces_named {
+                    self.expecting_names(batch)?
+                } else {
+                    batch
+                };
                 let size = batch.size();
-                if let Submitted::Full(back) = self.submit(batch, durability, &mut sum)? {
-                    make_room(size)?;
-                    waiting = Some(*back);
+                match self.submit(batch, durability, &mut sum)? {
+                    Submitted::Done => {}
+                    Submitted::Full(back) => {
+                        make_room(size)?;
+                        waiting = Some(*back);
+                    }
+                    Submitted::Moved(back) => waiting = Some(*back),
                 }
             }
         }
@@ -86,11 +129,15 @@ impl Common {
             refused,
             back,
         } = done.outcome;
-        match refused {
-            Some(Refusal::Full) => return Ok(back.map_or(Submitted::Moved, Submitted::Full)),
-            Some(Refusal::Moved) => return Ok(Submitted::Moved),
-            Some(Refusal::Because(error)) => return Err(error),
-            None => {}
+        match (refused, back) {
+            (Some(Refusal::Full), Some(back)) => return Ok(Submitted::Full(back)),
+            (Some(Refusal::Moved), Some(back)) => return Ok(Submitted::Moved(back)),
+            (Some(Refusal::Because(error)), _) => return Err(error),
+            (Some(Refusal::Full | Refusal::Moved), None) => {
+                let words = "a batch that was refused is gone";
+                return Err(Error::new(ErrorKind::Internal, words));
+            }
+            (None, _) => {}
         }
         if operation.puts() {
             sum.replaced += killed;

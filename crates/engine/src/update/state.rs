@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use pageway_attributes::is_name_id;
 use pageway_store::{LogFloor, Lsn, Records, Sequence, StoreError};
 use pageway_types::NodeId;
 
@@ -295,7 +296,9 @@ impl State {
         if batch.operation.puts() {
             for (row, id) in (self.active_rows..).zip(&batch.ids) {
                 self.delta_ids.insert(*id, (false, row));
-                self.next_id = self.next_id.max(id.saturating_add(1));
+                if !is_name_id(*id) {
+                    self.next_id = self.next_id.max(id.saturating_add(1));
+                }
             }
             self.active_rows += batch.count;
             self.active_documents += document_bytes(&batch.documents);

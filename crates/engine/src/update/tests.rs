@@ -4,5 +4,6 @@ mod attributes;
 mod background;
 mod concurrent;
 mod model;
+mod names;
 mod recovery;
 mod small;

@@ -122,7 +122,7 @@ impl KnownIds {
         changes: ChangeEntry,
         report: &mut VerifyReport,
     ) -> Result<()> {
-        let last = self.lookups.iter().map(IdLookup::last).max();
+        let last = self.lookups.iter().filter_map(IdLookup::last_number).max();
         if let Some(last) = last.filter(|last| *last >= changes.next_id) {
             report.note(format!(
                 "manifest: the next id is {}, and a row has id {last}",

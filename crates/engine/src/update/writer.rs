@@ -11,11 +11,9 @@ use pageway_types::Progress;
 use super::common::Common;
 use super::edit::RowChange;
 use super::options::{Acknowledged, Changes, MergeReport, Rows, Which};
-use super::put::check_ids;
 use super::record::Operation;
 use super::state::State;
 use crate::error::{Error, ErrorKind, Result};
-use crate::filter::Filter;
 use crate::index::Index;
 
 /// Bytes of the changes that wait for the log, at most.
@@ -57,10 +55,12 @@ impl Writer {
     /// Puts rows in, each in place of the one that has its id, if one has.
     ///
     /// # Errors
-    /// As [`Writer::insert`]; `InvalidInput` for rows without ids.
+    /// As [`Writer::insert`]; `InvalidInput` for rows without ids or names.
     pub fn upsert(&self, rows: &Rows<'_>) -> Result<Acknowledged> {
-        if rows.ids.is_none() {
-            return Err(Error::invalid("rows to replace others by need ids"));
+        if rows.ids.is_none() && rows.names.is_none() {
+            return Err(Error::invalid(
+                "rows to replace others by need ids or names",
+            ));
         }
         self.put(Operation::Upsert, rows)
     }
@@ -83,21 +83,24 @@ impl Writer {
         Ok(done)
     }
 
-    /// Deletes the rows that match a filter.
+    /// Deletes rows. Ids and names that no row has are counted.
     ///
-    /// Which those are is told at the beginning, of each row once more when its turn comes: a row
-    /// that another thread changes meanwhile is deleted if it matches then. After an error the rows
-    /// before are deleted.
+    /// Which rows match a filter is told at the beginning, of each row once more when its turn
+    /// comes: a row that another thread changes meanwhile is deleted if it matches then. Rows of
+    /// names are read, to tell that they have them. After an error the rows before are deleted.
     ///
     /// # Errors
     /// As [`Index::count`] and [`Writer::delete`].
-    pub fn delete_matching(&self, filter: &Filter, durability: Durability) -> Result<Acknowledged> {
+    pub fn delete_rows(&self, which: Which<'_>, durability: Durability) -> Result<Acknowledged> {
+        if let Which::Ids(ids) = which {
+            return self.delete(ids, durability);
+        }
         let change = RowChange {
             edit: None,
             filter: None,
             durability,
         };
-        self.change(Which::Matching(filter), change)
+        self.change(which, change)
     }
 
     /// Changes the attributes of rows: what they were, as the change says. Ids that no row has are
@@ -116,6 +119,7 @@ impl Writer {
         edit: &Edit,
         durability: Durability,
     ) -> Result<Acknowledged> {
+        edit.check()?;
         let change = RowChange {
             edit: Some(edit),
             filter: None,
@@ -127,9 +131,6 @@ impl Writer {
     fn change(&self, which: Which<'_>, change: RowChange<'_>) -> Result<Acknowledged> {
         self.common.check_process()?;
         self.common.report()?;
-        if let Which::Ids(ids) = which {
-            check_ids(ids)?;
-        }
         let mut make_room = |rows| self.make_room(rows);
         let done = self.common.change(which, change, &mut make_room)?;
         self.look_for_merges()?;

@@ -87,6 +87,10 @@ struct PlaceArguments {
     #[arg(long, value_name = "FILE")]
     ids: Option<PathBuf>,
 
+    /// A name for each row in place of ids, such as a UUID: text, one per line
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "id_column"])]
+    names: Option<PathBuf>,
+
     /// Attributes of the rows, to filter by: JSON lines (.jsonl), an object per row, in row order
     #[arg(long, value_name = "FILE")]
     attributes: Option<PathBuf>,
@@ -302,10 +306,13 @@ impl BuildArguments {
         let open = |path| system::open_vectors(path, place.element, &session.progress);
         let queries = place.queries.as_deref().map(open).transpose()?;
         let queries = queries.as_ref().map(|queries| queries as _);
+        let names = place.names.as_deref();
+        let names = names.map(system::open_names).transpose()?;
         let attributes = place.attributes.as_deref();
         let attributes = attributes.map(system::open_attributes).transpose()?;
         let input = BuildInput::new(vectors, vectors.name())
             .with_ids(ids.as_deref())
+            .with_names(names.as_ref().map(|own| own as _))
             .with_queries(queries)
             .with_attributes(attributes.as_ref().map(|own| own as _));
         if place.dry_run {

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pageway::source::{BLOCK_BYTES, DocumentPart, DocumentRead, IdRead, RowBlocks};
+use pageway::source::{
+    BLOCK_BYTES, DocumentLines, DocumentPart, DocumentRead, IdRead, NameLines, NamePart, NameRead,
+    RowBlocks,
+};
 use pageway::{Acknowledged, ElementType, Error, Progress, Result, Rows, VectorRead, Writer};
 use serde::Serialize;
 
@@ -17,7 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   pageway insert my.index --data new.fbin
   pageway insert my.index --data new.fbin --ids new-ids.txt --upsert
-  pageway insert my.index --data new.fbin --attributes new.jsonl
+  pageway insert my.index --data new.fbin --names new-names.txt --attributes new.jsonl
   pageway insert my.index --data many.fbin --durability deferred --update-memory 512MB --json
 
 Rows go in by batches of a megabyte. What a batch has written to the log is durable as --durability
@@ -28,7 +31,7 @@ says when the next one begins:
 Everything is durable when the command ends, also by Ctrl-C, which finishes the batch at hand.
 
 When the memory for changes is full, its rows are flushed to a segment, and small segments are merged
-into larger ones. Without --ids rows get the next ids that were never given; an id that is there
+into larger ones. Without --ids or --names rows get the next ids that were never given; an id that is there
 already is an error without --upsert. After an error the batches before it are in.";
 
 /// Put the vectors of a file into an index.
@@ -51,12 +54,16 @@ pub(crate) struct InsertArguments {
     #[arg(long, value_name = "FILE")]
     ids: Option<PathBuf>,
 
+    /// A name for each row in place of ids, such as a UUID: text, one per line
+    #[arg(long, value_name = "FILE", conflicts_with = "ids")]
+    names: Option<PathBuf>,
+
     /// Attributes of the rows: JSON lines, an object for each row
     #[arg(long, value_name = "FILE")]
     attributes: Option<PathBuf>,
 
-    /// Replace rows whose ids are there already
-    #[arg(long, requires = "ids")]
+    /// Replace rows whose ids or names are there already
+    #[arg(long)]
     upsert: bool,
 
     /// When a batch counts as done: synced, batched:10ms or deferred
@@ -79,37 +86,58 @@ struct InsertReport {
     done: Done,
 }
 
+/// What rows have beside their vectors.
+struct Beside {
+    ids: Option<Box<dyn IdRead>>,
+    names: Option<NameLines>,
+    attributes: Option<DocumentLines>,
+}
+
+impl Beside {
+    fn open(wish: &InsertArguments, vectors: &dyn VectorRead) -> Result<Self> {
+        let own = Self {
+            ids: wish.ids.as_deref().map(system::open_ids).transpose()?,
+            names: wish.names.as_deref().map(system::open_names).transpose()?,
+            attributes: wish
+                .attributes
+                .as_deref()
+                .map(system::open_attributes)
+                .transpose()?,
+        };
+        if wish.upsert && own.ids.is_none() && own.names.is_none() {
+            return Err(Error::invalid("--upsert needs --ids or --names"));
+        }
+        let of = |all: &dyn IdRead| (all.name().to_owned(), all.count());
+        let ids = own.ids.as_deref().map(of);
+        let names = own.names.as_ref();
+        let names = names.map(|all| (all.name().to_owned(), all.count()));
+        let attributes = own.attributes.as_ref();
+        let attributes = attributes.map(|all| (all.name().to_owned(), all.count()));
+        let rows = vectors.count();
+        for ((name, count), what) in ids
+            .into_iter()
+            .map(|one| (one, "ids"))
+            .chain(names.map(|one| (one, "names")))
+            .chain(attributes.map(|one| (one, "documents")))
+        {
+            if count != rows {
+                return Err(Error::invalid(format!(
+                    "{name}: {count} {what} for {rows} rows: give one for each"
+                )));
+            }
+        }
+        Ok(own)
+    }
+}
+
 impl InsertArguments {
     /// Inserts.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
         let vectors = system::open_vectors(&self.data, self.element, &session.progress)?;
-        let ids = self.ids.as_deref().map(system::open_ids).transpose()?;
-        if let Some(ids) = &ids
-            && ids.count() != vectors.count()
-        {
-            return Err(Error::invalid(format!(
-                "{}: {} ids for {} rows: give one for each",
-                ids.name(),
-                ids.count(),
-                vectors.count()
-            )));
-        }
-        let attributes = self.attributes.as_deref();
-        let attributes = attributes.map(system::open_attributes).transpose()?;
-        let attributes = attributes.as_ref().map(|all| all as &dyn DocumentRead);
-        if let Some(attributes) = attributes
-            && attributes.count() != vectors.count()
-        {
-            return Err(Error::invalid(format!(
-                "{}: attributes of {} rows for {} rows: give a document for each",
-                attributes.name(),
-                attributes.count(),
-                vectors.count()
-            )));
-        }
+        let beside = Beside::open(self, &vectors)?;
         let writer = self.writer.open(&self.index)?;
         let started = system::now();
-        let sum = self.put(&writer, &vectors, (ids.as_deref(), attributes), session)?;
+        let sum = self.put(&writer, &vectors, &beside, session)?;
         let rows = sum.inserted + sum.replaced;
         let seconds = started.elapsed().as_secs_f64();
         let inserted = InsertReport {
@@ -129,7 +157,7 @@ impl InsertArguments {
         &self,
         writer: &Writer,
         vectors: &dyn VectorRead,
-        (ids, attributes): (Option<&dyn IdRead>, Option<&dyn DocumentRead>),
+        beside: &Beside,
         session: &Session,
     ) -> Result<Acknowledged> {
         let shape = vectors.shape();
@@ -140,14 +168,19 @@ impl InsertArguments {
             && let Some(block) = blocks.next_block()?
         {
             let count = block.rows.len() / shape.row_bytes();
-            if let Some(ids) = ids {
+            if let Some(ids) = &beside.ids {
                 own.resize(count, 0);
                 ids.read(block.first, &mut own)?;
             }
-            let documents = attributes.map(|all| DocumentPart::new(all, block.first, count as u64));
+            let place = (block.first, count as u64);
+            let names = beside.names.as_ref();
+            let names = names.map(|all| NamePart::new(all, place.0, place.1));
+            let documents = beside.attributes.as_ref();
+            let documents = documents.map(|all| DocumentPart::new(all, place.0, place.1));
             let rows = Rows::new(block.rows, shape)
                 .with_attributes(documents.as_ref().map(|part| part as &dyn DocumentRead))
-                .with_ids(ids.is_some().then_some(own.as_slice()))
+                .with_names(names.as_ref().map(|part| part as &dyn NameRead))
+                .with_ids(beside.ids.is_some().then_some(own.as_slice()))
                 .with_durability(self.durability.0);
             let put = if self.upsert {
                 writer.upsert(&rows)

@@ -151,6 +151,7 @@ impl Sweep<'_> {
             recorded: 0,
             filter: None,
             wants_attributes: false,
+            wants_names: false,
         };
         workload.run(&Uncounted(&self.session.progress), &mut |_, _| Ok(()))
     }

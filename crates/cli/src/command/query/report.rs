@@ -33,6 +33,9 @@ pub(super) struct Report {
 pub(super) struct Shown {
     query: u64,
     ids: Vec<u64>,
+    /// The name of each row, where some have one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    names: Vec<Option<String>>,
     distances: Vec<f32>,
     /// How far off each distance may be; 0 where it is exact.
     errors: Vec<f32>,
@@ -51,6 +54,7 @@ impl Shown {
             Self {
                 query,
                 ids: answers.ids.get(own.clone()).unwrap_or_default().to_vec(),
+                names: names(answers.names.get(own.clone())),
                 distances: floats(&answers.distances),
                 errors: floats(&answers.errors),
                 attributes: attributes(answers.attributes.get(own.clone())),
@@ -64,16 +68,33 @@ impl Shown {
             0.0 => String::new(),
             error => format!(" +- {error}"),
         });
-        let pairs = self.ids.iter().zip(&self.distances).zip(errors);
-        let words = pairs.map(|((id, distance), error)| format!("  {id} ({distance}{error})"));
+        let pairs = (0..).zip(&self.distances).zip(errors);
+        let words = pairs.map(|((at, distance), error)| {
+            let known_as = self.known_as(at);
+            format!("  {known_as} ({distance}{error})")
+        });
         let mut text = format!("query {}:{}", self.query, words.collect::<String>());
-        for (id, own) in self.ids.iter().zip(&self.attributes) {
+        for (at, own) in self.attributes.iter().enumerate() {
             if let Some(own) = own {
-                text.push_str(&format!("\n  {id}: {own}"));
+                text.push_str(&format!("\n  {}: {own}", self.known_as(at)));
             }
         }
         text
     }
+
+    /// The name of a row, or its id.
+    fn known_as(&self, at: usize) -> String {
+        let name = self.names.get(at).cloned().flatten();
+        let id = self.ids.get(at).map(u64::to_string);
+        name.or(id).unwrap_or_default()
+    }
+}
+
+/// Names as they are shown: of no row where none has one.
+fn names(all: Option<&[Option<String>]>) -> Vec<Option<String>> {
+    let all = all.unwrap_or_default();
+    let some = all.iter().any(Option::is_some);
+    if some { all.to_vec() } else { Vec::new() }
 }
 
 /// Attributes as they are shown.

@@ -272,6 +272,7 @@ fn an_index_built_in_shards_reaches_all_nodes() {
         vectors: &VectorSlice::new(&bytes, shape).unwrap(),
         name: "rows",
         ids: None,
+        names: None,
         queries: None,
         attributes: None,
     };
@@ -309,6 +310,7 @@ fn merged(kinds: usize) -> Sample {
         vectors: &vectors,
         name: "rows",
         ids: None,
+        names: None,
         queries: None,
         attributes: None,
     };

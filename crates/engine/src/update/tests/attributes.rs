@@ -156,7 +156,9 @@ impl Attributed {
         let own = |own: &Document| {
             means(own) && own.get("extra").is_some_and(|own| own.get("at").is_some())
         };
-        let done = writer.delete_matching(&filter, Durability::Synced).unwrap();
+        let done = writer
+            .delete_rows(Which::Matching(&filter), Durability::Synced)
+            .unwrap();
         let gone: Vec<u64> = self
             .documents
             .iter()
@@ -285,7 +287,7 @@ fn run(dir: &Path, steps: usize, seed: u64) {
     all.check(open(dir).index());
 }
 
-fn created(preset: Preset) -> tempfile::TempDir {
+pub(super) fn created(preset: Preset) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let options = CreateOptions::new(SHAPE, Metric::L2)
         .with_preset(preset)
@@ -342,7 +344,7 @@ fn attributes_that_cannot_be_are_refused_and_change_nothing() {
     let unknown = Filter::expression("a = 1").unwrap();
     assert!(
         writer
-            .delete_matching(&unknown, Durability::Synced)
+            .delete_rows(Which::Matching(&unknown), Durability::Synced)
             .is_err()
     );
     assert_eq!(writer.index().len(), 2);

@@ -49,6 +49,7 @@ fn clustered(dir: &Path, count: u64) -> Model {
         vectors: &VectorSlice::new(&bytes, SHAPE).unwrap(),
         name: "rows",
         ids: Some(&IdSlice(&ids)),
+        names: None,
         queries: None,
         attributes: None,
     };

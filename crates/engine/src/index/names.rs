@@ -1,0 +1,51 @@
+//! Names of rows, out of the documents that keep them.
+
+use pageway_attributes::{is_name_id, split_row_name};
+
+use super::Version;
+use crate::error::Result;
+use crate::options::{Answers, Queries};
+
+/// No attributes, as JSON.
+const EMPTY: &[u8] = b"{}";
+
+/// The name and the attributes that a document holds.
+///
+/// # Errors
+/// `Corrupt` for a name that is no text.
+pub(super) fn split_document(document: Option<String>) -> Result<(Option<String>, Option<String>)> {
+    let Some(json) = document else {
+        return Ok((None, None));
+    };
+    let (name, rest) = split_row_name(json.as_bytes())?;
+    if name.is_none() {
+        return Ok((None, Some(json)));
+    }
+    let attributes = (&*rest != EMPTY).then(|| String::from_utf8_lossy(&rest).into_owned());
+    Ok((name, attributes))
+}
+
+impl Version {
+    /// Reads the documents of answers, to those that were found in deltas, as far as they are
+    /// wanted.
+    pub(super) fn add_documents(&self, queries: &Queries<'_>, answers: &mut Answers) -> Result<()> {
+        let mut documents = std::mem::take(&mut answers.attributes);
+        let of_node = |(node, id): (&u32, &u64)| {
+            let wanted = queries.wants_attributes || is_name_id(*id);
+            if wanted { *node } else { u32::MAX }
+        };
+        let nodes = answers.nodes.iter().zip(&answers.ids);
+        let nodes: Vec<u32> = nodes.map(of_node).collect();
+        self.documents_of(&nodes, &mut documents)?;
+        for document in documents {
+            let (name, attributes) = split_document(document)?;
+            if queries.wants_names {
+                answers.names.push(name);
+            }
+            if queries.wants_attributes {
+                answers.attributes.push(attributes);
+            }
+        }
+        Ok(())
+    }
+}
