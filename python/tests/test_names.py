@@ -17,7 +17,7 @@ def rows():
 
 def built(tmp_path, rows, ids, **options):
     return pageway.build(
-        tmp_path / "i", rows, metric="l2", memory="60%", ids=ids, calibration_queries=20, **options
+        tmp_path / "i", rows, metric="l2", memory="20MB", ids=ids, calibration_queries=20, **options
     )
 
 

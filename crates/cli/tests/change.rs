@@ -276,3 +276,51 @@ fn what_cannot_be_is_refused_in_words() {
     place.write("other.u8bin", clustered(10, 16, 1));
     refused("insert my.index --data other.u8bin", 2, "16");
 }
+
+#[test]
+fn rows_with_names_are_found_changed_and_deleted_by_them() {
+    let place = Place::new();
+    place.write("a.u8bin", clustered(300, 32, 1));
+    place.write("b.u8bin", clustered(2, 32, 2));
+    let names: Vec<String> = (0..300).map(|row| format!("row {row}")).collect();
+    place.write("a.txt", names.join("\n"));
+    place.write("b.txt", "row 3\nnew one\n");
+    let build = "build --data a.u8bin --names a.txt --out my.index --metric l2 --memory 8MB \
+                 --calibration-queries 10 --degree 24";
+    assert_eq!(place.line(build).code, 0);
+    let taken = place.line("insert my.index --data b.u8bin --names b.txt");
+    assert_eq!(taken.code, 2);
+    assert!(taken.stderr.contains("name \"row 3\""), "{taken:?}");
+    let report = place.line("insert my.index --data b.u8bin --names b.txt --upsert --json");
+    let report = report.json();
+    assert_eq!(
+        (number(&report, "inserted"), number(&report, "replaced")),
+        (1, 1)
+    );
+    let search = "search my.index --queries b.u8bin -k 1 --list-size 60 --show 2 --json";
+    let answers = place.line(search).json();
+    for (query, name) in ["row 3", "new one"].into_iter().enumerate() {
+        assert_eq!(answers["answers"][query]["names"][0], name, "{answers}");
+    }
+    place.write("some.txt", "row 5\nnobody\n");
+    let report = place
+        .line("set my.index {\"n\":1} --names some.txt --json")
+        .json();
+    assert_eq!(
+        (number(&report, "changed"), number(&report, "absent")),
+        (1, 1)
+    );
+    let shown = place.line("scroll my.index --names some.txt");
+    assert_eq!(shown.stdout.trim(), "row 5: {\"n\":1}");
+    let report = place.line("delete my.index --names some.txt --json").json();
+    assert_eq!(
+        (number(&report, "deleted"), number(&report, "absent")),
+        (1, 1)
+    );
+    assert!(
+        place
+            .line("scroll my.index --names some.txt")
+            .stdout
+            .contains("No rows")
+    );
+}
