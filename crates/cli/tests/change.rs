@@ -135,7 +135,10 @@ fn attributes_come_change_are_shown_and_go() {
     place.write("few.jsonl", (0..299).map(text).collect::<String>());
     let refused = place.line("insert my.index --data b.u8bin --attributes few.jsonl");
     assert_eq!(refused.code, 2, "{refused:?}");
-    assert!(refused.stderr.contains("299 rows for 300"), "{refused:?}");
+    assert!(
+        refused.stderr.contains("299 documents for 300"),
+        "{refused:?}"
+    );
     let report = place.line("insert my.index --data b.u8bin --attributes b.jsonl --json");
     assert_eq!(number(&report.json(), "inserted"), 300);
     place.write("ids.txt", lines([7, 8, 4000].into_iter()));

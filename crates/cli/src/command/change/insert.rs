@@ -107,24 +107,23 @@ impl Beside {
         if wish.upsert && own.ids.is_none() && own.names.is_none() {
             return Err(Error::invalid("--upsert needs --ids or --names"));
         }
-        let of = |all: &dyn IdRead| (all.name().to_owned(), all.count());
-        let ids = own.ids.as_deref().map(of);
-        let names = own.names.as_ref();
-        let names = names.map(|all| (all.name().to_owned(), all.count()));
-        let attributes = own.attributes.as_ref();
-        let attributes = attributes.map(|all| (all.name().to_owned(), all.count()));
         let rows = vectors.count();
-        for ((name, count), what) in ids
-            .into_iter()
-            .map(|one| (one, "ids"))
-            .chain(names.map(|one| (one, "names")))
-            .chain(attributes.map(|one| (one, "documents")))
-        {
-            if count != rows {
-                return Err(Error::invalid(format!(
-                    "{name}: {count} {what} for {rows} rows: give one for each"
-                )));
+        let check = |what: &str, name: &str, count: u64| {
+            if count == rows {
+                return Ok(());
             }
+            Err(Error::invalid(format!(
+                "{name}: {count} {what} for {rows} rows: give one for each"
+            )))
+        };
+        if let Some(ids) = &own.ids {
+            check("ids", ids.name(), ids.count())?;
+        }
+        if let Some(names) = &own.names {
+            check("names", names.name(), names.count())?;
+        }
+        if let Some(attributes) = &own.attributes {
+            check("documents", attributes.name(), attributes.count())?;
         }
         Ok(own)
     }
