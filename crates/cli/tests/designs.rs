@@ -437,7 +437,7 @@ fn a_codebook_can_be_shared() {
 
 /// Choices that cannot be, and what the refusal must say.
 const REFUSED: [(&str, &[&str]); 18] = [
-    ("--preset freshdiskann", &["freshdiskann", "diskann, aisaq"]),
+    ("--preset leanvec", &["leanvec", "diskann, aisaq"]),
     (
         "--placement bnx",
         &[
