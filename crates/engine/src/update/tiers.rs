@@ -138,8 +138,8 @@ mod tests {
 
     #[test]
     fn where_lists_are_kept_all_segments_become_one() {
-        let small = [tier(100_000, 0)].repeat(1);
-        let mut tiers = [small, vec![tier(1000, 0); 11]].concat();
+        let large = vec![tier(100_000, 0)];
+        let mut tiers = [large, vec![tier(1000, 0); 11]].concat();
         assert!(choose_all(&tiers).is_empty());
         tiers.push(tier(10, 0));
         assert_eq!(choose_all(&tiers).len(), 13);
