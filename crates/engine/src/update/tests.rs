@@ -3,7 +3,9 @@
 mod attributes;
 mod background;
 mod concurrent;
+mod drift;
 mod model;
 mod names;
 mod recovery;
+mod rewrite;
 mod small;
