@@ -1,7 +1,7 @@
 //! What searches found, as arrays of numpy: moved, not copied.
 
 use numpy::PyArray1;
-use pageway::{QueryStats, SearchSettings};
+use pageway::{QueryStats, SearchSettings, unlike_warning};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -21,6 +21,12 @@ pub(crate) struct Answers {
     settings: Py<PyDict>,
     /// Queries within a radius with no room for more.
     truncated: usize,
+    /// Mean recall that the calibration expects.
+    expected_recall: Option<f32>,
+    /// Share of the queries that are unlike those of the calibration.
+    unlike: f32,
+    /// What to say of that.
+    warning: Option<String>,
     /// Attributes in step with ids, as JSON; empty where they were not wanted.
     attributes: Vec<Option<String>>,
     /// What the filter did, as JSON.
@@ -38,6 +44,9 @@ impl Answers {
             stats: columns(py, &found.stats)?.unbind(),
             settings: resolved(py, found.settings)?.unbind(),
             truncated: found.truncated,
+            expected_recall: found.expected_recall,
+            unlike: found.unlike,
+            warning: unlike_warning(found.stats.len() as u64, found.unlike),
             attributes: found.attributes,
             filter: found.filter.as_ref().map(json).transpose()?,
         })
