@@ -125,9 +125,7 @@ fn a_query_chooses_its_list_whatever_runs_beside_it() {
         let row_bytes = queries.shape.row_bytes();
         for (at, row) in queries.bytes.chunks_exact(row_bytes).enumerate().take(15) {
             let one = Queries::new(row, queries.shape);
-            let one = index
-                .search(&one, &options.clone().with_threads(1))
-                .unwrap();
+            let one = index.search(&one, &options.with_threads(1)).unwrap();
             assert_eq!(one.ids, all.ids[10 * at..10 * at + 10], "{segments} {at}");
             assert_eq!(one.stats[0].hops, all.stats[at].hops, "{segments} {at}");
         }
