@@ -101,15 +101,20 @@ impl Pipeline<'_> {
         measure::calibrate(&self.open(manifest)?, &plan, self.progress)
     }
 
-    /// Opens an index that is not published yet, to measure with.
+    /// Opens an index that is not published yet, to measure with: without attributes, as nothing is
+    /// filtered, and so without the memory of filters.
     fn open(&self, manifest: &Manifest) -> Result<Index> {
         let mut settled = manifest.clone();
         for segment in &mut settled.segments {
             segment.spec = segment.spec.settled();
+            segment.files.attributes = None;
         }
         let (own, least) = (least_bytes(manifest)?, least_bytes(&settled)?);
         // Pages that wait for their turn are kept; what is cached stays the same.
-        let wished = manifest.memory_bytes + least.saturating_sub(own);
+        let searching = manifest
+            .memory_bytes
+            .saturating_sub(manifest.filter_bytes());
+        let wished = searching.max(own) + least.saturating_sub(own);
         let room = self.plan.budget_bytes - self.plan.calibration_bytes(self.options);
         let options = OpenOptions {
             memory: Some(MemoryWish::Bytes(wished.min(room))),

@@ -1,10 +1,13 @@
-//! Which segments are merged: as many of a size as make one of the next, and those that have mostly
-//! died.
+//! Which segments are merged: as many of a size as make one of the next, those that have mostly
+//! died, and all of them once much of the index is not in the largest.
 
 /// Segments of a size that are merged into one.
 const FAN_IN: usize = 4;
 /// A segment is made anew when one in so many of its rows died.
 const DEAD_SHARE: u64 = 4;
+/// Percent of the living rows that changed since the largest segment was made, from which on all
+/// segments become one. More leaves recall behind that of a fresh build, fewer writes more.
+const CHANGED_PERCENT: u64 = 38;
 
 /// A segment, as the choice sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,10 +26,17 @@ impl Tier {
     fn class(self) -> u32 {
         self.living().max(1).ilog2() / 2
     }
+
+    fn is_dying(self) -> bool {
+        self.dead * DEAD_SHARE >= self.rows
+    }
 }
 
 /// The segments to merge next, by their numbers; none when all is well.
 pub(super) fn choose(tiers: &[Tier]) -> Vec<usize> {
+    if is_changed(tiers) {
+        return (0..tiers.len()).collect();
+    }
     let mut classes: Vec<u32> = tiers.iter().map(|tier| tier.class()).collect();
     classes.sort_unstable();
     classes.dedup();
@@ -41,9 +51,18 @@ pub(super) fn choose(tiers: &[Tier]) -> Vec<usize> {
             return own.map(|(number, _)| number).collect();
         }
     }
-    let dying = |tier: &&Tier| tier.dead * DEAD_SHARE >= tier.rows;
-    let first = tiers.iter().position(|tier| dying(&tier));
+    let first = tiers.iter().position(|tier| tier.is_dying());
     first.into_iter().collect()
+}
+
+/// Whether much of an index of several segments is new, or died, since the largest was made.
+fn is_changed(tiers: &[Tier]) -> bool {
+    let Some(largest) = tiers.iter().max_by_key(|tier| tier.living()) else {
+        return false;
+    };
+    let living: u64 = tiers.iter().map(|tier| tier.living()).sum();
+    let changed = living - largest.living() + largest.dead;
+    tiers.len() > 1 && changed * 100 >= living * CHANGED_PERCENT
 }
 
 #[cfg(test)]
@@ -78,7 +97,44 @@ mod tests {
         assert!(choose(&few).is_empty());
         let many = [&few[..], &[tier(1030, 0)]].concat();
         assert_eq!(choose(&many), [1, 2, 3, 4, 5]);
-        assert_eq!(choose(&[tier(100, 0), tier(100, 25)]), [1]);
+        assert_eq!(choose(&[tier(1000, 0), tier(100, 25)]), [1]);
+    }
+
+    #[test]
+    fn all_become_one_once_much_has_changed() {
+        assert!(choose(&[tier(1000, 100), tier(200, 0)]).is_empty());
+        assert_eq!(choose(&[tier(1000, 190), tier(200, 0)]), [0, 1]);
+        assert_eq!(
+            choose(&[tier(300, 0), tier(200, 0), tier(1000, 0)]).len(),
+            0
+        );
+        assert_eq!(
+            choose(&[tier(400, 0), tier(220, 0), tier(1000, 0)]),
+            [0, 1, 2]
+        );
+        // One alone is made anew for its dead rows only.
+        assert!(choose(&[tier(1000, 240)]).is_empty());
+        assert_eq!(choose(&[tier(1000, 250)]), [0]);
+    }
+
+    /// Merges until all is well; rows that were written.
+    fn settle(tiers: &mut Vec<Tier>) -> u64 {
+        let mut written = 0;
+        loop {
+            let chosen = choose(tiers);
+            if chosen.is_empty() {
+                return written;
+            }
+            let rows = chosen.iter().map(|number| tiers[*number].living()).sum();
+            written += rows;
+            let mut number = 0;
+            tiers.retain(|_| {
+                number += 1;
+                !chosen.contains(&(number - 1))
+            });
+            // Of dead rows alone nothing is made.
+            tiers.extend((rows > 0).then_some(tier(rows, 0)));
+        }
     }
 
     proptest! {
@@ -86,25 +142,36 @@ mod tests {
         fn merging_ends_and_leaves_few_segments(
             flushes in prop::collection::vec(1u64..3000, 1..300),
         ) {
-            let mut tiers: Vec<Tier> = Vec::new();
-            for rows in flushes {
-                tiers.push(tier(rows, 0));
-                for _ in 0..20 {
-                    let chosen = choose(&tiers);
-                    if chosen.is_empty() {
-                        break;
-                    }
-                    let rows = chosen.iter().map(|number| tiers[*number].living()).sum();
-                    let mut number = 0;
-                    tiers.retain(|_| {
-                        number += 1;
-                        !chosen.contains(&(number - 1))
-                    });
-                    tiers.push(tier(rows, 0));
-                }
-                prop_assert!(choose(&tiers).is_empty());
+            let (mut tiers, mut written) = (Vec::new(), 0);
+            for rows in &flushes {
+                tiers.push(tier(*rows, 0));
+                written += settle(&mut tiers);
                 prop_assert!(tiers.len() <= 36, "{}", tiers.len());
             }
+            prop_assert!(written <= 6 * flushes.iter().sum::<u64>());
+        }
+
+        #[test]
+        fn rows_that_are_replaced_are_written_a_few_times(
+            percent in 1u64..10,
+            places in prop::collection::vec(0usize..1000, 200),
+        ) {
+            let (each, mut written) = (1000 * percent, 0);
+            let mut tiers = vec![tier(100_000, 0)];
+            for place in &places {
+                let mut left = each;
+                let mut at = place % tiers.len();
+                while left > 0 {
+                    let own = left.min(tiers[at].living());
+                    tiers[at].dead += own;
+                    left -= own;
+                    at = (at + 1) % tiers.len();
+                }
+                tiers.push(tier(each, 0));
+                written += settle(&mut tiers);
+                prop_assert!(!is_changed(&tiers) && tiers.len() <= 36, "{tiers:?}");
+            }
+            prop_assert!(written <= 9 * each * places.len() as u64);
         }
     }
 }

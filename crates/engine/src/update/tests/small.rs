@@ -122,6 +122,34 @@ fn too_little_memory_is_refused_with_the_least_that_works() {
 }
 
 #[test]
+fn the_least_that_flushes_is_enough_for_rows_with_attributes() {
+    let (dir, writer) = created();
+    drop(writer);
+    let with = |build: u64| {
+        let options = UpdateOptions::default()
+            .with_memory(MemoryWish::Bytes(128 << 20))
+            .with_build_memory(MemoryWish::Bytes(build))
+            .with_in_foreground(true);
+        Writer::open(dir.path(), &OpenOptions::default(), &options)
+    };
+    let error = with(1 << 20).err().unwrap().to_string();
+    let least = error.split("works is ").nth(1).unwrap();
+    let least = least.split(' ').next().unwrap().parse().unwrap();
+    let writer = with(least).unwrap();
+    let count = 256;
+    let bytes = Model::new(5).rows(count).concat();
+    let texts = vec!["{\"a\": 1}".to_owned(); count];
+    let slice = crate::source::DocumentSlice(&texts);
+    let rows = Rows::new(&bytes, SHAPE);
+    writer
+        .insert(&rows.with_attributes(&slice as &dyn crate::source::DocumentRead))
+        .unwrap();
+    writer.flush(&NoProgress).unwrap();
+    let description = writer.index().description().unwrap();
+    assert!(!description.calibration.curves.is_empty());
+}
+
+#[test]
 fn a_full_delta_is_flushed() {
     let (dir, writer) = created();
     drop(writer);
