@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from types import TracebackType
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Type, TypeVar, Union, cast
 
@@ -151,8 +150,6 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         errors = found.errors.reshape(shape)
         result = SearchResult(ids, distances, _stats(found, queries), found.settings, errors)
         result.expected_recall, result.unlike = found.expected_recall, found.unlike
-        if found.warning:
-            warnings.warn(found.warning, UserWarning, stacklevel=2)
         return _with_attributes(result, found)
 
     def range(

@@ -89,8 +89,8 @@ class SearchResult(_Attributed, _Unpacks):
         filter, and of an index that was not calibrated.
     unlike : float
         Share of the queries, 0 to 1, that lie farther from the data in kind than 99 in 100 of the
-        calibrated ones. `Index.search` warns (`UserWarning`) above 0.05: recall is extrapolated
-        then, and `Index.calibrate` with such queries measures it.
+        calibrated ones. Above 0.05 recall is extrapolated, and `Index.calibrate` with such queries
+        measures it.
     attributes : list of dict or None
         Attributes of ``ids``, flattened, where they were wanted; None where a row has none.
     filter : dict, optional

@@ -1,7 +1,7 @@
 //! What searches found, as arrays of numpy: moved, not copied.
 
 use numpy::PyArray1;
-use pageway::{QueryStats, SearchSettings, unlike_warning};
+use pageway::{QueryStats, SearchSettings};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -25,8 +25,6 @@ pub(crate) struct Answers {
     expected_recall: Option<f32>,
     /// Share of the queries that are unlike those of the calibration.
     unlike: f32,
-    /// What to say of that.
-    warning: Option<String>,
     /// Attributes in step with ids, as JSON; empty where they were not wanted.
     attributes: Vec<Option<String>>,
     /// What the filter did, as JSON.
@@ -46,7 +44,6 @@ impl Answers {
             truncated: found.truncated,
             expected_recall: found.expected_recall,
             unlike: found.unlike,
-            warning: unlike_warning(found.stats.len() as u64, found.unlike),
             attributes: found.attributes,
             filter: found.filter.as_ref().map(json).transpose()?,
         })
