@@ -30,6 +30,7 @@ PresetName = Literal[
     "pageann-disk",
     "pipeann",
     "dgai",
+    "freshdiskann",
     "pageway",
 ]
 Form = Literal["resident", "clustered", "on-disk"]

@@ -326,7 +326,10 @@ class Changing:
     def changes(self) -> Dict[str, Any]:
         """What has changed, as counts: ``rows`` that a search may find, ``segments``,
         ``delta_rows`` (in no segment yet), ``delta_capacity``, ``dead``, ``lsn`` (the last record
-        of the log), ``durable_lsn``, ``floor`` (the last record whose change is in files), and
+        of the log), ``durable_lsn``, ``floor`` (the last record whose change is in files),
+        ``code_drift`` (how many times that of training the error of codes is, of rows that quantizers were
+        not trained on; above 1.3 the next merge of all segments trains anew), ``changed_rows`` (that
+        came to segments or went since recall was measured), and
         since the index was opened ``flushes``, ``merges``, ``replayed`` and ``bytes_written``, of which
         ``log_bytes``, ``segment_bytes`` and ``temporary_bytes``. ``background`` lists the flush and
         the merge that are under way (``work``, ``stage``, ``done``, ``total``), ``background_failed`` what

@@ -38,6 +38,19 @@ pub(crate) fn length(path: &Path) -> Result<u64> {
     open(path, OpenMode::Read)?.len().map_err(at(path))
 }
 
+/// Bytes of the files of a directory and of those in it; of a file that goes meanwhile none.
+pub(crate) fn directory_bytes(path: &Path) -> u64 {
+    let names = vfs().list(path).unwrap_or_default();
+    let bytes = names.iter().map(|name| {
+        let own = path.join(name);
+        match vfs().list(&own) {
+            Ok(_) => directory_bytes(&own),
+            Err(_) => length(&own).unwrap_or(0),
+        }
+    });
+    bytes.sum()
+}
+
 /// Bytes that are free where a directory is or will be; none where the system does not tell.
 pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
     let absolute = std::path::absolute(path).ok()?;

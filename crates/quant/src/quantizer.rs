@@ -170,6 +170,19 @@ impl Quantizer {
         }
     }
 
+    /// Writes the vector that a code stands for: near the original one for L2 and the inner
+    /// product, near its unit vector for cosine; where the code was made around a centre, near the
+    /// difference from it.
+    ///
+    /// # Panics
+    /// Unless `code` has `code_bytes` bytes and `out` has `dimension` values.
+    pub fn decode(&self, kernels: &KernelSet, code: &[u8], out: &mut [f32]) {
+        match self {
+            Self::Pq(quantizer) => quantizer.decode(code, out),
+            Self::RaBitQ(quantizer) => quantizer.decode(kernels, code, out),
+        }
+    }
+
     /// The codebook as bytes, always the same for the same quantizer.
     pub fn to_bytes(&self) -> Vec<u8> {
         match self {

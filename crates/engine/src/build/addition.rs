@@ -16,6 +16,7 @@ use super::encode::Quantizers;
 use super::ids::IdFile;
 use super::order::NodeOrder;
 use super::pipeline::{Pipeline, Stages};
+use super::rewrite::KeptLists;
 use super::whole::{disk_bytes, temporary_bytes};
 use super::workspace::Workspace;
 use crate::calibration::Calibration;
@@ -55,6 +56,8 @@ pub(crate) struct Addition<'a> {
     pub(crate) limits: AdditionLimits,
     /// Whether recall is measured on it.
     pub(crate) calibrates: bool,
+    /// Segments that the rows come from, where their lists are to be kept if memory is enough.
+    pub(crate) kept: Option<KeptLists<'a>>,
     pub(crate) progress: &'a dyn Progress,
 }
 
@@ -87,7 +90,10 @@ impl Addition<'_> {
         let rows = Cut::of(self.input, 1)?.rows();
         let vectors = self.input.vectors;
         let resident = vectors.resident().is_some();
-        let plan = plan(self.spec, (rows, resident), self.kind(), self.limits)?;
+        let mut plan = plan(self.spec, (rows, resident), self.kind(), self.limits)?;
+        if let Some(largest) = self.kept.and_then(|kept| kept.segments.first()) {
+            plan.keep_lists(largest.node_count)?;
+        }
         let workspace = Workspace::of_writer(self.vfs, self.dir, self.generation);
         workspace.check_space(disk_bytes(&plan)? + u64::from(rows) * ID_DISK_BYTES)?;
         let pool = thread_pool(plan.threads)?;
@@ -100,6 +106,7 @@ impl Addition<'_> {
             quantizers: quantizers.as_ref(),
             ordered: None,
             guests: &[],
+            kept: self.kept,
             segment: None,
             workspace: &workspace,
             pool: &pool,
@@ -107,6 +114,9 @@ impl Addition<'_> {
         };
         let built = pipeline.build(0, &mut Stages::start())?;
         let mut entry = built.entry;
+        if let Some(donor) = self.donor.and_then(|donor| donor.segment.code_error) {
+            entry.code_error = entry.code_error.map(|own| own.trained_on(donor));
+        }
         entry.files.ids = Some(self.ids(&built.order, &entry)?);
         entry.files.attributes = self.attributes(&entry)?;
         let calibration = if self.calibrates {

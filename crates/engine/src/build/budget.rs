@@ -13,6 +13,7 @@ use super::graph::{Algorithm, algorithm, shard_algorithm};
 use super::measure::{ANSWER_BYTES, MAX_ANSWERS};
 use super::order::{NodeOrder, placement};
 use super::replicas::ReplicaPlan;
+use super::rewrite::REWRITE_BYTES;
 
 use crate::calibration::RANKS;
 use crate::error::{Error, Result};
@@ -48,6 +49,8 @@ pub(super) enum GraphPlan {
     Whole,
     /// In overlapping shards of at most so many nodes.
     Shards { capacity: u32 },
+    /// From the lists of segments that there are.
+    Kept,
 }
 
 /// What is built.
@@ -85,7 +88,7 @@ impl GraphPlan {
     /// Nodes of a shard at most, where there are any.
     pub(super) const fn capacity(self) -> Option<u32> {
         match self {
-            Self::Whole => None,
+            Self::Whole | Self::Kept => None,
             Self::Shards { capacity } => Some(capacity),
         }
     }
@@ -240,6 +243,15 @@ impl BuildPlan {
         Ok(())
     }
 
+    /// Plans to keep the lists of segments, of which the largest has so many nodes, where memory is
+    /// enough for that.
+    pub(super) fn keep_lists(&mut self, largest: u32) -> Result<()> {
+        if rewrite_bytes(&self.spec, (self.node_count, largest))? <= self.budget_bytes {
+            (self.graph, self.parts) = (GraphPlan::Kept, None);
+        }
+        Ok(())
+    }
+
     /// Halves the threads until what each needs for itself fits the budget with the rest.
     fn settle_threads(&mut self, resident: bool, options: &BuildOptions) -> OrRefused<()> {
         let fits = |plan: &Self| plan.refuse_below_least(resident, options);
@@ -261,6 +273,7 @@ impl BuildPlan {
                 shards.max(parts.unwrap_or(0)).max(train)
             }
             (Some(parts), GraphPlan::Whole) => parts.max(train),
+            (_, GraphPlan::Kept) => train,
         }
     }
 
@@ -461,6 +474,19 @@ impl BuildPlan {
     pub(super) fn row_bytes(&self) -> u64 {
         self.spec.shape.vectors().row_bytes() as u64
     }
+}
+
+/// What it takes to keep the lists of segments with so many rows together, of which the largest has
+/// so many nodes and is searched.
+pub(crate) fn rewrite_bytes(spec: &IndexSpec, (rows, largest): (u32, u32)) -> Result<u64> {
+    let searching = least_memory(spec, largest)?.reserved();
+    let reaching = u64::from(rows) * super::reach::NODE_BYTES;
+    let codes = if spec.storage.codes.is_memory() {
+        0
+    } else {
+        u64::from(rows) * u64::from(spec.storage.quantizer.code_bytes())
+    };
+    Ok(STAGE_BYTES + REWRITE_BYTES + searching.max(codes) + reaching)
 }
 
 /// What a vector set keeps per vector under the inner product.

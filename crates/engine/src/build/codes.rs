@@ -179,7 +179,8 @@ impl Encoding<'_> {
         Ok(())
     }
 
-    fn read(&self, first: u64, out: &mut [u8]) -> Result<()> {
+    /// Reads the rows of nodes from `first` on.
+    pub(super) fn read(&self, first: u64, out: &mut [u8]) -> Result<()> {
         if self.order.is_sequential() {
             return Ok(self.vectors.read(first, out)?);
         }

@@ -39,6 +39,8 @@ pub(super) struct CodeFiles {
     pub(super) at_hand: Vec<u8>,
     /// Makes the fine codes that lie in records, where they do.
     pub(super) fine: Option<Quantizer>,
+    /// How much the first codes lose of rows: see [`Encoding::error`].
+    pub(super) error: f64,
 }
 
 impl Pipeline<'_> {
@@ -131,6 +133,7 @@ impl Pipeline<'_> {
             around: table,
             ..encoding(&codebooks.first)
         };
+        let error = of_first.error(self.plan.node_count)?;
         let (first, at_hand) = self.encode_first(of_first, fingerprint)?;
         let in_memory = self.plan.spec.storage.second_codes_in_memory().is_some();
         let second = match &codebooks.second {
@@ -145,6 +148,7 @@ impl Pipeline<'_> {
             second,
             at_hand,
             fine: fine.map(|(quantizer, _)| quantizer.clone()),
+            error,
         })
     }
 

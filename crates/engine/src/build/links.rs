@@ -10,7 +10,7 @@ use super::encode::CodeFiles;
 use super::fingerprint::Fingerprint;
 use super::graph::{GraphInput, WholeGraph};
 use super::order::{NodeOrder, order_nodes};
-use super::pipeline::{Pipeline, Stages};
+use super::pipeline::{Pipeline, Stages, not_in_memory};
 use super::reach::{ReachSpec, Relinked, relink};
 use super::replicas::ReplicaPlan;
 use super::shards::{ShardBuild, ShardGraphs};
@@ -78,7 +78,15 @@ impl Pipeline<'_> {
                 Lists::Whole(whole)
             }
             GraphPlan::Shards { capacity } => {
-                Lists::Shards(self.shard_graphs(capacity, medoid, max_norm, stages)?)
+                let graphs = self.shard_graphs(capacity, max_norm)?;
+                stages.end("build graph");
+                Lists::Shards(self.relinked(graphs, medoid, stages)?)
+            }
+            GraphPlan::Kept => {
+                let kept = self.kept.ok_or_else(not_in_memory)?;
+                let graphs = self.rewrite(kept, max_norm)?;
+                stages.end("build graph");
+                Lists::Shards(self.relinked(graphs, medoid, stages)?)
             }
         };
         Ok(Linked { medoid, lists })
@@ -175,14 +183,8 @@ impl Pipeline<'_> {
         }
     }
 
-    /// Builds the graphs of all shards, and links the nodes that their merge does not reach.
-    fn shard_graphs(
-        &self,
-        capacity: u32,
-        entry: NodeId,
-        max_norm: Option<f32>,
-        stages: &mut Stages,
-    ) -> Result<(ShardGraphs, Relinked)> {
+    /// Builds the graphs of all shards.
+    fn shard_graphs(&self, capacity: u32, max_norm: Option<f32>) -> Result<ShardGraphs> {
         let build = ShardBuild {
             vectors: self.input.vectors,
             plan: self.plan,
@@ -191,8 +193,16 @@ impl Pipeline<'_> {
             max_norm,
             progress: self.progress,
         };
-        let shards = build.run(capacity)?;
-        stages.end("build graph");
+        build.run(capacity)
+    }
+
+    /// Links the nodes that the merge of graphs does not reach.
+    fn relinked(
+        &self,
+        shards: ShardGraphs,
+        entry: NodeId,
+        stages: &mut Stages,
+    ) -> Result<(ShardGraphs, Relinked)> {
         let max_degree = self.plan.spec.graph.max_degree();
         let spec = ReachSpec {
             entry,

@@ -16,6 +16,7 @@ mod calibrate;
 mod census;
 mod choose;
 mod clusters;
+mod code_error;
 mod codebook;
 mod codes;
 mod cut;
@@ -40,6 +41,7 @@ mod recalibrate;
 mod renumbering;
 mod replicas;
 mod report;
+mod rewrite;
 mod sample;
 mod shards;
 mod sort;
@@ -53,7 +55,9 @@ pub(crate) use addition::{
     Added, Addition, AdditionLimits, AdditionSize, added_spec, check_addition,
 };
 pub(crate) use attributes::DocumentsById;
+pub(crate) use budget::rewrite_bytes;
 pub(crate) use ids::IdFile;
 pub use outline::BuildOutline;
 pub use recalibrate::CalibrateOptions;
 pub use report::BuildReport;
+pub(crate) use rewrite::{KeptLists, KeptRows};

@@ -20,9 +20,10 @@ use super::order::{NodeOrder, row_of_unplaced};
 use super::ordered::OrderedRows;
 use super::outliers::RowLengths;
 use super::parts::PartBuild;
+use super::rewrite::KeptLists;
 use super::workspace::Workspace;
 use crate::error::{Error, ErrorKind, Result};
-use crate::manifest::{FileKind, Files, GraphStatistics, Manifest, SegmentEntry};
+use crate::manifest::{CodeError, FileKind, Files, GraphStatistics, Manifest, SegmentEntry};
 use crate::options::{BuildInput, BuildOptions};
 use crate::resolve;
 use crate::source::{IdRead, Inspection, Lengths, inspect_each};
@@ -41,6 +42,8 @@ pub(super) struct Pipeline<'p> {
     pub(super) ordered: Option<&'p Ordered>,
     /// Rows of the segment that stand in for queries, where they are to leave its graph alone.
     pub(super) guests: &'p [NodeId],
+    /// Segments that the rows come from, where their lists are kept.
+    pub(super) kept: Option<KeptLists<'p>>,
     /// Number of the segment, where there are several.
     pub(super) segment: Option<u32>,
     pub(super) workspace: &'p Workspace,
@@ -238,6 +241,7 @@ impl Pipeline<'_> {
             own_first_id: None,
             spec: self.plan.spec.clone(),
             entry: entry.nodes.clone(),
+            code_error: Some(CodeError::measured(codes.error)),
             files: Files {
                 records,
                 codebook: codebooks.first_file,

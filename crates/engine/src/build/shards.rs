@@ -49,6 +49,7 @@ struct ShardRows {
 /// ascending.
 pub(super) struct ShardGraphs {
     spills: Vec<Spill>,
+    count: u32,
 }
 
 impl ShardBuild<'_> {
@@ -59,7 +60,8 @@ impl ShardBuild<'_> {
         for (number, shard) in shards.into_iter().enumerate() {
             spills.push(self.build_shard(number, &shard)?);
         }
-        Ok(ShardGraphs { spills })
+        let count = spills.len() as u32;
+        Ok(ShardGraphs { spills, count })
     }
 
     fn spill(&self, stem: &str, number: usize) -> Result<SpillWriter> {
@@ -173,14 +175,14 @@ impl ShardBuild<'_> {
 
     fn write_graph(&self, number: usize, graph: &Graph, nodes: &[u32]) -> Result<Spill> {
         let mut out = self.spill("lists", number)?;
+        let mut list = Vec::new();
         for (local, node) in (0u32..).zip(nodes) {
-            let list = graph.neighbors(NodeId(local));
-            out.write(&node.to_le_bytes())?;
-            out.write(&(list.len() as u32).to_le_bytes())?;
-            for neighbor in list {
+            list.clear();
+            for neighbor in graph.neighbors(NodeId(local)) {
                 let global = nodes.get(neighbor.index()).ok_or_else(torn)?;
-                out.write(&global.to_le_bytes())?;
+                list.push(NodeId(*global));
             }
+            write_list(&mut out, *node, &list)?;
         }
         out.finish()
     }
@@ -203,9 +205,14 @@ impl ShardRows {
 }
 
 impl ShardGraphs {
+    /// Lists of one graph that are in several files.
+    pub(super) fn of_one(spills: Vec<Spill>) -> Self {
+        Self { spills, count: 1 }
+    }
+
     /// Number of shards.
     pub(super) fn count(&self) -> u32 {
-        self.spills.len() as u32
+        self.count
     }
 
     /// The lists of all nodes in order, each merged from its shards and at most `max_degree` long.
@@ -302,6 +309,14 @@ impl ListStream for MergedLists<'_> {
         self.next += 1;
         Ok(())
     }
+}
+
+/// Writes the list of a node.
+pub(super) fn write_list(out: &mut SpillWriter, node: u32, list: &[NodeId]) -> Result<()> {
+    out.write(&node.to_le_bytes())?;
+    out.write(&(list.len() as u32).to_le_bytes())?;
+    list.iter()
+        .try_for_each(|other| out.write(&other.0.to_le_bytes()))
 }
 
 fn no_shards() -> Error {

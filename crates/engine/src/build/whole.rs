@@ -206,6 +206,7 @@ impl Build<'_> {
             quantizers,
             ordered: None,
             guests: &[],
+            kept: None,
             segment,
             workspace: self.workspace,
             pool: self.pool,

@@ -19,6 +19,10 @@ pub(crate) struct ChangeEntry {
     pub(crate) next_id: u64,
     /// Rows that the calibration was measured among.
     pub(crate) calibrated_rows: u64,
+    /// Rows that came and rows that went since, about: those that did both in a delta are not
+    /// counted.
+    #[serde(default)]
+    pub(crate) changed_rows: u64,
 }
 
 impl ChangeEntry {

@@ -13,5 +13,5 @@ mod whole;
 pub(crate) use changes::ChangeEntry;
 pub(crate) use files::{AttributeFiles, FileKind, Files};
 pub(crate) use log::{log_dir, remove_log};
-pub(crate) use segment::{GraphStatistics, SegmentEntry};
+pub(crate) use segment::{CodeError, GraphStatistics, SegmentEntry};
 pub(crate) use whole::{MAX_SEGMENTS, Manifest};

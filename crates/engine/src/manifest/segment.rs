@@ -26,6 +26,51 @@ pub(crate) struct GraphStatistics {
     pub(crate) page_utilisation: f64,
 }
 
+/// How much codes lose of rows: their mean squared error, as a share of the variance of the rows.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CodeError {
+    /// Of the rows of this segment.
+    pub(crate) own: f64,
+    /// Of the rows that its quantizer was trained on; absent where it was trained on its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) trained: Option<f64>,
+}
+
+impl CodeError {
+    /// Of rows that their quantizer was trained on.
+    pub(crate) const fn measured(own: f64) -> Self {
+        Self { own, trained: None }
+    }
+
+    /// The same of rows whose quantizer was trained on those of `donor`.
+    pub(crate) fn trained_on(self, donor: Self) -> Self {
+        Self {
+            trained: Some(donor.trained.unwrap_or(donor.own)),
+            ..self
+        }
+    }
+
+    /// How many times that of training the error is; none of rows of the training.
+    fn drift(self) -> Option<f64> {
+        let trained = self.trained.filter(|trained| *trained > 0.0)?;
+        Some(self.own / trained)
+    }
+}
+
+/// How many times that of training the code error is of the rows that quantizers were not trained
+/// on, mean over rows; 1 where there are none.
+pub(super) fn code_drift(segments: &[SegmentEntry]) -> f64 {
+    let (mut rows, mut sum) = (0.0, 0.0);
+    for segment in segments {
+        if let Some(drift) = segment.code_error.and_then(CodeError::drift) {
+            rows += f64::from(segment.node_count);
+            sum += drift * f64::from(segment.node_count);
+        }
+    }
+    if rows > 0.0 { sum / rows } else { 1.0 }
+}
+
 /// An immutable part of an index: its nodes, numbered from 0, and the files that hold them.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct SegmentEntry {
@@ -41,6 +86,8 @@ pub(crate) struct SegmentEntry {
     pub(crate) entry: Vec<NodeId>,
     pub(crate) files: Files,
     pub(crate) graph: GraphStatistics,
+    /// Absent where it was built before this was measured.
+    pub(crate) code_error: Option<CodeError>,
 }
 
 impl SegmentEntry {

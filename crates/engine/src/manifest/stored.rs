@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::changes::ChangeEntry;
 use super::files::Files;
-use super::segment::{GraphStatistics, SegmentEntry};
+use super::segment::{CodeError, GraphStatistics, SegmentEntry};
 use super::whole::Manifest;
 use crate::calibration::Calibration;
 use crate::spec::IndexSpec;
@@ -40,6 +40,8 @@ struct StoredSegment {
     entry: Vec<NodeId>,
     files: Files,
     graph: GraphStatistics,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    code_error: Option<CodeError>,
 }
 
 /// A manifest of the former form.
@@ -93,6 +95,7 @@ impl From<FlatManifest> for StoredManifest {
                 entry: flat.entry,
                 files: flat.files,
                 graph: flat.graph,
+                code_error: None,
             }],
             memory_bytes: flat.memory_bytes,
             calibration: flat.calibration,
@@ -112,6 +115,7 @@ impl From<StoredManifest> for Manifest {
             entry: segment.entry,
             files: segment.files,
             graph: segment.graph,
+            code_error: segment.code_error,
         };
         Self {
             generation: stored.generation,
@@ -135,6 +139,7 @@ impl From<&Manifest> for StoredManifest {
             entry: segment.entry.clone(),
             files: segment.files.clone(),
             graph: segment.graph,
+            code_error: segment.code_error,
         };
         Self {
             generation: manifest.generation,

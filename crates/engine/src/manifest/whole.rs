@@ -7,7 +7,7 @@ use pageway_store::{FileEntry, Vfs, commit_manifest, read_manifest};
 
 use super::changes::ChangeEntry;
 use super::files::FileKind;
-use super::segment::SegmentEntry;
+use super::segment::{SegmentEntry, code_drift};
 use super::stored::{from_json, to_json};
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
@@ -98,6 +98,12 @@ impl Manifest {
         }
         let longest = self.segments.iter().map(|segment| segment.node_count).max();
         filter_bytes(self.node_count(), longest.unwrap_or(0))
+    }
+
+    /// How many times that of training the code error is, of the rows that quantizers were not
+    /// trained on, mean over rows; 1 where there are none.
+    pub(crate) fn code_drift(&self) -> f64 {
+        code_drift(&self.segments)
     }
 
     /// Bytes of the raw vectors.

@@ -6,6 +6,7 @@ mod aisaq;
 pub mod choices;
 mod dgai;
 mod diskann;
+mod freshdiskann;
 mod gorgeous;
 mod pageann;
 mod pageway;
@@ -44,6 +45,8 @@ pub enum Preset {
     PipeAnn,
     /// The static half of DGAI (Lou et al., 2025).
     Dgai,
+    /// FreshDiskANN (Singh et al., 2021).
+    FreshDiskAnn,
     /// Our own, and what is built unless another is named: what can be decided in memory is, and
     /// the rest is read in one round.
     #[default]
@@ -106,7 +109,7 @@ impl Form {
 
 impl Preset {
     /// All presets.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::DiskAnn,
         Self::AiSaq,
         Self::Starling,
@@ -115,6 +118,7 @@ impl Preset {
         Self::PageAnnDisk,
         Self::PipeAnn,
         Self::Dgai,
+        Self::FreshDiskAnn,
         Self::Pageway,
     ];
 
@@ -128,6 +132,7 @@ impl Preset {
             Self::PageAnnDisk => &pageann::DISK_ROW,
             Self::PipeAnn => &pipeann::ROW,
             Self::Dgai => &dgai::ROW,
+            Self::FreshDiskAnn => &freshdiskann::ROW,
             Self::Pageway => &pageway::ROW,
         }
     }
@@ -213,6 +218,21 @@ mod tests {
                 .context()
                 .contains("diskann")
         );
+    }
+
+    #[test]
+    fn lists_are_kept_where_the_design_says_so_and_they_can_be() {
+        let shape = Shape {
+            dimension: 16,
+            element: ElementType::F32,
+            metric: Metric::L2,
+        };
+        for preset in Preset::ALL {
+            let mut spec = preset.spec(shape, &Sizes::default());
+            assert_eq!(spec.keeps_lists(), preset == Preset::FreshDiskAnn);
+            spec.layout.placement = crate::spec::PlacementSpec::Clustered;
+            assert!(!spec.keeps_lists());
+        }
     }
 
     #[test]

@@ -125,6 +125,20 @@ impl GraphSpec {
         }
     }
 
+    /// Slack of the prune rule, on squared distances; 1 where there is none.
+    pub const fn alpha(&self) -> f32 {
+        match self {
+            Self::Vamana { alpha, .. } | Self::PiPnn { alpha, .. } => *alpha,
+            Self::Nsg { .. } | Self::Hnsw { .. } | Self::Clusters { .. } => 1.0,
+        }
+    }
+
+    /// Whether rows are linked by searches of the graph and a prune of what they find, so that more
+    /// can be linked to it later.
+    pub const fn grows(&self) -> bool {
+        matches!(self, Self::Vamana { .. })
+    }
+
     /// Candidate list size while building (L); 0 where nothing is searched.
     pub const fn build_list(&self) -> u32 {
         match self {

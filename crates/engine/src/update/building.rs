@@ -8,7 +8,10 @@ use pageway_types::{Progress, VectorRead};
 
 use super::common::Common;
 use super::upkeep::BuildLease;
-use crate::build::{Added, Addition, AdditionLimits, AdditionSize, DocumentsById, check_addition};
+use crate::build::{
+    Added, Addition, AdditionLimits, AdditionSize, DocumentsById, KeptLists, check_addition,
+    rewrite_bytes,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Version;
 use crate::manifest::{Manifest, SegmentEntry};
@@ -17,6 +20,10 @@ use crate::resolve::Source;
 use crate::source::IdRead;
 use crate::spec::IndexSpec;
 
+/// Code error, in terms of that of training, above which a merge of all segments trains anew.
+const MOST_DRIFT: f64 = 1.3;
+/// Recall is measured anew on most of the index when one in so many rows came or went.
+const CHANGED_SHARE: u64 = 5;
 /// Most memory of a flush or merge that is chosen by ourselves.
 const BUILD_BYTES_MAX: u64 = 1 << 40;
 /// Least memory that a flush is tried with.
@@ -49,7 +56,7 @@ impl Common {
         version: &Version,
         (rows, is_beside): (u64, bool),
     ) -> Result<BuildRoom> {
-        let mut room = self.wanted(version, (rows, true));
+        let mut room = self.wanted(version, (rows, true), false);
         if !self.is_bounded() {
             room.limits = least_limits(&room.spec, room.size, room.limits)?;
             return Ok(room);
@@ -62,14 +69,39 @@ impl Common {
         Ok(room)
     }
 
-    /// Room for a merge into so many rows: what a flush leaves, or all.
+    /// Room for a merge into so many rows, of all segments where `is_full`: what a flush leaves, or
+    /// all. Where codes have drifted a merge of all trains anew, if memory is enough for that.
     ///
     /// # Errors
     /// `InvalidInput` with the least that works.
-    pub(super) fn room_for_merge(&self, version: &Version, rows: u64) -> Result<BuildRoom> {
-        let mut room = self.wanted(version, (rows, false));
+    pub(super) fn room_for_merge(
+        &self,
+        version: &Version,
+        (rows, is_full): (u64, bool),
+    ) -> Result<BuildRoom> {
+        if is_full && version.manifest.code_drift() > MOST_DRIFT {
+            let trained = self.room_of(self.wanted(version, (rows, false), true), version);
+            if trained.is_ok() {
+                return trained;
+            }
+        }
+        self.room_of(self.wanted(version, (rows, false), false), version)
+    }
+
+    /// What a merge may take: the first that is enough.
+    fn room_of(&self, mut room: BuildRoom, version: &Version) -> Result<BuildRoom> {
         if !self.is_bounded() {
             room.limits = least_limits(&room.spec, room.size, room.limits)?;
+            if room.spec.keeps_lists() {
+                let longest = version
+                    .segments
+                    .iter()
+                    .map(|segment| segment.node_count())
+                    .max();
+                let size = (room.size.rows, longest.unwrap_or(0));
+                let bytes = rewrite_bytes(&room.spec, size)?;
+                room.limits.build_memory = room.limits.build_memory.max(bytes);
+            }
             return Ok(room);
         }
         let all = room.limits.build_memory;
@@ -98,7 +130,7 @@ impl Common {
     pub(super) fn build_segment(
         &self,
         (vectors, ids, documents): AddedRows<'_>,
-        (lease, room): (&BuildLease<'_>, &BuildRoom),
+        (lease, room, kept): (&BuildLease<'_>, &BuildRoom, Option<KeptLists<'_>>),
         progress: &dyn Progress,
     ) -> Result<Option<Added>> {
         if vectors.count() == 0 {
@@ -118,6 +150,7 @@ impl Common {
             }),
             limits: room.limits,
             calibrates: room.size.calibrates,
+            kept,
             progress,
         };
         addition.build().map(Some)
@@ -129,9 +162,9 @@ impl Common {
     }
 
     /// A segment of so many rows, with all the memory there is.
-    fn wanted(&self, version: &Version, (rows, resident): (u64, bool)) -> BuildRoom {
+    fn wanted(&self, version: &Version, (rows, resident): (u64, bool), trains: bool) -> BuildRoom {
         let own = &version.manifest.spec;
-        let donor = donor(&version.manifest, rows).cloned();
+        let donor = donor(&version.manifest, rows).filter(|_| !trains).cloned();
         let mut spec = donor
             .as_ref()
             .map_or_else(|| own.clone(), |donor| donor.spec.clone());
@@ -143,7 +176,7 @@ impl Common {
                 rows: u32::try_from(rows).unwrap_or(u32::MAX),
                 resident,
                 has_donor: donor.is_some(),
-                calibrates: is_calibrated_by(version, rows),
+                calibrates: trains || is_calibrated_by(version, rows),
             },
             donor,
             limits: self.limits_of(version),
@@ -161,7 +194,7 @@ impl Common {
 
     /// The least that flushes a full delta.
     fn flush_bytes(&self, version: &Version) -> Result<u64> {
-        let mut room = self.wanted(version, (self.capacity.into(), true));
+        let mut room = self.wanted(version, (self.capacity.into(), true), false);
         room.size.calibrates = version.manifest.calibration.curves.is_empty();
         let all = room.limits.build_memory;
         room.limits.build_memory = all.min(BUILD_BYTES);
@@ -204,11 +237,13 @@ fn donor(manifest: &Manifest, rows: u64) -> Option<&SegmentEntry> {
 }
 
 /// Whether recall is measured anew on a segment of so many rows: where there is none to go by, or
-/// it is most of the index and twice as long as what was measured.
+/// it is most of the index, and twice as long as what was measured or of other rows in part.
 fn is_calibrated_by(version: &Version, rows: u64) -> bool {
     let manifest = &version.manifest;
-    let measured = manifest
-        .changes
-        .map_or(0, |changes| changes.calibrated_rows);
-    manifest.calibration.curves.is_empty() || (2 * rows >= version.living() && rows >= 2 * measured)
+    let (measured, changed) = manifest.changes.map_or((0, 0), |changes| {
+        (changes.calibrated_rows, changes.changed_rows)
+    });
+    let is_most = 2 * rows >= version.living();
+    let has_changed = rows >= 2 * measured || changed * CHANGED_SHARE >= rows;
+    manifest.calibration.curves.is_empty() || (is_most && has_changed)
 }

@@ -85,6 +85,8 @@ impl Common {
         let mut version = self.load(manifest)?;
         let lookups = self.lookups(&before, &version)?;
         let flushed = checkpoint.flushed;
+        let added = checkpoint.added.as_ref().filter(|_| flushed.is_some());
+        let came = added.map_or(0, |added| u64::from(added.entry.node_count));
         let born = at.and_then(|at| version.segments.get(at).zip(lookups.get(at)));
         let born = born.map(|(segment, lookup)| (segment.dead.clone(), Arc::clone(lookup)));
         for _ in 0..LATE_ROUNDS {
@@ -100,8 +102,9 @@ impl Common {
             // prefix of what was done.
             log.sync()?;
             kill_late(checkpoint.taken, born.as_ref())?;
+            let died = maintenance.died(&before);
             let persisted = self.write_dead_sets(&mut version, maintenance)?;
-            version.manifest.take_changes(state, flushed);
+            version.manifest.take_changes(state, flushed, came + died);
             if let Err(error) = version.manifest.commit(self.vfs.as_ref(), &self.dir) {
                 let there = Manifest::read(self.vfs.as_ref(), &self.dir);
                 if !there.is_ok_and(|there| there.generation == before.manifest.generation) {
@@ -224,8 +227,9 @@ impl Common {
 
 impl Manifest {
     /// Takes what a commit tells of changes: the one place where the floor of the log rises.
-    fn take_changes(&mut self, state: &State, flushed: Option<LogFloor>) {
+    fn take_changes(&mut self, state: &State, flushed: Option<LogFloor>, changed: u64) {
         if let Some(changes) = &mut self.changes {
+            changes.changed_rows += changed;
             changes.next_id = state.next_id;
             if let Some(floor) = flushed {
                 (changes.floor, changes.floor_chain) = (floor.lsn.0, floor.chain);
@@ -279,6 +283,7 @@ fn put(manifest: &mut Manifest, checkpoint: &Checkpoint<'_>) -> Result<Option<us
         if let (Some(calibration), Some(changes)) = (calibration, &mut manifest.changes) {
             manifest.calibration = calibration.clone();
             changes.calibrated_rows = entry.node_count.into();
+            changes.changed_rows = 0;
         }
     }
     let mut rows = 0u32;

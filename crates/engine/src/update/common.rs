@@ -114,6 +114,11 @@ impl Common {
             lsn: log.last,
             durable_lsn: log.durable,
             floor: version.manifest.changes.map_or(0, |changes| changes.floor),
+            code_drift: version.manifest.code_drift(),
+            changed_rows: version
+                .manifest
+                .changes
+                .map_or(0, |changes| changes.changed_rows),
             work: Work {
                 flushes: count(&self.counters.flushes),
                 merges: count(&self.counters.merges),

@@ -102,6 +102,7 @@ fn manifest_of(options: &CreateOptions) -> Result<Manifest> {
             floor_chain: None,
             next_id: 0,
             calibrated_rows: 0,
+            changed_rows: 0,
         }),
     })
 }

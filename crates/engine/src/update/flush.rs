@@ -69,7 +69,7 @@ impl Common {
         let documents = documents.as_ref().map(|all| all as &dyn DocumentsById);
         let added = self.build_segment(
             (&rows, &IdSlice(taken.ids()), documents),
-            (&lease, &room),
+            (&lease, &room, None),
             progress,
         )?;
         drop(vectors);

@@ -6,7 +6,7 @@ use std::ops::Range;
 use pageway_types::{NodeId, VectorRead, VectorShape};
 
 use super::taken::FromSegments;
-use crate::build::DocumentsById;
+use crate::build::{DocumentsById, KeptRows};
 use crate::error::{Error, Result};
 use crate::execution::{DeadSet, Segment};
 use crate::source::IdRead;
@@ -131,6 +131,22 @@ impl LivingPart {
         Ok(())
     }
 
+    /// Living nodes before a node, if it lives.
+    fn rank(&self, node: NodeId) -> Option<u32> {
+        if node.0 >= self.segment.node_count() || self.dead.contains(node) {
+            return None;
+        }
+        let window = node.0 / WINDOW;
+        let start = window * WINDOW;
+        let before = self.before.get(window as usize)?;
+        let dead = (start..node.0).step_by(32).map(|first| {
+            let own = (node.0 - first).min(32);
+            let behind = u32::MAX.checked_shl(own).unwrap_or(0);
+            (self.dead.mask(first) & !behind).count_ones()
+        });
+        Some(before + (node.0 - start) - dead.sum::<u32>())
+    }
+
     fn living(&self) -> u32 {
         self.before.last().copied().unwrap_or(0)
     }
@@ -162,6 +178,13 @@ impl LivingPart {
             .clone()
             .filter(|node| !self.dead.contains(NodeId(*node)));
         living.map(move |node| (node - first) as usize)
+    }
+}
+
+impl KeptRows for LivingRows {
+    fn row_of(&self, segment: usize, node: NodeId) -> Option<u32> {
+        let part = self.parts.get(segment)?;
+        Some(part.first as u32 + part.rank(node)?)
     }
 }
 

@@ -9,10 +9,12 @@ use super::common::Common;
 use super::living::LivingRows;
 use super::options::MergeReport;
 use super::state::State;
-use super::tiers::{Tier, choose};
+use super::tiers::{Tier, choose, choose_all};
+use crate::build::KeptLists;
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::Segment;
 use crate::index::Version;
+use crate::manifest::SegmentEntry;
 
 /// Merges are looked for when one in so many rows died.
 const DYING_SHARE: u64 = 16;
@@ -54,7 +56,7 @@ impl Common {
 
     /// Whether there is nothing to merge.
     pub(super) fn is_tidy(&self) -> bool {
-        choose(&tiers(&self.index.version())).is_empty()
+        to_merge(&self.index.version()).is_empty()
     }
 
     /// Whether many rows died since this was asked, and there is something to merge for it.
@@ -71,7 +73,7 @@ impl Common {
 
     fn merge_chosen(&self, (report, progress): (&mut MergeReport, &dyn Progress)) -> Result<()> {
         loop {
-            let chosen = choose(&tiers(&self.index.version()));
+            let chosen = to_merge(&self.index.version());
             if chosen.is_empty() {
                 return Ok(());
             }
@@ -109,10 +111,20 @@ impl Common {
         let _begun = self.upkeep.merger.board.begin();
         let shape = self.index.shape();
         let (lease, version) = self.begin_build();
-        let segments = chosen
+        let keeps = version.manifest.spec.keeps_lists();
+        let mut order = chosen.to_vec();
+        if keeps {
+            let nodes = |number: &usize| version.segments.get(*number).map(|own| own.node_count());
+            order.sort_by_key(|number| std::cmp::Reverse(nodes(number)));
+        }
+        let segments = order
             .iter()
             .filter_map(|number| version.segments.get(*number).cloned());
         let segments: Vec<Segment> = segments.collect();
+        let entries = order
+            .iter()
+            .filter_map(|number| version.manifest.segments.get(*number).cloned());
+        let entries: Vec<SegmentEntry> = entries.collect();
         let nodes = segments.iter().map(|segment| segment.node_count());
         let nodes: u64 = nodes.map(u64::from).sum();
         // Between two turns, as for a flush.
@@ -120,11 +132,19 @@ impl Common {
         let rows = self.commit.exclusive(living)?;
         drop(segments);
         let count = VectorRead::count(&rows);
-        let room = self.room_for_merge(&version, count)?;
+        let is_full = chosen.len() == version.segments.len();
+        let room = self.room_for_merge(&version, (count, is_full))?;
+        let kept = keeps.then_some(KeptLists {
+            segments: &entries,
+            rows: &rows,
+        });
         drop(version);
         let flushes = room.is_all.then(|| self.upkeep.turns.flush());
-        let added =
-            self.build_segment((&rows, &rows, rows.documents()), (&lease, &room), progress)?;
+        let added = self.build_segment(
+            (&rows, &rows, rows.documents()),
+            (&lease, &room, kept),
+            progress,
+        )?;
         drop(flushes);
         let checkpoint = Checkpoint {
             gone: chosen,
@@ -143,10 +163,16 @@ impl Common {
     }
 }
 
-fn tiers(version: &Version) -> Vec<Tier> {
+/// The segments to merge next, by their numbers.
+fn to_merge(version: &Version) -> Vec<usize> {
     let tier = |segment: &Segment| Tier {
         rows: segment.node_count().into(),
         dead: segment.dead.as_ref().map_or(0, |dead| dead.len().into()),
     };
-    version.segments.iter().map(tier).collect()
+    let tiers: Vec<Tier> = version.segments.iter().map(tier).collect();
+    if version.manifest.spec.keeps_lists() {
+        choose_all(&tiers)
+    } else {
+        choose(&tiers)
+    }
 }

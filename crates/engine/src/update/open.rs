@@ -284,6 +284,7 @@ impl WriterOpening<'_> {
             floor_chain: None,
             next_id,
             calibrated_rows: version.node_count().into(),
+            changed_rows: 0,
         });
         (changes.log, changes.next_id) = (Some(log), next_id);
         let floor = Lsn(changes.floor);

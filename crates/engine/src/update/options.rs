@@ -285,6 +285,12 @@ pub struct Changes {
     pub durable_lsn: u64,
     /// The last whose change is in files beside the log.
     pub floor: u64,
+    /// How many times that of training the error of codes is, of the rows in segments that
+    /// quantizers were not trained on, mean; 1 where there are none. Above 1.3 the next merge of
+    /// all segments trains anew.
+    pub code_drift: f64,
+    /// Rows that came to segments and rows of segments that went since recall was last measured.
+    pub changed_rows: u64,
     /// What was done since the index was opened.
     #[serde(flatten)]
     pub work: Work,

@@ -62,6 +62,11 @@ pub struct ChangeSummary {
     pub dead_share: f64,
     /// Rows that the calibration was measured among.
     pub calibrated_rows: u64,
+    /// Rows that came to segments and rows of segments that went since.
+    pub changed_rows: u64,
+    /// How many times that of training the error of codes is, of the rows that quantizers were not
+    /// trained on, mean; 1 where there are none.
+    pub code_drift: f64,
     /// Bytes of files that no manifest names yet: of a flush or merge that is under way, or was
     /// killed.
     pub unfinished_bytes: u64,
@@ -92,6 +97,8 @@ pub fn describe_changes(dir: &Path) -> Result<Option<ChangeSummary>> {
         dead,
         dead_share: all as f64 / f64::from(manifest.node_count()).max(1.0),
         calibrated_rows: changes.calibrated_rows,
+        changed_rows: changes.changed_rows,
+        code_drift: manifest.code_drift(),
         unfinished_bytes: unfinished_bytes(vfs.as_ref(), dir, &manifest)?,
         log: log.transpose()?,
     }))

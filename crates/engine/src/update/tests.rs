@@ -3,6 +3,8 @@
 mod attributes;
 mod background;
 mod concurrent;
+mod drift;
 mod model;
 mod recovery;
+mod rewrite;
 mod small;

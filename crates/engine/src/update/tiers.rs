@@ -9,6 +9,11 @@ const DEAD_SHARE: u64 = 4;
 /// segments become one. More leaves recall behind that of a fresh build, fewer writes more.
 const CHANGED_PERCENT: u64 = 38;
 
+/// The same where the lists of the largest are kept, which makes a merge cheaper.
+const REWRITTEN_PERCENT: u64 = 38;
+/// Segments that there are at most then, between merges.
+const MOST_SEGMENTS: usize = 12;
+
 /// A segment, as the choice sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Tier {
@@ -55,14 +60,28 @@ pub(super) fn choose(tiers: &[Tier]) -> Vec<usize> {
     first.into_iter().collect()
 }
 
+/// The same where the lists of the largest segment are kept: all segments, so that only new rows
+/// are linked, or one of which much died.
+pub(super) fn choose_all(tiers: &[Tier]) -> Vec<usize> {
+    if tiers.len() > MOST_SEGMENTS || has_changed(tiers, REWRITTEN_PERCENT) {
+        return (0..tiers.len()).collect();
+    }
+    let first = tiers.iter().position(|tier| tier.is_dying());
+    first.into_iter().collect()
+}
+
 /// Whether much of an index of several segments is new, or died, since the largest was made.
 fn is_changed(tiers: &[Tier]) -> bool {
+    has_changed(tiers, CHANGED_PERCENT)
+}
+
+fn has_changed(tiers: &[Tier], percent: u64) -> bool {
     let Some(largest) = tiers.iter().max_by_key(|tier| tier.living()) else {
         return false;
     };
     let living: u64 = tiers.iter().map(|tier| tier.living()).sum();
     let changed = living - largest.living() + largest.dead;
-    tiers.len() > 1 && changed * 100 >= living * CHANGED_PERCENT
+    tiers.len() > 1 && changed * 100 >= living * percent
 }
 
 #[cfg(test)]
@@ -115,6 +134,18 @@ mod tests {
         // One alone is made anew for its dead rows only.
         assert!(choose(&[tier(1000, 240)]).is_empty());
         assert_eq!(choose(&[tier(1000, 250)]), [0]);
+    }
+
+    #[test]
+    fn where_lists_are_kept_all_segments_become_one() {
+        let large = vec![tier(100_000, 0)];
+        let mut tiers = [large, vec![tier(1000, 0); 11]].concat();
+        assert!(choose_all(&tiers).is_empty());
+        tiers.push(tier(10, 0));
+        assert_eq!(choose_all(&tiers).len(), 13);
+        assert_eq!(choose_all(&[tier(1000, 100), tier(400, 0)]), [0, 1]);
+        assert_eq!(choose_all(&[tier(1000, 0), tier(100, 25)]), [1]);
+        assert!(choose_all(&[]).is_empty());
     }
 
     /// Merges until all is well; rows that were written.

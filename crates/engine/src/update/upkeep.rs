@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::background::BackgroundThread;
+use crate::index::Version;
 
 /// The upkeep of an index that is open to be changed.
 pub(super) struct UpkeepState {
@@ -26,6 +27,19 @@ pub(super) struct Turns {
 pub(super) struct Maintenance {
     /// Dead rows of each segment that its file knows, by the name of its records.
     pub(super) persisted: HashMap<String, u32>,
+}
+
+impl Maintenance {
+    /// Rows of the segments of a version that died since dead sets were last written.
+    pub(super) fn died(&self, version: &Version) -> u64 {
+        let places = version.segments.iter().zip(&version.manifest.segments);
+        let died = places.map(|(segment, entry)| {
+            let now = segment.dead.as_ref().map_or(0, |dead| dead.len());
+            let known = self.persisted.get(&entry.files.records.name).copied();
+            u64::from(now.saturating_sub(known.unwrap_or(0)))
+        });
+        died.sum()
+    }
 }
 
 /// Segments that are being made.

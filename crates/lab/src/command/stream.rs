@@ -9,7 +9,8 @@ use pageway::{
     VectorRead, VectorShape, Vfs,
 };
 use pageway_lab::stream::{
-    Clustered, Life, Runbook, Shape, Summary, cluster_runbook, clustered, live_through, runbook,
+    Asking, Clustered, Life, Runbook, Shape, Summary, cluster_runbook, clustered, live_through,
+    runbook,
 };
 use pageway_shell::output::Outcome;
 use pageway_shell::session::Session;
@@ -61,6 +62,10 @@ pub(crate) struct StreamArguments {
     /// List size of searches
     #[arg(long, value_name = "L", default_value_t = 100)]
     list_size: u32,
+
+    /// Recall that each search is asked for too
+    #[arg(long, value_name = "RECALL")]
+    recall: Option<f32>,
 
     /// Leave out the five fresh builds that are compared
     #[arg(long)]
@@ -140,8 +145,11 @@ impl StreamArguments {
             } else {
                 Durability::Synced
             },
-            k: self.k,
-            list_size: self.list_size,
+            asking: Asking {
+                k: self.k,
+                list_size: self.list_size,
+                recall: self.recall,
+            },
             dir: self.out.join("index"),
             with_fresh: !self.no_fresh,
         };
@@ -231,12 +239,23 @@ fn describe(summary: &Summary) -> String {
         .fact("pages/query", figure(summary.pages))
         .fact("updates/second", figure(summary.updates_per_second))
         .fact("bytes written/byte", figure(summary.bytes_written_per_byte))
+        .fact("disk/byte that lives", figure(summary.space))
         .fact(
             "flushes, merges",
             format!("{}, {}", summary.flushes, summary.merges),
         );
+    let facts = match summary.wished {
+        Some(wished) => facts.fact(
+            "recall where one was asked for",
+            format!("{}, least {}", figure(wished.mean), figure(wished.min)),
+        ),
+        None => facts,
+    };
     let facts = match summary.fresh_gap {
-        Some(gap) => facts.fact("fresh build over ours", format!("{gap:+.4}")),
+        Some(gap) => facts.fact(
+            "fresh build over ours at equal pages",
+            format!("{:+.4}, worst {:+.4}", gap.mean, gap.worst),
+        ),
         None => facts,
     };
     facts.render()

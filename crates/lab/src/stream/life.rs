@@ -9,10 +9,11 @@ use pageway::{
     OpenOptions, Preset, Progress, Queries, Result, Rows, SearchOptions, UpdateOptions,
     VectorShape, Writer,
 };
-use serde::Serialize;
 
+use super::curve::{Curve, Found};
 use super::live::Live;
 use super::runbook::{Runbook, RunbookStep};
+use super::summary::{Fresh, StepRecord, Summary, mean, percentile5};
 use super::truth::Ranking;
 use crate::files;
 
@@ -20,6 +21,8 @@ use crate::files;
 const BATCH: usize = 1000;
 /// Searches at which a fresh build is compared.
 const FRESH: usize = 5;
+/// List sizes that indexes are compared at, in quarters of the one that is searched with.
+const QUARTERS: [u32; 5] = [1, 2, 4, 8, 16];
 
 /// What is made to live, and how it is asked.
 #[derive(Clone, Debug)]
@@ -40,87 +43,23 @@ pub struct Life<'d> {
     pub update_memory: Option<MemoryWish>,
     /// When a batch counts as done.
     pub durability: Durability,
-    /// Neighbours, and the list size that they are searched with.
-    pub k: u32,
-    /// See `k`.
-    pub list_size: u32,
+    /// How it is asked.
+    pub asking: Asking,
     /// Directory of the index, which does not exist.
     pub dir: PathBuf,
     /// Whether it is compared with fresh builds.
     pub with_fresh: bool,
 }
 
-/// A step that was lived through. Times are of this machine in whatever company it was.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct StepRecord {
-    /// Its number in the runbook.
-    pub step: usize,
-    /// insert, delete, replace or search.
-    pub operation: &'static str,
-    /// Rows of the operation, or queries.
-    pub rows: u64,
-    /// Seconds it took.
-    pub seconds: f64,
-    /// Rows that live afterwards.
-    pub live: u64,
-    /// Segments of the index afterwards.
-    pub segments: usize,
-    /// Dead rows in them.
-    pub dead: u64,
-    /// Recall@k of a search, mean over queries; 5th percentile of queries.
-    pub recall: Option<f64>,
-    /// See `recall`.
-    pub recall_p5: Option<f64>,
-    /// Pages of a query, mean.
-    pub pages: Option<f64>,
-    /// Recall@k of an index built of the same rows at the same list size, and its pages.
-    pub fresh_recall: Option<f64>,
-    /// See `fresh_recall`.
-    pub fresh_pages: Option<f64>,
-}
-
-/// Recall of the searches of a life.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
-pub struct RecallSummary {
-    /// Mean.
-    pub mean: f64,
-    /// Least.
-    pub min: f64,
-    /// 5th percentile.
-    pub p5: f64,
-    /// What it gains in a hundred searches, by the line of least squares.
-    pub slope_per_100: f64,
-}
-
-/// A whole life.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Summary {
-    /// Searches.
-    pub searches: usize,
-    /// Recall of searches.
-    pub recall: RecallSummary,
-    /// Fresh builds' recall over ours, mean where compared.
-    pub fresh_gap: Option<f64>,
-    /// Pages of a query, mean over searches.
-    pub pages: f64,
-    /// Rows inserted, deleted and replaced.
-    pub updates: u64,
-    /// Of those in a second of updating, flushes and merges included.
-    pub updates_per_second: f64,
-    /// Bytes of the log and of segments that were written.
-    pub bytes_written: u64,
-    /// Of those for each byte of vectors that came in.
-    pub bytes_written_per_byte: f64,
-    /// Flushes and merges.
-    pub flushes: u64,
-    /// See `flushes`.
-    pub merges: u64,
-}
-
-struct Asked {
-    recall: f64,
-    recall_p5: f64,
-    pages: f64,
+/// How an index is asked.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Asking {
+    /// Neighbours.
+    pub k: u32,
+    /// The list size that they are searched with.
+    pub list_size: u32,
+    /// A recall that each search is asked for too.
+    pub recall: Option<f32>,
 }
 
 /// Lives through a runbook; tells each step as it is done.
@@ -151,23 +90,25 @@ pub fn live_through(
         .filter(|step| **step == RunbookStep::Search);
     let fresh_every = searches.count().div_ceil(FRESH).max(1);
     progress.stage("live through the runbook", runbook.steps.len() as u64);
-    let mut searched = 0;
+    let (mut searched, k) = (0, life.asking.k as usize);
     for (number, step) in (1..).zip(&runbook.steps) {
         progress.check()?;
         live.take(step)
             .map_err(|error| error.within(format!("step {number}")))?;
         let mut record = life.change(&writer, (number, step))?;
         if *step == RunbookStep::Search {
-            let truth = ranking.among(&live, life.k as usize, progress)?;
+            let truth = ranking.among(&live, k, progress)?;
             let begun = clock::now();
-            let asked = life.ask(writer.index(), &truth)?;
+            let list = Effort::ListSize(life.asking.list_size);
+            record.found = Some(life.ask(writer.index(), &truth, list)?);
             record.seconds = (clock::now() - begun).as_secs_f64();
-            record.note(&asked);
+            if let Some(recall) = life.asking.recall {
+                record.wished = Some(life.ask(writer.index(), &truth, Effort::Recall(recall))?);
+            }
             searched += 1;
-            if life.with_fresh && searched % fresh_every == 0 && live.len() > life.k as usize {
-                let fresh = life.fresh(&live, &truth, progress)?;
-                record.fresh_recall = Some(fresh.recall);
-                record.fresh_pages = Some(fresh.pages);
+            if life.with_fresh && searched % fresh_every == 0 && live.len() > k {
+                let aged = life.curve(writer.index(), &truth)?;
+                record.fresh = Some(life.fresh((&live, &aged), &truth, progress)?);
             }
         }
         tell(&record)?;
@@ -234,11 +175,11 @@ impl Life<'_> {
             live: changes.rows,
             segments: changes.segments,
             dead: changes.dead,
-            recall: None,
-            recall_p5: None,
-            pages: None,
-            fresh_recall: None,
-            fresh_pages: None,
+            bytes_written: changes.work.bytes_written,
+            disk_bytes: files::directory_bytes(&self.dir),
+            found: None,
+            wished: None,
+            fresh: None,
         })
     }
 
@@ -256,8 +197,8 @@ impl Life<'_> {
     }
 
     /// Searches for all queries and compares.
-    fn ask(&self, index: &Index, truth: &[Vec<u64>]) -> Result<Asked> {
-        let options = SearchOptions::nearest(self.k).with_effort(Effort::ListSize(self.list_size));
+    fn ask(&self, index: &Index, truth: &[Vec<u64>], effort: Effort) -> Result<Found> {
+        let options = SearchOptions::nearest(self.asking.k).with_effort(effort);
         let answers = index.search(&Queries::new(self.queries, self.shape), &options)?;
         let mut recalls = Vec::with_capacity(truth.len());
         for (query, truth) in truth.iter().enumerate() {
@@ -268,15 +209,30 @@ impl Life<'_> {
             recalls.push(hits as f64 / truth.len().max(1) as f64);
         }
         let pages = answers.stats.iter().map(|one| one.pages as f64);
-        Ok(Asked {
+        Ok(Found {
             recall: mean(&recalls),
             pages: mean(&pages.collect::<Vec<f64>>()),
             recall_p5: percentile5(recalls),
         })
     }
 
-    /// An index that is built of what lives, asked the same.
-    fn fresh(&self, live: &Live, truth: &[Vec<u64>], progress: &dyn Progress) -> Result<Asked> {
+    /// Searches with shorter and longer lists.
+    fn curve(&self, index: &Index, truth: &[Vec<u64>]) -> Result<Curve> {
+        let list = |quarters: u32| (self.asking.list_size * quarters / 4).max(self.asking.k);
+        let mut lists: Vec<u32> = QUARTERS.map(list).to_vec();
+        lists.dedup();
+        let points = lists.into_iter();
+        let points = points.map(|list| self.ask(index, truth, Effort::ListSize(list)));
+        points.collect::<Result<_>>().map(Curve)
+    }
+
+    /// An index that is built of what lives, beside the one that aged.
+    fn fresh(
+        &self,
+        (live, aged): (&Live, &Curve),
+        truth: &[Vec<u64>],
+        progress: &dyn Progress,
+    ) -> Result<Fresh> {
         let dir = files::with_suffix(&self.dir, ".fresh");
         let (mut rows, mut ids) = (Vec::new(), Vec::new());
         for (id, row) in live.iter() {
@@ -291,10 +247,14 @@ impl Life<'_> {
         options.memory = self.memory.map(MemoryWish::Bytes);
         Index::build(&dir, &input, &options, progress)?;
         let index = Index::open(&dir, &OpenOptions::default())?;
-        let asked = self.ask(&index, truth);
+        let curve = self.curve(&index, truth)?;
+        let found = self.ask(&index, truth, Effort::ListSize(self.asking.list_size))?;
         drop(index);
         remove_index(&dir)?;
-        asked
+        Ok(Fresh {
+            found,
+            gap: aged.gap_to(&curve),
+        })
     }
 }
 
@@ -306,85 +266,12 @@ fn remove_index(dir: &Path) -> Result<()> {
     vfs.remove_dir(dir).map_err(files::at(dir))
 }
 
-impl StepRecord {
-    fn note(&mut self, asked: &Asked) {
-        self.recall = Some(asked.recall);
-        self.recall_p5 = Some(asked.recall_p5);
-        self.pages = Some(asked.pages);
-    }
-}
-
-impl Summary {
-    fn of(records: &[StepRecord], shape: VectorShape, work: &pageway::Work) -> Self {
-        let recalls: Vec<f64> = records.iter().filter_map(|one| one.recall).collect();
-        let pages: Vec<f64> = records.iter().filter_map(|one| one.pages).collect();
-        let compared = records
-            .iter()
-            .filter_map(|one| Some(one.fresh_recall? - one.recall?));
-        let gaps: Vec<f64> = compared.collect();
-        let changed = || records.iter().filter(|one| one.recall.is_none());
-        let updates: u64 = changed().map(|one| one.rows).sum();
-        let seconds: f64 = changed().map(|one| one.seconds).sum();
-        let came = changed().filter(|one| one.operation != "delete");
-        let came: u64 = came.map(|one| one.rows).sum();
-        let bytes = (came * shape.row_bytes() as u64).max(1);
-        Self {
-            searches: recalls.len(),
-            recall: RecallSummary {
-                mean: mean(&recalls),
-                min: recalls.iter().copied().fold(1.0, f64::min),
-                slope_per_100: 100.0 * slope(&recalls),
-                p5: percentile5(recalls),
-            },
-            fresh_gap: (!gaps.is_empty()).then(|| mean(&gaps)),
-            pages: mean(&pages),
-            updates,
-            updates_per_second: updates as f64 / seconds.max(1e-9),
-            bytes_written: work.bytes_written,
-            bytes_written_per_byte: work.bytes_written as f64 / bytes as f64,
-            flushes: work.flushes,
-            merges: work.merges,
-        }
-    }
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
-/// The value that one in twenty lies below.
-fn percentile5(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 20).copied().unwrap_or(0.0)
-}
-
-/// The slope of the line of least squares through values at 0, 1, 2, ..
-fn slope(values: &[f64]) -> f64 {
-    let middle = (values.len() as f64 - 1.0) / 2.0;
-    let level = mean(values);
-    let (mut above, mut below) = (0.0, 0.0);
-    for (at, value) in (0u32..).zip(values) {
-        let from = f64::from(at) - middle;
-        above += from * (value - level);
-        below += from * from;
-    }
-    if below > 0.0 { above / below } else { 0.0 }
-}
-
 #[cfg(test)]
 mod tests {
     use pageway::{ElementType, NoProgress};
 
     use super::*;
     use crate::stream::{Shape, runbook};
-
-    #[test]
-    fn sums_are_those_of_the_steps() {
-        assert!((slope(&[0.9, 0.8, 0.7]) + 0.1).abs() < 1e-12);
-        assert!(slope(&[0.5]).abs() < 1e-12);
-        let values = (0..40).map(f64::from).collect();
-        assert!((percentile5(values) - 2.0).abs() < 1e-12);
-    }
 
     #[test]
     fn lives_of_every_shape_are_as_good_as_their_rows() {
@@ -406,8 +293,11 @@ mod tests {
                 memory: Some(4 << 20),
                 update_memory: None,
                 durability: Durability::Deferred,
-                k: 5,
-                list_size: 60,
+                asking: Asking {
+                    k: 5,
+                    list_size: 60,
+                    recall: Some(0.9),
+                },
                 dir: root.path().join("index"),
                 with_fresh: true,
             };
@@ -420,10 +310,11 @@ mod tests {
             let summary = summary.unwrap();
             assert_eq!(told, runbook.steps.len());
             assert!(summary.recall.min > 0.9, "{name}: {summary:?}");
-            assert!(
-                summary.fresh_gap.is_some_and(|gap| gap.abs() < 0.1),
-                "{summary:?}"
-            );
+            let gap = summary.fresh_gap.map(|gap| gap.worst.abs());
+            assert!(gap.is_none_or(|gap| gap < 0.1), "{summary:?}");
+            let wished = summary.wished.map(|wished| wished.mean);
+            assert!(wished.is_some_and(|mean| mean > 0.88), "{summary:?}");
+            assert!(summary.space > 0.0, "{summary:?}");
             assert!(summary.updates >= 600, "{summary:?}");
         }
     }

@@ -7,17 +7,23 @@
 //! clusters  data in the order of clusters, for runbooks of those
 //! live      which row each id has, step by step
 //! truth     exact neighbours among them: one ranking of all rows, filtered
-//! life      an index of ours made to live through it; one record a step, and their sum
+//! curve     recall over pages, and how far two indexes are apart where they read as much
+//! life      an index of ours made to live through it; one record a step
+//! summary   those records, and their sums
 //! ```
 
 mod clusters;
+mod curve;
 mod life;
 mod live;
 mod runbook;
 mod shape;
+mod summary;
 mod truth;
 
 pub use clusters::{Clustered, clustered};
-pub use life::{Life, RecallSummary, StepRecord, Summary, live_through};
+pub use curve::Found;
+pub use life::{Asking, Life, live_through};
 pub use runbook::{Runbook, RunbookStep};
 pub use shape::{Shape, cluster_runbook, runbook};
+pub use summary::{Fresh, GapSummary, RecallSummary, StepRecord, Summary};

@@ -1,0 +1,335 @@
+//! The lists of a segment that takes the place of others: those that its rows had, without the
+//! dead, and edges between the largest segment and the rest. After the merge of FreshDiskANN (Singh
+//! et al., 2021), in sequential passes within a bound of memory.
+//!
+//! ```text
+//! own      the list of each row in its segment; where neighbours died, theirs take their place
+//! found    a row that is not of the largest segment: what a search of that finds, pruned
+//! back     and an edge back from each of those
+//! all three are merged by rank, as the lists of shards are
+//! ```
+//! Dead nodes lead on in the searches, and are in no list.
+
+use std::collections::HashMap;
+
+use pageway_graph::{PruneSpec, Pruner, VectorSet, merge_lists};
+use pageway_types::{Candidate, Metric, NodeId};
+
+use super::pipeline::Pipeline;
+use super::shards::{ShardGraphs, write_list};
+use super::sort::Sorter;
+use super::spill::{Spill, SpillWriter};
+use crate::cache::ListRead;
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::Index;
+use crate::manifest::SegmentEntry;
+use crate::options::{Effort, Queries, SearchOptions};
+use crate::resolve::{self, Source};
+
+/// Nodes whose lists are read together.
+const BATCH: usize = 256;
+/// Dead neighbours of a node whose lists take their place, at most.
+const REPLACED: usize = 8;
+/// Lists of dead nodes that are kept at hand.
+const DEAD_LISTS: usize = 8192;
+/// Rows that are searched for together.
+const QUERIES: usize = 256;
+/// Bytes in which edges back are sorted.
+const SORTED_BYTES: u64 = 4 << 20;
+/// What all of that takes beside the segment that is searched.
+pub(super) const REWRITE_BYTES: u64 = 16 << 20;
+
+/// The rows of a build, as nodes of the segments that they come from.
+pub(crate) trait KeptRows: Sync {
+    /// The row of a node of a segment, by the number of the segment, if it lives. Rows of a segment
+    /// follow those of the one before, in the order of their nodes.
+    fn row_of(&self, segment: usize, node: NodeId) -> Option<u32>;
+}
+
+/// Segments whose lists are kept, the largest first, and their rows.
+#[derive(Clone, Copy)]
+pub(crate) struct KeptLists<'k> {
+    pub(crate) segments: &'k [SegmentEntry],
+    pub(crate) rows: &'k dyn KeptRows,
+}
+
+impl Pipeline<'_> {
+    /// The lists of all rows, in three parts. `max_norm` under the inner product.
+    pub(super) fn rewrite(
+        &self,
+        kept: KeptLists<'_>,
+        max_norm: Option<f32>,
+    ) -> Result<ShardGraphs> {
+        let count = self.plan.node_count;
+        self.progress.stage("keep lists", count.into());
+        let mut own = self.spill_of("own")?;
+        let mut first = 0;
+        for number in 0..kept.segments.len() {
+            let rows = self.keep(kept, number, &mut own)?;
+            first = if number == 0 { rows } else { first };
+        }
+        let mut spills = vec![own.finish()?];
+        if first > 0 && first < count {
+            spills.extend(self.find(kept, first..count, max_norm)?);
+        }
+        Ok(ShardGraphs::of_one(spills))
+    }
+
+    fn spill_of(&self, stem: &str) -> Result<SpillWriter> {
+        let name = format!("spill-{stem}-{}.pw", self.workspace.generation);
+        SpillWriter::create(&self.workspace.vfs, &self.workspace.dir.join(name))
+    }
+
+    /// Writes the lists of the living rows of a segment; how many those are.
+    fn keep(&self, kept: KeptLists<'_>, number: usize, out: &mut SpillWriter) -> Result<u32> {
+        let segment = kept.segments.get(number).ok_or_else(torn)?;
+        let reader = resolve::list_reader(Source {
+            vfs: self.workspace.vfs.as_ref(),
+            dir: &self.workspace.dir,
+            segment,
+        })?;
+        let mut keeping = Keeping {
+            reader,
+            row_of: &|node| kept.rows.row_of(number, node),
+            dead: HashMap::new(),
+        };
+        let (mut living, mut rows) = (Vec::with_capacity(BATCH), 0);
+        let last = segment.node_count - 1;
+        for node in (0..segment.node_count).map(NodeId) {
+            if let Some(row) = (keeping.row_of)(node) {
+                living.push((node, row));
+            }
+            if living.len() == BATCH || node.0 == last {
+                self.progress.check()?;
+                keeping.write(&living, out)?;
+                self.progress.advance(living.len() as u64);
+                rows += living.len() as u32;
+                living.clear();
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Links rows that are not of the largest segment to that: edges back from it, then their own.
+    fn find(
+        &self,
+        kept: KeptLists<'_>,
+        rows: std::ops::Range<u32>,
+        max_norm: Option<f32>,
+    ) -> Result<[Spill; 2]> {
+        let base = kept.segments.first().ok_or_else(torn)?;
+        let base = self.search_alone(base)?;
+        let stem = format!("spill-edges-{}", self.workspace.generation);
+        let stem = self.workspace.dir.join(stem);
+        let mut back = Sorter::new(&self.workspace.vfs, stem, SORTED_BYTES);
+        let mut found = self.spill_of("found")?;
+        let count = rows.end - rows.start;
+        self.progress.stage("link rows", count.into());
+        let mut finding = Finding::new(self, (kept, &base), max_norm)?;
+        for start in rows.clone().step_by(QUERIES) {
+            self.progress.check()?;
+            let block = start..rows.end.min(start + QUERIES as u32);
+            for (row, list) in block.clone().zip(finding.lists(block)?) {
+                write_list(&mut found, row, &list)?;
+                for (rank, other) in (0u32..).zip(&list) {
+                    let value = [rank.to_be_bytes(), row.to_be_bytes()].concat();
+                    back.push(&other.0.to_be_bytes(), &value)?;
+                }
+            }
+            self.progress.advance(QUERIES as u64);
+        }
+        Ok([self.edges_back(back)?, found.finish()?])
+    }
+
+    /// Lists of the edges back, of each node the nearest first.
+    fn edges_back(&self, pairs: Sorter) -> Result<Spill> {
+        let mut out = self.spill_of("back")?;
+        let word = |bytes: &[u8]| {
+            bytes
+                .last_chunk()
+                .map_or(0, |word| u32::from_be_bytes(*word))
+        };
+        let (mut node, mut list) = (u32::MAX, Vec::new());
+        pairs.finish(&mut |key, value| {
+            let (own, other) = (word(key), NodeId(word(value)));
+            if own != node && !list.is_empty() {
+                write_list(&mut out, node, &list)?;
+                list.clear();
+            }
+            node = own;
+            list.push(other);
+            Ok(())
+        })?;
+        if !list.is_empty() {
+            write_list(&mut out, node, &list)?;
+        }
+        out.finish()
+    }
+}
+
+/// Lists of a segment on their way to other numbers.
+struct Keeping<'k> {
+    reader: Box<dyn ListRead>,
+    row_of: &'k dyn Fn(NodeId) -> Option<u32>,
+    /// Living neighbours of dead nodes, by rows.
+    dead: HashMap<NodeId, Vec<NodeId>>,
+}
+
+impl Keeping<'_> {
+    fn rows(&self, list: &[NodeId]) -> Vec<NodeId> {
+        let rows = list.iter().filter_map(|node| (self.row_of)(*node));
+        rows.map(NodeId).collect()
+    }
+
+    /// Writes the lists of some living nodes with their rows.
+    fn write(&mut self, living: &[(NodeId, u32)], out: &mut SpillWriter) -> Result<()> {
+        let nodes: Vec<NodeId> = living.iter().map(|(node, _)| *node).collect();
+        let mut lists = vec![Vec::new(); nodes.len()];
+        self.reader.lists(&nodes, &mut |at, list| {
+            if let Some(slot) = lists.get_mut(at) {
+                *slot = list.to_vec();
+            }
+        })?;
+        self.load_dead(&lists)?;
+        for ((_, row), list) in living.iter().zip(&lists) {
+            write_list(out, *row, &self.repaired(NodeId(*row), list))?;
+        }
+        Ok(())
+    }
+
+    /// Dead nodes of a list, the first few.
+    fn dead_of(&self, list: &[NodeId]) -> Vec<NodeId> {
+        let dead = list.iter().filter(|node| (self.row_of)(**node).is_none());
+        dead.copied().take(REPLACED).collect()
+    }
+
+    fn load_dead(&mut self, lists: &[Vec<NodeId>]) -> Result<()> {
+        if self.dead.len() > DEAD_LISTS {
+            self.dead.clear();
+        }
+        let mut nodes: Vec<NodeId> = lists.iter().flat_map(|list| self.dead_of(list)).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes.retain(|node| !self.dead.contains_key(node));
+        let mut loaded = vec![Vec::new(); nodes.len()];
+        self.reader.lists(&nodes, &mut |at, list| {
+            if let Some(slot) = loaded.get_mut(at) {
+                *slot = self.rows(list);
+            }
+        })?;
+        self.dead.extend(nodes.into_iter().zip(loaded));
+        Ok(())
+    }
+
+    /// The list of a row: those who live, and as many neighbours of the dead as are missing.
+    fn repaired(&self, row: NodeId, list: &[NodeId]) -> Vec<NodeId> {
+        let mut kept = self.rows(list);
+        let dead = self.dead_of(list);
+        let theirs: Vec<&[NodeId]> = dead
+            .iter()
+            .filter_map(|node| self.dead.get(node).map(Vec::as_slice))
+            .collect();
+        let mut others = Vec::new();
+        merge_lists(&theirs, 2 * list.len(), &mut others);
+        for other in others {
+            if kept.len() >= list.len() {
+                break;
+            }
+            if other != row && !kept.contains(&other) {
+                kept.push(other);
+            }
+        }
+        kept
+    }
+}
+
+/// Searches of the largest segment for rows of the others.
+struct Finding<'f> {
+    pipeline: &'f Pipeline<'f>,
+    kept: KeptLists<'f>,
+    base: &'f Index,
+    options: SearchOptions,
+    spec: PruneSpec,
+    pruner: Pruner,
+    max_norm: Option<f32>,
+}
+
+impl<'f> Finding<'f> {
+    fn new(
+        pipeline: &'f Pipeline<'_>,
+        (kept, base): (KeptLists<'f>, &'f Index),
+        max_norm: Option<f32>,
+    ) -> Result<Self> {
+        let graph = &pipeline.plan.spec.graph;
+        let nodes = u32::try_from(base.len()).unwrap_or(u32::MAX);
+        let list_size = graph.build_list().min(nodes);
+        Ok(Self {
+            pipeline,
+            kept,
+            base,
+            options: SearchOptions {
+                effort: Effort::ListSize(list_size),
+                threads: pipeline.pool.current_num_threads(),
+                ..SearchOptions::nearest(list_size)
+            },
+            spec: PruneSpec {
+                max_degree: graph.max_degree(),
+                alpha: graph.alpha(),
+            },
+            pruner: Pruner::new(list_size as usize)?,
+            max_norm,
+        })
+    }
+
+    /// The lists of some rows among those of the largest segment.
+    fn lists(&mut self, rows: std::ops::Range<u32>) -> Result<Vec<Vec<NodeId>>> {
+        let vectors = self.pipeline.input.vectors;
+        let shape = vectors.shape();
+        let mut queries = vec![0; rows.len() * shape.row_bytes()];
+        vectors.read(rows.start.into(), &mut queries)?;
+        let asked = Queries::new(&queries, shape);
+        let answers = self.base.search(&asked, &self.options)?;
+        let nodes = answers.nodes.chunks_exact(answers.k.max(1));
+        let queries = queries.chunks_exact(shape.row_bytes());
+        nodes
+            .zip(queries)
+            .map(|(nodes, query)| self.list(nodes, query))
+            .collect()
+    }
+
+    /// The list of a row among nodes that were found for it, which come with their vectors.
+    fn list(&mut self, nodes: &[u32], query: &[u8]) -> Result<Vec<NodeId>> {
+        let input = self.pipeline.input.vectors;
+        let shape = input.shape();
+        let row = |node: &u32| self.kept.rows.row_of(0, NodeId(*node));
+        let rows: Vec<u32> = nodes.iter().filter_map(row).collect();
+        let mut all = query.to_vec();
+        for row in &rows {
+            let start = all.len();
+            all.resize(start + shape.row_bytes(), 0);
+            input.read((*row).into(), all.get_mut(start..).unwrap_or_default())?;
+        }
+        let metric = self.pipeline.options.metric;
+        let max_norm = self.max_norm.filter(|_| metric == Metric::InnerProduct);
+        let set = VectorSet::new(&all, shape, metric, resolve::kernels()?, max_norm)?;
+        let found: Vec<NodeId> = (1..=rows.len() as u32).map(NodeId).collect();
+        let mut distances = vec![0.0; found.len()];
+        set.distance_many(NodeId(0), &found, &mut distances);
+        let scored = found.iter().zip(distances);
+        let mut candidates: Vec<Candidate> = scored
+            .map(|(node, distance)| Candidate::new(*node, distance))
+            .collect();
+        candidates.sort_unstable();
+        let chosen = self
+            .pruner
+            .prune(&candidates, self.spec, |node, others, out| {
+                set.distance_many(node, others, out);
+            });
+        let row = |place: &NodeId| rows.get(place.index().checked_sub(1)?).copied();
+        Ok(chosen.iter().filter_map(row).map(NodeId).collect())
+    }
+}
+
+fn torn() -> Error {
+    Error::new(ErrorKind::Internal, "a rewrite of no segment")
+}
