@@ -149,6 +149,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         ids, distances = found.ids.reshape(shape), found.distances.reshape(shape)
         errors = found.errors.reshape(shape)
         result = SearchResult(ids, distances, _stats(found, queries), found.settings, errors)
+        result.expected_recall, result.unlike = found.expected_recall, found.unlike
         return _with_attributes(result, found)
 
     def range(

@@ -95,7 +95,15 @@ class SearchResult(_Attributed, _Unpacks):
         ``wait_ns``, ``compute_ns``, ``latency_ns``; and ``cache_hits`` by distance from the entry
         in hops, with a last axis of 8.
     settings : dict of str to int
-        What the search resolved to: ``list_size``, ``beam``, ``threads``, ``interleave``.
+        What the search resolved to: ``list_size`` (their mean where each query chooses its own),
+        ``beam``, ``threads``, ``interleave``.
+    expected_recall : float, optional
+        Mean recall that the calibration expects of these queries, without their truth; None with a
+        filter, and of an index that was not calibrated.
+    unlike : float
+        Share of the queries, 0 to 1, that lie farther from the data in kind than 99 in 100 of the
+        calibrated ones. Above 0.05 recall is extrapolated, and `Index.calibrate` with such queries
+        measures it.
     attributes : list of dict or None
         Attributes of ``ids``, flattened, where they were wanted; None where a row has none.
     filter : dict, optional
@@ -108,6 +116,8 @@ class SearchResult(_Attributed, _Unpacks):
     errors: npt.NDArray[np.float32]
     stats: Dict[str, npt.NDArray[np.uint64]]
     settings: Dict[str, int]
+    expected_recall: Optional[float] = None
+    unlike: float = 0.0
     _first = ("ids", "distances")
 
     def __init__(

@@ -64,7 +64,9 @@ pub mod truth;
 mod update;
 
 pub use build::{BuildOutline, BuildReport, CalibrateOptions};
-pub use calibration::{Calibration, CalibrationCurve, CalibrationRow, RANKS};
+pub use calibration::{
+    Calibration, CalibrationCurve, CalibrationRow, DimensionFit, RANKS, unlike_warning,
+};
 pub use doctor::{
     CpuReport, DepthReading, DoctorOptions, DoctorReport, SyncReading, SyncReport, doctor,
 };

@@ -388,6 +388,13 @@ pub struct Answers {
     pub names: Vec<Option<String>>,
     /// What the filter did, where there was one.
     pub filter: Option<FilterReport>,
+    /// Mean recall@k that the calibration expects of these queries; none of searches within a
+    /// radius or among some rows, and where nothing was calibrated. Where lists are chosen by query
+    /// it is read off their own local dimensions, without a margin.
+    pub expected_recall: Option<f32>,
+    /// Share of the queries, 0 to 1, whose local dimension lies beyond that of 99 in 100 of the
+    /// queries of the calibration; 0 where that is not looked at.
+    pub unlike: f32,
     /// How the search ran.
     pub settings: SearchSettings,
 }

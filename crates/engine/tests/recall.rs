@@ -87,7 +87,11 @@ fn a_list_shorter_than_k_finds_k_and_costs_less() {
         assert!(size <= most, "{preset}: {size}");
         let (short, long) = (search(Effort::Recall(0.8)), search(Effort::ListSize(size)));
         assert_eq!(long.settings.list_size, 200, "a list size is at least k");
-        assert_eq!(short.settings.list_size, size);
+        if preset == Preset::default() {
+            assert!(short.settings.list_size < 200, "a mean of its queries");
+        } else {
+            assert_eq!(short.settings.list_size, size);
+        }
         assert!(short.ids.iter().all(|id| *id != u64::MAX), "{preset}");
         for row in short.ids.chunks_exact(200) {
             let mut ids = row.to_vec();
@@ -97,6 +101,34 @@ fn a_list_shorter_than_k_finds_k_and_costs_less() {
         }
         let hops = |answers: &pageway::Answers| answers.stats.iter().map(|s| s.hops).sum::<u64>();
         assert!(hops(&short) <= hops(&long), "{preset}");
+    }
+}
+
+#[test]
+fn a_query_chooses_its_list_whatever_runs_beside_it() {
+    let (base, queries) = rows(40);
+    for segments in [1, 3] {
+        let dir = tempfile::tempdir().unwrap();
+        base.build(dir.path(), &options(Preset::default(), segments))
+            .unwrap();
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        let fits = index.calibration();
+        let fits: Vec<_> = fits.curves.iter().map(|curve| &curve.dimension).collect();
+        assert!(fits.iter().all(|fit| fit.is_some()), "{fits:?}");
+        let options = SearchOptions::nearest(10)
+            .with_effort(Effort::Recall(0.9))
+            .with_threads(2);
+        let all = Queries::new(&queries.bytes, queries.shape);
+        let all = index.search(&all, &options).unwrap();
+        let expected = all.expected_recall.unwrap();
+        assert!(expected > 0.8 && expected <= 1.0, "{expected}");
+        let row_bytes = queries.shape.row_bytes();
+        for (at, row) in queries.bytes.chunks_exact(row_bytes).enumerate().take(15) {
+            let one = Queries::new(row, queries.shape);
+            let one = index.search(&one, &options.with_threads(1)).unwrap();
+            assert_eq!(one.ids, all.ids[10 * at..10 * at + 10], "{segments} {at}");
+            assert_eq!(one.stats[0].hops, all.stats[at].hops, "{segments} {at}");
+        }
     }
 }
 

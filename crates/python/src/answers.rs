@@ -21,6 +21,10 @@ pub(crate) struct Answers {
     settings: Py<PyDict>,
     /// Queries within a radius with no room for more.
     truncated: usize,
+    /// Mean recall that the calibration expects.
+    expected_recall: Option<f32>,
+    /// Share of the queries that are unlike those of the calibration.
+    unlike: f32,
     /// Attributes in step with ids, as JSON; empty where they were not wanted.
     attributes: Vec<Option<String>>,
     /// Names in step with ids; empty where no row has one.
@@ -40,6 +44,8 @@ impl Answers {
             stats: columns(py, &found.stats)?.unbind(),
             settings: resolved(py, found.settings)?.unbind(),
             truncated: found.truncated,
+            expected_recall: found.expected_recall,
+            unlike: found.unlike,
             attributes: found.attributes,
             names: if found.names.iter().any(Option::is_some) {
                 found.names

@@ -61,6 +61,10 @@ pub(crate) struct Searched {
     pub(crate) recall: Option<f64>,
     /// Recall@k that one query in twenty does not reach, where that is known.
     pub(crate) recall_p5: Option<f64>,
+    /// Mean recall@k that the calibration expects of these queries, where it does.
+    pub(crate) expected_recall: Option<f64>,
+    /// Share of the queries that are unlike those of the calibration.
+    pub(crate) unlike: f64,
     /// Sums of the precision, where all within a radius were asked for and are known.
     pub(crate) precision: Option<RangeScore>,
     /// Results of all queries.
@@ -89,6 +93,7 @@ impl Workload<'_> {
         let mut rows = vec![0; chunk.min(count) as usize * shape.row_bytes()];
         progress.stage("search", count);
         let (mut first, mut filter) = (0, None);
+        let (mut expected, mut unlike) = (Some(0.0), 0.0);
         while first < count {
             let length = chunk.min(count - first);
             rows.truncate(length as usize * shape.row_bytes());
@@ -104,6 +109,10 @@ impl Workload<'_> {
             results += answers.ids.len() as u64;
             truncated += answers.truncated as u64;
             filter = answers.filter;
+            let share = length as f64 / count as f64;
+            let own = answers.expected_recall.map(|own| share * f64::from(own));
+            expected = expected.zip(own).map(|(sum, own)| sum + own);
+            unlike += share * f64::from(answers.unlike);
             score.add(self, first, &answers)?;
             take(first, &answers)?;
             progress.advance(length);
@@ -112,6 +121,8 @@ impl Workload<'_> {
         Ok(Searched {
             recall: score.recalls.mean(),
             recall_p5: score.recalls.p5(),
+            expected_recall: expected.filter(|_| count > 0),
+            unlike,
             precision: score.precision,
             results,
             truncated,

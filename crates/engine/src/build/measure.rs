@@ -6,7 +6,9 @@
 
 use pageway_types::{NodeId, Progress};
 
-use crate::calibration::{Calibration, CalibrationCurve, CalibrationRow, RANKS};
+use crate::calibration::{
+    Calibration, CalibrationCurve, CalibrationRow, DimensionFit, Missed, RANKS,
+};
 use crate::error::Result;
 use crate::index::Index;
 use crate::options::{Answers, Effort, Queries, SearchOptions};
@@ -38,6 +40,8 @@ const SHORT_LIST: u32 = 32;
 const LEAST_SAVING: f32 = 0.05;
 /// First list of a curve, in shares of k and at least.
 const FIRST_LIST: (f32, u32) = (0.15, 4);
+/// Lists at which queries learn their local dimension: one in so many of k, and at least.
+const FIRST_LOOK: (u32, u32) = (10, 3);
 /// Lists grow by a half up to here, where recall rises fast, and double from here on.
 const FINE_UP_TO: u32 = 64;
 /// Longest list that is measured.
@@ -96,6 +100,7 @@ pub(crate) fn calibrate(
         hops: 0.0,
         pages: 0.0,
         first_pages: 0.0,
+        searched: Vec::new(),
     };
     for k in plan.ranks.iter().copied() {
         measuring.turn_to(k);
@@ -143,6 +148,8 @@ struct Measuring<'m> {
     pages: f32,
     /// Pages of the first.
     first_pages: f32,
+    /// Which queries each point of the curve was measured with, and their recalls.
+    searched: Vec<(Vec<usize>, Vec<f64>)>,
 }
 
 impl Measuring<'_> {
@@ -153,6 +160,7 @@ impl Measuring<'_> {
     }
 
     fn curve(&mut self) -> Result<CalibrationCurve> {
+        self.searched.clear();
         let (share, least) = FIRST_LIST;
         let first = ((self.k as f32 * share) as u32).max(least);
         // Of answers that are expanded, so many are in any case.
@@ -189,7 +197,42 @@ impl Measuring<'_> {
         }
         let mut curve = CalibrationCurve::of(self.k, rows);
         curve.make_monotone();
+        if !curve.rows.is_empty() {
+            curve.dimension = self.dimension_fit()?;
+        }
         Ok(curve)
+    }
+
+    /// How what was missed goes with local dimensions, in designs that choose lists by them.
+    fn dimension_fit(&self) -> Result<Option<DimensionFit>> {
+        if !self.index.chooses_lists() {
+            return Ok(None);
+        }
+        let first = (self.k / FIRST_LOOK.0).max(FIRST_LOOK.1);
+        let options = SearchOptions {
+            k: self.k,
+            threads: self.plan.threads,
+            ..SearchOptions::default()
+        };
+        let places: Vec<usize> = (0..self.plan.truth.query_count()).collect();
+        let (rows, held_out) = self.queries(&places);
+        let mut queries = Queries::new(&rows, self.index.shape());
+        queries.held_out = held_out.as_deref();
+        let own = self
+            .index
+            .dimensions(&queries, &options, (first, self.progress))?;
+        let known: Vec<f32> = own.iter().flatten().copied().collect();
+        let missed = |(places, recalls): &(Vec<usize>, Vec<f64>)| {
+            let pairs = places.iter().zip(recalls);
+            let told = pairs.filter_map(|(place, recall)| {
+                let dimension = own.get(*place).copied().flatten()?;
+                Some((f64::from(dimension).ln(), 1.0 - recall))
+            });
+            let (logs, misses) = told.unzip();
+            Missed { logs, misses }
+        };
+        let searched: Vec<Missed> = self.searched.iter().map(missed).collect();
+        Ok(DimensionFit::of(first, &known, &searched))
     }
 
     /// Answers that have to be expanded, where nothing else gives an exact distance.
@@ -284,6 +327,7 @@ impl Measuring<'_> {
         let n = recalls.len().max(1) as f64;
         let mean = recalls.iter().sum::<f64>() / n;
         let variance = recalls.iter().map(|r| (r - mean) * (r - mean)).sum::<f64>() / n;
+        self.searched.push((places.to_vec(), recalls.clone()));
         let cost = |count: fn(&crate::QueryStats) -> u64| {
             (answers.stats.iter().map(count).sum::<u64>() as f64 / n) as f32
         };

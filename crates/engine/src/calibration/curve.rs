@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::dimension::DimensionFit;
+
 /// Standard errors below the mean that a target is compared with: a lucky sample promises less.
 const MARGIN: f32 = 0.5;
 
@@ -14,6 +16,9 @@ pub struct CalibrationCurve {
     pub k: u32,
     /// By ascending list size; recall does not fall.
     pub rows: Vec<CalibrationRow>,
+    /// How misses go with the local dimension of a query, where that was fitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dimension: Option<DimensionFit>,
 }
 
 /// Means over some queries at one list size.
@@ -49,7 +54,11 @@ impl CalibrationRow {
 impl CalibrationCurve {
     /// What was measured for `k`.
     pub(crate) const fn of(k: u32, rows: Vec<CalibrationRow>) -> Self {
-        Self { k, rows }
+        Self {
+            k,
+            rows,
+            dimension: None,
+        }
     }
 
     /// The best mean recall that was measured.
@@ -79,7 +88,7 @@ impl CalibrationCurve {
         if !self.rows.is_sorted_by(rises) {
             return Err("rows of a calibration where lists or recall do not grow");
         }
-        Ok(())
+        self.dimension.as_ref().map_or(Ok(()), DimensionFit::check)
     }
 
     /// What the least list promises.
@@ -149,10 +158,7 @@ mod tests {
             standard_error,
             ..CalibrationRow::default()
         };
-        CalibrationCurve {
-            k: 10,
-            rows: rows.iter().map(point).collect(),
-        }
+        CalibrationCurve::of(10, rows.iter().map(point).collect())
     }
 
     #[test]

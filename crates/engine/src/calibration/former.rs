@@ -62,10 +62,7 @@ fn former_curves(rows: &[FormerRow], queries: u32) -> Vec<CalibrationCurve> {
                 rounds: row.rounds,
             }
         };
-        let mut curve = CalibrationCurve {
-            k,
-            rows: rows.iter().map(point).collect(),
-        };
+        let mut curve = CalibrationCurve::of(k, rows.iter().map(point).collect());
         curve.make_monotone();
         curve
     };

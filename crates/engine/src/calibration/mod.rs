@@ -8,11 +8,18 @@
 //! ```
 //! A build searches its own index for held-out vectors whose exact neighbours it computed, for some
 //! k with lists of some sizes each, and stores what it saw. A search that asks for a recall reads
-//! the list size off that surface, for any k.
+//! the list size off that surface, for any k. Where misses go with the local dimension of a query,
+//! each query is asked as if for more recall or less, and has a list of its own.
 
 mod curve;
+mod dimension;
 mod former;
+mod plan;
 mod surface;
 
 pub use curve::{CalibrationCurve, CalibrationRow};
+pub use dimension::DimensionFit;
+pub(crate) use dimension::Missed;
+pub(crate) use plan::ListPlan;
+pub use plan::unlike_warning;
 pub use surface::{Calibration, RANKS};

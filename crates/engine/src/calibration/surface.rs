@@ -15,6 +15,10 @@ pub const RANKS: [u32; 6] = [1, 10, 30, 100, 300, 1000];
 /// queries needs no such margin.
 const UNSEEN_QUERIES: f32 = 2.5;
 
+/// The same where misses go with this power of the local dimension or a higher one, which lists are
+/// chosen by then: such queries miss more because they are of more dimensions.
+const TOLD_QUERIES: (f32, f32) = (1.1, 1.5);
+
 /// Halvings that find the recall of a list size.
 const HALVINGS: usize = 24;
 
@@ -31,6 +35,18 @@ pub struct Calibration {
     pub beam: u32,
     /// By ascending k; none is empty.
     pub curves: Vec<CalibrationCurve>,
+}
+
+/// How many times the misses of the calibrated queries are allowed for, where lists are chosen by
+/// dimensions that misses go with this power of.
+pub(super) fn margin(held_out: bool, exponent: f32) -> f32 {
+    let (least, from) = TOLD_QUERIES;
+    if held_out {
+        let untold = (1.0 - exponent / from).clamp(0.0, 1.0);
+        least * (UNSEEN_QUERIES / least).powf(untold)
+    } else {
+        1.0
+    }
 }
 
 impl Calibration {
@@ -83,7 +99,7 @@ impl Calibration {
         Some(self.promised_for(self.measured_at(k, list_size)?))
     }
 
-    fn measured_at(&self, k: u32, list_size: u32) -> Option<f32> {
+    pub(super) fn measured_at(&self, k: u32, list_size: u32) -> Option<f32> {
         let best = self.best(k)?;
         let fits = |recall: f32| {
             let size = self.size_at(k, recall);
@@ -125,7 +141,7 @@ impl Calibration {
     }
 
     /// The last curve up to `k` and the first from it on; the nearest one for both beyond the ends.
-    fn around(&self, k: u32) -> Option<(&CalibrationCurve, &CalibrationCurve)> {
+    pub(super) fn around(&self, k: u32) -> Option<(&CalibrationCurve, &CalibrationCurve)> {
         let low = self.curves.iter().rev().find(|curve| curve.k <= k);
         let high = self.curves.iter().find(|curve| curve.k >= k);
         Some((low.or(high)?, high.or(low)?))
@@ -139,7 +155,7 @@ impl Calibration {
         self.curves.iter().try_for_each(CalibrationCurve::check)
     }
 
-    fn size_at(&self, k: u32, recall: f32) -> Option<f32> {
+    pub(super) fn size_at(&self, k: u32, recall: f32) -> Option<f32> {
         let (low, high) = self.around(k)?;
         let (from, to) = (low.size_at(recall)?, high.size_at(recall)?);
         let (k, low, high) = (k as f32, low.k.max(1) as f32, high.k.max(1) as f32);
@@ -189,6 +205,7 @@ mod tests {
     fn surface() -> Calibration {
         let curve = |k: u32, scale: u32| CalibrationCurve {
             k,
+            dimension: None,
             rows: [(10, 0.80), (20, 0.90), (40, 0.98)]
                 .map(|(list_size, recall)| CalibrationRow {
                     list_size: list_size * scale,

@@ -170,6 +170,19 @@ impl CandidateList {
         self.expanded.resize(self.keys.len(), false);
     }
 
+    /// Holds `capacity` candidates, no more than before, and takes them off the first `depth`
+    /// places, from now on.
+    pub(crate) fn settle(&mut self, capacity: usize, depth: usize) {
+        while self.keys.len() > capacity {
+            if let (Some(key), Some(false)) = (self.keys.pop(), self.expanded.pop()) {
+                self.turn_away(key);
+            }
+        }
+        self.capacity = capacity;
+        self.cursor = self.cursor.min(self.keys.len());
+        self.take_off(depth);
+    }
+
     /// The distance beyond which offers change nothing.
     pub(crate) fn limit(&self) -> f32 {
         let is_full = self.keys.len() >= self.capacity && self.turned_away_limit == 0;
@@ -391,6 +404,33 @@ mod tests {
             let wanted: Vec<u32> = expected.iter().map(|key| *key as u32).collect();
             prop_assert_eq!(order, wanted);
         }
+    }
+
+    #[test]
+    fn a_list_that_settles_is_as_one_of_that_size() {
+        let distances = [5.0, 1.0, 4.0, 2.0, 9.0, 3.0];
+        let filled = |capacity: usize| {
+            let mut list = CandidateList::default();
+            list.reset(capacity, 0);
+            for (node, distance) in (0..).zip(distances) {
+                list.insert(NodeId(node), distance);
+            }
+            list
+        };
+        let mut settled = filled(6);
+        settled.take_off(1);
+        assert!(pop(&mut settled).is_some() && pop(&mut settled).is_none());
+        settled.settle(3, 2);
+        assert_eq!(settled.keys(), filled(3).keys());
+        assert!(settled.is_full());
+        assert_eq!((pop(&mut settled), pop(&mut settled)), (Some(3), None));
+        // What grows again has what was turned away.
+        let mut growing = CandidateList::default();
+        growing.reset(6, 12);
+        (0..6).for_each(|node| _ = growing.insert(NodeId(node), node as f32));
+        growing.settle(2, 2);
+        growing.grow(4, f32::INFINITY);
+        assert_eq!(growing.keys().len(), 4);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use super::admission::Admission;
+use super::list_rule::ListRule;
 use super::tolerance::Tolerance;
 
 /// What counts as an answer.
@@ -111,6 +112,17 @@ impl QuerySizes {
         }
     }
 
+    /// The same with a list of this size that does not grow.
+    pub(crate) fn with_list(self, list_size: usize) -> Self {
+        let capacity = list_size.max(self.results);
+        Self {
+            list_size,
+            capacity,
+            list_limit: capacity,
+            ..self
+        }
+    }
+
     /// Whether the list may grow.
     pub(crate) fn grows(self) -> bool {
         self.list_limit > self.capacity
@@ -148,6 +160,28 @@ impl QuerySizes {
     }
 }
 
+/// How long the lists of a call are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallLists<'c> {
+    /// Sizes of each query, or of the longest list that one may choose.
+    pub(crate) sizes: QuerySizes,
+    /// Whether candidates are listed, not found.
+    pub(crate) admitted: bool,
+    /// What queries choose their lists by, where they do.
+    pub(crate) rule: Option<ListRule<'c>>,
+}
+
+impl CallLists<'_> {
+    /// The same for every query.
+    pub(crate) const fn fixed(sizes: QuerySizes) -> Self {
+        Self {
+            sizes,
+            admitted: false,
+            rule: None,
+        }
+    }
+}
+
 /// One query.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Query<'q> {
@@ -165,6 +199,9 @@ pub(crate) struct Query<'q> {
     pub(crate) lists_admitted: bool,
     /// How far off the distance of an answer may be.
     pub(crate) tolerance: Tolerance,
+    /// What chooses its list size, where the query does; its sizes are those of the longest list
+    /// until then.
+    pub(crate) rule: Option<ListRule<'q>>,
 }
 
 impl Query<'_> {

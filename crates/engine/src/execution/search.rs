@@ -19,6 +19,7 @@ use pageway_types::NodeId;
 
 use super::bounds::Limits;
 use super::candidates::sort_key;
+use super::list_rule::{LOOKED_AT, ListChoice};
 use super::query::Goal;
 use super::ranking::Neighbor;
 use super::traversal::Stage;
@@ -35,6 +36,20 @@ pub(crate) struct Search<'t> {
     stage: Stage,
     /// The segment whose turn it is to ask for pages.
     turn: usize,
+    /// What the query chose its list by, and room for distances to choose by.
+    choice: Option<ListChoice>,
+    distances: Vec<f32>,
+}
+
+/// The end of a query.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Finished {
+    /// How many answers it has.
+    pub(crate) results: usize,
+    /// What it cost.
+    pub(crate) stats: QueryStats,
+    /// What its list was chosen by, where it was.
+    pub(crate) choice: Option<ListChoice>,
 }
 
 impl<'t> Search<'t> {
@@ -50,6 +65,8 @@ impl<'t> Search<'t> {
             query: None,
             stage: Stage::Gather,
             turn: 0,
+            choice: None,
+            distances: Vec::with_capacity(segments.len() * (LOOKED_AT + 1)),
         }
     }
 
@@ -72,6 +89,7 @@ impl<'t> Search<'t> {
                 .push(Walk::new(&segment.parts, own, place, scratch));
         }
         self.query = Some(query);
+        self.choice = None;
         self.stage = Stage::Gather;
         self.turn = 0;
     }
@@ -142,7 +160,7 @@ impl<'t> Search<'t> {
 
     /// Goes on once every segment has ended its stage; false when the query is answered.
     fn advance(&mut self) -> bool {
-        if self.widen() {
+        if self.settle() || self.widen() {
             self.stage = Stage::Gather;
             return true;
         }
@@ -157,6 +175,30 @@ impl<'t> Search<'t> {
             walk.enter(stage, limits);
         }
         self.stage = stage;
+        true
+    }
+
+    /// Chooses the list size, where that is left to the query and was not done; whether it was.
+    fn settle(&mut self) -> bool {
+        let Some(query) = &mut self.query else {
+            return false;
+        };
+        let Some(rule) = query.rule.take() else {
+            return false;
+        };
+        self.distances.clear();
+        for walk in &self.walks {
+            let nearest = walk.nearest().take(LOOKED_AT + 1);
+            self.distances.extend(nearest);
+        }
+        self.distances.sort_unstable_by(f32::total_cmp);
+        self.distances.truncate(LOOKED_AT + 1);
+        let choice = rule.choose(&self.distances);
+        query.sizes = query.sizes.with_list(choice.list_size);
+        for walk in &mut self.walks {
+            walk.settle(query.sizes);
+        }
+        self.choice = Some(choice);
         true
     }
 
@@ -233,7 +275,7 @@ impl<'t> Search<'t> {
     }
 
     /// Ends the query: appends its answers to `found`, nearest first, and the nodes that it
-    /// expanded to `visits`, where that is recorded. Returns how many answers, and its counters.
+    /// expanded to `visits`, where that is recorded.
     ///
     /// # Errors
     /// For an answer that cannot be, and where a query that everything may answer has none.
@@ -241,7 +283,7 @@ impl<'t> Search<'t> {
         &mut self,
         found: &mut Vec<Neighbor>,
         visits: &mut Vec<NodeId>,
-    ) -> Result<(usize, QueryStats), PageError> {
+    ) -> Result<Finished, PageError> {
         let query = self.query.take();
         let results = query.map_or(0, |query| query.sizes.results);
         let start = found.len();
@@ -271,6 +313,10 @@ impl<'t> Search<'t> {
             return Err(PageError::NothingFound { node_count });
         }
         sum.estimated = answers.iter().filter(|one| one.error > 0.0).count() as u64;
-        Ok((answers.len(), sum))
+        Ok(Finished {
+            results: answers.len(),
+            stats: sum,
+            choice: self.choice,
+        })
     }
 }

@@ -29,7 +29,7 @@ use super::bounds::Bounds;
 use super::candidates::{CandidateList, Horizon, key_distance, key_node};
 use super::pipeline::Pipelining;
 use super::query::Gathering;
-use super::{Goal, Parts, Query, QueryStats, Scratch};
+use super::{Goal, Parts, Query, QuerySizes, QueryStats, Scratch};
 use crate::layout::{PageCodec, PageError, PageView};
 use crate::spec::StopSpec;
 
@@ -153,14 +153,6 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             .sizes
             .of_walk(index.nodes, (index.gathering(), segments));
         scratch.reset(&query, sizes);
-        // A horizon is measured by answers: where candidates may be none, there is no horizon.
-        if query.goal == Goal::Nearest && query.admission.is_open() {
-            let (size, k) = (query.sizes.list_size, query.sizes.results);
-            scratch.candidates.look_to(Horizon {
-                place: StopSpec::measured_by(k) - 1,
-                slack: parts.execution.stop.slack(size, k),
-            });
-        }
         let scoring = &mut scratch.scoring;
         (parts.widen)(query.vector, &mut scoring.widened);
         let (scorer, quantizer) = (&mut scoring.scorer, &parts.codes.quantizer);
@@ -183,12 +175,50 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             work_waits: false,
             knows_second: false,
         };
+        let first = query.rule.map(|rule| query.sizes.with_list(rule.first));
+        traversal.walk_to(first.unwrap_or(query.sizes));
         if query.lists_admitted && parts.scans_codes() {
             traversal.list_admitted();
         } else {
             traversal.seed();
         }
         traversal
+    }
+
+    /// Takes candidates off so many places as a walk of `sizes` does, and within its horizon.
+    fn walk_to(&mut self, sizes: QuerySizes) {
+        let own = self.own_sizes(sizes);
+        let candidates = &mut self.scratch.candidates;
+        candidates.take_off(own.list_size);
+        // A horizon is measured by answers: where candidates may be none, there is no horizon.
+        if self.query.goal == Goal::Nearest && self.query.admission.is_open() {
+            let (size, k) = (sizes.list_size, sizes.results);
+            candidates.look_to(Horizon {
+                place: StopSpec::measured_by(k) - 1,
+                slack: self.parts.execution.stop.slack(size, k),
+            });
+        }
+    }
+
+    /// Those of `sizes` that are of this segment.
+    fn own_sizes(&self, sizes: QuerySizes) -> QuerySizes {
+        let shape = &self.scratch.shape;
+        let segments = if self.query.lists_admitted {
+            1
+        } else {
+            shape.segments
+        };
+        sizes.of_walk(shape.index.nodes, (shape.index.gathering(), segments))
+    }
+
+    /// Goes on with a list of `sizes`, which are no more than those that it began with.
+    pub(super) fn settle(&mut self, sizes: QuerySizes) {
+        let own = self.own_sizes(sizes);
+        self.query.sizes = sizes;
+        self.scratch.shape.sizes = own;
+        self.scratch.candidates.settle(own.capacity, own.list_size);
+        self.walk_to(sizes);
+        self.stage = Stage::Gather;
     }
 
     /// Hands the query to the scorer of second codes: while reads are in flight, if there are any

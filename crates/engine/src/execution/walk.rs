@@ -1,9 +1,9 @@
 //! A traversal whatever the codec of its segment: a test per page, and none below it.
 
 use super::bounds::{Bounds, Limits};
-use super::candidates::CandidateList;
+use super::candidates::{CandidateList, key_distance, key_node};
 use super::traversal::Stage;
-use super::{AnyParts, Origin, PageRequest, Query, QueryStats, Scratch, Traversal};
+use super::{AnyParts, Origin, PageRequest, Query, QuerySizes, QueryStats, Scratch, Traversal};
 use crate::layout::{PageError, PageNodeCodec, RecordCodec};
 
 /// One query in one segment.
@@ -71,6 +71,21 @@ impl<'t> Walk<'t> {
 
     pub(super) fn widen(&mut self, nearer: u32) {
         each!(self, walk => walk.widen(nearer));
+    }
+
+    pub(super) fn settle(&mut self, sizes: QuerySizes) {
+        each!(self, walk => walk.settle(sizes));
+    }
+
+    pub(super) fn nearest(&self) -> impl Iterator<Item = f32> {
+        let (candidates, admission) =
+            each!(self, walk => (walk.candidates(), walk.query.admission));
+        let admitted = move |key: &&u64| admission.admits(key_node(**key));
+        candidates
+            .keys()
+            .iter()
+            .filter(admitted)
+            .map(|key| key_distance(*key))
     }
 
     pub(super) fn found(&self) -> usize {

@@ -9,7 +9,7 @@ use super::search::Notes;
 use super::{Index, Version};
 use crate::error::Result;
 use crate::execution::driver::Outcomes;
-use crate::execution::{Gathering, NodeSet, QueryStats, Segment};
+use crate::execution::{CallLists, Gathering, NodeSet, QueryStats, Segment};
 use crate::filter::{FilterReport, Strategy};
 use crate::options::{Answers, Queries, SearchOptions};
 use crate::source::kernels;
@@ -124,7 +124,11 @@ impl Index {
         let found = match strategy {
             Strategy::ScanVectors => (no_answers(version, options, count), Vec::new()),
             Strategy::Walk | Strategy::ScanCodes => {
-                self.search_sized(place, options, (sizes, scans), (notes, progress))?
+                let lists = CallLists {
+                    admitted: scans,
+                    ..CallLists::fixed(sizes)
+                };
+                self.search_sized(place, options, lists, (notes, progress))?
             }
         };
         let (mut answers, outcomes) = found;

@@ -11,7 +11,7 @@ use super::pool::{Lease, Patience, Wanted};
 use super::{Index, Version};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::{Job, Outcomes, WorkerShape};
-use crate::execution::{Goal, NodeSet, QuerySizes, QueryStats, Segment};
+use crate::execution::{CallLists, Goal, NodeSet, QuerySizes, QueryStats, Segment};
 use crate::memory::check_room;
 use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
 use crate::plan::{MAX_INTERLEAVE, sizes};
@@ -34,8 +34,7 @@ pub(super) struct Notes {
 pub(super) struct Call<'c> {
     version: &'c Version,
     options: &'c SearchOptions,
-    sizes: QuerySizes,
-    lists_admitted: bool,
+    lists: CallLists<'c>,
     notes: Notes,
     progress: &'c dyn Progress,
     deadline: Option<Instant>,
@@ -80,7 +79,11 @@ impl Index {
         self.check_queries(queries)?;
         check(&version, options)?;
         let list_size = list_size(&version, options)?;
+        let plan = version.list_plan(queries, options);
         let found = match queries.filter {
+            None if let Some(plan) = &plan => {
+                self.search_planned((&version, queries), options, plan, (notes, progress))
+            }
             None => self.search_list((&version, queries), options, list_size, (notes, progress)),
             Some(filter) => {
                 let (matched, _lease) = self.matching(&version, filter)?;
@@ -113,25 +116,29 @@ impl Index {
     ) -> Result<(Answers, Vec<Outcomes>)> {
         let sizes = version.sizes_for(options, list_size, queries.admitted)?;
         let place = (version, queries);
-        let found = self.search_sized(place, options, (sizes, false), (notes, progress))?;
+        let lists = CallLists::fixed(sizes);
+        let found = self.search_sized(place, options, lists, (notes, progress))?;
         let (mut answers, outcomes) = found;
         self.add_deltas(version, (queries, options), &mut answers)?;
+        if options.radius.is_none() && queries.admitted.is_none() {
+            let calibration = &version.manifest.calibration;
+            answers.expected_recall = calibration.expected_recall(options.k, list_size);
+        }
         Ok((answers, outcomes))
     }
 
-    /// Searches the segments with these sizes; for candidates that are listed, not found, if so.
+    /// Searches the segments with these lists.
     pub(super) fn search_sized(
         &self,
         (version, queries): (&Version, &Queries<'_>),
         options: &SearchOptions,
-        (sizes, lists_admitted): (QuerySizes, bool),
+        lists: CallLists<'_>,
         (notes, progress): (Notes, &dyn Progress),
     ) -> Result<(Answers, Vec<Outcomes>)> {
         let call = Call {
             version,
             options,
-            sizes,
-            lists_admitted,
+            lists,
             notes,
             progress,
             deadline: options.timeout.map(|timeout| clock::now() + timeout),
@@ -142,7 +149,7 @@ impl Index {
             k: if version.changes() {
                 options.k as usize
             } else {
-                call.sizes.results
+                call.lists.sizes.results
             },
             rows: version.node_count() as usize,
             fills: options.radius.is_none(),
@@ -189,7 +196,7 @@ impl Index {
         queries: &Queries<'_>,
         call: &Call<'_>,
     ) -> Result<(Vec<Outcomes>, SearchSettings)> {
-        let (version, options, sizes) = (call.version, call.options, call.sizes);
+        let (version, options, sizes) = (call.version, call.options, call.lists.sizes);
         let count = queries.rows.len() / queries.shape.row_bytes();
         let threads = if options.threads == 0 {
             self.lanes.0
@@ -214,8 +221,7 @@ impl Index {
             row_bytes: queries.shape.row_bytes(),
             held_out: queries.held_out,
             admitted: queries.admitted,
-            sizes,
-            lists_admitted: call.lists_admitted,
+            lists: call.lists,
             goal,
             deadline: call.deadline,
             tolerance: options.tolerance,
@@ -374,7 +380,7 @@ impl Version {
     }
 
     /// Sizes of a query that begins with a list of this size.
-    fn sizes(&self, options: &SearchOptions, list_size: u32) -> Result<QuerySizes> {
+    pub(super) fn sizes(&self, options: &SearchOptions, list_size: u32) -> Result<QuerySizes> {
         let limit = match options.radius {
             None => list_size,
             Some(_) => options.k,
@@ -531,12 +537,13 @@ fn collect(
     let mut places = vec![(0, 0..0); count];
     for (thread, outcome) in outcomes.iter().enumerate() {
         let mut start = 0;
-        for (query, results, stats) in &outcome.queries {
+        for (query, finished) in &outcome.queries {
+            let results = finished.results;
             if let (Some(place), Some(own)) =
                 (places.get_mut(*query), answers.stats.get_mut(*query))
             {
                 *place = (thread, start..start + results);
-                *own = *stats;
+                *own = finished.stats;
             }
             start += results;
         }

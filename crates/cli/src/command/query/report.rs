@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pageway::truth::RangeScore;
-use pageway::{Answers, FilterReport, Index, SearchOptions, Strategy, Tolerance};
+use pageway::{Answers, FilterReport, Index, SearchOptions, Strategy, Tolerance, unlike_warning};
 use serde::Serialize;
 
 use crate::costs::Costs;
@@ -123,9 +123,14 @@ struct Nearest {
     recall: Option<f64>,
     /// Recall@k that one query in twenty does not reach; null without truth.
     recall_p5: Option<f64>,
-    /// What the calibration of the index expects at this list size; null where it has none, and of
-    /// searches with a filter, but for 1 where each row that matches was compared.
+    /// Mean recall@k that the calibration of the index expects of these queries; null where it has
+    /// none, and of searches with a filter, but for 1 where each row that matches was compared.
     expected_recall: Option<f64>,
+    /// Share of the queries that are unlike those of the calibration.
+    unlike: f64,
+    /// What to say of that.
+    #[serde(skip)]
+    warning: Option<String>,
     /// Whether a filter let so few rows through that each was compared.
     #[serde(skip)]
     compares_all: bool,
@@ -156,7 +161,7 @@ impl Report {
         open_ms: f64,
     ) -> Self {
         let quality = match options.radius {
-            None => Quality::Nearest(Nearest::new(index, searched, options.k)),
+            None => Quality::Nearest(Nearest::new(searched, options.k)),
             Some(radius) => Quality::Within(Within::new(searched, radius)),
         };
         Self {
@@ -207,10 +212,8 @@ fn filter_facts(filter: Option<FilterReport>, facts: Facts) -> Facts {
 }
 
 impl Nearest {
-    fn new(index: &Index, searched: &Searched, k: u32) -> Self {
-        let list_size = searched.run.settings.list_size;
-        let calibrated = index.calibration().expected_recall(k, list_size);
-        let calibrated = calibrated.map(|recall| (f64::from(recall) * 1e4).round() / 1e4);
+    fn new(searched: &Searched, k: u32) -> Self {
+        let rounded = |share: f64| (share * 1e4).round() / 1e4;
         let is_compared = |filter: FilterReport| filter.strategy == Strategy::ScanVectors;
         let compares_all = searched.filter.is_some_and(is_compared);
         Self {
@@ -219,15 +222,21 @@ impl Nearest {
             recall_p5: searched.recall_p5,
             // Calibrations are of searches among all rows.
             expected_recall: match searched.filter {
-                None => calibrated,
+                None => searched.expected_recall.map(rounded),
                 Some(_) => compares_all.then_some(1.0),
             },
+            unlike: rounded(searched.unlike),
+            warning: unlike_warning(searched.run.queries, searched.unlike as f32),
             compares_all,
         }
     }
 
     fn facts(&self) -> Facts {
-        Facts::new().fact(format!("recall@{}", self.k), self.describe())
+        let facts = Facts::new().fact(format!("recall@{}", self.k), self.describe());
+        match &self.warning {
+            Some(warning) => facts.fact("warning", warning.clone()),
+            None => facts,
+        }
     }
 
     fn describe(&self) -> String {
@@ -302,6 +311,8 @@ mod tests {
             recall,
             recall_p5: recall.map(|recall| recall - 0.3),
             expected_recall: Some(0.97),
+            unlike: 0.0,
+            warning: None,
             compares_all: false,
         };
         assert!(nearest(None).describe().starts_with("0.970 expected"));

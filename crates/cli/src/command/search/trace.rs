@@ -87,7 +87,6 @@ fn header((index, k): (&Index, u32), searched: &Searched) -> Result<Header> {
         interleave: settings.interleave,
         io_backend: index.backend().io_backend.to_owned(),
     };
-    let calibrated = index.calibration().expected_recall(k, settings.list_size);
     let measured = Measured {
         queries: run.queries,
         qps: run.queries_per_second(),
@@ -97,7 +96,7 @@ fn header((index, k): (&Index, u32), searched: &Searched) -> Result<Header> {
             p99: run.latency.p99,
         },
         recall: searched.recall,
-        expected_recall: calibrated.map(f64::from),
+        expected_recall: searched.expected_recall,
         reads_per_query: run.per_query(totals.reads),
         compute_us: run.per_query(totals.compute_ns) / 1e3,
     };

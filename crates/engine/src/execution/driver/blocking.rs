@@ -34,15 +34,16 @@ pub(crate) fn run<'t>(
         let started = clock::now();
         search.begin(query);
         let wait_ns = walk(
-            (segments, job.sizes.beam),
+            (segments, job.lists.sizes.beam),
             &mut search,
             (&mut page, staging),
         )?;
-        let (results, mut stats) = search.finish(&mut outcomes.found, &mut outcomes.visits)?;
+        let mut finished = search.finish(&mut outcomes.found, &mut outcomes.visits)?;
+        let stats = &mut finished.stats;
         stats.latency_ns = nanoseconds_since(started);
         stats.wait_ns = wait_ns;
         stats.compute_ns = stats.latency_ns.saturating_sub(wait_ns);
-        outcomes.queries.push((index, results, stats));
+        outcomes.queries.push((index, finished));
         job.progress.advance(1);
     }
 }

@@ -306,16 +306,16 @@ impl<'t> Lane<'t> {
             outcomes.traces.push(recorder.finish());
         }
         let latency_ns = nanoseconds_since(active.started);
-        let (results, stats) = self
+        let mut finished = self
             .search
             .finish(&mut outcomes.found, &mut outcomes.visits)?;
-        let stats = QueryStats {
+        finished.stats = QueryStats {
             latency_ns,
             compute_ns: active.compute_ns,
             wait_ns: latency_ns.saturating_sub(active.compute_ns),
-            ..stats
+            ..finished.stats
         };
-        outcomes.queries.push((active.index, results, stats));
+        outcomes.queries.push((active.index, finished));
         job.progress.advance(1);
         Ok(())
     }

@@ -9,7 +9,9 @@ use pageway_types::{NodeId, Progress};
 
 use super::super::ranking::Neighbor;
 use super::super::scratch::{IndexShape, Scratch, ScratchShape};
-use super::super::{Admission, Goal, NodeSet, Query, QuerySizes, QueryStats, Segment, Tolerance};
+use super::super::{
+    Admission, CallLists, Finished, Goal, NodeSet, Query, QuerySizes, Segment, Tolerance,
+};
 use super::ReadTrace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::largest;
@@ -169,10 +171,8 @@ pub(crate) struct Job<'j> {
     pub(crate) held_out: Option<&'j [NodeId]>,
     /// What may be found, where that is not everything.
     pub(crate) admitted: Option<&'j NodeSet>,
-    /// Whether those are the candidates, and no walk finds others.
-    pub(crate) lists_admitted: bool,
-    /// How much each takes.
-    pub(crate) sizes: QuerySizes,
+    /// How long their lists are.
+    pub(crate) lists: CallLists<'j>,
     /// What they are for.
     pub(crate) goal: Goal,
     /// When nobody waits for answers any more.
@@ -204,11 +204,12 @@ impl<'j> Job<'j> {
             Query {
                 vector,
                 goal: self.goal,
-                sizes: self.sizes,
+                sizes: self.lists.sizes,
                 admission,
-                lists_admitted: self.lists_admitted,
+                lists_admitted: self.lists.admitted,
                 deadline: self.deadline,
                 tolerance: self.tolerance,
+                rule: self.lists.rule,
             },
         ))
     }
@@ -225,8 +226,8 @@ pub(crate) fn timed_out() -> Error {
 /// What one thread found: the results of each query it finished, in the order it finished them.
 #[derive(Debug, Default)]
 pub(crate) struct Outcomes {
-    /// Query numbers, how many results each has, and their costs.
-    pub(crate) queries: Vec<(usize, usize, QueryStats)>,
+    /// Query numbers, and how each ended.
+    pub(crate) queries: Vec<(usize, Finished)>,
     /// Results, nearest first, query by query.
     pub(crate) found: Vec<Neighbor>,
     /// Nodes that queries expanded, where that is recorded.

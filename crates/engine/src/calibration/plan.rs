@@ -1,0 +1,229 @@
+//! From a recall that is asked for to a list size for each local dimension.
+
+use super::dimension::DimensionFit;
+use super::surface::{Calibration, margin};
+
+/// Dimensions that list sizes are given for; between them they lie on lines.
+const STEPS: usize = 32;
+
+/// Times the list of a usual query that one may have.
+const LONGEST: f32 = 4.0;
+
+/// Share of the queries of a batch that may lie beyond what was calibrated, and queries that tell.
+const UNLIKE: f32 = 0.05;
+const TELLING: u64 = 20;
+
+/// What to say of a batch of so many queries of which a share is unlike the data; nothing of few
+/// queries, or where the share is small.
+pub fn unlike_warning(queries: u64, unlike: f32) -> Option<String> {
+    (queries >= TELLING && unlike > UNLIKE).then(|| {
+        format!(
+            "{:.0} % of the queries are unlike the data: recall is extrapolated; calibrate with \
+             some of them (pageway calibrate --queries)",
+            100.0 * unlike
+        )
+    })
+}
+
+/// List sizes by local dimension, and what queries are expected to miss with them.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct ListPlan {
+    /// List size at which a query learns its dimension.
+    pub(crate) first: u32,
+    /// By ascending dimension; list sizes do not fall.
+    pub(crate) steps: Vec<PlannedList>,
+    /// Dimension that one in a hundred of the calibrated queries exceeds.
+    pub(crate) unusual: f32,
+}
+
+/// The list of one dimension.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct PlannedList {
+    pub(crate) dimension: f32,
+    pub(crate) list_size: f32,
+    /// Share of the neighbours that such a query is expected to miss.
+    pub(crate) misses: f32,
+}
+
+impl Calibration {
+    /// The list sizes that reach `recall`@`k` on average, none of them above `most`; none where
+    /// nothing is known of dimensions.
+    pub(crate) fn list_plan(&self, k: u32, recall: f32, most: u32) -> Option<ListPlan> {
+        let fit = self.fit(k)?;
+        let allowed = (1.0 - recall) / margin(self.held_out, fit.exponent);
+        let best = self.best(k)?;
+        let size = |dimension: f32| {
+            let needed = (1.0 - allowed / fit.risk(dimension).max(f32::MIN_POSITIVE)).max(0.0);
+            self.size_at(k, needed.min(best))
+        };
+        let first = fit.first_list.min(most);
+        let longest = (LONGEST * size(fit.usual())?).clamp(first as f32, most.max(1) as f32);
+        let step = |dimension: f32| {
+            let list_size = size(dimension)?.clamp(first as f32, longest);
+            let found = self.measured_at(k, list_size.ceil() as u32)?;
+            Some(PlannedList {
+                dimension,
+                list_size,
+                misses: ((1.0 - found) * fit.risk(dimension)).clamp(0.0, 1.0),
+            })
+        };
+        let mut steps: Vec<PlannedList> = fit.steps(STEPS).filter_map(step).collect();
+        let mut least = first as f32;
+        for step in &mut steps {
+            least = least.max(step.list_size);
+            step.list_size = least;
+        }
+        Some(ListPlan {
+            first,
+            steps,
+            unusual: fit.unusual,
+        })
+    }
+
+    /// The fit of the measured k that is next to `k`.
+    fn fit(&self, k: u32) -> Option<&DimensionFit> {
+        let (low, high) = self.around(k)?;
+        let nearer = if u64::from(k) * u64::from(k) > u64::from(low.k) * u64::from(high.k) {
+            high
+        } else {
+            low
+        };
+        nearer.dimension.as_ref()
+    }
+}
+
+impl ListPlan {
+    /// The longest list.
+    pub(crate) fn longest(&self) -> u32 {
+        let last = self.steps.last();
+        last.map_or(self.first, |step| step.list_size.ceil() as u32)
+    }
+
+    /// Mean recall expected of queries of these dimensions; none of no query.
+    pub(crate) fn expected_recall(&self, dimensions: &[Option<f32>]) -> Option<f32> {
+        let misses = dimensions.iter().map(|own| f64::from(self.misses(*own)));
+        let mean = misses.sum::<f64>() / dimensions.len().max(1) as f64;
+        (!dimensions.is_empty()).then_some((1.0 - mean) as f32)
+    }
+
+    /// Share of queries of these dimensions that are beyond what was calibrated.
+    pub(crate) fn unlike(&self, dimensions: &[Option<f32>]) -> f32 {
+        let beyond = |own: &&Option<f32>| own.is_some_and(|own| own > self.unusual);
+        dimensions.iter().filter(beyond).count() as f32 / dimensions.len().max(1) as f32
+    }
+
+    /// Misses of one query: as few as any where its candidates told nothing, since its list is the
+    /// longest.
+    fn misses(&self, dimension: Option<f32>) -> f32 {
+        let least = || {
+            self.steps
+                .iter()
+                .map(|step| step.misses)
+                .fold(1.0, f32::min)
+        };
+        let Some(dimension) = dimension else {
+            return least();
+        };
+        let behind = self
+            .steps
+            .partition_point(|step| step.dimension < dimension);
+        let before = behind.checked_sub(1).and_then(|at| self.steps.get(at));
+        match (before, self.steps.get(behind)) {
+            (Some(low), Some(high)) => {
+                let share = (dimension - low.dimension) / (high.dimension - low.dimension);
+                low.misses + share * (high.misses - low.misses)
+            }
+            (Some(end), None) | (None, Some(end)) => end.misses,
+            (None, None) => 1.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CalibrationCurve, CalibrationRow};
+    use super::*;
+
+    /// A curve whose misses fall in proportion as lists grow, of queries of dimension 8 to 32.
+    fn calibration(held_out: bool, exponent: f32) -> Calibration {
+        let row = |list_size: u32| CalibrationRow {
+            list_size,
+            queries: 500,
+            recall: 1.0 - 1.0 / list_size as f32,
+            ..CalibrationRow::default()
+        };
+        let fit = DimensionFit {
+            first_list: 4,
+            exponent,
+            unusual: 32.0,
+            quantiles: (0..20).map(|at| 8.0 + 1.2 * at as f32).collect(),
+        };
+        let mut curve = CalibrationCurve::of(10, (2..400).map(row).collect());
+        curve.dimension = Some(fit);
+        Calibration {
+            queries: 500,
+            held_out,
+            beam: 4,
+            curves: vec![curve],
+        }
+    }
+
+    #[test]
+    fn queries_of_more_dimensions_take_longer_lists() {
+        let plan = calibration(false, 2.0).list_plan(10, 0.95, 1000).unwrap();
+        assert_eq!(plan.first, 4);
+        let sizes: Vec<f32> = plan.steps.iter().map(|step| step.list_size).collect();
+        assert!(sizes.is_sorted() && sizes[31] > 3.0 * sizes[0], "{sizes:?}");
+        // No query misses more than is allowed, up to the longest list.
+        let inside = |step: &&PlannedList| step.list_size < 75.0;
+        for step in plan.steps.iter().filter(inside) {
+            assert!(step.misses < 0.051, "{step:?}");
+        }
+        let flat = calibration(false, 0.0).list_plan(10, 0.95, 1000).unwrap();
+        assert!(
+            flat.steps
+                .iter()
+                .all(|step| (step.list_size - 20.0).abs() < 0.1)
+        );
+    }
+
+    #[test]
+    fn where_dimensions_tell_nothing_the_margin_is_that_of_one_list() {
+        let surface = calibration(true, 0.0);
+        let plan = surface.list_plan(10, 0.95, 1000).unwrap();
+        let one = surface.list_size_for(10, 0.95).unwrap() as f32;
+        assert!((plan.steps[0].list_size - one).abs() < 1.0, "{plan:?}");
+        let steep = calibration(true, 2.0).list_plan(10, 0.95, 1000).unwrap();
+        let usual = steep.steps.iter().find(|step| step.dimension > 19.0);
+        assert!(usual.unwrap().list_size < 0.6 * one, "{steep:?}");
+    }
+
+    #[test]
+    fn no_list_is_longer_than_it_may_be() {
+        let surface = calibration(true, 4.0);
+        let plan = surface.list_plan(10, 0.99, 60).unwrap();
+        assert!(plan.steps.iter().all(|step| step.list_size <= 60.0));
+        let plan = surface.list_plan(10, 0.99, 100_000).unwrap();
+        assert!(plan.steps.iter().all(|step| step.list_size <= 399.0));
+        let least = surface.list_plan(10, 0.99, 1).unwrap();
+        assert!(least.steps.iter().all(|step| step.list_size <= 1.0));
+    }
+
+    #[test]
+    fn queries_unlike_those_that_were_calibrated_are_told() {
+        let plan = calibration(true, 1.5).list_plan(10, 0.95, 1000).unwrap();
+        let usual = vec![Some(19.0); 95];
+        assert_eq!(plan.unlike(&usual), 0.0);
+        let mixed = [usual.clone(), vec![Some(40.0); 5]].concat();
+        assert!((plan.unlike(&mixed) - 0.05).abs() < 1e-6);
+        let (one, other) = (plan.expected_recall(&usual), plan.expected_recall(&mixed));
+        assert!(one.unwrap() > 0.95 && other.unwrap() <= one.unwrap() + 1e-3);
+        assert!(plan.expected_recall(&[None]).unwrap() > 0.94);
+        assert_eq!(plan.expected_recall(&[]), None);
+        assert_eq!(unlike_warning(100, 0.05), None);
+        assert_eq!(unlike_warning(19, 1.0), None);
+        let warning = unlike_warning(100, 0.06).unwrap();
+        assert!(warning.starts_with("6 % of the queries"), "{warning}");
+        assert_eq!(Calibration::default().list_plan(10, 0.9, 100), None);
+    }
+}

@@ -1,0 +1,172 @@
+//! A list size for each query: by how its first candidates lie.
+//!
+//! Queries whose candidates all lie at nearly one distance, of high local dimension, miss more of
+//! their neighbours than others do. A query walks a first list, looks at the distances of its best
+//! candidates, and goes on with the list that the rule has for their dimension.
+//!
+//! Local dimension by the distances of neighbours: Levina and Bickel, "Maximum Likelihood
+//! Estimation of Intrinsic Dimension", NIPS 2004.
+
+/// Candidates whose distances tell a local dimension, beside the last.
+pub(crate) const LOOKED_AT: usize = 40;
+
+/// Fewer tell none.
+const LEAST_LOOKED_AT: usize = 8;
+
+/// Share of the last distance that others count at least: near copies say nothing.
+const NEAREST_SHARE: f32 = 0.05;
+
+/// Mean logarithm of ratios that is added: no dimension is infinite.
+const FLOOR: f32 = 0.003;
+
+/// List sizes by local dimension.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ListRule<'r> {
+    /// List size to begin with.
+    pub(crate) first: usize,
+    /// Dimensions and list sizes, neither of which falls.
+    pub(crate) steps: &'r [ListStep],
+}
+
+/// The list size of one dimension.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct ListStep {
+    pub(crate) dimension: f32,
+    pub(crate) list_size: f32,
+}
+
+/// What the rule chose for a query.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct ListChoice {
+    /// Local dimension; none where too few candidates were found.
+    pub(crate) dimension: Option<f32>,
+    /// List size (L) of all segments.
+    pub(crate) list_size: usize,
+}
+
+impl ListRule<'_> {
+    /// The longest list.
+    pub(crate) fn longest(&self) -> usize {
+        let last = self.steps.last();
+        last.map_or(self.first, |step| whole(step.list_size, self.first))
+    }
+
+    /// The list for candidates at these distances, in ascending order; the longest where they tell
+    /// nothing.
+    pub(crate) fn choose(&self, distances: &[f32]) -> ListChoice {
+        let dimension = local_dimension(distances);
+        let list_size = dimension.map_or_else(|| self.longest(), |own| self.size_at(own));
+        ListChoice {
+            dimension,
+            list_size,
+        }
+    }
+
+    fn size_at(&self, dimension: f32) -> usize {
+        let behind = self
+            .steps
+            .partition_point(|step| step.dimension < dimension);
+        let before = behind.checked_sub(1).and_then(|at| self.steps.get(at));
+        let size = match (before, self.steps.get(behind)) {
+            (Some(low), Some(high)) => {
+                let share = (dimension - low.dimension) / (high.dimension - low.dimension);
+                low.list_size + share * (high.list_size - low.list_size)
+            }
+            (Some(end), None) | (None, Some(end)) => end.list_size,
+            (None, None) => 0.0,
+        };
+        whole(size, self.first)
+    }
+}
+
+/// Places of a list, at least `least`. What is a place more by rounding alone is none.
+fn whole(list_size: f32, least: usize) -> usize {
+    ((list_size - 1e-3).ceil() as usize).max(least)
+}
+
+/// The local dimension about a point with candidates at these squared distances, ascending.
+fn local_dimension(distances: &[f32]) -> Option<f32> {
+    let (last, nearer) = distances.split_last()?;
+    if nearer.len() < LEAST_LOOKED_AT || !last.is_finite() || *last <= 0.0 {
+        return None;
+    }
+    let ratios = nearer
+        .iter()
+        .map(|distance| (last / distance.max(NEAREST_SHARE * last)).ln());
+    let mean = 0.5 * ratios.sum::<f32>() / nearer.len() as f32;
+    Some(1.0 / (mean + FLOOR))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Squared distances of points spread evenly in a ball of so many dimensions.
+    fn ball(dimension: f32) -> Vec<f32> {
+        let radius = |at: usize| (at as f32 / 41.0).powf(1.0 / dimension);
+        (1..=41).map(|at| radius(at).powi(2)).collect()
+    }
+
+    #[test]
+    fn the_dimension_of_a_ball_is_found() {
+        for dimension in [4.0, 10.0, 30.0] {
+            let found = local_dimension(&ball(dimension)).unwrap();
+            let off = (found / dimension - 1.0).abs();
+            assert!(off < 0.15, "{dimension}: {found}");
+        }
+        let scaled: Vec<f32> = ball(10.0).iter().map(|distance| 7.0 * distance).collect();
+        let (one, other) = (local_dimension(&ball(10.0)), local_dimension(&scaled));
+        assert!((one.unwrap() - other.unwrap()).abs() < 1e-3);
+    }
+
+    #[test]
+    fn distances_that_tell_nothing_take_the_longest_list() {
+        let steps = [(5.0, 2.0), (20.0, 22.0)].map(|(dimension, list_size)| ListStep {
+            dimension,
+            list_size,
+        });
+        let rule = ListRule {
+            first: 3,
+            steps: &steps,
+        };
+        for nothing in [
+            &[][..],
+            &[1.0; 5],
+            &[0.0; 41],
+            &[f32::INFINITY; 41],
+            &[-1.0; 41],
+        ] {
+            let choice = rule.choose(nothing);
+            assert_eq!(
+                (choice.dimension, choice.list_size),
+                (None, 22),
+                "{nothing:?}"
+            );
+        }
+        let alike = rule.choose(&[1.0; 41]);
+        assert!(alike.dimension.unwrap() > 300.0);
+        let copies = rule.choose(&[&[0.0; 20][..], &[1.0; 21]].concat());
+        assert!(copies.dimension.unwrap() > 1.0);
+    }
+
+    #[test]
+    fn lists_grow_along_lines_over_the_dimension() {
+        let steps =
+            [(5.0, 2.0), (10.0, 12.0), (20.0, 22.0)].map(|(dimension, list_size)| ListStep {
+                dimension,
+                list_size,
+            });
+        let rule = ListRule {
+            first: 3,
+            steps: &steps,
+        };
+        let sizes = [1.0, 5.0, 7.5, 10.0, 15.0, 20.0, 90.0].map(|own| rule.size_at(own));
+        assert_eq!(sizes, [3, 3, 7, 12, 17, 22, 22]);
+        assert_eq!(rule.longest(), 22);
+        let fixed = ListRule {
+            first: 6,
+            steps: &[],
+        };
+        assert_eq!((fixed.longest(), fixed.size_at(9.0)), (6, 6));
+    }
+}

@@ -1,0 +1,139 @@
+//! Searches for a recall where each query chooses its list.
+
+use pageway_types::{Metric, Progress};
+
+use super::search::Notes;
+use super::{Index, Version};
+use crate::calibration::ListPlan;
+use crate::error::Result;
+use crate::execution::driver::{Outcomes, WorkerShape};
+use crate::execution::{CallLists, LOOKED_AT, ListRule, ListStep, QuerySizes};
+use crate::options::{Answers, Effort, Queries, SearchOptions};
+
+impl Version {
+    /// The lists that queries choose from, where they do: the nearest of all rows, none of which
+    /// died, in a design whose bounds decide what is read.
+    pub(super) fn list_plan(
+        &self,
+        queries: &Queries<'_>,
+        options: &SearchOptions,
+    ) -> Option<ListPlan> {
+        let Effort::Recall(recall) = options.effort else {
+            return None;
+        };
+        let among_all = queries.filter.is_none() && queries.admitted.is_none();
+        let applies = among_all && options.radius.is_none() && self.dead_count() == 0;
+        if !applies || self.segments.is_empty() {
+            return None;
+        }
+        let calibration = &self.manifest.calibration;
+        let plan = |most| calibration.list_plan(options.k, recall, most);
+        let longest = plan(u32::MAX)?.longest();
+        let fits = |most: u32| {
+            let sizes = self.chosen_sizes(options, most);
+            sizes.is_ok_and(|sizes| {
+                self.worker_bytes(&WorkerShape::compact(1, sizes)) <= self.for_searches()
+            })
+        };
+        if fits(longest) {
+            return plan(longest);
+        }
+        plan(crate::memory::largest(1, longest, fits))
+    }
+
+    /// Sizes that memory is laid out for where no list is longer.
+    fn chosen_sizes(&self, options: &SearchOptions, longest: u32) -> Result<QuerySizes> {
+        let sizes = self.sizes(options, longest)?;
+        Ok(sizes.holding(LOOKED_AT + 1))
+    }
+}
+
+impl Index {
+    /// Searches with a list for each query.
+    pub(super) fn search_planned(
+        &self,
+        (version, queries): (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        plan: &ListPlan,
+        (notes, progress): (Notes, &dyn Progress),
+    ) -> Result<(Answers, Vec<Outcomes>)> {
+        let steps: Vec<ListStep> = plan
+            .steps
+            .iter()
+            .map(|step| ListStep {
+                dimension: step.dimension,
+                list_size: step.list_size,
+            })
+            .collect();
+        let rule = ListRule {
+            first: plan.first as usize,
+            steps: &steps,
+        };
+        let place = (version, queries);
+        let found = self.search_ruled(place, options, rule, (notes, progress))?;
+        let (mut answers, outcomes) = found;
+        self.add_deltas(version, (queries, options), &mut answers)?;
+        let dimensions = dimensions_of(&outcomes);
+        answers.expected_recall = plan.expected_recall(&dimensions);
+        answers.unlike = plan.unlike(&dimensions);
+        Ok((answers, outcomes))
+    }
+
+    /// Whether queries may choose their lists, in this design: candidates cost arithmetic, and
+    /// their estimates tell a dimension.
+    pub(crate) fn chooses_lists(&self) -> bool {
+        let version = self.version();
+        let is_bounded = version.manifest.spec.execution.refine.is_bounded();
+        is_bounded && self.metric() != Metric::InnerProduct
+    }
+
+    /// Local dimensions of queries, by the candidates of a list of this size; none where too few
+    /// were found.
+    pub(crate) fn dimensions(
+        &self,
+        queries: &Queries<'_>,
+        options: &SearchOptions,
+        (first, progress): (u32, &dyn Progress),
+    ) -> Result<Vec<Option<f32>>> {
+        let version = self.version();
+        let rule = ListRule {
+            first: first as usize,
+            steps: &[],
+        };
+        let place = (&*version, queries);
+        let (_, outcomes) =
+            self.search_ruled(place, options, rule, (Notes::default(), progress))?;
+        Ok(dimensions_of(&outcomes))
+    }
+
+    fn search_ruled(
+        &self,
+        (version, queries): (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        rule: ListRule<'_>,
+        (notes, progress): (Notes, &dyn Progress),
+    ) -> Result<(Answers, Vec<Outcomes>)> {
+        let lists = CallLists {
+            sizes: version.chosen_sizes(options, rule.longest() as u32)?,
+            admitted: false,
+            rule: Some(rule),
+        };
+        let found = self.search_sized((version, queries), options, lists, (notes, progress))?;
+        let (mut answers, outcomes) = found;
+        let all = outcomes.iter().flat_map(|outcomes| &outcomes.queries);
+        let chosen = all.filter_map(|(_, finished)| Some(finished.choice?.list_size));
+        let (sum, count) = chosen.fold((0, 0), |(sum, count), own| (sum + own, count + 1));
+        answers.settings.list_size = sum.div_ceil(count.max(1)) as u32;
+        Ok((answers, outcomes))
+    }
+}
+
+/// In the order of the queries.
+fn dimensions_of(outcomes: &[Outcomes]) -> Vec<Option<f32>> {
+    let all = outcomes.iter().flat_map(|outcomes| &outcomes.queries);
+    let mut numbered: Vec<(usize, Option<f32>)> = all
+        .map(|(query, finished)| (*query, finished.choice.and_then(|own| own.dimension)))
+        .collect();
+    numbered.sort_unstable_by_key(|(query, _)| *query);
+    numbered.into_iter().map(|(_, own)| own).collect()
+}
