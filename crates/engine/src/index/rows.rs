@@ -117,8 +117,8 @@ impl Index {
         let ids: Vec<u64> = names.iter().map(|name| name_id(name)).collect();
         let rows = self.rows(&ids, parts)?;
         let known: HashSet<&str> = names.iter().map(String::as_str).collect();
-        let is_known = |row: &StoredRow| row.name.as_deref().is_some_and(|own| known.contains(own));
-        Ok(rows.into_iter().filter(is_known).collect())
+        let asked = |row: &StoredRow| row.name.as_deref().is_some_and(|own| known.contains(own));
+        Ok(rows.into_iter().filter(asked).collect())
     }
 
     /// Up to `limit` living rows with ids from `first` on, in the order of their ids: those that

@@ -41,12 +41,12 @@ pub(super) type MakeRoom<'m> = dyn FnMut((usize, u64)) -> Result<()> + 'm;
 
 /// Ids whose rows are changed next, and the names that those rows must have.
 #[derive(Clone, Copy)]
-struct Wanted<'w> {
+struct ChosenKeys<'w> {
     ids: &'w [u64],
     names: Option<&'w [String]>,
 }
 
-impl<'w> Wanted<'w> {
+impl<'w> ChosenKeys<'w> {
     fn first(self, most: usize) -> Self {
         let cut = most.min(self.ids.len());
         Self {
@@ -104,7 +104,7 @@ impl Common {
         match which {
             Which::Ids(ids) => {
                 check_ids(ids)?;
-                let wanted = Wanted { ids, names: None };
+                let wanted = ChosenKeys { ids, names: None };
                 self.change_rows(wanted, inner, (make_room, &mut sum))?;
             }
             Which::Names(names) => {
@@ -116,7 +116,7 @@ impl Common {
                     ..inner
                 };
                 self.index.visit_matching(filter, &mut |ids| {
-                    let wanted = Wanted { ids, names: None };
+                    let wanted = ChosenKeys { ids, names: None };
                     self.change_rows(wanted, inner, (make_room, &mut sum))
                 })?;
                 sum.absent = 0;
@@ -145,7 +145,7 @@ impl Common {
         let mut ids = vec![0; names.len()];
         named.read(0, &mut ids)?;
         check_ids(&ids).map_err(|error| named.explain(error))?;
-        let wanted = Wanted {
+        let wanted = ChosenKeys {
             ids: &ids,
             names: Some(names),
         };
@@ -155,7 +155,7 @@ impl Common {
 
     fn change_rows(
         &self,
-        mut wanted: Wanted<'_>,
+        mut wanted: ChosenKeys<'_>,
         change: RowChange<'_>,
         (make_room, sum): (&mut MakeRoom<'_>, &mut Acknowledged),
     ) -> Result<()> {
@@ -196,7 +196,7 @@ impl Common {
     /// many, and how many there are not; none where a row cannot be read yet.
     fn attempt(
         &self,
-        wanted: Wanted<'_>,
+        wanted: ChosenKeys<'_>,
         change: RowChange<'_>,
     ) -> Result<Option<(Option<Batch>, usize, u64)>> {
         let mut found = self.locate(wanted.ids)?;
