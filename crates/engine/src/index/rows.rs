@@ -108,8 +108,8 @@ impl Index {
         Ok(ids.iter().filter_map(|id| by_id.remove(id)).collect())
     }
 
-    /// The living rows of some names, in their order, each name once; names that no row has are left
-    /// out.
+    /// The living rows of some names, in their order, each name once. Names that no row has are
+    /// left out.
     ///
     /// # Errors
     /// As [`Index::rows`].

@@ -22,7 +22,7 @@ const ALL: RowParts = RowParts {
 };
 
 /// What rows should be: by their names, the vector and the attributes as JSON.
-type NamedRows = BTreeMap<String, (Vec<u8>, Option<String>)>;
+type ByName = BTreeMap<String, (Vec<u8>, Option<String>)>;
 
 fn build(dir: &Path, names: &[String], rows: &[Vec<u8>], documents: &[String]) {
     let bytes = rows.concat();
@@ -40,10 +40,10 @@ fn build(dir: &Path, names: &[String], rows: &[Vec<u8>], documents: &[String]) {
 }
 
 /// What an index holds, by scrolling, looking up and searching, is what it should.
-fn check(index: &Index, named: &NamedRows) {
+fn check(index: &Index, named: &ByName) {
     let page = index.scroll(None, (0, 10_000), ALL).unwrap();
     let own = page.rows.into_iter();
-    let found: NamedRows = own
+    let found: ByName = own
         .map(|row| (row.name.unwrap(), (row.vector, row.attributes)))
         .collect();
     assert_eq!(&found, named);
@@ -106,7 +106,7 @@ fn rows_are_known_by_their_names() {
     let attributes = documents
         .iter()
         .map(|own| (own != "{}").then(|| own.clone()));
-    let mut named: NamedRows = names
+    let mut named: ByName = names
         .into_iter()
         .zip(rows.into_iter().zip(attributes))
         .collect();
