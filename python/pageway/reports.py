@@ -63,11 +63,24 @@ class CalibrationRow(TypedDict):
     rounds: float
 
 
-class CalibrationCurve(TypedDict):
-    """Recall and cost by list size, of one number of neighbours."""
+class DimensionFit(TypedDict):
+    """How misses go with the local dimension of a query."""
 
+    first_list: int
+    exponent: float
+    unusual: float
+    quantiles: List[float]
+
+
+class _MeasuredCurve(TypedDict):
     k: int
     rows: List[CalibrationRow]
+
+
+class CalibrationCurve(_MeasuredCurve, total=False):
+    """Recall and cost by list size, of one number of neighbours; ``dimension`` where it was fitted."""
+
+    dimension: DimensionFit
 
 
 class Calibration(TypedDict):

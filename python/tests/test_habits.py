@@ -198,10 +198,12 @@ def test_reports_have_the_keys_they_declare(tmp_path, vectors):
             (reports.FileCheck, index.verify().files[0]),
             (reports.Calibration, index.calibration),
             (reports.CalibrationCurve, index.calibration["curves"][0]),
+            (reports.DimensionFit, index.calibration["curves"][0]["dimension"]),
             (reports.CalibrationRow, index.calibration["curves"][0]["rows"][0]),
         ]
         for declared, found in cases:
-            assert set(found) == set(get_type_hints(declared)), declared
+            needed = declared.__required_keys__
+            assert needed <= set(found) <= set(get_type_hints(declared)), declared
 
 
 def test_a_notebook_shows_a_table_and_a_plot(tmp_path, vectors):
@@ -219,7 +221,7 @@ def test_a_notebook_shows_a_table_and_a_plot(tmp_path, vectors):
 def test_help_is_about_the_class(index, queries):
     for name in ("SearchResult", "RangeResult"):
         text = pydoc.render_doc(getattr(pageway, name))
-        assert "inherited from builtins.tuple" not in text and len(text.splitlines()) < 80
+        assert "inherited from builtins.tuple" not in text and len(text.splitlines()) < 95
     found = index.search(queries, k=4)
     ids, distances = found
     assert found[0] is ids is found.ids and found[-1] is distances and len(found) == 2
