@@ -71,6 +71,10 @@ pub(crate) struct StreamArguments {
     #[arg(long)]
     no_fresh: bool,
 
+    /// Let each search wait for the flushes and merges that are due: what a slow stream comes to
+    #[arg(long)]
+    settled: bool,
+
     /// Directory of the index and the records, which does not exist or is empty
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -152,6 +156,7 @@ impl StreamArguments {
             },
             dir: self.out.join("index"),
             with_fresh: !self.no_fresh,
+            settles: self.settled,
         };
         let mut lines = String::new();
         let summary = live_through(&life, &runbook, &session.progress, &mut |record| {

@@ -49,6 +49,8 @@ pub struct Life<'d> {
     pub dir: PathBuf,
     /// Whether it is compared with fresh builds.
     pub with_fresh: bool,
+    /// Whether each search waits for the flushes and merges that are due.
+    pub settles: bool,
 }
 
 /// How an index is asked.
@@ -97,6 +99,9 @@ pub fn live_through(
             .map_err(|error| error.within(format!("step {number}")))?;
         let mut record = life.change(&writer, (number, step))?;
         if *step == RunbookStep::Search {
+            if life.settles {
+                writer.settle(progress)?;
+            }
             let truth = ranking.among(&live, k, progress)?;
             let begun = clock::now();
             let list = Effort::ListSize(life.asking.list_size);
@@ -300,6 +305,7 @@ mod tests {
                 },
                 dir: root.path().join("index"),
                 with_fresh: true,
+                settles: true,
             };
             let runbook = runbook(name.parse::<Shape>().unwrap(), name, 600);
             let mut told = 0;
