@@ -9,7 +9,7 @@ NO_PATHS = --remap-path-prefix=$(CURDIR)=pageway --remap-path-prefix=$${CARGO_HO
 IN_VENV := VIRTUAL_ENV="$(VENV)" PATH="$(VENV)/bin:$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check check-arm doc test test-rust test-python demo lab crash faults fuzz py wheel dist site bench clean
+.PHONY: help setup check check-arm check-musl doc test test-rust test-python demo lab crash faults fuzz py wheel dist site bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -30,6 +30,10 @@ check: ## formatting, lints and house rules
 check-arm: ## whether the command compiles for 64-bit ARM, NEON kernels included
 	rustup target add aarch64-unknown-linux-gnu
 	cargo check -p pageway-cli --target aarch64-unknown-linux-gnu
+
+check-musl: ## whether the engine compiles for the C library musl
+	rustup target add x86_64-unknown-linux-musl
+	cargo check -p pageway --target x86_64-unknown-linux-musl
 
 doc: ## the API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps

@@ -8,6 +8,10 @@
 #[cfg(target_os = "linux")]
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
+/// Of Linux 6.1, which the C library of musl does not name.
+#[cfg(target_os = "linux")]
+const MADV_COLLAPSE: libc::c_int = 25;
+
 /// Asks the system to move a large, filled table into huge pages.
 ///
 /// A hint: values stay as they are, memory use does not grow (only whole huge pages inside `table`
@@ -21,7 +25,7 @@ pub fn advise_huge_pages<T: Copy>(table: &[T]) {
         if start >= end {
             return;
         }
-        for advice in [libc::MADV_HUGEPAGE, libc::MADV_COLLAPSE] {
+        for advice in [libc::MADV_HUGEPAGE, MADV_COLLAPSE] {
             // SAFETY: the range is page-aligned and inside a live allocation; neither advice
             // changes its contents or its mapping as seen by this process.
             unsafe { libc::madvise(start as *mut libc::c_void, end - start, advice) };
