@@ -44,7 +44,7 @@ test-rust: ## the Rust tests alone
 	cargo xtask test
 
 test-python: $(READY) ## the Python tests alone, over the extension as the Rust tests compile it
-	cargo build --profile test -p pageway-python --lib
+	cargo build --profile test --workspace --lib
 	cp $(TARGET)/debug/lib_native.$(if $(filter Darwin,$(shell uname)),dylib,so) python/pageway/_native.abi3.so
 	$(IN_VENV) PYTHONPATH=$(CURDIR)/python python -m pytest -q -n auto --durations=10 python/tests
 

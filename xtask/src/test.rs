@@ -43,9 +43,16 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
     report(&mut ended, built, start.elapsed())
 }
 
+/// All packages, unless the arguments name some: what else is built of all packages finds the same
+/// libraries compiled.
 fn cargo_test(arguments: &[String]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.arg("test").args(arguments);
+    command.arg("test");
+    let names = |argument: &String| argument == "-p" || argument.starts_with("--package");
+    if !arguments.iter().any(names) {
+        command.arg("--workspace");
+    }
+    command.args(arguments);
     command
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pageway::lab::OpenMode;
-use pageway::source::{DocumentLines, IdRead, NameLines, Selection};
+use pageway::source::{IdRead, Selection, TextLines};
 use pageway::truth::{
     ExactOptions, ExactQuestion, RangeQuestion, RangeTruth, RangeTruthFile, Truth, TruthFile,
 };
@@ -49,13 +49,13 @@ pub(crate) fn open_ids(path: &Path) -> Result<Box<dyn IdRead>> {
 }
 
 /// Opens a file of attributes, JSON lines.
-pub(crate) fn open_attributes(path: &Path) -> Result<DocumentLines> {
-    DocumentLines::open(&vfs(), path)
+pub(crate) fn open_attributes(path: &Path) -> Result<TextLines> {
+    TextLines::open(&vfs(), path)
 }
 
 /// Opens a file of names of rows, one per line.
-pub(crate) fn open_names(path: &Path) -> Result<NameLines> {
-    NameLines::open(&vfs(), path)
+pub(crate) fn open_names(path: &Path) -> Result<TextLines> {
+    TextLines::open(&vfs(), path)
 }
 
 /// Opens a file of exact neighbours of an index or data set of `base_count` rows.

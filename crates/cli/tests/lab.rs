@@ -54,7 +54,8 @@ list_size = [20]
 "#;
 
 /// A directory, and the program `pageway-lab` beside `pageway`: it is of another package, which
-/// cargo does not build for the tests of this one.
+/// cargo does not build for the tests of this one. Of the whole workspace, so that libraries are
+/// compiled once.
 fn place() -> Place {
     static BUILT: LazyLock<bool> = LazyLock::new(|| {
         let mut build = Command::new(env!("CARGO"));
@@ -62,8 +63,7 @@ fn place() -> Place {
             "test",
             "--quiet",
             "--no-run",
-            "-p",
-            "pageway-lab",
+            "--workspace",
             "--test",
             "report",
         ]);

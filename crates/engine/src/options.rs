@@ -9,7 +9,7 @@ use crate::execution::{NodeSet, QueryStats, Tolerance};
 use crate::filter::{Filter, FilterReport};
 use crate::memory::MemoryWish;
 use crate::presets::Preset;
-use crate::source::{DocumentRead, IdRead, NameRead};
+use crate::source::{IdRead, TextRead};
 use crate::spec::Overrides;
 
 /// Setters of an options struct: it gains fields without breaking who fills it.
@@ -41,13 +41,13 @@ pub struct BuildInput<'a> {
     /// User ids, one per row; row numbers where absent.
     pub ids: Option<&'a dyn IdRead>,
     /// Names in place of ids, one per row.
-    pub names: Option<&'a dyn NameRead>,
+    pub names: Option<&'a dyn TextRead>,
     /// Example queries for the calibration; rows of the data, held out, where absent. Give them
     /// when queries are unlike the data (text asking for images, say): recall is then calibrated
     /// for them.
     pub queries: Option<&'a dyn VectorRead>,
     /// Attributes of the rows, a document each.
-    pub attributes: Option<&'a dyn DocumentRead>,
+    pub attributes: Option<&'a dyn TextRead>,
 }
 
 impl<'a> BuildInput<'a> {
@@ -66,9 +66,9 @@ impl<'a> BuildInput<'a> {
 
 setters!(BuildInput<'a> {
     with_ids: ids = Option<&'a dyn IdRead>,
-    with_names: names = Option<&'a dyn NameRead>,
+    with_names: names = Option<&'a dyn TextRead>,
     with_queries: queries = Option<&'a dyn VectorRead>,
-    with_attributes: attributes = Option<&'a dyn DocumentRead>,
+    with_attributes: attributes = Option<&'a dyn TextRead>,
 });
 
 /// How to build an index. `Default` gives a good one.

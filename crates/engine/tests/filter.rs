@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use pageway::source::{DocumentSlice, IdSlice, VectorSlice};
+use pageway::source::{IdSlice, TextSlice, VectorSlice};
 use pageway::{
     Answers, BuildInput, BuildOptions, Durability, Effort, ElementType, ErrorKind, Filter, Index,
     MemoryPart, NoProgress, OpenOptions, Preset, Queries, Rows, SearchOptions, Strategy,
@@ -60,7 +60,7 @@ fn build(dir: &Path, preset: Preset, segments: u32) -> Vec<u8> {
     let documents: Vec<String> = (0..ROWS).map(document).collect();
     let ids: Vec<u64> = (0..ROWS).map(id).collect();
     let (vectors, ids) = (VectorSlice::new(&bytes, SHAPE).unwrap(), IdSlice(&ids));
-    let documents = DocumentSlice(&documents);
+    let documents = TextSlice::attributes(&documents);
     let input = BuildInput::new(&vectors, "rows")
         .with_ids(Some(&ids as _))
         .with_attributes(Some(&documents as _));
@@ -248,7 +248,7 @@ fn wrong_attributes_are_refused_before_anything_is_built() {
     for (documents, words) in cases {
         let dir = tempfile::tempdir().unwrap();
         let documents: Vec<String> = documents.iter().map(|own| (*own).to_owned()).collect();
-        let documents = DocumentSlice(&documents);
+        let documents = TextSlice::attributes(&documents);
         let input = BuildInput::new(&vectors, "rows").with_attributes(Some(&documents as _));
         let error = Index::build(dir.path(), &input, &BuildOptions::default(), &NoProgress);
         let error = error.unwrap_err();

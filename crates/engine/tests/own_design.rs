@@ -11,7 +11,7 @@ mod common;
 use std::path::Path;
 
 use common::{Random, Rows, distance, nearest, smallest_that_works};
-use pageway::source::{DocumentSlice, IdRead, IdSlice, VectorSlice};
+use pageway::source::{IdRead, IdSlice, TextSlice, VectorSlice};
 use pageway::spec::{CodecSpec, EntrySpec, PlacementSpec};
 use pageway::{
     Answers, BuildInput, BuildOptions, Effort, ElementType, Filter, Index, MemoryPart, MemoryWish,
@@ -298,7 +298,7 @@ fn little_build_memory_makes_an_index_as_good_of_both_forms() {
     let documents: Vec<String> = (0..ids.len())
         .map(|row| format!("{{\"row\": {row}}}"))
         .collect();
-    let documents = DocumentSlice(&documents);
+    let documents = TextSlice::attributes(&documents);
     for (form, given) in [("clustered", false), ("resident", true)] {
         let root = tempfile::tempdir().unwrap();
         let built = |name: &str, memory: u64, threads| {

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pageway::source::{
-    DocumentLines, DocumentRead, DocumentSlice, IdRead, IdSlice, NameSlice, OpenAs, VectorFile,
-    VectorSlice, open_ids,
+    IdRead, IdSlice, OpenAs, TextLines, TextRead, TextSlice, VectorFile, VectorSlice, open_ids,
 };
 use pageway::{ElementType, Error, ErrorKind, OsVfs, VectorRead, VectorShape, Vfs};
 use pyo3::prelude::*;
@@ -94,9 +93,9 @@ impl Ids<'_> {
     }
 
     /// The names.
-    pub(crate) fn names(&self) -> Option<NameSlice<'_>> {
+    pub(crate) fn names(&self) -> Option<TextSlice<'_>> {
         match self {
-            Self::Names(names) => Some(NameSlice(names)),
+            Self::Names(names) => Some(TextSlice::names(names)),
             Self::Array(_) | Self::File(_) => None,
         }
     }
@@ -120,10 +119,10 @@ pub(crate) enum Documents {
 
 impl Documents {
     /// Opens the file, or looks at the list.
-    pub(crate) fn open(&self) -> PyResult<Box<dyn DocumentRead + '_>> {
+    pub(crate) fn open(&self) -> PyResult<Box<dyn TextRead + '_>> {
         Ok(match self {
-            Self::List(all) => Box::new(DocumentSlice(all)),
-            Self::File(path) => Box::new(DocumentLines::open(&vfs(), path).map_err(to_exception)?),
+            Self::List(all) => Box::new(TextSlice::attributes(all)),
+            Self::File(path) => Box::new(TextLines::open(&vfs(), path).map_err(to_exception)?),
         })
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use pageway::source::{NameRead, NameSlice};
+use pageway::source::{TextRead, TextSlice};
 use pageway::{
     Acknowledged, CreateOptions, Durability, Edit, Error, MemoryWish, NoProgress, OpenOptions,
     UpdateOptions, VectorShape, Which, Writer,
@@ -157,12 +157,12 @@ impl Changing {
         let (ids, names) = match keys {
             None => (None, None),
             Some(Keys::Ids(ids)) => (Some(ids.as_slice()?), None),
-            Some(Keys::Names(names)) => (None, Some(NameSlice(names))),
+            Some(Keys::Names(names)) => (None, Some(TextSlice::names(names))),
         };
         let attributes = attributes.map(Documents::open).transpose()?;
         let rows = pageway::Rows::new(rows.bytes()?, rows.shape()?)
             .with_ids(ids)
-            .with_names(names.as_ref().map(|names| names as &dyn NameRead))
+            .with_names(names.as_ref().map(|names| names as &dyn TextRead))
             .with_attributes(attributes.as_deref())
             .with_durability(durability);
         let put = py.detach(|| {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use pageway::source::{DocumentRead, DocumentSlice};
+use pageway::source::{TextRead, TextSlice};
 use pageway::{
     CreateOptions, Document, Durability, Edit, ElementType, Metric, NoProgress, OpenOptions,
     Progress, Result, Rows, UpdateOptions, VectorShape, Vfs, Which, Writer,
@@ -290,9 +290,9 @@ impl World {
         state.extend(ids.iter().copied().zip(rows.iter().cloned()));
         self.begin(state);
         let (bytes, texts) = parts(&rows);
-        let documents = DocumentSlice(&texts);
+        let documents = TextSlice::attributes(&texts);
         let rows = Rows::new(&bytes, SHAPE).with_ids(&*ids);
-        writer.insert(&rows.with_attributes(&documents as &dyn DocumentRead))?;
+        writer.insert(&rows.with_attributes(&documents as &dyn TextRead))?;
         self.tell();
         self.insert_unnamed(writer)
     }
@@ -319,9 +319,9 @@ impl World {
         state.extend(ids.iter().copied().zip(rows.iter().cloned()));
         self.begin(state);
         let (bytes, texts) = parts(&rows);
-        let documents = DocumentSlice(&texts);
+        let documents = TextSlice::attributes(&texts);
         let rows = Rows::new(&bytes, SHAPE).with_ids(&*ids);
-        let rows = rows.with_attributes(&documents as &dyn DocumentRead);
+        let rows = rows.with_attributes(&documents as &dyn TextRead);
         let done = writer.upsert(&rows.with_durability(durability))?;
         if done.durable {
             self.tell();

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use pageway::source::{DocumentRead, DocumentSlice, IdSlice, VectorSlice};
+use pageway::source::{IdSlice, TextRead, TextSlice, VectorSlice};
 use pageway::{
     Answers, BuildInput, BuildOptions, Effort, ElementType, Error, ErrorKind, Filter, Index,
     Metric, NoProgress, OpenOptions, Preset, Queries, SearchOptions, VectorShape, Vfs, verify_on,
@@ -364,11 +364,8 @@ fn build(rows: &Rows, vfs: &Arc<dyn Vfs>, options: &BuildOptions) -> pageway::Re
     let ids = rows.ids.as_ref().map(|ids| IdSlice(ids));
     let ids = ids.as_ref().map(|ids| ids as _);
     let texts: Vec<String> = (0..ROWS).map(document).collect();
-    let documents = DocumentSlice(&texts);
-    let attributes = rows
-        .ids
-        .is_some()
-        .then_some(&documents as &dyn DocumentRead);
+    let documents = TextSlice::attributes(&texts);
+    let attributes = rows.ids.is_some().then_some(&documents as &dyn TextRead);
     let input = BuildInput::new(&vectors, "rows")
         .with_ids(ids)
         .with_attributes(attributes);

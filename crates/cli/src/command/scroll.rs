@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pageway::source::NameRead;
+use pageway::source::TextRead;
 use pageway::{Index, OpenOptions, Result, RowPage, RowParts, StoredRow};
 use serde::Serialize;
 

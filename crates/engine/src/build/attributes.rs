@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::manifest::{AttributeFiles, FileKind, SegmentEntry};
 use crate::resolve::Source;
 use crate::segment::IdCursor;
-use crate::source::{DocumentRead, check_document};
+use crate::source::{TextRead, check_document};
 
 /// Where the attributes of a segment go, and what making them may hold.
 pub(super) struct AttributeBuild<'a> {
@@ -194,7 +194,7 @@ const BATCH: usize = 4096;
 
 /// Documents in the order of their rows, whose nodes are told in that order.
 struct DocumentBatch<'d> {
-    attributes: &'d dyn DocumentRead,
+    attributes: &'d dyn TextRead,
     sort: DocumentSort<'d>,
     /// Rows that were read.
     first: u64,
@@ -232,7 +232,7 @@ fn not_json(error: serde_json::Error) -> Error {
 ///
 /// # Errors
 /// `InvalidInput` naming the row.
-pub(super) fn check_documents(attributes: &dyn DocumentRead) -> Result<()> {
+pub(super) fn check_documents(attributes: &dyn TextRead) -> Result<()> {
     let mut row = 0u64;
     attributes.visit(0, attributes.count(), &mut |json| {
         let place = format!("{}, row {row}", attributes.name());

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::manifest::MAX_SEGMENTS;
 use crate::options::BuildInput;
 use crate::plan::Extent;
-use crate::source::{DocumentRead, IdRead};
+use crate::source::{IdRead, TextPart, TextRead};
 
 /// How many rows there are, and how many runs they are cut into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,7 +122,7 @@ fn check_counts(input: &BuildInput<'_>) -> Result<u32> {
 pub(super) struct Run<'r> {
     vectors: VectorRun<'r>,
     ids: Option<IdRun<'r>>,
-    attributes: Option<DocumentRun<'r>>,
+    attributes: Option<TextPart<'r>>,
     whole: &'r BuildInput<'r>,
 }
 
@@ -134,10 +134,9 @@ impl<'r> Run<'r> {
             ids,
             rows: rows.clone(),
         });
-        let attributes = whole.attributes.map(|attributes| DocumentRun {
-            attributes,
-            rows: rows.clone(),
-        });
+        let attributes = whole
+            .attributes
+            .map(|attributes| TextPart::new(attributes, rows.start, rows.end - rows.start));
         let vectors = VectorRun {
             vectors: whole.vectors,
             rows,
@@ -159,7 +158,7 @@ impl<'r> Run<'r> {
             attributes: self
                 .attributes
                 .as_ref()
-                .map(|attributes| attributes as &dyn DocumentRead),
+                .map(|attributes| attributes as &dyn TextRead),
             ..*self.whole
         }
     }
@@ -210,32 +209,6 @@ impl IdRead for IdRun<'_> {
     fn read(&self, first: u64, out: &mut [u64]) -> Result<()> {
         let row = row_of(&self.rows, first, out.len() as u64)?;
         self.ids.read(row, out)
-    }
-}
-
-/// Some of a set of documents.
-struct DocumentRun<'r> {
-    attributes: &'r dyn DocumentRead,
-    rows: Range<u64>,
-}
-
-impl DocumentRead for DocumentRun<'_> {
-    fn name(&self) -> &str {
-        self.attributes.name()
-    }
-
-    fn count(&self) -> u64 {
-        self.rows.end - self.rows.start
-    }
-
-    fn visit(
-        &self,
-        first: u64,
-        count: u64,
-        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
-        let row = row_of(&self.rows, first, count)?;
-        self.attributes.visit(row, count, visit)
     }
 }
 

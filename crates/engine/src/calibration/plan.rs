@@ -2,6 +2,7 @@
 
 use super::dimension::DimensionFit;
 use super::surface::{Calibration, margin};
+use crate::execution::{ListStep, between};
 
 /// Dimensions that list sizes are given for; between them they lie on lines.
 const STEPS: usize = 32;
@@ -31,18 +32,9 @@ pub(crate) struct ListPlan {
     /// List size at which a query learns its dimension.
     pub(crate) first: u32,
     /// By ascending dimension; list sizes do not fall.
-    pub(crate) steps: Vec<PlannedList>,
+    pub(crate) steps: Vec<ListStep>,
     /// Dimension that one in a hundred of the calibrated queries exceeds.
     pub(crate) unusual: f32,
-}
-
-/// The list of one dimension.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct PlannedList {
-    pub(crate) dimension: f32,
-    pub(crate) list_size: f32,
-    /// Share of the neighbours that such a query is expected to miss.
-    pub(crate) misses: f32,
 }
 
 impl Calibration {
@@ -61,13 +53,13 @@ impl Calibration {
         let step = |dimension: f32| {
             let list_size = size(dimension)?.clamp(first as f32, longest);
             let found = self.measured_at(k, list_size.ceil() as u32)?;
-            Some(PlannedList {
+            Some(ListStep {
                 dimension,
                 list_size,
                 misses: ((1.0 - found) * fit.risk(dimension)).clamp(0.0, 1.0),
             })
         };
-        let mut steps: Vec<PlannedList> = fit.steps(STEPS).filter_map(step).collect();
+        let mut steps: Vec<ListStep> = fit.steps(STEPS).filter_map(step).collect();
         let mut least = first as f32;
         for step in &mut steps {
             least = least.max(step.list_size);
@@ -121,21 +113,9 @@ impl ListPlan {
                 .map(|step| step.misses)
                 .fold(1.0, f32::min)
         };
-        let Some(dimension) = dimension else {
-            return least();
-        };
-        let behind = self
-            .steps
-            .partition_point(|step| step.dimension < dimension);
-        let before = behind.checked_sub(1).and_then(|at| self.steps.get(at));
-        match (before, self.steps.get(behind)) {
-            (Some(low), Some(high)) => {
-                let share = (dimension - low.dimension) / (high.dimension - low.dimension);
-                low.misses + share * (high.misses - low.misses)
-            }
-            (Some(end), None) | (None, Some(end)) => end.misses,
-            (None, None) => 1.0,
-        }
+        dimension.map_or_else(least, |own| {
+            between(&self.steps, own, |step| step.misses).unwrap_or(1.0)
+        })
     }
 }
 
@@ -175,7 +155,7 @@ mod tests {
         let sizes: Vec<f32> = plan.steps.iter().map(|step| step.list_size).collect();
         assert!(sizes.is_sorted() && sizes[31] > 3.0 * sizes[0], "{sizes:?}");
         // No query misses more than is allowed, up to the longest list.
-        let inside = |step: &&PlannedList| step.list_size < 75.0;
+        let inside = |step: &&ListStep| step.list_size < 75.0;
         for step in plan.steps.iter().filter(inside) {
             assert!(step.misses < 0.051, "{step:?}");
         }

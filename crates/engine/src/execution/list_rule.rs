@@ -28,11 +28,13 @@ pub(crate) struct ListRule<'r> {
     pub(crate) steps: &'r [ListStep],
 }
 
-/// The list size of one dimension.
+/// The list of queries of one dimension.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct ListStep {
     pub(crate) dimension: f32,
     pub(crate) list_size: f32,
+    /// Share of the neighbours that such a query is expected to miss.
+    pub(crate) misses: f32,
 }
 
 /// What the rule chose for a query.
@@ -63,19 +65,59 @@ impl ListRule<'_> {
     }
 
     fn size_at(&self, dimension: f32) -> usize {
-        let behind = self
-            .steps
-            .partition_point(|step| step.dimension < dimension);
-        let before = behind.checked_sub(1).and_then(|at| self.steps.get(at));
-        let size = match (before, self.steps.get(behind)) {
-            (Some(low), Some(high)) => {
-                let share = (dimension - low.dimension) / (high.dimension - low.dimension);
-                low.list_size + share * (high.list_size - low.list_size)
-            }
-            (Some(end), None) | (None, Some(end)) => end.list_size,
-            (None, None) => 0.0,
+        let size = between(self.steps, dimension, |step| step.list_size);
+        whole(size.unwrap_or(0.0), self.first)
+    }
+}
+
+/// What steps give for a dimension, on the line between the two about it; none of no step.
+pub(crate) fn between(
+    steps: &[ListStep],
+    dimension: f32,
+    value: impl Fn(&ListStep) -> f32,
+) -> Option<f32> {
+    let behind = steps.partition_point(|step| step.dimension < dimension);
+    let before = behind.checked_sub(1).and_then(|at| steps.get(at));
+    match (before, steps.get(behind)) {
+        (Some(low), Some(high)) => {
+            let share = (dimension - low.dimension) / (high.dimension - low.dimension);
+            Some(value(low) + share * (value(high) - value(low)))
+        }
+        (Some(end), None) | (None, Some(end)) => Some(value(end)),
+        (None, None) => None,
+    }
+}
+
+/// Distances of the nearest of the candidates shown to it, in ascending order.
+#[derive(Debug)]
+pub(crate) struct NearestDistances {
+    distances: [f32; LOOKED_AT + 1],
+    count: usize,
+}
+
+impl NearestDistances {
+    pub(crate) fn of(candidates: impl Iterator<Item = f32>) -> Self {
+        let mut nearest = Self {
+            distances: [f32::INFINITY; LOOKED_AT + 1],
+            count: 0,
         };
-        whole(size, self.first)
+        candidates.for_each(|distance| nearest.add(distance));
+        nearest
+    }
+
+    fn add(&mut self, distance: f32) {
+        let place = self.as_slice().partition_point(|own| *own <= distance);
+        if let Some(behind) = self.distances.get_mut(place..) {
+            behind.rotate_right(usize::from(!behind.is_empty()));
+            if let Some(own) = behind.first_mut() {
+                *own = distance;
+                self.count = (self.count + 1).min(LOOKED_AT + 1);
+            }
+        }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[f32] {
+        self.distances.get(..self.count).unwrap_or_default()
     }
 }
 
@@ -124,6 +166,7 @@ mod tests {
         let steps = [(5.0, 2.0), (20.0, 22.0)].map(|(dimension, list_size)| ListStep {
             dimension,
             list_size,
+            misses: 0.0,
         });
         let rule = ListRule {
             first: 3,
@@ -150,11 +193,29 @@ mod tests {
     }
 
     #[test]
+    fn the_nearest_are_kept_in_order() {
+        let shown = (0..100).map(|at| ((at * 37) % 100) as f32);
+        let nearest = NearestDistances::of(shown);
+        let expected: Vec<f32> = (0..=LOOKED_AT as u16).map(f32::from).collect();
+        assert_eq!(nearest.as_slice(), expected);
+        assert_eq!(
+            NearestDistances::of([2.0, 1.0, 2.0].into_iter()).as_slice(),
+            [1.0, 2.0, 2.0]
+        );
+        assert!(
+            NearestDistances::of(std::iter::empty())
+                .as_slice()
+                .is_empty()
+        );
+    }
+
+    #[test]
     fn lists_grow_along_lines_over_the_dimension() {
         let steps =
             [(5.0, 2.0), (10.0, 12.0), (20.0, 22.0)].map(|(dimension, list_size)| ListStep {
                 dimension,
                 list_size,
+                misses: 0.0,
             });
         let rule = ListRule {
             first: 3,

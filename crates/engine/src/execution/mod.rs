@@ -40,7 +40,7 @@ pub use admission::NodeSet;
 pub(crate) use dead::DeadSet;
 pub use driver::{ReadTrace, ReadTurn};
 pub(crate) use entry::{Entry, EntryPart};
-pub(crate) use list_rule::{LOOKED_AT, ListRule, ListStep};
+pub(crate) use list_rule::{LOOKED_AT, ListRule, ListStep, between};
 pub(crate) use parts::{AnyParts, CachePart, CodePart, Parts};
 pub(crate) use probes::PROBE_BLOCK;
 pub(crate) use query::{CallLists, Gathering, Goal, Query, QuerySizes};

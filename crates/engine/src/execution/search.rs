@@ -19,7 +19,7 @@ use pageway_types::NodeId;
 
 use super::bounds::Limits;
 use super::candidates::sort_key;
-use super::list_rule::{LOOKED_AT, ListChoice};
+use super::list_rule::{LOOKED_AT, ListChoice, NearestDistances};
 use super::query::Goal;
 use super::ranking::Neighbor;
 use super::traversal::Stage;
@@ -36,9 +36,8 @@ pub(crate) struct Search<'t> {
     stage: Stage,
     /// The segment whose turn it is to ask for pages.
     turn: usize,
-    /// What the query chose its list by, and room for distances to choose by.
+    /// What the query chose its list by.
     choice: Option<ListChoice>,
-    distances: Vec<f32>,
 }
 
 /// The end of a query.
@@ -66,7 +65,6 @@ impl<'t> Search<'t> {
             stage: Stage::Gather,
             turn: 0,
             choice: None,
-            distances: Vec::with_capacity(segments.len() * (LOOKED_AT + 1)),
         }
     }
 
@@ -186,14 +184,10 @@ impl<'t> Search<'t> {
         let Some(rule) = query.rule.take() else {
             return false;
         };
-        self.distances.clear();
-        for walk in &self.walks {
-            let nearest = walk.nearest().take(LOOKED_AT + 1);
-            self.distances.extend(nearest);
-        }
-        self.distances.sort_unstable_by(f32::total_cmp);
-        self.distances.truncate(LOOKED_AT + 1);
-        let choice = rule.choose(&self.distances);
+        let each = self.walks.iter();
+        let nearest =
+            NearestDistances::of(each.flat_map(|walk| walk.nearest().take(LOOKED_AT + 1)));
+        let choice = rule.choose(nearest.as_slice());
         query.sizes = query.sizes.with_list(choice.list_size);
         for walk in &mut self.walks {
             walk.settle(query.sizes);

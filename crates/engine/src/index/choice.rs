@@ -1,5 +1,8 @@
 //! Searches for a recall where each query chooses its list.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pageway_store::PerProcess;
 use pageway_types::{Metric, Progress};
 
 use super::search::Notes;
@@ -7,17 +10,42 @@ use super::{Index, Version};
 use crate::calibration::ListPlan;
 use crate::error::Result;
 use crate::execution::driver::{Outcomes, WorkerShape};
-use crate::execution::{CallLists, LOOKED_AT, ListRule, ListStep, QuerySizes};
+use crate::execution::{CallLists, LOOKED_AT, ListRule, QuerySizes};
 use crate::options::{Answers, Effort, Queries, SearchOptions};
+
+/// Plans that are kept for the next search that asks alike.
+const KNOWN_PLANS: usize = 8;
+
+/// What a plan depends on, of one version: k, the bits of the recall, and the width of walks.
+type PlanKey = (u32, u32, Option<u32>);
+
+/// A plan, where there is one.
+type KnownPlan = Option<Arc<ListPlan>>;
+
+/// The plans of a version that searches asked for lately, newest last.
+#[derive(Default)]
+pub(crate) struct KnownPlans(PerProcess<Mutex<Vec<(PlanKey, KnownPlan)>>>);
+
+impl KnownPlans {
+    /// The plan of `key`, made where it is not known.
+    fn get_or_make(&self, key: PlanKey, make: impl FnOnce() -> Option<ListPlan>) -> KnownPlan {
+        let mut known = self.0.get().lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, plan)) = known.iter().find(|(own, _)| *own == key) {
+            return plan.clone();
+        }
+        let plan = make().map(Arc::new);
+        if known.len() == KNOWN_PLANS {
+            known.remove(0);
+        }
+        known.push((key, plan.clone()));
+        plan
+    }
+}
 
 impl Version {
     /// The lists that queries choose from, where they do: the nearest of all rows, none of which
     /// died, in a design whose bounds decide what is read.
-    pub(super) fn list_plan(
-        &self,
-        queries: &Queries<'_>,
-        options: &SearchOptions,
-    ) -> Option<ListPlan> {
+    pub(super) fn list_plan(&self, queries: &Queries<'_>, options: &SearchOptions) -> KnownPlan {
         let Effort::Recall(recall) = options.effort else {
             return None;
         };
@@ -26,9 +54,17 @@ impl Version {
         if !applies || self.segments.is_empty() {
             return None;
         }
+        let key = (options.k, recall.to_bits(), options.beam);
+        self.plans
+            .get_or_make(key, || self.make_plan(options, recall))
+    }
+
+    /// The lists for a recall, none of them longer than memory holds.
+    fn make_plan(&self, options: &SearchOptions, recall: f32) -> Option<ListPlan> {
         let calibration = &self.manifest.calibration;
         let plan = |most| calibration.list_plan(options.k, recall, most);
-        let longest = plan(u32::MAX)?.longest();
+        let unbounded = plan(u32::MAX)?;
+        let longest = unbounded.longest();
         let fits = |most: u32| {
             let sizes = self.chosen_sizes(options, most);
             sizes.is_ok_and(|sizes| {
@@ -36,7 +72,7 @@ impl Version {
             })
         };
         if fits(longest) {
-            return plan(longest);
+            return Some(unbounded);
         }
         plan(crate::memory::largest(1, longest, fits))
     }
@@ -57,17 +93,9 @@ impl Index {
         plan: &ListPlan,
         (notes, progress): (Notes, &dyn Progress),
     ) -> Result<(Answers, Vec<Outcomes>)> {
-        let steps: Vec<ListStep> = plan
-            .steps
-            .iter()
-            .map(|step| ListStep {
-                dimension: step.dimension,
-                list_size: step.list_size,
-            })
-            .collect();
         let rule = ListRule {
             first: plan.first as usize,
-            steps: &steps,
+            steps: &plan.steps,
         };
         let place = (version, queries);
         let found = self.search_ruled(place, options, rule, (notes, progress))?;

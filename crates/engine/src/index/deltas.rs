@@ -70,22 +70,28 @@ impl Index {
         if hits.iter().any(|hits| !hits.is_empty()) {
             answers.merge(&hits, options);
         }
-        if queries.wants_attributes || queries.wants_names {
-            answers.attributes = documents(&answers.nodes, &scanned);
-        }
+        answers.attributes = documents(queries, answers, &scanned);
         Ok(())
     }
 }
 
-/// The documents of nodes that are rows of deltas, whose first nodes are given.
-fn documents(nodes: &[u32], deltas: &[(u32, DeltaView)]) -> Vec<Option<String>> {
-    let of = |node: &u32| {
-        let mut deltas = deltas.iter().rev();
+/// The documents that are wanted of answers that are rows of deltas, whose first nodes are given;
+/// empty where none is wanted.
+fn documents(
+    queries: &Queries<'_>,
+    answers: &Answers,
+    deltas: &[(u32, DeltaView)],
+) -> Vec<Option<String>> {
+    if !answers.ids.iter().any(|id| queries.want_document_of(*id)) {
+        return Vec::new();
+    }
+    let of = |(node, id): (&u32, &u64)| {
+        let mut deltas = queries.want_document_of(*id).then(|| deltas.iter().rev())?;
         let (first, view) = deltas.find(|(first, _)| first <= node)?;
         let json = view.document(node - first)?;
         Some(String::from_utf8_lossy(json).into_owned())
     };
-    nodes.iter().map(of).collect()
+    answers.nodes.iter().zip(&answers.ids).map(of).collect()
 }
 
 /// Which rows of a delta match a filter: told when it is asked, and once for each row.

@@ -25,18 +25,29 @@ pub(super) fn split_document(document: Option<String>) -> Result<(Option<String>
     Ok((name, attributes))
 }
 
+impl Queries<'_> {
+    /// Whether the document of an answer of this id is read: for its attributes, or for its name.
+    pub(super) fn want_document_of(&self, id: u64) -> bool {
+        let may_have_name = is_name_id(id) && id != u64::MAX;
+        self.wants_attributes || (self.wants_names && may_have_name)
+    }
+}
+
 impl Version {
     /// Reads the documents of answers, to those that were found in deltas, as far as they are
     /// wanted.
     pub(super) fn add_documents(&self, queries: &Queries<'_>, answers: &mut Answers) -> Result<()> {
         let mut documents = std::mem::take(&mut answers.attributes);
         let of_node = |(node, id): (&u32, &u64)| {
-            let wanted = queries.wants_attributes || is_name_id(*id);
+            let wanted = queries.want_document_of(*id);
             if wanted { *node } else { u32::MAX }
         };
         let nodes = answers.nodes.iter().zip(&answers.ids);
         let nodes: Vec<u32> = nodes.map(of_node).collect();
-        self.documents_of(&nodes, &mut documents)?;
+        documents.resize(nodes.len(), None);
+        if nodes.iter().any(|node| *node != u32::MAX) {
+            self.documents_of(&nodes, &mut documents)?;
+        }
         for document in documents {
             let (name, attributes) = split_document(document)?;
             if queries.wants_names {

@@ -338,6 +338,7 @@ impl Loading<'_> {
             ledger,
             probe,
             number: 0,
+            plans: Arc::default(),
         })
     }
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use pageway_store::IoProbe;
 
+use super::choice::KnownPlans;
 use crate::calibration::Calibration;
 use crate::delta::Delta;
 use crate::error::{Error, ErrorKind, Result};
@@ -26,6 +27,8 @@ pub(crate) struct Version {
     pub(crate) probe: Option<IoProbe>,
     /// Tells versions of an open index apart by their segments.
     pub(crate) number: u64,
+    /// Lists by recall, as its calibration gives them.
+    pub(super) plans: Arc<KnownPlans>,
 }
 
 /// The version that searches begin with.
@@ -58,6 +61,7 @@ impl Head {
         let mut version = Version::clone(&head);
         version.manifest.generation = generation;
         version.manifest.calibration = calibration;
+        version.plans = Arc::default();
         *head = Arc::new(version);
     }
 

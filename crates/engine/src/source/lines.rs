@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pageway_store::{OpenMode, Vfs, VfsFile};
 
+use super::texts::TextRead;
 use crate::error::{Error, Result};
 
 /// Lines between two places of a file that are remembered.
@@ -14,10 +15,10 @@ const BUFFER_BYTES: usize = 1 << 16;
 /// Bytes of a line at most.
 const MAX_LINE_BYTES: usize = 1 << 24;
 
-/// A text file, line by line. Blank lines are passed over.
+/// A text file with a text on each line. Blank lines are passed over, and spaces around texts.
 ///
 /// Remembers where every 1024th line begins: 8 bytes each.
-pub(super) struct TextLines {
+pub struct TextLines {
     file: Arc<dyn VfsFile>,
     name: String,
     count: u64,
@@ -29,7 +30,7 @@ impl TextLines {
     ///
     /// # Errors
     /// As the file is; `InvalidInput` for a line that is too long.
-    pub(super) fn open(vfs: &Arc<dyn Vfs>, path: &Path) -> Result<Self> {
+    pub fn open(vfs: &Arc<dyn Vfs>, path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let file = vfs.open(path, OpenMode::Read);
         let mut lines = Self {
@@ -91,17 +92,16 @@ impl TextLines {
     }
 }
 
-impl TextLines {
-    pub(super) fn name(&self) -> &str {
+impl TextRead for TextLines {
+    fn name(&self) -> &str {
         &self.name
     }
 
-    pub(super) fn count(&self) -> u64 {
+    fn count(&self) -> u64 {
         self.count
     }
 
-    /// Shows `count` lines from the line `first` on, without their ends.
-    pub(super) fn visit(
+    fn visit(
         &self,
         first: u64,
         count: u64,
@@ -117,7 +117,7 @@ impl TextLines {
                 skip -= 1;
                 return Ok(true);
             }
-            visit(line)?;
+            visit(line.trim_ascii())?;
             left -= 1;
             Ok(left > 0)
         })
@@ -146,7 +146,7 @@ mod tests {
         for (first, count) in [(0, 5000), (1023, 2), (1024, 1), (4999, 1), (3000, 0)] {
             let mut found = Vec::new();
             let mut keep = |line: &[u8]| {
-                found.push(String::from_utf8(line.trim_ascii().to_vec()).unwrap());
+                found.push(String::from_utf8(line.to_vec()).unwrap());
                 Ok(())
             };
             file.visit(first, count, &mut keep).unwrap();

@@ -29,6 +29,7 @@ mod names;
 mod npy;
 mod output;
 mod slice;
+mod texts;
 mod writer;
 
 pub use blocks::{BLOCK_BYTES, RowBlock, RowBlocks};
@@ -36,7 +37,6 @@ pub(crate) use check::inspect_each;
 pub use check::{Inspection, RowStatistics, inspect_rows};
 pub(crate) use check::{kernels, sound_norms};
 pub use convert::{Selection, convert};
-pub use documents::{DocumentLines, DocumentPart, DocumentRead, DocumentSlice};
 pub(crate) use documents::{check_document, check_free};
 pub(crate) use element::encode;
 pub use error::SourceError;
@@ -46,12 +46,14 @@ pub use format::{FormatFamily, VectorFormat};
 pub use ids::{IdRead, IdSlice, UNIQUE_BYTES_MIN, check_unique, open_ids};
 pub(crate) use layout::{read_bin_header, read_first_prefix};
 pub(crate) use lengths::Lengths;
+pub use lines::TextLines;
 pub(crate) use names::NamedRows;
-pub use names::{NameLines, NamePart, NameRead, NameSlice};
+pub use names::visit_names;
 pub use npy::NpyProblem;
 pub(crate) use output::OutputFile;
 pub(crate) use slice::ResidentSlice;
 pub use slice::VectorSlice;
+pub use texts::{TextPart, TextRead, TextSlice};
 pub use writer::VectorFileWriter;
 
 #[cfg(test)]

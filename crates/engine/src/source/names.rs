@@ -1,14 +1,9 @@
 //! Names of rows, a text each, and the ids and documents that rows with names have.
 
-use std::path::Path;
-use std::sync::Arc;
-
 use pageway_attributes::{check_keys, check_row_name, is_name_id, name_id, with_row_name};
-use pageway_store::Vfs;
 
-use super::documents::DocumentRead;
 use super::ids::IdRead;
-use super::lines::TextLines;
+use super::texts::TextRead;
 use crate::error::{Error, Result};
 
 /// Names that are looked up at a time.
@@ -16,147 +11,30 @@ const NAMES_AT_ONCE: u64 = 4096;
 /// Digits of the id of a name.
 const ID_DIGITS: usize = 19;
 
-/// Names of rows, one each, in any number of passes.
-pub trait NameRead: Sync {
-    /// Where they come from, for messages.
-    fn name(&self) -> &str;
-
-    /// How many there are.
-    fn count(&self) -> u64;
-
-    /// Number of the first row, for messages.
-    fn first(&self) -> u64 {
-        0
-    }
-
-    /// Shows the names of `count` rows from `first` on, in order.
-    ///
-    /// # Errors
-    /// As reading is; `InvalidInput` for what is no text; what `visit` gives.
-    fn visit(
-        &self,
-        first: u64,
-        count: u64,
-        visit: &mut dyn FnMut(&str) -> Result<()>,
-    ) -> Result<()>;
-}
-
-impl std::fmt::Debug for dyn NameRead + '_ {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} names of {}", self.count(), self.name())
-    }
-}
-
-/// A text file with a name on each line. Blank lines are passed over, and spaces around names.
+/// Shows the names of `count` rows from `first` on, in order.
 ///
-/// Remembers where every 1024th line begins: 8 bytes each.
-pub struct NameLines(TextLines);
-
-impl NameLines {
-    /// Opens a file. Costs a pass over it.
-    ///
-    /// # Errors
-    /// As the file is; `InvalidInput` for a line that is too long.
-    pub fn open(vfs: &Arc<dyn Vfs>, path: &Path) -> Result<Self> {
-        TextLines::open(vfs, path).map(Self)
-    }
-}
-
-impl NameRead for NameLines {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn count(&self) -> u64 {
-        self.0.count()
-    }
-
-    fn visit(
-        &self,
-        first: u64,
-        count: u64,
-        visit: &mut dyn FnMut(&str) -> Result<()>,
-    ) -> Result<()> {
-        let mut row = first;
-        self.0.visit(first, count, &mut |line| {
-            let text = std::str::from_utf8(line.trim_ascii());
-            let place = format!("{}, name {row}", self.0.name());
-            let text = text.map_err(|_| Error::invalid(format!("{place}: no UTF-8")))?;
-            row += 1;
-            visit(text)
-        })
-    }
-}
-
-/// Names in memory.
-pub struct NameSlice<'s>(
-    /// Them.
-    pub &'s [String],
-);
-
-impl NameRead for NameSlice<'_> {
-    fn name(&self) -> &'static str {
-        "names"
-    }
-
-    fn count(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn visit(
-        &self,
-        first: u64,
-        count: u64,
-        visit: &mut dyn FnMut(&str) -> Result<()>,
-    ) -> Result<()> {
-        let mut all = self.0.iter().skip(first as usize).take(count as usize);
-        all.try_for_each(|name| visit(name))
-    }
-}
-
-/// Some of the names of others.
-pub struct NamePart<'n> {
-    of: &'n dyn NameRead,
-    first: u64,
-    count: u64,
-}
-
-impl<'n> NamePart<'n> {
-    /// The names of `count` rows from `first` on.
-    pub fn new(of: &'n dyn NameRead, first: u64, count: u64) -> Self {
-        let count = count.min(of.count().saturating_sub(first));
-        Self { of, first, count }
-    }
-}
-
-impl NameRead for NamePart<'_> {
-    fn name(&self) -> &str {
-        self.of.name()
-    }
-
-    fn count(&self) -> u64 {
-        self.count
-    }
-
-    fn first(&self) -> u64 {
-        self.of.first() + self.first
-    }
-
-    fn visit(
-        &self,
-        first: u64,
-        count: u64,
-        visit: &mut dyn FnMut(&str) -> Result<()>,
-    ) -> Result<()> {
-        let count = count.min(self.count.saturating_sub(first));
-        self.of.visit(self.first + first, count, visit)
-    }
+/// # Errors
+/// As reading is; `InvalidInput` for what is no text; what `visit` gives.
+pub fn visit_names(
+    names: &dyn TextRead,
+    (first, count): (u64, u64),
+    visit: &mut dyn FnMut(&str) -> Result<()>,
+) -> Result<()> {
+    let mut row = names.first() + first;
+    names.visit(first, count, &mut |bytes| {
+        let name = std::str::from_utf8(bytes).map_err(|_| {
+            let place = format!("{}, row {row}", names.name());
+            Error::invalid(format!("{place}: a name that is no UTF-8"))
+        })?;
+        row += 1;
+        visit(name)
+    })
 }
 
 /// Ids and documents of rows that have names: documents keep them.
 pub(crate) struct NamedRows<'n> {
-    pub(crate) names: &'n dyn NameRead,
-    pub(crate) attributes: Option<&'n dyn DocumentRead>,
+    pub(crate) names: &'n dyn TextRead,
+    pub(crate) attributes: Option<&'n dyn TextRead>,
 }
 
 impl NamedRows<'_> {
@@ -171,7 +49,7 @@ impl NamedRows<'_> {
             return error;
         };
         let mut found = None;
-        let looked = self.names.visit(0, self.names.count(), &mut |name| {
+        let looked = visit_names(self.names, (0, self.names.count()), &mut |name| {
             if found.is_none() && name_id(name) == id {
                 found = Some(name.to_owned());
             }
@@ -202,7 +80,7 @@ impl IdRead for NamedRows<'_> {
     fn read(&self, first: u64, out: &mut [u64]) -> Result<()> {
         let (count, mut row) = (out.len() as u64, self.names.first() + first);
         let mut out = out.iter_mut();
-        self.names.visit(first, count, &mut |name| {
+        visit_names(self.names, (first, count), &mut |name| {
             let place = || format!("{}, row {row}", self.names.name());
             check_row_name(name).map_err(|error| Error::from(error).within(place()))?;
             row += 1;
@@ -214,19 +92,19 @@ impl IdRead for NamedRows<'_> {
     }
 }
 
-impl DocumentRead for NamedRows<'_> {
+impl TextRead for NamedRows<'_> {
     fn name(&self) -> &str {
-        let attributes = self.attributes.map(DocumentRead::name);
+        let attributes = self.attributes.map(TextRead::name);
         attributes.unwrap_or_else(|| self.names.name())
     }
 
     fn count(&self) -> u64 {
-        let attributes = self.attributes.map(DocumentRead::count);
+        let attributes = self.attributes.map(TextRead::count);
         attributes.unwrap_or_else(|| self.names.count())
     }
 
     fn first(&self) -> u64 {
-        let attributes = self.attributes.map(DocumentRead::first);
+        let attributes = self.attributes.map(TextRead::first);
         attributes.unwrap_or_else(|| self.names.first())
     }
 
@@ -241,7 +119,7 @@ impl DocumentRead for NamedRows<'_> {
         while at < first + count {
             let here = NAMES_AT_ONCE.min(first + count - at);
             names.clear();
-            self.names.visit(at, here, &mut |name| {
+            visit_names(self.names, (at, here), &mut |name| {
                 names.push(name.to_owned());
                 Ok(())
             })?;
@@ -264,7 +142,7 @@ impl DocumentRead for NamedRows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::DocumentSlice;
+    use crate::source::TextSlice;
 
     fn texts(all: &[&str]) -> Vec<String> {
         all.iter().map(|text| (*text).to_owned()).collect()
@@ -274,8 +152,8 @@ mod tests {
     fn rows_with_names_have_ids_and_documents() {
         let (names, documents) = (texts(&["a", "b", "c"]), texts(&["{}", "{\"x\": 1}", "{}"]));
         let rows = NamedRows {
-            names: &NameSlice(&names),
-            attributes: Some(&DocumentSlice(&documents)),
+            names: &TextSlice::names(&names),
+            attributes: Some(&TextSlice::attributes(&documents)),
         };
         let mut ids = [0; 2];
         rows.read(1, &mut ids).unwrap();
@@ -299,7 +177,7 @@ mod tests {
         for bad in ["", &"n".repeat(257)] {
             let names = texts(&["a", bad]);
             let rows = NamedRows {
-                names: &NameSlice(&names),
+                names: &TextSlice::names(&names),
                 attributes: None,
             };
             let error = rows.read(0, &mut [0; 2]).unwrap_err();

@@ -19,7 +19,7 @@ use super::state::{Batch, FoundPlaces, Place, State, find_in_segments};
 use crate::delta::{Delta, DeltaView, RowDocument};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::source::{IdRead, NameSlice, NamedRows, check_document};
+use crate::source::{IdRead, NamedRows, TextSlice, check_document};
 
 /// Rows whose attributes are changed by one record at most.
 const RECORD_ROWS: usize = 64;
@@ -139,7 +139,7 @@ impl Common {
         rest: (&mut MakeRoom<'_>, &mut Acknowledged),
     ) -> Result<()> {
         let named = NamedRows {
-            names: &NameSlice(names),
+            names: &TextSlice::names(names),
             attributes: None,
         };
         let mut ids = vec![0; names.len()];

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::filter::Filter;
 use crate::memory::MemoryWish;
 use crate::presets::Preset;
-use crate::source::{DocumentRead, NameRead};
+use crate::source::TextRead;
 
 /// How to make an empty index.
 #[derive(Clone, PartialEq, Debug)]
@@ -159,9 +159,9 @@ pub struct Rows<'a> {
     /// An id for each row; where absent, the next that were never given.
     pub ids: Option<&'a [u64]>,
     /// A name for each row, in place of ids.
-    pub names: Option<&'a dyn NameRead>,
+    pub names: Option<&'a dyn TextRead>,
     /// A document of attributes for each row, an empty one for rows without.
-    pub attributes: Option<&'a dyn DocumentRead>,
+    pub attributes: Option<&'a dyn TextRead>,
     /// What has happened to them when the call returns.
     pub durability: Durability,
 }
@@ -188,14 +188,14 @@ impl<'a> Rows<'a> {
 
     /// The same with these names.
     #[must_use]
-    pub fn with_names(mut self, names: impl Into<Option<&'a dyn NameRead>>) -> Self {
+    pub fn with_names(mut self, names: impl Into<Option<&'a dyn TextRead>>) -> Self {
         self.names = names.into();
         self
     }
 
     /// The same with these attributes.
     #[must_use]
-    pub fn with_attributes(mut self, attributes: impl Into<Option<&'a dyn DocumentRead>>) -> Self {
+    pub fn with_attributes(mut self, attributes: impl Into<Option<&'a dyn TextRead>>) -> Self {
         self.attributes = attributes.into();
         self
     }

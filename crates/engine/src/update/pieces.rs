@@ -9,7 +9,7 @@ use super::record::HEAD_BYTES;
 use super::state::Batch;
 use crate::delta::{ROW_BYTES, RowDocument, document_bytes};
 use crate::error::{Error, Result};
-use crate::source::{DocumentRead, check_document};
+use crate::source::{TextRead, check_document};
 use crate::update::record::Operation;
 
 /// Bytes of a record, about: a long call is several.
@@ -84,11 +84,7 @@ impl<'r> Pieces<'r> {
     }
 
     /// The attributes of the next rows, of `most` rows at most.
-    fn documents(
-        &mut self,
-        attributes: &dyn DocumentRead,
-        most: usize,
-    ) -> Result<Vec<RowDocument>> {
+    fn documents(&mut self, attributes: &dyn TextRead, most: usize) -> Result<Vec<RowDocument>> {
         let mut documents: Vec<RowDocument> = Vec::new();
         let mut bytes = 0;
         while documents.len() < most {
@@ -137,7 +133,7 @@ pub(super) fn kept(document: &pageway_attributes::Document) -> Result<RowDocumen
 /// # Errors
 /// `InvalidInput` naming the row.
 pub(super) fn check_attributes(
-    attributes: &dyn DocumentRead,
+    attributes: &dyn TextRead,
     (count, row_bytes): (usize, usize),
     capacity: u32,
 ) -> Result<()> {

@@ -42,7 +42,7 @@ const ORDER: [(&str, &[&str]); 23] = [
         &["execution", "filter", "memory", "presets", "source", "spec"],
     ),
     // What an index says of itself, and what follows from that.
-    ("calibration", &["error"]),
+    ("calibration", &["error", "execution"]),
     (
         "manifest",
         &[

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pageway::source::{IdRead, NameLines, NameRead};
+use pageway::source::{IdRead, TextLines, TextRead, visit_names};
 use pageway::{Acknowledged, Error, Filter, Progress, Result, Which, Writer};
 
 use super::super::query::FilterArguments;
@@ -44,7 +44,7 @@ pub(super) struct ChosenRows {
 /// The rows, opened.
 pub(super) enum OpenRows {
     Ids(Box<dyn IdRead>),
-    Names(NameLines),
+    Names(TextLines),
     Matching(Filter),
 }
 
@@ -106,9 +106,9 @@ impl OpenRows {
 }
 
 /// Some names of a file.
-pub(crate) fn read_names(names: &dyn NameRead, (first, count): (u64, u64)) -> Result<Vec<String>> {
+pub(crate) fn read_names(names: &dyn TextRead, (first, count): (u64, u64)) -> Result<Vec<String>> {
     let mut own = Vec::new();
-    names.visit(first, count, &mut |name| {
+    visit_names(names, (first, count), &mut |name| {
         own.push(name.to_owned());
         Ok(())
     })?;

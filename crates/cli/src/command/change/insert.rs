@@ -3,10 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pageway::source::{
-    BLOCK_BYTES, DocumentLines, DocumentPart, DocumentRead, IdRead, NameLines, NamePart, NameRead,
-    RowBlocks,
-};
+use pageway::source::{BLOCK_BYTES, IdRead, RowBlocks, TextLines, TextPart, TextRead};
 use pageway::{Acknowledged, ElementType, Error, Progress, Result, Rows, VectorRead, Writer};
 use serde::Serialize;
 
@@ -89,8 +86,8 @@ struct InsertReport {
 /// What rows have beside their vectors.
 struct Beside {
     ids: Option<Box<dyn IdRead>>,
-    names: Option<NameLines>,
-    attributes: Option<DocumentLines>,
+    names: Option<TextLines>,
+    attributes: Option<TextLines>,
 }
 
 impl Beside {
@@ -173,12 +170,12 @@ impl InsertArguments {
             }
             let place = (block.first, count as u64);
             let names = beside.names.as_ref();
-            let names = names.map(|all| NamePart::new(all, place.0, place.1));
+            let names = names.map(|all| TextPart::new(all, place.0, place.1));
             let documents = beside.attributes.as_ref();
-            let documents = documents.map(|all| DocumentPart::new(all, place.0, place.1));
+            let documents = documents.map(|all| TextPart::new(all, place.0, place.1));
             let rows = Rows::new(block.rows, shape)
-                .with_attributes(documents.as_ref().map(|part| part as &dyn DocumentRead))
-                .with_names(names.as_ref().map(|part| part as &dyn NameRead))
+                .with_attributes(documents.as_ref().map(|part| part as &dyn TextRead))
+                .with_names(names.as_ref().map(|part| part as &dyn TextRead))
                 .with_ids(beside.ids.is_some().then_some(own.as_slice()))
                 .with_durability(self.durability.0);
             let put = if self.upsert {

@@ -13,7 +13,7 @@ use crate::filter::Filter;
 use crate::memory::MemoryWish;
 use crate::options::{Effort, OpenOptions, Queries, SearchOptions};
 use crate::presets::Preset;
-use crate::source::DocumentSlice;
+use crate::source::TextSlice;
 use crate::update::{CreateOptions, Rows, UpdateOptions, Which, Writer, verify};
 use crate::{Document, Durability, FieldPath, Index, RowParts};
 
@@ -77,7 +77,7 @@ impl Attributed {
         let documents: Vec<Document> = (0..count).map(|_| self.document()).collect();
         let texts: Vec<String> = documents.iter().map(|own| json!(own).to_string()).collect();
         let bytes = rows.concat();
-        let slice = DocumentSlice(&texts);
+        let slice = TextSlice::attributes(&texts);
         let put = Rows::new(&bytes, SHAPE).with_ids(&*ids);
         if self.model.below(4) == 0 {
             writer.upsert(&put).unwrap();
@@ -85,7 +85,7 @@ impl Attributed {
                 .extend(ids.iter().map(|id| (*id, Document::new())));
         } else {
             writer
-                .upsert(&put.with_attributes(&slice as &dyn crate::source::DocumentRead))
+                .upsert(&put.with_attributes(&slice as &dyn crate::source::TextRead))
                 .unwrap();
             self.documents.extend(ids.iter().copied().zip(documents));
         }
@@ -329,10 +329,10 @@ fn a_field_of_dead_rows_is_known_until_a_merge_drops_them() {
         .iter()
         .map(|id| json!({ if *id < 4 { "some" } else { "most" }: id }).to_string())
         .collect();
-    let slice = DocumentSlice(&texts);
+    let slice = TextSlice::attributes(&texts);
     let put = Rows::new(&bytes, SHAPE).with_ids(&*ids);
     writer
-        .insert(&put.with_attributes(&slice as &dyn crate::source::DocumentRead))
+        .insert(&put.with_attributes(&slice as &dyn crate::source::TextRead))
         .unwrap();
     writer.flush(&NoProgress).unwrap();
     writer.delete(&ids[..4], Durability::Synced).unwrap();
@@ -369,9 +369,9 @@ fn attributes_that_cannot_be_are_refused_and_change_nothing() {
     ];
     for (texts, words) in cases {
         let texts: Vec<String> = texts.into_iter().map(str::to_owned).collect();
-        let slice = DocumentSlice(&texts);
+        let slice = TextSlice::attributes(&texts);
         let error = writer
-            .insert(&rows.with_attributes(&slice as &dyn crate::source::DocumentRead))
+            .insert(&rows.with_attributes(&slice as &dyn crate::source::TextRead))
             .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         assert!(error.to_string().contains(words), "{error}");
@@ -408,9 +408,8 @@ fn attributes_are_part_of_the_memory_for_updates() {
     // Rows without attributes would fit a hundred times over.
     while writer.changes().unwrap().work.flushes == 0 {
         let (row, texts) = (model.row(), [text.clone()]);
-        let slice = DocumentSlice(&texts);
-        let put =
-            Rows::new(&row, SHAPE).with_attributes(&slice as &dyn crate::source::DocumentRead);
+        let slice = TextSlice::attributes(&texts);
+        let put = Rows::new(&row, SHAPE).with_attributes(&slice as &dyn crate::source::TextRead);
         writer.insert(&put).unwrap();
         rows += 1;
         assert!(rows < capacity / 10, "{rows} of {capacity}");

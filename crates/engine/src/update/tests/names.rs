@@ -12,7 +12,7 @@ use crate::error::ErrorKind;
 use crate::filter::Filter;
 use crate::memory::MemoryWish;
 use crate::options::{BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions};
-use crate::source::{DocumentSlice, NameRead, NameSlice, VectorSlice};
+use crate::source::{TextRead, TextSlice, VectorSlice};
 use crate::update::{Rows, Which, Writer, verify};
 use crate::{Durability, Index, RowParts};
 
@@ -27,7 +27,7 @@ type ByName = BTreeMap<String, (Vec<u8>, Option<String>)>;
 fn build(dir: &Path, names: &[String], rows: &[Vec<u8>], documents: &[String]) {
     let bytes = rows.concat();
     let vectors = VectorSlice::new(&bytes, SHAPE).unwrap();
-    let (names, documents) = (NameSlice(names), DocumentSlice(documents));
+    let (names, documents) = (TextSlice::names(names), TextSlice::attributes(documents));
     let input = BuildInput::new(&vectors, "rows")
         .with_names(Some(&names))
         .with_attributes(Some(&documents));
@@ -77,8 +77,8 @@ fn check(index: &Index, named: &ByName) {
 }
 
 fn put(writer: &Writer, upsert: bool, rows: &[Vec<u8>], names: &[String]) -> crate::Result<u64> {
-    let (bytes, names) = (rows.concat(), NameSlice(names));
-    let rows = Rows::new(&bytes, SHAPE).with_names(&names as &dyn NameRead);
+    let (bytes, names) = (rows.concat(), TextSlice::names(names));
+    let rows = Rows::new(&bytes, SHAPE).with_names(&names as &dyn TextRead);
     let done = if upsert {
         writer.upsert(&rows)?
     } else {
@@ -220,9 +220,8 @@ fn what_is_no_name_is_refused_and_changes_nothing() {
         .unwrap();
     assert_eq!((done.deleted, done.absent), (0, 1));
     let texts = ["{\"\\u0000\": \"x\"}".to_owned()];
-    let documents = DocumentSlice(&texts);
-    let rows =
-        Rows::new(&bytes, SHAPE).with_attributes(&documents as &dyn crate::source::DocumentRead);
+    let documents = TextSlice::attributes(&texts);
+    let rows = Rows::new(&bytes, SHAPE).with_attributes(&documents as &dyn crate::source::TextRead);
     let error = writer.insert(&rows).unwrap_err();
     assert!(error.to_string().contains("U+0000"), "{error}");
     let edit = Edit::Overwrite(serde_json::from_str(&texts[0]).unwrap());

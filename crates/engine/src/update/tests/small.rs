@@ -139,10 +139,10 @@ fn the_least_that_flushes_is_enough_for_rows_with_attributes() {
     let count = 256;
     let bytes = Model::new(5).rows(count).concat();
     let texts = vec!["{\"a\": 1}".to_owned(); count];
-    let slice = crate::source::DocumentSlice(&texts);
+    let slice = crate::source::TextSlice::attributes(&texts);
     let rows = Rows::new(&bytes, SHAPE);
     writer
-        .insert(&rows.with_attributes(&slice as &dyn crate::source::DocumentRead))
+        .insert(&rows.with_attributes(&slice as &dyn crate::source::TextRead))
         .unwrap();
     writer.flush(&NoProgress).unwrap();
     let description = writer.index().description().unwrap();
