@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use pageway::source::{DocumentSlice, NameSlice};
+use pageway::source::{TextRead, TextSlice};
 use pageway::{Durability, Rows, Which, Writer};
 
 use super::change::{Change, PutRow, encode};
@@ -168,19 +168,19 @@ impl IndexPart {
         let shape = writer.index().shape();
         let later = Durability::Deferred;
         if !self.numbered.keys.is_empty() {
-            let documents = DocumentSlice(&self.numbered.documents);
+            let documents = TextSlice::attributes(&self.numbered.documents);
             let rows = Rows::new(&self.numbered.vectors, shape)
                 .with_ids(self.numbered.keys.as_slice())
-                .with_attributes(&documents as &dyn pageway::source::DocumentRead)
+                .with_attributes(&documents as &dyn TextRead)
                 .with_durability(later);
             writer.upsert(&rows)?;
         }
         if !self.named.keys.is_empty() {
-            let documents = DocumentSlice(&self.named.documents);
-            let names = NameSlice(&self.named.keys);
+            let documents = TextSlice::attributes(&self.named.documents);
+            let names = TextSlice::names(&self.named.keys);
             let rows = Rows::new(&self.named.vectors, shape)
-                .with_names(&names as &dyn pageway::source::NameRead)
-                .with_attributes(&documents as &dyn pageway::source::DocumentRead)
+                .with_names(&names as &dyn TextRead)
+                .with_attributes(&documents as &dyn TextRead)
                 .with_durability(later);
             writer.upsert(&rows)?;
         }
