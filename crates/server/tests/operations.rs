@@ -1,4 +1,9 @@
 //! Every row of the table of operations: what is asked, and what is answered.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a failed test may panic"
+)]
 
 mod common;
 
