@@ -85,7 +85,7 @@ def build(
     path : path
         Directory of the index.
     data : path, array_like of shape (n, d), table, or iterable of batches
-        A file (``.fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs .npy``), which is streamed; or an
+        A file (``.fbin .f16bin .bf16bin .u8bin .i8bin .bin .fvecs .bvecs .npy``), which is streamed; or an
         array. Arrays of float32, float16, uint8 or int8 in C order are not copied, memory maps
         included. Other layouts are copied, float64 is copied to float32. Arrays of other libraries
         are taken by ``__array__``, DLPack (CPU) or as Arrow fixed-size lists. Must not be written

@@ -1,6 +1,6 @@
 //! A number of a file as an element of a vector.
 
-use half::f16;
+use half::{bf16, f16};
 use pageway::ElementType;
 
 /// Appends `value` as an element; false when the element cannot hold it. Floats are rounded.
@@ -8,6 +8,7 @@ pub(crate) fn put(value: f64, element: ElementType, out: &mut Vec<u8>) -> bool {
     match element {
         ElementType::F32 => out.extend((value as f32).to_le_bytes()),
         ElementType::F16 => out.extend(f16::from_f64(value).to_le_bytes()),
+        ElementType::Bf16 => out.extend(bf16::from_f64(value).to_le_bytes()),
         ElementType::U8 if value == f64::from(value as u8) => out.push(value as u8),
         ElementType::I8 if value == f64::from(value as i8) => out.push(value as i8 as u8),
         ElementType::U8 | ElementType::I8 => return false,
@@ -26,6 +27,11 @@ pub fn widen(rows: &[u8], element: ElementType) -> Vec<f32> {
             let (words, _) = rows.as_chunks::<2>();
             let halves = words.iter().map(|word| f16::from_le_bytes(*word));
             halves.map(f16::to_f32).collect()
+        }
+        ElementType::Bf16 => {
+            let (words, _) = rows.as_chunks::<2>();
+            let halves = words.iter().map(|word| bf16::from_le_bytes(*word));
+            halves.map(bf16::to_f32).collect()
         }
         ElementType::U8 => rows.iter().map(|byte| f32::from(*byte)).collect(),
         ElementType::I8 => rows.iter().map(|byte| f32::from(*byte as i8)).collect(),
@@ -56,6 +62,11 @@ mod tests {
         assert_eq!(
             widen(&out[6..], ElementType::F16),
             [f16::from_f32(0.1).to_f32()]
+        );
+        assert!(put(0.1, ElementType::Bf16, &mut out));
+        assert_eq!(
+            widen(&out[8..], ElementType::Bf16),
+            [bf16::from_f32(0.1).to_f32()]
         );
     }
 }

@@ -148,6 +148,7 @@ impl<F: Copy> PerMetric<F> {
 pub(crate) struct PerElement<T> {
     pub(crate) f32: T,
     pub(crate) f16: T,
+    pub(crate) bf16: T,
     pub(crate) u8: T,
     pub(crate) i8: T,
 }
@@ -157,6 +158,7 @@ impl<T> PerElement<T> {
         match element {
             ElementType::F32 => &self.f32,
             ElementType::F16 => &self.f16,
+            ElementType::Bf16 => &self.bf16,
             ElementType::U8 => &self.u8,
             ElementType::I8 => &self.i8,
         }

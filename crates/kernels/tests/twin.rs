@@ -1,7 +1,7 @@
 //! Every instruction set against the scalar twin, and the twin against sums in `f64`.
 #![expect(clippy::indexing_slicing, reason = "components of known size")]
 
-use half::f16;
+use half::{bf16, f16};
 use pageway_kernels::{
     DistanceFn, Isa, IsaError, KernelSet, PANEL_ROWS, pack_panels, panel_values,
 };
@@ -47,6 +47,7 @@ impl Source {
         match element {
             ElementType::F32 => self.float().to_le_bytes().to_vec(),
             ElementType::F16 => f16::from_f32(self.float()).to_le_bytes().to_vec(),
+            ElementType::Bf16 => bf16::from_f32(self.float()).to_le_bytes().to_vec(),
             ElementType::U8 | ElementType::I8 => vec![self.next() as u8],
         }
     }
@@ -68,6 +69,7 @@ fn values(element: ElementType, bytes: &[u8]) -> Vec<f64> {
         .map(|component| match element {
             ElementType::F32 => f32::from_le_bytes(component.try_into().expect("four")).into(),
             ElementType::F16 => f16::from_le_bytes(component.try_into().expect("two")).into(),
+            ElementType::Bf16 => bf16::from_le_bytes(component.try_into().expect("two")).into(),
             ElementType::U8 => component[0].into(),
             ElementType::I8 => component[0].cast_signed().into(),
         })
@@ -152,6 +154,11 @@ fn the_largest_dimension_and_the_extremes_of_each_type() {
         (
             ElementType::F16,
             vec![half(0x7BFF), half(0xFBFF), half(1), half(0)],
+        ),
+        // 1e16, its negative, 1e-18, zero.
+        (
+            ElementType::Bf16,
+            vec![half(0x5A0E), half(0xDA0E), half(0x2194), half(0)],
         ),
         (
             ElementType::F32,
@@ -321,9 +328,14 @@ fn widening_is_exact() {
 
 #[test]
 fn every_half_widens_exactly() {
-    // All bit patterns but infinities and NaN.
+    assert_widens(ElementType::F16, 0x7C00, |bits| f16::from_bits(bits).to_f32());
+    assert_widens(ElementType::Bf16, 0x7F80, |bits| bf16::from_bits(bits).to_f32());
+}
+
+/// All bit patterns but infinities and NaN, whose exponent has all bits of `exponent`.
+fn assert_widens(element: ElementType, exponent: u16, value: impl Fn(u16) -> f32) {
     let patterns: Vec<u16> = (0..=u16::MAX)
-        .filter(|bits| bits & 0x7C00 != 0x7C00)
+        .filter(|bits| bits & exponent != exponent)
         .collect();
     let bytes: Vec<u8> = patterns
         .iter()
@@ -331,11 +343,11 @@ fn every_half_widens_exactly() {
         .collect();
     let wanted: Vec<u32> = patterns
         .iter()
-        .map(|&bits| f16::from_bits(bits).to_f32().to_bits())
+        .map(|&bits| value(bits).to_bits())
         .collect();
     for set in sets() {
         let mut out = vec![f32::NAN; patterns.len()];
-        set.widen(ElementType::F16)(&bytes, &mut out);
+        set.widen(element)(&bytes, &mut out);
         let got: Vec<u32> = out.iter().map(|value| value.to_bits()).collect();
         assert!(got == wanted, "{}", set.isa());
     }

@@ -13,6 +13,8 @@ pub enum ElementType {
     F32,
     /// IEEE 754 binary16.
     F16,
+    /// The upper half of an IEEE 754 binary32.
+    Bf16,
     /// Unsigned byte.
     U8,
     /// Signed byte.
@@ -21,20 +23,20 @@ pub enum ElementType {
 
 impl ElementType {
     /// All element types, for tests and help texts.
-    pub const ALL: [Self; 4] = [Self::F32, Self::F16, Self::U8, Self::I8];
+    pub const ALL: [Self; 5] = [Self::F32, Self::F16, Self::Bf16, Self::U8, Self::I8];
 
     /// Bytes of one component.
     pub const fn bytes(self) -> usize {
         match self {
             Self::F32 => 4,
-            Self::F16 => 2,
+            Self::F16 | Self::Bf16 => 2,
             Self::U8 | Self::I8 => 1,
         }
     }
 
-    /// True for `F32` and `F16`, which can hold NaN and infinities.
+    /// True for `F32`, `F16` and `Bf16`, which can hold NaN and infinities.
     pub const fn is_float(self) -> bool {
-        matches!(self, Self::F32 | Self::F16)
+        matches!(self, Self::F32 | Self::F16 | Self::Bf16)
     }
 
     /// Name as written in manifests and on the command line.
@@ -42,6 +44,7 @@ impl ElementType {
         match self {
             Self::F32 => "f32",
             Self::F16 => "f16",
+            Self::Bf16 => "bf16",
             Self::U8 => "u8",
             Self::I8 => "i8",
         }
@@ -61,7 +64,7 @@ impl FromStr for ElementType {
         Self::ALL
             .into_iter()
             .find(|element| element.name() == text)
-            .ok_or_else(|| format!("unknown element type '{text}': use f32, f16, u8 or i8"))
+            .ok_or_else(|| format!("unknown element type '{text}': use f32, f16, bf16, u8 or i8"))
     }
 }
 

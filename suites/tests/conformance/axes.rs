@@ -91,7 +91,7 @@ pub const AXES: [(Axis, &[&str]); 22] = [
     (Axis::CachePages, &["none", "hot", "lru", "clock"]),
     (Axis::Selection, &["breadth_first", "visits"]),
     (Axis::Beam, &["1", "4", "64"]),
-    (Axis::Element, &["f32", "f16", "u8", "i8"]),
+    (Axis::Element, &["f32", "f16", "bf16", "u8", "i8"]),
     (Axis::Metric, &["l2", "ip", "cosine"]),
 ];
 
@@ -142,6 +142,7 @@ impl Choice {
         [
             ElementType::F32,
             ElementType::F16,
+            ElementType::Bf16,
             ElementType::U8,
             ElementType::I8,
         ][self.value(Axis::Element)]

@@ -123,6 +123,7 @@ fn push(bytes: &mut Vec<u8>, element: ElementType, value: f64) {
     match element {
         ElementType::F32 => bytes.extend((value as f32).to_le_bytes()),
         ElementType::F16 => bytes.extend(half::f16::from_f64(value).to_le_bytes()),
+        ElementType::Bf16 => bytes.extend(half::bf16::from_f64(value).to_le_bytes()),
         ElementType::U8 => bytes.push((value * 1200.0).clamp(0.0, 255.0).round() as u8),
         ElementType::I8 => bytes.push((value * 700.0).clamp(-127.0, 127.0).round() as i8 as u8),
     }
@@ -132,6 +133,7 @@ fn values_of(bytes: &[u8], element: ElementType) -> Vec<f64> {
     let value = |bytes: &[u8]| match element {
         ElementType::F32 => f32::from_le_bytes(bytes.try_into().unwrap()).into(),
         ElementType::F16 => half::f16::from_le_bytes(bytes.try_into().unwrap()).to_f64(),
+        ElementType::Bf16 => half::bf16::from_le_bytes(bytes.try_into().unwrap()).to_f64(),
         ElementType::U8 => f64::from(bytes[0]),
         ElementType::I8 => f64::from(bytes[0] as i8),
     };

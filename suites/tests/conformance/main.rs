@@ -120,6 +120,7 @@ macro_rules! conformance {
 conformance!(
     f32: pageway::ElementType::F32,
     f16: pageway::ElementType::F16,
+    bf16: pageway::ElementType::Bf16,
     u8: pageway::ElementType::U8,
     i8: pageway::ElementType::I8
 );

@@ -99,7 +99,7 @@ impl Rows {
                     .map(|own| f64::from(f32::from_le_bytes(*own)))
                     .collect()
             }
-            ElementType::F16 | ElementType::U8 | ElementType::I8 => {
+            ElementType::F16 | ElementType::Bf16 | ElementType::U8 | ElementType::I8 => {
                 bytes.iter().map(|byte| f64::from(*byte)).collect()
             }
         }

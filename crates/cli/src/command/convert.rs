@@ -19,8 +19,8 @@ Examples:
   pageway convert base.fvecs base.f16bin
   pageway convert base.bin base.npy --element u8
 
-The formats follow from the extensions: .fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs .npy.
-Widening is exact; to f16 values are rounded; to u8 and i8 only whole numbers in range are taken,
+The formats follow from the extensions: .fbin .f16bin .bf16bin .u8bin .i8bin .bin .fvecs .bvecs .npy.
+Widening is exact; f16 and bf16 are rounded; to u8 and i8 only whole numbers in range are taken,
 anything else is refused with its row. Rows are streamed, and the target appears when it is complete.";
 
 /// Rewrite vectors in another file format or element type.
@@ -35,7 +35,7 @@ pub(crate) struct ConvertArguments {
     #[arg(value_name = "TO")]
     to: PathBuf,
 
-    /// Element type of the target: f32, f16, u8 or i8 [default: by its extension, else as FROM]
+    /// Element type of the target: f32, f16, bf16, u8 or i8 [default: by extension, else as FROM]
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
 

@@ -68,7 +68,7 @@ pub(crate) struct GroundTruthArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
 
-    /// Element type of .bin files: f32, f16, u8 or i8
+    /// Element type of .bin files: f32, f16, bf16, u8 or i8
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
 }

@@ -24,6 +24,7 @@ impl RowsFile {
         let (own, descr) = match shape.element {
             ElementType::F32 => ("fbin", "<f4"),
             ElementType::F16 => ("f16bin", "<f2"),
+            ElementType::Bf16 => ("bf16bin", "<V2"),
             ElementType::U8 => ("u8bin", "|u1"),
             ElementType::I8 => ("i8bin", "|i1"),
         };

@@ -2,8 +2,8 @@
 //! dimensions, in the same or another element type.
 //!
 //! Widening is exact. Narrowing happens only when the target asks for it by extension or by
-//! element: to f16 it rounds to nearest and refuses overflow, to u8 and i8 every value must be an
-//! integer in range.
+//! element: to f16 and bf16 it rounds to nearest and refuses overflow, to u8 and i8 every value
+//! must be an integer in range.
 
 use std::ops::Range;
 use std::path::Path;

@@ -1,15 +1,15 @@
-//! Conversion of elements, a block at a time, through f32, which holds every value of the four
+//! Conversion of elements, a block at a time, through f32, which holds every value of the
 //! element types exactly. Widening is a kernel; this file narrows.
 
-use half::f16;
+use half::{bf16, f16};
 use pageway_types::ElementType;
 
-/// Encodes `values` into `out`, which is cleared first. Narrowing to f16 rounds to nearest;
-/// integers must be exact.
+/// Encodes `values` into `out`, which is cleared first. Narrowing to f16 and bf16 rounds to
+/// nearest; integers must be exact.
 ///
 /// # Errors
 /// The position of the first value that `element` cannot hold: not an integer or out of range for
-/// u8 and i8, beyond 65,504 (or not finite) for f16.
+/// u8 and i8, beyond 65,504 for f16, beyond 3.39e38 for bf16, or not finite for either.
 pub(crate) fn encode(element: ElementType, values: &[f32], out: &mut Vec<u8>) -> Result<(), usize> {
     out.clear();
     if let Some(position) = values.iter().position(|value| !fits(element, *value)) {
@@ -19,6 +19,9 @@ pub(crate) fn encode(element: ElementType, values: &[f32], out: &mut Vec<u8>) ->
         ElementType::F32 => out.extend(values.iter().flat_map(|v| v.to_le_bytes())),
         ElementType::F16 => {
             out.extend(values.iter().flat_map(|v| f16::from_f32(*v).to_le_bytes()));
+        }
+        ElementType::Bf16 => {
+            out.extend(values.iter().flat_map(|v| bf16::from_f32(*v).to_le_bytes()));
         }
         ElementType::U8 => out.extend(values.iter().map(|v| *v as u8)),
         ElementType::I8 => out.extend(values.iter().map(|v| *v as i8 as u8)),
@@ -30,6 +33,7 @@ fn fits(element: ElementType, value: f32) -> bool {
     match element {
         ElementType::F32 => true,
         ElementType::F16 => f16::from_f32(value).is_finite(),
+        ElementType::Bf16 => bf16::from_f32(value).is_finite(),
         ElementType::U8 => f32::from(value as u8) == value,
         ElementType::I8 => f32::from(value as i8) == value,
     }
@@ -51,7 +55,7 @@ mod tests {
     fn every_byte_survives_every_wider_type() {
         let all: Vec<u8> = (0..=255).collect();
         for narrow in [ElementType::U8, ElementType::I8] {
-            for wide in [ElementType::F16, ElementType::F32] {
+            for wide in [ElementType::F16, ElementType::Bf16, ElementType::F32] {
                 let widened = cast(narrow, wide, &all).unwrap();
                 assert_eq!(
                     cast(wide, narrow, &widened).unwrap(),
@@ -64,12 +68,11 @@ mod tests {
 
     #[test]
     fn halves_survive_f32() {
-        let all: Vec<u8> = (0..0x7c00_u16).flat_map(u16::to_le_bytes).collect();
-        let widened = cast(ElementType::F16, ElementType::F32, &all).unwrap();
-        assert_eq!(
-            cast(ElementType::F32, ElementType::F16, &widened).unwrap(),
-            all
-        );
+        for (half, end) in [(ElementType::F16, 0x7c00_u16), (ElementType::Bf16, 0x7f80)] {
+            let all: Vec<u8> = (0..end).flat_map(u16::to_le_bytes).collect();
+            let widened = cast(half, ElementType::F32, &all).unwrap();
+            assert_eq!(cast(ElementType::F32, half, &widened).unwrap(), all, "{half}");
+        }
     }
 
     #[test]
@@ -81,6 +84,8 @@ mod tests {
             (ElementType::I8, vec![-128.0, 127.0, 128.0], 2),
             (ElementType::F16, vec![65504.0, 65520.0], 1),
             (ElementType::F16, vec![f32::NEG_INFINITY], 0),
+            (ElementType::Bf16, vec![1e38, 3.4e38], 1),
+            (ElementType::Bf16, vec![f32::NAN], 0),
         ];
         for (to, values, position) in cases {
             assert_eq!(

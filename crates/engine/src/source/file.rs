@@ -39,7 +39,7 @@ impl VectorFile {
     /// # Errors
     /// `NotFound` and `Io` from the file system; `InvalidInput` with file and field for an unknown
     /// extension, a header that is cut, illegal or disagrees with the file size, and for arrays
-    /// that are not little-endian rows of f32, f16, u8 or i8.
+    /// that are not little-endian rows of f32, f16, bf16, u8 or i8.
     pub fn open(vfs: &Arc<dyn Vfs>, path: &Path, how: OpenAs) -> Result<Self, Error> {
         let format = VectorFormat::of(path)?;
         let name = path.display().to_string();

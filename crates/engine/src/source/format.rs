@@ -2,7 +2,7 @@
 //!
 //! | family | layout | extensions |
 //! |---|---|---|
-//! | `Bin` | `u32 rows, u32 dimension`, then the rows | `.fbin .f16bin .u8bin .i8bin .bin` |
+//! | `Bin` | `u32 rows, u32 dimension`, then the rows | `.fbin .f16bin .bf16bin .u8bin .i8bin .bin` |
 //! | `Vecs` | per row `i32 dimension`, then its components | `.fvecs .bvecs` |
 //! | `Npy` | NumPy's header, then the rows in C order | `.npy` |
 
@@ -33,9 +33,10 @@ pub struct VectorFormat {
     pub element: Option<ElementType>,
 }
 
-const TABLE: [(&str, FormatFamily, Option<ElementType>); 8] = [
+const TABLE: [(&str, FormatFamily, Option<ElementType>); 9] = [
     ("fbin", FormatFamily::Bin, Some(ElementType::F32)),
     ("f16bin", FormatFamily::Bin, Some(ElementType::F16)),
+    ("bf16bin", FormatFamily::Bin, Some(ElementType::Bf16)),
     ("u8bin", FormatFamily::Bin, Some(ElementType::U8)),
     ("i8bin", FormatFamily::Bin, Some(ElementType::I8)),
     ("bin", FormatFamily::Bin, None),

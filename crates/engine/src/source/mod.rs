@@ -4,6 +4,7 @@
 //! format   extension -> family and element type         layout   header -> where rows lie
 //! file     VectorFile: rows of a file                   slice    VectorSlice: rows in memory
 //! blocks   one pass, a block at a time                  check    finite, within f32, directed
+//! narrowed NarrowedVectors: rounded while they are read
 //! writer   VectorFileWriter: rows to a file             convert  formats, elements, slices
 //! documents, names: what rows have beside their vectors    lines: of a text file
 //! ids      user ids and the check for duplicates        npy      NumPy's header
@@ -26,6 +27,7 @@ mod layout;
 mod lengths;
 mod lines;
 mod names;
+mod narrowed;
 mod npy;
 mod output;
 mod slice;
@@ -49,6 +51,7 @@ pub(crate) use lengths::Lengths;
 pub use lines::TextLines;
 pub(crate) use names::NamedRows;
 pub use names::visit_names;
+pub use narrowed::NarrowedVectors;
 pub use npy::NpyProblem;
 pub(crate) use output::OutputFile;
 pub(crate) use slice::ResidentSlice;

@@ -107,6 +107,7 @@ impl NpyHeader {
         match self.descr.as_str() {
             "<f4" => Ok(ElementType::F32),
             "<f2" => Ok(ElementType::F16),
+            "<V2" | "|V2" => Ok(ElementType::Bf16),
             "|u1" | "<u1" => Ok(ElementType::U8),
             "|i1" | "<i1" => Ok(ElementType::I8),
             "<f8" => Err(self.element_problem(
@@ -143,6 +144,7 @@ pub(crate) fn render_header(rows: u64, shape: VectorShape) -> Vec<u8> {
     let descr = match shape.element {
         ElementType::F32 => "<f4",
         ElementType::F16 => "<f2",
+        ElementType::Bf16 => "<V2",
         ElementType::U8 => "|u1",
         ElementType::I8 => "|i1",
     };

@@ -77,6 +77,7 @@ impl Rows {
             .map(|bytes| match self.shape.element {
                 ElementType::F32 => f64::from(f32::from_le_bytes(bytes.try_into().unwrap())),
                 ElementType::F16 => half::f16::from_le_bytes(bytes.try_into().unwrap()).to_f64(),
+                ElementType::Bf16 => half::bf16::from_le_bytes(bytes.try_into().unwrap()).to_f64(),
                 ElementType::U8 => f64::from(bytes[0]),
                 ElementType::I8 => f64::from(bytes[0] as i8),
             })
@@ -94,6 +95,7 @@ fn push(bytes: &mut Vec<u8>, element: ElementType, value: f32) {
     match element {
         ElementType::F32 => bytes.extend(value.to_le_bytes()),
         ElementType::F16 => bytes.extend(half::f16::from_f32(value).to_le_bytes()),
+        ElementType::Bf16 => bytes.extend(half::bf16::from_f32(value).to_le_bytes()),
         ElementType::U8 => bytes.push((value + 128.0).clamp(0.0, 255.0) as u8),
         ElementType::I8 => bytes.push(value.clamp(-128.0, 127.0) as i8 as u8),
     }

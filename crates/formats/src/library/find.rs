@@ -13,7 +13,7 @@ use crate::reader::open_file;
 
 /// Extensions of the engine whose files are never looked into. `.bin` is: hnswlib uses it too.
 const OWN: [&str; 8] = [
-    "npy", "fbin", "f16bin", "u8bin", "i8bin", "fvecs", "bvecs", "ibin",
+    "npy", "fbin", "f16bin", "bf16bin", "u8bin", "i8bin", "fvecs", "bvecs", "ibin",
 ];
 
 /// The vectors of `path`, where it is an index file of a library that is known.

@@ -1,10 +1,10 @@
-//! `f32` and `f16`, four components at a time.
+//! `f32`, `f16` and `bf16`, four components at a time.
 
 use std::arch::aarch64::{
     float32x4_t, uint16x4_t, vaddq_f32, vaddvq_f32, vaddvq_u32, vand_u8, vandq_u32, vbslq_f32,
     vceqq_f32, vcltq_f32, vdupq_n_f32, vextq_f32, vfmaq_f32, vld1_u8, vld1q_f32, vld1q_u8,
     vld1q_u32, vminq_f32, vminvq_f32, vmulq_f32, vreinterpret_u16_u8, vreinterpretq_f32_u8,
-    vrev64q_f32, vst1q_f32, vsubq_f32,
+    vreinterpretq_f32_u32, vrev64q_f32, vshll_n_u16, vst1q_f32, vsubq_f32,
 };
 
 use super::{KEEP_END, load_end};
@@ -12,6 +12,7 @@ use crate::simd::lanes::{FloatLanes, Lanes};
 
 pub(super) struct F32;
 pub(super) struct F16;
+pub(super) struct Bf16;
 
 /// Widens four halves. The instruction is part of the base set; only its intrinsic is recent.
 ///
@@ -32,7 +33,31 @@ unsafe fn widen_halves(halves: uint16x4_t) -> float32x4_t {
     wide
 }
 
-/// Sums are the same for both: components are `f32` once loaded.
+/// Widens four upper halves.
+///
+/// # Safety
+/// The CPU has Advanced SIMD.
+#[inline(always)]
+unsafe fn widen_upper_halves(halves: uint16x4_t) -> float32x4_t {
+    // SAFETY: the caller vouches for the features.
+    unsafe { vreinterpretq_f32_u32(vshll_n_u16::<16>(halves)) }
+}
+
+/// The last `keep <= 8` bytes before `end`, and zero in front of them.
+///
+/// # Safety
+/// The eight bytes before `end` are readable.
+#[inline(always)]
+unsafe fn load_half_end(end: *const u8, keep: usize) -> uint16x4_t {
+    // SAFETY: the caller vouches for features and bounds. The mask window begins eight bytes
+    // before the ones, plus `keep`, and ends within them.
+    unsafe {
+        let mask = vld1_u8(KEEP_END.as_ptr().add(8 + keep));
+        vreinterpret_u16_u8(vand_u8(vld1_u8(end.sub(8)), mask))
+    }
+}
+
+/// Sums are the same for all: components are `f32` once loaded.
 macro_rules! float_sums {
     () => {
         type Register = float32x4_t;
@@ -109,12 +134,26 @@ impl Lanes for F16 {
 
     #[inline(always)]
     unsafe fn load_end(end: *const u8, keep: usize) -> float32x4_t {
-        // SAFETY: the caller vouches for features and bounds. The mask window begins eight bytes
-        // before the ones, plus `keep`, and ends within them.
-        unsafe {
-            let mask = vld1_u8(KEEP_END.as_ptr().add(8 + keep));
-            widen_halves(vreinterpret_u16_u8(vand_u8(vld1_u8(end.sub(8)), mask)))
-        }
+        // SAFETY: the caller vouches for features and bounds.
+        unsafe { widen_halves(load_half_end(end, keep)) }
+    }
+}
+
+impl Lanes for Bf16 {
+    const BYTES: usize = 8;
+
+    float_sums!();
+
+    #[inline(always)]
+    unsafe fn load(address: *const u8) -> float32x4_t {
+        // SAFETY: the caller vouches for features and bounds.
+        unsafe { widen_upper_halves(vreinterpret_u16_u8(vld1_u8(address))) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_end(end: *const u8, keep: usize) -> float32x4_t {
+        // SAFETY: the caller vouches for features and bounds.
+        unsafe { widen_upper_halves(load_half_end(end, keep)) }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::simd::kernel_set;
 
 kernel_set! {
     isa: Isa::Neon, features: "neon", block: 16, rows: 2,
-    f32: float::F32, f16: float::F16, u8: integer::U8, i8: integer::I8,
+    f32: float::F32, f16: float::F16, bf16: float::Bf16, u8: integer::U8, i8: integer::I8,
 }
 
 /// Zeros, then ones: a window into it keeps the end of a register.

@@ -24,6 +24,8 @@ pub(crate) trait Component {
 
 /// Marks IEEE 754 binary16 components.
 pub(super) struct Half;
+/// Marks components that are upper halves of IEEE 754 binary32.
+pub(super) struct UpperHalf;
 
 impl Component for f32 {
     const BYTES: usize = 4;
@@ -42,6 +44,16 @@ impl Component for Half {
     #[inline(always)]
     fn read(bytes: &[u8]) -> f32 {
         half::f16::from_le_bytes([bytes[0], bytes[1]]).to_f32_const()
+    }
+}
+
+impl Component for UpperHalf {
+    const BYTES: usize = 2;
+    type Value = f32;
+
+    #[inline(always)]
+    fn read(bytes: &[u8]) -> f32 {
+        f32::from_le_bytes([0, 0, bytes[0], bytes[1]])
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) use fixed::project_fixed;
 pub(crate) use hadamard::hadamard;
 pub(crate) use lookup::{lookup, lookup_gather};
 
-use component::Half;
+use component::{Half, UpperHalf};
 use distance::{Cosine, InnerProduct, L2};
 
 /// The scalar kernels.
@@ -35,6 +35,7 @@ pub(crate) static KERNELS: KernelSet = KernelSet {
     elements: PerElement {
         f32: element_kernels::<f32>(),
         f16: element_kernels::<Half>(),
+        bf16: element_kernels::<UpperHalf>(),
         u8: element_kernels::<u8>(),
         i8: element_kernels::<i8>(),
     },

@@ -9,7 +9,7 @@
 macro_rules! kernel_set {
     (
         isa: $isa:expr, features: $features:literal, block: $block:literal, rows: $rows:literal,
-        f32: $F32:ty, f16: $F16:ty, u8: $U8:ty, i8: $I8:ty,
+        f32: $F32:ty, f16: $F16:ty, bf16: $Bf16:ty, u8: $U8:ty, i8: $I8:ty,
     ) => {
         use pageway_types::Place;
 
@@ -31,6 +31,7 @@ macro_rules! kernel_set {
             elements: PerElement {
                 f32: element_kernels::<$F32>(widen_float::<$F32>),
                 f16: element_kernels::<$F16>(widen_float::<$F16>),
+                bf16: element_kernels::<$Bf16>(widen_float::<$Bf16>),
                 u8: element_kernels::<$U8>(widen_integer::<u8>),
                 i8: element_kernels::<$I8>(widen_integer::<i8>),
             },

@@ -218,6 +218,7 @@ fn write(dir: &Path, rows: &[u8], shape: VectorShape) -> Result<()> {
     let extension = match shape.element {
         ElementType::F32 => "fbin",
         ElementType::F16 => "f16bin",
+        ElementType::Bf16 => "bf16bin",
         ElementType::U8 => "u8bin",
         ElementType::I8 => "i8bin",
     };

@@ -71,7 +71,7 @@ fn codes(description: &Value, vector: f64) -> Option<f64> {
 fn element_bytes(description: &Value) -> Option<f64> {
     match description.pointer("/spec/shape/element")?.as_str()? {
         "f32" => Some(4.0),
-        "f16" => Some(2.0),
+        "f16" | "bf16" => Some(2.0),
         "u8" | "i8" => Some(1.0),
         _ => None,
     }

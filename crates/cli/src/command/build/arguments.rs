@@ -70,7 +70,8 @@ pub(crate) struct BuildArguments {
 /// What to read and where to write.
 #[derive(Debug, Args)]
 struct PlaceArguments {
-    /// Vectors: .fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs .npy .parquet .jsonl or .ndjson
+    /// Vectors: .fbin .f16bin .bf16bin .u8bin .i8bin .bin .fvecs .bvecs .npy .parquet .jsonl or
+    /// .ndjson
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
 
@@ -100,7 +101,7 @@ struct PlaceArguments {
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
 
-    /// Element type of a .bin file, or wanted of .parquet and .jsonl: f32, f16, u8 or i8
+    /// Element type of a .bin file, or wanted of .parquet and .jsonl: f32, f16, bf16, u8 or i8
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
 

@@ -35,7 +35,7 @@ pub(crate) struct CreateArguments {
     #[arg(long, value_name = "METRIC")]
     metric: Metric,
 
-    /// Element type: f32, f16, u8 or i8
+    /// Element type: f32, f16, bf16, u8 or i8
     #[arg(long, value_name = "TYPE", default_value_t = ElementType::F32)]
     element: ElementType,
 

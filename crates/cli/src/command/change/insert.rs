@@ -39,11 +39,12 @@ pub(crate) struct InsertArguments {
     #[arg(value_name = "INDEX")]
     index: PathBuf,
 
-    /// Vectors: .fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs or .npy, of the type of the index
+    /// Vectors: .fbin .f16bin .bf16bin .u8bin .i8bin .bin .fvecs .bvecs or .npy, of the type of the
+    /// index
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
 
-    /// Element type of a .bin file: f32, f16, u8 or i8
+    /// Element type of a .bin file: f32, f16, bf16, u8 or i8
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
 

@@ -58,7 +58,7 @@ struct VectorArguments {
     #[arg(long, value_name = "D", default_value_t = 128)]
     dimension: u32,
 
-    /// Element type: f32, f16, u8 or i8
+    /// Element type: f32, f16, bf16, u8 or i8
     #[arg(long, value_name = "TYPE", default_value_t = ElementType::U8)]
     element: ElementType,
 

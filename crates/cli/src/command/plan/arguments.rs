@@ -31,7 +31,7 @@ beam; and every choice of 'pageway build'. A larger --sample predicts better and
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct PlanArguments {
-    /// Vectors: .fbin .f16bin .u8bin .i8bin .bin .fvecs .bvecs or .npy
+    /// Vectors: .fbin .f16bin .bf16bin .u8bin .i8bin .bin .fvecs .bvecs or .npy
     #[arg(long, visible_alias = "base", value_name = "FILE")]
     data: PathBuf,
 
@@ -39,7 +39,7 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
 
-    /// Element type of a .bin file: f32, f16, u8 or i8
+    /// Element type of a .bin file: f32, f16, bf16, u8 or i8
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
 

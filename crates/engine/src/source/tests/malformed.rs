@@ -242,7 +242,7 @@ fn name_cases() -> Vec<Case> {
         (
             "a.parquet",
             vec![],
-            "unknown extension; the known ones are .fbin .f16bin .u8bin",
+            "unknown extension; the known ones are .fbin .f16bin .bf16bin .u8bin",
         ),
         ("plain", vec![], "unknown extension"),
         (

@@ -52,6 +52,12 @@ fn each_format_gives_its_rows_back() {
             &halves,
         ),
         (
+            "a.bf16bin",
+            [header.clone(), halves.clone()].concat(),
+            ElementType::Bf16,
+            &halves,
+        ),
+        (
             "a.u8bin",
             [header.clone(), bytes.clone()].concat(),
             ElementType::U8,

@@ -7,9 +7,11 @@ use super::super::scratch_folder::{ScratchFolder, le};
 use super::super::{OpenAs, Selection, VectorFile, VectorFileWriter, VectorSlice, convert};
 use crate::{Error, ErrorKind};
 
-const FORMATS: [(&str, ElementType); 9] = [
+const FORMATS: [(&str, ElementType); 11] = [
     ("x.fbin", ElementType::F32),
     ("x.f16bin", ElementType::F16),
+    ("x.bf16bin", ElementType::Bf16),
+    ("v.npy", ElementType::Bf16),
     ("x.u8bin", ElementType::U8),
     ("x.i8bin", ElementType::I8),
     ("x.fvecs", ElementType::F32),

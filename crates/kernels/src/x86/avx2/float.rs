@@ -1,11 +1,11 @@
-//! `f32` and `f16`, eight components at a time.
+//! `f32`, `f16` and `bf16`, eight components at a time.
 
 use std::arch::x86_64::{
-    __m256, _CMP_EQ_OQ, _CMP_LT_OQ, _mm_add_ps, _mm_add_ss, _mm_and_si128, _mm_cvtss_f32,
+    __m128i, __m256, _CMP_EQ_OQ, _CMP_LT_OQ, _mm_add_ps, _mm_add_ss, _mm_and_si128, _mm_cvtss_f32,
     _mm_loadu_si128, _mm_min_ps, _mm_min_ss, _mm_movehdup_ps, _mm_movehl_ps, _mm256_add_ps,
-    _mm256_blend_ps, _mm256_castps256_ps128, _mm256_castsi256_ps, _mm256_cmp_ps, _mm256_cvtph_ps,
+    _mm256_blend_ps, _mm256_castps256_ps128, _mm256_castsi256_ps, _mm256_cmp_ps, _mm256_cvtepu16_epi32, _mm256_cvtph_ps,
     _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_min_ps, _mm256_movemask_ps,
-    _mm256_mul_ps, _mm256_permute_ps, _mm256_permute2f128_ps, _mm256_set1_ps, _mm256_setzero_ps,
+    _mm256_mul_ps, _mm256_permute_ps, _mm256_permute2f128_ps, _mm256_set1_ps, _mm256_setzero_ps, _mm256_slli_epi32,
     _mm256_storeu_ps, _mm256_sub_ps,
 };
 
@@ -14,8 +14,33 @@ use crate::simd::lanes::{FloatLanes, Lanes};
 
 pub(super) struct F32;
 pub(super) struct F16;
+pub(super) struct Bf16;
 
-/// Sums are the same for both: components are `f32` once loaded.
+/// Widens eight upper halves.
+///
+/// # Safety
+/// The CPU has AVX2.
+#[inline(always)]
+unsafe fn widen_upper_halves(halves: __m128i) -> __m256 {
+    // SAFETY: the caller vouches for the features.
+    unsafe { _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(halves))) }
+}
+
+/// The last `keep <= 16` bytes before `end`, and zero in front of them.
+///
+/// # Safety
+/// The CPU has AVX2; the 16 bytes before `end` are readable.
+#[inline(always)]
+unsafe fn load_half_end(end: *const u8, keep: usize) -> __m128i {
+    // SAFETY: the caller vouches for features and bounds. The mask window begins sixteen bytes
+    // before the ones, plus `keep`, and ends within them.
+    unsafe {
+        let mask = _mm_loadu_si128(KEEP_END.as_ptr().add(16 + keep).cast());
+        _mm_and_si128(_mm_loadu_si128(end.sub(16).cast()), mask)
+    }
+}
+
+/// Sums are the same for all: components are `f32` once loaded.
 macro_rules! float_sums {
     () => {
         type Register = __m256;
@@ -91,12 +116,26 @@ impl Lanes for F16 {
 
     #[inline(always)]
     unsafe fn load_end(end: *const u8, keep: usize) -> __m256 {
-        // SAFETY: the caller vouches for features and bounds. The mask window begins sixteen
-        // bytes before the ones, plus `keep`, and ends within them.
-        unsafe {
-            let mask = _mm_loadu_si128(KEEP_END.as_ptr().add(16 + keep).cast());
-            _mm256_cvtph_ps(_mm_and_si128(_mm_loadu_si128(end.sub(16).cast()), mask))
-        }
+        // SAFETY: the caller vouches for features and bounds.
+        unsafe { _mm256_cvtph_ps(load_half_end(end, keep)) }
+    }
+}
+
+impl Lanes for Bf16 {
+    const BYTES: usize = 16;
+
+    float_sums!();
+
+    #[inline(always)]
+    unsafe fn load(address: *const u8) -> __m256 {
+        // SAFETY: the caller vouches for features and bounds.
+        unsafe { widen_upper_halves(_mm_loadu_si128(address.cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_end(end: *const u8, keep: usize) -> __m256 {
+        // SAFETY: the caller vouches for features and bounds.
+        unsafe { widen_upper_halves(load_half_end(end, keep)) }
     }
 }
 

@@ -1,10 +1,11 @@
-//! `f32` and `f16`, sixteen components at a time.
+//! `f32`, `f16` and `bf16`, sixteen components at a time.
 
 use std::arch::x86_64::{
-    __m512, _CMP_EQ_OQ, _CMP_LT_OQ, _mm256_loadu_si256, _mm256_maskz_loadu_epi16, _mm512_add_ps,
-    _mm512_cmp_ps_mask, _mm512_cvtph_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_sub_ps,
+    __m256i, __m512, _CMP_EQ_OQ, _CMP_LT_OQ, _mm256_loadu_si256, _mm256_maskz_loadu_epi16, _mm512_add_ps,
+    _mm512_castsi512_ps,
+    _mm512_cmp_ps_mask, _mm512_cvtepu16_epi32, _mm512_cvtph_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_sub_ps,
     _mm512_maskz_loadu_ps, _mm512_min_ps, _mm512_mul_ps, _mm512_permute_ps, _mm512_reduce_add_ps,
-    _mm512_reduce_min_ps, _mm512_set1_ps, _mm512_setzero_ps, _mm512_shuffle_f32x4,
+    _mm512_reduce_min_ps, _mm512_set1_ps, _mm512_setzero_ps, _mm512_shuffle_f32x4, _mm512_slli_epi32,
     _mm512_storeu_ps, _mm512_sub_ps,
 };
 
@@ -12,8 +13,19 @@ use crate::simd::lanes::{FloatLanes, Lanes};
 
 pub(super) struct F32;
 pub(super) struct F16;
+pub(super) struct Bf16;
 
-/// Sums are the same for both: components are `f32` once loaded.
+/// Widens sixteen upper halves.
+///
+/// # Safety
+/// The CPU has AVX-512F.
+#[inline(always)]
+unsafe fn widen_upper_halves(halves: __m256i) -> __m512 {
+    // SAFETY: the caller vouches for the features.
+    unsafe { _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(halves))) }
+}
+
+/// Sums are the same for all: components are `f32` once loaded.
 macro_rules! float_sums {
     () => {
         type Register = __m512;
@@ -89,6 +101,25 @@ impl Lanes for F16 {
         let mask = (1_u16 << (keep / 2)) - 1;
         // SAFETY: the caller vouches for features and bounds; masked lanes are not read.
         unsafe { _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, end.sub(keep).cast())) }
+    }
+}
+
+impl Lanes for Bf16 {
+    const BYTES: usize = 32;
+
+    float_sums!();
+
+    #[inline(always)]
+    unsafe fn load(address: *const u8) -> __m512 {
+        // SAFETY: the caller vouches for features and bounds.
+        unsafe { widen_upper_halves(_mm256_loadu_si256(address.cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_end(end: *const u8, keep: usize) -> __m512 {
+        let mask = (1_u16 << (keep / 2)) - 1;
+        // SAFETY: the caller vouches for features and bounds; masked lanes are not read.
+        unsafe { widen_upper_halves(_mm256_maskz_loadu_epi16(mask, end.sub(keep).cast())) }
     }
 }
 

@@ -52,6 +52,7 @@ pub(in crate::data) const fn extension(element: ElementType) -> &'static str {
     match element {
         ElementType::F32 => "fbin",
         ElementType::F16 => "f16bin",
+        ElementType::Bf16 => "bf16bin",
         ElementType::U8 => "u8bin",
         ElementType::I8 => "i8bin",
     }
