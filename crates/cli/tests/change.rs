@@ -139,8 +139,18 @@ fn attributes_come_change_are_shown_and_go() {
         refused.stderr.contains("299 documents for 300"),
         "{refused:?}"
     );
-    let report = place.line("insert my.index --data b.u8bin --attributes b.jsonl --json");
+    let cells = |row: u64| format!("{row},\"{{\"\"three\"\": {}}}\"\n", row % 3);
+    place.write(
+        "b.csv",
+        format!("n,of\n{}", (0..300).map(cells).collect::<String>()),
+    );
+    let report = place.line("insert my.index --data b.u8bin --attributes b.csv --json");
     assert_eq!(number(&report.json(), "inserted"), 300);
+    let report =
+        place.line("build --data b.u8bin --out built.index --metric l2 --attributes b.csv");
+    assert_eq!(report.code, 0, "{report:?}");
+    let count = ["count", "built.index", "--filter", "of.three = 2", "--json"];
+    assert_eq!(number(&place.run(count).json(), "matches"), 100);
     place.write("ids.txt", lines([7, 8, 4000].into_iter()));
     let set = [
         "set",
