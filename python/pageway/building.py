@@ -383,7 +383,7 @@ def _opened(path: str, report: BuildReport) -> Index:
 
 
 def _ids(
-    ids: Any, own: Union[None, str, npt.NDArray[np.uint64]]
+    ids: Any, own: Union[None, str, List[str], npt.NDArray[np.uint64]]
 ) -> _native._Ids:
     """Ids as the native build takes them: a path, an array, or names; `own` are those of the source."""
     if ids is None:

@@ -301,6 +301,23 @@ fn rows_with_names_are_found_changed_and_deleted_by_them() {
     let build = "build --data a.u8bin --names a.txt --out my.index --metric l2 --memory 8MB \
                  --calibration-queries 10 --degree 24";
     assert_eq!(place.line(build).code, 0);
+    for file in ["found.csv", "found.jsonl", "found.parquet"] {
+        let search = format!("search my.index --queries a.u8bin -k 1 --out {file}");
+        assert_eq!(place.line(&search).code, 0, "{file}");
+    }
+    let text = |file: &str| String::from_utf8(place.read(file)).expect("UTF-8");
+    assert!(text("found.csv").contains("\n5,1,\"row 5\",0\n"));
+    assert!(text("found.jsonl").contains("{\"query\": 5, \"ids\": [\"row 5\"], "));
+    let parquet = place.read("found.parquet");
+    let holds = |name: &[u8]| parquet.windows(name.len()).any(|some| some == name);
+    assert!(holds(b"row 299"));
+    for file in ["found.npy", "found.ibin"] {
+        let search = format!("search my.index --queries a.u8bin -k 1 --out {file}");
+        let refused = place.line(&search);
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(refused.stderr.contains(".csv .jsonl or .parquet"), "{refused:?}");
+        assert!(!place.exists(file));
+    }
     let taken = place.line("insert my.index --data b.u8bin --names b.txt");
     assert_eq!(taken.code, 2);
     assert!(taken.stderr.contains("name \"row 3\""), "{taken:?}");
