@@ -224,7 +224,6 @@ def test_columns_that_are_not_there_are_told(tmp_path):
     cases = [
         (data, {"column": "embedding"}, "no column 'embedding'; there are 'id', 'emb', 'text'"),
         (data, {"column": "text"}, "column 'text': holds string"),
-        (data, {"id_column": "text"}, "ids: must be whole numbers"),
         (nothing, {}, r"no column holds lists of numbers; there are a \(string\), b \(int64\)"),
         (two, {}, "columns 'a', 'b' hold lists; say which"),
         (nulls, {}, "row 1 is null"),
