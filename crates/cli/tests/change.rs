@@ -315,7 +315,10 @@ fn rows_with_names_are_found_changed_and_deleted_by_them() {
         let search = format!("search my.index --queries a.u8bin -k 1 --out {file}");
         let refused = place.line(&search);
         assert_eq!(refused.code, 2, "{refused:?}");
-        assert!(refused.stderr.contains(".csv .jsonl or .parquet"), "{refused:?}");
+        assert!(
+            refused.stderr.contains(".csv .jsonl or .parquet"),
+            "{refused:?}"
+        );
         assert!(!place.exists(file));
     }
     let taken = place.line("insert my.index --data b.u8bin --names b.txt");

@@ -15,9 +15,7 @@ use std::sync::Arc;
 use pageway::lab::{OpenMode, VfsFile};
 use pageway::{Answers, Error, Result, Vfs};
 use parquet::basic::Compression;
-use parquet::data_type::{
-    ByteArray, ByteArrayType, DataType, FloatType, Int32Type, Int64Type,
-};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, FloatType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
