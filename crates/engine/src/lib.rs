@@ -113,3 +113,14 @@ pub mod lab {
     pub use crate::segment::{GraphSurvey, OVERLAP_CLASSES};
     pub use crate::threads::thread_pool;
 }
+
+/// What a server builds collections of several indexes on: a log of its own, a manifest, a lock and
+/// the clock. May change with any version. Only with the feature `server`.
+#[cfg(feature = "server")]
+pub mod server {
+    pub use pageway_attributes::{Moment, Step, is_name_id, name_id};
+    pub use pageway_store::{
+        DirectoryLock, FileUuid, LogFloor, LogPlace, LogWriter, Lsn, OnDamage, OpenMode, Room,
+        StoreError, clock, commit_manifest, create_directory, read_manifest, replay_log,
+    };
+}
