@@ -31,6 +31,16 @@ ELEMENT_OF = {"float32": "f32", "float16": "f16", "uint8": "u8", "int8": "i8"}
 DTYPE_OF = {element: np.dtype(name) for name, element in ELEMENT_OF.items()}
 
 
+def dtype_of(element: str) -> np.dtype[Any]:
+    """The type of numpy that stands for an element type."""
+    if element not in DTYPE_OF:
+        raise InvalidInputError(
+            f"vectors of {element} have no type in numpy: search the index with the pageway "
+            "command, or build it with dtype='float16' or 'float32'"
+        )
+    return DTYPE_OF[element]
+
+
 def is_path(source: object) -> bool:
     """Whether `source` names a file."""
     return isinstance(source, (str, os.PathLike))

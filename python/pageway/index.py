@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import DTYPE_OF, as_path, as_queries, as_rows
+from ._arrays import as_path, as_queries, as_rows, dtype_of
 from ._asynchronous import Asynchronous
 from ._attributes import Filter, as_filter, from_json
 from ._notebook import Notebook
@@ -64,7 +64,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         self._native = native
         self._settings = settings
         self._place = os.path.abspath(native.path)
-        self._dtype = DTYPE_OF[native.element]
+        self._dtype = dtype_of(native.element)
         self.build_report = None
 
     def search(

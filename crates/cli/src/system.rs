@@ -42,6 +42,15 @@ pub(crate) fn plain(element: Option<ElementType>) -> Wish {
     }
 }
 
+/// Vectors rounded to `element` where both types are floats, others as they are.
+pub(crate) fn in_float_type(vectors: Vectors, element: ElementType) -> Result<Vectors> {
+    let own = vectors.shape().element;
+    if own != element && own.is_float() && element.is_float() {
+        return vectors.rounded_to(element);
+    }
+    Ok(vectors)
+}
+
 /// Opens a file of vectors, and of ids where it has a column of them.
 pub(crate) fn open_table(path: &Path, wish: &Wish, progress: &dyn Progress) -> Result<Opened> {
     pageway_formats::open(&vfs(), path, wish, progress)

@@ -236,7 +236,9 @@ fn formats_convert_and_slice_without_loss() {
         ("a.u8bin", "a.npy"),
         ("a.npy", "a.fvecs"),
         ("a.fvecs", "a.f16bin"),
-        ("a.f16bin", "a.fbin"),
+        ("a.f16bin", "a.bf16bin"),
+        ("a.bf16bin", "b.npy"),
+        ("b.npy", "a.fbin"),
         ("a.fbin", "a.bvecs"),
         ("a.bvecs", "b.u8bin"),
     ] {
@@ -257,6 +259,41 @@ fn formats_convert_and_slice_without_loss() {
         .flat_map(|row| whole[8 + row * 6 + 2..8 + row * 6 + 4].to_vec())
         .collect();
     assert_eq!(part[8..], expected);
+}
+
+#[test]
+fn floats_are_stored_in_half_the_bytes_and_searched_with_queries_of_f32() {
+    let place = Place::new();
+    place.write("a.u8bin", clustered(2000, 16, 1));
+    place.write("q.u8bin", clustered(50, 16, 2));
+    let convert = "convert a.u8bin a.fbin --json";
+    place.line(convert).json();
+    place.line("convert q.u8bin q.fbin --json").json();
+    place.line("convert a.u8bin a.bf16bin --json").json();
+    let truth = "ground-truth --data a.fbin --queries q.fbin --metric l2 -k 10 --out gt.ibin";
+    assert_eq!(place.line(truth).code, 0);
+    let build = "build --metric l2 --memory 4MB --degree 24 --json";
+    let given = place.line(&format!("{build} --data a.bf16bin --out given"));
+    assert!(given.json().get("worst_rounding").is_none());
+    let stored = format!("{build} --data a.fbin --store bf16 --queries q.fbin --out stored");
+    // Whole numbers up to 256 are exact.
+    assert_eq!(number(&place.line(&stored).json(), "worst_rounding"), 0.0);
+    for index in ["given", "stored"] {
+        let about = place.line(&format!("inspect {index}")).stdout;
+        assert!(about.contains("2,000 of 16-d bf16"), "{about}");
+        let search = "--queries q.fbin -k 10 --list-size 100 --truth gt.ibin --json";
+        let found = place.line(&format!("search {index} {search}")).json();
+        assert!(number(&found, "recall") > 0.95, "{found}");
+    }
+    let refused = place.line("build --data a.u8bin --store bf16 --out no --metric l2");
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused
+            .stderr
+            .contains("vectors of u8 are not stored as bf16"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[test]

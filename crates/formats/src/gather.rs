@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use pageway::lab::OpenMode;
 use pageway::source::{
-    IdRead, IdSlice, OpenAs, VectorFile, VectorFileWriter, VectorSlice, open_ids,
+    IdRead, IdSlice, NarrowedVectors, OpenAs, VectorFile, VectorFileWriter, VectorSlice, open_ids,
 };
-use pageway::{Error, Progress, Result, VectorRead, VectorShape, Vfs};
+use pageway::{ElementType, Error, Progress, Result, VectorRead, VectorShape, Vfs};
 
 use crate::library::{Found, Origin, RunIds, Runs};
 use crate::open::Wish;
@@ -57,6 +57,7 @@ enum Rows {
     File(VectorFile),
     Held(Vec<u8>, VectorShape),
     Runs(Runs, VectorShape),
+    Rounded(NarrowedVectors<'static>),
 }
 
 impl From<VectorFile> for Vectors {
@@ -73,6 +74,25 @@ impl Vectors {
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// The same vectors, rounded to `element` whenever they are read.
+    ///
+    /// # Errors
+    /// `InvalidInput` unless both types are floats.
+    pub fn rounded_to(self, element: ElementType) -> Result<Self> {
+        let name = self.name.clone();
+        let rows = Rows::Rounded(NarrowedVectors::new(Box::new(self), &name, element)?);
+        Ok(Self { name, rows })
+    }
+
+    /// How far rounding moved a vector that was read, at most, as a share of its length; `None`
+    /// where they are read as they are.
+    pub fn worst_error(&self) -> Option<f32> {
+        match &self.rows {
+            Rows::Rounded(rows) => Some(rows.worst_error()),
+            Rows::File(_) | Rows::Held(..) | Rows::Runs(..) => None,
+        }
+    }
 }
 
 impl VectorRead for Vectors {
@@ -81,6 +101,7 @@ impl VectorRead for Vectors {
             Rows::File(file) => file.count(),
             Rows::Held(rows, shape) => (rows.len() / shape.row_bytes()) as u64,
             Rows::Runs(rows, _) => rows.count(),
+            Rows::Rounded(rows) => rows.count(),
         }
     }
 
@@ -88,6 +109,7 @@ impl VectorRead for Vectors {
         match &self.rows {
             Rows::File(file) => file.shape(),
             Rows::Held(_, shape) | Rows::Runs(_, shape) => *shape,
+            Rows::Rounded(rows) => rows.shape(),
         }
     }
 
@@ -96,6 +118,7 @@ impl VectorRead for Vectors {
             Rows::File(file) => file.read(first, out),
             Rows::Held(rows, shape) => VectorSlice::new(rows, *shape)?.read(first, out),
             Rows::Runs(rows, _) => rows.read_rows(first, out),
+            Rows::Rounded(rows) => rows.read(first, out),
         }
     }
 }

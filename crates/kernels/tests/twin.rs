@@ -328,8 +328,12 @@ fn widening_is_exact() {
 
 #[test]
 fn every_half_widens_exactly() {
-    assert_widens(ElementType::F16, 0x7C00, |bits| f16::from_bits(bits).to_f32());
-    assert_widens(ElementType::Bf16, 0x7F80, |bits| bf16::from_bits(bits).to_f32());
+    assert_widens(ElementType::F16, 0x7C00, |bits| {
+        f16::from_bits(bits).to_f32()
+    });
+    assert_widens(ElementType::Bf16, 0x7F80, |bits| {
+        bf16::from_bits(bits).to_f32()
+    });
 }
 
 /// All bit patterns but infinities and NaN, whose exponent has all bits of `exponent`.
@@ -341,10 +345,7 @@ fn assert_widens(element: ElementType, exponent: u16, value: impl Fn(u16) -> f32
         .iter()
         .flat_map(|bits| bits.to_le_bytes())
         .collect();
-    let wanted: Vec<u32> = patterns
-        .iter()
-        .map(|&bits| value(bits).to_bits())
-        .collect();
+    let wanted: Vec<u32> = patterns.iter().map(|&bits| value(bits).to_bits()).collect();
     for set in sets() {
         let mut out = vec![f32::NAN; patterns.len()];
         set.widen(element)(&bytes, &mut out);

@@ -71,7 +71,11 @@ mod tests {
         for (half, end) in [(ElementType::F16, 0x7c00_u16), (ElementType::Bf16, 0x7f80)] {
             let all: Vec<u8> = (0..end).flat_map(u16::to_le_bytes).collect();
             let widened = cast(half, ElementType::F32, &all).unwrap();
-            assert_eq!(cast(ElementType::F32, half, &widened).unwrap(), all, "{half}");
+            assert_eq!(
+                cast(ElementType::F32, half, &widened).unwrap(),
+                all,
+                "{half}"
+            );
         }
     }
 

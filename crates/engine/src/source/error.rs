@@ -19,7 +19,9 @@ pub enum SourceError {
         known: String,
     },
     /// `.bin` and `.npy` fit several element types.
-    #[error("{file}: a .bin file does not say what its elements are; name f32, f16, bf16, u8 or i8")]
+    #[error(
+        "{file}: a .bin file does not say what its elements are; name f32, f16, bf16, u8 or i8"
+    )]
     ElementNeeded {
         /// The file.
         file: String,

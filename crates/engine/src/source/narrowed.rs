@@ -19,8 +19,8 @@ const HELD_BYTES: usize = 64 << 10;
 ///
 /// Each read costs one of the source, and 256 KiB of memory while it lasts, or some rows.
 pub struct NarrowedVectors<'v> {
-    vectors: &'v dyn VectorRead,
-    name: &'v str,
+    vectors: Box<dyn VectorRead + 'v>,
+    name: String,
     element: ElementType,
     widen: [WidenFn; 2],
     /// Bits of the worst relative error; as integers they are in the order of their values.
@@ -33,8 +33,8 @@ impl<'v> NarrowedVectors<'v> {
     /// # Errors
     /// `InvalidInput` unless both types are floats.
     pub fn new(
-        vectors: &'v dyn VectorRead,
-        name: &'v str,
+        vectors: Box<dyn VectorRead + 'v>,
+        name: &str,
         element: ElementType,
     ) -> Result<Self, Error> {
         let own = vectors.shape().element;
@@ -47,7 +47,7 @@ impl<'v> NarrowedVectors<'v> {
         let kernels = kernels()?;
         Ok(Self {
             vectors,
-            name,
+            name: name.to_owned(),
             element,
             widen: [kernels.widen(own), kernels.widen(element)],
             worst: AtomicU32::new(0),
@@ -70,7 +70,7 @@ impl<'v> NarrowedVectors<'v> {
         encode(self.element, &values, &mut encoded).map_err(|position| {
             let dimension = own.dimension as usize;
             SourceError::NotRepresentable {
-                name: self.name.to_owned(),
+                name: self.name.clone(),
                 row: first + (position / dimension) as u64,
                 component: position % dimension,
                 value: values.get(position).copied().unwrap_or(f32::NAN),
@@ -103,7 +103,7 @@ impl VectorRead for NarrowedVectors<'_> {
 
     fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
         let (own, given) = (self.shape().row_bytes(), self.vectors.shape().row_bytes());
-        check_rows(self.name, self.count(), own, first, out.len()).map_err(Error::from)?;
+        check_rows(&self.name, self.count(), own, first, out.len()).map_err(Error::from)?;
         let held = (HELD_BYTES / given).max(1);
         let mut rows = vec![0; held.min(out.len() / own) * given];
         let mut first = first;
@@ -123,7 +123,9 @@ fn relative_error(given: &[f32], kept: &[f32]) -> f32 {
     let squared = |value: f64| value * value;
     let length: f64 = given.iter().map(|value| squared((*value).into())).sum();
     let pairs = given.iter().zip(kept);
-    let moved: f64 = pairs.map(|(a, b)| squared(f64::from(*a) - f64::from(*b))).sum();
+    let moved: f64 = pairs
+        .map(|(a, b)| squared(f64::from(*a) - f64::from(*b)))
+        .sum();
     if moved > 0.0 {
         (moved / length).sqrt() as f32
     } else {
@@ -137,7 +139,10 @@ mod tests {
     use super::*;
 
     fn rows(values: &[f32]) -> Vec<u8> {
-        values.iter().flat_map(|value| value.to_le_bytes()).collect()
+        values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect()
     }
 
     fn read(values: &[f32], dimension: u32, element: ElementType) -> (io::Result<Vec<u8>>, f32) {
@@ -147,7 +152,7 @@ mod tests {
             element: ElementType::F32,
         };
         let slice = VectorSlice::new(&bytes, shape).unwrap();
-        let narrowed = NarrowedVectors::new(&slice, "rows", element).unwrap();
+        let narrowed = NarrowedVectors::new(Box::new(slice), "rows", element).unwrap();
         let mut out = vec![0; bytes.len() / 4 * element.bytes()];
         let done = narrowed.read(0, &mut out).map(|()| out);
         (done, narrowed.worst_error())
@@ -165,19 +170,28 @@ mod tests {
         let wanted: Vec<u8> = values.iter().flat_map(bf16).collect();
         let (got, worst) = read(&values, 3, ElementType::Bf16);
         assert_eq!(got.unwrap(), wanted);
-        assert!(worst > 0.5_f32.powi(11) && worst <= 0.5_f32.powi(8), "{worst}");
+        assert!(
+            worst > 0.5_f32.powi(11) && worst <= 0.5_f32.powi(8),
+            "{worst}"
+        );
     }
 
     #[test]
     fn what_is_exact_has_no_error() {
         for element in [ElementType::F16, ElementType::Bf16, ElementType::F32] {
-            assert_eq!(read(&[0.0, 0.0, 1.5, -0.25], 2, element).1, 0.0, "{element}");
+            assert_eq!(
+                read(&[0.0, 0.0, 1.5, -0.25], 2, element).1,
+                0.0,
+                "{element}"
+            );
         }
     }
 
     #[test]
     fn a_value_that_does_not_fit_is_named() {
-        let error = read(&[1.0, 2.0, 3.0, 70000.0], 2, ElementType::F16).0.unwrap_err();
+        let error = read(&[1.0, 2.0, 3.0, 70000.0], 2, ElementType::F16)
+            .0
+            .unwrap_err();
         let text = error.to_string();
         assert!(text.contains("row 1") && text.contains("70000"), "{text}");
     }
@@ -190,7 +204,8 @@ mod tests {
             element: ElementType::U8,
         };
         let slice = VectorSlice::new(&bytes, shape).unwrap();
-        let error = NarrowedVectors::new(&slice, "rows", ElementType::Bf16).err().unwrap();
+        let error = NarrowedVectors::new(Box::new(slice), "rows", ElementType::Bf16);
+        let error = error.err().unwrap();
         assert!(error.to_string().contains("u8"), "{error}");
     }
 }

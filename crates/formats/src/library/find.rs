@@ -12,7 +12,7 @@ use super::{diskann, faiss, hnswlib};
 use crate::reader::open_file;
 
 /// Extensions of the engine whose files are never looked into. `.bin` is: hnswlib uses it too.
-const OWN: [&str; 8] = [
+const OWN: [&str; 9] = [
     "npy", "fbin", "f16bin", "bf16bin", "u8bin", "i8bin", "fvecs", "bvecs", "ibin",
 ];
 

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pageway::spec::DEFAULTS;
-use pageway::{BuildInput, BuildOptions, ElementType, Index, MemoryWish, Metric, Preset, Result};
+use pageway::{
+    BuildInput, BuildOptions, ElementType, Index, MemoryWish, Metric, Preset, Result, VectorRead,
+};
 use pageway_advisor::{Plan, Wish};
-use pageway_formats::Wish as Table;
+use pageway_formats::{Vectors, Wish as Table};
 
 use super::outline;
 use super::report::BuildOutcome;
@@ -106,6 +108,11 @@ struct PlaceArguments {
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
 
+    /// Store floats as another float type: f32, f16 or bf16; each number is rounded to nearest, and
+    /// the report says how far that moved a vector at most
+    #[arg(long, value_name = "TYPE", conflicts_with = "plan")]
+    store: Option<ElementType>,
+
     /// Column of the vectors in a .parquet file, field in a .jsonl file [default: the only one with
     /// lists]
     #[arg(long, value_name = "NAME", conflicts_with = "plan")]
@@ -121,6 +128,14 @@ struct PlaceArguments {
 }
 
 impl PlaceArguments {
+    /// The vectors in the element type that the index is to have.
+    fn stored(&self, vectors: Vectors) -> Result<Vectors> {
+        match self.store {
+            Some(element) => vectors.rounded_to(element),
+            None => Ok(vectors),
+        }
+    }
+
     /// What to read of the vectors, and where rows may wait: beside the index.
     fn table(&self) -> Table {
         Table {
@@ -303,10 +318,13 @@ impl BuildArguments {
         let place = &self.place;
         let table = place.table();
         let data = system::open_table(&place.data, &table, &session.progress)?;
-        let vectors = &data.vectors;
+        let vectors = place.stored(data.vectors)?;
         let ids = place.ids.as_deref().map(system::open_ids).transpose()?;
         let ids = ids.or(data.ids);
-        let open = |path| system::open_vectors(path, place.element, &session.progress);
+        let open = |path| {
+            let queries = system::open_vectors(path, place.element, &session.progress)?;
+            system::in_float_type(queries, vectors.shape().element)
+        };
         let queries = place.queries.as_deref().map(open).transpose()?;
         let queries = queries.as_ref().map(|queries| queries as _);
         let names = place.names.as_deref();
@@ -315,7 +333,7 @@ impl BuildArguments {
         let beside = (place.data.as_path(), &table);
         let open = |path| system::open_attributes(path, beside, &session.progress);
         let attributes = attributes.map(open).transpose()?;
-        let input = BuildInput::new(vectors, vectors.name())
+        let input = BuildInput::new(&vectors, vectors.name())
             .with_ids(ids.as_deref())
             .with_names(names.as_ref().map(|own| own as _))
             .with_queries(queries)
@@ -333,6 +351,7 @@ impl BuildArguments {
             cpu_seconds: pageway::lab::process_cpu_time().as_secs_f64(),
             peak_memory_bytes: pageway::lab::peak_memory_bytes(),
             plan: plan.as_ref(),
+            worst_rounding: vectors.worst_error(),
         };
         Outcome::new(outcome.describe(&place.out, options.recall), &outcome)
     }

@@ -22,6 +22,9 @@ pub(super) struct BuildOutcome<'r> {
     /// What chose the design, where a plan did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) plan: Option<&'r Plan>,
+    /// How far `--store` moved a vector at most, as a share of its length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) worst_rounding: Option<f32>,
 }
 
 impl BuildOutcome<'_> {
@@ -31,7 +34,7 @@ impl BuildOutcome<'_> {
         let out = out.display();
         let facts = Facts::new()
             .fact("design", self.preset)
-            .fact("vectors", describe_vectors(report, self.metric))
+            .fact("vectors", self.describe_vectors())
             .fact("graph", describe_graph(report))
             .fact("codes", format!("{} bytes per vector", report.code_bytes))
             .fact("index", describe_disk(report))
@@ -54,6 +57,15 @@ impl BuildOutcome<'_> {
             "\nNext: pageway search --index {out} --queries QUERIES -k 10 --recall {wished}"
         ));
         lines
+    }
+
+    fn describe_vectors(&self) -> String {
+        let vectors = describe_vectors(self.report, self.metric);
+        match self.worst_rounding {
+            Some(0.0) => format!("{vectors}, every number as it was given"),
+            Some(share) => format!("{vectors}, rounded by {share:.1e} of their length at most"),
+            None => vectors,
+        }
     }
 }
 

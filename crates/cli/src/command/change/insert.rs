@@ -133,6 +133,7 @@ impl InsertArguments {
         let vectors = system::open_vectors(&self.data, self.element, &session.progress)?;
         let beside = Beside::open(self, &vectors, session)?;
         let writer = self.writer.open(&self.index)?;
+        let vectors = system::in_float_type(vectors, writer.index().shape().element)?;
         let started = system::now();
         let sum = self.put(&writer, &vectors, &beside, session)?;
         let rows = sum.inserted + sum.replaced;

@@ -41,6 +41,7 @@ impl Call<'_> {
         let started = system::now();
         let index = self.open()?;
         let open_ms = started.elapsed().as_secs_f64() * 1e3;
+        let queries = system::in_float_type(queries, index.shape().element)?;
         let filter = self.files.filter.read()?;
         let reference = self.reference(&index, &queries, session)?;
         let out = self.files.out.as_deref();
