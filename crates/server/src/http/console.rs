@@ -1,5 +1,5 @@
-//! The console: a page that draws what the interface tells. Its files are open to everybody; what it
-//! asks for carries the key.
+//! The console: a page that draws what the interface tells. Its files are open to everybody; what
+//! it asks for carries the key.
 
 use axum::Router;
 use axum::body::Body;
@@ -7,8 +7,8 @@ use axum::http::Response;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::routing::get;
 
-/// Nothing from elsewhere, and no script or style but in files of its own; widths of bars are styles
-/// that scripts set, which this does not concern.
+/// Nothing from elsewhere, and no script or style but in files of its own; widths of bars are
+/// styles that scripts set, which this does not concern.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
