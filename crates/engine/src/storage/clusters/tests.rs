@@ -89,6 +89,10 @@ impl Sample {
                 let halves = query.iter().map(|v| half::f16::from_f32(*v));
                 halves.flat_map(half::f16::to_le_bytes).collect()
             }
+            ElementType::Bf16 => {
+                let halves = query.iter().map(|v| half::bf16::from_f32(*v));
+                halves.flat_map(half::bf16::to_le_bytes).collect()
+            }
             ElementType::U8 => query.iter().map(|v| *v as u8).collect(),
             ElementType::I8 => query.iter().map(|v| *v as i8 as u8).collect(),
         };
@@ -207,6 +211,7 @@ fn a_cluster_alone_in_its_group_is_its_mean() {
                 .flat_map(|v| v.to_le_bytes())
                 .collect(),
             ElementType::F16 => vec![0, 0x42, 0, 0x45],
+            ElementType::Bf16 => vec![0x40, 0x40, 0xa0, 0x40],
             ElementType::U8 | ElementType::I8 => vec![3, 5],
         };
         table.take(&raw, &[3.0, 5.0], &mut query);

@@ -19,6 +19,7 @@ fn rows(element: ElementType, count: usize, seed: u64) -> Vec<u8> {
         match element {
             ElementType::F32 => bytes.extend(f32::from(value).to_le_bytes()),
             ElementType::F16 => bytes.extend(half::f16::from(value).to_le_bytes()),
+            ElementType::Bf16 => bytes.extend(half::bf16::from(value).to_le_bytes()),
             ElementType::U8 | ElementType::I8 => bytes.push(value),
         }
     }
