@@ -25,6 +25,7 @@ mod number;
 mod path;
 mod predicate;
 mod qdrant;
+mod schema;
 mod stream;
 mod term_file;
 mod terms;
@@ -46,6 +47,7 @@ pub use name::{
 pub use number::Number;
 pub use path::{MAX_NAME_BYTES, Path, Step};
 pub use predicate::{Bounds, MAX_DEPTH, MAX_NODES, MAX_VALUES, Predicate, Scalar, Test, Words};
+pub use schema::{FieldKind, Schema};
 pub use term_file::{TermFile, TermWriter};
 pub use terms::terms_of;
 pub use text::tokens;

@@ -6,7 +6,7 @@ use std::io::{BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use pageway::{Error, Result, Vfs};
+use pageway::{Error, Result, Schema, Vfs};
 use serde_json::Map;
 
 use super::column::Column;
@@ -20,10 +20,15 @@ const RECORD_BYTES_MAX: u64 = 16 << 20;
 ///
 /// # Errors
 /// `InvalidInput` with the line of what is no record, and row and field of what is no value.
-pub(super) fn each_document(vfs: &Arc<dyn Vfs>, path: &Path, take: &mut Take<'_>) -> Result<()> {
+pub(super) fn each_document(
+    vfs: &Arc<dyn Vfs>,
+    (path, schema): (&Path, Option<&Schema>),
+    take: &mut Take<'_>,
+) -> Result<()> {
     let mut records = Records::open(vfs, path)?;
     let names = records.header()?;
-    let mut columns = vec![Column::default(); names.len()];
+    let kind = |name: &String| schema.and_then(|schema| schema.kind_of(name));
+    let mut columns: Vec<Column> = names.iter().map(|name| Column::of(kind(name))).collect();
     while let Some(cells) = records.next_row(names.len())? {
         for (column, cell) in columns.iter_mut().zip(&cells) {
             column.see(cell);
