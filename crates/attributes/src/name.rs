@@ -110,9 +110,10 @@ pub fn put_row_name(document: &mut Document, name: Value) {
     document.insert(KEY.to_owned(), name);
 }
 
-/// Whether the value of this key is the name of the row.
-pub(crate) fn is_name_key(key: &str) -> bool {
-    key == KEY
+/// Whether a key of a document is kept from filters: that of the name of the row, and all others
+/// that begin with the character U+0000, under which rows may keep what is no attribute.
+pub(crate) fn is_hidden_key(key: &str) -> bool {
+    key.starts_with(KEY)
 }
 
 #[cfg(test)]
@@ -151,6 +152,8 @@ mod tests {
 
     #[test]
     fn attributes_cannot_pass_for_names() {
+        assert!(is_hidden_key("\0") && is_hidden_key("\0kept") && !is_hidden_key("a\0"));
+        assert!(check_keys(br#"{"\u0000kept":"x"}"#).is_ok());
         assert!(check_keys(br#"{"\u0000":"x"}"#).is_err());
         assert!(check_keys(br#"{"a":"\u0000","b":{"\u0000":1}}"#).is_ok());
         assert!(check_row_name("").is_err() && check_row_name(&"n".repeat(257)).is_err());

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::{Result, invalid};
-use crate::name::is_name_key;
+use crate::name::is_hidden_key;
 
 /// Bytes of a name at most.
 pub const MAX_NAME_BYTES: usize = 200;
@@ -41,7 +41,7 @@ impl Path {
             if name.len() > MAX_NAME_BYTES {
                 return Err(wrong("a name is longer than 200 bytes"));
             }
-            if is_name_key(&name) {
+            if is_hidden_key(&name) {
                 return Err(wrong("no attribute has this name"));
             }
             steps.push(Step::Key(name));

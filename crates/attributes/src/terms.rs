@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::error::{Result, invalid};
 use crate::evaluate::{Document, count, is_empty};
 use crate::instant::Moment;
-use crate::name::is_name_key;
+use crate::name::is_hidden_key;
 use crate::number::Number;
 use crate::path::{MAX_NAME_BYTES, Path, Step};
 use crate::predicate::Scalar;
@@ -172,7 +172,7 @@ pub(crate) fn scalar_term(path: &[u8], scalar: &Scalar) -> (Vec<u8>, bool) {
     }
 }
 
-/// The terms of a document, each once, in order; none of the name of its row.
+/// The terms of a document, each once, in order; none of what is kept from filters.
 ///
 /// # Errors
 /// For names that are too long and documents that are too deep.
@@ -191,7 +191,7 @@ fn describe_fields(
     level: usize,
 ) -> Result<()> {
     for (name, value) in object {
-        if level == 0 && is_name_key(name) {
+        if level == 0 && is_hidden_key(name) {
             continue;
         }
         if name.len() > MAX_NAME_BYTES {

@@ -27,6 +27,7 @@ use crate::command::presets::PresetsArguments;
 use crate::command::range::RangeArguments;
 use crate::command::scroll::ScrollArguments;
 use crate::command::search::SearchArguments;
+use crate::command::serve::ServeArguments;
 use crate::command::slice::SliceArguments;
 use crate::command::verify::VerifyArguments;
 use crate::output::Outcome;
@@ -58,6 +59,7 @@ dozen pages of it, and you say how much memory and how much recall you want.
   get vectors back  pageway export my.index vectors.parquet
   come from others  pageway import vectors.faiss vectors.npy
   this machine      pageway doctor .
+  serve over HTTP   pageway serve --data-dir ./data
   measure it all    pageway lab run all --quick --out first-look
   in your shell     pageway completions bash        pageway man --out DIR
 
@@ -138,6 +140,8 @@ pub(crate) enum Command {
     Doctor(DoctorArguments),
     /// Measure every design on your data: runs, reports, predictions
     Lab(LabArguments),
+    /// Serve collections over HTTP to clients of Qdrant
+    Serve(ServeArguments),
     /// Build and search an index of 10,000 sentences, and explain what happens
     Demo(DemoArguments),
     /// Print a script that completes commands and options in a shell
@@ -177,6 +181,7 @@ impl Command {
             Self::Slice(arguments) => arguments.run(session),
             Self::Doctor(arguments) => arguments.run(session),
             Self::Lab(arguments) => arguments.run(session),
+            Self::Serve(arguments) => arguments.run(),
             Self::Demo(arguments) => arguments.run(session),
             Self::Completions(arguments) => arguments.run(Cli::command()),
             Self::Man(arguments) => arguments.run(Cli::command()),

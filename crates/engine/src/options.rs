@@ -263,6 +263,8 @@ pub struct SearchOptions {
     pub tolerance: Tolerance,
     /// Time for the whole call, waiting for memory included; no bound where absent.
     pub timeout: Option<Duration>,
+    /// Whether every vector that may be found is read and compared, and effort counts for nothing.
+    pub exact: bool,
 }
 
 impl Default for SearchOptions {
@@ -276,6 +278,7 @@ impl Default for SearchOptions {
             interleave: 0,
             tolerance: Tolerance::EXACT,
             timeout: None,
+            exact: false,
         }
     }
 }
@@ -314,6 +317,7 @@ setters!(SearchOptions {
     with_interleave: interleave = u32,
     with_tolerance: tolerance = Tolerance,
     with_timeout: timeout = impl Into<Option<Duration>>,
+    with_exact: exact = bool,
 });
 
 /// Queries: raw little-endian rows of one shape.

@@ -301,3 +301,27 @@ fn merges_keep_attributes_and_rows_that_came_later_have_none() {
     writer.close().unwrap();
     assert!(pageway::verify(dir.path(), &NoProgress).unwrap().is_sound());
 }
+
+#[test]
+fn an_exact_search_compares_every_vector() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = build(dir.path(), Preset::default(), 2);
+    let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    let queries = rows(QUERIES, 7);
+    let wanted = Queries::new(&queries, SHAPE);
+    let options = SearchOptions::nearest(5).with_exact(true);
+    let found = index.search(&wanted, &options).unwrap();
+    assert!(found.filter.is_none());
+    for (query, own) in queries.chunks(16).enumerate() {
+        let squared = |row: &[u8]| {
+            let pairs = row.iter().zip(own);
+            pairs
+                .map(|(a, b)| (f32::from(*a) - f32::from(*b)).powi(2))
+                .sum::<f32>()
+        };
+        let mut all: Vec<f32> = bytes.chunks(16).map(squared).collect();
+        all.sort_by(f32::total_cmp);
+        assert_eq!(found.distances[query * 5..query * 5 + 5], all[..5]);
+        assert_eq!(found.stats[query].exact_distances, ROWS as u64);
+    }
+}

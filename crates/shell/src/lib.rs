@@ -1,4 +1,5 @@
-//! What the programs `pageway` and `pageway-lab` share, so that neither depends on the other.
+//! What the programs `pageway`, `pageway-lab` and `pageway-server` share, so that none depends on
+//! another.
 //!
 //! ```text
 //! output     the only door to standard output and standard error

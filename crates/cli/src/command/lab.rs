@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::process::Command;
 
 use clap::Args;
-use pageway::{Error, Result};
+use pageway::Result;
 use pageway_shell::program;
 
+use super::other::become_other;
 use crate::output::Outcome;
 use crate::session::Session;
 
@@ -43,7 +44,7 @@ impl LabArguments {
         };
         let mut lab = Command::new(program);
         lab.args(session.flags()).args(&self.arguments);
-        become_it(lab)
+        become_other("pageway-lab", lab)
     }
 
     fn asks_for_help(&self) -> bool {
@@ -51,22 +52,4 @@ impl LabArguments {
             .iter()
             .any(|word| word == "--help" || word == "-h")
     }
-}
-
-#[cfg(unix)]
-fn become_it(mut lab: Command) -> Result<Outcome> {
-    use std::os::unix::process::CommandExt as _;
-    Err(Error::from(lab.exec()).within("pageway-lab"))
-}
-
-#[cfg(not(unix))]
-fn become_it(mut lab: Command) -> Result<Outcome> {
-    let ended = lab.status();
-    let ended = ended.map_err(|error| Error::from(error).within("pageway-lab"))?;
-    let mut outcome = Outcome::new(String::new(), &())?;
-    outcome.exit_code = ended
-        .code()
-        .and_then(|code| code.try_into().ok())
-        .unwrap_or(1);
-    Ok(outcome)
 }

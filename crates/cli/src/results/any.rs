@@ -55,8 +55,8 @@ impl ResultsFile {
     /// Adds the answers of the queries that come next, from `first` on.
     ///
     /// # Errors
-    /// `InvalidInput` for ids that the format cannot hold, with the query, and for names; `NoSpace`;
-    /// `Io`.
+    /// `InvalidInput` for ids that the format cannot hold, with the query, and for names;
+    /// `NoSpace`; `Io`.
     pub(crate) fn put(&mut self, first: u64, answers: &Answers) -> Result<()> {
         let holds_names = matches!(self.format, Format::Lines(_) | Format::Columns(_));
         let name = answers.names.iter().flatten().next();

@@ -108,7 +108,10 @@ impl Index {
         (notes, progress): (Notes, &dyn Progress),
     ) -> Result<(Answers, Vec<Outcomes>)> {
         let count = queries.rows.len() / self.shape().row_bytes();
-        let costs = version.costs(matched.living, (list_size, options.k), count);
+        let mut costs = version.costs(matched.living, (list_size, options.k), count);
+        if options.exact {
+            costs.strategy = Strategy::ScanVectors;
+        }
         let among = Queries {
             admitted: Some(&matched.set),
             ..*queries

@@ -12,6 +12,7 @@ use super::{Index, Version};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::{Job, Outcomes, WorkerShape};
 use crate::execution::{CallLists, Goal, NodeSet, QuerySizes, QueryStats, Segment};
+use crate::filter::Filter;
 use crate::memory::check_room;
 use crate::options::{Answers, Effort, Queries, SearchOptions, SearchSettings};
 use crate::plan::{MAX_INTERLEAVE, sizes};
@@ -78,9 +79,14 @@ impl Index {
         let version = self.version();
         self.check_queries(queries)?;
         check(&version, options)?;
-        let list_size = list_size(&version, options)?;
+        let all = options.exact.then(Filter::all);
+        let list_size = if options.exact {
+            options.k
+        } else {
+            list_size(&version, options)?
+        };
         let plan = version.list_plan(queries, options);
-        let found = match queries.filter {
+        let found = match queries.filter.or(all.as_ref()) {
             None if let Some(plan) = &plan => {
                 self.search_planned((&version, queries), options, plan, (notes, progress))
             }
@@ -92,6 +98,7 @@ impl Index {
             }
         };
         let (mut answers, outcomes) = found?;
+        answers.filter = answers.filter.filter(|_| queries.filter.is_some());
         if queries.wants_attributes || queries.wants_names {
             version.add_documents(queries, &mut answers)?;
         }

@@ -36,8 +36,8 @@ pub struct AttributesWish {
     pub schema: Option<Schema>,
 }
 
-/// Opens a file of attributes: `.parquet`, `.csv`, `.tsv`, these and JSON lines with `.gz`, else JSON
-/// lines. Costs a pass over the file, two over CSV.
+/// Opens a file of attributes: `.parquet`, `.csv`, `.tsv`, texts with `.gz` too, else JSON lines.
+/// Costs a pass over the file, two over CSV.
 ///
 /// # Errors
 /// `NotFound`; `InvalidInput` with file, row and field for what is no attribute; `NoSpace` when

@@ -1,6 +1,6 @@
 //! Values of Parquet as values of JSON.
 
-use pageway_attributes::Moment;
+use pageway::Moment;
 use parquet::record::Field;
 use serde_json::{Map, Number, Value};
 

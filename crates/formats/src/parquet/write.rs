@@ -1,12 +1,12 @@
 //! Answers of searches, and vectors with their ids, as Parquet files.
 //!
 //! ```text
-//! answers   query int64   rank int32   id int64   name string   distance float      a row per answer
-//! vectors   id int64      vector list<float>                          a row per vector
+//! answers   query int64  rank int32  id int64  name string  distance float    a row per answer
+//! vectors   id int64  vector list<float>                                      a row per vector
 //! ```
 //!
-//! The name is null where a row has none. Ids from 2^63 on are marked as unsigned and come back whole. The file gets its name when it is
-//! complete.
+//! The name is null where a row has none. Ids from 2^63 on are marked as unsigned and come back
+//! whole. The file gets its name when it is complete.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -15,9 +15,7 @@ use std::sync::Arc;
 use pageway::lab::{OpenMode, VfsFile};
 use pageway::{Answers, Error, Result, Vfs};
 use parquet::basic::Compression;
-use parquet::data_type::{
-    ByteArray, ByteArrayType, DataType, FloatType, Int32Type, Int64Type,
-};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, FloatType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};

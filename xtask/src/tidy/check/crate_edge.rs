@@ -1,8 +1,8 @@
 //! Crates depend in one direction only; the table below is the whole truth.
 //!
 //! `store` knows bytes and never vectors, `quant` and `graph` never touch a file, the engine alone
-//! knows both, and the plan, the lab, the command line and Python see nothing of ours but the
-//! engine; the command line makes plans too. The programs share a shell and not each other.
+//! knows both, and the plan, the lab, the server, the command line and Python see nothing of ours
+//! but the engine; the command line makes plans too. The programs share a shell and not each other.
 
 use crate::tidy::finding::Findings;
 use crate::tidy::source::SourceFile;
@@ -34,6 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("pageway-shell", &["pageway"]),
     ("pageway-formats", &["pageway"]),
     ("pageway-lab", &["pageway", "pageway-shell"]),
+    ("pageway-server", &["pageway", "pageway-shell"]),
     (
         "pageway-cli",
         &[

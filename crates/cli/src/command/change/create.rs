@@ -9,6 +9,7 @@ use pageway::{
 use serde::Serialize;
 
 use crate::output::Outcome;
+use crate::system;
 
 const EXAMPLES: &str = "\
 Examples:

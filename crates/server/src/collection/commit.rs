@@ -1,0 +1,207 @@
+//! Changes of points on their way into the indexes.
+
+use std::sync::atomic::Ordering;
+
+use pageway::source::{TextRead, TextSlice};
+use pageway::{Durability, Rows, Which, Writer};
+
+use super::change::{Change, PutRow, encode};
+use super::journal::Journal;
+use super::open::{OpenCollection, WriteOrder};
+use super::point::Point;
+use crate::failure::Outcome;
+use crate::wire::PointId;
+
+impl OpenCollection {
+    /// The number of the next operation.
+    pub(super) fn next_operation(order: &mut WriteOrder) -> Outcome<u64> {
+        if let Some(broken) = &order.broken {
+            return Err(broken.clone());
+        }
+        order.last += 1;
+        Ok(order.last)
+    }
+
+    /// Puts points in, each in place of the one of its id.
+    pub(super) fn put(&self, order: &mut WriteOrder, points: Vec<Point>) -> Outcome<()> {
+        let rows = points.into_iter().map(|point| point.into_row(&self.schema));
+        let rows: Outcome<Vec<Change>> = rows.map(|row| row.map(Change::Put)).collect();
+        self.commit(order, rows?)
+    }
+
+    /// Does changes of different points, so that a kill does not lose them.
+    pub(super) fn commit(&self, order: &mut WriteOrder, changes: Vec<Change>) -> Outcome<()> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        if let Some(journal) = &mut order.journal {
+            journal.append(&encode(&changes))?;
+        }
+        self.changes.fetch_add(1, Ordering::Release);
+        let applied = self.apply(&changes);
+        if order.journal.is_some() {
+            if let Err(failure) = applied {
+                // Some indexes may have it: opening the collection does it in all.
+                let words = "the collection is opened again first";
+                order.broken = Some(failure.clone().within(words));
+                return Err(failure);
+            }
+        } else {
+            applied?;
+        }
+        let lsn = self.writers.first().map(Writer::changes).transpose()?;
+        order.last = order.last.max(lsn.map_or(0, |changes| changes.lsn));
+        if order.journal.as_ref().is_some_and(Journal::is_long) {
+            self.sync_indexes()?;
+            if let Some(journal) = &mut order.journal {
+                journal.forget()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes durable what was committed.
+    pub(super) fn sync(&self) -> Outcome<()> {
+        let mut order = self.order();
+        if let Some(journal) = &mut order.journal {
+            return journal.sync();
+        }
+        drop(order);
+        self.sync_indexes()
+    }
+
+    /// Does changes in every index.
+    pub(super) fn apply(&self, changes: &[Change]) -> Outcome<()> {
+        for (number, writer) in self.writers.iter().enumerate() {
+            let mut part = IndexPart::default();
+            for change in changes {
+                match change {
+                    Change::Delete(id) => part.delete(*id),
+                    Change::Put(row) => match self.vector(row, number) {
+                        Some(vector) => part.put(row, &vector),
+                        None => part.delete(row.id),
+                    },
+                }
+            }
+            part.apply(writer)?;
+        }
+        Ok(())
+    }
+
+    /// The vector of a row in an index; one of no meaning in the first index where there is none.
+    fn vector(&self, row: &PutRow, number: usize) -> Option<Vec<u8>> {
+        if let Some(vector) = row.vectors.get(number).cloned().flatten() {
+            return Some(vector);
+        }
+        if number > 0 {
+            return None;
+        }
+        let field = self.schema.dense.first();
+        if field.is_some() {
+            self.has_gaps.store(true, Ordering::Release);
+        }
+        let absent = field.map_or_else(|| vec![0.0], |field| field.distance.absent(field.size));
+        Some(bytes_of(&absent))
+    }
+}
+
+/// Numbers as rows have them.
+pub(super) fn bytes_of(numbers: &[f32]) -> Vec<u8> {
+    numbers
+        .iter()
+        .flat_map(|number| number.to_le_bytes())
+        .collect()
+}
+
+/// What is done in one index.
+#[derive(Default)]
+struct IndexPart {
+    numbered: RowSet<u64>,
+    named: RowSet<String>,
+    dead_numbers: Vec<u64>,
+    dead_names: Vec<String>,
+}
+
+/// Rows with ids of one kind.
+struct RowSet<K> {
+    keys: Vec<K>,
+    documents: Vec<String>,
+    vectors: Vec<u8>,
+}
+
+impl<K> Default for RowSet<K> {
+    fn default() -> Self {
+        Self {
+            keys: Vec::new(),
+            documents: Vec::new(),
+            vectors: Vec::new(),
+        }
+    }
+}
+
+impl<K> RowSet<K> {
+    fn push(&mut self, key: K, document: &str, vector: &[u8]) {
+        self.keys.push(key);
+        self.documents.push(document.to_owned());
+        self.vectors.extend(vector);
+    }
+}
+
+impl IndexPart {
+    fn put(&mut self, row: &PutRow, vector: &[u8]) {
+        match (row.id, row.id.name()) {
+            (_, Some(name)) => self.named.push(name, &row.document, vector),
+            (PointId::Number(number), None) => self.numbered.push(number, &row.document, vector),
+            (PointId::Uuid(_), None) => {}
+        }
+    }
+
+    fn delete(&mut self, id: PointId) {
+        match (id, id.name()) {
+            (_, Some(name)) => self.dead_names.push(name),
+            (PointId::Number(number), None) => self.dead_numbers.push(number),
+            (PointId::Uuid(_), None) => {}
+        }
+    }
+
+    fn apply(&self, writer: &Writer) -> Outcome<()> {
+        let shape = writer.index().shape();
+        let later = Durability::Deferred;
+        if !self.numbered.keys.is_empty() {
+            let documents = TextSlice::attributes(&self.numbered.documents);
+            let rows = Rows::new(&self.numbered.vectors, shape)
+                .with_ids(self.numbered.keys.as_slice())
+                .with_attributes(&documents as &dyn TextRead)
+                .with_durability(later);
+            writer.upsert(&rows)?;
+        }
+        if !self.named.keys.is_empty() {
+            let documents = TextSlice::attributes(&self.named.documents);
+            let names = TextSlice::names(&self.named.keys);
+            let rows = Rows::new(&self.named.vectors, shape)
+                .with_names(&names as &dyn TextRead)
+                .with_attributes(&documents as &dyn TextRead)
+                .with_durability(later);
+            writer.upsert(&rows)?;
+        }
+        if !self.dead_numbers.is_empty() {
+            writer.delete_rows(Which::Ids(&self.dead_numbers), later)?;
+        }
+        if !self.dead_names.is_empty() {
+            writer.delete_rows(Which::Names(&self.dead_names), later)?;
+        }
+        Ok(())
+    }
+}
+
+/// The last of the points of each id.
+pub(super) fn last_of_each(points: Vec<Point>) -> Vec<Point> {
+    let mut known = std::collections::HashSet::new();
+    let mut kept: Vec<Point> = points
+        .into_iter()
+        .rev()
+        .filter(|one| known.insert(one.id))
+        .collect();
+    kept.reverse();
+    kept
+}

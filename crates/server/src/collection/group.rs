@@ -1,0 +1,109 @@
+//! Answers of a query in groups by the values of a field.
+
+use pageway::FieldPath;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::facet::values_at;
+use super::open::OpenCollection;
+use super::output::PointOutput;
+use super::search::SearchSettings;
+use crate::failure::{Failure, Outcome};
+use crate::wire::{GroupQuery, PayloadParts, PointId};
+
+/// Points that are looked at at most.
+const MOST: usize = 10_000;
+/// Points of a first look, for each that is wanted.
+const EACH: usize = 4;
+
+/// Points with one value.
+#[derive(Serialize, Debug)]
+pub(crate) struct PointGroup {
+    hits: Vec<PointOutput>,
+    id: Value,
+}
+
+impl OpenCollection {
+    /// The best points of each of the best groups. Looks at more points until there are enough.
+    pub(crate) fn groups(
+        &self,
+        request: &GroupQuery,
+        settings: SearchSettings,
+    ) -> Outcome<Vec<PointGroup>> {
+        let (size, limit) = request.sizes()?;
+        let path = FieldPath::parse(&request.group_by).map_err(Failure::wrong)?;
+        let mut query = request.query.clone();
+        let wanted = query
+            .with_payload
+            .take()
+            .unwrap_or(PayloadParts::All(false));
+        wanted.check()?;
+        let vectors = query.with_vector.take();
+        query.with_payload = Some(PayloadParts::All(true));
+        let mut look = (EACH * size * limit).clamp(100, MOST);
+        let groups = loop {
+            let points = self.query_range(&query, (look, 0), settings)?;
+            let is_all = points.len() < look;
+            let groups = grouped(points, &path, (size, limit));
+            let full = groups
+                .iter()
+                .filter(|group| group.hits.len() == size)
+                .count();
+            if full == limit || is_all || look == MOST {
+                break groups;
+            }
+            look = (4 * look).min(MOST);
+        };
+        let mut groups = groups;
+        let ids = groups
+            .iter()
+            .flat_map(|group| group.hits.iter().map(|hit| hit.id));
+        let ids: Vec<PointId> = ids.collect();
+        let mut loaded = std::collections::HashMap::new();
+        if let Some(vectors) = vectors.filter(crate::wire::VectorParts::is_wanted) {
+            for point in self.points(&ids, (&PayloadParts::All(false), &vectors))? {
+                loaded.insert(point.id, point.vector);
+            }
+        }
+        for hit in groups.iter_mut().flat_map(|group| &mut group.hits) {
+            let payload = hit.payload.take().filter(|_| wanted.is_wanted());
+            hit.payload = payload.map(|payload| wanted.of(payload));
+            hit.vector = loaded.get(&hit.id).cloned().flatten();
+        }
+        Ok(groups)
+    }
+}
+
+/// Puts points, best first, into groups: each into those of all its values.
+fn grouped(
+    points: Vec<PointOutput>,
+    path: &FieldPath,
+    (size, limit): (usize, usize),
+) -> Vec<PointGroup> {
+    let mut groups: Vec<PointGroup> = Vec::new();
+    for point in points {
+        let values = point
+            .payload
+            .as_ref()
+            .map(|payload| values_at(payload, path));
+        let is_id = |value: &&Value| value.is_string() || value.is_i64() || value.is_u64();
+        let mut ids: Vec<Value> = Vec::new();
+        for value in values.unwrap_or_default().into_iter().filter(is_id) {
+            if !ids.contains(value) {
+                ids.push(value.clone());
+            }
+        }
+        for id in ids {
+            let is_full = groups.len() == limit;
+            match groups.iter_mut().find(|group| group.id == id) {
+                Some(group) if group.hits.len() < size => group.hits.push(point.clone()),
+                None if !is_full => groups.push(PointGroup {
+                    hits: vec![point.clone()],
+                    id,
+                }),
+                Some(_) | None => {}
+            }
+        }
+    }
+    groups
+}

@@ -1,0 +1,34 @@
+//! A collection: an index that changes for each dense vector, and what holds them together.
+//!
+//! ```text
+//! DIR/v0, v1, ..   an index for each dense vector, in the order of their names
+//! DIR/JOURNAL      where there are several: what is in all of them, or in none
+//! ```
+//!
+//! The first index has a row for every point, with a vector of no meaning where the point has none
+//! of that name; the others have those of the points that have their vector. Every row keeps the
+//! payload, so that each index filters by itself.
+
+mod change;
+mod commit;
+mod config;
+mod document;
+mod edit;
+mod facet;
+mod group;
+mod journal;
+mod open;
+mod order_by;
+mod output;
+mod point;
+mod schema;
+mod scroll;
+mod search;
+mod select;
+
+pub(crate) use config::{created, patch};
+pub(crate) use group::PointGroup;
+pub(crate) use open::{OpenCollection, OpenMemory};
+pub(crate) use output::PointOutput;
+pub(crate) use schema::Schema;
+pub(crate) use search::SearchSettings;

@@ -1,0 +1,245 @@
+//! Making, opening and closing a collection.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pageway::server::create_directory;
+use pageway::{
+    CreateOptions, ElementType, Index, MemoryWish, Metric, OpenOptions, UpdateOptions, VectorShape,
+    Vfs, Writer,
+};
+use serde_json::json;
+
+use super::change::decode;
+use super::journal::Journal;
+use super::schema::Schema;
+use super::scroll::IdWindow;
+use crate::failure::{Failure, Outcome};
+use crate::wire::without_vector;
+
+/// The directory of the journal.
+const JOURNAL: &str = "JOURNAL";
+
+/// A collection that is open. Shared by threads.
+pub(crate) struct OpenCollection {
+    pub(super) schema: Schema,
+    /// Of each dense vector; one where there is none.
+    pub(super) writers: Vec<Writer>,
+    order: Mutex<WriteOrder>,
+    /// Whether rows of the first index may have a vector of no meaning.
+    pub(super) has_gaps: AtomicBool,
+    /// Changes since it was opened.
+    pub(super) changes: AtomicU64,
+    /// Ids that a scroll is about to come to.
+    pub(super) window: Mutex<Option<IdWindow>>,
+}
+
+/// What changes one after the other.
+pub(super) struct WriteOrder {
+    pub(super) journal: Option<Journal>,
+    /// The last operation.
+    pub(super) last: u64,
+    /// Why nothing may change before the collection was closed and opened.
+    pub(super) broken: Option<Failure>,
+}
+
+/// Memory of a collection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct OpenMemory {
+    /// Of the searches of an index, bytes.
+    pub(crate) search: u64,
+    /// Of the changes of an index, bytes; what the engine thinks best where absent.
+    pub(crate) update: Option<u64>,
+    /// Searches at the same time.
+    pub(crate) threads: usize,
+}
+
+impl OpenCollection {
+    /// Makes an empty collection in a directory that is not there yet.
+    pub(crate) fn create(vfs: &Arc<dyn Vfs>, dir: &Path, schema: &Schema) -> Outcome<()> {
+        create_directory(vfs.as_ref(), dir)?;
+        for number in 0..index_count(schema) {
+            let field = schema.dense.get(number);
+            let shape = VectorShape {
+                dimension: field.map_or(1, |field| field.size as u32),
+                element: ElementType::F32,
+            };
+            let metric = field.map_or(Metric::L2, |field| field.distance.metric());
+            let mut options = CreateOptions::new(shape, metric);
+            if let Some(degree) = field.and_then(|field| field.degree) {
+                options = options.with_degree(degree);
+            }
+            Writer::create_on(vfs, &dir.join(format!("v{number}")), &options)?;
+        }
+        if index_count(schema) > 1 {
+            Journal::create(vfs, &dir.join(JOURNAL))?;
+        }
+        Ok(())
+    }
+
+    /// Opens a collection, and does again what may be missing in some of its indexes.
+    pub(crate) fn open(
+        vfs: &Arc<dyn Vfs>,
+        dir: &Path,
+        schema: &Schema,
+        memory: OpenMemory,
+    ) -> Outcome<Self> {
+        let open = OpenOptions::default()
+            .with_memory(MemoryWish::Bytes(memory.search))
+            .with_threads(memory.threads)
+            .with_interleave(1);
+        let update = UpdateOptions::default()
+            .with_memory(memory.update.map(MemoryWish::Bytes))
+            .with_threads(1);
+        let writer = |number| {
+            let dir = dir.join(format!("v{number}"));
+            Writer::open_on(vfs, &dir, &open, &update)
+        };
+        let writers: Vec<Writer> = (0..index_count(schema))
+            .map(writer)
+            .collect::<pageway::Result<_>>()?;
+        let last = writers.first().map(Writer::changes).transpose()?;
+        let collection = Self {
+            schema: schema.clone(),
+            writers,
+            order: Mutex::new(WriteOrder {
+                journal: None,
+                last: last.map_or(0, |changes| changes.lsn),
+                broken: None,
+            }),
+            has_gaps: AtomicBool::new(true),
+            changes: AtomicU64::new(0),
+            window: Mutex::new(None),
+        };
+        collection.recover(vfs, dir)?;
+        collection.look_for_gaps()?;
+        Ok(collection)
+    }
+
+    fn recover(&self, vfs: &Arc<dyn Vfs>, dir: &Path) -> Outcome<()> {
+        if self.writers.len() < 2 {
+            return Ok(());
+        }
+        let mut redone = false;
+        let mut journal = Journal::open(vfs, &dir.join(JOURNAL), |change| {
+            redone = true;
+            self.apply(&decode(change)?)
+        })?;
+        if redone {
+            self.sync_indexes()?;
+            journal.forget()?;
+        }
+        self.order().journal = Some(journal);
+        Ok(())
+    }
+
+    fn look_for_gaps(&self) -> Outcome<()> {
+        let (Some(field), Some(index)) = (self.schema.dense.first(), self.first()) else {
+            return Ok(());
+        };
+        let whole = without_vector(None, &field.name);
+        let with_vector = pageway::Filter::qdrant(&whole.to_string())?;
+        let gaps = !index.is_empty() && index.count(&with_vector)? < index.len();
+        self.has_gaps.store(gaps, Ordering::Release);
+        Ok(())
+    }
+
+    /// Makes every index durable.
+    pub(super) fn sync_indexes(&self) -> Outcome<()> {
+        for writer in &self.writers {
+            writer.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Makes everything durable and ends the logs.
+    pub(crate) fn close(self) -> Outcome<()> {
+        self.sync_indexes()?;
+        for writer in self.writers {
+            writer.close()?;
+        }
+        Ok(())
+    }
+
+    /// The index that has a row for every point.
+    pub(super) fn first(&self) -> Option<&Index> {
+        self.index(0)
+    }
+
+    /// The index of a dense vector.
+    pub(super) fn index(&self, number: usize) -> Option<&Index> {
+        self.writers
+            .get(number)
+            .map(|writer| writer.index().as_ref())
+    }
+
+    /// The right to change points.
+    pub(super) fn order(&self) -> MutexGuard<'_, WriteOrder> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it has to be closed and opened before anything changes again.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.order().broken.is_some()
+    }
+
+    /// Points that there are.
+    pub(crate) fn len(&self) -> u64 {
+        self.first().map_or(0, Index::len)
+    }
+
+    /// Bytes of memory that its indexes may take.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let indexes = self.writers.iter().map(Writer::index);
+        indexes.map(|index| index.memory().budget_bytes).sum()
+    }
+
+    /// What its indexes hold in memory, and what has changed in them, by the names of vectors.
+    pub(crate) fn state(&self) -> Outcome<CollectionState> {
+        let mut state = CollectionState {
+            points: self.len(),
+            ..CollectionState::default()
+        };
+        for (number, writer) in self.writers.iter().enumerate() {
+            let changes = writer.changes()?;
+            state.segments += changes.segments;
+            state.is_building |= !changes.background.is_empty();
+            state.failed = state.failed.or(changes.background_failed.clone());
+            let rows = changes.rows.saturating_sub(changes.delta_rows);
+            if self.schema.dense.get(number).is_some() {
+                state.indexed += rows;
+            }
+            let name = self
+                .schema
+                .dense
+                .get(number)
+                .map_or("", |field| &field.name);
+            state.indexes.push(json!({
+                "vector": name,
+                "memory": writer.index().memory(),
+                "changes": changes,
+            }));
+        }
+        Ok(state)
+    }
+}
+
+/// What a collection says of itself.
+#[derive(Default)]
+pub(crate) struct CollectionState {
+    pub(crate) points: u64,
+    /// Rows that are in segments, over all indexes.
+    pub(crate) indexed: u64,
+    pub(crate) segments: usize,
+    /// Whether segments are being made.
+    pub(crate) is_building: bool,
+    /// What went wrong while they were.
+    pub(crate) failed: Option<String>,
+    /// Of each index.
+    pub(crate) indexes: Vec<serde_json::Value>,
+}
+
+fn index_count(schema: &Schema) -> usize {
+    schema.dense.len().max(1)
+}

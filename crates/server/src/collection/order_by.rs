@@ -1,0 +1,122 @@
+//! Points in the order of the values of a field, and some points by chance.
+//!
+//! Costs a pass over the documents of all points that match. A point with several values is there
+//! once for each of them.
+
+use std::hash::{BuildHasher, RandomState};
+
+use pageway::FieldPath;
+use pageway::lab::SplitMix64;
+use pageway::server::Moment;
+use serde_json::Value;
+
+use super::document::PointDocument;
+use super::facet::values_at;
+use super::open::OpenCollection;
+use super::output::PointOutput;
+use crate::failure::{Failure, Outcome};
+use crate::wire::{Direction, OrderBy, PayloadParts, PointId, VectorParts};
+
+/// A point, and the value that it is there for.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct OrderedPoint {
+    id: PointId,
+    key: f64,
+    value: Value,
+}
+
+impl OpenCollection {
+    /// The first points in an order.
+    pub(super) fn ordered(
+        &self,
+        order: &OrderBy,
+        filter: Option<&Value>,
+        limit: usize,
+    ) -> Outcome<Vec<OrderedPoint>> {
+        let path = FieldPath::parse(&order.key).map_err(Failure::wrong)?;
+        let direction = order.direction.unwrap_or_default();
+        let start = order.start_from.as_ref().filter(|value| !value.is_null());
+        let start = start.map(|value| {
+            let wrong = || Failure::format("start_from: a number or a date is expected");
+            key_of(value).ok_or_else(wrong)
+        });
+        let start = start.transpose()?;
+        let mut best: Vec<OrderedPoint> = Vec::new();
+        self.visit_documents(filter, &mut |id, document| {
+            let payload = PointDocument::decode(document)?.payload;
+            for value in values_at(&payload, &path) {
+                let Some(key) = key_of(value) else { continue };
+                let is_before = start.is_some_and(|start| match direction {
+                    Direction::Asc => key < start,
+                    Direction::Desc => key > start,
+                });
+                if !is_before {
+                    let value = shown(value);
+                    best.push(OrderedPoint { id, key, value });
+                }
+            }
+            if best.len() >= 4 * limit.max(256) {
+                keep_first(&mut best, direction, limit);
+            }
+            Ok(())
+        })?;
+        keep_first(&mut best, direction, limit);
+        Ok(best)
+    }
+
+    /// What is wanted of points in an order.
+    pub(super) fn ordered_output(
+        &self,
+        ordered: Vec<OrderedPoint>,
+        wanted: (&PayloadParts, &VectorParts),
+    ) -> Outcome<Vec<PointOutput>> {
+        let mut found = Vec::with_capacity(ordered.len());
+        for one in ordered {
+            for mut point in self.points(&[one.id], wanted)? {
+                point.order_value = Some(one.value.clone());
+                found.push(point);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Some points that match, by chance.
+    pub(super) fn sample(&self, filter: Option<&Value>, limit: usize) -> Outcome<Vec<PointId>> {
+        let filter = self.filter(filter)?;
+        let mut ids = self.matching(filter.as_ref())?;
+        let mut random = SplitMix64::new(RandomState::new().hash_one(limit));
+        let count = limit.min(ids.len());
+        for at in 0..count {
+            let other = at + (random.next_u64() % (ids.len() - at) as u64) as usize;
+            ids.swap(at, other);
+        }
+        ids.truncate(count);
+        Ok(ids)
+    }
+}
+
+fn keep_first(best: &mut Vec<OrderedPoint>, direction: Direction, limit: usize) {
+    best.sort_unstable_by(|one, next| {
+        let by_key = one.key.total_cmp(&next.key);
+        match direction {
+            Direction::Asc => by_key.then(one.id.cmp(&next.id)),
+            Direction::Desc => by_key.reverse().then(next.id.cmp(&one.id)),
+        }
+    });
+    best.truncate(limit);
+}
+
+/// A value as it is shown: a date as its microseconds since 1970.
+fn shown(value: &Value) -> Value {
+    let moment = value.as_str().and_then(Moment::parse);
+    moment.map_or_else(|| value.clone(), |moment| moment.micros.into())
+}
+
+/// The number that a value has in an order: itself, or the moment that a date names.
+fn key_of(value: &Value) -> Option<f64> {
+    match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => Moment::parse(text).map(|moment| moment.micros as f64),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}

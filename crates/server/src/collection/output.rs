@@ -1,0 +1,90 @@
+//! Points as they are sent.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::point::Point;
+use super::schema::Schema;
+use crate::wire::{PayloadParts, PointId, SparseVector, VectorParts};
+
+/// A point of an answer.
+#[derive(Clone, Serialize, Debug)]
+pub(crate) struct PointOutput {
+    pub(crate) id: PointId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) score: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) payload: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) vector: Option<VectorOutput>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) order_value: Option<Value>,
+}
+
+/// Points and where those are that follow.
+#[derive(Serialize, Debug)]
+pub(crate) struct ScrollOutput {
+    pub(crate) points: Vec<PointOutput>,
+    pub(crate) next_page_offset: Option<PointId>,
+}
+
+/// The vectors of a point.
+#[derive(Clone, Serialize, Debug)]
+#[serde(untagged)]
+pub(crate) enum VectorOutput {
+    Unnamed(Vec<f32>),
+    Named(BTreeMap<String, ValueOutput>),
+}
+
+/// One of them.
+#[derive(Clone, Serialize, Debug)]
+#[serde(untagged)]
+pub(crate) enum ValueOutput {
+    Dense(Vec<f32>),
+    Sparse(SparseVector),
+}
+
+impl PointOutput {
+    /// What is wanted of a point.
+    pub(super) fn new(
+        schema: &Schema,
+        point: Point,
+        (payload, vector): (&PayloadParts, &VectorParts),
+    ) -> Self {
+        let id = point.id;
+        let vector = vector.is_wanted().then(|| vectors(schema, &point, vector));
+        let own = point.document.payload;
+        Self {
+            id,
+            version: None,
+            score: None,
+            payload: payload.is_wanted().then(|| payload.of(own)),
+            vector,
+            order_value: None,
+        }
+    }
+}
+
+fn vectors(schema: &Schema, point: &Point, wanted: &VectorParts) -> VectorOutput {
+    let fields = schema.dense.iter().zip(&point.vectors);
+    let dense = fields.filter(|(field, _)| wanted.wants(&field.name));
+    let dense = dense.filter_map(|(field, own)| Some((field.name.clone(), own.clone()?)));
+    let mut dense: Vec<(String, Vec<f32>)> = dense.collect();
+    let sparse = point.sparse().iter().filter(|(name, _)| wanted.wants(name));
+    let sparse: Vec<(&String, &SparseVector)> = sparse.collect();
+    if schema.is_unnamed && sparse.is_empty() && dense.len() == 1 {
+        let (_, own) = dense.remove(0);
+        return VectorOutput::Unnamed(own);
+    }
+    let dense = dense
+        .into_iter()
+        .map(|(name, own)| (name, ValueOutput::Dense(own)));
+    let sparse = sparse
+        .into_iter()
+        .map(|(name, own)| (name.clone(), ValueOutput::Sparse(own.clone())));
+    VectorOutput::Named(dense.chain(sparse).collect())
+}

@@ -1,0 +1,226 @@
+//! Points, out of the rows of indexes and back.
+
+use std::collections::{BTreeMap, HashMap};
+
+use pageway::{Index, RowParts, StoredRow};
+use serde_json::{Map, Value};
+
+use super::change::PutRow;
+use super::commit::bytes_of;
+use super::document::{PointDocument, SparseVectors, check_length, check_payload};
+use super::open::OpenCollection;
+use super::schema::Schema;
+use crate::failure::{Failure, Outcome};
+use crate::wire::{PointId, VectorInput, VectorValue, absence, presence};
+
+/// A point, as far as it was read.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Point {
+    pub(crate) id: PointId,
+    pub(crate) document: PointDocument,
+    /// Of each dense vector of the schema.
+    pub(crate) vectors: Vec<Option<Vec<f32>>>,
+}
+
+/// Which vectors are read, by their numbers.
+pub(super) type VectorWish<'w> = &'w dyn Fn(usize) -> bool;
+
+impl Point {
+    /// A new point.
+    ///
+    /// # Errors
+    /// Names the place of what is wrong.
+    pub(super) fn new(
+        schema: &Schema,
+        (id, vector): (PointId, VectorInput),
+        payload: Option<Map<String, Value>>,
+        place: &str,
+    ) -> Outcome<Self> {
+        let mut point = Self {
+            id,
+            document: PointDocument {
+                payload: payload.unwrap_or_default(),
+                ..PointDocument::default()
+            },
+            vectors: vec![None; schema.dense.len()],
+        };
+        check_payload(&point.document.payload, place)?;
+        point.set_vectors(schema, vector, place)?;
+        Ok(point)
+    }
+
+    /// Puts vectors in place of those of their names.
+    pub(super) fn set_vectors(
+        &mut self,
+        schema: &Schema,
+        vector: VectorInput,
+        place: &str,
+    ) -> Outcome<()> {
+        for (name, value) in vector.into_named() {
+            let path = format!("{place}.vector.{name}");
+            match (schema.dense_at(&name), schema.is_dense(&name)) {
+                (Some(at), _) => {
+                    let field = schema
+                        .dense
+                        .get(at)
+                        .ok_or_else(|| Failure::no_vector(&name))?;
+                    let numbers = field.take(value, &path)?;
+                    if let Some(slot) = self.vectors.get_mut(at) {
+                        *slot = Some(numbers);
+                    }
+                }
+                (None, Some(_)) => self.set_sparse(name, value, &path)?,
+                (None, None) => return Err(Failure::no_vector(&name)),
+            }
+        }
+        Ok(())
+    }
+
+    fn set_sparse(&mut self, name: String, value: VectorValue, path: &str) -> Outcome<()> {
+        let VectorValue::Sparse(mut own) = value else {
+            return Err(Failure::wrong(format_args!(
+                "Conversion between regular and sparse vectors failed: {path}"
+            )));
+        };
+        if own.indices.len() != own.values.len() {
+            return Err(Failure::invalid(path, "must be the same length as indices"));
+        }
+        if own.values.iter().any(|value| !value.is_finite()) {
+            return Err(Failure::invalid(path, "a number is not finite in 32 bits"));
+        }
+        let pairs = own.indices.drain(..).zip(own.values.drain(..));
+        let sorted: BTreeMap<u32, f32> = pairs.collect();
+        own.indices = sorted.keys().copied().collect();
+        own.values = sorted.into_values().collect();
+        self.document.sparse.insert(name, own);
+        Ok(())
+    }
+
+    /// Takes vectors away; names that it does not have are passed over.
+    pub(super) fn remove_vectors(&mut self, schema: &Schema, names: &[String]) {
+        for name in names {
+            let slot = schema
+                .dense_at(name)
+                .and_then(|at| self.vectors.get_mut(at));
+            if let Some(slot) = slot {
+                *slot = None;
+            }
+            self.document.sparse.remove(name);
+        }
+    }
+
+    /// The point as its rows keep it.
+    pub(super) fn into_row(mut self, schema: &Schema) -> Outcome<PutRow> {
+        let fields = schema.dense.iter().zip(&self.vectors);
+        let absent = fields.filter(|(_, vector)| vector.is_none());
+        let absent = absent.map(|(field, _)| absence(&field.name));
+        let present = self.document.sparse.keys().map(|name| presence(name));
+        self.document.marks = absent.chain(present).collect();
+        check_payload(&self.document.payload, &format!("point {}", self.id))?;
+        let document = self.document.encode()?;
+        check_length(&document, &format!("point {}", self.id))?;
+        let bytes = |vector: &Option<Vec<f32>>| vector.as_deref().map(bytes_of);
+        Ok(PutRow {
+            id: self.id,
+            document,
+            vectors: self.vectors.iter().map(bytes).collect(),
+        })
+    }
+
+    /// The sparse vectors.
+    pub(super) fn sparse(&self) -> &SparseVectors {
+        &self.document.sparse
+    }
+}
+
+/// Ids as indexes know them.
+struct SplitIds {
+    numbers: Vec<u64>,
+    names: Vec<String>,
+}
+
+impl SplitIds {
+    fn new(ids: &[PointId]) -> Self {
+        let mut own = Self {
+            numbers: Vec::new(),
+            names: Vec::new(),
+        };
+        for id in ids {
+            match (id, id.name()) {
+                (_, Some(name)) => own.names.push(name),
+                (PointId::Number(number), None) => own.numbers.push(*number),
+                (PointId::Uuid(_), None) => {}
+            }
+        }
+        own
+    }
+
+    fn rows(&self, index: &Index, parts: RowParts) -> Outcome<Vec<StoredRow>> {
+        let mut rows = Vec::new();
+        if !self.numbers.is_empty() {
+            rows.extend(index.rows(&self.numbers, parts)?);
+        }
+        if !self.names.is_empty() {
+            rows.extend(index.rows_named(&self.names, parts)?);
+        }
+        Ok(rows)
+    }
+}
+
+impl OpenCollection {
+    /// The points of some ids, in their order, each once, with the vectors that are wanted. Those
+    /// that are not there are left out.
+    pub(super) fn load(&self, ids: &[PointId], wish: VectorWish<'_>) -> Outcome<Vec<Point>> {
+        let split = SplitIds::new(ids);
+        let (Some(first), count) = (self.first(), self.schema.dense.len()) else {
+            return Ok(Vec::new());
+        };
+        let parts = RowParts {
+            vectors: count > 0 && wish(0),
+            attributes: true,
+        };
+        let mut found: HashMap<PointId, Point> = HashMap::new();
+        for row in split.rows(first, parts)? {
+            let Some(id) = PointId::of_row(&row) else {
+                continue;
+            };
+            let document = PointDocument::decode(row.attributes.as_deref())?;
+            let mut vectors = vec![None; count];
+            if let (Some(slot), Some(field)) = (vectors.first_mut(), self.schema.dense.first())
+                && parts.vectors
+                && !document.marks.contains(&absence(&field.name))
+            {
+                *slot = Some(numbers_of(&row.vector));
+            }
+            let point = Point {
+                id,
+                document,
+                vectors,
+            };
+            found.insert(id, point);
+        }
+        let parts = RowParts {
+            vectors: true,
+            attributes: false,
+        };
+        for number in (1..count).filter(|number| wish(*number)) {
+            let Some(index) = self.index(number) else {
+                continue;
+            };
+            for row in split.rows(index, parts)? {
+                let point = PointId::of_row(&row).and_then(|id| found.get_mut(&id));
+                let slot = point.and_then(|point| point.vectors.get_mut(number));
+                if let Some(slot) = slot {
+                    *slot = Some(numbers_of(&row.vector));
+                }
+            }
+        }
+        Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
+    }
+}
+
+/// Numbers of a row.
+fn numbers_of(bytes: &[u8]) -> Vec<f32> {
+    let (numbers, _) = bytes.as_chunks();
+    numbers.iter().map(|own| f32::from_le_bytes(*own)).collect()
+}

@@ -1,0 +1,318 @@
+//! The vectors of a collection: their names, lengths and distances.
+
+use pageway::Metric;
+use serde_json::Value;
+
+use crate::failure::{Failure, Outcome};
+use crate::wire::VectorValue;
+
+/// Bytes of the name of a vector at most.
+const MAX_NAME_BYTES: usize = 200;
+/// Dense vectors of a point at most.
+const MAX_VECTORS: usize = 16;
+/// Numbers of a vector at most.
+const MAX_SIZE: u64 = 65_536;
+
+/// How far apart vectors are, in the words of the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Distance {
+    Cosine,
+    Dot,
+    Euclid,
+}
+
+impl Distance {
+    /// The metric of the engine.
+    pub(crate) const fn metric(self) -> Metric {
+        match self {
+            Self::Cosine => Metric::Cosine,
+            Self::Dot => Metric::InnerProduct,
+            Self::Euclid => Metric::L2,
+        }
+    }
+
+    /// The score that a distance of the engine stands for.
+    pub(crate) fn score(self, distance: f32) -> f32 {
+        match self {
+            Self::Cosine => 1.0 - distance,
+            Self::Dot => -distance,
+            Self::Euclid => distance.max(0.0).sqrt(),
+        }
+    }
+
+    /// Whether a score is as good as a threshold.
+    pub(crate) fn passes(self, score: f32, threshold: f32) -> bool {
+        match self {
+            Self::Cosine | Self::Dot => score >= threshold,
+            Self::Euclid => score <= threshold,
+        }
+    }
+
+    /// A vector for rows that have none.
+    pub(crate) fn absent(self, size: usize) -> Vec<f32> {
+        let mut vector = vec![0.0; size];
+        // A vector without a direction has no cosine.
+        if let (Self::Cosine, Some(first)) = (self, vector.first_mut()) {
+            *first = 1.0;
+        }
+        vector
+    }
+}
+
+/// A dense vector.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct DenseField {
+    /// Its name, empty for the only one of a collection without names.
+    pub(crate) name: String,
+    /// Numbers.
+    pub(crate) size: usize,
+    pub(crate) distance: Distance,
+    /// Edges of a node, where they are said.
+    pub(crate) degree: Option<u32>,
+}
+
+/// The vectors that points may have.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Schema {
+    /// In the order of their names.
+    pub(crate) dense: Vec<DenseField>,
+    /// Names of those that are kept and not searched.
+    pub(crate) sparse: Vec<String>,
+    /// Whether the only dense vector has no name.
+    pub(crate) is_unnamed: bool,
+}
+
+impl Schema {
+    /// The schema that settings describe.
+    ///
+    /// # Errors
+    /// 422 for sizes out of range, 400 for what is not supported.
+    pub(crate) fn of(config: &Value) -> Outcome<Self> {
+        let params = config.get("params").unwrap_or(&Value::Null);
+        let vectors = params.get("vectors").unwrap_or(&Value::Null);
+        let degree = |own: &Value| {
+            let m = |value: &Value| value.get("hnsw_config")?.get("m")?.as_u64();
+            let m = m(own).or_else(|| m(config).filter(|m| *m != DEFAULT_M));
+            m.map(|m| (2 * m).clamp(8, 128) as u32)
+        };
+        let mut dense = Vec::new();
+        let is_unnamed = vectors.get("size").is_some_and(Value::is_number);
+        if is_unnamed {
+            dense.push(field("", vectors, "vectors", degree(vectors))?);
+        } else {
+            let all = vectors.as_object().into_iter().flatten();
+            for (name, own) in all {
+                check_name(name)?;
+                let path = format!("vectors.{name}");
+                dense.push(field(name, own, &path, degree(own))?);
+            }
+        }
+        if dense.len() > MAX_VECTORS {
+            let words = format!(
+                "`vectors`: {} of a point, {MAX_VECTORS} are possible",
+                dense.len()
+            );
+            return Err(Failure::unsupported(words));
+        }
+        let sparse = params.get("sparse_vectors").and_then(Value::as_object);
+        let sparse: Vec<String> = sparse
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in &sparse {
+            check_name(name)?;
+            if dense.iter().any(|own| own.name == *name) {
+                return Err(Failure::wrong(format_args!(
+                    "Duplicate vector name: {name}"
+                )));
+            }
+        }
+        Ok(Self {
+            dense,
+            sparse,
+            is_unnamed,
+        })
+    }
+
+    /// The number of the dense vector of a name.
+    pub(crate) fn dense_at(&self, name: &str) -> Option<usize> {
+        self.dense.iter().position(|own| own.name == name)
+    }
+
+    /// Whether a vector is dense; none where there is no such.
+    pub(crate) fn is_dense(&self, name: &str) -> Option<bool> {
+        let is_sparse = self.sparse.iter().any(|own| own == name);
+        let dense = self.dense_at(name).map(|_| true);
+        dense.or(is_sparse.then_some(false))
+    }
+
+    /// The dense vector that a query uses, by its number.
+    pub(crate) fn using(&self, name: Option<&str>) -> Outcome<(usize, &DenseField)> {
+        let name = name.unwrap_or("");
+        if self.sparse.iter().any(|own| own == name) {
+            return Err(Failure::unsupported("`using`: searching sparse vectors"));
+        }
+        let at = self
+            .dense_at(name)
+            .ok_or_else(|| Failure::no_vector(name))?;
+        let field = self.dense.get(at).ok_or_else(|| Failure::no_vector(name))?;
+        Ok((at, field))
+    }
+}
+
+impl DenseField {
+    /// Refuses numbers that are no vector of this field.
+    pub(crate) fn check(&self, numbers: &[f32], path: &str) -> Outcome<()> {
+        if numbers.len() != self.size {
+            return Err(Failure::wrong(format_args!(
+                "Vector dimension error: expected dim: {}, got {}",
+                self.size,
+                numbers.len()
+            )));
+        }
+        if numbers.iter().any(|number| !number.is_finite()) {
+            return Err(Failure::invalid(path, "a number is not finite in 32 bits"));
+        }
+        if self.distance == Distance::Cosine && numbers.iter().all(|number| *number == 0.0) {
+            let words = format!("{path}: a vector of zeros has no cosine with others");
+            return Err(Failure::wrong(words));
+        }
+        Ok(())
+    }
+
+    /// The numbers of a vector of this field, as they are kept.
+    pub(crate) fn take(&self, value: VectorValue, path: &str) -> Outcome<Vec<f32>> {
+        match value {
+            VectorValue::Dense(mut numbers) => {
+                self.check(&numbers, path)?;
+                if self.distance == Distance::Cosine {
+                    normalise(&mut numbers);
+                }
+                Ok(numbers)
+            }
+            VectorValue::Sparse(_) => Err(Failure::wrong(format_args!(
+                "Conversion between sparse and regular vectors failed: {path}"
+            ))),
+            VectorValue::Multi => Err(Failure::wrong(format_args!(
+                "Conversion between multi and regular vectors failed: {path}"
+            ))),
+        }
+    }
+}
+
+/// Makes a vector one of length 1, as clients expect to get it back.
+fn normalise(numbers: &mut [f32]) {
+    let squares = numbers.iter().map(|number| f64::from(*number).powi(2));
+    let length = squares.sum::<f64>().sqrt();
+    for number in numbers {
+        *number = (f64::from(*number) / length) as f32;
+    }
+}
+
+/// What `m` is where nobody sets it.
+const DEFAULT_M: u64 = 16;
+
+fn check_name(name: &str) -> Outcome<()> {
+    if name.len() > MAX_NAME_BYTES {
+        let words = format!(
+            "a name of {} bytes, {MAX_NAME_BYTES} are possible",
+            name.len()
+        );
+        return Err(Failure::invalid("vectors", words));
+    }
+    Ok(())
+}
+
+fn field(name: &str, own: &Value, path: &str, degree: Option<u32>) -> Outcome<DenseField> {
+    let format = |what: &str| Failure::format(format_args!("{path}.{what}"));
+    let size = own.get("size").and_then(Value::as_u64);
+    let size = size.ok_or_else(|| format("size: a whole number is expected"))?;
+    if size == 0 || size > MAX_SIZE {
+        let words = format!("value {size} invalid, must be from 1 to {MAX_SIZE}");
+        return Err(Failure::invalid(&format!("{path}.size"), words));
+    }
+    if own
+        .get("multivector_config")
+        .is_some_and(|value| !value.is_null())
+    {
+        return Err(Failure::unsupported(format_args!(
+            "`{path}.multivector_config`"
+        )));
+    }
+    let kind = own.get("datatype").and_then(Value::as_str);
+    if let Some(kind) = kind.filter(|kind| *kind != "float32") {
+        return Err(Failure::unsupported(format_args!(
+            "`{path}.datatype`: {kind}"
+        )));
+    }
+    let distance = match own.get("distance").and_then(Value::as_str) {
+        Some("Cosine") => Distance::Cosine,
+        Some("Dot") => Distance::Dot,
+        Some("Euclid") => Distance::Euclid,
+        Some("Manhattan") => {
+            return Err(Failure::unsupported(format_args!(
+                "`{path}.distance`: Manhattan"
+            )));
+        }
+        Some(other) => {
+            return Err(format(&format!(
+                "distance: unknown variant `{other}`, expected one of `Cosine`, `Euclid`, `Dot`"
+            )));
+        }
+        None => return Err(format("distance: one of Cosine, Euclid, Dot is expected")),
+    };
+    Ok(DenseField {
+        name: name.to_owned(),
+        size: size as usize,
+        distance,
+        degree,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn vectors_are_found_by_name() {
+        let config = json!({"params": {
+            "vectors": {"b": {"size": 3, "distance": "Euclid"}, "a": {"size": 2, "distance": "Cosine"}},
+            "sparse_vectors": {"s": {}},
+        }});
+        let schema = Schema::of(&config).unwrap();
+        assert_eq!(
+            (schema.dense_at("a"), schema.dense_at("b")),
+            (Some(0), Some(1))
+        );
+        assert_eq!(
+            (schema.is_dense("s"), schema.is_dense("x")),
+            (Some(false), None)
+        );
+        assert!(
+            schema
+                .using(None)
+                .unwrap_err()
+                .text
+                .contains("Not existing vector name error")
+        );
+        let (_, field) = schema.using(Some("a")).unwrap();
+        assert!(field.check(&[1.0, 2.0], "v").is_ok());
+        let wrong = field.check(&[1.0], "v").unwrap_err();
+        assert!(wrong.text.ends_with("expected dim: 2, got 1"), "{wrong:?}");
+        assert_eq!(
+            field.check(&[f32::INFINITY, 1.0], "v").unwrap_err().status,
+            422
+        );
+    }
+
+    #[test]
+    fn scores_are_those_of_the_wire() {
+        assert_eq!(Distance::Euclid.score(4.0), 2.0);
+        assert_eq!(Distance::Dot.score(-3.0), 3.0);
+        assert_eq!(Distance::Cosine.score(0.25), 0.75);
+        assert!(Distance::Euclid.passes(1.0, 2.0) && !Distance::Dot.passes(1.0, 2.0));
+    }
+}

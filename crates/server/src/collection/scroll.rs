@@ -1,0 +1,218 @@
+//! Points by their ids, and in the order of their ids: numbers first, then UUIDs.
+//!
+//! Indexes have rows in the order of numbers. Rows with UUIDs lie in another order: a scroll passes
+//! over all of them, keeps the next ids in a window, and takes pages out of that as long as nothing
+//! changes.
+
+use std::collections::BinaryHeap;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use pageway::{Filter, RowParts};
+use serde_json::Value;
+
+use super::open::OpenCollection;
+use super::output::{PointOutput, ScrollOutput};
+use crate::failure::{Failure, Outcome};
+use crate::wire::{PayloadParts, PointId, Retrieve, Scroll, VectorParts};
+
+/// The first id of rows with names.
+const FIRST_NAMED: u64 = 1 << 63;
+/// Ids of a window: 24 bytes each.
+const WINDOW_IDS: usize = 1 << 16;
+
+/// Ids of rows with names that match a filter, in order, without a gap.
+pub(crate) struct IdWindow {
+    filter: Option<Value>,
+    /// Changes of the collection when it was made.
+    changes: u64,
+    /// What it begins with, whether or not that is there.
+    first: PointId,
+    ids: Vec<PointId>,
+    /// Whether there are none behind it.
+    is_last: bool,
+}
+
+impl OpenCollection {
+    /// The points of some ids.
+    pub(crate) fn retrieve(&self, request: &Retrieve) -> Outcome<Vec<PointOutput>> {
+        request.check()?;
+        let payload = request
+            .with_payload
+            .clone()
+            .unwrap_or(PayloadParts::All(true));
+        let vector = request
+            .with_vector
+            .clone()
+            .unwrap_or(VectorParts::All(false));
+        self.points(&request.ids, (&payload, &vector))
+    }
+
+    /// The point of an id.
+    pub(crate) fn point(&self, id: PointId) -> Outcome<PointOutput> {
+        let wanted = (&PayloadParts::All(true), &VectorParts::All(true));
+        let found = self.points(&[id], wanted)?.pop();
+        let absent = || Failure::not_found(format_args!("Point with id {id} does not exists!"));
+        found.ok_or_else(absent)
+    }
+
+    /// What is wanted of some points.
+    pub(super) fn points(
+        &self,
+        ids: &[PointId],
+        (payload, vector): (&PayloadParts, &VectorParts),
+    ) -> Outcome<Vec<PointOutput>> {
+        payload.check()?;
+        let wants = |number: usize| {
+            let field = self.schema.dense.get(number);
+            field.is_some_and(|field| vector.wants(&field.name))
+        };
+        let points = self.load(ids, &wants)?.into_iter();
+        let output = points.map(|point| PointOutput::new(&self.schema, point, (payload, vector)));
+        Ok(output.collect())
+    }
+
+    /// Points in the order of their ids, or of a field.
+    pub(crate) fn scroll(&self, request: &Scroll) -> Outcome<ScrollOutput> {
+        let limit = request.limit()?;
+        let payload = request
+            .with_payload
+            .clone()
+            .unwrap_or(PayloadParts::All(true));
+        let vector = request
+            .with_vector
+            .clone()
+            .unwrap_or(VectorParts::All(false));
+        if let Some(order) = &request.order_by {
+            if request.offset.is_some() {
+                return Err(Failure::wrong("`offset` and `order_by` do not go together"));
+            }
+            let points = self.ordered(&order.clone().into(), request.filter.as_ref(), limit)?;
+            return Ok(ScrollOutput {
+                points: self.ordered_output(points, (&payload, &vector))?,
+                next_page_offset: None,
+            });
+        }
+        let first = request.offset.unwrap_or(PointId::Number(0));
+        let mut ids = self.next_ids(request.filter.as_ref(), (first, limit + 1))?;
+        let next = ids.get(limit).copied();
+        ids.truncate(limit);
+        Ok(ScrollOutput {
+            points: self.points(&ids, (&payload, &vector))?,
+            next_page_offset: next,
+        })
+    }
+
+    /// The next ids of points that match, from one on.
+    pub(super) fn next_ids(
+        &self,
+        filter: Option<&Value>,
+        (first, count): (PointId, usize),
+    ) -> Outcome<Vec<PointId>> {
+        let compiled = self.filter(filter)?;
+        let Some(index) = self.first().filter(|index| !index.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let mut ids = Vec::new();
+        if let PointId::Number(number) = first
+            && number < FIRST_NAMED
+        {
+            let page = index.scroll(compiled.as_ref(), (number, count), RowParts::default())?;
+            let numbers = page.rows.iter().filter(|row| row.id < FIRST_NAMED);
+            ids.extend(numbers.map(|row| PointId::Number(row.id)));
+            if ids.len() == count {
+                return Ok(ids);
+            }
+        }
+        let rest = count - ids.len();
+        ids.extend(self.next_named((filter, compiled.as_ref()), (first, rest))?);
+        Ok(ids)
+    }
+
+    fn next_named(
+        &self,
+        (json, filter): (Option<&Value>, Option<&Filter>),
+        (first, count): (PointId, usize),
+    ) -> Outcome<Vec<PointId>> {
+        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let changes = self.changes.load(Ordering::Acquire);
+        if let Some(window) = &*window
+            && window.changes == changes
+            && window.filter.as_ref() == json
+            && let Some(ids) = window.from(first, count)
+        {
+            return Ok(ids);
+        }
+        // Numbers as large as those of names come before UUIDs, and after all others.
+        let mut best: BinaryHeap<PointId> = BinaryHeap::new();
+        let mut is_last = true;
+        self.visit(filter, (FIRST_NAMED, RowParts::default()), &mut |id, _| {
+            if id >= first {
+                best.push(id);
+            }
+            if best.len() > WINDOW_IDS.max(count) {
+                best.pop();
+                is_last = false;
+            }
+            Ok(())
+        })?;
+        let made = IdWindow {
+            filter: json.cloned(),
+            changes,
+            first,
+            ids: best.into_sorted_vec(),
+            is_last,
+        };
+        let ids = made.from(first, count).unwrap_or_default();
+        *window = Some(made);
+        Ok(ids)
+    }
+
+    /// Shows every point that matches, in no order, with its document.
+    pub(super) fn visit_documents(
+        &self,
+        filter: Option<&Value>,
+        visit: &mut dyn FnMut(PointId, Option<&str>) -> Outcome<()>,
+    ) -> Outcome<()> {
+        let filter = self.filter(filter)?;
+        let parts = RowParts {
+            vectors: false,
+            attributes: true,
+        };
+        self.visit(filter.as_ref(), (0, parts), visit)
+    }
+}
+
+impl IdWindow {
+    /// The next ids from one on; none where it does not know them.
+    fn from(&self, first: PointId, count: usize) -> Option<Vec<PointId>> {
+        if first < self.first {
+            return None;
+        }
+        let at = self.ids.partition_point(|id| *id < first);
+        let found = self.ids.iter().skip(at).take(count).copied();
+        let found: Vec<PointId> = found.collect();
+        (found.len() == count || self.is_last).then_some(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_give_what_they_know() {
+        let id = |number: u8| PointId::Uuid([number; 16]);
+        let window = |is_last| IdWindow {
+            filter: None,
+            changes: 0,
+            first: id(3),
+            ids: vec![id(3), id(5), id(9)],
+            is_last,
+        };
+        assert_eq!(window(false).from(id(4), 2), Some(vec![id(5), id(9)]));
+        assert_eq!(window(false).from(id(4), 3), None);
+        assert_eq!(window(true).from(id(4), 3), Some(vec![id(5), id(9)]));
+        assert_eq!(window(true).from(id(2), 1), None);
+    }
+}

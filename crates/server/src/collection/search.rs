@@ -1,0 +1,290 @@
+//! Queries: the nearest points of a vector, of a point, and points in an order.
+
+use std::time::Duration;
+
+use pageway::server::clock;
+use pageway::{Answers, Effort, ErrorKind, Index, Queries, SearchOptions};
+use serde_json::Value;
+
+use super::document::PointDocument;
+use super::open::OpenCollection;
+use super::output::PointOutput;
+use super::point::Point;
+use super::schema::DenseField;
+use crate::failure::{Failure, Outcome};
+use crate::wire::{
+    OrderBy, PayloadParts, PointId, Query, QueryKind, QueryParams, VectorParts, without_vector,
+};
+
+/// Candidates for each answer, and at least, where an index does not know what a recall takes.
+const CANDIDATES_EACH: u32 = 4;
+const CANDIDATES_LEAST: u32 = 256;
+
+/// What a server sets for its searches.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct SearchSettings {
+    /// Recall where a query asks for none.
+    pub(crate) recall: f32,
+    /// When the time of the request is up.
+    pub(crate) deadline: std::time::Instant,
+}
+
+/// A point that was found.
+struct Hit {
+    id: PointId,
+    score: f32,
+    document: Option<PointDocument>,
+}
+
+/// A search for the nearest of a vector.
+struct Nearest<'n> {
+    number: usize,
+    field: &'n DenseField,
+    vector: &'n [f32],
+    filter: Option<&'n Value>,
+    params: &'n QueryParams,
+    settings: SearchSettings,
+    /// Whether documents are wanted.
+    documents: bool,
+}
+
+impl OpenCollection {
+    /// Answers a query.
+    pub(crate) fn query(
+        &self,
+        query: &Query,
+        settings: SearchSettings,
+    ) -> Outcome<Vec<PointOutput>> {
+        let (limit, offset) = query.range()?;
+        self.query_range(query, (limit, offset), settings)
+    }
+
+    /// Answers a query with so many points behind so many others.
+    pub(super) fn query_range(
+        &self,
+        query: &Query,
+        (limit, offset): (usize, usize),
+        settings: SearchSettings,
+    ) -> Outcome<Vec<PointOutput>> {
+        let none = (PayloadParts::All(false), VectorParts::All(false));
+        let payload = query.with_payload.as_ref().unwrap_or(&none.0);
+        let wanted = (payload, query.with_vector.as_ref().unwrap_or(&none.1));
+        wanted.0.check()?;
+        let filter = query.filter.as_ref();
+        match query.kind()? {
+            QueryKind::Vector(vector) => {
+                let (number, field) = self.schema.using(query.using.as_deref())?;
+                field.check(&vector, "query")?;
+                let hits = self.nearest_of(query, (number, field, &vector), settings)?;
+                let hits = among(query, (field, None), hits(limit + offset)?);
+                self.hits_output(hits.into_iter().skip(offset).take(limit).collect(), wanted)
+            }
+            QueryKind::Point(id) => {
+                let (number, field) = self.schema.using(query.using.as_deref())?;
+                let vector = self.vector_of(id, (number, field))?;
+                let hits = self.nearest_of(query, (number, field, &vector), settings)?;
+                let hits = among(query, (field, Some(id)), hits(limit + offset + 1)?);
+                self.hits_output(hits.into_iter().skip(offset).take(limit).collect(), wanted)
+            }
+            QueryKind::Scroll => {
+                let ids = self.next_ids(filter, (PointId::Number(0), limit + offset))?;
+                let ids = ids.get(offset..).unwrap_or_default();
+                self.unscored(ids, wanted)
+            }
+            QueryKind::OrderBy(order) => self.ordered_query(&order, query, (limit, offset), wanted),
+            QueryKind::Sample => {
+                let ids = self.sample(filter, limit + offset)?;
+                self.unscored(ids.get(offset..).unwrap_or_default(), wanted)
+            }
+        }
+    }
+
+    fn ordered_query(
+        &self,
+        order: &OrderBy,
+        query: &Query,
+        (limit, offset): (usize, usize),
+        wanted: (&PayloadParts, &VectorParts),
+    ) -> Outcome<Vec<PointOutput>> {
+        let ordered = self.ordered(order, query.filter.as_ref(), limit + offset)?;
+        let ordered = ordered.into_iter().skip(offset).collect();
+        let mut points = self.ordered_output(ordered, wanted)?;
+        points.iter_mut().for_each(without_score);
+        Ok(points)
+    }
+
+    fn unscored(
+        &self,
+        ids: &[PointId],
+        wanted: (&PayloadParts, &VectorParts),
+    ) -> Outcome<Vec<PointOutput>> {
+        let mut points = self.points(ids, wanted)?;
+        points.iter_mut().for_each(without_score);
+        Ok(points)
+    }
+
+    /// A search that can be run for any number of points.
+    fn nearest_of<'q>(
+        &'q self,
+        query: &'q Query,
+        (number, field, vector): (usize, &'q DenseField, &'q [f32]),
+        settings: SearchSettings,
+    ) -> Outcome<impl Fn(usize) -> Outcome<Vec<Hit>> + 'q> {
+        let wants = |payload: &PayloadParts| payload.is_wanted();
+        let documents = query.with_payload.as_ref().is_some_and(wants);
+        let params = query.params.clone().unwrap_or_default();
+        // Refuses a filter that is none before anything is searched.
+        self.filter(query.filter.as_ref())?;
+        Ok(move |k| {
+            self.nearest(
+                &Nearest {
+                    number,
+                    field,
+                    vector,
+                    filter: query.filter.as_ref().filter(|filter| !filter.is_null()),
+                    params: &params,
+                    settings,
+                    documents,
+                },
+                k,
+            )
+        })
+    }
+
+    /// The vector of a point.
+    fn vector_of(&self, id: PointId, (number, field): (usize, &DenseField)) -> Outcome<Vec<f32>> {
+        let mut found = self.load(&[id], &|wanted| wanted == number)?;
+        let absent = || Failure::not_found(format_args!("No point with id {id} found"));
+        let point: Point = found.pop().ok_or_else(absent)?;
+        let vector = point.vectors.into_iter().nth(number).flatten();
+        vector.ok_or_else(|| {
+            let name = &field.name;
+            Failure::not_found(format_args!("Point {id} does not have vector {name:?}"))
+        })
+    }
+
+    fn nearest(&self, search: &Nearest<'_>, k: usize) -> Outcome<Vec<Hit>> {
+        let Some(index) = self.index(search.number).filter(|index| !index.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let has_gaps =
+            search.number == 0 && self.has_gaps.load(std::sync::atomic::Ordering::Acquire);
+        let whole = has_gaps.then(|| without_vector(search.filter, &search.field.name));
+        let filter = self.filter(whole.as_ref().or(search.filter))?;
+        let bytes = super::commit::bytes_of(search.vector);
+        let queries = Queries::new(&bytes, index.shape())
+            .with_filter(filter.as_ref())
+            .with_wants_names(true)
+            .with_wants_attributes(search.documents);
+        let answers = run(index, &queries, search, k)?;
+        let found = answers
+            .ids
+            .iter()
+            .enumerate()
+            .filter(|(_, id)| **id != u64::MAX);
+        let mut hits = Vec::with_capacity(k);
+        for (at, id) in found {
+            let name = answers.names.get(at).and_then(Option::as_deref);
+            let Some(id) = PointId::of(*id, name) else {
+                continue;
+            };
+            let distance = answers.distances.get(at).copied().unwrap_or_default();
+            let json = answers.attributes.get(at).map(Option::as_deref);
+            hits.push(Hit {
+                id,
+                score: search.field.distance.score(distance),
+                document: json.map(PointDocument::decode).transpose()?,
+            });
+        }
+        let sign = if search.field.distance.passes(1.0, 0.0) {
+            -1.0
+        } else {
+            1.0
+        };
+        hits.sort_by(|one, next| {
+            let by_score = (sign * one.score).total_cmp(&(sign * next.score));
+            by_score.then(one.id.cmp(&next.id))
+        });
+        Ok(hits)
+    }
+
+    fn hits_output(
+        &self,
+        hits: Vec<Hit>,
+        (payload, vector): (&PayloadParts, &VectorParts),
+    ) -> Outcome<Vec<PointOutput>> {
+        let ids: Vec<PointId> = hits.iter().map(|hit| hit.id).collect();
+        let mut loaded = std::collections::HashMap::new();
+        if vector.is_wanted() {
+            let no_payload = PayloadParts::All(false);
+            for point in self.points(&ids, (&no_payload, vector))? {
+                loaded.insert(point.id, point.vector);
+            }
+        }
+        let output = |hit: Hit| {
+            let document = hit.document.unwrap_or_default();
+            PointOutput {
+                id: hit.id,
+                version: Some(document.version),
+                score: Some(hit.score),
+                payload: payload.is_wanted().then(|| payload.of(document.payload)),
+                vector: loaded.remove(&hit.id).flatten(),
+                order_value: None,
+            }
+        };
+        Ok(hits.into_iter().map(output).collect())
+    }
+}
+
+/// Searches as hard as a query says, or as its recall asks for.
+fn run(index: &Index, queries: &Queries<'_>, search: &Nearest<'_>, k: usize) -> Outcome<Answers> {
+    let k = k.max(1) as u32;
+    let params = search.params;
+    let own = params.pageway.and_then(|own| own.recall);
+    let recall = own.unwrap_or(search.settings.recall);
+    let effort = match params.hnsw_ef {
+        Some(0) => {
+            return Err(Failure::invalid(
+                "params.hnsw_ef",
+                "value 0 invalid, must be 1 or larger",
+            ));
+        }
+        Some(list) if own.is_none() => Effort::ListSize(list.clamp(k, pageway::MAX_LIST_SIZE)),
+        _ => Effort::Recall(recall),
+    };
+    let now = clock::now();
+    let left = search.settings.deadline.saturating_duration_since(now);
+    let options = SearchOptions::nearest(k)
+        .with_effort(effort)
+        .with_exact(params.exact.unwrap_or(false))
+        .with_threads(1)
+        .with_timeout(left.max(Duration::from_millis(1)));
+    match index.search(queries, &options) {
+        // Too few rows were there to measure what the recall takes.
+        Err(error) if error.kind() == ErrorKind::Unsupported && own.is_none() => {
+            let list = (CANDIDATES_EACH * k).max(CANDIDATES_LEAST);
+            Ok(index.search(queries, &options.with_effort(Effort::ListSize(list)))?)
+        }
+        answers => Ok(answers?),
+    }
+}
+
+/// Points that were not searched for have the score 1.
+fn without_score(point: &mut PointOutput) {
+    point.score = Some(1.0);
+    point.version = Some(0);
+}
+
+/// Hits that a query lets through, but for its own point.
+fn among(
+    query: &Query,
+    (field, own): (&DenseField, Option<PointId>),
+    mut hits: Vec<Hit>,
+) -> Vec<Hit> {
+    let passes = |hit: &Hit| {
+        let threshold = query.score_threshold;
+        threshold.is_none_or(|threshold| field.distance.passes(hit.score, threshold))
+    };
+    hits.retain(|hit| Some(hit.id) != own && passes(hit));
+    hits
+}

@@ -1,0 +1,146 @@
+//! What a request is refused with: a status code and a text, in the words that clients know.
+
+use pageway::ErrorKind;
+
+/// Why a request has no result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// The status code of HTTP.
+    pub status: u16,
+    /// What is wrong, and what to do.
+    pub text: String,
+}
+
+/// The result of an operation.
+pub type Outcome<T> = std::result::Result<T, Failure>;
+
+impl Failure {
+    fn new(status: u16, text: impl Into<String>) -> Self {
+        Self {
+            status,
+            text: text.into(),
+        }
+    }
+
+    /// 400 for a body that is no JSON of the operation.
+    pub fn format(error: impl std::fmt::Display) -> Self {
+        Self::new(400, format!("Format error in JSON body: {error}"))
+    }
+
+    /// 400 for a parameter of the address.
+    pub fn parameter(what: impl std::fmt::Display) -> Self {
+        Self::new(400, format!("Deserialize error in query string: {what}"))
+    }
+
+    /// 400 for a request that cannot be meant.
+    pub fn wrong(what: impl std::fmt::Display) -> Self {
+        Self::new(400, format!("Wrong input: {what}"))
+    }
+
+    /// 400 for a field or an operation of Qdrant's that is not there.
+    pub fn unsupported(what: impl std::fmt::Display) -> Self {
+        Self::new(400, format!("Unsupported: {what}"))
+    }
+
+    /// 404 for something by name.
+    pub fn not_found(what: impl std::fmt::Display) -> Self {
+        Self::new(404, format!("Not found: {what}"))
+    }
+
+    /// 404 for a collection.
+    pub fn no_collection(name: &str) -> Self {
+        Self::not_found(format_args!("Collection `{name}` doesn't exist!"))
+    }
+
+    /// 404 for a vector of the collection.
+    pub fn no_vector(name: &str) -> Self {
+        Self::wrong(format_args!("Not existing vector name error: {name}"))
+    }
+
+    /// 408 where the time is up.
+    pub fn timeout() -> Self {
+        Self::new(408, "Timeout: the time given for the request is up")
+    }
+
+    /// 409 for a name that is taken.
+    pub fn conflict(what: impl std::fmt::Display) -> Self {
+        Self::new(409, format!("Wrong input: {what}"))
+    }
+
+    /// 413 for a body that is too long.
+    pub fn too_large(limit: u64) -> Self {
+        let text =
+            format!("Payload error: the body has more than {limit} bytes: send less at once");
+        Self::new(413, text)
+    }
+
+    /// 422 for a value outside of its range, with the path to it.
+    pub fn invalid(path: &str, what: impl std::fmt::Display) -> Self {
+        Self::new(
+            422,
+            format!("Validation error in JSON body: [{path}: {what}]"),
+        )
+    }
+
+    /// 422 for a value of the address.
+    pub fn invalid_parameter(path: &str, what: impl std::fmt::Display) -> Self {
+        Self::new(
+            422,
+            format!("Validation error in path or query: [{path}: {what}]"),
+        )
+    }
+
+    /// 429 where the queue is full.
+    pub fn busy() -> Self {
+        Self::new(
+            429,
+            "Too many requests wait: send fewer at a time, or later",
+        )
+    }
+
+    /// 503 where the server stops.
+    pub fn stopping() -> Self {
+        Self::new(503, "The server stops")
+    }
+
+    /// 507 where memory is missing.
+    pub fn no_memory(what: impl std::fmt::Display) -> Self {
+        Self::new(507, format!("Not enough memory: {what}"))
+    }
+
+    /// 500 for what is no fault of the request.
+    pub fn internal(what: impl std::fmt::Display) -> Self {
+        Self::new(500, format!("Service internal error: {what}"))
+    }
+
+    /// The same with words in front of the text that say where it happened.
+    #[must_use]
+    pub fn within(mut self, place: impl std::fmt::Display) -> Self {
+        self.text = format!("{} ({place})", self.text);
+        self
+    }
+}
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "all others are our own fault"
+)]
+impl From<pageway::Error> for Failure {
+    fn from(error: pageway::Error) -> Self {
+        match error.kind() {
+            ErrorKind::InvalidInput | ErrorKind::Unsupported => Self::wrong(error),
+            ErrorKind::NotFound => Self::not_found(error),
+            ErrorKind::TimedOut => Self::timeout(),
+            ErrorKind::NoSpace => Self::new(507, format!("No space left: {error}")),
+            ErrorKind::OutOfMemory => Self::no_memory(error),
+            ErrorKind::Busy | ErrorKind::Cancelled => Self::new(503, error.to_string()),
+            _ => Self::internal(error),
+        }
+    }
+}
+
+impl From<pageway::server::StoreError> for Failure {
+    fn from(error: pageway::server::StoreError) -> Self {
+        pageway::Error::from(error).into()
+    }
+}

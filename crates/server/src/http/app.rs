@@ -1,0 +1,219 @@
+//! From a request to its answer: the route, the key, the body, the queue, the envelope.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Path, Request, State};
+use axum::http::{Response, Uri};
+use axum::routing::{MethodFilter, on};
+use pageway::server::clock;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::auth::Keys;
+use super::envelope::{answer, words};
+use crate::failure::{Failure, Outcome};
+use crate::log::{Level, Log};
+use crate::operation::{Access, Call, OPERATIONS, Operation, Parameters, Reply};
+use crate::service::Service;
+use crate::workers::Workers;
+
+/// Bytes of a body at most.
+const MAX_BODY_BYTES: u64 = 32 << 20;
+/// Time for a body to arrive.
+const BODY_TIME: Duration = Duration::from_secs(30);
+/// Bytes of an address at most.
+const MAX_URI_BYTES: usize = 8 << 10;
+/// Changes that wait or are under way, at most.
+const WRITE_QUEUE: usize = 64;
+/// Threads of changes.
+const WRITE_THREADS: usize = 4;
+/// Reads that wait, for each thread.
+const READS_EACH: usize = 8;
+/// Requests that take longer are told of.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// What answers requests. Cheap to clone.
+#[derive(Clone)]
+pub struct App(Arc<AppParts>);
+
+struct AppParts {
+    service: Arc<Service>,
+    keys: Keys,
+    reads: Workers,
+    writes: Workers,
+    log: Log,
+    stops: AtomicBool,
+}
+
+impl App {
+    /// Answers for a service, with so many threads for reads.
+    ///
+    /// # Errors
+    /// Where threads cannot be made.
+    pub fn new(
+        service: Arc<Service>,
+        keys: Keys,
+        (threads, log): (usize, Log),
+    ) -> std::io::Result<Self> {
+        Ok(Self(Arc::new(AppParts {
+            service,
+            keys,
+            reads: Workers::new("read", (threads, READS_EACH * threads))?,
+            writes: Workers::new("write", (WRITE_THREADS, WRITE_QUEUE))?,
+            log,
+            stops: AtomicBool::new(false),
+        })))
+    }
+
+    /// The routes of all operations.
+    pub fn router(&self) -> Router {
+        let mut router = Router::new();
+        for operation in OPERATIONS {
+            let filter = match operation.method {
+                "PUT" => MethodFilter::PUT,
+                "POST" => MethodFilter::POST,
+                "PATCH" => MethodFilter::PATCH,
+                "DELETE" => MethodFilter::DELETE,
+                _ => MethodFilter::GET,
+            };
+            let handler = move |app: State<Self>, path: Path<Vec<(String, String)>>, request| {
+                app.0.handle(operation, path.0, request)
+            };
+            router = router.route(operation.path, on(filter, handler));
+        }
+        router.with_state(self.clone())
+    }
+
+    /// Refuses requests from now on, but those that ask how the server is.
+    pub fn stop(&self) {
+        self.0.stops.store(true, Ordering::Release);
+    }
+
+    async fn handle(
+        self,
+        operation: &'static Operation,
+        path: Vec<(String, String)>,
+        request: Request,
+    ) -> Response<Body> {
+        let began = clock::now();
+        let parts = &self.0;
+        if let Err((status, text)) = parts.keys.check(request.headers(), operation.access) {
+            parts.service.metrics.reject("key");
+            parts
+                .service
+                .metrics
+                .count(operation.name, status, Duration::ZERO);
+            return words(status, text);
+        }
+        let outcome = self.run(operation, path, request).await;
+        let took = clock::now().saturating_duration_since(began);
+        let status = outcome
+            .as_ref()
+            .map_or_else(|failure| failure.status, |_| 200);
+        parts.service.metrics.count(operation.name, status, took);
+        let level = match status {
+            500 | 507 => Level::Error,
+            _ if took > SLOW => Level::Warn,
+            _ => Level::Debug,
+        };
+        let milliseconds = took.as_secs_f64() * 1e3;
+        let failure = outcome.as_ref().err().map(|failure| failure.text.as_str());
+        parts
+            .log
+            .request(level, (operation.name, status), milliseconds, failure);
+        answer(outcome, took)
+    }
+
+    async fn run(
+        &self,
+        operation: &'static Operation,
+        path: Vec<(String, String)>,
+        request: Request,
+    ) -> Outcome<Reply> {
+        let parts = &self.0;
+        let is_stopping = parts.stops.load(Ordering::Acquire);
+        if is_stopping && (operation.access != Access::Open || operation.name == "readyz") {
+            return Err(Failure::stopping());
+        }
+        check_uri(request.uri())?;
+        let query = Parameters::parse(request.uri().query().unwrap_or_default())?;
+        let deadline = query.deadline()?;
+        let body = body_of(request).await?;
+        let service = Arc::clone(&parts.service);
+        let work = move || {
+            operation.answer(&Call {
+                service: &service,
+                path: &path,
+                query: &query,
+                body: &body,
+                deadline,
+            })
+        };
+        match operation.access {
+            Access::Open | Access::Known => {
+                let waiting = parts.reads.waiting() + parts.writes.waiting();
+                parts.service.metrics.note_waiting(waiting);
+                work()
+            }
+            Access::Read => self.queue(&parts.reads, deadline, work).await,
+            Access::Write => self.queue(&parts.writes, deadline, work).await,
+        }
+    }
+
+    /// Lets a thread do something, and waits until the time is up.
+    async fn queue(
+        &self,
+        workers: &Workers,
+        deadline: Instant,
+        work: impl FnOnce() -> Outcome<Reply> + Send + 'static,
+    ) -> Outcome<Reply> {
+        let (sender, receiver) = oneshot::channel();
+        let task = move || {
+            // Nobody waits for what a client that left has asked for.
+            if !sender.is_closed() {
+                let _ = sender.send(work());
+            }
+        };
+        if !workers.submit(task) {
+            self.0.service.metrics.reject("queue");
+            return Err(Failure::busy());
+        }
+        let left = deadline.saturating_duration_since(clock::now());
+        match timeout(left, receiver).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_)) => Err(Failure::internal("the thread of this request panicked")),
+            Err(_) => {
+                self.0.service.metrics.reject("timeout");
+                Err(Failure::timeout())
+            }
+        }
+    }
+}
+
+fn check_uri(uri: &Uri) -> Outcome<()> {
+    let length = uri.path_and_query().map_or(0, |own| own.as_str().len());
+    if length > MAX_URI_BYTES {
+        let words = format!("the address has {length} bytes, {MAX_URI_BYTES} are possible");
+        return Err(Failure::wrong(words));
+    }
+    Ok(())
+}
+
+async fn body_of(request: Request) -> Outcome<axum::body::Bytes> {
+    let length = request.headers().get("content-length");
+    let length = length.and_then(|own| own.to_str().ok()?.parse::<u64>().ok());
+    if length.is_some_and(|length| length > MAX_BODY_BYTES) {
+        return Err(Failure::too_large(MAX_BODY_BYTES));
+    }
+    let read = to_bytes(request.into_body(), MAX_BODY_BYTES as usize);
+    match timeout(BODY_TIME, read).await {
+        Ok(Ok(body)) => Ok(body),
+        Ok(Err(_)) if length.is_none() => Err(Failure::too_large(MAX_BODY_BYTES)),
+        Ok(Err(error)) => Err(Failure::format(error)),
+        Err(_) => Err(Failure::timeout()),
+    }
+}

@@ -1,0 +1,50 @@
+//! Answers as they are sent: `{"result": .., "status": "ok", "time": seconds}`.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, Response, StatusCode};
+
+use crate::failure::{Failure, Outcome};
+use crate::operation::Reply;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
+/// The answer of an operation that took so long.
+pub(super) fn answer(outcome: Outcome<Reply>, took: Duration) -> Response<Body> {
+    let seconds = took.as_secs_f64();
+    match outcome {
+        Ok(Reply::Json(result)) => {
+            let end = format!(",\"status\":\"ok\",\"time\":{seconds}}}");
+            let bytes = [b"{\"result\":", result.as_slice(), end.as_bytes()].concat();
+            whole(200, JSON, bytes)
+        }
+        Ok(Reply::Bare(bytes)) => whole(200, JSON, bytes),
+        Ok(Reply::Text(text)) => whole(200, TEXT, text.into_bytes()),
+        Err(failure) => failed(&failure, seconds),
+    }
+}
+
+fn failed(failure: &Failure, seconds: f64) -> Response<Body> {
+    let body = serde_json::json!({"status": {"error": failure.text}, "time": seconds});
+    let mut response = whole(failure.status, JSON, body.to_string().into_bytes());
+    if matches!(failure.status, 429 | 503) {
+        let headers = response.headers_mut();
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+/// An answer of words, as keys are refused.
+pub(super) fn words(status: u16, text: &str) -> Response<Body> {
+    whole(status, TEXT, text.as_bytes().to_vec())
+}
+
+fn whole(status: u16, kind: HeaderValue, bytes: Vec<u8>) -> Response<Body> {
+    let mut response = Response::new(Body::from(bytes));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}

@@ -1,0 +1,151 @@
+//! Connections: accepted up to a number, closed when they are idle for too long, and let to an end
+//! when the server stops.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Uri};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::timeout;
+
+/// Connections at the same time.
+const MAX_CONNECTIONS: usize = 4096;
+/// Time for the head of a request to arrive, and of rest between two.
+const HEAD_TIME: Duration = Duration::from_secs(60);
+/// Bytes of the head of a request, about.
+const HEAD_BYTES: usize = 16 << 10;
+/// Time that requests have to end when the server stops.
+const STOP_TIME: Duration = Duration::from_secs(30);
+/// Pause after a connection could not be accepted.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A server that listens.
+pub struct Listening {
+    /// Where: the port that was given, or the system's choice for 0.
+    pub address: SocketAddr,
+    listener: TcpListener,
+}
+
+/// Listens at an address.
+///
+/// # Errors
+/// Where it is taken, or none of this machine.
+pub async fn listen(address: SocketAddr) -> std::io::Result<Listening> {
+    let listener = TcpListener::bind(address).await?;
+    Ok(Listening {
+        address: listener.local_addr()?,
+        listener,
+    })
+}
+
+impl Listening {
+    /// Serves until `stop` says so, then lets requests come to an end.
+    pub async fn serve(self, router: Router, mut stop: oneshot::Receiver<()>) {
+        let graceful = GracefulShutdown::new();
+        let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        loop {
+            let accept = std::pin::pin!(self.listener.accept());
+            let stream = match first_of(accept, &mut stop).await {
+                None => break,
+                Some(Ok((stream, _))) => stream,
+                Some(Err(_)) => {
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                }
+            };
+            // One too many is closed at once.
+            let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
+                continue;
+            };
+            let connection = graceful.watch(connection(stream, router.clone()));
+            tokio::spawn(async move {
+                // What a client does to its connection is its own affair.
+                let _ = connection.await;
+                drop(place);
+            });
+        }
+        drop(self.listener);
+        let _ = timeout(STOP_TIME, graceful.shutdown()).await;
+    }
+}
+
+/// What the future gives, or none where the other comes first.
+async fn first_of<F: Future + Unpin>(
+    mut future: F,
+    stop: &mut oneshot::Receiver<()>,
+) -> Option<F::Output> {
+    std::future::poll_fn(|context| {
+        use std::task::Poll;
+        let stop = std::pin::Pin::new(&mut *stop);
+        if stop.poll(context).is_ready() {
+            return Poll::Ready(None);
+        }
+        std::pin::Pin::new(&mut future).poll(context).map(Some)
+    })
+    .await
+}
+
+fn connection(
+    stream: TcpStream,
+    router: Router,
+) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> {
+    // Small answers are not held back.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        trim(request.uri_mut());
+        let router = router.clone();
+        async move {
+            use hyper_util::service::TowerToHyperService;
+            let service = TowerToHyperService::new(router);
+            hyper::service::Service::call(&service, request.map(Body::new)).await
+        }
+    });
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .max_buf_size(2 * HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), service)
+}
+
+/// Takes slashes off the end of a path.
+fn trim(uri: &mut Uri) {
+    let path = uri.path();
+    if path.len() < 2 || !path.ends_with('/') {
+        return;
+    }
+    let path = format!("/{}", path.trim_matches('/'));
+    let whole = uri
+        .query()
+        .map_or(path.clone(), |query| format!("{path}?{query}"));
+    if let Ok(trimmed) = whole.parse() {
+        *uri = trimmed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slashes_at_the_end_go() {
+        for (given, own) in [
+            ("/a/b/", "/a/b"),
+            ("/a//?x=1", "/a?x=1"),
+            ("/", "/"),
+            ("/a", "/a"),
+        ] {
+            let mut uri: Uri = given.parse().unwrap();
+            trim(&mut uri);
+            assert_eq!(uri.to_string(), own);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! A server that clients of Qdrant use unchanged: collections of points over HTTP, from disk,
+//! within one budget of memory.
+//!
+//! ```text
+//! http        requests and answers: routes, keys, limits, connections
+//! operation   the table of operations, and what each does
+//! wire        what clients send, as types
+//! service     collections by their names: registry, shelf
+//! collection  an index for each dense vector, changed together
+//! workers     threads of searches and changes, with bounded queues
+//! ```
+//!
+//! What is acknowledged survives a kill. `docs/server.md` says what is there.
+
+mod collection;
+mod failure;
+mod http;
+mod log;
+mod metrics;
+mod operation;
+mod registry;
+mod service;
+mod shelf;
+mod wire;
+mod workers;
+
+pub use failure::{Failure, Outcome};
+pub use http::{App, Keys, Listening, listen};
+pub use log::{Level, Log};
+pub use service::{Service, ServiceOptions};

@@ -1,0 +1,214 @@
+//! Collections: made, described, changed, deleted.
+
+use serde_json::{Map, Value, json};
+
+use super::call::{Call, Reply};
+use crate::collection::{OpenCollection, Schema, created, patch};
+use crate::failure::{Failure, Outcome};
+use crate::registry::check_name;
+use crate::wire::Count;
+
+/// Kinds of fields that an index may be asked for.
+const KINDS: [&str; 8] = [
+    "keyword", "integer", "float", "geo", "text", "bool", "datetime", "uuid",
+];
+
+/// All of them.
+pub(super) fn list(call: &Call<'_>) -> Outcome<Reply> {
+    let names = call.service.registry.names();
+    let all: Vec<Value> = names
+        .collections
+        .keys()
+        .map(|name| json!({"name": name}))
+        .collect();
+    Reply::of(&json!({"collections": all}))
+}
+
+/// Whether there is one.
+pub(super) fn exists(call: &Call<'_>) -> Outcome<Reply> {
+    let name = call.name("collection");
+    check_name(name)?;
+    let exists = call.service.registry.names().resolve(name).is_ok();
+    Reply::of(&json!({"exists": exists}))
+}
+
+/// Makes one.
+pub(super) fn create(call: &Call<'_>) -> Outcome<Reply> {
+    let (name, service) = (call.name("collection"), call.service);
+    check_name(name)?;
+    let config = created(&call.object()?)?;
+    let schema = Schema::of(&config)?;
+    let registry = &service.registry;
+    let turn = registry.turn();
+    let names = registry.names();
+    if names.collections.contains_key(name) || names.aliases.contains_key(name) {
+        let words = format!("Collection `{name}` already exists!");
+        return Err(Failure::conflict(words));
+    }
+    registry.change(&turn, |names| {
+        let number = names.add(name, config);
+        let dir = registry.dir_of(number);
+        // What an attempt that failed has left there is of no use.
+        registry.remove_files(number)?;
+        OpenCollection::create(registry.vfs(), &dir, &schema)
+    })?;
+    Reply::of(&true)
+}
+
+/// Changes the settings of one.
+pub(super) fn update(call: &Call<'_>) -> Outcome<Reply> {
+    let (name, _) = call.service.entry(call.name("collection"))?;
+    let body = call.object()?;
+    let registry = &call.service.registry;
+    let turn = registry.turn();
+    registry.change(&turn, |names| match names.collections.get_mut(&name) {
+        Some(entry) => patch(&mut entry.config, &body),
+        None => Err(Failure::no_collection(&name)),
+    })?;
+    Reply::of(&true)
+}
+
+/// Deletes one, and its aliases; none is no error.
+pub(super) fn delete(call: &Call<'_>) -> Outcome<Reply> {
+    let name = call.name("collection");
+    check_name(name)?;
+    let registry = &call.service.registry;
+    let removed = {
+        let turn = registry.turn();
+        registry.change(&turn, |names| {
+            let removed = names.collections.remove(name);
+            if removed.is_some() {
+                names.aliases.retain(|_, target| target != name);
+            }
+            Ok(removed)
+        })?
+    };
+    let Some(entry) = removed else {
+        return Reply::of(&false);
+    };
+    call.service.shelf.forget(entry.number);
+    registry.remove_files(entry.number)?;
+    Reply::of(&true)
+}
+
+/// What one is.
+pub(super) fn describe(call: &Call<'_>) -> Outcome<Reply> {
+    let (name, entry) = call.service.entry(call.name("collection"))?;
+    let open = call.service.open_entry(&name, &entry)?;
+    let state = open.state()?;
+    let mut schema = Map::new();
+    for (field, kind) in &entry.payload_schema {
+        let filter = json!({"must_not": [{"is_empty": {"key": field}}]});
+        let mut info = kind.clone();
+        if let Some(info) = info.as_object_mut() {
+            info.insert("points".to_owned(), open.count(Some(&filter))?.into());
+        }
+        schema.insert(field.clone(), info);
+    }
+    let status = if open.is_broken() {
+        "red"
+    } else if state.is_building {
+        "yellow"
+    } else {
+        "green"
+    };
+    let optimizer = match &state.failed {
+        None => json!("ok"),
+        Some(error) => json!({"error": error}),
+    };
+    Reply::of(&json!({
+        "status": status,
+        "optimizer_status": optimizer,
+        "points_count": state.points,
+        "indexed_vectors_count": state.indexed,
+        "segments_count": state.segments.max(1),
+        "config": entry.config,
+        "payload_schema": schema,
+    }))
+}
+
+/// What one is in our own words.
+pub(super) fn inspect(call: &Call<'_>) -> Outcome<Reply> {
+    let (name, entry) = call.service.entry(call.name("collection"))?;
+    let open = call.service.open_entry(&name, &entry)?;
+    let state = open.state()?;
+    Reply::of(&json!({
+        "name": name,
+        "points": state.points,
+        "memory_bytes": open.memory_bytes(),
+        "indexes": state.indexes,
+    }))
+}
+
+/// Notes that a field is to be indexed; all are.
+pub(super) fn create_index(call: &Call<'_>) -> Outcome<Reply> {
+    let (name, _) = call.service.entry(call.name("collection"))?;
+    let body = call.object()?;
+    let field = body.get("field_name").and_then(Value::as_str);
+    let field = field.ok_or_else(|| Failure::format("missing field `field_name`"))?;
+    pageway::FieldPath::parse(field).map_err(Failure::wrong)?;
+    let schema = body.get("field_schema").or_else(|| body.get("field_type"));
+    let info = index_info(schema.unwrap_or(&Value::Null))?;
+    let registry = &call.service.registry;
+    {
+        let turn = registry.turn();
+        registry.change(&turn, |names| {
+            let entry = names.collections.get_mut(&name);
+            let entry = entry.ok_or_else(|| Failure::no_collection(&name))?;
+            entry.payload_schema.insert(field.to_owned(), info);
+            Ok(())
+        })?;
+    }
+    updated(call, 0)
+}
+
+fn index_info(schema: &Value) -> Outcome<Value> {
+    let kind = match schema {
+        Value::String(kind) => Some(kind.as_str()),
+        Value::Object(params) => params.get("type").and_then(Value::as_str),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => None,
+    };
+    let known = kind.filter(|kind| KINDS.contains(kind));
+    let kind = known.ok_or_else(|| {
+        Failure::format(format_args!(
+            "field_schema: one of {} is expected",
+            KINDS.join(", ")
+        ))
+    })?;
+    let mut info = json!({"data_type": kind});
+    if let (Value::Object(_), Some(info)) = (schema, info.as_object_mut()) {
+        info.insert("params".to_owned(), schema.clone());
+    }
+    Ok(info)
+}
+
+/// Forgets that a field is to be indexed.
+pub(super) fn delete_index(call: &Call<'_>) -> Outcome<Reply> {
+    let (name, _) = call.service.entry(call.name("collection"))?;
+    let registry = &call.service.registry;
+    {
+        let turn = registry.turn();
+        registry.change(&turn, |names| {
+            let entry = names.collections.get_mut(&name);
+            let entry = entry.ok_or_else(|| Failure::no_collection(&name))?;
+            entry.payload_schema.remove(call.name("field"));
+            Ok(())
+        })?;
+    }
+    updated(call, 0)
+}
+
+/// The result of a change.
+pub(super) fn updated(call: &Call<'_>, operation: u64) -> Outcome<Reply> {
+    let waits = call.query.flag("wait", false)?;
+    let status = if waits { "completed" } else { "acknowledged" };
+    Reply::of(&json!({"operation_id": operation, "status": status}))
+}
+
+/// How many points match.
+pub(super) fn count(call: &Call<'_>) -> Outcome<Reply> {
+    let request: Count = call.read()?;
+    request.check()?;
+    let open = call.service.collection(call.name("collection"))?;
+    Reply::of(&json!({"count": open.count(request.filter.as_ref())?}))
+}

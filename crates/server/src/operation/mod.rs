@@ -1,0 +1,12 @@
+//! The operations of the server: a table from method and path to what is done, and their answers.
+
+mod alias;
+mod call;
+mod collection;
+mod point;
+mod read;
+mod system;
+mod table;
+
+pub(crate) use call::{Call, Parameters, Reply};
+pub(crate) use table::{Access, OPERATIONS, Operation};

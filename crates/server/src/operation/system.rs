@@ -1,0 +1,83 @@
+//! What the server says of itself.
+
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "operations of the table have one form"
+)]
+
+use serde_json::json;
+
+use super::call::{Call, Reply};
+use crate::failure::Outcome;
+use crate::metrics::Gauge;
+
+/// The level of the interface that is spoken: clients compare it with their own.
+const LEVEL: &str = "1.19.0";
+/// What clients expect to find here.
+const TITLE: &str = "qdrant - vector search engine";
+
+pub(super) fn root(_: &Call<'_>) -> Outcome<Reply> {
+    Reply::bare(&json!({
+        "title": TITLE,
+        "version": LEVEL,
+        "commit": concat!("pageway ", env!("CARGO_PKG_VERSION")),
+    }))
+}
+
+pub(super) fn healthy(_: &Call<'_>) -> Outcome<Reply> {
+    Ok(Reply::Text("healthz check passed".to_owned()))
+}
+
+pub(super) fn ready(_: &Call<'_>) -> Outcome<Reply> {
+    Ok(Reply::Text("all shards are ready".to_owned()))
+}
+
+pub(super) fn cluster(_: &Call<'_>) -> Outcome<Reply> {
+    Reply::of(&json!({"status": "disabled"}))
+}
+
+pub(super) fn telemetry(call: &Call<'_>) -> Outcome<Reply> {
+    let names = call.service.registry.names();
+    Reply::of(&json!({
+        "id": "pageway",
+        "app": {
+            "name": "pageway", "version": env!("CARGO_PKG_VERSION"), "startup": "1970-01-01T00:00:00Z",
+            "jwt_rbac": false, "hide_jwt_dashboard": true,
+        },
+        "collections": {"number_of_collections": names.collections.len()},
+        "requests": {"rest": {"responses": {}}, "grpc": {"responses": {}}},
+    }))
+}
+
+pub(super) fn issues(_: &Call<'_>) -> Outcome<Reply> {
+    Reply::of(&json!({"issues": []}))
+}
+
+pub(super) fn metrics(call: &Call<'_>) -> Outcome<Reply> {
+    let service = call.service;
+    let (budget, taken) = service.shelf.memory();
+    let names = service.registry.names();
+    let gauges = [
+        Gauge {
+            name: "pageway_budget_bytes",
+            help: "memory of all collections together",
+            value: budget,
+        },
+        Gauge {
+            name: "pageway_memory_bytes",
+            help: "memory of the collections that are open",
+            value: taken,
+        },
+        Gauge {
+            name: "pageway_collections",
+            help: "collections",
+            value: names.collections.len() as u64,
+        },
+        Gauge {
+            name: "pageway_collections_open",
+            help: "collections that are open",
+            value: service.shelf.open_count() as u64,
+        },
+    ];
+    Ok(Reply::Text(service.metrics.text(&gauges)))
+}

@@ -1,0 +1,21 @@
+//! What clients send and are sent, as types; nothing here knows a collection.
+
+mod condition;
+mod id;
+mod parts;
+mod points;
+mod query;
+mod vector;
+
+pub(crate) use condition::{absence, filter_of, presence, without_vector};
+pub(crate) use id::PointId;
+pub(crate) use parts::{PayloadParts, VectorParts};
+pub(crate) use points::{
+    BatchOperation, DeletePayload, DeleteVectors, Operations, PointInsert, PointsInsert, Selector,
+    SetPayload, UpdateMode, UpdateVectors,
+};
+pub(crate) use query::{
+    Count, Direction, Facet, GroupQuery, OrderBy, Query, QueryBatch, QueryKind, QueryParams,
+    Retrieve, Scroll,
+};
+pub(crate) use vector::{SparseVector, VectorInput, VectorValue};

@@ -1,0 +1,407 @@
+//! Bodies of requests that read points.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::id::PointId;
+use super::parts::{PayloadParts, VectorParts};
+use super::points::refuse;
+use crate::failure::{Failure, Outcome};
+
+/// Points of an answer, where nobody says how many.
+const LIMIT: usize = 10;
+/// Points of an answer and before it, at most.
+pub(crate) const MAX_LIMIT: usize = 10_000;
+/// Groups of an answer and points of a group, at most together.
+const GROUP_SIZE: usize = 3;
+
+/// Points by their ids.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+pub(crate) struct Retrieve {
+    pub(crate) ids: Vec<PointId>,
+    #[serde(default)]
+    pub(crate) with_payload: Option<PayloadParts>,
+    #[serde(default, alias = "with_vectors")]
+    pub(crate) with_vector: Option<VectorParts>,
+    #[serde(default)]
+    shard_key: Option<Value>,
+}
+
+impl Retrieve {
+    /// Refuses what is not supported.
+    pub(crate) fn check(&self) -> Outcome<()> {
+        refuse("shard_key", self.shard_key.as_ref())
+    }
+}
+
+/// How many points match.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+pub(crate) struct Count {
+    #[serde(default)]
+    pub(crate) filter: Option<Value>,
+    #[serde(default)]
+    shard_key: Option<Value>,
+}
+
+impl Count {
+    /// Refuses what is not supported.
+    pub(crate) fn check(&self) -> Outcome<()> {
+        refuse("shard_key", self.shard_key.as_ref())
+    }
+}
+
+/// How often each value of a field is there.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+pub(crate) struct Facet {
+    pub(crate) key: String,
+    #[serde(default)]
+    pub(crate) filter: Option<Value>,
+    #[serde(default)]
+    limit: Option<usize>,
+    #[serde(default)]
+    shard_key: Option<Value>,
+}
+
+impl Facet {
+    /// Values at most.
+    pub(crate) fn limit(&self) -> Outcome<usize> {
+        refuse("shard_key", self.shard_key.as_ref())?;
+        checked_limit(self.limit, LIMIT)
+    }
+}
+
+/// From low to high, or the other way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Direction {
+    #[default]
+    Asc,
+    Desc,
+}
+
+/// An order by the values of a field.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+pub(crate) struct OrderBy {
+    pub(crate) key: String,
+    #[serde(default)]
+    pub(crate) direction: Option<Direction>,
+    #[serde(default)]
+    pub(crate) start_from: Option<Value>,
+}
+
+/// The same as it comes.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum OrderByInput {
+    Key(String),
+    Whole(OrderBy),
+}
+
+impl From<OrderByInput> for OrderBy {
+    fn from(input: OrderByInput) -> Self {
+        match input {
+            OrderByInput::Whole(order) => order,
+            OrderByInput::Key(key) => Self {
+                key,
+                direction: None,
+                start_from: None,
+            },
+        }
+    }
+}
+
+/// Points in the order of their ids, or of a field.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+pub(crate) struct Scroll {
+    #[serde(default)]
+    pub(crate) filter: Option<Value>,
+    #[serde(default)]
+    pub(crate) limit: Option<usize>,
+    #[serde(default)]
+    pub(crate) offset: Option<PointId>,
+    #[serde(default)]
+    pub(crate) with_payload: Option<PayloadParts>,
+    #[serde(default, alias = "with_vectors")]
+    pub(crate) with_vector: Option<VectorParts>,
+    #[serde(default)]
+    pub(crate) order_by: Option<OrderByInput>,
+    #[serde(default)]
+    shard_key: Option<Value>,
+}
+
+impl Scroll {
+    /// Points at most.
+    pub(crate) fn limit(&self) -> Outcome<usize> {
+        refuse("shard_key", self.shard_key.as_ref())?;
+        checked_limit(self.limit, LIMIT)
+    }
+}
+
+/// A query.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+pub(crate) struct Query {
+    #[serde(default, rename = "query")]
+    asked: Option<Value>,
+    #[serde(default)]
+    pub(crate) using: Option<String>,
+    #[serde(default)]
+    pub(crate) filter: Option<Value>,
+    #[serde(default)]
+    pub(crate) params: Option<QueryParams>,
+    #[serde(default)]
+    pub(crate) score_threshold: Option<f32>,
+    #[serde(default)]
+    pub(crate) limit: Option<usize>,
+    #[serde(default)]
+    pub(crate) offset: Option<usize>,
+    #[serde(default)]
+    pub(crate) with_payload: Option<PayloadParts>,
+    #[serde(default, alias = "with_vectors")]
+    pub(crate) with_vector: Option<VectorParts>,
+    #[serde(default)]
+    prefetch: Option<Value>,
+    #[serde(default)]
+    lookup_from: Option<Value>,
+    #[serde(default)]
+    shard_key: Option<Value>,
+}
+
+/// How to search.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+pub(crate) struct QueryParams {
+    #[serde(default)]
+    pub(crate) hnsw_ef: Option<u32>,
+    #[serde(default)]
+    pub(crate) exact: Option<bool>,
+    #[serde(default)]
+    pub(crate) pageway: Option<OwnParams>,
+    #[serde(default)]
+    idf: Option<Value>,
+}
+
+/// What is ours to ask for.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
+pub(crate) struct OwnParams {
+    #[serde(default)]
+    pub(crate) recall: Option<f32>,
+}
+
+/// What a query asks for.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum QueryKind {
+    /// Points in the order of their ids.
+    Scroll,
+    /// The nearest of a vector.
+    Vector(Vec<f32>),
+    /// The nearest of the vector of a point, and not that point.
+    Point(PointId),
+    /// Points in the order of a field.
+    OrderBy(OrderBy),
+    /// Some points.
+    Sample,
+}
+
+impl Query {
+    /// What it asks for.
+    ///
+    /// # Errors
+    /// For queries of kinds that there are not, naming the field.
+    pub(crate) fn kind(&self) -> Outcome<QueryKind> {
+        let empty_list = |value: &&Value| value.as_array().is_none_or(|all| !all.is_empty());
+        refuse("prefetch", self.prefetch.as_ref().filter(empty_list))?;
+        refuse("lookup_from", self.lookup_from.as_ref())?;
+        refuse("shard_key", self.shard_key.as_ref())?;
+        if let Some(params) = &self.params {
+            refuse("params.idf", params.idf.as_ref())?;
+        }
+        match &self.asked {
+            None | Some(Value::Null) => Ok(QueryKind::Scroll),
+            Some(Value::Object(object)) => kind_of_object(object),
+            Some(other) => nearest(other, "query"),
+        }
+    }
+
+    /// Points of the answer, and before it.
+    pub(crate) fn range(&self) -> Outcome<(usize, usize)> {
+        let limit = checked_limit(self.limit, LIMIT)?;
+        let offset = self.offset.unwrap_or(0);
+        if limit.saturating_add(offset) > MAX_LIMIT {
+            let words = format!("value {offset} invalid, limit and offset are at most {MAX_LIMIT}");
+            return Err(Failure::invalid("offset", words));
+        }
+        Ok((limit, offset))
+    }
+}
+
+type Object = serde_json::Map<String, Value>;
+
+fn kind_of_object(object: &Object) -> Outcome<QueryKind> {
+    if let Some(value) = object.get("nearest") {
+        refuse("query.mmr", object.get("mmr"))?;
+        return nearest(value, "query.nearest");
+    }
+    if let Some(order) = object.get("order_by") {
+        let order: OrderByInput = serde_json::from_value(order.clone()).map_err(Failure::format)?;
+        return Ok(QueryKind::OrderBy(order.into()));
+    }
+    if let Some(sample) = object.get("sample") {
+        return match sample.as_str() {
+            Some("random") => Ok(QueryKind::Sample),
+            _ => Err(Failure::format(
+                "unknown variant of `sample`, expected `random`",
+            )),
+        };
+    }
+    for name in [
+        "recommend",
+        "discover",
+        "context",
+        "fusion",
+        "rrf",
+        "formula",
+        "relevance_feedback",
+    ] {
+        refuse(&format!("query.{name}"), object.get(name))?;
+    }
+    nearest(&Value::Object(object.clone()), "query")
+}
+
+fn nearest(value: &Value, path: &str) -> Outcome<QueryKind> {
+    match value {
+        Value::Array(numbers) => {
+            if numbers.first().is_some_and(Value::is_array) {
+                let words = format!("`{path}`: vectors of several vectors");
+                return Err(Failure::unsupported(words));
+            }
+            let read = |number: &Value| number.as_f64().map(|number| number as f32);
+            let numbers: Option<Vec<f32>> = numbers.iter().map(read).collect();
+            let numbers = numbers.ok_or_else(|| Failure::format(format!("{path}: numbers")))?;
+            Ok(QueryKind::Vector(numbers))
+        }
+        Value::Number(_) | Value::String(_) => {
+            let id = serde_json::from_value(value.clone()).map_err(Failure::format)?;
+            Ok(QueryKind::Point(id))
+        }
+        Value::Object(object) if object.contains_key("indices") => {
+            Err(Failure::unsupported(format!("`{path}`: sparse vectors")))
+        }
+        Value::Object(object) if object.contains_key("model") => {
+            Err(Failure::unsupported(format!("`{path}`: texts and images")))
+        }
+        Value::Null | Value::Bool(_) | Value::Object(_) => {
+            let words = format!("{path}: data did not match any variant of a query");
+            Err(Failure::format(words))
+        }
+    }
+}
+
+/// Queries together.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+pub(crate) struct QueryBatch {
+    pub(crate) searches: Vec<Query>,
+}
+
+/// A query whose answers are put into groups by a field.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+pub(crate) struct GroupQuery {
+    #[serde(flatten)]
+    pub(crate) query: Query,
+    pub(crate) group_by: String,
+    #[serde(default)]
+    group_size: Option<usize>,
+    #[serde(default)]
+    with_lookup: Option<Value>,
+}
+
+impl GroupQuery {
+    /// Points of a group, and groups.
+    pub(crate) fn sizes(&self) -> Outcome<(usize, usize)> {
+        refuse("with_lookup", self.with_lookup.as_ref())?;
+        let size = self.group_size.unwrap_or(GROUP_SIZE);
+        if size == 0 {
+            return Err(Failure::invalid(
+                "group_size",
+                "value 0 invalid, must be 1 or larger",
+            ));
+        }
+        let groups = checked_limit(self.query.limit, LIMIT)?;
+        if groups.saturating_mul(size) > MAX_LIMIT {
+            let words = format!("value {size} invalid, groups hold {MAX_LIMIT} points at most");
+            return Err(Failure::invalid("group_size", words));
+        }
+        Ok((size, groups))
+    }
+}
+
+fn checked_limit(limit: Option<usize>, own: usize) -> Outcome<usize> {
+    match limit {
+        None => Ok(own),
+        Some(0) => Err(Failure::invalid(
+            "limit",
+            "value 0 invalid, must be 1 or larger",
+        )),
+        Some(limit) if limit > MAX_LIMIT => {
+            let words = format!("value {limit} invalid, must be {MAX_LIMIT} or smaller");
+            Err(Failure::invalid("limit", words))
+        }
+        Some(limit) => Ok(limit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn kind(query: Value) -> Outcome<QueryKind> {
+        let query: Query = serde_json::from_value(json!({"query": query})).unwrap();
+        query.kind()
+    }
+
+    #[test]
+    fn kinds_of_queries_are_told_apart() {
+        assert_eq!(kind(Value::Null).unwrap(), QueryKind::Scroll);
+        let vector = QueryKind::Vector(vec![1.0, 0.5]);
+        assert_eq!(kind(json!([1, 0.5])).unwrap(), vector);
+        assert_eq!(kind(json!({"nearest": [1, 0.5]})).unwrap(), vector);
+        assert_eq!(
+            kind(json!(7)).unwrap(),
+            QueryKind::Point(PointId::Number(7))
+        );
+        assert_eq!(
+            kind(json!({"sample": "random"})).unwrap(),
+            QueryKind::Sample
+        );
+        assert!(matches!(
+            kind(json!({"order_by": "a"})).unwrap(),
+            QueryKind::OrderBy(_)
+        ));
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        for (query, word) in [
+            (json!({"recommend": {"positive": [1]}}), "`query.recommend`"),
+            (json!({"fusion": "rrf"}), "`query.fusion`"),
+            (json!([[1.0]]), "vectors of several"),
+            (json!({"indices": [1], "values": [1]}), "sparse"),
+            (json!({"nearest": [1], "mmr": {}}), "`query.mmr`"),
+        ] {
+            let failure = kind(query).unwrap_err();
+            assert!(failure.text.contains(word), "{failure:?}");
+        }
+        let query: Query = serde_json::from_value(json!({"prefetch": {"limit": 3}})).unwrap();
+        assert!(query.kind().unwrap_err().text.contains("`prefetch`"));
+    }
+
+    #[test]
+    fn limits_hold() {
+        let range = |json: Value| serde_json::from_value::<Query>(json).unwrap().range();
+        assert_eq!(range(json!({})).unwrap(), (10, 0));
+        assert_eq!(range(json!({"limit": 10_000})).unwrap(), (10_000, 0));
+        assert_eq!(range(json!({"limit": 0})).unwrap_err().status, 422);
+        assert_eq!(range(json!({"limit": 10_001})).unwrap_err().status, 422);
+        assert_eq!(range(json!({"offset": 9_991})).unwrap_err().status, 422);
+    }
+}

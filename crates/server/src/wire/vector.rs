@@ -1,0 +1,188 @@
+//! Vectors as they come: lists of numbers, sparse ones, and several by name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Numbers of a vector at most.
+pub(crate) const MAX_DIMENSION: usize = 65_536;
+
+/// Values at some places.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct SparseVector {
+    pub(crate) indices: Vec<u32>,
+    pub(crate) values: Vec<f32>,
+}
+
+/// One vector.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum VectorValue {
+    Dense(Vec<f32>),
+    Sparse(SparseVector),
+    /// Several in one, which there are not.
+    Multi,
+}
+
+/// The vectors of a point: the one without a name, or those of some names.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum VectorInput {
+    Unnamed(VectorValue),
+    Named(BTreeMap<String, VectorValue>),
+}
+
+impl Default for VectorInput {
+    fn default() -> Self {
+        Self::Named(BTreeMap::new())
+    }
+}
+
+impl VectorInput {
+    /// Each with its name.
+    pub(crate) fn into_named(self) -> BTreeMap<String, VectorValue> {
+        match self {
+            Self::Unnamed(value) => BTreeMap::from([(String::new(), value)]),
+            Self::Named(all) => all,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for VectorValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for VectorInput {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(InputVisitor)
+    }
+}
+
+struct ValueVisitor;
+
+impl<'de> Visitor<'de> for ValueVisitor {
+    type Value = VectorValue;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of numbers, or an object with indices and values")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<VectorValue, A::Error> {
+        let mut numbers = Vec::new();
+        let mut is_multi = false;
+        while let Some(element) = seq.next_element::<Element>()? {
+            match element {
+                Element::Number(number) if numbers.len() < MAX_DIMENSION => numbers.push(number),
+                Element::Number(_) => return Err(A::Error::custom("more than 65536 numbers")),
+                Element::List => is_multi = true,
+            }
+        }
+        if is_multi {
+            return Ok(VectorValue::Multi);
+        }
+        Ok(VectorValue::Dense(numbers))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<VectorValue, A::Error> {
+        let inner = serde::de::value::MapAccessDeserializer::new(map);
+        SparseVector::deserialize(inner).map(VectorValue::Sparse)
+    }
+}
+
+struct InputVisitor;
+
+impl<'de> Visitor<'de> for InputVisitor {
+    type Value = VectorInput;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of numbers, or an object of vectors by name")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<VectorInput, A::Error> {
+        ValueVisitor.visit_seq(seq).map(VectorInput::Unnamed)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<VectorInput, A::Error> {
+        let mut named = BTreeMap::new();
+        while let Some((name, value)) = map.next_entry()? {
+            named.insert(name, value);
+        }
+        Ok(VectorInput::Named(named))
+    }
+}
+
+/// What stands in a list.
+enum Element {
+    Number(f32),
+    List,
+}
+
+impl<'de> Deserialize<'de> for Element {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ElementVisitor)
+    }
+}
+
+struct ElementVisitor;
+
+impl<'de> Visitor<'de> for ElementVisitor {
+    type Value = Element;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number")
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Element, E> {
+        Ok(Element::Number(number as f32))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Element, E> {
+        Ok(Element::Number(number as f32))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Element, E> {
+        Ok(Element::Number(number as f32))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Element, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Element::List)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Result<VectorInput, serde_json::Error> {
+        serde_json::from_str(json)
+    }
+
+    #[test]
+    fn vectors_are_told_apart() {
+        let dense = |numbers: &[f32]| VectorValue::Dense(numbers.to_vec());
+        assert_eq!(
+            read("[1, -2, 0.5]").unwrap(),
+            VectorInput::Unnamed(dense(&[1.0, -2.0, 0.5]))
+        );
+        assert_eq!(
+            read("[[1, 2]]").unwrap(),
+            VectorInput::Unnamed(VectorValue::Multi)
+        );
+        let named = read(r#"{"a": [1], "b": {"indices": [3], "values": [0.5]}}"#).unwrap();
+        let named = named.into_named();
+        assert_eq!(named["a"], dense(&[1.0]));
+        assert!(matches!(&named["b"], VectorValue::Sparse(own) if own.indices == [3]));
+        assert_eq!(read("{}").unwrap(), VectorInput::default());
+        for json in [
+            r#"["x"]"#,
+            r#"{"text": "words", "model": "m"}"#,
+            "5",
+            "null",
+        ] {
+            assert!(read(json).is_err(), "{json}");
+        }
+    }
+}

@@ -1,0 +1,649 @@
+//! Every row of the table of operations: what is asked, and what is answered.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a failed test may panic"
+)]
+
+mod common;
+
+use common::Server;
+use pageway_server::Keys;
+use serde_json::{Value, json};
+
+const WAIT: &str = "/collections/c/points?wait=true";
+
+/// A server with a collection `c` of two named vectors, a sparse one, and five points.
+fn filled() -> (tempfile::TempDir, Server) {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::open(dir.path());
+    let config = json!({
+        "vectors": {
+            "a": {"size": 2, "distance": "Dot"},
+            "b": {"size": 3, "distance": "Euclid"},
+        },
+        "sparse_vectors": {"s": {}},
+    });
+    assert_eq!(server.put("/collections/c", &config).result(), json!(true));
+    let points = json!({"points": [
+        {"id": 1, "vector": {"a": [1, 0], "b": [0, 0, 1]}, "payload": {"n": 1, "k": "x"}},
+        {"id": 2, "vector": {"a": [2, 0]}, "payload": {"n": 2, "k": "y"}},
+        {"id": 3, "vector": {"b": [0, 0, 4]}, "payload": {"n": 3, "k": "x"}},
+        {"id": 4, "vector": {"s": {"indices": [7, 3], "values": [0.5, 0.25]}}},
+        {"id": "F47AC10B-58CC-4372-A567-0E02B2C3D479", "vector": {"a": [0, 3]},
+         "payload": {"n": 5, "k": ["x", "y"]}},
+    ]});
+    let done = server.put(WAIT, &points).result();
+    assert_eq!(done["status"], "completed");
+    (dir, server)
+}
+
+const UUID: &str = "f47ac10b-58cc-4372-a567-0e02b2c3d479";
+
+fn ids(points: &Value) -> Vec<Value> {
+    points
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|point| point["id"].clone())
+        .collect()
+}
+
+fn scrolled(server: &Server, body: &Value) -> Vec<Value> {
+    ids(&server.post("/collections/c/points/scroll", body).result()["points"])
+}
+
+#[test]
+fn the_server_says_what_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::open(dir.path());
+    let root = server.get("/").json();
+    assert_eq!(root["version"], "1.19.0");
+    assert!(
+        root["title"]
+            .as_str()
+            .unwrap()
+            .contains("vector search engine")
+    );
+    assert_eq!(server.get("/healthz").text, "healthz check passed");
+    assert_eq!(server.get("/livez").text, "healthz check passed");
+    assert_eq!(server.get("/readyz").text, "all shards are ready");
+    assert_eq!(
+        server.get("/cluster").result(),
+        json!({"status": "disabled"})
+    );
+    assert!(
+        server
+            .get("/metrics")
+            .text
+            .contains("pageway_budget_bytes 268435456")
+    );
+    assert!(server.get("/telemetry").result()["app"].is_object());
+    server.app.stop();
+    assert_eq!(server.get("/readyz").status, 503);
+    assert_eq!(server.get("/livez").status, 200);
+    assert_eq!(server.get("/collections").status, 503);
+}
+
+#[test]
+fn collections_are_made_described_changed_and_deleted() {
+    let (_dir, server) = filled();
+    let taken = server.put("/collections/c", &json!({})).error(409);
+    assert_eq!(taken, "Wrong input: Collection `c` already exists!");
+    assert_eq!(
+        server.get("/collections").result(),
+        json!({"collections": [{"name": "c"}]})
+    );
+    assert_eq!(
+        server.get("/collections/c/exists").result(),
+        json!({"exists": true})
+    );
+    assert_eq!(
+        server.get("/collections/d/exists").result(),
+        json!({"exists": false})
+    );
+    let absent = server.get("/collections/d").error(404);
+    assert_eq!(absent, "Not found: Collection `d` doesn't exist!");
+    let diff = json!({"hnsw_config": {"m": 32}, "metadata": {"x": 1}});
+    assert_eq!(
+        server.ask("PATCH", "/collections/c", &diff).result(),
+        json!(true)
+    );
+    let own = server.get("/collections/c").result();
+    assert_eq!(
+        (&own["status"], &own["points_count"]),
+        (&json!("green"), &json!(5))
+    );
+    assert_eq!(own["config"]["hnsw_config"]["m"], 32);
+    assert_eq!(
+        own["config"]["params"]["vectors"]["b"]["distance"],
+        "Euclid"
+    );
+    assert_eq!(own["config"]["metadata"], json!({"x": 1}));
+    let inside = server.get("/pageway/collections/c").result();
+    assert_eq!(inside["indexes"].as_array().unwrap().len(), 2);
+    assert_eq!(server.delete("/collections/c").result(), json!(true));
+    assert_eq!(server.delete("/collections/c").result(), json!(false));
+    assert_eq!(
+        server.get("/collections/c/exists").result(),
+        json!({"exists": false})
+    );
+    assert_eq!(server.put("/collections/a%2Fb", &json!({})).status, 422);
+    assert_eq!(
+        server
+            .put(&format!("/collections/{}", "a".repeat(256)), &json!({}))
+            .status,
+        422
+    );
+}
+
+#[test]
+fn aliases_change_together_or_not_at_all() {
+    let (_dir, server) = filled();
+    let act = |actions: Value| server.post("/collections/aliases", &json!({"actions": actions}));
+    let create = |alias: &str, of: &str| json!({"create_alias": {"collection_name": of, "alias_name": alias}});
+    assert_eq!(
+        act(json!([create("e", "c"), create("f", "c")])).result(),
+        json!(true)
+    );
+    assert_eq!(
+        server
+            .post("/collections/e/points/count", &json!({}))
+            .result()["count"],
+        5
+    );
+    act(json!([create("g", "c"), create("h", "none")])).error(404);
+    act(json!([create("c", "c")])).error(409);
+    let list = |path: &str| {
+        server.get(path).result()["aliases"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
+    assert_eq!((list("/aliases"), list("/collections/e/aliases")), (2, 2));
+    let rename = json!({"rename_alias": {"old_alias_name": "e", "new_alias_name": "i"}});
+    let delete = json!({"delete_alias": {"alias_name": "f"}});
+    assert_eq!(act(json!([rename, delete])).result(), json!(true));
+    let own = json!({"aliases": [{"alias_name": "i", "collection_name": "c"}]});
+    assert_eq!(server.get("/aliases").result(), own);
+}
+
+#[test]
+fn points_come_back_as_they_were_put_in() {
+    let (_dir, server) = filled();
+    let own = server
+        .get(&format!("/collections/c/points/{UUID}"))
+        .result();
+    assert_eq!(own["id"], UUID);
+    assert_eq!(own["vector"], json!({"a": [0.0, 3.0]}));
+    let body = json!({"ids": [4, 99, 1], "with_vector": true});
+    let found = server.post("/collections/c/points", &body).result();
+    assert_eq!(ids(&found), [json!(4), json!(1)]);
+    let sparse = json!({"s": {"indices": [3, 7], "values": [0.25, 0.5]}});
+    assert_eq!(found[0]["vector"], sparse);
+    assert_eq!(
+        found[1]["vector"],
+        json!({"a": [1.0, 0.0], "b": [0.0, 0.0, 1.0]})
+    );
+    assert_eq!(found[1]["payload"], json!({"n": 1, "k": "x"}));
+    let text = server.post("/collections/c/points", &body).text;
+    assert!(
+        text.contains("[0.25,0.5]"),
+        "numbers are as short as they came: {text}"
+    );
+    let absent = server.get("/collections/c/points/99").error(404);
+    assert!(absent.starts_with("Not found:"), "{absent}");
+    server.get("/collections/c/points/x").error(400);
+}
+
+#[test]
+fn scrolls_go_by_id_and_numbers_come_first() {
+    let (_dir, server) = filled();
+    assert_eq!(
+        scrolled(&server, &json!({})),
+        [json!(1), json!(2), json!(3), json!(4), json!(UUID)]
+    );
+    let page = server
+        .post("/collections/c/points/scroll", &json!({"limit": 2}))
+        .result();
+    assert_eq!(page["next_page_offset"], 3);
+    let page = json!({"limit": 2, "offset": 4});
+    let page = server.post("/collections/c/points/scroll", &page).result();
+    assert_eq!(
+        (ids(&page["points"]), &page["next_page_offset"]),
+        (vec![json!(4), json!(UUID)], &Value::Null)
+    );
+    let filter = json!({"filter": {"must": [{"key": "k", "match": {"value": "x"}}]}});
+    assert_eq!(
+        scrolled(&server, &filter),
+        [json!(1), json!(3), json!(UUID)]
+    );
+    let ordered = json!({"order_by": {"key": "n", "direction": "desc"}, "limit": 2});
+    let page = server
+        .post("/collections/c/points/scroll", &ordered)
+        .result();
+    assert_eq!(ids(&page["points"]), [json!(UUID), json!(3)]);
+    assert_eq!(page["points"][0]["order_value"], 5);
+    let count = json!({"filter": {"must_not": [{"has_vector": "a"}]}});
+    assert_eq!(
+        server.post("/collections/c/points/count", &count).result()["count"],
+        2
+    );
+    let count = json!({"filter": {"must": [{"has_vector": "s"}]}});
+    assert_eq!(
+        server.post("/collections/c/points/count", &count).result()["count"],
+        1
+    );
+}
+
+#[test]
+fn many_uuids_are_scrolled_in_order() {
+    let (_dir, server) = filled();
+    let id = |number: u32| format!("{number:08x}-0000-4000-8000-000000000000");
+    let points: Vec<Value> = (0..300)
+        .map(|number| json!({"id": id(number * 7919 % 300), "vector": {"a": [1, number]}}))
+        .collect();
+    server.put(WAIT, &json!({"points": points})).result();
+    let (mut found, mut offset) = (Vec::new(), json!(id(0)));
+    while !offset.is_null() {
+        let body = json!({"limit": 37, "offset": offset});
+        let page = server.post("/collections/c/points/scroll", &body).result();
+        found.extend(ids(&page["points"]));
+        offset = page["next_page_offset"].clone();
+    }
+    let mut expected: Vec<Value> = (0..300).map(|number| json!(id(number))).collect();
+    expected.push(json!(UUID));
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn queries_find_the_nearest() {
+    let (_dir, server) = filled();
+    let query = |body: Value| server.post("/collections/c/points/query", &body);
+    let found = query(json!({"query": [1, 1], "using": "a", "with_payload": ["n"]})).result();
+    let points = &found["points"];
+    assert_eq!(ids(points), [json!(UUID), json!(2), json!(1)]);
+    assert_eq!(
+        (&points[0]["score"], &points[0]["payload"]),
+        (&json!(3.0), &json!({"n": 5}))
+    );
+    assert_eq!(points[0]["version"], 1);
+    let near = query(json!({"query": [0, 0, 0], "using": "b", "score_threshold": 2})).result();
+    assert_eq!(
+        (ids(&near["points"]), &near["points"][0]["score"]),
+        (vec![json!(1)], &json!(1.0))
+    );
+    let own = query(json!({"query": 1, "using": "a", "params": {"exact": true}})).result();
+    assert_eq!(ids(&own["points"]), [json!(2), json!(UUID)]);
+    let filter = json!({"must": [{"key": "k", "match": {"value": "y"}}]});
+    let body =
+        json!({"query": [1, 0], "using": "a", "filter": filter, "with_vector": ["a"], "limit": 1});
+    let found = query(body).result();
+    assert_eq!(found["points"][0]["vector"], json!({"a": [2.0, 0.0]}));
+    let behind = query(json!({"query": [1, 1], "using": "a", "offset": 1, "limit": 1})).result();
+    assert_eq!(ids(&behind["points"]), [json!(2)]);
+    assert_eq!(ids(&query(json!({})).result()["points"]).len(), 5);
+    let sample = query(json!({"query": {"sample": "random"}, "limit": 3})).result();
+    assert_eq!(ids(&sample["points"]).len(), 3);
+    query(json!({"query": 99, "using": "a"})).error(404);
+    query(json!({"query": 3, "using": "a"})).error(404);
+    let wrong = query(json!({"query": [1], "using": "a"})).error(400);
+    assert_eq!(
+        wrong,
+        "Wrong input: Vector dimension error: expected dim: 2, got 1"
+    );
+    let wrong = query(json!({"query": [1], "using": "z"})).error(400);
+    assert_eq!(wrong, "Wrong input: Not existing vector name error: z");
+    let wrong = query(json!({"prefetch": [{"query": [1, 2]}]})).error(400);
+    assert_eq!(wrong, "Unsupported: `prefetch`");
+    query(json!({"query": [1, 2], "using": "s"})).error(400);
+    query(json!({"query": [1, 2], "using": "a", "limit": 0})).error(422);
+}
+
+#[test]
+fn queries_come_in_batches_and_groups() {
+    let (_dir, server) = filled();
+    let one = json!({"query": [1, 1], "using": "a", "limit": 1});
+    let body = json!({"searches": [one, {"query": 1, "using": "a", "limit": 1}]});
+    let found = server
+        .post("/collections/c/points/query/batch", &body)
+        .result();
+    assert_eq!(
+        (ids(&found[0]["points"]), ids(&found[1]["points"])),
+        (vec![json!(UUID)], vec![json!(2)])
+    );
+    let bad = json!({"searches": [one, {"query": [1], "using": "a"}]});
+    server
+        .post("/collections/c/points/query/batch", &bad)
+        .error(400);
+    let body = json!({"query": [1, 1], "using": "a", "group_by": "k", "group_size": 2});
+    let found = server
+        .post("/collections/c/points/query/groups", &body)
+        .result();
+    let groups = found["groups"].as_array().unwrap();
+    assert_eq!(groups.len(), 2);
+    let group = |id: &str| groups.iter().find(|group| group["id"] == id).unwrap();
+    assert_eq!(ids(&group("x")["hits"]), [json!(UUID), json!(1)]);
+    assert_eq!(ids(&group("y")["hits"]), [json!(UUID), json!(2)]);
+}
+
+#[test]
+fn payloads_are_changed() {
+    let (_dir, server) = filled();
+    let payload =
+        |id: u64| server.get(&format!("/collections/c/points/{id}")).result()["payload"].clone();
+    let done = |answer: common::Answer| assert_eq!(answer.result()["status"], "completed");
+    let base = "/collections/c/points/payload";
+    let set = json!({"payload": {"z": 1}, "points": [1, 99]});
+    done(server.post(&format!("{base}?wait=true"), &set));
+    assert_eq!(payload(1), json!({"n": 1, "k": "x", "z": 1}));
+    let set = json!({"payload": {"w": 1}, "filter": {"must": [{"key": "n", "range": {"gte": 3}}]}, "key": "m"});
+    done(server.post(&format!("{base}?wait=true"), &set));
+    assert_eq!(payload(3), json!({"n": 3, "k": "x", "m": {"w": 1}}));
+    let all = json!({"payload": {"only": 1}, "points": [2]});
+    done(server.put(&format!("{base}?wait=true"), &all));
+    assert_eq!(payload(2), json!({"only": 1}));
+    let keys = json!({"keys": ["k", "m.w"], "points": [3]});
+    done(server.post(&format!("{base}/delete?wait=true"), &keys));
+    assert_eq!(payload(3), json!({"n": 3, "m": {}}));
+    done(server.post(&format!("{base}/clear?wait=true"), &json!({"points": [3]})));
+    assert_eq!(payload(3), json!({}));
+    let found = server.post(
+        "/collections/c/points/query",
+        &json!({"query": [0, 0, 4], "using": "b", "limit": 1, "with_payload": true}),
+    );
+    assert_eq!(
+        found.result()["points"][0]["payload"],
+        json!({}),
+        "every index has it"
+    );
+    server.post(base, &json!({"payload": {"a": 1}})).error(400);
+}
+
+#[test]
+fn vectors_are_changed_and_removed() {
+    let (_dir, server) = filled();
+    let vector =
+        |id: u64| server.get(&format!("/collections/c/points/{id}")).result()["vector"].clone();
+    let base = "/collections/c/points/vectors";
+    let update = json!({"points": [{"id": 2, "vector": {"b": [1, 2, 3]}}]});
+    server.put(base, &update).result();
+    assert_eq!(vector(2), json!({"a": [2.0, 0.0], "b": [1.0, 2.0, 3.0]}));
+    let absent = json!({"points": [{"id": 98, "vector": {"b": [1, 2, 3]}}]});
+    server.put(base, &absent).error(404);
+    let remove = json!({"points": [1, 2], "vector": ["a"]});
+    server.post(&format!("{base}/delete"), &remove).result();
+    assert_eq!(vector(1), json!({"b": [0.0, 0.0, 1.0]}));
+    let found = server.post(
+        "/collections/c/points/query",
+        &json!({"query": [1, 1], "using": "a"}),
+    );
+    assert_eq!(
+        ids(&found.result()["points"]),
+        [json!(UUID)],
+        "no vector of no meaning"
+    );
+}
+
+#[test]
+fn points_are_deleted() {
+    let (_dir, server) = filled();
+    let path = "/collections/c/points/delete?wait=true";
+    server
+        .post(path, &json!({"points": [1, 77, UUID]}))
+        .result();
+    assert_eq!(
+        scrolled(&server, &json!({})),
+        [json!(2), json!(3), json!(4)]
+    );
+    let filter = json!({"filter": {"must": [{"key": "n", "match": {"value": 3}}]}});
+    server.post(path, &filter).result();
+    assert_eq!(scrolled(&server, &json!({})), [json!(2), json!(4)]);
+    server.post(path, &json!({})).error(400);
+}
+
+#[test]
+fn operations_come_in_batches_and_with_conditions() {
+    let (_dir, server) = filled();
+    let operations = json!({"operations": [
+        {"upsert": {"points": [{"id": 10, "vector": {"a": [9, 9]}, "payload": {"v": 1}}]}},
+        {"set_payload": {"payload": {"w": 2}, "points": [10]}},
+        {"delete": {"points": [1]}},
+        {"clear_payload": {"points": [2]}},
+    ]});
+    let done = server
+        .post("/collections/c/points/batch?wait=true", &operations)
+        .result();
+    let numbers: Vec<u64> = done
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["operation_id"].as_u64().unwrap())
+        .collect();
+    assert!(
+        numbers.len() == 4 && numbers.is_sorted_by(|one, next| one < next),
+        "{numbers:?}"
+    );
+    let own = server.get("/collections/c/points/10").result();
+    assert_eq!(own["payload"], json!({"v": 1, "w": 2}));
+    let insert = json!({"update_mode": "insert_only", "points": [
+        {"id": 10, "vector": {"a": [0, 0]}}, {"id": 11, "vector": {"a": [0, 0]}}]});
+    server.put(WAIT, &insert).result();
+    let update = json!({"update_mode": "update_only", "points": [
+        {"id": 11, "vector": {"a": [5, 5]}}, {"id": 12, "vector": {"a": [5, 5]}}]});
+    server.put(WAIT, &update).result();
+    let filter = json!({"update_filter": {"must": [{"has_id": [2]}]}, "points": [
+        {"id": 2, "vector": {"a": [7, 7]}}, {"id": 3, "vector": {"a": [7, 7]}}]});
+    server.put(WAIT, &filter).result();
+    let body = json!({"ids": [2, 3, 10, 11, 12], "with_vector": ["a"], "with_payload": false});
+    let found = server.post("/collections/c/points", &body).result();
+    let vectors: Vec<&Value> = found
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|point| &point["vector"])
+        .collect();
+    assert_eq!(
+        vectors,
+        [
+            &json!({"a": [7.0, 7.0]}),
+            &json!({}),
+            &json!({"a": [9.0, 9.0]}),
+            &json!({"a": [5.0, 5.0]})
+        ]
+    );
+}
+
+#[test]
+fn values_are_counted() {
+    let (_dir, server) = filled();
+    let facet = json!({"key": "k"});
+    let needed = server.post("/collections/c/facet", &facet).error(400);
+    assert!(needed.contains("Index required"), "{needed}");
+    let index = json!({"field_name": "k", "field_schema": "keyword"});
+    for _ in 0..2 {
+        server
+            .put("/collections/c/index?wait=true", &index)
+            .result();
+    }
+    let hits = server.post("/collections/c/facet", &facet).result()["hits"].clone();
+    assert_eq!(
+        hits,
+        json!([{"value": "x", "count": 3}, {"value": "y", "count": 2}])
+    );
+    let schema = server.get("/collections/c").result()["payload_schema"].clone();
+    assert_eq!(schema, json!({"k": {"data_type": "keyword", "points": 4}}));
+    server.delete("/collections/c/index/k").result();
+    assert_eq!(
+        server.get("/collections/c").result()["payload_schema"],
+        json!({})
+    );
+    server
+        .put(
+            "/collections/c/index",
+            &json!({"field_name": "k", "field_schema": "magic"}),
+        )
+        .error(400);
+}
+
+#[test]
+fn what_is_wrong_is_said_and_nothing_is_lost() {
+    let (_dir, server) = filled();
+    let insert = |body: Value| server.put(WAIT, &body);
+    for (point, status, word) in [
+        (
+            json!({"id": -1, "vector": {}}),
+            400,
+            "Format error in JSON body",
+        ),
+        (
+            json!({"id": "1", "vector": {}}),
+            400,
+            "not a valid point ID",
+        ),
+        (
+            json!({"id": 8, "vector": {"a": [1]}}),
+            400,
+            "expected dim: 2, got 1",
+        ),
+        (
+            json!({"id": 8, "vector": {"z": [1]}}),
+            400,
+            "Not existing vector name error: z",
+        ),
+        (
+            json!({"id": 8, "vector": [1, 2]}),
+            400,
+            "Not existing vector name error: ",
+        ),
+        (
+            json!({"id": 8, "vector": {"a": [1e39, 0]}}),
+            422,
+            "points[0].vector.a",
+        ),
+        (json!({"id": 8, "vector": {"a": [[1, 2]]}}), 400, "multi"),
+        (
+            json!({"id": 8, "vector": {"a": [1, 2]}, "payload": {"\u{1}": 1}}),
+            400,
+            "control",
+        ),
+        (
+            json!({"id": 8, "vector": {"s": {"indices": [1], "values": []}}}),
+            422,
+            "same length",
+        ),
+    ] {
+        let error = insert(json!({"points": [point]})).error(status);
+        assert!(error.contains(word), "{error}");
+    }
+    let text = server
+        .ask_with(("PUT", WAIT), &[], "{\"points\": [")
+        .error(400);
+    assert!(text.starts_with("Format error in JSON body: "), "{text}");
+    insert(json!({"points": [], "shard_key": "a"})).error(400);
+    server
+        .put("/collections/c/points?wait=maybe", &json!({"points": []}))
+        .error(400);
+    server
+        .put("/collections/c/points?timeout=0", &json!({"points": []}))
+        .error(422);
+    let large = [("content-length", "40000000")];
+    server.ask_with(("PUT", WAIT), &large, "{}").error(413);
+    server
+        .put("/collections/none/points", &json!({"points": []}))
+        .error(404);
+    assert!(
+        server
+            .get("/collections/c/snapshots")
+            .error(400)
+            .contains("list_snapshots")
+    );
+    assert_eq!(server.get("/no/such/path").status, 404);
+    assert_eq!(
+        server
+            .post("/collections/c/points/count", &json!({}))
+            .result()["count"],
+        5
+    );
+}
+
+#[test]
+fn the_last_of_two_points_of_an_id_counts() {
+    let (_dir, server) = filled();
+    let points = json!({"points": [
+        {"id": 50, "vector": {"a": [1, 1]}, "payload": {"x": 1}},
+        {"id": 50, "vector": {"a": [2, 2]}, "payload": {"x": 2}},
+        {"id": u64::MAX, "vector": {"a": [3, 3]}},
+    ]});
+    server.put(WAIT, &points).result();
+    assert_eq!(
+        server.get("/collections/c/points/50").result()["payload"],
+        json!({"x": 2})
+    );
+    let last = server
+        .get(&format!("/collections/c/points/{}", u64::MAX))
+        .result();
+    assert_eq!(last["id"], json!(u64::MAX));
+}
+
+#[test]
+fn cosine_vectors_come_back_at_length_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::open(dir.path());
+    let config = json!({"vectors": {"size": 2, "distance": "Cosine"}});
+    server.put("/collections/u", &config).result();
+    let points = json!({"batch": {"ids": [1, 2], "vectors": [[3, 4], [0, 2]]}});
+    server
+        .put("/collections/u/points?wait=true", &points)
+        .result();
+    let own = server.get("/collections/u/points/1").result();
+    assert_eq!(own["vector"], json!([0.6, 0.8]));
+    let found = server
+        .post("/collections/u/points/query", &json!({"query": [0, 5]}))
+        .result();
+    assert_eq!(ids(&found["points"]), [json!(2), json!(1)]);
+    assert_eq!(found["points"][0]["score"], 1.0);
+    let zero = json!({"points": [{"id": 3, "vector": [0, 0]}]});
+    server.put("/collections/u/points", &zero).error(400);
+}
+
+#[test]
+fn keys_are_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::with_keys(dir.path(), Keys::new(Some("all"), Some("read")));
+    let ask = |method: &str, path: &str, key: &str| {
+        server
+            .ask_with((method, path), &[("api-key", key)], "{}")
+            .status
+    };
+    assert_eq!(server.get("/").status, 200);
+    assert_eq!(server.get("/readyz").status, 200);
+    assert_eq!(server.get("/metrics").status, 401);
+    assert_eq!(server.get("/collections").status, 401);
+    assert_eq!(ask("GET", "/collections?api-key=all", "wrong"), 401);
+    assert_eq!(ask("GET", "/collections", "read"), 200);
+    assert_eq!(ask("PUT", "/collections/a", "read"), 403);
+    assert_eq!(ask("PUT", "/collections/a", "all"), 200);
+    assert_eq!(ask("POST", "/collections/a/points/query", "read"), 200);
+    assert_eq!(ask("POST", "/collections/a/points/delete", "read"), 403);
+}
+
+#[test]
+fn everything_is_there_after_a_stop() {
+    let (dir, server) = filled();
+    let before = server
+        .post(
+            "/collections/c/points/scroll",
+            &json!({"with_vector": true}),
+        )
+        .result();
+    server.close();
+    let server = Server::open(dir.path());
+    let after = server
+        .post(
+            "/collections/c/points/scroll",
+            &json!({"with_vector": true}),
+        )
+        .result();
+    assert_eq!(before, after);
+}
