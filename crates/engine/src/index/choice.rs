@@ -145,6 +145,7 @@ impl Index {
             sizes: version.chosen_sizes(options, rule.longest() as u32)?,
             admitted: false,
             rule: Some(rule),
+            among: None,
         };
         let found = self.search_sized((version, queries), options, lists, (notes, progress))?;
         let (mut answers, outcomes) = found;

@@ -9,13 +9,13 @@ use super::search::Notes;
 use super::{Index, Version};
 use crate::error::Result;
 use crate::execution::driver::Outcomes;
-use crate::execution::{CallLists, Gathering, NodeSet, QueryStats, Segment};
+use crate::execution::{
+    Among, CallLists, EXACT_COST, Gathering, NodeSet, PAGE_COST, QuerySizes, QueryStats, Segment,
+};
 use crate::filter::{FilterReport, Strategy};
 use crate::options::{Answers, Queries, SearchOptions};
 use crate::source::kernels;
 
-/// Scores of codes that cost as much as a page that is read.
-const PAGE_COST: f64 = 500.0;
 /// Neighbours of a node that are scored when it is expanded: about so many are new.
 const NEW_NEIGHBORS: f64 = 20.0;
 /// Vectors that are read for each answer where codes have error bounds, about.
@@ -25,18 +25,22 @@ const READ_EACH: f64 = 3.0;
 struct Costs {
     walk: f64,
     scan: f64,
+    /// The cheaper scan.
+    scans: Strategy,
     strategy: Strategy,
 }
 
 impl Costs {
     /// What a report says of them.
-    fn report(&self, matched: &Matched, rescued: usize) -> FilterReport {
+    fn report(&self, matched: &Matched, (answers, rescued): (&Answers, usize)) -> FilterReport {
+        let spent: f64 = answers.stats.iter().map(QueryStats::cost).sum();
         FilterReport {
             matches: matched.living,
             documents: matched.documents,
             strategy: self.strategy,
             walk_cost: self.walk,
             scan_cost: self.scan,
+            spent_cost: spent / answers.stats.len().max(1) as f64,
             rescued,
         }
     }
@@ -65,10 +69,10 @@ impl Version {
         let read = matches.min(wanted) * PAGE_COST;
         let walk = expanded * (NEW_NEIGHBORS + own);
         // One pass reads the vectors for all queries.
-        let vectors = matches * (PAGE_COST / queries.max(1) as f64 + 4.0);
+        let vectors = matches * (PAGE_COST / queries.max(1) as f64 + EXACT_COST);
         let codes = matches + read;
         let clustered = all(|one| one.shape.gathering() == Gathering::Scanning);
-        let (scan, strategy) = if coded && codes < vectors {
+        let (scan, scans) = if coded && codes < vectors {
             (codes, Strategy::ScanCodes)
         } else {
             (vectors, Strategy::ScanVectors)
@@ -80,9 +84,48 @@ impl Version {
         Costs {
             walk,
             scan,
-            strategy: if is_better { strategy } else { Strategy::Walk },
+            scans,
+            strategy: if is_better { scans } else { Strategy::Walk },
         }
     }
+}
+
+impl Version {
+    /// How far a walk among so many rows goes: none within a radius.
+    fn among(
+        &self,
+        options: &SearchOptions,
+        list_size: u32,
+        (matched, most): (&Matched, f64),
+    ) -> Option<Among> {
+        let share = matched.living as f64 / f64::from(self.node_count().max(1));
+        let calibration = &self.manifest.calibration;
+        options.radius.is_none().then(|| Among {
+            share,
+            list_size: calibration.list_size_among(options.k, list_size, share),
+            most,
+        })
+    }
+}
+
+/// Lists that hold what matches, for queries of `sizes`.
+fn listed(sizes: QuerySizes, matched: &Matched, version: &Version) -> CallLists<'static> {
+    let deepens = version.manifest.spec.execution.refine.is_inline();
+    CallLists {
+        admitted: true,
+        ..CallLists::fixed(sizes.of_list(matched.living, deepens))
+    }
+}
+
+/// Queries with fewer than `least` results, and those whose walk fell short, in order.
+fn short_walks(answers: &Answers, outcomes: &[Outcomes], least: usize) -> Vec<usize> {
+    let all = outcomes.iter().flat_map(|outcomes| &outcomes.queries);
+    let walked = all.filter(|(_, finished)| finished.falls_short);
+    let mut short = answers.short_of(least);
+    short.extend(walked.map(|(query, _)| *query));
+    short.sort_unstable();
+    short.dedup();
+    short
 }
 
 /// Matches that are always scanned.
@@ -95,11 +138,13 @@ struct MatchFound {
     row: u32,
     node: u32,
     distance: f32,
+    /// How far off the distance may be.
+    error: f32,
 }
 
 impl Index {
     /// Searches among the rows of segments that match, and the deltas: the cheaper way, and where a
-    /// walk meets fewer than there are, all of them.
+    /// walk meets fewer than there are, or costs more than the other way, that one.
     pub(super) fn search_matching(
         &self,
         (version, queries): (&Version, &Queries<'_>),
@@ -108,52 +153,79 @@ impl Index {
         (notes, progress): (Notes, &dyn Progress),
     ) -> Result<(Answers, Vec<Outcomes>)> {
         let count = queries.rows.len() / self.shape().row_bytes();
-        let mut costs = version.costs(matched.living, (list_size, options.k), count);
-        if options.exact {
-            costs.strategy = Strategy::ScanVectors;
-        }
+        let costs = version.costs(matched.living, (list_size, options.k), count);
         let among = Queries {
             admitted: Some(&matched.set),
             ..*queries
         };
         let place = (version, &among);
-        let strategy = costs.strategy();
         let sizes = version.sizes_for(options, list_size, among.admitted)?;
-        let sizes = match strategy {
-            Strategy::ScanCodes => sizes.of_list(matched.living),
-            Strategy::Walk | Strategy::ScanVectors => sizes,
+        let lists = match costs.strategy() {
+            Strategy::ScanVectors => None,
+            Strategy::ScanCodes => Some(listed(sizes, matched, version)),
+            Strategy::Walk => Some(CallLists {
+                among: version.among(options, list_size, (matched, costs.scan)),
+                ..CallLists::fixed(sizes)
+            }),
         };
-        let scans = strategy == Strategy::ScanCodes;
-        let found = match strategy {
-            Strategy::ScanVectors => (no_answers(version, options, count), Vec::new()),
-            Strategy::Walk | Strategy::ScanCodes => {
-                let lists = CallLists {
-                    admitted: scans,
-                    ..CallLists::fixed(sizes)
-                };
-                self.search_sized(place, options, lists, (notes, progress))?
-            }
+        let (mut answers, outcomes) = match lists {
+            None => (no_answers(version, options, count), Vec::new()),
+            Some(lists) => self.search_sized(place, options, lists, (notes, progress))?,
         };
-        let (mut answers, outcomes) = found;
         let least = matched.living.min(options.k.into()) as usize;
-        let short = match (strategy, options.radius) {
+        let mut short = match (costs.strategy(), options.radius) {
             (Strategy::ScanVectors, _) => (0..count).collect(),
             // How many lie within is not known.
             (_, Some(_)) => Vec::new(),
-            (_, None) => answers.short_of(least),
+            (_, None) => short_walks(&answers, &outcomes, least),
         };
+        let mut rescued = short.len();
+        if costs.strategy() == Strategy::Walk && costs.scans == Strategy::ScanCodes {
+            let lists = listed(sizes, matched, version);
+            self.scan_codes(place, options, (lists, progress), &short, &mut answers)?;
+            short = answers.short_of(least);
+            rescued = rescued.max(short.len());
+        }
         if !short.is_empty() {
             let chosen = (&matched.set, short.as_slice());
             self.scan_vectors(version, (&among, options), chosen, &mut answers)?;
         }
-        let rescued = if strategy == Strategy::ScanVectors {
-            0
-        } else {
-            short.len()
-        };
-        answers.filter = Some(costs.report(matched, rescued));
+        if costs.strategy() == Strategy::ScanVectors {
+            rescued = 0;
+        }
+        answers.filter = Some(costs.report(matched, (&answers, rescued)));
         self.add_deltas(version, (queries, options), &mut answers)?;
         Ok((answers, outcomes))
+    }
+
+    /// Answers some of `queries` by the codes of all rows of segments that match.
+    fn scan_codes(
+        &self,
+        (version, queries): (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        (lists, progress): (CallLists<'_>, &dyn Progress),
+        chosen: &[usize],
+        answers: &mut Answers,
+    ) -> Result<()> {
+        if chosen.is_empty() {
+            return Ok(());
+        }
+        let row_bytes = self.shape().row_bytes();
+        let row_of = |query: &usize| queries.rows.get(query * row_bytes..(query + 1) * row_bytes);
+        let rows: Vec<u8> = chosen.iter().filter_map(row_of).flatten().copied().collect();
+        let own = Queries {
+            rows: &rows,
+            ..*queries
+        };
+        let notes = (Notes::default(), progress);
+        let (found, _) = self.search_sized((version, &own), options, lists, notes)?;
+        for (at, query) in chosen.iter().enumerate() {
+            answers.replace(*query, &found.matches_of(at), false);
+            if let Some((stats, more)) = answers.stats.get_mut(*query).zip(found.stats.get(at)) {
+                stats.add(more);
+            }
+        }
+        Ok(())
     }
 
     /// Answers some of `queries` by the vectors of all rows of segments that match, each read once.
@@ -203,6 +275,7 @@ impl Index {
                                 row: segment.base + vector.row,
                                 node: segment.base + node.0,
                                 distance,
+                                error: 0.0,
                             });
                         }
                         if found.len() >= 2 * most.max(32) {
@@ -307,6 +380,22 @@ impl Answers {
         short.map(|(query, _)| query).collect()
     }
 
+    /// The results of a query.
+    fn matches_of(&self, query: usize) -> Vec<MatchFound> {
+        let bounds = self.lims.get(query).zip(self.lims.get(query + 1));
+        let places = bounds.map_or(0..0, |(start, end)| *start..*end);
+        let found = places.filter_map(|at| {
+            Some(MatchFound {
+                id: *self.ids.get(at)?,
+                row: *self.rows.get(at)?,
+                node: *self.nodes.get(at).filter(|node| **node != u32::MAX)?,
+                distance: *self.distances.get(at)?,
+                error: *self.errors.get(at)?,
+            })
+        });
+        found.collect()
+    }
+
     /// Puts other results in the place of those of a query.
     fn replace(&mut self, query: usize, found: &[MatchFound], is_range: bool) {
         let bounds = self.lims.get(query).zip(self.lims.get(query + 1));
@@ -330,7 +419,8 @@ impl Answers {
         self.nodes.splice(start..end, nodes);
         let distance = |at| fill(at).map_or(f32::INFINITY, |one| one.distance);
         self.distances.splice(start..end, all.clone().map(distance));
-        self.errors.splice(start..end, all.map(|_| 0.0));
+        let errors = all.map(|at| fill(at).map_or(0.0, |one| one.error));
+        self.errors.splice(start..end, errors);
         for lim in self.lims.iter_mut().skip(query + 1) {
             *lim = *lim + places - (end - start);
         }
@@ -368,6 +458,7 @@ mod tests {
             row: 9,
             node: 9,
             distance: 0.5,
+            error: 0.0,
         };
         answers.replace(0, &[one, one], false);
         assert_eq!(answers.ids, [9, 9, 3, 4]);
