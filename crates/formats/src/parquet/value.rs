@@ -51,9 +51,12 @@ pub(super) fn value_of(field: &Field, special: Option<Special>) -> Result<Value,
             Value::Array(values.collect::<Result<_, _>>()?)
         }
         Field::MapInternal(map) => {
-            let key = |own: &Field| match own {
-                Field::Str(text) => text.clone(),
-                _ => own.to_string(),
+            let key = |own: &Field| {
+                if let Field::Str(text) = own {
+                    text.clone()
+                } else {
+                    own.to_string()
+                }
             };
             let fields = map.entries().iter().map(|(name, own)| (key(name), own));
             object(fields, special)?
@@ -98,7 +101,8 @@ fn uuid(bytes: &[u8]) -> Result<Value, String> {
         if matches!(at, 4 | 6 | 8 | 10) {
             text.push('-');
         }
-        text.push_str(&format!("{byte:02x}"));
+        text.extend(char::from_digit(u32::from(byte >> 4), 16));
+        text.extend(char::from_digit(u32::from(byte & 15), 16));
     }
     Ok(Value::String(text))
 }
