@@ -521,12 +521,9 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     pub(super) fn answers_lie_deep(&self) -> bool {
         let candidates = &self.scratch.candidates;
         let depth = candidates.depth();
-        let half = candidates.keys().iter().take(depth).skip(depth / 2);
-        let is_answer = |key: &u64| {
-            let mut answers = self.scratch.ranking.iter();
-            answers.any(|own| own.node == key_node(*key))
-        };
-        self.query.lists_admitted && half.copied().any(|key| is_answer(&key))
+        let mut half = candidates.keys().iter().take(depth).skip(depth / 2);
+        let ranking = &self.scratch.ranking;
+        self.query.lists_admitted && half.any(|key| ranking.holds(key_node(*key)))
     }
 
     /// Goes on with twice as many of the candidates that the list holds; false where all of them
