@@ -231,7 +231,11 @@ mod tests {
             ("datetime", json!("2026-01-31T10:00:00Z"), json!("noun")),
             ("geo", place, json!({"lat": 91, "lon": 0})),
             ("uuid", json!(uuid), json!("00010203-0405-0607-0809")),
-            ("uuid", json!(uuid.replace('-', "")), json!(uuid.replace('0', "g"))),
+            (
+                "uuid",
+                json!(uuid.replace('-', "")),
+                json!(uuid.replace('0', "g")),
+            ),
         ];
         for (kind, good, bad) in cases {
             let own = schema(&json!({"a.b": kind})).unwrap();
@@ -242,7 +246,10 @@ mod tests {
             for wrong in [&bad, &json!([good, bad])] {
                 let words = check(wrong).unwrap_err().to_string();
                 assert!(words.starts_with("a.b: holds "), "{words}");
-                assert!(words.ends_with(&format!("the schema says {kind}")), "{words}");
+                assert!(
+                    words.ends_with(&format!("the schema says {kind}")),
+                    "{words}"
+                );
             }
             assert!(own.check(&Document::new()).is_ok());
         }
@@ -262,7 +269,10 @@ mod tests {
         assert_eq!(serde_json::from_value::<Schema>(given).unwrap(), own);
         for (given, words) in [
             (json!([1]), "an object"),
-            (json!({"a": "number"}), "\"number\" is no kind; there are keyword"),
+            (
+                json!({"a": "number"}),
+                "\"number\" is no kind; there are keyword",
+            ),
             (json!({"a[0]": "text"}), "[] in place of an index"),
             (json!({"": "text"}), "a name is missing"),
         ] {

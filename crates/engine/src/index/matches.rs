@@ -212,7 +212,12 @@ impl Index {
         }
         let row_bytes = self.shape().row_bytes();
         let row_of = |query: &usize| queries.rows.get(query * row_bytes..(query + 1) * row_bytes);
-        let rows: Vec<u8> = chosen.iter().filter_map(row_of).flatten().copied().collect();
+        let rows: Vec<u8> = chosen
+            .iter()
+            .filter_map(row_of)
+            .flatten()
+            .copied()
+            .collect();
         let own = Queries {
             rows: &rows,
             ..*queries

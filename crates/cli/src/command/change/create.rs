@@ -88,7 +88,12 @@ impl CreateArguments {
             .with_memory(self.memory_bytes()?)
             .with_expected(self.expected)
             .with_degree(self.degree)
-            .with_schema(self.schema.as_deref().map(system::read_schema).transpose()?);
+            .with_schema(
+                self.schema
+                    .as_deref()
+                    .map(system::read_schema)
+                    .transpose()?,
+            );
         Writer::create(&self.out, &options)?;
         let out = self.out.display();
         let text = format!(

@@ -209,7 +209,10 @@ fn filter_facts(filter: Option<FilterReport>, facts: Facts) -> Facts {
     );
     let facts = match filter.rescued {
         0 => facts,
-        rescued => facts.fact("walks given up", format!("{}: scanned", text::count(rescued as u64))),
+        rescued => facts.fact(
+            "walks given up",
+            format!("{}: scanned", text::count(rescued as u64)),
+        ),
     };
     facts
         .fact("rows that match", text::count(filter.matches))
