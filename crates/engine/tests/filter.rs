@@ -186,6 +186,38 @@ fn every_preset_finds_min_k_m_rows_that_match_and_no_others() {
 }
 
 #[test]
+fn matches_far_from_the_query_are_found_all_the_same() {
+    const FAR: Case = ("cluster >= 6", |row| row % 50 != 7 && row * 37 % 11 >= 6);
+    let mut walked = 0;
+    for preset in [
+        Preset::default(),
+        Preset::DiskAnn,
+        Preset::PageAnn,
+        Preset::AiSaq,
+    ] {
+        for segments in [1, 3] {
+            let dir = tempfile::tempdir().unwrap();
+            let bytes = build(dir.path(), preset, segments);
+            let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+            let near = (0..ROWS).filter(|row| row * 37 % 11 == 1).take(20);
+            let queries: Vec<u8> = near
+                .flat_map(|row| bytes[row * 16..][..16].to_vec())
+                .collect();
+            let filter = Filter::expression(FAR.0).unwrap();
+            let asked = Queries::new(&queries, SHAPE).with_filter(&filter);
+            let options = SearchOptions::nearest(10).with_effort(Effort::ListSize(16));
+            let answers = index.search(&asked, &options).unwrap();
+            let recall = check(&answers, (&bytes, &queries), 10, FAR);
+            let report = answers.filter.unwrap();
+            assert!(recall >= 0.95, "{preset:?} {segments}: {recall} {report:?}");
+            assert!(report.spent_cost > 0.0, "{preset:?} {segments}: {report:?}");
+            walked += usize::from(report.strategy == Strategy::Walk);
+        }
+    }
+    assert!(walked > 0, "no walk was chosen");
+}
+
+#[test]
 fn several_segments_and_ranges_and_what_is_wrong() {
     let dir = tempfile::tempdir().unwrap();
     let bytes = build(dir.path(), Preset::default(), 3);

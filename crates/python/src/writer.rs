@@ -13,7 +13,7 @@ use pageway::{
 };
 use pyo3::prelude::*;
 
-use crate::convert::{Documents, Keys, Rows, named, wish};
+use crate::convert::{Documents, Keys, Rows, named, schema, wish};
 use crate::error::to_exception;
 
 /// How often a writer at rest is looked after.

@@ -179,7 +179,7 @@ pub(crate) struct CallLists<'c> {
     /// What queries choose their lists by, where they do.
     pub(crate) rule: Option<ListRule<'c>>,
     /// How far a walk goes for nodes that may be answers, where not all may.
-    pub(crate) among: Option<Among>,
+    pub(crate) among: Option<WalkAmong>,
 }
 
 impl CallLists<'_> {
@@ -196,22 +196,25 @@ impl CallLists<'_> {
 
 /// A walk among some nodes, the others of which lead on alone.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Among {
+pub(crate) struct WalkAmong {
     /// Share of all nodes that may be answers.
     pub(crate) share: f64,
-    /// List size that finds as many of all nodes as hold k such, were they spread evenly.
-    pub(crate) list_size: f64,
     /// Cost from which on a list does not grow any more, in scores of codes.
     pub(crate) most: f64,
 }
 
-impl Among {
-    /// The list size where another share of the near nodes may be answers: in proportion to the
-    /// nodes that hold k such.
-    pub(crate) fn list_size_at(self, local_share: f64) -> f64 {
-        self.list_size * self.share / local_share.max(f64::MIN_POSITIVE)
+impl WalkAmong {
+    /// Whether a list of `depth` is too short where this share of the near nodes may be answers:
+    /// one of `list_size` is enough where as many may as everywhere, and k of them are among more
+    /// nodes in proportion.
+    pub(crate) fn asks_for_more(self, (list_size, depth): (usize, usize), near: f64) -> bool {
+        let wanted = list_size as f64 * self.share / near.max(f64::MIN_POSITIVE);
+        depth as f64 * SHARE_SLACK < wanted
     }
 }
+
+/// Times that a list may be too short for the share of near nodes that may be answers.
+const SHARE_SLACK: f64 = 1.3;
 
 /// One query.
 #[derive(Clone, Copy, Debug)]
@@ -234,7 +237,7 @@ pub(crate) struct Query<'q> {
     /// until then.
     pub(crate) rule: Option<ListRule<'q>>,
     /// How far it goes for nodes that may be answers, where not all may.
-    pub(crate) among: Option<Among>,
+    pub(crate) among: Option<WalkAmong>,
 }
 
 impl Query<'_> {

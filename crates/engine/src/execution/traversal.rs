@@ -28,7 +28,7 @@ use pageway_types::{Metric, NodeId, PageId};
 use super::bounds::Bounds;
 use super::candidates::{CandidateList, Horizon, key_distance, key_node};
 use super::pipeline::Pipelining;
-use super::query::{Among, Gathering};
+use super::query::{Gathering, WalkAmong};
 use super::scan::Nearby;
 use super::{Goal, Parts, Query, QuerySizes, QueryStats, Scratch};
 use crate::layout::{PageCodec, PageError, PageView};
@@ -398,7 +398,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     /// list of all segments would hold, down to distance `nearer`.
     pub(super) fn promises_more(&self, nearer: u32) -> bool {
         let size = self.scratch.candidates.capacity();
-        let is_too_dear = |among: Among| self.stats.cost() > among.most;
+        let is_too_dear = |among: WalkAmong| self.stats.cost() > among.most;
         if self.query.lists_admitted
             || size >= self.scratch.shape.sizes.list_limit
             || self.query.among.is_some_and(is_too_dear)
@@ -449,8 +449,8 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         let count = candidates.keys().iter().filter(admitted).count();
         match (self.query.among, self.scratch.shape.index.gathering()) {
             (Some(among), Gathering::Scanning) => {
-                let wanted = among.list_size_at(self.nearby.share());
-                count < sizes.results || (candidates.depth() as f64) < wanted
+                let place = (sizes.list_size, candidates.depth());
+                count < sizes.results || among.asks_for_more(place, self.nearby.share())
             }
             _ => count < sizes.list_size,
         }

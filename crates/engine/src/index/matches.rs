@@ -10,7 +10,8 @@ use super::{Index, Version};
 use crate::error::Result;
 use crate::execution::driver::Outcomes;
 use crate::execution::{
-    Among, CallLists, EXACT_COST, Gathering, NodeSet, PAGE_COST, QuerySizes, QueryStats, Segment,
+    CallLists, EXACT_COST, Gathering, NodeSet, PAGE_COST, QuerySizes, QueryStats, Segment,
+    WalkAmong,
 };
 use crate::filter::{FilterReport, Strategy};
 use crate::options::{Answers, Queries, SearchOptions};
@@ -95,16 +96,11 @@ impl Version {
     fn among(
         &self,
         options: &SearchOptions,
-        list_size: u32,
         (matched, most): (&Matched, f64),
-    ) -> Option<Among> {
+    ) -> Option<WalkAmong> {
         let share = matched.living as f64 / f64::from(self.node_count().max(1));
-        let calibration = &self.manifest.calibration;
-        options.radius.is_none().then(|| Among {
-            share,
-            list_size: calibration.list_size_among(options.k, list_size, share),
-            most,
-        })
+        let is_nearest = options.radius.is_none();
+        is_nearest.then_some(WalkAmong { share, most })
     }
 }
 
@@ -153,7 +149,10 @@ impl Index {
         (notes, progress): (Notes, &dyn Progress),
     ) -> Result<(Answers, Vec<Outcomes>)> {
         let count = queries.rows.len() / self.shape().row_bytes();
-        let costs = version.costs(matched.living, (list_size, options.k), count);
+        let mut costs = version.costs(matched.living, (list_size, options.k), count);
+        if options.exact {
+            costs.strategy = Strategy::ScanVectors;
+        }
         let among = Queries {
             admitted: Some(&matched.set),
             ..*queries
@@ -164,7 +163,7 @@ impl Index {
             Strategy::ScanVectors => None,
             Strategy::ScanCodes => Some(listed(sizes, matched, version)),
             Strategy::Walk => Some(CallLists {
-                among: version.among(options, list_size, (matched, costs.scan)),
+                among: version.among(options, (matched, costs.scan)),
                 ..CallLists::fixed(sizes)
             }),
         };
