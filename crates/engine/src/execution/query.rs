@@ -199,22 +199,24 @@ impl CallLists<'_> {
 pub(crate) struct WalkAmong {
     /// Share of all nodes that may be answers.
     pub(crate) share: f64,
+    /// List size that finds as many of all nodes as hold k such, were they spread evenly.
+    pub(crate) list_size: f64,
     /// Cost from which on a list does not grow any more, in scores of codes.
     pub(crate) most: f64,
 }
 
 impl WalkAmong {
     /// Whether a list of `depth` is too short where this share of the near nodes may be answers:
-    /// one of `list_size` is enough where as many may as everywhere, and k of them are among more
-    /// nodes in proportion.
-    pub(crate) fn asks_for_more(self, (list_size, depth): (usize, usize), near: f64) -> bool {
-        let wanted = list_size as f64 * self.share / near.max(f64::MIN_POSITIVE);
-        depth as f64 * SHARE_SLACK < wanted
+    /// that of the query is enough where as many may as everywhere; where fewer may, k of them
+    /// are among more nodes, and take a longer list in proportion.
+    pub(crate) fn asks_for_more(self, depth: usize, near: f64) -> bool {
+        let times = self.share / near.max(f64::MIN_POSITIVE);
+        times > SHARE_SLACK && (depth as f64) < self.list_size * times
     }
 }
 
-/// Times that a list may be too short for the share of near nodes that may be answers.
-const SHARE_SLACK: f64 = 1.3;
+/// Times that fewer of the near nodes may be answers before that counts.
+const SHARE_SLACK: f64 = 1.1;
 
 /// One query.
 #[derive(Clone, Copy, Debug)]

@@ -449,8 +449,8 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         let count = candidates.keys().iter().filter(admitted).count();
         match (self.query.among, self.scratch.shape.index.gathering()) {
             (Some(among), Gathering::Scanning) => {
-                let place = (sizes.list_size, candidates.depth());
-                count < sizes.results || among.asks_for_more(place, self.nearby.share())
+                let near = self.nearby.share();
+                count < sizes.results || among.asks_for_more(candidates.depth(), near)
             }
             _ => count < sizes.list_size,
         }

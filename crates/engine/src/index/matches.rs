@@ -96,11 +96,16 @@ impl Version {
     fn among(
         &self,
         options: &SearchOptions,
+        list_size: u32,
         (matched, most): (&Matched, f64),
     ) -> Option<WalkAmong> {
         let share = matched.living as f64 / f64::from(self.node_count().max(1));
-        let is_nearest = options.radius.is_none();
-        is_nearest.then_some(WalkAmong { share, most })
+        let calibration = &self.manifest.calibration;
+        options.radius.is_none().then(|| WalkAmong {
+            share,
+            list_size: calibration.list_size_among(options.k, list_size, share),
+            most,
+        })
     }
 }
 
@@ -163,7 +168,7 @@ impl Index {
             Strategy::ScanVectors => None,
             Strategy::ScanCodes => Some(listed(sizes, matched, version)),
             Strategy::Walk => Some(CallLists {
-                among: version.among(options, (matched, costs.scan)),
+                among: version.among(options, list_size, (matched, costs.scan)),
                 ..CallLists::fixed(sizes)
             }),
         };
