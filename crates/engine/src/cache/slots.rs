@@ -143,7 +143,7 @@ mod tests {
     fn a_full_table_still_tells_what_it_has_not() {
         for nodes in 1..20 {
             let mut slots = NodeSlots::new(nodes);
-            let taken = (0..).take_while(|n| slots.insert(NodeId(*n), *n)).count();
+            let taken = (0..100).filter(|n| slots.insert(NodeId(*n), *n)).count();
             assert!(taken >= nodes && slots.is_full(), "{taken} of {nodes}");
             assert_eq!(taken, slots.capacity());
             assert_eq!(slots.find(NodeId(1_000_000)), None);
