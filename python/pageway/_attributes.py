@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime
 import json
 import os
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
+from decimal import Decimal
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 from uuid import UUID
 
 import numpy as np
 
-from ._arrays import as_path
+from ._arrays import as_path, is_path
+from ._sources.documents import rows_of
 from .errors import InvalidInputError
 
 __all__ = ["Attributes", "Filter", "as_documents", "as_fields", "as_filter", "from_json"]
@@ -18,24 +20,41 @@ __all__ = ["Attributes", "Filter", "as_documents", "as_fields", "as_filter", "fr
 #: What rows must be to be found: an expression, a filter of Qdrant's, or ids and names.
 Filter = Union[str, Mapping[str, Any], Iterable[Union[int, str, UUID]]]
 
-#: Attributes of rows: a file of JSON lines, or a mapping per row.
-Attributes = Union[str, "os.PathLike[str]", Iterable[Optional[Mapping[str, Any]]]]
+#: Attributes of rows: a file of JSON lines, Parquet or CSV, a table, or a mapping per row.
+Attributes = Union[str, "os.PathLike[str]", Iterable[Optional[Mapping[str, Any]]], Any]
 
 
-def as_documents(attributes: Optional[Attributes]) -> Union[None, str, List[str]]:
-    """A path, or a JSON text per row."""
-    if attributes is None or isinstance(attributes, (str, os.PathLike)):
+def as_documents(
+    attributes: Optional[Attributes], without: Sequence[Optional[str]] = ()
+) -> Union[None, str, List[str]]:
+    """A path of JSON lines, or a JSON text per row, without some of the columns of a table."""
+    rows = None if attributes is None else rows_of(attributes, "attributes")
+    if rows is None and (attributes is None or is_path(attributes)):
         return None if attributes is None else as_path(attributes)
-    return [_document(row, given) for row, given in enumerate(attributes)]
+    if rows is None:
+        return [_document(row, given) for row, given in enumerate(attributes)]
+    kept = ({name: own for name, own in row.items() if name not in without} for row in rows)
+    return [_document(row, given) for row, given in enumerate(kept)]
 
 
 def _document(row: int, given: Optional[Mapping[str, Any]]) -> str:
     if not isinstance(given, (Mapping, type(None))):
         raise InvalidInputError(f"attributes of row {row}: a mapping is expected")
+    fields = dict(given or {})
     try:
-        return json.dumps(dict(given or {}), default=_plain, allow_nan=False)
+        return json.dumps(fields, default=_plain, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"attributes of row {row}: {error}") from None
+        field = next((name for name, own in fields.items() if not _is_plain(own)), None)
+        where = f"attributes of row {row}" + ("" if field is None else f", field {field!r}")
+        raise InvalidInputError(f"{where}: {error}") from None
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        json.dumps(value, default=_plain, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def as_fields(fields: Mapping[str, Any]) -> str:
@@ -54,8 +73,12 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, (datetime.datetime, datetime.date)):
+    if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
         return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, Decimal):
+        return float(value)
     raise TypeError(f"{type(value).__name__} is no value of an attribute")
 
 

@@ -22,6 +22,7 @@ from ._arrays import (
     is_path,
 )
 from ._attributes import Attributes, as_documents
+from ._sources.documents import same_table
 from ._progress import ProgressWish, Reporting
 from ._settings import (
     DEFAULTS,
@@ -136,9 +137,11 @@ def build(
     queries : as `data`, optional
         Example queries, for the measurement that turns a recall into an effort. Give some when
         queries are unlike the vectors (text that asks for images); rows of `data` by default.
-    attributes : path or iterable of mapping, optional
-        Attributes of the rows, to filter by: a file of JSON lines, or a mapping per row (None for a
-        row without), in the order of the rows.
+    attributes : path, table or iterable of mapping, optional
+        Attributes of the rows, to filter by, in the order of the rows: a file of JSON lines, a mapping
+        per row (None for a row without), or columns: a frame of pandas or polars, a table of Arrow,
+        ``.parquet``, ``.csv`` or ``.tsv``, without what is missing. Where it is `data`, `column` and
+        `id_column` are no attributes. All but JSON lines are held as JSON in memory.
     dtype : dtype, optional
         Element type of files that do not say theirs (``.bin``); wins over the extension of others.
         Of arrays and batches: what they are converted to; numbers that would be lost are refused.
@@ -268,7 +271,8 @@ def build(
             examples = stack.enter_context(
                 as_input(queries, "queries", dtype=dtype, beside=place)
             ).vectors
-        documents = as_documents(attributes)
+        own = (column, id_column) if same_table(attributes, data) else ()
+        documents = as_documents(attributes, own)
         rows = (vectors.vectors, _ids(ids, vectors.ids), examples, documents)
         callback = stack.enter_context(Reporting(progress, f"build {place}", segments))
         report = json.loads(_native.build(place, rows, options, callback))
@@ -379,7 +383,7 @@ def _opened(path: str, report: BuildReport) -> Index:
 
 
 def _ids(
-    ids: Any, own: Union[None, str, npt.NDArray[np.uint64]]
+    ids: Any, own: Union[None, str, List[str], npt.NDArray[np.uint64]]
 ) -> _native._Ids:
     """Ids as the native build takes them: a path, an array, or names; `own` are those of the source."""
     if ids is None:

@@ -94,6 +94,74 @@ def test_attributes_that_cannot_be_are_refused(tmp_path, vectors):
         assert index.count("a >= 15") == 5
 
 
+TABLE = [
+    {"n": 1, "share": 0.5, "name": "one, \"two\"", "tags": ["a", "b"], "on": True},
+    {"n": -2, "share": 2.0, "name": "007", "tags": [], "on": False},
+    {"n": 3, "name": "x\ny"},
+]
+CSV = (
+    "n,share,name,tags,on\r\n"
+    '1,0.5,"one, ""two""","[""a"", ""b""]",true\r\n\r\n-2,2,007,[],false\r\n3,,"x\ny",,\r\n'
+)
+
+
+def tables(tmp_path):
+    yield TABLE
+    path = tmp_path / "rows.csv"
+    path.write_text(CSV, newline="")
+    yield path
+    yield tmp_path / "rows.parquet"
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.Table.from_pylist(TABLE)
+    yield table
+    yield table.to_batches()[0]
+    yield pyarrow.RecordBatchReader.from_batches(table.schema, table.to_batches())
+    polars = pytest.importorskip("polars")
+    yield polars.DataFrame(TABLE)
+    yield polars.LazyFrame(TABLE)
+    yield pytest.importorskip("pandas").DataFrame(TABLE)
+
+
+def test_tables_are_rows(tmp_path, vectors):
+    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as parquet
+
+    parquet.write_table(pyarrow.Table.from_pylist(TABLE), tmp_path / "rows.parquet")
+    for at, table in enumerate(tables(tmp_path)):
+        path = tmp_path / f"{at}.index"
+        with pageway.build(path, vectors[:3], attributes=table) as index:
+            found = [row.attributes for row in index.rows([0, 1, 2])]
+            assert found == TABLE, type(table)
+
+
+def test_a_table_of_vectors_has_other_columns_as_attributes(tmp_path, vectors):
+    polars = pytest.importorskip("polars")
+    pytest.importorskip("pyarrow")
+    days = [datetime.datetime(2026, 1, 1 + row) for row in range(20)]
+    frame = polars.DataFrame({"emb": list(vectors[:20]), "id": range(50, 70), "day": days})
+    with pageway.build(tmp_path / "f.index", frame, column="emb", id_column="id", attributes=frame) as index:
+        assert set(index.fields()) == {"day"}
+        assert index.search(vectors[0], k=5, filter="day > date'2026-01-19'").ids[:1].tolist() == [69]
+
+
+def test_tables_that_cannot_be_are_refused(tmp_path, vectors):
+    for text, words in [
+        ("", "is empty"),
+        ("a,b\n1\n", "line 2: 1 cells for 2"),
+        ("a,a\n", "two columns are called 'a'"),
+        ("a\n\"1\n", "line"),
+        ("a\n1\n", "3 rows|1 documents|1 "),
+    ]:
+        path = tmp_path / "bad.csv"
+        path.write_text(text)
+        with pytest.raises(pageway.InvalidInputError, match=words):
+            pageway.build(tmp_path / "no.index", vectors[:3], attributes=path)
+    with pytest.raises(pageway.NotFoundError, match="nowhere"):
+        pageway.build(tmp_path / "no.index", vectors[:3], attributes=tmp_path / "nowhere.csv")
+    with pytest.raises(pageway.InvalidInputError, match="row 1, field 'b'"):
+        pageway.build(tmp_path / "no.index", vectors[:3], attributes=[{}, {"a": 1, "b": float("nan")}, {}])
+
+
 def some_value(draw, depth=0):
     kind = draw.randrange(9 if depth < 2 else 6)
     if kind == 0:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import uuid
 
 import numpy as np
 import pytest
@@ -223,7 +224,6 @@ def test_columns_that_are_not_there_are_told(tmp_path):
     cases = [
         (data, {"column": "embedding"}, "no column 'embedding'; there are 'id', 'emb', 'text'"),
         (data, {"column": "text"}, "column 'text': holds string"),
-        (data, {"id_column": "text"}, "ids: must be whole numbers"),
         (nothing, {}, r"no column holds lists of numbers; there are a \(string\), b \(int64\)"),
         (two, {}, "columns 'a', 'b' hold lists; say which"),
         (nulls, {}, "row 1 is null"),
@@ -403,7 +403,6 @@ class TestQdrant:
     @pytest.mark.parametrize(
         ("point", "words"),
         [
-            (FakePoint("0b1f", [1.0]), "no number as its id"),
             (FakePoint(1, {"a": [1.0], "b": [2.0]}), "a, b"),
             (FakePoint(1, None), "no single dense vector"),
             (FakePoint(1, [[1.0], [2.0]]), "no single dense vector"),
@@ -412,6 +411,24 @@ class TestQdrant:
     def test_points_without_one_vector_or_number(self, point, words):
         with pytest.raises(pageway.InvalidInputError, match=words):
             list(pageway.read_qdrant(FakeClient([point]), "texts"))
+
+    def test_uuids_are_names(self, tmp_path):
+        uuids = [str(uuid.UUID(int=row)) for row in range(len(ROWS))]
+        points = [FakePoint(own, row.tolist()) for own, row in zip(uuids, ROWS)]
+        with pageway.build(
+            tmp_path / "names.index", pageway.read_qdrant(FakeClient(points), "texts")
+        ) as index:
+            assert index.search(ROWS[3], k=1).ids.tolist() == [uuids[3]]
+        mixed = FakeClient([*points[:2], FakePoint(3, ROWS[0].tolist())])
+        with pytest.raises(pageway.InvalidInputError, match="one or the other"):
+            list(pageway.read_qdrant(mixed, "texts"))
+
+    def test_names_outgrow_memory_as_ids_do(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(entry, "HELD_BYTES", 64)
+        names = [f"row {row}" for row in range(len(ROWS))]
+        batches = ((names[at : at + 7], ROWS[at : at + 7]) for at in range(0, len(ROWS), 7))
+        with pageway.build(tmp_path / "names.index", batches) as index:
+            assert index.search(ROWS[9], k=1).ids.tolist() == [names[9]]
 
     def test_a_local_collection(self, tmp_path):
         client_module = pytest.importorskip("qdrant_client", reason="no qdrant-client")

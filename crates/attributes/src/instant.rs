@@ -40,6 +40,23 @@ impl Moment {
     }
 }
 
+impl Moment {
+    /// The moment as RFC 3339 writes it, in UTC: `2026-01-31T12:00:00Z`, with a fraction where it
+    /// has one. None outside of the years 1 to 9999.
+    pub fn text(self) -> Option<String> {
+        let seconds = self.micros.div_euclid(1_000_000);
+        let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+        let (year, month, day) = date_of(days)?;
+        let nanos = self.micros.rem_euclid(1_000_000) * 1000 + i64::from(self.nanos);
+        let fraction = format!(".{nanos:09}");
+        let fraction = fraction.trim_end_matches('0').trim_end_matches('.');
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        Some(format!(
+            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z"
+        ))
+    }
+}
+
 /// Seconds of the day, nanoseconds, and seconds that the zone is ahead.
 fn time(rest: &mut &[u8]) -> Option<(i64, i64, i64)> {
     let hour = digits(rest, 2)?;
@@ -121,9 +138,45 @@ fn days_before(year: i64, month: i64, day: i64) -> i64 {
     years * 365 + leaps + months + day - 1 - 719_162
 }
 
+/// Year, month and day, so many days from 1970-01-01; of the years 1 to 9999.
+fn date_of(days: i64) -> Option<(i64, i64, i64)> {
+    // A year too late at most, by years of their mean length.
+    let guess = (days + 719_162).div_euclid(365) * 146_000 / 146_097 + 2;
+    let years = (guess - 3..=guess).rev();
+    let year = years
+        .into_iter()
+        .find(|year| days_before(*year, 1, 1) <= days)?;
+    let months = (1..=12).rev();
+    let month = months
+        .into_iter()
+        .find(|month| days_before(year, *month, 1) <= days)?;
+    let found = (year, month, days - days_before(year, month, 1) + 1);
+    (1..=9999).contains(&year).then_some(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn moments_are_written_as_they_are_read() {
+        let first = days_before(1, 1, 1);
+        for at in (0..3_652_059).step_by(13).chain(0..2000).chain([3_652_058]) {
+            let micros = (first + at) * 86_400_000_000 + at * 7_777_777 % 86_400_000_000;
+            let own = Moment {
+                micros,
+                nanos: (at % 3) as u16,
+            };
+            let text = own.text().unwrap();
+            assert_eq!(Moment::parse(&text), Some(own), "{text}");
+        }
+        let micros = |micros| Moment { micros, nanos: 0 }.text();
+        assert_eq!(micros(0).as_deref(), Some("1970-01-01T00:00:00Z"));
+        assert_eq!(micros(-1).as_deref(), Some("1969-12-31T23:59:59.999999Z"));
+        assert_eq!(micros(first * 86_400_000_000 - 1), None);
+        assert_eq!(micros((first + 3_652_059) * 86_400_000_000), None);
+        assert_eq!(micros(i64::MAX), None);
+    }
 
     #[test]
     fn moments_are_read() {

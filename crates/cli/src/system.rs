@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pageway::lab::OpenMode;
-use pageway::source::{IdRead, Selection, TextLines};
+use pageway::source::{IdRead, Selection, TextLines, TextRead};
 use pageway::truth::{
     ExactOptions, ExactQuestion, RangeQuestion, RangeTruth, RangeTruthFile, Truth, TruthFile,
 };
 use pageway::{ElementType, Error, OsVfs, Progress, Result, VectorRead, Vfs, source, truth};
-use pageway_formats::{Opened, Vectors, Wish};
+use pageway_formats::{AttributesWish, Opened, Vectors, Wish};
 
 /// The present moment.
 pub(crate) fn now() -> Instant {
@@ -29,13 +29,17 @@ pub(crate) fn open_vectors(
     element: Option<ElementType>,
     progress: &dyn Progress,
 ) -> Result<Vectors> {
-    let wish = Wish {
+    Ok(open_table(path, &plain(element), progress)?.vectors)
+}
+
+/// A table without ids, whose vectors are the only lists.
+pub(crate) fn plain(element: Option<ElementType>) -> Wish {
+    Wish {
         element,
         column: None,
         id_column: None,
         scratch: std::env::temp_dir(),
-    };
-    Ok(open_table(path, &wish, progress)?.vectors)
+    }
 }
 
 /// Opens a file of vectors, and of ids where it has a column of them.
@@ -48,9 +52,19 @@ pub(crate) fn open_ids(path: &Path) -> Result<Box<dyn IdRead>> {
     source::open_ids(&vfs(), path)
 }
 
-/// Opens a file of attributes, JSON lines.
-pub(crate) fn open_attributes(path: &Path) -> Result<TextLines> {
-    TextLines::open(&vfs(), path)
+/// Opens a file of attributes by its extension; where the vectors are from the same file, as `data`
+/// says, their columns are no attributes. What is translated waits in the directory of `data`.
+pub(crate) fn open_attributes(
+    path: &Path,
+    data: (&Path, &Wish),
+    progress: &dyn Progress,
+) -> Result<Box<dyn TextRead>> {
+    let (vectors, wish) = data;
+    let wish = AttributesWish {
+        scratch: wish.scratch.clone(),
+        beside: (path == vectors).then(|| wish.clone()),
+    };
+    pageway_formats::open_attributes(&vfs(), path, &wish, progress)
 }
 
 /// Opens a file of names of rows, one per line.

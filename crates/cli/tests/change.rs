@@ -139,8 +139,18 @@ fn attributes_come_change_are_shown_and_go() {
         refused.stderr.contains("299 documents for 300"),
         "{refused:?}"
     );
-    let report = place.line("insert my.index --data b.u8bin --attributes b.jsonl --json");
+    let cells = |row: u64| format!("{row},\"{{\"\"three\"\": {}}}\"\n", row % 3);
+    place.write(
+        "b.csv",
+        format!("n,of\n{}", (0..300).map(cells).collect::<String>()),
+    );
+    let report = place.line("insert my.index --data b.u8bin --attributes b.csv --json");
     assert_eq!(number(&report.json(), "inserted"), 300);
+    let report =
+        place.line("build --data b.u8bin --out built.index --metric l2 --attributes b.csv");
+    assert_eq!(report.code, 0, "{report:?}");
+    let count = ["count", "built.index", "--filter", "of.three = 2", "--json"];
+    assert_eq!(number(&place.run(count).json(), "matches"), 100);
     place.write("ids.txt", lines([7, 8, 4000].into_iter()));
     let set = [
         "set",
@@ -291,6 +301,26 @@ fn rows_with_names_are_found_changed_and_deleted_by_them() {
     let build = "build --data a.u8bin --names a.txt --out my.index --metric l2 --memory 8MB \
                  --calibration-queries 10 --degree 24";
     assert_eq!(place.line(build).code, 0);
+    for file in ["found.csv", "found.jsonl", "found.parquet"] {
+        let search = format!("search my.index --queries a.u8bin -k 1 --out {file}");
+        assert_eq!(place.line(&search).code, 0, "{file}");
+    }
+    let text = |file: &str| String::from_utf8(place.read(file)).expect("UTF-8");
+    assert!(text("found.csv").contains("\n5,1,\"row 5\",0\n"));
+    assert!(text("found.jsonl").contains("{\"query\": 5, \"ids\": [\"row 5\"], "));
+    let parquet = place.read("found.parquet");
+    let holds = |name: &[u8]| parquet.windows(name.len()).any(|some| some == name);
+    assert!(holds(b"row 299"));
+    for file in ["found.npy", "found.ibin"] {
+        let search = format!("search my.index --queries a.u8bin -k 1 --out {file}");
+        let refused = place.line(&search);
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(
+            refused.stderr.contains(".csv .jsonl or .parquet"),
+            "{refused:?}"
+        );
+        assert!(!place.exists(file));
+    }
     let taken = place.line("insert my.index --data b.u8bin --names b.txt");
     assert_eq!(taken.code, 2);
     assert!(taken.stderr.contains("name \"row 3\""), "{taken:?}");

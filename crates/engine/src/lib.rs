@@ -82,7 +82,7 @@ pub use memory::{MemoryPart, MemoryWish, format_bytes};
 pub use options::{
     Answers, BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions, SearchSettings,
 };
-pub use pageway_attributes::{Document, Edit, Field, Path as FieldPath};
+pub use pageway_attributes::{Document, Edit, Field, Moment, Path as FieldPath};
 pub use pageway_store::{Durability, OsVfs, Vfs};
 pub use pageway_types::{
     ElementType, Metric, NoProgress, NodeId, Progress, VectorRead, VectorShape,

@@ -1,17 +1,16 @@
 //! JSON lines: an object per line with a list of numbers in one field, or the list alone; also
 //! `.gz`.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use flate2::read::MultiGzDecoder;
 use pageway::{ElementType, Error, Result, Vfs};
 use serde_json::{Map, Value};
 
 use crate::number::put;
 use crate::open::Wish;
-use crate::reader::{FileReader, open_file};
+use crate::reader::read_buffered;
 use crate::stream::{Batch, RowStream, rows_per_batch};
 
 /// Bytes of a line at most: room for 16,384 long numbers, and much text beside them.
@@ -31,18 +30,9 @@ pub(crate) struct JsonLines {
 impl JsonLines {
     /// Opens the file; reads nothing yet.
     pub(crate) fn open(vfs: &Arc<dyn Vfs>, path: &Path, wish: &Wish) -> Result<Self> {
-        let reader = FileReader::new(open_file(vfs, path)?, 0);
-        let compressed = path
-            .extension()
-            .is_some_and(|e| e.eq_ignore_ascii_case("gz"));
-        let input: Box<dyn BufRead> = if compressed {
-            Box::new(BufReader::new(MultiGzDecoder::new(BufReader::new(reader))))
-        } else {
-            Box::new(BufReader::new(reader))
-        };
         Ok(Self {
             name: path.display().to_string(),
-            input,
+            input: read_buffered(vfs, path)?,
             element: wish.element.unwrap_or(ElementType::F32),
             column: wish.column.clone(),
             id_column: wish.id_column.clone(),

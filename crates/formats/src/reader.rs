@@ -1,9 +1,10 @@
 //! Bytes of a file, from the front.
 
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use flate2::read::MultiGzDecoder;
 use pageway::lab::{OpenMode, VfsFile};
 use pageway::{Error, Result, Vfs};
 
@@ -14,6 +15,21 @@ use pageway::{Error, Result, Vfs};
 pub(crate) fn open_file(vfs: &Arc<dyn Vfs>, path: &Path) -> Result<Arc<dyn VfsFile>> {
     vfs.open(path, OpenMode::Read)
         .map_err(|error| Error::from(error).within(path.display()))
+}
+
+/// Opens a text for reading from the front; `.gz` is unpacked.
+///
+/// # Errors
+/// As [`open_file`].
+pub(crate) fn read_buffered(vfs: &Arc<dyn Vfs>, path: &Path) -> Result<Box<dyn BufRead>> {
+    let reader = FileReader::new(open_file(vfs, path)?, 0);
+    let extension = path.extension();
+    let packed = extension.is_some_and(|own| own.eq_ignore_ascii_case("gz"));
+    if packed {
+        let unpacked = MultiGzDecoder::new(BufReader::new(reader));
+        return Ok(Box::new(BufReader::new(unpacked)));
+    }
+    Ok(Box::new(BufReader::new(reader)))
 }
 
 /// A cursor over a file.

@@ -159,7 +159,8 @@ fn answers_are_a_table() {
     let bytes = fs::read(&path).unwrap();
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
     let error = opened(&path, &wish(place.path())).err().unwrap();
-    let words = "there are query (int64), rank (int32), id (int64), distance (float)";
+    let words =
+        "there are query (int64), rank (int32), id (int64), name (byte_array), distance (float)";
     assert!(error.context().contains(words), "{error}");
 }
 

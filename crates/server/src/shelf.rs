@@ -84,6 +84,13 @@ impl Shelf {
         places.iter().filter(|place| is_open(place)).count()
     }
 
+    /// Memory of a collection, where it is open and nobody is opening or closing it.
+    pub(crate) fn bytes_of(&self, number: u64) -> Option<u64> {
+        let place = self.places().get(&number).cloned()?;
+        let open = place.open.try_lock().ok()?;
+        open.as_ref().map(|opened| opened.bytes)
+    }
+
     /// The collection, opened if need be.
     ///
     /// # Errors

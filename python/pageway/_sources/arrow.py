@@ -197,6 +197,13 @@ def from_parquet(
     return Batches(read, name, count)
 
 
+def parquet_batches(path: str) -> Iterator[Any]:
+    """Record batches of all columns of a file."""
+    file = _parquet_file(library("pyarrow.parquet", path), path)
+    yield from file.iter_batches(BATCH_ROWS_MAX)
+    file.close()
+
+
 def _parquet_rows(parquet: Any, path: str) -> int:
     file = _parquet_file(parquet, path)
     rows = int(file.metadata.num_rows)

@@ -20,8 +20,8 @@ class Batch(NamedTuple):
     ----------
     vectors : array_like, shape (n, d)
         The rows.
-    ids : array_like of int, shape (n,), or None
-        Their ids, where the source has some.
+    ids : array_like of int, str or UUID, shape (n,), or None
+        Their ids, or names, where the source has some.
     """
 
     vectors: Any

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any, Iterator, List, NamedTuple, Optional, Union
 
 import numpy as np
-import numpy.typing as npt
 
 from .._arrays import DTYPE_OF, ELEMENT_OF, File, Named
 from .._arrays import Rows as NativeRows
@@ -17,7 +16,7 @@ from ..errors import InvalidInputError
 from .batches import Batches
 from .recognise import recognised
 from .scratch import RowFile, Scratch
-from .settle import Rows, settled
+from .settle import Keys, Rows, settled
 
 #: Bytes of rows that are kept in memory; more go to a file.
 HELD_BYTES = 16 << 20
@@ -28,8 +27,8 @@ class Input(NamedTuple):
 
     #: A path, a path with its element type and name, or rows.
     vectors: Union[str, File, Named, NativeRows]
-    #: Ids of the source: an array, or a file of them.
-    ids: Union[None, str, npt.NDArray[np.uint64]]
+    #: Ids of the source: an array, a file of them, or names.
+    ids: Union[None, str, Keys]
     #: Bytes that were written to read them.
     scratch_bytes: int
 
@@ -73,31 +72,40 @@ def _gathered(batches: Batches, dtype: Optional[str], scratch: Scratch) -> Input
     if not held:
         raise InvalidInputError(f"{batches.name}: has no vectors")
     vectors = np.concatenate([part.vectors for part in held])
-    ids = [part.ids for part in held if part.ids is not None]
-    return Input(as_rows(vectors), np.concatenate(ids) if ids else None, 0)
+    return Input(as_rows(vectors), _joined([part.ids for part in held]), 0)
+
+
+def _joined(parts: List[Optional[Keys]]) -> Optional[Keys]:
+    """Ids of all parts, or names, or none."""
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    names = [name for part in parts if isinstance(part, list) for name in part]
+    return np.concatenate(arrays) if arrays else names or None
 
 
 def _spilled(
     held: List[Rows], rest: Iterator[Rows], batches: Batches, scratch: Scratch
 ) -> Input:
-    """Rows by way of files: those at hand first."""
+    """Rows by way of files, names in memory: those at hand first."""
     first = held[0]
     dtype, dimension = first.vectors.dtype, first.vectors.shape[1]
-    row_bytes = dimension * dtype.itemsize + (0 if first.ids is None else 8)
+    has_ids = isinstance(first.ids, np.ndarray)
+    row_bytes = dimension * dtype.itemsize + (8 if has_ids else 0)
     if batches.count is not None:
         scratch.check_space(batches.count * row_bytes)
     vectors = scratch.file(dtype, dimension)
-    ids = None if first.ids is None else scratch.file(np.dtype("<u8"), None)
+    ids = scratch.file(np.dtype("<u8"), None) if has_ids else None
+    names = [name for part in held if isinstance(part.ids, list) for name in part.ids]
     written = sum(_append(part, vectors, ids) for part in held)
     held.clear()
     for part in rest:
         written += _append(part, vectors, ids)
+        names.extend(part.ids if isinstance(part.ids, list) else ())
     named = vectors.finish(), ELEMENT_OF[dtype.name], batches.name
-    return Input(named, None if ids is None else ids.finish(), written)
+    return Input(named, (names or None) if ids is None else ids.finish(), written)
 
 
 def _append(part: Rows, vectors: RowFile, ids: Optional[RowFile]) -> int:
     written = vectors.append(part.vectors)
-    if ids is not None and part.ids is not None:
+    if ids is not None and isinstance(part.ids, np.ndarray):
         written += ids.append(part.ids)
     return written

@@ -18,7 +18,7 @@ _POINTS = 1024
 
 
 def from_qdrant(client: Any, collection: str, vector: Optional[str]) -> Batches:
-    """Vectors and ids of all points, in the order of their ids."""
+    """Vectors and ids of all points, in the order of their ids; UUIDs as names."""
     return Batches(lambda: _batches(client, collection, vector), f"collection {collection!r}")
 
 
@@ -43,14 +43,16 @@ def _vectors_and_ids(
     points: List[Any], collection: str, vector: Optional[str]
 ) -> Tuple[Any, Any]:
     ids = [point.id for point in points]
-    wrong = next((id for id in ids if not isinstance(id, int)), None)
-    if wrong is not None:
+    kinds = {type(id) for id in ids}
+    if len(kinds) > 1:
+        one = next(id for id in ids if not isinstance(id, int))
         raise InvalidInputError(
-            f"collection {collection!r}: point {wrong!r} has no number as its id; pageway's ids are "
-            "whole numbers"
+            f"collection {collection!r}: point {one!r} has a UUID, others numbers: rows have ids or "
+            "names, all of them one or the other"
         )
     rows = [_vector(point, collection, vector) for point in points]
-    return np.asarray(rows, np.float32), np.asarray(ids, np.uint64)
+    keys = np.asarray(ids, np.uint64) if kinds == {int} else [str(id) for id in ids]
+    return np.asarray(rows, np.float32), keys
 
 
 def _vector(point: Any, collection: str, vector: Optional[str]) -> Any:

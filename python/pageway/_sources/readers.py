@@ -145,7 +145,8 @@ def read_qdrant(client: Any, collection: str, vector: Optional[str] = None) -> B
     client : qdrant_client.QdrantClient
         A client of a server, or of a local directory. A snapshot is restored to either first.
     collection : str
-        Its name. Ids must be whole numbers. Under cosine, Qdrant normalised the vectors.
+        Its name. UUIDs of points become names of rows; numbers and UUIDs in one collection are
+        refused. Under cosine, Qdrant normalised the vectors.
     vector : str, optional
         Name of the vector, where points have several.
 
@@ -157,7 +158,7 @@ def read_qdrant(client: Any, collection: str, vector: Optional[str] = None) -> B
     Raises
     ------
     InvalidInputError
-        An id that is no number, or a point without that one dense vector.
+        Numbers and UUIDs side by side, or a point without that one dense vector.
 
     Examples
     --------

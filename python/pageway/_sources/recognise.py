@@ -165,7 +165,7 @@ def _is_vector(item: Any) -> bool:
 
 
 def _with_ids(item: Any) -> Optional[Batch]:
-    """A pair of ids, shape ``(n,)``, and vectors, shape ``(n, d)``."""
+    """A pair of ids or names, shape ``(n,)``, and vectors, shape ``(n, d)``."""
     if isinstance(item, Batch):
         return item
     if not (isinstance(item, tuple) and len(item) == 2):
@@ -174,4 +174,4 @@ def _with_ids(item: Any) -> Optional[Batch]:
     shapes = getattr(vectors, "ndim", 0), np.ndim(ids) if not is_path(ids) else 0
     if shapes != (2, 1) or len(ids) != len(vectors):
         return None
-    return Batch(vectors, ids) if np.asarray(ids).dtype.kind in "iu" else None
+    return Batch(vectors, ids) if np.asarray(ids).dtype.kind in "iuU" else None

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence
+from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from .._arrays import as_ids, as_vectors, cast_to
+from .._arrays import as_keys, as_vectors, cast_to
 from ..errors import InvalidInputError
 from .batches import Batch
 
 
+#: Ids of rows, or their names.
+Keys = Union[npt.NDArray[np.uint64], List[str]]
+
+
 class Rows(NamedTuple):
-    """Rows as the engine takes them, and their ids where there are some."""
+    """Rows as the engine takes them, and their ids or names where there are some."""
 
     vectors: npt.NDArray[Any]
-    ids: Optional[npt.NDArray[np.uint64]]
+    ids: Optional[Keys]
 
 
 def settled(batches: Iterable[Batch], name: str, dtype: Optional[str]) -> Iterator[Rows]:
@@ -29,8 +33,9 @@ def settled(batches: Iterable[Batch], name: str, dtype: Optional[str]) -> Iterat
         if not len(vectors):
             continue
         ids = _ids(batch.ids, len(vectors), name, first_row)
-        if first is not None and (ids is None) != (first.ids is None):
-            raise InvalidInputError(f"{name}: rows from {first_row} on: some have ids, some do not")
+        if first is not None and type(ids) is not type(first.ids):
+            words = "some have ids, others names or none"
+            raise InvalidInputError(f"{name}: rows from {first_row} on: {words}")
         rows = Rows(vectors, ids)
         first = first or rows
         first_row += len(vectors)
@@ -75,12 +80,10 @@ def _check_lengths(rows: Sequence[Any], place: _Place) -> None:
             )
 
 
-def _ids(
-    source: Any, count: int, name: str, first_row: int
-) -> Optional[npt.NDArray[np.uint64]]:
+def _ids(source: Any, count: int, name: str, first_row: int) -> Optional[Keys]:
     if source is None:
         return None
-    ids = as_ids(source)
+    ids = as_keys(source)
     if len(ids) != count:
         raise InvalidInputError(
             f"{name}: rows from {first_row} on: {count} vectors come with {len(ids)} ids"

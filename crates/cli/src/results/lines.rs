@@ -5,7 +5,8 @@
 //! 0,1,7,0.5
 //! ```
 //!
-//! Where there are fewer answers than were asked for, there are fewer lines, or numbers.
+//! Where there are fewer answers than were asked for, there are fewer lines, or numbers. A row that
+//! has a name is called by it, in quotes, in place of its id.
 
 use std::path::Path;
 
@@ -76,26 +77,36 @@ impl LinesFile {
         let mut text = String::new();
         for (query, lims) in (first..).zip(answers.lims.windows(2)) {
             let [begin, end] = lims else { continue };
-            let ids = answers.ids.get(*begin..*end).unwrap_or_default();
             let distances = answers.distances.get(*begin..*end).unwrap_or_default();
-            let found: Vec<(u64, f32)> =
-                ids.iter().copied().zip(distances.iter().copied()).collect();
-            let there = found.iter().filter(|(_, distance)| distance.is_finite());
+            let places = (*begin..*end).zip(distances);
+            let there = places.filter(|(_, distance)| distance.is_finite());
+            let found = there.map(|(at, distance)| (self.known_as(answers, at), *distance));
             match self.format {
                 LineFormat::Csv => {
-                    for (rank, (id, distance)) in (1..).zip(there) {
+                    for (rank, (id, distance)) in (1..).zip(found) {
                         text.push_str(&format!("{query},{rank},{id},{distance}\n"));
                     }
                 }
                 LineFormat::Json => {
-                    let (ids, distances): (Vec<u64>, Vec<f32>) = there.copied().unzip();
+                    let (ids, distances): (Vec<String>, Vec<f32>) = found.unzip();
+                    let ids = ids.join(", ");
                     text.push_str(&format!(
-                        "{{\"query\": {query}, \"ids\": {ids:?}, \"distances\": {distances:?}}}\n"
+                        "{{\"query\": {query}, \"ids\": [{ids}], \"distances\": {distances:?}}}\n"
                     ));
                 }
             }
         }
         self.out.append(text.as_bytes())
+    }
+
+    /// The name of an answer as the format quotes it, or its id.
+    fn known_as(&self, answers: &Answers, at: usize) -> String {
+        let name = answers.names.get(at).and_then(Option::as_deref);
+        match (name, self.format) {
+            (Some(name), LineFormat::Csv) => format!("\"{}\"", name.replace('"', "\"\"")),
+            (Some(name), LineFormat::Json) => serde_json::Value::from(name).to_string(),
+            (None, _) => answers.ids.get(at).map(u64::to_string).unwrap_or_default(),
+        }
     }
 
     pub(super) fn finish(self) -> Result<()> {

@@ -51,13 +51,7 @@ impl ParquetRows {
     /// Opens the file and reads its footer.
     pub(crate) fn open(vfs: &Arc<dyn Vfs>, path: &Path, wish: &Wish) -> Result<Self> {
         let name = path.display().to_string();
-        let file = open_file(vfs, path)?;
-        let length = file
-            .len()
-            .map_err(|error| Error::from(error).within(&name))?;
-        let refuse = |error: ParquetError| failed(&name, &error);
-        let file = SerializedFileReader::new(Chunks { file, length }).map_err(refuse)?;
-        check_places(file.metadata(), length).map_err(|words| damaged(&name, words))?;
+        let file = open_parquet(vfs, path, &name)?;
         let metadata = file.metadata().file_metadata();
         let columns = Columns::choose(metadata.schema_descr(), &name, wish)?;
         let count = metadata.num_rows().max(0) as u64;
@@ -262,6 +256,22 @@ fn whole(signed: Vec<i64>, unsigned: bool, name: &str) -> Result<Vec<u64>> {
     }
 }
 
+/// Opens a file and reads its footer.
+pub(super) fn open_parquet(
+    vfs: &Arc<dyn Vfs>,
+    path: &Path,
+    name: &str,
+) -> Result<SerializedFileReader<Chunks>> {
+    let file = open_file(vfs, path)?;
+    let length = file
+        .len()
+        .map_err(|error| Error::from(error).within(name))?;
+    let reader = SerializedFileReader::new(Chunks { file, length });
+    let reader = reader.map_err(|error| failed(name, &error))?;
+    check_places(reader.metadata(), length).map_err(|words| damaged(name, words))?;
+    Ok(reader)
+}
+
 /// Refuses parts of columns that do not lie inside the file: the library would assert.
 fn check_places(metadata: &ParquetMetaData, length: u64) -> std::result::Result<(), &'static str> {
     let parts = metadata
@@ -283,10 +293,10 @@ fn check_places(metadata: &ParquetMetaData, length: u64) -> std::result::Result<
     Ok(())
 }
 
-fn damaged(name: &str, words: &str) -> Error {
+pub(super) fn damaged(name: &str, words: &str) -> Error {
     Error::invalid(format!("{name}: cannot be read as Parquet: {words}"))
 }
 
-fn failed(name: &str, error: &ParquetError) -> Error {
+pub(super) fn failed(name: &str, error: &ParquetError) -> Error {
     Error::invalid(format!("{name}: cannot be read as Parquet: {error}"))
 }

@@ -1,12 +1,12 @@
 //! Answers of searches, and vectors with their ids, as Parquet files.
 //!
 //! ```text
-//! answers   query int64   rank int32   id int64   distance float      a row per answer
-//! vectors   id int64      vector list<float>                          a row per vector
+//! answers   query int64  rank int32  id int64  name string  distance float    a row per answer
+//! vectors   id int64  vector list<float>                                      a row per vector
 //! ```
 //!
-//! Ids from 2^63 on are marked as unsigned and come back whole. The file gets its name when it is
-//! complete.
+//! The name is null where a row has none. Ids from 2^63 on are marked as unsigned and come back
+//! whole. The file gets its name when it is complete.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use pageway::lab::{OpenMode, VfsFile};
 use pageway::{Answers, Error, Result, Vfs};
 use parquet::basic::Compression;
-use parquet::data_type::{DataType, FloatType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, FloatType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
@@ -25,6 +25,7 @@ const ANSWERS: &str = "message answers {
     required int64 query;
     required int32 rank;
     required int64 id (INTEGER(64, false));
+    optional binary name (STRING);
     required float distance;
 }";
 const VECTORS: &str = "message vectors {
@@ -121,17 +122,19 @@ impl Drop for Growing {
     }
 }
 
+/// Levels of a column whose values are all there.
+const REQUIRED: (Option<&[i16]>, Option<&[i16]>) = (None, None);
+
 type Written = parquet::errors::Result<()>;
 
-/// Writes the next column: values, and for lists how they nest.
+/// Writes the next column: values, which of them are there, and for lists how they nest.
 fn column<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, Appended>,
     values: &[T::T],
-    levels: Option<(&[i16], &[i16])>,
+    (definitions, repetitions): (Option<&[i16]>, Option<&[i16]>),
 ) -> Written {
     let next = group.next_column()?;
     let mut writer = next.ok_or_else(|| ParquetError::General("no column is left".to_owned()))?;
-    let (definitions, repetitions) = levels.unzip();
     writer
         .typed::<T>()
         .write_batch(values, definitions, repetitions)?;
@@ -168,23 +171,29 @@ impl AnswersFile {
     pub fn put(&mut self, first: u64, answers: &Answers) -> Result<()> {
         let (mut queries, mut ranks) = (Vec::new(), Vec::new());
         let (mut ids, mut distances) = (Vec::new(), Vec::new());
+        let (mut names, mut has_name) = (Vec::new(), Vec::new());
         for (query, lims) in (first as i64..).zip(answers.lims.windows(2)) {
             let [begin, end] = lims else { continue };
             let found = answers.ids.get(*begin..*end).unwrap_or_default();
             let near = answers.distances.get(*begin..*end).unwrap_or_default();
-            let there = found.iter().zip(near).filter(|(_, near)| near.is_finite());
-            for (rank, (id, distance)) in (1..).zip(there) {
+            let found = (*begin..*end).zip(found).zip(near);
+            let there = found.filter(|(_, near)| near.is_finite());
+            for (rank, ((at, id), distance)) in (1..).zip(there) {
                 queries.push(query);
                 ranks.push(rank);
                 ids.push(*id as i64);
                 distances.push(*distance);
+                let name = answers.names.get(at).and_then(Option::as_deref);
+                has_name.push(i16::from(name.is_some()));
+                names.extend(name.map(ByteArray::from));
             }
         }
         self.0.group(|group| {
-            column::<Int64Type>(group, &queries, None)?;
-            column::<Int32Type>(group, &ranks, None)?;
-            column::<Int64Type>(group, &ids, None)?;
-            column::<FloatType>(group, &distances, None)
+            column::<Int64Type>(group, &queries, REQUIRED)?;
+            column::<Int32Type>(group, &ranks, REQUIRED)?;
+            column::<Int64Type>(group, &ids, REQUIRED)?;
+            column::<ByteArrayType>(group, &names, (Some(&has_name), None))?;
+            column::<FloatType>(group, &distances, REQUIRED)
         })
     }
 
@@ -223,8 +232,8 @@ impl VectorsFile {
         let nests = |at: usize| i16::from(!at.is_multiple_of(dimension));
         let repetitions: Vec<i16> = (0..components.len()).map(nests).collect();
         self.0.group(|group| {
-            column::<Int64Type>(group, &ids, None)?;
-            column::<FloatType>(group, components, Some((&definitions, &repetitions)))
+            column::<Int64Type>(group, &ids, REQUIRED)?;
+            column::<FloatType>(group, components, (Some(&definitions), Some(&repetitions)))
         })
     }
 

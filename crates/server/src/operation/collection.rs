@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::call::{Call, Reply};
 use crate::collection::{OpenCollection, Schema, created, patch};
 use crate::failure::{Failure, Outcome};
-use crate::registry::check_name;
+use crate::registry::{CollectionEntry, check_name};
 use crate::wire::Count;
 
 /// Kinds of fields that an index may be asked for.
@@ -21,6 +21,18 @@ pub(super) fn list(call: &Call<'_>) -> Outcome<Reply> {
         .keys()
         .map(|name| json!({"name": name}))
         .collect();
+    Reply::of(&json!({"collections": all}))
+}
+
+/// All of them with the memory that they hold; none of those that are closed.
+pub(super) fn list_memory(call: &Call<'_>) -> Outcome<Reply> {
+    let service = call.service;
+    let names = service.registry.names();
+    let one = |(name, entry): (&String, &CollectionEntry)| {
+        let bytes = service.shelf.bytes_of(entry.number);
+        json!({"name": name, "open": bytes.is_some(), "memory_bytes": bytes.unwrap_or(0)})
+    };
+    let all: Vec<Value> = names.collections.iter().map(one).collect();
     Reply::of(&json!({"collections": all}))
 }
 

@@ -91,7 +91,8 @@ struct PlaceArguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "id_column"])]
     names: Option<PathBuf>,
 
-    /// Attributes of the rows, to filter by: JSON lines (.jsonl), an object per row, in row order
+    /// Attributes of the rows, to filter by, in row order: JSON lines (.jsonl, an object per row),
+    /// .csv, .tsv or .parquet, which may be the file of the vectors
     #[arg(long, value_name = "FILE")]
     attributes: Option<PathBuf>,
 
@@ -299,7 +300,8 @@ impl BuildArguments {
         let started = system::now();
         let (options, plan) = self.planned(session)?;
         let place = &self.place;
-        let data = system::open_table(&place.data, &place.table(), &session.progress)?;
+        let table = place.table();
+        let data = system::open_table(&place.data, &table, &session.progress)?;
         let vectors = &data.vectors;
         let ids = place.ids.as_deref().map(system::open_ids).transpose()?;
         let ids = ids.or(data.ids);
@@ -309,12 +311,14 @@ impl BuildArguments {
         let names = place.names.as_deref();
         let names = names.map(system::open_names).transpose()?;
         let attributes = place.attributes.as_deref();
-        let attributes = attributes.map(system::open_attributes).transpose()?;
+        let beside = (place.data.as_path(), &table);
+        let open = |path| system::open_attributes(path, beside, &session.progress);
+        let attributes = attributes.map(open).transpose()?;
         let input = BuildInput::new(vectors, vectors.name())
             .with_ids(ids.as_deref())
             .with_names(names.as_ref().map(|own| own as _))
             .with_queries(queries)
-            .with_attributes(attributes.as_ref().map(|own| own as _));
+            .with_attributes(attributes.as_deref());
         if place.dry_run {
             let outline = Index::outline(&input, &options)?;
             return Outcome::new(outline::describe(&outline, &options), &outline);

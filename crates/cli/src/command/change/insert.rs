@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use pageway::source::{BLOCK_BYTES, IdRead, RowBlocks, TextLines, TextPart, TextRead};
 use pageway::{Acknowledged, ElementType, Error, Progress, Result, Rows, VectorRead, Writer};
+use pageway_formats::Vectors;
 use serde::Serialize;
 
 use super::writer::{Done, DurabilityWish, WriterArguments, add, exit_code};
@@ -87,19 +88,18 @@ struct InsertReport {
 struct Beside {
     ids: Option<Box<dyn IdRead>>,
     names: Option<TextLines>,
-    attributes: Option<TextLines>,
+    attributes: Option<Box<dyn TextRead>>,
 }
 
 impl Beside {
-    fn open(wish: &InsertArguments, vectors: &dyn VectorRead) -> Result<Self> {
+    fn open(wish: &InsertArguments, vectors: &Vectors, session: &Session) -> Result<Self> {
+        let table = system::plain(wish.element);
+        let beside = (wish.data.as_path(), &table);
+        let open = |path| system::open_attributes(path, beside, &session.progress);
         let own = Self {
             ids: wish.ids.as_deref().map(system::open_ids).transpose()?,
             names: wish.names.as_deref().map(system::open_names).transpose()?,
-            attributes: wish
-                .attributes
-                .as_deref()
-                .map(system::open_attributes)
-                .transpose()?,
+            attributes: wish.attributes.as_deref().map(open).transpose()?,
         };
         if wish.upsert && own.ids.is_none() && own.names.is_none() {
             return Err(Error::invalid("--upsert needs --ids or --names"));
@@ -130,7 +130,7 @@ impl InsertArguments {
     /// Inserts.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
         let vectors = system::open_vectors(&self.data, self.element, &session.progress)?;
-        let beside = Beside::open(self, &vectors)?;
+        let beside = Beside::open(self, &vectors, session)?;
         let writer = self.writer.open(&self.index)?;
         let started = system::now();
         let sum = self.put(&writer, &vectors, &beside, session)?;
@@ -171,7 +171,7 @@ impl InsertArguments {
             let place = (block.first, count as u64);
             let names = beside.names.as_ref();
             let names = names.map(|all| TextPart::new(all, place.0, place.1));
-            let documents = beside.attributes.as_ref();
+            let documents = beside.attributes.as_deref();
             let documents = documents.map(|all| TextPart::new(all, place.0, place.1));
             let rows = Rows::new(block.rows, shape)
                 .with_attributes(documents.as_ref().map(|part| part as &dyn TextRead))

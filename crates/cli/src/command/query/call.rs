@@ -58,7 +58,7 @@ impl Call<'_> {
             recorded: self.recorded,
             filter: filter.as_ref(),
             wants_attributes: self.files.with_attributes,
-            wants_names: self.show > 0,
+            wants_names: self.show > 0 || out.is_some(),
         };
         let mut shown = Vec::new();
         let searched = workload.run(&session.progress, &mut |first, answers| {

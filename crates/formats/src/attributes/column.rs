@@ -1,0 +1,133 @@
+//! What the cells of a column stand for: the narrowest kind that all of them are.
+
+use serde_json::{Number, Value};
+
+/// Kinds of cells; all cells of a column are of one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// `true` or `false`.
+    Bool,
+    /// A whole number, written as it is counted: `007` and `+1` are none.
+    Integer,
+    /// Any number.
+    Float,
+    /// An object or a list, as JSON.
+    Json,
+    Text,
+}
+
+/// A column, by the cells that were seen.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Column(Option<Kind>);
+
+impl Column {
+    /// Takes a cell into account.
+    pub(super) fn see(&mut self, cell: &str) {
+        if cell.is_empty() || self.0 == Some(Kind::Text) {
+            return;
+        }
+        let own = kind_of(cell);
+        self.0 = Some(match (self.0, own) {
+            (None, own) => own,
+            (Some(kind), own) if kind == own => kind,
+            (Some(Kind::Integer | Kind::Float), Kind::Integer | Kind::Float) => Kind::Float,
+            _ => Kind::Text,
+        });
+    }
+
+    /// What a cell stands for; nothing where it is empty.
+    ///
+    /// # Errors
+    /// A sentence for what is not of the column's kind.
+    pub(super) fn value(self, cell: &str) -> Result<Option<Value>, String> {
+        if cell.is_empty() {
+            return Ok(None);
+        }
+        let value = match self.0 {
+            Some(Kind::Bool) => cell.parse().ok().map(Value::Bool),
+            Some(Kind::Integer) => integer(cell),
+            Some(Kind::Float) => integer(cell).or_else(|| float(cell)),
+            Some(Kind::Json) => json(cell),
+            Some(Kind::Text) | None => Some(Value::String(cell.to_owned())),
+        };
+        let words = || format!("{cell:?} is unlike the cells of the column");
+        value.ok_or_else(words).map(Some)
+    }
+}
+
+fn kind_of(cell: &str) -> Kind {
+    match cell {
+        "true" | "false" => Kind::Bool,
+        _ if integer(cell).is_some() => Kind::Integer,
+        _ if float(cell).is_some() => Kind::Float,
+        _ if json(cell).is_some() => Kind::Json,
+        _ => Kind::Text,
+    }
+}
+
+fn integer(cell: &str) -> Option<Value> {
+    let own: i64 = cell.parse().ok()?;
+    (own.to_string() == cell).then(|| Value::Number(own.into()))
+}
+
+/// A number as JSON writes it, but for those that begin with a needless zero.
+fn float(cell: &str) -> Option<Value> {
+    let digits = cell.strip_prefix('-').unwrap_or(cell);
+    let own = digits.starts_with(|first: char| first.is_ascii_digit());
+    let numeric = |one: char| one.is_ascii_digit() || "+-.eE".contains(one);
+    let padded = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
+    if !own || padded || !cell.chars().all(numeric) || !cell.contains(['.', 'e', 'E']) {
+        return None;
+    }
+    Number::from_f64(cell.parse().ok()?).map(Value::Number)
+}
+
+fn json(cell: &str) -> Option<Value> {
+    if !cell.starts_with(['[', '{']) {
+        return None;
+    }
+    serde_json::from_str(cell).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn values(cells: &[&str]) -> Value {
+        let mut column = Column::default();
+        for cell in cells {
+            column.see(cell);
+        }
+        let values = cells.iter().map(|cell| column.value(cell).unwrap());
+        values.map(Option::unwrap_or_default).collect()
+    }
+
+    #[test]
+    fn a_column_is_of_the_narrowest_kind() {
+        let cases: [(&[&str], Value); 8] = [
+            (&["1", "", "-2"], json!([1, null, -2])),
+            (&["1", "2.5", "1e3"], json!([1, 2.5, 1000.0])),
+            (&["true", "false"], json!([true, false])),
+            (&["true", "1"], json!(["true", "1"])),
+            (&["007", "1"], json!(["007", "1"])),
+            (&["1.5", "n/a"], json!(["1.5", "n/a"])),
+            (&["[1, 2]", "{\"a\": 3}"], json!([[1, 2], {"a": 3}])),
+            (
+                &["99999999999999999999", "inf"],
+                json!(["99999999999999999999", "inf"]),
+            ),
+        ];
+        for (cells, expected) in cases {
+            assert_eq!(values(cells), expected, "{cells:?}");
+        }
+    }
+
+    #[test]
+    fn a_cell_that_came_later_is_refused() {
+        let mut column = Column::default();
+        column.see("1");
+        assert!(column.value("two").unwrap_err().contains("\"two\""));
+    }
+}
