@@ -20,7 +20,7 @@ const SEARCH_MOST: u64 = 256 << 20;
 const SEARCH_PART: u64 = 16;
 /// Part of the budget that the changes of a collection are given, where that is much for an index;
 /// else the engine gives them what thousands of rows take.
-const UPDATE_PART: u64 = 8;
+const UPDATE_PART: u64 = 4;
 const UPDATE_LEAST: u64 = 48 << 20;
 /// What the changes of an index take then, about.
 const UPDATE_USUAL: u64 = 20 << 20;
@@ -84,6 +84,13 @@ impl Shelf {
         places.iter().filter(|place| is_open(place)).count()
     }
 
+    /// Memory of a collection, where it is open and nobody is opening or closing it.
+    pub(crate) fn bytes_of(&self, number: u64) -> Option<u64> {
+        let place = self.places().get(&number).cloned()?;
+        let open = place.open.try_lock().ok()?;
+        open.as_ref().map(|opened| opened.bytes)
+    }
+
     /// The collection, opened if need be.
     ///
     /// # Errors
@@ -95,8 +102,13 @@ impl Shelf {
         let mut open = lock(&place.open);
         if let Some(opened) = &*open {
             let idle = Arc::strong_count(&opened.collection) == 1;
-            if !(idle && opened.collection.is_broken()) {
+            let is_tight = opened.collection.is_tight();
+            if !(idle && (is_tight || opened.collection.is_broken())) {
                 return Ok(Arc::clone(&opened.collection));
+            }
+            if is_tight {
+                let bytes = place.bytes.load(Ordering::Relaxed);
+                place.bytes.store(2 * bytes, Ordering::Relaxed);
             }
             self.close(&mut open)?;
         }

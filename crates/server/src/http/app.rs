@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::auth::Keys;
+use super::console;
 use super::envelope::{answer, words};
 use crate::failure::{Failure, Outcome};
 use crate::log::{Level, Log};
@@ -69,9 +70,9 @@ impl App {
         })))
     }
 
-    /// The routes of all operations.
+    /// The routes of all operations, and of the console.
     pub fn router(&self) -> Router {
-        let mut router = Router::new();
+        let mut router = console::routes();
         for operation in OPERATIONS {
             let filter = match operation.method {
                 "PUT" => MethodFilter::PUT,

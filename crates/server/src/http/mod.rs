@@ -2,6 +2,7 @@
 
 mod app;
 mod auth;
+mod console;
 mod envelope;
 mod serve;
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::call::{Call, Reply};
 use crate::collection::{OpenCollection, Schema, created, patch};
 use crate::failure::{Failure, Outcome};
-use crate::registry::check_name;
+use crate::registry::{CollectionEntry, check_name};
 use crate::wire::Count;
 
 /// Kinds of fields that an index may be asked for.
@@ -21,6 +21,18 @@ pub(super) fn list(call: &Call<'_>) -> Outcome<Reply> {
         .keys()
         .map(|name| json!({"name": name}))
         .collect();
+    Reply::of(&json!({"collections": all}))
+}
+
+/// All of them with the memory that they hold; none of those that are closed.
+pub(super) fn list_memory(call: &Call<'_>) -> Outcome<Reply> {
+    let service = call.service;
+    let names = service.registry.names();
+    let one = |(name, entry): (&String, &CollectionEntry)| {
+        let bytes = service.shelf.bytes_of(entry.number);
+        json!({"name": name, "open": bytes.is_some(), "memory_bytes": bytes.unwrap_or(0)})
+    };
+    let all: Vec<Value> = names.collections.iter().map(one).collect();
     Reply::of(&json!({"collections": all}))
 }
 
@@ -41,7 +53,11 @@ pub(super) fn create(call: &Call<'_>) -> Outcome<Reply> {
     let registry = &service.registry;
     let turn = registry.turn();
     let names = registry.names();
-    if names.collections.contains_key(name) || names.aliases.contains_key(name) {
+    if names.aliases.contains_key(name) {
+        let words = format!("Can't create collection with name {name}: an alias has that name");
+        return Err(Failure::wrong(words));
+    }
+    if names.collections.contains_key(name) {
         let words = format!("Collection `{name}` already exists!");
         return Err(Failure::conflict(words));
     }
@@ -175,6 +191,11 @@ fn index_info(schema: &Value) -> Outcome<Value> {
             KINDS.join(", ")
         ))
     })?;
+    let lacks = |name: &str| schema.get(name).and_then(Value::as_bool) == Some(false);
+    if lacks("lookup") && lacks("range") {
+        let words = "the 'lookup' and 'range' capabilities can't be both disabled";
+        return Err(Failure::invalid_index(words));
+    }
     let mut info = json!({"data_type": kind});
     if let (Value::Object(_), Some(info)) = (schema, info.as_object_mut()) {
         info.insert("params".to_owned(), schema.clone());

@@ -111,6 +111,12 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         collection::delete,
     ),
     row(
+        "list_memory",
+        ("GET", "/pageway/collections"),
+        Known,
+        collection::list_memory,
+    ),
+    row(
         "inspect_collection",
         ("GET", "/pageway/collections/{collection}"),
         Read,
