@@ -65,7 +65,7 @@ fuzz: ## 100,000 forged indexes with right checksums, and property tests of othe
 	PAGEWAY_FORGERIES=100000 cargo test --release -p pageway-suites --test forged -- --nocapture
 	PROPTEST_RNG_SEED=$$(date +%s) PROPTEST_CASES=2000 cargo test --release
 
-judges: ## outside judges of the server: a browser (needs network and Chromium)
+judges: ## outside judges of the server that pass: a browser (needs network and Chromium)
 	cargo build --release -p pageway-server
 	python3 suites/judges/console.py
 
