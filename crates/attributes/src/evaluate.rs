@@ -147,7 +147,7 @@ pub fn has_value(document: &Document, path: &Path) -> bool {
 }
 
 /// Shows the values at a path, of which those of an array come one by one.
-pub(crate) fn visit_values(document: &Document, path: &Path, visit: &mut dyn FnMut(&Value)) {
+pub fn visit_values(document: &Document, path: &Path, visit: &mut dyn FnMut(&Value)) {
     any_spread(document, path, &mut |value| {
         visit(value);
         false

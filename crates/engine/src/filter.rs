@@ -39,14 +39,6 @@ impl Filter {
         })
     }
 
-    /// All rows.
-    pub(crate) const fn all() -> Self {
-        Self {
-            predicate: Predicate::All,
-            knows_fields: false,
-        }
-    }
-
     /// Rows with one of these ids, and no others; 10,000 at most.
     ///
     /// # Errors

@@ -118,7 +118,7 @@ pub mod lab {
 /// the clock. May change with any version. Only with the feature `server`.
 #[cfg(feature = "server")]
 pub mod server {
-    pub use pageway_attributes::{Moment, Step, is_name_id, name_id};
+    pub use pageway_attributes::{Moment, Scalar, is_name_id, name_id, visit_values};
     pub use pageway_store::{
         DirectoryLock, FileUuid, LogFloor, LogPlace, LogWriter, Lsn, OnDamage, OpenMode, Room,
         StoreError, clock, commit_manifest, create_directory, read_manifest, replay_log,

@@ -6,12 +6,13 @@
 )]
 
 use std::path::Path;
+use std::time::Duration;
 
 use pageway::source::{IdSlice, TextSlice, VectorSlice};
 use pageway::{
     Answers, BuildInput, BuildOptions, Durability, Effort, ElementType, ErrorKind, Filter, Index,
-    MemoryPart, NoProgress, OpenOptions, Preset, Queries, Rows, SearchOptions, Strategy,
-    UpdateOptions, VectorShape, Writer,
+    MemoryPart, NoProgress, NodeId, NodeSet, OpenOptions, Preset, Queries, Rows, SearchOptions,
+    Strategy, UpdateOptions, VectorShape, Writer,
 };
 
 const SHAPE: VectorShape = VectorShape {
@@ -355,5 +356,21 @@ fn an_exact_search_compares_every_vector() {
         all.sort_by(f32::total_cmp);
         assert_eq!(found.distances[query * 5..query * 5 + 5], all[..5]);
         assert_eq!(found.stats[query].exact_distances, ROWS as u64);
+    }
+    let all = found.nodes.len();
+    let odd = NodeSet::new((0..ROWS as u32).filter(|node| node % 2 == 1).map(NodeId));
+    let among = wanted.with_admitted(&odd);
+    let found = index.search(&among, &options).unwrap();
+    assert_eq!(found.nodes.len(), all);
+    assert!(
+        found.nodes.iter().all(|node| node % 2 == 1),
+        "rows that are not among them were found"
+    );
+    assert_eq!(found.stats[0].exact_distances, ROWS as u64 / 2);
+    let late = options.with_timeout(Duration::ZERO);
+    let filtered = Filter::expression("exists(row)").unwrap();
+    for queries in [wanted, wanted.with_filter(&filtered)] {
+        let error = index.search(&queries, &late).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
     }
 }

@@ -44,6 +44,7 @@ pub(crate) use list_rule::{LOOKED_AT, ListRule, ListStep, between};
 pub(crate) use parts::{AnyParts, CachePart, CodePart, Parts};
 pub(crate) use probes::PROBE_BLOCK;
 pub(crate) use query::{CallLists, Gathering, Goal, Query, QuerySizes, WalkAmong};
+pub(crate) use ranking::Neighbor;
 pub(crate) use scratch::{CodeShape, EntryShape, HarvestShape, Hold, IndexShape, Scratch};
 pub(crate) use search::{Finished, Search};
 pub(crate) use segment::{LoadedSegment, Segment};
