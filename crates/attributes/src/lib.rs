@@ -36,7 +36,7 @@ pub use compile::{Attributes, Matches, NodeIds, compile_bytes, matching_without,
 pub use documents::{DocumentFile, DocumentWriter, MAX_DOCUMENT_BYTES, VisitDocument};
 pub use edit::Edit;
 pub use error::{AttributeError, Result};
-pub use evaluate::{Document, has_value};
+pub use evaluate::{Document, has_value, visit_values};
 pub use field::{Field, fields_of};
 pub use geo::{Area, Place};
 pub use instant::Moment;

@@ -1,6 +1,7 @@
 //! CSV: a header of names, then a record per row; quotes as in RFC 4180, `.tsv` with tabs.
 //!
-//! Two passes: the first finds what each column holds, the second translates.
+//! Quotes that are not closed or stand in the middle of a cell are errors, which readers that take
+//! them as text do not tell. Two passes: the first finds what each column holds, the second translates.
 
 use std::io::{BufRead, Read};
 use std::path::Path;
@@ -100,7 +101,7 @@ impl Records {
 
     /// The next record that is not blank. A line end within quotes is a part of its cell.
     fn next_record(&mut self) -> Result<Option<Vec<String>>> {
-        let mut record = Vec::new();
+        let (mut record, mut quotes) = (Vec::new(), 0);
         loop {
             let left = RECORD_BYTES_MAX.saturating_sub(record.len() as u64);
             let mut bounded = self.input.by_ref().take(left);
@@ -110,7 +111,8 @@ impl Records {
             if left == read as u64 {
                 return Err(self.refuse("a record of more than 16 MiB: is a quote not closed?"));
             }
-            let quotes = record.split(|byte| *byte == b'"').count() - 1;
+            let new = record.get(record.len() - read..).unwrap_or_default();
+            quotes += new.iter().filter(|byte| **byte == b'"').count();
             if read == 0 && !quotes.is_multiple_of(2) {
                 return Err(self.refuse("a quote is not closed"));
             }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use pageway::server::create_directory;
 use pageway::{
@@ -196,9 +196,14 @@ impl OpenCollection {
         Failure::reopening(failure.text)
     }
 
-    /// Whether it has to be closed and opened before anything changes again.
+    /// Whether it has to be closed and opened before anything changes again; not while something does.
     pub(crate) fn is_broken(&self) -> bool {
-        self.order().broken.is_some()
+        match self.order.try_lock() {
+            Ok(order) => order.broken.is_some(),
+            // Something panicked on its way into the indexes.
+            Err(TryLockError::Poisoned(_)) => true,
+            Err(TryLockError::WouldBlock) => false,
+        }
     }
 
     /// Points that there are.

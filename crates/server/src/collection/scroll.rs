@@ -7,6 +7,7 @@
 use std::collections::BinaryHeap;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use pageway::{Filter, RowParts};
 use serde_json::Value;
@@ -73,7 +74,7 @@ impl OpenCollection {
     }
 
     /// Points in the order of their ids, or of a field.
-    pub(crate) fn scroll(&self, request: &Scroll) -> Outcome<ScrollOutput> {
+    pub(crate) fn scroll(&self, request: &Scroll, deadline: Instant) -> Outcome<ScrollOutput> {
         let limit = request.limit()?;
         let payload = request
             .with_payload
@@ -87,14 +88,15 @@ impl OpenCollection {
             if request.offset.is_some() {
                 return Err(Failure::wrong("`offset` and `order_by` do not go together"));
             }
-            let points = self.ordered(&order.clone().into(), request.filter.as_ref(), limit)?;
+            let order = order.clone().into();
+            let points = self.ordered(&order, request.filter.as_ref(), (limit, deadline))?;
             return Ok(ScrollOutput {
                 points: self.ordered_output(points, (&payload, &vector))?,
                 next_page_offset: None,
             });
         }
         let first = request.offset.unwrap_or(PointId::Number(0));
-        let mut ids = self.next_ids(request.filter.as_ref(), (first, limit + 1))?;
+        let mut ids = self.next_ids(request.filter.as_ref(), (first, limit + 1), deadline)?;
         let next = ids.get(limit).copied();
         ids.truncate(limit);
         Ok(ScrollOutput {
@@ -108,6 +110,7 @@ impl OpenCollection {
         &self,
         filter: Option<&Value>,
         (first, count): (PointId, usize),
+        deadline: Instant,
     ) -> Outcome<Vec<PointId>> {
         let compiled = self.filter(filter)?;
         let Some(index) = self.first().filter(|index| !index.is_empty()) else {
@@ -125,7 +128,7 @@ impl OpenCollection {
             }
         }
         let rest = count - ids.len();
-        ids.extend(self.next_named((filter, compiled.as_ref()), (first, rest))?);
+        ids.extend(self.next_named((filter, compiled.as_ref()), (first, rest), deadline)?);
         Ok(ids)
     }
 
@@ -133,6 +136,7 @@ impl OpenCollection {
         &self,
         (json, filter): (Option<&Value>, Option<&Filter>),
         (first, count): (PointId, usize),
+        deadline: Instant,
     ) -> Outcome<Vec<PointId>> {
         let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
         let changes = self.changes.load(Ordering::Acquire);
@@ -146,7 +150,8 @@ impl OpenCollection {
         // Numbers as large as those of names come before UUIDs, and after all others.
         let mut best: BinaryHeap<PointId> = BinaryHeap::new();
         let mut is_last = true;
-        self.visit(filter, (FIRST_NAMED, RowParts::default()), &mut |id, _| {
+        let named = (FIRST_NAMED, RowParts::default(), Some(deadline));
+        self.visit(filter, named, &mut |id, _| {
             if id >= first {
                 best.push(id);
             }
@@ -172,6 +177,7 @@ impl OpenCollection {
     pub(super) fn visit_documents(
         &self,
         filter: Option<&Value>,
+        deadline: Instant,
         visit: &mut dyn FnMut(PointId, Option<&str>) -> Outcome<()>,
     ) -> Outcome<()> {
         let filter = self.filter(filter)?;
@@ -179,7 +185,7 @@ impl OpenCollection {
             vectors: false,
             attributes: true,
         };
-        self.visit(filter.as_ref(), (0, parts), visit)
+        self.visit(filter.as_ref(), (0, parts, Some(deadline)), visit)
     }
 }
 
