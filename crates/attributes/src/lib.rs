@@ -30,6 +30,7 @@ mod stream;
 mod term_file;
 mod terms;
 mod text;
+mod uuid;
 mod verify;
 
 pub use compile::{Attributes, Matches, NodeIds, compile_bytes, matching_without, usual_bytes};
@@ -51,3 +52,4 @@ pub use schema::{FieldKind, Schema};
 pub use term_file::{TermFile, TermWriter};
 pub use terms::terms_of;
 pub use text::tokens;
+pub use uuid::Uuid;

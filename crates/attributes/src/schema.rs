@@ -20,6 +20,7 @@ use crate::geo::Place;
 use crate::instant::Moment;
 use crate::number::Number;
 use crate::path::{Path, Step};
+use crate::uuid::Uuid;
 
 /// Fields of a schema at most.
 const MAX_FIELDS: usize = 1000;
@@ -84,7 +85,7 @@ impl FieldKind {
             Self::Bool => value.is_boolean(),
             Self::Datetime => value.as_str().and_then(Moment::parse).is_some(),
             Self::Geo => Place::of(value).is_some_and(Place::is_on_earth),
-            Self::Uuid => value.as_str().is_some_and(is_uuid),
+            Self::Uuid => value.as_str().and_then(Uuid::parse).is_some(),
         }
     }
 }
@@ -93,17 +94,6 @@ impl fmt::Display for FieldKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
-}
-
-/// Whether a text is a UUID: 32 digits in base 16, with hyphens between the usual ones or none.
-fn is_uuid(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let hyphens = [8, 13, 18, 23];
-    let is_digit = |(at, byte): (usize, &u8)| match bytes.len() {
-        36 if hyphens.contains(&at) => *byte == b'-',
-        _ => byte.is_ascii_hexdigit(),
-    };
-    matches!(bytes.len(), 32 | 36) && bytes.iter().enumerate().all(is_digit)
 }
 
 /// Kinds of fields.

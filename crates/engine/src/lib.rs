@@ -82,7 +82,9 @@ pub use memory::{MemoryPart, MemoryWish, format_bytes};
 pub use options::{
     Answers, BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions, SearchSettings,
 };
-pub use pageway_attributes::{Document, Edit, Field, FieldKind, Moment, Path as FieldPath, Schema};
+pub use pageway_attributes::{
+    Document, Edit, Field, FieldKind, Moment, Path as FieldPath, Schema, Uuid,
+};
 pub use pageway_store::{Durability, OsVfs, Vfs};
 pub use pageway_types::{
     ElementType, Metric, NoProgress, NodeId, Progress, VectorRead, VectorShape,

@@ -66,7 +66,7 @@ impl<'s> Spool<'s> {
     /// Adds all lines of another text.
     pub(super) fn copy(&mut self, mut input: &mut dyn BufRead) -> Result<()> {
         loop {
-            let mut bounded = input.by_ref().take(LINE_BYTES_MAX);
+            let mut bounded = (&mut input).take(LINE_BYTES_MAX);
             let read = bounded.read_until(b'\n', &mut self.buffer);
             match read.map_err(|error| Error::from(error).within(&self.name))? as u64 {
                 0 => return Ok(()),

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::open::OpenCollection;
 use super::output::{PointOutput, ScrollOutput};
 use crate::failure::{Failure, Outcome};
-use crate::wire::{PayloadParts, PointId, Retrieve, Scroll, VectorParts};
+use crate::wire::{PayloadParts, PointId, Retrieve, Scroll, VectorParts, parts_of};
 
 /// The first id of rows with names.
 const FIRST_NAMED: u64 = 1 << 63;
@@ -38,14 +38,8 @@ impl OpenCollection {
     /// The points of some ids.
     pub(crate) fn retrieve(&self, request: &Retrieve) -> Outcome<Vec<PointOutput>> {
         request.check()?;
-        let payload = request
-            .with_payload
-            .clone()
-            .unwrap_or(PayloadParts::All(true));
-        let vector = request
-            .with_vector
-            .clone()
-            .unwrap_or(VectorParts::All(false));
+        let (payload, vector) =
+            parts_of(request.with_payload.as_ref(), request.with_vector.as_ref());
         self.points(&request.ids, (&payload, &vector))
     }
 
@@ -76,14 +70,8 @@ impl OpenCollection {
     /// Points in the order of their ids, or of a field.
     pub(crate) fn scroll(&self, request: &Scroll, deadline: Instant) -> Outcome<ScrollOutput> {
         let limit = request.limit()?;
-        let payload = request
-            .with_payload
-            .clone()
-            .unwrap_or(PayloadParts::All(true));
-        let vector = request
-            .with_vector
-            .clone()
-            .unwrap_or(VectorParts::All(false));
+        let (payload, vector) =
+            parts_of(request.with_payload.as_ref(), request.with_vector.as_ref());
         if let Some(order) = &request.order_by {
             if request.offset.is_some() {
                 return Err(Failure::wrong("`offset` and `order_by` do not go together"));
@@ -208,7 +196,7 @@ mod tests {
 
     #[test]
     fn windows_give_what_they_know() {
-        let id = |number: u8| PointId::Uuid([number; 16]);
+        let id = |number: u8| PointId::Uuid(pageway::Uuid([number; 16]));
         let window = |is_last| IdWindow {
             filter: None,
             changes: 0,
