@@ -40,8 +40,8 @@ impl Version {
         }
     }
 
-    /// How many results a query may have: an index that changes may come to hold as many as are asked
-    /// for.
+    /// How many results a query may have: an index that changes may come to hold as many as are
+    /// asked for.
     pub(super) fn places(&self, options: &SearchOptions) -> ResultPlaces {
         let (k, rows) = (options.k as usize, self.node_count() as usize);
         ResultPlaces {

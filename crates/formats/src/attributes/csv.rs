@@ -1,7 +1,9 @@
 //! CSV: a header of names, then a record per row; quotes as in RFC 4180, `.tsv` with tabs.
 //!
 //! Quotes that are not closed or stand in the middle of a cell are errors, which readers that take
-//! them as text do not tell. Two passes: the first finds what each column holds, the second translates.
+//! them as text do not tell.
+//!
+//! Two passes: the first finds what each column holds, the second translates.
 
 use std::io::{BufRead, Read};
 use std::path::Path;

@@ -7,7 +7,9 @@
 //! ```
 //!
 //! A change that a crash cut short begins and does not end: the next one that begins takes its
-//! place. Records are bytes; what they mean is the collection's. They can be applied again: the order is
+//! place.
+//!
+//! Records are bytes; what they mean is the collection's. They can be applied again: the order is
 //! that of the log, and each says all of what a point is afterwards.
 
 use std::path::{Path, PathBuf};

@@ -196,7 +196,8 @@ impl OpenCollection {
         Failure::reopening(failure.text)
     }
 
-    /// Whether it has to be closed and opened before anything changes again; not while something does.
+    /// Whether it has to be closed and opened before anything changes again; not while something
+    /// does.
     pub(crate) fn is_broken(&self) -> bool {
         match self.order.try_lock() {
             Ok(order) => order.broken.is_some(),
