@@ -103,7 +103,7 @@ impl Records {
 
     /// The next record that is not blank. A line end within quotes is a part of its cell.
     fn next_record(&mut self) -> Result<Option<Vec<String>>> {
-        let (mut record, mut quotes) = (Vec::new(), 0);
+        let (mut record, mut in_quotes) = (Vec::new(), false);
         loop {
             let left = RECORD_BYTES_MAX.saturating_sub(record.len() as u64);
             let mut bounded = self.input.by_ref().take(left);
@@ -114,11 +114,12 @@ impl Records {
                 return Err(self.refuse("a record of more than 16 MiB: is a quote not closed?"));
             }
             let new = record.get(record.len() - read..).unwrap_or_default();
-            quotes += new.iter().filter(|byte| **byte == b'"').count();
-            if read == 0 && !quotes.is_multiple_of(2) {
+            let quotes = new.split(|byte| *byte == b'"').count() - 1;
+            in_quotes ^= !quotes.is_multiple_of(2);
+            if in_quotes && read == 0 {
                 return Err(self.refuse("a quote is not closed"));
             }
-            if !quotes.is_multiple_of(2) {
+            if in_quotes {
                 continue;
             }
             if read == 0 && record.is_empty() {
