@@ -9,7 +9,7 @@ NO_PATHS = --remap-path-prefix=$(CURDIR)=pageway --remap-path-prefix=$${CARGO_HO
 IN_VENV := VIRTUAL_ENV="$(VENV)" PATH="$(VENV)/bin:$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check check-arm check-musl doc test test-rust test-python demo lab crash faults fuzz py wheel dist site bench clean
+.PHONY: help setup check check-arm check-musl doc test test-rust test-python demo lab crash faults fuzz miri judges py wheel dist site bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -64,6 +64,21 @@ faults: ## the long fault suite
 fuzz: ## 100,000 forged indexes with right checksums, and property tests of other cases than always
 	PAGEWAY_FORGERIES=100000 cargo test --release -p pageway-suites --test forged -- --nocapture
 	PROPTEST_RNG_SEED=$$(date +%s) PROPTEST_CASES=2000 cargo test --release
+
+judges: ## outside judges of the server that pass: a browser (needs network and Chromium)
+	cargo build --release -p pageway-server
+	python3 suites/judges/console.py
+
+# Tests that ask nothing of the system that Miri lacks, and end within minutes.
+MIRI_STORE := --skip every_ error:: frame:: io::lane io::probe io::reader io::slots io::transfer log::header page::geometry
+MIRI_QUANT := pq::sub_spaces pq::unit rabitq::allocation::tests::constant rabitq::allocation::tests::equal rabitq::factors \
+	rabitq::layout
+
+miri: ## undefined behaviour in types, codes and page files, as far as Miri runs them (needs nightly)
+	rustup component add miri --toolchain nightly
+	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-tree-borrows" cargo +nightly miri test -p pageway-types --lib
+	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-tree-borrows" cargo +nightly miri test -p pageway-store --lib -- $(MIRI_STORE)
+	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-tree-borrows" cargo +nightly miri test -p pageway-quant --lib -- $(MIRI_QUANT)
 
 py: $(READY) ## build the Python package into .venv
 	$(IN_VENV) maturin develop --release

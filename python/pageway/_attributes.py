@@ -13,15 +13,28 @@ import numpy as np
 
 from ._arrays import as_path, is_path
 from ._sources.documents import rows_of
-from .errors import InvalidInputError
+from .errors import InvalidInputError, NotFoundError
 
-__all__ = ["Attributes", "Filter", "as_documents", "as_fields", "as_filter", "from_json"]
+__all__ = [
+    "Attributes",
+    "Filter",
+    "Schema",
+    "as_documents",
+    "as_fields",
+    "as_filter",
+    "as_schema",
+    "from_json",
+]
 
 #: What rows must be to be found: an expression, a filter of Qdrant's, or ids and names.
 Filter = Union[str, Mapping[str, Any], Iterable[Union[int, str, UUID]]]
 
 #: Attributes of rows: a file of JSON lines, Parquet or CSV, a table, or a mapping per row.
 Attributes = Union[str, "os.PathLike[str]", Iterable[Optional[Mapping[str, Any]]], Any]
+
+
+#: What values of fields must be: kinds by field, or a JSON file of them.
+Schema = Union[str, "os.PathLike[str]", Mapping[str, str]]
 
 
 def as_documents(
@@ -55,6 +68,22 @@ def _is_plain(value: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
+
+
+def as_schema(schema: Optional[Schema]) -> Optional[str]:
+    """A JSON text of kinds by field."""
+    if schema is None:
+        return None
+    if is_path(schema):
+        path = as_path(schema)
+        try:
+            with open(path, encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError as error:
+            raise NotFoundError(f"{path}: no such file") from error
+    if not isinstance(schema, Mapping):
+        raise InvalidInputError("schema: a mapping of fields to kinds is expected")
+    return json.dumps({str(field): str(kind) for field, kind in schema.items()})
 
 
 def as_fields(fields: Mapping[str, Any]) -> str:

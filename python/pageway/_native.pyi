@@ -62,6 +62,7 @@ class _BuildOptions(TypedDict):
     threads: int
     segments: int
     calibration_queries: int
+    schema: Optional[str]
 
 class _OpenOptions(TypedDict):
     memory: Optional[str]
@@ -87,6 +88,7 @@ class _CreateOptions(TypedDict):
     memory: Optional[str]
     expected: Optional[int]
     degree: int
+    schema: Optional[str]
 
 class _EditWish(TypedDict):
     what: str

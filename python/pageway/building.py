@@ -21,7 +21,7 @@ from ._arrays import (
     checked_optional,
     is_path,
 )
-from ._attributes import Attributes, as_documents
+from ._attributes import Attributes, Schema, as_documents, as_schema
 from ._sources.documents import same_table
 from ._progress import ProgressWish, Reporting
 from ._settings import (
@@ -75,6 +75,7 @@ def build(
     beam: Optional[int] = None,
     seed: int = DEFAULTS["seed"],
     attributes: Optional[Attributes] = None,
+    schema: Optional[Schema] = None,
 ) -> Index:
     """Builds an index over vectors and opens it.
 
@@ -142,6 +143,10 @@ def build(
         per row (None for a row without), or columns: a frame of pandas or polars, a table of Arrow,
         ``.parquet``, ``.csv`` or ``.tsv``, without what is missing. Where it is `data`, `column` and
         `id_column` are no attributes. All but JSON lines are held as JSON in memory.
+    schema : mapping of str to str, or path, optional
+        What values of some fields must be, now and when rows change, such as ``{"lex": "keyword"}``:
+        keyword, integer, float, bool, datetime, text, geo or uuid; a path of a JSON file. Other
+        fields may be anything.
     dtype : dtype, optional
         Element type of files that do not say theirs (``.bin``); wins over the extension of others.
         Of arrays and batches: what they are converted to; numbers that would be lost are refused.
@@ -258,6 +263,7 @@ def build(
         "threads": checked_count("threads", threads),
         "segments": checked_count("segments", segments),
         "calibration_queries": checked_count("calibration_queries", calibration_queries),
+        "schema": as_schema(schema),
     }
     with ExitStack() as stack:
         stack.enter_context(naming(place))
@@ -292,6 +298,7 @@ def create(
     preset: str = "pageway",
     form: Optional[str] = None,
     degree: int = 48,
+    schema: Optional[Schema] = None,
 ) -> Index:
     """Makes an empty index and opens it to be filled.
 
@@ -312,7 +319,7 @@ def create(
         As for `open`.
     expected : int, optional
         Vectors to come; by default so many that they are five times `memory`.
-    preset, form, degree
+    preset, form, degree, schema
         As for `build`.
 
     Returns
@@ -342,6 +349,7 @@ def create(
         "memory": as_memory("memory", memory),
         "expected": checked_optional("expected", expected),
         "degree": checked_count("degree", degree),
+        "schema": as_schema(schema),
     }
     _native.create(as_path(path), options)
     return open(path, writable=True, update_memory=update_memory)

@@ -171,6 +171,7 @@ class IndexStats(TypedDict):
     memory_bytes: int
     files: List[FileStats]
     missing: List[str]
+    schema: Optional[Dict[str, str]]
     segments: List[SegmentStats]
     calibration: Calibration
     memory: MemoryStats

@@ -108,7 +108,8 @@ class SearchResult(_Attributed, _Unpacks):
         Attributes of ``ids``, flattened, where they were wanted; None where a row has none.
     filter : dict, optional
         What the filter did: ``matches``, ``documents`` (read to tell), ``strategy``, ``walk_cost``,
-        ``scan_cost``, ``rescued``.
+        ``scan_cost``, ``spent_cost`` (in scores of codes, of a query), ``rescued`` (queries whose walk
+        was given up for a scan).
     """
 
     ids: Ids

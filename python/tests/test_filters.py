@@ -162,6 +162,23 @@ def test_tables_that_cannot_be_are_refused(tmp_path, vectors):
         pageway.build(tmp_path / "no.index", vectors[:3], attributes=[{}, {"a": 1, "b": float("nan")}, {}])
 
 
+def test_a_schema_is_kept_and_holds_for_changes(tmp_path, vectors):
+    schema = {"n": "integer", "name": "keyword", "tags": "keyword", "share": "float"}
+    with pageway.build(tmp_path / "s.index", vectors[:3], attributes=TABLE, schema=schema) as index:
+        assert index.stats()["schema"] == schema
+    with pageway.open(tmp_path / "s.index", writable=True) as index:
+        index.insert(vectors[3:4], attributes=[{"n": 4}])
+        with pytest.raises(pageway.InvalidInputError, match="row 1.*n: holds \"x\", the schema says integer"):
+            index.insert(vectors[4:6], attributes=[{"n": 5}, {"n": "x"}])
+        with pytest.raises(pageway.InvalidInputError, match="tags: holds 3"):
+            index.set({"tags": [3]}, [0])
+        assert index.count("n >= 0") == 3
+    with pytest.raises(pageway.InvalidInputError, match="row 0.*name: holds \"007\", the schema says geo"):
+        pageway.build(tmp_path / "no.index", vectors[:3], attributes=TABLE[1:] + TABLE[:1], schema={"name": "geo"})
+    with pytest.raises(pageway.InvalidInputError, match="there are keyword"):
+        pageway.build(tmp_path / "no.index", vectors[:3], attributes=TABLE, schema={"n": "number"})
+
+
 def some_value(draw, depth=0):
     kind = draw.randrange(9 if depth < 2 else 6)
     if kind == 0:

@@ -146,6 +146,14 @@ pub fn has_value(document: &Document, path: &Path) -> bool {
     any(document, &path.of_all(), &mut |_| true)
 }
 
+/// Shows the values at a path, of which those of an array come one by one.
+pub fn visit_values(document: &Document, path: &Path, visit: &mut dyn FnMut(&Value)) {
+    any_spread(document, path, &mut |value| {
+        visit(value);
+        false
+    });
+}
+
 /// Whether `meets` likes one of the values at a path, of which those of an array count each.
 fn any_spread(document: &Document, path: &Path, meets: &mut dyn FnMut(&Value) -> bool) -> bool {
     any(document, path, &mut |value| match value.as_array() {

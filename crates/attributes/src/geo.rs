@@ -52,6 +52,11 @@ impl Place {
         })
     }
 
+    /// Whether there is such a latitude and such a longitude.
+    pub(crate) fn is_on_earth(self) -> bool {
+        self.lat.abs() <= 90.0 && self.lon.abs() <= 180.0
+    }
+
     /// Metres on the surface between two places.
     pub fn metres_to(self, other: Self) -> f64 {
         let (a, b) = (self.lat.to_radians(), other.lat.to_radians());

@@ -9,7 +9,9 @@ use pageway::source::{IdRead, Selection, TextLines, TextRead};
 use pageway::truth::{
     ExactOptions, ExactQuestion, RangeQuestion, RangeTruth, RangeTruthFile, Truth, TruthFile,
 };
-use pageway::{ElementType, Error, OsVfs, Progress, Result, VectorRead, Vfs, source, truth};
+use pageway::{
+    ElementType, Error, OsVfs, Progress, Result, Schema, VectorRead, Vfs, source, truth,
+};
 use pageway_formats::{AttributesWish, Opened, Vectors, Wish};
 
 /// The present moment.
@@ -61,19 +63,26 @@ pub(crate) fn open_ids(path: &Path) -> Result<Box<dyn IdRead>> {
     source::open_ids(&vfs(), path)
 }
 
-/// Opens a file of attributes by its extension; where the vectors are from the same file, as `data`
-/// says, their columns are no attributes. What is translated waits in the directory of `data`.
+/// Opens a file of attributes by its extension; where the vectors are from the same file,
+/// their columns are no attributes. What is translated waits where rows of the vectors do.
 pub(crate) fn open_attributes(
     path: &Path,
-    data: (&Path, &Wish),
+    (vectors, wish): (&Path, &Wish),
+    schema: Option<&Schema>,
     progress: &dyn Progress,
 ) -> Result<Box<dyn TextRead>> {
-    let (vectors, wish) = data;
     let wish = AttributesWish {
         scratch: wish.scratch.clone(),
         beside: (path == vectors).then(|| wish.clone()),
+        schema: schema.cloned(),
     };
     pageway_formats::open_attributes(&vfs(), path, &wish, progress)
+}
+
+/// Reads a schema of attributes, a JSON file.
+pub(crate) fn read_schema(path: &Path) -> Result<Schema> {
+    let schema: Result<Schema> = read_text(path)?.parse().map_err(Error::from);
+    schema.map_err(|error| error.within(path.display()))
 }
 
 /// Opens a file of names of rows, one per line.

@@ -149,6 +149,22 @@ fn attributes_come_change_are_shown_and_go() {
     let report =
         place.line("build --data b.u8bin --out built.index --metric l2 --attributes b.csv");
     assert_eq!(report.code, 0, "{report:?}");
+    place.write(
+        "kinds.json",
+        "{\"n\": \"keyword\", \"of.three\": \"integer\"}",
+    );
+    let schema = "build --data b.u8bin --out kinds.index --metric l2 --schema kinds.json";
+    let refused = place.line(&format!("{schema} --attributes b.jsonl"));
+    let words = "b.jsonl, row 0: n: holds 0, the schema says keyword";
+    assert!(
+        refused.code == 2 && refused.stderr.contains(words),
+        "{refused:?}"
+    );
+    assert_eq!(place.line(&format!("{schema} --attributes b.csv")).code, 0);
+    let inspected = place.line("inspect kinds.index --fields --json").json();
+    assert_eq!(inspected["schema"]["of.three"], "integer");
+    assert_eq!(inspected["fields"][0]["path"], "n");
+    assert_eq!(inspected["fields"][0]["kinds"][0], "text");
     let count = ["count", "built.index", "--filter", "of.three = 2", "--json"];
     assert_eq!(number(&place.run(count).json(), "matches"), 100);
     place.write("ids.txt", lines([7, 8, 4000].into_iter()));

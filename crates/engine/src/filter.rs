@@ -39,14 +39,6 @@ impl Filter {
         })
     }
 
-    /// All rows.
-    pub(crate) const fn all() -> Self {
-        Self {
-            predicate: Predicate::All,
-            knows_fields: false,
-        }
-    }
-
     /// Rows with one of these ids, and no others; 10,000 at most.
     ///
     /// # Errors
@@ -116,7 +108,10 @@ pub struct FilterReport {
     pub walk_cost: f64,
     /// What scanning all that matches would.
     pub scan_cost: f64,
-    /// Queries of which a walk found fewer than there were to find: their matches were all read.
+    /// What the queries cost in the end, mean: by counts, in scores of codes.
+    pub spent_cost: f64,
+    /// Queries of which a walk found fewer than there were to find, or cost more than a scan would
+    /// before its list was what it should be: their matches were scanned.
     pub rescued: usize,
 }
 

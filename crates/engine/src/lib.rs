@@ -82,7 +82,9 @@ pub use memory::{MemoryPart, MemoryWish, format_bytes};
 pub use options::{
     Answers, BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions, SearchSettings,
 };
-pub use pageway_attributes::{Document, Edit, Field, Moment, Path as FieldPath};
+pub use pageway_attributes::{
+    Document, Edit, Field, FieldKind, Moment, Path as FieldPath, Schema, Uuid,
+};
 pub use pageway_store::{Durability, OsVfs, Vfs};
 pub use pageway_types::{
     ElementType, Metric, NoProgress, NodeId, Progress, VectorRead, VectorShape,
@@ -118,7 +120,7 @@ pub mod lab {
 /// the clock. May change with any version. Only with the feature `server`.
 #[cfg(feature = "server")]
 pub mod server {
-    pub use pageway_attributes::{Moment, Step, is_name_id, name_id};
+    pub use pageway_attributes::{Moment, Scalar, is_name_id, name_id, visit_values};
     pub use pageway_store::{
         DirectoryLock, FileUuid, LogFloor, LogPlace, LogWriter, Lsn, OnDamage, OpenMode, Room,
         StoreError, clock, commit_manifest, create_directory, read_manifest, replay_log,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pageway_attributes::Schema;
 use pageway_types::{Metric, NodeId, VectorRead, VectorShape};
 
 use crate::execution::{NodeSet, QueryStats, Tolerance};
@@ -117,6 +118,8 @@ pub struct BuildOptions {
     /// Directory of an index of the same vectors, in the order of the data, whose graph is taken
     /// over instead of being built: one graph in several layouts.
     pub graph_from: Option<PathBuf>,
+    /// What the values of some fields of attributes must be, now and whenever rows change.
+    pub schema: Option<Schema>,
     /// Held-out queries that the calibration measures recall with.
     pub calibration_queries: u32,
     /// Seed of every random choice.
@@ -144,6 +147,7 @@ impl Default for BuildOptions {
             disk: None,
             codebook_from: None,
             graph_from: None,
+            schema: None,
             calibration_queries: 500,
             seed: 42,
         }
@@ -169,6 +173,7 @@ setters!(BuildOptions {
     with_disk: disk = impl Into<Option<MemoryWish>>,
     with_codebook_from: codebook_from = impl Into<Option<PathBuf>>,
     with_graph_from: graph_from = impl Into<Option<PathBuf>>,
+    with_schema: schema = impl Into<Option<Schema>>,
     with_calibration_queries: calibration_queries = u32,
     with_seed: seed = u64,
 });

@@ -6,12 +6,13 @@
 )]
 
 use std::path::Path;
+use std::time::Duration;
 
 use pageway::source::{IdSlice, TextSlice, VectorSlice};
 use pageway::{
     Answers, BuildInput, BuildOptions, Durability, Effort, ElementType, ErrorKind, Filter, Index,
-    MemoryPart, NoProgress, OpenOptions, Preset, Queries, Rows, SearchOptions, Strategy,
-    UpdateOptions, VectorShape, Writer,
+    MemoryPart, NoProgress, NodeId, NodeSet, OpenOptions, Preset, Queries, Rows, SearchOptions,
+    Strategy, UpdateOptions, VectorShape, Writer,
 };
 
 const SHAPE: VectorShape = VectorShape {
@@ -186,6 +187,38 @@ fn every_preset_finds_min_k_m_rows_that_match_and_no_others() {
 }
 
 #[test]
+fn matches_far_from_the_query_are_found_all_the_same() {
+    const FAR: Case = ("cluster >= 6", |row| row % 50 != 7 && row * 37 % 11 >= 6);
+    let mut walked = 0;
+    for preset in [
+        Preset::default(),
+        Preset::DiskAnn,
+        Preset::PageAnn,
+        Preset::AiSaq,
+    ] {
+        for segments in [1, 3] {
+            let dir = tempfile::tempdir().unwrap();
+            let bytes = build(dir.path(), preset, segments);
+            let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+            let near = (0..ROWS).filter(|row| row * 37 % 11 == 1).take(20);
+            let queries: Vec<u8> = near
+                .flat_map(|row| bytes[row * 16..][..16].to_vec())
+                .collect();
+            let filter = Filter::expression(FAR.0).unwrap();
+            let asked = Queries::new(&queries, SHAPE).with_filter(&filter);
+            let options = SearchOptions::nearest(10).with_effort(Effort::ListSize(16));
+            let answers = index.search(&asked, &options).unwrap();
+            let recall = check(&answers, (&bytes, &queries), 10, FAR);
+            let report = answers.filter.unwrap();
+            assert!(recall >= 0.95, "{preset:?} {segments}: {recall} {report:?}");
+            assert!(report.spent_cost > 0.0, "{preset:?} {segments}: {report:?}");
+            walked += usize::from(report.strategy == Strategy::Walk);
+        }
+    }
+    assert!(walked > 0, "no walk was chosen");
+}
+
+#[test]
 fn several_segments_and_ranges_and_what_is_wrong() {
     let dir = tempfile::tempdir().unwrap();
     let bytes = build(dir.path(), Preset::default(), 3);
@@ -323,5 +356,21 @@ fn an_exact_search_compares_every_vector() {
         all.sort_by(f32::total_cmp);
         assert_eq!(found.distances[query * 5..query * 5 + 5], all[..5]);
         assert_eq!(found.stats[query].exact_distances, ROWS as u64);
+    }
+    let all = found.nodes.len();
+    let odd = NodeSet::new((0..ROWS as u32).filter(|node| node % 2 == 1).map(NodeId));
+    let among = wanted.with_admitted(&odd);
+    let found = index.search(&among, &options).unwrap();
+    assert_eq!(found.nodes.len(), all);
+    assert!(
+        found.nodes.iter().all(|node| node % 2 == 1),
+        "rows that are not among them were found"
+    );
+    assert_eq!(found.stats[0].exact_distances, ROWS as u64 / 2);
+    let late = options.with_timeout(Duration::ZERO);
+    let filtered = Filter::expression("exists(row)").unwrap();
+    for queries in [wanted, wanted.with_filter(&filtered)] {
+        let error = index.search(&queries, &late).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
     }
 }

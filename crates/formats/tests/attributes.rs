@@ -42,7 +42,11 @@ impl Folder {
     /// All documents, the second to the last before the first; nothing else is left behind.
     fn documents(&self, path: &Path, beside: Option<Wish>) -> Result<Vec<Value>> {
         let scratch = self.0.path().to_owned();
-        let wish = AttributesWish { scratch, beside };
+        let wish = AttributesWish {
+            scratch,
+            beside,
+            schema: None,
+        };
         let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
         let before = fs::read_dir(self.0.path()).unwrap().count();
         let opened = open_attributes(&vfs, path, &wish, &NoProgress);

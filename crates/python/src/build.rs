@@ -7,7 +7,7 @@ use pageway::{BuildInput, BuildOptions, Preset, VectorRead};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::{Documents, Ids, Source, json, named, wish};
+use crate::convert::{Documents, Ids, Source, json, named, schema, wish};
 use crate::error::to_exception;
 use crate::overrides::wished;
 use crate::progress::{Callback, watched};
@@ -65,6 +65,8 @@ pub(crate) struct BuildSettings {
     threads: usize,
     segments: u32,
     calibration_queries: u32,
+    /// A JSON object.
+    schema: Option<String>,
 }
 
 impl BuildSettings {
@@ -78,6 +80,7 @@ impl BuildSettings {
             .with_memory(budget(&self.budgets.memory)?)
             .with_build_memory(budget(&self.budgets.build_memory)?)
             .with_disk(budget(&self.budgets.disk)?)
+            .with_schema(self.schema.as_deref().map(schema).transpose()?)
             .with_recall(self.recall)
             .with_codebook_from(self.codebook_from)
             .with_graph_from(self.graph_from)

@@ -8,7 +8,7 @@ use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pageway::source::{
     IdRead, IdSlice, OpenAs, TextLines, TextRead, TextSlice, VectorFile, VectorSlice, open_ids,
 };
-use pageway::{ElementType, Error, ErrorKind, OsVfs, VectorRead, VectorShape, Vfs};
+use pageway::{ElementType, Error, ErrorKind, OsVfs, Schema, VectorRead, VectorShape, Vfs};
 use pyo3::prelude::*;
 use serde::Serialize;
 
@@ -144,6 +144,12 @@ pub(crate) fn named<T: FromStr<Err = String>>(text: &str) -> PyResult<T> {
 /// A preset, an amount of memory or a tolerance as the user wrote it.
 pub(crate) fn wish<T: FromStr<Err = Error>>(text: &str) -> PyResult<T> {
     text.parse().map_err(to_exception)
+}
+
+/// A schema of attributes, as JSON.
+pub(crate) fn schema(text: &str) -> PyResult<Schema> {
+    let read: Result<Schema, Error> = text.parse().map_err(Error::from);
+    read.map_err(to_exception)
 }
 
 /// A report as JSON, which is how it crosses the border.

@@ -13,7 +13,7 @@ use pageway::{
 };
 use pyo3::prelude::*;
 
-use crate::convert::{Documents, Keys, Rows, named, wish};
+use crate::convert::{Documents, Keys, Rows, named, schema, wish};
 use crate::error::to_exception;
 
 /// How often a writer at rest is looked after.
@@ -52,6 +52,8 @@ pub(crate) struct CreateSettings {
     memory: Option<String>,
     expected: Option<u64>,
     degree: u32,
+    /// A JSON object.
+    schema: Option<String>,
 }
 
 impl CreateSettings {
@@ -73,7 +75,8 @@ impl CreateSettings {
             .with_form(self.form.clone())
             .with_memory(memory)
             .with_expected(self.expected)
-            .with_degree(self.degree))
+            .with_degree(self.degree)
+            .with_schema(self.schema.as_deref().map(schema).transpose()?))
     }
 }
 

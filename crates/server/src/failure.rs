@@ -82,6 +82,11 @@ impl Failure {
         )
     }
 
+    /// 422 for an index that cannot be.
+    pub fn invalid_index(what: impl std::fmt::Display) -> Self {
+        Self::new(422, format!("Validation error: {what}"))
+    }
+
     /// 422 for a value of the address.
     pub fn invalid_parameter(path: &str, what: impl std::fmt::Display) -> Self {
         Self::new(
@@ -101,6 +106,11 @@ impl Failure {
     /// 503 where the server stops.
     pub fn stopping() -> Self {
         Self::new(503, "The server stops")
+    }
+
+    /// 503 where a collection has to be opened again first.
+    pub fn reopening(why: impl std::fmt::Display) -> Self {
+        Self::new(503, format!("The collection opens again: {why}"))
     }
 
     /// 507 where memory is missing.

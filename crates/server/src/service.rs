@@ -14,7 +14,7 @@ use crate::shelf::{Shelf, Wanted};
 /// What a server is given.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ServiceOptions {
-    /// Memory of all collections together, in bytes.
+    /// Memory of all collections together, and of the bodies of requests, in bytes.
     pub memory: u64,
     /// Searches at the same time.
     pub threads: usize,
@@ -22,12 +22,16 @@ pub struct ServiceOptions {
     pub recall: f32,
 }
 
+/// Part of the memory that is for the bodies of requests.
+const BODY_PART: u64 = 8;
+
 /// Collections of a directory, open to requests of many threads.
 pub struct Service {
     pub(crate) registry: Registry,
     pub(crate) shelf: Shelf,
     pub(crate) metrics: Metrics,
     pub(crate) recall: f32,
+    body_bytes: u64,
 }
 
 impl Service {
@@ -37,11 +41,13 @@ impl Service {
     /// 503 where another server has it; as files are.
     pub fn open(dir: &Path, options: ServiceOptions) -> Outcome<Self> {
         let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
+        let body_bytes = options.memory / BODY_PART;
         Ok(Self {
             registry: Registry::open(&vfs, dir)?,
-            shelf: Shelf::new(options.memory, options.threads),
+            shelf: Shelf::new(options.memory - body_bytes, options.threads),
             metrics: Metrics::default(),
             recall: options.recall,
+            body_bytes,
         })
     }
 
@@ -51,6 +57,11 @@ impl Service {
     /// As the disk is. What was acknowledged is durable anyway.
     pub fn close(&self) -> Outcome<()> {
         self.shelf.close_all()
+    }
+
+    /// Memory of the bodies of all requests together.
+    pub(crate) const fn body_bytes(&self) -> u64 {
+        self.body_bytes
     }
 
     /// The settings of a collection, by its name or an alias.

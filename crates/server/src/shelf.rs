@@ -20,7 +20,7 @@ const SEARCH_MOST: u64 = 256 << 20;
 const SEARCH_PART: u64 = 16;
 /// Part of the budget that the changes of a collection are given, where that is much for an index;
 /// else the engine gives them what thousands of rows take.
-const UPDATE_PART: u64 = 8;
+const UPDATE_PART: u64 = 4;
 const UPDATE_LEAST: u64 = 48 << 20;
 /// What the changes of an index take then, about.
 const UPDATE_USUAL: u64 = 20 << 20;
@@ -102,8 +102,13 @@ impl Shelf {
         let mut open = lock(&place.open);
         if let Some(opened) = &*open {
             let idle = Arc::strong_count(&opened.collection) == 1;
-            if !(idle && opened.collection.is_broken()) {
+            let is_tight = opened.collection.is_tight();
+            if !(idle && (is_tight || opened.collection.is_broken())) {
                 return Ok(Arc::clone(&opened.collection));
+            }
+            if is_tight {
+                let bytes = place.bytes.load(Ordering::Relaxed);
+                place.bytes.store(2 * bytes, Ordering::Relaxed);
             }
             self.close(&mut open)?;
         }

@@ -76,7 +76,7 @@ fn the_server_says_what_it_is() {
         server
             .get("/metrics")
             .text
-            .contains("pageway_budget_bytes 268435456")
+            .contains("pageway_budget_bytes 234881024")
     );
     assert!(server.get("/telemetry").result()["app"].is_object());
     server.app.stop();

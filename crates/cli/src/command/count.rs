@@ -43,10 +43,27 @@ struct CountReport {
 
 /// A field.
 #[derive(Serialize)]
-struct FieldRow {
+pub(super) struct FieldRow {
     path: String,
     kinds: Vec<&'static str>,
     values: u64,
+}
+
+impl FieldRow {
+    /// The fields of an index.
+    pub(super) fn of(index: &Index) -> Result<Vec<Self>> {
+        Ok(index.fields()?.into_iter().map(Self::from).collect())
+    }
+
+    /// Fields for people.
+    pub(super) fn table(fields: &[Self]) -> String {
+        let mut table = Table::left(&["field", "kinds", "different values"]);
+        for field in fields {
+            let values = text::count(field.values);
+            table.row(vec![field.path.clone(), field.kinds.join(", "), values]);
+        }
+        table.render()
+    }
 }
 
 impl From<Field> for FieldRow {
@@ -66,12 +83,12 @@ impl CountArguments {
         let filter = self.filter.read()?;
         let (matches, fields) = match &filter {
             Some(filter) => (index.count(filter)?, Vec::new()),
-            None => (index.len(), index.fields()?),
+            None => (index.len(), FieldRow::of(&index)?),
         };
         let report = CountReport {
             rows: index.len(),
             matches,
-            fields: fields.into_iter().map(FieldRow::from).collect(),
+            fields,
         };
         Outcome::new(self.describe(&report, filter.is_some()), &report)
     }
@@ -82,14 +99,10 @@ impl CountArguments {
             let matches = text::count(report.matches);
             return format!("{matches} of {rows} rows of {place} match.");
         }
-        let mut table = Table::left(&["field", "kinds", "different values"]);
-        for field in &report.fields {
-            let values = text::count(field.values);
-            table.row(vec![field.path.clone(), field.kinds.join(", "), values]);
-        }
         if report.fields.is_empty() {
             return format!("{rows} rows in {place}, without attributes.");
         }
-        format!("{rows} rows in {place}.\n\n{}", table.render())
+        let fields = FieldRow::table(&report.fields);
+        format!("{rows} rows in {place}.\n\n{fields}")
     }
 }

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 use pageway::choices::typed;
 use pageway::{
-    Calibration, CalibrationCurve, ChangeSummary, Description, ErrorKind, Result, format_bytes,
+    Calibration, CalibrationCurve, ChangeSummary, Description, ErrorKind, Index, OpenOptions,
+    Result, format_bytes,
 };
 use serde::Serialize;
 use serde_json::Value;
 
 use super::change::describe_state;
+use super::count::FieldRow;
 use crate::output::Outcome;
 use crate::picture;
 use crate::text::{self, Facts, Table};
@@ -19,6 +21,7 @@ const EXAMPLES: &str = "\
 Examples:
   pageway inspect my.index
   pageway inspect my.index --json
+  pageway inspect my.index --fields
   pageway inspect my.index --html my-index.html
 
 Reads the manifest, the lengths of files, and of an index that was changed dead rows and the log, so
@@ -41,6 +44,10 @@ pub(crate) struct InspectArguments {
     #[arg(value_name = "DIR")]
     index: PathBuf,
 
+    /// List the fields that attributes have as well, as 'pageway count' does: a pass over all terms
+    #[arg(long)]
+    fields: bool,
+
     /// Draw the index on this page as well
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -53,6 +60,9 @@ struct Inspected {
     index: Description,
     /// Null where the index was never opened to be changed.
     changes: Option<ChangeSummary>,
+    /// The fields of attributes, where they are asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fields: Vec<FieldRow>,
 }
 
 impl InspectArguments {
@@ -60,12 +70,27 @@ impl InspectArguments {
     pub(crate) fn run(&self) -> Result<Outcome> {
         let index = pageway::describe(&self.index)?;
         let changes = pageway::describe_changes(&self.index)?;
-        let text = describe(&index, changes.as_ref());
+        let fields = if self.fields {
+            FieldRow::of(&Index::open(&self.index, &OpenOptions::default())?)?
+        } else {
+            Vec::new()
+        };
+        let mut text = describe(&index, changes.as_ref());
+        if !fields.is_empty() {
+            text.push_str(&format!("\nFields\n{}", FieldRow::table(&fields)));
+        }
         let is_whole = index.missing.is_empty();
         if let Some(page) = &self.html {
             picture::draw("index", &self.index, page)?;
         }
-        let mut outcome = Outcome::new(text, &Inspected { index, changes })?;
+        let mut outcome = Outcome::new(
+            text,
+            &Inspected {
+                index,
+                changes,
+                fields,
+            },
+        )?;
         if !is_whole {
             outcome.exit_code = ErrorKind::Corrupt.exit_code();
         }
@@ -137,6 +162,16 @@ fn describe_sizes(index: &Description) -> Facts {
             format!("{} unless said otherwise", format_bytes(index.memory_bytes)),
         )
         .fact("written by", describe_origin(index))
+        .fact("schema", describe_schema(index))
+}
+
+/// What values of attributes must be.
+fn describe_schema(index: &Description) -> String {
+    let Some(schema) = &index.schema else {
+        return "none: attributes may be anything".to_owned();
+    };
+    let fields = schema.fields().map(|(path, kind)| format!("{path} {kind}"));
+    fields.collect::<Vec<_>>().join(", ")
 }
 
 fn describe_pages(index: &Description) -> String {

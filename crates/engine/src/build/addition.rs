@@ -296,6 +296,7 @@ fn alone(entry: &SegmentEntry, plan: &BuildPlan) -> Manifest {
         memory_bytes: plan.index_memory,
         calibration: Calibration::default(),
         changes: None,
+        schema: None,
     }
 }
 

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pageway_attributes::{Document, DocumentWriter, TermWriter, terms_of};
+use pageway_attributes::{Document, DocumentWriter, Schema, TermWriter, terms_of};
 use pageway_store::{BlobWriter, FileUuid, PageGeometry, Vfs};
 use pageway_types::RowId;
 
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::manifest::{AttributeFiles, FileKind, SegmentEntry};
 use crate::resolve::Source;
 use crate::segment::IdCursor;
-use crate::source::{TextRead, check_document};
+use crate::source::{TextRead, check_document, check_kinds};
 
 /// Where the attributes of a segment go, and what making them may hold.
 pub(super) struct AttributeBuild<'a> {
@@ -232,11 +232,12 @@ fn not_json(error: serde_json::Error) -> Error {
 ///
 /// # Errors
 /// `InvalidInput` naming the row.
-pub(super) fn check_documents(attributes: &dyn TextRead) -> Result<()> {
+pub(super) fn check_documents(attributes: &dyn TextRead, schema: Option<&Schema>) -> Result<()> {
     let mut row = 0u64;
     attributes.visit(0, attributes.count(), &mut |json| {
         let place = format!("{}, row {row}", attributes.name());
-        check_document(json).map_err(|error| error.within(&place))?;
+        let checked = check_document(json).and_then(|own| check_kinds(&own, schema));
+        checked.map_err(|error| error.within(&place))?;
         row += 1;
         Ok(())
     })

@@ -87,6 +87,7 @@ impl Pipeline<'_> {
             memory_bytes,
             calibration: Calibration::default(),
             changes: None,
+            schema: None,
         }
     }
 

@@ -139,6 +139,7 @@ impl Build<'_> {
             memory_bytes: self.plan.index_memory,
             calibration: Calibration::default(),
             changes: None,
+            schema: self.options.schema.clone(),
         };
         let pipeline = self.pipeline(self.input, (self.plan, None), None);
         manifest.calibration = pipeline.calibrate(&manifest, held_out)?;
@@ -153,7 +154,7 @@ impl Build<'_> {
             check_unique(ids, self.plan.budget_bytes)?;
         }
         if let Some(attributes) = self.input.attributes {
-            check_documents(attributes)?;
+            check_documents(attributes, self.options.schema.as_ref())?;
         }
         if self.plan.cut.runs() == 1 {
             return Ok(None);

@@ -160,7 +160,7 @@ impl ImageCache {
     /// Adds an image; false when there is no room. The caller adds no node twice.
     pub(crate) fn insert(&mut self, node: NodeId, image: &[u8]) -> bool {
         let start = self.images.len();
-        let fits = start + image.len() <= self.room && !self.slots.is_full();
+        let fits = start + image.len() <= self.room;
         if !fits || !self.slots.insert(node, (start / 4) as u32) {
             return false;
         }

@@ -228,9 +228,7 @@ impl Starts {
                 within.push(place);
                 true
             }
-            Self::Some { slots, unit } => {
-                !slots.is_full() && slots.insert(node, (start / *unit) as u32)
-            }
+            Self::Some { slots, unit } => slots.insert(node, (start / *unit) as u32),
         }
     }
 

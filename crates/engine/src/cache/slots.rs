@@ -62,9 +62,10 @@ impl NodeSlots {
         low
     }
 
-    /// Nodes taken at most.
+    /// Nodes taken at most: one slot stays empty, or nothing would end a search for a node that is
+    /// not here.
     pub(super) fn capacity(&self) -> usize {
-        (self.slots.len() * 3).div_ceil(4)
+        self.slots.len() * 3 / 4
     }
 
     /// Whether no node more is taken.
@@ -72,8 +73,11 @@ impl NodeSlots {
         self.nodes >= self.capacity()
     }
 
-    /// Adds a node; false when there is no slot. The caller adds no node twice.
+    /// Adds a node; false when it is full. The caller adds no node twice.
     pub(super) fn insert(&mut self, node: NodeId, number: u32) -> bool {
+        if self.is_full() {
+            return false;
+        }
         let start = self.start(node);
         let (before, behind) = self.slots.split_at_mut(start);
         let mut free = behind.iter_mut().chain(before);
@@ -132,6 +136,17 @@ mod tests {
                 assert_eq!(slots.find(NodeId(n * 7919)), Some(n));
                 assert_eq!(slots.find(NodeId(n * 7919 + 1)), None);
             }
+        }
+    }
+
+    #[test]
+    fn a_full_table_still_tells_what_it_has_not() {
+        for nodes in 1..20 {
+            let mut slots = NodeSlots::new(nodes);
+            let taken = (0..100).filter(|n| slots.insert(NodeId(*n), *n)).count();
+            assert!(taken >= nodes && slots.is_full(), "{taken} of {nodes}");
+            assert_eq!(taken, slots.capacity());
+            assert_eq!(slots.find(NodeId(1_000_000)), None);
         }
         assert_eq!(NodeSlots::default().find(NodeId(0)), None);
         assert!(!NodeSlots::default().insert(NodeId(0), 0));

@@ -93,6 +93,20 @@ impl Calibration {
         }
     }
 
+    /// The list size that finds `k / share` nearest as well as a list of `list_size` finds the `k`
+    /// nearest: so many hold `k` of a part that is this share of all, spread evenly. No less than
+    /// `list_size`.
+    pub(crate) fn list_size_among(&self, k: u32, list_size: u32, share: f64) -> f64 {
+        let least = f64::from(list_size);
+        let holding = (f64::from(k) / share.max(1e-9)).min(f64::from(u32::MAX)) as u32;
+        let recall = self.measured_at(k, list_size);
+        let size = recall.and_then(|recall| {
+            let reached = self.best(holding).map(|best| recall.min(best));
+            self.size_at(holding, reached?)
+        });
+        size.map_or(least / share.max(1e-9), f64::from).max(least)
+    }
+
     /// Recall@`k` promised of a list size: the most that would have led to it. None where nothing
     /// was measured.
     pub fn expected_recall(&self, k: u32, list_size: u32) -> Option<f32> {
@@ -292,6 +306,16 @@ mod tests {
             assert_eq!(surface.expected_recall(k, 100_000), Some(0.98));
             assert!((surface.expected_recall(k, 1).unwrap() - 0.795).abs() < 1e-5);
         }
+    }
+
+    #[test]
+    fn a_part_takes_the_list_of_more_neighbours() {
+        let surface = surface();
+        let among = |share: f64| surface.list_size_among(10, 40, share);
+        assert!((among(1.0) - 40.0).abs() < 0.1, "{}", among(1.0));
+        assert!((among(0.1) - 160.0).abs() < 1.0, "{}", among(0.1));
+        assert!((among(0.01) - 1600.0).abs() < 10.0, "{}", among(0.01));
+        assert_eq!(Calibration::default().list_size_among(10, 40, 0.5), 80.0);
     }
 
     #[test]

@@ -41,6 +41,10 @@ const RESULTS_STEP: usize = 8;
 /// Candidates for each answer, at least, where all that may be one are listed.
 const LISTED_EACH: usize = 4;
 
+/// How many times the usual list candidates are taken from, where those that may be answers are
+/// listed by codes without error bounds.
+const DEEPER: usize = 4;
+
 /// How one segment is gathered from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Gathering {
@@ -100,14 +104,19 @@ impl QuerySizes {
         }
     }
 
-    /// The same where the candidates are listed: as many as there are, and no more than before.
-    pub(crate) fn of_list(self, count: u64) -> Self {
+    /// The same where the candidates are listed: as many as there are, and no more than before. It
+    /// holds more where `deepens`: then they are taken as far down as answers are found.
+    pub(crate) fn of_list(self, count: u64, deepens: bool) -> Self {
+        let count = count.max(1) as usize;
         let least = self.results.saturating_mul(LISTED_EACH);
-        let list_size = self.list_size.max(least).min(count.max(1) as usize);
+        let list_size = self.list_size.max(least).min(count);
+        let more = list_size.saturating_mul(DEEPER).min(self.list_limit);
+        let more = if deepens { more } else { 0 };
+        let capacity = more.min(count).max(list_size);
         Self {
             list_size,
-            capacity: list_size,
-            list_limit: list_size,
+            capacity,
+            list_limit: capacity,
             ..self
         }
     }
@@ -169,6 +178,8 @@ pub(crate) struct CallLists<'c> {
     pub(crate) admitted: bool,
     /// What queries choose their lists by, where they do.
     pub(crate) rule: Option<ListRule<'c>>,
+    /// How far a walk goes for nodes that may be answers, where not all may.
+    pub(crate) among: Option<WalkAmong>,
 }
 
 impl CallLists<'_> {
@@ -178,9 +189,34 @@ impl CallLists<'_> {
             sizes,
             admitted: false,
             rule: None,
+            among: None,
         }
     }
 }
+
+/// A walk among some nodes, the others of which lead on alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WalkAmong {
+    /// Share of all nodes that may be answers.
+    pub(crate) share: f64,
+    /// List size that finds as many of all nodes as hold k such, were they spread evenly.
+    pub(crate) list_size: f64,
+    /// Cost from which on a list does not grow any more, in scores of codes.
+    pub(crate) most: f64,
+}
+
+impl WalkAmong {
+    /// Whether a list of `depth` is too short where this share of the near nodes may be answers:
+    /// that of the query is enough where as many may as everywhere; where fewer may, k of them
+    /// are among more nodes, and take a longer list in proportion.
+    pub(crate) fn asks_for_more(self, depth: usize, near: f64) -> bool {
+        let times = self.share / near.max(f64::MIN_POSITIVE);
+        times > SHARE_SLACK && (depth as f64) < self.list_size * times
+    }
+}
+
+/// Times that fewer of the near nodes may be answers before that counts.
+const SHARE_SLACK: f64 = 1.1;
 
 /// One query.
 #[derive(Clone, Copy, Debug)]
@@ -202,6 +238,8 @@ pub(crate) struct Query<'q> {
     /// What chooses its list size, where the query does; its sizes are those of the longest list
     /// until then.
     pub(crate) rule: Option<ListRule<'q>>,
+    /// How far it goes for nodes that may be answers, where not all may.
+    pub(crate) among: Option<WalkAmong>,
 }
 
 impl Query<'_> {

@@ -41,6 +41,8 @@ impl<C: PageCodec> Traversal<'_, C> {
         let mut probes = Probes::new(table, size, entry, distances);
         let mut estimates = [0.0; BLOCK_CODES];
         let mut patience = StaleCodes::new(self.query.goal, scratch.shape.sizes.results);
+        let counts = self.query.among.is_some();
+        self.nearby = Nearby::default();
         while !patience.ends(&scratch.candidates) {
             let Some(key) = probes.take(entry) else {
                 break;
@@ -56,7 +58,11 @@ impl<C: PageCodec> Traversal<'_, C> {
             for part in parts.codes.blocks.parts(nodes.clone()) {
                 let limit = scratch.candidates.limit();
                 let near = scorer.score_block(centre, part.block, limit, &mut estimates);
-                let marks = near & part.marks & admission.mask(part.first);
+                let near = near & part.marks;
+                let marks = near & admission.mask(part.first);
+                if counts {
+                    self.nearby.add(near, marks);
+                }
                 for (node, estimate) in marked(part.first, marks, &estimates) {
                     scratch.candidates.insert(node, estimate);
                 }
@@ -108,6 +114,25 @@ fn marked(
         marks &= marks - 1;
         Some((NodeId(first + at), *estimate))
     })
+}
+
+/// Nodes that were nearer than a list's last when they were scored.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Nearby {
+    all: u64,
+    admitted: u64,
+}
+
+impl Nearby {
+    fn add(&mut self, near: u32, admitted: u32) {
+        self.all += u64::from(near.count_ones());
+        self.admitted += u64::from(admitted.count_ones());
+    }
+
+    /// Share of them that may be answers.
+    pub(super) fn share(self) -> f64 {
+        self.admitted as f64 / self.all.max(1) as f64
+    }
 }
 
 /// Whether more clusters are worth it: not when as many as the list is long have brought nothing

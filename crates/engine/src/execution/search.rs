@@ -38,6 +38,8 @@ pub(crate) struct Search<'t> {
     turn: usize,
     /// What the query chose its list by.
     choice: Option<ListChoice>,
+    /// Whether its walks ended too early.
+    falls_short: bool,
 }
 
 /// The end of a query.
@@ -49,6 +51,8 @@ pub(crate) struct Finished {
     pub(crate) stats: QueryStats,
     /// What its list was chosen by, where it was.
     pub(crate) choice: Option<ListChoice>,
+    /// Whether a walk among some nodes ended too early for its answers to be the nearest.
+    pub(crate) falls_short: bool,
 }
 
 impl<'t> Search<'t> {
@@ -65,6 +69,7 @@ impl<'t> Search<'t> {
             stage: Stage::Gather,
             turn: 0,
             choice: None,
+            falls_short: false,
         }
     }
 
@@ -88,6 +93,7 @@ impl<'t> Search<'t> {
         }
         self.query = Some(query);
         self.choice = None;
+        self.falls_short = false;
         self.stage = Stage::Gather;
         self.turn = 0;
     }
@@ -162,7 +168,10 @@ impl<'t> Search<'t> {
             self.stage = Stage::Gather;
             return true;
         }
-        let Some(stage) = self.stage.next() else {
+        if self.stage == Stage::Gather {
+            self.falls_short = self.walks.iter().any(Walk::falls_short);
+        }
+        let Some(stage) = self.stage.next().filter(|_| !self.falls_short) else {
             return false;
         };
         for walk in &mut self.walks {
@@ -209,8 +218,8 @@ impl<'t> Search<'t> {
         widened || self.deepen()
     }
 
-    /// Takes more of the candidates that lists hold, where fewer were found than are wanted; false
-    /// where that is not so, or nothing is left to take.
+    /// Takes more of the candidates that lists hold, where fewer were found than are wanted, or
+    /// answers lie deep in a list; false where that is not so, or nothing is left to take.
     fn deepen(&mut self) -> bool {
         let wanted = match self.query {
             Some(query) if query.goal == Goal::Nearest && self.stage == Stage::Gather => {
@@ -220,8 +229,8 @@ impl<'t> Search<'t> {
         };
         let found: usize = self.walks.iter().map(Walk::found).sum();
         let mut deeper = false;
-        if found < wanted {
-            for walk in &mut self.walks {
+        for walk in &mut self.walks {
+            if found < wanted || walk.answers_lie_deep() {
                 deeper |= walk.deepen();
             }
         }
@@ -311,6 +320,7 @@ impl<'t> Search<'t> {
             results: answers.len(),
             stats: sum,
             choice: self.choice,
+            falls_short: self.falls_short,
         })
     }
 }

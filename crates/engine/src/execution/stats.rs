@@ -2,6 +2,11 @@
 
 use serde::Serialize;
 
+/// Scores of codes that cost as much as a page that is read.
+pub(crate) const PAGE_COST: f64 = 500.0;
+/// Those that cost as much as an exact distance.
+pub(crate) const EXACT_COST: f64 = 4.0;
+
 /// Buckets of `cache_hits`: expansions 0, 1, 2-3, 4-7, ... 32-63, and later ones.
 pub const HOP_BUCKETS: usize = 8;
 
@@ -44,6 +49,13 @@ pub struct QueryStats {
 }
 
 impl QueryStats {
+    /// What was spent, in scores of codes.
+    pub(crate) fn cost(&self) -> f64 {
+        self.approximate_distances as f64
+            + self.exact_distances as f64 * EXACT_COST
+            + self.reads as f64 * PAGE_COST
+    }
+
     /// Adds the counters of another query.
     pub fn add(&mut self, other: &Self) {
         self.reads += other.reads;

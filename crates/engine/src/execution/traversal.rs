@@ -28,7 +28,8 @@ use pageway_types::{Metric, NodeId, PageId};
 use super::bounds::Bounds;
 use super::candidates::{CandidateList, Horizon, key_distance, key_node};
 use super::pipeline::Pipelining;
-use super::query::Gathering;
+use super::query::{Gathering, WalkAmong};
+use super::scan::Nearby;
 use super::{Goal, Parts, Query, QuerySizes, QueryStats, Scratch};
 use crate::layout::{PageCodec, PageError, PageView};
 use crate::spec::StopSpec;
@@ -135,6 +136,8 @@ pub(crate) struct Traversal<'t, C: PageCodec> {
     pub(super) work_waits: bool,
     /// Whether the scorer of second codes has the query.
     pub(super) knows_second: bool,
+    /// What a scan among some nodes came by.
+    pub(super) nearby: Nearby,
 }
 
 impl<'t, C: PageCodec> Traversal<'t, C> {
@@ -174,6 +177,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             scanned: 0,
             work_waits: false,
             knows_second: false,
+            nearby: Nearby::default(),
         };
         let first = query.rule.map(|rule| query.sizes.with_list(rule.first));
         traversal.walk_to(first.unwrap_or(query.sizes));
@@ -393,11 +397,29 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     /// Whether a longer candidate list promises more: where many of the candidates are such as the
     /// list of all segments would hold, down to distance `nearer`.
     pub(super) fn promises_more(&self, nearer: u32) -> bool {
-        let candidates = &self.scratch.candidates;
-        let size = candidates.capacity();
-        if self.query.lists_admitted || size >= self.scratch.shape.sizes.list_limit {
+        let size = self.scratch.candidates.capacity();
+        let is_too_dear = |among: WalkAmong| self.stats.cost() > among.most;
+        if self.query.lists_admitted
+            || size >= self.scratch.shape.sizes.list_limit
+            || self.query.among.is_some_and(is_too_dear)
+        {
             return false;
         }
+        self.lacks_candidates(nearer)
+    }
+
+    /// Whether a walk among some nodes ends before its list is what it should be: all that may be
+    /// answers are to be scanned then.
+    pub(super) fn falls_short(&self) -> bool {
+        let is_walk = self.query.among.is_some() && !self.query.lists_admitted;
+        let is_whole = self.scratch.candidates.capacity() >= self.scratch.shape.index.nodes;
+        is_walk && !is_whole && self.lacks_candidates(u32::MAX)
+    }
+
+    /// Whether the list should be longer, were that possible.
+    fn lacks_candidates(&self, nearer: u32) -> bool {
+        let candidates = &self.scratch.candidates;
+        let size = candidates.capacity();
         match self.query.goal {
             // How many lie within is known once fine codes are read.
             Goal::Within { .. } if self.stage == Stage::Gather && self.reads_fine_codes() => false,
@@ -415,11 +437,22 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
                 };
                 candidates.is_full() && within >= share * size as f32
             }
-            Goal::Nearest => {
-                let admitted = |key: &&u64| self.query.admission.admits(key_node(**key));
-                let count = candidates.keys().iter().filter(admitted).count();
-                count < self.scratch.shape.sizes.list_size
+            Goal::Nearest => self.lacks_admitted(),
+        }
+    }
+
+    /// Whether too few of the candidates may be answers; of a scan, whose candidates all may,
+    /// whether it looked into too few clusters for the share of those that may.
+    fn lacks_admitted(&self) -> bool {
+        let (candidates, sizes) = (&self.scratch.candidates, self.scratch.shape.sizes);
+        let admitted = |key: &&u64| self.query.admission.admits(key_node(**key));
+        let count = candidates.keys().iter().filter(admitted).count();
+        match (self.query.among, self.scratch.shape.index.gathering()) {
+            (Some(among), Gathering::Scanning) => {
+                let near = self.nearby.share();
+                count < sizes.results || among.asks_for_more(candidates.depth(), near)
             }
+            _ => count < sizes.list_size,
         }
     }
 
@@ -483,12 +516,22 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         }
     }
 
+    /// Whether the second half of the listed candidates that were taken holds an answer: then those
+    /// behind it may as well.
+    pub(super) fn answers_lie_deep(&self) -> bool {
+        let candidates = &self.scratch.candidates;
+        let depth = candidates.depth();
+        let mut half = candidates.keys().iter().take(depth).skip(depth / 2);
+        let ranking = &self.scratch.ranking;
+        self.query.lists_admitted && half.any(|key| ranking.holds(key_node(*key)))
+    }
+
     /// Goes on with twice as many of the candidates that the list holds; false where all of them
     /// were taken.
     pub(super) fn deepen(&mut self) -> bool {
         let candidates = &mut self.scratch.candidates;
         let (depth, capacity) = (candidates.depth(), candidates.capacity());
-        if self.query.lists_admitted || depth >= capacity {
+        if depth == 0 || depth >= capacity {
             return false;
         }
         candidates.take_off(depth.saturating_mul(2));

@@ -69,6 +69,10 @@ impl<'t> Walk<'t> {
         each!(self, walk => walk.promises_more(nearer))
     }
 
+    pub(super) fn falls_short(&self) -> bool {
+        each!(self, walk => walk.falls_short())
+    }
+
     pub(super) fn widen(&mut self, nearer: u32) {
         each!(self, walk => walk.widen(nearer));
     }
@@ -90,6 +94,10 @@ impl<'t> Walk<'t> {
 
     pub(super) fn found(&self) -> usize {
         each!(self, walk => walk.found())
+    }
+
+    pub(super) fn answers_lie_deep(&self) -> bool {
+        each!(self, walk => walk.answers_lie_deep())
     }
 
     pub(super) fn deepen(&mut self) -> bool {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pageway_store::PerProcess;
 use pageway_types::{Metric, Progress};
 
-use super::search::Notes;
+use super::watch::Watch;
 use super::{Index, Version};
 use crate::calibration::ListPlan;
 use crate::error::Result;
@@ -91,14 +91,14 @@ impl Index {
         (version, queries): (&Version, &Queries<'_>),
         options: &SearchOptions,
         plan: &ListPlan,
-        (notes, progress): (Notes, &dyn Progress),
+        watch: Watch<'_>,
     ) -> Result<(Answers, Vec<Outcomes>)> {
         let rule = ListRule {
             first: plan.first as usize,
             steps: &plan.steps,
         };
         let place = (version, queries);
-        let found = self.search_ruled(place, options, rule, (notes, progress))?;
+        let found = self.search_ruled(place, options, rule, watch)?;
         let (mut answers, outcomes) = found;
         self.add_deltas(version, (queries, options), &mut answers)?;
         let dimensions = dimensions_of(&outcomes);
@@ -130,7 +130,7 @@ impl Index {
         };
         let place = (&*version, queries);
         let (_, outcomes) =
-            self.search_ruled(place, options, rule, (Notes::default(), progress))?;
+            self.search_ruled(place, options, rule, Watch::new(options, progress))?;
         Ok(dimensions_of(&outcomes))
     }
 
@@ -139,14 +139,15 @@ impl Index {
         (version, queries): (&Version, &Queries<'_>),
         options: &SearchOptions,
         rule: ListRule<'_>,
-        (notes, progress): (Notes, &dyn Progress),
+        watch: Watch<'_>,
     ) -> Result<(Answers, Vec<Outcomes>)> {
         let lists = CallLists {
             sizes: version.chosen_sizes(options, rule.longest() as u32)?,
             admitted: false,
             rule: Some(rule),
+            among: None,
         };
-        let found = self.search_sized((version, queries), options, lists, (notes, progress))?;
+        let found = self.search_sized((version, queries), options, lists, watch)?;
         let (mut answers, outcomes) = found;
         let all = outcomes.iter().flat_map(|outcomes| &outcomes.queries);
         let chosen = all.filter_map(|(_, finished)| Some(finished.choice?.list_size));

@@ -1,28 +1,17 @@
 //! The rows that are in no segment yet, added to what segments answered.
 
 use std::cell::Cell;
-use std::ops::Range;
 use std::sync::Arc;
 
 use pageway_types::NodeId;
 
+use super::collect::Answer;
 use super::{Index, Version};
 use crate::delta::{Delta, DeltaView, Hit};
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::options::{Answers, Queries, SearchOptions};
 use crate::source::kernels;
-
-/// An answer, wherever it was found.
-#[derive(Clone, Copy)]
-struct DeltaAnswer {
-    id: u64,
-    row: u32,
-    node: u32,
-    distance: f32,
-    /// By how much the distance may be off.
-    error: f32,
-}
 
 impl Index {
     /// Scans the deltas of a version, older ones first, and those that took rows since, and merges
@@ -45,7 +34,7 @@ impl Index {
             .chunks_exact(self.shape().row_bytes())
             .collect();
         let distance = kernels()?.distance(self.shape().element, self.metric());
-        let mut hits: Vec<Vec<DeltaAnswer>> = vec![Vec::new(); rows.len()];
+        let mut hits: Vec<Vec<Answer>> = vec![Vec::new(); rows.len()];
         let mut scanned = Vec::new();
         let mut first = version.node_count();
         for delta in version.chain() {
@@ -58,7 +47,7 @@ impl Index {
                 let farthest = options.radius.unwrap_or(f32::INFINITY);
                 let most = (options.k as usize, farthest);
                 let found = view.nearest((query, distance), most, admits);
-                hits.extend(found.into_iter().map(|hit| DeltaAnswer::of(hit, first)));
+                hits.extend(found.into_iter().map(|hit| Answer::of_delta(hit, first)));
                 if let Some(stats) = answers.stats.get_mut(number) {
                     stats.exact_distances += u64::from(view.len());
                 }
@@ -130,14 +119,14 @@ fn admits(queries: &Queries<'_>, query: usize, node: u32) -> bool {
     among && hidden.is_none_or(|hidden| hidden.0 != node)
 }
 
-impl DeltaAnswer {
-    fn of(hit: Hit, first: u32) -> Self {
-        let Hit { row, id, distance } = hit;
+impl Answer {
+    /// A row of a delta whose first node is given.
+    fn of_delta(hit: Hit, first: u32) -> Self {
         Self {
-            id,
-            row: first + row,
-            node: first + row,
-            distance,
+            id: hit.id,
+            row: first + hit.row,
+            node: first + hit.row,
+            distance: hit.distance,
             error: 0.0,
         }
     }
@@ -154,7 +143,7 @@ impl Version {
 
 impl Answers {
     /// Adds what was found in deltas, newer rows last.
-    fn merge(&mut self, hits: &[Vec<DeltaAnswer>], options: &SearchOptions) {
+    fn merge(&mut self, hits: &[Vec<Answer>], options: &SearchOptions) {
         let mut merged = Self {
             k: self.k,
             lims: vec![0],
@@ -163,55 +152,21 @@ impl Answers {
             filter: self.filter,
             ..Self::default()
         };
-        let ranges: Vec<Range<usize>> = self
-            .lims
-            .iter()
-            .zip(self.lims.iter().skip(1))
-            .map(|(start, end)| *start..*end)
-            .collect();
-        for (range, hits) in ranges.into_iter().zip(hits) {
-            let own = range.filter_map(|at| self.found(at));
-            let all: Vec<DeltaAnswer> = own.chain(hits.iter().copied()).collect();
-            let mut best = newest(all);
+        let places = if options.radius.is_none() { self.k } else { 0 };
+        for (query, hits) in hits.iter().enumerate() {
+            let own = self.of_query(query);
+            let mut best = newest(own.chain(hits.iter().copied()).collect());
             best.truncate(options.k as usize);
             merged.truncated +=
                 usize::from(options.radius.is_some() && best.len() >= options.k as usize);
-            merged.put(&best, options.radius.is_none());
+            merged.put(best.into_iter(), places);
         }
         *self = merged;
-    }
-
-    /// An answer that is there.
-    fn found(&self, at: usize) -> Option<DeltaAnswer> {
-        let node = *self.nodes.get(at)?;
-        (node != u32::MAX).then_some(DeltaAnswer {
-            id: *self.ids.get(at)?,
-            row: *self.rows.get(at)?,
-            node,
-            distance: *self.distances.get(at)?,
-            error: *self.errors.get(at)?,
-        })
-    }
-
-    fn put(&mut self, found: &[DeltaAnswer], fills: bool) {
-        let places = if fills { self.k } else { found.len() };
-        let length = self.ids.len() + places;
-        self.ids.extend(found.iter().map(|one| one.id));
-        self.rows.extend(found.iter().map(|one| one.row));
-        self.nodes.extend(found.iter().map(|one| one.node));
-        self.distances.extend(found.iter().map(|one| one.distance));
-        self.ids.resize(length, u64::MAX);
-        self.rows.resize(length, u32::MAX);
-        self.nodes.resize(length, u32::MAX);
-        self.distances.resize(length, f32::INFINITY);
-        self.errors.extend(found.iter().map(|one| one.error));
-        self.errors.resize(length, 0.0);
-        self.lims.push(length);
     }
 }
 
 /// One row for each id, the newest of `all`, nearest first.
-fn newest(mut all: Vec<DeltaAnswer>) -> Vec<DeltaAnswer> {
+fn newest(mut all: Vec<Answer>) -> Vec<Answer> {
     // Newer rows have higher numbers.
     all.sort_unstable_by_key(|one| (one.id, std::cmp::Reverse(one.node)));
     all.dedup_by_key(|one| one.id);

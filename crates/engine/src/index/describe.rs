@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pageway_attributes::Schema;
 use pageway_store::{FileEntry, OpenMode, OsVfs, Vfs};
 use serde::Serialize;
 
@@ -78,6 +79,8 @@ pub struct Description {
     pub missing: Vec<String>,
     /// Its segments, in the order of their rows.
     pub segments: Vec<SegmentDescription>,
+    /// What the values of some fields of attributes must be; null where nobody said.
+    pub schema: Option<Schema>,
     /// Recall and cost by list size.
     pub calibration: Calibration,
 }
@@ -147,6 +150,7 @@ impl Description {
             files: files.collect::<Result<_>>()?,
             calibration: manifest.calibration.clone(),
             missing: Vec::new(),
+            schema: manifest.schema.clone(),
             segments,
         })
     }

@@ -2,8 +2,10 @@
 //! caches or statistics of its own.
 
 mod choice;
+mod collect;
 mod deltas;
 mod describe;
+mod exact;
 mod filter;
 mod matches;
 mod names;
@@ -14,11 +16,13 @@ mod recall;
 mod record;
 mod rows;
 mod search;
+mod sizes;
 mod stored;
 #[cfg(feature = "lab")]
 mod survey;
 mod verify;
 mod version;
+mod watch;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -32,7 +36,7 @@ pub(crate) use open::Reload;
 pub use open::{BackendReport, MemoryReport};
 pub use recall::RecallReport;
 pub use rows::{RowPage, RowParts, StoredRow};
-pub use search::MAX_LIST_SIZE;
+pub use sizes::MAX_LIST_SIZE;
 pub use stored::StoredVector;
 #[cfg(feature = "lab")]
 pub use survey::survey;

@@ -4,7 +4,7 @@ use pageway_store::IoBackend;
 use pageway_types::Progress;
 
 use super::Index;
-use super::search::Notes;
+use super::watch::{Notes, Watch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::ReadTrace;
 use crate::options::{Answers, Queries, SearchOptions};
@@ -36,7 +36,8 @@ impl Index {
             visits: false,
             recorded,
         };
-        let (answers, outcomes) = self.answer(queries, options, (notes, progress))?;
+        let watch = Watch::new(options, progress).noting(notes);
+        let (answers, outcomes) = self.answer(queries, options, watch)?;
         let mut traces: Vec<ReadTrace> = outcomes.into_iter().flat_map(|o| o.traces).collect();
         traces.sort_unstable_by_key(|trace| trace.query);
         Ok((answers, traces))

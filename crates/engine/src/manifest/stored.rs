@@ -1,6 +1,7 @@
 //! The JSON of a manifest: segments of the design of the whole do not repeat it. And manifests as
 //! they were written before there were segments: one, whose fields stood beside those of the whole.
 
+use pageway_attributes::Schema;
 use pageway_types::NodeId;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,9 @@ struct StoredManifest {
     /// Where the index was opened to be changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     changes: Option<ChangeEntry>,
+    /// Kinds that values of attributes must be of, by path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    schema: Option<Schema>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -100,6 +104,7 @@ impl From<FlatManifest> for StoredManifest {
             memory_bytes: flat.memory_bytes,
             calibration: flat.calibration,
             changes: None,
+            schema: None,
         }
     }
 }
@@ -125,6 +130,7 @@ impl From<StoredManifest> for Manifest {
             memory_bytes: stored.memory_bytes,
             calibration: stored.calibration,
             changes: stored.changes,
+            schema: stored.schema,
         }
     }
 }
@@ -149,6 +155,7 @@ impl From<&Manifest> for StoredManifest {
             memory_bytes: manifest.memory_bytes,
             calibration: manifest.calibration.clone(),
             changes: manifest.changes,
+            schema: manifest.schema.clone(),
         }
     }
 }

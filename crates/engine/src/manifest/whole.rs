@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use pageway_attributes::Schema;
 use pageway_store::{FileEntry, Vfs, commit_manifest, read_manifest};
 
 use super::changes::ChangeEntry;
@@ -35,6 +36,8 @@ pub(crate) struct Manifest {
     pub(crate) calibration: Calibration,
     /// Where the index was opened to be changed, or made to be filled.
     pub(crate) changes: Option<ChangeEntry>,
+    /// What the values of some fields of attributes must be.
+    pub(crate) schema: Option<Schema>,
 }
 
 impl Manifest {

@@ -1,6 +1,6 @@
 //! Checks of the attributes that are read for rows, as JSON.
 
-use pageway_attributes::{Document, MAX_DOCUMENT_BYTES, check_keys, terms_of};
+use pageway_attributes::{Document, MAX_DOCUMENT_BYTES, Schema, check_keys, terms_of};
 
 use super::texts::TextRead;
 use crate::error::{Error, Result};
@@ -18,6 +18,14 @@ pub(crate) fn check_document(json: &[u8]) -> Result<Document> {
     }
     terms_of(&document)?;
     Ok(document)
+}
+
+/// Refuses a document whose values are of other kinds than a schema says.
+///
+/// # Errors
+/// `InvalidInput` naming the path.
+pub(crate) fn check_kinds(document: &Document, schema: Option<&Schema>) -> Result<()> {
+    Ok(schema.map_or(Ok(()), |schema| schema.check(document))?)
 }
 
 /// Refuses documents with a key that is kept for names. Costs a pass over them.

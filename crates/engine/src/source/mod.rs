@@ -39,7 +39,7 @@ pub(crate) use check::inspect_each;
 pub use check::{Inspection, RowStatistics, inspect_rows};
 pub(crate) use check::{kernels, sound_norms};
 pub use convert::{Selection, convert};
-pub(crate) use documents::{check_document, check_free};
+pub(crate) use documents::{check_document, check_free, check_kinds};
 pub(crate) use element::encode;
 pub use error::SourceError;
 pub use file::{OpenAs, VectorFile};

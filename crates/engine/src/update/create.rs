@@ -62,6 +62,7 @@ fn manifest_of(options: &CreateOptions) -> Result<Manifest> {
         memory,
         expected,
         degree,
+        ref schema,
     } = *options;
     if shape.dimension == 0 {
         return Err(Error::invalid("dimension = 0: give 1 at least"));
@@ -104,5 +105,6 @@ fn manifest_of(options: &CreateOptions) -> Result<Manifest> {
             calibrated_rows: 0,
             changed_rows: 0,
         }),
+        schema: schema.clone(),
     })
 }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use pageway_attributes::{Document, Edit, put_row_name, split_row_name, take_row_name};
+use pageway_attributes::{Document, Edit, Schema, put_row_name, split_row_name, take_row_name};
 use pageway_store::Durability;
 
 use super::common::Common;
@@ -19,7 +19,7 @@ use super::state::{Batch, FoundPlaces, Place, State, find_in_segments};
 use crate::delta::{Delta, DeltaView, RowDocument};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::source::{IdRead, NamedRows, TextSlice, check_document};
+use crate::source::{IdRead, NamedRows, TextSlice, check_document, check_kinds};
 
 /// Rows whose attributes are changed by one record at most.
 const RECORD_ROWS: usize = 64;
@@ -206,6 +206,7 @@ impl Common {
         };
         let row_bytes = self.index.shape().row_bytes();
         let sizes = (row_bytes, self.commit.look(|state| state.capacity)?);
+        let schema = rows.found.version.manifest.schema.as_ref();
         let mut attempt = Attempt::default();
         for (((id, name), place), json) in wanted.rows().zip(&found.places).zip(documents) {
             if attempt.bytes > RECORD_BYTES {
@@ -221,7 +222,7 @@ impl Common {
                 continue;
             }
             if let Some(edit) = change.edit {
-                let document = edited(json.as_deref(), edit, sizes);
+                let document = edited(json.as_deref(), edit, sizes, schema);
                 let document = document.map_err(|error| error.within(format!("id {id}")))?;
                 if json == document {
                     continue;
@@ -315,6 +316,7 @@ fn edited(
     json: Option<&[u8]>,
     edit: &Edit,
     (row_bytes, capacity): (usize, u32),
+    schema: Option<&Schema>,
 ) -> Result<RowDocument> {
     let mut document = match json {
         Some(json) => check_document(json)?,
@@ -322,6 +324,7 @@ fn edited(
     };
     let name = take_row_name(&mut document);
     edit.apply(&mut document);
+    check_kinds(&document, schema)?;
     if let Some(name) = name {
         put_row_name(&mut document, name);
     }

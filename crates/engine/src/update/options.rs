@@ -1,5 +1,6 @@
 //! What a caller may ask of a writer, and what it answers.
 
+use pageway_attributes::Schema;
 use pageway_store::Durability;
 use pageway_types::{Metric, VectorShape};
 use serde::Serialize;
@@ -28,6 +29,8 @@ pub struct CreateOptions {
     pub expected: Option<u64>,
     /// Longest adjacency list (R).
     pub degree: u32,
+    /// What the values of some fields of attributes must be.
+    pub schema: Option<Schema>,
 }
 
 impl CreateOptions {
@@ -41,6 +44,7 @@ impl CreateOptions {
             memory: None,
             expected: None,
             degree: 48,
+            schema: None,
         }
     }
 
@@ -76,6 +80,13 @@ impl CreateOptions {
     #[must_use]
     pub fn with_degree(mut self, degree: u32) -> Self {
         self.degree = degree;
+        self
+    }
+
+    /// The same with this schema.
+    #[must_use]
+    pub fn with_schema(mut self, schema: impl Into<Option<Schema>>) -> Self {
+        self.schema = schema.into();
         self
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use pageway_attributes::Schema;
 use pageway_store::MAX_RECORD_BYTES;
 
 use super::options::Rows;
@@ -9,7 +10,7 @@ use super::record::HEAD_BYTES;
 use super::state::Batch;
 use crate::delta::{ROW_BYTES, RowDocument, document_bytes};
 use crate::error::{Error, Result};
-use crate::source::{TextRead, check_document};
+use crate::source::{TextRead, check_document, check_kinds};
 use crate::update::record::Operation;
 
 /// Bytes of a record, about: a long call is several.
@@ -135,7 +136,7 @@ pub(super) fn kept(document: &pageway_attributes::Document) -> Result<RowDocumen
 pub(super) fn check_attributes(
     attributes: &dyn TextRead,
     (count, row_bytes): (usize, usize),
-    capacity: u32,
+    (capacity, schema): (u32, Option<&Schema>),
 ) -> Result<()> {
     if attributes.count() != count as u64 {
         return Err(Error::invalid(format!(
@@ -148,8 +149,11 @@ pub(super) fn check_attributes(
     attributes.visit(0, count as u64, &mut |json| {
         let place = format!("{}, row {row}", attributes.name());
         row += 1;
-        let document = row_document(json).map_err(|error| error.within(&place))?;
-        check_size(&document, row_bytes, capacity).map_err(|error| error.within(&place))
+        let checked = check_document(json).and_then(|document| {
+            check_kinds(&document, schema)?;
+            check_size(&kept(&document)?, row_bytes, capacity)
+        });
+        checked.map_err(|error| error.within(&place))
     })
 }
 

@@ -231,7 +231,9 @@ impl Common {
             check_ids(ids)?;
         }
         if let Some(attributes) = rows.attributes {
-            check_attributes(attributes, (count, row_bytes), capacity)?;
+            let version = self.index.version();
+            let rules = (capacity, version.manifest.schema.as_ref());
+            check_attributes(attributes, (count, row_bytes), rules)?;
         }
         if count == 0 {
             return Ok(());

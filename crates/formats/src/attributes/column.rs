@@ -1,5 +1,6 @@
 //! What the cells of a column stand for: the narrowest kind that all of them are.
 
+use pageway::FieldKind;
 use serde_json::{Number, Value};
 
 /// Kinds of cells; all cells of a column are of one.
@@ -16,18 +17,35 @@ enum Kind {
     Text,
 }
 
-/// A column, by the cells that were seen.
+/// A column, by what it was said to hold, or the cells that were seen.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Column(Option<Kind>);
+pub(super) struct Column {
+    said: Option<FieldKind>,
+    kind: Option<Kind>,
+}
 
 impl Column {
+    /// A column that holds what a schema says, if it says anything.
+    pub(super) fn of(said: Option<FieldKind>) -> Self {
+        let kind = said.map(|said| match said {
+            FieldKind::Integer => Kind::Integer,
+            FieldKind::Float => Kind::Float,
+            FieldKind::Bool => Kind::Bool,
+            FieldKind::Geo => Kind::Json,
+            FieldKind::Keyword | FieldKind::Datetime | FieldKind::Text | FieldKind::Uuid => {
+                Kind::Text
+            }
+        });
+        Self { said, kind }
+    }
+
     /// Takes a cell into account.
     pub(super) fn see(&mut self, cell: &str) {
-        if cell.is_empty() || self.0 == Some(Kind::Text) {
+        if cell.is_empty() || self.said.is_some() || self.kind == Some(Kind::Text) {
             return;
         }
         let own = kind_of(cell);
-        self.0 = Some(match (self.0, own) {
+        self.kind = Some(match (self.kind, own) {
             (None, own) => own,
             (Some(kind), own) if kind == own => kind,
             (Some(Kind::Integer | Kind::Float), Kind::Integer | Kind::Float) => Kind::Float,
@@ -43,14 +61,19 @@ impl Column {
         if cell.is_empty() {
             return Ok(None);
         }
-        let value = match self.0 {
+        let value = match self.kind {
             Some(Kind::Bool) => cell.parse().ok().map(Value::Bool),
             Some(Kind::Integer) => integer(cell),
             Some(Kind::Float) => integer(cell).or_else(|| float(cell)),
             Some(Kind::Json) => json(cell),
             Some(Kind::Text) | None => Some(Value::String(cell.to_owned())),
         };
-        let words = || format!("{cell:?} is unlike the cells of the column");
+        // A list of what was said stands in a cell as JSON.
+        let value = value.or_else(|| self.said.and(json(cell)));
+        let words = || match self.said {
+            Some(said) => format!("holds {cell:?}, the schema says {said}"),
+            None => format!("{cell:?} is unlike the cells of the column"),
+        };
         value.ok_or_else(words).map(Some)
     }
 }
@@ -122,6 +145,21 @@ mod tests {
         for (cells, expected) in cases {
             assert_eq!(values(cells), expected, "{cells:?}");
         }
+    }
+
+    #[test]
+    fn what_a_schema_says_wins() {
+        let value = |said, cell: &str| {
+            let mut column = Column::of(Some(said));
+            column.see("noun");
+            column.value(cell)
+        };
+        assert_eq!(value(FieldKind::Keyword, "12"), Ok(Some(json!("12"))));
+        assert_eq!(value(FieldKind::Float, "12"), Ok(Some(json!(12))));
+        assert_eq!(value(FieldKind::Integer, "[1, 2]"), Ok(Some(json!([1, 2]))));
+        assert_eq!(value(FieldKind::Geo, ""), Ok(None));
+        let words = value(FieldKind::Integer, "noun").unwrap_err();
+        assert_eq!(words, "holds \"noun\", the schema says integer");
     }
 
     #[test]

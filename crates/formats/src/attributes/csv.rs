@@ -1,12 +1,15 @@
 //! CSV: a header of names, then a record per row; quotes as in RFC 4180, `.tsv` with tabs.
 //!
+//! Quotes that are not closed or stand in the middle of a cell are errors, which readers that take
+//! them as text do not tell.
+//!
 //! Two passes: the first finds what each column holds, the second translates.
 
 use std::io::{BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use pageway::{Error, Result, Vfs};
+use pageway::{Error, Result, Schema, Vfs};
 use serde_json::Map;
 
 use super::column::Column;
@@ -20,10 +23,15 @@ const RECORD_BYTES_MAX: u64 = 16 << 20;
 ///
 /// # Errors
 /// `InvalidInput` with the line of what is no record, and row and field of what is no value.
-pub(super) fn each_document(vfs: &Arc<dyn Vfs>, path: &Path, take: &mut Take<'_>) -> Result<()> {
+pub(super) fn each_document(
+    vfs: &Arc<dyn Vfs>,
+    (path, schema): (&Path, Option<&Schema>),
+    take: &mut Take<'_>,
+) -> Result<()> {
     let mut records = Records::open(vfs, path)?;
     let names = records.header()?;
-    let mut columns = vec![Column::default(); names.len()];
+    let kind = |name: &String| schema.and_then(|schema| schema.kind_of(name));
+    let mut columns: Vec<Column> = names.iter().map(|name| Column::of(kind(name))).collect();
     while let Some(cells) = records.next_row(names.len())? {
         for (column, cell) in columns.iter_mut().zip(&cells) {
             column.see(cell);
@@ -95,7 +103,7 @@ impl Records {
 
     /// The next record that is not blank. A line end within quotes is a part of its cell.
     fn next_record(&mut self) -> Result<Option<Vec<String>>> {
-        let mut record = Vec::new();
+        let (mut record, mut in_quotes) = (Vec::new(), false);
         loop {
             let left = RECORD_BYTES_MAX.saturating_sub(record.len() as u64);
             let mut bounded = self.input.by_ref().take(left);
@@ -105,11 +113,13 @@ impl Records {
             if left == read as u64 {
                 return Err(self.refuse("a record of more than 16 MiB: is a quote not closed?"));
             }
-            let quotes = record.split(|byte| *byte == b'"').count() - 1;
-            if read == 0 && !quotes.is_multiple_of(2) {
+            let new = record.get(record.len() - read..).unwrap_or_default();
+            let quotes = new.split(|byte| *byte == b'"').count() - 1;
+            in_quotes ^= !quotes.is_multiple_of(2);
+            if in_quotes && read == 0 {
                 return Err(self.refuse("a quote is not closed"));
             }
-            if !quotes.is_multiple_of(2) {
+            if in_quotes {
                 continue;
             }
             if read == 0 && record.is_empty() {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pageway::source::{TextLines, TextRead};
-use pageway::{Error, Progress, Result, Vfs};
+use pageway::{Error, Progress, Result, Schema, Vfs};
 use serde_json::{Map, Value};
 
 use crate::open::Wish;
@@ -32,6 +32,8 @@ pub struct AttributesWish {
     /// How the vectors were read, where they are from the same Parquet file: their column and that
     /// of the ids are no attributes.
     pub beside: Option<Wish>,
+    /// What cells of CSV are read as, where columns are named.
+    pub schema: Option<Schema>,
 }
 
 /// Opens a file of attributes: `.parquet`, `.csv`, `.tsv`, texts with `.gz` too, else JSON lines.
@@ -58,7 +60,8 @@ pub fn open_attributes(
     }
     if ends(&[".csv", ".csv.gz", ".tsv", ".tsv.gz"]) {
         let mut spool = spool()?;
-        csv::each_document(vfs, path, &mut |document| spool.push(&document))?;
+        let schema = wish.schema.as_ref();
+        csv::each_document(vfs, (path, schema), &mut |document| spool.push(&document))?;
         return spool.finish();
     }
     if ends(&[".gz"]) {

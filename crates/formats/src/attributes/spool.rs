@@ -1,6 +1,6 @@
 //! Texts that wait in a scratch file, a line each, until they are read in any order.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,6 +12,8 @@ use serde_json::{Map, Value};
 
 /// Bytes that are written at a time.
 const BUFFER_BYTES: usize = 1 << 20;
+/// Bytes of a line at most.
+const LINE_BYTES_MAX: u64 = 16 << 20;
 /// Rows between two looks at the wish to stop.
 const ROWS_AT_ONCE: u64 = 4096;
 
@@ -62,13 +64,18 @@ impl<'s> Spool<'s> {
     }
 
     /// Adds all lines of another text.
-    pub(super) fn copy(&mut self, input: &mut dyn BufRead) -> Result<()> {
+    pub(super) fn copy(&mut self, mut input: &mut dyn BufRead) -> Result<()> {
         loop {
-            let read = input.read_until(b'\n', &mut self.buffer);
-            if read.map_err(|error| Error::from(error).within(&self.name))? == 0 {
-                return Ok(());
+            let mut bounded = (&mut input).take(LINE_BYTES_MAX);
+            let read = bounded.read_until(b'\n', &mut self.buffer);
+            match read.map_err(|error| Error::from(error).within(&self.name))? as u64 {
+                0 => return Ok(()),
+                LINE_BYTES_MAX => {
+                    let words = format!("{}, line {}: longer than 16 MiB", self.name, self.rows);
+                    return Err(Error::invalid(words));
+                }
+                _ => self.end_line()?,
             }
-            self.end_line()?;
         }
     }
 

@@ -1,6 +1,6 @@
 //! Values of Parquet as values of JSON.
 
-use pageway::Moment;
+use pageway::{Moment, Uuid};
 use parquet::record::Field;
 use serde_json::{Map, Number, Value};
 
@@ -93,18 +93,9 @@ fn text(bytes: &[u8]) -> Result<Value, String> {
 }
 
 fn uuid(bytes: &[u8]) -> Result<Value, String> {
-    if bytes.len() != 16 {
-        return Err(format!("holds a UUID of {} bytes", bytes.len()));
-    }
-    let mut text = String::new();
-    for (at, byte) in bytes.iter().enumerate() {
-        if matches!(at, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        text.extend(char::from_digit(u32::from(byte >> 4), 16));
-        text.extend(char::from_digit(u32::from(byte & 15), 16));
-    }
-    Ok(Value::String(text))
+    let own = bytes.try_into().map(Uuid);
+    let words = |_| format!("holds a UUID of {} bytes", bytes.len());
+    Ok(Value::String(own.map_err(words)?.to_string()))
 }
 
 fn time(micros: i64) -> Value {

@@ -9,6 +9,8 @@
 //!
 //! Little-endian. A vector of no length is one that the point does not have.
 
+use pageway::Uuid;
+
 use crate::failure::{Failure, Outcome};
 use crate::wire::PointId;
 
@@ -52,7 +54,7 @@ pub(crate) fn encode(changes: &[Change]) -> Vec<u8> {
             }
             PointId::Uuid(uuid) => {
                 bytes.push(1);
-                bytes.extend(uuid);
+                bytes.extend(uuid.0);
             }
         }
         if let Change::Put(row) = change {
@@ -108,7 +110,7 @@ impl<'r> Cursor<'r> {
         let [kind, id_kind] = self.array()?;
         let id = match id_kind {
             0 => PointId::Number(u64::from_le_bytes(self.array()?)),
-            1 => PointId::Uuid(self.array()?),
+            1 => PointId::Uuid(Uuid(self.array()?)),
             _ => return None,
         };
         if kind == 0 {
@@ -138,7 +140,7 @@ mod tests {
         let changes = vec![
             Change::Delete(PointId::Number(u64::MAX)),
             Change::Put(PutRow {
-                id: PointId::Uuid([7; 16]),
+                id: PointId::Uuid(Uuid([7; 16])),
                 document: "{\"a\":1}".to_owned(),
                 vectors: vec![None, Some(vec![1, 2, 3, 4])],
             }),

@@ -83,7 +83,8 @@ impl OpenCollection {
                     },
                 }
             }
-            part.apply(writer)?;
+            part.apply(writer)
+                .map_err(|failure| self.refused(failure))?;
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ type Object = Map<String, Value>;
 /// 422 for values outside of their ranges, 400 for what is not supported.
 pub(crate) fn created(body: &Object) -> Outcome<Value> {
     refuse_unknown(body)?;
+    check_counts(body)?;
     let mut params = json!({
         "shard_number": 1,
         "replication_factor": 1,
@@ -94,6 +95,9 @@ pub(crate) fn patch(config: &mut Value, body: &Object) -> Outcome<()> {
             Some(Value::Object(diff)) => {
                 check_ranges(given, diff)?;
                 merge(entry(config, own), diff);
+                if own == "metadata" {
+                    remove_nulls(entry(config, own), diff);
+                }
             }
             Some(_) => {
                 return Err(Failure::format(format_args!(
@@ -163,6 +167,33 @@ fn refuse_unknown(body: &Object) -> Outcome<()> {
     Ok(())
 }
 
+/// Refuses numbers of shards and replicas that are none.
+fn check_counts(body: &Object) -> Outcome<()> {
+    for name in [
+        "shard_number",
+        "replication_factor",
+        "write_consistency_factor",
+    ] {
+        let Some(value) = body.get(name).filter(|value| !value.is_null()) else {
+            continue;
+        };
+        match value.as_u64() {
+            Some(0) => {
+                return Err(Failure::invalid(
+                    name,
+                    "value 0 invalid, must be 1 or larger",
+                ));
+            }
+            Some(_) => {}
+            None => {
+                let words = format!("{name}: invalid value: {value}, expected u32");
+                return Err(Failure::format(words));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The least of numbers, by their names.
 const LEAST: [(&str, f64); 6] = [
     ("ef_construct", 4.0),
@@ -224,6 +255,13 @@ fn merge(value: &mut Value, diff: &Object) {
     }
 }
 
+/// Removes what a change sets to null.
+fn remove_nulls(value: &mut Value, diff: &Object) {
+    if let Some(object) = value.as_object_mut() {
+        object.retain(|name, _| !diff.get(name).is_some_and(Value::is_null));
+    }
+}
+
 fn deep_merge(value: &mut Value, diff: &Object) {
     for (name, new) in diff {
         match new {
@@ -259,14 +297,14 @@ mod tests {
         let diff = object(json!({
             "vectors": {"": {"hnsw_config": {"m": 8}}},
             "optimizers_config": {"indexing_threshold": 0},
-            "metadata": {"b": 2},
+            "metadata": {"b": 2, "a": null},
             "quantization_config": {"scalar": {"type": "int8"}},
         }));
         patch(&mut config, &diff).unwrap();
         assert_eq!(config["params"]["vectors"]["hnsw_config"]["m"], 8);
         assert_eq!(config["params"]["vectors"]["size"], 4);
         assert_eq!(config["optimizer_config"]["indexing_threshold"], 0);
-        assert_eq!(config["metadata"], json!({"a": 1, "b": 2}));
+        assert_eq!(config["metadata"], json!({"b": 2}));
         patch(
             &mut config,
             &object(json!({"quantization_config": "Disabled"})),

@@ -107,7 +107,7 @@ impl OpenCollection {
         let mut found = HashSet::new();
         for ids in ids.chunks(FILTER_IDS) {
             let among = serde_json::json!({"must": [filter, {"has_id": ids}]});
-            found.extend(self.matching(self.filter(Some(&among))?.as_ref())?);
+            found.extend(self.matching(self.filter(Some(&among))?.as_ref(), None)?);
         }
         Ok(Some(found))
     }

@@ -1,10 +1,10 @@
 //! Answers of a query in groups by the values of a field.
 
 use pageway::FieldPath;
+use pageway::server::visit_values;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::facet::values_at;
 use super::open::OpenCollection;
 use super::output::PointOutput;
 use super::search::SearchSettings;
@@ -82,16 +82,14 @@ fn grouped(
 ) -> Vec<PointGroup> {
     let mut groups: Vec<PointGroup> = Vec::new();
     for point in points {
-        let values = point
-            .payload
-            .as_ref()
-            .map(|payload| values_at(payload, path));
-        let is_id = |value: &&Value| value.is_string() || value.is_i64() || value.is_u64();
         let mut ids: Vec<Value> = Vec::new();
-        for value in values.unwrap_or_default().into_iter().filter(is_id) {
-            if !ids.contains(value) {
-                ids.push(value.clone());
-            }
+        if let Some(payload) = &point.payload {
+            visit_values(payload, path, &mut |value| {
+                let is_id = value.is_string() || value.is_i64() || value.is_u64();
+                if is_id && !ids.contains(value) {
+                    ids.push(value.clone());
+                }
+            });
         }
         for id in ids {
             let is_full = groups.len() == limit;

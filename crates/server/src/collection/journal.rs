@@ -3,8 +3,11 @@
 //!
 //! ```text
 //! JOURNAL/MANIFEST     identity of the log, and the last record that is in every index
-//! JOURNAL/log-*.pwl    records: 0 more follows | 1 last one of a change, and its bytes
+//! JOURNAL/log-*.pwl    records: 1 if it begins a change + 2 if it ends one, and bytes of it
 //! ```
+//!
+//! A change that a crash cut short begins and does not end: the next one that begins takes its
+//! place.
 //!
 //! Records are bytes; what they mean is the collection's. They can be applied again: the order is
 //! that of the log, and each says all of what a point is afterwards.
@@ -23,6 +26,9 @@ use crate::failure::{Failure, Outcome};
 
 /// Bytes of a change in a record; longer ones take several.
 const PIECE_BYTES: usize = 512 << 10;
+/// What the first byte of a record says of the change that it is a part of.
+const BEGINS: u8 = 1;
+const ENDS: u8 = 2;
 /// Bytes beyond which what is in every index is given up.
 const MOST_BYTES: u64 = 32 << 20;
 
@@ -67,9 +73,12 @@ impl Journal {
         };
         let mut change = Vec::new();
         let mut visit = |_, record: &[u8]| {
-            let (kind, piece) = record.split_first().unwrap_or((&1, &[]));
+            let (flags, piece) = record.split_first().unwrap_or((&(BEGINS | ENDS), &[]));
+            if flags & BEGINS != 0 {
+                change.clear();
+            }
             change.extend_from_slice(piece);
-            if *kind == 0 {
+            if flags & ENDS == 0 {
                 return Ok(());
             }
             redo(&std::mem::take(&mut change))
@@ -91,8 +100,9 @@ impl Journal {
         let bytes = (change.len() + count) as u64;
         self.writer.reserve(count as u64, bytes, Room::Ordinary)?;
         for (number, piece) in change.chunks(PIECE_BYTES).enumerate() {
-            let is_last = u8::from(number + 1 == count);
-            self.writer.append(&[&[is_last], piece])?;
+            let begins = if number == 0 { BEGINS } else { 0 };
+            let ends = if number + 1 == count { ENDS } else { 0 };
+            self.writer.append(&[&[begins | ends], piece])?;
         }
         self.writer.write()?;
         self.bytes += bytes;
@@ -160,6 +170,14 @@ mod tests {
         let mut journal = open(&mut found);
         assert_eq!(found, [b"one".to_vec(), long]);
         journal.forget().unwrap();
+        // The beginning of a change, as a crash leaves it.
+        journal.writer.reserve(1, 4, Room::Ordinary).unwrap();
+        journal.writer.append(&[&[BEGINS], b"cut"]).unwrap();
+        journal.writer.write().unwrap();
+        drop(journal);
+        found.clear();
+        let mut journal = open(&mut found);
+        assert!(found.is_empty(), "half a change is none");
         journal.append(b"two").unwrap();
         drop(journal);
         found.clear();

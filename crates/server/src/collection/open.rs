@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use pageway::server::create_directory;
 use pageway::{
@@ -31,6 +31,8 @@ pub(crate) struct OpenCollection {
     pub(super) has_gaps: AtomicBool,
     /// Changes since it was opened.
     pub(super) changes: AtomicU64,
+    /// Whether its memory has become too small for what is in it.
+    is_tight: AtomicBool,
     /// Ids that a scroll is about to come to.
     pub(super) window: Mutex<Option<IdWindow>>,
 }
@@ -110,6 +112,7 @@ impl OpenCollection {
             }),
             has_gaps: AtomicBool::new(true),
             changes: AtomicU64::new(0),
+            is_tight: AtomicBool::new(false),
             window: Mutex::new(None),
         };
         collection.recover(vfs, dir)?;
@@ -179,9 +182,29 @@ impl OpenCollection {
         self.order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it has to be closed and opened before anything changes again.
+    /// Whether its memory has become too small for what is in it.
+    pub(crate) fn is_tight(&self) -> bool {
+        self.is_tight.load(Ordering::Acquire)
+    }
+
+    /// What a refusal of an index means, of rows that were checked: they do not fit its memory.
+    pub(super) fn refused(&self, failure: Failure) -> Failure {
+        if failure.status != 400 {
+            return failure;
+        }
+        self.is_tight.store(true, Ordering::Release);
+        Failure::reopening(failure.text)
+    }
+
+    /// Whether it has to be closed and opened before anything changes again; not while something
+    /// does.
     pub(crate) fn is_broken(&self) -> bool {
-        self.order().broken.is_some()
+        match self.order.try_lock() {
+            Ok(order) => order.broken.is_some(),
+            // Something panicked on its way into the indexes.
+            Err(TryLockError::Poisoned(_)) => true,
+            Err(TryLockError::WouldBlock) => false,
+        }
     }
 
     /// Points that there are.

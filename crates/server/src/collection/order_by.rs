@@ -4,14 +4,14 @@
 //! once for each of them.
 
 use std::hash::{BuildHasher, RandomState};
+use std::time::Instant;
 
 use pageway::FieldPath;
 use pageway::lab::SplitMix64;
-use pageway::server::Moment;
+use pageway::server::{Moment, visit_values};
 use serde_json::Value;
 
 use super::document::PointDocument;
-use super::facet::values_at;
 use super::open::OpenCollection;
 use super::output::PointOutput;
 use crate::failure::{Failure, Outcome};
@@ -31,7 +31,7 @@ impl OpenCollection {
         &self,
         order: &OrderBy,
         filter: Option<&Value>,
-        limit: usize,
+        (limit, deadline): (usize, Instant),
     ) -> Outcome<Vec<OrderedPoint>> {
         let path = FieldPath::parse(&order.key).map_err(Failure::wrong)?;
         let direction = order.direction.unwrap_or_default();
@@ -42,10 +42,10 @@ impl OpenCollection {
         });
         let start = start.transpose()?;
         let mut best: Vec<OrderedPoint> = Vec::new();
-        self.visit_documents(filter, &mut |id, document| {
+        self.visit_documents(filter, deadline, &mut |id, document| {
             let payload = PointDocument::decode(document)?.payload;
-            for value in values_at(&payload, &path) {
-                let Some(key) = key_of(value) else { continue };
+            visit_values(&payload, &path, &mut |value| {
+                let Some(key) = key_of(value) else { return };
                 let is_before = start.is_some_and(|start| match direction {
                     Direction::Asc => key < start,
                     Direction::Desc => key > start,
@@ -54,7 +54,7 @@ impl OpenCollection {
                     let value = shown(value);
                     best.push(OrderedPoint { id, key, value });
                 }
-            }
+            });
             if best.len() >= 4 * limit.max(256) {
                 keep_first(&mut best, direction, limit);
             }
@@ -81,9 +81,13 @@ impl OpenCollection {
     }
 
     /// Some points that match, by chance.
-    pub(super) fn sample(&self, filter: Option<&Value>, limit: usize) -> Outcome<Vec<PointId>> {
+    pub(super) fn sample(
+        &self,
+        filter: Option<&Value>,
+        (limit, deadline): (usize, Instant),
+    ) -> Outcome<Vec<PointId>> {
         let filter = self.filter(filter)?;
-        let mut ids = self.matching(filter.as_ref())?;
+        let mut ids = self.matching(filter.as_ref(), Some(deadline))?;
         let mut random = SplitMix64::new(RandomState::new().hash_one(limit));
         let count = limit.min(ids.len());
         for at in 0..count {

@@ -7,6 +7,7 @@
 use std::collections::BinaryHeap;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use pageway::{Filter, RowParts};
 use serde_json::Value;
@@ -14,7 +15,7 @@ use serde_json::Value;
 use super::open::OpenCollection;
 use super::output::{PointOutput, ScrollOutput};
 use crate::failure::{Failure, Outcome};
-use crate::wire::{PayloadParts, PointId, Retrieve, Scroll, VectorParts};
+use crate::wire::{PayloadParts, PointId, Retrieve, Scroll, VectorParts, parts_of};
 
 /// The first id of rows with names.
 const FIRST_NAMED: u64 = 1 << 63;
@@ -37,14 +38,8 @@ impl OpenCollection {
     /// The points of some ids.
     pub(crate) fn retrieve(&self, request: &Retrieve) -> Outcome<Vec<PointOutput>> {
         request.check()?;
-        let payload = request
-            .with_payload
-            .clone()
-            .unwrap_or(PayloadParts::All(true));
-        let vector = request
-            .with_vector
-            .clone()
-            .unwrap_or(VectorParts::All(false));
+        let (payload, vector) =
+            parts_of(request.with_payload.as_ref(), request.with_vector.as_ref());
         self.points(&request.ids, (&payload, &vector))
     }
 
@@ -73,28 +68,23 @@ impl OpenCollection {
     }
 
     /// Points in the order of their ids, or of a field.
-    pub(crate) fn scroll(&self, request: &Scroll) -> Outcome<ScrollOutput> {
+    pub(crate) fn scroll(&self, request: &Scroll, deadline: Instant) -> Outcome<ScrollOutput> {
         let limit = request.limit()?;
-        let payload = request
-            .with_payload
-            .clone()
-            .unwrap_or(PayloadParts::All(true));
-        let vector = request
-            .with_vector
-            .clone()
-            .unwrap_or(VectorParts::All(false));
+        let (payload, vector) =
+            parts_of(request.with_payload.as_ref(), request.with_vector.as_ref());
         if let Some(order) = &request.order_by {
             if request.offset.is_some() {
                 return Err(Failure::wrong("`offset` and `order_by` do not go together"));
             }
-            let points = self.ordered(&order.clone().into(), request.filter.as_ref(), limit)?;
+            let order = order.clone().into();
+            let points = self.ordered(&order, request.filter.as_ref(), (limit, deadline))?;
             return Ok(ScrollOutput {
                 points: self.ordered_output(points, (&payload, &vector))?,
                 next_page_offset: None,
             });
         }
         let first = request.offset.unwrap_or(PointId::Number(0));
-        let mut ids = self.next_ids(request.filter.as_ref(), (first, limit + 1))?;
+        let mut ids = self.next_ids(request.filter.as_ref(), (first, limit + 1), deadline)?;
         let next = ids.get(limit).copied();
         ids.truncate(limit);
         Ok(ScrollOutput {
@@ -108,6 +98,7 @@ impl OpenCollection {
         &self,
         filter: Option<&Value>,
         (first, count): (PointId, usize),
+        deadline: Instant,
     ) -> Outcome<Vec<PointId>> {
         let compiled = self.filter(filter)?;
         let Some(index) = self.first().filter(|index| !index.is_empty()) else {
@@ -125,7 +116,7 @@ impl OpenCollection {
             }
         }
         let rest = count - ids.len();
-        ids.extend(self.next_named((filter, compiled.as_ref()), (first, rest))?);
+        ids.extend(self.next_named((filter, compiled.as_ref()), (first, rest), deadline)?);
         Ok(ids)
     }
 
@@ -133,6 +124,7 @@ impl OpenCollection {
         &self,
         (json, filter): (Option<&Value>, Option<&Filter>),
         (first, count): (PointId, usize),
+        deadline: Instant,
     ) -> Outcome<Vec<PointId>> {
         let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
         let changes = self.changes.load(Ordering::Acquire);
@@ -146,7 +138,8 @@ impl OpenCollection {
         // Numbers as large as those of names come before UUIDs, and after all others.
         let mut best: BinaryHeap<PointId> = BinaryHeap::new();
         let mut is_last = true;
-        self.visit(filter, (FIRST_NAMED, RowParts::default()), &mut |id, _| {
+        let named = (FIRST_NAMED, RowParts::default(), Some(deadline));
+        self.visit(filter, named, &mut |id, _| {
             if id >= first {
                 best.push(id);
             }
@@ -172,6 +165,7 @@ impl OpenCollection {
     pub(super) fn visit_documents(
         &self,
         filter: Option<&Value>,
+        deadline: Instant,
         visit: &mut dyn FnMut(PointId, Option<&str>) -> Outcome<()>,
     ) -> Outcome<()> {
         let filter = self.filter(filter)?;
@@ -179,7 +173,7 @@ impl OpenCollection {
             vectors: false,
             attributes: true,
         };
-        self.visit(filter.as_ref(), (0, parts), visit)
+        self.visit(filter.as_ref(), (0, parts, Some(deadline)), visit)
     }
 }
 
@@ -202,7 +196,7 @@ mod tests {
 
     #[test]
     fn windows_give_what_they_know() {
-        let id = |number: u8| PointId::Uuid([number; 16]);
+        let id = |number: u8| PointId::Uuid(pageway::Uuid([number; 16]));
         let window = |is_last| IdWindow {
             filter: None,
             changes: 0,

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::document::PointDocument;
 use super::open::OpenCollection;
+use super::order_by::OrderedPoint;
 use super::output::PointOutput;
 use super::point::Point;
 use super::schema::DenseField;
@@ -87,13 +88,20 @@ impl OpenCollection {
                 self.hits_output(hits.into_iter().skip(offset).take(limit).collect(), wanted)
             }
             QueryKind::Scroll => {
-                let ids = self.next_ids(filter, (PointId::Number(0), limit + offset))?;
+                let ids = self.next_ids(
+                    filter,
+                    (PointId::Number(0), limit + offset),
+                    settings.deadline,
+                )?;
                 let ids = ids.get(offset..).unwrap_or_default();
                 self.unscored(ids, wanted)
             }
-            QueryKind::OrderBy(order) => self.ordered_query(&order, query, (limit, offset), wanted),
+            QueryKind::OrderBy(order) => {
+                let hits = self.ordered_query(&order, query, (limit, offset), settings)?;
+                self.ordered_hits(hits, wanted)
+            }
             QueryKind::Sample => {
-                let ids = self.sample(filter, limit + offset)?;
+                let ids = self.sample(filter, (limit + offset, settings.deadline))?;
                 self.unscored(ids.get(offset..).unwrap_or_default(), wanted)
             }
         }
@@ -104,10 +112,18 @@ impl OpenCollection {
         order: &OrderBy,
         query: &Query,
         (limit, offset): (usize, usize),
+        settings: SearchSettings,
+    ) -> Outcome<Vec<OrderedPoint>> {
+        let most = (limit + offset, settings.deadline);
+        let ordered = self.ordered(order, query.filter.as_ref(), most)?;
+        Ok(ordered.into_iter().skip(offset).collect())
+    }
+
+    fn ordered_hits(
+        &self,
+        ordered: Vec<OrderedPoint>,
         wanted: (&PayloadParts, &VectorParts),
     ) -> Outcome<Vec<PointOutput>> {
-        let ordered = self.ordered(order, query.filter.as_ref(), limit + offset)?;
-        let ordered = ordered.into_iter().skip(offset).collect();
         let mut points = self.ordered_output(ordered, wanted)?;
         points.iter_mut().for_each(without_score);
         Ok(points)

@@ -1,5 +1,8 @@
 //! Which points a request means.
 
+use std::time::Instant;
+
+use pageway::server::clock;
 use pageway::{Filter, RowParts};
 use serde_json::Value;
 
@@ -34,11 +37,11 @@ impl OpenCollection {
         selector.check()?;
         let mut ids = match &selector.points {
             Some(ids) => ids.clone(),
-            None => self.matching(self.filter(selector.filter.as_ref())?.as_ref())?,
+            None => self.matching(self.filter(selector.filter.as_ref())?.as_ref(), None)?,
         };
         if let (Some(_), Some(filter)) = (&selector.points, &selector.filter) {
             let filter = self.filter(Some(filter))?;
-            let matching = self.matching(filter.as_ref())?;
+            let matching = self.matching(filter.as_ref(), None)?;
             let matching: std::collections::HashSet<PointId> = matching.into_iter().collect();
             ids.retain(|id| matching.contains(id));
         }
@@ -48,9 +51,14 @@ impl OpenCollection {
     }
 
     /// The ids of the points that match, or of all.
-    pub(super) fn matching(&self, filter: Option<&Filter>) -> Outcome<Vec<PointId>> {
+    pub(super) fn matching(
+        &self,
+        filter: Option<&Filter>,
+        deadline: Option<Instant>,
+    ) -> Outcome<Vec<PointId>> {
         let mut ids = Vec::new();
-        self.visit(filter, (0, RowParts::default()), &mut |id, _| {
+        let whole = (0, RowParts::default(), deadline);
+        self.visit(filter, whole, &mut |id, _| {
             ids.push(id);
             Ok(())
         })?;
@@ -58,10 +66,11 @@ impl OpenCollection {
     }
 
     /// Shows the points that match, or all, from an id of the engine on: the id and the document.
+    /// 408 past the deadline.
     pub(super) fn visit(
         &self,
         filter: Option<&Filter>,
-        (first, parts): (u64, RowParts),
+        (first, parts, deadline): (u64, RowParts, Option<Instant>),
         visit: &mut dyn FnMut(PointId, Option<&str>) -> Outcome<()>,
     ) -> Outcome<()> {
         let Some(index) = self.first().filter(|index| !index.is_empty()) else {
@@ -69,6 +78,9 @@ impl OpenCollection {
         };
         let mut next = Some(first);
         while let Some(first) = next {
+            if deadline.is_some_and(|deadline| clock::now() >= deadline) {
+                return Err(Failure::timeout());
+            }
             let page = index.scroll(filter, (first, PAGE_ROWS), parts)?;
             for row in &page.rows {
                 let id = PointId::of_row(row);

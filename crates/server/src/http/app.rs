@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::{Response, Uri};
 use axum::routing::{MethodFilter, on};
 use pageway::server::clock;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 
 use super::auth::Keys;
@@ -24,6 +24,8 @@ use crate::workers::Workers;
 
 /// Bytes of a body at most.
 const MAX_BODY_BYTES: u64 = 32 << 20;
+/// Bytes that a place for bodies stands for.
+const PLACE_BYTES: u64 = 1 << 10;
 /// Time for a body to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
 /// Bytes of an address at most.
@@ -47,6 +49,8 @@ struct AppParts {
     reads: Workers,
     writes: Workers,
     log: Log,
+    /// Places for the bodies of requests that are read or under way.
+    bodies: Arc<Semaphore>,
     stops: AtomicBool,
 }
 
@@ -60,7 +64,9 @@ impl App {
         keys: Keys,
         (threads, log): (usize, Log),
     ) -> std::io::Result<Self> {
+        let places = service.body_bytes() / PLACE_BYTES;
         Ok(Self(Arc::new(AppParts {
+            bodies: Arc::new(Semaphore::new(places as usize)),
             service,
             keys,
             reads: Workers::new("read", (threads, READS_EACH * threads))?,
@@ -143,9 +149,10 @@ impl App {
         check_uri(request.uri())?;
         let query = Parameters::parse(request.uri().query().unwrap_or_default())?;
         let deadline = query.deadline()?;
-        let body = body_of(request).await?;
+        let (body, room) = self.body_of(request).await?;
         let service = Arc::clone(&parts.service);
         let work = move || {
+            let _room = room;
             operation.answer(&Call {
                 service: &service,
                 path: &path,
@@ -162,6 +169,30 @@ impl App {
             }
             Access::Read => self.queue(&parts.reads, deadline, work).await,
             Access::Write => self.queue(&parts.writes, deadline, work).await,
+        }
+    }
+
+    /// The body of a request, and the room that it takes until the request is done.
+    async fn body_of(&self, request: Request) -> Outcome<(Bytes, OwnedSemaphorePermit)> {
+        let length = request.headers().get("content-length");
+        let length = length.and_then(|own| own.to_str().ok()?.parse::<u64>().ok());
+        let length = length.or_else(|| request.body().size_hint().upper());
+        let most = MAX_BODY_BYTES.min(self.0.service.body_bytes());
+        if length.is_some_and(|length| length > most) {
+            return Err(Failure::too_large(most));
+        }
+        let places = length.unwrap_or(most) / PLACE_BYTES;
+        let room = Arc::clone(&self.0.bodies).acquire_many_owned(places as u32);
+        let Ok(Ok(room)) = timeout(BODY_TIME, room).await else {
+            self.0.service.metrics.reject("bodies");
+            return Err(Failure::busy());
+        };
+        let read = to_bytes(request.into_body(), most as usize);
+        match timeout(BODY_TIME, read).await {
+            Ok(Ok(body)) => Ok((body, room)),
+            Ok(Err(_)) if length.is_none() => Err(Failure::too_large(most)),
+            Ok(Err(error)) => Err(Failure::format(error)),
+            Err(_) => Err(Failure::timeout()),
         }
     }
 
@@ -202,19 +233,4 @@ fn check_uri(uri: &Uri) -> Outcome<()> {
         return Err(Failure::wrong(words));
     }
     Ok(())
-}
-
-async fn body_of(request: Request) -> Outcome<axum::body::Bytes> {
-    let length = request.headers().get("content-length");
-    let length = length.and_then(|own| own.to_str().ok()?.parse::<u64>().ok());
-    if length.is_some_and(|length| length > MAX_BODY_BYTES) {
-        return Err(Failure::too_large(MAX_BODY_BYTES));
-    }
-    let read = to_bytes(request.into_body(), MAX_BODY_BYTES as usize);
-    match timeout(BODY_TIME, read).await {
-        Ok(Ok(body)) => Ok(body),
-        Ok(Err(_)) if length.is_none() => Err(Failure::too_large(MAX_BODY_BYTES)),
-        Ok(Err(error)) => Err(Failure::format(error)),
-        Err(_) => Err(Failure::timeout()),
-    }
 }

@@ -53,7 +53,11 @@ pub(super) fn create(call: &Call<'_>) -> Outcome<Reply> {
     let registry = &service.registry;
     let turn = registry.turn();
     let names = registry.names();
-    if names.collections.contains_key(name) || names.aliases.contains_key(name) {
+    if names.aliases.contains_key(name) {
+        let words = format!("Can't create collection with name {name}: an alias has that name");
+        return Err(Failure::wrong(words));
+    }
+    if names.collections.contains_key(name) {
         let words = format!("Collection `{name}` already exists!");
         return Err(Failure::conflict(words));
     }
@@ -187,6 +191,11 @@ fn index_info(schema: &Value) -> Outcome<Value> {
             KINDS.join(", ")
         ))
     })?;
+    let lacks = |name: &str| schema.get(name).and_then(Value::as_bool) == Some(false);
+    if lacks("lookup") && lacks("range") {
+        let words = "the 'lookup' and 'range' capabilities can't be both disabled";
+        return Err(Failure::invalid_index(words));
+    }
     let mut info = json!({"data_type": kind});
     if let (Value::Object(_), Some(info)) = (schema, info.as_object_mut()) {
         info.insert("params".to_owned(), schema.clone());

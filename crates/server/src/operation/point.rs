@@ -1,5 +1,8 @@
 //! Changes of points.
 
+use std::time::Duration;
+
+use pageway::server::clock;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -8,15 +11,39 @@ use super::collection::updated;
 use crate::failure::Outcome;
 use crate::wire::{BatchOperation, Operations};
 
+/// Times that a change is tried.
+const MOST_TRIES: usize = 200;
+/// Pause before a collection is looked for again.
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// Reads an operation out of the body and does it.
 fn change<T: DeserializeOwned>(
     call: &Call<'_>,
     operation: impl FnOnce(T) -> BatchOperation,
 ) -> Outcome<Reply> {
     let request: T = call.read()?;
-    let open = call.service.collection(call.name("collection"))?;
-    let number = open.change(operation(request))?;
+    let number = done(call, &operation(request))?;
     updated(call, number)
+}
+
+/// Does an operation; again, where the collection has to be opened again for it. That changes
+/// nothing of what was done, since operations say what points are afterwards.
+fn done(call: &Call<'_>, operation: &BatchOperation) -> Outcome<u64> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let open = call.service.collection(call.name("collection"))?;
+        let outcome = open.change(operation.clone());
+        let again = open.is_tight() || open.is_broken();
+        let in_time = clock::now() < call.deadline;
+        match outcome {
+            Err(failure) if failure.status == 503 && again && in_time && tries < MOST_TRIES => {
+                drop(open);
+                std::thread::sleep(PAUSE);
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 pub(super) fn upsert(call: &Call<'_>) -> Outcome<Reply> {
@@ -54,12 +81,11 @@ pub(super) fn delete_vectors(call: &Call<'_>) -> Outcome<Reply> {
 /// Operations one after the other; those before one that fails are done.
 pub(super) fn batch(call: &Call<'_>) -> Outcome<Reply> {
     let Operations { operations } = call.read()?;
-    let open = call.service.collection(call.name("collection"))?;
     let waits = call.query.flag("wait", false)?;
     let status = if waits { "completed" } else { "acknowledged" };
     let mut results: Vec<Value> = Vec::with_capacity(operations.len());
     for operation in operations {
-        let number = open.change(operation)?;
+        let number = done(call, &operation)?;
         results.push(json!({"operation_id": number, "status": status}));
     }
     Reply::of(&results)

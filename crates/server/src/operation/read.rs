@@ -39,7 +39,7 @@ pub(super) fn retrieve(call: &Call<'_>) -> Outcome<Reply> {
 pub(super) fn scroll(call: &Call<'_>) -> Outcome<Reply> {
     let request: Scroll = call.read()?;
     let open = call.service.collection(call.name("collection"))?;
-    Reply::of(&open.scroll(&request)?)
+    Reply::of(&open.scroll(&request, call.deadline)?)
 }
 
 pub(super) fn query(call: &Call<'_>) -> Outcome<Reply> {
@@ -86,5 +86,5 @@ pub(super) fn facet(call: &Call<'_>) -> Outcome<Reply> {
         )));
     }
     let open = call.service.open_entry(&name, &entry)?;
-    Reply::of(&json!({"hits": open.facet(&request, kind == Some("uuid"))?}))
+    Reply::of(&json!({"hits": open.facet(&request, (kind == Some("uuid"), call.deadline))?}))
 }

@@ -60,6 +60,7 @@ fn rewrite(json: &mut Value, is_dense: &dyn Fn(&str) -> Option<bool>, depth: usi
                 *json = has_vector(name, is_dense(name));
                 return Ok(());
             }
+            check_field(object)?;
             let inner = [
                 "must",
                 "should",
@@ -78,6 +79,18 @@ fn rewrite(json: &mut Value, is_dense: &dyn Fn(&str) -> Option<bool>, depth: usi
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
     }
+}
+
+/// Refuses a condition on a field that says nothing of it.
+fn check_field(object: &serde_json::Map<String, Value>) -> Outcome<()> {
+    let says = object
+        .iter()
+        .any(|(name, value)| name != "key" && !value.is_null());
+    if object.contains_key("key") && !says {
+        let words = "At least one field condition must be specified";
+        return Err(Failure::invalid("filter", words));
+    }
+    Ok(())
 }
 
 fn has_vector(name: &str, is_dense: Option<bool>) -> Value {
@@ -149,6 +162,8 @@ mod tests {
             failure.status == 400 && failure.text.contains("match"),
             "{failure:?}"
         );
+        let bare = filter_of(&json!({"must": [{"key": "a"}]}), &none).unwrap_err();
+        assert_eq!(bare.status, 422);
         assert!(filter_of(&json!({"has_id": ["x"]}), &none).is_err());
         assert!(filter_of(&without_vector(Some(&json!({})), "a"), &none).is_ok());
     }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use pageway::StoredRow;
 use pageway::server::is_name_id;
+use pageway::{StoredRow, Uuid};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum PointId {
     Number(u64),
-    Uuid([u8; 16]),
+    Uuid(Uuid),
 }
 
 impl PointId {
@@ -21,7 +21,7 @@ impl PointId {
         if is_number && text.len() <= 20 {
             return text.parse().ok().map(Self::Number);
         }
-        uuid(text).map(Self::Uuid)
+        Uuid::parse(text).map(Self::Uuid)
     }
 
     /// The name of its row; none of numbers that the engine takes as they are.
@@ -46,48 +46,11 @@ impl PointId {
     }
 }
 
-/// The bytes of a UUID: 32 digits, with or without hyphens, braces and `urn:uuid:`.
-fn uuid(text: &str) -> Option<[u8; 16]> {
-    let text = text.strip_prefix("urn:uuid:").unwrap_or(text);
-    let inner = text
-        .strip_prefix('{')
-        .map_or(Some(text), |inner| inner.strip_suffix('}'))?;
-    let has_hyphens = inner.len() == 36;
-    if !has_hyphens && inner.len() != 32 {
-        return None;
-    }
-    let mut bytes = [0; 16];
-    let mut digits = 0;
-    for (at, letter) in inner.chars().enumerate() {
-        if has_hyphens && matches!(at, 8 | 13 | 18 | 23) {
-            if letter != '-' {
-                return None;
-            }
-            continue;
-        }
-        let digit = letter.to_digit(16)? as u8;
-        let byte: &mut u8 = bytes.get_mut(digits / 2)?;
-        *byte = *byte << 4 | digit;
-        digits += 1;
-    }
-    (digits == 32).then_some(bytes)
-}
-
 impl fmt::Display for PointId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(number) => write!(f, "{number}"),
-            Self::Uuid(bytes) => {
-                for (at, byte) in bytes.iter().enumerate() {
-                    let hyphen = if matches!(at, 4 | 6 | 8 | 10) {
-                        "-"
-                    } else {
-                        ""
-                    };
-                    write!(f, "{hyphen}{byte:02x}")?;
-                }
-                Ok(())
-            }
+            Self::Uuid(own) => own.fmt(f),
         }
     }
 }
@@ -127,7 +90,7 @@ impl Visitor<'_> for IdVisitor {
                  or a UUID"
             ))
         };
-        uuid(text).map(PointId::Uuid).ok_or_else(wrong)
+        Uuid::parse(text).map(PointId::Uuid).ok_or_else(wrong)
     }
 }
 
@@ -175,6 +138,6 @@ mod tests {
         assert_eq!(PointId::Number(5).name(), None);
         let high = PointId::Number(u64::MAX);
         assert_eq!(PointId::of(1 << 63, high.name().as_deref()), Some(high));
-        assert!(PointId::Number(u64::MAX) < PointId::Uuid([0; 16]));
+        assert!(PointId::Number(u64::MAX) < PointId::Uuid(Uuid([0; 16])));
     }
 }

@@ -9,7 +9,7 @@ mod vector;
 
 pub(crate) use condition::{absence, filter_of, presence, without_vector};
 pub(crate) use id::PointId;
-pub(crate) use parts::{PayloadParts, VectorParts};
+pub(crate) use parts::{PayloadParts, VectorParts, parts_of};
 pub(crate) use points::{
     BatchOperation, DeletePayload, DeleteVectors, Operations, PointInsert, PointsInsert, Selector,
     SetPayload, UpdateMode, UpdateVectors,

@@ -144,6 +144,17 @@ impl VectorParts {
     }
 }
 
+/// What a request wants of points: payloads, and no vectors, where it does not say.
+pub(crate) fn parts_of(
+    payload: Option<&PayloadParts>,
+    vector: Option<&VectorParts>,
+) -> (PayloadParts, VectorParts) {
+    (
+        payload.cloned().unwrap_or(PayloadParts::All(true)),
+        vector.cloned().unwrap_or(VectorParts::All(false)),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

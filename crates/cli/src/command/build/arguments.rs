@@ -99,6 +99,11 @@ struct PlaceArguments {
     #[arg(long, value_name = "FILE")]
     attributes: Option<PathBuf>,
 
+    /// What values of attributes must be, now and when rows change: a JSON file such as
+    /// {"lex": "keyword", "length": "integer"}; also float, bool, datetime, text, geo, uuid
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+
     /// Example queries to calibrate recall with; give them when queries are unlike the data
     /// [default: rows of the data, held out]
     #[arg(long, value_name = "FILE")]
@@ -245,8 +250,10 @@ impl BuildArguments {
             design,
         } = self;
         let sizes = &design.sizes;
+        let schema = place.schema.as_deref();
         Ok(sizes
             .options()
+            .with_schema(schema.map(system::read_schema).transpose()?)
             .with_metric(place.metric)
             .with_preset(design.preset)
             .with_form(design.form.clone())
@@ -331,7 +338,8 @@ impl BuildArguments {
         let names = names.map(system::open_names).transpose()?;
         let attributes = place.attributes.as_deref();
         let beside = (place.data.as_path(), &table);
-        let open = |path| system::open_attributes(path, beside, &session.progress);
+        let schema = options.schema.as_ref();
+        let open = |path| system::open_attributes(path, beside, schema, &session.progress);
         let attributes = attributes.map(open).transpose()?;
         let input = BuildInput::new(&vectors, vectors.name())
             .with_ids(ids.as_deref())

@@ -9,6 +9,7 @@ use pageway::{
 use serde::Serialize;
 
 use crate::output::Outcome;
+use crate::system;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,6 +57,10 @@ pub(crate) struct CreateArguments {
     #[arg(long, value_name = "N")]
     expected: Option<u64>,
 
+    /// What values of attributes must be, as in build
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+
     /// Longest adjacency list (R)
     #[arg(long, value_name = "R", default_value_t = 48)]
     degree: u32,
@@ -82,7 +87,13 @@ impl CreateArguments {
             .with_form(self.form.clone())
             .with_memory(self.memory_bytes()?)
             .with_expected(self.expected)
-            .with_degree(self.degree);
+            .with_degree(self.degree)
+            .with_schema(
+                self.schema
+                    .as_deref()
+                    .map(system::read_schema)
+                    .transpose()?,
+            );
         Writer::create(&self.out, &options)?;
         let out = self.out.display();
         let text = format!(

@@ -96,7 +96,8 @@ impl Beside {
     fn open(wish: &InsertArguments, vectors: &Vectors, session: &Session) -> Result<Self> {
         let table = system::plain(wish.element);
         let beside = (wish.data.as_path(), &table);
-        let open = |path| system::open_attributes(path, beside, &session.progress);
+        let schema = pageway::describe(&wish.index)?.schema;
+        let open = |path| system::open_attributes(path, beside, schema.as_ref(), &session.progress);
         let own = Self {
             ids: wish.ids.as_deref().map(system::open_ids).transpose()?,
             names: wish.names.as_deref().map(system::open_names).transpose()?,

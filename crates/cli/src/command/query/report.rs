@@ -201,11 +201,19 @@ fn filter_facts(filter: Option<FilterReport>, facts: Facts) -> Facts {
         return facts;
     };
     let costs = format!(
-        "{} (a walk would cost {:.0} code scores a query, a scan {:.0})",
+        "{} (a walk would cost {:.0} code scores a query, a scan {:.0}; spent {:.0})",
         filter.strategy.name(),
         filter.walk_cost,
-        filter.scan_cost
+        filter.scan_cost,
+        filter.spent_cost
     );
+    let facts = match filter.rescued {
+        0 => facts,
+        rescued => facts.fact(
+            "walks given up",
+            format!("{}: scanned", text::count(rescued as u64)),
+        ),
+    };
     facts
         .fact("rows that match", text::count(filter.matches))
         .fact("searched by", costs)

@@ -210,6 +210,7 @@ impl<'j> Job<'j> {
                 deadline: self.deadline,
                 tolerance: self.tolerance,
                 rule: self.lists.rule,
+                among: self.lists.among,
             },
         ))
     }

@@ -1,0 +1,228 @@
+//! Answers by the vectors themselves, of all rows or of some: each vector is read once for many
+//! queries.
+
+use std::ops::Range;
+
+use pageway_types::NodeId;
+
+use super::collect::Answer;
+use super::watch::Watch;
+use super::{Index, Version};
+use crate::error::Result;
+use crate::execution::driver::Outcomes;
+use crate::execution::{QueryStats, Segment};
+use crate::options::{Answers, Queries, SearchOptions};
+use crate::source::kernels;
+
+/// Results that are kept beyond those that are wanted, before the worst are dropped.
+const LEAST_KEPT: usize = 32;
+
+impl Index {
+    /// Compares every row that may be an answer, and the deltas.
+    pub(super) fn search_exactly(
+        &self,
+        (version, queries): (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        watch: Watch<'_>,
+    ) -> Result<(Answers, Vec<Outcomes>)> {
+        let all: Vec<usize> = (0..queries.rows.len() / self.shape().row_bytes()).collect();
+        let mut answers = Answers::none(all.len(), version.places(options));
+        self.scan_vectors((version, queries), options, (&all, watch), &mut answers)?;
+        self.add_deltas(version, (queries, options), &mut answers)?;
+        Ok((answers, Vec::new()))
+    }
+
+    /// Answers `chosen` of the queries by the vectors of all rows of segments that may be answers.
+    /// Holds twice k results for each of as many queries at a time as the memory of searches has
+    /// room for, one at least.
+    pub(super) fn scan_vectors(
+        &self,
+        (version, queries): (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        (chosen, watch): (&[usize], Watch<'_>),
+        answers: &mut Answers,
+    ) -> Result<()> {
+        let each = 2 * (options.k as usize).max(LEAST_KEPT) * size_of::<Answer>();
+        let at_once = (version.for_searches() as usize / each).max(1);
+        for chosen in chosen.chunks(at_once) {
+            let scan = VectorScan {
+                version,
+                queries,
+                options,
+                chosen,
+                row_bytes: self.shape().row_bytes(),
+            };
+            scan.run(watch, answers)?;
+        }
+        Ok(())
+    }
+}
+
+/// One pass over the vectors, for some queries.
+struct VectorScan<'s> {
+    version: &'s Version,
+    queries: &'s Queries<'s>,
+    options: &'s SearchOptions,
+    chosen: &'s [usize],
+    row_bytes: usize,
+}
+
+impl VectorScan<'_> {
+    fn run(&self, watch: Watch<'_>, answers: &mut Answers) -> Result<()> {
+        let manifest = &self.version.manifest;
+        let shape = manifest.spec.shape;
+        let distance = kernels()?.distance(shape.vectors().element, shape.metric);
+        let radius = self.options.radius.unwrap_or(f32::INFINITY);
+        let most = self.options.k as usize;
+        let rows: Vec<&[u8]> = self
+            .chosen
+            .iter()
+            .filter_map(|own| self.row(*own))
+            .collect();
+        let mut found: Vec<Vec<Answer>> = vec![Vec::new(); rows.len()];
+        let mut spent = Spent::default();
+        for segment in &self.version.segments {
+            let admits = |node: u32| self.admits(segment, node);
+            let page_of = |node: u32| segment.vector_place(node).0;
+            for run in runs(segment.node_count(), admits, page_of) {
+                spent.read(segment, &run);
+                segment.visit_vectors(run, &mut |node, vector| {
+                    if !admits(node.0) {
+                        return Ok(());
+                    }
+                    if spent.scored.is_multiple_of(CHECKED) {
+                        watch.check()?;
+                    }
+                    spent.scored += 1;
+                    let first_id = segment.first_id;
+                    let id = first_id.map_or(vector.user_id, |first| {
+                        first.saturating_add(vector.row.into())
+                    });
+                    let node = segment.base + node.0;
+                    for (own, (query, found)) in self.chosen.iter().zip(rows.iter().zip(&mut found))
+                    {
+                        let distance = distance(query, vector.bytes);
+                        if distance > radius || self.is_held_out(*own, node) {
+                            continue;
+                        }
+                        found.push(Answer {
+                            id,
+                            row: segment.base + vector.row,
+                            node,
+                            distance,
+                            error: 0.0,
+                        });
+                        if found.len() >= 2 * most.max(LEAST_KEPT) {
+                            keep_best(found, most);
+                        }
+                    }
+                    Ok(())
+                })?;
+            }
+        }
+        let page_bytes = u64::from(manifest.spec.layout.page_bytes);
+        let fills = self.options.radius.is_none();
+        for (number, (query, mut found)) in (0u64..).zip(self.chosen.iter().zip(found)) {
+            answers.truncated +=
+                usize::from(!fills && found.len() >= most && spent.scored > most as u64);
+            keep_best(&mut found, most);
+            answers.replace(*query, &found, fills);
+            if let Some(stats) = answers.stats.get_mut(*query) {
+                spent.charge(stats, (number, self.chosen.len() as u64), page_bytes);
+            }
+        }
+        Ok(())
+    }
+
+    fn row(&self, query: usize) -> Option<&[u8]> {
+        let start = query * self.row_bytes;
+        self.queries.rows.get(start..start + self.row_bytes)
+    }
+
+    /// Whether a node of a segment lives and is among those that may be answers.
+    fn admits(&self, segment: &Segment, node: u32) -> bool {
+        let among = self.queries.admitted;
+        let dead = segment.dead.as_ref();
+        among.is_none_or(|set| set.contains(NodeId(segment.base + node)))
+            && dead.is_none_or(|dead| !dead.contains(NodeId(node)))
+    }
+
+    fn is_held_out(&self, query: usize, node: u32) -> bool {
+        let own = self.queries.held_out.and_then(|nodes| nodes.get(query));
+        own.is_some_and(|own| own.0 == node)
+    }
+}
+
+/// Vectors between two looks at the clock.
+const CHECKED: u64 = 256;
+
+/// What a scan of vectors for some queries took.
+#[derive(Default)]
+struct Spent {
+    scored: u64,
+    reads: u64,
+    pages: u64,
+}
+
+impl Spent {
+    /// Counts the pages of a run of nodes.
+    fn read(&mut self, segment: &Segment, run: &Range<u32>) {
+        let (first, span) = segment.vector_place(run.start);
+        let (last, _) = segment.vector_place(run.end.saturating_sub(1));
+        self.reads += last + 1 - first;
+        self.pages += (last + 1 - first) * u64::from(span);
+    }
+
+    /// Counts a query's part, that of number `number` of `count`: all of the distances, and its
+    /// share of the reads, which are for all queries.
+    fn charge(&self, stats: &mut QueryStats, (number, count): (u64, u64), page_bytes: u64) {
+        let share = |all: u64| all / count.max(1) + u64::from(number < all % count.max(1));
+        stats.exact_distances += self.scored;
+        stats.reads += share(self.reads);
+        stats.pages += share(self.pages);
+        stats.bytes_read += share(self.pages) * page_bytes;
+    }
+}
+
+fn keep_best(found: &mut Vec<Answer>, most: usize) {
+    found.sort_unstable_by(|one, other| {
+        let by_distance = one.distance.total_cmp(&other.distance);
+        by_distance.then(one.node.cmp(&other.node))
+    });
+    found.truncate(most);
+}
+
+/// Runs of nodes that hold all that match, on adjacent pages.
+fn runs(
+    nodes: u32,
+    matches: impl Fn(u32) -> bool,
+    page_of: impl Fn(u32) -> u64,
+) -> impl Iterator<Item = Range<u32>> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let first = (next..nodes).find(|node| matches(*node))?;
+        let (mut last, mut at) = (first, first + 1);
+        while at < nodes && page_of(at) <= page_of(last) + 1 {
+            if matches(at) {
+                last = at;
+            }
+            at += 1;
+        }
+        next = last + 1;
+        Some(first..last + 1)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_hold_all_that_matches() {
+        let matches = [3u32, 4, 17, 40, 999];
+        let page_of = |node| u64::from(node / 10);
+        let found: Vec<_> = runs(1000, |node| matches.contains(&node), page_of).collect();
+        assert_eq!(found, [3..18, 40..41, 999..1000]);
+        assert_eq!(runs(10, |_| false, page_of).count(), 0);
+    }
+}

@@ -1,0 +1,165 @@
+//! From the options of a search to the sizes of its queries.
+
+use super::Version;
+use super::collect::ResultPlaces;
+use crate::error::{Error, ErrorKind, Result};
+use crate::execution::driver::WorkerShape;
+use crate::execution::{NodeSet, QuerySizes};
+use crate::options::{Effort, SearchOptions};
+use crate::plan::sizes;
+
+/// Largest candidate list of a search.
+pub const MAX_LIST_SIZE: u32 = 100_000;
+
+/// Times that a list may grow for what died near it, beside what died on average.
+const MOST_GROWTH: f64 = 4.0;
+/// Candidates that a list may grow to, for each that would hold as many admitted nodes were they
+/// spread evenly: they seldom are.
+const GROWTH_ROOM: f64 = 2.0;
+
+impl Version {
+    /// Sizes of a query that begins with a list of this size, of nodes that are `admitted`.
+    pub(super) fn sizes_for(
+        &self,
+        options: &SearchOptions,
+        list_size: u32,
+        admitted: Option<&NodeSet>,
+    ) -> Result<QuerySizes> {
+        let dead = self.dead_count();
+        match admitted {
+            Some(set) => self.sizes_among(options, (list_size, set.len())),
+            None if dead > 0 && options.radius.is_none() => {
+                let nodes = f64::from(self.node_count());
+                let living = (nodes - dead as f64).max(1.0);
+                // As many that live as the list would hold, were they dead evenly.
+                let longer = (f64::from(list_size) * (nodes / living).min(MOST_GROWTH)).ceil();
+                let list_size = (longer as u32).min(MAX_LIST_SIZE);
+                self.sizes_among(options, (list_size, (living / MOST_GROWTH) as u64))
+            }
+            None => self.sizes(options, list_size),
+        }
+    }
+
+    /// How many results a query may have: an index that changes may come to hold as many as are
+    /// asked for.
+    pub(super) fn places(&self, options: &SearchOptions) -> ResultPlaces {
+        let (k, rows) = (options.k as usize, self.node_count() as usize);
+        ResultPlaces {
+            k: if self.changes() { k } else { k.min(rows) },
+            rows,
+            fills: options.radius.is_none(),
+        }
+    }
+
+    /// Sizes of a query that begins with a list of this size.
+    pub(super) fn sizes(&self, options: &SearchOptions, list_size: u32) -> Result<QuerySizes> {
+        let limit = match options.radius {
+            None => list_size,
+            Some(_) => options.k,
+        };
+        self.sizes_up_to(options, (list_size, limit))
+    }
+
+    /// The same where `admitted` nodes may be found: the list grows until it holds as many of them
+    /// as it would otherwise hold nodes, as far as memory goes.
+    fn sizes_among(
+        &self,
+        options: &SearchOptions,
+        (list_size, admitted): (u32, u64),
+    ) -> Result<QuerySizes> {
+        let share = f64::from(self.node_count()) / admitted.max(1) as f64;
+        let wished = (f64::from(list_size.max(options.k)) * share * GROWTH_ROOM).ceil();
+        let most = (wished as u64).clamp(list_size.into(), MAX_LIST_SIZE.into()) as u32;
+        let fits = |limit: u32| {
+            let sizes = self.sizes_up_to(options, (list_size, limit));
+            sizes.is_ok_and(|sizes| {
+                self.worker_bytes(&WorkerShape::compact(1, sizes)) <= self.for_searches()
+            })
+        };
+        let limit = crate::memory::largest(list_size, most, fits);
+        self.sizes_up_to(options, (list_size, limit))
+    }
+
+    fn sizes_up_to(
+        &self,
+        options: &SearchOptions,
+        (list_size, limit): (u32, u32),
+    ) -> Result<QuerySizes> {
+        let own = self.manifest.spec.execution.schedule.beam();
+        let beam = options.beam.unwrap_or(own);
+        let sizes = sizes(self.node_count(), (options.k, list_size, limit), beam)?;
+        Ok(match options.radius {
+            Some(_) => sizes,
+            None => sizes.holding(sizes.results),
+        })
+    }
+}
+
+/// The smallest list size that is calibrated to reach a recall.
+///
+/// # Errors
+/// `Unsupported` when none does, `InvalidInput` for a k that cannot be.
+pub(super) fn list_size_for(version: &Version, k: u32, recall: f32) -> Result<u32> {
+    check_k(version, k)?;
+    if version.segments.is_empty() {
+        return Ok(k);
+    }
+    version.manifest.calibration.list_size_for(k, recall)
+}
+
+/// The list size that an effort asks for.
+///
+/// # Errors
+/// `Unsupported` for a recall out of reach, `InvalidInput` for a list size that cannot be.
+pub(super) fn list_size(version: &Version, options: &SearchOptions) -> Result<u32> {
+    match options.effort {
+        Effort::Recall(_) if options.radius.is_some() => Err(Error::new(
+            ErrorKind::Unsupported,
+            "the recall of searches within a radius is not calibrated: give a list size",
+        )),
+        Effort::Recall(recall) => list_size_for(version, options.k, recall),
+        Effort::ListSize(size) if (1..=MAX_LIST_SIZE).contains(&size) => Ok(match options.radius {
+            Some(_) => size,
+            None => size.max(options.k),
+        }),
+        Effort::ListSize(size) => Err(Error::invalid(format!(
+            "list size {size}: give 1 to {MAX_LIST_SIZE}"
+        ))),
+    }
+}
+
+/// Refuses a k, a limit or a radius that cannot be.
+///
+/// # Errors
+/// `InvalidInput`.
+pub(super) fn check(version: &Version, options: &SearchOptions) -> Result<()> {
+    let Some(radius) = options.radius else {
+        return check_k(version, options.k);
+    };
+    if radius.is_nan() {
+        return Err(Error::invalid("radius: not a number"));
+    }
+    if !(1..=MAX_LIST_SIZE).contains(&options.k) {
+        return Err(Error::invalid(format!(
+            "limit {}: give 1 to {MAX_LIST_SIZE}",
+            options.k
+        )));
+    }
+    Ok(())
+}
+
+/// An index that changes may hold fewer vectors than are asked for at any time.
+fn check_k(version: &Version, k: u32) -> Result<()> {
+    let nodes = version.node_count();
+    let most = if version.changes() {
+        MAX_LIST_SIZE
+    } else {
+        nodes
+    };
+    if (1..=most).contains(&k) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "k = {k}: this index holds {nodes} vectors, so give 1 to {most}"
+    )))
+}

@@ -1,0 +1,236 @@
+//! Killing the server while points are written: what was acknowledged is there afterwards, whole.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failed test may panic"
+)]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+const WRITERS: u64 = 3;
+
+/// A server in a process of its own.
+struct Process {
+    child: Child,
+    address: String,
+}
+
+impl Process {
+    fn start(dir: &Path) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_pageway-server"))
+            .args(["--listen", "127.0.0.1:0", "--memory", "256MB", "--data-dir"])
+            .arg(dir)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let address = loop {
+            let line = lines.next().expect("a server that listens").unwrap();
+            let line: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
+            if line["event"] == "listening" {
+                break line["address"].as_str().unwrap().to_owned();
+            }
+        };
+        // What it says later is read, so that it never waits for that.
+        thread::spawn(move || lines.for_each(drop));
+        Self { child, address }
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // No test leaves one behind.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Asks over a connection of its own; none where the server is gone.
+fn ask(address: &str, method: &str, path: &str, body: &Value) -> Option<Value> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .ok()?;
+    let body = body.to_string();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let is_good = head.starts_with("HTTP/1.1 200");
+    let body: Value = serde_json::from_str(body).ok()?;
+    is_good.then(|| body["result"].clone())
+}
+
+/// A point as its id and the number of its last change say.
+fn point(id: u64, change: u64) -> Value {
+    let mut vector = json!({"a": [id, change], "b": [change, id, 1]});
+    if change.is_multiple_of(3) {
+        vector.as_object_mut().unwrap().remove("b");
+    }
+    json!({"id": id, "vector": vector, "payload": {"change": change}})
+}
+
+/// Writes until the server is gone; notes what was acknowledged.
+fn write(
+    address: &str,
+    (writer, first): (u64, u64),
+    known: &Mutex<BTreeMap<u64, Option<u64>>>,
+    doubtful: &Mutex<BTreeMap<u64, Option<u64>>>,
+) {
+    for change in first.. {
+        let ids: Vec<u64> = (0..20)
+            .map(|at| writer + WRITERS * ((change * 7 + at) % 200))
+            .collect();
+        let (path, body, state) = if change % 5 == 4 {
+            ("delete", json!({"points": ids}), None)
+        } else {
+            let points: Vec<Value> = ids.iter().map(|id| point(*id, change)).collect();
+            ("", json!({"points": points}), Some(change))
+        };
+        let states = |into: &Mutex<BTreeMap<u64, Option<u64>>>| {
+            into.lock()
+                .unwrap()
+                .extend(ids.iter().map(|id| (*id, state)));
+        };
+        states(doubtful);
+        let wait = change.is_multiple_of(2);
+        let done = if path.is_empty() {
+            ask(
+                address,
+                "PUT",
+                &format!("/collections/c/points?wait={wait}"),
+                &body,
+            )
+        } else {
+            ask(
+                address,
+                "POST",
+                &format!("/collections/c/points/delete?wait={wait}"),
+                &body,
+            )
+        };
+        if done.is_none() {
+            return;
+        }
+        states(known);
+        let mut doubtful = doubtful.lock().unwrap();
+        for id in &ids {
+            doubtful.remove(id);
+        }
+    }
+}
+
+/// Every point is as it was acknowledged, or as a request that was under way left it; whole.
+fn check(address: &str, known: &BTreeMap<u64, Option<u64>>, doubtful: &BTreeMap<u64, Option<u64>>) {
+    let body = json!({"limit": 10_000, "with_vector": true});
+    let found = ask(address, "POST", "/collections/c/points/scroll", &body).unwrap();
+    let found = found["points"].as_array().unwrap();
+    let found: BTreeMap<u64, &Value> = found
+        .iter()
+        .map(|own| (own["id"].as_u64().unwrap(), own))
+        .collect();
+    let ids = known.keys().chain(doubtful.keys()).chain(found.keys());
+    for id in ids {
+        let own = found.get(id).copied();
+        let change = own.map(|own| own["payload"]["change"].as_u64().unwrap());
+        let as_known = known.get(id).copied().flatten() == change;
+        assert!(
+            as_known || doubtful.get(id) == Some(&change),
+            "point {id}: {own:?}"
+        );
+        if let (Some(own), Some(change)) = (own, change) {
+            let expected = point(*id, change)["vector"].clone();
+            for (name, vector) in expected.as_object().unwrap() {
+                let numbers = |value: &Value| -> Vec<f64> {
+                    value
+                        .as_array()
+                        .unwrap()
+                        .iter()
+                        .map(|one| one.as_f64().unwrap())
+                        .collect()
+                };
+                assert_eq!(numbers(&own["vector"][name]), numbers(vector), "point {id}");
+            }
+            let count = expected.as_object().unwrap().len();
+            assert_eq!(
+                own["vector"].as_object().unwrap().len(),
+                count,
+                "point {id}"
+            );
+        }
+    }
+    // The index of each vector holds the points that have it, and no others.
+    for (name, query) in [("a", json!([1, 1])), ("b", json!([1, 1, 1]))] {
+        let body = json!({"query": query, "using": name, "limit": 5000, "params": {"exact": true}});
+        let hits = ask(address, "POST", "/collections/c/points/query", &body).unwrap();
+        let hits = hits["points"].as_array().unwrap().len();
+        let have = found
+            .values()
+            .filter(|own| own["vector"].get(name).is_some())
+            .count();
+        assert_eq!(hits, have, "{name}");
+    }
+}
+
+#[test]
+fn what_is_acknowledged_survives_kills() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut process = Process::start(dir.path());
+    let config = json!({"vectors": {
+        "a": {"size": 2, "distance": "Euclid"}, "b": {"size": 3, "distance": "Dot"},
+    }});
+    ask(&process.address, "PUT", "/collections/c", &config).unwrap();
+    let known = Mutex::new(BTreeMap::new());
+    for round in 0..6 {
+        let doubtful = Mutex::new(BTreeMap::new());
+        let address = process.address.clone();
+        thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let (address, known, doubtful) = (&address, &known, &doubtful);
+                scope.spawn(move || write(address, (writer, 1000 * round), known, doubtful));
+            }
+            while known.lock().unwrap().is_empty() {
+                thread::sleep(Duration::from_millis(10));
+            }
+            thread::sleep(Duration::from_millis(120 + 90 * round));
+            process.kill();
+            process = Process::start(dir.path());
+        });
+        let mut known = known.lock().unwrap();
+        check(&process.address, &known, &doubtful.lock().unwrap());
+        // What came of doubtful requests is known now.
+        let body = json!({"limit": 10_000});
+        let found = ask(
+            &process.address,
+            "POST",
+            "/collections/c/points/scroll",
+            &body,
+        )
+        .unwrap();
+        known.values_mut().for_each(|state| *state = None);
+        for own in found["points"].as_array().unwrap() {
+            let change = own["payload"]["change"].as_u64();
+            known.insert(own["id"].as_u64().unwrap(), change);
+        }
+    }
+    process.kill();
+}
