@@ -70,7 +70,7 @@ impl Segment {
     /// # Errors
     /// For a row that there is not, and for a distance that is no number.
     #[inline]
-    pub(super) fn neighbor(&self, own: Neighbor) -> std::result::Result<Neighbor, PageError> {
+    pub(crate) fn neighbor(&self, own: Neighbor) -> std::result::Result<Neighbor, PageError> {
         let Neighbor {
             node,
             row,

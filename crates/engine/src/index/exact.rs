@@ -10,7 +10,7 @@ use super::watch::Watch;
 use super::{Index, Version};
 use crate::error::Result;
 use crate::execution::driver::Outcomes;
-use crate::execution::{QueryStats, Segment};
+use crate::execution::{Neighbor, QueryStats, Segment};
 use crate::options::{Answers, Queries, SearchOptions};
 use crate::source::kernels;
 
@@ -94,24 +94,20 @@ impl VectorScan<'_> {
                         watch.check()?;
                     }
                     spent.scored += 1;
-                    let first_id = segment.first_id;
-                    let id = first_id.map_or(vector.user_id, |first| {
-                        first.saturating_add(vector.row.into())
-                    });
-                    let node = segment.base + node.0;
                     for (own, (query, found)) in self.chosen.iter().zip(rows.iter().zip(&mut found))
                     {
                         let distance = distance(query, vector.bytes);
-                        if distance > radius || self.is_held_out(*own, node) {
+                        if distance > radius || self.is_held_out(*own, segment.base + node.0) {
                             continue;
                         }
-                        found.push(Answer {
-                            id,
-                            row: segment.base + vector.row,
+                        let own = Neighbor {
                             node,
+                            row: vector.row,
+                            user_id: vector.user_id,
                             distance,
                             error: 0.0,
-                        });
+                        };
+                        found.push(Answer::from(&segment.neighbor(own)?));
                         if found.len() >= 2 * most.max(LEAST_KEPT) {
                             keep_best(found, most);
                         }
