@@ -27,18 +27,32 @@ File = Tuple[str, str]
 #: A path, the element type of its rows, and what messages call them.
 Named = Tuple[str, str, str]
 
-ELEMENT_OF = {"float32": "f32", "float16": "f16", "uint8": "u8", "int8": "i8"}
-DTYPE_OF = {element: np.dtype(name) for name, element in ELEMENT_OF.items()}
+#: bf16, the upper halves of float32, as the bytes they are: numpy has no numbers of that type.
+BF16 = np.dtype("V2")
+DTYPE_OF = {
+    "f32": np.dtype(np.float32),
+    "f16": np.dtype(np.float16),
+    "bf16": BF16,
+    "u8": np.dtype(np.uint8),
+    "i8": np.dtype(np.int8),
+}
+ELEMENT_OF = {dtype.name: element for element, dtype in DTYPE_OF.items()}
 
 
-def dtype_of(element: str) -> np.dtype[Any]:
-    """The type of numpy that stands for an element type."""
-    if element not in DTYPE_OF:
-        raise InvalidInputError(
-            f"vectors of {element} have no type in numpy: search the index with the pageway "
-            "command, or build it with dtype='float16' or 'float32'"
-        )
-    return DTYPE_OF[element]
+def name_of(dtype: np.dtype[Any]) -> str:
+    """What people call a type."""
+    return "bfloat16" if dtype == BF16 else dtype.name
+
+
+def numbers(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """`array` in a type that numpy can calculate with: bf16 (C order) as float32."""
+    if array.dtype != BF16:
+        return array
+    return (array.view("<u2").astype("<u4") << 16).view("<f4")
+
+
+def _is_float(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind == "f" or name_of(dtype) == "bfloat16"
 
 
 def is_path(source: object) -> bool:
@@ -59,6 +73,7 @@ def as_vectors(source: Any, name: str) -> npt.NDArray[Any]:
     ============================================  =========================================
     float32, float16, uint8, int8 in C order      itself: no copy, also when memory-mapped
     the same with other strides or byte order     a copy in C order
+    elements of two bytes without a type (V2)     itself, as bf16: what ml_dtypes writes to .npy
     float64, bfloat16                             a float32 copy, rounded to nearest
     a fixed-size list of Arrow without nulls      its values, no copy in one chunk
     DLPack on the CPU, ``__array__``              numpy's view of it, then as above
@@ -170,23 +185,24 @@ def as_source(source: Any, name: str, dtype: Any = None) -> Union[str, File, Row
         mapped = _mapped_file(source, vectors)
         rows = as_rows(vectors)
         return rows if mapped is None else (mapped, rows[2])
-    return as_rows(cast_to(source, DTYPE_OF[element].name, name))
+    return as_rows(cast_to(source, DTYPE_OF[element], name))
 
 
-def cast_to(source: Any, dtype: str, name: str) -> npt.NDArray[Any]:
-    """Rows as `dtype`: floats are rounded, numbers that must be whole have to be, and to fit."""
-    wished, array = np.dtype(dtype), _as_array(source, name)
-    if array.ndim != 2 or array.dtype == wished or array.dtype.kind not in "fiu":
+def cast_to(source: Any, wished: np.dtype[Any], name: str) -> npt.NDArray[Any]:
+    """Rows as `wished`: floats are rounded, numbers that must be whole have to be, and to fit."""
+    array = _as_array(source, name)
+    is_number = _is_float(array.dtype) or array.dtype.kind in "iu"
+    if array.ndim != 2 or array.dtype == wished or not is_number:
         return as_vectors(array, name)
     with np.errstate(invalid="ignore"):
         converted = cast(array, wished)
-    if not (array.dtype.kind == "f" and wished.kind == "f"):
-        wrong = np.argwhere(converted != array)
+    if not (_is_float(array.dtype) and _is_float(wished)):
+        wrong = np.argwhere(numbers(converted) != numbers(array))
         if len(wrong):
             row, component = wrong[0]
             raise InvalidInputError(
                 f"{name}: row {row}, component {component} is {array[row, component]}, which is "
-                f"no {wished}; scale and round the numbers first, or take another dtype"
+                f"no {name_of(wished)}; scale and round the numbers first, or take another dtype"
             )
     return as_vectors(converted, name)
 
@@ -203,13 +219,14 @@ def _mapped_file(source: Any, vectors: npt.NDArray[Any]) -> Optional[str]:
 
 
 def as_element(dtype: Any) -> str:
-    """The element type that `dtype` stands for."""
+    """The element type that `dtype` stands for; of bfloat16 its name, or that of any library."""
+    if str(dtype).rpartition(".")[2].strip("'>") == "bfloat16":
+        return "bf16"
     try:
         return ELEMENT_OF[np.dtype(dtype).name]
     except (KeyError, TypeError):
-        raise InvalidInputError(
-            f"dtype is {dtype!r}: an index holds {', '.join(ELEMENT_OF)}"
-        ) from None
+        known = ", ".join(map(name_of, DTYPE_OF.values()))
+        raise InvalidInputError(f"dtype is {dtype!r}: an index holds {known}") from None
 
 
 def _as_array(source: Any, name: str) -> npt.NDArray[Any]:
@@ -275,7 +292,7 @@ def _narrowed(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         return array
     if array.dtype.name not in ("float64", "bfloat16"):
         raise InvalidInputError(
-            f"{name}: an index holds float32, float16, uint8 or int8, not {array.dtype}; "
+            f"{name}: an index holds float32, float16, bfloat16, uint8 or int8, not {array.dtype}; "
             "convert the numbers to the one you mean, or give it as dtype="
         )
     return cast(array, np.dtype(np.float32))
@@ -284,21 +301,30 @@ def _narrowed(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
 def cast(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """`array` as `dtype`; what overflows becomes infinite, and the engine names its row."""
     with np.errstate(over="ignore"):
-        return array.astype(dtype, order="C")
+        if dtype == BF16:
+            return _upper_halves(numbers(array).astype("<f4", order="C"))
+        return numbers(array).astype(dtype, order="C")
+
+
+def _upper_halves(floats: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """float32 as bf16, rounded to nearest, ties to even."""
+    bits = floats.view("<u4")
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return np.where(np.isnan(floats), 0x7FC0, rounded).astype("<u2").view(BF16)
 
 
 def _cast_rows(
     array: npt.NDArray[Any], name: str, dtype: np.dtype[Any], from_list: bool
 ) -> npt.NDArray[Any]:
-    if array.dtype.kind == "f" and dtype.kind == "f":
+    if _is_float(array.dtype) and _is_float(dtype):
         return cast(array, dtype)
     if from_list and array.dtype.kind in "iu":
-        exact = array.astype(dtype)
-        if np.array_equal(exact, array):
+        exact = cast(array, dtype)
+        if np.array_equal(numbers(exact), array):
             return exact
     raise InvalidInputError(
-        f"{name}: are {array.dtype}, the vectors of the index {dtype}; "
-        f"convert them the way the vectors were converted, to {dtype}"
+        f"{name}: are {name_of(array.dtype)}, the vectors of the index {name_of(dtype)}; "
+        f"convert them the way the vectors were converted, to {name_of(dtype)}"
     )
 
 

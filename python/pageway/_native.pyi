@@ -63,6 +63,7 @@ class _BuildOptions(TypedDict):
     segments: int
     calibration_queries: int
     schema: Optional[str]
+    store: Optional[str]
 
 class _OpenOptions(TypedDict):
     memory: Optional[str]
@@ -219,7 +220,7 @@ def build(
     input: Tuple[_Source, _Ids, Optional[_Source], _Documents],
     options: _BuildOptions,
     progress: _Callback,
-) -> str: ...
+) -> Tuple[str, Optional[float]]: ...
 def defaults() -> _Defaults: ...
 def create(path: str, options: _CreateOptions) -> None: ...
 def presets() -> List[Tuple[str, str]]: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, List, Tuple
 
+from ._arrays import name_of
 from .reports import Calibration
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class Notebook:
         stats = self.stats()
         count, dimension = self.shape
         facts = [
-            ("vectors", f"{count:,} &times; {dimension} {self.dtype}, {self.metric}"),
+            ("vectors", f"{count:,} &times; {dimension} {name_of(self._dtype)}, {self.metric}"),
             ("on disk", _bytes(stats["index_bytes"])),
             ("memory", _bytes(stats["memory"]["budget_bytes"])),
             ("reads", escape(stats["backend"]["io_backend"])),

@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import as_keys
+from ._arrays import as_keys, numbers
 from ._attributes import Filter, as_filter, from_json
 from ._sources.batches import Batch
 from .errors import InvalidInputError, naming
@@ -60,7 +60,7 @@ class StoredVectors:
         wanted = keys
         with naming(self.path):
             rows = self._native.vectors(wanted)
-        vectors = rows.view(self.dtype).reshape(len(wanted), self.shape[1])
+        vectors = numbers(rows.view(self._dtype)).reshape(len(wanted), self.shape[1])
         return vectors if np.ndim(ids) else vectors[0]
 
     def _named_vectors(  # type: ignore[misc]
@@ -149,10 +149,10 @@ class StoredVectors:
     def _as_rows(  # type: ignore[misc]
         self: "Index", found: "_native._Scrolled", parts: Tuple[bool, bool]
     ) -> List[Row]:
-        (numbers, names), documents, data, _ = found
-        ids = as_known(numbers, names)
+        (own_ids, names), documents, data, _ = found
+        ids = as_known(own_ids, names)
         shape = len(ids), self.shape[1]
-        stored = data.view(self.dtype).reshape(shape) if parts[0] else [None] * len(ids)
+        stored = numbers(data.view(self._dtype)).reshape(shape) if parts[0] else [None] * len(ids)
         own = from_json(documents)
         known = ids.tolist()
         return [Row(one, *beside) for one, *beside in zip(known, own, stored)]
@@ -181,6 +181,6 @@ class StoredVectors:
         for first in range(0, count, rows):
             with naming(self.path):
                 ids, bytes_ = self._native.stored(first, min(rows, count - first))
-            yield Batch(bytes_.view(self.dtype).reshape(-1, dimension), as_given(ids))
+            yield Batch(numbers(bytes_.view(self._dtype)).reshape(-1, dimension), as_given(ids))
 
 

@@ -76,6 +76,7 @@ def build(
     seed: int = DEFAULTS["seed"],
     attributes: Optional[Attributes] = None,
     schema: Optional[Schema] = None,
+    store: Any = None,
 ) -> Index:
     """Builds an index over vectors and opens it.
 
@@ -150,6 +151,9 @@ def build(
     dtype : dtype, optional
         Element type of files that do not say theirs (``.bin``); wins over the extension of others.
         Of arrays and batches: what they are converted to; numbers that would be lost are refused.
+    store : dtype, optional
+        Float type to store floats as: float16 or ``"bfloat16"`` halve what float32 takes on disk and in
+        pages. Each number is rounded to nearest; `build_report` says how far that moved a vector.
     column : str, optional
         Column of the vectors, where `data` has columns (in HDF5 the data set); by default the only
         column of lists.
@@ -264,6 +268,7 @@ def build(
         "segments": checked_count("segments", segments),
         "calibration_queries": checked_count("calibration_queries", calibration_queries),
         "schema": as_schema(schema),
+        "store": None if store is None else as_element(store),
     }
     with ExitStack() as stack:
         stack.enter_context(naming(place))
@@ -281,8 +286,10 @@ def build(
         documents = as_documents(attributes, own)
         rows = (vectors.vectors, _ids(ids, vectors.ids), examples, documents)
         callback = stack.enter_context(Reporting(progress, f"build {place}", segments))
-        report = json.loads(_native.build(place, rows, options, callback))
+        text, worst_rounding = _native.build(place, rows, options, callback)
+    report = json.loads(text)
     report["scratch_bytes"] = vectors.scratch_bytes
+    report["worst_rounding"] = worst_rounding
     return _opened(place, cast(BuildReport, report))
 
 
@@ -311,7 +318,7 @@ def create(
     metric : {"l2", "inner_product", "cosine"}
         Distance.
     dtype : dtype
-        Element type: float32, float16, uint8 or int8.
+        Element type: float32, float16, "bfloat16", uint8 or int8.
     memory : int or str, optional
         Memory of a search, as bytes or ``"200MB"``; 64 MB by default. With `expected` it decides
         the form of the design and the length of codes.

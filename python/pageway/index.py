@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import as_path, as_queries, as_rows, dtype_of
+from ._arrays import BF16, DTYPE_OF, as_path, as_queries, as_rows, name_of
 from ._asynchronous import Asynchronous
 from ._attributes import Filter, as_filter, from_json
 from ._notebook import Notebook
@@ -64,7 +64,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         self._native = native
         self._settings = settings
         self._place = os.path.abspath(native.path)
-        self._dtype = dtype_of(native.element)
+        self._dtype = DTYPE_OF[native.element]
         self.build_report = None
 
     def search(
@@ -450,8 +450,9 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Element type of the vectors: float32, float16, uint8 or int8."""
-        return self._dtype
+        """Element type of the vectors: float32, float16, uint8 or int8; float32 too where they are
+        stored as bfloat16, for which numpy has no numbers."""
+        return DTYPE_OF["f32"] if self._dtype == BF16 else self._dtype
 
     @property
     def closed(self) -> bool:
@@ -482,7 +483,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
     def __repr__(self) -> str:
         count, dimension = self.shape
         state = ", closed" if self.closed else ""
-        what = f"{count} x {dimension} {self.dtype}, {self.metric}{state}"
+        what = f"{count} x {dimension} {name_of(self._dtype)}, {self.metric}{state}"
         return f"<pageway.Index {self.path!r}: {what}>"
 
 

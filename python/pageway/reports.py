@@ -49,6 +49,8 @@ class BuildReport(TypedDict):
     warnings: List[str]
     #: Bytes that were written beside the index, and removed, because vectors came in batches.
     scratch_bytes: int
+    #: How far `store` moved a vector at most, as a share of its length.
+    worst_rounding: Optional[float]
 
 
 class CalibrationRow(TypedDict):

@@ -79,7 +79,7 @@ def test_a_file_that_does_not_say_its_type_is_told(tmp_path, vectors, queries):
     for rows, dtype, words in [
         (base, None, "rows.bin: a .bin file does not say what its elements are"),
         (base, "float16", "rows.bin: .*header"),
-        (base, "float64", "dtype is 'float64': an index holds float32, float16, uint8, int8"),
+        (base, "float64", "dtype is 'float64': an index holds float32, float16, bfloat16, uint8"),
         (base, "numbers", "dtype is 'numbers'"),
         (vectors, np.uint8, "data: row 0, component 0 is .* no uint8"),
     ]:

@@ -11,6 +11,7 @@ use crate::convert::{Documents, Ids, Source, json, named, schema, wish};
 use crate::error::to_exception;
 use crate::overrides::wished;
 use crate::progress::{Callback, watched};
+use crate::stored::Stored;
 
 /// What an index is, of the settings of `pageway.build`, by name.
 #[derive(FromPyObject)]
@@ -67,6 +68,8 @@ pub(crate) struct BuildSettings {
     calibration_queries: u32,
     /// A JSON object.
     schema: Option<String>,
+    /// Element type that floats are rounded to.
+    store: Option<String>,
 }
 
 impl BuildSettings {
@@ -102,7 +105,7 @@ type BuildRows<'py> = (
     Option<Documents>,
 );
 
-/// Builds an index from `input`. Gives the report as JSON.
+/// Builds an index from `input`. Gives the report as JSON, and how far rounding moved a vector.
 #[pyfunction]
 pub(crate) fn build(
     py: Python<'_>,
@@ -110,24 +113,27 @@ pub(crate) fn build(
     input: BuildRows<'_>,
     options: BuildSettings,
     progress: Callback,
-) -> PyResult<String> {
+) -> PyResult<(String, Option<f32>)> {
     let (source, ids, queries, attributes) = &input;
     let name = source.name("data");
-    let vectors = source.open()?;
-    let options = options.options(vectors.as_ref())?;
+    let store = options.store.as_deref().map(named).transpose()?;
+    let vectors = Stored::new(source.open()?, &name, store)?;
+    let options = options.options(vectors.rows())?;
     let names = ids.as_ref().and_then(Ids::names);
     let ids = ids.as_ref().map(Ids::open).transpose()?.flatten();
     let queries = queries.as_ref().map(Source::open).transpose()?;
+    let queries = queries.map(|own| Stored::new(own, "queries", store));
+    let queries = queries.transpose()?;
     let attributes = attributes.as_ref().map(Documents::open).transpose()?;
-    let input = BuildInput::new(vectors.as_ref(), &name)
+    let input = BuildInput::new(vectors.rows(), &name)
         .with_ids(ids.as_deref())
         .with_names(names.as_ref().map(|names| names as _))
-        .with_queries(queries.as_deref())
+        .with_queries(queries.as_ref().map(Stored::rows))
         .with_attributes(attributes.as_deref());
     let report = watched(py, &progress, |watch| {
         pageway::Index::build(&path, &input, &options, watch)
     })?;
-    json(&report)
+    Ok((json(&report)?, vectors.worst_error()))
 }
 
 /// What builds and searches take where nobody says, by name.

@@ -20,6 +20,7 @@ mod index;
 mod overrides;
 mod progress;
 mod rows;
+mod stored;
 mod truth;
 mod writer;
 

@@ -54,13 +54,13 @@ def as_input(
         return
     scratch = Scratch(beside or os.path.join(tempfile.gettempdir(), "pageway"))
     try:
-        element = None if dtype is None else DTYPE_OF[as_element(dtype)].name
-        yield _gathered(found, element, scratch)
+        wished = None if dtype is None else DTYPE_OF[as_element(dtype)]
+        yield _gathered(found, wished, scratch)
     finally:
         scratch.close()
 
 
-def _gathered(batches: Batches, dtype: Optional[str], scratch: Scratch) -> Input:
+def _gathered(batches: Batches, dtype: Optional[np.dtype[Any]], scratch: Scratch) -> Input:
     held: List[Rows] = []
     held_bytes = 0
     rows = settled(batches, batches.name, dtype)

@@ -23,11 +23,13 @@ class Rows(NamedTuple):
     ids: Optional[Keys]
 
 
-def settled(batches: Iterable[Batch], name: str, dtype: Optional[str]) -> Iterator[Rows]:
+def settled(
+    batches: Iterable[Batch], name: str, dtype: Optional[np.dtype[Any]]
+) -> Iterator[Rows]:
     """Batches as the first one is, or of `dtype`: the shape, the type, with ids or without."""
     first_row, first = 0, None
     for batch in batches:
-        wished = dtype if first is None else first.vectors.dtype.name
+        wished = dtype if first is None else first.vectors.dtype
         dimension = None if first is None else first.vectors.shape[1]
         vectors = _vectors(batch.vectors, _Place(name, first_row, dimension), wished)
         if not len(vectors):
@@ -50,7 +52,9 @@ class _Place(NamedTuple):
     dimension: Optional[int]
 
 
-def _vectors(source: Any, place: _Place, dtype: Optional[str]) -> npt.NDArray[Any]:
+def _vectors(
+    source: Any, place: _Place, dtype: Optional[np.dtype[Any]]
+) -> npt.NDArray[Any]:
     if isinstance(source, (list, tuple)) and len(source):
         _check_lengths(source, place)
     where = place.name if place.first_row == 0 else f"{place.name}, rows from {place.first_row} on"
