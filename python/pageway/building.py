@@ -6,6 +6,7 @@ import json
 import os
 import warnings
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, List, Optional, Union, cast
 
 import numpy as np
@@ -272,16 +273,11 @@ def build(
     }
     with ExitStack() as stack:
         stack.enter_context(naming(place))
-        vectors = stack.enter_context(
-            as_input(
-                data, "data", dtype=dtype, beside=place, column=column, id_column=id_column
-            )
-        )
+        read = partial(as_input, dtype=dtype, beside=place)
+        vectors = stack.enter_context(read(data, "data", column=column, id_column=id_column))
         examples = None
         if queries is not None:
-            examples = stack.enter_context(
-                as_input(queries, "queries", dtype=dtype, beside=place)
-            ).vectors
+            examples = stack.enter_context(read(queries, "queries")).vectors
         own = (column, id_column) if same_table(attributes, data) else ()
         documents = as_documents(attributes, own)
         rows = (vectors.vectors, _ids(ids, vectors.ids), examples, documents)

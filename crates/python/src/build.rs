@@ -11,7 +11,7 @@ use crate::convert::{Documents, Ids, Source, json, named, schema, wish};
 use crate::error::to_exception;
 use crate::overrides::wished;
 use crate::progress::{Callback, watched};
-use crate::stored::Stored;
+use crate::rows_to_store::RowsToStore;
 
 /// What an index is, of the settings of `pageway.build`, by name.
 #[derive(FromPyObject)]
@@ -117,18 +117,18 @@ pub(crate) fn build(
     let (source, ids, queries, attributes) = &input;
     let name = source.name("data");
     let store = options.store.as_deref().map(named).transpose()?;
-    let vectors = Stored::new(source.open()?, &name, store)?;
+    let vectors = RowsToStore::new(source.open()?, &name, store)?;
     let options = options.options(vectors.rows())?;
     let names = ids.as_ref().and_then(Ids::names);
     let ids = ids.as_ref().map(Ids::open).transpose()?.flatten();
     let queries = queries.as_ref().map(Source::open).transpose()?;
-    let queries = queries.map(|own| Stored::new(own, "queries", store));
+    let queries = queries.map(|own| RowsToStore::new(own, "queries", store));
     let queries = queries.transpose()?;
     let attributes = attributes.as_ref().map(Documents::open).transpose()?;
     let input = BuildInput::new(vectors.rows(), &name)
         .with_ids(ids.as_deref())
         .with_names(names.as_ref().map(|names| names as _))
-        .with_queries(queries.as_ref().map(Stored::rows))
+        .with_queries(queries.as_ref().map(RowsToStore::rows))
         .with_attributes(attributes.as_deref());
     let report = watched(py, &progress, |watch| {
         pageway::Index::build(&path, &input, &options, watch)

@@ -20,7 +20,7 @@ mod index;
 mod overrides;
 mod progress;
 mod rows;
-mod stored;
+mod rows_to_store;
 mod truth;
 mod writer;
 

@@ -2,7 +2,7 @@
 //!
 //! | family | layout | extensions |
 //! |---|---|---|
-//! | `Bin` | `u32 rows, u32 dimension`, then the rows | `.fbin .f16bin .bf16bin .u8bin .i8bin .bin` |
+//! | `Bin` | `u32 rows, u32 dimension`, then rows | `.fbin .f16bin .bf16bin .u8bin .i8bin .bin` |
 //! | `Vecs` | per row `i32 dimension`, then its components | `.fvecs .bvecs` |
 //! | `Npy` | NumPy's header, then the rows in C order | `.npy` |
 

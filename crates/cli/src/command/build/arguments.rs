@@ -69,6 +69,20 @@ pub(crate) struct BuildArguments {
     design: DesignArguments,
 }
 
+/// What rows have beside their vectors.
+#[derive(Debug, Args)]
+struct DocumentArguments {
+    /// Attributes of the rows, to filter by, in row order: JSON lines (.jsonl, an object per row),
+    /// .csv, .tsv or .parquet, which may be the file of the vectors
+    #[arg(long, value_name = "FILE")]
+    attributes: Option<PathBuf>,
+
+    /// What values of attributes must be, now and when rows change: a JSON file such as
+    /// {"lex": "keyword", "length": "integer"}; also float, bool, datetime, text, geo, uuid
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+}
+
 /// What to read and where to write.
 #[derive(Debug, Args)]
 struct PlaceArguments {
@@ -94,15 +108,8 @@ struct PlaceArguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "id_column"])]
     names: Option<PathBuf>,
 
-    /// Attributes of the rows, to filter by, in row order: JSON lines (.jsonl, an object per row),
-    /// .csv, .tsv or .parquet, which may be the file of the vectors
-    #[arg(long, value_name = "FILE")]
-    attributes: Option<PathBuf>,
-
-    /// What values of attributes must be, now and when rows change: a JSON file such as
-    /// {"lex": "keyword", "length": "integer"}; also float, bool, datetime, text, geo, uuid
-    #[arg(long, value_name = "FILE")]
-    schema: Option<PathBuf>,
+    #[command(flatten)]
+    documents: DocumentArguments,
 
     /// Example queries to calibrate recall with; give them when queries are unlike the data
     /// [default: rows of the data, held out]
@@ -250,7 +257,7 @@ impl BuildArguments {
             design,
         } = self;
         let sizes = &design.sizes;
-        let schema = place.schema.as_deref();
+        let schema = place.documents.schema.as_deref();
         Ok(sizes
             .options()
             .with_schema(schema.map(system::read_schema).transpose()?)
@@ -336,7 +343,7 @@ impl BuildArguments {
         let queries = queries.as_ref().map(|queries| queries as _);
         let names = place.names.as_deref();
         let names = names.map(system::open_names).transpose()?;
-        let attributes = place.attributes.as_deref();
+        let attributes = place.documents.attributes.as_deref();
         let beside = (place.data.as_path(), &table);
         let schema = options.schema.as_ref();
         let open = |path| system::open_attributes(path, beside, schema, &session.progress);

@@ -7,12 +7,12 @@ use pyo3::prelude::*;
 use crate::error::to_exception;
 
 /// Vectors as an index is to hold them.
-pub(crate) enum Stored<'v> {
+pub(crate) enum RowsToStore<'v> {
     AsGiven(Box<dyn VectorRead + 'v>),
     Rounded(NarrowedVectors<'v>),
 }
 
-impl<'v> Stored<'v> {
+impl<'v> RowsToStore<'v> {
     /// `vectors`, which errors call `name`, rounded where an element type is wished.
     pub(crate) fn new(
         vectors: Box<dyn VectorRead + 'v>,
