@@ -40,6 +40,7 @@ from .errors import (
     TimedOutError,
     UnsupportedError,
 )
+from .fusion import FusedResult, fuse
 from .index import Index, open, verify
 from .results import (
     Acknowledged,
@@ -62,6 +63,7 @@ __all__ = [
     "CancelledError",
     "CorruptError",
     "ExistsError",
+    "FusedResult",
     "IncompatibleError",
     "Index",
     "InternalError",
@@ -86,6 +88,7 @@ __all__ = [
     "__version__",
     "build",
     "create",
+    "fuse",
     "ground_truth",
     "open",
     "presets",

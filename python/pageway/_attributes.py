@@ -26,8 +26,9 @@ __all__ = [
     "from_json",
 ]
 
-#: What rows must be to be found: an expression, a filter of Qdrant's, or ids and names.
-Filter = Union[str, Mapping[str, Any], Iterable[Union[int, str, UUID]]]
+#: What rows must be to be found: an expression, a filter of Qdrant's, ids and names, or a mask: a
+#: bool for each id, from 0 on.
+Filter = Union[str, Mapping[str, Any], Iterable[Union[bool, int, str, UUID]]]
 
 #: Attributes of rows: a file of JSON lines, Parquet or CSV, a table, or a mapping per row.
 Attributes = Union[str, "os.PathLike[str]", Iterable[Optional[Mapping[str, Any]]], Any]
@@ -118,16 +119,30 @@ def as_filter(given: Optional[Filter]) -> Optional[Tuple[str, bool]]:
     if isinstance(given, str):
         return given, False
     if not isinstance(given, Mapping):
-        given = {"must": [{"has_id": [_key(one) for one in given]}]}
+        given = {"must": [{"has_id": _admitted(given)}]}
     try:
         return json.dumps(given, default=_plain, allow_nan=False), True
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"filter: {error}") from None
 
 
+def _admitted(given: Any) -> List[Union[int, str]]:
+    """Ids that are listed, or at which a mask is true."""
+    listed = given.tolist() if isinstance(given, np.ndarray) else list(given)
+    if listed and all(isinstance(one, (bool, np.bool_)) for one in listed):
+        return [int(at) for at in np.flatnonzero(listed)]
+    return [_key(one) for one in listed]
+
+
 def _key(one: Any) -> Union[int, str]:
     """An id, or a name of a row."""
-    return str(one) if isinstance(one, (str, UUID)) else int(one)
+    if isinstance(one, (str, UUID)):
+        return str(one)
+    if isinstance(one, (int, np.integer)) and not isinstance(one, bool):
+        return int(one)
+    raise InvalidInputError(
+        f"filter: {one!r} is no id: ids are whole numbers or names, and a mask is of bools alone"
+    )
 
 
 def from_json(texts: List[Optional[str]]) -> List[Optional[Dict[str, Any]]]:

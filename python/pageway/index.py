@@ -113,10 +113,10 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
             included. Without it there is no bound.
         effort : int, optional
             The older name of `list_size`; only one of them can be given.
-        filter : str, mapping or iterable of int, optional
+        filter : str, mapping, or iterable of int or bool, optional
             What rows must be to be found: an expression (``"lang = 'de' and year >= 2020"``), a
-            filter of Qdrant's as a dict, or ids. With m rows that match, min(k, m) are returned and
-            the other places hold -1.
+            filter of Qdrant's as a dict, ids, or a mask: a bool for each id, from 0 on. With m rows
+            that match, min(k, m) are returned and the other places hold -1.
         with_attributes : bool
             Whether to read the attributes of what is found.
 
@@ -189,7 +189,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
             How far off distances may be, as for `search`.
         beam, threads, timeout, with_attributes
             As for `search`.
-        filter : str, mapping or iterable of int, optional
+        filter : str, mapping, or iterable of int or bool, optional
             As for `search`. Rows that match and lie within may be missed, as without one.
 
         Returns
@@ -231,7 +231,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
 
         Parameters
         ----------
-        filter : str, mapping or iterable of int
+        filter : str, mapping, or iterable of int or bool
             As for `search`.
 
         Returns

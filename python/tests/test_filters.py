@@ -66,6 +66,19 @@ def test_finds_the_nearest_of_those_that_match(index, vectors, given, matches):
     assert shown is None or shown["row"] == found.ids[0, 0]
 
 
+def test_masks_select_and_what_is_no_id_is_refused(index, vectors):
+    mask = np.random.default_rng(6).random(ROWS) < 0.01
+    rows = np.flatnonzero(mask)
+    for given in (mask, mask.tolist(), list(mask), rows, set(rows.tolist())):
+        assert index.count(given) == len(rows)
+        found = index.search(vectors[9], k=ROWS, filter=given).ids
+        assert sorted(found[found >= 0]) == rows.tolist()
+    assert index.count(np.zeros(ROWS, bool)) == 0
+    for given in ([7.0], np.array([7.5]), [True, 3], [None], np.ones((2, 3), bool)):
+        with pytest.raises(pageway.InvalidInputError, match="is no id"):
+            index.count(given)
+
+
 def test_ids_ranges_fields_and_mistakes(index, vectors):
     found = index.search(vectors[9], k=4, filter=[9, 11, 5000])
     assert found.ids.tolist() == [9, *found.ids[1:2].tolist(), -1, -1]
