@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PRESETS = ("pageway", "pageann", "aisaq", "gorgeous", "starling", "diskann")
+PRESETS = ("pageway", "diskann", "pageann", "aisaq", "gorgeous", "starling")
 TOLERANCES = {"pageway": ("0", "0.01")}
 LISTS = (10, 13, 16, 20, 26, 34, 44, 58, 76, 100, 140, 190, 260, 360, 500)
 RECALLS = (0.95, 0.99)
@@ -43,7 +43,7 @@ class Runs:
         return json.loads(done.stdout)
 
     def build(self, preset, memory, graph):
-        """Builds an index, over the graph of another where there is one."""
+        """Builds an index; a published one over the graph of another where there is one."""
         index = self.out / f"{self.name}.{preset}.{memory}"
         shared = ("--graph-from", graph) if graph and preset != "pageway" else ()
         built = self.run(
