@@ -115,8 +115,9 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
             The older name of `list_size`; only one of them can be given.
         filter : str, mapping, or iterable of int or bool, optional
             What rows must be to be found: an expression (``"lang = 'de' and year >= 2020"``), a
-            filter of Qdrant's as a dict, ids, or a mask: a bool for each id, from 0 on. With m rows
-            that match, min(k, m) are returned and the other places hold -1.
+            filter of Qdrant's as a dict, ids, or a mask: a bool for each id, from 0 on; 10,000
+            ids at most, listed or true in a mask. With m rows that match, min(k, m) are returned
+            and the other places hold -1.
         with_attributes : bool
             Whether to read the attributes of what is found.
 

@@ -74,6 +74,8 @@ def test_masks_select_and_what_is_no_id_is_refused(index, vectors):
         found = index.search(vectors[9], k=ROWS, filter=given).ids
         assert sorted(found[found >= 0]) == rows.tolist()
     assert index.count(np.zeros(ROWS, bool)) == 0
+    with pytest.raises(pageway.InvalidInputError, match="more than 10000"):
+        index.count(np.ones(10_001, bool))
     for given in ([7.0], np.array([7.5]), [True, 3], [None], np.ones((2, 3), bool)):
         with pytest.raises(pageway.InvalidInputError, match="is no id"):
             index.count(given)
