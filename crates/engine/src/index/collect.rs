@@ -162,8 +162,10 @@ impl Answers {
         self.distances
             .splice(start..end, all().map(|one| one.distance));
         self.errors.splice(start..end, all().map(|one| one.error));
-        for lim in self.lims.iter_mut().skip(query + 1) {
-            *lim = *lim + places - (end - start);
+        if places != end - start {
+            for lim in self.lims.iter_mut().skip(query + 1) {
+                *lim = *lim + places - (end - start);
+            }
         }
     }
 }

@@ -80,6 +80,8 @@ impl VectorScan<'_> {
             .filter_map(|own| self.row(*own))
             .collect();
         let mut found: Vec<Vec<Answer>> = vec![Vec::new(); rows.len()];
+        // Beyond this there is enough that is nearer.
+        let mut farthest = vec![radius; rows.len()];
         let mut spent = Spent::default();
         for segment in &self.version.segments {
             let admits = |node: u32| self.admits(segment, node);
@@ -94,10 +96,12 @@ impl VectorScan<'_> {
                         watch.check()?;
                     }
                     spent.scored += 1;
-                    for (own, (query, found)) in self.chosen.iter().zip(rows.iter().zip(&mut found))
+                    let lists = found.iter_mut().zip(&mut farthest);
+                    for (own, (query, (found, farthest))) in
+                        self.chosen.iter().zip(rows.iter().zip(lists))
                     {
                         let distance = distance(query, vector.bytes);
-                        if distance > radius || self.is_held_out(*own, segment.base + node.0) {
+                        if distance > *farthest || self.is_held_out(*own, segment.base + node.0) {
                             continue;
                         }
                         let own = Neighbor {
@@ -110,6 +114,7 @@ impl VectorScan<'_> {
                         found.push(Answer::from(&segment.neighbor(own)?));
                         if found.len() >= 2 * most.max(LEAST_KEPT) {
                             keep_best(found, most);
+                            *farthest = found.last().map_or(*farthest, |last| last.distance);
                         }
                     }
                     Ok(())
