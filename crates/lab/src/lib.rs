@@ -8,6 +8,7 @@
 //! model       recorded reads replayed against modelled devices, and growth
 //! comparator  other libraries on the same data, each a script in a process of its own
 //! stream      an index through a runbook of changes, each search against exact truth
+//! filter      searches among rows that match, by how many do and where they lie
 //! report      records -> figures, tables and findings -> HTML, Markdown, CSV
 //! picture     one index, or walks through it, as a page of the report's kind
 //! ```
@@ -17,7 +18,9 @@
 
 pub mod data;
 mod files;
+pub mod filter;
 pub mod model;
+mod nearest;
 pub mod picture;
 mod plan;
 pub mod record;

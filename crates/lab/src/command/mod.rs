@@ -4,16 +4,18 @@
 //! run      a suite into the journal of a run      report    the journal as a page
 //! suites   what there is to measure               data      what there is to measure it on
 //! predict  a recorded search on a modelled device        draw      an index, or walks
-//! stream   an index through a runbook of changes
+//! stream   an index through a runbook of changes         filter   searches among rows that match
 //! ```
 
 mod draw;
+mod filter;
 mod predict;
 mod report;
 mod run;
 mod sets;
 mod stream;
 mod suites;
+mod vectors;
 
 use clap::{Parser, Subcommand};
 use pageway::Result;
@@ -66,6 +68,8 @@ enum Command {
     Draw(draw::DrawArguments),
     /// Let an index live through a runbook of changes
     Stream(Box<stream::StreamArguments>),
+    /// Search among rows that match, by how many do and where they lie
+    Filter(Box<filter::FilterArguments>),
     /// List the data sets, or fetch one
     Data(sets::SetsArguments),
     /// List the suites that come with pageway, or print one
@@ -81,6 +85,7 @@ impl Lab {
             Command::Predict(arguments) => arguments.run(),
             Command::Draw(arguments) => arguments.run(session),
             Command::Stream(arguments) => arguments.run(session),
+            Command::Filter(arguments) => arguments.run(session),
             Command::Data(arguments) => arguments.run(session),
             Command::Suites(arguments) => arguments.run(),
         }

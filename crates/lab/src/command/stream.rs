@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pageway::source::{OpenAs, VectorFile, VectorFileWriter};
+use pageway::source::VectorFileWriter;
 use pageway::{
-    Durability, ElementType, Error, MemoryWish, Metric, OsVfs, Preset, Progress, Result,
-    VectorRead, VectorShape, Vfs,
+    Durability, ElementType, Error, MemoryWish, OsVfs, Preset, Progress, Result, VectorShape, Vfs,
 };
 use pageway_lab::stream::{
     Asking, Clustered, Life, Runbook, Shape, Summary, cluster_runbook, clustered, live_through,
@@ -15,6 +14,8 @@ use pageway_lab::stream::{
 use pageway_shell::output::Outcome;
 use pageway_shell::session::Session;
 use pageway_shell::text::{self, Facts};
+
+use super::vectors::VectorArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,7 +34,7 @@ among the rows that are in. docs/lab/streaming.md says what is measured and what
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct StreamArguments {
     #[command(flatten)]
-    data: DataArguments,
+    data: VectorArguments,
 
     #[command(flatten)]
     design: DesignArguments,
@@ -80,30 +81,6 @@ pub(crate) struct StreamArguments {
     out: PathBuf,
 }
 
-/// What comes in, and what is asked.
-#[derive(Debug, Args)]
-struct DataArguments {
-    /// Vectors that come in
-    #[arg(long, value_name = "FILE")]
-    base: PathBuf,
-
-    /// Queries, all of which are searched for at each search
-    #[arg(long, value_name = "FILE")]
-    queries: PathBuf,
-
-    /// Queries of those, the first ones
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    most_queries: u64,
-
-    /// Rows of the data, the first ones; all where absent
-    #[arg(long, value_name = "N")]
-    rows: Option<u64>,
-
-    /// Metric: l2, ip or cosine
-    #[arg(long, value_name = "METRIC")]
-    metric: Metric,
-}
-
 /// What is made to live.
 #[derive(Debug, Args)]
 struct DesignArguments {
@@ -127,12 +104,7 @@ struct DesignArguments {
 impl StreamArguments {
     /// Lives.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let (rows, shape) = read(&self.data.base, self.data.rows)?;
-        let (queries, of_queries) = read(&self.data.queries, Some(self.data.most_queries))?;
-        if shape != of_queries {
-            let words = format!("the data are {shape}, the queries {of_queries}");
-            return Err(Error::invalid(words));
-        }
+        let (rows, queries, shape) = self.data.read()?;
         OsVfs.create_dir_all(&self.out)?;
         let (rows, runbook) = self.find_runbook(rows, shape, &session.progress)?;
         pageway_lab::write_text(&self.out.join("runbook.yaml"), &runbook.to_yaml())?;
@@ -201,16 +173,6 @@ impl StreamArguments {
             (None, None) => Err(Error::invalid("give --shape or --runbook")),
         }
     }
-}
-
-/// The first rows of a file.
-fn read(path: &Path, most: Option<u64>) -> Result<(Vec<u8>, VectorShape)> {
-    let vfs: std::sync::Arc<dyn Vfs> = std::sync::Arc::new(OsVfs);
-    let file = VectorFile::open(&vfs, path, OpenAs::default())?;
-    let count = most.unwrap_or(u64::MAX).min(file.count());
-    let mut rows = vec![0; count as usize * file.shape().row_bytes()];
-    file.read(0, &mut rows)?;
-    Ok((rows, file.shape()))
 }
 
 /// Writes rows to a file `base` in `dir`.

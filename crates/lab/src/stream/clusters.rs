@@ -1,16 +1,14 @@
 //! Rows in the order of clusters: each belongs to the nearest of a few rows that are drawn.
 
 use pageway::lab::SplitMix64;
-use pageway::source::VectorSlice;
-use pageway::truth::{ExactOptions, ExactQuestion, exact};
 use pageway::{Error, Metric, Progress, Result, VectorShape};
+
+use crate::nearest::nearest;
 
 /// Clusters.
 const CLUSTERS: usize = 32;
 /// Seed of the rows that are drawn.
 const SEED: u64 = 1;
-/// Memory in which rows are compared.
-const COMPARED_BYTES: u64 = 16 << 20;
 
 /// Data cut into clusters that follow each other.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,23 +37,7 @@ pub fn clustered(
     let mut random = SplitMix64::new(SEED);
     let drawn = (0..CLUSTERS.min(count)).filter_map(|_| row(random.below(count as u64) as usize));
     let drawn: Vec<u8> = drawn.flatten().copied().collect();
-    let question = ExactQuestion {
-        queries: VectorSlice::new(rows, shape)?,
-        metric,
-        k: 1,
-        exclude: None,
-    };
-    let pool = pageway::lab::thread_pool(0)?;
-    let options = ExactOptions {
-        memory_bytes: count as u64 * 8 + COMPARED_BYTES,
-        pool: &pool,
-    };
-    let nearest = exact(
-        &VectorSlice::new(&drawn, shape)?,
-        &question,
-        &options,
-        progress,
-    )?;
+    let nearest = nearest(&drawn, rows, (shape, metric), 1, progress)?;
     let cluster_of = |at: usize| nearest.ids_of(at).first().copied().unwrap_or(0);
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by_key(|at| cluster_of(*at));

@@ -26,4 +26,5 @@ pub use curve::Found;
 pub use life::{Asking, Life, live_through};
 pub use runbook::{Runbook, RunbookStep};
 pub use shape::{Shape, cluster_runbook, runbook};
+pub(crate) use summary::mean;
 pub use summary::{Fresh, GapSummary, RecallSummary, StepRecord, Summary};

@@ -2,16 +2,13 @@
 
 use std::collections::HashMap;
 
-use pageway::source::VectorSlice;
-use pageway::truth::{ExactOptions, ExactQuestion, exact};
 use pageway::{Metric, Progress, Result, VectorShape};
 
 use super::live::Live;
+use crate::nearest::nearest;
 
 /// Rows that are ranked for each query once.
 const RANKED: usize = 2000;
-/// Memory of a block of rows that are compared.
-const BLOCK_BYTES: u64 = 16 << 20;
 
 /// All data of a stream, and what ranks it.
 pub(super) struct Ranking<'d> {
@@ -82,22 +79,9 @@ impl<'d> Ranking<'d> {
     }
 
     fn scan(&self, rows: &[u8], k: usize, progress: &dyn Progress) -> Result<Vec<Vec<u32>>> {
-        let queries = VectorSlice::new(self.queries, self.shape)?;
-        let count = self.queries.len() / self.shape.row_bytes();
-        let question = ExactQuestion {
-            queries,
-            metric: self.metric,
-            k,
-            exclude: None,
-        };
-        let pool = pageway::lab::thread_pool(0)?;
-        let options = ExactOptions {
-            memory_bytes: (count * k * 8) as u64 + BLOCK_BYTES,
-            pool: &pool,
-        };
-        let base = VectorSlice::new(rows, self.shape)?;
-        let truth = exact(&base, &question, &options, progress)?;
-        Ok((0..count)
+        let like = (self.shape, self.metric);
+        let truth = nearest(rows, self.queries, like, k, progress)?;
+        Ok((0..truth.query_count())
             .map(|query| truth.ids_of(query).to_vec())
             .collect())
     }
