@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use pageway_graph::{ClusterSpec, Clusters, VectorSet, clusters};
 use pageway_kernels::KernelSet;
-use pageway_types::{ElementType, Metric, NoProgress, VectorShape};
+use pageway_types::{ElementType, Guide, NoProgress, VectorShape};
 
 /// Neighbours that are looked for.
 const K: usize = 10;
@@ -31,7 +31,7 @@ fn main() {
     let (queries, _) = read(&arguments[2]);
     let (truth, wide) = read(&arguments[3]);
     let kernels = KernelSet::detect().unwrap();
-    let set = VectorSet::new(&base, shape, Metric::L2, kernels, None).unwrap();
+    let set = VectorSet::new(&base, shape, Guide::L2, kernels, None).unwrap();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build();
     let spec = ClusterSpec {
         members: number(4, 64) as u32,

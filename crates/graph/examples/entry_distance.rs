@@ -21,7 +21,7 @@ use pageway_graph::{
     VectorSet, fixed_entries,
 };
 use pageway_kernels::KernelSet;
-use pageway_types::{Candidate, ElementType, Metric, NoProgress, NodeId, VectorShape};
+use pageway_types::{Candidate, ElementType, Guide, NoProgress, NodeId, VectorShape};
 use rayon::ThreadPool;
 
 const QUERIES: usize = 500;
@@ -34,7 +34,7 @@ fn main() {
     let (sample, list_size) = (number(4) as u32, number(5));
     let kernels = KernelSet::detect().unwrap();
     let rows = &bytes[..(number(3) * shape.row_bytes()).min(bytes.len())];
-    let set = VectorSet::new(rows, shape, Metric::L2, kernels, None).unwrap();
+    let set = VectorSet::new(rows, shape, Guide::L2, kernels, None).unwrap();
     let spec = NavigationSpec {
         sample,
         max_degree: 32,
@@ -82,7 +82,7 @@ impl Trial<'_> {
             rows: rows.copied().collect(),
             nodes: self.nodes.clone(),
             shape: self.set.shape(),
-            metric: Metric::L2,
+            metric: Guide::L2,
             kernels: self.kernels,
         };
         let begun = Instant::now();

@@ -20,7 +20,7 @@ use pageway_graph::{
     greedy_search, hnsw, hnsw_bytes, nsg, nsg_bytes, pipnn, pipnn_bytes,
 };
 use pageway_kernels::KernelSet;
-use pageway_types::{Candidate, ElementType, Metric, NoProgress, NodeId, VectorShape};
+use pageway_types::{Candidate, ElementType, Guide, NoProgress, NodeId, VectorShape};
 
 const QUERIES: usize = 500;
 const K: usize = 10;
@@ -32,9 +32,9 @@ fn main() {
     let (queries, _) = read(&arguments[2]);
     let rows = &bytes[..(number(3) as usize * shape.row_bytes()).min(bytes.len())];
     let metric = match arguments.get(6).map(String::as_str) {
-        None | Some("l2") => Metric::L2,
-        Some("ip") => Metric::InnerProduct,
-        Some("cosine") => Metric::Cosine,
+        None | Some("l2") => Guide::L2,
+        Some("ip") => Guide::InnerProduct,
+        Some("cosine") => Guide::Cosine,
         Some(other) => panic!("unknown metric: {other}"),
     };
     let set = VectorSet::new(rows, shape, metric, KernelSet::detect().unwrap(), None).unwrap();

@@ -19,7 +19,7 @@ use pageway_graph::{
     Graph, ListCode, Placement, PlacementSpec, VamanaSpec, VectorSet, build, place,
 };
 use pageway_kernels::KernelSet;
-use pageway_types::{ElementType, Metric, NoProgress, NodeId, SplitMix64, VectorShape};
+use pageway_types::{ElementType, Guide, NoProgress, NodeId, SplitMix64, VectorShape};
 
 /// Times that all lists are unpacked; the fastest counts.
 const ROUNDS: usize = 7;
@@ -34,7 +34,7 @@ fn main() {
     let rows = number(2, 0).min(bytes.len() / shape.row_bytes());
     bytes.truncate(rows * shape.row_bytes());
     let kernels = KernelSet::detect().unwrap();
-    let set = VectorSet::new(&bytes, shape, Metric::L2, kernels, None).unwrap();
+    let set = VectorSet::new(&bytes, shape, Guide::L2, kernels, None).unwrap();
     let threads = rayon::ThreadPoolBuilder::new().num_threads(number(4, 2));
     let pool = threads.build().unwrap();
     let spec = VamanaSpec {

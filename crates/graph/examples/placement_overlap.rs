@@ -19,7 +19,7 @@ use pageway_graph::{
     Placement, PlacementSpec, VamanaSpec, VectorSet, build, overlap_ratio, place, placement_bytes,
 };
 use pageway_kernels::KernelSet;
-use pageway_types::{ElementType, Metric, NoProgress, NodeId, VectorShape};
+use pageway_types::{ElementType, Guide, NoProgress, NodeId, VectorShape};
 
 const MAX_DEGREE: u32 = 48;
 
@@ -34,7 +34,7 @@ fn main() {
     bytes.truncate(rows * shape.row_bytes());
     let nodes_per_page = number(3, 12) as u32;
     let kernels = KernelSet::detect().unwrap();
-    let set = VectorSet::new(&bytes, shape, Metric::L2, kernels, None).unwrap();
+    let set = VectorSet::new(&bytes, shape, Guide::L2, kernels, None).unwrap();
     let threads = rayon::ThreadPoolBuilder::new().num_threads(number(4, 2));
     let pool = threads.build().unwrap();
     let spec = VamanaSpec {

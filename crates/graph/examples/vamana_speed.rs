@@ -21,7 +21,7 @@ use pageway_graph::{
     Graph, MedoidSpec, VamanaSpec, VectorSet, build, build_bytes, greedy_search, medoid,
 };
 use pageway_kernels::{KernelSet, advise_huge_pages};
-use pageway_types::{Candidate, ElementType, Metric, NoProgress, NodeId, VectorRead, VectorShape};
+use pageway_types::{Candidate, ElementType, Guide, NoProgress, NodeId, VectorRead, VectorShape};
 use rayon::prelude::*;
 
 const QUERIES: usize = 200;
@@ -41,7 +41,7 @@ fn main() {
     let (base, behind) = bytes.split_at(rows * shape.row_bytes());
     let queries = if behind.is_empty() { base } else { behind };
     let kernels = KernelSet::detect().unwrap();
-    let set = VectorSet::new(base, shape, Metric::L2, kernels, None).unwrap();
+    let set = VectorSet::new(base, shape, Guide::L2, kernels, None).unwrap();
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(number(5))
         .build()
@@ -49,7 +49,7 @@ fn main() {
 
     let (wall, cpu) = (Instant::now(), cpu_seconds());
     let search = MedoidSpec {
-        metric: Metric::L2,
+        metric: Guide::L2,
         kernels,
         block_bytes: 16 << 20,
     };

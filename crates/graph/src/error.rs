@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pageway_types::{Cancelled, Metric, NodeId};
+use pageway_types::{Cancelled, Guide, NodeId};
 
 /// Failure of graph work. Nothing is left behind by any of them.
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +64,7 @@ pub enum GraphError {
     #[error("a largest norm was given, but {metric} does not use one")]
     NormUnused {
         /// The metric.
-        metric: Metric,
+        metric: Guide,
     },
 
     /// The allocator refused.

@@ -8,7 +8,7 @@
 //! the vectors as they are, and the nearest by L2: a long outlier would be a poor place to start.
 
 use pageway_kernels::{KernelSet, WidenFn};
-use pageway_types::{Candidate, Metric, NodeId, Progress, VectorRead};
+use pageway_types::{Candidate, Guide, NodeId, Progress, VectorRead};
 use rayon::prelude::*;
 
 use crate::error::{GraphError, try_filled};
@@ -31,8 +31,8 @@ pub struct Medoid {
 /// How to look for the medoid.
 #[derive(Clone, Copy)]
 pub struct MedoidSpec {
-    /// Metric of the index.
-    pub metric: Metric,
+    /// Guide of the index.
+    pub metric: Guide,
     /// Kernels that widen rows.
     pub kernels: &'static KernelSet,
     /// Memory for rows; rounded to whole runs of 256 rows, at least one.
@@ -68,7 +68,7 @@ pub fn medoid(
     let mut pass = Pass {
         vectors,
         widen: spec.kernels.widen(vectors.shape().element),
-        normalized: spec.metric == Metric::Cosine,
+        normalized: spec.metric == Guide::Cosine,
         block: try_filled(rows.saturating_mul(row_bytes), 0, "block of rows")?,
         progress,
     };
@@ -190,7 +190,7 @@ mod tests {
     use crate::testing::{Rows, pool};
     use pageway_types::{ElementType, NoProgress, SplitMix64, VectorShape};
 
-    fn find(rows: &[f32], metric: Metric, block_bytes: usize, threads: usize) -> Medoid {
+    fn find(rows: &[f32], metric: Guide, block_bytes: usize, threads: usize) -> Medoid {
         let kernels = KernelSet::detect().expect("kernels");
         let rows = Rows::f32(2, rows);
         let spec = MedoidSpec {
@@ -206,7 +206,7 @@ mod tests {
         let rows = [
             0.0, 0.0, 10.0, 0.0, 0.0, 10.0, 4.0, 4.0, 100.0, 1.0, -90.0, 1.0,
         ];
-        let found = find(&rows, Metric::L2, 0, 1);
+        let found = find(&rows, Guide::L2, 0, 1);
         assert_eq!(found.node, NodeId(3));
         assert_eq!(found.mean, [4.0, 16.0 / 6.0]);
         assert_eq!(found.distance, (4.0_f32 - 16.0 / 6.0).powi(2));
@@ -215,18 +215,18 @@ mod tests {
     #[test]
     fn cosine_looks_at_directions_only() {
         let rows = [1.0, 0.0, 0.0, 1.0, 0.02, 0.02, 50.0, 0.0];
-        assert_eq!(find(&rows, Metric::Cosine, 0, 1).node, NodeId(2));
-        assert_eq!(find(&rows, Metric::L2, 0, 1).node, NodeId(0));
+        assert_eq!(find(&rows, Guide::Cosine, 0, 1).node, NodeId(2));
+        assert_eq!(find(&rows, Guide::L2, 0, 1).node, NodeId(0));
     }
 
     #[test]
     fn threads_and_blocks_change_no_bit() {
         let mut random = SplitMix64::new(3);
         let rows: Vec<f32> = (0..4000).map(|_| random.unit() as f32 * 1e3).collect();
-        let expected = find(&rows, Metric::Cosine, 0, 1);
+        let expected = find(&rows, Guide::Cosine, 0, 1);
         for threads in 1..4 {
             for block_bytes in [0, 5000, 1 << 20] {
-                assert_eq!(find(&rows, Metric::Cosine, block_bytes, threads), expected);
+                assert_eq!(find(&rows, Guide::Cosine, block_bytes, threads), expected);
             }
         }
     }
@@ -235,7 +235,7 @@ mod tests {
     fn failures_are_reported() {
         let kernels = KernelSet::detect().expect("kernels");
         let spec = MedoidSpec {
-            metric: Metric::L2,
+            metric: Guide::L2,
             kernels,
             block_bytes: 0,
         };

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use pageway_kernels::KernelSet;
-use pageway_types::{ElementType, Metric, Progress, SplitMix64, VectorRead, VectorShape};
+use pageway_types::{ElementType, Guide, Progress, SplitMix64, VectorRead, VectorShape};
 
 use crate::vectors::VectorSet;
 
@@ -45,7 +45,7 @@ impl Rows {
         }
     }
 
-    pub(crate) fn set(&self, metric: Metric) -> VectorSet<'_> {
+    pub(crate) fn set(&self, metric: Guide) -> VectorSet<'_> {
         let kernels = KernelSet::detect().expect("kernels");
         VectorSet::new(&self.bytes, self.shape, metric, kernels, None).expect("a set")
     }

@@ -20,7 +20,7 @@
 use pageway_kernels::{
     DistanceFn, DistanceManyFn, DotPanelsFn, KernelSet, NearFn, WidenFn, places,
 };
-use pageway_types::{Metric, NodeId, VectorShape};
+use pageway_types::{Guide, NodeId, VectorShape};
 
 use crate::error::{GraphError, try_reserved};
 use crate::float::normalize;
@@ -36,7 +36,7 @@ pub struct VectorSet<'a> {
     row_bytes: usize,
     count: u32,
     shape: VectorShape,
-    metric: Metric,
+    metric: Guide,
     pair: DistanceFn,
     many: DistanceManyFn,
     widen: WidenFn,
@@ -62,16 +62,16 @@ impl<'a> VectorSet<'a> {
     pub fn new(
         rows: &'a [u8],
         shape: VectorShape,
-        metric: Metric,
+        metric: Guide,
         kernels: &'static KernelSet,
         max_norm: Option<f32>,
     ) -> Result<Self, GraphError> {
         let row_bytes = shape.row_bytes();
         let count = row_count(rows.len(), row_bytes)?;
         let lift = match (metric, max_norm) {
-            (Metric::InnerProduct, _) => Some(Lift::new(rows, shape, kernels, max_norm)?),
-            (Metric::L2 | Metric::Cosine, None) => None,
-            (Metric::L2 | Metric::Cosine, Some(_)) => {
+            (Guide::InnerProduct, _) => Some(Lift::new(rows, shape, kernels, max_norm)?),
+            (Guide::L2 | Guide::Cosine, None) => None,
+            (Guide::L2 | Guide::Cosine, Some(_)) => {
                 return Err(GraphError::NormUnused { metric });
             }
         };
@@ -81,8 +81,8 @@ impl<'a> VectorSet<'a> {
             count,
             shape,
             metric,
-            pair: kernels.distance(shape.element, metric),
-            many: kernels.distance_many(shape.element, metric),
+            pair: kernels.distance(shape.element, metric.metric()),
+            many: kernels.distance_many(shape.element, metric.metric()),
             widen: kernels.widen(shape.element),
             products: kernels.dot_panels(),
             near: kernels.near(),
@@ -91,10 +91,10 @@ impl<'a> VectorSet<'a> {
     }
 
     /// Bytes that a set of `count` vectors holds beside its rows.
-    pub const fn extra_bytes(count: u64, metric: Metric) -> u64 {
+    pub const fn extra_bytes(count: u64, metric: Guide) -> u64 {
         match metric {
-            Metric::InnerProduct => count.saturating_mul(size_of::<f32>() as u64),
-            Metric::L2 | Metric::Cosine => 0,
+            Guide::InnerProduct => count.saturating_mul(size_of::<f32>() as u64),
+            Guide::L2 | Guide::Cosine => 0,
         }
     }
 
@@ -108,8 +108,8 @@ impl<'a> VectorSet<'a> {
         self.shape
     }
 
-    /// Metric that queries use.
-    pub const fn metric(&self) -> Metric {
+    /// Guide that queries use.
+    pub const fn metric(&self) -> Guide {
         self.metric
     }
 
@@ -135,7 +135,7 @@ impl<'a> VectorSet<'a> {
     pub(crate) fn embed(&self, node: NodeId, out: &mut [f32]) {
         let (own, lift) = out.split_at_mut(self.shape.dimension as usize);
         self.widen(node, own);
-        if self.metric == Metric::Cosine {
+        if self.metric == Guide::Cosine {
             normalize(own);
         }
         if let ([out], Some(lift)) = (lift, &self.lift) {
@@ -173,12 +173,12 @@ impl<'a> VectorSet<'a> {
                     *out = lift.lifted(node, other, *out);
                 }
             }
-            (None, Metric::Cosine) => {
+            (None, Guide::Cosine) => {
                 for out in out {
                     *out = out.max(0.0);
                 }
             }
-            (None, Metric::L2 | Metric::InnerProduct) => {}
+            (None, Guide::L2 | Guide::InnerProduct) => {}
         }
     }
 
@@ -276,8 +276,8 @@ mod tests {
     fn inner_product_is_squared_l2_on_a_sphere() {
         let rows = bytes(&[3.0, 4.0, 1.0, 0.0, 0.0, 2.0]);
         let radius = Some(6.0);
-        let set = VectorSet::new(&rows, shape(2), Metric::InnerProduct, kernels(), radius)
-            .expect("a set");
+        let set =
+            VectorSet::new(&rows, shape(2), Guide::InnerProduct, kernels(), radius).expect("a set");
         let lifted = [(3.0, 4.0, 11.0_f32.sqrt()), (1.0, 0.0, 35.0_f32.sqrt())];
         let [(a, b, c), (x, y, z)] = lifted;
         let expected = (a - x) * (a - x) + (b - y) * (b - y) + (c - z) * (c - z);
@@ -296,19 +296,19 @@ mod tests {
         let rows = bytes(&[1.0, 2.0, 3.0]);
         let new = |rows, metric, norm| VectorSet::new(rows, shape(2), metric, kernels(), norm);
         assert!(matches!(
-            new(&rows, Metric::L2, None),
+            new(&rows, Guide::L2, None),
             Err(GraphError::PartialRow { .. })
         ));
-        assert!(matches!(new(&[], Metric::L2, None), Err(GraphError::Empty)));
+        assert!(matches!(new(&[], Guide::L2, None), Err(GraphError::Empty)));
         let rows = &rows[..8];
-        let refused = new(rows, Metric::InnerProduct, Some(1.0));
+        let refused = new(rows, Guide::InnerProduct, Some(1.0));
         assert!(matches!(refused, Err(GraphError::Norm { row: 0, .. })));
         assert!(matches!(
-            new(rows, Metric::L2, Some(1.0)),
+            new(rows, Guide::L2, Some(1.0)),
             Err(GraphError::NormUnused { .. })
         ));
         let infinite = bytes(&[f32::INFINITY, 0.0]);
-        let refused = new(&infinite, Metric::InnerProduct, None);
+        let refused = new(&infinite, Guide::InnerProduct, None);
         assert!(matches!(refused, Err(GraphError::Norm { row: 0, .. })));
     }
 }

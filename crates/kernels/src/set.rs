@@ -132,6 +132,7 @@ pub(crate) struct PerMetric<F> {
     pub(crate) l2: F,
     pub(crate) inner_product: F,
     pub(crate) cosine: F,
+    pub(crate) l1: F,
 }
 
 impl<F: Copy> PerMetric<F> {
@@ -140,6 +141,7 @@ impl<F: Copy> PerMetric<F> {
             Metric::L2 => self.l2,
             Metric::InnerProduct => self.inner_product,
             Metric::Cosine => self.cosine,
+            Metric::L1 => self.l1,
         }
     }
 }
@@ -253,7 +255,7 @@ impl KernelSet {
         self.isa
     }
 
-    /// Distance of two vectors: squared L2, negated inner product, or one minus the cosine.
+    /// Distance of two vectors: squared L2, negated inner product, one minus the cosine, or L1.
     ///
     /// The cosine needs no normalised vectors: both norms are computed in the same pass. A zero
     /// vector is at distance `1.0` from everything.

@@ -8,7 +8,7 @@ use pageway_kernels::{
 use pageway_types::{ElementType, Metric, Place};
 use proptest::prelude::*;
 
-const METRICS: [Metric; 3] = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
+const METRICS: [Metric; 4] = Metric::ALL;
 
 /// Largest error of a float distance of `n` components, relative to the sum of its absolute terms:
 /// each of at least sixteen partial sums rounds `n / 16` times, by `2^-24` at most.
@@ -85,6 +85,10 @@ fn exact(element: ElementType, metric: Metric, a: &[u8], b: &[u8]) -> (f64, f64)
     match metric {
         Metric::L2 => {
             let distance = sum(|x, y| (x - y) * (x - y));
+            (distance, distance * tolerance)
+        }
+        Metric::L1 => {
+            let distance = sum(|x, y| (x - y).abs());
             (distance, distance * tolerance)
         }
         Metric::InnerProduct => (-dot, absolute * tolerance),

@@ -20,7 +20,7 @@ use pageway_quant::{
     CodeBatch, CodeScorer, PqScorer, PqSpec, ProductQuantizer, RaBitQScorer, RaBitQSpec,
     RaBitQuantizer, Rotation, TrainingSample,
 };
-use pageway_types::{ElementType, Metric, NoProgress};
+use pageway_types::{ElementType, Guide, NoProgress};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -141,7 +141,7 @@ impl Bench {
         let kernels = KernelSet::detect()?;
         let pool = ThreadPoolBuilder::new().build()?;
         let bytes = base.bytes();
-        let distance = kernels.distance(ElementType::F32, Metric::L2);
+        let distance = kernels.distance(ElementType::F32, Guide::L2.metric());
         let exact = |query: &[f32]| {
             let raw: Vec<u8> = query.iter().flat_map(|value| value.to_le_bytes()).collect();
             let rows = bytes.chunks_exact(raw.len());
@@ -169,7 +169,7 @@ impl Bench {
         TrainingSample {
             values: &self.base.values[..rows * self.base.dimension],
             dimension: self.base.dimension,
-            metric: Metric::L2,
+            metric: Guide::L2,
         }
     }
 

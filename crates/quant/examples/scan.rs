@@ -18,7 +18,7 @@ use pageway_quant::{
     BLOCK_CODES, Centre, CodeBatch, CodeForms, CodeScorer, RaBitQScorer, RaBitQSpec,
     RaBitQuantizer, Rotation, TrainingSample,
 };
-use pageway_types::{ElementType, Metric, NoProgress, Place, SplitMix64};
+use pageway_types::{ElementType, Guide, NoProgress, Place, SplitMix64};
 
 /// Rows that are drawn and encoded.
 const ROWS: usize = 2048;
@@ -51,7 +51,7 @@ fn measure(kernels: &'static KernelSet, dimension: usize, code_bytes: u32) {
     let sample = TrainingSample {
         values: &rows,
         dimension,
-        metric: Metric::L2,
+        metric: Guide::L2,
     };
     let spec = RaBitQSpec {
         rotation: Rotation::Principal,

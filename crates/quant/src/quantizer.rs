@@ -2,7 +2,7 @@
 //! spec or the first bytes of a codebook name, and a batch of codes pays one branch for it.
 
 use pageway_kernels::{BLOCK_CODES, KernelSet};
-use pageway_types::{ElementType, Metric, Progress};
+use pageway_types::{ElementType, Guide, Progress};
 use rayon::ThreadPool;
 
 use crate::pq::{PqEncoder, PqScorer, PqSpec, ProductQuantizer, TrainingSample};
@@ -106,15 +106,15 @@ impl Quantizer {
 
     /// The same codes for another metric, where they are made around centres.
     #[must_use]
-    pub fn for_metric(self, metric: Metric) -> Self {
+    pub fn for_metric(self, metric: Guide) -> Self {
         match self {
             Self::Pq(quantizer) => Self::Pq(quantizer),
             Self::RaBitQ(quantizer) => Self::RaBitQ(quantizer.for_metric(metric)),
         }
     }
 
-    /// Metric that the codes estimate.
-    pub fn metric(&self) -> Metric {
+    /// Guide that the codes estimate.
+    pub fn metric(&self) -> Guide {
         match self {
             Self::Pq(quantizer) => quantizer.metric(),
             Self::RaBitQ(quantizer) => quantizer.metric(),

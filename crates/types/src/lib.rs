@@ -7,6 +7,7 @@
 mod candidate;
 mod element;
 mod id;
+mod id_set;
 mod metric;
 mod progress;
 mod split_mix;
@@ -16,7 +17,8 @@ mod vectors;
 pub use candidate::Candidate;
 pub use element::{ElementType, VectorShape};
 pub use id::{ClusterId, GroupId, NodeId, Number, PageId, Place, RowId};
-pub use metric::Metric;
+pub use id_set::IdSet;
+pub use metric::{Guide, Metric};
 pub use progress::{Cancelled, NoProgress, Progress};
 pub use split_mix::SplitMix64;
 pub use suggest::{did_you_mean, suggestion};

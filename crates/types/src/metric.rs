@@ -1,4 +1,4 @@
-//! Metrics. In every metric a smaller distance is nearer.
+//! Metrics, and what codes and graphs know of them. In every metric a smaller distance is nearer.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,13 +8,15 @@ use serde::{Deserialize, Serialize};
 use crate::suggest::did_you_mean;
 
 /// Names that a metric may be meant by.
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 8] = [
     "l2",
     "euclidean",
     "inner_product",
     "ip",
     "cosine",
     "angular",
+    "l1",
+    "manhattan",
 ];
 
 /// How far apart two vectors are; smaller is nearer in each of them.
@@ -24,6 +26,7 @@ const NAMES: [&str; 6] = [
 /// | `L2` | squared Euclidean distance, `sum (a_i - b_i)^2` |
 /// | `InnerProduct` | negated inner product, `-sum a_i b_i` |
 /// | `Cosine` | `1 - <a,b> / (|a| |b|)`; a zero vector has no direction and is refused |
+/// | `L1` | Manhattan distance, `sum |a_i - b_i|` |
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -33,15 +36,66 @@ pub enum Metric {
     InnerProduct,
     /// One minus the cosine of the angle.
     Cosine,
+    /// Manhattan distance.
+    L1,
+}
+
+/// A metric that codes estimate and graphs are built by.
+///
+/// Vectors are found by the guide of a metric, and put in order by the metric itself.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Guide {
+    /// Squared Euclidean distance.
+    L2,
+    /// Negated inner product.
+    InnerProduct,
+    /// One minus the cosine of the angle.
+    Cosine,
+}
+
+impl Guide {
+    /// The guide as a metric of its own.
+    pub const fn metric(self) -> Metric {
+        match self {
+            Self::L2 => Metric::L2,
+            Self::InnerProduct => Metric::InnerProduct,
+            Self::Cosine => Metric::Cosine,
+        }
+    }
+}
+
+impl fmt::Display for Guide {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.metric().fmt(f)
+    }
 }
 
 impl Metric {
+    /// All metrics, for tests and help texts.
+    pub const ALL: [Self; 4] = [Self::L2, Self::InnerProduct, Self::Cosine, Self::L1];
+
+    /// The metric that codes and graphs know in place of this one.
+    pub const fn guide(self) -> Guide {
+        match self {
+            Self::L2 | Self::L1 => Guide::L2,
+            Self::InnerProduct => Guide::InnerProduct,
+            Self::Cosine => Guide::Cosine,
+        }
+    }
+
+    /// Whether the guide gives the very distances of the metric: only then estimates by codes, and
+    /// their error bounds, say who is an answer.
+    pub const fn is_guide(self) -> bool {
+        matches!(self, Self::L2 | Self::InnerProduct | Self::Cosine)
+    }
+
     /// Name as written in manifests and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::L2 => "l2",
             Self::InnerProduct => "inner_product",
             Self::Cosine => "cosine",
+            Self::L1 => "l1",
         }
     }
 }
@@ -60,8 +114,9 @@ impl FromStr for Metric {
             "l2" | "euclidean" | "sqeuclidean" => Ok(Self::L2),
             "ip" | "inner_product" | "inner-product" | "dot" | "mips" => Ok(Self::InnerProduct),
             "cosine" | "cos" | "angular" => Ok(Self::Cosine),
+            "l1" | "manhattan" | "cityblock" => Ok(Self::L1),
             _ => Err(format!(
-                "unknown metric '{text}': use l2, inner_product or cosine{}",
+                "unknown metric '{text}': use l2, inner_product, cosine or l1{}",
                 did_you_mean(text, &NAMES)
             )),
         }
@@ -74,8 +129,9 @@ mod tests {
 
     #[test]
     fn every_name_parses_back() {
-        for metric in [Metric::L2, Metric::InnerProduct, Metric::Cosine] {
+        for metric in Metric::ALL {
             assert_eq!(metric.name().parse::<Metric>(), Ok(metric));
+            assert_eq!(metric.is_guide(), metric.guide().metric() == metric);
         }
         assert!("hamming".parse::<Metric>().is_err());
     }

@@ -186,7 +186,7 @@ fn expected(choice: &Choice) -> Expected {
 /// A graph of short lists over a thousand rows; the inner product has no triangles.
 fn recall_floor(metric: Metric) -> f64 {
     match metric {
-        Metric::L2 | Metric::Cosine => 0.95,
+        Metric::L2 | Metric::Cosine | Metric::L1 => 0.95,
         Metric::InnerProduct => 0.85,
     }
 }
@@ -195,7 +195,7 @@ fn recall_floor(metric: Metric) -> f64 {
 /// estimates of the inner product are; and from a long one.
 fn range_floors(metric: Metric) -> [f64; 2] {
     let short = match metric {
-        Metric::L2 | Metric::Cosine => 0.75,
+        Metric::L2 | Metric::Cosine | Metric::L1 => 0.75,
         Metric::InnerProduct => 0.5,
     };
     [short, recall_floor(metric)]

@@ -113,6 +113,7 @@ impl Rows {
                 let lengths = product(&left, &left) * product(&right, &right);
                 1.0 - product(&left, &right) / lengths.sqrt()
             }
+            Metric::L1 => left.iter().zip(&right).map(|(a, b)| (a - b).abs()).sum(),
             Metric::L2 | Metric::InnerProduct => left
                 .iter()
                 .zip(&right)

@@ -101,7 +101,7 @@ pub(crate) fn quantizer(
     let expected = (
         shape.dimension as usize,
         spec.code_bytes() as usize,
-        shape.metric,
+        shape.metric.guide(),
     );
     let found = (
         quantizer.dimension(),

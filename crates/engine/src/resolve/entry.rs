@@ -239,9 +239,13 @@ pub(super) fn load(source: Source<'_>) -> Result<EntryPart> {
         }
         EntrySpec::Navigation { list_size, .. } | EntrySpec::UpperLayers { list_size } => {
             let vectors = (shape.vectors(), shape.metric);
-            let graph =
-                NavigationGraph::from_bytes(&read.structure, vectors.0, vectors.1, kernels()?)
-                    .map_err(|error| source.corrupt(&file.name, error))?;
+            let graph = NavigationGraph::from_bytes(
+                &read.structure,
+                vectors.0,
+                vectors.1.guide(),
+                kernels()?,
+            )
+            .map_err(|error| source.corrupt(&file.name, error))?;
             Entry::Navigation {
                 graph,
                 list_size: list_size as usize,

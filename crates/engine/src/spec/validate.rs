@@ -114,6 +114,12 @@ impl IndexSpec {
              refine bounded reads what they leave undecided; choose codec packed, second quantizer \
              rabitq and refine bounded, or vectors in_record",
         )?;
+        refuse_if(
+            bounded && !self.shape.metric.is_guide(),
+            "refine",
+            "bounded",
+            "codes have no error bounds under this metric; choose refine inline or deferred",
+        )?;
         let in_memory = has_bounds(Some(storage.quantizer))
             && storage.codes == CodeStorage::Memory
             && storage.vectors == VectorStorage::Separate;

@@ -1,6 +1,6 @@
 //! Parameters of clusters, the clusters, and the memory that finding them takes.
 
-use pageway_types::{Metric, NodeId, Progress, VectorShape};
+use pageway_types::{Guide, NodeId, Progress, VectorShape};
 use rayon::prelude::*;
 
 use super::centroids::{Centroids, Sorted};
@@ -123,11 +123,11 @@ pub fn some_clusters(
 pub fn clusters_bytes(
     count: u64,
     shape: VectorShape,
-    metric: Metric,
+    metric: Guide,
     spec: &ClusterSpec,
     threads: usize,
 ) -> u64 {
-    let lift = usize::from(metric == Metric::InnerProduct);
+    let lift = usize::from(metric == Guide::InnerProduct);
     let dimension = shape.dimension as usize + lift;
     let nodes = u32::try_from(count).unwrap_or(u32::MAX);
     let (clusters, groups) = (spec.clusters(nodes) as usize, spec.groups(nodes) as usize);

@@ -1,8 +1,8 @@
 use super::*;
 use crate::testing::{Rows, clustered, pool};
-use pageway_types::{Metric, NoProgress};
+use pageway_types::{Guide, NoProgress};
 
-fn found(rows: &Rows, metric: Metric, members: u32, threads: usize) -> Clusters {
+fn found(rows: &Rows, metric: Guide, members: u32, threads: usize) -> Clusters {
     let spec = ClusterSpec { members, seed: 3 };
     clusters(&rows.set(metric), &spec, &pool(threads), &NoProgress).expect("clusters")
 }
@@ -22,7 +22,7 @@ fn is_partition(clusters: &Clusters, count: u32) {
 #[test]
 fn every_node_is_in_one_cluster_whatever_the_metric_and_the_threads() {
     let rows = Rows::f32(6, &clustered(3000, 6, 2.0, 5));
-    for metric in [Metric::L2, Metric::InnerProduct, Metric::Cosine] {
+    for metric in [Guide::L2, Guide::InnerProduct, Guide::Cosine] {
         let clusters = found(&rows, metric, 20, 1);
         is_partition(&clusters, 3000);
         assert_eq!(clusters.starts.len(), 151);
@@ -35,8 +35,8 @@ fn every_node_is_in_one_cluster_whatever_the_metric_and_the_threads() {
 #[test]
 fn most_nodes_are_where_their_nearest_centroid_is() {
     let rows = Rows::f32(8, &clustered(4000, 8, 3.0, 7));
-    let set = rows.set(Metric::L2);
-    let clusters = found(&rows, Metric::L2, 25, 2);
+    let set = rows.set(Guide::L2);
+    let clusters = found(&rows, Guide::L2, 25, 2);
     let mut right = 0;
     for (number, pair) in clusters.starts.windows(2).enumerate() {
         for node in &clusters.order[pair[0] as usize..pair[1] as usize] {
@@ -61,7 +61,7 @@ fn separate_heaps_are_clusters() {
         .flat_map(|node| [(node % 16 * 100) as f32, (node / 16) as f32 * 0.01])
         .collect();
     let rows = Rows::f32(2, &values);
-    let clusters = found(&rows, Metric::L2, 10, 1);
+    let clusters = found(&rows, Guide::L2, 10, 1);
     is_partition(&clusters, 640);
     for pair in clusters.starts.windows(2) {
         let nodes = &clusters.order[pair[0] as usize..pair[1] as usize];
@@ -73,15 +73,15 @@ fn separate_heaps_are_clusters() {
 fn copies_and_tiny_sets_are_no_trouble() {
     for count in [1_u32, 2, 3, 70] {
         let rows = Rows::u8(4, vec![7; 4 * count as usize]);
-        is_partition(&found(&rows, Metric::L2, 32, 1), count);
-        is_partition(&found(&rows, Metric::L2, 1, 1), count);
+        is_partition(&found(&rows, Guide::L2, 32, 1), count);
+        is_partition(&found(&rows, Guide::L2, 1, 1), count);
     }
     let rows = Rows::u8(1, vec![1, 2, 3]);
     let spec = ClusterSpec {
         members: 0,
         seed: 0,
     };
-    let outcome = clusters(&rows.set(Metric::L2), &spec, &pool(1), &NoProgress);
+    let outcome = clusters(&rows.set(Guide::L2), &spec, &pool(1), &NoProgress);
     assert!(outcome.is_err());
-    assert_eq!(found(&rows, Metric::L2, 3, 1).order.len(), 3);
+    assert_eq!(found(&rows, Guide::L2, 3, 1).order.len(), 3);
 }

@@ -1,6 +1,6 @@
 //! Whole builds, checked for soundness, nesting, reach, repeatability, recall and memory.
 
-use pageway_types::{Metric, NoProgress, NodeId};
+use pageway_types::{Guide, NoProgress, NodeId};
 
 use super::{Hnsw, HnswSpec, Layer, hnsw, hnsw_bytes};
 use crate::error::GraphError;
@@ -13,7 +13,7 @@ const SPEC: HnswSpec = HnswSpec {
     seed: 5,
 };
 
-fn build_on(rows: &Rows, metric: Metric, spec: &HnswSpec, threads: usize) -> Hnsw {
+fn build_on(rows: &Rows, metric: Guide, spec: &HnswSpec, threads: usize) -> Hnsw {
     hnsw(&rows.set(metric), spec, &pool(threads), &NoProgress).expect("layers")
 }
 
@@ -57,7 +57,7 @@ fn tiny_sets_have_sound_layers() {
 #[test]
 fn equal_vectors_are_all_reachable() {
     let rows = Rows::u8(2, vec![7; 2 * 6000]);
-    let hnsw = build_on(&rows, Metric::L2, &SPEC, 2);
+    let hnsw = build_on(&rows, Guide::L2, &SPEC, 2);
     assert_layers(&hnsw, 6000, 12);
     assert!(hnsw.layers.len() > 2);
 }
@@ -67,11 +67,11 @@ fn far_clusters_are_joined() {
     let mut values = clustered(2000, 4, 1.0, 3);
     values[4000..].iter_mut().for_each(|value| *value += 1e6);
     let rows = Rows::f32(4, &values);
-    let hnsw = build_on(&rows, Metric::L2, &SPEC, 2);
+    let hnsw = build_on(&rows, Guide::L2, &SPEC, 2);
     assert_layers(&hnsw, 2000, 12);
     for half in values.chunks(4000) {
         let queries = Rows::f32(4, &half[..400]);
-        let found = recall(&hnsw.base, &rows.set(Metric::L2), &queries, 30);
+        let found = recall(&hnsw.base, &rows.set(Guide::L2), &queries, 30);
         assert!(found > 0.97, "{found}");
     }
 }
@@ -79,14 +79,14 @@ fn far_clusters_are_joined() {
 #[test]
 fn threads_change_no_byte() {
     let rows = Rows::f32(8, &clustered(3000, 8, 2.0, 4));
-    for metric in [Metric::L2, Metric::InnerProduct] {
+    for metric in [Guide::L2, Guide::InnerProduct] {
         let expected = build_on(&rows, metric, &SPEC, 1);
         assert_eq!(build_on(&rows, metric, &SPEC, 2), expected);
         assert_eq!(build_on(&rows, metric, &SPEC, 3), expected);
     }
     let other = HnswSpec { seed: 6, ..SPEC };
     let levels = |spec| {
-        build_on(&rows, Metric::L2, spec, 1)
+        build_on(&rows, Guide::L2, spec, 1)
             .layers
             .pop()
             .map(|l| l.nodes)
@@ -125,9 +125,9 @@ fn lists_are_in_prune_order() {
         build_list: 60,
         ..SPEC
     };
-    let hnsw = build_on(&rows, Metric::L2, &spec, 2);
+    let hnsw = build_on(&rows, Guide::L2, &spec, 2);
     let prune = spec.base().lists.prune;
-    let chosen = assert_prune_order(&hnsw.base, &rows.set(Metric::L2), prune);
+    let chosen = assert_prune_order(&hnsw.base, &rows.set(Guide::L2), prune);
     assert!(chosen > 5 * 1500, "{chosen}");
     let edges = (0..1500).map(|node| hnsw.base.neighbors(NodeId(node)).len());
     assert!(
@@ -137,13 +137,13 @@ fn lists_are_in_prune_order() {
     let lowest = hnsw.layers.last().expect("a layer");
     let rows = rows_of(lowest, &rows);
     let prune = spec.upper().lists.prune;
-    assert_prune_order(&lowest.graph, &rows.set(Metric::L2), prune);
+    assert_prune_order(&lowest.graph, &rows.set(Guide::L2), prune);
 }
 
 #[test]
 fn cancelling_stops_within_a_few_looks() {
     let rows = Rows::f32(4, &clustered(2000, 4, 1.0, 8));
-    let set = rows.set(Metric::L2);
+    let set = rows.set(Guide::L2);
     for looks in [0, 1, 1500, 4000, 6500] {
         let stop = StopAfter::new(looks);
         let refused = hnsw(&set, &SPEC, &pool(2), &stop);
@@ -181,7 +181,7 @@ fn bad_parameters_are_refused() {
         ),
     ];
     for (field, spec) in wrong {
-        let refused = hnsw(&rows.set(Metric::L2), &spec, &pool(1), &NoProgress).err();
+        let refused = hnsw(&rows.set(Guide::L2), &spec, &pool(1), &NoProgress).err();
         assert!(matches!(refused, Some(GraphError::Parameter { name, .. }) if name == field));
     }
 }

@@ -66,12 +66,12 @@ impl Distances for Subset<'_> {
 mod tests {
     use super::*;
     use crate::testing::{Rows, clustered};
-    use pageway_types::Metric;
+    use pageway_types::Guide;
 
     #[test]
     fn a_subset_measures_the_nodes_it_stands_for() {
         let rows = Rows::f32(3, &clustered(900, 3, 1.0, 2));
-        let set = rows.set(Metric::InnerProduct);
+        let set = rows.set(Guide::InnerProduct);
         let nodes: Vec<_> = (0..300).map(|position| NodeId(3 * position)).collect();
         let subset = Subset {
             vectors: &set,

@@ -277,7 +277,7 @@ mod tests {
     use super::*;
     use crate::linking::testing::{assert_sound, reached};
     use crate::testing::{Rows, pool};
-    use pageway_types::{Metric, NoProgress};
+    use pageway_types::{Guide, NoProgress};
     use proptest::prelude::*;
 
     fn ids(ids: &[u32]) -> Vec<NodeId> {
@@ -297,7 +297,7 @@ mod tests {
         let lists = lists.iter().map(Vec::as_slice);
         let mut graph = Graph::from_lists(lists, 2, NodeId(0)).expect("a graph");
         let rows = Rows::f32(1, &[0.0, 1.0, 2.0, 3.0, 4.0]);
-        let set = rows.set(Metric::L2);
+        let set = rows.set(Guide::L2);
         let added = repair(&mut graph, &set, &pool(2), &NoProgress).expect("a repair");
         assert_eq!((added, graph.repaired()), (1, 1));
         assert_eq!(
@@ -335,7 +335,7 @@ mod tests {
             let mut graph = Graph::from_lists(slices, max_degree, NodeId(0)).expect("a graph");
             let rows = Rows::u8(1, values[..count].to_vec());
             let lost = count - reached(&graph);
-            let added = repair(&mut graph, &rows.set(Metric::L2), &pool(2), &NoProgress);
+            let added = repair(&mut graph, &rows.set(Guide::L2), &pool(2), &NoProgress);
             prop_assert!(added.expect("a repair") as usize <= lost);
             assert_sound(&graph, count as u32, max_degree);
         }

@@ -1,6 +1,6 @@
 //! What the tests of all builders ask of a graph: soundness, reach, recall.
 
-use pageway_types::{Candidate, Metric, NodeId};
+use pageway_types::{Candidate, Guide, NodeId};
 
 use crate::graph::Graph;
 use crate::prune::{PruneSpec, Pruner};
@@ -8,7 +8,7 @@ use crate::search::greedy_search;
 use crate::testing::Rows;
 use crate::vectors::VectorSet;
 
-pub(crate) const METRICS: [Metric; 3] = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
+pub(crate) const METRICS: [Guide; 3] = [Guide::L2, Guide::InnerProduct, Guide::Cosine];
 
 /// Lists within the degree, without self-loops, repeats or strangers; every node reachable.
 pub(crate) fn assert_sound(graph: &Graph, count: u32, max_degree: u32) {

@@ -95,12 +95,12 @@ impl Thinning {
 mod tests {
     use super::*;
     use crate::testing::Rows;
-    use pageway_types::Metric;
+    use pageway_types::Guide;
 
     #[test]
     fn what_pruning_leaves_free_is_filled_with_the_nearest() {
         let rows = Rows::f32(1, &[0.0, 1.0, 2.0, -3.0, 4.0]);
-        let set = rows.set(Metric::L2);
+        let set = rows.set(Guide::L2);
         let mut thinning = Thinning::new(4).expect("memory");
         let mut thin = |max_degree, fill| {
             let prune = PruneSpec {

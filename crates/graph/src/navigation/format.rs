@@ -18,7 +18,7 @@
 //! whatever make the reader panic or yield a graph that a search could leave.
 
 use pageway_kernels::KernelSet;
-use pageway_types::{Metric, NodeId, VectorShape};
+use pageway_types::{Guide, NodeId, VectorShape};
 
 use super::{NavigationGraph, NavigationLayer, SampledVectors};
 use crate::bytes::ByteReader;
@@ -63,7 +63,7 @@ impl NavigationGraph {
     pub fn from_bytes(
         bytes: &[u8],
         shape: VectorShape,
-        metric: Metric,
+        metric: Guide,
         kernels: &'static KernelSet,
     ) -> Result<Self, GraphError> {
         let mut reader = ByteReader::new("navigation graph", bytes);

@@ -5,7 +5,7 @@
 )]
 
 use pageway_kernels::{DistanceManyFn, KernelSet, places};
-use pageway_types::{Metric, NodeId, VectorShape};
+use pageway_types::{Guide, NodeId, VectorShape};
 
 use super::NavigationSpec;
 use crate::error::GraphError;
@@ -20,8 +20,8 @@ pub struct SampledVectors {
     pub rows: Vec<u8>,
     /// Dimension and element type.
     pub shape: VectorShape,
-    /// Metric of queries.
-    pub metric: Metric,
+    /// Guide of queries.
+    pub metric: Guide,
     /// Kernels that compare.
     pub kernels: &'static KernelSet,
 }
@@ -78,7 +78,7 @@ impl NavigationGraph {
             row_bytes: vectors.shape.row_bytes(),
             many: vectors
                 .kernels
-                .distance_many(vectors.shape.element, vectors.metric),
+                .distance_many(vectors.shape.element, vectors.metric.metric()),
             nodes: vectors.nodes,
             rows: vectors.rows,
             upper,

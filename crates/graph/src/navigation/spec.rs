@@ -1,7 +1,7 @@
 //! Parameters of a navigation graph.
 
 use crate::{VamanaSpec, VectorSet, build_bytes};
-use pageway_types::{Metric, VectorShape};
+use pageway_types::{Guide, VectorShape};
 
 use super::NavigationGraph;
 use super::build::BLOCK_BYTES;
@@ -34,7 +34,7 @@ impl NavigationSpec {
 
     /// Bytes that [`NavigationGraph::build`] holds at its peak, sampled vectors and finished graph
     /// included.
-    pub fn build_bytes(&self, shape: VectorShape, metric: Metric, threads: usize) -> u64 {
+    pub fn build_bytes(&self, shape: VectorShape, metric: Guide, threads: usize) -> u64 {
         let sample = u64::from(self.sample);
         let vectors = NavigationGraph::vector_bytes(sample, shape.row_bytes() as u64)
             .saturating_add(VectorSet::extra_bytes(sample, metric));

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use pageway_kernels::KernelSet;
-use pageway_types::{Candidate, Metric, NoProgress, NodeId, VectorShape};
+use pageway_types::{Candidate, Guide, NoProgress, NodeId, VectorShape};
 use proptest::prelude::*;
 
 use super::{NavigationGraph, NavigationLayer, NavigationScratch, NavigationSpec, SampledVectors};
@@ -18,14 +18,14 @@ const SPEC: NavigationSpec = NavigationSpec {
     seed: 7,
 };
 const DIMENSION: u32 = 12;
-const METRICS: [Metric; 3] = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
+const METRICS: [Guide; 3] = [Guide::L2, Guide::InnerProduct, Guide::Cosine];
 
 fn ids(ids: impl IntoIterator<Item = u32>) -> Vec<NodeId> {
     ids.into_iter().map(NodeId).collect()
 }
 
 /// A set of 3,000 vectors, and a sample of it.
-fn sampled(metric: Metric) -> SampledVectors {
+fn sampled(metric: Guide) -> SampledVectors {
     let rows = Rows::f32(DIMENSION, &clustered(3000, DIMENSION as usize, 3.0, 11));
     let nodes = NavigationGraph::sample(3000, &SPEC);
     let set = rows.set(metric);
@@ -42,12 +42,12 @@ fn sampled(metric: Metric) -> SampledVectors {
     }
 }
 
-fn built(metric: Metric, threads: usize) -> NavigationGraph {
+fn built(metric: Guide, threads: usize) -> NavigationGraph {
     NavigationGraph::build(sampled(metric), &SPEC, &pool(threads), &NoProgress).expect("a graph")
 }
 
 /// The same sample under layers of 600, 60 and 6 nodes, each a built graph of its own.
-fn layered(metric: Metric) -> NavigationGraph {
+fn layered(metric: Guide) -> NavigationGraph {
     let whole = built(metric, 1);
     let layer = |step: usize| {
         let members: Vec<u32> = (0..600).step_by(step).collect();
@@ -79,7 +79,7 @@ fn search(graph: &NavigationGraph, query: &[u8], list_size: usize) -> Vec<Candid
 }
 
 /// Share of the true ten nearest of the sample that a search with `list_size` finds.
-fn recall(graph: &NavigationGraph, metric: Metric, list_size: usize) -> f64 {
+fn recall(graph: &NavigationGraph, metric: Guide, list_size: usize) -> f64 {
     let queries = Rows::f32(
         DIMENSION,
         &clustered(3050, DIMENSION as usize, 3.0, 11)[3000 * 12..],
@@ -118,7 +118,7 @@ fn finds_the_nearest_of_the_sample_with_their_distances() {
 
 #[test]
 fn one_scratch_serves_every_list_size() {
-    let graph = layered(Metric::L2);
+    let graph = layered(Guide::L2);
     let query = graph.rows[..48].to_vec();
     let mut scratch = NavigationScratch::new(&graph, 20).expect("memory");
     for list_size in [20, 1, 5, 20, 0, 400] {
@@ -136,7 +136,7 @@ fn a_sample_of_one_node_is_found() {
     let vectors = SampledVectors {
         nodes: ids([42]),
         rows: 3.0_f32.to_le_bytes().repeat(DIMENSION as usize),
-        ..sampled(Metric::L2)
+        ..sampled(Guide::L2)
     };
     let query = vectors.rows.clone();
     let graph = NavigationGraph::build(vectors, &spec, &pool(1), &NoProgress).expect("a graph");
@@ -148,9 +148,9 @@ fn a_sample_of_one_node_is_found() {
 
 #[test]
 fn threads_change_no_byte() {
-    let expected = built(Metric::Cosine, 1).to_bytes();
+    let expected = built(Guide::Cosine, 1).to_bytes();
     for threads in [2, 3] {
-        assert!(built(Metric::Cosine, threads).to_bytes() == expected);
+        assert!(built(Guide::Cosine, threads).to_bytes() == expected);
     }
 }
 
@@ -170,7 +170,7 @@ fn memory_is_known_before() {
 
 #[test]
 fn renumbering_renames_what_a_search_finds() {
-    let mut graph = layered(Metric::L2);
+    let mut graph = layered(Guide::L2);
     let query = graph.rows[..48].to_vec();
     let before = search(&graph, &query, 10);
     graph.renumber(|node| NodeId(5000 - node.0));
@@ -180,15 +180,15 @@ fn renumbering_renames_what_a_search_finds() {
     assert_eq!(search(&graph, &query, 10), expected.collect::<Vec<_>>());
     assert_eq!(
         graph.nodes()[0],
-        NodeId(5000 - sampled(Metric::L2).nodes[0].0)
+        NodeId(5000 - sampled(Guide::L2).nodes[0].0)
     );
 }
 
 #[test]
 fn parts_that_do_not_fit_are_refused() {
     let refused = |change: fn(&mut SampledVectors, &mut Vec<NavigationLayer>)| {
-        let graph = layered(Metric::L2);
-        let (mut vectors, mut upper) = (sampled(Metric::L2), graph.upper);
+        let graph = layered(Guide::L2);
+        let (mut vectors, mut upper) = (sampled(Guide::L2), graph.upper);
         change(&mut vectors, &mut upper);
         NavigationGraph::from_layers(vectors, upper, graph.bottom).is_err()
     };
@@ -212,7 +212,7 @@ fn parts_that_do_not_fit_are_refused() {
     let vectors = SampledVectors {
         nodes: Vec::new(),
         rows: Vec::new(),
-        ..sampled(Metric::L2)
+        ..sampled(Guide::L2)
     };
     let empty = NavigationGraph::build(vectors, &SPEC, &pool(1), &NoProgress);
     assert!(matches!(empty, Err(GraphError::Empty)));
@@ -221,19 +221,19 @@ fn parts_that_do_not_fit_are_refused() {
 #[test]
 fn a_build_can_be_cancelled() {
     let stop = StopAfter::new(3);
-    let built = NavigationGraph::build(sampled(Metric::L2), &SPEC, &pool(2), &stop);
+    let built = NavigationGraph::build(sampled(Guide::L2), &SPEC, &pool(2), &stop);
     assert!(matches!(built, Err(GraphError::Cancelled(_))));
 }
 
 fn read(bytes: &[u8], shape: VectorShape) -> Result<NavigationGraph, GraphError> {
     let kernels = KernelSet::detect().expect("kernels");
-    NavigationGraph::from_bytes(bytes, shape, Metric::L2, kernels)
+    NavigationGraph::from_bytes(bytes, shape, Guide::L2, kernels)
 }
 
 #[test]
 fn bytes_make_the_same_graph() {
-    for graph in [built(Metric::L2, 1), layered(Metric::L2)] {
-        let shape = sampled(Metric::L2).shape;
+    for graph in [built(Guide::L2, 1), layered(Guide::L2)] {
+        let shape = sampled(Guide::L2).shape;
         let back = read(&graph.to_bytes(), shape).expect("sound bytes");
         assert!(back.to_bytes() == graph.to_bytes());
         let query = &graph.rows[480..528];
@@ -264,7 +264,7 @@ static SMALL: LazyLock<(VectorShape, Vec<u8>)> = LazyLock::new(|| {
         nodes: ids([4, 9, 11, 30, 31, 60]),
         rows: rows.bytes,
         shape: rows.shape,
-        metric: Metric::L2,
+        metric: Guide::L2,
         kernels: KernelSet::detect().expect("kernels"),
     };
     let upper = vec![NavigationLayer {

@@ -98,10 +98,10 @@ impl Near {
 mod tests {
     use super::*;
     use crate::testing::{Rows, clustered, pool};
-    use pageway_types::{Candidate, Metric, NoProgress};
+    use pageway_types::{Candidate, Guide, NoProgress};
 
     fn near(rows: &Rows, knn: u32) -> AdjacencyLists {
-        let set = rows.set(Metric::L2);
+        let set = rows.set(Guide::L2);
         let spec = NsgSpec {
             max_degree: 16,
             build_list: 40,
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn most_of_the_nearest_are_found() {
         let rows = Rows::f32(8, &clustered(3000, 8, 1.0, 2));
-        let (set, near) = (rows.set(Metric::L2), near(&rows, 20));
+        let (set, near) = (rows.set(Guide::L2), near(&rows, 20));
         let nodes: Vec<_> = (0..set.count()).map(NodeId).collect();
         let mut distances = vec![0.0; nodes.len()];
         let mut found = 0;

@@ -1,6 +1,6 @@
 //! Whole builds, checked for soundness, reach, repeatability, recall and memory.
 
-use pageway_types::{Metric, NoProgress, NodeId};
+use pageway_types::{Guide, NoProgress, NodeId};
 
 use super::{NsgSpec, nsg, nsg_bytes};
 use crate::error::GraphError;
@@ -16,7 +16,7 @@ const SPEC: NsgSpec = NsgSpec {
     seed: 5,
 };
 
-fn build_on(rows: &Rows, metric: Metric, spec: &NsgSpec, threads: usize) -> Graph {
+fn build_on(rows: &Rows, metric: Guide, spec: &NsgSpec, threads: usize) -> Graph {
     let set = rows.set(metric);
     let entry = NodeId(set.count() / 2);
     nsg(&set, entry, spec, &pool(threads), &NoProgress).expect("a graph")
@@ -38,7 +38,7 @@ fn tiny_sets_have_sound_graphs() {
 #[test]
 fn equal_vectors_are_all_reachable() {
     let rows = Rows::u8(2, vec![7; 2 * 6000]);
-    assert_sound(&build_on(&rows, Metric::L2, &SPEC, 2), 6000, 12);
+    assert_sound(&build_on(&rows, Guide::L2, &SPEC, 2), 6000, 12);
 }
 
 #[test]
@@ -46,11 +46,11 @@ fn far_clusters_are_joined() {
     let mut values = clustered(2000, 4, 1.0, 3);
     values[4000..].iter_mut().for_each(|value| *value += 1e6);
     let rows = Rows::f32(4, &values);
-    let graph = build_on(&rows, Metric::L2, &SPEC, 2);
+    let graph = build_on(&rows, Guide::L2, &SPEC, 2);
     assert_sound(&graph, 2000, 12);
     for half in values.chunks(4000) {
         let queries = Rows::f32(4, &half[..400]);
-        let found = recall(&graph, &rows.set(Metric::L2), &queries, 30);
+        let found = recall(&graph, &rows.set(Guide::L2), &queries, 30);
         assert!(found > 0.97, "{found}");
     }
 }
@@ -58,7 +58,7 @@ fn far_clusters_are_joined() {
 #[test]
 fn threads_change_no_byte() {
     let rows = Rows::f32(8, &clustered(3000, 8, 2.0, 4));
-    for metric in [Metric::L2, Metric::InnerProduct] {
+    for metric in [Guide::L2, Guide::InnerProduct] {
         let expected = build_on(&rows, metric, &SPEC, 1);
         assert_eq!(build_on(&rows, metric, &SPEC, 2), expected);
         assert_eq!(build_on(&rows, metric, &SPEC, 3), expected);
@@ -90,8 +90,8 @@ fn recall_has_a_floor_in_every_metric() {
 #[test]
 fn lists_are_full_and_begin_with_mrng_edges() {
     let rows = Rows::f32(6, &clustered(1500, 6, 1.0, 7));
-    let graph = build_on(&rows, Metric::L2, &SPEC, 2);
-    let chosen = assert_prune_order(&graph, &rows.set(Metric::L2), SPEC.prune());
+    let graph = build_on(&rows, Guide::L2, &SPEC, 2);
+    let chosen = assert_prune_order(&graph, &rows.set(Guide::L2), SPEC.prune());
     assert!(chosen > 5 * 1500 && chosen < 12 * 1500, "{chosen}");
     assert!((0..1500).all(|node| graph.neighbors(NodeId(node)).len() == 12));
 }
@@ -99,7 +99,7 @@ fn lists_are_full_and_begin_with_mrng_edges() {
 #[test]
 fn cancelling_stops_within_a_few_looks() {
     let rows = Rows::f32(4, &clustered(2000, 4, 1.0, 8));
-    let set = rows.set(Metric::L2);
+    let set = rows.set(Guide::L2);
     for looks in [0, 1, 1500, 5000, 7000, 9000] {
         let stop = StopAfter::new(looks);
         let refused = nsg(&set, NodeId(0), &SPEC, &pool(2), &stop);
@@ -113,7 +113,7 @@ fn cancelling_stops_within_a_few_looks() {
 #[test]
 fn bad_parameters_are_refused() {
     let rows = Rows::f32(1, &[1.0, 2.0]);
-    let set = rows.set(Metric::L2);
+    let set = rows.set(Guide::L2);
     let refusal = |entry, spec| nsg(&set, NodeId(entry), &spec, &pool(1), &NoProgress).err();
     let refused = refusal(2, SPEC);
     assert!(matches!(

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use crate::linking::testing::METRICS;
     use crate::testing::{Rows as Vectors, clustered};
-    use pageway_types::{Metric, NodeId, SplitMix64};
+    use pageway_types::{Guide, NodeId, SplitMix64};
 
     #[test]
     fn the_nearest_are_those_of_all_distances() {
@@ -147,7 +147,7 @@ mod tests {
             .for_each(|value| *value += 500.0);
         let far = Vectors::f32(9, &values);
         let cases = METRICS.map(|metric| (&near, metric));
-        for (vectors, metric) in cases.into_iter().chain([(&far, Metric::L2)]) {
+        for (vectors, metric) in cases.into_iter().chain([(&far, Guide::L2)]) {
             let set = vectors.set(metric);
             let dimension = set.embedded_dimension();
             let sizes = LeafSizes::new(300, dimension, &PiPnnSpec::new(8, 1.2, 0));
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn opposite_candidates_have_opposite_hashes() {
         let vectors = Vectors::f32(2, &[0.0, 0.0, 1.0, 2.0, -1.0, -2.0, 2.0, 4.0]);
-        let set = vectors.set(Metric::L2);
+        let set = vectors.set(Guide::L2);
         let sizes = LeafSizes::new(4, 2, &PiPnnSpec::new(8, 1.2, 0));
         let planes = Panels::random(12, 2, SplitMix64::new(1)).expect("memory");
         let members: Vec<Member> = (0..4).map(|node| Member::new(NodeId(node), true)).collect();

@@ -1,6 +1,6 @@
 //! Whole builds, checked for soundness, reach, repeatability, recall and memory.
 
-use pageway_types::{ElementType, Metric, NoProgress, NodeId, VectorShape};
+use pageway_types::{ElementType, Guide, NoProgress, NodeId, VectorShape};
 
 use super::{PiPnn, PiPnnSpec, pipnn, pipnn_bytes};
 use crate::error::GraphError;
@@ -17,7 +17,7 @@ const SPEC: PiPnnSpec = PiPnnSpec {
     seed: 5,
 };
 
-fn build_on(rows: &Rows, metric: Metric, spec: &PiPnnSpec, threads: usize) -> PiPnn {
+fn build_on(rows: &Rows, metric: Guide, spec: &PiPnnSpec, threads: usize) -> PiPnn {
     let set = rows.set(metric);
     let entry = NodeId(set.count() / 2);
     pipnn(&set, (entry, &[]), spec, &pool(threads), &NoProgress).expect("a graph")
@@ -42,7 +42,7 @@ fn tiny_sets_have_sound_graphs() {
 #[test]
 fn equal_vectors_are_all_reachable() {
     let rows = Rows::u8(2, vec![7; 2 * 20_000]);
-    let graph = build_on(&rows, Metric::L2, &SPEC, 2).graph;
+    let graph = build_on(&rows, Guide::L2, &SPEC, 2).graph;
     assert_sound(&graph, 20_000, 12);
 }
 
@@ -58,7 +58,7 @@ fn copies_do_not_hide_the_others() {
         vector.fill((at % 3) as f32);
     }
     let rows = Rows::f32(4, &values);
-    let graph = build_on(&rows, Metric::L2, &SPEC, 2).graph;
+    let graph = build_on(&rows, Guide::L2, &SPEC, 2).graph;
     assert_sound(&graph, 4000, 12);
     let others: Vec<f32> = values
         .chunks_exact(4)
@@ -66,7 +66,7 @@ fn copies_do_not_hide_the_others() {
         .flatten()
         .copied()
         .collect();
-    let set = rows.set(Metric::L2);
+    let set = rows.set(Guide::L2);
     let found = recall(&graph, &set, &Rows::f32(4, &others[..400]), 60);
     assert!(found > 0.9, "{found}");
 }
@@ -76,10 +76,10 @@ fn far_clusters_are_joined() {
     let mut values = clustered(2000, 4, 1.0, 3);
     values[4000..].iter_mut().for_each(|value| *value += 1e6);
     let rows = Rows::f32(4, &values);
-    let graph = build_on(&rows, Metric::L2, &SPEC, 2).graph;
+    let graph = build_on(&rows, Guide::L2, &SPEC, 2).graph;
     assert_sound(&graph, 2000, 12);
     let near = Rows::f32(4, &values[..400]);
-    let found = recall(&graph, &rows.set(Metric::L2), &near, 30);
+    let found = recall(&graph, &rows.set(Guide::L2), &near, 30);
     assert!(found > 0.97, "{found}");
 }
 
@@ -87,7 +87,7 @@ fn far_clusters_are_joined() {
 fn threads_change_no_byte() {
     // Above the size from which threads share a group.
     let rows = Rows::f32(8, &clustered(17_000, 8, 2.0, 4));
-    for metric in [Metric::L2, Metric::InnerProduct] {
+    for metric in [Guide::L2, Guide::InnerProduct] {
         let expected = build_on(&rows, metric, &SPEC, 1);
         for threads in [2, 3] {
             let found = build_on(&rows, metric, &SPEC, threads);
@@ -97,8 +97,8 @@ fn threads_change_no_byte() {
     let rows = Rows::f32(8, &clustered(1000, 8, 2.0, 4));
     let other = PiPnnSpec { seed: 6, ..SPEC };
     assert_ne!(
-        build_on(&rows, Metric::L2, &other, 1).graph,
-        build_on(&rows, Metric::L2, &SPEC, 1).graph
+        build_on(&rows, Guide::L2, &other, 1).graph,
+        build_on(&rows, Guide::L2, &SPEC, 1).graph
     );
 }
 
@@ -122,8 +122,8 @@ fn recall_has_a_floor_in_every_metric() {
 #[test]
 fn lists_are_full_and_in_prune_order() {
     let rows = Rows::f32(6, &clustered(1500, 6, 1.0, 7));
-    let graph = build_on(&rows, Metric::L2, &SPEC, 2).graph;
-    let chosen = assert_prune_order(&graph, &rows.set(Metric::L2), SPEC.lists().prune);
+    let graph = build_on(&rows, Guide::L2, &SPEC, 2).graph;
+    let chosen = assert_prune_order(&graph, &rows.set(Guide::L2), SPEC.lists().prune);
     assert!(chosen > 5 * 1500, "{chosen}");
     let full = (0..1500).filter(|&node| graph.neighbors(NodeId(node)).len() == 12);
     assert!(full.count() > 1000);
@@ -133,8 +133,8 @@ fn lists_are_full_and_in_prune_order() {
 #[test]
 fn the_order_keeps_near_nodes_together() {
     let rows = Rows::f32(6, &clustered(3000, 6, 1.0, 7));
-    let set = rows.set(Metric::L2);
-    let order = build_on(&rows, Metric::L2, &SPEC, 2).order;
+    let set = rows.set(Guide::L2);
+    let order = build_on(&rows, Guide::L2, &SPEC, 2).order;
     let length = |order: &[NodeId]| -> f32 {
         order
             .windows(2)
@@ -148,7 +148,7 @@ fn the_order_keeps_near_nodes_together() {
 #[test]
 fn guests_are_found_and_leave_the_graph_of_the_others_as_it_is() {
     let rows = Rows::f32(6, &clustered(600, 6, 1.0, 4));
-    let set = rows.set(Metric::L2);
+    let set = rows.set(Guide::L2);
     let guests: Vec<NodeId> = (0..30).map(|at| NodeId(at * 20 + 3)).collect();
     let built = |threads| {
         let entry = NodeId(23);
@@ -180,7 +180,7 @@ fn guests_are_found_and_leave_the_graph_of_the_others_as_it_is() {
 #[test]
 fn cancelling_stops_within_a_few_looks() {
     let rows = Rows::f32(4, &clustered(2000, 4, 1.0, 8));
-    let set = rows.set(Metric::L2);
+    let set = rows.set(Guide::L2);
     for looks in [0, 1, 40, 300, 1500] {
         let stop = StopAfter::new(looks);
         let refused = pipnn(&set, (NodeId(0), &[]), &SPEC, &pool(2), &stop);
@@ -194,7 +194,7 @@ fn cancelling_stops_within_a_few_looks() {
 #[test]
 fn bad_parameters_are_refused() {
     let rows = Rows::f32(1, &[1.0, 2.0]);
-    let set = rows.set(Metric::L2);
+    let set = rows.set(Guide::L2);
     let refusal =
         |entry, spec| pipnn(&set, (NodeId(entry), &[]), &spec, &pool(1), &NoProgress).err();
     assert!(matches!(

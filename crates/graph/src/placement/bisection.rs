@@ -148,7 +148,7 @@ fn spread(nodes: &[Candidate], weight: f32) -> impl Iterator<Item = Pole> {
 mod tests {
     use super::*;
     use crate::testing::Rows;
-    use pageway_types::{Metric, NoProgress};
+    use pageway_types::{Guide, NoProgress};
 
     #[test]
     fn groups_of_the_size_of_a_page_are_found() {
@@ -157,7 +157,7 @@ mod tests {
             .flat_map(|node| [(node % 16 * 100) as f32, (node / 16) as f32])
             .collect();
         let rows = Rows::f32(2, &values);
-        for metric in [Metric::L2, Metric::InnerProduct] {
+        for metric in [Guide::L2, Guide::InnerProduct] {
             let order = cluster(&rows.set(metric), 4, 1, &NoProgress).expect("not cancelled");
             for page in order.chunks(4) {
                 assert!(

@@ -140,7 +140,7 @@ impl Grouping<'_> {
 mod tests {
     use super::*;
     use crate::testing::Rows;
-    use pageway_types::{Metric, NoProgress};
+    use pageway_types::{Guide, NoProgress};
 
     /// A ring in the order of ids, and vectors on a line in another order.
     #[test]
@@ -152,7 +152,7 @@ mod tests {
         let graph = Graph::from_lists(lists, 2, NodeId(0)).expect("a graph");
         let values = [0, 9, 1, 8, 7, 6, 5, 10, 11, 4, 2, 3].map(|value: u8| f32::from(value));
         let rows = Rows::f32(1, &values);
-        let set = rows.set(Metric::L2);
+        let set = rows.set(Guide::L2);
         let order = |hops| group(&graph, &set, 4, hops, &NoProgress).expect("not cancelled");
         // All in reach: the line is cut from its end; the chain goes on at the next nearest.
         let line = [0, 2, 10, 11, 9, 6, 5, 4, 3, 1, 7, 8].map(NodeId);

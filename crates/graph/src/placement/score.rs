@@ -52,13 +52,13 @@ fn score_task(vectors: &VectorSet<'_>, poles: &[Pole], candidates: &mut [Candida
 mod tests {
     use super::*;
     use crate::testing::{Rows, StopAfter};
-    use pageway_types::{Metric, NoProgress};
+    use pageway_types::{Guide, NoProgress};
 
     #[test]
     fn distances_add_up_with_their_weights() {
         let values: Vec<f32> = (0..600).map(|value| value as f32).collect();
         let rows = Rows::f32(1, &values);
-        let set = rows.set(Metric::L2);
+        let set = rows.set(Guide::L2);
         let poles = [(0, 1.0), (10, -0.5)].map(|(node, weight)| Pole {
             node: NodeId(node),
             weight,

@@ -1,6 +1,6 @@
 //! What holds for every placement, and which ones keep more edges within pages.
 
-use pageway_types::{Metric, NoProgress, NodeId};
+use pageway_types::{Guide, NoProgress, NodeId};
 use proptest::prelude::*;
 
 use super::{Placement, PlacementSpec, overlap_ratio, place, placement_bytes};
@@ -66,7 +66,7 @@ fn vamana(rows: &Rows) -> Graph {
         seed: 1,
     };
     build(
-        &rows.set(Metric::L2),
+        &rows.set(Guide::L2),
         (NodeId(0), &[]),
         &spec,
         &pool(2),
@@ -91,7 +91,7 @@ proptest! {
         let pools = [pool(1), pool(3)];
         for placement in ALL {
             let spec = spec(placement, nodes_per_page);
-            for metric in [Metric::L2, Metric::Cosine, Metric::InnerProduct] {
+            for metric in [Guide::L2, Guide::Cosine, Guide::InnerProduct] {
                 let set = rows.set(metric);
                 let orders = pools.each_ref().map(|pool| {
                     place(&graph, &set, &spec, pool, &NoProgress).expect("an order")
@@ -110,7 +110,7 @@ proptest! {
 #[test]
 fn threads_change_no_page() {
     let rows = Rows::f32(8, &clustered(3000, 8, 1.0, 3));
-    let (graph, set) = (vamana(&rows), rows.set(Metric::L2));
+    let (graph, set) = (vamana(&rows), rows.set(Guide::L2));
     for placement in ALL {
         let orders = [1, 2, 3].map(|threads| {
             let spec = spec(placement, 7);
@@ -125,7 +125,7 @@ fn threads_change_no_page() {
 #[test]
 fn each_method_keeps_more_edges_within_pages() {
     let rows = Rows::f32(8, &clustered(3000, 8, 1.0, 3));
-    let (graph, set) = (vamana(&rows), rows.set(Metric::L2));
+    let (graph, set) = (vamana(&rows), rows.set(Guide::L2));
     let by_id: Vec<NodeId> = (0..3000).map(NodeId).collect();
     for nodes_per_page in [2, 5, 12, 32] {
         let overlap = |placement| {
@@ -156,7 +156,7 @@ fn each_method_keeps_more_edges_within_pages() {
 #[test]
 fn rounds_and_gain_bound_the_work() {
     let rows = Rows::f32(8, &clustered(2000, 8, 1.0, 4));
-    let (graph, set) = (vamana(&rows), rows.set(Metric::L2));
+    let (graph, set) = (vamana(&rows), rows.set(Guide::L2));
     let overlap = |placement| {
         let order = place(&graph, &set, &spec(placement, 8), &pool(1), &NoProgress);
         overlap_ratio(&graph, &order.expect("an order"), 8)
@@ -173,7 +173,7 @@ fn rounds_and_gain_bound_the_work() {
 #[test]
 fn the_seed_moves_the_cuts() {
     let rows = Rows::f32(4, &clustered(2000, 4, 1.0, 4));
-    let (graph, set) = (random_graph(2000, 3, 1), rows.set(Metric::L2));
+    let (graph, set) = (random_graph(2000, 3, 1), rows.set(Guide::L2));
     let orders = [5, 6].map(|seed| {
         let spec = PlacementSpec {
             seed,
@@ -187,7 +187,7 @@ fn the_seed_moves_the_cuts() {
 #[test]
 fn a_wrong_number_of_vectors_is_refused() {
     let rows = Rows::f32(1, &[1.0, 2.0, 3.0]);
-    let set = rows.set(Metric::L2);
+    let set = rows.set(Guide::L2);
     let placed = place(
         &random_graph(4, 2, 1),
         &set,
@@ -207,7 +207,7 @@ fn a_wrong_number_of_vectors_is_refused() {
 #[test]
 fn every_placement_can_be_stopped() {
     let rows = Rows::f32(2, &clustered(1000, 2, 1.0, 4));
-    let (graph, set) = (random_graph(1000, 8, 1), rows.set(Metric::L2));
+    let (graph, set) = (random_graph(1000, 8, 1), rows.set(Guide::L2));
     for placement in ALL {
         for looks in [0, 1, 5] {
             let stop = StopAfter::new(looks);

@@ -4,7 +4,7 @@
 //! al., "DiskANN++", 2023. Their number is small, so they are found by k-means on a sample, and
 //! each is the sampled node nearest to a centroid.
 
-use pageway_types::{Candidate, Metric, NodeId, Progress, VectorShape};
+use pageway_types::{Candidate, Guide, NodeId, Progress, VectorShape};
 use rayon::prelude::*;
 
 use super::sample::sample_nodes;
@@ -76,7 +76,7 @@ fn widened(vectors: &VectorSet<'_>, nodes: &[NodeId]) -> Result<Vec<f32>, GraphE
     let mut values = try_filled(nodes.len().saturating_mul(dimension), 0.0, "sampled rows")?;
     for (row, &node) in values.chunks_exact_mut(dimension).zip(nodes) {
         vectors.widen(node, row);
-        if vectors.metric() == Metric::Cosine {
+        if vectors.metric() == Guide::Cosine {
             normalize(row);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use pageway_types::{ElementType, Metric, NoProgress, NodeId, VectorShape};
+use pageway_types::{ElementType, Guide, NoProgress, NodeId, VectorShape};
 use proptest::prelude::*;
 
 use super::{HashSpec, HashTable, fixed_entries};
@@ -269,7 +269,7 @@ fn entries_lie_in_every_cluster() {
         .flat_map(|at| [(at % 3) as f32 * 50.0, (at / 200) as f32])
         .collect();
     let rows = Rows::f32(2, &rows);
-    for metric in [Metric::L2, Metric::InnerProduct] {
+    for metric in [Guide::L2, Guide::InnerProduct] {
         let set = rows.set(metric);
         let find =
             |threads| fixed_entries(&set, 3, 1, &pool(threads), &NoProgress).expect("entries");
@@ -289,11 +289,11 @@ fn entries_of_odd_sets_are_few_but_never_none() {
         let stop = NoProgress;
         fixed_entries(&rows.set(metric), count, 1, &pool(2), &stop)
     };
-    assert_eq!(find(&same, 5, Metric::Cosine).expect("entries").len(), 1);
+    assert_eq!(find(&same, 5, Guide::Cosine).expect("entries").len(), 1);
     let one = Rows::u8(4, vec![7; 4]);
-    assert_eq!(find(&one, 9, Metric::L2).expect("entries"), [NodeId(0)]);
-    assert!(find(&one, 0, Metric::L2).is_err());
+    assert_eq!(find(&one, 9, Guide::L2).expect("entries"), [NodeId(0)]);
+    assert!(find(&one, 0, Guide::L2).is_err());
     let stop = StopAfter::new(0);
-    let cancelled = fixed_entries(&same.set(Metric::L2), 2, 1, &pool(1), &stop);
+    let cancelled = fixed_entries(&same.set(Guide::L2), 2, 1, &pool(1), &stop);
     assert!(matches!(cancelled, Err(GraphError::Cancelled(_))));
 }

@@ -1,6 +1,6 @@
 //! Whole builds, checked for soundness, reach, repeatability and recall.
 
-use pageway_types::{Metric, NoProgress, NodeId};
+use pageway_types::{Guide, NoProgress, NodeId};
 
 use super::{VamanaSpec, build, build_bytes};
 use crate::error::GraphError;
@@ -16,7 +16,7 @@ const SPEC: VamanaSpec = VamanaSpec {
     seed: 5,
 };
 
-fn build_on(rows: &Rows, metric: Metric, spec: &VamanaSpec, threads: usize) -> Graph {
+fn build_on(rows: &Rows, metric: Guide, spec: &VamanaSpec, threads: usize) -> Graph {
     let set = rows.set(metric);
     let entry = NodeId(set.count() / 2);
     build(&set, (entry, &[]), spec, &pool(threads), &NoProgress).expect("a graph")
@@ -28,7 +28,7 @@ fn tiny_sets_have_sound_graphs() {
         for count in [1, 2, 3, max_degree, max_degree + 1, 40] {
             let rows = Rows::f32(3, &clustered(count as usize, 3, 1.0, 1));
             let spec = VamanaSpec { max_degree, ..SPEC };
-            for metric in [Metric::L2, Metric::InnerProduct, Metric::Cosine] {
+            for metric in [Guide::L2, Guide::InnerProduct, Guide::Cosine] {
                 assert_sound(&build_on(&rows, metric, &spec, 2), count, max_degree);
             }
         }
@@ -38,10 +38,10 @@ fn tiny_sets_have_sound_graphs() {
 #[test]
 fn equal_vectors_are_all_reachable() {
     let rows = Rows::u8(2, vec![7; 2 * 20_000]);
-    let graph = build_on(&rows, Metric::L2, &SPEC, 2);
+    let graph = build_on(&rows, Guide::L2, &SPEC, 2);
     assert_sound(&graph, 20_000, SPEC.max_degree);
     assert!(graph.repaired() > 10_000);
-    let set = rows.set(Metric::L2);
+    let set = rows.set(Guide::L2);
     let (answer, _) = greedy_search(&graph, &set, &[7, 7], 40, 10).expect("memory");
     assert_eq!(answer.len(), 10);
 }
@@ -51,12 +51,12 @@ fn far_clusters_are_joined() {
     let mut values = clustered(2000, 4, 1.0, 3);
     values[4000..].iter_mut().for_each(|value| *value += 1e6);
     let rows = Rows::f32(4, &values);
-    let graph = build_on(&rows, Metric::L2, &SPEC, 2);
+    let graph = build_on(&rows, Guide::L2, &SPEC, 2);
     assert_sound(&graph, 2000, SPEC.max_degree);
     assert!(
         recall(
             &graph,
-            &rows.set(Metric::L2),
+            &rows.set(Guide::L2),
             &Rows::f32(4, &values[..400]),
             30
         ) > 0.97
@@ -66,15 +66,15 @@ fn far_clusters_are_joined() {
 #[test]
 fn threads_change_no_byte() {
     let rows = Rows::f32(8, &clustered(3000, 8, 2.0, 4));
-    for metric in [Metric::L2, Metric::InnerProduct] {
+    for metric in [Guide::L2, Guide::InnerProduct] {
         let expected = build_on(&rows, metric, &SPEC, 1);
         assert_eq!(build_on(&rows, metric, &SPEC, 2), expected);
         assert_eq!(build_on(&rows, metric, &SPEC, 3), expected);
     }
     let other = VamanaSpec { seed: 6, ..SPEC };
     assert_ne!(
-        build_on(&rows, Metric::L2, &other, 1),
-        build_on(&rows, Metric::L2, &SPEC, 1)
+        build_on(&rows, Guide::L2, &other, 1),
+        build_on(&rows, Guide::L2, &SPEC, 1)
     );
 }
 
@@ -83,7 +83,7 @@ fn recall_has_a_floor_in_every_metric() {
     let all = clustered(5100, 16, 3.0, 6);
     let (base, queries) = all.split_at(5000 * 16);
     let (rows, queries) = (Rows::f32(16, base), Rows::f32(16, queries));
-    for metric in [Metric::L2, Metric::InnerProduct, Metric::Cosine] {
+    for metric in [Guide::L2, Guide::InnerProduct, Guide::Cosine] {
         let graph = build_on(
             &rows,
             metric,
@@ -102,8 +102,8 @@ fn recall_has_a_floor_in_every_metric() {
 #[test]
 fn lists_are_in_prune_order() {
     let rows = Rows::f32(6, &clustered(1500, 6, 1.0, 7));
-    let graph = build_on(&rows, Metric::L2, &SPEC, 2);
-    let chosen = assert_prune_order(&graph, &rows.set(Metric::L2), SPEC.prune());
+    let graph = build_on(&rows, Guide::L2, &SPEC, 2);
+    let chosen = assert_prune_order(&graph, &rows.set(Guide::L2), SPEC.prune());
     let edges = (0..1500).map(|node| graph.neighbors(NodeId(node)).len());
     assert!(
         chosen < edges.sum(),
@@ -114,7 +114,7 @@ fn lists_are_in_prune_order() {
 #[test]
 fn cancelling_stops_within_a_few_looks() {
     let rows = Rows::f32(4, &clustered(2000, 4, 1.0, 8));
-    let set = rows.set(Metric::L2);
+    let set = rows.set(Guide::L2);
     for looks in [0, 1, 100, 1500, 4000] {
         let stop = StopAfter::new(looks);
         let refused = build(&set, (NodeId(0), &[]), &SPEC, &pool(2), &stop);
@@ -133,7 +133,7 @@ fn cancelling_stops_within_a_few_looks() {
 #[test]
 fn bad_parameters_are_refused() {
     let rows = Rows::f32(1, &[1.0, 2.0]);
-    let set = rows.set(Metric::L2);
+    let set = rows.set(Guide::L2);
     let refused = build(&set, (NodeId(2), &[]), &SPEC, &pool(1), &NoProgress);
     assert!(matches!(
         refused,
@@ -174,7 +174,7 @@ fn memory_grows_with_what_it_is_for() {
 #[test]
 fn guests_are_found_and_leave_the_graph_of_the_others_as_it_is() {
     let rows = Rows::f32(6, &clustered(600, 6, 1.0, 4));
-    let set = rows.set(Metric::L2);
+    let set = rows.set(Guide::L2);
     let guests: Vec<NodeId> = (0..30).map(|at| NodeId(at * 20 + 3)).collect();
     let built = |threads| {
         build(

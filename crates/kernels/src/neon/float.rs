@@ -1,10 +1,10 @@
 //! `f32`, `f16` and `bf16`, four components at a time.
 
 use std::arch::aarch64::{
-    float32x4_t, uint16x4_t, vaddq_f32, vaddvq_f32, vaddvq_u32, vand_u8, vandq_u32, vbslq_f32,
-    vceqq_f32, vcltq_f32, vdupq_n_f32, vextq_f32, vfmaq_f32, vld1_u8, vld1q_f32, vld1q_u8,
-    vld1q_u32, vminq_f32, vminvq_f32, vmulq_f32, vreinterpret_u16_u8, vreinterpretq_f32_u8,
-    vreinterpretq_f32_u32, vrev64q_f32, vshll_n_u16, vst1q_f32, vsubq_f32,
+    float32x4_t, uint16x4_t, vabdq_f32, vaddq_f32, vaddvq_f32, vaddvq_u32, vand_u8, vandq_u32,
+    vbslq_f32, vceqq_f32, vcltq_f32, vdupq_n_f32, vextq_f32, vfmaq_f32, vld1_u8, vld1q_f32,
+    vld1q_u8, vld1q_u32, vminq_f32, vminvq_f32, vmulq_f32, vreinterpret_u16_u8,
+    vreinterpretq_f32_u8, vreinterpretq_f32_u32, vrev64q_f32, vshll_n_u16, vst1q_f32, vsubq_f32,
 };
 
 use super::{KEEP_END, load_end};
@@ -80,6 +80,16 @@ macro_rules! float_sums {
                 let difference = vsubq_f32(a, b);
                 vfmaq_f32(sum, difference, difference)
             }
+        }
+
+        #[inline(always)]
+        unsafe fn add_absolute_difference(
+            sum: float32x4_t,
+            a: float32x4_t,
+            b: float32x4_t,
+        ) -> float32x4_t {
+            // SAFETY: the caller vouches for the features.
+            unsafe { vaddq_f32(sum, vabdq_f32(a, b)) }
         }
 
         #[inline(always)]

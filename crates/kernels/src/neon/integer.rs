@@ -3,7 +3,7 @@
 use std::arch::aarch64::{
     int8x16_t, int32x4_t, uint8x16_t, uint32x4_t, vabdq_s8, vabdq_u8, vaddq_u32, vaddvq_u32,
     vdupq_n_u32, vget_low_s8, vget_low_u8, vld1q_u8, vmull_high_s8, vmull_high_u8, vmull_s8,
-    vmull_u8, vpadalq_s16, vpadalq_u16, vreinterpretq_s8_u8, vreinterpretq_s32_u32,
+    vmull_u8, vpadalq_s16, vpadalq_u16, vpaddlq_u8, vreinterpretq_s8_u8, vreinterpretq_s32_u32,
     vreinterpretq_u8_s8, vreinterpretq_u32_s32,
 };
 
@@ -92,6 +92,12 @@ impl Lanes for U8 {
     }
 
     #[inline(always)]
+    unsafe fn add_absolute_difference(sum: uint32x4_t, a: uint8x16_t, b: uint8x16_t) -> uint32x4_t {
+        // SAFETY: the caller vouches for the features.
+        unsafe { vpadalq_u16(sum, vpaddlq_u8(vabdq_u8(a, b))) }
+    }
+
+    #[inline(always)]
     unsafe fn add_product(sum: uint32x4_t, a: uint8x16_t, b: uint8x16_t) -> uint32x4_t {
         // SAFETY: the caller vouches for the features.
         unsafe { add_unsigned(sum, a, b) }
@@ -108,6 +114,15 @@ impl Lanes for I8 {
             let difference = vabdq_s8(vreinterpretq_s8_u8(a), vreinterpretq_s8_u8(b));
             let difference = vreinterpretq_u8_s8(difference);
             add_unsigned(sum, difference, difference)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn add_absolute_difference(sum: uint32x4_t, a: uint8x16_t, b: uint8x16_t) -> uint32x4_t {
+        // SAFETY: the caller vouches for the features.
+        unsafe {
+            let difference = vabdq_s8(vreinterpretq_s8_u8(a), vreinterpretq_s8_u8(b));
+            vpadalq_u16(sum, vpaddlq_u8(vreinterpretq_u8_s8(difference)))
         }
     }
 

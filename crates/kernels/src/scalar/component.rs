@@ -20,6 +20,9 @@ pub(crate) trait Component {
 
     /// Reads the component that `bytes` begins with.
     fn read(bytes: &[u8]) -> Self::Value;
+
+    /// A value without its sign.
+    fn magnitude(value: Self::Value) -> Self::Value;
 }
 
 /// Marks IEEE 754 binary16 components.
@@ -35,6 +38,11 @@ impl Component for f32 {
     fn read(bytes: &[u8]) -> f32 {
         Self::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
     }
+
+    #[inline(always)]
+    fn magnitude(value: f32) -> f32 {
+        value.abs()
+    }
 }
 
 impl Component for Half {
@@ -44,6 +52,11 @@ impl Component for Half {
     #[inline(always)]
     fn read(bytes: &[u8]) -> f32 {
         half::f16::from_le_bytes([bytes[0], bytes[1]]).to_f32_const()
+    }
+
+    #[inline(always)]
+    fn magnitude(value: f32) -> f32 {
+        value.abs()
     }
 }
 
@@ -55,6 +68,11 @@ impl Component for UpperHalf {
     fn read(bytes: &[u8]) -> f32 {
         f32::from_le_bytes([0, 0, bytes[0], bytes[1]])
     }
+
+    #[inline(always)]
+    fn magnitude(value: f32) -> f32 {
+        value.abs()
+    }
 }
 
 impl Component for u8 {
@@ -65,6 +83,11 @@ impl Component for u8 {
     fn read(bytes: &[u8]) -> i32 {
         i32::from(bytes[0])
     }
+
+    #[inline(always)]
+    fn magnitude(value: i32) -> i32 {
+        value.abs()
+    }
 }
 
 impl Component for i8 {
@@ -74,5 +97,10 @@ impl Component for i8 {
     #[inline(always)]
     fn read(bytes: &[u8]) -> i32 {
         i32::from(bytes[0].cast_signed())
+    }
+
+    #[inline(always)]
+    fn magnitude(value: i32) -> i32 {
+        value.abs()
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct L2;
 pub(super) struct InnerProduct;
 /// One minus the cosine.
 pub(super) struct Cosine;
+/// Manhattan distance.
+pub(super) struct L1;
 
 impl Measure for L2 {
     #[inline(always)]
@@ -41,6 +43,14 @@ impl Measure for Cosine {
     fn distance<C: Component>(a: &[u8], b: &[u8]) -> f32 {
         let [dot, aa, bb] = sums::<C, 3>(a, b, |x, y| [x * y, x * x, y * y]);
         cosine_distance(dot, aa, bb)
+    }
+}
+
+impl Measure for L1 {
+    #[inline(always)]
+    fn distance<C: Component>(a: &[u8], b: &[u8]) -> f32 {
+        let [sum] = sums::<C, 1>(a, b, |x, y| [C::magnitude(x - y)]);
+        sum as f32
     }
 }
 

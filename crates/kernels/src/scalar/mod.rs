@@ -27,7 +27,7 @@ pub(crate) use hadamard::hadamard;
 pub(crate) use lookup::{lookup, lookup_gather};
 
 use component::{Half, UpperHalf};
-use distance::{Cosine, InnerProduct, L2};
+use distance::{Cosine, InnerProduct, L1, L2};
 
 /// The scalar kernels.
 pub(crate) static KERNELS: KernelSet = KernelSet {
@@ -69,11 +69,13 @@ const fn element_kernels<C: Component>() -> ElementKernels {
             l2: distance::distance::<C, L2>,
             inner_product: distance::distance::<C, InnerProduct>,
             cosine: distance::distance::<C, Cosine>,
+            l1: distance::distance::<C, L1>,
         },
         distance_many: PerMetric {
             l2: distance::distance_many::<C, L2>,
             inner_product: distance::distance_many::<C, InnerProduct>,
             cosine: distance::distance_many::<C, Cosine>,
+            l1: distance::distance_many::<C, L1>,
         },
         squared_norm: distance::squared_norm::<C>,
         widen: widen::<C>,

@@ -21,7 +21,7 @@ macro_rules! kernel_set {
             PerMetric, WidenFn,
         };
         use crate::simd::lanes::{FloatLanes, Lanes};
-        use crate::simd::measure::{Cosine, InnerProduct, L2, Measure};
+        use crate::simd::measure::{Cosine, InnerProduct, L1, L2, Measure};
         use crate::simd::table::{Product, SquaredDifference, Term};
         use crate::simd::{estimates, hadamard, many, matrix, measure, project, table, widen};
 
@@ -65,11 +65,13 @@ macro_rules! kernel_set {
                     l2: distance::<V, L2>,
                     inner_product: distance::<V, InnerProduct>,
                     cosine: distance::<V, Cosine>,
+                    l1: distance::<V, L1>,
                 },
                 distance_many: PerMetric {
                     l2: distance_many::<V, L2>,
                     inner_product: distance_many::<V, InnerProduct>,
                     cosine: distance_many::<V, Cosine>,
+                    l1: distance_many::<V, L1>,
                 },
                 squared_norm: squared_norm::<V>,
                 widen,

@@ -32,6 +32,13 @@ pub(crate) trait Lanes {
         b: Self::Register,
     ) -> Self::Sum;
 
+    /// Adds `|a - b|` of every lane.
+    unsafe fn add_absolute_difference(
+        sum: Self::Sum,
+        a: Self::Register,
+        b: Self::Register,
+    ) -> Self::Sum;
+
     /// Adds `a * b` of every lane.
     unsafe fn add_product(sum: Self::Sum, a: Self::Register, b: Self::Register) -> Self::Sum;
 

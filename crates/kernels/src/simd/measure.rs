@@ -26,6 +26,8 @@ pub(crate) struct L2;
 pub(crate) struct InnerProduct;
 /// One minus the cosine.
 pub(crate) struct Cosine;
+/// Manhattan distance.
+pub(crate) struct L1;
 
 impl<V: Lanes> Measure<V> for L2 {
     type Sums = V::Sum;
@@ -116,6 +118,34 @@ impl<V: Lanes> Measure<V> for Cosine {
     unsafe fn finish([ab, aa, bb]: [V::Sum; 3]) -> f32 {
         // SAFETY: the caller vouches for the features.
         unsafe { cosine_distance(V::total(ab), V::total(aa), V::total(bb)) }
+    }
+}
+
+impl<V: Lanes> Measure<V> for L1 {
+    type Sums = V::Sum;
+
+    #[inline(always)]
+    unsafe fn zero() -> V::Sum {
+        // SAFETY: the caller vouches for the features.
+        unsafe { V::zero() }
+    }
+
+    #[inline(always)]
+    unsafe fn add(sum: V::Sum, a: V::Register, b: V::Register) -> V::Sum {
+        // SAFETY: the caller vouches for the features.
+        unsafe { V::add_absolute_difference(sum, a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn merge(left: V::Sum, right: V::Sum) -> V::Sum {
+        // SAFETY: the caller vouches for the features.
+        unsafe { V::merge(left, right) }
+    }
+
+    #[inline(always)]
+    unsafe fn finish(sum: V::Sum) -> f32 {
+        // SAFETY: the caller vouches for the features.
+        unsafe { V::total(sum) as f32 }
     }
 }
 

@@ -13,7 +13,7 @@
 //! Little-endian. The checksum belongs to the file that holds the codebook; what is checked here is
 //! that no bytes whatever make the reader panic, over-allocate or yield a value that is not finite.
 
-use pageway_types::Metric;
+use pageway_types::Guide;
 
 use super::sub_spaces::{ComponentOrder, SubSpaces};
 use super::{CENTROIDS, ProductQuantizer};
@@ -68,7 +68,7 @@ impl ProductQuantizer {
 }
 
 /// Checks the header and the length of the blob; returns the raw values behind the header.
-fn read_header(bytes: &[u8]) -> Result<(Metric, SubSpaces, &[[u8; 4]]), QuantError> {
+fn read_header(bytes: &[u8]) -> Result<(Guide, SubSpaces, &[[u8; 4]]), QuantError> {
     let short = QuantError::CodebookLength {
         expected: HEADER_BYTES,
         found: bytes.len(),
@@ -128,16 +128,16 @@ fn order_of(version: u16, code: u8) -> Result<ComponentOrder, QuantError> {
     Ok(order)
 }
 
-const fn metric_code(metric: Metric) -> u8 {
+const fn metric_code(metric: Guide) -> u8 {
     match metric {
-        Metric::L2 => 0,
-        Metric::InnerProduct => 1,
-        Metric::Cosine => 2,
+        Guide::L2 => 0,
+        Guide::InnerProduct => 1,
+        Guide::Cosine => 2,
     }
 }
 
-fn metric_of(code: u8) -> Option<Metric> {
-    [Metric::L2, Metric::InnerProduct, Metric::Cosine]
+fn metric_of(code: u8) -> Option<Guide> {
+    [Guide::L2, Guide::InnerProduct, Guide::Cosine]
         .into_iter()
         .find(|&metric| metric_code(metric) == code)
 }
@@ -154,7 +154,7 @@ mod tests {
         let sample = TrainingSample {
             values: &[1.0, 2.0, 3.0, 4.0, 5.0],
             dimension: 5,
-            metric: Metric::L2,
+            metric: Guide::L2,
         };
         train_ordered(&sample, 2, order)
     }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn codebook_header_has_the_documented_bytes() {
-        let quantizer = train(&[1.0, 2.0, 3.0], 3, Metric::Cosine, 2);
+        let quantizer = train(&[1.0, 2.0, 3.0], 3, Guide::Cosine, 2);
         let header = [b'P', b'W', b'P', b'Q', 1, 0, 2, 0, 3, 0, 0, 0, 2, 0, 0, 0];
         let bytes = quantizer.to_bytes();
         assert_eq!(bytes[..16], header);

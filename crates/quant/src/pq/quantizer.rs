@@ -4,7 +4,7 @@
     reason = "a code byte indexes a row of 256 centroids"
 )]
 
-use pageway_types::Metric;
+use pageway_types::Guide;
 
 use super::CENTROIDS;
 use super::sub_spaces::{ComponentOrder, SubSpace, SubSpaces};
@@ -15,7 +15,7 @@ use super::unit::{inverse_norm, scale};
 /// Immutable once trained or read; share it between threads by reference.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ProductQuantizer {
-    pub(super) metric: Metric,
+    pub(super) metric: Guide,
     pub(super) sub_spaces: SubSpaces,
     /// Mean of the sample, a sorted row; zeros for the inner product.
     pub(super) mean: Vec<f32>,
@@ -25,8 +25,8 @@ pub struct ProductQuantizer {
 }
 
 impl ProductQuantizer {
-    /// Metric that the codes estimate.
-    pub fn metric(&self) -> Metric {
+    /// Guide that the codes estimate.
+    pub fn metric(&self) -> Guide {
         self.metric
     }
 
@@ -72,10 +72,10 @@ impl ProductQuantizer {
     pub(super) fn transform(&self, row: &[f32], out: &mut [f32]) {
         self.sub_spaces.sort(row, out);
         match self.metric {
-            Metric::L2 => {}
-            Metric::InnerProduct => return,
+            Guide::L2 => {}
+            Guide::InnerProduct => return,
             // The norm of the row as it is: sums in another order round otherwise.
-            Metric::Cosine => scale(out, inverse_norm(row)),
+            Guide::Cosine => scale(out, inverse_norm(row)),
         }
         for (value, mean) in out.iter_mut().zip(&self.mean) {
             *value -= mean;

@@ -1,7 +1,7 @@
 //! Estimates from codes: one table per query, one sum of look-ups per code.
 
 use pageway_kernels::{BLOCK_CODES, KernelSet};
-use pageway_types::Metric;
+use pageway_types::Guide;
 
 use super::{CENTROIDS, ProductQuantizer};
 use crate::{CodeBatch, CodeScorer};
@@ -52,9 +52,9 @@ impl PqScorer {
         assert_eq!(query.len(), quantizer.dimension(), "one query");
         quantizer.transform(query, &mut self.query);
         let (measure, factor) = match quantizer.metric() {
-            Metric::L2 => (self.kernels.l2_to_256(), 1.0),
-            Metric::InnerProduct => (self.kernels.dot_to_256(), -1.0),
-            Metric::Cosine => (self.kernels.l2_to_256(), 0.5),
+            Guide::L2 => (self.kernels.l2_to_256(), 1.0),
+            Guide::InnerProduct => (self.kernels.dot_to_256(), -1.0),
+            Guide::Cosine => (self.kernels.l2_to_256(), 0.5),
         };
         let mut sorted = self.query.as_slice();
         let (rows, _) = self.table.as_chunks_mut::<CENTROIDS>();

@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use pageway_kernels::KernelSet;
-use pageway_types::{Cancelled, ElementType, Metric, NoProgress, Place, Progress, SplitMix64};
+use pageway_types::{Cancelled, ElementType, Guide, NoProgress, Place, Progress, SplitMix64};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::{ComponentOrder, PqScorer, PqSpec, ProductQuantizer, TrainingSample};
 use crate::{CodeBatch, CodeScorer, QuantError};
 
-pub(super) const METRICS: [Metric; 3] = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
+pub(super) const METRICS: [Guide; 3] = [Guide::L2, Guide::InnerProduct, Guide::Cosine];
 pub(super) const ORDERS: [ComponentOrder; 2] = [ComponentOrder::Natural, ComponentOrder::Strided];
 
 fn kernels() -> &'static KernelSet {
@@ -38,7 +38,7 @@ pub(super) fn clustered(rows: usize, dimension: usize, seed: u64) -> Vec<f32> {
 pub(super) fn train(
     values: &[f32],
     dimension: usize,
-    metric: Metric,
+    metric: Guide,
     code_bytes: u32,
 ) -> ProductQuantizer {
     let sample = TrainingSample {
@@ -110,18 +110,18 @@ fn unit(row: &[f32]) -> Vec<f32> {
 }
 
 /// What an estimate is by definition: the distance to the decoded vector.
-fn oracle(metric: Metric, query: &[f32], decoded: &[f32]) -> f64 {
+fn oracle(metric: Guide, query: &[f32], decoded: &[f32]) -> f64 {
     match metric {
-        Metric::L2 => squared_l2(query, decoded),
-        Metric::InnerProduct => -dot(query, decoded),
-        Metric::Cosine => squared_l2(&unit(query), decoded) / 2.0,
+        Guide::L2 => squared_l2(query, decoded),
+        Guide::InnerProduct => -dot(query, decoded),
+        Guide::Cosine => squared_l2(&unit(query), decoded) / 2.0,
     }
 }
 
 #[test]
 fn reconstruction_improves_with_code_bytes() {
     let values = clustered(2000, 24, 1);
-    for metric in [Metric::L2, Metric::InnerProduct] {
+    for metric in [Guide::L2, Guide::InnerProduct] {
         let errors = [1, 2, 4, 8, 24].map(|m| error(&train(&values, 24, metric, m), &values));
         assert!(
             errors.is_sorted_by(|a, b| *a > 1.1 * b),
@@ -136,7 +136,7 @@ fn lloyd_rounds_improve_on_the_start() {
     let sample = TrainingSample {
         values: &values,
         dimension: 16,
-        metric: Metric::L2,
+        metric: Guide::L2,
     };
     let errors = [0, 1, 10].map(|rounds| {
         let spec = PqSpec {
@@ -158,7 +158,7 @@ fn one_byte_per_component_is_exact_for_few_distinct_values() {
     let values: Vec<f32> = (0..1000 * 7)
         .map(|_| rng.below(200) as f32 - 90.0)
         .collect();
-    let quantizer = train(&values, 7, Metric::L2, 7);
+    let quantizer = train(&values, 7, Guide::L2, 7);
     assert!(error(&quantizer, &values) < 1e-6);
 }
 
@@ -176,7 +176,7 @@ fn rare_values_missed_by_the_start_get_centroids() {
     let sample = TrainingSample {
         values: &values,
         dimension: 1,
-        metric: Metric::L2,
+        metric: Guide::L2,
     };
     let spec = PqSpec {
         rounds: 12,
@@ -190,7 +190,7 @@ fn rare_values_missed_by_the_start_get_centroids() {
 fn few_and_equal_rows_are_reproduced() {
     for (rows, dimension, m) in [(1, 5, 2), (2, 5, 5), (200, 12, 5), (255, 3, 1)] {
         let values = clustered(rows, dimension, 4);
-        let quantizer = train(&values, dimension, Metric::L2, m);
+        let quantizer = train(&values, dimension, Guide::L2, m);
         assert!(
             error(&quantizer, &values) / (rows as f64) < 1e-9,
             "{rows} rows"
@@ -199,11 +199,11 @@ fn few_and_equal_rows_are_reproduced() {
     let equal = vec![-2.5f32; 3000 * 4];
     for metric in METRICS {
         let quantizer = train(&equal, 4, metric, 3);
-        let expected = if metric == Metric::Cosine { -0.5 } else { -2.5 };
+        let expected = if metric == Guide::Cosine { -0.5 } else { -2.5 };
         let codes = encode(&quantizer, &equal[..4]);
         assert_eq!(decoded(&quantizer, &codes), [expected; 4], "{metric}");
     }
-    let zeros = train(&[0.0; 40], 4, Metric::Cosine, 2);
+    let zeros = train(&[0.0; 40], 4, Guide::Cosine, 2);
     assert_eq!(decoded(&zeros, &[0, 255]), [0.0; 4]);
 }
 
@@ -247,7 +247,7 @@ fn cosine_ignores_length() {
     let values = clustered(600, 9, 6);
     let factors = [1e-30f32, 1.0, 1e30];
     let scaled = factors.map(|f| values.iter().map(|v| v * f).collect::<Vec<_>>());
-    let quantizer = train(&values, 9, Metric::Cosine, 4);
+    let quantizer = train(&values, 9, Guide::Cosine, 4);
     let mut scorer = PqScorer::new(&quantizer, kernels());
     let answers = scaled.map(|values| {
         let codes = encode(&quantizer, &values);
@@ -267,7 +267,7 @@ fn cosine_ignores_length() {
 #[test]
 fn gather_inline_and_naive_agree() {
     let values = clustered(500, 20, 7);
-    let quantizer = train(&values, 20, Metric::L2, 6);
+    let quantizer = train(&values, 20, Guide::L2, 6);
     let codes = encode(&quantizer, &values);
     let mut scorer = PqScorer::new(&quantizer, kernels());
     assert_eq!(scorer.code_bytes(), 6);
@@ -307,7 +307,7 @@ fn strided_is_natural_on_rows_with_sorted_components() {
             .flat_map(|row| (0..m).flat_map(move |j| row.iter().skip(j).step_by(m)))
             .copied()
             .collect();
-        for metric in [Metric::L2, Metric::InnerProduct] {
+        for metric in [Guide::L2, Guide::InnerProduct] {
             let sample = |values| TrainingSample {
                 values,
                 dimension,
@@ -345,7 +345,7 @@ fn every_order_reproduces_few_rows_in_their_own_order() {
         let quantizer = train_ordered(&sample, 5, order);
         let codes = encode(&quantizer, &values);
         for (row, code) in values.chunks_exact(12).zip(codes.chunks_exact(5)) {
-            let expected = if metric == Metric::Cosine {
+            let expected = if metric == Guide::Cosine {
                 unit(row)
             } else {
                 row.to_vec()
@@ -362,7 +362,7 @@ fn errors_of_the_two_orders_are_almost_independent() {
     let sample = TrainingSample {
         values: &values,
         dimension: 32,
-        metric: Metric::L2,
+        metric: Guide::L2,
     };
     let (queries, rows) = values.split_at(50 * 32);
     let quantizers = ORDERS.map(|order| train_ordered(&sample, 8, order));
@@ -416,7 +416,7 @@ fn encoder_agrees_between_element_types_and_batch_sizes() {
 #[test]
 fn encoder_picks_the_nearest_centroid() {
     let values = clustered(300, 8, 10);
-    let quantizer = train(&values, 8, Metric::L2, 1);
+    let quantizer = train(&values, 8, Guide::L2, 1);
     for (row, code) in values.chunks_exact(8).zip(encode(&quantizer, &values)) {
         let all = (0..=255).map(|byte| squared_l2(row, &decoded(&quantizer, &[byte])));
         let best = all.fold(f64::INFINITY, f64::min);
@@ -501,7 +501,7 @@ fn progress_adds_up_and_stops_training() {
     let sample = TrainingSample {
         values: &values,
         dimension: 8,
-        metric: Metric::Cosine,
+        metric: Guide::Cosine,
     };
     let run = |watch: &Watch| {
         ProductQuantizer::train(&sample, &PqSpec::new(4), kernels(), &pool(2), watch)
@@ -530,19 +530,19 @@ fn refuses_bad_samples() {
         ProductQuantizer::train(&sample, &spec, kernels(), &pool(1), &NoProgress).unwrap_err()
     };
     let length = |values, dimension| QuantError::SampleLength { values, dimension };
-    assert_eq!(run(&[], 4, Metric::L2, 2), length(0, 4));
-    assert_eq!(run(&[0.0; 6], 4, Metric::L2, 2), length(6, 4));
+    assert_eq!(run(&[], 4, Guide::L2, 2), length(0, 4));
+    assert_eq!(run(&[0.0; 6], 4, Guide::L2, 2), length(6, 4));
     let limit = 16_384;
     assert_eq!(
-        run(&[1.0], 0, Metric::L2, 2),
+        run(&[1.0], 0, Guide::L2, 2),
         QuantError::Dimension { found: 0, limit }
     );
     let code_bytes = |code_bytes| QuantError::CodeBytes {
         code_bytes,
         dimension: 4,
     };
-    assert_eq!(run(&[0.0; 4], 4, Metric::L2, 5), code_bytes(5));
-    assert_eq!(run(&[0.0; 4], 4, Metric::L2, 0), code_bytes(0));
+    assert_eq!(run(&[0.0; 4], 4, Guide::L2, 5), code_bytes(5));
+    assert_eq!(run(&[0.0; 4], 4, Guide::L2, 0), code_bytes(0));
     let bad = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
     for (value, metric) in bad
         .into_iter()
@@ -556,7 +556,7 @@ fn refuses_bad_samples() {
         );
     }
     let huge: Vec<f32> = (0..600).map(|i| i as f32 * 5e35).collect();
-    assert_eq!(run(&huge, 1, Metric::L2, 1), QuantError::SampleRange);
+    assert_eq!(run(&huge, 1, Guide::L2, 1), QuantError::SampleRange);
 }
 
 #[test]
@@ -580,7 +580,7 @@ fn memory_is_told_before_it_is_used() {
         usize::MAX
     );
 
-    let quantizer = train(&clustered(300, 10, 13), 10, Metric::L2, 4);
+    let quantizer = train(&clustered(300, 10, 13), 10, Guide::L2, 4);
     let codebook = ProductQuantizer::codebook_bytes(10);
     assert_eq!(quantizer.to_bytes().len(), codebook);
     assert!(quantizer.resident_bytes().abs_diff(codebook) < 200);

@@ -5,7 +5,7 @@
 //! copy of one sub-space's columns per thread.
 
 use pageway_kernels::KernelSet;
-use pageway_types::{Cancelled, Metric, Progress, SplitMix64};
+use pageway_types::{Cancelled, Guide, Progress, SplitMix64};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
@@ -53,8 +53,8 @@ pub struct TrainingSample<'a> {
     pub values: &'a [f32],
     /// Components of a row.
     pub dimension: usize,
-    /// Metric that the codes will estimate.
-    pub metric: Metric,
+    /// Guide that the codes will estimate.
+    pub metric: Guide,
 }
 
 impl TrainingSample<'_> {
@@ -165,7 +165,7 @@ fn unit_factors(
     sample: &TrainingSample<'_>,
     progress: &dyn Progress,
 ) -> Result<Vec<f64>, Cancelled> {
-    if sample.metric != Metric::Cosine {
+    if sample.metric != Guide::Cosine {
         return Ok(Vec::new());
     }
     let mut factors = vec![0.0; sample.count()];
@@ -190,7 +190,7 @@ fn train_sub_space(
     task: Task<'_>,
 ) -> Result<(), QuantError> {
     let mut columns = Columns::copy(sample, &task.components, factors, context.progress)?;
-    if sample.metric != Metric::InnerProduct {
+    if sample.metric != Guide::InnerProduct {
         columns.centre(task.mean, context.progress)?;
     }
     let mut rng = SplitMix64::stream(spec.seed, task.stream);

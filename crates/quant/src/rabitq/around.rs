@@ -1,7 +1,7 @@
 //! Estimates from codes that were made around centres of the caller, who tells with each batch what
 //! the query knows of the centre.
 
-use pageway_types::Metric;
+use pageway_types::Guide;
 
 use super::allocation::STEPS;
 use super::factors::Factors;
@@ -12,7 +12,7 @@ use crate::{Centre, CodeBatch};
 /// What a scorer needs of its query to meet a centre.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Around {
-    metric: Metric,
+    metric: Guide,
     /// What errors are multiplied by, per distance of the query from the centre.
     error: f32,
 }
@@ -29,9 +29,9 @@ impl Around {
     pub(super) fn meet(self, centre: Centre) -> Centroid {
         let Centre { distance, product } = centre;
         let add = match self.metric {
-            Metric::L2 => distance,
-            Metric::InnerProduct => -product,
-            Metric::Cosine => 1.0 - product,
+            Guide::L2 => distance,
+            Guide::InnerProduct => -product,
+            Guide::Cosine => 1.0 - product,
         };
         Centroid {
             distance,

@@ -195,7 +195,7 @@ impl Centroids {
 mod tests {
     use super::*;
     use crate::TrainingSample;
-    use pageway_types::{Metric, NoProgress, SplitMix64};
+    use pageway_types::{Guide, NoProgress, SplitMix64};
 
     #[test]
     fn groups_far_apart_get_centroids_of_their_own() {
@@ -206,7 +206,7 @@ mod tests {
         let sample = TrainingSample {
             values: &values,
             dimension: 3,
-            metric: Metric::L2,
+            metric: Guide::L2,
         };
         let kernels = KernelSet::detect().unwrap();
         for count in [41, 300] {

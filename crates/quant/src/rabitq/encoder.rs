@@ -1,7 +1,7 @@
 //! Rows to codes, a row at a time.
 
 use pageway_kernels::KernelSet;
-use pageway_types::{ElementType, Metric};
+use pageway_types::{ElementType, Guide};
 
 use super::RaBitQuantizer;
 use super::factors::{Factors, rounded};
@@ -176,8 +176,8 @@ impl<'q> Coder<'q> {
         // What rounding took from the product with the residual itself: near vectors see the same.
         let lost = (f64::from(rescale) - parts.rescale) * fit.product;
         let add = match quantizer.metric {
-            Metric::L2 => self.energy() + 2.0 * (to_offset + lost),
-            Metric::InnerProduct | Metric::Cosine => to_offset + lost - dot(&self.residual, centre),
+            Guide::L2 => self.energy() + 2.0 * (to_offset + lost),
+            Guide::InnerProduct | Guide::Cosine => to_offset + lost - dot(&self.residual, centre),
         };
         let unit = f64::from(rescale) * f64::from(quantizer.error_unit);
         let error = (parts.error + parts.outside).sqrt();

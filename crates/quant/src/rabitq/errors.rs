@@ -5,7 +5,7 @@
 //! estimate itself tells that angle. Where vectors are near the query it is small, and so are their
 //! errors, where the whole of `|q|` would make bounds many times too wide.
 
-use pageway_types::Metric;
+use pageway_types::Guide;
 
 use super::RaBitQuantizer;
 use super::factors::Factors;
@@ -43,9 +43,9 @@ impl Errors {
     pub(super) fn meet(&mut self, quantizer: &RaBitQuantizer) {
         self.rounding = 0.0;
         self.per_square = match quantizer.metric {
-            Metric::L2 => 1.0,
-            Metric::Cosine => 2.0,
-            Metric::InnerProduct => 0.0,
+            Guide::L2 => 1.0,
+            Guide::Cosine => 2.0,
+            Guide::InnerProduct => 0.0,
         };
         let outside = quantizer.outside;
         let gap = 1.0 - outside.common;

@@ -19,7 +19,7 @@
 //! that no bytes whatever make the reader panic, over-allocate or yield a value that is not finite.
 
 use pageway_kernels::{Isa, KernelSet};
-use pageway_types::{Metric, VectorShape};
+use pageway_types::{Guide, VectorShape};
 
 use super::RaBitQuantizer;
 use super::allocation::MAX_BITS;
@@ -132,7 +132,7 @@ impl RaBitQuantizer {
 
 /// What the header says.
 struct Header {
-    metric: Metric,
+    metric: Guide,
     rotation: Rotation,
     dimension: usize,
     code_bytes: usize,
@@ -311,16 +311,16 @@ fn field<T>(
     read(found).ok_or(QuantError::CodebookField { field, found })
 }
 
-const fn metric_code(metric: Metric) -> u8 {
+const fn metric_code(metric: Guide) -> u8 {
     match metric {
-        Metric::L2 => 0,
-        Metric::InnerProduct => 1,
-        Metric::Cosine => 2,
+        Guide::L2 => 0,
+        Guide::InnerProduct => 1,
+        Guide::Cosine => 2,
     }
 }
 
-fn metric_of(code: u32) -> Option<Metric> {
-    [Metric::L2, Metric::InnerProduct, Metric::Cosine]
+fn metric_of(code: u32) -> Option<Guide> {
+    [Guide::L2, Guide::InnerProduct, Guide::Cosine]
         .into_iter()
         .find(|&metric| u32::from(metric_code(metric)) == code)
 }

@@ -1,7 +1,7 @@
 //! A trained RaBitQ quantizer: centroids, axes, and the layout of its codes.
 
 use pageway_kernels::KernelSet;
-use pageway_types::Metric;
+use pageway_types::Guide;
 
 use super::allocation::MAX_BITS;
 use super::centroids::Centroids;
@@ -16,7 +16,7 @@ use crate::normalise;
 /// Immutable once trained or read; share it between threads by reference.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RaBitQuantizer {
-    pub(super) metric: Metric,
+    pub(super) metric: Guide,
     pub(super) seed: u64,
     pub(super) frame: Frame,
     pub(super) layout: Layout,
@@ -45,8 +45,8 @@ pub(super) struct Outside {
 }
 
 impl RaBitQuantizer {
-    /// Metric that the codes estimate.
-    pub fn metric(&self) -> Metric {
+    /// Guide that the codes estimate.
+    pub fn metric(&self) -> Guide {
         self.metric
     }
 
@@ -63,7 +63,7 @@ impl RaBitQuantizer {
     /// The same codes for another metric: for a quantizer that was trained on what vectors differ
     /// by from centres of the caller, which has no metric of its own.
     #[must_use]
-    pub fn for_metric(self, metric: Metric) -> Self {
+    pub fn for_metric(self, metric: Guide) -> Self {
         Self { metric, ..self }
     }
 
@@ -169,7 +169,7 @@ impl RaBitQuantizer {
 
     /// Brings a row or query into the space that is coded: unit length for cosine.
     pub(super) fn normalise(&self, row: &mut [f32]) {
-        if self.metric == Metric::Cosine {
+        if self.metric == Guide::Cosine {
             normalise(row);
         }
     }

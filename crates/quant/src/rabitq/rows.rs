@@ -1,7 +1,7 @@
 //! The rows of a sample as codes see them: at unit length for cosine, and some of them for passes
 //! that need not see all.
 
-use pageway_types::{Cancelled, Metric, Progress};
+use pageway_types::{Cancelled, Guide, Progress};
 
 use crate::pq::TrainingSample;
 use crate::{QuantError, normalise};
@@ -44,7 +44,7 @@ impl<'a> Rows<'a> {
     pub(super) fn copy(self, number: usize, out: &mut [f32]) {
         let mut rows = self.sample.values.chunks_exact(self.sample.dimension);
         out.copy_from_slice(rows.nth(number).unwrap_or(&[]));
-        if self.sample.metric == Metric::Cosine {
+        if self.sample.metric == Guide::Cosine {
             normalise(out);
         }
     }

@@ -6,7 +6,7 @@
 //! integers of a few bits ([`BitWeights`]); the error of that is far below the code's own.
 
 use pageway_kernels::{BitWeights, BlockWeights, Estimator, KernelSet};
-use pageway_types::Metric;
+use pageway_types::Guide;
 
 use super::allocation::MAX_BITS;
 use super::around::Around;
@@ -156,8 +156,8 @@ impl RaBitQScorer {
         quantizer.rotate(self.kernels, &self.query, &mut self.rotated);
         self.estimator.energy = quantizer.energy;
         let factor = match quantizer.metric {
-            Metric::L2 => 2.0,
-            Metric::InnerProduct | Metric::Cosine => 1.0,
+            Guide::L2 => 2.0,
+            Guide::InnerProduct | Guide::Cosine => 1.0,
         };
         self.errors.meet(quantizer);
         self.around = Around::new(quantizer, factor);
@@ -171,16 +171,16 @@ impl RaBitQScorer {
             let distance = squared_l2(&self.query, centroid);
             own.distance = distance as f32;
             own.add = match quantizer.metric {
-                Metric::L2 => distance as f32,
-                Metric::InnerProduct => -dot(&self.query, centroid) as f32,
-                Metric::Cosine => (1.0 - dot(&self.query, centroid)) as f32,
+                Guide::L2 => distance as f32,
+                Guide::InnerProduct => -dot(&self.query, centroid) as f32,
+                Guide::Cosine => (1.0 - dot(&self.query, centroid)) as f32,
             };
             own.rest = match quantizer.metric {
                 // What `add` holds for the others is not of the residual alone.
                 _ if number > 0 => f32::NAN,
-                Metric::L2 => 0.0,
-                Metric::Cosine => (1.0 - dot(centroid, centroid)) as f32,
-                Metric::InnerProduct => f32::NAN,
+                Guide::L2 => 0.0,
+                Guide::Cosine => (1.0 - dot(centroid, centroid)) as f32,
+                Guide::InnerProduct => f32::NAN,
             };
         }
     }

@@ -3,7 +3,7 @@
 use std::arch::x86_64::{
     __m128i, __m256, _CMP_EQ_OQ, _CMP_LT_OQ, _mm_add_ps, _mm_add_ss, _mm_and_si128, _mm_cvtss_f32,
     _mm_loadu_si128, _mm_min_ps, _mm_min_ss, _mm_movehdup_ps, _mm_movehl_ps, _mm256_add_ps,
-    _mm256_blend_ps, _mm256_castps256_ps128, _mm256_castsi256_ps, _mm256_cmp_ps,
+    _mm256_andnot_ps, _mm256_blend_ps, _mm256_castps256_ps128, _mm256_castsi256_ps, _mm256_cmp_ps,
     _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_extractf128_ps, _mm256_fmadd_ps,
     _mm256_loadu_ps, _mm256_min_ps, _mm256_movemask_ps, _mm256_mul_ps, _mm256_permute_ps,
     _mm256_permute2f128_ps, _mm256_set1_ps, _mm256_setzero_ps, _mm256_slli_epi32, _mm256_storeu_ps,
@@ -59,6 +59,15 @@ macro_rules! float_sums {
             unsafe {
                 let difference = _mm256_sub_ps(a, b);
                 _mm256_fmadd_ps(difference, difference, sum)
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn add_absolute_difference(sum: __m256, a: __m256, b: __m256) -> __m256 {
+            // SAFETY: the caller vouches for the features.
+            unsafe {
+                let difference = _mm256_sub_ps(a, b);
+                _mm256_add_ps(sum, _mm256_andnot_ps(_mm256_set1_ps(-0.0), difference))
             }
         }
 

@@ -4,7 +4,8 @@ use std::arch::x86_64::{
     __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_shuffle_epi32, _mm256_add_epi32,
     _mm256_castsi256_si128, _mm256_cvtepi8_epi16, _mm256_extracti128_si256, _mm256_loadu_si256,
     _mm256_madd_epi16, _mm256_max_epi8, _mm256_max_epu8, _mm256_min_epi8, _mm256_min_epu8,
-    _mm256_setzero_si256, _mm256_sub_epi8, _mm256_unpackhi_epi8, _mm256_unpacklo_epi8,
+    _mm256_sad_epu8, _mm256_setzero_si256, _mm256_sub_epi8, _mm256_unpackhi_epi8,
+    _mm256_unpacklo_epi8,
 };
 
 use super::load_end;
@@ -115,6 +116,12 @@ impl Lanes for U8 {
     }
 
     #[inline(always)]
+    unsafe fn add_absolute_difference(sum: __m256i, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: the caller vouches for the features.
+        unsafe { _mm256_add_epi32(sum, _mm256_sad_epu8(a, b)) }
+    }
+
+    #[inline(always)]
     unsafe fn add_product(sum: __m256i, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: the caller vouches for the features.
         unsafe { add_products(sum, widen_unsigned(a), widen_unsigned(b)) }
@@ -131,6 +138,15 @@ impl Lanes for I8 {
             let difference = _mm256_sub_epi8(_mm256_max_epi8(a, b), _mm256_min_epi8(a, b));
             let halves = widen_unsigned(difference);
             add_products(sum, halves, halves)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn add_absolute_difference(sum: __m256i, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: the caller vouches for the features.
+        unsafe {
+            let difference = _mm256_sub_epi8(_mm256_max_epi8(a, b), _mm256_min_epi8(a, b));
+            _mm256_add_epi32(sum, _mm256_sad_epu8(difference, _mm256_setzero_si256()))
         }
     }
 

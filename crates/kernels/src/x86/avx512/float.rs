@@ -2,10 +2,11 @@
 
 use std::arch::x86_64::{
     __m256i, __m512, _CMP_EQ_OQ, _CMP_LT_OQ, _mm256_loadu_si256, _mm256_maskz_loadu_epi16,
-    _mm512_add_ps, _mm512_castsi512_ps, _mm512_cmp_ps_mask, _mm512_cvtepu16_epi32, _mm512_cvtph_ps,
-    _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_sub_ps, _mm512_maskz_loadu_ps, _mm512_min_ps,
-    _mm512_mul_ps, _mm512_permute_ps, _mm512_reduce_add_ps, _mm512_reduce_min_ps, _mm512_set1_ps,
-    _mm512_setzero_ps, _mm512_shuffle_f32x4, _mm512_slli_epi32, _mm512_storeu_ps, _mm512_sub_ps,
+    _mm512_abs_ps, _mm512_add_ps, _mm512_castsi512_ps, _mm512_cmp_ps_mask, _mm512_cvtepu16_epi32,
+    _mm512_cvtph_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_sub_ps, _mm512_maskz_loadu_ps,
+    _mm512_min_ps, _mm512_mul_ps, _mm512_permute_ps, _mm512_reduce_add_ps, _mm512_reduce_min_ps,
+    _mm512_set1_ps, _mm512_setzero_ps, _mm512_shuffle_f32x4, _mm512_slli_epi32, _mm512_storeu_ps,
+    _mm512_sub_ps,
 };
 
 use crate::simd::lanes::{FloatLanes, Lanes};
@@ -43,6 +44,12 @@ macro_rules! float_sums {
                 let difference = _mm512_sub_ps(a, b);
                 _mm512_fmadd_ps(difference, difference, sum)
             }
+        }
+
+        #[inline(always)]
+        unsafe fn add_absolute_difference(sum: __m512, a: __m512, b: __m512) -> __m512 {
+            // SAFETY: the caller vouches for the features.
+            unsafe { _mm512_add_ps(sum, _mm512_abs_ps(_mm512_sub_ps(a, b))) }
         }
 
         #[inline(always)]

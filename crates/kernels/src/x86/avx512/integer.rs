@@ -9,8 +9,8 @@
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi32, _mm512_dpbusd_epi32, _mm512_loadu_si512, _mm512_maskz_loadu_epi8,
     _mm512_max_epi8, _mm512_max_epu8, _mm512_min_epi8, _mm512_min_epu8, _mm512_reduce_add_epi32,
-    _mm512_set1_epi8, _mm512_setzero_si512, _mm512_slli_epi32, _mm512_sub_epi8, _mm512_sub_epi32,
-    _mm512_xor_si512,
+    _mm512_sad_epu8, _mm512_set1_epi8, _mm512_setzero_si512, _mm512_slli_epi32, _mm512_sub_epi8,
+    _mm512_sub_epi32, _mm512_xor_si512,
 };
 
 use crate::simd::lanes::Lanes;
@@ -37,6 +37,22 @@ unsafe fn add_square(sum: Corrected, difference: __m512i) -> Corrected {
         Corrected {
             main: _mm512_dpbusd_epi32(sum.main, difference, signed),
             correction: _mm512_dpbusd_epi32(sum.correction, difference, _mm512_set1_epi8(-1)),
+        }
+    }
+}
+
+/// Adds unsigned bytes; eight of them fill a lane of 64 bits with less than `2^11`.
+///
+/// # Safety
+/// The CPU has AVX-512 BW.
+#[inline(always)]
+unsafe fn add_bytes(sum: Corrected, bytes: __m512i) -> Corrected {
+    // SAFETY: the caller vouches for the features.
+    unsafe {
+        let sums = _mm512_sad_epu8(bytes, _mm512_setzero_si512());
+        Corrected {
+            main: _mm512_add_epi32(sum.main, sums),
+            correction: sum.correction,
         }
     }
 }
@@ -110,6 +126,17 @@ impl Lanes for U8 {
     }
 
     #[inline(always)]
+    unsafe fn add_absolute_difference(sum: Corrected, a: __m512i, b: __m512i) -> Corrected {
+        // SAFETY: the caller vouches for the features.
+        unsafe {
+            add_bytes(
+                sum,
+                _mm512_sub_epi8(_mm512_max_epu8(a, b), _mm512_min_epu8(a, b)),
+            )
+        }
+    }
+
+    #[inline(always)]
     unsafe fn add_product(sum: Corrected, a: __m512i, b: __m512i) -> Corrected {
         // SAFETY: the caller vouches for the features.
         unsafe {
@@ -130,6 +157,17 @@ impl Lanes for I8 {
         // SAFETY: the caller vouches for the features. The difference fits an unsigned byte.
         unsafe {
             add_square(
+                sum,
+                _mm512_sub_epi8(_mm512_max_epi8(a, b), _mm512_min_epi8(a, b)),
+            )
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn add_absolute_difference(sum: Corrected, a: __m512i, b: __m512i) -> Corrected {
+        // SAFETY: the caller vouches for the features.
+        unsafe {
+            add_bytes(
                 sum,
                 _mm512_sub_epi8(_mm512_max_epi8(a, b), _mm512_min_epi8(a, b)),
             )

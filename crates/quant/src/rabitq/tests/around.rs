@@ -1,6 +1,6 @@
 //! Codes around centres of the caller.
 
-use pageway_types::{ElementType, Metric};
+use pageway_types::{ElementType, Guide};
 
 use super::fixture::{METRICS, ROTATIONS, bytes_for, exact, kernels, normal, sample, spec, train};
 use crate::rabitq::RaBitQScorer;
@@ -11,7 +11,7 @@ const DIMENSION: usize = 48;
 
 /// Mean squared error of estimates around a centre near the rows, of estimates by codes of the
 /// whole rows, and the share of errors within two standard errors.
-fn errors(metric: Metric, rotation: crate::rabitq::Rotation) -> (f64, f64, f64) {
+fn errors(metric: Guide, rotation: crate::rabitq::Rotation) -> (f64, f64, f64) {
     // A heap of rows around each of some centres.
     let centres = normal(20, DIMENSION, 3);
     let noise: Vec<f32> = normal(1200, DIMENSION, 4)
@@ -24,7 +24,7 @@ fn errors(metric: Metric, rotation: crate::rabitq::Rotation) -> (f64, f64, f64) 
         .enumerate()
         .map(|(row, noise)| {
             let mut row: Vec<f32> = heap(row).iter().zip(noise).map(|(a, b)| a + b).collect();
-            if metric == Metric::Cosine {
+            if metric == Guide::Cosine {
                 normalise(&mut row);
             }
             row
@@ -45,7 +45,7 @@ fn errors(metric: Metric, rotation: crate::rabitq::Rotation) -> (f64, f64, f64) 
         .flat_map(|(row, values)| values.iter().zip(&means[row % 20]).map(|(a, b)| a - b))
         .collect();
     let spec = spec(bytes_for(DIMENSION, 3), rotation);
-    let around = train(&sample(&residuals, DIMENSION, Metric::L2), &spec).for_metric(metric);
+    let around = train(&sample(&residuals, DIMENSION, Guide::L2), &spec).for_metric(metric);
     let all: Vec<f32> = rows.iter().flatten().copied().collect();
     let whole = train(&sample(&all, DIMENSION, metric), &spec);
     let mut scorers = [&around, &whole].map(|q| RaBitQScorer::new(q, kernels()));

@@ -1,7 +1,7 @@
 //! Codes in blocks: their estimates and errors are those of single codes.
 
 use pageway_kernels::{BLOCK_CODES, KernelSet};
-use pageway_types::{ElementType, Metric};
+use pageway_types::{ElementType, Guide};
 
 use super::fixture::{METRICS, ROTATIONS, bytes_for, kernels, normal, sample, spec, train};
 use crate::Centre;
@@ -60,7 +60,7 @@ fn blocks_of_every_layout_give_the_estimates_of_single_codes() {
                 let Ok(()) = spec.validate(dimension) else {
                     continue;
                 };
-                let trained = train(&sample(&rows, dimension, Metric::L2), &spec);
+                let trained = train(&sample(&rows, dimension, Guide::L2), &spec);
                 let rows = &rows[..78 * dimension];
                 assert_same(&trained.for_metric(metric), rows, &query);
             }
@@ -71,7 +71,7 @@ fn blocks_of_every_layout_give_the_estimates_of_single_codes() {
 #[test]
 fn nothing_is_marked_before_blocks_are_prepared() {
     let rows = normal(50, 16, 1);
-    let quantizer = train(&sample(&rows, 16, Metric::L2), &RaBitQSpec::new(8));
+    let quantizer = train(&sample(&rows, 16, Guide::L2), &RaBitQSpec::new(8));
     let mut scorer = RaBitQScorer::new(&quantizer, kernels());
     let (block, mut out) = (vec![0; BLOCK_CODES * 8], [1.5; BLOCK_CODES]);
     let mut score = |scorer: &RaBitQScorer| {

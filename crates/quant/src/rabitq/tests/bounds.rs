@@ -1,6 +1,6 @@
 //! Errors keep to their bounds.
 
-use pageway_types::Metric;
+use pageway_types::Guide;
 
 use super::fixture::{
     METRICS, ROTATIONS, bytes_for, encode, exact, kernels, normal, sample, score, spec, train,
@@ -54,7 +54,7 @@ fn bounds_of_near_rows_are_as_narrow_as_their_errors() {
             query.iter().zip(values).map(mix).collect::<Vec<f32>>()
         })
         .collect();
-    for (metric, rotation) in [Metric::L2, Metric::Cosine]
+    for (metric, rotation) in [Guide::L2, Guide::Cosine]
         .into_iter()
         .flat_map(|m| ROTATIONS.map(|r| (m, r)))
     {
@@ -90,7 +90,7 @@ fn bounds_of_near_rows_are_as_narrow_as_their_errors() {
 fn the_width_of_bounds_follows_epsilon() {
     let values = normal(300, 40, 5);
     let quantizer = train(
-        &sample(&values, 40, Metric::L2),
+        &sample(&values, 40, Guide::L2),
         &spec(20, Rotation::Principal),
     );
     let codes = encode(&quantizer, &values);

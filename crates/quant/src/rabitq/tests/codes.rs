@@ -1,7 +1,7 @@
 //! Codes: the best grid vector, its bytes, and the same on any machine.
 
 use pageway_kernels::KernelSet;
-use pageway_types::{ElementType, Metric, NoProgress, SplitMix64};
+use pageway_types::{ElementType, Guide, NoProgress, SplitMix64};
 
 use super::fixture::{
     METRICS, ROTATIONS, bytes_for, encode, exact, kernels, normal, pool, sample, score, spec, train,
@@ -16,7 +16,7 @@ fn a_grid_vector_is_as_good_as_the_best_over_all_scales() {
     let values = normal(60, 48, 6);
     for (bits, rotation) in (1..=5).flat_map(|bits| ROTATIONS.map(|rotation| (bits, rotation))) {
         let spec = spec(bytes_for(48, bits), rotation);
-        let quantizer = train(&sample(&values, 48, Metric::L2), &spec);
+        let quantizer = train(&sample(&values, 48, Guide::L2), &spec);
         let axes = quantizer.axes();
         let (mut grid, mut numbers) = (Grid::new(&quantizer.layout), vec![0; axes]);
         let mut vector = vec![0.0; axes];
@@ -70,11 +70,11 @@ fn best_cosine(quantizer: &RaBitQuantizer, y: &[f32], cosine: impl Fn(&[f32]) ->
 fn signs_lie_in_front_and_are_a_code_of_one_bit() {
     let values = normal(500, 64, 7);
     let whole = train(
-        &sample(&values, 64, Metric::L2),
+        &sample(&values, 64, Guide::L2),
         &spec(bytes_for(64, 3), Rotation::Hadamard),
     );
     let signs = train(
-        &sample(&values, 64, Metric::L2),
+        &sample(&values, 64, Guide::L2),
         &spec(bytes_for(64, 1), Rotation::Hadamard),
     );
     let (codes, short) = (encode(&whole, &values), encode(&signs, &values));
@@ -118,11 +118,11 @@ fn decoded_vectors_come_near_the_rows() {
                 .zip(codes.chunks_exact(quantizer.code_bytes()))
             {
                 let mut row = row.to_vec();
-                if metric == Metric::Cosine {
+                if metric == Guide::Cosine {
                     normalise(&mut row);
                 }
                 quantizer.decode(kernels(), code, &mut decoded);
-                error += exact(Metric::L2, &row, &decoded);
+                error += exact(Guide::L2, &row, &decoded);
             }
             assert!(
                 error < 0.6 * last,
@@ -192,7 +192,7 @@ fn element_types_and_batch_sizes_agree() {
     let bytes: Vec<u8> = (0..301 * 24).map(|_| random.below(100) as u8).collect();
     let values: Vec<f32> = bytes.iter().map(|byte| f32::from(*byte)).collect();
     let quantizer = train(
-        &sample(&values, 24, Metric::L2),
+        &sample(&values, 24, Guide::L2),
         &spec(12, Rotation::Principal),
     );
     let wanted = encode(&quantizer, &values);

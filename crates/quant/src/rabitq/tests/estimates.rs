@@ -1,7 +1,7 @@
 //! Estimates come near the distances, as near as their bits allow.
 
 use pageway_kernels::KernelSet;
-use pageway_types::{Metric, Place, SplitMix64};
+use pageway_types::{Guide, Place, SplitMix64};
 
 use super::fixture::{
     METRICS, ROTATIONS, bytes_for, encode, exact, normal, relative_error, sample, score, spec,
@@ -47,7 +47,7 @@ fn principal_axes_beat_random_ones_where_variances_differ() {
     for bits in 1..=4 {
         let [random, principal] = ROTATIONS.map(|rotation| {
             let spec = spec(bytes_for(64, bits), rotation);
-            let quantizer = train(&sample(&values, 64, Metric::L2), &spec);
+            let quantizer = train(&sample(&values, 64, Guide::L2), &spec);
             relative_error(&quantizer, &values, 40)
         });
         assert!(
@@ -147,7 +147,7 @@ fn equal_rows_are_estimated_exactly() {
     // A zero vector has no direction: at distance 1 from everything.
     let values = normal(200, 9, 12);
     let quantizer = train(
-        &sample(&values, 9, Metric::Cosine),
+        &sample(&values, 9, Guide::Cosine),
         &spec(15, Rotation::Hadamard),
     );
     let (estimates, _) = score(&quantizer, &values[..9], &encode(&quantizer, &[0.0; 9]));
@@ -158,7 +158,7 @@ fn equal_rows_are_estimated_exactly() {
 fn gathered_and_inline_codes_give_the_same_estimates() {
     let values = normal(300, 30, 9);
     for (rotation, bytes) in [(Rotation::Hadamard, 9), (Rotation::Principal, 11)] {
-        let quantizer = train(&sample(&values, 30, Metric::L2), &spec(bytes, rotation));
+        let quantizer = train(&sample(&values, 30, Guide::L2), &spec(bytes, rotation));
         let codes = encode(&quantizer, &values);
         let mut random = SplitMix64::new(1);
         let places: Vec<Place> = (0..77).map(|_| Place(random.below(300) as u32)).collect();
@@ -190,10 +190,10 @@ fn gathered_and_inline_codes_give_the_same_estimates() {
 fn the_largest_dimension_of_tests_is_coded() {
     let values = normal(6, 3072, 14);
     let spec = spec(bytes_for(3072, 8), Rotation::Hadamard);
-    let quantizer = train(&sample(&values, 3072, Metric::L2), &spec);
+    let quantizer = train(&sample(&values, 3072, Guide::L2), &spec);
     let (estimates, errors) = score(&quantizer, &values[..3072], &encode(&quantizer, &values));
     for (row, (estimate, error)) in values.chunks_exact(3072).zip(estimates.iter().zip(&errors)) {
-        let gap = (f64::from(*estimate) - exact(Metric::L2, &values[..3072], row)).abs();
+        let gap = (f64::from(*estimate) - exact(Guide::L2, &values[..3072], row)).abs();
         assert!(gap <= 3.0 * f64::from(*error).max(1e-2), "{gap} {error}");
     }
 }

@@ -1,14 +1,14 @@
 //! What the tests share: rows, quantizers, and the distance by definition in `f64`.
 
 use pageway_kernels::KernelSet;
-use pageway_types::{ElementType, Metric, NoProgress, SplitMix64};
+use pageway_types::{ElementType, Guide, NoProgress, SplitMix64};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::rabitq::encoder::dot;
 use crate::rabitq::{RaBitQScorer, RaBitQSpec, RaBitQuantizer, Rotation};
 use crate::{CodeBatch, TrainingSample};
 
-pub(super) const METRICS: [Metric; 3] = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
+pub(super) const METRICS: [Guide; 3] = [Guide::L2, Guide::InnerProduct, Guide::Cosine];
 pub(super) const ROTATIONS: [Rotation; 2] = [Rotation::Hadamard, Rotation::Principal];
 
 pub(super) fn kernels() -> &'static KernelSet {
@@ -37,7 +37,7 @@ pub(super) fn spec(code_bytes: usize, rotation: Rotation) -> RaBitQSpec {
     }
 }
 
-pub(super) fn sample(values: &[f32], dimension: usize, metric: Metric) -> TrainingSample<'_> {
+pub(super) fn sample(values: &[f32], dimension: usize, metric: Guide) -> TrainingSample<'_> {
     TrainingSample {
         values,
         dimension,
@@ -78,12 +78,12 @@ pub(super) fn score(
 }
 
 /// The distance by definition.
-pub(super) fn exact(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
+pub(super) fn exact(metric: Guide, a: &[f32], b: &[f32]) -> f64 {
     let differences = a.iter().zip(b).map(|(a, b)| f64::from(*a) - f64::from(*b));
     match metric {
-        Metric::L2 => differences.map(|d| d * d).sum(),
-        Metric::InnerProduct => -dot(a, b),
-        Metric::Cosine => 1.0 - dot(a, b) / (dot(a, a) * dot(b, b)).sqrt(),
+        Guide::L2 => differences.map(|d| d * d).sum(),
+        Guide::InnerProduct => -dot(a, b),
+        Guide::Cosine => 1.0 - dot(a, b) / (dot(a, a) * dot(b, b)).sqrt(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Codebooks as bytes.
 
-use pageway_types::Metric;
+use pageway_types::Guide;
 use proptest::prelude::*;
 
 use super::fixture::{ROTATIONS, encode, kernels, normal, sample, score, spec, train};
@@ -10,7 +10,7 @@ use crate::rabitq::{RaBitQuantizer, Rotation};
 fn trained(rotation: Rotation) -> RaBitQuantizer {
     let values = normal(200, 12, 16);
     train(
-        &sample(&values, 12, Metric::InnerProduct),
+        &sample(&values, 12, Guide::InnerProduct),
         &spec(9, rotation),
     )
 }

@@ -1,6 +1,6 @@
 //! What training refuses, when it stops and what memory it takes.
 
-use pageway_types::{Cancelled, Metric, NoProgress, Progress, SplitMix64};
+use pageway_types::{Cancelled, Guide, NoProgress, Progress, SplitMix64};
 
 use super::fixture::{ROTATIONS, kernels, normal, pool, sample, spec, train};
 use crate::QuantError;
@@ -9,7 +9,7 @@ use crate::rabitq::{RaBitQScorer, RaBitQSpec, RaBitQuantizer, Rotation};
 #[test]
 fn refuses_what_cannot_be_trained() {
     let run = |values: &[f32], dimension, spec: &RaBitQSpec| {
-        let sample = sample(values, dimension, Metric::L2);
+        let sample = sample(values, dimension, Guide::L2);
         RaBitQuantizer::train(&sample, spec, kernels(), &pool(1), &NoProgress).unwrap_err()
     };
     let length = |values, dimension| QuantError::SampleLength { values, dimension };
@@ -62,7 +62,7 @@ fn training_stops_on_request_and_tells_its_memory() {
     let values = normal(100, 16, 15);
     for rotation in ROTATIONS {
         let spec = spec(12, rotation);
-        let sample = sample(&values, 16, Metric::L2);
+        let sample = sample(&values, 16, Guide::L2);
         let stopped = RaBitQuantizer::train(&sample, &spec, kernels(), &pool(1), &Stopped);
         assert_eq!(stopped, Err(QuantError::Cancelled(Cancelled)));
         let quantizer = train(&sample, &spec);
@@ -98,7 +98,7 @@ fn twins() -> Vec<f32> {
 #[test]
 fn a_row_at_the_mean_does_not_tell_what_near_rows_share() {
     let outside = |values: &[f32]| {
-        let sample = sample(values, 48, Metric::L2);
+        let sample = sample(values, 48, Guide::L2);
         let quantizer = train(&sample, &spec(6, Rotation::Principal));
         (quantizer.outside.common, quantizer.outside.spread)
     };
