@@ -297,6 +297,7 @@ fn alone(entry: &SegmentEntry, plan: &BuildPlan) -> Manifest {
         calibration: Calibration::default(),
         changes: None,
         schema: None,
+        wish: None,
     }
 }
 

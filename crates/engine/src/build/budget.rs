@@ -396,7 +396,9 @@ impl BuildPlan {
         let shape = self.spec.shape;
         let threads = self.planned_threads;
         let peak = match (resolve::cluster_spec(&self.spec), algorithm(&self.spec)) {
-            (Some(spec), _) => clusters_bytes(nodes, shape.vectors(), shape.metric, &spec, threads),
+            (Some(spec), _) => {
+                clusters_bytes(nodes, shape.vectors(), shape.metric.guide(), &spec, threads)
+            }
             (None, Some(algorithm)) => {
                 let graph = Graph::bytes(nodes, self.spec.graph.max_degree());
                 let building = algorithm.bytes(shape.vectors(), nodes, threads);

@@ -46,7 +46,13 @@ impl Pipeline<'_> {
         let (rows, longest) = clip(rows, vectors.shape())?;
         let max_norm = longest.map_or(max_norm, |longest| longest * CLIPPED);
         let max_norm = (shape.metric == Metric::InnerProduct).then_some(max_norm);
-        let set = VectorSet::new(&rows, vectors.shape(), shape.metric, kernels, max_norm)?;
+        let set = VectorSet::new(
+            &rows,
+            vectors.shape(),
+            shape.metric.guide(),
+            kernels,
+            max_norm,
+        )?;
         let found = clusters(&set, &spec, self.pool, self.progress)?;
         let table = table_of(&found, shape)?;
         let order = NodeOrder::placed(found.order);

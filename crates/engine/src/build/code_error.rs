@@ -1,7 +1,7 @@
 //! How much codes lose of the rows that they stand for.
 
 use pageway_quant::normalise;
-use pageway_types::{Metric, NodeId};
+use pageway_types::{Guide, NodeId};
 
 use super::codes::Encoding;
 use crate::error::Result;
@@ -38,7 +38,7 @@ impl Encoding<'_> {
             let node = (u64::from(at) * u64::from(count) / u64::from(sampled)) as u32;
             self.read(node.into(), &mut raw)?;
             widen(&raw, &mut row);
-            if self.quantizer.metric() == Metric::Cosine {
+            if self.quantizer.metric() == Guide::Cosine {
                 normalise(&mut row);
             }
             match self.around {

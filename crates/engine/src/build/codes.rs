@@ -76,7 +76,7 @@ pub(super) fn train(
     let sample = TrainingSample {
         values: sample,
         dimension,
-        metric: shape.metric,
+        metric: shape.metric.guide(),
     };
     let kernels = resolve::kernels()?;
     Ok(Quantizer::train(&sample, spec, kernels, pool, progress)?)

@@ -3,7 +3,7 @@
 
 use pageway_quant::{Quantizer, TrainingSample, TrainingSpec};
 use pageway_store::{FileEntry, FileUuid};
-use pageway_types::Metric;
+use pageway_types::Guide;
 
 use super::clusters::BuiltClusters;
 use super::codes::{self, Encoding};
@@ -108,11 +108,11 @@ impl Pipeline<'_> {
         let training = TrainingSample {
             values: &sample,
             dimension: self.plan.spec.shape.dimension as usize,
-            metric: Metric::L2,
+            metric: Guide::L2,
         };
         let (kernels, pool) = (resolve::kernels()?, self.pool);
         let quantizer = Quantizer::train(&training, spec, kernels, pool, self.progress)?;
-        Ok(quantizer.for_metric(metric))
+        Ok(quantizer.for_metric(metric.guide()))
     }
 
     /// Encodes all nodes in their order: for memory, for pages, or for both.

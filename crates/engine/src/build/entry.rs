@@ -90,7 +90,7 @@ impl EntryBuild<'_> {
         let sampled = sample_rows(self.vectors.count(), FIXED_SAMPLE, self.spec.seed);
         let rows = read_rows(self.vectors, &sampled)?;
         let (shape, metric) = (self.vectors.shape(), self.spec.shape.metric);
-        let set = VectorSet::new(&rows, shape, metric, resolve::kernels()?, None)?;
+        let set = VectorSet::new(&rows, shape, metric.guide(), resolve::kernels()?, None)?;
         let count = count.min(sampled.len() as u32);
         let found = fixed_entries(&set, count, self.spec.seed, self.pool, self.progress)?;
         let row = |at: NodeId| sampled.get(at.index()).map(|row| RowId(*row as u32));
@@ -108,7 +108,7 @@ impl EntryBuild<'_> {
             nodes: rows.to_vec(),
             rows: read_rows(self.vectors, &numbers)?,
             shape: self.vectors.shape(),
-            metric: self.spec.shape.metric,
+            metric: self.spec.shape.metric.guide(),
             kernels: resolve::kernels()?,
         })
     }

@@ -88,6 +88,7 @@ impl Pipeline<'_> {
             calibration: Calibration::default(),
             changes: None,
             schema: None,
+            wish: None,
         }
     }
 

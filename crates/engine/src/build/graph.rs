@@ -55,7 +55,13 @@ impl<'p> WholeGraph<'p> {
         let rows = vectors.resident().ok_or_else(not_in_memory)?;
         let metric = input.spec.shape.metric;
         let kernels = resolve::kernels()?;
-        let set = VectorSet::new(rows, vectors.shape(), metric, kernels, input.max_norm)?;
+        let set = VectorSet::new(
+            rows,
+            vectors.shape(),
+            metric.guide(),
+            kernels,
+            input.max_norm,
+        )?;
         let (graph, layers) = match input.donor {
             Some(donor) => (take_over(donor, input)?, Vec::new()),
             None => grow(&set, input)?,
@@ -74,7 +80,13 @@ impl<'p> WholeGraph<'p> {
     /// The vectors, with their distances.
     pub(super) fn vectors(&self) -> Result<VectorSet<'_>> {
         let (kernels, shape) = (resolve::kernels()?, self.vectors.shape());
-        let set = VectorSet::new(self.rows, shape, self.metric, kernels, self.max_norm)?;
+        let set = VectorSet::new(
+            self.rows,
+            shape,
+            self.metric.guide(),
+            kernels,
+            self.max_norm,
+        )?;
         Ok(set)
     }
 }

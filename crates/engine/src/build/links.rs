@@ -48,7 +48,7 @@ impl Pipeline<'_> {
         let metric = self.options.metric;
         let vectors = self.input.vectors;
         let spec = MedoidSpec {
-            metric,
+            metric: metric.guide(),
             kernels: resolve::kernels()?,
             block_bytes: BLOCK_BYTES,
         };

@@ -26,6 +26,7 @@ mod fingerprint;
 mod finish;
 mod graph;
 mod held;
+mod held_out;
 mod ids;
 mod links;
 mod measure;
@@ -57,6 +58,7 @@ pub(crate) use addition::{
 };
 pub(crate) use attributes::DocumentsById;
 pub(crate) use budget::rewrite_bytes;
+pub use held_out::HeldOutRows;
 pub(crate) use ids::IdFile;
 pub use outline::BuildOutline;
 pub use recalibrate::CalibrateOptions;

@@ -3,10 +3,12 @@
 //! Nothing but the manifest changes, in one step: an index has the old calibration or the new one.
 
 use pageway_store::DirectoryLock;
-use pageway_types::{NodeId, Progress};
+use pageway_types::Progress;
 
+use super::held_out::HeldOutRows;
 use super::measure::{self, CalibrationPlan};
-use super::sample::{read_rows, sample_rows};
+
+use super::sample::sample_rows;
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Index;
@@ -118,8 +120,9 @@ impl Index {
                 return Err(Error::invalid(words));
             }
             None => {
-                let nodes = chosen.iter().map(|node| NodeId(*node as u32)).collect();
-                (read_rows(self, &chosen)?, Some(nodes))
+                let HeldOutRows { rows, nodes, .. } =
+                    self.held_out_rows(options.queries, !options.seed)?;
+                (rows, Some(nodes))
             }
         };
         let ranks = measure::ranks(&options.k, self.len() - u64::from(held_out.is_some()));

@@ -311,7 +311,7 @@ impl<'f> Finding<'f> {
         }
         let metric = self.pipeline.options.metric;
         let max_norm = self.max_norm.filter(|_| metric == Metric::InnerProduct);
-        let set = VectorSet::new(&all, shape, metric, resolve::kernels()?, max_norm)?;
+        let set = VectorSet::new(&all, shape, metric.guide(), resolve::kernels()?, max_norm)?;
         let found: Vec<NodeId> = (1..=rows.len() as u32).map(NodeId).collect();
         let mut distances = vec![0.0; found.len()];
         set.distance_many(NodeId(0), &found, &mut distances);

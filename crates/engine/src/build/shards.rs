@@ -161,13 +161,13 @@ impl ShardBuild<'_> {
         let (nodes, rows) = shard.load(shape.row_bytes())?;
         let slice = VectorSlice::new(&rows, shape)?;
         let spec = MedoidSpec {
-            metric,
+            metric: metric.guide(),
             kernels,
             block_bytes: BLOCK_BYTES,
         };
         let entry = medoid(&slice, &spec, self.pool, self.progress)?.node;
         advise_huge_pages(&rows);
-        let set = VectorSet::new(&rows, shape, metric, kernels, self.max_norm)?;
+        let set = VectorSet::new(&rows, shape, metric.guide(), kernels, self.max_norm)?;
         let algorithm = self.plan.shard_algorithm().ok_or_else(no_shards)?;
         let (graph, _) = algorithm.grow(&set, (entry, &[]), self.pool, self.progress)?;
         self.write_graph(number, &graph, &nodes)

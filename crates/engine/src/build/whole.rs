@@ -140,6 +140,7 @@ impl Build<'_> {
             calibration: Calibration::default(),
             changes: None,
             schema: self.options.schema.clone(),
+            wish: self.options.design_wish(),
         };
         let pipeline = self.pipeline(self.input, (self.plan, None), None);
         manifest.calibration = pipeline.calibrate(&manifest, held_out)?;

@@ -3,6 +3,7 @@
 use super::choose::SpecChoice;
 use super::cut::Cut;
 use crate::error::Result;
+use crate::manifest::DesignWish;
 use crate::options::BuildOptions;
 use crate::presets::choices::Wishes;
 use crate::spec::{IndexSpec, Shape, Sizes};
@@ -30,6 +31,53 @@ impl BuildOptions {
     pub fn spec_for(&self, shape: Shape, nodes: u32) -> Result<IndexSpec> {
         let choice = self.choice(shape, nodes)?;
         choice.first(choice.search_memory(), Ok)
+    }
+
+    /// What these options wish a design to be; nothing where codes or graph of another index settle
+    /// that.
+    pub(crate) fn design_wish(&self) -> Option<DesignWish> {
+        let is_free = self.codebook_from.is_none() && self.graph_from.is_none();
+        is_free.then(|| DesignWish {
+            preset: self.preset,
+            form: self.form.clone(),
+            memory: self.memory,
+            disk: self.disk,
+            code_bytes: self.code_bytes,
+            degree: self.degree,
+            build_list: self.build_list,
+            alpha: self.alpha,
+            beam: self.beam,
+            overrides: self.overrides,
+        })
+    }
+
+    /// Options that wish the same again, for an index of the shape, pages and seed of `spec`.
+    pub(crate) fn of_wish(wish: &DesignWish, spec: &IndexSpec) -> Self {
+        Self {
+            metric: spec.shape.metric,
+            page_bytes: spec.layout.page_bytes,
+            seed: spec.seed,
+            preset: wish.preset,
+            form: wish.form.clone(),
+            memory: wish.memory,
+            disk: wish.disk,
+            code_bytes: wish.code_bytes,
+            degree: wish.degree,
+            build_list: wish.build_list,
+            alpha: wish.alpha,
+            beam: wish.beam,
+            overrides: wish.overrides,
+            ..Self::default()
+        }
+    }
+
+    /// Memory of a search over an index of `nodes` vectors: as it is wished, or what it is where
+    /// nobody says.
+    ///
+    /// # Errors
+    /// `InvalidInput` for more vectors than an index can have.
+    pub(crate) fn memory_for(&self, shape: Shape, nodes: u32) -> Result<u64> {
+        Ok(self.choice(shape, nodes)?.search_memory())
     }
 
     /// These options with choices that are wished over their design: over each of its forms, and

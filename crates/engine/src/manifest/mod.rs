@@ -9,9 +9,11 @@ mod stored;
 #[cfg(test)]
 mod tests;
 mod whole;
+mod wish;
 
 pub(crate) use changes::ChangeEntry;
 pub(crate) use files::{AttributeFiles, FileKind, Files};
 pub(crate) use log::{log_dir, remove_log};
 pub(crate) use segment::{CodeError, GraphStatistics, SegmentEntry};
 pub(crate) use whole::{MAX_SEGMENTS, Manifest};
+pub(crate) use wish::DesignWish;

@@ -10,6 +10,7 @@ use super::changes::ChangeEntry;
 use super::files::Files;
 use super::segment::{CodeError, GraphStatistics, SegmentEntry};
 use super::whole::Manifest;
+use super::wish::DesignWish;
 use crate::calibration::Calibration;
 use crate::spec::IndexSpec;
 
@@ -29,6 +30,9 @@ struct StoredManifest {
     /// Kinds that values of attributes must be of, by path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     schema: Option<Schema>,
+    /// What the design was chosen by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    wish: Option<DesignWish>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -105,6 +109,7 @@ impl From<FlatManifest> for StoredManifest {
             calibration: flat.calibration,
             changes: None,
             schema: None,
+            wish: None,
         }
     }
 }
@@ -131,6 +136,7 @@ impl From<StoredManifest> for Manifest {
             calibration: stored.calibration,
             changes: stored.changes,
             schema: stored.schema,
+            wish: stored.wish,
         }
     }
 }
@@ -156,6 +162,7 @@ impl From<&Manifest> for StoredManifest {
             calibration: manifest.calibration.clone(),
             changes: manifest.changes,
             schema: manifest.schema.clone(),
+            wish: manifest.wish.clone(),
         }
     }
 }

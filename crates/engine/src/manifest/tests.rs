@@ -55,10 +55,12 @@ fn write(dir: &Path, value: &Value) {
     commit_manifest(&OsVfs, dir, &serde_json::to_vec(value).unwrap()).unwrap();
 }
 
-/// A manifest as it is when it was read, of a segment whose code error was not measured.
+/// A manifest as it is when it was read, of a segment whose code error was not measured, of a
+/// design whose wishes are not known.
 fn unmeasured(dir: &Path) -> Manifest {
     let mut manifest = Manifest::read(&OsVfs, dir).unwrap();
     manifest.segments[0].code_error = None;
+    manifest.wish = None;
     manifest
 }
 
@@ -67,6 +69,7 @@ fn flat(mut value: Value) -> Value {
     let segment = value["segments"][0].take();
     let fields = value.as_object_mut().unwrap();
     fields.remove("segments");
+    fields.remove("wish");
     for field in ["node_count", "entry", "files", "graph"] {
         fields.insert(field.to_owned(), segment[field].clone());
     }

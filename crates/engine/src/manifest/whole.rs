@@ -10,6 +10,7 @@ use super::changes::ChangeEntry;
 use super::files::FileKind;
 use super::segment::{SegmentEntry, code_drift};
 use super::stored::{from_json, to_json};
+use super::wish::DesignWish;
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
 use crate::filter::filter_bytes;
@@ -38,6 +39,8 @@ pub(crate) struct Manifest {
     pub(crate) changes: Option<ChangeEntry>,
     /// What the values of some fields of attributes must be.
     pub(crate) schema: Option<Schema>,
+    /// What the design was chosen by, where it may be chosen again.
+    pub(crate) wish: Option<DesignWish>,
 }
 
 impl Manifest {

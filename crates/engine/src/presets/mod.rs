@@ -239,7 +239,7 @@ mod tests {
     fn every_row_is_legal_for_every_shape() {
         for preset in Preset::ALL {
             for element in ElementType::ALL {
-                for metric in [Metric::L2, Metric::InnerProduct, Metric::Cosine] {
+                for metric in Metric::ALL {
                     for dimension in [1, 16, 128, 960, 3072] {
                         let shape = Shape {
                             dimension,

@@ -114,9 +114,20 @@ fn fine_code(shape: Shape) -> QuantizerSpec {
     }
 }
 
+/// What is read: what bounds of so many deviations leave undecided; or, where codes estimate
+/// another metric than that of the answers, all candidates.
+fn refine(shape: Shape, deviations: f32) -> RefineSpec {
+    if shape.metric.is_guide() {
+        RefineSpec::Bounded { deviations }
+    } else {
+        RefineSpec::Deferred { share: 1.0 }
+    }
+}
+
 /// Whether reading a fine code in place of a vector saves pages.
 fn is_large(shape: Shape) -> bool {
-    shape.vectors().row_bytes() >= FINE_SHARE * fine_code(shape).code_bytes() as usize
+    let decides = shape.metric.is_guide();
+    decides && shape.vectors().row_bytes() >= FINE_SHARE * fine_code(shape).code_bytes() as usize
 }
 
 fn resident(shape: Shape, sizes: &Sizes) -> IndexSpec {
@@ -142,9 +153,7 @@ fn resident(shape: Shape, sizes: &Sizes) -> IndexSpec {
                 beam: sizes.beam.unwrap_or(16),
             },
             harvest: HarvestSpec::Held,
-            refine: RefineSpec::Bounded {
-                deviations: DEVIATIONS,
-            },
+            refine: refine(shape, DEVIATIONS),
             ..base.execution
         },
         ..base
@@ -182,9 +191,7 @@ fn clustered(shape: Shape, sizes: &Sizes) -> IndexSpec {
                 beam: sizes.beam.unwrap_or(16),
             },
             harvest: HarvestSpec::All,
-            refine: RefineSpec::Bounded {
-                deviations: SCANNED_DEVIATIONS,
-            },
+            refine: refine(shape, SCANNED_DEVIATIONS),
             ..base.execution
         },
         ..base
@@ -227,9 +234,7 @@ fn on_disk(shape: Shape, sizes: &Sizes) -> IndexSpec {
             ..vectors
         },
         execution: ExecutionSpec {
-            refine: RefineSpec::Bounded {
-                deviations: DEVIATIONS,
-            },
+            refine: refine(shape, DEVIATIONS),
             ..execution
         },
         ..base

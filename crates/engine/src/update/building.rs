@@ -7,6 +7,7 @@
 use pageway_types::{Progress, VectorRead};
 
 use super::common::Common;
+use super::redesign::Redesign;
 use super::upkeep::BuildLease;
 use crate::build::{
     Added, Addition, AdditionLimits, AdditionSize, DocumentsById, KeptLists, check_addition,
@@ -40,6 +41,8 @@ pub(super) struct BuildRoom {
     limits: AdditionLimits,
     /// Whether no flush may run beside it.
     pub(super) is_all: bool,
+    /// The design that is to be that of the index then, where it is another.
+    pub(super) redesign: Option<Redesign>,
 }
 
 /// Rows, their ids, and their attributes where they have any.
@@ -56,7 +59,7 @@ impl Common {
         version: &Version,
         (rows, is_beside): (u64, bool),
     ) -> Result<BuildRoom> {
-        let mut room = self.wanted(version, (rows, true), false);
+        let mut room = self.wanted(version, (rows, true));
         if !self.is_bounded() {
             room.limits = least_limits(&room.spec, room.size, room.limits)?;
             return Ok(room);
@@ -70,7 +73,8 @@ impl Common {
     }
 
     /// Room for a merge into so many rows, of all segments where `is_full`: what a flush leaves, or
-    /// all. Where codes have drifted a merge of all trains anew, if memory is enough for that.
+    /// all. Where codes have drifted, or memory affords others for so many rows, a merge of all
+    /// trains anew, if memory is enough for that.
     ///
     /// # Errors
     /// `InvalidInput` with the least that works.
@@ -79,13 +83,19 @@ impl Common {
         version: &Version,
         (rows, is_full): (u64, bool),
     ) -> Result<BuildRoom> {
-        if is_full && version.manifest.code_drift() > MOST_DRIFT {
-            let trained = self.room_of(self.wanted(version, (rows, false), true), version);
+        let size = (rows, false);
+        let redesign = if is_full {
+            self.redesign(version)
+        } else {
+            None
+        };
+        if redesign.is_some() || (is_full && version.manifest.code_drift() > MOST_DRIFT) {
+            let trained = self.room_of(self.trained(version, size, redesign), version);
             if trained.is_ok() {
                 return trained;
             }
         }
-        self.room_of(self.wanted(version, (rows, false), false), version)
+        self.room_of(self.wanted(version, size), version)
     }
 
     /// What a merge may take: the first that is enough.
@@ -107,7 +117,8 @@ impl Common {
         let all = room.limits.build_memory;
         let left = all.saturating_sub(self.flush_bytes(version)?);
         let wished = room.size.calibrates;
-        let must = version.manifest.calibration.curves.is_empty();
+        let is_unknown = version.manifest.calibration.curves.is_empty();
+        let must = is_unknown || room.redesign.is_some();
         let choices = [(wished, left), (wished, all), (false, left), (false, all)];
         let mut refused = Error::new(ErrorKind::Internal, "no room was tried");
         for (calibrates, bytes) in choices {
@@ -161,10 +172,10 @@ impl Common {
         self.options.memory.is_some() || self.options.build_memory.is_some()
     }
 
-    /// A segment of so many rows, with all the memory there is.
-    fn wanted(&self, version: &Version, (rows, resident): (u64, bool), trains: bool) -> BuildRoom {
+    /// A segment of so many rows, in memory or not, with all the memory there is.
+    fn wanted(&self, version: &Version, (rows, resident): (u64, bool)) -> BuildRoom {
         let own = &version.manifest.spec;
-        let donor = donor(&version.manifest, rows).filter(|_| !trains).cloned();
+        let donor = donor(&version.manifest, rows).cloned();
         let mut spec = donor
             .as_ref()
             .map_or_else(|| own.clone(), |donor| donor.spec.clone());
@@ -176,12 +187,35 @@ impl Common {
                 rows: u32::try_from(rows).unwrap_or(u32::MAX),
                 resident,
                 has_donor: donor.is_some(),
-                calibrates: trains || is_calibrated_by(version, rows),
+                calibrates: is_calibrated_by(version, rows),
             },
             donor,
             limits: self.limits_of(version),
             is_all: false,
+            redesign: None,
         }
+    }
+
+    /// The same with quantizers that are trained on its rows, and in another design where one is
+    /// given.
+    fn trained(
+        &self,
+        version: &Version,
+        size: (u64, bool),
+        redesign: Option<Redesign>,
+    ) -> BuildRoom {
+        let mut room = self.wanted(version, size);
+        room.donor = None;
+        room.size.has_donor = false;
+        room.size.calibrates = true;
+        room.spec = version.manifest.spec.clone();
+        if let Some(redesign) = &redesign {
+            room.spec = redesign.spec.clone();
+            let memory = &mut room.limits.index_memory;
+            *memory = redesign.memory_bytes.max(*memory);
+        }
+        room.redesign = redesign;
+        room
     }
 
     fn limits_of(&self, version: &Version) -> AdditionLimits {
@@ -194,7 +228,7 @@ impl Common {
 
     /// The least that flushes a full delta.
     fn flush_bytes(&self, version: &Version) -> Result<u64> {
-        let mut room = self.wanted(version, (self.capacity.into(), true), false);
+        let mut room = self.wanted(version, (self.capacity.into(), true));
         room.size.calibrates = version.manifest.calibration.curves.is_empty();
         let all = room.limits.build_memory;
         room.limits.build_memory = all.min(BUILD_BYTES);

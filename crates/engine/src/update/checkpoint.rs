@@ -8,6 +8,7 @@ use pageway_store::{
 };
 
 use super::common::{Common, Counters};
+use super::redesign::Redesign;
 use super::state::State;
 use super::taken::Taken;
 use super::upkeep::{BuildLease, Maintenance};
@@ -15,7 +16,7 @@ use crate::build::Added;
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::{DeadSet, Segment};
 use crate::index::{Reload, Version};
-use crate::manifest::{FileKind, Manifest, SegmentEntry};
+use crate::manifest::{DesignWish, FileKind, Manifest, SegmentEntry};
 use crate::resolve::Source;
 use crate::segment::IdLookup;
 
@@ -36,6 +37,8 @@ pub(super) struct Checkpoint<'c> {
     pub(super) added: Option<Added>,
     /// The last record whose rows are in it, where those of the frozen delta are.
     pub(super) flushed: Option<LogFloor>,
+    /// The design that is that of the index from then on, where it is another than before.
+    pub(super) redesign: Option<Redesign>,
     /// Where the rows of the new one were taken from.
     pub(super) taken: &'c mut dyn Taken,
 }
@@ -142,8 +145,8 @@ impl Common {
 
     /// The version of a manifest: nothing is committed that could not be read again.
     ///
-    /// Where nobody gave a memory for searches, and there are more rows now than that of the index
-    /// holds codes of, it becomes larger.
+    /// Where nobody gave a memory for searches in bytes, and there are more rows now than that of
+    /// the index holds codes of, it becomes larger.
     fn load(&self, mut manifest: Manifest) -> Result<Version> {
         loop {
             manifest.check()?;
@@ -153,7 +156,12 @@ impl Common {
             };
             let loaded = self.index.reload(reload);
             let most = manifest.raw_bytes().saturating_add(MEMORY_BYTES_MAX);
-            let grows = self.index.has_memory_of_its_own() && manifest.memory_bytes < most;
+            let is_given = manifest
+                .wish
+                .as_ref()
+                .is_some_and(DesignWish::bounds_memory);
+            let is_free = self.index.has_memory_of_its_own() && !is_given;
+            let grows = is_free && manifest.memory_bytes < most;
             match loaded {
                 Err(error) if error.kind() == ErrorKind::InvalidInput && grows => {
                     manifest.memory_bytes += manifest.memory_bytes / MEMORY_GROWTH + 1;
@@ -274,7 +282,10 @@ fn put(manifest: &mut Manifest, checkpoint: &Checkpoint<'_>) -> Result<Option<us
         entry, calibration, ..
     }) = &checkpoint.added
     {
-        if manifest.segments.is_empty() {
+        if let Some(Redesign { spec, memory_bytes }) = &checkpoint.redesign {
+            manifest.spec = spec.clone();
+            manifest.memory_bytes = *memory_bytes;
+        } else if manifest.segments.is_empty() {
             let placement = manifest.spec.layout.placement;
             manifest.spec = entry.spec.clone();
             manifest.spec.layout.placement = placement;

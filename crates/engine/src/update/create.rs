@@ -90,6 +90,7 @@ fn manifest_of(options: &CreateOptions) -> Result<Manifest> {
         element: shape.element,
         metric,
     };
+    let given = memory.map(MemoryWish::Bytes);
     Ok(Manifest {
         generation: 1,
         created_by: concat!("pageway ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -106,5 +107,6 @@ fn manifest_of(options: &CreateOptions) -> Result<Manifest> {
             changed_rows: 0,
         }),
         schema: schema.clone(),
+        wish: build.design_wish().map(|wish| wish.with_memory(given)),
     })
 }

@@ -12,7 +12,7 @@ use super::state::State;
 use super::taken::FromDelta;
 use crate::build::DocumentsById;
 use crate::delta::Delta;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::source::{IdSlice, ResidentSlice, VectorSlice};
 
 impl Common {
@@ -47,8 +47,23 @@ impl Common {
         self.flush(progress)
     }
 
-    /// Flushes the delta that is closed, or closes one.
+    /// Flushes the delta that is closed, or closes one. Where memory holds no more codes of the
+    /// length that there are, all segments are merged with shorter ones first.
     fn flush(&self, progress: &dyn Progress) -> Result<()> {
+        let before = self.index.version().manifest.generation;
+        let error = match self.flush_beside(progress) {
+            Err(error) if error.kind() == ErrorKind::InvalidInput => error,
+            outcome => return outcome,
+        };
+        self.merge_for_memory(progress)?;
+        if self.index.version().manifest.generation == before {
+            return Err(error);
+        }
+        self.flush_beside(progress)
+    }
+
+    /// Flushes beside the segments that there are.
+    fn flush_beside(&self, progress: &dyn Progress) -> Result<()> {
         let _turn = self.upkeep.turns.flush();
         let Some((frozen, floor)) = self.freeze()? else {
             return Ok(());
@@ -77,6 +92,7 @@ impl Common {
             gone: &[],
             added,
             flushed: Some(floor),
+            redesign: None,
             taken: &mut taken,
         };
         self.checkpoint(checkpoint, lease)?;

@@ -26,12 +26,7 @@ impl Common {
         let _turn = self.upkeep.turns.merge();
         let mut report = MergeReport::default();
         if full {
-            let version = self.index.version();
-            let all: Vec<usize> = (0..version.segments.len()).collect();
-            if all.len() > 1 || version.dead_count() > 0 {
-                drop(version);
-                self.merge_segments(&all, (&mut report, progress))?;
-            }
+            self.merge_all((&mut report, progress))?;
             return Ok(report);
         }
         self.merge_chosen((&mut report, progress))?;
@@ -52,6 +47,26 @@ impl Common {
                 outcome
             }
         }
+    }
+
+    /// Merges all segments, so that less memory is enough for them, behind what is under way.
+    pub(super) fn merge_for_memory(&self, progress: &dyn Progress) -> Result<()> {
+        let _turn = self.upkeep.turns.merge();
+        self.merge_all((&mut MergeReport::default(), progress))
+    }
+
+    /// Merges all segments into one of all that live, unless that is what there is, in the design
+    /// that is to be that of the index.
+    fn merge_all(&self, (report, progress): (&mut MergeReport, &dyn Progress)) -> Result<()> {
+        let version = self.index.version();
+        let segments = version.segments.len();
+        let is_done = segments <= 1 && version.dead_count() == 0;
+        if segments == 0 || (is_done && self.redesign(&version).is_none()) {
+            return Ok(());
+        }
+        drop(version);
+        let all: Vec<usize> = (0..segments).collect();
+        self.merge_segments(&all, (report, progress))
     }
 
     /// Whether there is nothing to merge.
@@ -150,6 +165,7 @@ impl Common {
             gone: chosen,
             added,
             flushed: None,
+            redesign: room.redesign,
             taken: &mut rows.into_taken(),
         };
         self.checkpoint(checkpoint, lease)?;

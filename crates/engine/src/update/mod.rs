@@ -29,6 +29,7 @@ mod options;
 mod pieces;
 mod put;
 mod record;
+mod redesign;
 mod snapshot;
 mod state;
 mod summary;

@@ -22,10 +22,11 @@ pub struct CreateOptions {
     pub preset: Preset,
     /// Which form of it, by its name; the first that memory holds where absent.
     pub form: Option<String>,
-    /// Bytes of memory of a search, from which form and codes follow; 64 MB where absent.
+    /// Bytes of memory of a search, however many rows come, from which form and codes follow; where
+    /// absent 64 MB, and more as rows come.
     pub memory: Option<u64>,
-    /// Vectors that the memory is to hold codes for; where absent as many as five times the memory
-    /// holds raw.
+    /// Vectors that the memory is to hold codes for until all rows are merged, which chooses form
+    /// and codes by what there is; where absent as many as five times the memory holds raw.
     pub expected: Option<u64>,
     /// Longest adjacency list (R).
     pub degree: u32,

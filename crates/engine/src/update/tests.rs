@@ -7,5 +7,6 @@ mod drift;
 mod model;
 mod names;
 mod recovery;
+mod redesign;
 mod rewrite;
 mod small;

@@ -75,6 +75,12 @@ fn is_changed(tiers: &[Tier]) -> bool {
     has_changed(tiers, CHANGED_PERCENT)
 }
 
+/// Nodes that there may be before all segments of `rows` living rows become one again: so many rows
+/// came, or died and were replaced.
+pub(super) const fn most_nodes(rows: u64) -> u64 {
+    rows * 100 / (100 - CHANGED_PERCENT)
+}
+
 fn has_changed(tiers: &[Tier], percent: u64) -> bool {
     let Some(largest) = tiers.iter().max_by_key(|tier| tier.living()) else {
         return false;

@@ -59,7 +59,7 @@ impl Model {
     }
 
     /// The nearest rows of a query: distances.
-    fn nearest(&self, query: &[u8], k: usize) -> Vec<f32> {
+    pub(super) fn nearest(&self, query: &[u8], k: usize) -> Vec<f32> {
         let distance = kernels().unwrap().distance(SHAPE.element, Metric::L2);
         let mut all: Vec<f32> = self.rows.values().map(|row| distance(query, row)).collect();
         all.sort_by(f32::total_cmp);

@@ -5,7 +5,7 @@ use pageway_types::{Metric, NoProgress};
 use super::model::{Model, SHAPE, open};
 use crate::error::ErrorKind;
 use crate::memory::{MemoryPart, MemoryWish};
-use crate::options::{OpenOptions, Queries, SearchOptions};
+use crate::options::{Effort, OpenOptions, Queries, SearchOptions};
 use crate::update::{CreateOptions, Rows, UpdateOptions, Writer};
 use crate::{Durability, Index};
 
@@ -301,4 +301,57 @@ fn a_longer_vector_than_any_before_is_found_by_inner_product() {
         writer.merge(true, &NoProgress).unwrap();
         assert_eq!(nearest(), id, "{form}, merged");
     }
+}
+
+#[test]
+fn recall_is_measured_while_rows_come_and_go() {
+    let (_dir, writer) = created();
+    let mut model = Model::new(8);
+    let rows = model.rows(3000);
+    writer.insert(&Rows::new(&rows.concat(), SHAPE)).unwrap();
+    writer.flush(&NoProgress).unwrap();
+    model.rows = (0..).zip(rows).collect();
+    let gone: Vec<u64> = (0..600).map(|at| at * 5).collect();
+    writer.delete(&gone, Durability::Synced).unwrap();
+    model.rows.retain(|id, _| id % 5 != 0);
+    let more = model.rows(100);
+    writer.insert(&Rows::new(&more.concat(), SHAPE)).unwrap();
+    model.rows.extend((3000..).zip(more));
+    let (index, bytes) = (writer.index(), model.rows(40).concat());
+    let queries = Queries::new(&bytes, SHAPE);
+    for list_size in [1, 10, 3100] {
+        let options = SearchOptions::nearest(10).with_effort(Effort::ListSize(list_size.max(10)));
+        let options = SearchOptions {
+            k: options.k.min(list_size),
+            ..options
+        };
+        let report = index
+            .measure_recall(&queries, &options, &NoProgress)
+            .unwrap();
+        let answers = index.search(&queries, &options).unwrap();
+        let share = |(query, found): (&[u8], &[f32])| {
+            let nearest = model.nearest(query, options.k as usize);
+            let farthest = nearest.last().copied().unwrap();
+            let hits = found.iter().filter(|found| **found <= farthest).count();
+            hits as f64 / nearest.len() as f64
+        };
+        let pairs = bytes.chunks(12).zip(answers.distances.chunks(answers.k));
+        let all: Vec<f64> = pairs.map(share).collect();
+        let mean = all.iter().sum::<f64>() / 40.0;
+        assert!(
+            (report.recall - mean).abs() < 1e-9,
+            "{report:?}, counted {mean}"
+        );
+        assert_eq!(report.queries, 40);
+        assert!(list_size < 3100 || report.recall == 1.0, "{report:?}");
+    }
+    let own = index.held_out_rows(100, 3).unwrap();
+    let options = SearchOptions::nearest(5).with_effort(Effort::ListSize(3100));
+    let report = index
+        .measure_recall(&own.queries(), &options, &NoProgress)
+        .unwrap();
+    assert_eq!(report.recall, 1.0);
+    let found = index.search(&own.queries(), &options).unwrap();
+    assert!((60..=100).contains(&report.queries));
+    assert_eq!(found.stats.len(), report.queries);
 }

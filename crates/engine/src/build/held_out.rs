@@ -1,0 +1,56 @@
+//! Rows of an index that stand for queries, where none are at hand.
+
+use pageway_types::{NodeId, VectorRead, VectorShape};
+
+use super::sample::sample_rows;
+use crate::error::{Error, Result};
+use crate::index::Index;
+use crate::options::Queries;
+
+/// Rows that live in segments of an index, drawn to measure recall with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HeldOutRows {
+    pub(super) rows: Vec<u8>,
+    pub(super) nodes: Vec<NodeId>,
+    shape: VectorShape,
+}
+
+impl HeldOutRows {
+    /// The rows as queries, each of which does not find itself.
+    pub fn queries(&self) -> Queries<'_> {
+        Queries {
+            held_out: Some(&self.nodes),
+            ..Queries::new(&self.rows, self.shape)
+        }
+    }
+}
+
+impl Index {
+    /// At most `count` rows that live in segments, evenly drawn.
+    ///
+    /// # Errors
+    /// `InvalidInput` where there is none; `Corrupt` or `Io` as pages are.
+    pub fn held_out_rows(&self, count: u32, seed: u64) -> Result<HeldOutRows> {
+        let version = self.version();
+        let mut drawn = HeldOutRows {
+            rows: Vec::new(),
+            nodes: Vec::new(),
+            shape: self.shape(),
+        };
+        for node in sample_rows(version.node_count().into(), count.max(1).into(), seed) {
+            let own = NodeId(node as u32);
+            if version.is_dead(own) {
+                continue;
+            }
+            let start = drawn.rows.len();
+            drawn.rows.resize(start + drawn.shape.row_bytes(), 0);
+            self.read(node, drawn.rows.get_mut(start..).unwrap_or_default())?;
+            drawn.nodes.push(own);
+        }
+        if drawn.nodes.is_empty() {
+            let words = "no row to measure recall with is in a segment: flush, or give queries";
+            return Err(Error::invalid(words));
+        }
+        Ok(drawn)
+    }
+}

@@ -1,0 +1,90 @@
+//! Designs that are chosen anew for as many rows as there are.
+
+use pageway_types::{ElementType, Metric, NoProgress, VectorShape};
+
+use super::model::Model;
+use crate::Index;
+use crate::options::{Effort, OpenOptions, Queries, SearchOptions};
+use crate::update::{CreateOptions, Rows, UpdateOptions, Writer, verify};
+
+const SHAPE: VectorShape = VectorShape {
+    dimension: 32,
+    element: ElementType::U8,
+};
+
+fn rows(model: &mut Model, count: usize) -> Vec<u8> {
+    let bytes = count * SHAPE.dimension as usize;
+    (0..bytes).map(|_| model.below(256) as u8).collect()
+}
+
+fn open(dir: &std::path::Path) -> Writer {
+    let update = UpdateOptions::default()
+        .with_threads(1)
+        .with_in_foreground(true);
+    Writer::open(dir, &OpenOptions::default(), &update).unwrap()
+}
+
+/// Bytes of a code of each segment.
+fn code_bytes(index: &Index) -> Vec<u32> {
+    let manifest = &index.version().manifest;
+    let segments = manifest.segments.iter();
+    segments
+        .map(|segment| segment.spec.storage.quantizer.code_bytes())
+        .collect()
+}
+
+/// Every row is found by itself.
+fn check(index: &Index, bytes: &[u8], first: usize) {
+    let options = SearchOptions::nearest(1).with_effort(Effort::ListSize(100));
+    for (number, row) in bytes.chunks(32).enumerate().step_by(97) {
+        let answers = index.search(&Queries::new(row, SHAPE), &options).unwrap();
+        assert_eq!(answers.ids, [(first + number) as u64]);
+    }
+}
+
+#[test]
+fn codes_become_longer_where_fewer_rows_came_than_were_expected() {
+    let (dir, mut model) = (tempfile::tempdir().unwrap(), Model::new(1));
+    let memory = 2_000_000;
+    let options = CreateOptions::new(SHAPE, Metric::L2)
+        .with_degree(12)
+        .with_memory(memory)
+        .with_expected(90_000);
+    Writer::create(dir.path(), &options).unwrap();
+    let writer = open(dir.path());
+    let bytes = rows(&mut model, 3000);
+    writer.insert(&Rows::new(&bytes, SHAPE)).unwrap();
+    writer.flush(&NoProgress).unwrap();
+    let before = code_bytes(writer.index());
+    writer.merge(true, &NoProgress).unwrap();
+    let after = code_bytes(writer.index());
+    assert!(after[0] > before[0], "{before:?} {after:?}");
+    check(writer.index(), &bytes, 0);
+    assert!(verify(dir.path(), &NoProgress).unwrap().is_sound());
+}
+
+#[test]
+fn memory_that_was_given_holds_however_many_rows_come() {
+    let (dir, mut model) = (tempfile::tempdir().unwrap(), Model::new(2));
+    let memory = 800_000;
+    let options = CreateOptions::new(SHAPE, Metric::L2)
+        .with_degree(12)
+        .with_memory(memory)
+        .with_expected(2000);
+    Writer::create(dir.path(), &options).unwrap();
+    let writer = open(dir.path());
+    let mut lengths = Vec::new();
+    for number in 0..10 {
+        let bytes = rows(&mut model, 1000);
+        writer.insert(&Rows::new(&bytes, SHAPE)).unwrap();
+        writer.flush(&NoProgress).unwrap();
+        writer.merge(false, &NoProgress).unwrap();
+        let index = writer.index();
+        lengths.push(code_bytes(index)[0]);
+        assert_eq!(index.version().manifest.memory_bytes, memory);
+        check(index, &bytes, number * 1000);
+    }
+    assert!(lengths.first() > lengths.last(), "{lengths:?}");
+    drop(writer);
+    assert!(verify(dir.path(), &NoProgress).unwrap().is_sound());
+}
