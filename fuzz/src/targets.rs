@@ -45,7 +45,7 @@ pub fn entry(bytes: &[u8]) {
         table.lookup(&[0.5, -1.0, 2.0, 0.0], 10, &mut found);
         assert!(found.iter().all(|node| table.nodes().contains(node)));
     }
-    if let Ok(graph) = NavigationGraph::from_bytes(bytes, shape, Metric::L2, kernels) {
+    if let Ok(graph) = NavigationGraph::from_bytes(bytes, shape, Metric::L2.guide(), kernels) {
         assert!(!graph.nodes().is_empty());
     }
 }

@@ -112,26 +112,40 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is no value of an attribute")
 
 
-def as_filter(given: Optional[Filter]) -> Optional[Tuple[str, bool]]:
-    """A text, and whether it is JSON of Qdrant's."""
+def as_filter(given: Optional[Filter]) -> Union[None, Tuple[str, bool], np.ndarray]:
+    """A text, and whether it is JSON of Qdrant's; a mask; or ids."""
     if given is None:
         return None
     if isinstance(given, str):
         return given, False
     if not isinstance(given, Mapping):
-        given = {"must": [{"has_id": _admitted(given)}]}
+        admitted = _admitted(given)
+        if isinstance(admitted, np.ndarray):
+            return admitted
+        given = {"must": [{"has_id": admitted}]}
     try:
         return json.dumps(given, default=_plain, allow_nan=False), True
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"filter: {error}") from None
 
 
-def _admitted(given: Any) -> List[Union[int, str]]:
-    """Ids that are listed, or at which a mask is true."""
+def _admitted(given: Any) -> Union[np.ndarray, List[Union[int, str]]]:
+    """A mask as an array of bools, ids as one of numbers, or a list where names are among them."""
+    if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype == np.bool_:
+        return np.ascontiguousarray(given)
+    if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind == "u":
+        return np.ascontiguousarray(given, dtype=np.uint64)
     listed = given.tolist() if isinstance(given, np.ndarray) else list(given)
     if listed and all(isinstance(one, (bool, np.bool_)) for one in listed):
-        return [int(at) for at in np.flatnonzero(listed)]
-    return [_key(one) for one in listed]
+        return np.array(listed, dtype=np.bool_)
+    keys = [_key(one) for one in listed]
+    numbers = [key for key in keys if isinstance(key, int)]
+    if len(numbers) < len(keys):
+        return keys
+    beyond = next((one for one in numbers if not 0 <= one < 2**64), None)
+    if beyond is not None:
+        raise InvalidInputError(f"filter: {beyond} is no id: ids are from 0 to 2^64 - 1")
+    return np.array(numbers, dtype=np.uint64)
 
 
 def _key(one: Any) -> Union[int, str]:

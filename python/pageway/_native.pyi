@@ -25,7 +25,7 @@ _Source = Union[str, Tuple[str, str], Tuple[str, str, str], _Rows]
 _Keys = Union[npt.NDArray[np.uint64], List[str]]
 _Ids = Union[None, str, _Keys]
 _Documents = Union[None, str, List[str]]
-_Filter = Tuple[str, bool]
+_Filter = Union[Tuple[str, bool], npt.NDArray[np.bool_], npt.NDArray[np.uint64]]
 _Which = Union[_Keys, _Filter]
 _Scrolled = Tuple[
     Tuple[npt.NDArray[np.uint64], List[Optional[str]]],
@@ -188,7 +188,11 @@ class Index:
     def count(self, matching: _Filter) -> int: ...
     def fields(self) -> List[Tuple[str, List[str], int]]: ...
     def measure_recall(
-        self, queries: _Rows, options: _SearchOptions, progress: _Callback
+        self,
+        queries: Optional[_Rows],
+        options: Tuple[_SearchOptions, int],
+        matching: Optional[_Filter],
+        progress: _Callback,
     ) -> _RecallReport: ...
     def calibrate(
         self,

@@ -101,7 +101,7 @@ def build(
         pandas; tensors of torch; a list or any iterator of arrays, of tables, or of pairs ``(ids,
         vectors)``. These are read once and never held whole: beyond 16 MB rows wait in a file
         beside `path` until the build is over.
-    metric : {"l2", "inner_product", "cosine"}
+    metric : {"l2", "inner_product", "cosine", "l1"}
         Distance.
     recall : float
         Recall@10 that searches are meant to have. Sets no parameter: the build measures whether the
@@ -311,13 +311,14 @@ def create(
         Directory of the index, which does not exist or is empty.
     dimension : int
         Components of a vector.
-    metric : {"l2", "inner_product", "cosine"}
+    metric : {"l2", "inner_product", "cosine", "l1"}
         Distance.
     dtype : dtype
         Element type: float32, float16, "bfloat16", uint8 or int8.
     memory : int or str, optional
-        Memory of a search, as bytes or ``"200MB"``; 64 MB by default. With `expected` it decides
-        the form of the design and the length of codes.
+        Memory of a search, as bytes or ``"200MB"``, however many rows come; by default 64 MB, and
+        more as they come. Form of the design and length of codes follow from it: from `expected`
+        first, and from the rows there are whenever all are merged.
     update_memory : int or str, optional
         As for `open`.
     expected : int, optional

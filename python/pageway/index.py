@@ -15,7 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._arrays import BF16, DTYPE_OF, as_path, as_queries, as_rows, name_of
+from ._arrays import (
+    BF16,
+    DTYPE_OF,
+    as_path,
+    as_queries,
+    as_rows,
+    checked_count,
+    name_of,
+)
 from ._asynchronous import Asynchronous
 from ._attributes import Filter, as_filter, from_json
 from ._notebook import Notebook
@@ -115,8 +123,8 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
             The older name of `list_size`; only one of them can be given.
         filter : str, mapping, or iterable of int or bool, optional
             What rows must be to be found: an expression (``"lang = 'de' and year >= 2020"``), a
-            filter of Qdrant's as a dict, ids, or a mask: a bool for each id, from 0 on; 10,000
-            ids at most, listed or true in a mask. With m rows that match, min(k, m) are returned
+            filter of Qdrant's as a dict, ids, or a mask: a bool for each id, from 0 on; of names
+            10,000 at most. A set of ids is asked for each row, which reads all their ids. With m rows that match, min(k, m) are returned
             and the other places hold -1.
         with_attributes : bool
             Whether to read the attributes of what is found.
@@ -317,25 +325,30 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
 
     def measure_recall(
         self,
-        queries: Any,
+        queries: Any = None,
         k: int = 10,
         recall: Optional[float] = None,
         effort: Optional[int] = None,
         *,
         list_size: Optional[int] = None,
+        filter: Optional[Filter] = None,
+        rows: int = 200,
         progress: ProgressWish = False,
     ) -> RecallReport:
-        """Measures the recall@k that a search with these settings has on these queries.
+        """Measures the recall@k that a search with these settings has now on these queries.
 
-        The exact answer comes from a scan of the vectors of the index, so this takes one pass over
-        the whole index.
+        The exact answer comes from a scan of all vectors, rows that came or went since the build
+        included: a pass over the whole index, within the memory of searches.
 
         Parameters
         ----------
-        queries : array_like, shape (n, d) or (d,)
-            As for `search`.
-        k, recall, list_size, effort
-            As for `search`.
+        queries : array_like, shape (n, d) or (d,), optional
+            As for `search`. Without them rows of the index stand for queries, each of which does
+            not find itself.
+        k, recall, list_size, effort, filter
+            As for `search`; a filter needs queries.
+        rows : int
+            How many rows of the index stand for queries.
         progress : bool or callable
             As for `build`.
 
@@ -348,10 +361,14 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         InvalidInputError, CorruptError, StorageError
             As `search`.
         """
-        rows = as_rows(as_queries(queries, self._native.dimension, self._dtype))
+        own = None
+        if queries is not None:
+            own = as_rows(as_queries(queries, self._native.dimension, self._dtype))
         options = search_options(k, recall, one_size(list_size, effort))
+        how = (options, checked_count("rows", rows))
         with Reporting(progress) as callback:
-            return RecallReport(**self._native.measure_recall(rows, options, callback))
+            found = self._native.measure_recall(own, how, as_filter(filter), callback)
+        return RecallReport(**found)
 
     def calibrate(
         self,
@@ -446,7 +463,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
 
     @property
     def metric(self) -> Metric:
-        """``"l2"``, ``"inner_product"`` or ``"cosine"``."""
+        """``"l2"``, ``"inner_product"``, ``"cosine"`` or ``"l1"``."""
         return cast(Metric, self._native.metric)
 
     @property

@@ -74,8 +74,10 @@ def test_masks_select_and_what_is_no_id_is_refused(index, vectors):
         found = index.search(vectors[9], k=ROWS, filter=given).ids
         assert sorted(found[found >= 0]) == rows.tolist()
     assert index.count(np.zeros(ROWS, bool)) == 0
-    with pytest.raises(pageway.InvalidInputError, match="more than 10000"):
-        index.count(np.ones(10_001, bool))
+    assert index.count(np.ones(1_000_000, bool)) == index.count(range(20_000)) == ROWS
+    assert index.count(np.arange(5, 5 * ROWS, 5, dtype=np.uint64)) == len(range(5, ROWS, 5))
+    with pytest.raises(pageway.InvalidInputError, match="from 0 to"):
+        index.count([3, -1])
     for given in ([7.0], np.array([7.5]), [True, 3], [None], np.ones((2, 3), bool)):
         with pytest.raises(pageway.InvalidInputError, match="is no id"):
             index.count(given)

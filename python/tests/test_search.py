@@ -74,6 +74,16 @@ def test_measured_recall_is_the_recall(index, vectors, queries):
     assert report.pages_per_query == pytest.approx(found.stats["pages"].mean(), rel=0.2)
 
 
+def test_recall_is_measured_with_rows_of_the_index_too(index, queries):
+    report = index.measure_recall(k=10, list_size=400, rows=50)
+    assert report.queries == 50 and report.recall > 0.97
+    assert index.measure_recall(k=10, list_size=10, rows=50).recall < report.recall
+    with pytest.raises(pageway.InvalidInputError, match="give queries"):
+        index.measure_recall(filter=[1, 2, 3])
+    among = index.measure_recall(queries, k=3, list_size=400, filter=range(500))
+    assert among.recall > 0.97
+
+
 def test_what_an_index_says_about_itself(index, built, vectors):
     assert len(index) == len(vectors) and index.shape == vectors.shape
     assert (index.metric, index.dtype, index.path) == ("l2", np.float32, str(built))

@@ -25,6 +25,7 @@ use crate::command::open::OpenArguments;
 use crate::command::plan::PlanArguments;
 use crate::command::presets::PresetsArguments;
 use crate::command::range::RangeArguments;
+use crate::command::recall::RecallArguments;
 use crate::command::scroll::ScrollArguments;
 use crate::command::search::SearchArguments;
 use crate::command::serve::ServeArguments;
@@ -51,7 +52,7 @@ dozen pages of it, and you say how much memory and how much recall you want.
   unwritten yet     pageway log my.index
   exact truth       pageway ground-truth --data base.fbin --queries q.fbin --metric l2 --out gt.ibin
   look inside       pageway inspect my.index        pageway verify my.index
-  recall anew       pageway calibrate my.index --queries q.fbin
+  recall now        pageway recall my.index         pageway calibrate my.index --queries q.fbin
   time opening      pageway open my.index
   choose a design   pageway plan --data base.fbin --metric l2 --memory 10%
   know the designs  pageway presets                 pageway explain starling
@@ -120,6 +121,8 @@ pub(crate) enum Command {
     Explain(Box<ExplainArguments>),
     /// Describe an index: design, sizes, memory, calibration
     Inspect(InspectArguments),
+    /// Measure the recall of an index as it is now, against a scan of all vectors
+    Recall(RecallArguments),
     /// Measure recall by list size anew, and store it in the index
     Calibrate(CalibrateArguments),
     /// Measure opening an index and switching to another: time, bytes, memory
@@ -171,6 +174,7 @@ impl Command {
             Self::Presets(arguments) => arguments.run(),
             Self::Explain(arguments) => arguments.run(),
             Self::Inspect(arguments) => arguments.run(),
+            Self::Recall(arguments) => arguments.run(session),
             Self::Calibrate(arguments) => arguments.run(session),
             Self::Open(arguments) => arguments.run(session),
             Self::Verify(arguments) => arguments.run(session),

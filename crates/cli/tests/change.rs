@@ -99,6 +99,11 @@ fn rows_go_in_are_replaced_deleted_merged_copied_and_told() {
     let dead: u64 = dead.filter_map(serde_json::Value::as_u64).sum();
     assert_eq!(number(&inspected, "nodes") - dead, 700, "{inspected}");
 
+    // With dead rows, and with those that came since.
+    let measured = place.line("recall my.index --list-size 700 --most-queries 50 --json");
+    let measured = measured.json();
+    assert_eq!(measured["recall"], 1.0, "{measured}");
+    assert_eq!(number(&measured, "rows"), 700, "{measured}");
     let report = place
         .line("snapshot my.index --out copy.index --json")
         .json();

@@ -1,13 +1,18 @@
 //! What rows must be to be found, and what came of it.
 
+use std::sync::Arc;
+
 use pageway_attributes::{Document, Predicate, usual_bytes};
+use pageway_types::IdSet;
 
 use crate::error::{Error, Result};
 
-/// A predicate over the attributes of rows: only rows that match are found.
+/// A predicate over the attributes of rows, or a set of their ids: only rows that match are found.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Filter {
     predicate: Predicate,
+    /// Ids that a row has one of.
+    ids: Option<Arc<IdSet>>,
     /// Whether a path that no row has a value at is refused.
     knows_fields: bool,
 }
@@ -21,6 +26,7 @@ impl Filter {
     pub fn expression(text: &str) -> Result<Self> {
         Ok(Self {
             predicate: Predicate::from_expression(text)?,
+            ids: None,
             knows_fields: true,
         })
     }
@@ -35,19 +41,24 @@ impl Filter {
         let value = serde_json::from_str(json).map_err(wrong)?;
         Ok(Self {
             predicate: Predicate::from_qdrant(&value)?,
+            ids: None,
             knows_fields: false,
         })
     }
 
-    /// Rows with one of these ids, and no others; 10,000 at most.
-    ///
-    /// # Errors
-    /// `InvalidInput` for more.
-    pub fn ids(ids: impl IntoIterator<Item = u64>) -> Result<Self> {
-        Ok(Self {
-            predicate: Predicate::HasId(ids.into_iter().collect()).canonical()?,
+    /// Rows with one of these ids, and no others. The set is memory of the caller; a search asks it
+    /// for the id of every row.
+    pub fn ids(ids: impl Into<Arc<IdSet>>) -> Self {
+        Self {
+            predicate: Predicate::All,
+            ids: Some(ids.into()),
             knows_fields: false,
-        })
+        }
+    }
+
+    /// The ids that a row must have one of, where there are such.
+    pub(crate) fn id_set(&self) -> Option<&IdSet> {
+        self.ids.as_deref()
     }
 
     /// The predicate, in canonical form.
@@ -63,6 +74,9 @@ impl Filter {
     /// Whether a row matches that has this id and these attributes, as JSON. What is no document
     /// stands for none.
     pub(crate) fn matches_row(&self, id: u64, json: Option<&[u8]>) -> bool {
+        if self.ids.as_ref().is_some_and(|ids| !ids.contains(id)) {
+            return false;
+        }
         let document = json.and_then(|json| serde_json::from_slice(json).ok());
         let document: Document = document.unwrap_or_default();
         self.predicate.matches(&document, Some(id))

@@ -63,7 +63,7 @@ mod threads;
 pub mod truth;
 mod update;
 
-pub use build::{BuildOutline, BuildReport, CalibrateOptions};
+pub use build::{BuildOutline, BuildReport, CalibrateOptions, HeldOutRows};
 pub use calibration::{
     Calibration, CalibrationCurve, CalibrationRow, DimensionFit, RANKS, unlike_warning,
 };
@@ -87,7 +87,7 @@ pub use pageway_attributes::{
 };
 pub use pageway_store::{Durability, OsVfs, Vfs};
 pub use pageway_types::{
-    ElementType, Metric, NoProgress, NodeId, Progress, VectorRead, VectorShape,
+    ElementType, IdSet, Metric, NoProgress, NodeId, Progress, VectorRead, VectorShape,
 };
 pub use plan::{Footprint, MAX_INTERLEAVE};
 pub use presets::{Preset, Sizes, choices};

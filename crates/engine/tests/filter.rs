@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use pageway::source::{IdSlice, TextSlice, VectorSlice};
 use pageway::{
-    Answers, BuildInput, BuildOptions, Durability, Effort, ElementType, ErrorKind, Filter, Index,
-    MemoryPart, NoProgress, NodeId, NodeSet, OpenOptions, Preset, Queries, Rows, SearchOptions,
-    Strategy, UpdateOptions, VectorShape, Writer,
+    Answers, BuildInput, BuildOptions, Durability, Effort, ElementType, ErrorKind, Filter, IdSet,
+    Index, MemoryPart, NoProgress, NodeId, NodeSet, OpenOptions, Preset, Queries, Rows,
+    SearchOptions, Strategy, UpdateOptions, VectorShape, Writer,
 };
 
 const SHAPE: VectorShape = VectorShape {
@@ -152,11 +152,13 @@ fn search(index: &Index, queries: &[u8], filter: &Filter, k: u32) -> Answers {
 fn check_all(index: &Index, bytes: &[u8], used: &mut Vec<Strategy>) {
     let queries = rows(QUERIES, 9);
     for case in CASES {
-        let filter = Filter::expression(case.0).unwrap();
-        let matches = (0..ROWS).filter(|row| (case.1)(*row)).count() as u64;
-        assert_eq!(index.count(&filter).unwrap(), matches, "{}", case.0);
-        for k in [1, 10] {
-            let answers = search(index, &queries, &filter, k);
+        let written = Filter::expression(case.0).unwrap();
+        let rows = (0..ROWS).filter(|row| (case.1)(*row));
+        let listed = Filter::ids(rows.clone().map(id).collect::<IdSet>());
+        let matches = rows.count() as u64;
+        for (filter, k) in [(&written, 1), (&written, 10), (&listed, 10)] {
+            assert_eq!(index.count(filter).unwrap(), matches, "{}", case.0);
+            let answers = search(index, &queries, filter, k);
             let recall = check(&answers, (bytes, &queries), k as usize, case);
             assert!(recall >= 0.9, "{}: recall {recall}", case.0);
             let report = answers.filter.unwrap();
@@ -296,7 +298,12 @@ fn wrong_attributes_are_refused_before_anything_is_built() {
         .count(&Filter::expression("a = 1").unwrap())
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert_eq!(index.count(&Filter::ids([3, 4, 400]).unwrap()).unwrap(), 2);
+    assert_eq!(
+        index
+            .count(&Filter::ids(IdSet::from_iter([3, 4, 400])))
+            .unwrap(),
+        2
+    );
     assert_eq!(index.memory().bytes_of(MemoryPart::Filters), 0);
 }
 
@@ -324,6 +331,10 @@ fn merges_keep_attributes_and_rows_that_came_later_have_none() {
         assert_eq!(count("kind = 'one'"), 654 - 2, "merged: {merged}");
         assert_eq!(count("not exists(kind)"), 40 + 40, "merged: {merged}");
         assert_eq!(count("has_id(5, 1000003)"), 1);
+        let even = Filter::ids((0..1_000_040).step_by(2).collect::<IdSet>());
+        let kept = (0..ROWS).map(id).filter(|id| id % 2 == 0).count() as u64;
+        let gone = [0, 3, 1].map(id).iter().filter(|id| *id % 2 == 0).count() as u64;
+        assert_eq!(index.count(&even).unwrap(), kept - gone + 20);
         let filter = Filter::expression("row = 1234 or has_id(1000003)").unwrap();
         let answers = search(index, &bytes[1234 * 16..1235 * 16], &filter, 5);
         assert_eq!(answers.ids[..3], [id(1234), 1_000_003, u64::MAX]);

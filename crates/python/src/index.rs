@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pageway::{
-    CalibrateOptions, Effort, Error, ErrorKind, Filter, OpenOptions, Queries, SearchOptions,
+    CalibrateOptions, Effort, Error, ErrorKind, Filter, HeldOutRows, IdSet, OpenOptions, Queries,
+    SearchOptions,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -101,16 +102,27 @@ impl SearchSettings {
     }
 }
 
-/// A filter as it is written, and whether as JSON of Qdrant's, else as an expression.
-pub(crate) type FilterText = (String, bool);
+/// What rows must be to be found: a text, and whether it is JSON of Qdrant's and no expression; a
+/// mask of ids from 0 on; or ids.
+#[derive(FromPyObject)]
+pub(crate) enum FilterWish<'py> {
+    Text(String, bool),
+    Mask(PyReadonlyArray1<'py, bool>),
+    Ids(PyReadonlyArray1<'py, u64>),
+}
 
-pub(crate) fn filter((text, is_json): &FilterText) -> PyResult<Filter> {
-    let filter = if *is_json {
-        Filter::qdrant(text)
-    } else {
-        Filter::expression(text)
-    };
-    filter.map_err(to_exception)
+impl FilterWish<'_> {
+    /// The filter.
+    pub(crate) fn filter(&self) -> PyResult<Filter> {
+        match self {
+            Self::Text(json, true) => Filter::qdrant(json).map_err(to_exception),
+            Self::Text(text, false) => Filter::expression(text).map_err(to_exception),
+            Self::Mask(mask) => Ok(Filter::ids(IdSet::of_mask(mask.as_slice()?))),
+            Self::Ids(ids) => Ok(Filter::ids(
+                ids.as_slice()?.iter().copied().collect::<IdSet>(),
+            )),
+        }
+    }
 }
 
 fn seconds(name: &str, seconds: Option<f64>) -> PyResult<Option<Duration>> {
@@ -241,12 +253,12 @@ impl Index {
     fn scroll<'py>(
         &self,
         py: Python<'py>,
-        matching: Option<FilterText>,
+        matching: Option<FilterWish<'_>>,
         start: (u64, usize),
         parts: (bool, bool),
     ) -> PyResult<Scrolled<'py>> {
         let index = self.opened()?;
-        let filter = matching.as_ref().map(filter).transpose()?;
+        let filter = matching.as_ref().map(FilterWish::filter).transpose()?;
         let page = py.detach(|| index.scroll(filter.as_ref(), start, row_parts(parts)));
         Ok(scrolled(py, page.map_err(to_exception)?))
     }
@@ -333,12 +345,12 @@ impl Index {
         py: Python<'_>,
         queries: Rows<'_>,
         options: SearchSettings,
-        among: (Option<FilterText>, bool),
+        among: (Option<FilterWish<'_>>, bool),
     ) -> PyResult<Answers> {
         let index = self.opened()?;
         // A copy: other threads of Python may write to the array meanwhile.
         let (rows, shape) = (queries.bytes()?.to_vec(), queries.shape()?);
-        let filter = among.0.as_ref().map(filter).transpose()?;
+        let filter = among.0.as_ref().map(FilterWish::filter).transpose()?;
         let queries = Queries::new(&rows, shape)
             .with_filter(filter.as_ref())
             .with_wants_names(true)
@@ -357,8 +369,8 @@ impl Index {
     }
 
     /// How many rows match a filter.
-    fn count(&self, py: Python<'_>, matching: FilterText) -> PyResult<u64> {
-        let (index, filter) = (self.opened()?, filter(&matching)?);
+    fn count(&self, py: Python<'_>, matching: FilterWish<'_>) -> PyResult<u64> {
+        let (index, filter) = (self.opened()?, matching.filter()?);
         py.detach(|| index.count(&filter)).map_err(to_exception)
     }
 
@@ -375,16 +387,29 @@ impl Index {
     fn measure_recall<'py>(
         &self,
         py: Python<'py>,
-        queries: Rows<'py>,
-        options: SearchSettings,
+        queries: Option<Rows<'py>>,
+        how: (SearchSettings, u32),
+        matching: Option<FilterWish<'_>>,
         progress: Callback,
     ) -> PyResult<Bound<'py, PyDict>> {
         let index = self.opened()?;
-        let (rows, shape) = (queries.bytes()?.to_vec(), queries.shape()?);
-        let queries = Queries::new(&rows, shape);
-        let options = options.options()?;
+        let given =
+            |queries: Rows<'py>| PyResult::Ok((queries.bytes()?.to_vec(), queries.shape()?));
+        let given = queries.map(given).transpose()?;
+        let (options, drawn) = (how.0.options()?, how.1);
+        let filter = matching.as_ref().map(FilterWish::filter).transpose()?;
         let report = watched(py, &progress, |watch| {
-            index.measure_recall(&queries, &options, watch)
+            let drawn = match &given {
+                Some(_) => None,
+                None => Some(index.held_out_rows(drawn, 1)?),
+            };
+            let given = given.as_ref();
+            let queries = given.map(|(rows, shape)| Queries::new(rows, *shape));
+            let drawn = drawn.as_ref().map(HeldOutRows::queries);
+            let queries = queries
+                .or(drawn)
+                .unwrap_or_else(|| Queries::new(&[], index.shape()));
+            index.measure_recall(&queries.with_filter(filter.as_ref()), &options, watch)
         })?;
         let fields = PyDict::new(py);
         fields.set_item("recall", report.recall)?;

@@ -5,13 +5,13 @@ use pageway::{Document, Edit, Error, FieldPath, RowPage, RowParts, Which};
 use pyo3::prelude::*;
 
 use crate::error::to_exception;
-use crate::index::{FilterText, filter};
+use crate::index::FilterWish;
 
 /// Which rows are changed.
 #[derive(FromPyObject)]
 pub(crate) enum WhichRows<'py> {
     Ids(PyReadonlyArray1<'py, u64>),
-    Matching(FilterText),
+    Matching(FilterWish<'py>),
     Names(Vec<String>),
 }
 
@@ -20,7 +20,7 @@ impl WhichRows<'_> {
     pub(crate) fn with<T>(&self, act: impl FnOnce(Which<'_>) -> PyResult<T>) -> PyResult<T> {
         match self {
             Self::Ids(ids) => act(Which::Ids(ids.as_slice()?)),
-            Self::Matching(text) => act(Which::Matching(&filter(text)?)),
+            Self::Matching(wish) => act(Which::Matching(&wish.filter()?)),
             Self::Names(names) => act(Which::Names(names)),
         }
     }

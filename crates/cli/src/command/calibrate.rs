@@ -83,7 +83,7 @@ impl CalibrateArguments {
         let drawn = match &self.queries {
             Some(path) => {
                 let vectors = system::open_vectors(path, self.element, progress)?;
-                Some(self.draw(&vectors)?)
+                Some(draw(&vectors, self.calibration_queries)?)
             }
             None => None,
         };
@@ -97,18 +97,18 @@ impl CalibrateArguments {
         };
         Outcome::new(report.describe(&self.index), &report)
     }
+}
 
-    /// As many rows as are measured with, evenly drawn.
-    fn draw(&self, vectors: &dyn VectorRead) -> Result<(Vec<u8>, VectorShape)> {
-        let (count, shape) = (vectors.count(), vectors.shape());
-        let wanted = count.min(self.calibration_queries.max(1).into());
-        let mut rows = vec![0; wanted as usize * shape.row_bytes()];
-        let places = (0..wanted).map(|at| at * count / wanted);
-        for (place, row) in places.zip(rows.chunks_exact_mut(shape.row_bytes())) {
-            vectors.read(place, row)?;
-        }
-        Ok((rows, shape))
+/// At most so many rows, evenly drawn.
+pub(super) fn draw(vectors: &dyn VectorRead, most: u32) -> Result<(Vec<u8>, VectorShape)> {
+    let (count, shape) = (vectors.count(), vectors.shape());
+    let wanted = count.min(most.max(1).into());
+    let mut rows = vec![0; wanted as usize * shape.row_bytes()];
+    let places = (0..wanted).map(|at| at * count / wanted);
+    for (place, row) in places.zip(rows.chunks_exact_mut(shape.row_bytes())) {
+        vectors.read(place, row)?;
     }
+    Ok((rows, shape))
 }
 
 impl CalibrateReport {

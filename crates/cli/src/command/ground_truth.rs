@@ -39,7 +39,7 @@ pub(crate) struct GroundTruthArguments {
     #[arg(long, value_name = "FILE")]
     queries: PathBuf,
 
-    /// Distance: l2, ip (inner product) or cosine
+    /// Distance: l2, ip (inner product), cosine or l1 (Manhattan)
     #[arg(long, value_name = "METRIC")]
     metric: Metric,
 

@@ -21,6 +21,7 @@ pub(crate) mod plan;
 pub(crate) mod presets;
 pub(crate) mod query;
 pub(crate) mod range;
+pub(crate) mod recall;
 pub(crate) mod scroll;
 pub(crate) mod search;
 pub(crate) mod serve;

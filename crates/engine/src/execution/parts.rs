@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pageway_kernels::{DistanceFn, KernelSet};
 use pageway_quant::{Quantizer, Scorer};
-use pageway_types::{Metric, NodeId};
+use pageway_types::{Guide, NodeId};
 
 use super::entry::EntryPart;
 use crate::cache::{Eviction, FrameCache, ImageCache, NodeCache};
@@ -92,8 +92,8 @@ impl<C: PageCodec> Parts<C> {
     /// The nearest distance to an estimate that there can be.
     pub(super) fn possible(&self, estimate: f32) -> f32 {
         match self.codes.quantizer.metric() {
-            Metric::L2 | Metric::Cosine => estimate.max(0.0),
-            Metric::InnerProduct => estimate,
+            Guide::L2 | Guide::Cosine => estimate.max(0.0),
+            Guide::InnerProduct => estimate,
         }
     }
 }

@@ -69,16 +69,51 @@ impl Gathering {
     }
 }
 
+/// The segments that a query is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Siblings {
+    /// How many there are.
+    pub(crate) segments: usize,
+    /// Nodes of all of them.
+    pub(crate) nodes: usize,
+}
+
+impl Siblings {
+    /// A segment that stands alone.
+    pub(crate) const fn alone(nodes: usize) -> Self {
+        Self { segments: 1, nodes }
+    }
+
+    /// Those with so many nodes each.
+    pub(crate) fn of(nodes: impl Iterator<Item = usize>) -> Self {
+        nodes.fold(Self::NONE, |all, own| Self {
+            segments: all.segments + 1,
+            nodes: all.nodes + own,
+        })
+    }
+
+    const NONE: Self = Self {
+        segments: 0,
+        nodes: 0,
+    };
+}
+
 impl QuerySizes {
-    /// Sizes of the walk over one of `segments`, which has `nodes` nodes.
+    /// Sizes of the walk over a segment of `nodes` nodes.
     ///
     /// A walk over one of several begins with some shares of its part of the list, and grows it
-    /// while the list of all of them would hold more of its candidates.
-    pub(crate) fn of_walk(self, nodes: usize, (gathering, segments): (Gathering, usize)) -> Self {
+    /// while the list of all of them would hold more of its candidates. Where candidates cost reads
+    /// its part is that of its nodes.
+    pub(crate) fn of_walk(self, nodes: usize, (gathering, among): (Gathering, Siblings)) -> Self {
         let (shares, least) = gathering.first_list();
         let part = |size: usize| {
-            let part = size.saturating_mul(shares) / segments;
-            if segments > 1 {
+            let part = match gathering {
+                Gathering::Reading => size.saturating_mul(nodes).div_ceil(among.nodes.max(1)),
+                Gathering::InMemory | Gathering::Scanning => {
+                    size.saturating_mul(shares) / among.segments
+                }
+            };
+            if among.segments > 1 {
                 part.max(least).min(size)
             } else {
                 size
@@ -277,7 +312,14 @@ mod tests {
 
     #[test]
     fn one_segment_takes_the_sizes_as_they_are() {
-        let of = |size, nodes, place| sizes(10, size, size).of_walk(nodes, place);
+        let of = |size, nodes, (gathering, segments): (Gathering, usize)| {
+            let nodes_of_all = nodes * segments;
+            let among = Siblings {
+                segments,
+                nodes: nodes_of_all,
+            };
+            sizes(10, size, size).of_walk(nodes, (gathering, among))
+        };
         for gathering in ALL {
             assert_eq!(of(50, 1000, (gathering, 1)), sizes(10, 50, 50));
             assert_eq!(of(50, 30, (gathering, 1)), sizes(10, 30, 30));
@@ -303,7 +345,8 @@ mod tests {
             prop_assert!(class.cover(class));
             prop_assert_eq!(class.class(), class);
             for gathering in ALL {
-                let of_walk = |sizes: QuerySizes| sizes.of_walk(900, (gathering, segments));
+                let among = Siblings { segments, nodes: 900 + 450 * (segments - 1) };
+                let of_walk = |sizes: QuerySizes| sizes.of_walk(900, (gathering, among));
                 let (walk, room) = (of_walk(wanted), of_walk(class));
                 prop_assert!(room.list_size >= walk.list_size);
                 prop_assert!(room.capacity >= walk.capacity);

@@ -209,7 +209,11 @@ impl<C: PageCodec> Traversal<'_, C> {
         let nodes = &mut scratch.refine;
         nodes.clear();
         nodes.extend(open.map(|(key, _)| key_node(*key)));
-        let share = self.query.sizes.results.div_ceil(scratch.shape.segments);
+        let share = self
+            .query
+            .sizes
+            .results
+            .div_ceil(scratch.shape.among.segments);
         let answers = share.saturating_sub(sure).min(nodes.len());
         let coded = pages_of(nodes, |node| map.page_of(node));
         coded + answers >= pages_of(nodes, |node| map.vector_page_of(node))

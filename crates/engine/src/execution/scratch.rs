@@ -9,7 +9,7 @@ use super::candidates::CandidateList;
 use super::entry::{EntryPart, EntryScratch};
 use super::held::{HeldPages, Replicas};
 use super::probes::ranked_for;
-use super::query::{Gathering, Goal, Query, QuerySizes};
+use super::query::{Gathering, Goal, Query, QuerySizes, Siblings};
 use super::ranking::Ranking;
 use super::traversal::PageRequest;
 use super::visited::Visited;
@@ -24,8 +24,8 @@ pub(crate) struct ScratchShape {
     pub(crate) sizes: QuerySizes,
     /// What the segment asks for.
     pub(crate) index: IndexShape,
-    /// Segments that the query is over.
-    pub(crate) segments: usize,
+    /// The segments that the query is over.
+    pub(crate) among: Siblings,
 }
 
 /// What a scratch must suit of an index.
@@ -145,13 +145,24 @@ impl Hold {
 const MAX_HELD: usize = 64;
 
 impl ScratchShape {
-    /// The shape of a walk over one of `segments`.
-    pub(crate) fn of_walk(sizes: QuerySizes, index: IndexShape, segments: usize) -> Self {
+    /// The shape of a walk over one of several segments.
+    pub(crate) fn of_walk(sizes: QuerySizes, index: IndexShape, among: Siblings) -> Self {
         Self {
-            sizes: sizes.of_walk(index.nodes, (index.gathering(), segments)),
+            sizes: sizes.of_walk(index.nodes, (index.gathering(), among)),
             index,
-            segments,
+            among,
         }
+    }
+
+    /// What a query of `sizes` has of them for this segment.
+    pub(super) fn own_sizes(&self, query: &Query<'_>, sizes: QuerySizes) -> QuerySizes {
+        // What is listed whole is not cut into parts that grow.
+        let among = if query.lists_admitted {
+            Siblings::alone(self.index.nodes)
+        } else {
+            self.among
+        };
+        sizes.of_walk(self.index.nodes, (self.index.gathering(), among))
     }
 
     /// Bytes of a scratch of this shape.
@@ -239,7 +250,7 @@ impl ScratchShape {
     /// Length that what a query has met is remembered for: of the longest list; over one of several
     /// segments of one that was doubled once, as few grow farther.
     fn usual_list(&self) -> usize {
-        if self.segments > 1 {
+        if self.among.segments > 1 {
             self.sizes
                 .list_limit
                 .min(self.sizes.list_size.saturating_mul(2))

@@ -76,7 +76,6 @@ impl<'t> Search<'t> {
     /// Starts a query. The one before is finished.
     pub(crate) fn begin(&mut self, query: Query<'t>) {
         debug_assert!(self.walks.is_empty(), "one query at a time");
-        let count = self.segments.len();
         let places = self.segments.iter().enumerate();
         for ((number, segment), scratch) in places.zip(self.idle.drain(..)) {
             let own = Query {
@@ -87,9 +86,8 @@ impl<'t> Search<'t> {
                 ),
                 ..query
             };
-            let place = (number, count);
             self.walks
-                .push(Walk::new(&segment.parts, own, place, scratch));
+                .push(Walk::new(&segment.parts, own, number, scratch));
         }
         self.query = Some(query);
         self.choice = None;

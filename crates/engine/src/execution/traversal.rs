@@ -23,7 +23,7 @@
 //! Greedy beam search with product codes and exact distances in passing: Subramanya et al., NeurIPS
 //! 2019.
 
-use pageway_types::{Metric, NodeId, PageId};
+use pageway_types::{Guide, NodeId, PageId};
 
 use super::bounds::Bounds;
 use super::candidates::{CandidateList, Horizon, key_distance, key_node};
@@ -141,20 +141,15 @@ pub(crate) struct Traversal<'t, C: PageCodec> {
 }
 
 impl<'t, C: PageCodec> Traversal<'t, C> {
-    /// Prepares segment number `segment` of `segments`: the table of the query, and the entry nodes
+    /// Prepares segment number `segment`: the table of the query, and the entry nodes
     /// as first candidates.
     pub(crate) fn new(
         parts: &'t Parts<C>,
         query: Query<'t>,
-        (segment, segments): (usize, usize),
+        segment: usize,
         scratch: &'t mut Scratch,
     ) -> Self {
-        let index = &scratch.shape.index;
-        // What is listed whole is not cut into parts that grow.
-        let segments = if query.lists_admitted { 1 } else { segments };
-        let sizes = query
-            .sizes
-            .of_walk(index.nodes, (index.gathering(), segments));
+        let sizes = scratch.shape.own_sizes(&query, query.sizes);
         scratch.reset(&query, sizes);
         let scoring = &mut scratch.scoring;
         (parts.widen)(query.vector, &mut scoring.widened);
@@ -206,13 +201,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
 
     /// Those of `sizes` that are of this segment.
     fn own_sizes(&self, sizes: QuerySizes) -> QuerySizes {
-        let shape = &self.scratch.shape;
-        let segments = if self.query.lists_admitted {
-            1
-        } else {
-            shape.segments
-        };
-        sizes.of_walk(shape.index.nodes, (shape.index.gathering(), segments))
+        self.scratch.shape.own_sizes(&self.query, sizes)
     }
 
     /// Goes on with a list of `sizes`, which are no more than those that it began with.
@@ -426,7 +415,9 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             Goal::Within { .. } => self.scratch.ranking.len() as f32 >= RANGE_SHARE * size as f32,
             Goal::Nearest if self.lacks_living() => true,
             // Lists of one segment grow for want of living candidates alone.
-            Goal::Nearest if self.query.admission.is_open() && self.scratch.shape.segments == 1 => {
+            Goal::Nearest
+                if self.query.admission.is_open() && self.scratch.shape.among.segments == 1 =>
+            {
                 false
             }
             Goal::Nearest if self.query.admission.is_open() => {
@@ -468,7 +459,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             .filter(|key| admission.admits(key_node(**key)));
         let shape = &self.scratch.shape;
         let enough = (LIVING_SHARE * shape.sizes.list_size as f32) as usize;
-        let alone = shape.segments == 1;
+        let alone = shape.among.segments == 1;
         let least = if alone { self.query.sizes.results } else { 1 };
         living.count() < enough.max(least)
     }
@@ -478,7 +469,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     /// nowhere from then on.
     pub(super) fn widen(&mut self, nearer: u32) {
         let farthest = match (self.query.goal, self.parts.codes.quantizer.metric()) {
-            (Goal::Within { radius }, Metric::L2 | Metric::Cosine) => {
+            (Goal::Within { radius }, Guide::L2 | Guide::Cosine) => {
                 radius + RANGE_SLACK * radius.abs()
             }
             (Goal::Nearest, _) if self.query.admission.is_open() && !self.lacks_living() => {
@@ -492,7 +483,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
                 }
             }
             // What lies near results need not lie near the radius: the walk passes through it.
-            (Goal::Within { .. }, Metric::InnerProduct) | (Goal::Nearest, _) => f32::INFINITY,
+            (Goal::Within { .. }, Guide::InnerProduct) | (Goal::Nearest, _) => f32::INFINITY,
         };
         let limit = self.scratch.shape.sizes.list_limit;
         let candidates = &mut self.scratch.candidates;

@@ -27,7 +27,7 @@ impl<'t> Walk<'t> {
     pub(super) fn new(
         parts: &'t AnyParts,
         query: Query<'t>,
-        place: (usize, usize),
+        place: usize,
         scratch: &'t mut Scratch,
     ) -> Self {
         match parts {

@@ -8,7 +8,7 @@ use pageway_attributes::{
     matching_without,
 };
 use pageway_store::PerProcess;
-use pageway_types::{NodeId, did_you_mean};
+use pageway_types::{IdSet, NodeId, did_you_mean};
 
 use super::{Index, Version};
 use crate::error::{Error, ErrorKind, Result};
@@ -197,6 +197,8 @@ impl Version {
         };
         for segment in &self.segments {
             let ids = node_ids(segment, filter.predicate())?;
+            let admitted = filter.id_set().map(|ids| nodes_of(segment, ids));
+            let admitted = admitted.transpose()?;
             let nodes = match &segment.attributes {
                 Some(attributes) => {
                     let found = attributes.matching(filter.predicate(), &ids)?;
@@ -205,7 +207,11 @@ impl Version {
                 }
                 None => matching_without(filter.predicate(), segment.node_count(), &ids),
             };
-            for node in nodes {
+            let is_admitted = |node: &u32| {
+                let admitted = admitted.as_ref();
+                admitted.is_none_or(|nodes| nodes.contains(NodeId(*node)))
+            };
+            for node in nodes.into_iter().filter(is_admitted) {
                 let dead = segment.dead.as_ref();
                 let lives = dead.is_none_or(|dead| !dead.contains(NodeId(node)));
                 matched.living += u64::from(lives);
@@ -311,7 +317,9 @@ impl Version {
             }
         }
         let longest = self.segments.iter().map(|one| one.node_count()).max();
-        let needed = self.set_bytes() + compile_bytes(filter.predicate(), longest.unwrap_or(0));
+        let longest = longest.unwrap_or(0);
+        let ids = filter.id_set().map_or(0, |_| u64::from(longest) / 8 + 8);
+        let needed = self.set_bytes() + ids + compile_bytes(filter.predicate(), longest);
         let given = self.ledger.reserved_for(&[MemoryPart::Filters]);
         if needed <= given || attributes().next().is_none() {
             return Ok(needed);
@@ -356,17 +364,37 @@ fn node_ids(segment: &Segment, predicate: &Predicate) -> Result<NodeIds> {
         return Ok(found);
     }
     let named = predicate.ids();
+    each_id(segment, |node, id| {
+        if named.contains(&id) {
+            found.insert(node, id);
+        }
+    })?;
+    Ok(found)
+}
+
+/// The nodes of a segment whose ids are in a set. Costs a pass over its ids.
+fn nodes_of(segment: &Segment, ids: &IdSet) -> Result<NodeSet> {
+    let mut nodes = NodeSet::holding(segment.node_count());
+    each_id(segment, |node, id| {
+        if ids.contains(id) {
+            nodes.insert(NodeId(node));
+        }
+    })?;
+    Ok(nodes)
+}
+
+/// Shows the nodes of a segment with their ids, in order.
+fn each_id(segment: &Segment, mut show: impl FnMut(u32, u64)) -> Result<()> {
     let mut ids = vec![0; IDS_AT_ONCE];
     let mut first = 0;
     while first < segment.node_count() {
         let count = IDS_AT_ONCE.min((segment.node_count() - first) as usize);
         let ids = ids.get_mut(..count).unwrap_or_default();
         segment.read_ids(first.into(), ids)?;
-        let named = (first..)
-            .zip(ids.iter())
-            .filter(|(_, id)| named.contains(id));
-        found.extend(named.map(|(node, id)| (node, *id)));
+        for (node, id) in (first..).zip(ids.iter()) {
+            show(node, *id);
+        }
         first += count as u32;
     }
-    Ok(found)
+    Ok(())
 }

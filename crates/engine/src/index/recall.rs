@@ -7,13 +7,11 @@ use serde::Serialize;
 
 use super::Index;
 use crate::error::{Error, Result};
-use crate::options::{Queries, SearchOptions};
+use crate::options::{Answers, Queries, SearchOptions};
 use crate::source::VectorSlice;
 use crate::storage::TRANSFER_BYTES;
 use crate::threads::thread_pool;
-use crate::truth::{
-    ExactOptions, ExactQuestion, Found, Truth, exact, exact_bytes_min, recall_p5, recalls,
-};
+use crate::truth::{ExactOptions, ExactQuestion, Truth, exact, exact_bytes_min, recall_p5};
 
 /// Recall of a set of queries, and what it cost.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -34,9 +32,12 @@ pub struct RecallReport {
 }
 
 impl Index {
-    /// Searches, computes the exact neighbours by a scan of the whole index, and compares.
+    /// Searches, finds the exact neighbours by a scan of the whole index as it is now, and
+    /// compares: with rows that came since it was built, without those that went, among the rows of
+    /// a filter.
     ///
-    /// Costs a distance per query and vector, and one pass over the record file.
+    /// Costs a distance per query and vector, and a pass over the record files, within the memory
+    /// of searches. Changes that come between search and scan count as missed.
     ///
     /// # Errors
     /// As `search`; `InvalidInput` for no queries at all, and for options with a radius.
@@ -46,15 +47,8 @@ impl Index {
         options: &SearchOptions,
         progress: &dyn Progress,
     ) -> Result<RecallReport> {
-        let version = self.version();
-        version.check_whole("recall is measured")?;
         if queries.rows.is_empty() {
             return Err(Error::invalid("recall of no queries: give at least one"));
-        }
-        if queries.filter.is_some() {
-            return Err(Error::invalid(
-                "recall is measured among all rows: leave the filter out",
-            ));
         }
         if options.radius.is_some() {
             return Err(Error::invalid(
@@ -62,21 +56,18 @@ impl Index {
             ));
         }
         let answers = self.search_with(queries, options, progress)?;
-        let truth = self.exact(queries, options.k, progress)?;
-        let found = Found {
-            ids: &answers.nodes,
-            distances: &answers.distances,
-            width: answers.k,
-        };
+        let exact = options.with_exact(true);
+        let truth = self.search_with(queries, &exact, progress)?;
+        let recalls = shares_found(&answers, &truth);
+        let mean = |sum: f64| sum / recalls.len() as f64;
         let pages: u64 = answers.stats.iter().map(|stats| stats.pages).sum();
-        let recalls = recalls(&found, &truth, answers.k)?;
         Ok(RecallReport {
-            recall: recalls.iter().sum::<f64>() / recalls.len() as f64,
+            recall: mean(recalls.iter().sum()),
             recall_p5: recall_p5(&recalls).unwrap_or(0.0),
             k: options.k,
             list_size: answers.settings.list_size,
-            queries: answers.stats.len(),
-            pages_per_query: pages as f64 / answers.stats.len() as f64,
+            queries: recalls.len(),
+            pages_per_query: mean(pages as f64),
         })
     }
 
@@ -109,6 +100,33 @@ impl Index {
             progress,
         )
     }
+}
+
+/// For each query the share of its true neighbours that was found; 1 where it has none. Whoever is
+/// as near as the last of them counts as one, where its distance is exact.
+fn shares_found(answers: &Answers, truth: &Answers) -> Vec<f64> {
+    let own = |answers: &Answers, query: usize| {
+        let lims = answers.lims.get(query).zip(answers.lims.get(query + 1));
+        let places = lims.map_or(0..0, |(from, to)| *from..*to);
+        let found = places.filter_map(|at| {
+            let id = answers.ids.get(at).filter(|id| **id != u64::MAX)?;
+            Some((*id, *answers.distances.get(at)?, *answers.errors.get(at)?))
+        });
+        found.collect::<Vec<(u64, f32, f32)>>()
+    };
+    let share = |query: usize| {
+        let nearest = own(truth, query);
+        let Some((_, farthest, _)) = nearest.last() else {
+            return 1.0;
+        };
+        let is_one = |(id, distance, error): &(u64, f32, f32)| {
+            let is_as_near = *error == 0.0 && distance <= farthest;
+            is_as_near || nearest.iter().any(|(own, ..)| own == id)
+        };
+        let hits = own(answers, query).iter().filter(|one| is_one(one)).count();
+        hits.min(nearest.len()) as f64 / nearest.len() as f64
+    };
+    (0..truth.stats.len()).map(share).collect()
 }
 
 /// The vectors of the segments of an index, dead ones included, read off their record pages.

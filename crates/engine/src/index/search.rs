@@ -322,7 +322,8 @@ impl Index {
         }
         if queries.filter.is_some() && (queries.held_out.is_some() || queries.admitted.is_some()) {
             return Err(Error::invalid(
-                "a filter goes neither with held-out rows nor with a set of admitted nodes",
+                "a filter goes neither with held-out rows nor with a set of admitted nodes: give \
+                 queries",
             ));
         }
         if count > 0 {

@@ -133,6 +133,17 @@ pub(super) fn list_size(version: &Version, options: &SearchOptions) -> Result<u3
 /// # Errors
 /// `InvalidInput`.
 pub(super) fn check(version: &Version, options: &SearchOptions) -> Result<()> {
+    let metric = version.manifest.spec.shape.metric;
+    let estimates = options.radius.is_some() || !options.tolerance.is_exact();
+    if estimates && !options.exact && !metric.is_guide() {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "codes estimate no distances of {metric}: give neither a radius nor a tolerance, or \
+                 search exactly"
+            ),
+        ));
+    }
     let Some(radius) = options.radius else {
         return check_k(version, options.k);
     };

@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use pageway_store::IoProbe;
+use pageway_types::NodeId;
 
 use super::choice::KnownPlans;
 use crate::calibration::Calibration;
@@ -99,6 +100,15 @@ impl Version {
         let nodes = u64::from(self.node_count()).saturating_sub(self.dead_count());
         let rows = self.deltas.iter().map(|delta| u64::from(delta.living()));
         nodes + rows.sum::<u64>()
+    }
+
+    /// Whether a node of a segment died.
+    pub(crate) fn is_dead(&self, node: NodeId) -> bool {
+        self.segments.iter().any(|segment| {
+            let own = node.0.checked_sub(segment.base).map(NodeId);
+            let dead = own.zip(segment.dead.as_deref());
+            dead.is_some_and(|(own, dead)| own.0 < segment.node_count() && dead.contains(own))
+        })
     }
 
     /// Whether every row lives and is in a segment.

@@ -103,7 +103,7 @@ impl CodeBlocks {
 mod tests {
     use pageway_kernels::KernelSet;
     use pageway_quant::{PqSpec, RaBitQSpec, TrainingSample, TrainingSpec};
-    use pageway_types::{Metric, NoProgress, SplitMix64};
+    use pageway_types::{Guide, NoProgress, SplitMix64};
     use proptest::prelude::*;
 
     use super::*;
@@ -113,7 +113,7 @@ mod tests {
         let sample = TrainingSample {
             values: &values,
             dimension: 16,
-            metric: Metric::L2,
+            metric: Guide::L2,
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
         let kernels = KernelSet::detect().unwrap();

@@ -11,7 +11,7 @@ use crate::source::VectorSlice;
 use crate::source::scratch_folder::{ScratchFolder, le};
 use crate::{Error, ErrorKind};
 
-const METRICS: [Metric; 3] = [Metric::L2, Metric::InnerProduct, Metric::Cosine];
+const METRICS: [Metric; 4] = Metric::ALL;
 
 fn pool(threads: usize) -> rayon::ThreadPool {
     rayon::ThreadPoolBuilder::new()

@@ -108,6 +108,7 @@ pub fn distance(a: &[f64], b: &[f64], metric: Metric) -> f64 {
         Metric::L2 => a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum(),
         Metric::InnerProduct => -dot(a, b),
         Metric::Cosine => 1.0 - dot(a, b) / (dot(a, a) * dot(b, b)).sqrt(),
+        Metric::L1 => a.iter().zip(b).map(|(x, y)| (x - y).abs()).sum(),
     }
 }
 

@@ -327,11 +327,6 @@ mod tests {
                 "Far",
             ),
             (
-                json!({"vectors": {"size": 4, "distance": "Manhattan"}}),
-                400,
-                "Manhattan",
-            ),
-            (
                 json!({"hnsw_config": {"ef_construct": 0}}),
                 422,
                 "hnsw_config.ef_construct",

@@ -19,6 +19,7 @@ pub(crate) enum Distance {
     Cosine,
     Dot,
     Euclid,
+    Manhattan,
 }
 
 impl Distance {
@@ -28,6 +29,7 @@ impl Distance {
             Self::Cosine => Metric::Cosine,
             Self::Dot => Metric::InnerProduct,
             Self::Euclid => Metric::L2,
+            Self::Manhattan => Metric::L1,
         }
     }
 
@@ -37,6 +39,7 @@ impl Distance {
             Self::Cosine => 1.0 - distance,
             Self::Dot => -distance,
             Self::Euclid => distance.max(0.0).sqrt(),
+            Self::Manhattan => distance.max(0.0),
         }
     }
 
@@ -44,7 +47,7 @@ impl Distance {
     pub(crate) fn passes(self, score: f32, threshold: f32) -> bool {
         match self {
             Self::Cosine | Self::Dot => score >= threshold,
-            Self::Euclid => score <= threshold,
+            Self::Euclid | Self::Manhattan => score <= threshold,
         }
     }
 
@@ -250,14 +253,11 @@ fn field(name: &str, own: &Value, path: &str, degree: Option<u32>) -> Outcome<De
         Some("Cosine") => Distance::Cosine,
         Some("Dot") => Distance::Dot,
         Some("Euclid") => Distance::Euclid,
-        Some("Manhattan") => {
-            return Err(Failure::unsupported(format_args!(
-                "`{path}.distance`: Manhattan"
-            )));
-        }
+        Some("Manhattan") => Distance::Manhattan,
         Some(other) => {
             return Err(format(&format!(
-                "distance: unknown variant `{other}`, expected one of `Cosine`, `Euclid`, `Dot`"
+                "distance: unknown variant `{other}`, expected one of `Cosine`, \
+                 `Euclid`, `Dot`, `Manhattan`"
             )));
         }
         None => return Err(format("distance: one of Cosine, Euclid, Dot is expected")),
@@ -311,6 +311,7 @@ mod tests {
     #[test]
     fn scores_are_those_of_the_wire() {
         assert_eq!(Distance::Euclid.score(4.0), 2.0);
+        assert_eq!(Distance::Manhattan.score(4.0), 4.0);
         assert_eq!(Distance::Dot.score(-3.0), 3.0);
         assert_eq!(Distance::Cosine.score(0.25), 0.75);
         assert!(Distance::Euclid.passes(1.0, 2.0) && !Distance::Dot.passes(1.0, 2.0));

@@ -95,7 +95,7 @@ struct PlaceArguments {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 
-    /// Distance: l2, ip (inner product) or cosine
+    /// Distance: l2, ip (inner product), cosine or l1 (Manhattan)
     #[arg(long, value_name = "METRIC")]
     metric: Metric,
 

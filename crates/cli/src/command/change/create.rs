@@ -17,7 +17,8 @@ Examples:
   pageway create --out my.index --dimension 128 --metric l2 --element u8 --memory 64MB
   pageway create --out my.index --dimension 768 --metric ip --preset diskann --expected 5000000
 
-The design is fixed here: the first form of it that --memory holds for the vectors that are expected.
+The first vectors get the form of the design that --memory holds for those that are expected. From then
+on every merge of all chooses form and codes for as many as there are.
 Then 'pageway insert' puts vectors in. An index that 'pageway build' made can be changed as well.";
 
 /// Make an empty index, to be filled by insert.
@@ -32,7 +33,7 @@ pub(crate) struct CreateArguments {
     #[arg(long, value_name = "N")]
     dimension: u32,
 
-    /// Distance: l2, ip (inner product) or cosine
+    /// Distance: l2, ip (inner product), cosine or l1 (Manhattan)
     #[arg(long, value_name = "METRIC")]
     metric: Metric,
 
@@ -48,7 +49,7 @@ pub(crate) struct CreateArguments {
     #[arg(long, value_name = "NAME")]
     form: Option<String>,
 
-    /// Memory of a search, in bytes [default: 64MB]
+    /// Memory of a search, in bytes, however many vectors come [default: 64MB, more as they come]
     #[arg(long, value_name = "MEMORY")]
     memory: Option<MemoryWish>,
 

@@ -62,7 +62,7 @@ struct VectorArguments {
     #[arg(long, value_name = "TYPE", default_value_t = ElementType::U8)]
     element: ElementType,
 
-    /// Distance: l2, ip (inner product) or cosine
+    /// Distance: l2, ip (inner product), cosine or l1 (Manhattan)
     #[arg(long, value_name = "METRIC", default_value_t = Metric::L2)]
     metric: Metric,
 

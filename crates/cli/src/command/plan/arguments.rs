@@ -65,7 +65,7 @@ pub(crate) struct PlanArguments {
 /// What is wanted.
 #[derive(Debug, Args)]
 struct PlanWishes {
-    /// Distance: l2, ip (inner product) or cosine
+    /// Distance: l2, ip (inner product), cosine or l1 (Manhattan)
     #[arg(long, value_name = "METRIC")]
     metric: Metric,
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 use pageway_store::{IoBackend, MAX_LANE_BUFFERS, PageGeometry, PageIo, PageReader};
 use pageway_types::{NodeId, Progress};
 
+use super::super::query::Siblings;
 use super::super::ranking::Neighbor;
 use super::super::scratch::{IndexShape, Scratch, ScratchShape};
 use super::super::{
@@ -100,11 +101,11 @@ const BUFFER_BYTES: usize = 64;
 impl<S: Iterator<Item = IndexShape> + ExactSizeIterator + Clone> WorkerSite<S> {
     /// Bytes of a worker.
     pub(crate) fn bytes(&self, shape: &WorkerShape) -> u64 {
-        let count = self.segments.len();
+        let among = Siblings::of(self.segments.clone().map(|index| index.nodes));
         let scratches = self
             .segments
             .clone()
-            .map(|index| ScratchShape::of_walk(shape.sizes, index, count).bytes() + LANE_BYTES);
+            .map(|index| ScratchShape::of_walk(shape.sizes, index, among).bytes() + LANE_BYTES);
         let reads = PageReader::lane_bytes(self.geometry, shape.buffers as u32, self.backend);
         let queries = shape.interleave * scratches.sum::<usize>();
         let staging = self.geometry.payload_bytes();
@@ -131,9 +132,10 @@ impl Worker {
         let (first, others) = segments.split_first().ok_or_else(no_segment)?;
         let others: Vec<_> = others.iter().map(|other| &other.reader).collect();
         let mut scratches = Vec::with_capacity(shape.interleave * segments.len());
+        let among = Siblings::of(segments.iter().map(|segment| segment.shape.nodes));
         for _ in 0..shape.interleave {
             for segment in segments {
-                let own = ScratchShape::of_walk(shape.sizes, segment.shape, segments.len());
+                let own = ScratchShape::of_walk(shape.sizes, segment.shape, among);
                 let scorers = segment.parts.scorers(segment.kernels);
                 scratches.push(Scratch::new(own, scorers, segment.parts.entry())?);
             }

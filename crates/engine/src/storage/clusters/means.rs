@@ -2,7 +2,7 @@
 
 use pageway_graph::Clusters;
 use pageway_kernels::KernelSet;
-use pageway_types::{ElementType, Metric};
+use pageway_types::{ElementType, Guide};
 
 use super::split::{Bases, Offsets};
 use super::whole::WholeMeans;
@@ -23,7 +23,7 @@ pub(super) enum Means {
 
 /// Whether means are those of bytes.
 const fn whole(shape: Shape) -> bool {
-    matches!(shape.metric, Metric::L2 | Metric::InnerProduct)
+    matches!(shape.metric.guide(), Guide::L2 | Guide::InnerProduct)
         && matches!(shape.element, ElementType::U8 | ElementType::I8)
 }
 

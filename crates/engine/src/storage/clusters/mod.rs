@@ -27,7 +27,7 @@ use std::ops::Range;
 use pageway_graph::Clusters;
 use pageway_kernels::KernelSet;
 use pageway_quant::Centre;
-use pageway_types::{ClusterId, GroupId, Metric, NodeId};
+use pageway_types::{ClusterId, GroupId, Guide, NodeId};
 
 use self::means::Means;
 pub(crate) use self::query::MeanQuery;
@@ -48,7 +48,7 @@ pub(crate) struct ClusterTable {
     /// Where each group begins among the clusters, and their number.
     groups: Vec<u32>,
     means: Means,
-    metric: Metric,
+    metric: Guide,
 }
 
 impl ClusterTable {
@@ -62,7 +62,7 @@ impl ClusterTable {
             starts: clusters.starts.clone(),
             groups: clusters.groups.clone(),
             means: Means::round(clusters, shape, kernels)?,
-            metric: shape.metric,
+            metric: shape.metric.guide(),
         })
     }
 
@@ -110,7 +110,7 @@ impl ClusterTable {
     pub(crate) fn take(&self, raw: &[u8], widened: &[f32], query: &mut MeanQuery) {
         match self.means {
             Means::Whole { .. } => query.take(raw, widened),
-            Means::Split { .. } => query.split(widened, self.metric == Metric::Cosine),
+            Means::Split { .. } => query.split(widened, self.metric == Guide::Cosine),
         }
         let mut distances = std::mem::take(&mut query.groups);
         distances.clear();
@@ -151,11 +151,11 @@ impl ClusterTable {
     pub(crate) fn centre(&self, query: &MeanQuery, cluster: ClusterId, distance: f32) -> Centre {
         let both = query.square + self.norm(cluster);
         match self.metric {
-            Metric::L2 | Metric::Cosine => Centre {
+            Guide::L2 | Guide::Cosine => Centre {
                 distance,
                 product: (both - distance) / 2.0,
             },
-            Metric::InnerProduct => Centre {
+            Guide::InnerProduct => Centre {
                 distance: (both + 2.0 * distance).max(0.0),
                 product: -distance,
             },
@@ -224,7 +224,7 @@ impl ClusterTable {
             means: Means::read(rest, &groups, (shape, kernels))?,
             starts,
             groups,
-            metric: shape.metric,
+            metric: shape.metric.guide(),
         })
     }
 }

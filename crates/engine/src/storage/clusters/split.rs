@@ -16,7 +16,7 @@
 use std::ops::Range;
 
 use pageway_kernels::{KernelSet, PairProductsFn};
-use pageway_types::Metric;
+use pageway_types::Guide;
 
 use super::TOGETHER;
 use super::query::{MeanQuery, joined, split, unit_of};
@@ -133,7 +133,7 @@ impl Bases {
     /// Distances of a query to the means of up to [`TOGETHER`] groups, as they are ranked by.
     pub(super) fn compare(
         &self,
-        (query, metric): (&MeanQuery, Metric),
+        (query, metric): (&MeanQuery, Guide),
         groups: Range<usize>,
         out: &mut [f32],
     ) {
@@ -148,8 +148,8 @@ impl Bases {
             .map(|(a, b)| unit * (256.0 * a + b));
         for ((out, product), group) in out.iter_mut().zip(products).zip(groups) {
             let distance = match metric {
-                Metric::L2 | Metric::Cosine => query.rounded + self.norm(group) - 2.0 * product,
-                Metric::InnerProduct => -product,
+                Guide::L2 | Guide::Cosine => query.rounded + self.norm(group) - 2.0 * product,
+                Guide::InnerProduct => -product,
             };
             *out = distance as f32;
         }
@@ -240,7 +240,7 @@ impl Offsets {
     /// ranked by; from its distance to the mean of the group.
     pub(super) fn compare(
         &self,
-        (query, metric, group): (&MeanQuery, Metric, f32),
+        (query, metric, group): (&MeanQuery, Guide, f32),
         clusters: Range<usize>,
         out: &mut [f32],
     ) {
@@ -250,8 +250,8 @@ impl Offsets {
         for (((out, product), step), gain) in out.iter_mut().zip(products).zip(steps).zip(gains) {
             let product = (query.unit * product) as f32 * step;
             *out = match metric {
-                Metric::L2 | Metric::Cosine => group + (gain - 2.0 * product),
-                Metric::InnerProduct => group - product,
+                Guide::L2 | Guide::Cosine => group + (gain - 2.0 * product),
+                Guide::InnerProduct => group - product,
             };
         }
     }

@@ -1,6 +1,6 @@
 //! Tables against exact arithmetic on the means as they are stored.
 
-use pageway_types::{ElementType, SplitMix64};
+use pageway_types::{ElementType, Metric, SplitMix64};
 
 use super::*;
 

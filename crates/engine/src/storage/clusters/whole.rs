@@ -46,7 +46,7 @@ impl WholeMeans {
             norms: rows.chunks_exact(row_bytes).map(norm).collect(),
             rows,
             row_bytes,
-            many: kernels.distance_many(shape.element, shape.metric),
+            many: kernels.distance_many(shape.element, shape.metric.guide().metric()),
             widen: kernels.widen(shape.element),
         })
     }

@@ -62,7 +62,7 @@ proptest! {
     #[test]
     fn a_range_holds_what_the_oracle_holds(
         element in prop::sample::select(ElementType::ALL.to_vec()),
-        metric in prop::sample::select(vec![Metric::L2, Metric::InnerProduct, Metric::Cosine]),
+        metric in prop::sample::select(Metric::ALL.to_vec()),
         count in 1_usize..400,
         queries in 1_usize..30,
         dimension in 1_u32..40,
@@ -77,6 +77,7 @@ proptest! {
             Metric::L2 => 16.0 * dimension as f32,
             Metric::InnerProduct => -25.0 * dimension as f32,
             Metric::Cosine => 0.5,
+            Metric::L1 => 4.0 * dimension as f32,
         };
         let question = RangeQuestion {
             queries: VectorSlice::new(&query_bytes, shape).unwrap(),
