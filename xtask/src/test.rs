@@ -1,14 +1,16 @@
 //! Runs every Rust test: test programs beside each other, one per processor, then the examples of
 //! the documentation. `cargo test` runs one program after the other, and most end with one long
-//! test.
+//! test. A program that does not end is killed and named.
 
 #![expect(
     clippy::disallowed_methods,
     reason = "a repository chore takes the time that tests need"
 )]
 
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Output, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,6 +31,10 @@ struct Ended {
 
 /// What is shown at the end.
 const SLOWEST: usize = 10;
+/// How long a program may take: several times as long as the slowest takes in company.
+const MOST: Duration = Duration::from_secs(25 * 60);
+/// How often is asked whether a program has ended.
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// Builds the tests that `arguments` of `cargo test` select and runs them all, whatever fails.
 pub(crate) fn run(arguments: &[String]) -> ExitCode {
@@ -123,24 +129,54 @@ fn documentation(arguments: &[String]) -> Ended {
 }
 
 /// Runs a command, and shows what it printed if it fails.
-fn watch(name: String, mut command: Command) -> Ended {
+fn watch(name: String, command: Command) -> Ended {
     let start = Instant::now();
-    let output = command.output();
+    let outcome = run_within(MOST, command);
     let took = start.elapsed();
-    let passed = matches!(&output, Ok(output) if output.status.success());
+    let passed = matches!(&outcome, Ok((true, _)));
     let verdict = if passed { "ok    " } else { "FAILED" };
     say(&format!("{verdict} {:7.1} s  {name}", took.as_secs_f64()));
-    match output {
-        Ok(output) if !passed => say(&printed(&output)),
+    match outcome {
+        Ok((false, printed)) => say(&printed),
         Err(error) => say(&error.to_string()),
-        Ok(_) => {}
+        Ok((true, _)) => {}
     }
     Ended { name, passed, took }
 }
 
-fn printed(output: &Output) -> String {
-    let both = [&output.stdout[..], &output.stderr[..]].concat();
-    String::from_utf8_lossy(&both).into_owned()
+/// Whether a command succeeds within some time, and what it prints.
+fn run_within(most: Duration, mut command: Command) -> io::Result<(bool, String)> {
+    let path = std::env::temp_dir().join(format!(
+        "xtask-test-{}-{:?}.txt",
+        std::process::id(),
+        thread::current().id()
+    ));
+    let file = File::create(&path)?;
+    command.stdin(Stdio::null()).stderr(file.try_clone()?);
+    let ended = command
+        .stdout(file)
+        .spawn()
+        .and_then(|child| end_of(child, most));
+    let printed = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
+    fs::remove_file(&path)?;
+    Ok(match ended? {
+        Some(success) => (success, printed),
+        None => (false, format!("{printed}\nkilled after {most:?}")),
+    })
+}
+
+/// Whether a process succeeded; nothing where it had to be killed.
+fn end_of(mut child: Child, most: Duration) -> io::Result<Option<bool>> {
+    let start = Instant::now();
+    while start.elapsed() < most {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status.success()));
+        }
+        thread::sleep(GLANCE);
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(None)
 }
 
 fn report(ended: &mut [Ended], built: Duration, all: Duration) -> ExitCode {
@@ -187,6 +223,23 @@ mod tests {
         assert_eq!(found.name, "cli tests/plan.rs");
         assert_eq!(found.path, Path::new("/a/target/debug/deps/plan-12"));
         assert_eq!(found.package, Path::new("/a/crates/cli"));
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_is_killed() {
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            command
+        };
+        let minute = Duration::from_secs(60);
+        let fine = run_within(minute, shell("echo well")).expect("a shell");
+        assert_eq!(fine, (true, "well\n".to_owned()));
+        let red = run_within(minute, shell("echo ill >&2; exit 3")).expect("a shell");
+        assert_eq!(red, (false, "ill\n".to_owned()));
+        let (passed, printed) =
+            run_within(4 * GLANCE, shell("echo long; exec sleep 600")).expect("a shell");
+        assert!(!passed && printed.starts_with("long\n\nkilled after"));
     }
 
     #[test]

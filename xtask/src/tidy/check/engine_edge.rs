@@ -50,6 +50,8 @@ const ORDER: [(&str, &[&str]); 23] = [
             "error",
             "execution",
             "filter",
+            "memory",
+            "presets",
             "spec",
             "storage",
         ],
