@@ -65,9 +65,11 @@ fuzz: ## 100,000 forged indexes with right checksums, and property tests of othe
 	PAGEWAY_FORGERIES=100000 cargo test --release -p pageway-suites --test forged -- --nocapture
 	PROPTEST_RNG_SEED=$$(date +%s) PROPTEST_CASES=2000 cargo test --release
 
-judges: ## outside judges of the server that pass: a browser (needs network and Chromium)
+judges: ## outside judges of the server: a browser, tests of qdrant-client and of Qdrant (needs network and Chromium)
 	cargo build --release -p pageway-server
 	python3 suites/judges/console.py
+	python3 suites/judges/openapi.py
+	python3 suites/judges/congruence.py
 
 # Tests that ask nothing of the system that Miri lacks, and end within minutes.
 MIRI_STORE := --skip every_ error:: frame:: io::lane io::probe io::reader io::slots io::transfer log::header page::geometry
