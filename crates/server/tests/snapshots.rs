@@ -132,7 +132,7 @@ fn an_archive_is_one_moment_of_all_vectors() {
     let server = filled(dir.path(), 20);
     let (service, app) = (server.service(), server.app.clone());
     let (ends, ended) = std::sync::mpsc::channel::<()>();
-    // Points are put in and deleted while archives are made: each has both vectors, or is not there.
+    // Points come and go while archives are made: each has both vectors, or is not there.
     let writer = std::thread::spawn(move || {
         let own = Server::of(service, app);
         let mut round = 0;
