@@ -1,8 +1,9 @@
 //! Requests that nobody should send: each is refused or answered, and the server goes on.
 #![allow(
+    clippy::disallowed_methods,
     clippy::indexing_slicing,
     clippy::unwrap_used,
-    reason = "a failed test may panic"
+    reason = "a failed test may panic, and tests look at files"
 )]
 
 mod common;
