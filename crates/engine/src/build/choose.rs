@@ -77,6 +77,8 @@ pub(super) struct SpecChoice<'c> {
     /// Bytes per code, where they are given.
     pub(super) code_bytes: Option<u32>,
     pub(super) cut: Cut,
+    /// Bytes of a row as it is given: what shares of memory and disk are of.
+    pub(super) row_bytes: u64,
 }
 
 impl SpecChoice<'_> {
@@ -248,7 +250,7 @@ impl SpecChoice<'_> {
 
     /// Bytes of all raw vectors.
     pub(super) fn raw_bytes(&self) -> u64 {
-        u64::from(self.cut.rows()) * self.shape.vectors().row_bytes() as u64
+        u64::from(self.cut.rows()) * self.row_bytes
     }
 
     /// Memory of a search over all rows: as wished, or a share of the raw vectors and never too

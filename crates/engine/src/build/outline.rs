@@ -1,10 +1,12 @@
 //! What a build would make, without building.
 
 use pageway_store::{OsVfs, Vfs};
+use pageway_types::NoProgress;
 use serde::Serialize;
 
 use super::budget::BuildPlan;
 use super::named::with_ids;
+use super::stored::stored_element;
 use super::whole::{check_options, disk_bytes, shared_codebook};
 use crate::error::Result;
 use crate::index::Index;
@@ -39,8 +41,9 @@ pub struct BuildOutline {
 }
 
 impl Index {
-    /// What [`Index::build`] would make: the same checks of options and budgets, and no row is read
-    /// nor anything written. Takes microseconds.
+    /// What [`Index::build`] would make: the same checks of options and budgets, and nothing is
+    /// written. Reads `f32` rows until there is one that f16 does not hold exactly, and no others:
+    /// a pass over them, or microseconds.
     ///
     /// # Errors
     /// Those of a build that are known before its work.
@@ -53,7 +56,8 @@ fn outline(input: &BuildInput<'_>, options: &BuildOptions) -> Result<BuildOutlin
     check_options(options)?;
     let vfs: &dyn Vfs = &OsVfs;
     let codebook = shared_codebook(vfs, input, options)?;
-    let plan = BuildPlan::new(input, options, codebook.as_ref())?;
+    let element = stored_element(input, options, &NoProgress)?;
+    let plan = BuildPlan::new((input, element), options, codebook.as_ref())?;
     let nodes = plan.cut.rows();
     Ok(BuildOutline {
         nodes,
