@@ -156,6 +156,8 @@ def build(
     store : dtype, optional
         Float type to store floats as: float16 or ``"bfloat16"`` halve what float32 takes on disk and in
         pages. Each number is rounded to nearest; `build_report` says how far that moved a vector.
+        By default floats are stored as they come, and float32 that float16 holds exactly as float16:
+        queries, answers and vectors stay float32 then.
     column : str, optional
         Column of the vectors, where `data` has columns (in HDF5 the data set); by default the only
         column of lists.

@@ -93,11 +93,15 @@ impl Pipeline<'_> {
         }
     }
 
-    /// Opens a segment that there is, to search it alone, as it was before any of its rows died.
+    /// Opens a segment that there is, to search it alone by rows of this build, as it was before any
+    /// of its rows died.
     pub(super) fn search_alone(&self, segment: &SegmentEntry) -> Result<Index> {
         let least = least_memory(&segment.spec, segment.node_count)?.reserved();
         let mut manifest = self.alone(segment, least + REWRITE_BYTES / 2);
+        let element = self.input.vectors.shape().element;
+        manifest.spec.shape.element = element;
         for alone in &mut manifest.segments {
+            alone.element = element;
             (alone.files.dead, alone.files.attributes) = (None, None);
         }
         let options = OpenOptions {

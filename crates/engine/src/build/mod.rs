@@ -48,6 +48,7 @@ mod sample;
 mod shards;
 mod sort;
 mod spill;
+mod stored;
 mod whole;
 mod wishes;
 mod workspace;

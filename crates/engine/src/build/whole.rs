@@ -17,6 +17,7 @@ use super::encode::Quantizers;
 use super::fingerprint::Fingerprint;
 use super::named::with_ids;
 use super::pipeline::{Pipeline, Stages};
+use super::stored::{StoredRows, stored_element};
 use super::workspace::Workspace;
 use crate::calibration::Calibration;
 use crate::error::{Error, Result};
@@ -81,14 +82,18 @@ fn build_rows(
 ) -> Result<BuildReport> {
     check_options(options)?;
     let codebook = shared_codebook(vfs.as_ref(), input, options)?;
-    let plan = BuildPlan::new(input, options, codebook.as_ref())?;
-    let resident = input.vectors.resident().is_some();
+    let element = stored_element(input, options, progress)?;
+    let plan = BuildPlan::new((input, element), options, codebook.as_ref())?;
+    let rows = StoredRows::new(input, element)?;
+    let stored = rows.input();
+    let resident = stored.vectors.resident().is_some();
     check_room(plan.peak_bytes(resident), "this build")?;
     let workspace = Workspace::open(vfs, dir)?;
     workspace.check_space(disk_bytes(&plan)?)?;
     let pool = thread_pool(plan.threads)?;
     let build = Build {
         input,
+        stored: &stored,
         options,
         plan: &plan,
         codebook: codebook.as_ref(),
@@ -113,6 +118,8 @@ pub(super) fn check_options(options: &BuildOptions) -> Result<()> {
 /// A build of all rows.
 struct Build<'b> {
     input: &'b BuildInput<'b>,
+    /// The same in the element type that is stored.
+    stored: &'b BuildInput<'b>,
     options: &'b BuildOptions,
     plan: &'b BuildPlan,
     codebook: Option<&'b SharedCodebook>,
@@ -131,10 +138,12 @@ impl Build<'_> {
         let spec = segments
             .first()
             .map_or(&self.plan.spec, |first| &first.spec);
+        let mut spec = spec.clone();
+        spec.shape.element = self.input.vectors.shape().element;
         let mut manifest = Manifest {
             generation: self.workspace.generation,
             created_by: concat!("pageway ", env!("CARGO_PKG_VERSION")).to_owned(),
-            spec: spec.clone(),
+            spec,
             segments,
             memory_bytes: self.plan.index_memory,
             calibration: Calibration::default(),
@@ -160,7 +169,7 @@ impl Build<'_> {
         if self.plan.cut.runs() == 1 {
             return Ok(None);
         }
-        let whole = self.pipeline(self.input, (self.plan, None), None);
+        let whole = self.pipeline(self.stored, (self.plan, None), None);
         let fingerprint = whole.check_rows()?.fingerprint;
         Ok(Some(fingerprint))
     }
@@ -172,7 +181,7 @@ impl Build<'_> {
         let around = self.plan.quantizer().has_centres() && self.plan.has_clusters();
         match all.filter(|_| !around) {
             Some(fingerprint) => {
-                let whole = self.pipeline(self.input, (self.plan, None), None);
+                let whole = self.pipeline(self.stored, (self.plan, None), None);
                 whole.train(fingerprint, None).map(Some)
             }
             None => Ok(None),
@@ -190,7 +199,7 @@ impl Build<'_> {
         let rows = held_out_rows(self.input, self.options);
         let (mut segments, mut nodes) = (Vec::new(), Vec::new());
         for (number, run) in (0..).zip(cut.all()) {
-            let own = Run::new(self.input, &run);
+            let own = Run::new(self.stored, &run);
             let plan = self.plan.of_segment(run.end - run.start);
             let number = (cut.runs() > 1).then_some(number);
             let input = own.input();
@@ -200,7 +209,8 @@ impl Build<'_> {
                 guests: &guests,
                 ..self.pipeline(&input, known, number)
             };
-            let built = pipeline.build(run.start, stages)?;
+            let mut built = pipeline.build(run.start, stages)?;
+            built.entry.element = self.input.vectors.shape().element;
             let held_out = rows.iter().flatten().filter(|row| run.contains(&row.0));
             let held_out: Vec<RowId> = held_out.map(|row| RowId(row.0 - run.start)).collect();
             let own = built.order.nodes_of(&held_out)?.into_iter();
@@ -327,6 +337,7 @@ fn report(
     Ok(BuildReport {
         nodes: manifest.node_count().into(),
         shape: manifest.spec.shape.vectors(),
+        stored: plan.spec.shape.element,
         seconds: stages.seconds,
         shards: manifest.shards(),
         relinked_nodes: stages.relinked_nodes,

@@ -120,8 +120,8 @@ struct PlaceArguments {
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
 
-    /// Store floats as another float type: f32, f16 or bf16; each number is rounded to nearest, and
-    /// the report says how far that moved a vector at most
+    /// Store floats as f32, f16 or bf16; each number is rounded to nearest, and the report says how
+    /// far that moved a vector at most [default: as they come, and f32 that f16 holds exactly as f16]
     #[arg(long, value_name = "TYPE", conflicts_with = "plan")]
     store: Option<ElementType>,
 
@@ -330,6 +330,7 @@ impl BuildArguments {
         let started = system::now();
         let (options, plan) = self.planned(session)?;
         let place = &self.place;
+        let options = options.with_store_as_given(place.store.is_some());
         let table = place.table();
         let data = system::open_table(&place.data, &table, &session.progress)?;
         let vectors = place.stored(data.vectors)?;

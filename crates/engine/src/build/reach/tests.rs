@@ -323,7 +323,7 @@ fn merged(kinds: usize) -> Sample {
     let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
     let build = ShardBuild {
         vectors: &vectors,
-        plan: &BuildPlan::new(&input, &options, None).unwrap(),
+        plan: &BuildPlan::new((&input, input.vectors.shape().element), &options, None).unwrap(),
         workspace: &Workspace::open(&vfs, dir.path()).unwrap(),
         pool: &thread_pool(2).unwrap(),
         max_norm: None,
