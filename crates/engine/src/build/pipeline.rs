@@ -242,6 +242,7 @@ impl Pipeline<'_> {
             spec: self.plan.spec.clone(),
             entry: entry.nodes.clone(),
             code_error: Some(CodeError::measured(codes.error)),
+            patched: None,
             files: Files {
                 records,
                 codebook: codebooks.first_file,
@@ -254,6 +255,7 @@ impl Pipeline<'_> {
                 ids: None,
                 dead: None,
                 attributes: None,
+                patches: None,
             },
             graph: GraphStatistics {
                 overlap,
