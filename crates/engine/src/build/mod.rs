@@ -28,6 +28,7 @@ mod graph;
 mod held;
 mod held_out;
 mod ids;
+mod link;
 mod links;
 mod measure;
 mod named;
