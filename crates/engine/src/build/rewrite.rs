@@ -172,7 +172,10 @@ pub(super) struct Keeping<'k> {
 
 impl<'k> Keeping<'k> {
     /// Of the lists of a segment, whose living nodes have rows.
-    pub(super) fn new(source: Source<'_>, row_of: &'k dyn Fn(NodeId) -> Option<u32>) -> Result<Self> {
+    pub(super) fn new(
+        source: Source<'_>,
+        row_of: &'k dyn Fn(NodeId) -> Option<u32>,
+    ) -> Result<Self> {
         Ok(Self {
             reader: resolve::list_reader(source)?,
             row_of,
@@ -282,7 +285,9 @@ impl<'f> Finding<'f> {
         let found = self.base.found(&queries)?;
         let queries = queries.chunks_exact(shape.row_bytes());
         let found = found.iter().zip(queries);
-        found.map(|(nodes, query)| self.list(nodes, query)).collect()
+        found
+            .map(|(nodes, query)| self.list(nodes, query))
+            .collect()
     }
 
     /// The list of a row among nodes that were found for it, which come with their vectors.

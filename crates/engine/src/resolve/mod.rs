@@ -75,7 +75,11 @@ pub(crate) fn record_pages(source: Source<'_>, mode: OpenMode) -> Result<OpenPag
     let (mut images, mut shadow) = (Vec::new(), Shadow::default());
     if let Some(patches) = &files.patches {
         let open = |entry| PageFile::open(vfs, dir, entry, mode);
-        images = patches.images.iter().map(open).collect::<std::result::Result<_, _>>()?;
+        images = patches
+            .images
+            .iter()
+            .map(open)
+            .collect::<std::result::Result<_, _>>()?;
         let counts = patches.images.iter().map(|image| image.units);
         let bytes = source.read(Some(&patches.map), "patches")?;
         shadow = Shadow::new(&bytes, counts)

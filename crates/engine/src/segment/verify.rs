@@ -138,7 +138,10 @@ fn verify_records(
     let map = codec.map();
     let pages = u64::from(map.page_count());
     if records.shadow().shares_images() {
-        report.note(format!("{}: two pages have one image", records.path().display()));
+        report.note(format!(
+            "{}: two pages have one image",
+            records.path().display()
+        ));
     }
     progress.stage("verify records", pages);
     let mut seen = IdentityCheck::new(source, ids_told)?;

@@ -32,7 +32,9 @@ impl Shadow {
         let mut firsts = vec![0u32];
         for count in counts {
             let before = firsts.last().copied().unwrap_or(0);
-            let behind = u32::try_from(count).ok().and_then(|own| before.checked_add(own));
+            let behind = u32::try_from(count)
+                .ok()
+                .and_then(|own| before.checked_add(own));
             firsts.push(behind.ok_or_else(|| corrupt("more images than there can be"))?);
         }
         let all = firsts.last().copied().unwrap_or(0);
@@ -74,11 +76,6 @@ impl Shadow {
         }
         old.for_each(|(page, image)| push(*page, *image));
         bytes
-    }
-
-    /// Pages that have newer images.
-    pub(crate) fn pages(&self) -> &[u32] {
-        &self.pages
     }
 
     /// Images in all files, those that newer ones took the place of included.

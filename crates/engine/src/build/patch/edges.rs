@@ -108,7 +108,10 @@ impl<'e> EdgeWriter<'e> {
             let distance = distance.first().copied().unwrap_or(f32::INFINITY);
             let mut gone = delta_prune(&own, &others, distance, alpha);
             if gone == list.len() && edge.rank == 0 {
-                let far = own.iter().enumerate().max_by(|one, other| one.1.total_cmp(other.1));
+                let far = own
+                    .iter()
+                    .enumerate()
+                    .max_by(|one, other| one.1.total_cmp(other.1));
                 gone = far.map_or(gone, |(place, _)| place);
             }
             if let Some(slot) = list.get_mut(gone) {
@@ -140,14 +143,20 @@ impl<'e> EdgeWriter<'e> {
             scorer.score(self.parts.codes.table.batch(&old), &mut known);
             let code = |node: &NodeId| {
                 let start = (node.0 - first) as usize * code_bytes;
-                self.codes.get(start..start + code_bytes).unwrap_or_default()
+                self.codes
+                    .get(start..start + code_bytes)
+                    .unwrap_or_default()
             };
             let codes: Vec<u8> = new.iter().flat_map(code).copied().collect();
             scorer.score(CodeBatch::Inline { codes: &codes }, &mut fresh);
         }
         let (mut known, mut fresh) = (known.into_iter(), fresh.into_iter());
         let next = |node: &NodeId| {
-            let own = if node.0 < first { known.next() } else { fresh.next() };
+            let own = if node.0 < first {
+                known.next()
+            } else {
+                fresh.next()
+            };
             own.unwrap_or(f32::INFINITY)
         };
         nodes.iter().map(next).collect()

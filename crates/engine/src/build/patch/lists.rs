@@ -8,7 +8,7 @@ use rayon::ThreadPool;
 use super::super::graph::algorithm;
 use super::super::link::{BaseSearch, Linker, found_per_row};
 use super::super::workspace::Workspace;
-use super::{Patch, PATCH_BYTES};
+use super::{PATCH_BYTES, Patch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::Parts;
 use crate::layout::{PageCodec, PageView, RecordCodec};
@@ -42,7 +42,9 @@ impl Patch<'_> {
             for (row, mut near) in rows.chunks_exact(row_bytes).zip(found) {
                 near.retain(|node| self.lives(NodeId(*node)));
                 let at = lists.len();
-                let own = fresh.as_ref().map_or(&[][..], |own| own.neighbors(NodeId(at as u32)));
+                let own = fresh
+                    .as_ref()
+                    .map_or(&[][..], |own| own.neighbors(NodeId(at as u32)));
                 let base = self.base.node_count;
                 let nodes: Vec<NodeId> = near
                     .iter()
@@ -50,8 +52,10 @@ impl Patch<'_> {
                     .chain(own.iter().map(|other| NodeId(base + other.0)))
                     .collect();
                 let mut others = Vec::with_capacity(nodes.len() * row_bytes);
-                near.iter().for_each(|node| others.extend_from_slice(known.row(*node)));
-                own.iter().for_each(|other| others.extend_from_slice(self.row(other.index())));
+                near.iter()
+                    .for_each(|node| others.extend_from_slice(known.row(*node)));
+                own.iter()
+                    .for_each(|other| others.extend_from_slice(self.row(other.index())));
                 let chosen = linker.choose(row, &others)?;
                 let list = chosen.iter().filter_map(|place| nodes.get(*place).copied());
                 lists.push(list.collect());
@@ -93,7 +97,10 @@ impl Known {
         nodes.dedup();
         nodes.retain(|node| patch.lives(NodeId(*node)));
         let map = parts.codec.map();
-        let pages: Vec<_> = nodes.iter().map(|node| map.vector_page_of(NodeId(*node))).collect();
+        let pages: Vec<_> = nodes
+            .iter()
+            .map(|node| map.vector_page_of(NodeId(*node)))
+            .collect();
         let mut rows = vec![0; nodes.len() * row_bytes];
         gather(&patch.open.pages, &pages, &mut |at, payload| {
             let out = rows.get_mut(at * row_bytes..(at + 1) * row_bytes);
@@ -111,8 +118,13 @@ impl Known {
     }
 
     fn row(&self, node: u32) -> &[u8] {
-        let at = self.nodes.binary_search(&node).unwrap_or(usize::MAX / 2 / self.row_bytes);
-        let row = self.rows.get(at * self.row_bytes..(at + 1) * self.row_bytes);
+        let at = self
+            .nodes
+            .binary_search(&node)
+            .unwrap_or(usize::MAX / 2 / self.row_bytes);
+        let row = self
+            .rows
+            .get(at * self.row_bytes..(at + 1) * self.row_bytes);
         row.unwrap_or_default()
     }
 }

@@ -102,7 +102,9 @@ impl Patch<'_> {
         entry.files.ids = Some(self.all_ids()?);
         let bytes = |files: &[Option<&FileEntry>]| -> Result<u64> {
             let bytes = files.iter().flatten().map(|file| file.file_bytes());
-            bytes.sum::<std::result::Result<u64, _>>().map_err(Into::into)
+            bytes
+                .sum::<std::result::Result<u64, _>>()
+                .map_err(Into::into)
         };
         let sides = [&entry.files.codes, &entry.files.ids].map(Option::as_ref);
         let mut written_bytes = written.bytes()? + bytes(&sides)?;
@@ -220,7 +222,12 @@ impl Patch<'_> {
                 found => return Ok(found.map(|(id, node)| (id, node.0))),
             }
         };
-        let mut new: Vec<(u64, u32)> = self.ids.iter().copied().zip(self.base.node_count..).collect();
+        let mut new: Vec<(u64, u32)> = self
+            .ids
+            .iter()
+            .copied()
+            .zip(self.base.node_count..)
+            .collect();
         new.sort_unstable();
         file.write_merged(&mut living, &new)
     }

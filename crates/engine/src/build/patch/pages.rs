@@ -8,7 +8,9 @@ use super::Patch;
 use super::edges::{EdgeWriter, EdgesBack};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::Parts;
-use crate::layout::{NodeFeed, PageCodec, PageMap, PageView, RecordCodec, UnpackedList, VectorPart};
+use crate::layout::{
+    NodeFeed, PageCodec, PageMap, PageView, RecordCodec, UnpackedList, VectorPart,
+};
 use crate::manifest::{FileKind, PatchFiles};
 use crate::storage::gather;
 
@@ -16,6 +18,8 @@ use crate::storage::gather;
 const BATCH_PAGES: usize = 256;
 /// One in so many pages on disk may be of no use.
 const GARBAGE_SHARE: u64 = 5;
+/// And so many always.
+const GARBAGE_PAGES: u64 = 64;
 /// Files of images, at most.
 const MOST_FILES: usize = 8;
 /// Lists are rid of dead nodes when one in so many nodes died since they last were.
@@ -114,7 +118,7 @@ impl Patch<'_> {
         let files = files.map_or(0, |own| own.images.len());
         let swept = self.base.patched.map_or(0, |own| own.swept);
         let died = self.dead.len().saturating_sub(swept);
-        garbage * GARBAGE_SHARE > pages
+        garbage > (pages / GARBAGE_SHARE).max(GARBAGE_PAGES)
             || files >= MOST_FILES
             || (died > 0 && died >= self.base.node_count / DEAD_SHARE)
     }
@@ -124,7 +128,13 @@ impl Patch<'_> {
         let geometry = self.open.pages.geometry();
         let uuid = kind.uuid_beside(self.base.files.identity(), self.generation);
         let vfs = self.vfs.as_ref();
-        Ok(PageFileWriter::create(vfs, &path, kind as u16, geometry, uuid)?)
+        Ok(PageFileWriter::create(
+            vfs,
+            &path,
+            kind as u16,
+            geometry,
+            uuid,
+        )?)
     }
 
     /// Images with a file of further ones, and a map of all.
@@ -185,7 +195,12 @@ impl Writing<'_> {
     fn read(&self, batch: &[u32]) -> Result<Vec<PageDraft>> {
         let (codec, row_bytes) = (&self.parts.codec, self.patch.open.row_bytes);
         let old = codec.map().page_count();
-        let known: Vec<PageId> = batch.iter().copied().filter(|page| *page < old).map(PageId).collect();
+        let known: Vec<PageId> = batch
+            .iter()
+            .copied()
+            .filter(|page| *page < old)
+            .map(PageId)
+            .collect();
         let mut drafts: Vec<PageDraft> = batch
             .iter()
             .map(|page| PageDraft::new(PageId(*page), self.codec.map(), row_bytes))
@@ -223,7 +238,12 @@ impl Writing<'_> {
     /// Adds edges to lists, and new nodes behind those that there are.
     fn extend(&mut self, draft: &mut PageDraft, lists: &mut [Vec<NodeId>]) {
         let base = self.patch.base.node_count;
-        for node in self.codec.map().nodes_of(draft.page).filter(|node| *node >= base) {
+        for node in self
+            .codec
+            .map()
+            .nodes_of(draft.page)
+            .filter(|node| *node >= base)
+        {
             let at = (node - base) as usize;
             let user_id = self.patch.ids.get(at).copied().unwrap_or(0);
             let vector = VectorPart {
@@ -290,7 +310,9 @@ impl PageDraft {
 impl NodeFeed for PageDraft {
     fn vector(&self, node: NodeId) -> Result<VectorPart<'_>> {
         let at = self.place(node)?;
-        let bytes = self.rows.get(at * self.row_bytes..(at + 1) * self.row_bytes);
+        let bytes = self
+            .rows
+            .get(at * self.row_bytes..(at + 1) * self.row_bytes);
         let (row, user_id) = self.identities.get(at).copied().unwrap_or_default();
         Ok(VectorPart {
             bytes: bytes.unwrap_or_default(),
