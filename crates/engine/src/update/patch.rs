@@ -8,7 +8,7 @@ use super::common::Common;
 use super::living::LivingRows;
 use super::state::State;
 use super::taken::{FromDelta, FromSegments, Taken};
-use crate::build::{Patch, patch_bytes};
+use crate::build::{SegmentPatch, patch_bytes};
 use crate::error::Result;
 use crate::execution::Segment;
 use crate::index::Version;
@@ -59,7 +59,7 @@ impl Common {
         if taken.ids().is_empty() || taken.documents().is_some() || !fits {
             return Ok(false);
         }
-        let patch = Patch {
+        let patch = SegmentPatch {
             vfs: &self.vfs,
             dir: &self.dir,
             generation: lease.generation,

@@ -5,7 +5,7 @@ use pageway_graph::delta_prune;
 use pageway_quant::{CodeBatch, CodeForms, CodeScorer, Scorer};
 use pageway_types::NodeId;
 
-use super::Patch;
+use super::SegmentPatch;
 use crate::error::Result;
 use crate::execution::Parts;
 use crate::layout::RecordCodec;
@@ -55,7 +55,7 @@ impl EdgesBack {
 
 /// Adds edges to lists, with distances by codes.
 pub(super) struct EdgeWriter<'e> {
-    patch: &'e Patch<'e>,
+    patch: &'e SegmentPatch<'e>,
     parts: &'e Parts<RecordCodec>,
     /// Codes of the new rows.
     codes: &'e [u8],
@@ -66,7 +66,7 @@ pub(super) struct EdgeWriter<'e> {
 
 impl<'e> EdgeWriter<'e> {
     pub(super) fn new(
-        patch: &'e Patch<'e>,
+        patch: &'e SegmentPatch<'e>,
         (parts, codes): (&'e Parts<RecordCodec>, &'e [u8]),
     ) -> Result<Self> {
         let kernels = resolve::kernels()?;

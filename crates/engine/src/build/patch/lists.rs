@@ -8,7 +8,7 @@ use rayon::ThreadPool;
 use super::super::graph::algorithm;
 use super::super::link::{BaseSearch, Linker, found_per_row};
 use super::super::workspace::Workspace;
-use super::{PATCH_BYTES, Patch};
+use super::{PATCH_BYTES, SegmentPatch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::Parts;
 use crate::layout::{PageCodec, PageView, RecordCodec};
@@ -18,7 +18,7 @@ use crate::storage::gather;
 /// Rows that are searched for together, at most.
 const BLOCK_ROWS: usize = 256;
 
-impl Patch<'_> {
+impl SegmentPatch<'_> {
     /// The list of each new row, in prune order.
     pub(super) fn lists(
         &self,
@@ -38,7 +38,7 @@ impl Patch<'_> {
         for rows in self.rows.chunks(block * row_bytes) {
             self.progress.check()?;
             let found = search.found(rows)?;
-            let known = Known::read(self, parts, &found)?;
+            let known = FoundRows::read(self, parts, &found)?;
             for (row, mut near) in rows.chunks_exact(row_bytes).zip(found) {
                 near.retain(|node| self.lives(NodeId(*node)));
                 let at = lists.len();
@@ -81,16 +81,20 @@ impl Patch<'_> {
 }
 
 /// Raw rows of some nodes of the segment.
-struct Known {
+struct FoundRows {
     /// Ascending.
     nodes: Vec<u32>,
     rows: Vec<u8>,
     row_bytes: usize,
 }
 
-impl Known {
+impl FoundRows {
     /// Those of the living among what was found, each page read once.
-    fn read(patch: &Patch<'_>, parts: &Parts<RecordCodec>, found: &[Vec<u32>]) -> Result<Self> {
+    fn read(
+        patch: &SegmentPatch<'_>,
+        parts: &Parts<RecordCodec>,
+        found: &[Vec<u32>],
+    ) -> Result<Self> {
         let row_bytes = patch.base.spec.shape.vectors().row_bytes();
         let mut nodes: Vec<u32> = found.iter().flatten().copied().collect();
         nodes.sort_unstable();

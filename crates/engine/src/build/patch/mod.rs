@@ -9,9 +9,8 @@
 //!         of their own, where too much of what lies on disk would be of no use
 //! others  codes, ids and the dead, written anew; what finds entries stays
 //! ```
-//! New nodes are numbered behind those that there are. Dead nodes lead on, and are in the lists that
-//! there are until all pages are written, when their neighbours take their places. No new list has
-//! one.
+//! New nodes are numbered behind those that there are. Dead nodes lead on, and stay in old lists
+//! until all pages are written, when their neighbours take their places. No new list has one.
 
 mod edges;
 mod lists;
@@ -47,7 +46,7 @@ const COPY_BYTES: usize = 1 << 18;
 const PATCH_BYTES: u64 = 24 << 20;
 
 /// Rows for a segment, in memory, with their ids.
-pub(crate) struct Patch<'p> {
+pub(crate) struct SegmentPatch<'p> {
     pub(crate) vfs: &'p Arc<dyn Vfs>,
     pub(crate) dir: &'p Path,
     /// Number of the build in its directory: part of the names of its files.
@@ -75,7 +74,7 @@ pub(crate) fn patch_bytes(spec: &IndexSpec, (rows, nodes): (u32, u32)) -> Result
     Ok(rewrite_bytes(spec, (all, nodes))? + u64::from(rows) * each + PATCH_BYTES)
 }
 
-impl Patch<'_> {
+impl SegmentPatch<'_> {
     /// Writes the files of the segment with the rows.
     ///
     /// # Errors

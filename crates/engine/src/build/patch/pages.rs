@@ -4,7 +4,7 @@ use pageway_store::{FileEntry, PageFileWriter};
 use pageway_types::{NodeId, PageId};
 
 use super::super::rewrite::Keeping;
-use super::Patch;
+use super::SegmentPatch;
 use super::edges::{EdgeWriter, EdgesBack};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::Parts;
@@ -54,7 +54,7 @@ impl WrittenPages {
     }
 }
 
-impl Patch<'_> {
+impl SegmentPatch<'_> {
     /// Writes the pages that change, those of new nodes, or all.
     pub(super) fn pages(
         &self,
@@ -151,7 +151,7 @@ impl Patch<'_> {
 
 /// Pages on their way.
 struct Writing<'w> {
-    patch: &'w Patch<'w>,
+    patch: &'w SegmentPatch<'w>,
     parts: &'w Parts<RecordCodec>,
     /// Of the segment with its new nodes.
     codec: RecordCodec,

@@ -85,6 +85,9 @@ fn few_rows_change_few_pages_and_all_is_found_by_all() {
     // Some went to files of images, and some wrote all pages anew.
     assert_eq!(images[..2], [1, 2], "{images:?}");
     assert!(images.contains(&0), "{images:?}");
+    while entry(&writer).files.patches.is_none() {
+        churn(&writer, &mut model, 2);
+    }
     // Who has the former version open goes on to read it.
     assert!(known.check(&reader) > 0.97);
     reader.refresh().unwrap();
@@ -92,11 +95,33 @@ fn few_rows_change_few_pages_and_all_is_found_by_all() {
     drop(writer);
     let report = verify(dir.path(), &NoProgress).unwrap();
     assert!(report.is_sound(), "{:?}", report.problems);
+    find_damage(dir.path());
     // And goes on after it was opened again.
     let writer = opened(dir.path());
     assert!(model.check(writer.index()) > 0.97);
     churn(&writer, &mut model, 5);
     assert!(model.check(writer.index()) > 0.97);
+}
+
+/// Flips a bit of each file that a patch writes.
+fn find_damage(dir: &Path) {
+    let mut flipped = 0;
+    for file in std::fs::read_dir(dir).unwrap() {
+        let path = file.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if !name.starts_with("patch-") {
+            continue;
+        }
+        let sound = std::fs::read(&path).unwrap();
+        let mut damaged = sound.clone();
+        damaged[4096 + 20] ^= 4;
+        std::fs::write(&path, &damaged).unwrap();
+        let report = verify(dir, &NoProgress).unwrap();
+        assert!(!report.is_sound(), "{name}");
+        std::fs::write(&path, &sound).unwrap();
+        flipped += 1;
+    }
+    assert!(flipped >= 2, "{flipped} files");
 }
 
 #[test]
