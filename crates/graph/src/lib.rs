@@ -15,6 +15,7 @@
 
 mod bytes;
 mod clusters;
+mod delta_prune;
 mod error;
 mod float;
 mod graph;
@@ -38,6 +39,7 @@ mod vamana;
 mod vectors;
 
 pub use clusters::{ClusterCount, ClusterSpec, Clusters, clusters, clusters_bytes, some_clusters};
+pub use delta_prune::delta_prune;
 pub use error::GraphError;
 pub use graph::Graph;
 pub use hnsw::{Hnsw, HnswSpec, Layer, hnsw, hnsw_bytes};

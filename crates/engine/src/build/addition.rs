@@ -75,6 +75,10 @@ pub(crate) struct AdditionLimits {
 pub(crate) struct Added {
     pub(crate) entry: SegmentEntry,
     pub(crate) calibration: Option<Calibration>,
+    /// Rows that were in no segment before, unless it is of the rows of others.
+    pub(crate) came: u32,
+    /// Bytes of its files that were written.
+    pub(crate) written_bytes: u64,
     /// Bytes that were written to temporary files.
     pub(crate) temporary_bytes: u64,
 }
@@ -133,6 +137,8 @@ impl Addition<'_> {
         };
         entry.element = given;
         Ok(Added {
+            came: entry.node_count,
+            written_bytes: entry.files.bytes()?,
             entry,
             calibration,
             temporary_bytes: temporary_bytes(&plan),

@@ -243,6 +243,7 @@ impl Pipeline<'_> {
             spec: self.plan.spec.clone(),
             entry: entry.nodes.clone(),
             code_error: Some(CodeError::measured(codes.error)),
+            patched: None,
             files: Files {
                 records,
                 codebook: codebooks.first_file,
@@ -255,6 +256,7 @@ impl Pipeline<'_> {
                 ids: None,
                 dead: None,
                 attributes: None,
+                patches: None,
             },
             graph: GraphStatistics {
                 overlap,
