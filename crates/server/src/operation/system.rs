@@ -8,7 +8,7 @@
 use serde_json::json;
 
 use super::call::{Call, Reply};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::metrics::Gauge;
 
 /// The level of the interface that is spoken: clients compare it with their own.
@@ -51,6 +51,15 @@ pub(super) fn telemetry(call: &Call<'_>) -> Outcome<Reply> {
 
 pub(super) fn issues(_: &Call<'_>) -> Outcome<Reply> {
     Reply::of(&json!({"issues": []}))
+}
+
+pub(super) fn clear_issues(_: &Call<'_>) -> Outcome<Reply> {
+    Reply::of(&true)
+}
+
+/// What several servers would do together.
+pub(super) fn of_several(_: &Call<'_>) -> Outcome<Reply> {
+    Err(Failure::not_allowed("this server is in standalone mode"))
 }
 
 pub(super) fn metrics(call: &Call<'_>) -> Outcome<Reply> {

@@ -6,6 +6,8 @@ use std::fmt;
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::failure::{Failure, Outcome};
+
 /// Numbers of a vector at most.
 pub(crate) const MAX_DIMENSION: usize = 65_536;
 
@@ -14,6 +16,19 @@ pub(crate) const MAX_DIMENSION: usize = 65_536;
 pub(crate) struct SparseVector {
     pub(crate) indices: Vec<u32>,
     pub(crate) values: Vec<f32>,
+}
+
+impl SparseVector {
+    /// Refuses values without a place, and those that are no numbers.
+    pub(crate) fn check(&self, path: &str) -> Outcome<()> {
+        if self.indices.len() != self.values.len() {
+            return Err(Failure::invalid(path, "must be the same length as indices"));
+        }
+        if self.values.iter().any(|value| !value.is_finite()) {
+            return Err(Failure::invalid(path, "a number is not finite in 32 bits"));
+        }
+        Ok(())
+    }
 }
 
 /// One vector.
@@ -39,6 +54,11 @@ impl Default for VectorInput {
 }
 
 impl VectorInput {
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Self::Named(all) if all.is_empty())
+    }
+
     /// Each with its name.
     pub(crate) fn into_named(self) -> BTreeMap<String, VectorValue> {
         match self {
