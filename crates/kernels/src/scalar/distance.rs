@@ -3,7 +3,7 @@
 use pageway_types::Place;
 
 use super::component::Component;
-use crate::cosine::cosine_distance;
+use crate::finish::{cosine_distance, jaccard_distance};
 
 /// Independent partial sums: enough for the vectoriser, and they keep float sums accurate.
 const LANES: usize = 16;
@@ -21,6 +21,8 @@ pub(super) struct InnerProduct;
 pub(super) struct Cosine;
 /// Manhattan distance.
 pub(super) struct L1;
+/// One minus the share of what two vectors have in common.
+pub(super) struct Jaccard;
 
 impl Measure for L2 {
     #[inline(always)]
@@ -54,6 +56,14 @@ impl Measure for L1 {
     }
 }
 
+impl Measure for Jaccard {
+    #[inline(always)]
+    fn distance<C: Component>(a: &[u8], b: &[u8]) -> f32 {
+        let [dot, aa, bb] = sums::<C, 3>(a, b, |x, y| [x * y, x * x, y * y]);
+        jaccard_distance(dot, aa, bb)
+    }
+}
+
 pub(super) fn distance<C: Component, M: Measure>(a: &[u8], b: &[u8]) -> f32 {
     debug_assert_eq!(a.len(), b.len(), "vectors of one length");
     M::distance::<C>(a, b)
@@ -81,9 +91,12 @@ pub(super) fn squared_norm<C: Component>(vector: &[u8]) -> f32 {
 
 #[inline(always)]
 pub(crate) fn widen<C: Component>(bytes: &[u8], out: &mut [f32]) {
-    assert_eq!(bytes.len(), out.len() * C::BYTES, "one value per component");
-    for (component, out) in bytes.chunks_exact(C::BYTES).zip(out) {
-        *out = C::read(component).into() as f32;
+    assert_eq!(components::<C>(bytes), out.len(), "one value per component");
+    for (bytes, out) in bytes.chunks(block::<C>()).zip(out.chunks_mut(LANES)) {
+        let values = read_block::<C>(bytes);
+        for (value, out) in values.into_iter().zip(out) {
+            *out = value.into() as f32;
+        }
     }
 }
 
@@ -95,7 +108,7 @@ fn sums<C: Component, const N: usize>(
     terms: impl Fn(C::Value, C::Value) -> [C::Value; N],
 ) -> [f64; N] {
     let mut sums = [[C::Value::default(); LANES]; N];
-    let block = LANES * C::BYTES;
+    let block = block::<C>();
     for (a, b) in a.chunks(block).zip(b.chunks(block)) {
         let (a, b) = (read_block::<C>(a), read_block::<C>(b));
         for lane in 0..LANES {
@@ -108,17 +121,32 @@ fn sums<C: Component, const N: usize>(
     sums.map(|lanes| pairwise_total(lanes).into())
 }
 
+/// Bytes of `LANES` components.
+const fn block<C: Component>() -> usize {
+    LANES * C::BITS / 8
+}
+
+/// Whole components in `bytes`.
+const fn components<C: Component>(bytes: &[u8]) -> usize {
+    if C::BITS < 8 {
+        bytes.len() * (8 / C::BITS)
+    } else {
+        bytes.len() / (C::BITS / 8)
+    }
+}
+
 /// Reads up to `LANES` components; missing ones are zero and add nothing to any sum.
 #[inline(always)]
 fn read_block<C: Component>(bytes: &[u8]) -> [C::Value; LANES] {
     let mut values = [C::Value::default(); LANES];
-    if bytes.len() == LANES * C::BYTES {
+    if bytes.len() == block::<C>() {
         for (lane, value) in values.iter_mut().enumerate() {
-            *value = C::read(&bytes[lane * C::BYTES..]);
+            *value = C::read(bytes, lane);
         }
     } else {
-        for (value, component) in values.iter_mut().zip(bytes.chunks_exact(C::BYTES)) {
-            *value = C::read(component);
+        let count = components::<C>(bytes);
+        for (lane, value) in values.iter_mut().take(count).enumerate() {
+            *value = C::read(bytes, lane);
         }
     }
     values

@@ -19,7 +19,7 @@ use crate::isa::Isa;
 use crate::set::{
     BitKernels, CodeKernels, ElementKernels, KernelSet, MatrixKernels, PerElement, PerMetric,
 };
-pub(crate) use component::Component;
+pub(crate) use component::{Bit, Component};
 pub(crate) use distance::widen;
 #[cfg(target_arch = "aarch64")]
 pub(crate) use fixed::project_fixed;
@@ -27,7 +27,7 @@ pub(crate) use hadamard::hadamard;
 pub(crate) use lookup::{lookup, lookup_gather};
 
 use component::{Half, UpperHalf};
-use distance::{Cosine, InnerProduct, L1, L2};
+use distance::{Cosine, InnerProduct, Jaccard, L1, L2};
 
 /// The scalar kernels.
 pub(crate) static KERNELS: KernelSet = KernelSet {
@@ -38,6 +38,7 @@ pub(crate) static KERNELS: KernelSet = KernelSet {
         bf16: element_kernels::<UpperHalf>(),
         u8: element_kernels::<u8>(),
         i8: element_kernels::<i8>(),
+        bit: element_kernels::<Bit>(),
     },
     codes: CodeKernels {
         l2_to_256: table::l2_to_256,
@@ -70,12 +71,14 @@ const fn element_kernels<C: Component>() -> ElementKernels {
             inner_product: distance::distance::<C, InnerProduct>,
             cosine: distance::distance::<C, Cosine>,
             l1: distance::distance::<C, L1>,
+            jaccard: distance::distance::<C, Jaccard>,
         },
         distance_many: PerMetric {
             l2: distance::distance_many::<C, L2>,
             inner_product: distance::distance_many::<C, InnerProduct>,
             cosine: distance::distance_many::<C, Cosine>,
             l1: distance::distance_many::<C, L1>,
+            jaccard: distance::distance_many::<C, Jaccard>,
         },
         squared_norm: distance::squared_norm::<C>,
         widen: widen::<C>,

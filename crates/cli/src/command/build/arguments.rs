@@ -95,7 +95,7 @@ struct PlaceArguments {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 
-    /// Distance: l2, ip (inner product), cosine or l1 (Manhattan)
+    /// Distance: l2, ip (inner product), cosine, l1 (Manhattan), or of bits hamming or jaccard
     #[arg(long, value_name = "METRIC")]
     metric: Metric,
 
@@ -116,7 +116,7 @@ struct PlaceArguments {
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
 
-    /// Element type of a .bin file, or wanted of .parquet and .jsonl: f32, f16, bf16, u8 or i8
+    /// Element type of a .bin file, or wanted of .parquet and .jsonl: f32, f16, bf16, u8, i8 or bit
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
 
