@@ -113,7 +113,7 @@ fn ask(client: &Client<'_>, target: &Target, row: &[u8], k: usize) -> Result<Vec
         Metric::Cosine => 1.0 - scored.score,
         Metric::InnerProduct => -scored.score,
         Metric::L2 => scored.score * scored.score,
-        Metric::L1 => scored.score,
+        Metric::L1 | Metric::Hamming | Metric::Jaccard => scored.score,
     };
     Ok(found.points.into_iter().map(distance).collect())
 }
