@@ -1,9 +1,11 @@
 //! What was typed.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Parser;
 use pageway::{Error, MemoryWish, OpenOptions, Result, UpdateOptions};
+
+use crate::file::read;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -125,10 +127,4 @@ impl Arguments {
             .with_threads(self.threads);
         (OpenOptions::default(), update)
     }
-}
-
-/// The text of a file.
-pub(crate) fn read(path: &Path) -> Result<String> {
-    let text = std::fs::read_to_string(path);
-    text.map_err(|error| Error::from(error).within(path.display()))
 }

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use pageway::lab::clock;
 use pageway::{Error, ErrorKind, Progress, Result};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
@@ -12,7 +13,8 @@ use serde_json::Value;
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body, http};
 
-use crate::arguments::{Arguments, read};
+use crate::arguments::Arguments;
+use crate::file::read;
 
 /// Bytes of an answer at most.
 const MAX_BYTES: u64 = 256 << 20;
@@ -166,8 +168,8 @@ impl<'p> Client<'p> {
 
     /// Waits, unless the user wants to stop.
     fn rest(&self, time: Duration) -> Result<()> {
-        let end = Instant::now() + time.min(MAX_PAUSE);
-        while Instant::now() < end {
+        let end = clock::now() + time.min(MAX_PAUSE);
+        while clock::now() < end {
             self.progress.check()?;
             std::thread::sleep(LOOK.min(time));
         }

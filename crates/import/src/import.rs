@@ -1,7 +1,6 @@
 //! An import: page after page into the indexes, then a merge of each, and a comparison.
 
-use std::time::Instant;
-
+use pageway::lab::clock;
 use pageway::{Error, ErrorKind, Progress, Result};
 use pageway_shell::output::{self, Outcome};
 use pageway_shell::session::Session;
@@ -21,7 +20,7 @@ use crate::target::{Target, places};
 /// # Errors
 /// Where server, disk or memory fail, or the user wants to stop; another run goes on then.
 pub(crate) fn run(arguments: &Arguments, session: &Session) -> Result<Outcome> {
-    let started = Instant::now();
+    let started = clock::now();
     let client = Client::new(arguments, &session.progress)?;
     if client.shows_key() {
         output::note("pageway: the key goes to the server unencrypted: https:// would hide it");

@@ -11,15 +11,22 @@
 //! import      page after page; then a merge and a comparison
 //! compare     answers of the server, and of the index
 //! report      what is shown at the end
+//! file        whole files, read and replaced
 //! ```
 //!
 //! A page is durable in all indexes before the state says so, and goes in by ids, so that a page
 //! which is read again changes nothing.
 
+#![expect(
+    clippy::format_push_string,
+    reason = "reports are short; plain appends read best"
+)]
+
 mod arguments;
 mod client;
 mod collection;
 mod compare;
+mod file;
 mod import;
 mod point;
 mod report;

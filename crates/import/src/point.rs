@@ -71,9 +71,8 @@ impl Point {
         rows: &mut Vec<u8>,
     ) -> Result<bool> {
         let numbers = match &self.vector {
-            None => return Ok(false),
             Some(Vectors::One(numbers)) if name.is_empty() => Cow::Borrowed(numbers),
-            Some(Vectors::One(_)) => return Ok(false),
+            None | Some(Vectors::One(_)) => return Ok(false),
             Some(Vectors::Named(named)) => match named.get(name) {
                 None => return Ok(false),
                 Some(own) => Cow::Owned(

@@ -1,14 +1,12 @@
 //! How far an import got, in a file beside what it makes.
 
-use std::fs::{self, File};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use pageway::{Error, ErrorKind, Result};
+use pageway::{Error, ErrorKind, OsVfs, Result, Vfs};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::arguments::read;
+use crate::file;
 
 /// What a run goes on with.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
@@ -43,18 +41,16 @@ impl StateFile {
     /// Where it is of another import, or what is there was not made by one.
     pub(crate) fn begin(&self, first: State, out: &Path) -> Result<State> {
         let place = self.0.display();
-        if !self.0.exists() {
-            if fs::read_dir(out).is_ok_and(|mut files| files.next().is_some()) {
+        if !OsVfs.exists(&self.0)? {
+            if !is_empty(out).map_err(|error| Error::from(error).within(out.display()))? {
                 let words = format!("{}: is there already, and not empty", out.display());
                 return Err(Error::invalid(words));
             }
-            if let Some(parent) = self.0.parent() {
-                fs::create_dir_all(parent)?;
-            }
+            OsVfs.create_dir_all(file::parent(&self.0))?;
             self.write(&first)?;
             return Ok(first);
         }
-        let state: State = serde_json::from_str(&read(&self.0)?).map_err(|error| {
+        let state: State = serde_json::from_str(&file::read(&self.0)?).map_err(|error| {
             Error::new(
                 ErrorKind::Corrupt,
                 format!("{place}: no state of an import: {error}"),
@@ -76,20 +72,23 @@ impl StateFile {
 
     /// Writes a state in place of the one before, durably.
     pub(crate) fn write(&self, state: &State) -> Result<()> {
-        let temporary = self.0.with_extension("import.tmp");
-        let written = || -> std::io::Result<()> {
-            let mut file = File::create(&temporary)?;
-            file.write_all(serde_json::to_string(state)?.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&temporary, &self.0)
-        };
-        written().map_err(|error| Error::from(error).within(self.0.display()))
+        let text = serde_json::to_string(state);
+        let text = text.map_err(|error| Error::new(ErrorKind::Internal, error.to_string()))?;
+        file::replace(&self.0, &text)
     }
 
     /// Takes it away: the import is done.
     pub(crate) fn remove(&self) -> Result<()> {
-        fs::remove_file(&self.0).map_err(|error| Error::from(error).within(self.0.display()))
+        file::remove(&self.0)
     }
+}
+
+/// Whether nothing is in a directory, or it is not there.
+fn is_empty(dir: &Path) -> std::io::Result<bool> {
+    if !OsVfs.exists(dir)? {
+        return Ok(true);
+    }
+    Ok(OsVfs.list(dir)?.is_empty() && OsVfs.list_others(dir)?.is_empty())
 }
 
 #[cfg(test)]
@@ -102,7 +101,7 @@ mod tests {
     fn a_state_is_gone_on_with_by_its_own_import_alone() {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("i.index");
-        let file = StateFile::beside(&out);
+        let place = StateFile::beside(&out);
         let first = State {
             collection: "c".to_owned(),
             vectors: vec![String::new()],
@@ -111,30 +110,30 @@ mod tests {
             without: vec![0],
             read: false,
         };
-        assert_eq!(file.begin(first.clone(), &out).unwrap(), first);
+        assert_eq!(place.begin(first.clone(), &out).unwrap(), first);
         let later = State {
             next: Some(json!("0198")),
             points: 256,
             ..first.clone()
         };
-        file.write(&later).unwrap();
-        assert_eq!(file.begin(first.clone(), &out).unwrap(), later);
+        place.write(&later).unwrap();
+        assert_eq!(place.begin(first.clone(), &out).unwrap(), later);
         let other = State {
             collection: "d".to_owned(),
             ..first.clone()
         };
-        let error = file.begin(other, &out).unwrap_err().to_string();
+        let error = place.begin(other, &out).unwrap_err().to_string();
         assert!(
             error.contains("collection 'c'") && error.contains("i.index.import"),
             "{error}"
         );
-        fs::write(dir.path().join("i.index.import"), "{").unwrap();
-        let error = file.begin(first.clone(), &out).unwrap_err();
+        file::replace(&dir.path().join("i.index.import"), "{").unwrap();
+        let error = place.begin(first.clone(), &out).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt);
-        file.remove().unwrap();
-        fs::create_dir(&out).unwrap();
-        fs::write(out.join("MANIFEST"), "").unwrap();
-        let error = file.begin(first, &out).unwrap_err().to_string();
+        place.remove().unwrap();
+        OsVfs.create_dir_all(&out).unwrap();
+        file::replace(&out.join("MANIFEST"), "").unwrap();
+        let error = place.begin(first, &out).unwrap_err().to_string();
         assert!(error.contains("is there already"), "{error}");
     }
 }

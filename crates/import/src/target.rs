@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pageway::source::{TextRead, TextSlice};
-use pageway::{CreateOptions, Error, Progress, Result, Rows, Writer};
+use pageway::{CreateOptions, Error, OsVfs, Progress, Result, Rows, Vfs, Writer};
 
 use crate::arguments::Arguments;
 use crate::collection::Dense;
@@ -33,7 +33,7 @@ impl Target {
         points: u64,
         arguments: &Arguments,
     ) -> Result<Self> {
-        if !dir.join("MANIFEST").exists() {
+        if !OsVfs.exists(&dir.join("MANIFEST"))? {
             let options = CreateOptions::new(dense.shape, dense.metric)
                 .with_memory(arguments.memory_bytes()?)
                 .with_expected(points.max(1));

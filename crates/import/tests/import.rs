@@ -1,7 +1,9 @@
 //! The program against a server of ours, in this process.
 
 #![allow(
+    clippy::disallowed_methods,
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "tests say what is wrong by failing"
 )]
