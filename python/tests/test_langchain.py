@@ -14,6 +14,7 @@ import pageway
 
 pytest.importorskip("langchain_core", reason="langchain-core is not installed")
 
+from conftest import example  # noqa: E402
 from langchain_core.documents import Document  # noqa: E402
 from langchain_core.embeddings import Embeddings  # noqa: E402
 
@@ -44,6 +45,13 @@ def filled(store):
     metadatas = [{"n": n, "lang": "de" if n % 2 else "en", "a.b": n, "tags": ["x", n]} for n in range(8)]
     store.add_texts(ANIMALS, metadatas, ids=[f"id/{n}" for n in range(8)])
     return store
+
+
+def test_the_guide_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(example("pageway.langchain"), {"embedding": Letters()})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("ship a tall ship {") and sorted(eval(lines[1])) == ["boat", "ship"]
 
 
 def texts(documents):

@@ -14,6 +14,7 @@ import pageway
 pytest.importorskip("llama_index.core", reason="llama-index-core is not installed")
 pytestmark = pytest.mark.filterwarnings("default")
 
+from conftest import example  # noqa: E402
 from llama_index.core import StorageContext, VectorStoreIndex  # noqa: E402
 from llama_index.core.embeddings import BaseEmbedding  # noqa: E402
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode  # noqa: E402
@@ -73,6 +74,12 @@ def filled(store):
 
 def asked(**settings):
     return VectorStoreQuery(query_embedding=NODES[0].embedding, similarity_top_k=40, **settings)
+
+
+def test_the_guide_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(example("pageway.llama_index"), {"embedding": Letters()})
+    assert capsys.readouterr().out == "['a tall ship']\n"
 
 
 def one(key, value, operator="=="):
