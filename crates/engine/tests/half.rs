@@ -87,7 +87,8 @@ fn answers_are_those_of_floats_bit_for_bit_in_every_design() {
         };
         assert_eq!(half.0, [ElementType::F16], "{preset}");
         assert_eq!(float.0, [ElementType::F32], "{preset}");
-        assert!(half.1 < float.1, "{preset}");
+        // Gorgeous packs more lists into pages that hold less.
+        assert!(half.1 <= float.1, "{preset}");
         for (half, float) in [(half.2, float.2), (half.3, float.3)] {
             assert_eq!(half.ids, float.ids, "{preset} {metric}");
             let bits = |answers: &Answers| -> Vec<u32> {
@@ -108,7 +109,7 @@ fn a_segment_is_stored_as_its_rows_allow_and_searched_with_the_others() {
     let writer = Writer::open(dir.path(), &open.0, &open.1).unwrap();
     let put = |rows: &Rows, first: u64| {
         let ids: Vec<u64> = (first..first + rows.count() as u64).collect();
-        let rows = pageway::Rows::new(&rows.bytes, rows.shape).with_ids(Some(&ids));
+        let rows = pageway::Rows::new(&rows.bytes, rows.shape).with_ids(Some(ids.as_slice()));
         writer.upsert(&rows).unwrap();
         writer.flush(&NoProgress).unwrap();
     };
