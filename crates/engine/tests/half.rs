@@ -87,7 +87,8 @@ fn answers_are_those_of_floats_bit_for_bit_in_every_design() {
         };
         assert_eq!(half.0, [ElementType::F16], "{preset}");
         assert_eq!(float.0, [ElementType::F32], "{preset}");
-        assert!(half.1 < float.1, "{preset}");
+        // Gorgeous packs more lists into pages that hold less.
+        assert!(half.1 <= float.1, "{preset}");
         for (half, float) in [(half.2, float.2), (half.3, float.3)] {
             assert_eq!(half.ids, float.ids, "{preset} {metric}");
             let bits = |answers: &Answers| -> Vec<u32> {

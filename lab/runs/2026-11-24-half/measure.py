@@ -3,8 +3,8 @@
     python measure.py PAGEWAY DATA OUT SET PRESETS SHARE [SHARE ...]
 
 PAGEWAY is the command; DATA holds SET.base.*, the queries and SET.gt.ibin; indexes are built in OUT
-and removed again. PRESETS are separated by commas; published ones share the graph of one build of
-`diskann`. Every search goes to OUT/SET.jsonl with its command; a table is printed.
+and removed again. PRESETS are separated by commas; all share the graph of one build of `diskann`,
+which stays. Every search goes to OUT/SET.jsonl with its command; a table is printed.
 """
 
 import json
@@ -43,9 +43,9 @@ class Runs:
         return json.loads(done.stdout)
 
     def build(self, preset, memory, graph):
-        """Builds an index; a published one over the graph of another where there is one."""
+        """Builds an index; over the graph of another where there is one."""
         index = self.out / f"{self.name}.{preset}.{memory}"
-        shared = ("--graph-from", graph) if graph and preset != "pageway" else ()
+        shared = ("--graph-from", graph) if graph else ()
         built = self.run(
             "build", "--data", self.base, "--metric", self.metric, "--preset", preset,
             "--memory", memory, "--degree", 32, "--build-list", 100, "--out", index, *shared,
@@ -88,11 +88,11 @@ def main(command, data, out, name, presets, *shares):
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     runs = Runs(command, Path(data), out, name)
-    graph = None
+    graph = out / f"{name}.graph"
     for share in shares:
         for preset in presets.split(","):
-            if preset != "pageway" and graph is None:
-                graph = runs.build("diskann", "20%", None).rename(out / f"{name}.graph")
+            if not graph.exists():
+                runs.build("diskann", "20%", None).rename(graph)
             index = runs.build(preset, share, graph)
             if index is None:
                 continue
@@ -102,8 +102,6 @@ def main(command, data, out, name, presets, *shares):
                 shown = [f"{cell:.2f}" if cell is not None else "-" for cell in cells]
                 print(name, share, preset, tolerance, *shown, flush=True)
             shutil.rmtree(index)
-    if graph:
-        shutil.rmtree(graph)
 
 
 if __name__ == "__main__":
