@@ -46,7 +46,7 @@ impl Server {
             runtime.block_on(async {
                 let listening = listen(([127, 0, 0, 1], 0).into()).await.unwrap();
                 tell.send(listening.address).unwrap();
-                listening.serve(app.router(), stops).await;
+                listening.serve(app.router(), None, stops).await;
             });
             drop(runtime);
             drop(app);
