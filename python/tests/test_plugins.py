@@ -428,6 +428,11 @@ def test_big_ann_benchmarks_refuses_what_it_cannot_do(big, vectors, queries):
 def test_big_ann_benchmarks_configuration(big, vectors, queries):
     yaml = pytest.importorskip("yaml")
     sets = yaml.safe_load((BIG_ANN / "config.yaml").read_text())
+    ((entry,),) = (
+        own.values() for own in yaml.safe_load((BIG_ANN / "filter.yaml").read_text()).values()
+    )
+    for params in json.loads(entry["run-groups"]["base"]["args"]):
+        big.Filter("euclidean", params)
     assert {"bigann-1B", "deep-10M", "msspacev-100M", "ssnpp-1B", "random-xs"} <= set(sets)
     for name, algorithms in sets.items():
         (entry,) = algorithms.values()
