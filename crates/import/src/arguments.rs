@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{Args, Parser, value_parser};
 use pageway::{Error, MemoryWish, OpenOptions, Result, UpdateOptions};
 
 use crate::file::read;
@@ -30,13 +30,8 @@ import from there.";
 #[derive(Debug, Parser)]
 #[command(name = "pageway import-qdrant", version, after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Address of the server: http://HOST:PORT or https://HOST:PORT
-    #[arg(long, value_name = "URL")]
-    pub(crate) url: String,
-
-    /// Collection
-    #[arg(long, value_name = "NAME")]
-    pub(crate) collection: String,
+    #[command(flatten)]
+    pub(crate) server: ServerArguments,
 
     /// Directory of the index, or of an index for each vector; not there yet, or that of a run that
     /// stopped
@@ -47,6 +42,33 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) vector: Option<String>,
 
+    /// Queries to compare at the end, for each index; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u32).range(0..=10_000))]
+    pub(crate) compare: u32,
+
+    #[command(flatten)]
+    pub(crate) index: IndexArguments,
+
+    /// Show one JSON object instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Show no progress
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+/// What is asked, and how.
+#[derive(Debug, Args)]
+pub(crate) struct ServerArguments {
+    /// Address of the server: http://HOST:PORT or https://HOST:PORT
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: String,
+
+    /// Collection
+    #[arg(long, value_name = "NAME")]
+    pub(crate) collection: String,
+
     /// File with the key of the server [default: the variable QDRANT_API_KEY]
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<PathBuf>,
@@ -56,21 +78,21 @@ pub(crate) struct Arguments {
     pub(crate) ca_cert: Option<PathBuf>,
 
     /// Points of a request
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = value_parser!(u32).range(1..=10_000))]
     pub(crate) batch: u32,
 
     /// Seconds that a request may take
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,
 
     /// Attempts of a request that a server does not answer, or is too busy for
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = value_parser!(u32).range(1..=100))]
     pub(crate) attempts: u32,
+}
 
-    /// Queries to compare at the end, for each index; 0 for none
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=10_000))]
-    pub(crate) compare: u32,
-
+/// What is made.
+#[derive(Debug, Args)]
+pub(crate) struct IndexArguments {
     /// Memory of a search, in bytes [default: 64MB, more as vectors come]
     #[arg(long, value_name = "MEMORY")]
     memory: Option<MemoryWish>,
@@ -82,17 +104,9 @@ pub(crate) struct Arguments {
     /// Threads of flushes and merges
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
-
-    /// Show one JSON object instead of text
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    /// Show no progress
-    #[arg(long)]
-    pub(crate) quiet: bool,
 }
 
-impl Arguments {
+impl ServerArguments {
     /// The key of the server, if there is one.
     pub(crate) fn key(&self) -> Result<Option<String>> {
         let key = match &self.api_key_file {
@@ -107,7 +121,9 @@ impl Arguments {
             _ => Ok(key),
         }
     }
+}
 
+impl IndexArguments {
     /// The bytes of memory of a search.
     pub(crate) fn memory_bytes(&self) -> Result<Option<u64>> {
         match self.memory {

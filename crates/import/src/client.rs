@@ -13,7 +13,7 @@ use serde_json::Value;
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body, http};
 
-use crate::arguments::Arguments;
+use crate::arguments::ServerArguments;
 use crate::file::read;
 
 /// Bytes of an answer at most.
@@ -54,7 +54,7 @@ impl<'p> Client<'p> {
     ///
     /// # Errors
     /// What is no address; a file of certificates that is none.
-    pub(crate) fn new(arguments: &Arguments, progress: &'p dyn Progress) -> Result<Self> {
+    pub(crate) fn new(arguments: &ServerArguments, progress: &'p dyn Progress) -> Result<Self> {
         let server = arguments.url.trim_end_matches('/');
         if !server.starts_with("http://") && !server.starts_with("https://") {
             let words = format!("--url {server}: write http://HOST:PORT or https://HOST:PORT");

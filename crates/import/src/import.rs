@@ -21,7 +21,7 @@ use crate::target::{Target, places};
 /// Where server, disk or memory fail, or the user wants to stop; another run goes on then.
 pub(crate) fn run(arguments: &Arguments, session: &Session) -> Result<Outcome> {
     let started = clock::now();
-    let client = Client::new(arguments, &session.progress)?;
+    let client = Client::new(&arguments.server, &session.progress)?;
     if client.shows_key() {
         output::note("pageway: the key goes to the server unencrypted: https:// would hide it");
     }
@@ -32,7 +32,8 @@ pub(crate) fn run(arguments: &Arguments, session: &Session) -> Result<Outcome> {
     let resumed = state.points;
     let points = count(&client)?;
     let targets = collection.vectors.iter().zip(dirs);
-    let targets = targets.map(|(dense, dir)| Target::open(dense.clone(), dir, points, arguments));
+    let targets =
+        targets.map(|(dense, dir)| Target::open(dense.clone(), dir, points, &arguments.index));
     let targets = targets.collect::<Result<Vec<_>>>()?;
     let import = Import {
         arguments,
@@ -44,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, session: &Session) -> Result<Outcome> {
     let done = done.and_then(|()| import.finish(&state));
     let indexes = done.map_err(|error| goes_on(error, &state))?;
     let report = Report {
-        collection: arguments.collection.clone(),
+        collection: arguments.server.collection.clone(),
         points: state.points,
         resumed,
         counted: count(&import.client)?,
@@ -97,7 +98,7 @@ impl Import<'_> {
             json!(true)
         };
         let mut body = json!({
-            "limit": self.arguments.batch,
+            "limit": self.arguments.server.batch,
             "with_payload": true,
             "with_vector": vectors,
         });
@@ -134,7 +135,7 @@ impl Import<'_> {
 fn first(arguments: &Arguments, collection: &Collection) -> State {
     let names = collection.vectors.iter().map(|own| own.name.clone());
     State {
-        collection: arguments.collection.clone(),
+        collection: arguments.server.collection.clone(),
         vectors: names.collect(),
         next: None,
         points: 0,

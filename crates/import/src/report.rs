@@ -139,3 +139,45 @@ impl IndexReport {
         facts.render()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_disagrees_is_said_and_ends_with_another_code() {
+        let index = |rows, agreement| IndexReport {
+            vector: String::new(),
+            index: "i".to_owned(),
+            rows,
+            without: 1,
+            dimension: 4,
+            element: ElementType::F32,
+            metric: Metric::L2,
+            comparison: Some(Comparison {
+                queries: 5,
+                agreement,
+                recall: 1.0,
+            }),
+        };
+        let report = |counted, rows, agreement| Report {
+            collection: "c".to_owned(),
+            points: 10,
+            resumed: 0,
+            counted,
+            indexes: vec![index(rows, agreement)],
+            left_out: Vec::new(),
+            seconds: 1.0,
+        };
+        assert_eq!(report(10, 9, 1.0).outcome().unwrap().exit_code, 0);
+        for (wrong, words) in [
+            (report(11, 9, 1.0), "the server counts 11 points"),
+            (report(10, 8, 1.0), "holds 8 rows"),
+            (report(10, 9, 0.9), "of the exact answers"),
+        ] {
+            let outcome = wrong.outcome().unwrap();
+            assert_eq!(outcome.exit_code, DISAGREES);
+            assert!(outcome.text.contains(words), "{}", outcome.text);
+        }
+    }
+}

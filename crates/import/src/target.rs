@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pageway::source::{TextRead, TextSlice};
 use pageway::{CreateOptions, Error, OsVfs, Progress, Result, Rows, Vfs, Writer};
 
-use crate::arguments::Arguments;
+use crate::arguments::IndexArguments;
 use crate::collection::Dense;
 use crate::point::{Key, Page};
 
@@ -31,7 +31,7 @@ impl Target {
         dense: Dense,
         dir: PathBuf,
         points: u64,
-        arguments: &Arguments,
+        arguments: &IndexArguments,
     ) -> Result<Self> {
         if !OsVfs.exists(&dir.join("MANIFEST"))? {
             let options = CreateOptions::new(dense.shape, dense.metric)

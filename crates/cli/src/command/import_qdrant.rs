@@ -1,5 +1,5 @@
-//! `pageway import-qdrant`: hands over to the program `pageway-import-qdrant`, which is installed where
-//! it is wanted.
+//! `pageway import-qdrant`: hands over to the program `pageway-import-qdrant`, which is installed
+//! where it is wanted.
 
 use std::ffi::OsString;
 
