@@ -26,14 +26,14 @@ impl Taken for FromBoth {
 
 impl Common {
     /// Puts the rows of the delta into the segment that there is; false where that cannot be, and
-    /// nothing is done.
-    ///
-    /// No merge runs meanwhile.
+    /// nothing is done: also beside a merge, which may be of the segment.
     pub(super) fn flush_into_segment(&self, progress: &dyn Progress) -> Result<bool> {
         if patched(&self.index.version()).is_none() {
             return Ok(false);
         }
-        let _merge = self.upkeep.turns.merge();
+        let Some(_merge) = self.upkeep.turns.try_merge() else {
+            return Ok(false);
+        };
         let _turn = self.upkeep.turns.flush();
         let (lease, version) = self.begin_build();
         let Some(segment) = patched(&version) else {
