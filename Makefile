@@ -70,9 +70,11 @@ fuzz: ## 100,000 forged indexes with right checksums, and property tests of othe
 	PAGEWAY_FORGERIES=100000 cargo test --release -p pageway-suites --test forged -- --nocapture
 	PROPTEST_RNG_SEED=$$(date +%s) PROPTEST_CASES=2000 cargo test --release
 
-judges: extension ## outside judges that pass: a browser, the suite of LangChain (needs network and Chromium)
+judges: extension ## outside judges: a browser, tests of qdrant-client, Qdrant and LangChain (needs network and Chromium)
 	cargo build --release -p pageway-server
 	python3 suites/judges/console.py
+	python3 suites/judges/openapi.py
+	python3 suites/judges/congruence.py
 	python3 suites/judges/langchain.py
 
 # Tests that ask nothing of the system that Miri lacks, and end within minutes.

@@ -57,9 +57,9 @@ impl Point {
         place: &str,
     ) -> Outcome<()> {
         let vectors = vector.into_named();
-        for (name, value) in &vectors {
+        for value in vectors.values() {
             if let VectorValue::Sparse(own) = value {
-                own.check(&format!("{place}.vector.{name}"))?;
+                own.check(&format!("{place}.vector.?.values"))?;
             }
         }
         for (name, value) in vectors {

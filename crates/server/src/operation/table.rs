@@ -105,6 +105,12 @@ use Access::{Known, Open, Read, Write};
 pub(crate) const OPERATIONS: &[Operation] = &[
     row("root", ("GET", "/"), Open, system::root),
     row("healthz", ("GET", "/healthz"), Open, system::healthy),
+    row(
+        "openapi",
+        ("GET", "/openapi.json"),
+        Open,
+        system::description,
+    ),
     row("livez", ("GET", "/livez"), Open, system::healthy),
     row("readyz", ("GET", "/readyz"), Open, system::ready),
     row("metrics", ("GET", "/metrics"), Known, system::metrics),

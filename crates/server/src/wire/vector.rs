@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use pageway::VectorShape;
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::failure::{Failure, Outcome};
 
 /// Numbers of a vector at most.
-pub(crate) const MAX_DIMENSION: usize = 65_536;
+pub(crate) const MAX_DIMENSION: usize = VectorShape::MAX_DIMENSION as usize;
 
 /// Values at some places.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -22,7 +23,8 @@ impl SparseVector {
     /// Refuses values without a place, and those that are no numbers.
     pub(crate) fn check(&self, path: &str) -> Outcome<()> {
         if self.indices.len() != self.values.len() {
-            return Err(Failure::invalid(path, "must be the same length as indices"));
+            let words = "Validation error: must be the same length as indices [{}]";
+            return Err(Failure::invalid(path, words));
         }
         if self.values.iter().any(|value| !value.is_finite()) {
             return Err(Failure::invalid(path, "a number is not finite in 32 bits"));
@@ -95,7 +97,11 @@ impl<'de> Visitor<'de> for ValueVisitor {
         while let Some(element) = seq.next_element::<Element>()? {
             match element {
                 Element::Number(number) if numbers.len() < MAX_DIMENSION => numbers.push(number),
-                Element::Number(_) => return Err(A::Error::custom("more than 65536 numbers")),
+                Element::Number(_) => {
+                    return Err(A::Error::custom(format_args!(
+                        "more than {MAX_DIMENSION} numbers"
+                    )));
+                }
                 Element::List => is_multi = true,
             }
         }
