@@ -120,6 +120,13 @@ pub struct BuildOptions {
     pub graph_from: Option<PathBuf>,
     /// What the values of some fields of attributes must be, now and whenever rows change.
     pub schema: Option<Schema>,
+    /// Directory for temporary files, in place of that of the index. They go whichever way the build
+    /// ends; what a killed build left goes with the next that is given the directory.
+    pub scratch: Option<PathBuf>,
+    /// Whether finished stages and shards stay when the build is stopped, and are looked for: a
+    /// build of the same input with the same options goes on, and makes the bytes of one that was
+    /// never stopped.
+    pub resume: bool,
     /// Held-out queries that the calibration measures recall with.
     pub calibration_queries: u32,
     /// Seed of every random choice.
@@ -148,6 +155,8 @@ impl Default for BuildOptions {
             codebook_from: None,
             graph_from: None,
             schema: None,
+            scratch: None,
+            resume: false,
             calibration_queries: 500,
             seed: 42,
         }
@@ -173,6 +182,8 @@ setters!(BuildOptions {
     with_disk: disk = impl Into<Option<MemoryWish>>,
     with_codebook_from: codebook_from = impl Into<Option<PathBuf>>,
     with_graph_from: graph_from = impl Into<Option<PathBuf>>,
+    with_scratch: scratch = impl Into<Option<PathBuf>>,
+    with_resume: resume = bool,
     with_schema: schema = impl Into<Option<Schema>>,
     with_calibration_queries: calibration_queries = u32,
     with_seed: seed = u64,

@@ -17,6 +17,8 @@ use crate::storage::{ClusterTable, EntryCodes};
 
 /// Rows among which fixed entries are looked for.
 const FIXED_SAMPLE: u64 = 20_000;
+/// What a node that is hashed takes beside its vector.
+const HASHED_BYTES: u64 = 24;
 
 /// What entries are built from.
 pub(super) struct EntryBuild<'e> {
@@ -185,6 +187,23 @@ impl EntryBuild<'_> {
         encoder.encode(&rows, &mut codes);
         Ok(EntryCodes { nodes, codes })
     }
+}
+
+/// Most bytes that building the entry takes beside the rows of all nodes.
+pub(super) fn entry_building_bytes(spec: &IndexSpec, node_count: u32) -> u64 {
+    let (vectors, row) = (spec.shape.vectors(), spec.shape.vectors().row_bytes() as u64);
+    let widened = 4 * u64::from(vectors.dimension);
+    let rows = match spec.execution.entry {
+        EntrySpec::Medoid | EntrySpec::UpperLayers { .. } | EntrySpec::Clusters => 0,
+        EntrySpec::Fixed { .. } => FIXED_SAMPLE.min(node_count.into()) * (row + widened),
+        EntrySpec::Navigation { .. } => resolve::navigation_spec(spec, node_count)
+            .map_or(0, |own| u64::from(own.sample) * row),
+        EntrySpec::Hash { .. } => {
+            let hashed = row + widened + HASHED_BYTES;
+            resolve::hash_spec(spec, node_count).map_or(0, |own| u64::from(own.sample) * hashed)
+        }
+    };
+    rows + 2 * resolve::entry_bytes(spec, node_count)
 }
 
 fn missing() -> Error {

@@ -76,8 +76,7 @@ impl Pipeline<'_> {
     }
 
     fn spill_of(&self, stem: &str) -> Result<SpillWriter> {
-        let name = format!("spill-{stem}-{}.pw", self.workspace.generation);
-        SpillWriter::create(&self.workspace.vfs, &self.workspace.dir.join(name))
+        self.workspace.scratch.writer(stem)
     }
 
     /// Writes the lists of the living rows of a segment; how many those are.
@@ -119,8 +118,7 @@ impl Pipeline<'_> {
     ) -> Result<[Spill; 2]> {
         let base = kept.segments.first().ok_or_else(torn)?;
         let base = self.search_alone(base)?;
-        let stem = format!("spill-edges-{}", self.workspace.generation);
-        let stem = self.workspace.dir.join(stem);
+        let stem = self.workspace.scratch.stem("edges");
         let mut back = Sorter::new(&self.workspace.vfs, stem, SORTED_BYTES);
         let mut found = self.spill_of("found")?;
         let count = rows.end - rows.start;
