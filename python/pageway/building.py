@@ -103,7 +103,7 @@ def build(
         pandas; tensors of torch; a list or any iterator of arrays, of tables, or of pairs ``(ids,
         vectors)``. These are read once and never held whole: beyond 16 MB rows wait in a file
         beside `path` until the build is over.
-    metric : {"l2", "inner_product", "cosine", "l1"}
+    metric : {"l2", "inner_product", "cosine", "l1", "hamming", "jaccard"}
         Distance.
     recall : float
         Recall@10 that searches are meant to have. Sets no parameter: the build measures whether the
@@ -160,9 +160,12 @@ def build(
     dtype : dtype, optional
         Element type of files that do not say theirs (``.bin``); wins over the extension of others.
         Of arrays and batches: what they are converted to; numbers that would be lost are refused.
+        With ``"bit"``, bytes are taken as eight bits each, as `numpy.packbits` packs them.
     store : dtype, optional
         Float type to store floats as: float16 or ``"bfloat16"`` halve what float32 takes on disk and in
         pages. Each number is rounded to nearest; `build_report` says how far that moved a vector.
+        By default floats are stored as they come, and float32 that float16 holds exactly as float16:
+        queries, answers and vectors stay float32 then.
     column : str, optional
         Column of the vectors, where `data` has columns (in HDF5 the data set); by default the only
         column of lists.
@@ -321,10 +324,10 @@ def create(
         Directory of the index, which does not exist or is empty.
     dimension : int
         Components of a vector.
-    metric : {"l2", "inner_product", "cosine", "l1"}
+    metric : {"l2", "inner_product", "cosine", "l1", "hamming", "jaccard"}
         Distance.
     dtype : dtype
-        Element type: float32, float16, "bfloat16", uint8 or int8.
+        Element type: float32, float16, "bfloat16", uint8, int8 or "bit".
     memory : int or str, optional
         Memory of a search, as bytes or ``"200MB"``, however many rows come; by default 64 MB, and
         more as they come. Form of the design and length of codes follow from it: from `expected`

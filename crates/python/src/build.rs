@@ -123,6 +123,7 @@ pub(crate) fn build(
     let store = options.store.as_deref().map(named).transpose()?;
     let vectors = RowsToStore::new(source.open()?, &name, store)?;
     let options = options.options(vectors.rows())?;
+    let options = options.with_store_as_given(store.is_some());
     let names = ids.as_ref().and_then(Ids::names);
     let ids = ids.as_ref().map(Ids::open).transpose()?.flatten();
     let queries = queries.as_ref().map(Source::open).transpose()?;

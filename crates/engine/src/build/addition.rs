@@ -45,11 +45,11 @@ pub(crate) struct Addition<'a> {
     pub(crate) dir: &'a Path,
     /// Number of the build in its directory: part of the names of its files.
     pub(crate) generation: u64,
-    /// Rows with their ids.
+    /// Rows with their ids, in the element type that they are stored in.
     pub(crate) input: &'a BuildInput<'a>,
     /// Their attributes, where they have any.
     pub(crate) documents: Option<&'a dyn DocumentsById>,
-    /// The design of the index.
+    /// The design of the index, in the element type that it takes and gives.
     pub(crate) spec: &'a IndexSpec,
     /// The segment whose quantizers are taken over; trained where absent.
     pub(crate) donor: Option<Source<'a>>,
@@ -88,9 +88,10 @@ impl Addition<'_> {
     pub(crate) fn build(&self) -> Result<Added> {
         let options = options_of(self.spec);
         let rows = Cut::of(self.input, 1)?.rows();
-        let vectors = self.input.vectors;
-        let resident = vectors.resident().is_some();
-        let mut plan = plan(self.spec, (rows, resident), self.kind(), self.limits)?;
+        let mut spec = self.spec.clone();
+        let given = std::mem::replace(&mut spec.shape.element, self.input.vectors.shape().element);
+        let resident = self.input.vectors.resident().is_some();
+        let mut plan = plan(&spec, (rows, resident), self.kind(), self.limits)?;
         if let Some(largest) = self.kept.and_then(|kept| kept.segments.first()) {
             plan.keep_lists(largest.node_count)?;
         }
@@ -130,6 +131,7 @@ impl Addition<'_> {
         } else {
             None
         };
+        entry.element = given;
         Ok(Added {
             entry,
             calibration,

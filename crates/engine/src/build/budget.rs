@@ -4,6 +4,7 @@
 use pageway_graph::{Graph, clusters_bytes, placement_bytes, shard_max_degree};
 use pageway_quant::{Quantizer, TrainingSpec};
 use pageway_store::machine;
+use pageway_types::ElementType;
 
 use super::choose::{OrRefused, Refused, SpecChoice};
 use super::codebook::SharedCodebook;
@@ -125,8 +126,10 @@ pub(super) struct BuildPlan {
 
 impl BuildPlan {
     /// Plans, or refuses with the smallest budget that would do.
+    ///
+    /// `element` is what rows are stored in.
     pub(super) fn new(
-        input: &BuildInput<'_>,
+        (input, element): (&BuildInput<'_>, ElementType),
         options: &BuildOptions,
         codebook: Option<&SharedCodebook>,
     ) -> Result<Self> {
@@ -136,7 +139,7 @@ impl BuildPlan {
         let vectors = input.vectors.shape();
         let shape = Shape {
             dimension: vectors.dimension,
-            element: vectors.element,
+            element,
             metric: options.metric,
         };
         let choice = SpecChoice {
@@ -150,6 +153,7 @@ impl BuildPlan {
                 .code_bytes
                 .or(codebook.map(SharedCodebook::code_bytes)),
             cut,
+            row_bytes: vectors.row_bytes() as u64,
         };
         let index_memory = choice.search_memory();
         let memory_bytes = cut.least_share(index_memory);
@@ -178,7 +182,9 @@ impl BuildPlan {
                 threads,
                 planned_threads: threads.max(PLANNED_THREADS),
             };
-            plan.fit(input.vectors.resident().is_some(), options)?;
+            // Rows that are narrowed are copied.
+            let resident = input.vectors.resident().is_some() && element == vectors.element;
+            plan.fit(resident, options)?;
             Ok(plan)
         })
     }

@@ -53,6 +53,7 @@ mod scratch;
 mod shards;
 mod sort;
 mod spill;
+mod stored;
 mod whole;
 mod windows;
 mod wishes;

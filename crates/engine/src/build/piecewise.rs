@@ -57,7 +57,7 @@ fn build(
     let ids: Vec<u64> = (0..u64::from(ROWS)).map(|row| 3 * row + 1).collect();
     let (vectors, ids) = (VectorSlice::new(&bytes, SHAPE).unwrap(), IdSlice(&ids));
     let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids));
-    let mut plan = BuildPlan::new(&input, options, None)?;
+    let mut plan = BuildPlan::new((&input, SHAPE.element), options, None)?;
     if piecewise {
         plan.parts = plan.can_part().then_some(ROWS / 3);
         plan.graph = GraphPlan::Shards { capacity: ROWS / 3 };

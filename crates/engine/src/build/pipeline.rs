@@ -304,6 +304,7 @@ impl Pipeline<'_> {
             first_row,
             node_count: self.plan.node_count,
             own_first_id: None,
+            element: self.plan.spec.shape.element,
             spec: self.plan.spec.clone(),
             entry: entry.nodes.clone(),
             code_error: Some(CodeError::measured(codes.error)),

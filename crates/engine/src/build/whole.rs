@@ -19,6 +19,7 @@ use super::graph_file::list_bytes;
 use super::named::with_ids;
 use super::pipeline::{Pipeline, Stages};
 use super::scratch::ScratchWish;
+use super::stored::{StoredRows, stored_element};
 use super::workspace::Workspace;
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
@@ -83,8 +84,11 @@ fn build_rows(
 ) -> Result<BuildReport> {
     check_options(options)?;
     let codebook = shared_codebook(vfs.as_ref(), input, options)?;
-    let plan = BuildPlan::new(input, options, codebook.as_ref())?;
-    let resident = input.vectors.resident().is_some();
+    let element = stored_element(input, options, progress)?;
+    let plan = BuildPlan::new((input, element), options, codebook.as_ref())?;
+    let shape = input.vectors.shape();
+    // Rows that are narrowed are copied.
+    let resident = input.vectors.resident().is_some() && element == shape.element;
     check_room(plan.peak_bytes(resident), "this build")?;
     let built = build_planned((vfs, dir), (input, options), (&plan, codebook.as_ref()), progress);
     built.map_err(|error| stopped(error, options.resume))
@@ -110,6 +114,8 @@ pub(super) fn build_planned(
     (plan, codebook): (&BuildPlan, Option<&SharedCodebook>),
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
+    let rows = StoredRows::new(input, plan.spec.shape.element)?;
+    let stored = rows.input();
     let scratch = ScratchWish {
         dir: options.scratch.as_deref(),
         resumes: options.resume,
@@ -119,6 +125,7 @@ pub(super) fn build_planned(
     let pool = thread_pool(plan.threads)?;
     let build = Build {
         input,
+        stored: &stored,
         options,
         plan,
         codebook,
@@ -143,6 +150,8 @@ pub(super) fn check_options(options: &BuildOptions) -> Result<()> {
 /// A build of all rows.
 struct Build<'b> {
     input: &'b BuildInput<'b>,
+    /// The same in the element type that is stored.
+    stored: &'b BuildInput<'b>,
     options: &'b BuildOptions,
     plan: &'b BuildPlan,
     codebook: Option<&'b SharedCodebook>,
@@ -161,10 +170,12 @@ impl Build<'_> {
         let spec = segments
             .first()
             .map_or(&self.plan.spec, |first| &first.spec);
+        let mut spec = spec.clone();
+        spec.shape.element = self.input.vectors.shape().element;
         let mut manifest = Manifest {
             generation: self.workspace.generation,
             created_by: concat!("pageway ", env!("CARGO_PKG_VERSION")).to_owned(),
-            spec: spec.clone(),
+            spec,
             segments,
             memory_bytes: self.plan.index_memory,
             calibration: Calibration::default(),
@@ -190,7 +201,7 @@ impl Build<'_> {
         if self.plan.cut.runs() == 1 {
             return Ok(None);
         }
-        let whole = self.pipeline(self.input, (self.plan, None), None);
+        let whole = self.pipeline(self.stored, (self.plan, None), None);
         let fingerprint = whole.check_rows()?.fingerprint;
         Ok(Some(fingerprint))
     }
@@ -202,7 +213,7 @@ impl Build<'_> {
         let around = self.plan.quantizer().has_centres() && self.plan.has_clusters();
         match all.filter(|_| !around) {
             Some(fingerprint) => {
-                let whole = self.pipeline(self.input, (self.plan, None), None);
+                let whole = self.pipeline(self.stored, (self.plan, None), None);
                 whole.trained(fingerprint, None).map(Some)
             }
             None => Ok(None),
@@ -220,7 +231,7 @@ impl Build<'_> {
         let rows = held_out_rows(self.input, self.options);
         let (mut segments, mut nodes) = (Vec::new(), Vec::new());
         for (number, run) in (0..).zip(cut.all()) {
-            let own = Run::new(self.input, &run);
+            let own = Run::new(self.stored, &run);
             let plan = self.plan.of_segment(run.end - run.start);
             let number = (cut.runs() > 1).then_some(number);
             let input = own.input();
@@ -230,7 +241,8 @@ impl Build<'_> {
                 guests: &guests,
                 ..self.pipeline(&input, known, number)
             };
-            let built = pipeline.build(run.start, stages)?;
+            let mut built = pipeline.build(run.start, stages)?;
+            built.entry.element = self.input.vectors.shape().element;
             let held_out = rows.iter().flatten().filter(|row| run.contains(&row.0));
             let held_out: Vec<RowId> = held_out.map(|row| RowId(row.0 - run.start)).collect();
             let own = built.order.nodes_of(&held_out)?.into_iter();
@@ -389,6 +401,7 @@ fn report(
     Ok(BuildReport {
         nodes: manifest.node_count().into(),
         shape: manifest.spec.shape.vectors(),
+        stored: plan.spec.shape.element,
         seconds: stages.seconds,
         shards: manifest.shards(),
         relinked_nodes: stages.relinked_nodes,

@@ -97,7 +97,7 @@ struct PlaceArguments {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 
-    /// Distance: l2, ip (inner product), cosine or l1 (Manhattan)
+    /// Distance: l2, ip (inner product), cosine, l1 (Manhattan), or of bits hamming or jaccard
     #[arg(long, value_name = "METRIC")]
     metric: Metric,
 
@@ -118,12 +118,12 @@ struct PlaceArguments {
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
 
-    /// Element type of a .bin file, or wanted of .parquet and .jsonl: f32, f16, bf16, u8 or i8
+    /// Element type of a .bin file, or wanted of .parquet and .jsonl: f32, f16, bf16, u8, i8 or bit
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
 
-    /// Store floats as another float type: f32, f16 or bf16; each number is rounded to nearest, and
-    /// the report says how far that moved a vector at most
+    /// Store floats as f32, f16 or bf16; each number is rounded to nearest, and the report says how
+    /// far that moved a vector at most [default: as they come, and f32 that f16 holds exactly as f16]
     #[arg(long, value_name = "TYPE", conflicts_with = "plan")]
     store: Option<ElementType>,
 
@@ -343,6 +343,7 @@ impl BuildArguments {
         let started = system::now();
         let (options, plan) = self.planned(session)?;
         let place = &self.place;
+        let options = options.with_store_as_given(place.store.is_some());
         let table = place.table();
         let data = system::open_table(&place.data, &table, &session.progress)?;
         let vectors = place.stored(data.vectors)?;

@@ -324,7 +324,7 @@ fn merged(kinds: usize) -> Sample {
     let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
     let build = ShardBuild {
         vectors: &vectors,
-        plan: &BuildPlan::new(&input, &options, None).unwrap(),
+        plan: &BuildPlan::new((&input, input.vectors.shape().element), &options, None).unwrap(),
         files: StageFiles {
             scratch: &Scratch::beside(&vfs, dir.path(), 1),
             fingerprint: Fingerprint::new(),
