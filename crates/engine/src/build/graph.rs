@@ -68,10 +68,19 @@ impl<'p> WholeGraph<'p> {
         };
         drop(set);
         Ok(Self {
-            rows,
-            graph,
             layers,
-            metric,
+            ..Self::of(graph, input)?
+        })
+    }
+
+    /// A graph of vectors that are in memory.
+    pub(super) fn of(graph: Graph, input: GraphInput<'p>) -> Result<Self> {
+        let vectors = input.vectors;
+        Ok(Self {
+            rows: vectors.resident().ok_or_else(not_in_memory)?,
+            graph,
+            layers: Vec::new(),
+            metric: input.spec.shape.metric,
             max_norm: input.max_norm,
             vectors,
         })

@@ -75,8 +75,7 @@ impl Pipeline<'_> {
     }
 
     fn spill_of(&self, stem: &str) -> Result<SpillWriter> {
-        let name = format!("spill-{stem}-{}.pw", self.workspace.generation);
-        SpillWriter::create(&self.workspace.vfs, &self.workspace.dir.join(name))
+        self.workspace.scratch.writer(stem)
     }
 
     /// Writes the lists of the living rows of a segment; how many those are.
@@ -114,8 +113,7 @@ impl Pipeline<'_> {
         max_norm: Option<f32>,
     ) -> Result<[Spill; 2]> {
         let base = kept.segments.first().ok_or_else(torn)?;
-        let stem = format!("spill-edges-{}", self.workspace.generation);
-        let stem = self.workspace.dir.join(stem);
+        let stem = self.workspace.scratch.stem("edges");
         let mut back = Sorter::new(&self.workspace.vfs, stem, SORTED_BYTES);
         let mut found = self.spill_of("found")?;
         let count = rows.end - rows.start;
