@@ -58,7 +58,7 @@ pub use placement::{
     Placement, PlacementSpec, overlap_ratio, place, place_clustered, placement_bytes,
 };
 pub use prune::{PruneSpec, Pruner};
-pub use routing::{HashSpec, HashTable, fixed_entries, fixed_entries_bytes};
+pub use routing::{HashBuild, HashSpec, HashTable, fixed_entries, fixed_entries_bytes};
 pub use search::greedy_search;
 pub use vamana::{VamanaSpec, build, build_bytes};
 pub use vectors::VectorSet;

@@ -7,7 +7,7 @@
 //!
 //! Invariants:
 //! * The scalar kernels are the specification. Every other set is property-tested against them.
-//! * `u8` and `i8` distances, product-quantizer tables and look-ups, sums of bits and of digits,
+//! * `u8`, `i8` and bit distances, product-quantizer tables and look-ups, sums of bits and of digits,
 //!   estimates of blocks, products with numbers in two bytes, Walsh-Hadamard transforms, and a row
 //!   times a matrix, also in fixed point, are bit-identical in every set. `f32` and `f16`
 //!   distances of `n` components are off by at most `1e-6 + n * 4e-9`, relative to the
@@ -23,8 +23,8 @@
 
 mod bits;
 mod blocks;
-mod cosine;
 mod digits;
+mod finish;
 mod fixed;
 mod huge_pages;
 mod isa;
@@ -56,6 +56,6 @@ pub use place::places;
 pub use prefetch::prefetch;
 pub use set::{
     BitSumsFn, BitSumsGatherFn, BlockEstimatesFn, BlockSumsFn, DigitSumsGatherFn, DistanceFn,
-    DistanceManyFn, DotPanelsFn, HadamardFn, KernelSet, LookupFn, LookupGatherFn, NearFn,
-    NearestFn, PairProductsFn, ProjectFixedFn, ProjectFn, SquaredNormFn, TableFn, WidenFn,
+    DistanceManyFn, DotPanelsFn, ElementPair, HadamardFn, KernelSet, LookupFn, LookupGatherFn,
+    NearFn, NearestFn, PairProductsFn, ProjectFixedFn, ProjectFn, SquaredNormFn, TableFn, WidenFn,
 };

@@ -134,7 +134,8 @@ fn empty_of(preset: Preset) -> SimVfs {
     let options = CreateOptions::new(SHAPE, Metric::L2)
         .with_preset(preset)
         .with_degree(8)
-        .with_memory(2 << 20)
+        // So much that a flush beside a merge is never refused: it would wait for the merge.
+        .with_memory(4 << 20)
         .with_expected(500);
     Writer::create_on(&vfs, Path::new(DIR), &options).unwrap();
     sim

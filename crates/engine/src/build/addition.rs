@@ -17,7 +17,7 @@ use super::ids::IdFile;
 use super::order::NodeOrder;
 use super::pipeline::{Pipeline, Stages};
 use super::rewrite::KeptLists;
-use super::whole::{disk_bytes, temporary_bytes};
+use super::whole::{index_disk_bytes, peak_temporary_bytes, temporary_bytes};
 use super::workspace::Workspace;
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
@@ -45,11 +45,11 @@ pub(crate) struct Addition<'a> {
     pub(crate) dir: &'a Path,
     /// Number of the build in its directory: part of the names of its files.
     pub(crate) generation: u64,
-    /// Rows with their ids.
+    /// Rows with their ids, in the element type that they are stored in.
     pub(crate) input: &'a BuildInput<'a>,
     /// Their attributes, where they have any.
     pub(crate) documents: Option<&'a dyn DocumentsById>,
-    /// The design of the index.
+    /// The design of the index, in the element type that it takes and gives.
     pub(crate) spec: &'a IndexSpec,
     /// The segment whose quantizers are taken over; trained where absent.
     pub(crate) donor: Option<Source<'a>>,
@@ -92,14 +92,18 @@ impl Addition<'_> {
     pub(crate) fn build(&self) -> Result<Added> {
         let options = options_of(self.spec);
         let rows = Cut::of(self.input, 1)?.rows();
-        let vectors = self.input.vectors;
-        let resident = vectors.resident().is_some();
-        let mut plan = plan(self.spec, (rows, resident), self.kind(), self.limits)?;
+        let mut spec = self.spec.clone();
+        let given = std::mem::replace(&mut spec.shape.element, self.input.vectors.shape().element);
+        let resident = self.input.vectors.resident().is_some();
+        let mut plan = plan(&spec, (rows, resident), self.kind(), self.limits)?;
         if let Some(largest) = self.kept.and_then(|kept| kept.segments.first()) {
             plan.keep_lists(largest.node_count)?;
         }
         let workspace = Workspace::of_writer(self.vfs, self.dir, self.generation);
-        workspace.check_space(disk_bytes(&plan)? + u64::from(rows) * ID_DISK_BYTES)?;
+        workspace.check_space(
+            index_disk_bytes(&plan)? + u64::from(rows) * ID_DISK_BYTES,
+            peak_temporary_bytes(&plan),
+        )?;
         let pool = thread_pool(plan.threads)?;
         let quantizers = self.donor.map(taken_over).transpose()?;
         let pipeline = Pipeline {
@@ -134,6 +138,7 @@ impl Addition<'_> {
         } else {
             None
         };
+        entry.element = given;
         Ok(Added {
             came: entry.node_count,
             written_bytes: entry.files.bytes()?,
@@ -284,6 +289,7 @@ fn plan_of(
         budget_bytes: limits.build_memory,
         sample_rows: sample_rows.min(rows.into()),
         parts: None,
+        windows: None,
         graph: GraphPlan::Whole,
         threads: limits.threads.max(1),
         planned_threads: limits.threads.max(1),

@@ -3,6 +3,7 @@
 use pageway_store::FileEntry;
 use pageway_types::NodeId;
 
+use super::budget::STAGE_BYTES;
 use super::fingerprint::Fingerprint;
 use super::pipeline::Pipeline;
 use super::sample::{read_rows, sample_rows};
@@ -89,7 +90,7 @@ impl Pipeline<'_> {
         let seed = self.plan.spec.seed.rotate_left(17);
         let sampled = sample_rows(vectors.count(), VISIT_QUERIES, seed);
         let rows = read_rows(vectors, &sampled)?;
-        let index = self.open(&manifest)?;
+        let index = self.open(&manifest, STAGE_BYTES)?;
         let queries = Queries::new(&rows, vectors.shape());
         self.progress.stage("sample visits", sampled.len() as u64);
         index.visits(&queries, VISIT_LIST, self.progress)
@@ -108,12 +109,13 @@ impl Pipeline<'_> {
             (self.pool, held_out),
             self.progress,
         )?;
-        measure::calibrate(&self.open(manifest)?, &plan, self.progress)
+        let beside = self.plan.calibration_bytes(self.options);
+        measure::calibrate(&self.open(manifest, beside)?, &plan, self.progress)
     }
 
     /// Opens an index that is not published yet, to measure with: without attributes, as nothing is
-    /// filtered, and so without the memory of filters.
-    fn open(&self, manifest: &Manifest) -> Result<Index> {
+    /// filtered, and so without the memory of filters. `beside`: bytes that measuring itself takes.
+    fn open(&self, manifest: &Manifest, beside: u64) -> Result<Index> {
         let mut settled = manifest.clone();
         for segment in &mut settled.segments {
             segment.spec = segment.spec.settled();
@@ -125,7 +127,7 @@ impl Pipeline<'_> {
             .memory_bytes
             .saturating_sub(manifest.filter_bytes());
         let wished = searching.max(own) + least.saturating_sub(own);
-        let room = self.plan.budget_bytes - self.plan.calibration_bytes(self.options);
+        let room = self.plan.budget_bytes.saturating_sub(beside);
         let options = OpenOptions {
             memory: Some(MemoryWish::Bytes(wished.min(room))),
             through_page_cache: true,

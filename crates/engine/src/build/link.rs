@@ -2,7 +2,7 @@
 //! list.
 
 use pageway_graph::{PruneSpec, Pruner, VectorSet};
-use pageway_types::{Candidate, Metric, NodeId, VectorShape};
+use pageway_types::{Candidate, ElementType, Metric, NodeId, VectorShape};
 
 use super::finish::alone;
 use super::rewrite::REWRITE_BYTES;
@@ -28,10 +28,11 @@ pub(super) struct BaseSearch {
 }
 
 impl BaseSearch {
-    /// Opens a segment that there is, in the least memory and half of [`REWRITE_BYTES`].
+    /// Opens a segment that there is for rows of `element`, in the least memory and half of
+    /// [`REWRITE_BYTES`].
     pub(super) fn open(
         workspace: &Workspace,
-        segment: &SegmentEntry,
+        (segment, element): (&SegmentEntry, ElementType),
         threads: usize,
     ) -> Result<Self> {
         let least = least_memory(&segment.spec, segment.node_count)?.reserved();
@@ -39,7 +40,9 @@ impl BaseSearch {
         let patches = patches.map_or(0, |own| own.map.payload_bytes);
         let memory = least + patches + REWRITE_BYTES / 2;
         let mut manifest = alone(workspace.generation, segment, memory);
+        manifest.spec.shape.element = element;
         for alone in &mut manifest.segments {
+            alone.element = element;
             (alone.files.dead, alone.files.attributes) = (None, None);
         }
         let options = OpenOptions {

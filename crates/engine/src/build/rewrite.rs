@@ -75,8 +75,7 @@ impl Pipeline<'_> {
     }
 
     fn spill_of(&self, stem: &str) -> Result<SpillWriter> {
-        let name = format!("spill-{stem}-{}.pw", self.workspace.generation);
-        SpillWriter::create(&self.workspace.vfs, &self.workspace.dir.join(name))
+        self.workspace.scratch.writer(stem)
     }
 
     /// Writes the lists of the living rows of a segment; how many those are.
@@ -114,8 +113,7 @@ impl Pipeline<'_> {
         max_norm: Option<f32>,
     ) -> Result<[Spill; 2]> {
         let base = kept.segments.first().ok_or_else(torn)?;
-        let stem = format!("spill-edges-{}", self.workspace.generation);
-        let stem = self.workspace.dir.join(stem);
+        let stem = self.workspace.scratch.stem("edges");
         let mut back = Sorter::new(&self.workspace.vfs, stem, SORTED_BYTES);
         let mut found = self.spill_of("found")?;
         let count = rows.end - rows.start;
@@ -268,10 +266,11 @@ impl<'f> Finding<'f> {
         let spec = &pipeline.plan.spec;
         let most = found_per_row(&base.spec, base.node_count);
         let threads = pipeline.pool.current_num_threads();
+        let element = pipeline.input.vectors.shape().element;
         Ok(Self {
             pipeline,
             kept,
-            base: BaseSearch::open(pipeline.workspace, base, threads)?,
+            base: BaseSearch::open(pipeline.workspace, (base, element), threads)?,
             linker: Linker::new(spec, most, max_norm)?,
         })
     }

@@ -1,6 +1,6 @@
 //! A segment, as the manifest speaks of it.
 
-use pageway_types::NodeId;
+use pageway_types::{ElementType, NodeId};
 use serde::{Deserialize, Serialize};
 
 use super::files::Files;
@@ -90,6 +90,8 @@ pub(crate) struct SegmentEntry {
     /// Id of its row 0 where ids are rows; `first_row` unless other segments were put before it or
     /// taken away since.
     pub(crate) own_first_id: Option<u64>,
+    /// Elements that the index takes and gives: those of `spec` are what is stored of them.
+    pub(crate) element: ElementType,
     /// How it was built.
     pub(crate) spec: IndexSpec,
     /// Where walks start.
@@ -135,6 +137,11 @@ impl SegmentEntry {
         self.check_dead()?;
         self.check_patches()?;
         self.check_identities()
+    }
+
+    /// Whether values are stored in fewer bytes than they come and go in.
+    pub(crate) fn is_narrowed(&self) -> bool {
+        self.element != self.spec.shape.element
     }
 
     /// Id of its row 0, where users know vectors by their rows.

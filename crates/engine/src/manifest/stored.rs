@@ -124,6 +124,7 @@ impl From<StoredManifest> for Manifest {
             first_row: segment.first_row,
             node_count: segment.node_count,
             own_first_id: segment.first_id,
+            element: spec.shape.element,
             spec: segment.spec.unwrap_or_else(|| spec.clone()),
             entry: segment.entry,
             files: segment.files,

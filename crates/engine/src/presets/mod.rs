@@ -246,8 +246,8 @@ mod tests {
     fn every_row_is_legal_for_every_shape() {
         for preset in Preset::ALL {
             for element in ElementType::ALL {
-                for metric in Metric::ALL {
-                    for dimension in [1, 16, 128, 960, 3072] {
+                for metric in Metric::all_of(element) {
+                    for dimension in [8, 16, 128, 960, 3072] {
                         let shape = Shape {
                             dimension,
                             element,

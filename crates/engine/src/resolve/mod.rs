@@ -27,7 +27,7 @@ pub(crate) use entry::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::{AnyParts, CodePart, LoadedSegment, Parts};
+use crate::execution::{AnyParts, CodePart, GivenRows, LoadedSegment, Parts};
 use crate::layout::PageCodec;
 use crate::manifest::{AttributeFiles, SegmentEntry};
 use crate::spec::{EntrySpec, IdStorage};
@@ -115,12 +115,29 @@ pub(crate) fn segment(
         shape: index_shape(&entry.spec, entry.node_count)?,
         pages: pages.records,
         kernels: kernels()?,
-        row_bytes: entry.spec.shape.vectors().row_bytes(),
+        given: given_rows(entry)?,
         first_id: (entry.spec.storage.ids == IdStorage::RowNumber).then(|| entry.first_id()),
         records: entry.files.identity(),
         codebook: entry.files.codebook.uuid,
         attributes: attributes(source)?,
     })
+}
+
+/// How vectors are given back.
+fn given_rows(segment: &SegmentEntry) -> Result<GivenRows> {
+    let widen = kernels()?.widen(segment.spec.shape.element);
+    let shape = segment.spec.shape.vectors();
+    Ok(GivenRows::new(
+        shape,
+        segment.is_narrowed().then_some(widen),
+    ))
+}
+
+/// The error of queries that stored vectors are not compared with.
+fn uncompared(segment: &SegmentEntry) -> Error {
+    let (given, stored) = (segment.element, segment.spec.shape.element);
+    let what = format!("queries of {given} are not compared with vectors of {stored}");
+    Error::new(ErrorKind::Corrupt, what)
 }
 
 /// The attributes of the nodes, where they have any.
@@ -156,8 +173,10 @@ fn parts<C: PageCodec>(
         identities: identities(source)?,
         vectors: storage.vectors,
         codec,
-        exact: kernels.distance(shape.element, shape.metric),
-        widen: kernels.widen(shape.element),
+        exact: kernels
+            .distance_to((segment.element, shape.element), shape.metric)
+            .ok_or_else(|| uncompared(segment))?,
+        widen: kernels.widen(segment.element),
         execution: segment.spec.execution,
     })
 }

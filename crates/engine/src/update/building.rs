@@ -179,6 +179,8 @@ impl Common {
         let mut spec = donor
             .as_ref()
             .map_or_else(|| own.clone(), |donor| donor.spec.clone());
+        // What it is stored in follows from its own rows.
+        spec.shape = own.shape;
         // One that was built in little memory may have had to do with another.
         spec.layout.placement = own.layout.placement;
         BuildRoom {

@@ -267,9 +267,9 @@ fn put(manifest: &mut Manifest, checkpoint: &Checkpoint<'_>) -> Result<Option<us
             manifest.spec = spec.clone();
             manifest.memory_bytes = *memory_bytes;
         } else if manifest.segments.is_empty() {
-            let placement = manifest.spec.layout.placement;
+            let (shape, placement) = (manifest.spec.shape, manifest.spec.layout.placement);
             manifest.spec = entry.spec.clone();
-            manifest.spec.layout.placement = placement;
+            (manifest.spec.shape, manifest.spec.layout.placement) = (shape, placement);
         }
         manifest.segments.insert(at, entry.clone());
         if let (Some(calibration), Some(changes)) = (calibration, &mut manifest.changes) {

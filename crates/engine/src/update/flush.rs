@@ -13,7 +13,9 @@ use super::taken::FromDelta;
 use crate::build::DocumentsById;
 use crate::delta::Delta;
 use crate::error::{ErrorKind, Result};
-use crate::source::{IdSlice, ResidentSlice, VectorSlice};
+use crate::index::Version;
+use crate::manifest::SegmentEntry;
+use crate::source::{IdSlice, ResidentSlice, VectorSlice, keep_exactly};
 
 impl Common {
     /// Flushes the delta that is closed, if one is.
@@ -81,6 +83,11 @@ impl Common {
         let (mut taken, vectors) = self.commit.exclusive(take)?;
         let rows = taken.ids().len() as u64;
         let room = self.room_for_flush(&version, (rows, merges.is_none()))?;
+        let (vectors, shape) = if narrows(&version) {
+            keep_exactly(vectors, shape)?
+        } else {
+            (vectors, shape)
+        };
         drop(version);
         let rows = ResidentSlice(VectorSlice::new(&vectors, shape)?);
         let documents = taken.documents();
@@ -133,4 +140,11 @@ impl Common {
         state.version = self.index.turn_to_deltas(deltas.collect());
         Ok(())
     }
+}
+
+/// Whether a segment is stored as f16 where that holds all its values exactly: in an index that has
+/// such segments or none, and not where `f32` was asked for or needed.
+fn narrows(version: &Version) -> bool {
+    let segments = &version.manifest.segments;
+    segments.is_empty() || segments.iter().any(SegmentEntry::is_narrowed)
 }

@@ -12,6 +12,7 @@ use crate::build::{SegmentPatch, patch_bytes};
 use crate::error::Result;
 use crate::execution::Segment;
 use crate::index::Version;
+use crate::source::keep_exactly;
 
 /// Rows of a delta, and of the segment that they go to.
 struct FromBoth(FromDelta, FromSegments);
@@ -57,6 +58,14 @@ impl Common {
         };
         let fits = !self.is_bounded() || patch_bytes(&entry.spec, size)? <= limits.build_memory;
         if taken.ids().is_empty() || taken.documents().is_some() || !fits {
+            return Ok(false);
+        }
+        let (rows, stored) = if entry.is_narrowed() {
+            keep_exactly(rows, shape)?
+        } else {
+            (rows, shape)
+        };
+        if stored != entry.spec.shape.vectors() {
             return Ok(false);
         }
         let patch = SegmentPatch {

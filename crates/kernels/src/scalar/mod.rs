@@ -17,9 +17,10 @@ mod table;
 
 use crate::isa::Isa;
 use crate::set::{
-    BitKernels, CodeKernels, ElementKernels, KernelSet, MatrixKernels, PerElement, PerMetric,
+    BitKernels, CodeKernels, ElementKernels, KernelSet, MatrixKernels, PairKernels, PerElement,
+    PerMetric,
 };
-pub(crate) use component::Component;
+pub(crate) use component::{Bit, Component};
 pub(crate) use distance::widen;
 #[cfg(target_arch = "aarch64")]
 pub(crate) use fixed::project_fixed;
@@ -27,7 +28,7 @@ pub(crate) use hadamard::hadamard;
 pub(crate) use lookup::{lookup, lookup_gather};
 
 use component::{Half, UpperHalf};
-use distance::{Cosine, InnerProduct, L1, L2};
+use distance::{Cosine, InnerProduct, Jaccard, L1, L2};
 
 /// The scalar kernels.
 pub(crate) static KERNELS: KernelSet = KernelSet {
@@ -38,7 +39,9 @@ pub(crate) static KERNELS: KernelSet = KernelSet {
         bf16: element_kernels::<UpperHalf>(),
         u8: element_kernels::<u8>(),
         i8: element_kernels::<i8>(),
+        bit: element_kernels::<Bit>(),
     },
+    f32_to_f16: pair_kernels::<f32, Half>(),
     codes: CodeKernels {
         l2_to_256: table::l2_to_256,
         dot_to_256: table::dot_to_256,
@@ -63,20 +66,32 @@ pub(crate) static KERNELS: KernelSet = KernelSet {
     },
 };
 
-const fn element_kernels<C: Component>() -> ElementKernels {
-    ElementKernels {
+const fn pair_kernels<Q, C>() -> PairKernels
+where
+    Q: Component<Value = C::Value>,
+    C: Component,
+{
+    PairKernels {
         distance: PerMetric {
-            l2: distance::distance::<C, L2>,
-            inner_product: distance::distance::<C, InnerProduct>,
-            cosine: distance::distance::<C, Cosine>,
-            l1: distance::distance::<C, L1>,
+            l2: distance::distance::<Q, C, L2>,
+            inner_product: distance::distance::<Q, C, InnerProduct>,
+            cosine: distance::distance::<Q, C, Cosine>,
+            l1: distance::distance::<Q, C, L1>,
+            jaccard: distance::distance::<Q, C, Jaccard>,
         },
         distance_many: PerMetric {
-            l2: distance::distance_many::<C, L2>,
-            inner_product: distance::distance_many::<C, InnerProduct>,
-            cosine: distance::distance_many::<C, Cosine>,
-            l1: distance::distance_many::<C, L1>,
+            l2: distance::distance_many::<Q, C, L2>,
+            inner_product: distance::distance_many::<Q, C, InnerProduct>,
+            cosine: distance::distance_many::<Q, C, Cosine>,
+            l1: distance::distance_many::<Q, C, L1>,
+            jaccard: distance::distance_many::<Q, C, Jaccard>,
         },
+    }
+}
+
+const fn element_kernels<C: Component>() -> ElementKernels {
+    ElementKernels {
+        own: pair_kernels::<C, C>(),
         squared_norm: distance::squared_norm::<C>,
         widen: widen::<C>,
     }

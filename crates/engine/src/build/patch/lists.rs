@@ -28,7 +28,11 @@ impl SegmentPatch<'_> {
         let spec = &self.base.spec;
         let row_bytes = spec.shape.vectors().row_bytes();
         let fresh = self.graph(pool)?;
-        let search = BaseSearch::open(workspace, self.base, pool.current_num_threads())?;
+        let search = BaseSearch::open(
+            workspace,
+            (self.base, spec.shape.element),
+            pool.current_num_threads(),
+        )?;
         let found = found_per_row(spec, self.base.node_count);
         let mut linker = Linker::new(spec, found + spec.graph.max_degree(), None)?;
         let most = PATCH_BYTES / 2 / (u64::from(found) * row_bytes as u64).max(1);

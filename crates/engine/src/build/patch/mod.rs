@@ -84,7 +84,7 @@ impl SegmentPatch<'_> {
         let parts = self.parts()?;
         let count = self.total()?;
         let workspace = Workspace::of_writer(self.vfs, self.dir, self.generation);
-        workspace.check_space(self.disk_bytes(count)?)?;
+        workspace.check_space(self.disk_bytes(count)?, 0)?;
         let pool = thread_pool(self.limits.threads.max(1))?;
         let quantizer = parts.codes.quantizer.as_ref();
         let mut codes = vec![0; self.ids.len() * quantizer.code_bytes()];

@@ -193,7 +193,10 @@ impl Writing<'_> {
 
     /// The nodes of some pages, as they are.
     fn read(&self, batch: &[u32]) -> Result<Vec<PageDraft>> {
-        let (codec, row_bytes) = (&self.parts.codec, self.patch.open.row_bytes);
+        let (codec, row_bytes) = (
+            &self.parts.codec,
+            self.patch.base.spec.shape.vectors().row_bytes(),
+        );
         let old = codec.map().page_count();
         let known: Vec<PageId> = batch
             .iter()
