@@ -89,10 +89,7 @@ impl Addition<'_> {
         let options = options_of(self.spec);
         let rows = Cut::of(self.input, 1)?.rows();
         let mut spec = self.spec.clone();
-        let given = std::mem::replace(
-            &mut spec.shape.element,
-            self.input.vectors.shape().element,
-        );
+        let given = std::mem::replace(&mut spec.shape.element, self.input.vectors.shape().element);
         let resident = self.input.vectors.resident().is_some();
         let mut plan = plan(&spec, (rows, resident), self.kind(), self.limits)?;
         if let Some(largest) = self.kept.and_then(|kept| kept.segments.first()) {

@@ -57,7 +57,8 @@ impl GivenRow {
         widen(stored, &mut self.values);
         self.bytes.clear();
         let values = self.values.iter();
-        self.bytes.extend(values.flat_map(|value| value.to_le_bytes()));
+        self.bytes
+            .extend(values.flat_map(|value| value.to_le_bytes()));
         &self.bytes
     }
 }

@@ -246,11 +246,7 @@ pub(super) fn load(source: Source<'_>) -> Result<EntryPart> {
                 kernels()?,
             )
             .map_err(|error| source.corrupt(&file.name, error))?
-            .for_queries(
-                segment.element,
-                (vectors.0, vectors.1.guide()),
-                kernels()?,
-            )
+            .for_queries(segment.element, (vectors.0, vectors.1.guide()), kernels()?)
             .ok_or_else(|| source.corrupt(&file.name, "its vectors are not those of queries"))?;
             Entry::Navigation {
                 graph,

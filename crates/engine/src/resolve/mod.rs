@@ -116,7 +116,10 @@ pub(crate) fn segment(
 fn given_rows(segment: &SegmentEntry) -> Result<GivenRows> {
     let widen = kernels()?.widen(segment.spec.shape.element);
     let shape = segment.spec.shape.vectors();
-    Ok(GivenRows::new(shape, segment.is_narrowed().then_some(widen)))
+    Ok(GivenRows::new(
+        shape,
+        segment.is_narrowed().then_some(widen),
+    ))
 }
 
 /// The error of queries that stored vectors are not compared with.

@@ -26,7 +26,10 @@ pub(crate) fn exact_element(
     while let Some(block) = blocks.next_block()? {
         progress.check()?;
         let (values, _) = block.rows.as_chunks();
-        if !values.iter().all(|value| is_half(f32::from_le_bytes(*value))) {
+        if !values
+            .iter()
+            .all(|value| is_half(f32::from_le_bytes(*value)))
+        {
             return Ok(own);
         }
     }
@@ -82,7 +85,9 @@ mod tests {
 
     #[test]
     fn every_half_is_kept_and_its_neighbours_among_floats_are_not() {
-        let halves = (0..=u16::MAX).map(f16::from_bits).filter(|half| half.is_finite());
+        let halves = (0..=u16::MAX)
+            .map(f16::from_bits)
+            .filter(|half| half.is_finite());
         let floats: Vec<f32> = halves.map(f16::to_f32).collect();
         assert_eq!(element(&floats), ElementType::F16);
         for value in floats {
@@ -102,7 +107,10 @@ mod tests {
         assert_eq!(rows, [0, 0x3c, 0, 0xb8, 0, 0]);
         assert_eq!(kept.element, ElementType::F16);
         let others = bytes([1.0, 0.1, 0.0]);
-        assert_eq!(keep_exactly(others.clone(), shape).unwrap(), (others, shape));
+        assert_eq!(
+            keep_exactly(others.clone(), shape).unwrap(),
+            (others, shape)
+        );
     }
 
     #[test]

@@ -17,7 +17,8 @@ mod table;
 
 use crate::isa::Isa;
 use crate::set::{
-    BitKernels, CodeKernels, ElementKernels, KernelSet, MatrixKernels, PairKernels, PerElement, PerMetric,
+    BitKernels, CodeKernels, ElementKernels, KernelSet, MatrixKernels, PairKernels, PerElement,
+    PerMetric,
 };
 pub(crate) use component::Component;
 pub(crate) use distance::widen;
