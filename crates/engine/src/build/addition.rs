@@ -96,7 +96,10 @@ impl Addition<'_> {
             plan.keep_lists(largest.node_count)?;
         }
         let workspace = Workspace::of_writer(self.vfs, self.dir, self.generation);
-        workspace.check_space(index_disk_bytes(&plan)? + u64::from(rows) * ID_DISK_BYTES, peak_temporary_bytes(&plan))?;
+        workspace.check_space(
+            index_disk_bytes(&plan)? + u64::from(rows) * ID_DISK_BYTES,
+            peak_temporary_bytes(&plan),
+        )?;
         let pool = thread_pool(plan.threads)?;
         let quantizers = self.donor.map(taken_over).transpose()?;
         let pipeline = Pipeline {
@@ -280,7 +283,6 @@ fn plan_of(
         budget_bytes: limits.build_memory,
         sample_rows: sample_rows.min(rows.into()),
         parts: None,
-        windows: None,
         graph: GraphPlan::Whole,
         threads: limits.threads.max(1),
         planned_threads: limits.threads.max(1),

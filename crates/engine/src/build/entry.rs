@@ -1,8 +1,8 @@
 //! Where walks start: fixed nodes, navigation graph, hash table, and the codes that go with them.
 
 use pageway_graph::{
-    Graph, HashBuild, HashTable, Layer, NavigationGraph, NavigationLayer, SampledVectors, VectorSet,
-    fixed_entries,
+    Graph, HashBuild, HashTable, Layer, NavigationGraph, NavigationLayer, SampledVectors,
+    VectorSet, fixed_entries,
 };
 use pageway_quant::{Quantizer, normalise};
 use pageway_types::{Metric, NodeId, Progress, RowId, VectorRead};
@@ -214,13 +214,17 @@ impl EntryBuild<'_> {
 
 /// Most bytes that building the entry takes beside the rows of all nodes.
 pub(super) fn entry_building_bytes(spec: &IndexSpec, node_count: u32) -> u64 {
-    let (vectors, row) = (spec.shape.vectors(), spec.shape.vectors().row_bytes() as u64);
+    let (vectors, row) = (
+        spec.shape.vectors(),
+        spec.shape.vectors().row_bytes() as u64,
+    );
     let widened = 4 * u64::from(vectors.dimension);
     let rows = match spec.execution.entry {
         EntrySpec::Medoid | EntrySpec::UpperLayers { .. } | EntrySpec::Clusters => 0,
         EntrySpec::Fixed { .. } => FIXED_SAMPLE.min(node_count.into()) * (row + widened),
-        EntrySpec::Navigation { .. } => resolve::navigation_spec(spec, node_count)
-            .map_or(0, |own| u64::from(own.sample) * row),
+        EntrySpec::Navigation { .. } => {
+            resolve::navigation_spec(spec, node_count).map_or(0, |own| u64::from(own.sample) * row)
+        }
         EntrySpec::Hash { .. } => {
             let at_once = (HASHED_ROWS as u64 + HASHED_ROWS_TRAINED) * (row + widened);
             resolve::hash_spec(spec, node_count)

@@ -138,7 +138,11 @@ impl GraphFile {
         let slices: Vec<&[NodeId]> = slices
             .map(|(start, end)| all.get(start..*end).unwrap_or_default())
             .collect();
-        Ok(Graph::from_lists(slices.into_iter(), self.max_degree, entry)?)
+        Ok(Graph::from_lists(
+            slices.into_iter(),
+            self.max_degree,
+            entry,
+        )?)
     }
 
     /// OR(G) of the order that the nodes are in: see [`pageway_graph::overlap_ratio`].
@@ -172,7 +176,9 @@ pub(super) struct GraphLists<'g> {
 impl GraphLists<'_> {
     fn refill(&mut self) -> Result<()> {
         let bytes = self.graph.list_bytes();
-        let count = (READ_BYTES / bytes).max(1).min((self.end - self.next) as usize);
+        let count = (READ_BYTES / bytes)
+            .max(1)
+            .min((self.end - self.next) as usize);
         if count == 0 {
             return Err(internal("a graph on disk was read beyond its end"));
         }

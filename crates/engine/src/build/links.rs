@@ -131,7 +131,7 @@ impl Pipeline<'_> {
             return Ok(Merged::noted(graph, &note, stages));
         }
         let graphs = match (self.plan.graph, self.kept) {
-            (GraphPlan::Shards { capacity }, _) => {
+            (GraphPlan::Shards { capacity, .. }, _) => {
                 self.shard_graphs(capacity, max_norm, files)?
             }
             (_, Some(kept)) => self.rewrite(kept, max_norm)?,
@@ -236,11 +236,7 @@ impl Pipeline<'_> {
                 let pages = input(ListSource::Graph(&whole.graph), replicas);
                 write_pages(pages, file, self.progress)
             }
-            Lists::None => write_pages(
-                input(ListSource::None, None),
-                file,
-                self.progress,
-            ),
+            Lists::None => write_pages(input(ListSource::None, None), file, self.progress),
             Lists::File(graph) => {
                 let replicated = spec.layout.codec.is_replicated();
                 let distances = self.distances(max_norm);

@@ -38,11 +38,11 @@ mod ordered;
 mod outliers;
 mod outline;
 mod parts;
+#[cfg(test)]
+mod piecewise;
 mod pipeline;
 mod reach;
 mod recalibrate;
-#[cfg(test)]
-mod piecewise;
 #[cfg(test)]
 mod renumbering;
 mod replicas;

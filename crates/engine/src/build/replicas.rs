@@ -130,7 +130,9 @@ impl<'r> ReplicaPlan<'r> {
                 let mut found = vec![0.0; places.len()];
                 set.distance_many(own, &places, &mut found);
                 let mut known = found.into_iter();
-                Ok(nearest_first(list, |_| known.next().unwrap_or(f32::INFINITY)))
+                Ok(nearest_first(list, |_| {
+                    known.next().unwrap_or(f32::INFINITY)
+                }))
             });
             ranked.collect()
         })

@@ -55,7 +55,9 @@ impl BuildPlan {
         let spec = &self.spec;
         let max_degree = spec.graph.max_degree();
         let graph = pageway_graph::Graph::bytes(nodes, max_degree);
-        let placing = placement(spec).map_or(0, |own| pageway_graph::placement_bytes(nodes, own, max_degree));
+        let placing = placement(spec).map_or(0, |own| {
+            pageway_graph::placement_bytes(nodes, own, max_degree)
+        });
         // A window as it is read, with where its lists begin and end; later, who comes where.
         let own = self.row_bytes() + NORM_BYTES + Identities::stride(spec) as u64 + 24;
         let heat = if spec.storage.codes.is_split() {
@@ -181,7 +183,8 @@ impl Windows<'_> {
             ..
         } = *self.pipeline;
         let mut places: Vec<NodeId> = (0..self.graph.count()).map(NodeId).collect();
-        let Some(placement) = placement(&plan.spec).filter(|_| !plan.spec.layout.placement.is_clustered())
+        let Some(placement) =
+            placement(&plan.spec).filter(|_| !plan.spec.layout.placement.is_clustered())
         else {
             return Ok(places);
         };
