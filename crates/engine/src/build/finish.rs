@@ -92,8 +92,8 @@ impl Pipeline<'_> {
         }
     }
 
-    /// Opens a segment that there is, to search it alone by rows of this build, as it was before any
-    /// of its rows died.
+    /// Opens a segment that there is, to search it alone by rows of this build, as it was before
+    /// any of its rows died.
     pub(super) fn search_alone(&self, segment: &SegmentEntry) -> Result<Index> {
         let least = least_memory(&segment.spec, segment.node_count)?.reserved();
         let mut manifest = self.alone(segment, least + REWRITE_BYTES / 2);
