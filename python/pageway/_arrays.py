@@ -29,23 +29,33 @@ Named = Tuple[str, str, str]
 
 #: bf16, the upper halves of float32, as the bytes they are: numpy has no numbers of that type.
 BF16 = np.dtype("V2")
+#: Bits, eight in a byte, the first in the highest, as `numpy.packbits` packs them.
+BITS = np.dtype("V1")
 DTYPE_OF = {
     "f32": np.dtype(np.float32),
     "f16": np.dtype(np.float16),
     "bf16": BF16,
     "u8": np.dtype(np.uint8),
     "i8": np.dtype(np.int8),
+    "bit": BITS,
 }
 ELEMENT_OF = {dtype.name: element for element, dtype in DTYPE_OF.items()}
 
 
 def name_of(dtype: np.dtype[Any]) -> str:
     """What people call a type."""
-    return "bfloat16" if dtype == BF16 else dtype.name
+    return {BF16: "bfloat16", BITS: "bit"}.get(dtype, dtype.name)
+
+
+def shown(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that `numbers` gives."""
+    return {BF16: DTYPE_OF["f32"], BITS: np.dtype(np.bool_)}.get(dtype, dtype)
 
 
 def numbers(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """`array` in a type that numpy can calculate with: bf16 (C order) as float32."""
+    """`array` (C order) in a type that numpy can calculate with: bf16 as float32, bits as bools."""
+    if array.dtype == BITS:
+        return np.unpackbits(array.view(np.uint8), axis=-1).view(np.bool_)
     if array.dtype != BF16:
         return array
     return (array.view("<u2").astype("<u4") << 16).view("<f4")
@@ -75,6 +85,8 @@ def as_vectors(source: Any, name: str) -> npt.NDArray[Any]:
     the same with other strides or byte order     a copy in C order
     elements of two bytes without a type (V2)     itself, as bf16: what ml_dtypes writes to .npy
     float64, bfloat16                             a float32 copy, rounded to nearest
+    bool                                          a copy of bits, eight in a byte
+    elements of one byte without a type (V1)      itself, as bytes of eight bits
     a fixed-size list of Arrow without nulls      its values, no copy in one chunk
     DLPack on the CPU, ``__array__``              numpy's view of it, then as above
     a sequence of vectors                         a copy
@@ -102,13 +114,17 @@ def as_queries(source: Any, dimension: int, dtype: np.dtype[Any]) -> npt.NDArray
 def as_vectors_of(source: Any, dimension: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """New rows of an index, of shape ``(n, d)``: one of shape ``(d,)`` is one row. Types as for
     queries."""
-    return _as_rows_of(source, "vectors", dimension, dtype).reshape(-1, dimension)
+    rows = _as_rows_of(source, "vectors", dimension, dtype)
+    return rows.reshape(-1, rows.shape[-1])
 
 
 def _as_rows_of(
     source: Any, name: str, dimension: int, dtype: np.dtype[Any]
 ) -> npt.NDArray[Any]:
     array = _as_array(source, name)
+    if dtype == BITS:
+        array = _as_bits(array, name, dimension)
+        dimension //= 8
     if array.ndim not in (1, 2):
         raise InvalidInputError(
             f"{name}: one has shape (d,), many have (n, d); this array has shape {array.shape}"
@@ -171,7 +187,8 @@ def _large_ids(source: Any) -> Any:
 def as_rows(array: npt.NDArray[Any]) -> Rows:
     """The bytes of `array` (C order) without a copy, with what they mean."""
     element = ELEMENT_OF[array.dtype.name]
-    return array.reshape(-1).view(np.uint8), int(array.shape[-1]), element
+    components = int(array.shape[-1]) * (8 if array.dtype == BITS else 1)
+    return array.reshape(-1).view(np.uint8), components, element
 
 
 def as_source(source: Any, name: str, dtype: Any = None) -> Union[str, File, Rows]:
@@ -191,6 +208,8 @@ def as_source(source: Any, name: str, dtype: Any = None) -> Union[str, File, Row
 def cast_to(source: Any, wished: np.dtype[Any], name: str) -> npt.NDArray[Any]:
     """Rows as `wished`: floats are rounded, numbers that must be whole have to be, and to fit."""
     array = _as_array(source, name)
+    if wished == BITS:
+        return as_vectors(_as_bits(array, name), name)
     is_number = _is_float(array.dtype) or array.dtype.kind in "iu"
     if array.ndim != 2 or array.dtype == wished or not is_number:
         return as_vectors(array, name)
@@ -222,6 +241,8 @@ def as_element(dtype: Any) -> str:
     """The element type that `dtype` stands for; of bfloat16 its name, or that of any library."""
     if str(dtype).rpartition(".")[2].strip("'>") == "bfloat16":
         return "bf16"
+    if dtype in ("bit", "binary", bool, np.bool_) or dtype == BITS:
+        return "bit"
     try:
         return ELEMENT_OF[np.dtype(dtype).name]
     except (KeyError, TypeError):
@@ -290,12 +311,43 @@ def _narrowed(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     """float64 and bfloat16 as float32; every other type must be one that an index holds."""
     if array.dtype.name in ELEMENT_OF:
         return array
+    if array.dtype == np.bool_:
+        return _as_bits(array, name)
     if array.dtype.name not in ("float64", "bfloat16"):
         raise InvalidInputError(
-            f"{name}: an index holds float32, float16, bfloat16, uint8 or int8, not {array.dtype}; "
+            f"{name}: an index holds float32, float16, bfloat16, uint8, int8 or bool, not {array.dtype}; "
             "convert the numbers to the one you mean, or give it as dtype="
         )
     return cast(array, np.dtype(np.float32))
+
+
+def _as_bits(
+    array: npt.NDArray[Any], name: str, dimension: Optional[int] = None
+) -> npt.NDArray[Any]:
+    """Bools as packed bits; bytes as the bits that are packed in them. `dimension`: that of the
+    index that they are for."""
+    if array.dtype == np.bool_:
+        if dimension is None and array.shape[-1] % 8:
+            raise InvalidInputError(
+                f"{name}: rows of {array.shape[-1]} bits do not fill whole bytes; pad them with False "
+                f"to {-(-array.shape[-1] // 8) * 8}"
+            )
+        if dimension is not None and array.shape[-1] != dimension:
+            raise InvalidInputError(
+                f"{name}: have {array.shape[-1]} bits, the vectors of the index {dimension}"
+            )
+        return np.packbits(array, axis=-1).view(BITS)
+    if array.dtype not in (np.uint8, BITS):
+        raise InvalidInputError(
+            f"{name}: are {array.dtype}; bits come as bools, such as array > 0, or as bytes of eight, "
+            "as numpy.packbits makes them"
+        )
+    if dimension is not None and array.ndim and array.shape[-1] * 8 != dimension:
+        raise InvalidInputError(
+            f"{name}: have {array.shape[-1]} bytes, {array.shape[-1] * 8} bits; the vectors of the "
+            f"index have {dimension} bits, {dimension // 8} bytes"
+        )
+    return np.ascontiguousarray(array).view(BITS)
 
 
 def cast(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:

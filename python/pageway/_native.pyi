@@ -59,6 +59,8 @@ class _BuildOptions(TypedDict):
     budgets: _Budgets
     codebook_from: Optional[str]
     graph_from: Optional[str]
+    scratch: Optional[str]
+    resume: bool
     threads: int
     segments: int
     calibration_queries: int

@@ -20,7 +20,7 @@ Tolerance = Union[str, float]
 Overrides = Mapping[str, Union[None, str, int, Mapping[str, Any]]]
 
 #: Names that the engine knows; a test compares.
-Metric = Literal["l2", "inner_product", "cosine", "l1"]
+Metric = Literal["l2", "inner_product", "cosine", "l1", "hamming", "jaccard"]
 PresetName = Literal[
     "diskann",
     "aisaq",
@@ -31,6 +31,7 @@ PresetName = Literal[
     "pipeann",
     "dgai",
     "freshdiskann",
+    "odinann",
     "pageway",
 ]
 Form = Literal["resident", "clustered", "on-disk"]

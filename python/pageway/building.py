@@ -59,6 +59,8 @@ def build(
     overrides: Optional[Overrides] = None,
     codebook_from: Optional[PathLike] = None,
     graph_from: Optional[PathLike] = None,
+    scratch: Optional[PathLike] = None,
+    resume: bool = False,
     threads: int = 0,
     ids: Any = None,
     queries: Any = None,
@@ -101,7 +103,7 @@ def build(
         pandas; tensors of torch; a list or any iterator of arrays, of tables, or of pairs ``(ids,
         vectors)``. These are read once and never held whole: beyond 16 MB rows wait in a file
         beside `path` until the build is over.
-    metric : {"l2", "inner_product", "cosine", "l1"}
+    metric : {"l2", "inner_product", "cosine", "l1", "hamming", "jaccard"}
         Distance.
     recall : float
         Recall@10 that searches are meant to have. Sets no parameter: the build measures whether the
@@ -132,6 +134,12 @@ def build(
     graph_from : path, optional
         Directory of an index over the same vectors, with the same graph settings and placement
         ``by_id``, whose graph is laid out anew instead of building one.
+    scratch : path, optional
+        Directory for temporary files, such as one on another disk; by default they lie beside the
+        index. It must be there.
+    resume : bool
+        Keep finished stages when the build is stopped, and go on with what an earlier build of the
+        same data with the same options kept. The index has the bytes of one that was never stopped.
     threads : int
         Threads of the build; 0 for all cores.
     ids : array_like of int, str or UUID, shape (n,), or path, optional
@@ -143,7 +151,8 @@ def build(
     attributes : path, table or iterable of mapping, optional
         Attributes of the rows, to filter by, in the order of the rows: a file of JSON lines, a mapping
         per row (None for a row without), or columns: a frame of pandas or polars, a table of Arrow,
-        ``.parquet``, ``.csv`` or ``.tsv``, without what is missing. Where it is `data`, `column` and
+        ``.parquet``, ``.csv`` or ``.tsv``, without what is missing; or a sparse matrix of rows and tags, of
+        scipy or ``.spmat``, whose columns become the list ``tags``. Where it is `data`, `column` and
         `id_column` are no attributes. All but JSON lines are held as JSON in memory.
     schema : mapping of str to str, or path, optional
         What values of some fields must be, now and when rows change, such as ``{"lex": "keyword"}``:
@@ -152,6 +161,7 @@ def build(
     dtype : dtype, optional
         Element type of files that do not say theirs (``.bin``); wins over the extension of others.
         Of arrays and batches: what they are converted to; numbers that would be lost are refused.
+        With ``"bit"``, bytes are taken as eight bits each, as `numpy.packbits` packs them.
     store : dtype, optional
         Float type to store floats as: float16 or ``"bfloat16"`` halve what float32 takes on disk and in
         pages. Each number is rounded to nearest; `build_report` says how far that moved a vector.
@@ -267,6 +277,8 @@ def build(
         "budgets": budgets(memory, build_memory, disk),
         "codebook_from": _optional(codebook_from),
         "graph_from": _optional(graph_from),
+        "scratch": _optional(scratch),
+        "resume": bool(resume),
         "threads": checked_count("threads", threads),
         "segments": checked_count("segments", segments),
         "calibration_queries": checked_count("calibration_queries", calibration_queries),
@@ -313,10 +325,10 @@ def create(
         Directory of the index, which does not exist or is empty.
     dimension : int
         Components of a vector.
-    metric : {"l2", "inner_product", "cosine", "l1"}
+    metric : {"l2", "inner_product", "cosine", "l1", "hamming", "jaccard"}
         Distance.
     dtype : dtype
-        Element type: float32, float16, "bfloat16", uint8 or int8.
+        Element type: float32, float16, "bfloat16", uint8, int8 or "bit".
     memory : int or str, optional
         Memory of a search, as bytes or ``"200MB"``, however many rows come; by default 64 MB, and
         more as they come. Form of the design and length of codes follow from it: from `expected`

@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from . import _native
 from ._arrays import (
-    BF16,
     DTYPE_OF,
     as_path,
     as_queries,
     as_rows,
     checked_count,
     name_of,
+    shown,
 )
 from ._asynchronous import Asynchronous
 from ._attributes import Filter, as_filter, from_json
@@ -463,14 +463,15 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
 
     @property
     def metric(self) -> Metric:
-        """``"l2"``, ``"inner_product"``, ``"cosine"`` or ``"l1"``."""
+        """``"l2"``, ``"inner_product"``, ``"cosine"`` or ``"l1"``; of bits ``"hamming"`` or
+        ``"jaccard"``."""
         return cast(Metric, self._native.metric)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Element type of the vectors: float32, float16, uint8 or int8; float32 too where they are
-        stored as bfloat16, for which numpy has no numbers."""
-        return DTYPE_OF["f32"] if self._dtype == BF16 else self._dtype
+        """Element type of the vectors: float32, float16, uint8, int8 or bool; float32 too where they
+        are stored as bfloat16, for which numpy has no numbers."""
+        return shown(self._dtype)
 
     @property
     def closed(self) -> bool:

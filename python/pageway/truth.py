@@ -38,7 +38,7 @@ def ground_truth(
         Of the same element type as `base`.
     k : int
         Neighbours per query, from 1 to n.
-    metric : {"l2", "inner_product", "cosine", "l1"}
+    metric : {"l2", "inner_product", "cosine", "l1", "hamming", "jaccard"}
         Distance.
     threads : int
         0 for all cores.

@@ -120,7 +120,7 @@ def test_float64_is_rounded_to_float32():
     "source, words",
     [
         (ROWS.astype(np.int64), "not int64"),
-        (ROWS > 1, "not bool"),
+        (ROWS > 1, "5 bits do not fill whole bytes"),
         (ROWS.astype(complex), "not complex128"),
         (ROWS[0], r"shape \(5,\)"),
         (ROWS.reshape(2, 6, 5), r"shape \(2, 6, 5\)"),

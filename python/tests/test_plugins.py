@@ -268,7 +268,9 @@ def big(monkeypatch, tmp_path):
         benchmark__algorithms__base={"BaseANN": BaseANN},
         benchmark__datasets={"DATASETS": sets},
     )
-    return types.SimpleNamespace(Pageway=module.Pageway, sets=sets, directory=tmp_path)
+    return types.SimpleNamespace(
+        Pageway=module.Pageway, Filter=module.PagewayFilter, sets=sets, directory=tmp_path
+    )
 
 
 def run_big(algorithm, dataset, name, count, query_groups, rebuild=False):
@@ -426,6 +428,11 @@ def test_big_ann_benchmarks_refuses_what_it_cannot_do(big, vectors, queries):
 def test_big_ann_benchmarks_configuration(big, vectors, queries):
     yaml = pytest.importorskip("yaml")
     sets = yaml.safe_load((BIG_ANN / "config.yaml").read_text())
+    ((entry,),) = (
+        own.values() for own in yaml.safe_load((BIG_ANN / "filter.yaml").read_text()).values()
+    )
+    for params in json.loads(entry["run-groups"]["base"]["args"]):
+        big.Filter("euclidean", params)
     assert {"bigann-1B", "deep-10M", "msspacev-100M", "ssnpp-1B", "random-xs"} <= set(sets)
     for name, algorithms in sets.items():
         (entry,) = algorithms.values()
@@ -445,3 +452,39 @@ def test_big_ann_benchmarks_configuration(big, vectors, queries):
         algorithm = big.Pageway("euclidean", json.loads(group["args"])[0])
         asked = [[query] for query in json.loads(group["query-args"])]
         assert len(run_big(algorithm, dataset, name, radius or 10, asked)) == len(asked)
+
+
+class Sparse:
+    """Rows of columns, as scipy's csr_matrix has them."""
+
+    def __init__(self, rows, columns):
+        self.shape = len(rows), columns
+        self.indptr = np.cumsum([0] + [len(row) for row in rows])
+        self.indices = np.array([tag for row in rows for tag in row], np.int32)
+
+
+def test_big_ann_benchmarks_filters(big):
+    rows = clustered("uint8", count=1540)
+    base, queries = rows[:1500], rows[1500:]
+    tags = [sorted({row % 7, 10 + row % 3, 20 + row % 500}) for row in range(1500)]
+    dataset = Dataset(big.directory, base, queries, "euclidean")
+    dataset.get_dataset_metadata = lambda: Sparse(tags, 520)
+    big.sets["stub"] = lambda: dataset
+    algorithm = big.Filter("euclidean", {**PARAMS, "memory": "2MB"})
+    assert algorithm.track() == "filter" and not algorithm.load_index("stub")
+    algorithm.fit("stub")
+    algorithm.set_query_arguments({"list_size": 100, "threads": 1})
+    wanted = [[[q % 7], [q % 7, 10 + q % 3], [20 + q]][q % 3] for q in range(40)]
+    algorithm.filtered_query(queries, Sparse(wanted, 520), 10)
+    found = algorithm.get_results()
+    assert found.shape == (40, 10) and found.dtype.kind == "i"
+    hits = 0
+    for query, (ids, own) in enumerate(zip(found, wanted)):
+        matching = [row for row in range(1500) if set(own) <= set(tags[row])]
+        assert (ids >= 0).sum() == min(10, len(matching)) and set(ids[ids >= 0]) <= set(matching)
+        far = ((base[matching].astype(int) - queries[query].astype(int)) ** 2).sum(1)
+        nearest = np.array(matching)[np.argsort(far, kind="stable")][:10]
+        hits += len(set(nearest) & set(ids)) / len(nearest)
+    assert hits / 40 > 0.97
+    assert algorithm.get_additional()["dist_comps"] > 0
+    algorithm.done()

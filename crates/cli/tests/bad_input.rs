@@ -149,7 +149,7 @@ const BUILDS: [Case; 23] = [
     case(
         "plain.bin --metric l2",
         INVALID,
-        &["plain.bin", "f32, f16, bf16, u8 or i8"],
+        &["plain.bin", "f32, f16, bf16, u8, i8 or bit"],
     ),
     case("fake.npy --metric l2", INVALID, &["fake.npy", "NumPy"]),
     case("absent.fbin --metric l2", NOT_FOUND, &["absent.fbin"]),

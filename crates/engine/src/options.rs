@@ -123,6 +123,13 @@ pub struct BuildOptions {
     pub store_as_given: bool,
     /// What the values of some fields of attributes must be, now and whenever rows change.
     pub schema: Option<Schema>,
+    /// Directory for temporary files, in place of that of the index. They go whichever way the build
+    /// ends; what a killed build left goes with the next that is given the directory.
+    pub scratch: Option<PathBuf>,
+    /// Whether finished stages and shards stay when the build is stopped, and are looked for: a
+    /// build of the same input with the same options goes on, and makes the bytes of one that was
+    /// never stopped.
+    pub resume: bool,
     /// Held-out queries that the calibration measures recall with.
     pub calibration_queries: u32,
     /// Seed of every random choice.
@@ -152,6 +159,8 @@ impl Default for BuildOptions {
             graph_from: None,
             store_as_given: false,
             schema: None,
+            scratch: None,
+            resume: false,
             calibration_queries: 500,
             seed: 42,
         }
@@ -177,6 +186,8 @@ setters!(BuildOptions {
     with_disk: disk = impl Into<Option<MemoryWish>>,
     with_codebook_from: codebook_from = impl Into<Option<PathBuf>>,
     with_graph_from: graph_from = impl Into<Option<PathBuf>>,
+    with_scratch: scratch = impl Into<Option<PathBuf>>,
+    with_resume: resume = bool,
     with_store_as_given: store_as_given = bool,
     with_schema: schema = impl Into<Option<Schema>>,
     with_calibration_queries: calibration_queries = u32,

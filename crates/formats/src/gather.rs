@@ -233,7 +233,8 @@ impl Gathering {
             Some(writer) => {
                 writer.finish()?;
                 let path = place.path("npy");
-                let file = VectorFile::open(place.vfs, &path, OpenAs::default());
+                let element = Some(self.shape.element);
+                let file = VectorFile::open(place.vfs, &path, OpenAs { element });
                 place.vfs.remove_file(&path)?;
                 Rows::File(file?)
             }

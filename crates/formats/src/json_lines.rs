@@ -121,18 +121,20 @@ impl JsonLines {
             )));
         }
         batch.dimension = dimension;
+        let mut values = Vec::with_capacity(numbers.len());
         for (component, number) in numbers.iter().enumerate() {
-            let Some(value) = number.as_f64() else {
-                return Err(self.refuse(format!("component {component} is no number")));
-            };
-            if !put(value, self.element, &mut batch.rows) {
-                return Err(self.refuse(format!(
-                    "component {component} is {value}, which is no {}",
-                    self.element
-                )));
-            }
+            let value = number.as_f64();
+            values.push(
+                value.ok_or_else(|| self.refuse(format!("component {component} is no number")))?,
+            );
         }
-        Ok(())
+        put(&values, self.element, &mut batch.rows).map_err(|component| {
+            let value = values.get(component).copied().unwrap_or_default();
+            let element = self.element;
+            self.refuse(format!(
+                "component {component} is {value}, which is no {element}"
+            ))
+        })
     }
 }
 

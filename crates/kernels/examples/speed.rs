@@ -102,7 +102,7 @@ fn main() -> Result<(), IsaError> {
 }
 
 fn distances(kernels: &KernelSet, case: &Case) {
-    let row_bytes = case.dimension * case.element.bytes();
+    let row_bytes = case.element.bytes_of(case.dimension);
     let many = kernels.distance_many(case.element, case.metric);
     let one = kernels.distance(case.element, case.metric);
     print!("  {}", case.name);

@@ -136,6 +136,7 @@ pub(crate) struct PerMetric<F> {
     pub(crate) inner_product: F,
     pub(crate) cosine: F,
     pub(crate) l1: F,
+    pub(crate) jaccard: F,
 }
 
 impl<F: Copy> PerMetric<F> {
@@ -144,7 +145,8 @@ impl<F: Copy> PerMetric<F> {
             Metric::L2 => self.l2,
             Metric::InnerProduct => self.inner_product,
             Metric::Cosine => self.cosine,
-            Metric::L1 => self.l1,
+            Metric::L1 | Metric::Hamming => self.l1,
+            Metric::Jaccard => self.jaccard,
         }
     }
 }
@@ -156,6 +158,7 @@ pub(crate) struct PerElement<T> {
     pub(crate) bf16: T,
     pub(crate) u8: T,
     pub(crate) i8: T,
+    pub(crate) bit: T,
 }
 
 impl<T> PerElement<T> {
@@ -166,6 +169,7 @@ impl<T> PerElement<T> {
             ElementType::Bf16 => &self.bf16,
             ElementType::U8 => &self.u8,
             ElementType::I8 => &self.i8,
+            ElementType::Bit => &self.bit,
         }
     }
 }
@@ -264,7 +268,8 @@ impl KernelSet {
         self.isa
     }
 
-    /// Distance of two vectors: squared L2, negated inner product, one minus the cosine, or L1.
+    /// Distance of two vectors: squared L2, negated inner product, one minus the cosine, L1, or of
+    /// bits Hamming, which is L1, and Jaccard.
     ///
     /// The cosine needs no normalised vectors: both norms are computed in the same pass. A zero
     /// vector is at distance `1.0` from everything.

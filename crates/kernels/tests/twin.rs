@@ -8,8 +8,6 @@ use pageway_kernels::{
 use pageway_types::{ElementType, Metric, Place};
 use proptest::prelude::*;
 
-const METRICS: [Metric; 4] = Metric::ALL;
-
 /// Largest error of a float distance of `n` components, relative to the sum of its absolute terms:
 /// each of at least sixteen partial sums rounds `n / 16` times, by `2^-24` at most.
 fn tolerance(n: usize) -> f64 {
@@ -49,12 +47,17 @@ impl Source {
             ElementType::F16 => f16::from_f32(self.float()).to_le_bytes().to_vec(),
             ElementType::Bf16 => bf16::from_f32(self.float()).to_le_bytes().to_vec(),
             ElementType::U8 | ElementType::I8 => vec![self.next() as u8],
+            ElementType::Bit => unreachable!("bits come in bytes"),
         }
     }
 
     /// `offset` bytes of noise, then a vector, so that the vector is not aligned.
     fn vector(&mut self, element: ElementType, dimension: usize, offset: usize) -> Vec<u8> {
         let mut bytes = vec![0xA5; offset];
+        if element == ElementType::Bit {
+            bytes.extend((0..dimension.div_ceil(8)).map(|_| self.next() as u8));
+            return bytes;
+        }
         for _ in 0..dimension {
             bytes.extend(self.component(element));
         }
@@ -64,14 +67,24 @@ impl Source {
 
 /// The components as numbers.
 fn values(element: ElementType, bytes: &[u8]) -> Vec<f64> {
+    if element == ElementType::Bit {
+        let bits = |byte: &u8| {
+            (0..8)
+                .rev()
+                .map(|at| f64::from(byte >> at & 1))
+                .collect::<Vec<_>>()
+        };
+        return bytes.iter().flat_map(bits).collect();
+    }
     bytes
-        .chunks_exact(element.bytes())
+        .chunks_exact(element.bytes_of(1))
         .map(|component| match element {
             ElementType::F32 => f32::from_le_bytes(component.try_into().expect("four")).into(),
             ElementType::F16 => f16::from_le_bytes(component.try_into().expect("two")).into(),
             ElementType::Bf16 => bf16::from_le_bytes(component.try_into().expect("two")).into(),
             ElementType::U8 => component[0].into(),
             ElementType::I8 => component[0].cast_signed().into(),
+            ElementType::Bit => unreachable!("bits come in bytes"),
         })
         .collect()
 }
@@ -87,9 +100,17 @@ fn exact(element: ElementType, metric: Metric, a: &[u8], b: &[u8]) -> (f64, f64)
             let distance = sum(|x, y| (x - y) * (x - y));
             (distance, distance * tolerance)
         }
-        Metric::L1 => {
+        Metric::L1 | Metric::Hamming => {
             let distance = sum(|x, y| (x - y).abs());
             (distance, distance * tolerance)
+        }
+        Metric::Jaccard => {
+            let either = sum(|x, _| x * x) + sum(|_, y| y * y) - dot;
+            if either == 0.0 {
+                (0.0, 0.0)
+            } else {
+                (1.0 - dot / either, 3.0 * tolerance)
+            }
         }
         Metric::InnerProduct => (-dot, absolute * tolerance),
         Metric::Cosine => {
@@ -126,7 +147,7 @@ fn every_dimension_at_every_alignment() {
             let a = source.vector(element, dimension, left);
             let b = source.vector(element, dimension, right);
             for set in sets() {
-                for metric in METRICS {
+                for metric in Metric::all_of(element) {
                     assert_distance(set, element, metric, &a[left..], &b[right..]);
                 }
                 let norm = set.squared_norm(element)(&a[left..]);
@@ -159,6 +180,7 @@ fn the_largest_dimension_and_the_extremes_of_each_type() {
             ElementType::F16,
             vec![half(0x7BFF), half(0xFBFF), half(1), half(0)],
         ),
+        (ElementType::Bit, vec![vec![0], vec![0xFF], vec![0xA5]]),
         // 1e16, its negative, 1e-18, zero.
         (
             ElementType::Bf16,
@@ -175,9 +197,10 @@ fn the_largest_dimension_and_the_extremes_of_each_type() {
                 .iter()
                 .flat_map(|x| components.iter().map(move |y| (x, y)))
             {
-                let (a, b) = (x.repeat(dimension), y.repeat(dimension));
+                let times = element.bytes_of(dimension) / x.len();
+                let (a, b) = (x.repeat(times), y.repeat(times));
                 for set in sets() {
-                    for metric in METRICS {
+                    for metric in Metric::all_of(element) {
                         assert_distance(set, element, metric, &a, &b);
                     }
                 }
@@ -224,7 +247,11 @@ fn halves_are_compared_with_floats_as_if_they_were_widened() {
             .into_iter()
             .flat_map(|value| (value as f32).to_le_bytes())
             .collect();
-        for (set, metric) in sets().into_iter().flat_map(|set| METRICS.map(|m| (set, m))) {
+        let metrics = || Metric::all_of(ElementType::F32);
+        for (set, metric) in sets()
+            .into_iter()
+            .flat_map(|set| metrics().map(move |m| (set, m)))
+        {
             let between = set.distance_to(pair, metric).expect("a pair with a kernel");
             let wanted = set.distance(ElementType::F32, metric)(query, &widened);
             let got = between(query, row);
@@ -253,11 +280,14 @@ fn many_distances_equal_single_ones() {
     let mut source = Source(4);
     for element in ElementType::ALL {
         for dimension in [1, 7, 64, 100, 128, 385, 1025] {
-            let row_bytes = dimension * element.bytes();
-            let rows = source.vector(element, dimension * 50, 3);
+            let row_bytes = element.bytes_of(dimension);
+            let rows = source.vector(element, element.components_in(row_bytes) * 50, 3);
             let query = source.vector(element, dimension, 1);
             let (rows, query) = (&rows[3..], &query[1..]);
-            for (set, metric) in sets().into_iter().flat_map(|set| METRICS.map(|m| (set, m))) {
+            for (set, metric) in sets()
+                .into_iter()
+                .flat_map(|set| Metric::all_of(element).map(move |metric| (set, metric)))
+            {
                 for count in [0, 1, 2, 3, 4, 5, 31, 64] {
                     let places: Vec<Place> = (0..count)
                         .map(|_| Place((source.next() % 50) as u32))
@@ -359,7 +389,7 @@ fn widening_is_exact() {
                 .map(|value| value as f32)
                 .collect();
             for set in sets() {
-                let mut out = vec![f32::NAN; dimension];
+                let mut out = vec![f32::NAN; wanted.len()];
                 set.widen(element)(&bytes[1..], &mut out);
                 assert_eq!(out, wanted, "{} {element}", set.isa());
             }
@@ -635,9 +665,10 @@ proptest! {
         let (a, b) = bytes.split_at(bytes.len() / 2);
         let b = &b[..a.len()];
         for set in sets() {
-            for metric in METRICS {
-                assert_distance(set, ElementType::U8, metric, a, b);
-                assert_distance(set, ElementType::I8, metric, a, b);
+            for element in [ElementType::U8, ElementType::I8, ElementType::Bit] {
+                for metric in Metric::all_of(element) {
+                    assert_distance(set, element, metric, a, b);
+                }
             }
         }
     }
@@ -652,7 +683,7 @@ proptest! {
         };
         let (a, b) = (bytes(|pair| pair.0), bytes(|pair| pair.1));
         for set in sets() {
-            for metric in METRICS {
+            for metric in Metric::all_of(ElementType::F32) {
                 assert_distance(set, ElementType::F32, metric, &a, &b);
                 assert_distance(set, ElementType::F32, metric, &a, &a);
             }

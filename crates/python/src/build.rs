@@ -63,6 +63,8 @@ pub(crate) struct BuildSettings {
     budgets: Budgets,
     codebook_from: Option<PathBuf>,
     graph_from: Option<PathBuf>,
+    scratch: Option<PathBuf>,
+    resume: bool,
     threads: usize,
     segments: u32,
     calibration_queries: u32,
@@ -87,6 +89,8 @@ impl BuildSettings {
             .with_recall(self.recall)
             .with_codebook_from(self.codebook_from)
             .with_graph_from(self.graph_from)
+            .with_scratch(self.scratch)
+            .with_resume(self.resume)
             .with_threads(self.threads)
             .with_segments(self.segments)
             .with_calibration_queries(self.calibration_queries);

@@ -19,18 +19,47 @@ pub enum ElementType {
     U8,
     /// Signed byte.
     I8,
+    /// 0 or 1: eight in a byte, the first in its highest bit, as `numpy.packbits` packs them.
+    Bit,
 }
 
 impl ElementType {
     /// All element types, for tests and help texts.
-    pub const ALL: [Self; 5] = [Self::F32, Self::F16, Self::Bf16, Self::U8, Self::I8];
+    pub const ALL: [Self; 6] = [
+        Self::F32,
+        Self::F16,
+        Self::Bf16,
+        Self::U8,
+        Self::I8,
+        Self::Bit,
+    ];
 
-    /// Bytes of one component.
-    pub const fn bytes(self) -> usize {
+    /// The element types whose components have bytes of their own.
+    pub const NUMBERS: [Self; 5] = [Self::F32, Self::F16, Self::Bf16, Self::U8, Self::I8];
+
+    /// Bits of one component.
+    pub const fn bits(self) -> usize {
         match self {
-            Self::F32 => 4,
-            Self::F16 | Self::Bf16 => 2,
-            Self::U8 | Self::I8 => 1,
+            Self::F32 => 32,
+            Self::F16 | Self::Bf16 => 16,
+            Self::U8 | Self::I8 => 8,
+            Self::Bit => 1,
+        }
+    }
+
+    /// Bytes of `components` that lie one after the other.
+    pub const fn bytes_of(self, components: usize) -> usize {
+        match self {
+            Self::Bit => components.div_ceil(8),
+            _ => components * (self.bits() / 8),
+        }
+    }
+
+    /// Components in so many bytes.
+    pub const fn components_in(self, bytes: usize) -> usize {
+        match self {
+            Self::Bit => bytes * 8,
+            _ => bytes / (self.bits() / 8),
         }
     }
 
@@ -47,6 +76,7 @@ impl ElementType {
             Self::Bf16 => "bf16",
             Self::U8 => "u8",
             Self::I8 => "i8",
+            Self::Bit => "bit",
         }
     }
 }
@@ -64,7 +94,9 @@ impl FromStr for ElementType {
         Self::ALL
             .into_iter()
             .find(|element| element.name() == text)
-            .ok_or_else(|| format!("unknown element type '{text}': use f32, f16, bf16, u8 or i8"))
+            .ok_or_else(|| {
+                format!("unknown element type '{text}': use f32, f16, bf16, u8, i8 or bit")
+            })
     }
 }
 
@@ -83,7 +115,14 @@ impl VectorShape {
 
     /// Bytes of one vector.
     pub const fn row_bytes(self) -> usize {
-        self.dimension as usize * self.element.bytes()
+        self.element.bytes_of(self.dimension as usize)
+    }
+
+    /// Whether vectors of this shape can be held: 1 to [`MAX_DIMENSION`](Self::MAX_DIMENSION)
+    /// components, and whole bytes of bits.
+    pub const fn is_legal(self) -> bool {
+        let whole = (self.dimension as usize * self.element.bits()).is_multiple_of(8);
+        self.dimension >= 1 && self.dimension <= Self::MAX_DIMENSION && whole
     }
 }
 
@@ -102,10 +141,17 @@ mod tests {
         for element in ElementType::ALL {
             assert_eq!(element.name().parse::<ElementType>(), Ok(element));
             let shape = VectorShape {
+                dimension: 24,
+                element,
+            };
+            assert_eq!(shape.row_bytes() * 8, 24 * element.bits());
+            assert_eq!(element.components_in(shape.row_bytes()), 24);
+            assert!(shape.is_legal());
+            let odd = VectorShape {
                 dimension: 3,
                 element,
             };
-            assert_eq!(shape.row_bytes(), 3 * element.bytes());
+            assert_eq!(odd.is_legal(), element != ElementType::Bit);
         }
         assert!("f64".parse::<ElementType>().is_err());
     }

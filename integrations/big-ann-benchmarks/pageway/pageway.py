@@ -1,4 +1,5 @@
-"""Pageway in big-ann-benchmarks, track T2: an index on an SSD, searched within a budget of memory.
+"""Pageway in big-ann-benchmarks, track T2: an index on an SSD, searched within a budget of memory; and
+the track of filters, where a query asks for vectors with all of its tags.
 
 The index lies in ``data/indices/T2/Pageway/DATASET/PARAMETERS``. It is built from the file of the
 data set, which is streamed; searches answer whole batches. ``docs/lab/plugins.md`` of Pageway says
@@ -61,7 +62,8 @@ class Pageway(BaseANN):
         self._directory.mkdir(parents=True)
         rows, extra = _rows_of(DATASETS[dataset](), self._directory)
         path = self._directory / "index"
-        pageway.build(path, rows, metric=self._metric, overwrite=True, **self._params).close()
+        own = self._attributes_of(DATASETS[dataset]())
+        pageway.build(path, rows, metric=self._metric, overwrite=True, **own, **self._params).close()
         if extra is not None:
             extra.unlink()
         self._open()
@@ -151,6 +153,9 @@ class Pageway(BaseANN):
     def __str__(self):
         return "Pageway"
 
+    def _attributes_of(self, dataset):
+        return {}
+
     def _directory_of(self, dataset):
         name = DATASETS[dataset]().short_name()
         parameters = [f"{key}-{value}" for key, value in sorted(self._params.items())]
@@ -191,6 +196,39 @@ class Pageway(BaseANN):
 
     def _memory_bytes(self):
         return self._index.stats()["memory"]["budget_bytes"] if self._index else 0
+
+
+class PagewayFilter(Pageway):
+    """One index with the tags of its vectors."""
+
+    def track(self):
+        return "filter"
+
+    def filtered_query(self, X, filter, k):
+        """The nearest that have all tags of their row of `filter`; -1 where there are fewer than k."""
+        if k > self._count:
+            self._count = k
+            self._open()
+        queries = self._as_queries(X)
+        self.res = np.full((len(queries), k), -1, np.int64)
+        asked = {}
+        for row, (start, end) in enumerate(zip(filter.indptr, filter.indptr[1:])):
+            tags = tuple(sorted(filter.indices[start:end].tolist()))
+            asked.setdefault(tags, []).append(row)
+        for tags, rows in asked.items():
+            conditions = [{"key": "tags", "match": {"value": tag}} for tag in tags]
+            found = self._index.search(
+                queries[rows],
+                k=k,
+                effort=self._query.get("list_size"),
+                beam=self._query.get("beam"),
+                filter={"must": conditions} if conditions else None,
+            )
+            self._add_costs(found.stats)
+            self.res[rows] = found.ids.astype(np.int64)
+
+    def _attributes_of(self, dataset):
+        return {"attributes": dataset.get_dataset_metadata()}
 
 
 def _rows_of(dataset, directory):

@@ -1,4 +1,5 @@
-"""Attributes of rows out of tables: frames, Arrow, Parquet and CSV, a mapping per row."""
+"""Attributes of rows out of tables: frames, Arrow, Parquet and CSV, sparse matrices of tags; a mapping
+per row."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, TextI
 
 from .._arrays import as_path, is_path
 from ..errors import InvalidInputError, NotFoundError
-from . import arrow
+from . import arrow, spmat
 from .batches import BATCH_ROWS_MAX, library
 
 Rows = Iterator[Mapping[str, Any]]
@@ -30,6 +31,8 @@ def rows_of(source: Any, name: str) -> Optional[Rows]:
         return _of_batches(source.to_batches(BATCH_ROWS_MAX))
     if module == "pyarrow" and kind == "RecordBatch":
         return _of_batches([source])
+    if spmat.is_matrix(source):
+        return spmat.tags_of(source, name)
     if hasattr(source, "__arrow_c_stream__"):
         reader = library("pyarrow", name).RecordBatchReader.from_stream(source)
         return _of_batches(reader)
@@ -42,6 +45,8 @@ def _of_path(path: str) -> Optional[Rows]:
         return _of_batches(arrow.parquet_batches(path))
     if lower.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
         return _of_csv(path)
+    if lower.endswith(".spmat"):
+        return spmat.tags_in(path)
     return None
 
 

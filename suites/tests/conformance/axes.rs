@@ -91,7 +91,7 @@ pub const AXES: [(Axis, &[&str]); 22] = [
     (Axis::CachePages, &["none", "hot", "lru", "clock"]),
     (Axis::Selection, &["breadth_first", "visits"]),
     (Axis::Beam, &["1", "4", "64"]),
-    (Axis::Element, &["f32", "f16", "bf16", "u8", "i8"]),
+    (Axis::Element, &["f32", "f16", "bf16", "u8", "i8", "bit"]),
     (Axis::Metric, &["l2", "ip", "cosine"]),
 ];
 
@@ -145,6 +145,7 @@ impl Choice {
             ElementType::Bf16,
             ElementType::U8,
             ElementType::I8,
+            ElementType::Bit,
         ][self.value(Axis::Element)]
     }
 

@@ -55,8 +55,12 @@ pub fn ranked(base: &Rows, query: &[f64], metric: Metric) -> Vec<(f64, u32)> {
 impl Rows {
     pub fn new(values: &[f64], dimension: u32, element: ElementType) -> Self {
         let mut bytes = Vec::new();
-        for value in values {
-            push(&mut bytes, element, *value);
+        if element == ElementType::Bit {
+            bytes.extend(values.chunks(8).map(signs));
+        } else {
+            for value in values {
+                push(&mut bytes, element, *value);
+            }
         }
         let shape = VectorShape { dimension, element };
         let values = values_of(&bytes, element);
@@ -126,18 +130,33 @@ fn push(bytes: &mut Vec<u8>, element: ElementType, value: f64) {
         ElementType::Bf16 => bytes.extend(half::bf16::from_f64(value).to_le_bytes()),
         ElementType::U8 => bytes.push((value * 1200.0).clamp(0.0, 255.0).round() as u8),
         ElementType::I8 => bytes.push((value * 700.0).clamp(-127.0, 127.0).round() as i8 as u8),
+        ElementType::Bit => unreachable!("bits come in bytes"),
     }
 }
 
+/// The signs of eight components, the first the highest bit.
+fn signs(values: &[f64]) -> u8 {
+    let bit = |byte: u8, value: &f64| byte << 1 | u8::from(*value > 0.0);
+    values.iter().fold(0, bit)
+}
+
 fn values_of(bytes: &[u8], element: ElementType) -> Vec<f64> {
+    if element == ElementType::Bit {
+        let bits = |byte: &u8| (0..8).rev().map(|at| f64::from(byte >> at & 1)).collect();
+        return bytes
+            .iter()
+            .flat_map(|byte| -> Vec<f64> { bits(byte) })
+            .collect();
+    }
     let value = |bytes: &[u8]| match element {
         ElementType::F32 => f32::from_le_bytes(bytes.try_into().unwrap()).into(),
         ElementType::F16 => half::f16::from_le_bytes(bytes.try_into().unwrap()).to_f64(),
         ElementType::Bf16 => half::bf16::from_le_bytes(bytes.try_into().unwrap()).to_f64(),
         ElementType::U8 => f64::from(bytes[0]),
         ElementType::I8 => f64::from(bytes[0] as i8),
+        ElementType::Bit => unreachable!("bits come in bytes"),
     };
-    bytes.chunks_exact(element.bytes()).map(value).collect()
+    bytes.chunks_exact(element.bytes_of(1)).map(value).collect()
 }
 
 /// The distance by its definition.
@@ -147,6 +166,15 @@ pub fn distance(a: &[f64], b: &[f64], metric: Metric) -> f64 {
         Metric::L2 => a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum(),
         Metric::InnerProduct => -dot(a, b),
         Metric::Cosine => 1.0 - dot(a, b) / (dot(a, a) * dot(b, b)).sqrt(),
-        Metric::L1 => a.iter().zip(b).map(|(x, y)| (x - y).abs()).sum(),
+        Metric::L1 | Metric::Hamming => a.iter().zip(b).map(|(x, y)| (x - y).abs()).sum(),
+        Metric::Jaccard => {
+            let both = dot(a, b);
+            let either = dot(a, a) + dot(b, b) - both;
+            if either == 0.0 {
+                0.0
+            } else {
+                1.0 - both / either
+            }
+        }
     }
 }

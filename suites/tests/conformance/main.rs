@@ -122,7 +122,8 @@ conformance!(
     f16: pageway::ElementType::F16,
     bf16: pageway::ElementType::Bf16,
     u8: pageway::ElementType::U8,
-    i8: pageway::ElementType::I8
+    i8: pageway::ElementType::I8,
+    bit: pageway::ElementType::Bit
 );
 
 fn check_cover(element: ElementType, extent: Extent) {
@@ -186,8 +187,8 @@ fn expected(choice: &Choice) -> Expected {
 /// A graph of short lists over a thousand rows; the inner product has no triangles.
 fn recall_floor(metric: Metric) -> f64 {
     match metric {
-        Metric::L2 | Metric::Cosine | Metric::L1 => 0.95,
         Metric::InnerProduct => 0.85,
+        _ => 0.95,
     }
 }
 
@@ -195,8 +196,8 @@ fn recall_floor(metric: Metric) -> f64 {
 /// estimates of the inner product are; and from a long one.
 fn range_floors(metric: Metric) -> [f64; 2] {
     let short = match metric {
-        Metric::L2 | Metric::Cosine | Metric::L1 => 0.75,
         Metric::InnerProduct => 0.5,
+        _ => 0.75,
     };
     [short, recall_floor(metric)]
 }

@@ -82,6 +82,19 @@ impl Rows {
         }
     }
 
+    fn bits() -> Self {
+        let data = Data::new(ROWS, DIMENSION, 7);
+        Self {
+            bytes: data.rows,
+            shape: VectorShape {
+                dimension: DIMENSION * 8,
+                element: ElementType::Bit,
+            },
+            metric: Metric::Jaccard,
+            ids: None,
+        }
+    }
+
     fn row_of(&self, id: u64) -> Option<usize> {
         match &self.ids {
             None => usize::try_from(id).ok().filter(|row| *row < ROWS),
@@ -102,6 +115,9 @@ impl Rows {
             ElementType::F16 | ElementType::Bf16 | ElementType::U8 | ElementType::I8 => {
                 bytes.iter().map(|byte| f64::from(*byte)).collect()
             }
+            ElementType::Bit => (0..bytes.len() * 8)
+                .map(|at| f64::from(bytes[at / 8] >> (7 - at % 8) & 1))
+                .collect(),
         }
     }
 
@@ -114,7 +130,12 @@ impl Rows {
                 1.0 - product(&left, &right) / lengths.sqrt()
             }
             Metric::L1 => left.iter().zip(&right).map(|(a, b)| (a - b).abs()).sum(),
-            Metric::L2 | Metric::InnerProduct => left
+            Metric::Jaccard => {
+                let both = product(&left, &right);
+                let either = product(&left, &left) + product(&right, &right) - both;
+                1.0 - both / either
+            }
+            Metric::L2 | Metric::Hamming | Metric::InnerProduct => left
                 .iter()
                 .zip(&right)
                 .map(|(a, b)| (a - b) * (a - b))
@@ -162,7 +183,8 @@ const FILTERS: [&str; 3] = [
 ];
 
 impl Subject {
-    /// Every form of every preset over bytes and over floats with ids; two of them in segments.
+    /// Every form of every preset over bytes and over floats with ids; two of them in segments, and
+    /// over bits.
     pub(crate) fn all() -> Vec<Self> {
         let all = [Arc::new(Rows::bytes()), Arc::new(Rows::floats())];
         let mut subjects = Vec::new();
@@ -180,6 +202,10 @@ impl Subject {
             for preset in [Preset::DiskAnn, Preset::Pageway] {
                 subjects.extend(Self::build(rows, preset, None, 3));
             }
+        }
+        let bits = Arc::new(Rows::bits());
+        for preset in [Preset::DiskAnn, Preset::Pageway] {
+            subjects.extend(Self::build(&bits, preset, None, 1));
         }
         assert!(subjects.len() > 2 * Preset::ALL.len());
         subjects

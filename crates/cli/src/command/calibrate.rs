@@ -57,7 +57,7 @@ pub(crate) struct CalibrateArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
 
-    /// Element type of a .bin file of queries: f32, f16, bf16, u8 or i8
+    /// Element type of a .bin file of queries: f32, f16, bf16, u8, i8 or bit
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
 }

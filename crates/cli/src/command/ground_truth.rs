@@ -39,7 +39,7 @@ pub(crate) struct GroundTruthArguments {
     #[arg(long, value_name = "FILE")]
     queries: PathBuf,
 
-    /// Distance: l2, ip (inner product), cosine or l1 (Manhattan)
+    /// Distance: l2, ip (inner product), cosine, l1 (Manhattan), or of bits hamming or jaccard
     #[arg(long, value_name = "METRIC")]
     metric: Metric,
 
@@ -68,7 +68,7 @@ pub(crate) struct GroundTruthArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
 
-    /// Element type of .bin files: f32, f16, bf16, u8 or i8
+    /// Element type of .bin files: f32, f16, bf16, u8, i8 or bit
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
 }

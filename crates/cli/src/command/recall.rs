@@ -68,7 +68,7 @@ pub(crate) struct RecallArguments {
     #[arg(long, value_name = "SIZE")]
     memory: Option<MemoryWish>,
 
-    /// Element type of a .bin file of queries: f32, f16, bf16, u8 or i8
+    /// Element type of a .bin file of queries: f32, f16, bf16, u8, i8 or bit
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
 }

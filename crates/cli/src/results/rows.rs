@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pageway::source::bin_extension;
 use pageway::{ElementType, Error, Result, VectorShape};
 
 use super::arrays::header;
@@ -21,25 +22,21 @@ impl RowsFile {
     /// `InvalidInput` for an unknown extension, one that stands for another element type, and more
     /// rows than the format counts; `Io`.
     pub(crate) fn vectors(path: &Path, rows: u64, shape: VectorShape) -> Result<Self> {
-        let (own, descr) = match shape.element {
-            ElementType::F32 => ("fbin", "<f4"),
-            ElementType::F16 => ("f16bin", "<f2"),
-            ElementType::Bf16 => ("bf16bin", "<V2"),
-            ElementType::U8 => ("u8bin", "|u1"),
-            ElementType::I8 => ("i8bin", "|i1"),
+        let row_bytes = shape.row_bytes() as u64;
+        let own = bin_extension(shape.element);
+        let (descr, columns) = match shape.element {
+            ElementType::F32 => ("<f4", shape.dimension),
+            ElementType::F16 => ("<f2", shape.dimension),
+            ElementType::Bf16 => ("<V2", shape.dimension),
+            ElementType::I8 => ("|i1", shape.dimension),
+            ElementType::U8 | ElementType::Bit => ("|u1", row_bytes as u32),
         };
         let named = |extension: &str| {
             let found = path.extension();
             found.is_some_and(|found| found.eq_ignore_ascii_case(extension))
         };
-        let row_bytes = shape.row_bytes() as u64;
         if named("npy") {
-            return Self::create(
-                path,
-                "npy",
-                &header(descr, rows, &[shape.dimension]),
-                row_bytes,
-            );
+            return Self::create(path, "npy", &header(descr, rows, &[columns]), row_bytes);
         }
         let counted = u32::try_from(rows).ok().filter(|_| named(own));
         let Some(count) = counted else {

@@ -17,7 +17,7 @@ use super::ids::IdFile;
 use super::order::NodeOrder;
 use super::pipeline::{Pipeline, Stages};
 use super::rewrite::KeptLists;
-use super::whole::{disk_bytes, temporary_bytes};
+use super::whole::{index_disk_bytes, peak_temporary_bytes, temporary_bytes};
 use super::workspace::Workspace;
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
@@ -75,6 +75,10 @@ pub(crate) struct AdditionLimits {
 pub(crate) struct Added {
     pub(crate) entry: SegmentEntry,
     pub(crate) calibration: Option<Calibration>,
+    /// Rows that were in no segment before, unless it is of the rows of others.
+    pub(crate) came: u32,
+    /// Bytes of its files that were written.
+    pub(crate) written_bytes: u64,
     /// Bytes that were written to temporary files.
     pub(crate) temporary_bytes: u64,
 }
@@ -96,7 +100,10 @@ impl Addition<'_> {
             plan.keep_lists(largest.node_count)?;
         }
         let workspace = Workspace::of_writer(self.vfs, self.dir, self.generation);
-        workspace.check_space(disk_bytes(&plan)? + u64::from(rows) * ID_DISK_BYTES)?;
+        workspace.check_space(
+            index_disk_bytes(&plan)? + u64::from(rows) * ID_DISK_BYTES,
+            peak_temporary_bytes(&plan),
+        )?;
         let pool = thread_pool(plan.threads)?;
         let quantizers = self.donor.map(taken_over).transpose()?;
         let pipeline = Pipeline {
@@ -133,6 +140,8 @@ impl Addition<'_> {
         };
         entry.element = given;
         Ok(Added {
+            came: entry.node_count,
+            written_bytes: entry.files.bytes()?,
             entry,
             calibration,
             temporary_bytes: temporary_bytes(&plan),
@@ -280,6 +289,7 @@ fn plan_of(
         budget_bytes: limits.build_memory,
         sample_rows: sample_rows.min(rows.into()),
         parts: None,
+        windows: None,
         graph: GraphPlan::Whole,
         threads: limits.threads.max(1),
         planned_threads: limits.threads.max(1),

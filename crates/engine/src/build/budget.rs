@@ -10,6 +10,7 @@ use super::choose::{OrRefused, Refused, SpecChoice};
 use super::codebook::SharedCodebook;
 use super::cut::Cut;
 use super::encode::Quantizers;
+use super::entry::entry_building_bytes;
 use super::graph::{Algorithm, algorithm, shard_algorithm};
 use super::measure::{ANSWER_BYTES, MAX_ANSWERS};
 use super::order::{NodeOrder, placement};
@@ -42,6 +43,8 @@ const PLANNED_THREADS: usize = 16;
 /// Buffers of blocks, writers and readers, in any stage.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 pub(super) const STAGE_BYTES: u64 = 6 << 20;
+/// Lists, codes and rows of neighbours that are read for a batch of pages.
+const PAGING_BYTES: u64 = 12 << 20;
 
 /// How the graph is built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,6 +115,8 @@ pub(super) struct BuildPlan {
     pub(super) sample_rows: u64,
     /// Rows of a part at most, where rows are put in the order of nodes part by part.
     pub(super) parts: Option<u32>,
+    /// Nodes of a window at most, where nodes are placed by a graph on disk.
+    pub(super) windows: Option<u32>,
     pub(super) graph: GraphPlan,
     /// Threads that work.
     pub(super) threads: usize,
@@ -172,6 +177,7 @@ impl BuildPlan {
                 budget_bytes,
                 sample_rows: SAMPLE_ROWS.min(cut.rows().into()),
                 parts: None,
+                windows: None,
                 graph: GraphPlan::Whole,
                 threads,
                 planned_threads: threads.max(PLANNED_THREADS),
@@ -241,6 +247,7 @@ impl BuildPlan {
             if !self.has_clusters() {
                 let capacity = self.shard_capacity();
                 self.graph = GraphPlan::Shards { capacity };
+                self.windows = self.places_by_edges().then(|| self.window_capacity());
             }
         }
         while self.sample_rows > SAMPLE_ROWS_MIN && self.peak_bytes(resident) > self.budget_bytes {
@@ -253,7 +260,7 @@ impl BuildPlan {
     /// enough for that.
     pub(super) fn keep_lists(&mut self, largest: u32) -> Result<()> {
         if rewrite_bytes(&self.spec, (self.node_count, largest))? <= self.budget_bytes {
-            (self.graph, self.parts) = (GraphPlan::Kept, None);
+            (self.graph, self.parts, self.windows) = (GraphPlan::Kept, None, None);
         }
         Ok(())
     }
@@ -276,19 +283,23 @@ impl BuildPlan {
             (None, GraphPlan::Whole) => self.whole_bytes(resident, self.sample_rows),
             (_, GraphPlan::Shards { capacity }) => {
                 let shards = self.shard_bytes(capacity.into());
-                shards.max(parts.unwrap_or(0)).max(train)
+                let windows = self.windows.map(|nodes| self.window_bytes(nodes.into()));
+                let placing = parts.unwrap_or(0).max(windows.unwrap_or(0));
+                let paging = if self.codes_wait_on_disk() {
+                    self.paging_bytes(0)
+                } else {
+                    self.paging_bytes(self.code_table_bytes())
+                };
+                shards.max(placing).max(train).max(paging)
             }
             (Some(parts), GraphPlan::Whole) => parts.max(train),
             (_, GraphPlan::Kept) => train,
         }
     }
 
-    /// Whether the graph can be built in shards: pages are then written from a stream of lists in
-    /// the order of the nodes, which is known before.
+    /// Whether the graph can be built in shards, and lie on disk from then on.
     fn can_shard(&self) -> bool {
-        (self.spec.nodes_are_rows() || self.can_part())
-            && self.shard_algorithm().is_some()
-            && self.spec.layout.codec.stands_alone()
+        (self.spec.nodes_are_rows() || self.can_part()) && self.shard_algorithm().is_some()
     }
 
     /// The least that a build takes which does not hold all rows; none where there is no such.
@@ -298,7 +309,32 @@ impl BuildPlan {
             return parts;
         }
         let shards = self.shard_bytes(self.least_shard());
-        self.can_shard().then(|| shards.max(parts.unwrap_or(0)))
+        let windows = self
+            .places_by_edges()
+            .then(|| self.window_bytes(self.least_window()));
+        let placing = parts.unwrap_or(0).max(windows.unwrap_or(0));
+        self.can_shard()
+            .then(|| shards.max(placing).max(self.paging_bytes(0)))
+    }
+
+    /// Whether codes that pages hold are read from a temporary file: where memory does not hold
+    /// those of all nodes beside the rest.
+    pub(super) fn codes_wait_on_disk(&self) -> bool {
+        let on_disk = matches!(self.graph, GraphPlan::Shards { .. });
+        on_disk && self.paging_bytes(self.code_table_bytes()) > self.budget_bytes
+    }
+
+    /// Peak while entries are found and pages written of a graph on disk, `held` bytes of codes in
+    /// memory.
+    pub(super) fn paging_bytes(&self, held: u64) -> u64 {
+        let nodes = u64::from(self.node_count);
+        let replicas = if self.spec.layout.codec.is_replicated() {
+            ReplicaPlan::bytes(nodes)
+        } else {
+            0
+        };
+        let entry = entry_building_bytes(&self.spec, self.node_count);
+        STAGE_BYTES + held + entry.max(replicas + PAGING_BYTES)
     }
 
     /// Whether the codes of all nodes are in memory while pages are written.
@@ -325,7 +361,7 @@ impl BuildPlan {
         placed + replicas + self.code_table_bytes()
     }
 
-    fn code_table_bytes(&self) -> u64 {
+    pub(super) fn code_table_bytes(&self) -> u64 {
         if !self.pages_hold_codes() {
             return 0;
         }
@@ -427,7 +463,6 @@ impl BuildPlan {
         let building = (nodes * per_node).saturating_add(graph);
         // Lists are merged when the rows of the last shard are gone.
         let merging = u64::from(self.node_count) * super::reach::NODE_BYTES;
-        let merging = merging.max(self.code_table_bytes());
         (STAGE_BYTES + buffers).saturating_add(building.max(merging))
     }
 

@@ -3,9 +3,9 @@
 use pageway_store::FileEntry;
 use pageway_types::NodeId;
 
+use super::budget::STAGE_BYTES;
 use super::fingerprint::Fingerprint;
 use super::pipeline::Pipeline;
-use super::rewrite::REWRITE_BYTES;
 use super::sample::{read_rows, sample_rows};
 use super::{calibrate, measure};
 use crate::cache::{breadth_first, most_visited};
@@ -24,6 +24,24 @@ const ORDER_BYTES: u64 = 5;
 /// Queries whose visits decide what is hot, and their list size.
 const VISIT_QUERIES: u64 = 1000;
 const VISIT_LIST: u32 = 50;
+
+/// A segment as an index of its own.
+pub(super) fn alone(generation: u64, segment: &SegmentEntry, memory_bytes: u64) -> Manifest {
+    Manifest {
+        generation,
+        created_by: String::new(),
+        spec: segment.spec.clone(),
+        segments: vec![SegmentEntry {
+            first_row: 0,
+            ..segment.clone()
+        }],
+        memory_bytes,
+        calibration: Calibration::default(),
+        changes: None,
+        schema: None,
+        wish: None,
+    }
+}
 
 impl Pipeline<'_> {
     /// Lists nodes in the order in which a cache takes them.
@@ -63,52 +81,19 @@ impl Pipeline<'_> {
     fn visits(&self, segment: &SegmentEntry) -> Result<Vec<NodeId>> {
         // What all segments share of memory, one alone holds whole.
         let least = least_memory(&segment.spec, segment.node_count)?.reserved();
-        let manifest = self.alone(segment, self.plan.memory_bytes.max(least));
+        let manifest = alone(
+            self.workspace.generation,
+            segment,
+            self.plan.memory_bytes.max(least),
+        );
         let vectors = self.input.queries.unwrap_or(self.input.vectors);
         let seed = self.plan.spec.seed.rotate_left(17);
         let sampled = sample_rows(vectors.count(), VISIT_QUERIES, seed);
         let rows = read_rows(vectors, &sampled)?;
-        let index = self.open(&manifest)?;
+        let index = self.open(&manifest, STAGE_BYTES)?;
         let queries = Queries::new(&rows, vectors.shape());
         self.progress.stage("sample visits", sampled.len() as u64);
         index.visits(&queries, VISIT_LIST, self.progress)
-    }
-
-    /// A segment as an index of its own.
-    fn alone(&self, segment: &SegmentEntry, memory_bytes: u64) -> Manifest {
-        Manifest {
-            generation: self.workspace.generation,
-            created_by: String::new(),
-            spec: segment.spec.clone(),
-            segments: vec![SegmentEntry {
-                first_row: 0,
-                ..segment.clone()
-            }],
-            memory_bytes,
-            calibration: Calibration::default(),
-            changes: None,
-            schema: None,
-            wish: None,
-        }
-    }
-
-    /// Opens a segment that there is, to search it alone by rows of this build, as it was before
-    /// any of its rows died.
-    pub(super) fn search_alone(&self, segment: &SegmentEntry) -> Result<Index> {
-        let least = least_memory(&segment.spec, segment.node_count)?.reserved();
-        let mut manifest = self.alone(segment, least + REWRITE_BYTES / 2);
-        let element = self.input.vectors.shape().element;
-        manifest.spec.shape.element = element;
-        for alone in &mut manifest.segments {
-            alone.element = element;
-            (alone.files.dead, alone.files.attributes) = (None, None);
-        }
-        let options = OpenOptions {
-            through_page_cache: true,
-            ..OpenOptions::default()
-        };
-        let place = (&self.workspace.vfs, self.workspace.dir.as_path());
-        Index::open_manifest(place, manifest, &options, None)
     }
 
     /// Measures recall and cost of all segments together. `held_out`: nodes of the rows that stand
@@ -124,12 +109,13 @@ impl Pipeline<'_> {
             (self.pool, held_out),
             self.progress,
         )?;
-        measure::calibrate(&self.open(manifest)?, &plan, self.progress)
+        let beside = self.plan.calibration_bytes(self.options);
+        measure::calibrate(&self.open(manifest, beside)?, &plan, self.progress)
     }
 
     /// Opens an index that is not published yet, to measure with: without attributes, as nothing is
-    /// filtered, and so without the memory of filters.
-    fn open(&self, manifest: &Manifest) -> Result<Index> {
+    /// filtered, and so without the memory of filters. `beside`: bytes that measuring itself takes.
+    fn open(&self, manifest: &Manifest, beside: u64) -> Result<Index> {
         let mut settled = manifest.clone();
         for segment in &mut settled.segments {
             segment.spec = segment.spec.settled();
@@ -141,7 +127,7 @@ impl Pipeline<'_> {
             .memory_bytes
             .saturating_sub(manifest.filter_bytes());
         let wished = searching.max(own) + least.saturating_sub(own);
-        let room = self.plan.budget_bytes - self.plan.calibration_bytes(self.options);
+        let room = self.plan.budget_bytes.saturating_sub(beside);
         let options = OpenOptions {
             memory: Some(MemoryWish::Bytes(wished.min(room))),
             through_page_cache: true,

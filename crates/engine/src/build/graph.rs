@@ -68,10 +68,19 @@ impl<'p> WholeGraph<'p> {
         };
         drop(set);
         Ok(Self {
-            rows,
-            graph,
             layers,
-            metric,
+            ..Self::of(graph, input)?
+        })
+    }
+
+    /// A graph of vectors that are in memory.
+    pub(super) fn of(graph: Graph, input: GraphInput<'p>) -> Result<Self> {
+        let vectors = input.vectors;
+        Ok(Self {
+            rows: vectors.resident().ok_or_else(not_in_memory)?,
+            graph,
+            layers: Vec::new(),
+            metric: input.spec.shape.metric,
             max_norm: input.max_norm,
             vectors,
         })
@@ -142,7 +151,7 @@ fn refuse_other_vectors(
     let rows = sample_rows(input.vectors.count(), COMPARED_ROWS, input.spec.seed);
     let widened = |vectors: &dyn VectorRead| -> Result<Vec<f32>> {
         let (bytes, element) = (read_rows(vectors, &rows)?, vectors.shape().element);
-        let mut values = vec![0.0; bytes.len() / element.bytes()];
+        let mut values = vec![0.0; element.components_in(bytes.len())];
         resolve::kernels()?.widen(element)(&bytes, &mut values);
         Ok(values)
     };

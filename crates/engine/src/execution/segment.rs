@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use pageway_attributes::Attributes;
 use pageway_kernels::KernelSet;
-use pageway_store::{FileUuid, PageFile, PageReader};
+use pageway_store::FileUuid;
 use pageway_types::{NodeId, VectorShape};
 
 use super::ranking::Neighbor;
 use super::{AnyParts, DeadSet, GivenRows, IndexShape};
 use crate::error::{Error, Result};
 use crate::layout::{PageCodec, PageError, PageView, VectorPart};
-use crate::storage::scan;
+use crate::storage::{RecordPages, scan};
 
 /// A segment, ready to be searched, in its place in an index: as the index changes, the same
 /// segment may come to lie elsewhere.
@@ -28,8 +28,7 @@ pub(crate) struct Segment {
 /// What a segment holds in memory, and its files. Never changes.
 pub(crate) struct LoadedSegment {
     pub(crate) parts: AnyParts,
-    pub(crate) reader: PageReader,
-    pub(crate) file: PageFile,
+    pub(crate) pages: RecordPages,
     pub(crate) kernels: &'static KernelSet,
     /// What scratches must suit.
     pub(crate) shape: IndexShape,
@@ -37,7 +36,7 @@ pub(crate) struct LoadedSegment {
     pub(crate) given: GivenRows,
     /// Id of its row 0, where users know vectors by their rows.
     pub(crate) first_id: Option<u64>,
-    /// Identity of its records.
+    /// Identity of its records, as they are: see [`Files::identity`](crate::manifest::Files).
     pub(crate) records: FileUuid,
     /// Where the codes' meaning was read from.
     pub(crate) codebook: FileUuid,
@@ -220,7 +219,7 @@ impl LoadedSegment {
             return Err(out_of_range());
         }
         let pages = map.vector_pages_of(nodes.clone());
-        scan(&self.file, pages, &mut |page, payload| {
+        scan(&self.pages, pages, &mut |page, payload| {
             let view = codec.view(page, payload)?;
             for node in map.nodes_of(page).filter(|node| nodes.contains(node)) {
                 let vector = view.vector(NodeId(node))?;

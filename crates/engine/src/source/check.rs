@@ -20,7 +20,7 @@ const SQUARED_NORM_MAX: f32 = f32::MAX / 4.0;
 pub(crate) fn sound_norms(metric: Metric) -> RangeInclusive<f32> {
     let least = match metric {
         Metric::Cosine => f32::from_bits(1),
-        Metric::L2 | Metric::InnerProduct | Metric::L1 => 0.0,
+        Metric::L2 | Metric::InnerProduct | Metric::L1 | Metric::Hamming | Metric::Jaccard => 0.0,
     };
     least..=SQUARED_NORM_MAX
 }

@@ -18,6 +18,7 @@ use super::check::kernels;
 use super::element::encode;
 use super::error::SourceError;
 use super::format::VectorFormat;
+use super::shape::legal_shape;
 use super::writer::VectorFileWriter;
 use crate::error::Error;
 
@@ -64,6 +65,11 @@ impl<'v> Selection<'v> {
         if dimensions.is_empty() || dimensions.end > dimension {
             let (first, end) = (dimensions.start.into(), dimensions.end.into());
             return refuse("dimensions", first, end, dimension.into());
+        }
+        let element = self.vectors.shape().element;
+        if dimensions.end < dimension || dimensions.start > 0 {
+            legal_shape(self.name, dimensions.start.max(8).into(), element)?;
+            legal_shape(self.name, dimensions.len() as i64, element)?;
         }
         Ok(())
     }
@@ -140,7 +146,8 @@ impl<'s> Cast<'s> {
         if self.to == shape.element {
             return Ok(rows);
         }
-        self.values.resize(rows.len() / shape.element.bytes(), 0.0);
+        self.values
+            .resize(shape.element.components_in(rows.len()), 0.0);
         (self.widen)(rows, &mut self.values);
         match encode(self.to, &self.values, &mut self.encoded) {
             Ok(()) => Ok(&self.encoded),
@@ -158,8 +165,8 @@ impl<'s> Cast<'s> {
 
 /// Copies the bytes of the wanted dimensions of every row into `out`.
 fn select(dimensions: &Range<u32>, shape: VectorShape, rows: &[u8], out: &mut Vec<u8>) {
-    let skip = dimensions.start as usize * shape.element.bytes();
-    let take = dimensions.len() * shape.element.bytes();
+    let skip = shape.element.bytes_of(dimensions.start as usize);
+    let take = shape.element.bytes_of(dimensions.len());
     out.clear();
     for row in rows.chunks_exact(shape.row_bytes()) {
         out.extend(row.iter().skip(skip).take(take));

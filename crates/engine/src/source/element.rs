@@ -9,7 +9,8 @@ use pageway_types::ElementType;
 ///
 /// # Errors
 /// The position of the first value that `element` cannot hold: not an integer or out of range for
-/// u8 and i8, beyond 65,504 for f16, beyond 3.39e38 for bf16, or not finite for either.
+/// u8 and i8, neither 0 nor 1 for bits, beyond 65,504 for f16, beyond 3.39e38 for bf16, or not
+/// finite for either.
 pub(crate) fn encode(element: ElementType, values: &[f32], out: &mut Vec<u8>) -> Result<(), usize> {
     out.clear();
     if let Some(position) = values.iter().position(|value| !fits(element, *value)) {
@@ -25,8 +26,15 @@ pub(crate) fn encode(element: ElementType, values: &[f32], out: &mut Vec<u8>) ->
         }
         ElementType::U8 => out.extend(values.iter().map(|v| *v as u8)),
         ElementType::I8 => out.extend(values.iter().map(|v| *v as i8 as u8)),
+        ElementType::Bit => out.extend(values.chunks(8).map(packed)),
     }
     Ok(())
+}
+
+/// Up to eight bits as a byte, the first the highest.
+fn packed(bits: &[f32]) -> u8 {
+    let places = bits.iter().zip((0..8).rev());
+    places.fold(0, |byte, (bit, place)| byte | (*bit as u8) << place)
 }
 
 fn fits(element: ElementType, value: f32) -> bool {
@@ -36,6 +44,7 @@ fn fits(element: ElementType, value: f32) -> bool {
         ElementType::Bf16 => bf16::from_f32(value).is_finite(),
         ElementType::U8 => f32::from(value as u8) == value,
         ElementType::I8 => f32::from(value as i8) == value,
+        ElementType::Bit => value == 0.0 || value == 1.0,
     }
 }
 
@@ -46,7 +55,7 @@ mod tests {
     use super::*;
 
     fn cast(from: ElementType, to: ElementType, bytes: &[u8]) -> Result<Vec<u8>, usize> {
-        let (mut values, mut out) = (vec![0.0; bytes.len() / from.bytes()], Vec::new());
+        let (mut values, mut out) = (vec![0.0; from.components_in(bytes.len())], Vec::new());
         KernelSet::detect().unwrap().widen(from)(bytes, &mut values);
         encode(to, &values, &mut out).map(|()| out)
     }
@@ -64,6 +73,21 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn every_byte_of_bits_survives_every_other_type() {
+        let all: Vec<u8> = (0..=255).collect();
+        for wide in ElementType::ALL {
+            let widened = cast(ElementType::Bit, wide, &all).unwrap();
+            assert_eq!(
+                cast(wide, ElementType::Bit, &widened).unwrap(),
+                all,
+                "{wide}"
+            );
+        }
+        let first = cast(ElementType::Bit, ElementType::U8, &[0b1000_0001]).unwrap();
+        assert_eq!(first, [1, 0, 0, 0, 0, 0, 0, 1]);
     }
 
     #[test]
@@ -90,6 +114,8 @@ mod tests {
             (ElementType::F16, vec![f32::NEG_INFINITY], 0),
             (ElementType::Bf16, vec![1e38, 3.4e38], 1),
             (ElementType::Bf16, vec![f32::NAN], 0),
+            (ElementType::Bit, vec![0.0, 1.0, -1.0], 2),
+            (ElementType::Bit, vec![f32::NAN], 0),
         ];
         for (to, values, position) in cases {
             assert_eq!(

@@ -20,7 +20,7 @@ pub enum SourceError {
     },
     /// `.bin` and `.npy` fit several element types.
     #[error(
-        "{file}: a .bin file does not say what its elements are; name f32, f16, bf16, u8 or i8"
+        "{file}: a .bin file does not say what its elements are; name f32, f16, bf16, u8, i8 or bit"
     )]
     ElementNeeded {
         /// The file.
@@ -102,6 +102,30 @@ pub enum SourceError {
         file: String,
         /// The dimension in the header.
         found: i64,
+    },
+    /// Bits that do not fill their last byte.
+    #[error(
+        "{file}: dimension {dimension} of bits; they come in whole bytes, so that it must be a \
+         multiple of 8, such as {}: pad the vectors with zeros",
+        dimension.next_multiple_of(8)
+    )]
+    PartialByte {
+        /// The file.
+        file: String,
+        /// Bits of a vector.
+        dimension: u32,
+    },
+    /// An array of bools with a byte that is neither 0 nor 1.
+    #[error("{file}: row {row}, component {component} is the byte {value}, which is no bool")]
+    NotBool {
+        /// The file.
+        file: String,
+        /// The row.
+        row: u64,
+        /// The component.
+        component: usize,
+        /// What it is.
+        value: u8,
     },
     /// No rows at all.
     #[error("{file}: holds no rows (count 0 in the header)")]

@@ -1,7 +1,8 @@
 //! A file of vectors, read a run of rows at a time.
 //!
 //! Rows go straight from the file into the caller's buffer; only the vecs family, whose rows are
-//! interleaved with their dimension, passes through a buffer of at most `COPY_BYTES`.
+//! interleaved with their dimension, and bools, which are packed into bits, pass through a buffer
+//! of at most `COPY_BYTES`.
 
 use std::io;
 use std::path::Path;
@@ -12,17 +13,17 @@ use pageway_types::{ElementType, VectorRead, VectorShape};
 
 use super::error::SourceError;
 use super::format::VectorFormat;
-use super::layout::{Layout, ROW_PREFIX_BYTES, read_of};
+use super::layout::{Framing, Layout, ROW_PREFIX_BYTES, read_of};
 use crate::error::Error;
 
-/// Most bytes of the vecs family that are held at once beside the caller's buffer.
+/// Most bytes of framed rows that are held at once beside the caller's buffer.
 const COPY_BYTES: usize = 1 << 20;
 
 /// How to open a file of vectors.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct OpenAs {
     /// Element type; needed for `.bin`, wins over the extension elsewhere, and must agree with the
-    /// header of a `.npy` file.
+    /// header of a `.npy` file. As bits, rows of files of `u8` are taken as packed bytes.
     pub element: Option<ElementType>,
 }
 
@@ -39,15 +40,25 @@ impl VectorFile {
     /// # Errors
     /// `NotFound` and `Io` from the file system; `InvalidInput` with file and field for an unknown
     /// extension, a header that is cut, illegal or disagrees with the file size, and for arrays
-    /// that are not little-endian rows of f32, f16, bf16, u8 or i8.
+    /// that are not little-endian rows of f32, f16, bf16, u8, i8 or bools.
     pub fn open(vfs: &Arc<dyn Vfs>, path: &Path, how: OpenAs) -> Result<Self, Error> {
         let format = VectorFormat::of(path)?;
         let name = path.display().to_string();
         let file = vfs
             .open(path, OpenMode::Read)
             .map_err(|e| Error::from(e).within(&name))?;
-        let element = how.element.or(format.element);
+        let as_bits = how.element == Some(ElementType::Bit);
+        let of_bytes = format
+            .element
+            .filter(|own| *own == ElementType::U8 && as_bits);
+        let element = of_bytes.or(how.element).or(format.element);
         let layout = Layout::read(file.as_ref(), &name, format.family, element)?;
+        let packed = as_bits && layout.shape.element == ElementType::U8;
+        let layout = if packed {
+            layout.unpacked(&name)?
+        } else {
+            layout
+        };
         Ok(Self { file, name, layout })
     }
 
@@ -66,8 +77,8 @@ impl VectorFile {
         read_of(self.file.as_ref(), &self.name, out, offset)
     }
 
-    /// Reads rows of the vecs family, dropping (and checking) the dimension in front of each.
-    fn read_prefixed(&self, first: u64, out: &mut [u8]) -> Result<(), Error> {
+    /// Reads rows that are not written as they are in memory.
+    fn read_framed(&self, first: u64, out: &mut [u8]) -> Result<(), Error> {
         let (stride, row_bytes) = (self.layout.stride(), self.layout.shape.row_bytes());
         let rows_at_once = (COPY_BYTES / stride).max(1);
         let mut copy = vec![0; (out.len() / row_bytes).min(rows_at_once) * stride];
@@ -79,15 +90,25 @@ impl VectorFile {
                 .chunks_exact_mut(row_bytes)
                 .zip(framed.chunks_exact(stride))
             {
-                to.copy_from_slice(self.strip_prefix(row, from)?);
+                match self.layout.framing {
+                    Framing::Plain => to.copy_from_slice(from),
+                    Framing::Prefixed(expected) => {
+                        to.copy_from_slice(self.strip_prefix((row, expected), from)?);
+                    }
+                    Framing::Bools => self.pack(row, from, to)?,
+                }
                 row += 1;
             }
         }
         Ok(())
     }
 
-    fn strip_prefix<'r>(&self, row: u64, framed: &'r [u8]) -> Result<&'r [u8], SourceError> {
-        let expected = self.layout.shape.dimension;
+    /// Drops the dimension in front of a row, and checks it.
+    fn strip_prefix<'r>(
+        &self,
+        (row, expected): (u64, u32),
+        framed: &'r [u8],
+    ) -> Result<&'r [u8], SourceError> {
         let (prefix, vector) = framed
             .split_first_chunk::<ROW_PREFIX_BYTES>()
             .unwrap_or((&[0; 4], &[]));
@@ -102,6 +123,22 @@ impl VectorFile {
             found,
         })
     }
+
+    /// Packs bools into bits.
+    fn pack(&self, row: u64, bools: &[u8], out: &mut [u8]) -> Result<(), SourceError> {
+        if let Some(component) = bools.iter().position(|value| *value > 1) {
+            return Err(SourceError::NotBool {
+                file: self.name.clone(),
+                row,
+                component,
+                value: bools.get(component).copied().unwrap_or_default(),
+            });
+        }
+        for (bools, byte) in bools.chunks(8).zip(out) {
+            *byte = bools.iter().fold(0, |byte, bit| byte << 1 | bit);
+        }
+        Ok(())
+    }
 }
 
 impl VectorRead for VectorFile {
@@ -115,10 +152,9 @@ impl VectorRead for VectorFile {
 
     fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
         self.check_range(first, out.len()).map_err(Error::from)?;
-        let done = if self.layout.prefix_bytes > 0 {
-            self.read_prefixed(first, out)
-        } else {
-            self.read_bytes(out, first)
+        let done = match self.layout.framing {
+            Framing::Plain => self.read_bytes(out, first),
+            Framing::Prefixed(_) | Framing::Bools => self.read_framed(first, out),
         };
         Ok(done?)
     }

@@ -2,7 +2,7 @@
 //!
 //! | family | layout | extensions |
 //! |---|---|---|
-//! | `Bin` | `u32 rows, u32 dimension`, then rows | `.fbin .f16bin .bf16bin .u8bin .i8bin .bin` |
+//! | `Bin` | `u32 rows, u32 dimension`, then rows | `.fbin` and others by element type, `.bin` |
 //! | `Vecs` | per row `i32 dimension`, then its components | `.fvecs .bvecs` |
 //! | `Npy` | NumPy's header, then the rows in C order | `.npy` |
 
@@ -33,12 +33,13 @@ pub struct VectorFormat {
     pub element: Option<ElementType>,
 }
 
-const TABLE: [(&str, FormatFamily, Option<ElementType>); 9] = [
+const TABLE: [(&str, FormatFamily, Option<ElementType>); 10] = [
     ("fbin", FormatFamily::Bin, Some(ElementType::F32)),
     ("f16bin", FormatFamily::Bin, Some(ElementType::F16)),
     ("bf16bin", FormatFamily::Bin, Some(ElementType::Bf16)),
     ("u8bin", FormatFamily::Bin, Some(ElementType::U8)),
     ("i8bin", FormatFamily::Bin, Some(ElementType::I8)),
+    ("bitbin", FormatFamily::Bin, Some(ElementType::Bit)),
     ("bin", FormatFamily::Bin, None),
     ("fvecs", FormatFamily::Vecs, Some(ElementType::F32)),
     ("bvecs", FormatFamily::Vecs, Some(ElementType::U8)),
@@ -65,6 +66,18 @@ impl VectorFormat {
     }
 }
 
+/// The extension of the bin family that stands for an element type.
+pub const fn bin_extension(element: ElementType) -> &'static str {
+    match element {
+        ElementType::F32 => "fbin",
+        ElementType::F16 => "f16bin",
+        ElementType::Bf16 => "bf16bin",
+        ElementType::U8 => "u8bin",
+        ElementType::I8 => "i8bin",
+        ElementType::Bit => "bitbin",
+    }
+}
+
 /// The extension of `path` in lower case, without the dot; empty when there is none.
 pub(crate) fn lowercase_extension(path: &Path) -> String {
     path.extension()
@@ -88,6 +101,10 @@ mod tests {
             element: Some(ElementType::U8),
         };
         assert_eq!(of("a/b.U8BIN"), Ok(bytes));
+        for element in ElementType::ALL {
+            let name = format!("x.{}", bin_extension(element));
+            assert_eq!(of(&name).unwrap().element, Some(element));
+        }
         assert_eq!(of("x.npy").unwrap().element, None);
         assert!(matches!(of("gt.ibin"), Err(SourceError::HoldsIds { .. })));
         let unknown = of("x.parquet").unwrap_err().to_string();

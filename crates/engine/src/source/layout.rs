@@ -9,6 +9,7 @@ use pageway_types::{ElementType, VectorShape};
 use super::error::SourceError;
 use super::format::FormatFamily;
 use super::npy::{NpyHeader, NpyProblem};
+use super::shape::legal_shape;
 use crate::error::Error;
 
 /// Bytes of the `u32 rows, u32 dimension` header of the bin family.
@@ -25,19 +26,41 @@ pub(crate) struct Layout {
     pub(crate) shape: VectorShape,
     /// Offset of row 0, or of its prefix.
     pub(crate) first_offset: u64,
-    /// Bytes in front of each row.
-    pub(crate) prefix_bytes: usize,
+    /// How a row is written.
+    pub(crate) framing: Framing,
+}
+
+/// How a row is written in a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Framing {
+    /// As it is in memory.
+    Plain,
+    /// With a number of components in front.
+    Prefixed(u32),
+    /// A byte for each bit.
+    Bools,
 }
 
 impl Layout {
     /// Bytes from one row to the next.
     pub(crate) const fn stride(&self) -> usize {
-        self.prefix_bytes + self.shape.row_bytes()
+        match self.framing {
+            Framing::Plain => self.shape.row_bytes(),
+            Framing::Prefixed(_) => ROW_PREFIX_BYTES + self.shape.row_bytes(),
+            Framing::Bools => self.shape.dimension as usize,
+        }
     }
 
     /// Offset of a row, or of its prefix.
     pub(crate) const fn offset(&self, row: u64) -> u64 {
         self.first_offset + row * self.stride() as u64
+    }
+
+    /// The same rows of bytes, taken as bits that are packed in them.
+    pub(crate) fn unpacked(mut self, name: &str) -> Result<Self, SourceError> {
+        let bits = i64::from(self.shape.dimension) * 8;
+        self.shape = legal_shape(name, bits, ElementType::Bit)?;
+        Ok(self)
     }
 
     /// Reads the layout of `file`. `element` is `None` only where the header tells it.
@@ -143,12 +166,9 @@ fn read_bin(file: &dyn VfsFile, name: &str, element: ElementType) -> Result<Layo
     let (rows, dimension) = read_bin_header(file, name)?;
     let layout = Layout {
         rows: rows.into(),
-        shape: VectorShape {
-            dimension: legal_dimension(name, dimension.into())?,
-            element,
-        },
+        shape: legal_shape(name, dimension.into(), element)?,
         first_offset: BIN_HEADER_BYTES,
-        prefix_bytes: 0,
+        framing: Framing::Plain,
     };
     Ok(layout.checked(name, length_of(file, name)?)?)
 }
@@ -162,12 +182,12 @@ fn read_vecs(file: &dyn VfsFile, name: &str, element: ElementType) -> Result<Lay
         }
         .into());
     }
-    let dimension = legal_dimension(name, read_first_prefix(file, name)?.into())?;
+    let shape = legal_shape(name, read_first_prefix(file, name)?.into(), element)?;
     let mut layout = Layout {
         rows: 1,
-        shape: VectorShape { dimension, element },
+        shape,
         first_offset: 0,
-        prefix_bytes: ROW_PREFIX_BYTES,
+        framing: Framing::Prefixed(shape.dimension),
     };
     layout.rows = file_bytes.div_ceil(layout.stride() as u64);
     Ok(layout.checked(name, file_bytes)?)
@@ -180,8 +200,9 @@ fn read_npy(file: &dyn VfsFile, name: &str, asked: Option<ElementType>) -> Resul
         problem,
     };
     header.check_order().map_err(refuse)?;
-    let element = header.vector_element().map_err(refuse)?;
-    if let Some(asked) = asked.filter(|asked| *asked != element) {
+    let (element, framing) = header.vector_element().map_err(refuse)?;
+    let packed = element == ElementType::U8 && asked == Some(ElementType::Bit);
+    if let Some(asked) = asked.filter(|asked| *asked != element && !packed) {
         let file = name.to_owned();
         return Err(SourceError::ElementMismatch {
             file,
@@ -197,25 +218,19 @@ fn read_npy(file: &dyn VfsFile, name: &str, asked: Option<ElementType>) -> Resul
         })
         .into());
     };
-    let dimension = i64::try_from(dimension).unwrap_or(i64::MAX);
+    let bits = if (element, framing) == (ElementType::Bit, Framing::Plain) {
+        8
+    } else {
+        1
+    };
+    let dimension = i64::try_from(dimension)
+        .unwrap_or(i64::MAX)
+        .saturating_mul(bits);
     let layout = Layout {
         rows,
-        shape: VectorShape {
-            dimension: legal_dimension(name, dimension)?,
-            element,
-        },
+        shape: legal_shape(name, dimension, element)?,
         first_offset: header.payload_offset,
-        prefix_bytes: 0,
+        framing,
     };
     Ok(layout.checked(name, length_of(file, name)?)?)
-}
-
-fn legal_dimension(name: &str, found: i64) -> Result<u32, SourceError> {
-    u32::try_from(found)
-        .ok()
-        .filter(|dimension| (1..=VectorShape::MAX_DIMENSION).contains(dimension))
-        .ok_or_else(|| SourceError::Dimension {
-            file: name.to_owned(),
-            found,
-        })
 }

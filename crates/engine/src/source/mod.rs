@@ -4,7 +4,7 @@
 //! format   extension -> family and element type         layout   header -> where rows lie
 //! file     VectorFile: rows of a file                   slice    VectorSlice: rows in memory
 //! blocks   one pass, a block at a time                  check    finite, within f32, directed
-//! narrowed NarrowedVectors: rounded while they are read
+//! narrowed NarrowedVectors: rounded while they are read            shape   which shapes there are
 //! writer   VectorFileWriter: rows to a file             convert  formats, elements, slices
 //! documents, names: what rows have beside their vectors    lines: of a text file
 //! ids      user ids and the check for duplicates        npy      NumPy's header
@@ -31,6 +31,7 @@ mod names;
 mod narrowed;
 mod npy;
 mod output;
+mod shape;
 mod slice;
 mod texts;
 mod writer;
@@ -46,7 +47,7 @@ pub use error::SourceError;
 pub(crate) use exact::{exact_element, keep_exactly};
 pub use file::{OpenAs, VectorFile};
 pub(crate) use format::lowercase_extension;
-pub use format::{FormatFamily, VectorFormat};
+pub use format::{FormatFamily, VectorFormat, bin_extension};
 pub use ids::{IdRead, IdSlice, UNIQUE_BYTES_MIN, check_unique, open_ids};
 pub(crate) use layout::{read_bin_header, read_first_prefix};
 pub(crate) use lengths::Lengths;
@@ -56,6 +57,7 @@ pub use names::visit_names;
 pub use narrowed::NarrowedVectors;
 pub use npy::NpyProblem;
 pub(crate) use output::OutputFile;
+pub use shape::legal_shape;
 pub(crate) use slice::ResidentSlice;
 pub use slice::VectorSlice;
 pub use texts::{TextPart, TextRead, TextSlice};

@@ -64,7 +64,7 @@ impl<'v> NarrowedVectors<'v> {
     fn round(&self, first: u64, rows: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let [from, back] = self.widen;
         let own = self.vectors.shape();
-        let mut values = vec![0.0; rows.len() / own.element.bytes()];
+        let mut values = vec![0.0; own.element.components_in(rows.len())];
         from(rows, &mut values);
         let mut encoded = Vec::with_capacity(out.len());
         encode(self.element, &values, &mut encoded).map_err(|position| {
@@ -153,7 +153,7 @@ mod tests {
         };
         let slice = VectorSlice::new(&bytes, shape).unwrap();
         let narrowed = NarrowedVectors::new(Box::new(slice), "rows", element).unwrap();
-        let mut out = vec![0; bytes.len() / 4 * element.bytes()];
+        let mut out = vec![0; element.bytes_of(bytes.len() / 4)];
         let done = narrowed.read(0, &mut out).map(|()| out);
         (done, narrowed.worst_error())
     }

@@ -8,7 +8,7 @@ use pageway_store::VfsFile;
 use pageway_types::{ElementType, VectorShape};
 
 use super::error::SourceError;
-use super::layout::{length_of, read_of};
+use super::layout::{Framing, length_of, read_of};
 use crate::error::Error;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
@@ -102,14 +102,16 @@ impl NpyHeader {
         Ok(())
     }
 
-    /// Element type of an array of vectors.
-    pub(crate) fn vector_element(&self) -> Result<ElementType, NpyProblem> {
+    /// Element type of an array of vectors, and how it is written.
+    pub(crate) fn vector_element(&self) -> Result<(ElementType, Framing), NpyProblem> {
         match self.descr.as_str() {
-            "<f4" => Ok(ElementType::F32),
-            "<f2" => Ok(ElementType::F16),
-            "<V2" | "|V2" => Ok(ElementType::Bf16),
-            "|u1" | "<u1" => Ok(ElementType::U8),
-            "|i1" | "<i1" => Ok(ElementType::I8),
+            "<f4" => Ok((ElementType::F32, Framing::Plain)),
+            "<f2" => Ok((ElementType::F16, Framing::Plain)),
+            "<V2" | "|V2" => Ok((ElementType::Bf16, Framing::Plain)),
+            "|u1" | "<u1" => Ok((ElementType::U8, Framing::Plain)),
+            "|i1" | "<i1" => Ok((ElementType::I8, Framing::Plain)),
+            "|V1" | "<V1" => Ok((ElementType::Bit, Framing::Plain)),
+            "|b1" | "<b1" => Ok((ElementType::Bit, Framing::Bools)),
             "<f8" => Err(self.element_problem(
                 "which is float64",
                 "convert it with array.astype(numpy.float32)",
@@ -120,7 +122,7 @@ impl NpyHeader {
             )),
             _ => Err(self.element_problem(
                 "which no index holds",
-                "convert it with array.astype(numpy.float32), or to float16, uint8 or int8",
+                "convert it with array.astype(numpy.float32), or to float16, uint8, int8 or bool",
             )),
         }
     }
@@ -139,19 +141,22 @@ impl NpyHeader {
     }
 }
 
-/// Header of a two-dimensional C-order array; the same length for every row count.
+/// Header of a two-dimensional C-order array; the same length for every row count. Bits are packed
+/// in columns of bytes.
 pub(crate) fn render_header(rows: u64, shape: VectorShape) -> Vec<u8> {
     let descr = match shape.element {
         ElementType::F32 => "<f4",
         ElementType::F16 => "<f2",
         ElementType::Bf16 => "<V2",
-        ElementType::U8 => "|u1",
+        ElementType::U8 | ElementType::Bit => "|u1",
         ElementType::I8 => "|i1",
     };
-    let literal = format!(
-        "{{'descr': '{descr}', 'fortran_order': False, 'shape': ({rows}, {}), }}",
-        shape.dimension
-    );
+    let columns = match shape.element {
+        ElementType::Bit => shape.row_bytes(),
+        _ => shape.dimension as usize,
+    };
+    let literal =
+        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
     let room = WRITTEN_BYTES - MAGIC.len() - 4;
     let mut bytes = MAGIC.to_vec();
     bytes.extend([1, 0]);
@@ -355,7 +360,10 @@ mod tests {
             let text = std::str::from_utf8(&bytes[10..]).unwrap();
             let header = parse_literal(text).unwrap();
             assert_eq!(header.shape, [rows, 16_384]);
-            assert_eq!(header.vector_element(), Ok(ElementType::F16));
+            assert_eq!(
+                header.vector_element(),
+                Ok((ElementType::F16, Framing::Plain))
+            );
         }
     }
 }

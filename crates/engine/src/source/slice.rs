@@ -6,6 +6,7 @@ use pageway_types::{VectorRead, VectorShape};
 
 use super::error::SourceError;
 use super::file::check_rows;
+use super::shape::legal_shape;
 use crate::error::Error;
 
 const NAME: &str = "vectors in memory";
@@ -23,20 +24,12 @@ impl<'a> VectorSlice<'a> {
     /// # Errors
     /// `InvalidInput` for an illegal dimension and for bytes that are not whole rows.
     pub fn new(bytes: &'a [u8], shape: VectorShape) -> Result<Self, Error> {
-        let name = || NAME.to_owned();
-        if !(1..=VectorShape::MAX_DIMENSION).contains(&shape.dimension) {
-            let found = shape.dimension.into();
-            return Err(SourceError::Dimension {
-                file: name(),
-                found,
-            }
-            .into());
-        }
+        legal_shape(NAME, shape.dimension.into(), shape.element)?;
         let row_bytes = shape.row_bytes();
         if !bytes.len().is_multiple_of(row_bytes) {
             let bytes = bytes.len();
             return Err(SourceError::PartialRow {
-                name: name(),
+                name: NAME.to_owned(),
                 bytes,
                 row_bytes,
             }

@@ -11,6 +11,7 @@ use super::format::{FormatFamily, VectorFormat};
 use super::layout::{BIN_HEADER_BYTES, ROW_PREFIX_BYTES};
 use super::npy::render_header;
 use super::output::OutputFile;
+use super::shape::legal_shape;
 use crate::error::Error;
 
 /// Writes a file of vectors. The file gets its name, and its header the true row count, in
@@ -121,16 +122,10 @@ fn header(family: FormatFamily, rows: u64, shape: VectorShape) -> Vec<u8> {
 }
 
 fn check_shape(name: &str, format: VectorFormat, shape: VectorShape) -> Result<(), SourceError> {
-    let file = || name.to_owned();
-    if !(1..=VectorShape::MAX_DIMENSION).contains(&shape.dimension) {
-        return Err(SourceError::Dimension {
-            file: file(),
-            found: shape.dimension.into(),
-        });
-    }
+    legal_shape(name, shape.dimension.into(), shape.element)?;
     match format.element {
         Some(stated) if stated != shape.element => Err(SourceError::ExtensionMismatch {
-            file: file(),
+            file: name.to_owned(),
             stated,
             asked: shape.element,
         }),

@@ -3,7 +3,7 @@
 use pageway_types::VectorShape;
 
 use super::IndexSpec;
-use super::validate::{Checked, SpecError};
+use super::validate::{Checked, SpecError, refuse_if};
 
 /// Longest adjacency list an index may have.
 pub const MAX_DEGREE: u32 = 512;
@@ -37,6 +37,7 @@ impl IndexSpec {
     pub(super) fn validate_ranges(&self) -> Checked {
         let dimension = self.shape.dimension;
         within("dimension", dimension, 1, VectorShape::MAX_DIMENSION)?;
+        self.validate_element()?;
         self.graph.validate()?;
         self.storage.quantizer.validate("code_bytes", dimension)?;
         if let Some(second) = self.storage.second_quantizer {
@@ -51,6 +52,27 @@ impl IndexSpec {
         self.execution.refine.validate()?;
         self.execution.stop.validate()?;
         within("slack", self.execution.slack, 0.0, 1.0)
+    }
+
+    /// Whole bytes of bits, and a metric that compares the element type.
+    fn validate_element(&self) -> Checked {
+        let shape = self.shape;
+        refuse_if(
+            !shape.vectors().is_legal(),
+            "dimension",
+            &shape.dimension.to_string(),
+            "bits come in whole bytes; choose a multiple of 8 and pad the vectors with zeros",
+        )?;
+        refuse_if(
+            !shape.metric.compares(shape.element),
+            "metric",
+            shape.metric.name(),
+            &format!(
+                "it compares bits, and these vectors are of {}; choose element type bit, or metric \
+                 l2, inner_product, cosine or l1",
+                shape.element
+            ),
+        )
     }
 
     fn validate_page(&self) -> Checked {

@@ -11,7 +11,7 @@ use crate::source::VectorSlice;
 use crate::source::scratch_folder::{ScratchFolder, le};
 use crate::{Error, ErrorKind};
 
-const METRICS: [Metric; 4] = Metric::ALL;
+const METRICS: [Metric; 6] = Metric::ALL;
 
 fn pool(threads: usize) -> rayon::ThreadPool {
     rayon::ThreadPoolBuilder::new()
@@ -34,6 +34,8 @@ fn rows(element: ElementType, count: usize, dimension: u32, seed: u64) -> Vec<u8
             ElementType::F16 => bytes.extend(half::f16::from(value).to_le_bytes()),
             ElementType::Bf16 => bytes.extend(half::bf16::from(value).to_le_bytes()),
             ElementType::U8 | ElementType::I8 => bytes.push(value),
+            // Eight components at once, in place of eight in a row.
+            ElementType::Bit => bytes.push(value.wrapping_mul(37)),
         }
     }
     bytes
@@ -105,7 +107,9 @@ proptest! {
         slack in 0_u64..30_000,
         held_out in any::<bool>(),
     ) {
-        let shape = VectorShape { dimension, element };
+        prop_assume!(metric.compares(element));
+        let bits = if element == ElementType::Bit { 8 } else { 1 };
+        let shape = VectorShape { dimension: dimension * bits, element };
         let (rows_bytes, query_bytes) =
             (rows(element, count, dimension, 1), rows(element, queries, dimension, 2));
         let base = VectorSlice::new(&rows_bytes, shape).unwrap();

@@ -52,6 +52,9 @@ impl Common {
     /// Flushes the delta that is closed, or closes one. Where memory holds no more codes of the
     /// length that there are, all segments are merged with shorter ones first.
     fn flush(&self, progress: &dyn Progress) -> Result<()> {
+        if self.flush_into_segment(progress)? {
+            return Ok(());
+        }
         let before = self.index.version().manifest.generation;
         let error = match self.flush_beside(progress) {
             Err(error) if error.kind() == ErrorKind::InvalidInput => error,
@@ -110,7 +113,7 @@ impl Common {
 
     /// Closes the delta, unless one is closed already that is not flushed yet. None when the files
     /// that there are hold all there is.
-    fn freeze(&self) -> Result<Option<(Arc<Delta>, LogFloor)>> {
+    pub(super) fn freeze(&self) -> Result<Option<(Arc<Delta>, LogFloor)>> {
         let freeze = |state: &mut State, log: &mut LogWriter| -> Result<_> {
             if state.frozen.is_none() {
                 let known = state.version.manifest.changes;

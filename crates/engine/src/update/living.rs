@@ -64,6 +64,11 @@ impl LivingRows {
         }
     }
 
+    /// The dead of the first segment.
+    pub(super) fn first_dead(&self) -> Option<&DeadSet> {
+        self.parts.first().map(|part| &part.dead)
+    }
+
     /// What they were taken from, once they are read.
     pub(super) fn into_taken(self) -> FromSegments {
         FromSegments(self.parts)

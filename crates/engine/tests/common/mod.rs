@@ -63,6 +63,29 @@ impl Rows {
         }
     }
 
+    /// `count` rows of bits around 20 centres, one bit in sixteen another.
+    pub fn bits(count: usize, dimension: u32, seed: u64) -> Self {
+        let mut random = Random(7);
+        let width = dimension as usize / 8;
+        let centres: Vec<u8> = (0..20 * width).map(|_| random.next() as u8).collect();
+        let mut random = Random(seed);
+        let mut bytes = Vec::new();
+        for _ in 0..count {
+            let centre = random.below(20) as usize * width;
+            for byte in &centres[centre..][..width] {
+                let noise = (0..4).fold(0xFF, |noise, _| noise & random.next() as u8);
+                bytes.push(byte ^ noise);
+            }
+        }
+        Self {
+            bytes,
+            shape: VectorShape {
+                dimension,
+                element: ElementType::Bit,
+            },
+        }
+    }
+
     pub fn count(&self) -> usize {
         self.bytes.len() / self.shape.row_bytes()
     }
@@ -72,14 +95,23 @@ impl Rows {
     }
 
     pub fn values(&self, row: usize) -> Vec<f64> {
+        if self.shape.element == ElementType::Bit {
+            let bits = |byte: &u8| (0..8).rev().map(|at| f64::from(byte >> at & 1)).collect();
+            return self
+                .row(row)
+                .iter()
+                .flat_map(|byte| -> Vec<f64> { bits(byte) })
+                .collect();
+        }
         self.row(row)
-            .chunks(self.shape.element.bytes())
+            .chunks(self.shape.element.bytes_of(1))
             .map(|bytes| match self.shape.element {
                 ElementType::F32 => f64::from(f32::from_le_bytes(bytes.try_into().unwrap())),
                 ElementType::F16 => half::f16::from_le_bytes(bytes.try_into().unwrap()).to_f64(),
                 ElementType::Bf16 => half::bf16::from_le_bytes(bytes.try_into().unwrap()).to_f64(),
                 ElementType::U8 => f64::from(bytes[0]),
                 ElementType::I8 => f64::from(bytes[0] as i8),
+                ElementType::Bit => unreachable!("bits come in bytes"),
             })
             .collect()
     }
@@ -98,6 +130,7 @@ fn push(bytes: &mut Vec<u8>, element: ElementType, value: f32) {
         ElementType::Bf16 => bytes.extend(half::bf16::from_f32(value).to_le_bytes()),
         ElementType::U8 => bytes.push((value + 128.0).clamp(0.0, 255.0) as u8),
         ElementType::I8 => bytes.push(value.clamp(-128.0, 127.0) as i8 as u8),
+        ElementType::Bit => unreachable!("bits come in bytes"),
     }
 }
 
@@ -108,7 +141,16 @@ pub fn distance(a: &[f64], b: &[f64], metric: Metric) -> f64 {
         Metric::L2 => a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum(),
         Metric::InnerProduct => -dot(a, b),
         Metric::Cosine => 1.0 - dot(a, b) / (dot(a, a) * dot(b, b)).sqrt(),
-        Metric::L1 => a.iter().zip(b).map(|(x, y)| (x - y).abs()).sum(),
+        Metric::L1 | Metric::Hamming => a.iter().zip(b).map(|(x, y)| (x - y).abs()).sum(),
+        Metric::Jaccard => {
+            let both = dot(a, b);
+            let either = dot(a, a) + dot(b, b) - both;
+            if either == 0.0 {
+                0.0
+            } else {
+                1.0 - both / either
+            }
+        }
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) fn origin(kind: &str, metric: Option<Metric>) -> Origin {
 
 /// A shape, if it is one that pageway has.
 pub(super) fn shape(dimension: u64, element: ElementType) -> Option<VectorShape> {
-    let known = |dimension: &u32| (1..=VectorShape::MAX_DIMENSION).contains(dimension);
-    let dimension = u32::try_from(dimension).ok().filter(known)?;
-    Some(VectorShape { dimension, element })
+    let dimension = u32::try_from(dimension).ok()?;
+    let shape = VectorShape { dimension, element };
+    shape.is_legal().then_some(shape)
 }

@@ -67,9 +67,9 @@ pub(super) fn read(mut fields: Fields, element: ElementType) -> Result<Found> {
     let head = Head::read(&mut fields)?;
     let head = head.ok_or_else(|| fields.refuse("is no index of hnswlib"))?;
     let bytes = head.label - head.vector;
-    let dimension = bytes / element.bytes() as u64;
-    let whole = bytes.is_multiple_of(element.bytes() as u64);
-    let shape = shape(dimension, element).filter(|_| whole);
+    let dimension = element.components_in(bytes as usize);
+    let whole = element.bytes_of(dimension) as u64 == bytes;
+    let shape = shape(dimension as u64, element).filter(|_| whole);
     let words = || fields.refuse(format!("vectors of {bytes} bytes are none of {element}"));
     let shape = shape.ok_or_else(words)?;
     let mut all = Runs::new(&fields, Grid::even(head.stride, head.stride));

@@ -92,12 +92,12 @@ impl ParquetRows {
         let dimension = *self.dimension.get_or_insert(first as u32);
         self.check(lists, dimension as usize)?;
         let element = self.columns.element;
-        let mut rows = Vec::with_capacity(lists.values.len() * element.bytes());
-        for (at, value) in lists.values.iter().enumerate() {
-            if !put(*value, element, &mut rows) {
-                let row = self.row + (at / dimension as usize) as u64;
-                return Err(self.refuse(row, format!("holds {value}, which is no {element}")));
-            }
+        let mut rows = Vec::with_capacity(element.bytes_of(lists.values.len()));
+        for (row, values) in (self.row..).zip(lists.values.chunks(dimension as usize)) {
+            put(values, element, &mut rows).map_err(|at| {
+                let value = values.get(at).copied().unwrap_or_default();
+                self.refuse(row, format!("holds {value}, which is no {element}"))
+            })?;
         }
         self.row += lists.records as u64;
         Ok(Batch {

@@ -1,5 +1,6 @@
 //! Advanced SIMD of AArch64: 16 bytes per register, on every CPU of that architecture.
 
+mod binary;
 mod bits;
 mod blocks;
 mod digits;
@@ -16,6 +17,7 @@ use crate::simd::kernel_set;
 kernel_set! {
     isa: Isa::Neon, features: "neon", block: 16, rows: 2,
     f32: float::F32, f16: float::F16, bf16: float::Bf16, u8: integer::U8, i8: integer::I8,
+    bit: binary::Bit,
 }
 
 /// Zeros, then ones: a window into it keeps the end of a register.

@@ -6,8 +6,8 @@ use std::ops::{Add, AddAssign, Mul, Sub};
 ///
 /// Integers are summed in `i32`, exactly: 16,384 components of difference 255 stay below `2^31`.
 pub(crate) trait Component {
-    /// Bytes of one component.
-    const BYTES: usize;
+    /// Bits of one component.
+    const BITS: usize;
 
     /// Number type of terms and sums.
     type Value: Copy
@@ -18,8 +18,8 @@ pub(crate) trait Component {
         + Sub<Output = Self::Value>
         + Mul<Output = Self::Value>;
 
-    /// Reads the component that `bytes` begins with.
-    fn read(bytes: &[u8]) -> Self::Value;
+    /// Reads component `at` of those in `bytes`.
+    fn read(bytes: &[u8], at: usize) -> Self::Value;
 
     /// A value without its sign.
     fn magnitude(value: Self::Value) -> Self::Value;
@@ -29,13 +29,16 @@ pub(crate) trait Component {
 pub(super) struct Half;
 /// Marks components that are upper halves of IEEE 754 binary32.
 pub(super) struct UpperHalf;
+/// Marks components that are single bits, the first in the highest of a byte.
+pub(crate) struct Bit;
 
 impl Component for f32 {
-    const BYTES: usize = 4;
+    const BITS: usize = 32;
     type Value = f32;
 
     #[inline(always)]
-    fn read(bytes: &[u8]) -> f32 {
+    fn read(bytes: &[u8], at: usize) -> f32 {
+        let bytes = &bytes[at * 4..][..4];
         Self::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
     }
 
@@ -46,11 +49,12 @@ impl Component for f32 {
 }
 
 impl Component for Half {
-    const BYTES: usize = 2;
+    const BITS: usize = 16;
     type Value = f32;
 
     #[inline(always)]
-    fn read(bytes: &[u8]) -> f32 {
+    fn read(bytes: &[u8], at: usize) -> f32 {
+        let bytes = &bytes[at * 2..][..2];
         half::f16::from_le_bytes([bytes[0], bytes[1]]).to_f32_const()
     }
 
@@ -61,11 +65,12 @@ impl Component for Half {
 }
 
 impl Component for UpperHalf {
-    const BYTES: usize = 2;
+    const BITS: usize = 16;
     type Value = f32;
 
     #[inline(always)]
-    fn read(bytes: &[u8]) -> f32 {
+    fn read(bytes: &[u8], at: usize) -> f32 {
+        let bytes = &bytes[at * 2..][..2];
         f32::from_le_bytes([0, 0, bytes[0], bytes[1]])
     }
 
@@ -76,12 +81,12 @@ impl Component for UpperHalf {
 }
 
 impl Component for u8 {
-    const BYTES: usize = 1;
+    const BITS: usize = 8;
     type Value = i32;
 
     #[inline(always)]
-    fn read(bytes: &[u8]) -> i32 {
-        i32::from(bytes[0])
+    fn read(bytes: &[u8], at: usize) -> i32 {
+        i32::from(bytes[at])
     }
 
     #[inline(always)]
@@ -91,12 +96,27 @@ impl Component for u8 {
 }
 
 impl Component for i8 {
-    const BYTES: usize = 1;
+    const BITS: usize = 8;
     type Value = i32;
 
     #[inline(always)]
-    fn read(bytes: &[u8]) -> i32 {
-        i32::from(bytes[0].cast_signed())
+    fn read(bytes: &[u8], at: usize) -> i32 {
+        i32::from(bytes[at].cast_signed())
+    }
+
+    #[inline(always)]
+    fn magnitude(value: i32) -> i32 {
+        value.abs()
+    }
+}
+
+impl Component for Bit {
+    const BITS: usize = 1;
+    type Value = i32;
+
+    #[inline(always)]
+    fn read(bytes: &[u8], at: usize) -> i32 {
+        i32::from(bytes[at / 8] >> (7 - at % 8) & 1)
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 use pageway_types::Place;
 
 use super::component::Component;
-use crate::cosine::cosine_distance;
+use crate::finish::{cosine_distance, jaccard_distance};
 
 /// Independent partial sums: enough for the vectoriser, and they keep float sums accurate.
 const LANES: usize = 16;
@@ -24,6 +24,8 @@ pub(super) struct InnerProduct;
 pub(super) struct Cosine;
 /// Manhattan distance.
 pub(super) struct L1;
+/// One minus the share of what two vectors have in common.
+pub(super) struct Jaccard;
 
 impl Measure for L2 {
     #[inline(always)]
@@ -73,6 +75,18 @@ impl Measure for L1 {
     }
 }
 
+impl Measure for Jaccard {
+    #[inline(always)]
+    fn distance<Q, C>(query: &[u8], row: &[u8]) -> f32
+    where
+        Q: Component<Value = C::Value>,
+        C: Component,
+    {
+        let [dot, aa, bb] = sums::<Q, C, 3>(query, row, |x, y| [x * y, x * x, y * y]);
+        jaccard_distance(dot, aa, bb)
+    }
+}
+
 pub(super) fn distance<Q, C, M>(query: &[u8], row: &[u8]) -> f32
 where
     Q: Component<Value = C::Value>,
@@ -80,8 +94,8 @@ where
     M: Measure,
 {
     debug_assert_eq!(
-        query.len() / Q::BYTES,
-        row.len() / C::BYTES,
+        components::<Q>(query),
+        components::<C>(row),
         "vectors of one length"
     );
     M::distance::<Q, C>(query, row)
@@ -98,7 +112,7 @@ pub(super) fn distance_many<Q, C, M>(
     C: Component,
     M: Measure,
 {
-    let query_bytes = row_bytes / C::BYTES * Q::BYTES;
+    let query_bytes = row_bytes * Q::BITS / C::BITS;
     assert_eq!(query.len(), query_bytes, "a query as long as a row");
     assert_eq!(places.len(), out.len(), "one distance per place");
     for (place, out) in places.iter().zip(out) {
@@ -114,9 +128,12 @@ pub(super) fn squared_norm<C: Component>(vector: &[u8]) -> f32 {
 
 #[inline(always)]
 pub(crate) fn widen<C: Component>(bytes: &[u8], out: &mut [f32]) {
-    assert_eq!(bytes.len(), out.len() * C::BYTES, "one value per component");
-    for (component, out) in bytes.chunks_exact(C::BYTES).zip(out) {
-        *out = C::read(component).into() as f32;
+    assert_eq!(components::<C>(bytes), out.len(), "one value per component");
+    for (bytes, out) in bytes.chunks(block::<C>()).zip(out.chunks_mut(LANES)) {
+        let values = read_block::<C>(bytes);
+        for (value, out) in values.into_iter().zip(out) {
+            *out = value.into() as f32;
+        }
     }
 }
 
@@ -132,7 +149,7 @@ where
     C: Component,
 {
     let mut sums = [[C::Value::default(); LANES]; N];
-    let blocks = a.chunks(LANES * Q::BYTES).zip(b.chunks(LANES * C::BYTES));
+    let blocks = a.chunks(block::<Q>()).zip(b.chunks(block::<C>()));
     for (a, b) in blocks {
         let (a, b) = (read_block::<Q>(a), read_block::<C>(b));
         for lane in 0..LANES {
@@ -145,17 +162,32 @@ where
     sums.map(|lanes| pairwise_total(lanes).into())
 }
 
+/// Bytes of `LANES` components.
+const fn block<C: Component>() -> usize {
+    LANES * C::BITS / 8
+}
+
+/// Whole components in `bytes`.
+const fn components<C: Component>(bytes: &[u8]) -> usize {
+    if C::BITS < 8 {
+        bytes.len() * (8 / C::BITS)
+    } else {
+        bytes.len() / (C::BITS / 8)
+    }
+}
+
 /// Reads up to `LANES` components; missing ones are zero and add nothing to any sum.
 #[inline(always)]
 fn read_block<C: Component>(bytes: &[u8]) -> [C::Value; LANES] {
     let mut values = [C::Value::default(); LANES];
-    if bytes.len() == LANES * C::BYTES {
+    if bytes.len() == block::<C>() {
         for (lane, value) in values.iter_mut().enumerate() {
-            *value = C::read(&bytes[lane * C::BYTES..]);
+            *value = C::read(bytes, lane);
         }
     } else {
-        for (value, component) in values.iter_mut().zip(bytes.chunks_exact(C::BYTES)) {
-            *value = C::read(component);
+        let count = components::<C>(bytes);
+        for (lane, value) in values.iter_mut().take(count).enumerate() {
+            *value = C::read(bytes, lane);
         }
     }
     values

@@ -20,7 +20,7 @@ use crate::set::{
     BitKernels, CodeKernels, ElementKernels, KernelSet, MatrixKernels, PairKernels, PerElement,
     PerMetric,
 };
-pub(crate) use component::Component;
+pub(crate) use component::{Bit, Component};
 pub(crate) use distance::widen;
 #[cfg(target_arch = "aarch64")]
 pub(crate) use fixed::project_fixed;
@@ -28,7 +28,7 @@ pub(crate) use hadamard::hadamard;
 pub(crate) use lookup::{lookup, lookup_gather};
 
 use component::{Half, UpperHalf};
-use distance::{Cosine, InnerProduct, L1, L2};
+use distance::{Cosine, InnerProduct, Jaccard, L1, L2};
 
 /// The scalar kernels.
 pub(crate) static KERNELS: KernelSet = KernelSet {
@@ -39,6 +39,7 @@ pub(crate) static KERNELS: KernelSet = KernelSet {
         bf16: element_kernels::<UpperHalf>(),
         u8: element_kernels::<u8>(),
         i8: element_kernels::<i8>(),
+        bit: element_kernels::<Bit>(),
     },
     f32_to_f16: pair_kernels::<f32, Half>(),
     codes: CodeKernels {
@@ -76,12 +77,14 @@ where
             inner_product: distance::distance::<Q, C, InnerProduct>,
             cosine: distance::distance::<Q, C, Cosine>,
             l1: distance::distance::<Q, C, L1>,
+            jaccard: distance::distance::<Q, C, Jaccard>,
         },
         distance_many: PerMetric {
             l2: distance::distance_many::<Q, C, L2>,
             inner_product: distance::distance_many::<Q, C, InnerProduct>,
             cosine: distance::distance_many::<Q, C, Cosine>,
             l1: distance::distance_many::<Q, C, L1>,
+            jaccard: distance::distance_many::<Q, C, Jaccard>,
         },
     }
 }

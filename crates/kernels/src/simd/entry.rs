@@ -9,7 +9,7 @@
 macro_rules! kernel_set {
     (
         isa: $isa:expr, features: $features:literal, block: $block:literal, rows: $rows:literal,
-        f32: $F32:ty, f16: $F16:ty, bf16: $Bf16:ty, u8: $U8:ty, i8: $I8:ty,
+        f32: $F32:ty, f16: $F16:ty, bf16: $Bf16:ty, u8: $U8:ty, i8: $I8:ty, bit: $Bit:ty,
     ) => {
         use pageway_types::Place;
 
@@ -21,7 +21,7 @@ macro_rules! kernel_set {
             PerElement, PerMetric, WidenFn,
         };
         use crate::simd::lanes::{FloatLanes, Lanes};
-        use crate::simd::measure::{Cosine, InnerProduct, L1, L2, Measure};
+        use crate::simd::measure::{Cosine, InnerProduct, Jaccard, L1, L2, Measure};
         use crate::simd::table::{Product, SquaredDifference, Term};
         use crate::simd::{estimates, hadamard, many, matrix, measure, project, table, widen};
 
@@ -34,6 +34,7 @@ macro_rules! kernel_set {
                 bf16: element_kernels::<$Bf16>(widen_float::<$Bf16>),
                 u8: element_kernels::<$U8>(widen_integer::<u8>),
                 i8: element_kernels::<$I8>(widen_integer::<i8>),
+                bit: element_kernels::<$Bit>(widen_integer::<scalar::Bit>),
             },
             f32_to_f16: pair_kernels::<$F32, $F16>(),
             codes: CodeKernels {
@@ -79,12 +80,14 @@ macro_rules! kernel_set {
                     inner_product: distance::<Q, V, InnerProduct>,
                     cosine: distance::<Q, V, Cosine>,
                     l1: distance::<Q, V, L1>,
+                    jaccard: distance::<Q, V, Jaccard>,
                 },
                 distance_many: PerMetric {
                     l2: distance_many::<Q, V, L2>,
                     inner_product: distance_many::<Q, V, InnerProduct>,
                     cosine: distance_many::<Q, V, Cosine>,
                     l1: distance_many::<Q, V, L1>,
+                    jaccard: distance_many::<Q, V, Jaccard>,
                 },
             }
         }

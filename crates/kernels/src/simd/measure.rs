@@ -1,7 +1,7 @@
 //! Distances: one pass over two vectors, for any metric and registers.
 
 use super::lanes::{Lanes, MAX_BYTES};
-use crate::cosine::cosine_distance;
+use crate::finish::{cosine_distance, jaccard_distance};
 
 /// Independent chains of additions, to hide their latency.
 const CHAINS: usize = 4;
@@ -28,6 +28,9 @@ pub(crate) struct InnerProduct;
 pub(crate) struct Cosine;
 /// Manhattan distance.
 pub(crate) struct L1;
+/// One minus the share of what two vectors have in common: the sums of the cosine, put together
+/// otherwise.
+pub(crate) struct Jaccard;
 
 impl<V: Lanes> Measure<V> for L2 {
     type Sums = V::Sum;
@@ -146,6 +149,34 @@ impl<V: Lanes> Measure<V> for L1 {
     unsafe fn finish(sum: V::Sum) -> f32 {
         // SAFETY: the caller vouches for the features.
         unsafe { V::total(sum) as f32 }
+    }
+}
+
+impl<V: Lanes> Measure<V> for Jaccard {
+    type Sums = <Cosine as Measure<V>>::Sums;
+
+    #[inline(always)]
+    unsafe fn zero() -> Self::Sums {
+        // SAFETY: the caller vouches for the features.
+        unsafe { <Cosine as Measure<V>>::zero() }
+    }
+
+    #[inline(always)]
+    unsafe fn add(sums: Self::Sums, a: V::Register, b: V::Register) -> Self::Sums {
+        // SAFETY: the caller vouches for the features.
+        unsafe { <Cosine as Measure<V>>::add(sums, a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn merge(left: Self::Sums, right: Self::Sums) -> Self::Sums {
+        // SAFETY: the caller vouches for the features.
+        unsafe { <Cosine as Measure<V>>::merge(left, right) }
+    }
+
+    #[inline(always)]
+    unsafe fn finish([ab, aa, bb]: Self::Sums) -> f32 {
+        // SAFETY: the caller vouches for the features.
+        unsafe { jaccard_distance(V::total(ab), V::total(aa), V::total(bb)) }
     }
 }
 

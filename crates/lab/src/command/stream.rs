@@ -3,10 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pageway::source::VectorFileWriter;
-use pageway::{
-    Durability, ElementType, Error, MemoryWish, OsVfs, Preset, Progress, Result, VectorShape, Vfs,
-};
+use pageway::source::{VectorFileWriter, bin_extension};
+use pageway::{Durability, Error, MemoryWish, OsVfs, Preset, Progress, Result, VectorShape, Vfs};
 use pageway_lab::stream::{
     Asking, Clustered, Life, Runbook, Shape, Summary, cluster_runbook, clustered, live_through,
     runbook,
@@ -177,13 +175,7 @@ impl StreamArguments {
 
 /// Writes rows to a file `base` in `dir`.
 fn write(dir: &Path, rows: &[u8], shape: VectorShape) -> Result<()> {
-    let extension = match shape.element {
-        ElementType::F32 => "fbin",
-        ElementType::F16 => "f16bin",
-        ElementType::Bf16 => "bf16bin",
-        ElementType::U8 => "u8bin",
-        ElementType::I8 => "i8bin",
-    };
+    let extension = bin_extension(shape.element);
     let vfs: std::sync::Arc<dyn Vfs> = std::sync::Arc::new(OsVfs);
     let count = (rows.len() / shape.row_bytes()) as u64;
     let path = dir.join(format!("base.{extension}"));

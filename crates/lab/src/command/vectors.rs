@@ -26,7 +26,7 @@ pub(super) struct VectorArguments {
     #[arg(long, value_name = "N")]
     pub(super) rows: Option<u64>,
 
-    /// Metric: l2, ip, cosine or l1
+    /// Metric: l2, ip, cosine, l1, or of bits hamming or jaccard
     #[arg(long, value_name = "METRIC")]
     pub(super) metric: Metric,
 }

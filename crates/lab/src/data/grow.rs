@@ -184,7 +184,7 @@ impl Stock {
         let parent = below(&mut random, count) as u32;
         let place = parent as usize * NEAR + below(&mut random, NEAR as u64) as usize;
         let other = self.near.get(place).copied().unwrap_or(parent);
-        let width = self.shape.element.bytes();
+        let width = self.shape.element.bytes_of(1);
         let pairs = self.row(parent).chunks_exact(width);
         let (mut coins, mut left) = (0, 0);
         for (own, others) in pairs.zip(self.row(other).chunks_exact(width)) {

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use pageway::source::{Selection, convert};
+use pageway::source::{Selection, bin_extension, convert};
 use pageway::{Error, Progress, Result, VectorRead};
 
 use super::place::Place;
-use super::prepare::{Prepared, extension};
+use super::prepare::Prepared;
 use crate::files;
 
 /// Writes `count` files with the rows of the base one after the other, none with two rows more
@@ -31,7 +31,7 @@ pub fn prepare_segments(
     let mark = files::fingerprint(&prepared.base)?;
     let directory = place.made().join(format!("{mark}-{count}"));
     files::create_directory(&directory)?;
-    let extension = extension(base.shape().element);
+    let extension = bin_extension(base.shape().element);
     let mut paths = Vec::new();
     for part in 0..parts {
         let path = directory.join(format!("segment-{part}.{extension}"));

@@ -73,6 +73,7 @@ fn element_bytes(description: &Value) -> Option<f64> {
         "f32" => Some(4.0),
         "f16" | "bf16" => Some(2.0),
         "u8" | "i8" => Some(1.0),
+        "bit" => Some(0.125),
         _ => None,
     }
 }

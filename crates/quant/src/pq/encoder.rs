@@ -46,7 +46,7 @@ impl PqEncoder<'_> {
     /// # Panics
     /// When `rows` is not a whole number of rows or `out` not as many codes.
     pub fn encode(&mut self, rows: &[u8], out: &mut [u8]) {
-        let row_bytes = self.quantizer.dimension() * self.element.bytes();
+        let row_bytes = self.element.bytes_of(self.quantizer.dimension());
         let code_bytes = self.quantizer.code_bytes();
         assert_eq!(rows.len() % row_bytes, 0, "whole rows");
         assert_eq!(
@@ -68,9 +68,9 @@ impl PqEncoder<'_> {
 
     fn encode_block(&mut self, rows: &[u8], codes: &mut [u8]) {
         let (quantizer, dimension) = (self.quantizer, self.quantizer.dimension());
-        let values = &mut self.values[..rows.len() / self.element.bytes()];
+        let values = &mut self.values[..self.element.components_in(rows.len())];
         let widen = self.kernels.widen(self.element);
-        let rows = rows.chunks_exact(dimension * self.element.bytes());
+        let rows = rows.chunks_exact(self.element.bytes_of(dimension));
         for (row, out) in rows.zip(values.chunks_exact_mut(dimension)) {
             widen(row, &mut self.row);
             quantizer.transform(&self.row, out);

@@ -46,7 +46,7 @@ impl<'q> RaBitQEncoder<'q> {
         out: &mut [u8],
         mut encode: impl FnMut(&mut Coder<'q>, &[f32], &mut [u8]),
     ) {
-        let row_bytes = self.row.len() * self.element.bytes();
+        let row_bytes = self.element.bytes_of(self.row.len());
         let code_bytes = self.coder.quantizer.code_bytes();
         assert_eq!(rows.len() % row_bytes, 0, "whole rows");
         assert_eq!(

@@ -29,6 +29,7 @@ Examples:
   pageway build --data base.fbin --out my.index --metric l2 --preset diskann --placement clustered
   pageway build --data base.fbin --out my.index --metric l2 --memory 10% --plan --pin degree=32
   pageway build --data base.fbin --out my.index --metric l2 --memory 10% --dry-run
+  pageway build --data base.fbin --out my.index --metric l2 --scratch /mnt/fast --resume
 
 What the knobs cost:
   --memory        memory of every later search. Less memory means shorter codes and a smaller cache,
@@ -43,7 +44,8 @@ one means and costs. Any choice can be replaced, written name or name:key=value,
 that cannot be is refused before work, with one that can.
 
 Building over an existing index replaces it in one step at the end: until then, and after a failure
-or Ctrl-C, the old index stays whole.";
+or Ctrl-C, the old index stays whole. With --resume a build that was stopped goes on when the same
+command is given again, and makes the same bytes.";
 
 /// What a plan decides.
 const PLANNED: [&str; 8] = [
@@ -95,7 +97,7 @@ struct PlaceArguments {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 
-    /// Distance: l2, ip (inner product), cosine or l1 (Manhattan)
+    /// Distance: l2, ip (inner product), cosine, l1 (Manhattan), or of bits hamming or jaccard
     #[arg(long, value_name = "METRIC")]
     metric: Metric,
 
@@ -116,7 +118,7 @@ struct PlaceArguments {
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
 
-    /// Element type of a .bin file, or wanted of .parquet and .jsonl: f32, f16, bf16, u8 or i8
+    /// Element type of a .bin file, or wanted of .parquet and .jsonl: f32, f16, bf16, u8, i8 or bit
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
 
@@ -133,6 +135,15 @@ struct PlaceArguments {
     /// Column, or field, of ids, one per row
     #[arg(long, value_name = "NAME", conflicts_with = "ids")]
     id_column: Option<String>,
+
+    /// Directory for temporary files, such as one on another disk [default: that of the index]
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
+
+    /// Keep finished stages when the build is stopped, by Ctrl-C or a kill, and go on with what an
+    /// earlier build of the same data with the same options kept
+    #[arg(long)]
+    resume: bool,
 
     /// Say what would be built, in how much memory and disk, or why it cannot be; and stop
     #[arg(long)]
@@ -154,7 +165,7 @@ impl PlaceArguments {
             element: self.element,
             column: self.column.clone(),
             id_column: self.id_column.clone(),
-            scratch: self.beside().to_owned(),
+            scratch: self.scratch.as_deref().unwrap_or(self.beside()).to_owned(),
         }
     }
 
@@ -274,6 +285,8 @@ impl BuildArguments {
             .with_disk(design.disk)
             .with_codebook_from(design.codebook_from.clone())
             .with_graph_from(design.graph_from.clone())
+            .with_scratch(place.scratch.clone())
+            .with_resume(place.resume)
             .with_calibration_queries(wish.calibration_queries)
             .with_seed(wish.seed))
     }

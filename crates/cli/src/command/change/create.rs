@@ -33,11 +33,11 @@ pub(crate) struct CreateArguments {
     #[arg(long, value_name = "N")]
     dimension: u32,
 
-    /// Distance: l2, ip (inner product), cosine or l1 (Manhattan)
+    /// Distance: l2, ip (inner product), cosine, l1 (Manhattan), or of bits hamming or jaccard
     #[arg(long, value_name = "METRIC")]
     metric: Metric,
 
-    /// Element type: f32, f16, bf16, u8 or i8
+    /// Element type: f32, f16, bf16, u8, i8 or bit
     #[arg(long, value_name = "TYPE", default_value_t = ElementType::F32)]
     element: ElementType,
 

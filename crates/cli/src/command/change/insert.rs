@@ -45,7 +45,7 @@ pub(crate) struct InsertArguments {
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
 
-    /// Element type of a .bin file: f32, f16, bf16, u8 or i8
+    /// Element type of a .bin file: f32, f16, bf16, u8, i8 or bit
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
 

@@ -58,11 +58,11 @@ struct VectorArguments {
     #[arg(long, value_name = "D", default_value_t = 128)]
     dimension: u32,
 
-    /// Element type: f32, f16, bf16, u8 or i8
+    /// Element type: f32, f16, bf16, u8, i8 or bit
     #[arg(long, value_name = "TYPE", default_value_t = ElementType::U8)]
     element: ElementType,
 
-    /// Distance: l2, ip (inner product), cosine or l1 (Manhattan)
+    /// Distance: l2, ip (inner product), cosine, l1 (Manhattan), or of bits hamming or jaccard
     #[arg(long, value_name = "METRIC", default_value_t = Metric::L2)]
     metric: Metric,
 

@@ -64,7 +64,7 @@ struct FirstSearchArguments {
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
 
-    /// Element type of a .bin file of queries: f32, f16, bf16, u8 or i8
+    /// Element type of a .bin file of queries: f32, f16, bf16, u8, i8 or bit
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
 

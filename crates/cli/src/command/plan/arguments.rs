@@ -39,7 +39,7 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
 
-    /// Element type of a .bin file: f32, f16, bf16, u8 or i8
+    /// Element type of a .bin file: f32, f16, bf16, u8, i8 or bit
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
 
@@ -65,7 +65,7 @@ pub(crate) struct PlanArguments {
 /// What is wanted.
 #[derive(Debug, Args)]
 struct PlanWishes {
-    /// Distance: l2, ip (inner product), cosine or l1 (Manhattan)
+    /// Distance: l2, ip (inner product), cosine, l1 (Manhattan), or of bits hamming or jaccard
     #[arg(long, value_name = "METRIC")]
     metric: Metric,
 

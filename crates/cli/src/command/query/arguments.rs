@@ -35,7 +35,7 @@ pub(crate) struct QueryArguments {
     #[arg(long, requires = "show")]
     pub(crate) with_attributes: bool,
 
-    /// Element type of a .bin file of queries: f32, f16, bf16, u8 or i8
+    /// Element type of a .bin file of queries: f32, f16, bf16, u8, i8 or bit
     #[arg(long, value_name = "TYPE")]
     pub(crate) element: Option<ElementType>,
 }

@@ -50,6 +50,10 @@ impl Shown {
         let lims = answers.lims.windows(2);
         (first..end).zip(lims).map(|(query, lims)| {
             let own = lims.first().copied().unwrap_or(0)..lims.last().copied().unwrap_or(0);
+            // Where fewer rows match than were asked for, the rest has no ids.
+            let ids = answers.ids.get(own.clone()).unwrap_or_default();
+            let found = ids.iter().take_while(|id| **id != u64::MAX).count();
+            let own = own.start..own.start + found;
             let floats = |all: &[f32]| all.get(own.clone()).unwrap_or_default().to_vec();
             Self {
                 query,

@@ -21,6 +21,8 @@ fn rows(element: ElementType, count: usize, seed: u64) -> Vec<u8> {
             ElementType::F16 => bytes.extend(half::f16::from(value).to_le_bytes()),
             ElementType::Bf16 => bytes.extend(half::bf16::from(value).to_le_bytes()),
             ElementType::U8 | ElementType::I8 => bytes.push(value),
+            // Eight components at once, in place of eight in a row.
+            ElementType::Bit => bytes.push(value.wrapping_mul(37)),
         }
     }
     bytes
@@ -68,7 +70,9 @@ proptest! {
         dimension in 1_u32..40,
         share in 0.0_f32..1.2,
     ) {
-        let shape = VectorShape { dimension, element };
+        prop_assume!(metric.compares(element));
+        let bits = if element == ElementType::Bit { 8 } else { 1 };
+        let shape = VectorShape { dimension: dimension * bits, element };
         let components = dimension as usize;
         let base_bytes = rows(element, count * components, 1);
         let query_bytes = rows(element, queries * components, 2);
@@ -77,7 +81,8 @@ proptest! {
             Metric::L2 => 16.0 * dimension as f32,
             Metric::InnerProduct => -25.0 * dimension as f32,
             Metric::Cosine => 0.5,
-            Metric::L1 => 4.0 * dimension as f32,
+            Metric::L1 | Metric::Hamming => 4.0 * dimension as f32,
+            Metric::Jaccard => 1.0,
         };
         let question = RangeQuestion {
             queries: VectorSlice::new(&query_bytes, shape).unwrap(),

@@ -76,7 +76,7 @@ unsafe fn half_chunk(lines: &[Line], offset: usize, code: __m256i) -> __m256i {
 /// # Safety
 /// The CPU has AVX2.
 #[inline(always)]
-unsafe fn count(words: __m256i) -> __m256i {
+pub(super) unsafe fn count(words: __m256i) -> __m256i {
     // SAFETY: the caller vouches for the features.
     unsafe {
         let of_half = _mm256_setr_epi8(

@@ -1,5 +1,6 @@
 //! AVX2 with FMA and F16C: 32 bytes per register.
 
+mod binary;
 mod bits;
 mod blocks;
 mod digits;
@@ -18,6 +19,7 @@ use crate::simd::kernel_set;
 kernel_set! {
     isa: Isa::Avx2, features: "avx2,fma,f16c", block: 8, rows: 2,
     f32: float::F32, f16: float::F16, bf16: float::Bf16, u8: integer::U8, i8: integer::I8,
+    bit: binary::Bit,
 }
 
 /// Zeros, then ones: a window into it keeps the end of a register.

@@ -31,7 +31,6 @@ use crate::files;
 use parts::FilePart;
 
 pub use first::{Workload, first_queries};
-pub(super) use parts::extension;
 pub(super) use truth::Held;
 
 /// Neighbours that a truth has at least, where the base has as many rows.

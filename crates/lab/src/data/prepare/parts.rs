@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use pageway::source::{Selection, VectorFile, convert};
+use pageway::source::{Selection, VectorFile, bin_extension, convert};
 use pageway::{ElementType, Progress, Result, VectorRead};
 
 use crate::files;
@@ -30,7 +30,7 @@ impl FilePart<'_> {
         if self.is_whole() {
             return Ok(self.from.to_owned());
         }
-        let to = directory.join(format!("{stem}.{}", extension(self.element)));
+        let to = directory.join(format!("{stem}.{}", bin_extension(self.element)));
         let mut selection = Selection::whole(self.vectors, self.vectors.name());
         selection.rows = self.rows.clone();
         selection.dimensions = 0..self.dimensions;
@@ -44,16 +44,5 @@ impl FilePart<'_> {
             && self.dimensions == shape.dimension
             && self.element == shape.element
             && !files::has_extension(self.from, "bin")
-    }
-}
-
-/// The extension that stands for an element type.
-pub(in crate::data) const fn extension(element: ElementType) -> &'static str {
-    match element {
-        ElementType::F32 => "fbin",
-        ElementType::F16 => "f16bin",
-        ElementType::Bf16 => "bf16bin",
-        ElementType::U8 => "u8bin",
-        ElementType::I8 => "i8bin",
     }
 }
