@@ -123,7 +123,7 @@ struct PlaceArguments {
     element: Option<ElementType>,
 
     /// Store floats as f32, f16 or bf16; each number is rounded to nearest, and the report says how
-    /// far that moved a vector at most [default: as they come, and f32 that f16 holds exactly as f16]
+    /// far that moved a vector at most [default: as they come, f32 that f16 holds exactly as f16]
     #[arg(long, value_name = "TYPE", conflicts_with = "plan")]
     store: Option<ElementType>,
 
