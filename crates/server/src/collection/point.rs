@@ -59,7 +59,7 @@ impl Point {
         let vectors = vector.into_named();
         for value in vectors.values() {
             if let VectorValue::Sparse(own) = value {
-                own.check(&format!("{place}.vector.?.values"))?;
+                own.check(&format!("{place}.vector.?"))?;
             }
         }
         for (name, value) in vectors {

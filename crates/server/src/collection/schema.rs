@@ -125,6 +125,9 @@ impl Schema {
             .collect();
         for name in &sparse {
             check_name(name)?;
+            if name.is_empty() {
+                return Err(Failure::wrong("Sparse vector name cannot be empty"));
+            }
             if dense.iter().any(|own| own.name == *name) {
                 return Err(Failure::wrong(format_args!(
                     "Dense and sparse vector names must be unique - duplicate found with '{name}'"

@@ -24,7 +24,12 @@ impl SparseVector {
     pub(crate) fn check(&self, path: &str) -> Outcome<()> {
         if self.indices.len() != self.values.len() {
             let words = "Validation error: must be the same length as indices [{}]";
-            return Err(Failure::invalid(path, words));
+            return Err(Failure::invalid(&format!("{path}.values"), words));
+        }
+        let mut known = std::collections::HashSet::new();
+        if !self.indices.iter().all(|index| known.insert(index)) {
+            let words = "Validation error: must be unique [{}]";
+            return Err(Failure::invalid(&format!("{path}.indices"), words));
         }
         if self.values.iter().any(|value| !value.is_finite()) {
             return Err(Failure::invalid(path, "a number is not finite in 32 bits"));
