@@ -123,8 +123,8 @@ pub struct BuildOptions {
     pub store_as_given: bool,
     /// What the values of some fields of attributes must be, now and whenever rows change.
     pub schema: Option<Schema>,
-    /// Directory for temporary files, in place of that of the index. They go whichever way the build
-    /// ends; what a killed build left goes with the next that is given the directory.
+    /// Directory for temporary files, in place of that of the index. They go whichever way the
+    /// build ends; what a killed build left goes with the next that is given the directory.
     pub scratch: Option<PathBuf>,
     /// Whether finished stages and shards stay when the build is stopped, and are looked for: a
     /// build of the same input with the same options goes on, and makes the bytes of one that was

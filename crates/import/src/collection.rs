@@ -103,13 +103,12 @@ pub(crate) fn count(client: &Client<'_>) -> Result<u64> {
 
 /// Vectors by their names.
 fn named(vectors: Value) -> Result<BTreeMap<String, OneVector>> {
-    let is_one = vectors.get("size").is_some_and(Value::is_number);
-    let named = match vectors {
-        Value::Null => Ok(BTreeMap::new()),
-        one if is_one => {
-            serde_json::from_value(one).map(|own| BTreeMap::from([(String::new(), own)]))
-        }
-        several => serde_json::from_value(several),
+    let named = if vectors.is_null() {
+        Ok(BTreeMap::new())
+    } else if vectors.get("size").is_some_and(Value::is_number) {
+        serde_json::from_value(vectors).map(|own| BTreeMap::from([(String::new(), own)]))
+    } else {
+        serde_json::from_value(vectors)
     };
     named.map_err(|error| Error::invalid(format!("vectors of the collection: {error}")))
 }

@@ -94,7 +94,9 @@ impl Point {
                     }
                     rows.push(byte);
                 }
-                _ => rows.extend((number as f32).to_le_bytes()),
+                ElementType::F32 | ElementType::Bf16 | ElementType::I8 | ElementType::Bit => {
+                    rows.extend((number as f32).to_le_bytes());
+                }
             }
         }
         Ok(true)
@@ -115,7 +117,7 @@ pub(crate) fn numbers_of(row: &[u8], element: ElementType) -> Vec<f32> {
                 .map(|bytes| f16::from_le_bytes(*bytes).to_f32())
                 .collect()
         }
-        _ => {
+        ElementType::F32 | ElementType::Bf16 | ElementType::I8 | ElementType::Bit => {
             let floats = row.as_chunks::<4>().0.iter();
             floats.map(|bytes| f32::from_le_bytes(*bytes)).collect()
         }

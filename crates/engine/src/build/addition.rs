@@ -289,7 +289,6 @@ fn plan_of(
         budget_bytes: limits.build_memory,
         sample_rows: sample_rows.min(rows.into()),
         parts: None,
-        windows: None,
         graph: GraphPlan::Whole,
         threads: limits.threads.max(1),
         planned_threads: limits.threads.max(1),

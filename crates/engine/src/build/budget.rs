@@ -51,8 +51,9 @@ const PAGING_BYTES: u64 = 12 << 20;
 pub(super) enum GraphPlan {
     /// All vectors in memory at once.
     Whole,
-    /// In overlapping shards of at most so many nodes.
-    Shards { capacity: u32 },
+    /// In overlapping shards of at most so many nodes; placed in windows of at most so many, where
+    /// nodes are placed by their edges.
+    Shards { capacity: u32, window: Option<u32> },
     /// From the lists of segments that there are.
     Kept,
 }
@@ -93,7 +94,15 @@ impl GraphPlan {
     pub(super) const fn capacity(self) -> Option<u32> {
         match self {
             Self::Whole | Self::Kept => None,
-            Self::Shards { capacity } => Some(capacity),
+            Self::Shards { capacity, .. } => Some(capacity),
+        }
+    }
+
+    /// Nodes of a window at most, where there are any.
+    pub(super) const fn window(self) -> Option<u32> {
+        match self {
+            Self::Whole | Self::Kept => None,
+            Self::Shards { window, .. } => window,
         }
     }
 }
@@ -115,8 +124,6 @@ pub(super) struct BuildPlan {
     pub(super) sample_rows: u64,
     /// Rows of a part at most, where rows are put in the order of nodes part by part.
     pub(super) parts: Option<u32>,
-    /// Nodes of a window at most, where nodes are placed by a graph on disk.
-    pub(super) windows: Option<u32>,
     pub(super) graph: GraphPlan,
     /// Threads that work.
     pub(super) threads: usize,
@@ -177,7 +184,6 @@ impl BuildPlan {
                 budget_bytes,
                 sample_rows: SAMPLE_ROWS.min(cut.rows().into()),
                 parts: None,
-                windows: None,
                 graph: GraphPlan::Whole,
                 threads,
                 planned_threads: threads.max(PLANNED_THREADS),
@@ -246,8 +252,8 @@ impl BuildPlan {
             self.parts = self.can_part().then(|| self.part_capacity());
             if !self.has_clusters() {
                 let capacity = self.shard_capacity();
-                self.graph = GraphPlan::Shards { capacity };
-                self.windows = self.places_by_edges().then(|| self.window_capacity());
+                let window = self.places_by_edges().then(|| self.window_capacity());
+                self.graph = GraphPlan::Shards { capacity, window };
             }
         }
         while self.sample_rows > SAMPLE_ROWS_MIN && self.peak_bytes(resident) > self.budget_bytes {
@@ -260,7 +266,7 @@ impl BuildPlan {
     /// enough for that.
     pub(super) fn keep_lists(&mut self, largest: u32) -> Result<()> {
         if rewrite_bytes(&self.spec, (self.node_count, largest))? <= self.budget_bytes {
-            (self.graph, self.parts, self.windows) = (GraphPlan::Kept, None, None);
+            (self.graph, self.parts) = (GraphPlan::Kept, None);
         }
         Ok(())
     }
@@ -281,9 +287,9 @@ impl BuildPlan {
         let parts = self.parts.map(|capacity| self.part_bytes(capacity.into()));
         match (parts, self.graph) {
             (None, GraphPlan::Whole) => self.whole_bytes(resident, self.sample_rows),
-            (_, GraphPlan::Shards { capacity }) => {
+            (_, GraphPlan::Shards { capacity, window }) => {
                 let shards = self.shard_bytes(capacity.into());
-                let windows = self.windows.map(|nodes| self.window_bytes(nodes.into()));
+                let windows = window.map(|nodes| self.window_bytes(nodes.into()));
                 let placing = parts.unwrap_or(0).max(windows.unwrap_or(0));
                 let paging = if self.codes_wait_on_disk() {
                     self.paging_bytes(0)

@@ -300,11 +300,11 @@ fn useful_code_bytes(dimension: u32) -> u32 {
 }
 
 /// Bits per component by which most distances of near vectors are known to a hundredth.
-const USEFUL_BITS: u32 = 7;
+const USEFUL_BITS: u32 = 6;
 
-/// Longest code with error bounds worth its bytes: seven bits per component of floats, and else four
-/// up to 256 bytes and two where those are more. Memory that longer ones would take saves more reads
-/// as a cache of vectors.
+/// Longest code with error bounds worth its bytes: six bits per component of floats, and else four
+/// up to 256 bytes and two where those are more. Memory that longer ones would take saves more
+/// reads as a cache of vectors.
 fn useful_bounded_bytes(shape: Shape) -> u32 {
     let dimension = shape.dimension;
     if shape.element.is_float() {

@@ -131,7 +131,9 @@ impl Pipeline<'_> {
             return Ok(Merged::noted(graph, &note, stages));
         }
         let graphs = match (self.plan.graph, self.kept) {
-            (GraphPlan::Shards { capacity }, _) => self.shard_graphs(capacity, max_norm, files)?,
+            (GraphPlan::Shards { capacity, .. }, _) => {
+                self.shard_graphs(capacity, max_norm, files)?
+            }
             (_, Some(kept)) => self.rewrite(kept, max_norm)?,
             (_, None) => return Err(not_in_memory()),
         };

@@ -436,7 +436,7 @@ mod tests {
 
     use super::*;
     use crate::build::budget::BuildKind;
-    use crate::build::scratch::Scratch;
+    use crate::build::scratch::TemporaryFiles;
     use crate::build::{AdditionLimits, added_spec};
     use crate::options::BuildOptions;
     use crate::source::{IdRead, IdSlice, VectorSlice, kernels};
@@ -500,7 +500,7 @@ mod tests {
             let slice = VectorSlice::new(&bytes, SHAPE).unwrap();
             let listed = IdSlice(&ids);
             let input = BuildInput::new(&slice, "rows").with_ids(Some(&listed));
-            let scratch = Scratch::beside(&vfs, dir.path(), 3);
+            let scratch = TemporaryFiles::beside(&vfs, dir.path(), 3);
             let parts = PartBuild {
                 input: &input,
                 plan: &plan,

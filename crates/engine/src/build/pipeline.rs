@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use pageway_quant::Quantizer;
 use pageway_store::{BlobWriter, FileEntry, FileUuid, PageGeometry, clock};
 use pageway_types::{NodeId, Progress};
 use rayon::ThreadPool;
@@ -12,7 +13,7 @@ use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan};
 use super::clusters::BuiltClusters;
 use super::codebook::SharedCodebook;
 use super::encode::Quantizers;
-use super::entry::EntryBuild;
+use super::entry::{BuiltEntry, EntryBuild};
 use super::fingerprint::{Fingerprint, Watched};
 use super::held::HeldRows;
 use super::links::{Linked, Lists, noted};
@@ -215,7 +216,7 @@ impl Pipeline<'_> {
 
     fn run(&self, mut prepared: Prepared, first_row: u32, stages: &mut Stages) -> Result<Built> {
         let files = self.files(prepared.fingerprint);
-        let (Some(capacity), Some(ordered)) = (self.plan.windows, self.ordered) else {
+        let (Some(capacity), Some(ordered)) = (self.plan.graph.window(), self.ordered) else {
             let linked = self.link(prepared.max_norm, files, stages)?;
             return self.lay_out(prepared, linked, first_row, stages);
         };
@@ -281,18 +282,7 @@ impl Pipeline<'_> {
         stages.end("place nodes");
         let codes = self.encode(&codebooks, (&order, table.as_deref()), fingerprint)?;
         stages.end("encode");
-        let entry = EntryBuild {
-            vectors: self.input.vectors,
-            spec: &self.plan.spec,
-            order: &order,
-            medoid: order.node_of(row_of_unplaced(linked.medoid)),
-            layers: linked.layers(),
-            clusters: table.as_deref(),
-            quantizer: &codebooks.first,
-            pool: self.pool,
-            progress: self.progress,
-        };
-        let entry = entry.run()?;
+        let entry = self.entry(&linked, (&order, table.as_deref()), &codebooks.first)?;
         let bytes = entry.file.as_ref().map(resolve::EntryFile::to_bytes);
         let write = |bytes: Vec<u8>| self.write_blob(FileKind::Entry, fingerprint, &bytes);
         let entry_file = bytes.map(write).transpose()?;
@@ -340,6 +330,26 @@ impl Pipeline<'_> {
         })
     }
 
+    fn entry(
+        &self,
+        linked: &Linked<'_>,
+        (order, clusters): (&NodeOrder, Option<&ClusterTable>),
+        quantizer: &Quantizer,
+    ) -> Result<BuiltEntry> {
+        let build = EntryBuild {
+            vectors: self.input.vectors,
+            spec: &self.plan.spec,
+            order,
+            medoid: order.node_of(row_of_unplaced(linked.medoid)),
+            layers: linked.layers(),
+            clusters,
+            quantizer,
+            pool: self.pool,
+            progress: self.progress,
+        };
+        build.run()
+    }
+
     /// The numbers of nodes, and the clusters that they follow, where there are any.
     fn numbers(
         &self,
@@ -378,7 +388,6 @@ impl Pipeline<'_> {
             sample_rows,
             graph,
             parts,
-            windows,
             ..
         } = self.plan;
         fingerprint.add_json(&serde_json::json!({
@@ -386,7 +395,7 @@ impl Pipeline<'_> {
             "sample_rows": sample_rows,
             "shard_capacity": graph.capacity(),
             "part_capacity": parts,
-            "window_capacity": windows,
+            "window_capacity": graph.window(),
             "donor": self.donor()?,
             "guests": self.guests.len(),
             "generation": self.workspace.generation,

@@ -1,10 +1,10 @@
 //! Temporary files of a build: where they lie, and what of them stays for a build that goes on.
 //!
-//! They lie beside the index, or in a directory of their own under one that the caller names. Where
-//! a build may go on, files of finished stages are listed in a journal, each with a checksum and the
-//! fingerprint of what it was made from; a stage that is found there is not done again. All go when
-//! the index is committed; those that are not in the journal go whichever way a build ends, or
-//! with the next one.
+//! They lie beside the index, or in a directory of their own under one that the caller names.
+//! Where a build may go on, files of finished stages are listed in a journal, each with a checksum
+//! and the fingerprint of what it was made from; a stage that is found there is not done again. All
+//! go when the index is committed; those that are not in the journal go whichever way a build
+//! ends, or with the next one.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,7 +40,7 @@ pub(super) struct ScratchWish<'s> {
 }
 
 /// The temporary files of a build.
-pub(super) struct Scratch {
+pub(super) struct TemporaryFiles {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
     generation: u64,
@@ -54,7 +54,7 @@ pub(super) struct Scratch {
 /// The files of the stages that build a segment.
 #[derive(Clone, Copy)]
 pub(super) struct StageFiles<'s> {
-    pub(super) scratch: &'s Scratch,
+    pub(super) scratch: &'s TemporaryFiles,
     /// What identifies the rows and their build.
     pub(super) fingerprint: Fingerprint,
     /// Number of the segment, where there are several.
@@ -122,7 +122,7 @@ struct Journal {
     kept: Vec<Kept>,
 }
 
-impl Scratch {
+impl TemporaryFiles {
     /// Beside the index, nothing kept.
     pub(super) fn beside(vfs: &Arc<dyn Vfs>, dir: &Path, generation: u64) -> Self {
         Self {
@@ -351,7 +351,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TemporaryFiles {
     /// What is kept stays, with the directory that it lies in.
     fn drop(&mut self) {
         if self.lock.is_none() {

@@ -334,7 +334,7 @@ pub(super) fn peak_temporary_bytes(plan: &BuildPlan) -> u64 {
     // A part that was read goes before the next is, and rows stay while shards are made; their
     // lists stay until they are merged, and the graph until its nodes are placed.
     let merging = ordering + sharding_bytes(plan).max(merged_bytes(plan) + graph);
-    let placed = plan.windows.map_or(0, |_| ordering + graph);
+    let placed = plan.graph.window().map_or(0, |_| ordering + graph);
     let paging = ordering + graph + placed + waiting_bytes(plan);
     (2 * ordering * 5 / 8).max(merging).max(paging)
 }
@@ -342,7 +342,7 @@ pub(super) fn peak_temporary_bytes(plan: &BuildPlan) -> u64 {
 /// Bytes that it writes to temporary files.
 pub(super) fn temporary_bytes(plan: &BuildPlan) -> u64 {
     let (ordering, graph) = (ordering_bytes(plan), graph_bytes(plan));
-    let placed = plan.windows.map_or(0, |_| ordering + graph);
+    let placed = plan.graph.window().map_or(0, |_| ordering + graph);
     2 * ordering + sharding_bytes(plan) + graph + placed + waiting_bytes(plan)
 }
 

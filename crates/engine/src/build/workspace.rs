@@ -10,7 +10,7 @@ use pageway_store::{
     create_directory, remove_orphans,
 };
 
-use super::scratch::{Scratch, ScratchWish};
+use super::scratch::{ScratchWish, TemporaryFiles};
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{Manifest, remove_log};
 
@@ -21,7 +21,7 @@ pub(super) struct Workspace {
     /// Number of this build in this directory.
     pub(super) generation: u64,
     /// Where temporary files go.
-    pub(super) scratch: Scratch,
+    pub(super) scratch: TemporaryFiles,
     /// Files of the index that is there, and stays there until this build commits.
     current: Vec<String>,
     created: bool,
@@ -46,7 +46,7 @@ impl Workspace {
             vfs: Arc::clone(vfs),
             dir: dir.to_path_buf(),
             generation: 1,
-            scratch: Scratch::beside(vfs, dir, 1),
+            scratch: TemporaryFiles::beside(vfs, dir, 1),
             current: Vec::new(),
             created,
             committed: false,
@@ -68,7 +68,7 @@ impl Workspace {
         // A build may have been killed between its rename and its last sync: the files of the index
         // before go only when the manifest just read is sure to stay.
         sync_directory(vfs.as_ref(), dir)?;
-        workspace.scratch = Scratch::open(vfs, dir, wish)?;
+        workspace.scratch = TemporaryFiles::open(vfs, dir, wish)?;
         workspace.clean()?;
         workspace.skip_taken_names()?;
         workspace.scratch.set_generation(workspace.generation);
@@ -82,7 +82,7 @@ impl Workspace {
             vfs: Arc::clone(vfs),
             dir: dir.to_path_buf(),
             generation,
-            scratch: Scratch::beside(vfs, dir, generation),
+            scratch: TemporaryFiles::beside(vfs, dir, generation),
             current: Vec::new(),
             created: false,
             committed: true,

@@ -254,15 +254,18 @@ impl NodeBatch {
             return Ok(&[]);
         }
         let range = match self.foreign.get(&node.0) {
-            Some(range) => range.clone(),
-            None => {
-                let at = self.place(node)?;
-                let before = at.checked_sub(1).and_then(|before| self.ends.get(before));
-                let end = self.ends.get(at).copied().unwrap_or(0);
-                before.copied().unwrap_or(0)..end
-            }
+            Some(range) => Ok(range.clone()),
+            None => self.own_range(node),
         };
-        Ok(self.lists.get(range).unwrap_or_default())
+        Ok(self.lists.get(range?).unwrap_or_default())
+    }
+
+    /// Where the list of a node of its own lies.
+    fn own_range(&self, node: NodeId) -> Result<Range<usize>> {
+        let at = self.place(node)?;
+        let before = at.checked_sub(1).and_then(|before| self.ends.get(before));
+        let end = self.ends.get(at).copied().unwrap_or(0);
+        Ok(before.copied().unwrap_or(0)..end)
     }
 
     fn place(&self, node: NodeId) -> Result<usize> {

@@ -15,7 +15,7 @@ pub struct SegmentDescription {
     pub first_row: u32,
     /// Vectors.
     pub nodes: u32,
-    /// Element type that its vectors are stored in: f16 where that holds all of f32 vectors exactly.
+    /// Element type of its files: f16 where that holds all of f32 vectors exactly.
     pub stored: ElementType,
     /// Bytes on disk.
     pub index_bytes: u64,

@@ -123,7 +123,7 @@ struct PlaceArguments {
     element: Option<ElementType>,
 
     /// Store floats as f32, f16 or bf16; each number is rounded to nearest, and the report says how
-    /// far that moved a vector at most [default: as they come, and f32 that f16 holds exactly as f16]
+    /// far that moved a vector at most [default: as they come, f32 that f16 holds exactly as f16]
     #[arg(long, value_name = "TYPE", conflicts_with = "plan")]
     store: Option<ElementType>,
 
@@ -135,15 +135,6 @@ struct PlaceArguments {
     /// Column, or field, of ids, one per row
     #[arg(long, value_name = "NAME", conflicts_with = "ids")]
     id_column: Option<String>,
-
-    /// Directory for temporary files, such as one on another disk [default: that of the index]
-    #[arg(long, value_name = "DIR")]
-    scratch: Option<PathBuf>,
-
-    /// Keep finished stages when the build is stopped, by Ctrl-C or a kill, and go on with what an
-    /// earlier build of the same data with the same options kept
-    #[arg(long)]
-    resume: bool,
 
     /// Say what would be built, in how much memory and disk, or why it cannot be; and stop
     #[arg(long)]
@@ -159,13 +150,13 @@ impl PlaceArguments {
         }
     }
 
-    /// What to read of the vectors, and where rows may wait: beside the index.
-    fn table(&self) -> Table {
+    /// What to read of the vectors, and where rows may wait: in `scratch`, or beside the index.
+    fn table(&self, scratch: Option<&Path>) -> Table {
         Table {
             element: self.element,
             column: self.column.clone(),
             id_column: self.id_column.clone(),
-            scratch: self.scratch.as_deref().unwrap_or(self.beside()).to_owned(),
+            scratch: scratch.unwrap_or(self.beside()).to_owned(),
         }
     }
 
@@ -175,6 +166,19 @@ impl PlaceArguments {
         let beside = beside.filter(|directory| !directory.as_os_str().is_empty());
         beside.unwrap_or(Path::new("."))
     }
+}
+
+/// Temporary files.
+#[derive(Debug, Args)]
+struct ScratchArguments {
+    /// Directory for temporary files, such as one on another disk [default: that of the index]
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
+
+    /// Keep finished stages when the build is stopped, by Ctrl-C or a kill, and go on with what an
+    /// earlier build of the same data with the same options kept
+    #[arg(long)]
+    resume: bool,
 }
 
 /// What the user wants: memory, recall, time.
@@ -209,6 +213,9 @@ struct WishArguments {
     /// Seed of every random choice: same data, options and seed, same bytes
     #[arg(long, value_name = "N", default_value_t = DEFAULTS.seed)]
     seed: u64,
+
+    #[command(flatten)]
+    scratch: ScratchArguments,
 }
 
 /// The design, for those who know it.
@@ -285,8 +292,8 @@ impl BuildArguments {
             .with_disk(design.disk)
             .with_codebook_from(design.codebook_from.clone())
             .with_graph_from(design.graph_from.clone())
-            .with_scratch(place.scratch.clone())
-            .with_resume(place.resume)
+            .with_scratch(wish.scratch.scratch.clone())
+            .with_resume(wish.scratch.resume)
             .with_calibration_queries(wish.calibration_queries)
             .with_seed(wish.seed))
     }
@@ -344,7 +351,7 @@ impl BuildArguments {
         let (options, plan) = self.planned(session)?;
         let place = &self.place;
         let options = options.with_store_as_given(place.store.is_some());
-        let table = place.table();
+        let table = place.table(self.wish.scratch.scratch.as_deref());
         let data = system::open_table(&place.data, &table, &session.progress)?;
         let vectors = place.stored(data.vectors)?;
         let ids = place.ids.as_deref().map(system::open_ids).transpose()?;

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::super::budget::BuildPlan;
 use super::super::fingerprint::Fingerprint;
-use super::super::scratch::{Scratch, StageFiles};
+use super::super::scratch::{StageFiles, TemporaryFiles};
 use super::super::shards::ShardBuild;
 use super::*;
 use crate::cache::breadth_first;
@@ -326,7 +326,7 @@ fn merged(kinds: usize) -> Sample {
         vectors: &vectors,
         plan: &BuildPlan::new((&input, input.vectors.shape().element), &options, None).unwrap(),
         files: StageFiles {
-            scratch: &Scratch::beside(&vfs, dir.path(), 1),
+            scratch: &TemporaryFiles::beside(&vfs, dir.path(), 1),
             fingerprint: Fingerprint::new(),
             segment: None,
         },
