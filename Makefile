@@ -9,7 +9,7 @@ NO_PATHS = --remap-path-prefix=$(CURDIR)=pageway --remap-path-prefix=$${CARGO_HO
 IN_VENV := VIRTUAL_ENV="$(VENV)" PATH="$(VENV)/bin:$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check check-arm check-musl doc test test-rust test-python demo lab crash faults filters fuzz miri judges py wheel dist site bench clean
+.PHONY: help setup check check-arm check-musl doc test test-rust test-python extension demo lab crash faults filters fuzz miri judges py wheel dist site bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -43,10 +43,12 @@ test: test-rust test-python ## every test: Rust, documentation examples, suites,
 test-rust: ## the Rust tests alone
 	cargo xtask test
 
-test-python: $(READY) ## the Python tests alone, over the extension as the Rust tests compile it
+test-python: $(READY) extension ## the Python tests alone, over the extension as the Rust tests compile it
+	$(IN_VENV) PYTHONPATH=$(CURDIR)/python python -m pytest -q -n auto --durations=10 python/tests
+
+extension: ## the extension of Python as the Rust tests compile it, beside its package
 	cargo build --profile test --workspace --lib
 	cp $(TARGET)/debug/lib_native.$(if $(filter Darwin,$(shell uname)),dylib,so) python/pageway/_native.abi3.so
-	$(IN_VENV) PYTHONPATH=$(CURDIR)/python python -m pytest -q -n auto --durations=10 python/tests
 
 demo: ## build and search 10,000 real sentence embeddings, results in ./demo-output
 	cargo run --release -p pageway-cli -- demo --out demo-output
@@ -68,9 +70,12 @@ fuzz: ## 100,000 forged indexes with right checksums, and property tests of othe
 	PAGEWAY_FORGERIES=100000 cargo test --release -p pageway-suites --test forged -- --nocapture
 	PROPTEST_RNG_SEED=$$(date +%s) PROPTEST_CASES=2000 cargo test --release
 
-judges: ## outside judges of the server that pass: a browser (needs network and Chromium)
+judges: extension ## outside judges: a browser, tests of qdrant-client, Qdrant and LangChain (needs network and Chromium)
 	cargo build --release -p pageway-server
 	python3 suites/judges/console.py
+	python3 suites/judges/openapi.py
+	python3 suites/judges/congruence.py
+	python3 suites/judges/langchain.py
 
 # Tests that ask nothing of the system that Miri lacks, and end within minutes.
 MIRI_STORE := --skip every_ error:: frame:: io::lane io::probe io::reader io::slots io::transfer log::header page::geometry

@@ -52,6 +52,10 @@ class _Budgets(TypedDict):
     build_memory: Optional[str]
     disk: Optional[str]
 
+class _Scratch(TypedDict):
+    dir: Optional[str]
+    resume: bool
+
 class _BuildOptions(TypedDict):
     metric: str
     design: _Design
@@ -59,6 +63,7 @@ class _BuildOptions(TypedDict):
     budgets: _Budgets
     codebook_from: Optional[str]
     graph_from: Optional[str]
+    scratch: _Scratch
     threads: int
     segments: int
     calibration_queries: int

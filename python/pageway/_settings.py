@@ -31,6 +31,7 @@ PresetName = Literal[
     "pipeann",
     "dgai",
     "freshdiskann",
+    "odinann",
     "pageway",
 ]
 Form = Literal["resident", "clustered", "on-disk"]

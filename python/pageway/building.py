@@ -59,6 +59,8 @@ def build(
     overrides: Optional[Overrides] = None,
     codebook_from: Optional[PathLike] = None,
     graph_from: Optional[PathLike] = None,
+    scratch: Optional[PathLike] = None,
+    resume: bool = False,
     threads: int = 0,
     ids: Any = None,
     queries: Any = None,
@@ -132,6 +134,12 @@ def build(
     graph_from : path, optional
         Directory of an index over the same vectors, with the same graph settings and placement
         ``by_id``, whose graph is laid out anew instead of building one.
+    scratch : path, optional
+        Directory for temporary files, such as one on another disk; by default they lie beside the
+        index. It must be there.
+    resume : bool
+        Keep finished stages when the build is stopped, and go on with what an earlier build of the
+        same data with the same options kept. The index has the bytes of one that was never stopped.
     threads : int
         Threads of the build; 0 for all cores.
     ids : array_like of int, str or UUID, shape (n,), or path, optional
@@ -157,6 +165,8 @@ def build(
     store : dtype, optional
         Float type to store floats as: float16 or ``"bfloat16"`` halve what float32 takes on disk and in
         pages. Each number is rounded to nearest; `build_report` says how far that moved a vector.
+        By default floats are stored as they come, and float32 that float16 holds exactly as float16:
+        queries, answers and vectors stay float32 then.
     column : str, optional
         Column of the vectors, where `data` has columns (in HDF5 the data set); by default the only
         column of lists.
@@ -267,6 +277,7 @@ def build(
         "budgets": budgets(memory, build_memory, disk),
         "codebook_from": _optional(codebook_from),
         "graph_from": _optional(graph_from),
+        "scratch": {"dir": _optional(scratch), "resume": bool(resume)},
         "threads": checked_count("threads", threads),
         "segments": checked_count("segments", segments),
         "calibration_queries": checked_count("calibration_queries", calibration_queries),

@@ -37,6 +37,8 @@ class BuildReport(TypedDict):
     mean_degree: float
     code_bytes: int
     raw_bytes: int
+    #: Element type that vectors are stored in: f16 where that holds all of f32 vectors exactly.
+    stored: str
     index_bytes: int
     #: Bytes by what the files of the index hold.
     file_bytes: List[Tuple[str, int]]
@@ -116,6 +118,8 @@ class SegmentStats(TypedDict):
 
     first_row: int
     nodes: int
+    #: Element type that its vectors are stored in.
+    stored: str
     index_bytes: int
     code_bytes: int
     entry: List[int]

@@ -27,6 +27,10 @@ __all__ = [
 Ids = npt.NDArray[Any]
 
 
+#: What stands where there is no neighbour, among ids that int64 does not hold.
+_NOBODY = 2**64 - 1
+
+
 def as_given(ids: npt.NDArray[np.uint64]) -> Ids:
     """Ids as users count: int64 where they fit, no copy."""
     signed = ids.view(np.int64)
@@ -38,6 +42,7 @@ def as_known(ids: Ids, names: Sequence[Optional[str]]) -> Ids:
     if not names:
         return ids
     known = np.array(ids.ravel().tolist(), dtype=object)
+    known[known == _NOBODY] = -1
     for at, name in enumerate(names):
         if name is not None:
             known[at] = name

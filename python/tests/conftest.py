@@ -1,5 +1,8 @@
 """Small vectors, an exact search in numpy to compare with, and one index that tests may share."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -44,6 +47,13 @@ def recall(found, base, queries, metric):
     distinct = all(len(set(row)) == k for row in found.tolist())
     assert distinct, "an id was found twice"
     return float((reached <= bound + 1e-6 * np.abs(bound)).mean())
+
+
+def example(module):
+    """The example of the guide for frameworks that imports a module."""
+    guide = Path(__file__).resolve().parents[2] / "docs/howto/frameworks.md"
+    blocks = re.findall(r"```python\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL)
+    return next(block for block in blocks if f"from {module} import" in block)
 
 
 @pytest.fixture(scope="session")

@@ -158,3 +158,32 @@ def content(path):
         for file in sorted(path.iterdir())
         if file.is_file() and "lock" not in file.name.lower()
     }
+
+
+def files(path):
+    return {file.name: file.read_bytes() for file in path.iterdir() if file.name != "LOCK"}
+
+
+def test_a_stopped_build_goes_on_elsewhere_than_beside_the_index(tmp_path, vectors):
+    class Stop(Exception):
+        pass
+
+    def stop(stage, done, total):
+        if stage in ("write records", "exact distances", "calibrate recall"):
+            raise Stop
+
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    wish = {"memory": "2MB", "preset": "starling", "scratch": scratch}
+    pageway.build(tmp_path / "plain", vectors, **wish).close()
+    assert not list(scratch.iterdir())
+    path = tmp_path / "stopped"
+    with pytest.raises(Stop):
+        pageway.build(path, vectors, resume=True, progress=stop, **wish)
+    assert [name for place in scratch.iterdir() for name in place.iterdir()]
+    assert not path.exists()
+    pageway.build(path, vectors, resume=True, **wish).close()
+    assert files(path) == files(tmp_path / "plain")
+    assert not list(scratch.iterdir())
+    with pytest.raises(pageway.NotFoundError):
+        pageway.build(tmp_path / "i", vectors, scratch=tmp_path / "nowhere", memory="2MB")

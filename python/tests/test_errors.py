@@ -31,7 +31,7 @@ BAD_BUILDS = {
     "empty": (ROWS[:0], {}, "data: holds no"),
     "no components": (ROWS[:, :0], {}, "imension"),
     "too wide": (np.zeros((2, 20_000), np.uint8), {}, "16384"),
-    "metric": (ROWS, {"metric": "hamming"}, "l2, inner_product or cosine"),
+    "metric": (ROWS, {"metric": "chebyshev"}, "use l2, inner_product, cosine"),
     "preset": (ROWS, {"preset": "hnsw"}, "diskann"),
     "memory": (ROWS, {"memory": "much"}, "200MB"),
     "memory too small": (ROWS, {"memory": 1000}, "smallest that works"),

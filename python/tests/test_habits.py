@@ -178,7 +178,10 @@ def test_a_share_never_falls_and_knows_segments():
 def test_names_are_those_of_the_engine():
     assert set(get_args(_settings.PresetName)) == {preset.name for preset in pageway.presets()}
     hints = get_type_hints(pageway.build)
-    assert get_args(hints["metric"]) == ("l2", "inner_product", "cosine")
+    with pytest.raises(pageway.InvalidInputError, match="unknown metric") as refused:
+        pageway.build("refused.index", np.zeros((1, 8), np.float32), metric="none")
+    known = str(refused.value).partition("use ")[2].replace(" or ", ", ").split(", ")
+    assert get_args(hints["metric"]) == tuple(known)
     defaults = _native.defaults()
     assert {"degree", "recall", "seed", "calibration_queries"} <= set(defaults)
     assert pageway.build.__kwdefaults__["degree"] == defaults["degree"]

@@ -38,6 +38,7 @@ def test_searches_give_names(tmp_path, rows, kind):
     found = index.rows(["doc/4", "none"])
     assert [(row.id, row.attributes) for row in found] == [("doc/4", {"n": 4})]
     assert index.count(["doc/1", "doc/2", "none"]) == 2
+    assert index.search(rows[1], k=3, filter=["doc/1"]).ids.tolist() == ["doc/1", -1, -1]
     assert index.fields() == {"n": (["integer"], 400)}
 
 

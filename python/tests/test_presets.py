@@ -53,6 +53,7 @@ def test_there_are_ten_designs_with_a_summary_each():
         "pipeann",
         "dgai",
         "freshdiskann",
+        "odinann",
         "pageway",
     ]
     for preset in pageway.presets():

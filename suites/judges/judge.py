@@ -111,6 +111,10 @@ def verdict(suite, results, path, whole):
     is_known = lambda name: name in exact or (starts and name.startswith(starts))
     wrong = sorted(name for name, own in results.items() if own == "failed" and not is_known(name))
     better = sorted(name for name in exact if results.get(name) == "passed")
+    for start in starts:
+        own = [became for name, became in results.items() if name.startswith(start)]
+        if own and all(became == "passed" for became in own):
+            better.append(f"{start}*")
     gone = sorted(name for name in exact if whole and name not in results)
     count = {own: list(results.values()).count(own) for own in ("passed", "failed", "skipped")}
     for words, names in (("fails", wrong), ("passes and is out of scope", better), ("is not there", gone)):
@@ -120,4 +124,9 @@ def verdict(suite, results, path, whole):
         f"{suite}: {count['passed']} passed, {count['failed'] - len(wrong)} out of scope, "
         f"{count['skipped']} skipped, {len(wrong)} failed"
     )
+    functions = {}
+    for name, became in results.items():
+        functions.setdefault(name.partition("[")[0], []).append(became)
+    whole_passed = sum(all(own == "passed" for own in became) for became in functions.values())
+    print(f"{suite}: {whole_passed} of {len(functions)} functions passed with all their parameters")
     return 1 if wrong or better or gone or not results else 0

@@ -18,6 +18,7 @@ use crate::command::explain::ExplainArguments;
 use crate::command::export::ExportArguments;
 use crate::command::ground_truth::GroundTruthArguments;
 use crate::command::import::ImportArguments;
+use crate::command::import_qdrant::ImportQdrantArguments;
 use crate::command::inspect::InspectArguments;
 use crate::command::lab::LabArguments;
 use crate::command::man::ManArguments;
@@ -59,6 +60,7 @@ dozen pages of it, and you say how much memory and how much recall you want.
   prepare files     pageway convert a.npy a.fbin    pageway slice a.fbin b.fbin --rows 0..1000
   get vectors back  pageway export my.index vectors.parquet
   come from others  pageway import vectors.faiss vectors.npy
+  come from Qdrant  pageway import-qdrant --url http://localhost:6333 --collection texts --out DIR
   this machine      pageway doctor .
   serve over HTTP   pageway serve --data-dir ./data
   measure it all    pageway lab run all --quick --out first-look
@@ -135,6 +137,8 @@ pub(crate) enum Command {
     Convert(ConvertArguments),
     /// Write the vectors of an index file of faiss, hnswlib or DiskANN to a file
     Import(ImportArguments),
+    /// Import a collection of a Qdrant server
+    ImportQdrant(ImportQdrantArguments),
     /// Write the vectors of an index, with their ids, to a file
     Export(ExportArguments),
     /// Cut rows and dimensions out of a file of vectors
@@ -181,6 +185,7 @@ impl Command {
             Self::GroundTruth(arguments) => arguments.run(session),
             Self::Convert(arguments) => arguments.run(session),
             Self::Import(arguments) => arguments.run(session),
+            Self::ImportQdrant(arguments) => arguments.run(session),
             Self::Export(arguments) => arguments.run(session),
             Self::Slice(arguments) => arguments.run(session),
             Self::Doctor(arguments) => arguments.run(session),

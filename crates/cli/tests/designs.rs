@@ -9,7 +9,7 @@ use serde_json::Value;
 const INVALID: i32 = 2;
 const NOT_FOUND: i32 = 3;
 
-const PRESETS: [&str; 10] = [
+const PRESETS: [&str; 11] = [
     "diskann",
     "aisaq",
     "starling",
@@ -19,6 +19,7 @@ const PRESETS: [&str; 10] = [
     "pipeann",
     "dgai",
     "freshdiskann",
+    "odinann",
     "pageway",
 ];
 

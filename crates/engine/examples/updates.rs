@@ -11,7 +11,8 @@
 //! `update=` and `build=` memory for updates, `callers=16`, `rows=10000` to change, `batch=1` rows
 //! of a call, `share=2` percent of a generation, `generations=50`, `every=10` generations a
 //! comparison, `list=` entries of candidate lists, `queries=200`, `threads=1`, `seconds=20`,
-//! `rate=` rows put in a second at most.
+//! `rate=` rows put in a second at most,
+//! `preset=pageway` and `form=`.
 
 #![allow(
     clippy::unwrap_used,
@@ -136,6 +137,9 @@ impl Bench {
         options.metric = self.metric;
         options.memory = Some(self.memory());
         options.form = self.keys.get("form").cloned();
+        if let Some(preset) = self.keys.get("preset") {
+            options.preset = preset.parse().unwrap();
+        }
         Index::build(dir, &input, &options, &NoProgress).unwrap();
     }
 

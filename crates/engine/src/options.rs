@@ -118,8 +118,18 @@ pub struct BuildOptions {
     /// Directory of an index of the same vectors, in the order of the data, whose graph is taken
     /// over instead of being built: one graph in several layouts.
     pub graph_from: Option<PathBuf>,
+    /// Whether `f32` vectors are stored in four bytes a value also where f16 holds all of them
+    /// exactly. Answers are the same; files are about twice as large.
+    pub store_as_given: bool,
     /// What the values of some fields of attributes must be, now and whenever rows change.
     pub schema: Option<Schema>,
+    /// Directory for temporary files, in place of that of the index. They go whichever way the
+    /// build ends; what a killed build left goes with the next that is given the directory.
+    pub scratch: Option<PathBuf>,
+    /// Whether finished stages and shards stay when the build is stopped, and are looked for: a
+    /// build of the same input with the same options goes on, and makes the bytes of one that was
+    /// never stopped.
+    pub resume: bool,
     /// Held-out queries that the calibration measures recall with.
     pub calibration_queries: u32,
     /// Seed of every random choice.
@@ -147,7 +157,10 @@ impl Default for BuildOptions {
             disk: None,
             codebook_from: None,
             graph_from: None,
+            store_as_given: false,
             schema: None,
+            scratch: None,
+            resume: false,
             calibration_queries: 500,
             seed: 42,
         }
@@ -173,6 +186,9 @@ setters!(BuildOptions {
     with_disk: disk = impl Into<Option<MemoryWish>>,
     with_codebook_from: codebook_from = impl Into<Option<PathBuf>>,
     with_graph_from: graph_from = impl Into<Option<PathBuf>>,
+    with_scratch: scratch = impl Into<Option<PathBuf>>,
+    with_resume: resume = bool,
+    with_store_as_given: store_as_given = bool,
     with_schema: schema = impl Into<Option<Schema>>,
     with_calibration_queries: calibration_queries = u32,
     with_seed: seed = u64,

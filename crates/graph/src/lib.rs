@@ -15,6 +15,7 @@
 
 mod bytes;
 mod clusters;
+mod delta_prune;
 mod error;
 mod float;
 mod graph;
@@ -38,6 +39,7 @@ mod vamana;
 mod vectors;
 
 pub use clusters::{ClusterCount, ClusterSpec, Clusters, clusters, clusters_bytes, some_clusters};
+pub use delta_prune::delta_prune;
 pub use error::GraphError;
 pub use graph::Graph;
 pub use hnsw::{Hnsw, HnswSpec, Layer, hnsw, hnsw_bytes};
@@ -56,7 +58,7 @@ pub use placement::{
     Placement, PlacementSpec, overlap_ratio, place, place_clustered, placement_bytes,
 };
 pub use prune::{PruneSpec, Pruner};
-pub use routing::{HashSpec, HashTable, fixed_entries, fixed_entries_bytes};
+pub use routing::{HashBuild, HashSpec, HashTable, fixed_entries, fixed_entries_bytes};
 pub use search::greedy_search;
 pub use vamana::{VamanaSpec, build, build_bytes};
 pub use vectors::VectorSet;

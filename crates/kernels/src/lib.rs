@@ -56,6 +56,6 @@ pub use place::places;
 pub use prefetch::prefetch;
 pub use set::{
     BitSumsFn, BitSumsGatherFn, BlockEstimatesFn, BlockSumsFn, DigitSumsGatherFn, DistanceFn,
-    DistanceManyFn, DotPanelsFn, HadamardFn, KernelSet, LookupFn, LookupGatherFn, NearFn,
-    NearestFn, PairProductsFn, ProjectFixedFn, ProjectFn, SquaredNormFn, TableFn, WidenFn,
+    DistanceManyFn, DotPanelsFn, ElementPair, HadamardFn, KernelSet, LookupFn, LookupGatherFn,
+    NearFn, NearestFn, PairProductsFn, ProjectFixedFn, ProjectFn, SquaredNormFn, TableFn, WidenFn,
 };

@@ -23,6 +23,9 @@ pub type DistanceFn = fn(&[u8], &[u8]) -> f32;
 /// distances are those of the [`DistanceFn`]; rows that come next are prefetched.
 pub type DistanceManyFn = fn(&[u8], &[u8], usize, &[Place], &mut [f32]);
 
+/// Element types of a query and of the rows that it is compared with.
+pub type ElementPair = (ElementType, ElementType);
+
 /// Squared Euclidean norm of a vector given as raw element bytes.
 pub type SquaredNormFn = fn(&[u8]) -> f32;
 
@@ -171,10 +174,15 @@ impl<T> PerElement<T> {
     }
 }
 
-/// The kernels of one element type.
-pub(crate) struct ElementKernels {
+/// The kernels that compare queries of one element type with rows of one.
+pub(crate) struct PairKernels {
     pub(crate) distance: PerMetric<DistanceFn>,
     pub(crate) distance_many: PerMetric<DistanceManyFn>,
+}
+
+/// The kernels of one element type.
+pub(crate) struct ElementKernels {
+    pub(crate) own: PairKernels,
     pub(crate) squared_norm: SquaredNormFn,
     pub(crate) widen: WidenFn,
 }
@@ -211,6 +219,7 @@ pub(crate) struct MatrixKernels {
 pub struct KernelSet {
     pub(crate) isa: Isa,
     pub(crate) elements: PerElement<ElementKernels>,
+    pub(crate) f32_to_f16: PairKernels,
     pub(crate) codes: CodeKernels,
     pub(crate) bits: BitKernels,
     pub(crate) matrix: MatrixKernels,
@@ -265,12 +274,32 @@ impl KernelSet {
     /// The cosine needs no normalised vectors: both norms are computed in the same pass. A zero
     /// vector is at distance `1.0` from everything.
     pub fn distance(&self, element: ElementType, metric: Metric) -> DistanceFn {
-        self.elements.get(element).distance.get(metric)
+        self.elements.get(element).own.distance.get(metric)
     }
 
     /// Distances of one query to many rows, prefetching ahead of itself.
     pub fn distance_many(&self, element: ElementType, metric: Metric) -> DistanceManyFn {
-        self.elements.get(element).distance_many.get(metric)
+        self.elements.get(element).own.distance_many.get(metric)
+    }
+
+    /// [`distance`](Self::distance) of a query of one element type to rows of another, with as many
+    /// components each: of any to its own, and of `F32` to `F16`, bit for bit as if the rows were
+    /// widened before. `None` for other pairs.
+    pub fn distance_to(&self, pair: ElementPair, metric: Metric) -> Option<DistanceFn> {
+        Some(self.pair(pair)?.distance.get(metric))
+    }
+
+    /// [`distance_many`](Self::distance_many) of a query of one element type to rows of another, as
+    /// in [`distance_to`](Self::distance_to).
+    pub fn distance_many_to(&self, pair: ElementPair, metric: Metric) -> Option<DistanceManyFn> {
+        Some(self.pair(pair)?.distance_many.get(metric))
+    }
+
+    fn pair(&self, (query, rows): ElementPair) -> Option<&PairKernels> {
+        match (query, rows) {
+            (ElementType::F32, ElementType::F16) => Some(&self.f32_to_f16),
+            _ => (query == rows).then(|| &self.elements.get(rows).own),
+        }
     }
 
     /// Squared Euclidean norm.

@@ -235,6 +235,47 @@ fn cosine_of_zero_is_one_and_of_itself_zero() {
 }
 
 #[test]
+fn halves_are_compared_with_floats_as_if_they_were_widened() {
+    let mut source = Source(11);
+    let pair = (ElementType::F32, ElementType::F16);
+    for dimension in (0..=300).chain([960, 16_384]) {
+        let (left, right) = (dimension % 7, (dimension * 3 + 1) % 16);
+        let query = source.vector(ElementType::F32, dimension, left);
+        let row = source.vector(ElementType::F16, dimension, right);
+        let (query, row) = (&query[left..], &row[right..]);
+        let widened: Vec<u8> = values(ElementType::F16, row)
+            .into_iter()
+            .flat_map(|value| (value as f32).to_le_bytes())
+            .collect();
+        let metrics = || Metric::all_of(ElementType::F32);
+        for (set, metric) in sets()
+            .into_iter()
+            .flat_map(|set| metrics().map(move |m| (set, m)))
+        {
+            let between = set.distance_to(pair, metric).expect("a pair with a kernel");
+            let wanted = set.distance(ElementType::F32, metric)(query, &widened);
+            let got = between(query, row);
+            let place = format!("{} {metric:?} of {dimension}", set.isa());
+            assert_eq!(got.to_bits(), wanted.to_bits(), "{place}");
+            assert_distance(set, ElementType::F32, metric, query, &widened);
+            if dimension > 0 {
+                let many = set.distance_many_to(pair, metric).expect("that pair");
+                let mut out = [f32::NAN; 2];
+                let rows = row.repeat(2);
+                many(query, &rows, row.len(), &[Place(1), Place(0)], &mut out);
+                assert_eq!(out, [got; 2], "{place}");
+            }
+        }
+    }
+    for set in sets() {
+        let back = (ElementType::F16, ElementType::F32);
+        assert!(set.distance_to(back, Metric::L2).is_none());
+        let same = (ElementType::U8, ElementType::U8);
+        assert!(set.distance_to(same, Metric::L2).is_some());
+    }
+}
+
+#[test]
 fn many_distances_equal_single_ones() {
     let mut source = Source(4);
     for element in ElementType::ALL {

@@ -53,6 +53,14 @@ struct Budgets {
     disk: Option<String>,
 }
 
+/// Where temporary files go and whether they stay, of the settings of `pageway.build`, by name.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct ScratchSettings {
+    dir: Option<PathBuf>,
+    resume: bool,
+}
+
 /// The settings of `pageway.build`, by name.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -63,6 +71,7 @@ pub(crate) struct BuildSettings {
     budgets: Budgets,
     codebook_from: Option<PathBuf>,
     graph_from: Option<PathBuf>,
+    scratch: ScratchSettings,
     threads: usize,
     segments: u32,
     calibration_queries: u32,
@@ -87,6 +96,8 @@ impl BuildSettings {
             .with_recall(self.recall)
             .with_codebook_from(self.codebook_from)
             .with_graph_from(self.graph_from)
+            .with_scratch(self.scratch.dir)
+            .with_resume(self.scratch.resume)
             .with_threads(self.threads)
             .with_segments(self.segments)
             .with_calibration_queries(self.calibration_queries);
@@ -119,6 +130,7 @@ pub(crate) fn build(
     let store = options.store.as_deref().map(named).transpose()?;
     let vectors = RowsToStore::new(source.open()?, &name, store)?;
     let options = options.options(vectors.rows())?;
+    let options = options.with_store_as_given(store.is_some());
     let names = ids.as_ref().and_then(Ids::names);
     let ids = ids.as_ref().map(Ids::open).transpose()?.flatten();
     let queries = queries.as_ref().map(Source::open).transpose()?;

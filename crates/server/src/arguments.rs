@@ -3,14 +3,14 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
-use pageway::server::OpenMode;
-use pageway::{Error, MemoryWish, OsVfs, Result, Vfs};
-use pageway_server::{Keys, Level};
+use clap::{Args, Parser};
+use pageway::{Error, MemoryWish, Result};
+use pageway_server::{Keys, Level, Tls, read_file};
 
 const EXAMPLES: &str = "\
 Examples:
   pageway serve --data-dir ./data
+  pageway serve --config /etc/pageway.toml
   pageway serve --data-dir ./data --memory 256MB --listen 0.0.0.0:6333 --api-key-file key.txt
 
 Keys may also come from the environment: PAGEWAY_API_KEY and PAGEWAY_READ_ONLY_API_KEY.";
@@ -18,13 +18,13 @@ Keys may also come from the environment: PAGEWAY_API_KEY and PAGEWAY_READ_ONLY_A
 /// Searches at a time for each core, where nobody says.
 const SEARCHES_EACH: usize = 4;
 /// Bytes of a file of a key at most.
-const MAX_KEY_BYTES: usize = 4096;
+const MAX_KEY_BYTES: u64 = 4096;
 /// The least memory that a server is given.
 const LEAST_MEMORY: u64 = 32 << 20;
 
 /// Serve collections over HTTP to clients of Qdrant
 #[derive(Debug, Parser)]
-#[command(name = "pageway serve", version, after_long_help = EXAMPLES)]
+#[command(name = "pageway serve", version, args_override_self = true, after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Directory of the collections; made where it is not there
     #[arg(long, value_name = "DIR")]
@@ -50,9 +50,28 @@ pub(crate) struct Arguments {
     /// Recall of queries that ask for none
     #[arg(long, default_value_t = 0.95)]
     pub(crate) recall: f32,
+    #[command(flatten)]
+    tls: TlsArguments,
+    /// Origin whose pages may ask, such as https://example.org, or * for all; none by default
+    #[arg(long = "cors-origin", value_name = "ORIGIN")]
+    pub(crate) cors_origins: Vec<String>,
+    /// File in TOML with any of these options; what is given here counts more
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// What is told of
     #[arg(long, value_enum, default_value = "info")]
     pub(crate) log_level: Level,
+}
+
+/// What encrypted connections need.
+#[derive(Debug, Args)]
+struct TlsArguments {
+    /// File with the chain of certificates of TLS, in PEM; read again on SIGHUP
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// File with the key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -90,6 +109,14 @@ impl Arguments {
         Ok(Keys::new(all.as_deref(), read.as_deref()))
     }
 
+    /// The certificate and its key, read.
+    pub(crate) fn tls(&self) -> Result<Option<Tls>> {
+        match (&self.tls.tls_cert, &self.tls.tls_key) {
+            (Some(certificate), Some(key)) => Tls::open(certificate, key).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// Refuses to listen beyond this machine without a key.
     pub(crate) fn check_address(&self, keys: &Keys) -> Result<()> {
         if self.listen.ip().is_loopback() || !keys.is_empty() || self.insecure {
@@ -104,18 +131,7 @@ impl Arguments {
 }
 
 fn read_key(path: &Path) -> Result<String> {
-    let failed = |error: std::io::Error| Error::from(error).within(path.display());
-    let file = OsVfs.open(path, OpenMode::Read).map_err(failed)?;
-    let length = file.len().map_err(failed)? as usize;
-    if length > MAX_KEY_BYTES {
-        let words = format!(
-            "{}: a key has {MAX_KEY_BYTES} bytes at most",
-            path.display()
-        );
-        return Err(Error::invalid(words));
-    }
-    let mut bytes = vec![0; length];
-    file.read_exact_at(&mut bytes, 0).map_err(failed)?;
+    let bytes = read_file(path, MAX_KEY_BYTES)?;
     let key = String::from_utf8_lossy(&bytes).trim().to_owned();
     if key.is_empty() {
         return Err(Error::invalid(format!("{}: no key", path.display())));

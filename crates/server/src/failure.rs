@@ -42,6 +42,16 @@ impl Failure {
         Self::new(400, format!("Unsupported: {what}"))
     }
 
+    /// 400 for a place that nothing can be taken from.
+    pub fn bad_request(what: impl std::fmt::Display) -> Self {
+        Self::new(400, format!("Bad request: {what}"))
+    }
+
+    /// 405 for a method that is not there, or not with one server.
+    pub fn not_allowed(what: impl std::fmt::Display) -> Self {
+        Self::new(405, format!("Not allowed: {what}"))
+    }
+
     /// 404 for something by name.
     pub fn not_found(what: impl std::fmt::Display) -> Self {
         Self::new(404, format!("Not found: {what}"))

@@ -6,6 +6,7 @@
 //! operation   the table of operations, and what each does
 //! wire        what clients send, as types
 //! service     collections by their names: registry, shelf
+//! snapshot    collections as archives, and back
 //! collection  an index for each dense vector, changed together
 //! workers     threads of searches and changes, with bounded queues
 //! ```
@@ -15,16 +16,19 @@
 mod collection;
 mod failure;
 mod http;
+mod input;
 mod log;
 mod metrics;
 mod operation;
 mod registry;
 mod service;
 mod shelf;
+mod snapshot;
 mod wire;
 mod workers;
 
 pub use failure::{Failure, Outcome};
-pub use http::{App, Keys, Listening, listen};
+pub use http::{App, Keys, Listening, Tls, listen, with_origins};
+pub use input::read_file;
 pub use log::{Level, Log};
 pub use service::{Service, ServiceOptions};

@@ -2,13 +2,14 @@
 //! `pageway`.
 
 mod arguments;
+mod config;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
 use pageway::{Error, ErrorKind, Result};
-use pageway_server::{App, Level, Log, Service, ServiceOptions, listen};
+use pageway_server::{App, Level, Log, Service, ServiceOptions, Tls, listen, with_origins};
 use pageway_shell::output::Outcome;
 use pageway_shell::program;
 use serde_json::json;
@@ -22,7 +23,11 @@ use crate::arguments::Arguments;
 const NETWORK_THREADS: usize = 2;
 
 fn main() -> ExitCode {
-    match Arguments::try_parse() {
+    let words = match config::with_file(std::env::args_os().collect()) {
+        Ok(words) => words,
+        Err(error) => return program::conclude(Err(error), false),
+    };
+    match Arguments::try_parse_from(words) {
         Ok(arguments) => program::conclude(serve(&arguments), false),
         Err(usage) => program::explain(usage.render(), usage.use_stderr()),
     }
@@ -56,6 +61,8 @@ fn serve(arguments: &Arguments) -> Result<Outcome> {
 }
 
 async fn run(arguments: &Arguments, app: &App, log: Log) -> Result<()> {
+    let router = with_origins(app.router(), &arguments.cors_origins)?;
+    let tls = arguments.tls()?.map(Arc::new);
     let listening = listen(arguments.listen).await;
     let listening = listening
         .map_err(|error| Error::from(error).within(format!("listening at {}", arguments.listen)))?;
@@ -79,8 +86,24 @@ async fn run(arguments: &Arguments, app: &App, log: Log) -> Result<()> {
         first(&mut terminate, &mut interrupt).await;
         std::process::exit(1);
     });
-    listening.serve(app.router(), stops).await;
+    if let Some(tls) = &tls {
+        tokio::spawn(reload(Arc::clone(tls), signal(SignalKind::hangup())?, log));
+    }
+    listening.serve(router, tls, stops).await;
     Ok(())
+}
+
+/// Reads the certificate again at each signal.
+async fn reload(tls: Arc<Tls>, mut signals: tokio::signal::unix::Signal, log: Log) {
+    while signals.recv().await.is_some() {
+        match tls.reload() {
+            Ok(()) => log.tell(Level::Info, "certificate read again", json!({})),
+            Err(error) => {
+                let more = json!({"error": error.to_string()});
+                log.tell(Level::Error, "certificate not read again", more);
+            }
+        }
+    }
 }
 
 /// Waits for the first of two signals.

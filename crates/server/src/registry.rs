@@ -51,10 +51,16 @@ impl Names {
         Ok((name, entry))
     }
 
-    /// Adds a collection, and gives the number of its directory.
-    pub(crate) fn add(&mut self, name: &str, config: Value) -> u64 {
+    /// A number that no collection has had.
+    pub(crate) fn reserve(&mut self) -> u64 {
         let number = self.next;
         self.next += 1;
+        number
+    }
+
+    /// Adds a collection, and gives the number of its directory.
+    pub(crate) fn add(&mut self, name: &str, config: Value) -> u64 {
+        let number = self.reserve();
         let entry = CollectionEntry {
             number,
             config,
@@ -177,7 +183,7 @@ impl Registry {
 }
 
 /// Removes a directory and all in it; follows no symbolic links.
-fn remove_tree(vfs: &dyn Vfs, dir: &Path) -> Outcome<()> {
+pub(crate) fn remove_tree(vfs: &dyn Vfs, dir: &Path) -> Outcome<()> {
     let failed =
         |error: std::io::Error| Failure::internal(format_args!("{}: {error}", dir.display()));
     for name in vfs.list(dir).map_err(failed)? {

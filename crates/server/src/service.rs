@@ -10,6 +10,7 @@ use crate::failure::Outcome;
 use crate::metrics::Metrics;
 use crate::registry::{CollectionEntry, Registry};
 use crate::shelf::{Shelf, Wanted};
+use crate::snapshot::SnapshotFolder;
 
 /// What a server is given.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -29,6 +30,7 @@ const BODY_PART: u64 = 8;
 pub struct Service {
     pub(crate) registry: Registry,
     pub(crate) shelf: Shelf,
+    pub(crate) snapshots: SnapshotFolder,
     pub(crate) metrics: Metrics,
     pub(crate) recall: f32,
     body_bytes: u64,
@@ -44,6 +46,7 @@ impl Service {
         let body_bytes = options.memory / BODY_PART;
         Ok(Self {
             registry: Registry::open(&vfs, dir)?,
+            snapshots: SnapshotFolder::open(&vfs, dir)?,
             shelf: Shelf::new(options.memory - body_bytes, options.threads),
             metrics: Metrics::default(),
             recall: options.recall,

@@ -29,6 +29,14 @@ pub fn of_raw(bytes: u64, raw_bytes: u64) -> String {
     format!("{share} of the raw vectors")
 }
 
+/// `, stored as f16`, where vectors are stored in another type than their own.
+pub fn stored(vectors: pageway::VectorShape, stored: pageway::ElementType) -> String {
+    if stored == vectors.element {
+        return String::new();
+    }
+    format!(", stored as {stored}")
+}
+
 /// Three digits that matter: `1,234`, `56.7`, `0.123`.
 pub fn figure(number: f64) -> String {
     match number.abs() {

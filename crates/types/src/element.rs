@@ -49,17 +49,17 @@ impl ElementType {
 
     /// Bytes of `components` that lie one after the other.
     pub const fn bytes_of(self, components: usize) -> usize {
-        match self {
-            Self::Bit => components.div_ceil(8),
-            _ => components * (self.bits() / 8),
+        match self.bits() / 8 {
+            0 => components.div_ceil(8 / self.bits()),
+            bytes => components * bytes,
         }
     }
 
     /// Components in so many bytes.
     pub const fn components_in(self, bytes: usize) -> usize {
-        match self {
-            Self::Bit => bytes * 8,
-            _ => bytes / (self.bits() / 8),
+        match self.bits() / 8 {
+            0 => bytes * (8 / self.bits()),
+            of_one => bytes / of_one,
         }
     }
 

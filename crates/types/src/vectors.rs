@@ -27,3 +27,21 @@ pub trait VectorRead: Sync {
         None
     }
 }
+
+impl<V: VectorRead + ?Sized> VectorRead for &V {
+    fn count(&self) -> u64 {
+        (**self).count()
+    }
+
+    fn shape(&self) -> VectorShape {
+        (**self).shape()
+    }
+
+    fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
+        (**self).read(first, out)
+    }
+
+    fn resident(&self) -> Option<&[u8]> {
+        (**self).resident()
+    }
+}

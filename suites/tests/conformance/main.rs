@@ -188,7 +188,7 @@ fn expected(choice: &Choice) -> Expected {
 fn recall_floor(metric: Metric) -> f64 {
     match metric {
         Metric::InnerProduct => 0.85,
-        _ => 0.95,
+        Metric::L2 | Metric::Cosine | Metric::L1 | Metric::Hamming | Metric::Jaccard => 0.95,
     }
 }
 
@@ -197,7 +197,7 @@ fn recall_floor(metric: Metric) -> f64 {
 fn range_floors(metric: Metric) -> [f64; 2] {
     let short = match metric {
         Metric::InnerProduct => 0.5,
-        _ => 0.75,
+        Metric::L2 | Metric::Cosine | Metric::L1 | Metric::Hamming | Metric::Jaccard => 0.75,
     };
     [short, recall_floor(metric)]
 }

@@ -29,7 +29,7 @@ use pageway_testkit::{Fault, FaultPlan, FaultVfs, Operation, SimVfs};
 
 use explore::{Findings, Width, explore, explore_recovery};
 use plant::{Plant, PlantVfs, accept_tail};
-use story::{Step, Story, live};
+use story::{Step, Story, live, live_patched};
 
 const LIFE: [Step; 32] = [
     Step::Insert(30),
@@ -73,6 +73,23 @@ const WITHIN: [Step; 5] = [
     Step::Delete(3),
     Step::Insert(6),
     Step::FlushInMerge,
+];
+
+/// Rows that go into the segment that is there: to images of its pages, and with all of them.
+const PATCHED: [Step; 13] = [
+    Step::Insert(120),
+    Step::Flush,
+    Step::Insert(2),
+    Step::FlushBeside,
+    Step::Upsert(2),
+    Step::Flush,
+    Step::Delete(9),
+    Step::Kill,
+    Step::Upsert(6),
+    Step::FlushBeside,
+    Step::Snapshot,
+    Step::Again,
+    Step::MergeBeside,
 ];
 
 /// What shows most mistakes, in fewer operations.
@@ -142,6 +159,29 @@ fn every_crash_leaves_a_state_with_all_that_was_told() {
     );
     expect_none(&findings);
     assert!(findings.images >= 900, "only {} images", findings.images);
+}
+
+#[test]
+fn a_crash_of_patches_leaves_the_old_version_or_the_new() {
+    let story = live_patched(plain, &PATCHED).unwrap();
+    let quick = Width {
+        stride: 4,
+        images: 2,
+        next: 60,
+        stops: false,
+    };
+    let whole = Width {
+        stride: 1,
+        images: 16,
+        next: 10,
+        ..quick
+    };
+    let findings = explore(&story, width(quick, whole), &leave);
+    println!("crash_update: {} images of patches", findings.images);
+    expect_none(&findings);
+    assert!(findings.images >= 150, "only {} images", findings.images);
+    let unsynced = skipping(Operation::SyncFile, ".pw");
+    found("patches unsynced", live_patched(unsynced, &PATCHED), &leave);
 }
 
 #[test]

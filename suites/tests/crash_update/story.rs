@@ -10,7 +10,7 @@ use std::time::Duration;
 use pageway::source::{TextRead, TextSlice};
 use pageway::{
     CreateOptions, Document, Durability, Edit, ElementType, Metric, NoProgress, OpenOptions,
-    Progress, Result, Rows, UpdateOptions, VectorShape, Vfs, Which, Writer,
+    Preset, Progress, Result, Rows, UpdateOptions, VectorShape, Vfs, Which, Writer,
 };
 use pageway_testkit::{Boundary, SimVfs, SplitMix64};
 
@@ -123,13 +123,19 @@ pub(crate) fn open(vfs: &Arc<dyn Vfs>) -> Result<Writer> {
 
 /// A file system with an empty index.
 pub(crate) fn empty() -> SimVfs {
+    empty_of(Preset::default())
+}
+
+fn empty_of(preset: Preset) -> SimVfs {
     let sim = SimVfs::new();
     let vfs: Arc<dyn Vfs> = Arc::new(sim.clone());
     vfs.create_dir_all(Path::new("/data")).unwrap();
     vfs.sync_dir(Path::new("/")).unwrap();
     let options = CreateOptions::new(SHAPE, Metric::L2)
+        .with_preset(preset)
         .with_degree(8)
-        .with_memory(2 << 20)
+        // So much that a flush beside a merge is never refused: it would wait for the merge.
+        .with_memory(4 << 20)
         .with_expected(500);
     Writer::create_on(&vfs, Path::new(DIR), &options).unwrap();
     sim
@@ -139,6 +145,7 @@ pub(crate) fn empty() -> SimVfs {
 pub(crate) struct World {
     sim: SimVfs,
     vfs: Arc<dyn Vfs>,
+    has_attributes: bool,
     inner: Mutex<Inner>,
 }
 
@@ -162,6 +169,7 @@ impl World {
         let world = Self {
             sim: sim.clone(),
             vfs,
+            has_attributes: true,
             inner: Mutex::new(inner),
         };
         world.begin(Held::new());
@@ -270,6 +278,16 @@ impl World {
         (0..count).map(|_| row()).collect()
     }
 
+    /// Rows, with attributes where any have some.
+    fn dressed(&self, count: usize) -> Vec<Vec<u8>> {
+        let rows = self.rows(count).into_iter();
+        if self.has_attributes {
+            rows.map(with_attributes).collect()
+        } else {
+            rows.collect()
+        }
+    }
+
     /// Ids that are there.
     fn some(&self, count: usize) -> Vec<u64> {
         let mut inner = self.inner();
@@ -283,7 +301,7 @@ impl World {
     }
 
     fn insert(&self, writer: &Writer, count: usize) -> Result<()> {
-        let rows: Vec<_> = self.rows(count).into_iter().map(with_attributes).collect();
+        let rows = self.dressed(count);
         let next = 3 + self.inner().next_id;
         let ids: Vec<u64> = (next..next + count as u64).collect();
         let mut state = self.inner().state.clone();
@@ -291,8 +309,11 @@ impl World {
         self.begin(state);
         let (bytes, texts) = parts(&rows);
         let documents = TextSlice::attributes(&texts);
-        let rows = Rows::new(&bytes, SHAPE).with_ids(&*ids);
-        writer.insert(&rows.with_attributes(&documents as &dyn TextRead))?;
+        let mut rows = Rows::new(&bytes, SHAPE).with_ids(&*ids);
+        if self.has_attributes {
+            rows = rows.with_attributes(&documents as &dyn TextRead);
+        }
+        writer.insert(&rows)?;
         self.tell();
         self.insert_unnamed(writer)
     }
@@ -311,7 +332,7 @@ impl World {
     }
 
     fn upsert(&self, writer: &Writer, count: usize, durability: Durability) -> Result<()> {
-        let rows: Vec<_> = self.rows(count).into_iter().map(with_attributes).collect();
+        let rows = self.dressed(count);
         let mut ids = self.some(count / 2);
         let next = self.inner().next_id;
         ids.extend((next..).take(count - ids.len()));
@@ -320,8 +341,10 @@ impl World {
         self.begin(state);
         let (bytes, texts) = parts(&rows);
         let documents = TextSlice::attributes(&texts);
-        let rows = Rows::new(&bytes, SHAPE).with_ids(&*ids);
-        let rows = rows.with_attributes(&documents as &dyn TextRead);
+        let mut rows = Rows::new(&bytes, SHAPE).with_ids(&*ids);
+        if self.has_attributes {
+            rows = rows.with_attributes(&documents as &dyn TextRead);
+        }
         let done = writer.upsert(&rows.with_durability(durability))?;
         if done.durable {
             self.tell();
@@ -470,6 +493,21 @@ pub(crate) fn live(wrap: impl FnOnce(SimVfs) -> Arc<dyn Vfs>, steps: &[Step]) ->
     let sim = empty();
     sim.record();
     let world = World::new(&sim, wrap(sim.clone()));
+    world.run(steps)?;
+    Ok(world.end())
+}
+
+/// The same of an index whose pages are patched: of rows without attributes.
+pub(crate) fn live_patched(
+    wrap: impl FnOnce(SimVfs) -> Arc<dyn Vfs>,
+    steps: &[Step],
+) -> Result<Story> {
+    let sim = empty_of(Preset::OdinAnn);
+    sim.record();
+    let world = World {
+        has_attributes: false,
+        ..World::new(&sim, wrap(sim.clone()))
+    };
     world.run(steps)?;
     Ok(world.end())
 }

@@ -126,10 +126,13 @@ fn describe_missing(index: &Description) -> String {
 
 fn describe_sizes(index: &Description) -> Facts {
     let shape = index.spec.shape;
+    let longest = index.segments.iter().max_by_key(|one| one.nodes);
+    let stored = longest.map_or(shape.element, |longest| longest.stored);
     let vectors = format!(
-        "{} of {}, {}, {} raw",
+        "{} of {}{}, {}, {} raw",
         text::count(index.nodes),
         shape.vectors(),
+        text::stored(shape.vectors(), stored),
         shape.metric,
         format_bytes(index.raw_bytes)
     );

@@ -1,13 +1,11 @@
 //! `pageway lab`: hands over to the program `pageway-lab`, which is installed where it is wanted.
 
 use std::ffi::OsString;
-use std::process::Command;
 
 use clap::Args;
 use pageway::Result;
-use pageway_shell::program;
 
-use super::other::become_other;
+use super::other::Other;
 use crate::output::Outcome;
 use crate::session::Session;
 
@@ -17,8 +15,11 @@ Examples:
   pageway lab run all --quick --out first-look
   pageway lab report first-look";
 
-/// How to get the program.
-const ADVICE: &str = "`cargo install --path crates/lab` in the source of pageway installs it";
+const LAB: Other = Other {
+    name: "pageway-lab",
+    advice: "`cargo install --path crates/lab` in the source of pageway installs it",
+    examples: EXAMPLES,
+};
 
 /// Measure every design on your data: runs, reports, predictions (the program pageway-lab)
 #[derive(Debug, Args)]
@@ -36,20 +37,6 @@ pub(crate) struct LabArguments {
 impl LabArguments {
     /// Becomes the other program, which has its own way to stop and gives the exit code.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
-        let program = match program::find("pageway-lab", ADVICE) {
-            Err(absent) if self.asks_for_help() => {
-                return Outcome::new(format!("{EXAMPLES}\n\nNot here yet: {absent}"), &());
-            }
-            found => found?,
-        };
-        let mut lab = Command::new(program);
-        lab.args(session.flags()).args(&self.arguments);
-        become_other("pageway-lab", lab)
-    }
-
-    fn asks_for_help(&self) -> bool {
-        self.arguments
-            .iter()
-            .any(|word| word == "--help" || word == "-h")
+        LAB.hand_over(session.flags(), &self.arguments)
     }
 }

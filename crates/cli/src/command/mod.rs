@@ -12,6 +12,7 @@ pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod ground_truth;
 pub(crate) mod import;
+pub(crate) mod import_qdrant;
 pub(crate) mod inspect;
 pub(crate) mod lab;
 pub(crate) mod man;

@@ -2,13 +2,11 @@
 //! wanted.
 
 use std::ffi::OsString;
-use std::process::Command;
 
 use clap::Args;
 use pageway::Result;
-use pageway_shell::program;
 
-use super::other::become_other;
+use super::other::Other;
 use crate::output::Outcome;
 
 const EXAMPLES: &str = "\
@@ -17,8 +15,11 @@ Examples:
   pageway serve --data-dir ./data
   pageway serve --data-dir ./data --memory 256MB";
 
-/// How to get the program.
-const ADVICE: &str = "`cargo install --path crates/server` in the source of pageway installs it";
+const SERVER: Other = Other {
+    name: "pageway-server",
+    advice: "`cargo install --path crates/server` in the source of pageway installs it",
+    examples: EXAMPLES,
+};
 
 /// Serve collections over HTTP to clients of Qdrant (the program pageway-server)
 #[derive(Debug, Args)]
@@ -36,20 +37,6 @@ pub(crate) struct ServeArguments {
 impl ServeArguments {
     /// Becomes the other program.
     pub(crate) fn run(&self) -> Result<Outcome> {
-        let program = match program::find("pageway-server", ADVICE) {
-            Err(absent) if self.asks_for_help() => {
-                return Outcome::new(format!("{EXAMPLES}\n\nNot here yet: {absent}"), &());
-            }
-            found => found?,
-        };
-        let mut server = Command::new(program);
-        server.args(&self.arguments);
-        become_other("pageway-server", server)
-    }
-
-    fn asks_for_help(&self) -> bool {
-        self.arguments
-            .iter()
-            .any(|word| word == "--help" || word == "-h")
+        SERVER.hand_over(std::iter::empty(), &self.arguments)
     }
 }

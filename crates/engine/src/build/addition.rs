@@ -17,7 +17,7 @@ use super::ids::IdFile;
 use super::order::NodeOrder;
 use super::pipeline::{Pipeline, Stages};
 use super::rewrite::KeptLists;
-use super::whole::{disk_bytes, temporary_bytes};
+use super::whole::{index_disk_bytes, peak_temporary_bytes, temporary_bytes};
 use super::workspace::Workspace;
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
@@ -45,11 +45,11 @@ pub(crate) struct Addition<'a> {
     pub(crate) dir: &'a Path,
     /// Number of the build in its directory: part of the names of its files.
     pub(crate) generation: u64,
-    /// Rows with their ids.
+    /// Rows with their ids, in the element type that they are stored in.
     pub(crate) input: &'a BuildInput<'a>,
     /// Their attributes, where they have any.
     pub(crate) documents: Option<&'a dyn DocumentsById>,
-    /// The design of the index.
+    /// The design of the index, in the element type that it takes and gives.
     pub(crate) spec: &'a IndexSpec,
     /// The segment whose quantizers are taken over; trained where absent.
     pub(crate) donor: Option<Source<'a>>,
@@ -75,6 +75,10 @@ pub(crate) struct AdditionLimits {
 pub(crate) struct Added {
     pub(crate) entry: SegmentEntry,
     pub(crate) calibration: Option<Calibration>,
+    /// Rows that were in no segment before, unless it is of the rows of others.
+    pub(crate) came: u32,
+    /// Bytes of its files that were written.
+    pub(crate) written_bytes: u64,
     /// Bytes that were written to temporary files.
     pub(crate) temporary_bytes: u64,
 }
@@ -88,14 +92,18 @@ impl Addition<'_> {
     pub(crate) fn build(&self) -> Result<Added> {
         let options = options_of(self.spec);
         let rows = Cut::of(self.input, 1)?.rows();
-        let vectors = self.input.vectors;
-        let resident = vectors.resident().is_some();
-        let mut plan = plan(self.spec, (rows, resident), self.kind(), self.limits)?;
+        let mut spec = self.spec.clone();
+        let given = std::mem::replace(&mut spec.shape.element, self.input.vectors.shape().element);
+        let resident = self.input.vectors.resident().is_some();
+        let mut plan = plan(&spec, (rows, resident), self.kind(), self.limits)?;
         if let Some(largest) = self.kept.and_then(|kept| kept.segments.first()) {
             plan.keep_lists(largest.node_count)?;
         }
         let workspace = Workspace::of_writer(self.vfs, self.dir, self.generation);
-        workspace.check_space(disk_bytes(&plan)? + u64::from(rows) * ID_DISK_BYTES)?;
+        workspace.check_space(
+            index_disk_bytes(&plan)? + u64::from(rows) * ID_DISK_BYTES,
+            peak_temporary_bytes(&plan),
+        )?;
         let pool = thread_pool(plan.threads)?;
         let quantizers = self.donor.map(taken_over).transpose()?;
         let pipeline = Pipeline {
@@ -130,7 +138,10 @@ impl Addition<'_> {
         } else {
             None
         };
+        entry.element = given;
         Ok(Added {
+            came: entry.node_count,
+            written_bytes: entry.files.bytes()?,
             entry,
             calibration,
             temporary_bytes: temporary_bytes(&plan),

@@ -4,11 +4,13 @@
 use pageway_graph::{Graph, clusters_bytes, placement_bytes, shard_max_degree};
 use pageway_quant::{Quantizer, TrainingSpec};
 use pageway_store::machine;
+use pageway_types::ElementType;
 
 use super::choose::{OrRefused, Refused, SpecChoice};
 use super::codebook::SharedCodebook;
 use super::cut::Cut;
 use super::encode::Quantizers;
+use super::entry::entry_building_bytes;
 use super::graph::{Algorithm, algorithm, shard_algorithm};
 use super::measure::{ANSWER_BYTES, MAX_ANSWERS};
 use super::order::{NodeOrder, placement};
@@ -41,14 +43,17 @@ const PLANNED_THREADS: usize = 16;
 /// Buffers of blocks, writers and readers, in any stage.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 pub(super) const STAGE_BYTES: u64 = 6 << 20;
+/// Lists, codes and rows of neighbours that are read for a batch of pages.
+const PAGING_BYTES: u64 = 12 << 20;
 
 /// How the graph is built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum GraphPlan {
     /// All vectors in memory at once.
     Whole,
-    /// In overlapping shards of at most so many nodes.
-    Shards { capacity: u32 },
+    /// In overlapping shards of at most so many nodes; placed in windows of at most so many, where
+    /// nodes are placed by their edges.
+    Shards { capacity: u32, window: Option<u32> },
     /// From the lists of segments that there are.
     Kept,
 }
@@ -89,7 +94,15 @@ impl GraphPlan {
     pub(super) const fn capacity(self) -> Option<u32> {
         match self {
             Self::Whole | Self::Kept => None,
-            Self::Shards { capacity } => Some(capacity),
+            Self::Shards { capacity, .. } => Some(capacity),
+        }
+    }
+
+    /// Nodes of a window at most, where there are any.
+    pub(super) const fn window(self) -> Option<u32> {
+        match self {
+            Self::Whole | Self::Kept => None,
+            Self::Shards { window, .. } => window,
         }
     }
 }
@@ -120,8 +133,10 @@ pub(super) struct BuildPlan {
 
 impl BuildPlan {
     /// Plans, or refuses with the smallest budget that would do.
+    ///
+    /// `element` is what rows are stored in.
     pub(super) fn new(
-        input: &BuildInput<'_>,
+        (input, element): (&BuildInput<'_>, ElementType),
         options: &BuildOptions,
         codebook: Option<&SharedCodebook>,
     ) -> Result<Self> {
@@ -131,7 +146,7 @@ impl BuildPlan {
         let vectors = input.vectors.shape();
         let shape = Shape {
             dimension: vectors.dimension,
-            element: vectors.element,
+            element,
             metric: options.metric,
         };
         let choice = SpecChoice {
@@ -145,6 +160,7 @@ impl BuildPlan {
                 .code_bytes
                 .or(codebook.map(SharedCodebook::code_bytes)),
             cut,
+            row_bytes: vectors.row_bytes() as u64,
         };
         let index_memory = choice.search_memory();
         let memory_bytes = cut.least_share(index_memory);
@@ -172,7 +188,9 @@ impl BuildPlan {
                 threads,
                 planned_threads: threads.max(PLANNED_THREADS),
             };
-            plan.fit(input.vectors.resident().is_some(), options)?;
+            // Rows that are narrowed are copied.
+            let resident = input.vectors.resident().is_some() && element == vectors.element;
+            plan.fit(resident, options)?;
             Ok(plan)
         })
     }
@@ -234,7 +252,8 @@ impl BuildPlan {
             self.parts = self.can_part().then(|| self.part_capacity());
             if !self.has_clusters() {
                 let capacity = self.shard_capacity();
-                self.graph = GraphPlan::Shards { capacity };
+                let window = self.places_by_edges().then(|| self.window_capacity());
+                self.graph = GraphPlan::Shards { capacity, window };
             }
         }
         while self.sample_rows > SAMPLE_ROWS_MIN && self.peak_bytes(resident) > self.budget_bytes {
@@ -268,21 +287,25 @@ impl BuildPlan {
         let parts = self.parts.map(|capacity| self.part_bytes(capacity.into()));
         match (parts, self.graph) {
             (None, GraphPlan::Whole) => self.whole_bytes(resident, self.sample_rows),
-            (_, GraphPlan::Shards { capacity }) => {
+            (_, GraphPlan::Shards { capacity, window }) => {
                 let shards = self.shard_bytes(capacity.into());
-                shards.max(parts.unwrap_or(0)).max(train)
+                let windows = window.map(|nodes| self.window_bytes(nodes.into()));
+                let placing = parts.unwrap_or(0).max(windows.unwrap_or(0));
+                let paging = if self.codes_wait_on_disk() {
+                    self.paging_bytes(0)
+                } else {
+                    self.paging_bytes(self.code_table_bytes())
+                };
+                shards.max(placing).max(train).max(paging)
             }
             (Some(parts), GraphPlan::Whole) => parts.max(train),
             (_, GraphPlan::Kept) => train,
         }
     }
 
-    /// Whether the graph can be built in shards: pages are then written from a stream of lists in
-    /// the order of the nodes, which is known before.
+    /// Whether the graph can be built in shards, and lie on disk from then on.
     fn can_shard(&self) -> bool {
-        (self.spec.nodes_are_rows() || self.can_part())
-            && self.shard_algorithm().is_some()
-            && self.spec.layout.codec.stands_alone()
+        (self.spec.nodes_are_rows() || self.can_part()) && self.shard_algorithm().is_some()
     }
 
     /// The least that a build takes which does not hold all rows; none where there is no such.
@@ -292,7 +315,32 @@ impl BuildPlan {
             return parts;
         }
         let shards = self.shard_bytes(self.least_shard());
-        self.can_shard().then(|| shards.max(parts.unwrap_or(0)))
+        let windows = self
+            .places_by_edges()
+            .then(|| self.window_bytes(self.least_window()));
+        let placing = parts.unwrap_or(0).max(windows.unwrap_or(0));
+        self.can_shard()
+            .then(|| shards.max(placing).max(self.paging_bytes(0)))
+    }
+
+    /// Whether codes that pages hold are read from a temporary file: where memory does not hold
+    /// those of all nodes beside the rest.
+    pub(super) fn codes_wait_on_disk(&self) -> bool {
+        let on_disk = matches!(self.graph, GraphPlan::Shards { .. });
+        on_disk && self.paging_bytes(self.code_table_bytes()) > self.budget_bytes
+    }
+
+    /// Peak while entries are found and pages written of a graph on disk, `held` bytes of codes in
+    /// memory.
+    pub(super) fn paging_bytes(&self, held: u64) -> u64 {
+        let nodes = u64::from(self.node_count);
+        let replicas = if self.spec.layout.codec.is_replicated() {
+            ReplicaPlan::bytes(nodes)
+        } else {
+            0
+        };
+        let entry = entry_building_bytes(&self.spec, self.node_count);
+        STAGE_BYTES + held + entry.max(replicas + PAGING_BYTES)
     }
 
     /// Whether the codes of all nodes are in memory while pages are written.
@@ -319,7 +367,7 @@ impl BuildPlan {
         placed + replicas + self.code_table_bytes()
     }
 
-    fn code_table_bytes(&self) -> u64 {
+    pub(super) fn code_table_bytes(&self) -> u64 {
         if !self.pages_hold_codes() {
             return 0;
         }
@@ -421,7 +469,6 @@ impl BuildPlan {
         let building = (nodes * per_node).saturating_add(graph);
         // Lists are merged when the rows of the last shard are gone.
         let merging = u64::from(self.node_count) * super::reach::NODE_BYTES;
-        let merging = merging.max(self.code_table_bytes());
         (STAGE_BYTES + buffers).saturating_add(building.max(merging))
     }
 

@@ -77,6 +77,8 @@ pub(super) struct SpecChoice<'c> {
     /// Bytes per code, where they are given.
     pub(super) code_bytes: Option<u32>,
     pub(super) cut: Cut,
+    /// Bytes of a row as it is given: what shares of memory and disk are of.
+    pub(super) row_bytes: u64,
 }
 
 impl SpecChoice<'_> {
@@ -248,7 +250,7 @@ impl SpecChoice<'_> {
 
     /// Bytes of all raw vectors.
     pub(super) fn raw_bytes(&self) -> u64 {
-        u64::from(self.cut.rows()) * self.shape.vectors().row_bytes() as u64
+        u64::from(self.cut.rows()) * self.row_bytes
     }
 
     /// Memory of a search over all rows: as wished, or a share of the raw vectors and never too
@@ -298,16 +300,17 @@ fn useful_code_bytes(dimension: u32) -> u32 {
 }
 
 /// Bits per component by which most distances of near vectors are known to a hundredth.
-const USEFUL_BITS: u32 = 7;
+const USEFUL_BITS: u32 = 6;
 
-/// Longest code with error bounds worth its bytes: seven bits per component within a quarter of the
-/// vector, and else four up to 256 bytes and two where those are more. Memory that longer ones
-/// would take saves more reads as a cache of vectors.
+/// Longest code with error bounds worth its bytes: six bits per component of floats, and else four
+/// up to 256 bytes and two where those are more. Memory that longer ones would take saves more
+/// reads as a cache of vectors.
 fn useful_bounded_bytes(shape: Shape) -> u32 {
     let dimension = shape.dimension;
-    let quarter = shape.vectors().row_bytes() as u32 / 4;
-    let decides = (dimension / 2).min(256).max(dimension / 4);
-    decides.max((dimension * USEFUL_BITS / 8).min(quarter))
+    if shape.element.is_float() {
+        return dimension * USEFUL_BITS / 8;
+    }
+    (dimension / 2).min(256).max(dimension / 4)
 }
 
 /// Code length where codes lie in pages, many times over: a quarter of the dimension for short

@@ -4,12 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use pageway_graph::{Clusters, VectorSet, clusters};
-use pageway_types::{Metric, NodeId};
+use pageway_types::Metric;
 
 use super::order::NodeOrder;
 use super::outliers::clip;
 use super::pipeline::{Pipeline, not_in_memory};
-use super::write::ListStream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve;
 use crate::spec::Shape;
@@ -67,14 +66,4 @@ pub(super) fn table_of(found: &Clusters, shape: Shape) -> Result<Arc<ClusterTabl
         let what = "the means of clusters are out of the range of f32";
         Error::new(ErrorKind::InvalidInput, what)
     })
-}
-
-/// Lists of nodes that have none.
-pub(super) struct NoLists;
-
-impl ListStream for NoLists {
-    fn next_list(&mut self, list: &mut Vec<NodeId>) -> Result<()> {
-        list.clear();
-        Ok(())
-    }
 }

@@ -2,14 +2,17 @@
 //! their rows and ids beside codes that may decide answers.
 
 use pageway_quant::{Quantizer, TrainingSample, TrainingSpec};
-use pageway_store::{FileEntry, FileUuid};
-use pageway_types::Guide;
+use pageway_store::{BlobWriter, FileEntry, FileUuid};
+use pageway_types::{Guide, NodeId};
+use rayon::ThreadPool;
 
 use super::clusters::BuiltClusters;
 use super::codes::{self, Encoding};
 use super::fingerprint::Fingerprint;
+use super::gather::Gathered;
 use super::order::NodeOrder;
 use super::pipeline::Pipeline;
+use super::spill::Spill;
 use crate::error::Result;
 use crate::manifest::FileKind;
 use crate::resolve;
@@ -36,14 +39,90 @@ pub(super) struct Codebooks {
 pub(super) struct CodeFiles {
     pub(super) first: Option<FileEntry>,
     pub(super) second: Option<FileEntry>,
-    pub(super) at_hand: Vec<u8>,
+    pub(super) at_hand: CodesAtHand,
     /// Makes the fine codes that lie in records, where they do.
     pub(super) fine: Option<Quantizer>,
     /// How much the first codes lose of rows: see [`Encoding::error`].
     pub(super) error: f64,
 }
 
+/// The codes of all nodes, in their order, for pages that hold some of them.
+pub(super) enum CodesAtHand {
+    /// Pages hold none.
+    None,
+    /// In memory, so many bytes each.
+    Held(Vec<u8>, usize),
+    /// On disk, so many bytes each.
+    File(Spill, usize),
+}
+
+impl CodesAtHand {
+    /// Bytes of a code that must be read, where they must.
+    pub(super) const fn record_bytes(&self) -> Option<usize> {
+        match self {
+            Self::None | Self::Held(..) => None,
+            Self::File(_, code_bytes) => Some(*code_bytes),
+        }
+    }
+
+    /// Reads the codes of some nodes, where they are on disk.
+    pub(super) fn gather(&self, nodes: &[NodeId], pool: &ThreadPool) -> Result<Gathered> {
+        let Self::File(spill, code_bytes) = self else {
+            return Ok(Gathered::default());
+        };
+        let wanted = nodes.iter().map(|node| node.0).collect();
+        let bytes = *code_bytes as u64;
+        let read = |first: u64, out: &mut [u8]| spill.read_at(out, first * bytes);
+        Gathered::read(wanted, *code_bytes, &read, pool)
+    }
+
+    /// The code of a node: of those that were gathered, where they are on disk.
+    pub(super) fn code<'c>(&'c self, node: NodeId, gathered: &'c Gathered) -> Option<&'c [u8]> {
+        match self {
+            Self::None => None,
+            Self::Held(codes, bytes) => codes.get(node.index() * bytes..(node.index() + 1) * bytes),
+            Self::File(..) => gathered.get(node.0),
+        }
+    }
+}
+
 impl Pipeline<'_> {
+    /// The quantizers as an earlier build kept them, or trained now.
+    pub(super) fn trained(
+        &self,
+        fingerprint: Fingerprint,
+        clusters: Option<&BuiltClusters>,
+    ) -> Result<Quantizers> {
+        let files = self.files(fingerprint);
+        let stages = ["codebook", "second-codebook"];
+        let second = self.plan.second_quantizer().is_some();
+        let wanted = if second { 2 } else { 1 };
+        let found: Vec<Option<Vec<u8>>> = stages
+            .iter()
+            .take(wanted)
+            .map(|stage| files.find_bytes(stage))
+            .collect::<Result<_>>()?;
+        let read = |bytes: &Vec<u8>| Quantizer::from_bytes(bytes).ok();
+        let mut found = found.iter().map(|bytes| bytes.as_ref().and_then(read));
+        let (first, other) = (found.next().flatten(), found.next().flatten());
+        if let (Some(first), false, None) = (&first, second && other.is_none(), self.codebook) {
+            let uuid = |kind: FileKind| fingerprint.uuid(kind.stem());
+            return Ok(Quantizers {
+                first: (first.clone(), uuid(FileKind::Codebook)),
+                second: other.map(|other| (other, uuid(FileKind::SecondCodebook))),
+            });
+        }
+        let trained = self.train(fingerprint, clusters)?;
+        if files.scratch.resumes() {
+            let all = [Some(&trained.first), trained.second.as_ref()];
+            for (stage, own) in stages.iter().zip(all) {
+                let bytes = own.map(|(quantizer, _)| quantizer.to_bytes());
+                bytes.map_or(Ok(()), |bytes| files.keep_bytes(stage, &bytes))?;
+            }
+        }
+        Ok(trained)
+    }
+
     /// Trains the quantizers, or takes one over.
     pub(super) fn train(
         &self,
@@ -157,10 +236,13 @@ impl Pipeline<'_> {
         &self,
         encoding: Encoding<'_>,
         fingerprint: Fingerprint,
-    ) -> Result<(Option<FileEntry>, Vec<u8>)> {
+    ) -> Result<(Option<FileEntry>, CodesAtHand)> {
         if !self.plan.pages_hold_codes() {
             let file = self.code_file(FileKind::Codes, encoding, fingerprint)?;
-            return Ok((Some(file), Vec::new()));
+            return Ok((Some(file), CodesAtHand::None));
+        }
+        if self.plan.codes_wait_on_disk() {
+            return self.encode_to_disk(encoding, fingerprint);
         }
         let nodes = self.plan.node_count;
         let code_bytes = encoding.quantizer.code_bytes();
@@ -174,7 +256,31 @@ impl Pipeline<'_> {
             Some(codes) => Some(self.write_blob(FileKind::Codes, fingerprint, codes)?),
             None => None,
         };
-        Ok((file, at_hand))
+        Ok((file, CodesAtHand::Held(at_hand, code_bytes)))
+    }
+
+    /// The same, but those that pages need go to a temporary file.
+    fn encode_to_disk(
+        &self,
+        encoding: Encoding<'_>,
+        fingerprint: Fingerprint,
+    ) -> Result<(Option<FileEntry>, CodesAtHand)> {
+        let nodes = self.plan.node_count;
+        let code_bytes = encoding.quantizer.code_bytes();
+        let mut left = self.plan.spec.storage.codes_in_memory(nodes) as usize * code_bytes;
+        let blob = || self.blob(FileKind::Codes, fingerprint);
+        let mut file = (left > 0).then(blob).transpose()?;
+        let mut out = self.files(fingerprint).writer("codes")?;
+        encoding.run(nodes.into(), self.progress, &mut |codes| {
+            if let Some(file) = &mut file {
+                let (own, _) = codes.split_at(left.min(codes.len()));
+                left -= own.len();
+                file.write(own)?;
+            }
+            out.write(codes)
+        })?;
+        let file = file.map(BlobWriter::finish).transpose()?;
+        Ok((file, CodesAtHand::File(out.finish()?, code_bytes)))
     }
 
     fn code_file(

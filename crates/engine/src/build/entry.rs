@@ -1,8 +1,8 @@
 //! Where walks start: fixed nodes, navigation graph, hash table, and the codes that go with them.
 
 use pageway_graph::{
-    Graph, HashTable, Layer, NavigationGraph, NavigationLayer, SampledVectors, VectorSet,
-    fixed_entries,
+    Graph, HashBuild, HashTable, Layer, NavigationGraph, NavigationLayer, SampledVectors,
+    VectorSet, fixed_entries,
 };
 use pageway_quant::{Quantizer, normalise};
 use pageway_types::{Metric, NodeId, Progress, RowId, VectorRead};
@@ -17,6 +17,12 @@ use crate::storage::{ClusterTable, EntryCodes};
 
 /// Rows among which fixed entries are looked for.
 const FIXED_SAMPLE: u64 = 20_000;
+/// Rows that are hashed at a time.
+const HASHED_ROWS: usize = 2048;
+/// Rows that hashes are trained on, at most.
+const HASHED_ROWS_TRAINED: u64 = 1024;
+/// What a node that is hashed takes beside its vector.
+const HASHED_BYTES: u64 = 24;
 
 /// What entries are built from.
 pub(super) struct EntryBuild<'e> {
@@ -147,30 +153,49 @@ impl EntryBuild<'_> {
 
     fn hash(&self) -> Result<(Vec<NodeId>, Vec<u8>)> {
         let spec = resolve::hash_spec(self.spec, self.node_count()).ok_or_else(missing)?;
-        let rows = HashTable::sample(self.node_count(), &spec);
-        let sampled = self.sampled(&rows)?;
+        let nodes = HashTable::sample(self.node_count(), &spec);
+        let dimension = self.vectors.shape().dimension as usize;
+        let step = HashBuild::step(nodes.len());
+        let (mut mean, mut training) = (vec![0.0f64; dimension], Vec::new());
+        let mut values = Vec::new();
+        for (block, nodes) in nodes.chunks(HASHED_ROWS).enumerate() {
+            self.read_directions(nodes, &mut values)?;
+            let numbered = (block * HASHED_ROWS..).zip(values.chunks_exact(dimension));
+            for (at, row) in numbered {
+                for (sum, value) in mean.iter_mut().zip(row) {
+                    *sum += f64::from(*value);
+                }
+                if at % step == 0 {
+                    training.extend_from_slice(row);
+                }
+            }
+        }
+        let count = nodes.len().max(1) as f64;
+        let mean: Vec<f32> = mean.iter().map(|sum| (sum / count) as f32).collect();
+        let mut build = HashBuild::train(&training, &mean, &spec)?;
+        for nodes in nodes.chunks(HASHED_ROWS) {
+            self.read_directions(nodes, &mut values)?;
+            build.add(nodes, &values);
+        }
+        let mut table = build.finish();
+        table.renumber(|node| self.order.node_of(row_of_unplaced(node)));
+        Ok((table.nodes().to_vec(), table.to_bytes()))
+    }
+
+    /// Rows of nodes that have not been placed, widened; of length 1 for cosine.
+    fn read_directions(&self, nodes: &[NodeId], values: &mut Vec<f32>) -> Result<()> {
+        let sampled = self.sampled(nodes)?;
         let shape = self.vectors.shape();
-        let dimension = shape.dimension as usize;
         let widen = resolve::kernels()?.widen(shape.element);
-        let mut values = vec![0.0; rows.len() * dimension];
-        let mut mean = vec![0.0f64; dimension];
-        let pairs = values
-            .chunks_exact_mut(dimension)
-            .zip(sampled.rows.chunks_exact(shape.row_bytes()));
-        for (out, row) in pairs {
+        values.resize(nodes.len() * shape.dimension as usize, 0.0);
+        let rows = sampled.rows.chunks_exact(shape.row_bytes());
+        for (row, out) in rows.zip(values.chunks_exact_mut(shape.dimension as usize)) {
             widen(row, out);
             if self.spec.shape.metric == Metric::Cosine {
                 normalise(out);
             }
-            for (sum, value) in mean.iter_mut().zip(&*out) {
-                *sum += f64::from(*value);
-            }
         }
-        let count = rows.len().max(1) as f64;
-        let mean: Vec<f32> = mean.iter().map(|sum| (sum / count) as f32).collect();
-        let mut table = HashTable::build(&rows, &values, &mean, &spec)?;
-        table.renumber(|node| self.order.node_of(row_of_unplaced(node)));
-        Ok((table.nodes().to_vec(), table.to_bytes()))
+        Ok(())
     }
 
     fn codes(&self, nodes: Vec<NodeId>) -> Result<EntryCodes> {
@@ -185,6 +210,28 @@ impl EntryBuild<'_> {
         encoder.encode(&rows, &mut codes);
         Ok(EntryCodes { nodes, codes })
     }
+}
+
+/// Most bytes that building the entry takes beside the rows of all nodes.
+pub(super) fn entry_building_bytes(spec: &IndexSpec, node_count: u32) -> u64 {
+    let (vectors, row) = (
+        spec.shape.vectors(),
+        spec.shape.vectors().row_bytes() as u64,
+    );
+    let widened = 4 * u64::from(vectors.dimension);
+    let rows = match spec.execution.entry {
+        EntrySpec::Medoid | EntrySpec::UpperLayers { .. } | EntrySpec::Clusters => 0,
+        EntrySpec::Fixed { .. } => FIXED_SAMPLE.min(node_count.into()) * (row + widened),
+        EntrySpec::Navigation { .. } => {
+            resolve::navigation_spec(spec, node_count).map_or(0, |own| u64::from(own.sample) * row)
+        }
+        EntrySpec::Hash { .. } => {
+            let at_once = (HASHED_ROWS as u64 + HASHED_ROWS_TRAINED) * (row + widened);
+            resolve::hash_spec(spec, node_count)
+                .map_or(0, |own| at_once + u64::from(own.sample) * HASHED_BYTES)
+        }
+    };
+    rows + 2 * resolve::entry_bytes(spec, node_count)
 }
 
 fn missing() -> Error {

@@ -74,6 +74,12 @@ impl Fingerprint {
         Ok(())
     }
 
+    /// As digits.
+    pub(super) fn hex(self) -> String {
+        let [first, second] = self.0;
+        format!("{first:016x}{second:016x}")
+    }
+
     /// An identity for a file: this fingerprint and the file's name.
     pub(super) fn uuid(mut self, name: &str) -> FileUuid {
         self.add(name.as_bytes());

@@ -6,7 +6,6 @@ use pageway_types::NodeId;
 use super::budget::STAGE_BYTES;
 use super::fingerprint::Fingerprint;
 use super::pipeline::Pipeline;
-use super::rewrite::REWRITE_BYTES;
 use super::sample::{read_rows, sample_rows};
 use super::{calibrate, measure};
 use crate::cache::{breadth_first, most_visited};
@@ -25,6 +24,24 @@ const ORDER_BYTES: u64 = 5;
 /// Queries whose visits decide what is hot, and their list size.
 const VISIT_QUERIES: u64 = 1000;
 const VISIT_LIST: u32 = 50;
+
+/// A segment as an index of its own.
+pub(super) fn alone(generation: u64, segment: &SegmentEntry, memory_bytes: u64) -> Manifest {
+    Manifest {
+        generation,
+        created_by: String::new(),
+        spec: segment.spec.clone(),
+        segments: vec![SegmentEntry {
+            first_row: 0,
+            ..segment.clone()
+        }],
+        memory_bytes,
+        calibration: Calibration::default(),
+        changes: None,
+        schema: None,
+        wish: None,
+    }
+}
 
 impl Pipeline<'_> {
     /// Lists nodes in the order in which a cache takes them.
@@ -64,7 +81,11 @@ impl Pipeline<'_> {
     fn visits(&self, segment: &SegmentEntry) -> Result<Vec<NodeId>> {
         // What all segments share of memory, one alone holds whole.
         let least = least_memory(&segment.spec, segment.node_count)?.reserved();
-        let manifest = self.alone(segment, self.plan.memory_bytes.max(least));
+        let manifest = alone(
+            self.workspace.generation,
+            segment,
+            self.plan.memory_bytes.max(least),
+        );
         let vectors = self.input.queries.unwrap_or(self.input.vectors);
         let seed = self.plan.spec.seed.rotate_left(17);
         let sampled = sample_rows(vectors.count(), VISIT_QUERIES, seed);
@@ -73,39 +94,6 @@ impl Pipeline<'_> {
         let queries = Queries::new(&rows, vectors.shape());
         self.progress.stage("sample visits", sampled.len() as u64);
         index.visits(&queries, VISIT_LIST, self.progress)
-    }
-
-    /// A segment as an index of its own.
-    fn alone(&self, segment: &SegmentEntry, memory_bytes: u64) -> Manifest {
-        Manifest {
-            generation: self.workspace.generation,
-            created_by: String::new(),
-            spec: segment.spec.clone(),
-            segments: vec![SegmentEntry {
-                first_row: 0,
-                ..segment.clone()
-            }],
-            memory_bytes,
-            calibration: Calibration::default(),
-            changes: None,
-            schema: None,
-            wish: None,
-        }
-    }
-
-    /// Opens a segment that there is, to search it alone, as it was before any of its rows died.
-    pub(super) fn search_alone(&self, segment: &SegmentEntry) -> Result<Index> {
-        let least = least_memory(&segment.spec, segment.node_count)?.reserved();
-        let mut manifest = self.alone(segment, least + REWRITE_BYTES / 2);
-        for alone in &mut manifest.segments {
-            (alone.files.dead, alone.files.attributes) = (None, None);
-        }
-        let options = OpenOptions {
-            through_page_cache: true,
-            ..OpenOptions::default()
-        };
-        let place = (&self.workspace.vfs, self.workspace.dir.as_path());
-        Index::open_manifest(place, manifest, &options, None)
     }
 
     /// Measures recall and cost of all segments together. `held_out`: nodes of the rows that stand

@@ -68,10 +68,19 @@ impl<'p> WholeGraph<'p> {
         };
         drop(set);
         Ok(Self {
-            rows,
-            graph,
             layers,
-            metric,
+            ..Self::of(graph, input)?
+        })
+    }
+
+    /// A graph of vectors that are in memory.
+    pub(super) fn of(graph: Graph, input: GraphInput<'p>) -> Result<Self> {
+        let vectors = input.vectors;
+        Ok(Self {
+            rows: vectors.resident().ok_or_else(not_in_memory)?,
+            graph,
+            layers: Vec::new(),
+            metric: input.spec.shape.metric,
             max_norm: input.max_norm,
             vectors,
         })
@@ -140,8 +149,13 @@ fn refuse_other_vectors(
     };
     let index = Index::open_on(vfs, dir, &options)?;
     let rows = sample_rows(input.vectors.count(), COMPARED_ROWS, input.spec.seed);
-    let (theirs, ours) = (read_rows(&index, &rows)?, read_rows(input.vectors, &rows)?);
-    if theirs == ours {
+    let widened = |vectors: &dyn VectorRead| -> Result<Vec<f32>> {
+        let (bytes, element) = (read_rows(vectors, &rows)?, vectors.shape().element);
+        let mut values = vec![0.0; element.components_in(bytes.len())];
+        resolve::kernels()?.widen(element)(&bytes, &mut values);
+        Ok(values)
+    };
+    if widened(&index)? == widened(input.vectors)? {
         return Ok(());
     }
     Err(Error::invalid(format!(
@@ -159,7 +173,8 @@ fn refuse_other_graph(manifest: &Manifest, dir: &Path, input: GraphInput<'_>) ->
             dir.display()
         )))
     };
-    if theirs.shape != ours.shape || u64::from(manifest.node_count()) != input.vectors.count() {
+    let is_alike = theirs.shape.keeps(ours.shape) || ours.shape.keeps(theirs.shape);
+    if !is_alike || u64::from(manifest.node_count()) != input.vectors.count() {
         return refuse("it is over other vectors");
     }
     if manifest.segments.len() > 1 {

@@ -60,6 +60,30 @@ impl IdFile<'_> {
         table.finish()
     }
 
+    /// Writes the table of what `old` gives, ascending, and of `new`, ascending too.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming an id that two rows have, and as `old` fails.
+    pub(crate) fn write_merged(
+        &self,
+        old: &mut dyn FnMut() -> Result<Option<(u64, u32)>>,
+        new: &[(u64, u32)],
+    ) -> Result<FileEntry> {
+        let mut table = self.table()?;
+        let (mut next, mut new) = (old()?, new.iter().copied().peekable());
+        loop {
+            let own = match (next, new.peek()) {
+                (Some(own), Some(other)) if other.0 < own.0 => new.next(),
+                (Some(_), _) => std::mem::replace(&mut next, old()?),
+                (None, _) => new.next(),
+            };
+            match own {
+                Some(entry) => table.push(entry)?,
+                None => return table.finish(),
+            }
+        }
+    }
+
     fn table(&self) -> Result<TableWriter> {
         let geometry = PageGeometry::new(self.page_bytes, 1)?;
         let path = self

@@ -1,20 +1,22 @@
 //! The middle of a build: the graph, the order of its nodes, and the pages.
 
-use pageway_graph::{Layer, MedoidSpec, medoid, overlap_ratio};
+use pageway_graph::{Graph, Layer, MedoidSpec, medoid, overlap_ratio};
 use pageway_store::{FileEntry, PageFileWriter};
 use pageway_types::{Metric, NodeId};
+use serde_json::{Value, json};
 
 use super::budget::{BLOCK_BYTES, GraphPlan};
-use super::clusters::NoLists;
 use super::encode::CodeFiles;
 use super::fingerprint::Fingerprint;
 use super::graph::{GraphInput, WholeGraph};
+use super::graph_file::GraphFile;
 use super::order::{NodeOrder, order_nodes};
 use super::pipeline::{Pipeline, Stages, not_in_memory};
-use super::reach::{ReachSpec, Relinked, relink};
-use super::replicas::ReplicaPlan;
+use super::reach::{ReachSpec, relink};
+use super::replicas::{Distances, ReplicaPlan};
+use super::scratch::StageFiles;
 use super::shards::{ShardBuild, ShardGraphs};
-use super::write::{ListSource, PageInput, write_pages};
+use super::write::{ListSource, ListStream, PageInput, write_pages};
 use crate::error::Result;
 use crate::manifest::{FileKind, GraphStatistics};
 use crate::resolve;
@@ -23,6 +25,8 @@ use crate::resolve;
 pub(super) struct Linked<'p> {
     pub(super) medoid: NodeId,
     pub(super) lists: Lists<'p>,
+    /// Of how many graphs it was merged; of one that was not.
+    pub(super) shards: u32,
 }
 
 impl Linked<'_> {
@@ -30,88 +34,159 @@ impl Linked<'_> {
     pub(super) fn layers(&self) -> &[Layer] {
         match &self.lists {
             Lists::Whole(whole) => &whole.layers,
-            Lists::Shards(_) | Lists::None => &[],
+            Lists::File(_) | Lists::None => &[],
         }
     }
 }
 
 pub(super) enum Lists<'p> {
     Whole(WholeGraph<'p>),
-    Shards((ShardGraphs, Relinked)),
+    /// On disk.
+    File(GraphFile),
     /// Nodes have none.
     None,
 }
 
 impl Pipeline<'_> {
     /// Builds the graph, whole or in shards.
-    pub(super) fn link(&self, max_norm: f32, stages: &mut Stages) -> Result<Linked<'_>> {
+    pub(super) fn link(
+        &self,
+        max_norm: f32,
+        files: StageFiles<'_>,
+        stages: &mut Stages,
+    ) -> Result<Linked<'_>> {
         let metric = self.options.metric;
-        let vectors = self.input.vectors;
         let spec = MedoidSpec {
             metric: metric.guide(),
             kernels: resolve::kernels()?,
             block_bytes: BLOCK_BYTES,
         };
-        let medoid = medoid(vectors, &spec, self.pool, self.progress)?.node;
-        if resolve::cluster_spec(&self.plan.spec).is_some() {
-            let lists = Lists::None;
-            return Ok(Linked { medoid, lists });
-        }
+        let medoid = medoid(self.input.vectors, &spec, self.pool, self.progress)?.node;
         let max_norm = (metric == Metric::InnerProduct).then_some(max_norm);
-        let lists = match self.plan.graph {
-            GraphPlan::Whole => {
-                let whole = WholeGraph::build(GraphInput {
-                    vectors,
-                    spec: &self.plan.spec,
-                    entry: medoid,
-                    guests: self.guests,
-                    max_norm,
-                    donor: self
-                        .options
-                        .graph_from
-                        .as_deref()
-                        .map(|dir| (&self.workspace.vfs, dir)),
-                    pool: self.pool,
-                    progress: self.progress,
-                })?;
-                stages.end("build graph");
-                Lists::Whole(whole)
-            }
-            GraphPlan::Shards { capacity } => {
-                let graphs = self.shard_graphs(capacity, max_norm)?;
-                stages.end("build graph");
-                Lists::Shards(self.relinked(graphs, medoid, stages)?)
-            }
-            GraphPlan::Kept => {
-                let kept = self.kept.ok_or_else(not_in_memory)?;
-                let graphs = self.rewrite(kept, max_norm)?;
-                stages.end("build graph");
-                Lists::Shards(self.relinked(graphs, medoid, stages)?)
-            }
+        let mut shards = GraphStatistics::default().shards;
+        let lists = if resolve::cluster_spec(&self.plan.spec).is_some() {
+            Lists::None
+        } else if self.plan.graph == GraphPlan::Whole {
+            let whole = self.whole_graph(medoid, max_norm, files)?;
+            stages.end("build graph");
+            Lists::Whole(whole)
+        } else {
+            let merged = self.graph_file(medoid, max_norm, files, stages)?;
+            shards = merged.shards;
+            Lists::File(merged.graph)
         };
-        Ok(Linked { medoid, lists })
+        Ok(Linked {
+            medoid,
+            lists,
+            shards,
+        })
     }
 
-    pub(super) fn order(&self, linked: &Linked<'_>) -> Result<NodeOrder> {
+    fn whole_graph(
+        &self,
+        entry: NodeId,
+        max_norm: Option<f32>,
+        files: StageFiles<'_>,
+    ) -> Result<WholeGraph<'_>> {
+        let input = GraphInput {
+            vectors: self.input.vectors,
+            spec: &self.plan.spec,
+            entry,
+            guests: self.guests,
+            max_norm,
+            donor: self
+                .options
+                .graph_from
+                .as_deref()
+                .map(|dir| (&self.workspace.vfs, dir)),
+            pool: self.pool,
+            progress: self.progress,
+        };
+        let (nodes, max_degree) = (self.plan.node_count, self.plan.spec.graph.max_degree());
+        if let Some((kept, _)) = files.find("graph")? {
+            let kept = GraphFile::of(kept, nodes, max_degree).load(entry)?;
+            return WholeGraph::of(kept, input);
+        }
+        let whole = WholeGraph::build(input)?;
+        // The layers of an HNSW graph are not kept, so neither is it.
+        if files.scratch.resumes() && whole.layers.is_empty() {
+            let mut lists = GraphRows::new(&whole.graph);
+            let file = GraphFile::write(files.writer("graph")?, &mut lists, (nodes, max_degree))?;
+            files.keep("graph", file.spill(), json!({}))?;
+        }
+        Ok(whole)
+    }
+
+    /// The graph on disk: merged from shards, or from lists that are kept, and every node linked.
+    fn graph_file(
+        &self,
+        entry: NodeId,
+        max_norm: Option<f32>,
+        files: StageFiles<'_>,
+        stages: &mut Stages,
+    ) -> Result<Merged> {
+        let (nodes, max_degree) = (self.plan.node_count, self.plan.spec.graph.max_degree());
+        if let Some((kept, note)) = files.find("graph")? {
+            let graph = GraphFile::of(kept, nodes, max_degree);
+            return Ok(Merged::noted(graph, &note, stages));
+        }
+        let graphs = match (self.plan.graph, self.kept) {
+            (GraphPlan::Shards { capacity, .. }, _) => {
+                self.shard_graphs(capacity, max_norm, files)?
+            }
+            (_, Some(kept)) => self.rewrite(kept, max_norm)?,
+            (_, None) => return Err(not_in_memory()),
+        };
+        stages.end("build graph");
+        let spec = ReachSpec {
+            entry,
+            node_count: nodes,
+            max_degree,
+        };
+        let relinked = relink(spec, || graphs.merged(max_degree), self.progress)?;
+        let note = json!({ "shards": graphs.count(), "relinked": relinked.count() });
+        let mut lists = relinked.patch(graphs.merged(max_degree)?);
+        let graph = GraphFile::write(files.writer("graph")?, &mut lists, (nodes, max_degree))?;
+        drop((graphs, relinked));
+        files.keep("graph", graph.spill(), note.clone())?;
+        files.forget(&["lists-"])?;
+        let merged = Merged::noted(graph, &note, stages);
+        stages.end("check reachability");
+        Ok(merged)
+    }
+
+    pub(super) fn order(&self, linked: &Linked<'_>, files: StageFiles<'_>) -> Result<NodeOrder> {
         let Lists::Whole(whole) = &linked.lists else {
             return Ok(NodeOrder::Rows);
         };
+        if let Some(kept) = files.find_bytes("order")? {
+            let (words, _) = kept.as_chunks::<4>();
+            let rows = words.iter().map(|word| NodeId(u32::from_le_bytes(*word)));
+            return Ok(NodeOrder::placed(rows.collect()));
+        }
         let spec = &self.plan.spec;
-        let nodes_per_page = resolve::codec(spec, self.plan.node_count)?
-            .map()
-            .nodes_per_page;
+        let nodes_per_page = self.plan.nodes_per_page();
         let subject = (&whole.graph, &whole.vectors()?);
-        order_nodes(spec, nodes_per_page, subject, self.pool, self.progress)
+        let order = order_nodes(spec, nodes_per_page, subject, self.pool, self.progress)?;
+        if let NodeOrder::Placed { rows, .. } = &order
+            && files.scratch.resumes()
+        {
+            let bytes: Vec<u8> = rows.iter().flat_map(|row| row.0.to_le_bytes()).collect();
+            files.keep_bytes("order", &bytes)?;
+        }
+        Ok(order)
     }
 
     /// OR(G) of the order.
     pub(super) fn overlap(&self, linked: &Linked<'_>, order: &NodeOrder) -> Result<Option<f64>> {
-        let Lists::Whole(whole) = &linked.lists else {
-            return Ok(None);
-        };
         let nodes = self.plan.node_count;
         let nodes_per_page = resolve::codec(&self.plan.spec, nodes)?.map().nodes_per_page;
         let all: Vec<NodeId>;
+        let whole = match &linked.lists {
+            Lists::Whole(whole) => whole,
+            Lists::File(graph) => return graph.overlap(nodes_per_page).map(Some),
+            Lists::None => return Ok(None),
+        };
         let rows = match order {
             NodeOrder::Placed { rows, .. } => rows,
             NodeOrder::Rows | NodeOrder::Ordered(_) => {
@@ -128,7 +203,7 @@ impl Pipeline<'_> {
         linked: Linked<'_>,
         order: &NodeOrder,
         codes: &CodeFiles,
-        fingerprint: Fingerprint,
+        (fingerprint, max_norm): (Fingerprint, f32),
     ) -> Result<(FileEntry, GraphStatistics)> {
         let spec = &self.plan.spec;
         let codec = resolve::codec(spec, self.plan.node_count)?;
@@ -137,13 +212,12 @@ impl Pipeline<'_> {
         let vfs = self.workspace.vfs.as_ref();
         let geometry = codec.map().geometry;
         let file = PageFileWriter::create(vfs, &path, kind as u16, geometry, uuid)?;
-        let code_bytes = spec.storage.quantizer.code_bytes() as usize;
         let input = |lists, replicas| PageInput {
             input: self.input,
             codec: &codec,
             order,
             lists,
-            codes: (&codes.at_hand, code_bytes),
+            codes: &codes.at_hand,
             fine: codes.fine.as_ref(),
             replicas,
             packs: spec.cache.nodes.holds_lists() || spec.layout.lists.is_packed(),
@@ -155,23 +229,21 @@ impl Pipeline<'_> {
                     whole.graph = whole.graph.renumbered(rows)?;
                 }
                 let vectors = whole.vectors()?;
-                let lists = spec.layout.codec.packed_lists();
                 let replicated = spec.layout.codec.is_replicated();
-                let plan = || ReplicaPlan::new(&whole.graph, &vectors, order, lists);
+                let distances = Distances::Held(&vectors);
+                let plan = || ReplicaPlan::new(distances, order, self.plan);
                 let replicas = replicated.then(plan);
                 let pages = input(ListSource::Graph(&whole.graph), replicas);
                 write_pages(pages, file, self.progress)
             }
-            Lists::None => write_pages(
-                input(ListSource::Stream(&mut NoLists), None),
-                file,
-                self.progress,
-            ),
-            Lists::Shards((shards, relinked)) => {
-                let mut lists = relinked.patch(shards.merged(spec.graph.max_degree())?);
-                let pages = input(ListSource::Stream(&mut lists), None);
+            Lists::None => write_pages(input(ListSource::None, None), file, self.progress),
+            Lists::File(graph) => {
+                let replicated = spec.layout.codec.is_replicated();
+                let distances = self.distances(max_norm);
+                let plan = || ReplicaPlan::new(distances, order, self.plan);
+                let pages = input(ListSource::File(&graph), replicated.then(plan));
                 let (records, statistics) = write_pages(pages, file, self.progress)?;
-                let shards = shards.count();
+                let shards = linked.shards;
                 Ok((
                     records,
                     GraphStatistics {
@@ -183,35 +255,70 @@ impl Pipeline<'_> {
         }
     }
 
+    /// Distances of rows that are read.
+    fn distances(&self, max_norm: f32) -> Distances<'_> {
+        let metric = self.options.metric;
+        let max_norm = (metric == Metric::InnerProduct).then_some(max_norm);
+        Distances::Read(self.input.vectors, metric.guide(), max_norm)
+    }
+
     /// Builds the graphs of all shards.
-    fn shard_graphs(&self, capacity: u32, max_norm: Option<f32>) -> Result<ShardGraphs> {
+    fn shard_graphs(
+        &self,
+        capacity: u32,
+        max_norm: Option<f32>,
+        files: StageFiles<'_>,
+    ) -> Result<ShardGraphs> {
         let build = ShardBuild {
             vectors: self.input.vectors,
             plan: self.plan,
-            workspace: self.workspace,
+            files,
             pool: self.pool,
             max_norm,
             progress: self.progress,
         };
         build.run(capacity)
     }
+}
 
-    /// Links the nodes that the merge of graphs does not reach.
-    fn relinked(
-        &self,
-        shards: ShardGraphs,
-        entry: NodeId,
-        stages: &mut Stages,
-    ) -> Result<(ShardGraphs, Relinked)> {
-        let max_degree = self.plan.spec.graph.max_degree();
-        let spec = ReachSpec {
-            entry,
-            node_count: self.plan.node_count,
-            max_degree,
-        };
-        let relinked = relink(spec, || shards.merged(max_degree), self.progress)?;
-        stages.relinked_nodes += relinked.count() as u64;
-        stages.end("check reachability");
-        Ok((shards, relinked))
+/// A graph that was merged, and of how many.
+struct Merged {
+    graph: GraphFile,
+    shards: u32,
+}
+
+impl Merged {
+    fn noted(graph: GraphFile, note: &Value, stages: &mut Stages) -> Self {
+        stages.relinked_nodes += noted(note, "relinked");
+        Self {
+            graph,
+            shards: noted(note, "shards") as u32,
+        }
+    }
+}
+
+/// A number of a note.
+pub(super) fn noted(note: &Value, name: &str) -> u64 {
+    note.get(name).and_then(Value::as_u64).unwrap_or(0)
+}
+
+/// The lists of a graph in memory, in order.
+struct GraphRows<'g> {
+    graph: &'g Graph,
+    next: u32,
+}
+
+impl<'g> GraphRows<'g> {
+    const fn new(graph: &'g Graph) -> Self {
+        Self { graph, next: 0 }
+    }
+}
+
+impl ListStream for GraphRows<'_> {
+    fn next_list(&mut self, list: &mut Vec<NodeId>) -> Result<()> {
+        list.clear();
+        list.extend_from_slice(self.graph.neighbors(NodeId(self.next)));
+        self.next += 1;
+        Ok(())
     }
 }

@@ -8,7 +8,9 @@ use std::io;
 use std::ops::Range;
 
 use pageway_types::{NodeId, RowId, VectorRead, VectorShape};
+use serde_json::Value;
 
+use super::scratch::StageFiles;
 use super::spill::{Spill, SpillWriter};
 use crate::error::Result;
 use crate::options::BuildInput;
@@ -65,6 +67,13 @@ impl OrderedWriter {
         self.identities.write(identity)
     }
 
+    /// Goes on with the row of `node`.
+    pub(super) fn seek(&mut self, node: u32) -> Result<()> {
+        let node = u64::from(node);
+        self.rows.seek(node * self.shape.row_bytes() as u64)?;
+        self.identities.seek(node * self.stride as u64)
+    }
+
     /// Ends it.
     pub(super) fn finish(self) -> Result<OrderedRows> {
         Ok(OrderedRows {
@@ -78,6 +87,44 @@ impl OrderedWriter {
 }
 
 impl OrderedRows {
+    /// Rows that an earlier build kept as the stages of these names: of a shape, with so many bytes
+    /// of identity each.
+    pub(super) fn kept(
+        files: StageFiles<'_>,
+        [rows, identities]: [&str; 2],
+        (shape, stride): (VectorShape, usize),
+    ) -> Result<Option<Self>> {
+        let (Some((rows, _)), Some((identities, _))) = (files.find(rows)?, files.find(identities)?)
+        else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            shape,
+            count: rows.bytes()? / shape.row_bytes() as u64,
+            rows,
+            identities,
+            stride,
+        }))
+    }
+
+    /// Keeps them, where finished stages are kept.
+    pub(super) fn keep(&self, files: StageFiles<'_>, names: [&str; 2]) -> Result<()> {
+        let [rows, identities] = names;
+        files.keep(rows, &self.rows, Value::Null)?;
+        files.keep(identities, &self.identities, Value::Null)
+    }
+
+    /// Fills `out` with the identities of the nodes from `first` on.
+    pub(super) fn read_identities(&self, first: u32, out: &mut [u8]) -> Result<()> {
+        self.identities
+            .read_at(out, u64::from(first) * self.stride as u64)
+    }
+
+    /// Shape of the rows, and bytes of an identity.
+    pub(super) const fn format(&self) -> (VectorShape, usize) {
+        (self.shape, self.stride)
+    }
+
     /// The rows, as the input of a build.
     pub(super) fn input<'r>(&'r self, whole: &BuildInput<'r>) -> BuildInput<'r> {
         BuildInput {

@@ -1,10 +1,12 @@
 //! What a build would make, without building.
 
 use pageway_store::{OsVfs, Vfs};
+use pageway_types::{ElementType, NoProgress};
 use serde::Serialize;
 
 use super::budget::BuildPlan;
 use super::named::with_ids;
+use super::stored::stored_element;
 use super::whole::{check_options, disk_bytes, shared_codebook};
 use crate::error::Result;
 use crate::index::Index;
@@ -22,6 +24,8 @@ pub struct BuildOutline {
     pub segments: u32,
     /// The design, in its sizes.
     pub spec: IndexSpec,
+    /// Element type that vectors are stored in: f16 where that holds all of f32 vectors exactly.
+    pub stored: ElementType,
     /// What it takes, were it one segment.
     pub footprint: Footprint,
     /// Memory of a search, as the index would be opened.
@@ -39,8 +43,9 @@ pub struct BuildOutline {
 }
 
 impl Index {
-    /// What [`Index::build`] would make: the same checks of options and budgets, and no row is read
-    /// nor anything written. Takes microseconds.
+    /// What [`Index::build`] would make: the same checks of options and budgets, and nothing is
+    /// written. Reads `f32` rows until there is one that f16 does not hold exactly, and no others:
+    /// a pass over them, or microseconds.
     ///
     /// # Errors
     /// Those of a build that are known before its work.
@@ -53,19 +58,26 @@ fn outline(input: &BuildInput<'_>, options: &BuildOptions) -> Result<BuildOutlin
     check_options(options)?;
     let vfs: &dyn Vfs = &OsVfs;
     let codebook = shared_codebook(vfs, input, options)?;
-    let plan = BuildPlan::new(input, options, codebook.as_ref())?;
+    let element = stored_element(input, options, &NoProgress)?;
+    let plan = BuildPlan::new((input, element), options, codebook.as_ref())?;
     let nodes = plan.cut.rows();
+    let mut footprint = Footprint::of(&plan.spec, nodes)?;
+    let given = input.vectors.shape();
+    footprint.raw_bytes = u64::from(nodes) * given.row_bytes() as u64;
+    let mut spec = plan.spec.clone();
+    spec.shape.element = given.element;
     Ok(BuildOutline {
         nodes,
         segments: plan.cut.runs(),
-        footprint: Footprint::of(&plan.spec, nodes)?,
+        footprint,
         memory_bytes: plan.index_memory,
         build_memory_bytes: plan.budget_bytes,
         shard_nodes: plan.graph.capacity().or(plan.parts),
         sample_rows: plan.sample_rows,
         disk_bytes: disk_bytes(&plan)?,
         threads: plan.threads,
-        spec: plan.spec,
+        spec,
+        stored: element,
     })
 }
 

@@ -15,8 +15,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use pageway_graph::{
-    ClusterCount, ClusterSpec, Clusters, Partition, PartitionSpec, VectorSet, clusters_bytes,
-    place_clustered, placement_bytes, plan, some_clusters,
+    ClusterCount, ClusterSpec, Clusters, Partition, PartitionSpec, Placement, VectorSet,
+    clusters_bytes, place_clustered, placement_bytes, plan, some_clusters,
 };
 use pageway_quant::normalise;
 use pageway_types::{Metric, NodeId, Progress, VectorShape};
@@ -25,11 +25,10 @@ use rayon::ThreadPool;
 use super::budget::{BuildPlan, NORM_BYTES, STAGE_BYTES};
 use super::clusters::{CLIPPED, table_of};
 use super::codes::widened_sample;
-use super::order::placement;
 use super::ordered::{OrderedRows, OrderedWriter};
 use super::outliers::clip;
-use super::spill::{BUFFER_BYTES, Spill, SpillWriter};
-use super::workspace::Workspace;
+use super::scratch::StageFiles;
+use super::spill::{BUFFER_BYTES, Spill};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::BuildInput;
 use crate::resolve;
@@ -47,11 +46,10 @@ const PARTS_PER_FILL: u64 = 3;
 const DEAL_BYTES: usize = 256 << 10;
 
 impl BuildPlan {
-    /// Whether nodes can be put in order part by part: where their order follows from the vectors
-    /// alone.
+    /// Whether rows can be put in order part by part: where nodes are not in the order of the data.
+    /// Where they are placed by their edges, the order is that of the graph to begin with.
     pub(super) fn can_part(&self) -> bool {
-        let spec = &self.spec;
-        spec.layout.placement.is_clustered() && !spec.storage.codes.is_split()
+        !self.spec.layout.placement.is_by_id()
     }
 
     /// Bytes of a row with its identity.
@@ -77,8 +75,7 @@ impl BuildPlan {
         let (ordering, held) = if let Some(spec) = resolve::cluster_spec(&self.spec) {
             self.clustering_bytes(rows, &spec)
         } else {
-            let bytes = placement(&self.spec).map(|own| placement_bytes(rows, own, 0));
-            (bytes.unwrap_or(0), 0)
+            (placement_bytes(rows, Placement::Clustered, 0), 0)
         };
         STAGE_BYTES + buffers + held + one + ordering
     }
@@ -115,9 +112,7 @@ pub(super) struct PartBuild<'p> {
     pub(super) plan: &'p BuildPlan,
     /// The largest norm of all rows.
     pub(super) max_norm: f32,
-    pub(super) workspace: &'p Workspace,
-    /// Number of the segment, where there are several.
-    pub(super) segment: Option<u32>,
+    pub(super) files: StageFiles<'p>,
     pub(super) pool: &'p ThreadPool,
     pub(super) progress: &'p dyn Progress,
 }
@@ -147,9 +142,12 @@ impl PartBuild<'_> {
     /// Puts the rows in order, at most `capacity` at a time; with their clusters, where the design
     /// has those.
     pub(super) fn run(&self, capacity: u32) -> Result<(OrderedRows, Option<Arc<ClusterTable>>)> {
+        if let Some(kept) = self.kept()? {
+            return Ok(kept);
+        }
         let parts = self.deal(capacity)?;
         let format = (self.shape(), self.stride());
-        let files = (self.spill("ordered", 0)?, self.spill("identities", 0)?);
+        let files = (self.files.writer("rows")?, self.files.writer("identities")?);
         let mut ordering = Ordering {
             out: OrderedWriter::new(format, files.0, files.1),
             rest: Loaded::default(),
@@ -173,7 +171,33 @@ impl PartBuild<'_> {
         let rows = ordering.out.finish()?;
         let table = self.plan.has_clusters();
         let table = table.then(|| table_of(&ordering.found, self.plan.spec.shape));
-        Ok((rows, table.transpose()?))
+        let table = table.transpose()?;
+        self.keep(&rows, table.as_deref())?;
+        Ok((rows, table))
+    }
+
+    /// What an earlier build put in order.
+    fn kept(&self) -> Result<Option<(OrderedRows, Option<Arc<ClusterTable>>)>> {
+        let format = (self.shape(), self.stride());
+        let Some(rows) = OrderedRows::kept(self.files, ["rows", "identities"], format)? else {
+            return Ok(None);
+        };
+        if !self.plan.has_clusters() {
+            return Ok(Some((rows, None)));
+        }
+        let Some(bytes) = self.files.find_bytes("clusters")? else {
+            return Ok(None);
+        };
+        let spec = &self.plan.spec;
+        let table = ClusterTable::from_bytes(&bytes, spec.shape, resolve::kernels()?);
+        Ok(table.map(|table| (rows, Some(Arc::new(table)))))
+    }
+
+    fn keep(&self, rows: &OrderedRows, table: Option<&ClusterTable>) -> Result<()> {
+        if let Some(table) = table.filter(|_| self.files.scratch.resumes()) {
+            self.files.keep_bytes("clusters", &table.to_bytes())?;
+        }
+        rows.keep(self.files, ["rows", "identities"])
     }
 
     fn shape(&self) -> VectorShape {
@@ -185,25 +209,13 @@ impl PartBuild<'_> {
         Identities::stride(&self.plan.spec)
     }
 
-    fn spill(&self, stem: &str, number: usize) -> Result<SpillWriter> {
-        let Workspace {
-            vfs,
-            dir,
-            generation,
-            ..
-        } = self.workspace;
-        let segment = self.segment.unwrap_or(0);
-        let name = format!("spill-{stem}-{generation}-{segment}-{number}.pw");
-        SpillWriter::create(vfs, &dir.join(name))
-    }
-
     /// Deals the rows, each to the nearest part that has room.
     fn deal(&self, capacity: u32) -> Result<Vec<Part>> {
         let partition = self.partition(capacity)?;
         let mut assigner = partition.assigner();
         let mut writers = Vec::with_capacity(partition.shards());
         for number in 0..partition.shards() {
-            writers.push(Some((self.spill("part", number)?, 0)));
+            writers.push(Some((self.files.writer(&format!("part-{number}"))?, 0)));
         }
         let (vectors, shape, stride) = (self.input.vectors, self.shape(), self.stride());
         self.progress.stage("deal rows", vectors.count());
@@ -424,6 +436,7 @@ mod tests {
 
     use super::*;
     use crate::build::budget::BuildKind;
+    use crate::build::scratch::TemporaryFiles;
     use crate::build::{AdditionLimits, added_spec};
     use crate::options::BuildOptions;
     use crate::source::{IdRead, IdSlice, VectorSlice, kernels};
@@ -487,13 +500,16 @@ mod tests {
             let slice = VectorSlice::new(&bytes, SHAPE).unwrap();
             let listed = IdSlice(&ids);
             let input = BuildInput::new(&slice, "rows").with_ids(Some(&listed));
-            let workspace = Workspace::of_writer(&vfs, dir.path(), 3);
+            let scratch = TemporaryFiles::beside(&vfs, dir.path(), 3);
             let parts = PartBuild {
                 input: &input,
                 plan: &plan,
                 max_norm: 700.0,
-                workspace: &workspace,
-                segment: None,
+                files: StageFiles {
+                    scratch: &scratch,
+                    fingerprint: crate::build::fingerprint::Fingerprint::new(),
+                    segment: None,
+                },
                 pool: &pool,
                 progress: &NoProgress,
             };

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use pageway_quant::Quantizer;
 use pageway_store::{BlobWriter, FileEntry, FileUuid, PageGeometry, clock};
 use pageway_types::{NodeId, Progress};
 use rayon::ThreadPool;
@@ -12,15 +13,17 @@ use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan};
 use super::clusters::BuiltClusters;
 use super::codebook::SharedCodebook;
 use super::encode::Quantizers;
-use super::entry::EntryBuild;
+use super::entry::{BuiltEntry, EntryBuild};
 use super::fingerprint::{Fingerprint, Watched};
 use super::held::HeldRows;
-use super::links::Linked;
+use super::links::{Linked, Lists, noted};
 use super::order::{NodeOrder, row_of_unplaced};
 use super::ordered::OrderedRows;
 use super::outliers::RowLengths;
 use super::parts::PartBuild;
 use super::rewrite::KeptLists;
+use super::scratch::StageFiles;
+use super::windows::Placed;
 use super::workspace::Workspace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{CodeError, FileKind, Files, GraphStatistics, Manifest, SegmentEntry};
@@ -117,7 +120,7 @@ impl Pipeline<'_> {
         stages.lengths.add(checked.lengths);
         stages.end("check rows");
         if let Some(capacity) = self.plan.parts {
-            let ordered = self.put_in_order(capacity, checked.max_norm)?;
+            let ordered = self.put_in_order(capacity, &checked)?;
             stages.end("order rows");
             let input = ordered.rows.input(self.input);
             let pipeline = Pipeline {
@@ -145,13 +148,21 @@ impl Pipeline<'_> {
         pipeline.build_of(checked, first_row, stages)
     }
 
-    fn put_in_order(&self, capacity: u32, max_norm: f32) -> Result<Ordered> {
+    /// The temporary files of the segment.
+    pub(super) fn files(&self, fingerprint: Fingerprint) -> StageFiles<'_> {
+        StageFiles {
+            scratch: &self.workspace.scratch,
+            fingerprint,
+            segment: self.segment,
+        }
+    }
+
+    fn put_in_order(&self, capacity: u32, checked: &CheckedRows) -> Result<Ordered> {
         let parts = PartBuild {
             input: self.input,
             plan: self.plan,
-            max_norm,
-            workspace: self.workspace,
-            segment: self.segment,
+            max_norm: checked.max_norm,
+            files: self.files(checked.fingerprint),
             pool: self.pool,
             progress: self.progress,
         };
@@ -192,7 +203,7 @@ impl Pipeline<'_> {
         }
         let quantizers = match self.quantizers {
             Some(known) => known.clone(),
-            None => self.train(fingerprint, clusters.as_ref())?,
+            None => self.trained(fingerprint, clusters.as_ref())?,
         };
         stages.end("train codes");
         Ok(Prepared {
@@ -203,7 +214,62 @@ impl Pipeline<'_> {
         })
     }
 
-    fn run(&self, prepared: Prepared, first_row: u32, stages: &mut Stages) -> Result<Built> {
+    fn run(&self, mut prepared: Prepared, first_row: u32, stages: &mut Stages) -> Result<Built> {
+        let files = self.files(prepared.fingerprint);
+        let (Some(capacity), Some(ordered)) = (self.plan.graph.window(), self.ordered) else {
+            let linked = self.link(prepared.max_norm, files, stages)?;
+            return self.lay_out(prepared, linked, first_row, stages);
+        };
+        let format = ordered.rows.format();
+        let placed = match self.placed_before(files, format)? {
+            Some(placed) => placed,
+            None => self.place_linked((ordered, capacity), (prepared.max_norm, files), stages)?,
+        };
+        stages.end("place nodes");
+        let (medoid, shards) = (placed.medoid, noted(&placed.note, "shards") as u32);
+        let ordered = Ordered {
+            rows: Arc::new(placed.rows),
+            clusters: None,
+        };
+        prepared.clusters = None;
+        let linked = Linked {
+            medoid,
+            lists: Lists::File(placed.graph),
+            shards,
+        };
+        let input = ordered.rows.input(self.input);
+        let pipeline = Pipeline {
+            input: &input,
+            ordered: Some(&ordered),
+            ..*self
+        };
+        pipeline.lay_out(prepared, linked, first_row, stages)
+    }
+
+    /// Builds the graph on disk, and places its nodes by it.
+    fn place_linked(
+        &self,
+        (ordered, capacity): (&Ordered, u32),
+        (max_norm, files): (f32, StageFiles<'_>),
+        stages: &mut Stages,
+    ) -> Result<Placed> {
+        let linked = self.link(max_norm, files, stages)?;
+        let Lists::File(graph) = linked.lists else {
+            return Err(not_in_memory());
+        };
+        let note = serde_json::json!({ "shards": linked.shards });
+        let windows = (&ordered.rows, graph, capacity);
+        self.place_in_windows(windows, (linked.medoid, max_norm), (files, note))
+    }
+
+    /// Writes the files of the segment, once its graph is there.
+    fn lay_out(
+        &self,
+        prepared: Prepared,
+        linked: Linked<'_>,
+        first_row: u32,
+        stages: &mut Stages,
+    ) -> Result<Built> {
         let Prepared {
             fingerprint,
             max_norm,
@@ -211,37 +277,28 @@ impl Pipeline<'_> {
             quantizers,
         } = prepared;
         let codebooks = self.write_codebooks(quantizers.clone())?;
-        let linked = self.link(max_norm, stages)?;
-        let (order, table) = self.numbers(clusters, &linked)?;
+        let (order, table) = self.numbers(clusters, &linked, fingerprint)?;
         let overlap = self.overlap(&linked, &order)?;
         stages.end("place nodes");
         let codes = self.encode(&codebooks, (&order, table.as_deref()), fingerprint)?;
         stages.end("encode");
-        let entry = EntryBuild {
-            vectors: self.input.vectors,
-            spec: &self.plan.spec,
-            order: &order,
-            medoid: order.node_of(row_of_unplaced(linked.medoid)),
-            layers: linked.layers(),
-            clusters: table.as_deref(),
-            quantizer: &codebooks.first,
-            pool: self.pool,
-            progress: self.progress,
-        };
-        let entry = entry.run()?;
+        let entry = self.entry(&linked, (&order, table.as_deref()), &codebooks.first)?;
         let bytes = entry.file.as_ref().map(resolve::EntryFile::to_bytes);
         let write = |bytes: Vec<u8>| self.write_blob(FileKind::Entry, fingerprint, &bytes);
         let entry_file = bytes.map(write).transpose()?;
         stages.end("find entries");
-        let (records, statistics) = self.records(linked, &order, &codes, fingerprint)?;
+        let own = (fingerprint, max_norm);
+        let (records, statistics) = self.records(linked, &order, &codes, own)?;
         stages.end("write records");
         let mut segment = SegmentEntry {
             first_row,
             node_count: self.plan.node_count,
             own_first_id: None,
+            element: self.plan.spec.shape.element,
             spec: self.plan.spec.clone(),
             entry: entry.nodes.clone(),
             code_error: Some(CodeError::measured(codes.error)),
+            patched: None,
             files: Files {
                 records,
                 codebook: codebooks.first_file,
@@ -254,6 +311,7 @@ impl Pipeline<'_> {
                 ids: None,
                 dead: None,
                 attributes: None,
+                patches: None,
             },
             graph: GraphStatistics {
                 overlap,
@@ -272,11 +330,32 @@ impl Pipeline<'_> {
         })
     }
 
+    fn entry(
+        &self,
+        linked: &Linked<'_>,
+        (order, clusters): (&NodeOrder, Option<&ClusterTable>),
+        quantizer: &Quantizer,
+    ) -> Result<BuiltEntry> {
+        let build = EntryBuild {
+            vectors: self.input.vectors,
+            spec: &self.plan.spec,
+            order,
+            medoid: order.node_of(row_of_unplaced(linked.medoid)),
+            layers: linked.layers(),
+            clusters,
+            quantizer,
+            pool: self.pool,
+            progress: self.progress,
+        };
+        build.run()
+    }
+
     /// The numbers of nodes, and the clusters that they follow, where there are any.
     fn numbers(
         &self,
         clusters: Option<BuiltClusters>,
         linked: &Linked<'_>,
+        fingerprint: Fingerprint,
     ) -> Result<(NodeOrder, Option<Arc<ClusterTable>>)> {
         let (found, table) = match clusters {
             Some(clusters) => (Some(clusters.order), Some(clusters.table)),
@@ -285,7 +364,7 @@ impl Pipeline<'_> {
         let order = match (self.ordered, found) {
             (Some(ordered), _) => NodeOrder::Ordered(Arc::clone(&ordered.rows)),
             (None, Some(order)) => order,
-            (None, None) => self.order(linked)?,
+            (None, None) => self.order(linked, self.files(fingerprint))?,
         };
         Ok((order, table))
     }
@@ -316,6 +395,7 @@ impl Pipeline<'_> {
             "sample_rows": sample_rows,
             "shard_capacity": graph.capacity(),
             "part_capacity": parts,
+            "window_capacity": graph.window(),
             "donor": self.donor()?,
             "guests": self.guests.len(),
             "generation": self.workspace.generation,

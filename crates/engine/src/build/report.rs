@@ -1,6 +1,6 @@
 //! What a build did.
 
-use pageway_types::VectorShape;
+use pageway_types::{ElementType, VectorShape};
 use serde::Serialize;
 
 /// What a build did, and what the index can do.
@@ -25,6 +25,8 @@ pub struct BuildReport {
     pub code_bytes: u32,
     /// Bytes of the raw vectors.
     pub raw_bytes: u64,
+    /// Element type that vectors are stored in: f16 where that holds all of f32 vectors exactly.
+    pub stored: ElementType,
     /// Bytes on disk.
     pub index_bytes: u64,
     /// The same by what files hold, in order.

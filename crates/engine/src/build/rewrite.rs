@@ -12,18 +12,17 @@
 
 use std::collections::HashMap;
 
-use pageway_graph::{PruneSpec, Pruner, VectorSet, merge_lists};
-use pageway_types::{Candidate, Metric, NodeId};
+use pageway_graph::merge_lists;
+use pageway_types::NodeId;
 
+use super::link::{BaseSearch, Linker, found_per_row};
 use super::pipeline::Pipeline;
 use super::shards::{ShardGraphs, write_list};
 use super::sort::Sorter;
 use super::spill::{Spill, SpillWriter};
 use crate::cache::ListRead;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::Index;
 use crate::manifest::SegmentEntry;
-use crate::options::{Effort, Queries, SearchOptions};
 use crate::resolve::{self, Source};
 
 /// Nodes whose lists are read together.
@@ -76,23 +75,19 @@ impl Pipeline<'_> {
     }
 
     fn spill_of(&self, stem: &str) -> Result<SpillWriter> {
-        let name = format!("spill-{stem}-{}.pw", self.workspace.generation);
-        SpillWriter::create(&self.workspace.vfs, &self.workspace.dir.join(name))
+        self.workspace.scratch.writer(stem)
     }
 
     /// Writes the lists of the living rows of a segment; how many those are.
     fn keep(&self, kept: KeptLists<'_>, number: usize, out: &mut SpillWriter) -> Result<u32> {
         let segment = kept.segments.get(number).ok_or_else(torn)?;
-        let reader = resolve::list_reader(Source {
+        let source = Source {
             vfs: self.workspace.vfs.as_ref(),
             dir: &self.workspace.dir,
             segment,
-        })?;
-        let mut keeping = Keeping {
-            reader,
-            row_of: &|node| kept.rows.row_of(number, node),
-            dead: HashMap::new(),
         };
+        let row_of = |node| kept.rows.row_of(number, node);
+        let mut keeping = Keeping::new(source, &row_of)?;
         let (mut living, mut rows) = (Vec::with_capacity(BATCH), 0);
         let last = segment.node_count - 1;
         for node in (0..segment.node_count).map(NodeId) {
@@ -118,14 +113,12 @@ impl Pipeline<'_> {
         max_norm: Option<f32>,
     ) -> Result<[Spill; 2]> {
         let base = kept.segments.first().ok_or_else(torn)?;
-        let base = self.search_alone(base)?;
-        let stem = format!("spill-edges-{}", self.workspace.generation);
-        let stem = self.workspace.dir.join(stem);
+        let stem = self.workspace.scratch.stem("edges");
         let mut back = Sorter::new(&self.workspace.vfs, stem, SORTED_BYTES);
         let mut found = self.spill_of("found")?;
         let count = rows.end - rows.start;
         self.progress.stage("link rows", count.into());
-        let mut finding = Finding::new(self, (kept, &base), max_norm)?;
+        let mut finding = Finding::new(self, (kept, base), max_norm)?;
         for start in rows.clone().step_by(QUERIES) {
             self.progress.check()?;
             let block = start..rows.end.min(start + QUERIES as u32);
@@ -168,14 +161,26 @@ impl Pipeline<'_> {
 }
 
 /// Lists of a segment on their way to other numbers.
-struct Keeping<'k> {
+pub(super) struct Keeping<'k> {
     reader: Box<dyn ListRead>,
     row_of: &'k dyn Fn(NodeId) -> Option<u32>,
     /// Living neighbours of dead nodes, by rows.
     dead: HashMap<NodeId, Vec<NodeId>>,
 }
 
-impl Keeping<'_> {
+impl<'k> Keeping<'k> {
+    /// Of the lists of a segment, whose living nodes have rows.
+    pub(super) fn new(
+        source: Source<'_>,
+        row_of: &'k dyn Fn(NodeId) -> Option<u32>,
+    ) -> Result<Self> {
+        Ok(Self {
+            reader: resolve::list_reader(source)?,
+            row_of,
+            dead: HashMap::new(),
+        })
+    }
+
     fn rows(&self, list: &[NodeId]) -> Vec<NodeId> {
         let rows = list.iter().filter_map(|node| (self.row_of)(*node));
         rows.map(NodeId).collect()
@@ -203,7 +208,8 @@ impl Keeping<'_> {
         dead.copied().take(REPLACED).collect()
     }
 
-    fn load_dead(&mut self, lists: &[Vec<NodeId>]) -> Result<()> {
+    /// Reads the lists of the dead in some lists.
+    pub(super) fn load_dead(&mut self, lists: &[Vec<NodeId>]) -> Result<()> {
         if self.dead.len() > DEAD_LISTS {
             self.dead.clear();
         }
@@ -222,7 +228,7 @@ impl Keeping<'_> {
     }
 
     /// The list of a row: those who live, and as many neighbours of the dead as are missing.
-    fn repaired(&self, row: NodeId, list: &[NodeId]) -> Vec<NodeId> {
+    pub(super) fn repaired(&self, row: NodeId, list: &[NodeId]) -> Vec<NodeId> {
         let mut kept = self.rows(list);
         let dead = self.dead_of(list);
         let theirs: Vec<&[NodeId]> = dead
@@ -247,37 +253,25 @@ impl Keeping<'_> {
 struct Finding<'f> {
     pipeline: &'f Pipeline<'f>,
     kept: KeptLists<'f>,
-    base: &'f Index,
-    options: SearchOptions,
-    spec: PruneSpec,
-    pruner: Pruner,
-    max_norm: Option<f32>,
+    base: BaseSearch,
+    linker: Linker,
 }
 
 impl<'f> Finding<'f> {
     fn new(
         pipeline: &'f Pipeline<'_>,
-        (kept, base): (KeptLists<'f>, &'f Index),
+        (kept, base): (KeptLists<'f>, &SegmentEntry),
         max_norm: Option<f32>,
     ) -> Result<Self> {
-        let graph = &pipeline.plan.spec.graph;
-        let nodes = u32::try_from(base.len()).unwrap_or(u32::MAX);
-        let list_size = graph.build_list().min(nodes);
+        let spec = &pipeline.plan.spec;
+        let most = found_per_row(&base.spec, base.node_count);
+        let threads = pipeline.pool.current_num_threads();
+        let element = pipeline.input.vectors.shape().element;
         Ok(Self {
             pipeline,
             kept,
-            base,
-            options: SearchOptions {
-                effort: Effort::ListSize(list_size),
-                threads: pipeline.pool.current_num_threads(),
-                ..SearchOptions::nearest(list_size)
-            },
-            spec: PruneSpec {
-                max_degree: graph.max_degree(),
-                alpha: graph.alpha(),
-            },
-            pruner: Pruner::new(list_size as usize)?,
-            max_norm,
+            base: BaseSearch::open(pipeline.workspace, (base, element), threads)?,
+            linker: Linker::new(spec, most, max_norm)?,
         })
     }
 
@@ -287,12 +281,10 @@ impl<'f> Finding<'f> {
         let shape = vectors.shape();
         let mut queries = vec![0; rows.len() * shape.row_bytes()];
         vectors.read(rows.start.into(), &mut queries)?;
-        let asked = Queries::new(&queries, shape);
-        let answers = self.base.search(&asked, &self.options)?;
-        let nodes = answers.nodes.chunks_exact(answers.k.max(1));
+        let found = self.base.found(&queries)?;
         let queries = queries.chunks_exact(shape.row_bytes());
-        nodes
-            .zip(queries)
+        let found = found.iter().zip(queries);
+        found
             .map(|(nodes, query)| self.list(nodes, query))
             .collect()
     }
@@ -300,33 +292,16 @@ impl<'f> Finding<'f> {
     /// The list of a row among nodes that were found for it, which come with their vectors.
     fn list(&mut self, nodes: &[u32], query: &[u8]) -> Result<Vec<NodeId>> {
         let input = self.pipeline.input.vectors;
-        let shape = input.shape();
+        let row_bytes = input.shape().row_bytes();
         let row = |node: &u32| self.kept.rows.row_of(0, NodeId(*node));
         let rows: Vec<u32> = nodes.iter().filter_map(row).collect();
-        let mut all = query.to_vec();
-        for row in &rows {
-            let start = all.len();
-            all.resize(start + shape.row_bytes(), 0);
-            input.read((*row).into(), all.get_mut(start..).unwrap_or_default())?;
+        let mut others = vec![0; rows.len() * row_bytes];
+        for (row, out) in rows.iter().zip(others.chunks_exact_mut(row_bytes)) {
+            input.read((*row).into(), out)?;
         }
-        let metric = self.pipeline.options.metric;
-        let max_norm = self.max_norm.filter(|_| metric == Metric::InnerProduct);
-        let set = VectorSet::new(&all, shape, metric.guide(), resolve::kernels()?, max_norm)?;
-        let found: Vec<NodeId> = (1..=rows.len() as u32).map(NodeId).collect();
-        let mut distances = vec![0.0; found.len()];
-        set.distance_many(NodeId(0), &found, &mut distances);
-        let scored = found.iter().zip(distances);
-        let mut candidates: Vec<Candidate> = scored
-            .map(|(node, distance)| Candidate::new(*node, distance))
-            .collect();
-        candidates.sort_unstable();
-        let chosen = self
-            .pruner
-            .prune(&candidates, self.spec, |node, others, out| {
-                set.distance_many(node, others, out);
-            });
-        let row = |place: &NodeId| rows.get(place.index().checked_sub(1)?).copied();
-        Ok(chosen.iter().filter_map(row).map(NodeId).collect())
+        let chosen = self.linker.choose(query, &others)?;
+        let rows = chosen.iter().filter_map(|place| rows.get(*place).copied());
+        Ok(rows.map(NodeId).collect())
     }
 }
 

@@ -15,11 +15,12 @@ use pageway_graph::{
 use pageway_kernels::advise_huge_pages;
 use pageway_types::{Metric, NodeId, Progress, VectorRead};
 use rayon::ThreadPool;
+use serde_json::Value;
 
 use super::budget::{BLOCK_BYTES, BuildPlan};
 use super::codes::widened_sample;
+use super::scratch::StageFiles;
 use super::spill::{Spill, SpillReader, SpillWriter};
-use super::workspace::Workspace;
 use super::write::ListStream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve;
@@ -32,7 +33,7 @@ const ASSIGN_BYTES: usize = 256 << 10;
 pub(super) struct ShardBuild<'b> {
     pub(super) vectors: &'b dyn VectorRead,
     pub(super) plan: &'b BuildPlan,
-    pub(super) workspace: &'b Workspace,
+    pub(super) files: StageFiles<'b>,
     pub(super) pool: &'b ThreadPool,
     /// Longest vector of all shards, under the inner product.
     pub(super) max_norm: Option<f32>,
@@ -58,15 +59,21 @@ impl ShardBuild<'_> {
         let shards = self.assign(capacity)?;
         let mut spills = Vec::with_capacity(shards.len());
         for (number, shard) in shards.into_iter().enumerate() {
-            spills.push(self.build_shard(number, &shard)?);
+            spills.push(self.shard(number, &shard)?);
         }
         let count = spills.len() as u32;
         Ok(ShardGraphs { spills, count })
     }
 
-    fn spill(&self, stem: &str, number: usize) -> Result<SpillWriter> {
-        let name = format!("spill-{stem}-{}-{number}.pw", self.workspace.generation);
-        SpillWriter::create(&self.workspace.vfs, &self.workspace.dir.join(name))
+    /// The graph of a shard, as it was kept, or built.
+    fn shard(&self, number: usize, shard: &ShardRows) -> Result<Spill> {
+        let stage = format!("lists-{number}");
+        if let Some((kept, _)) = self.files.find(&stage)? {
+            return Ok(kept);
+        }
+        let built = self.build_shard(&stage, shard)?;
+        self.files.keep(&stage, &built, Value::Null)?;
+        Ok(built)
     }
 
     fn assign(&self, capacity: u32) -> Result<Vec<ShardRows>> {
@@ -74,7 +81,7 @@ impl ShardBuild<'_> {
         let mut assigner = partition.assigner();
         let mut writers = Vec::with_capacity(partition.shards());
         for number in 0..partition.shards() {
-            writers.push((self.spill("rows", number)?, 0));
+            writers.push((self.files.writer(&format!("shard-{number}"))?, 0));
         }
         let count = self.vectors.count();
         let row_bytes = self.vectors.shape().row_bytes();
@@ -154,7 +161,7 @@ impl ShardBuild<'_> {
         }
     }
 
-    fn build_shard(&self, number: usize, shard: &ShardRows) -> Result<Spill> {
+    fn build_shard(&self, stage: &str, shard: &ShardRows) -> Result<Spill> {
         let shape = self.vectors.shape();
         let metric = self.plan.spec.shape.metric;
         let kernels = resolve::kernels()?;
@@ -170,11 +177,11 @@ impl ShardBuild<'_> {
         let set = VectorSet::new(&rows, shape, metric.guide(), kernels, self.max_norm)?;
         let algorithm = self.plan.shard_algorithm().ok_or_else(no_shards)?;
         let (graph, _) = algorithm.grow(&set, (entry, &[]), self.pool, self.progress)?;
-        self.write_graph(number, &graph, &nodes)
+        self.write_graph(stage, &graph, &nodes)
     }
 
-    fn write_graph(&self, number: usize, graph: &Graph, nodes: &[u32]) -> Result<Spill> {
-        let mut out = self.spill("lists", number)?;
+    fn write_graph(&self, stage: &str, graph: &Graph, nodes: &[u32]) -> Result<Spill> {
+        let mut out = self.files.writer(stage)?;
         let mut list = Vec::new();
         for (local, node) in (0u32..).zip(nodes) {
             list.clear();

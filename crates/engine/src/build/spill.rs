@@ -1,8 +1,9 @@
-//! Temporary files of a build in shards: written once, read from the start once or more, removed.
-//! Not part of the index: no checksums.
+//! Temporary files of a build: written once, read once or more, removed, unless they are kept for a
+//! build that goes on.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pageway_store::{OpenMode, Vfs, VfsFile};
 
@@ -18,11 +19,12 @@ pub(super) struct SpillWriter {
     written: u64,
 }
 
-/// A finished stream. Its file goes when this does.
+/// A finished stream. Its file goes when this does, unless it is kept.
 pub(super) struct Spill {
     vfs: Arc<dyn Vfs>,
     path: PathBuf,
     file: Arc<dyn VfsFile>,
+    kept: AtomicBool,
 }
 
 /// A stream being read from its start.
@@ -35,6 +37,9 @@ pub(super) struct SpillReader<'s> {
 
 impl Drop for Spill {
     fn drop(&mut self) {
+        if self.kept.load(Ordering::Relaxed) {
+            return;
+        }
         // What cannot be removed now is an orphan that the next build removes.
         let _ = self.vfs.remove_file(&self.path);
     }
@@ -49,6 +54,7 @@ impl SpillWriter {
             vfs: Arc::clone(vfs),
             path: path.to_path_buf(),
             file,
+            kept: AtomicBool::new(false),
         };
         Ok(Self {
             spill,
@@ -66,6 +72,15 @@ impl SpillWriter {
             return self.write_through(bytes);
         }
         self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Goes on at `offset`.
+    pub(super) fn seek(&mut self, offset: u64) -> Result<()> {
+        if self.written + self.buffer.len() as u64 != offset {
+            self.flush()?;
+            self.written = offset;
+        }
         Ok(())
     }
 
@@ -92,6 +107,35 @@ impl SpillWriter {
 }
 
 impl Spill {
+    /// A file that was kept.
+    pub(super) fn open(vfs: &Arc<dyn Vfs>, path: &Path) -> Result<Self> {
+        let file = vfs.open(path, OpenMode::ReadOwn);
+        let file = file.map_err(|error| Error::from(error).within(path.display()))?;
+        Ok(Self {
+            vfs: Arc::clone(vfs),
+            path: path.to_path_buf(),
+            file,
+            kept: AtomicBool::new(true),
+        })
+    }
+
+    /// From now on the file stays when this goes.
+    pub(super) fn keep(&self) {
+        self.kept.store(true, Ordering::Relaxed);
+    }
+
+    /// Name of the file.
+    pub(super) fn name(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
+    /// Length in bytes.
+    pub(super) fn bytes(&self) -> Result<u64> {
+        let bytes = self.file.len();
+        bytes.map_err(|error| Error::from(error).within(self.path.display()))
+    }
+
     /// Fills `out` with the bytes at `offset`.
     pub(super) fn read_at(&self, out: &mut [u8], offset: u64) -> Result<()> {
         let read = self.file.read_exact_at(out, offset);

@@ -9,17 +9,20 @@ use rayon::ThreadPool;
 
 use super::BuildReport;
 use super::attributes::check_documents;
-use super::budget::BuildPlan;
+use super::budget::{BuildPlan, GraphPlan};
 use super::calibrate::{guests, held_out_rows};
 use super::codebook::SharedCodebook;
 use super::cut::Run;
 use super::encode::Quantizers;
 use super::fingerprint::Fingerprint;
+use super::graph_file::list_bytes;
 use super::named::with_ids;
 use super::pipeline::{Pipeline, Stages};
+use super::scratch::ScratchWish;
+use super::stored::{StoredRows, stored_element};
 use super::workspace::Workspace;
 use crate::calibration::Calibration;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::index::Index;
 use crate::manifest::{Manifest, SegmentEntry};
 use crate::memory::check_room;
@@ -81,24 +84,63 @@ fn build_rows(
 ) -> Result<BuildReport> {
     check_options(options)?;
     let codebook = shared_codebook(vfs.as_ref(), input, options)?;
-    let plan = BuildPlan::new(input, options, codebook.as_ref())?;
-    let resident = input.vectors.resident().is_some();
+    let element = stored_element(input, options, progress)?;
+    let plan = BuildPlan::new((input, element), options, codebook.as_ref())?;
+    let shape = input.vectors.shape();
+    // Rows that are narrowed are copied.
+    let resident = input.vectors.resident().is_some() && element == shape.element;
     check_room(plan.peak_bytes(resident), "this build")?;
-    let workspace = Workspace::open(vfs, dir)?;
-    workspace.check_space(disk_bytes(&plan)?)?;
+    let built = build_planned(
+        (vfs, dir),
+        (input, options),
+        (&plan, codebook.as_ref()),
+        progress,
+    );
+    built.map_err(|error| stopped(error, options.resume))
+}
+
+/// What who stopped a build is told about going on.
+fn stopped(error: Error, resume: bool) -> Error {
+    if error.kind() != ErrorKind::Cancelled {
+        return error;
+    }
+    let text = if resume {
+        "the build was stopped; what is finished is kept, and the same build with resume goes on"
+    } else {
+        "the build was stopped, and nothing of it stays; one with resume could go on"
+    };
+    Error::new(ErrorKind::Cancelled, text)
+}
+
+/// Builds as planned.
+pub(super) fn build_planned(
+    (vfs, dir): (&Arc<dyn Vfs>, &Path),
+    (input, options): (&BuildInput<'_>, &BuildOptions),
+    (plan, codebook): (&BuildPlan, Option<&SharedCodebook>),
+    progress: &dyn Progress,
+) -> Result<BuildReport> {
+    let rows = StoredRows::new(input, plan.spec.shape.element)?;
+    let stored = rows.input();
+    let scratch = ScratchWish {
+        dir: options.scratch.as_deref(),
+        resumes: options.resume,
+    };
+    let workspace = Workspace::open(vfs, dir, scratch)?;
+    workspace.check_space(index_disk_bytes(plan)?, peak_temporary_bytes(plan))?;
     let pool = thread_pool(plan.threads)?;
     let build = Build {
         input,
+        stored: &stored,
         options,
-        plan: &plan,
-        codebook: codebook.as_ref(),
+        plan,
+        codebook,
         workspace: &workspace,
         pool: &pool,
         progress,
     };
     let mut stages = Stages::start();
     let manifest = build.run(&mut stages)?;
-    let report = report(&plan, options, &manifest, stages)?;
+    let report = report(plan, options, &manifest, stages)?;
     progress.check()?;
     workspace.commit(&manifest)?;
     Ok(report)
@@ -113,6 +155,8 @@ pub(super) fn check_options(options: &BuildOptions) -> Result<()> {
 /// A build of all rows.
 struct Build<'b> {
     input: &'b BuildInput<'b>,
+    /// The same in the element type that is stored.
+    stored: &'b BuildInput<'b>,
     options: &'b BuildOptions,
     plan: &'b BuildPlan,
     codebook: Option<&'b SharedCodebook>,
@@ -131,10 +175,12 @@ impl Build<'_> {
         let spec = segments
             .first()
             .map_or(&self.plan.spec, |first| &first.spec);
+        let mut spec = spec.clone();
+        spec.shape.element = self.input.vectors.shape().element;
         let mut manifest = Manifest {
             generation: self.workspace.generation,
             created_by: concat!("pageway ", env!("CARGO_PKG_VERSION")).to_owned(),
-            spec: spec.clone(),
+            spec,
             segments,
             memory_bytes: self.plan.index_memory,
             calibration: Calibration::default(),
@@ -160,7 +206,7 @@ impl Build<'_> {
         if self.plan.cut.runs() == 1 {
             return Ok(None);
         }
-        let whole = self.pipeline(self.input, (self.plan, None), None);
+        let whole = self.pipeline(self.stored, (self.plan, None), None);
         let fingerprint = whole.check_rows()?.fingerprint;
         Ok(Some(fingerprint))
     }
@@ -172,8 +218,8 @@ impl Build<'_> {
         let around = self.plan.quantizer().has_centres() && self.plan.has_clusters();
         match all.filter(|_| !around) {
             Some(fingerprint) => {
-                let whole = self.pipeline(self.input, (self.plan, None), None);
-                whole.train(fingerprint, None).map(Some)
+                let whole = self.pipeline(self.stored, (self.plan, None), None);
+                whole.trained(fingerprint, None).map(Some)
             }
             None => Ok(None),
         }
@@ -190,7 +236,7 @@ impl Build<'_> {
         let rows = held_out_rows(self.input, self.options);
         let (mut segments, mut nodes) = (Vec::new(), Vec::new());
         for (number, run) in (0..).zip(cut.all()) {
-            let own = Run::new(self.input, &run);
+            let own = Run::new(self.stored, &run);
             let plan = self.plan.of_segment(run.end - run.start);
             let number = (cut.runs() > 1).then_some(number);
             let input = own.input();
@@ -200,7 +246,8 @@ impl Build<'_> {
                 guests: &guests,
                 ..self.pipeline(&input, known, number)
             };
-            let built = pipeline.build(run.start, stages)?;
+            let mut built = pipeline.build(run.start, stages)?;
+            built.entry.element = self.input.vectors.shape().element;
             let held_out = rows.iter().flatten().filter(|row| run.contains(&row.0));
             let held_out: Vec<RowId> = held_out.map(|row| RowId(row.0 - run.start)).collect();
             let own = built.order.nodes_of(&held_out)?.into_iter();
@@ -272,16 +319,31 @@ pub(super) fn shared_codebook(
 
 /// Disk that the build needs, temporary files included.
 pub(super) fn disk_bytes(plan: &BuildPlan) -> Result<u64> {
-    // A part that was read goes before the next is, and stays while shards are made.
+    Ok(index_disk_bytes(plan)? + peak_temporary_bytes(plan))
+}
+
+/// Disk that the index needs.
+pub(super) fn index_disk_bytes(plan: &BuildPlan) -> Result<u64> {
+    Ok(u64::from(plan.cut.runs()) * index_bytes(&plan.spec, plan.node_count)?)
+}
+
+/// Most bytes of temporary files at once.
+pub(super) fn peak_temporary_bytes(plan: &BuildPlan) -> u64 {
     let ordering = ordering_bytes(plan);
-    let temporary = (2 * ordering * 5 / 8).max(ordering + sharding_bytes(plan));
-    let segments = u64::from(plan.cut.runs());
-    Ok(segments * index_bytes(&plan.spec, plan.node_count)? + temporary)
+    let graph = graph_bytes(plan);
+    // A part that was read goes before the next is, and rows stay while shards are made; their
+    // lists stay until they are merged, and the graph until its nodes are placed.
+    let merging = ordering + sharding_bytes(plan).max(merged_bytes(plan) + graph);
+    let placed = plan.graph.window().map_or(0, |_| ordering + graph);
+    let paging = ordering + graph + placed + waiting_bytes(plan);
+    (2 * ordering * 5 / 8).max(merging).max(paging)
 }
 
 /// Bytes that it writes to temporary files.
 pub(super) fn temporary_bytes(plan: &BuildPlan) -> u64 {
-    2 * ordering_bytes(plan) + sharding_bytes(plan)
+    let (ordering, graph) = (ordering_bytes(plan), graph_bytes(plan));
+    let placed = plan.graph.window().map_or(0, |_| ordering + graph);
+    2 * ordering + sharding_bytes(plan) + graph + placed + waiting_bytes(plan)
 }
 
 /// Bytes of the rows in order, where they are put in order part by part.
@@ -293,11 +355,28 @@ fn ordering_bytes(plan: &BuildPlan) -> u64 {
 /// Bytes of shards and of their lists: each node is in two.
 fn sharding_bytes(plan: &BuildPlan) -> u64 {
     let row = plan.spec.shape.vectors().row_bytes() as u64;
+    let nodes = u64::from(plan.node_count);
+    let rows = plan.graph.capacity().map_or(0, |_| 2 * nodes * (row + 4));
+    rows + merged_bytes(plan)
+}
+
+/// Bytes of the lists of shards.
+fn merged_bytes(plan: &BuildPlan) -> u64 {
     let list = 4 * u64::from(plan.shard_degree() + 2);
     let nodes = u64::from(plan.node_count);
-    plan.graph
-        .capacity()
-        .map_or(0, |_| 2 * nodes * (row + 4 + list))
+    plan.graph.capacity().map_or(0, |_| 2 * nodes * list)
+}
+
+/// Bytes of a graph on disk.
+fn graph_bytes(plan: &BuildPlan) -> u64 {
+    let list = list_bytes(plan.spec.graph.max_degree()) as u64;
+    let is_file = plan.graph != GraphPlan::Whole;
+    u64::from(is_file) * u64::from(plan.node_count) * list
+}
+
+/// Bytes of codes that wait for pages.
+fn waiting_bytes(plan: &BuildPlan) -> u64 {
+    u64::from(plan.codes_wait_on_disk()) * plan.code_table_bytes()
 }
 
 fn report(
@@ -327,6 +406,7 @@ fn report(
     Ok(BuildReport {
         nodes: manifest.node_count().into(),
         shape: manifest.spec.shape.vectors(),
+        stored: plan.spec.shape.element,
         seconds: stages.seconds,
         shards: manifest.shards(),
         relinked_nodes: stages.relinked_nodes,

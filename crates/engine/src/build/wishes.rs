@@ -120,6 +120,7 @@ impl BuildOptions {
             sizes: self.sizes(),
             code_bytes: self.code_bytes,
             cut: Cut::new(nodes, self.segments)?,
+            row_bytes: shape.vectors().row_bytes() as u64,
         })
     }
 }

@@ -10,6 +10,7 @@ use pageway_store::{
     create_directory, remove_orphans,
 };
 
+use super::scratch::{ScratchWish, TemporaryFiles};
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{Manifest, remove_log};
 
@@ -19,6 +20,8 @@ pub(super) struct Workspace {
     pub(super) dir: PathBuf,
     /// Number of this build in this directory.
     pub(super) generation: u64,
+    /// Where temporary files go.
+    pub(super) scratch: TemporaryFiles,
     /// Files of the index that is there, and stays there until this build commits.
     current: Vec<String>,
     created: bool,
@@ -32,7 +35,7 @@ impl Workspace {
     /// # Errors
     /// `Busy` when another build holds it; `InvalidInput` when it is a directory with other things
     /// in it.
-    pub(super) fn open(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<Self> {
+    pub(super) fn open(vfs: &Arc<dyn Vfs>, dir: &Path, wish: ScratchWish<'_>) -> Result<Self> {
         let created = !vfs
             .exists(dir)
             .map_err(|error| Error::from(error).within(dir.display()))?;
@@ -43,6 +46,7 @@ impl Workspace {
             vfs: Arc::clone(vfs),
             dir: dir.to_path_buf(),
             generation: 1,
+            scratch: TemporaryFiles::beside(vfs, dir, 1),
             current: Vec::new(),
             created,
             committed: false,
@@ -64,8 +68,10 @@ impl Workspace {
         // A build may have been killed between its rename and its last sync: the files of the index
         // before go only when the manifest just read is sure to stay.
         sync_directory(vfs.as_ref(), dir)?;
+        workspace.scratch = TemporaryFiles::open(vfs, dir, wish)?;
         workspace.clean()?;
         workspace.skip_taken_names()?;
+        workspace.scratch.set_generation(workspace.generation);
         Ok(workspace)
     }
 
@@ -76,6 +82,7 @@ impl Workspace {
             vfs: Arc::clone(vfs),
             dir: dir.to_path_buf(),
             generation,
+            scratch: TemporaryFiles::beside(vfs, dir, generation),
             current: Vec::new(),
             created: false,
             committed: true,
@@ -101,20 +108,22 @@ impl Workspace {
         Ok(())
     }
 
-    /// Refuses to start when the disk cannot take `bytes`.
-    pub(super) fn check_space(&self, bytes: u64) -> Result<()> {
-        let free = self.vfs.free_bytes(&self.dir);
-        let free = free.map_err(|error| Error::from(error).within(self.dir.display()))?;
-        if free >= bytes {
-            return Ok(());
+    /// Refuses to start when the disk cannot take `bytes` of index and `temporary` bytes beside
+    /// them.
+    pub(super) fn check_space(&self, bytes: u64, temporary: u64) -> Result<()> {
+        let scratch = self.scratch.dir();
+        let (own, other) = (self.free(&self.dir)?, self.free(scratch)?);
+        // Two file systems are told apart by what is free in them.
+        if own == other {
+            return refuse_above(&self.dir, own, bytes + temporary);
         }
-        Err(Error::new(
-            ErrorKind::NoSpace,
-            format!(
-                "{}: this build needs {bytes} B of disk, {free} B are free",
-                self.dir.display()
-            ),
-        ))
+        refuse_above(&self.dir, own, bytes)?;
+        refuse_above(scratch, other, temporary)
+    }
+
+    fn free(&self, dir: &Path) -> Result<u64> {
+        let free = self.vfs.free_bytes(dir);
+        free.map_err(|error| Error::from(error).within(dir.display()))
     }
 
     /// Publishes the index. The files of the one before are removed; who has them open keeps them.
@@ -125,6 +134,7 @@ impl Workspace {
         self.current = names_of(manifest);
         // The log of the index before belongs to no manifest any more.
         let _ = remove_log(self.vfs.as_ref(), &self.dir);
+        self.scratch.commit();
         // The index is published whatever happens to the old files; the next build tries again.
         let _ = self.clean();
         Ok(())
@@ -141,7 +151,8 @@ impl Workspace {
 
     /// Removes files of ours that belong to no committed index.
     fn clean(&self) -> Result<()> {
-        let is_current = |name: &str| self.current.iter().any(|own| own == name);
+        let own_kept = |name: &str| !self.scratch.is_apart() && self.scratch.keeps(name);
+        let is_current = |name: &str| self.current.iter().any(|own| own == name) || own_kept(name);
         remove_orphans(self.vfs.as_ref(), &self.dir, is_current)?;
         Ok(())
     }
@@ -157,7 +168,8 @@ impl Drop for Workspace {
         if self.lock.is_some() {
             let _ = self.clean();
         }
-        if self.created {
+        let leaves = !self.scratch.is_apart() && self.scratch.has_kept();
+        if self.created && !leaves {
             if self.lock.is_some() {
                 let _ = self.vfs.remove_file(&self.dir.join(LOCK_FILE));
             }
@@ -165,6 +177,19 @@ impl Drop for Workspace {
             let _ = self.vfs.remove_dir(&self.dir);
         }
     }
+}
+
+fn refuse_above(dir: &Path, free: u64, bytes: u64) -> Result<()> {
+    if free >= bytes {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::NoSpace,
+        format!(
+            "{}: this build needs {bytes} B of disk, {free} B are free",
+            dir.display()
+        ),
+    ))
 }
 
 fn names_of(manifest: &Manifest) -> Vec<String> {

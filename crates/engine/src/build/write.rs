@@ -1,6 +1,8 @@
 //! Writing pages in order: vectors stream from the source in the order of nodes, lists from the
-//! graph; the pages of a batch are encoded in parallel.
+//! graph, in memory or on disk; the pages of a batch are encoded in parallel. What a page holds of
+//! nodes that are not its own, and memory does not, is read for the batch.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use pageway_graph::Graph;
@@ -13,6 +15,9 @@ use rayon::prelude::*;
 use super::budget::BLOCK_BYTES;
 use super::census::Census;
 use super::codes::encode_rows;
+use super::encode::CodesAtHand;
+use super::gather::Gathered;
+use super::graph_file::{GraphFile, neighbors};
 use super::order::NodeOrder;
 use super::replicas::ReplicaPlan;
 use crate::error::{Error, ErrorKind, Result};
@@ -23,6 +28,8 @@ use crate::resolve::AnyCodec;
 
 /// Pages of a batch at most.
 const BATCH_PAGES: u32 = 1024;
+/// Edges of a batch at most, where codes or rows of neighbours are read for it.
+const FOREIGN_EDGES: u32 = 1 << 15;
 
 /// Adjacency lists in node order.
 pub(super) trait ListStream {
@@ -31,20 +38,14 @@ pub(super) trait ListStream {
 }
 
 /// Where lists come from.
+#[derive(Clone, Copy)]
 pub(super) enum ListSource<'l> {
     /// The graph in memory, its nodes in their final order.
     Graph(&'l Graph),
-    /// One after the other.
-    Stream(&'l mut dyn ListStream),
-}
-
-impl ListSource<'_> {
-    fn graph(&self) -> Option<&Graph> {
-        match self {
-            Self::Graph(graph) => Some(graph),
-            Self::Stream(_) => None,
-        }
-    }
+    /// The same on disk.
+    File(&'l GraphFile),
+    /// Nodes have none.
+    None,
 }
 
 /// What pages are made from.
@@ -53,8 +54,8 @@ pub(super) struct PageInput<'p> {
     pub(super) codec: &'p AnyCodec,
     pub(super) order: &'p NodeOrder,
     pub(super) lists: ListSource<'p>,
-    /// Codes of all nodes, in their order; empty where pages hold none.
-    pub(super) codes: (&'p [u8], usize),
+    /// Codes of all nodes, in their order, where pages hold any.
+    pub(super) codes: &'p CodesAtHand,
     /// Makes the fine codes that lie in records, where they do.
     pub(super) fine: Option<&'p Quantizer>,
     /// Chooses the lists that are packed beside a record.
@@ -81,12 +82,12 @@ pub(super) fn write_pages(
     let mut first = 0;
     while first < map.page_count() {
         progress.check()?;
-        let range = batch_of(map, first);
+        let range = pages.batch_of(map, first);
         let batch = NodeBatch::load(&mut pages, range.clone())?;
         if !map.holds_vectors_alone(PageId(first)) {
             for node in batch.nodes.clone() {
                 let node = NodeId(node);
-                census.count(node, batch.list(pages.lists.graph(), node)?)?;
+                census.count(node, batch.list(pages.lists, node)?)?;
             }
         }
         for payload in batch.encode(&pages, range.clone())? {
@@ -104,16 +105,27 @@ pub(super) fn write_pages(
     Ok((file.finish()?, statistics))
 }
 
-/// Pages from `first` on whose vectors make about a block; all with lists, or all without.
-fn batch_of(map: PageMap, first: u32) -> Range<u32> {
-    let unit = map.geometry.unit_bytes();
-    let most = (2 * BLOCK_BYTES / unit).clamp(1, BATCH_PAGES as usize) as u32;
-    let limit = if first < map.list_pages() {
-        map.list_pages()
-    } else {
-        map.page_count()
-    };
-    first..(first + most).min(limit)
+impl PageInput<'_> {
+    /// Pages from `first` on whose vectors make about a block; all with lists, or all without.
+    /// Fewer where what they name of others is read for them.
+    fn batch_of(&self, map: PageMap, first: u32) -> Range<u32> {
+        let unit = map.geometry.unit_bytes();
+        let mut most = (2 * BLOCK_BYTES / unit).clamp(1, BATCH_PAGES as usize) as u32;
+        let limit = if first < map.list_pages() {
+            map.list_pages()
+        } else {
+            map.page_count()
+        };
+        let reads_rows = self.replicas.is_some() && matches!(self.lists, ListSource::File(_));
+        if let (ListSource::File(graph), true) = (
+            self.lists,
+            reads_rows || self.codes.record_bytes().is_some(),
+        ) {
+            let edges = graph.max_degree().max(1) * map.nodes_per_page.max(1);
+            most = most.min((FOREIGN_EDGES / edges).max(1));
+        }
+        first..(first + most).min(limit)
+    }
 }
 
 /// The nodes of some pages.
@@ -125,10 +137,14 @@ struct NodeBatch {
     /// What rows are called, and their ids.
     numbers: Vec<u32>,
     user_ids: Vec<u64>,
-    /// Lists one after the other, where they come from a stream, and where each ends.
+    /// Lists one after the other, where they are on disk, and where each ends.
     lists: Vec<NodeId>,
     ends: Vec<usize>,
     replicas: Vec<Vec<NodeId>>,
+    /// Lists of other nodes, and where each ends among all.
+    foreign: BTreeMap<u32, Range<usize>>,
+    /// Codes of neighbours, where they are on disk.
+    codes: Gathered,
 }
 
 impl NodeBatch {
@@ -144,6 +160,8 @@ impl NodeBatch {
             lists: Vec::new(),
             ends: Vec::new(),
             replicas: Vec::new(),
+            foreign: BTreeMap::new(),
+            codes: Gathered::default(),
             nodes,
         };
         let vectors_alone = map.holds_vectors_alone(PageId(range.start));
@@ -189,7 +207,8 @@ impl NodeBatch {
     }
 
     fn read_lists(&mut self, pages: &mut PageInput<'_>) -> Result<()> {
-        if let ListSource::Stream(stream) = &mut pages.lists {
+        if let ListSource::File(graph) = pages.lists {
+            let mut stream = graph.lists(self.nodes.clone());
             let mut list = Vec::new();
             for _ in self.nodes.clone() {
                 stream.next_list(&mut list)?;
@@ -198,20 +217,55 @@ impl NodeBatch {
             }
         }
         if let Some(plan) = &mut pages.replicas {
-            self.replicas = plan.choose(self.nodes.clone(), pages.pool);
+            let (batch, lists) = (&*self, pages.lists);
+            let nodes = self.nodes.clone();
+            let chosen = plan.choose(nodes, &|node| batch.list(lists, node), pages.pool)?;
+            self.replicas = chosen;
+            self.read_foreign(pages)?;
+        }
+        self.codes = pages.codes.gather(&self.lists, pages.pool)?;
+        Ok(())
+    }
+
+    /// Reads the lists that are packed beside records, where they are on disk.
+    fn read_foreign(&mut self, pages: &PageInput<'_>) -> Result<()> {
+        let ListSource::File(graph) = pages.lists else {
+            return Ok(());
+        };
+        let mut wanted: Vec<u32> = self.replicas.iter().flatten().map(|node| node.0).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let read = |first: u64, out: &mut [u8]| graph.read(first, out);
+        let found = Gathered::read(wanted.clone(), graph.list_bytes(), &read, pages.pool)?;
+        for node in wanted {
+            let start = self.lists.len();
+            self.lists
+                .extend(neighbors(found.get(node).unwrap_or_default()));
+            self.foreign.insert(node, start..self.lists.len());
         }
         Ok(())
     }
 
-    fn list<'b>(&'b self, graph: Option<&'b Graph>, node: NodeId) -> Result<&'b [NodeId]> {
-        if let Some(graph) = graph {
+    fn list<'b>(&'b self, lists: ListSource<'b>, node: NodeId) -> Result<&'b [NodeId]> {
+        if let ListSource::Graph(graph) = lists {
             return Ok(graph.neighbors(node));
         }
+        if matches!(lists, ListSource::None) {
+            return Ok(&[]);
+        }
+        let range = match self.foreign.get(&node.0) {
+            Some(range) => Ok(range.clone()),
+            None => self.own_range(node),
+        };
+        Ok(self.lists.get(range?).unwrap_or_default())
+    }
+
+    /// Where the list of a node of its own lies.
+    fn own_range(&self, node: NodeId) -> Result<Range<usize>> {
         let at = self.place(node)?;
+        let before = at.checked_sub(1).and_then(|before| self.ends.get(before));
         let end = self.ends.get(at).copied().unwrap_or(0);
-        let start = at.checked_sub(1).and_then(|before| self.ends.get(before));
-        let start = start.copied().unwrap_or(0);
-        Ok(self.lists.get(start..end).unwrap_or_default())
+        Ok(before.copied().unwrap_or(0)..end)
     }
 
     fn place(&self, node: NodeId) -> Result<usize> {
@@ -239,7 +293,7 @@ impl NodeBatch {
     fn feed<'b>(&'b self, pages: &'b PageInput<'_>) -> BatchFeed<'b> {
         BatchFeed {
             batch: self,
-            graph: pages.lists.graph(),
+            lists: pages.lists,
             codes: pages.codes,
             row_bytes: pages.input.vectors.shape().row_bytes(),
         }
@@ -255,8 +309,8 @@ fn not_at_hand(node: NodeId) -> Error {
 
 struct BatchFeed<'f> {
     batch: &'f NodeBatch,
-    graph: Option<&'f Graph>,
-    codes: (&'f [u8], usize),
+    lists: ListSource<'f>,
+    codes: &'f CodesAtHand,
     row_bytes: usize,
 }
 
@@ -277,7 +331,7 @@ impl NodeFeed for BatchFeed<'_> {
     }
 
     fn neighbors(&self, node: NodeId) -> Result<&[NodeId]> {
-        self.batch.list(self.graph, node)
+        self.batch.list(self.lists, node)
     }
 
     fn fine_code(&self, node: NodeId) -> Result<&[u8]> {
@@ -289,11 +343,8 @@ impl NodeFeed for BatchFeed<'_> {
     }
 
     fn code(&self, node: NodeId) -> Result<&[u8]> {
-        let (codes, code_bytes) = self.codes;
-        let start = node.index() * code_bytes;
-        codes
-            .get(start..start + code_bytes)
-            .ok_or_else(|| not_at_hand(node))
+        let code = self.codes.code(node, &self.batch.codes);
+        code.ok_or_else(|| not_at_hand(node))
     }
 
     fn replicas(&self, node: NodeId) -> Result<&[NodeId]> {

@@ -132,7 +132,7 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// Whether coarse codes put nodes among the answers whose fine codes may pass by.
     fn ranks_coarse_codes(&self) -> bool {
-        self.parts.identities.is_some() || self.query.tolerance.is_exact()
+        self.parts.identities.is_some() || !self.query.tolerance.is_any()
     }
 
     /// The distance that a fine code estimates, and by how much it may be off.

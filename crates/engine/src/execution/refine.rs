@@ -157,8 +157,9 @@ impl<C: PageCodec> Traversal<'_, C> {
             return;
         }
         let tolerance = self.query.tolerance;
-        // Fine codes tell who is an answer; of those that are for sure all vectors are read.
-        let passes_sure = tolerance.is_exact() && self.parts.vectors.is_coded();
+        // Fine codes tell who is an answer: what is one for sure costs a page whether its fine code
+        // is read or its vector, and a second page where the fine code does not do.
+        let passes_sure = !tolerance.is_any() && self.parts.vectors.is_coded();
         let passes_open = passes_sure && self.fine_codes_cost_more(keys);
         let scratch = &mut *self.scratch;
         let mut at = 0;
@@ -172,13 +173,15 @@ impl<C: PageCodec> Traversal<'_, C> {
             }
             let (_, error) = scratch.bounds.interval(number);
             let distance = self.parts.possible(key_distance(*key));
+            let is_admitted = tolerance.admits(distance, error);
+            let known = || self.parts.identities.as_ref().map(|all| all.of(node));
             let identity = match scratch.bounds.verdict(number) {
                 Verdict::Out => return false,
+                Verdict::In if is_admitted => known(),
                 Verdict::In if passes_sure => Some((u32::MAX, u64::MAX)),
+                // It may turn out to be one for sure, and no vector is read of it then.
+                Verdict::Open if passes_open && is_admitted => known(),
                 Verdict::Open if passes_open => Some((u32::MAX, u64::MAX)),
-                Verdict::In if tolerance.admits(distance, error) => {
-                    self.parts.identities.as_ref().map(|all| all.of(node))
-                }
                 Verdict::In | Verdict::Open => None,
             };
             let Some((row, user_id)) = identity else {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use pageway_attributes::Attributes;
 use pageway_kernels::KernelSet;
-use pageway_store::{FileUuid, PageFile, PageReader};
-use pageway_types::NodeId;
+use pageway_store::FileUuid;
+use pageway_types::{NodeId, VectorShape};
 
 use super::ranking::Neighbor;
-use super::{AnyParts, DeadSet, IndexShape};
+use super::{AnyParts, DeadSet, GivenRows, IndexShape};
 use crate::error::{Error, Result};
 use crate::layout::{PageCodec, PageError, PageView, VectorPart};
-use crate::storage::scan;
+use crate::storage::{RecordPages, scan};
 
 /// A segment, ready to be searched, in its place in an index: as the index changes, the same
 /// segment may come to lie elsewhere.
@@ -28,16 +28,15 @@ pub(crate) struct Segment {
 /// What a segment holds in memory, and its files. Never changes.
 pub(crate) struct LoadedSegment {
     pub(crate) parts: AnyParts,
-    pub(crate) reader: PageReader,
-    pub(crate) file: PageFile,
+    pub(crate) pages: RecordPages,
     pub(crate) kernels: &'static KernelSet,
     /// What scratches must suit.
     pub(crate) shape: IndexShape,
-    /// Bytes of a raw vector.
-    pub(crate) row_bytes: usize,
+    /// How vectors are given back.
+    pub(crate) given: GivenRows,
     /// Id of its row 0, where users know vectors by their rows.
     pub(crate) first_id: Option<u64>,
-    /// Identity of its records.
+    /// Identity of its records, as they are: see [`Files::identity`](crate::manifest::Files).
     pub(crate) records: FileUuid,
     /// Where the codes' meaning was read from.
     pub(crate) codebook: FileUuid,
@@ -122,17 +121,35 @@ impl LoadedSegment {
         (nodes, cache.pages.held_bytes())
     }
 
-    /// Copies the vectors of nodes `first ..` of this segment into `out`, reading pages in order.
+    /// Dimension and element type of vectors as they lie in pages.
+    pub(crate) fn stored(&self) -> VectorShape {
+        self.given.stored()
+    }
+
+    /// Copies the vectors of nodes `first ..` of this segment into `out`, as the index takes them,
+    /// reading pages in order.
     ///
     /// # Errors
     /// `InvalidInput` when there are fewer, `Corrupt` or `Io` as the pages are.
     pub(crate) fn read_vectors(&self, first: u64, out: &mut [u8]) -> Result<()> {
-        let row_bytes = self.row_bytes;
+        self.read_as(self.given, first, out)
+    }
+
+    /// The same as they lie in pages.
+    ///
+    /// # Errors
+    /// As [`LoadedSegment::read_vectors`].
+    pub(crate) fn read_stored(&self, first: u64, out: &mut [u8]) -> Result<()> {
+        self.read_as(GivenRows::new(self.stored(), None), first, out)
+    }
+
+    fn read_as(&self, rows: GivenRows, first: u64, out: &mut [u8]) -> Result<()> {
+        let row_bytes = rows.row_bytes();
         let end = first + (out.len() / row_bytes) as u64;
         let nodes = u32::try_from(first).ok().zip(u32::try_from(end).ok());
         let nodes = nodes.filter(|_| out.len().is_multiple_of(row_bytes));
         let (first, end) = nodes.ok_or_else(out_of_range)?;
-        self.visit_vectors(first..end, &mut |node, vector| {
+        self.visit_as(rows, first..end, &mut |node, vector| {
             let start = (node.0 - first) as usize * row_bytes;
             if let Some(slot) = out.get_mut(start..start + row_bytes) {
                 slot.copy_from_slice(vector.bytes);
@@ -160,8 +177,8 @@ impl LoadedSegment {
         })
     }
 
-    /// Shows the vectors of `nodes` of this segment in order, with row and id as it knows them,
-    /// reading pages in order.
+    /// Shows the vectors of `nodes` of this segment in order, as the index takes them, with row and
+    /// id as it knows them, reading pages in order.
     ///
     /// # Errors
     /// `InvalidInput` when there are fewer or none, `Corrupt` or `Io` as the pages are; what
@@ -171,9 +188,23 @@ impl LoadedSegment {
         nodes: Range<u32>,
         visit: &mut dyn FnMut(NodeId, VectorPart<'_>) -> Result<()>,
     ) -> Result<()> {
+        self.visit_as(self.given, nodes, visit)
+    }
+
+    fn visit_as(
+        &self,
+        rows: GivenRows,
+        nodes: Range<u32>,
+        visit: &mut dyn FnMut(NodeId, VectorPart<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut row = rows.row();
+        let mut visit = |node, vector: VectorPart<'_>| {
+            let bytes = row.of(vector.bytes);
+            visit(node, VectorPart { bytes, ..vector })
+        };
         match &self.parts {
-            AnyParts::Record(parts) => self.visit_with(&parts.codec, nodes, visit),
-            AnyParts::PageNode(parts) => self.visit_with(&parts.codec, nodes, visit),
+            AnyParts::Record(parts) => self.visit_with(&parts.codec, nodes, &mut visit),
+            AnyParts::PageNode(parts) => self.visit_with(&parts.codec, nodes, &mut visit),
         }
     }
 
@@ -188,7 +219,7 @@ impl LoadedSegment {
             return Err(out_of_range());
         }
         let pages = map.vector_pages_of(nodes.clone());
-        scan(&self.file, pages, &mut |page, payload| {
+        scan(&self.pages, pages, &mut |page, payload| {
             let view = codec.view(page, payload)?;
             for node in map.nodes_of(page).filter(|node| nodes.contains(node)) {
                 let vector = view.vector(NodeId(node))?;

@@ -61,10 +61,15 @@ impl Tolerance {
         self.0 <= 0.0
     }
 
+    /// Whether any error will do.
+    pub(super) fn is_any(self) -> bool {
+        self == Self::ANY
+    }
+
     /// Whether an estimate may be returned that is off by `error` at most.
     #[inline]
     pub(super) fn admits(self, estimate: f32, error: f32) -> bool {
-        self == Self::ANY || !self.is_exact() && error <= self.0 * estimate.abs()
+        self.is_any() || !self.is_exact() && error <= self.0 * estimate.abs()
     }
 }
 

@@ -50,12 +50,12 @@ impl<'o> Opening<'o> {
         };
         for segment in &manifest.segments {
             let source = Source { vfs, dir, segment };
-            let records = segment.files.records.uuid;
+            let records = segment.files.identity();
             let kept = kept.iter().find(|other| other.records == records);
             parts.push(LoadedPart {
                 source,
                 kept: kept.map(|kept| Arc::clone(kept.loaded())),
-                pages: resolve::record_reader(source, mode)?,
+                pages: resolve::record_pages(source, mode)?,
                 shape: resolve::index_shape(&segment.spec, segment.node_count)?,
             });
         }
@@ -74,6 +74,9 @@ impl<'o> Opening<'o> {
         for LoadedPart { source, .. } in &self.parts {
             let segment = source.segment;
             reserve_fixed(ledger, (&segment.spec, segment.node_count));
+            if let Some(patches) = &segment.files.patches {
+                ledger.reserve(MemoryPart::Patches, patches.map.payload_bytes);
+            }
             let codebook = segment.files.codebook.uuid;
             if !codebooks.contains(&codebook) {
                 ledger.reserve(MemoryPart::Codebook, quantizer_bytes(&segment.spec));
@@ -88,8 +91,8 @@ impl<'o> Opening<'o> {
         };
         let site = WorkerSite {
             segments: self.parts.iter().map(|part| part.shape),
-            geometry: first.pages.reader.geometry(),
-            backend: first.pages.reader.backend(),
+            geometry: first.pages.records.geometry(),
+            backend: first.pages.records.backend(),
         };
         let least = self.plan.least_bytes(|shape| site.bytes(shape));
         let wished = self.plan.wished_bytes(|shape| site.bytes(shape));
@@ -161,7 +164,7 @@ impl<'o> Opening<'o> {
                 reserve_caches(ledger, &loaded);
                 Arc::new(loaded)
             };
-            let same = |other: &&Segment| other.records == entry.files.records.uuid;
+            let same = |other: &&Segment| other.records == entry.files.identity();
             let before = others.iter().find(same).filter(|_| writable);
             let dead = match before.and_then(|before| before.dead.clone()) {
                 Some(dead) => Some(dead),

@@ -143,8 +143,8 @@ impl Version {
         let first = self.segments.first()?;
         Some(WorkerSite {
             segments: self.segments.iter().map(|segment| segment.shape),
-            geometry: first.reader.geometry(),
-            backend: first.reader.backend(),
+            geometry: first.pages.geometry(),
+            backend: first.pages.backend(),
         })
     }
 

@@ -34,10 +34,14 @@ pub(crate) enum FileKind {
     Documents = 11,
     /// What documents say, by what is said.
     Terms = 12,
+    /// Newer images of pages of records.
+    Patch = 13,
+    /// Which page of the records has its image where.
+    PatchMap = 14,
 }
 
 impl FileKind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Records,
         Self::Codes,
         Self::Codebook,
@@ -48,6 +52,8 @@ impl FileKind {
         Self::Identities,
         Self::Ids,
         Self::Dead,
+        Self::Patch,
+        Self::PatchMap,
     ];
 
     /// The kind of a number, where it is one.
@@ -70,6 +76,8 @@ impl FileKind {
             Self::Dead => "dead",
             Self::Documents => "documents",
             Self::Terms => "terms",
+            Self::Patch => "patch",
+            Self::PatchMap => "patch-map",
         }
     }
 
@@ -103,6 +111,16 @@ pub(crate) struct AttributeFiles {
     pub(crate) terms: FileEntry,
 }
 
+/// Newer images of pages of the records of a segment.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PatchFiles {
+    /// Which page has its image where.
+    pub(crate) map: FileEntry,
+    /// Images, older files first.
+    pub(crate) images: Vec<FileEntry>,
+}
+
 /// The files of a segment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -129,9 +147,18 @@ pub(crate) struct Files {
     /// Where rows have attributes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) attributes: Option<AttributeFiles>,
+    /// Where pages of the records have newer images.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) patches: Option<PatchFiles>,
 }
 
 impl Files {
+    /// What tells its records, as they are now, from all others.
+    pub(crate) fn identity(&self) -> FileUuid {
+        let map = self.patches.as_ref().map(|patches| patches.map.uuid);
+        map.unwrap_or(self.records.uuid)
+    }
+
     /// Every file.
     pub(crate) fn all(&self) -> Vec<&FileEntry> {
         let optional = [
@@ -147,10 +174,13 @@ impl Files {
         let always = [&self.records, &self.codebook];
         let attributes = self.attributes.iter();
         let attributes = attributes.flat_map(|own| [&own.documents, &own.terms]);
+        let patches = self.patches.iter();
+        let patches = patches.flat_map(|own| own.images.iter().chain([&own.map]));
         always
             .into_iter()
             .chain(optional.into_iter().flatten())
             .chain(attributes)
+            .chain(patches)
             .collect()
     }
 

@@ -12,8 +12,8 @@ mod whole;
 mod wish;
 
 pub(crate) use changes::ChangeEntry;
-pub(crate) use files::{AttributeFiles, FileKind, Files};
+pub(crate) use files::{AttributeFiles, FileKind, Files, PatchFiles};
 pub(crate) use log::{log_dir, remove_log};
-pub(crate) use segment::{CodeError, GraphStatistics, SegmentEntry};
+pub(crate) use segment::{CodeError, GraphStatistics, PatchEntry, SegmentEntry};
 pub(crate) use whole::{MAX_SEGMENTS, Manifest};
 pub(crate) use wish::DesignWish;

@@ -1,6 +1,6 @@
 //! A segment, as the manifest speaks of it.
 
-use pageway_types::NodeId;
+use pageway_types::{ElementType, NodeId};
 use serde::{Deserialize, Serialize};
 
 use super::files::Files;
@@ -8,7 +8,7 @@ use super::whole::corrupt;
 use crate::error::Result;
 use crate::execution::DeadSet;
 use crate::spec::{IndexSpec, QuantizerSpec};
-use crate::storage::Identities;
+use crate::storage::{Identities, SHADOW_ENTRY_BYTES};
 
 /// What the build saw of the graph.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -71,6 +71,16 @@ pub(super) fn code_drift(segments: &[SegmentEntry]) -> f64 {
     if rows > 0.0 { sum / rows } else { 1.0 }
 }
 
+/// What became of a segment that was patched: changed in its place among the nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PatchEntry {
+    /// Nodes that it was built of: those behind them came by patches.
+    pub(crate) built: u32,
+    /// Nodes that had died when lists were last rid of dead ones.
+    pub(crate) swept: u32,
+}
+
 /// An immutable part of an index: its nodes, numbered from 0, and the files that hold them.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct SegmentEntry {
@@ -80,6 +90,8 @@ pub(crate) struct SegmentEntry {
     /// Id of its row 0 where ids are rows; `first_row` unless other segments were put before it or
     /// taken away since.
     pub(crate) own_first_id: Option<u64>,
+    /// Elements that the index takes and gives: those of `spec` are what is stored of them.
+    pub(crate) element: ElementType,
     /// How it was built.
     pub(crate) spec: IndexSpec,
     /// Where walks start.
@@ -88,6 +100,8 @@ pub(crate) struct SegmentEntry {
     pub(crate) graph: GraphStatistics,
     /// Absent where it was built before this was measured.
     pub(crate) code_error: Option<CodeError>,
+    /// Where it was patched since it was built.
+    pub(crate) patched: Option<PatchEntry>,
 }
 
 impl SegmentEntry {
@@ -121,7 +135,13 @@ impl SegmentEntry {
             }
         }
         self.check_dead()?;
+        self.check_patches()?;
         self.check_identities()
+    }
+
+    /// Whether values are stored in fewer bytes than they come and go in.
+    pub(crate) fn is_narrowed(&self) -> bool {
+        self.element != self.spec.shape.element
     }
 
     /// Id of its row 0, where users know vectors by their rows.
@@ -139,6 +159,22 @@ impl SegmentEntry {
             ))),
             None => Ok(()),
         }
+    }
+
+    fn check_patches(&self) -> Result<()> {
+        let patched = self.patched;
+        if patched.is_some_and(|own| own.built > self.node_count || own.swept > self.node_count) {
+            return Err(corrupt("a patch of more nodes than there are".to_owned()));
+        }
+        let Some(patches) = &self.files.patches else {
+            return Ok(());
+        };
+        let images: u64 = patches.images.iter().map(|image| image.units).sum();
+        let entries = patches.map.payload_bytes / SHADOW_ENTRY_BYTES;
+        if patched.is_none() || patches.images.is_empty() || entries > images {
+            return Err(corrupt(format!("{images} images of {entries} pages")));
+        }
+        Ok(())
     }
 
     fn check_identities(&self) -> Result<()> {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::changes::ChangeEntry;
 use super::files::Files;
-use super::segment::{CodeError, GraphStatistics, SegmentEntry};
+use super::segment::{CodeError, GraphStatistics, PatchEntry, SegmentEntry};
 use super::whole::Manifest;
 use super::wish::DesignWish;
 use crate::calibration::Calibration;
@@ -50,6 +50,8 @@ struct StoredSegment {
     graph: GraphStatistics,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     code_error: Option<CodeError>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    patched: Option<PatchEntry>,
 }
 
 /// A manifest of the former form.
@@ -104,6 +106,7 @@ impl From<FlatManifest> for StoredManifest {
                 files: flat.files,
                 graph: flat.graph,
                 code_error: None,
+                patched: None,
             }],
             memory_bytes: flat.memory_bytes,
             calibration: flat.calibration,
@@ -121,11 +124,13 @@ impl From<StoredManifest> for Manifest {
             first_row: segment.first_row,
             node_count: segment.node_count,
             own_first_id: segment.first_id,
+            element: spec.shape.element,
             spec: segment.spec.unwrap_or_else(|| spec.clone()),
             entry: segment.entry,
             files: segment.files,
             graph: segment.graph,
             code_error: segment.code_error,
+            patched: segment.patched,
         };
         Self {
             generation: stored.generation,
@@ -152,6 +157,7 @@ impl From<&Manifest> for StoredManifest {
             files: segment.files.clone(),
             graph: segment.graph,
             code_error: segment.code_error,
+            patched: segment.patched,
         };
         Self {
             generation: manifest.generation,

@@ -14,7 +14,7 @@ use super::wish::DesignWish;
 use crate::calibration::Calibration;
 use crate::error::{Error, ErrorKind, Result};
 use crate::filter::filter_bytes;
-use crate::spec::IndexSpec;
+use crate::spec::{IndexSpec, Shape};
 
 /// Most segments of an index: each has a few files open, and memory of its own in every query.
 pub(crate) const MAX_SEGMENTS: u32 = 256;
@@ -26,8 +26,8 @@ pub(crate) struct Manifest {
     pub(crate) generation: u64,
     /// Program and version that wrote it.
     pub(crate) created_by: String,
-    /// The design of the whole. That of a segment is of the same shape and pages, and may have
-    /// shorter codes.
+    /// The design of the whole. That of a segment is of the same pages and a shape that keeps this
+    /// one, and may have shorter codes.
     pub(crate) spec: IndexSpec,
     /// In the order of their rows: each begins where the one before it ends.
     pub(crate) segments: Vec<SegmentEntry>,
@@ -117,6 +117,12 @@ impl Manifest {
         u64::from(self.node_count()) * self.spec.shape.vectors().row_bytes() as u64
     }
 
+    /// The shape that most of its vectors are stored in, by the longest segment.
+    pub(crate) fn stored_shape(&self) -> Shape {
+        let longest = self.segments.iter().max_by_key(|one| one.node_count);
+        longest.map_or(self.spec.shape, |longest| longest.spec.shape)
+    }
+
     /// Mean length of adjacency lists, over all nodes.
     pub(crate) fn mean_degree(&self) -> f64 {
         let nodes = f64::from(self.node_count());
@@ -193,8 +199,8 @@ impl Manifest {
         self.check_alike()
     }
 
-    /// Segments are searched as one: over vectors of one shape, in pages of one size, each in files
-    /// of its own.
+    /// Segments are searched as one: over vectors of one shape, which each keeps, in pages of one
+    /// size, each in files of its own.
     fn check_alike(&self) -> Result<()> {
         let spans = self
             .segments
@@ -202,7 +208,7 @@ impl Manifest {
             .map(|segment| segment.files.records.span);
         let alike = self.segments.iter().all(|segment| {
             let (own, whole) = (&segment.spec, &self.spec);
-            own.shape == whole.shape && own.layout.page_bytes == whole.layout.page_bytes
+            own.shape.keeps(whole.shape) && own.layout.page_bytes == whole.layout.page_bytes
         });
         if !alike || spans.collect::<HashSet<_>>().len() > 1 {
             let what = "segments of different vectors, metrics or pages";

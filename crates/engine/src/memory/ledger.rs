@@ -31,6 +31,8 @@ pub enum MemoryPart {
     CachedNodes,
     /// The cache of pages.
     CachedPages,
+    /// Which pages have newer images, and where.
+    Patches,
     /// What was deleted from segments.
     Dead,
     /// What predicates are turned into nodes with.
@@ -53,6 +55,7 @@ impl MemoryPart {
             Self::MoreQueries => "more queries in flight",
             Self::CachedNodes => "cached nodes",
             Self::CachedPages => "cached pages",
+            Self::Patches => "patches",
             Self::Dead => "dead rows",
             Self::Filters => "filters",
             Self::Updates => "updates",

@@ -8,6 +8,7 @@ mod dgai;
 mod diskann;
 mod freshdiskann;
 mod gorgeous;
+mod odinann;
 mod pageann;
 mod pageway;
 mod pipeann;
@@ -47,6 +48,8 @@ pub enum Preset {
     Dgai,
     /// FreshDiskANN (Singh et al., 2021).
     FreshDiskAnn,
+    /// OdinANN (Guo and Lu, FAST 2026).
+    OdinAnn,
     /// Our own, and what is built unless another is named: what can be decided in memory is, and
     /// the rest is read in one round.
     #[default]
@@ -109,7 +112,7 @@ impl Form {
 
 impl Preset {
     /// All presets.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::DiskAnn,
         Self::AiSaq,
         Self::Starling,
@@ -119,6 +122,7 @@ impl Preset {
         Self::PipeAnn,
         Self::Dgai,
         Self::FreshDiskAnn,
+        Self::OdinAnn,
         Self::Pageway,
     ];
 
@@ -133,6 +137,7 @@ impl Preset {
             Self::PipeAnn => &pipeann::ROW,
             Self::Dgai => &dgai::ROW,
             Self::FreshDiskAnn => &freshdiskann::ROW,
+            Self::OdinAnn => &odinann::ROW,
             Self::Pageway => &pageway::ROW,
         }
     }
@@ -229,7 +234,9 @@ mod tests {
         };
         for preset in Preset::ALL {
             let mut spec = preset.spec(shape, &Sizes::default());
-            assert_eq!(spec.keeps_lists(), preset == Preset::FreshDiskAnn);
+            let keeps = [Preset::FreshDiskAnn, Preset::OdinAnn].contains(&preset);
+            assert_eq!(spec.keeps_lists(), keeps);
+            assert_eq!(spec.patches_pages(), preset == Preset::OdinAnn);
             spec.layout.placement = crate::spec::PlacementSpec::Clustered;
             assert!(!spec.keeps_lists());
         }

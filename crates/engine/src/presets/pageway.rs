@@ -124,6 +124,12 @@ fn refine(shape: Shape, deviations: f32) -> RefineSpec {
     }
 }
 
+/// Whether codes may answer for vectors: they guide by the metric of the answers, and a vector is
+/// large enough for the id beside its code to be worth its bytes.
+fn answers(shape: Shape) -> bool {
+    shape.metric.is_guide() && shape.element.is_float()
+}
+
 /// Whether reading a fine code in place of a vector saves pages.
 fn is_large(shape: Shape) -> bool {
     let decides = shape.metric.is_guide();
@@ -174,7 +180,7 @@ fn clustered(shape: Shape, sizes: &Sizes) -> IndexSpec {
         storage: StorageSpec {
             vectors,
             second_quantizer: is_large.then(|| fine_code(shape)),
-            ids_in_memory: is_large && decides(shape, sizes.code_bytes),
+            ids_in_memory: answers(shape) && decides(shape, sizes.code_bytes),
             ..base.storage
         },
         layout: LayoutSpec {

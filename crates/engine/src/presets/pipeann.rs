@@ -20,7 +20,7 @@ pub(super) const ROW: Row = Row {
     smaller: &[],
 };
 
-fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
+pub(super) fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
     let base = diskann::spec(shape, sizes);
     let most = sizes.beam.unwrap_or(32);
     IndexSpec {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use pageway_store::{BlobReader, PageReader};
+use pageway_store::BlobReader;
 use pageway_types::{NodeId, PageId};
 
 use super::Source;
@@ -15,7 +15,7 @@ use crate::execution::{CachePart, NodeSet};
 use crate::layout::{Neighbors, PageCodec, PageView, Record, StoredList};
 use crate::manifest::SegmentEntry;
 use crate::spec::{CacheSpec, CodecSpec, IndexSpec, NodeCacheSpec, PageCacheSpec, VectorStorage};
-use crate::storage::gather;
+use crate::storage::{RecordPages, gather};
 
 /// Nodes whose records are loaded per batch.
 const LOAD_BATCH: usize = 4096;
@@ -92,13 +92,13 @@ fn list_shape(segment: &SegmentEntry, max_degree: u32) -> ListShape {
 pub(super) fn load<C: PageCodec>(
     source: Source<'_>,
     codec: &C,
-    reader: &PageReader,
+    records: &RecordPages,
     bytes: CacheBytes,
 ) -> Result<CachePart> {
     let loader = Loader {
         source,
         codec,
-        reader,
+        records,
     };
     let (nodes, vectors) = loader.nodes(bytes.nodes)?;
     Ok(CachePart {
@@ -132,7 +132,7 @@ pub(crate) fn record_copy_bytes(spec: &IndexSpec, max_neighbors: usize) -> usize
 struct Loader<'l, C: PageCodec> {
     source: Source<'l>,
     codec: &'l C,
-    reader: &'l PageReader,
+    records: &'l RecordPages,
 }
 
 impl<C: PageCodec> Loader<'_, C> {
@@ -218,7 +218,7 @@ impl<C: PageCodec> Loader<'_, C> {
             };
             let pages: Vec<PageId> = batch.iter().map(page_of).collect();
             let mut images = vec![Vec::new(); batch.len()];
-            gather(self.reader, &pages, &mut |at, payload| {
+            gather(self.records, &pages, &mut |at, payload| {
                 let parts = (batch.get(at), pages.get(at), images.get_mut(at));
                 if let (Some(node), Some(page), Some(image)) = parts {
                     let record = self.record((*node, *page), payload)?;
@@ -268,7 +268,7 @@ impl<C: PageCodec> Loader<'_, C> {
         }
         let pages = self.hot_pages(capacity)?;
         for batch in pages.chunks(LOAD_BATCH) {
-            gather(self.reader, batch, &mut |at, payload| {
+            gather(self.records, batch, &mut |at, payload| {
                 if let Some(page) = batch.get(at) {
                     cache.pin(page.0, payload);
                 }

@@ -1,11 +1,11 @@
 //! Codecs, and what follows from them.
 
-use pageway_store::{OpenMode, PageReader};
+use pageway_store::OpenMode;
 use pageway_types::{NodeId, PageId};
 
 use super::cache::record_copy_bytes;
 use super::codes::scorer_bytes;
-use super::{Source, entry, record_reader};
+use super::{Source, entry, record_pages};
 use crate::cache::ListRead;
 use crate::error::Result;
 use crate::execution::{CodeShape, HarvestShape, Hold, IndexShape, PROBE_BLOCK};
@@ -13,7 +13,7 @@ use crate::layout::{
     NodeFeed, PageCodec, PageMap, PageNodeCodec, PageView, RecordCodec, UnpackedList,
 };
 use crate::spec::{CodecSpec, EntrySpec, HarvestSpec, IndexSpec, VectorStorage};
-use crate::storage::gather;
+use crate::storage::{RecordPages, gather};
 
 /// Any codec, for what does not happen per record.
 pub(crate) enum AnyCodec {
@@ -140,17 +140,17 @@ pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShap
 
 /// The lists of an index, off its record file.
 pub(crate) fn list_reader(source: Source<'_>) -> Result<Box<dyn ListRead>> {
-    let reader = record_reader(source, OpenMode::ReadDirect)?.reader;
+    let records = record_pages(source, OpenMode::ReadDirect)?.records;
     let segment = source.segment;
     Ok(match codec(&segment.spec, segment.node_count)? {
-        AnyCodec::Record(codec) => Box::new(PageLists { codec, reader }),
-        AnyCodec::PageNode(codec) => Box::new(PageLists { codec, reader }),
+        AnyCodec::Record(codec) => Box::new(PageLists { codec, records }),
+        AnyCodec::PageNode(codec) => Box::new(PageLists { codec, records }),
     })
 }
 
 struct PageLists<C: PageCodec> {
     codec: C,
-    reader: PageReader,
+    records: RecordPages,
 }
 
 impl<C: PageCodec> ListRead for PageLists<C> {
@@ -162,7 +162,7 @@ impl<C: PageCodec> ListRead for PageLists<C> {
         let map = self.codec.map();
         let pages: Vec<PageId> = nodes.iter().map(|node| map.page_of(*node)).collect();
         let (mut unpacked, mut list) = (UnpackedList::new(), Vec::new());
-        gather(&self.reader, &pages, &mut |at, payload| {
+        gather(&self.records, &pages, &mut |at, payload| {
             if let (Some(node), Some(page)) = (nodes.get(at), pages.get(at)) {
                 let record = self.codec.view(*page, payload)?.record(*node)?;
                 list.clear();

@@ -245,7 +245,9 @@ pub(super) fn load(source: Source<'_>) -> Result<EntryPart> {
                 vectors.1.guide(),
                 kernels()?,
             )
-            .map_err(|error| source.corrupt(&file.name, error))?;
+            .map_err(|error| source.corrupt(&file.name, error))?
+            .for_queries(segment.element, (vectors.0, vectors.1.guide()), kernels()?)
+            .ok_or_else(|| source.corrupt(&file.name, "its vectors are not those of queries"))?;
             Entry::Navigation {
                 graph,
                 list_size: list_size as usize,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use pageway_attributes::{Attributes, DocumentFile, TermFile};
 use pageway_kernels::KernelSet;
 use pageway_quant::Quantizer;
-use pageway_store::{BlobReader, IoProbe, OpenMode, PageFile, PageReader, Vfs};
+use pageway_store::{BlobReader, IoProbe, OpenMode, PageFile, Vfs};
 
 pub(crate) use cache::{
     CacheBytes, check_hot, keeps_hot_list, list_memory_bytes, packed_list_bytes,
@@ -27,11 +27,11 @@ pub(crate) use entry::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::{AnyParts, CodePart, LoadedSegment, Parts};
+use crate::execution::{AnyParts, CodePart, GivenRows, LoadedSegment, Parts};
 use crate::layout::PageCodec;
 use crate::manifest::{AttributeFiles, SegmentEntry};
 use crate::spec::{EntrySpec, IdStorage};
-use crate::storage::{CodeBlocks, CodeTable, Identities};
+use crate::storage::{CodeBlocks, CodeTable, Identities, RecordPages, Shadow};
 
 /// The kernels of this machine, or of `PAGEWAY_ISA`.
 pub(crate) fn kernels() -> Result<&'static KernelSet> {
@@ -60,28 +60,40 @@ impl Source<'_> {
     }
 }
 
-/// The record file, open for reads by page.
+/// The records, open for reads by page.
 pub(crate) struct OpenPages {
-    pub(crate) file: PageFile,
-    pub(crate) reader: PageReader,
+    pub(crate) records: RecordPages,
     pub(crate) probe: IoProbe,
 }
 
-/// Opens the record file for reads by page, past the page cache or through it.
-pub(crate) fn record_reader(source: Source<'_>, mode: OpenMode) -> Result<OpenPages> {
+/// Opens the records for reads by page, past the page cache or through it.
+pub(crate) fn record_pages(source: Source<'_>, mode: OpenMode) -> Result<OpenPages> {
     let Source { vfs, dir, segment } = source;
-    let file = PageFile::open(vfs, dir, &segment.files.records, mode)?;
+    let files = &segment.files;
+    let first = PageFile::open(vfs, dir, &files.records, mode)?;
     let map = codec(&segment.spec, segment.node_count)?.map();
-    if file.units() != u64::from(map.page_count()) || file.geometry() != map.geometry {
-        let name = &segment.files.records.name;
+    let (mut images, mut shadow) = (Vec::new(), Shadow::default());
+    if let Some(patches) = &files.patches {
+        let open = |entry| PageFile::open(vfs, dir, entry, mode);
+        images = patches
+            .images
+            .iter()
+            .map(open)
+            .collect::<std::result::Result<_, _>>()?;
+        let counts = patches.images.iter().map(|image| image.units);
+        let bytes = source.read(Some(&patches.map), "patches")?;
+        shadow = Shadow::new(&bytes, counts)
+            .map_err(|error| error.within(dir.join(&patches.map.name).display()))?;
+    }
+    let fits = |file: &PageFile| file.geometry() == map.geometry;
+    let (pages, own) = (u64::from(map.page_count()), first.units());
+    let is_whole = own <= pages && shadow.covers_from(own, pages);
+    if !is_whole || !images.iter().chain([&first]).all(fits) {
+        let name = &files.records.name;
         return Err(source.corrupt(name, "its pages do not fit the spec of the manifest"));
     }
-    let (reader, probe) = PageReader::open(file.clone())?;
-    Ok(OpenPages {
-        file,
-        reader,
-        probe,
-    })
+    let (records, probe) = RecordPages::open(first, images, shadow)?;
+    Ok(OpenPages { records, probe })
 }
 
 /// Loads what a segment holds in memory. A quantizer of an index that shares its codebook is taken
@@ -93,7 +105,7 @@ pub(crate) fn segment(
     shared: Option<&Arc<Quantizer>>,
 ) -> Result<LoadedSegment> {
     let entry = source.segment;
-    let loading = (&pages.reader, cache_bytes, shared);
+    let loading = (&pages.records, cache_bytes, shared);
     let parts = match codec(&entry.spec, entry.node_count)? {
         AnyCodec::Record(codec) => AnyParts::Record(parts(source, codec, loading)?),
         AnyCodec::PageNode(codec) => AnyParts::PageNode(parts(source, codec, loading)?),
@@ -101,15 +113,31 @@ pub(crate) fn segment(
     Ok(LoadedSegment {
         parts,
         shape: index_shape(&entry.spec, entry.node_count)?,
-        reader: pages.reader,
-        file: pages.file,
+        pages: pages.records,
         kernels: kernels()?,
-        row_bytes: entry.spec.shape.vectors().row_bytes(),
+        given: given_rows(entry)?,
         first_id: (entry.spec.storage.ids == IdStorage::RowNumber).then(|| entry.first_id()),
-        records: entry.files.records.uuid,
+        records: entry.files.identity(),
         codebook: entry.files.codebook.uuid,
         attributes: attributes(source)?,
     })
+}
+
+/// How vectors are given back.
+fn given_rows(segment: &SegmentEntry) -> Result<GivenRows> {
+    let widen = kernels()?.widen(segment.spec.shape.element);
+    let shape = segment.spec.shape.vectors();
+    Ok(GivenRows::new(
+        shape,
+        segment.is_narrowed().then_some(widen),
+    ))
+}
+
+/// The error of queries that stored vectors are not compared with.
+fn uncompared(segment: &SegmentEntry) -> Error {
+    let (given, stored) = (segment.element, segment.spec.shape.element);
+    let what = format!("queries of {given} are not compared with vectors of {stored}");
+    Error::new(ErrorKind::Corrupt, what)
 }
 
 /// The attributes of the nodes, where they have any.
@@ -128,7 +156,7 @@ pub(crate) fn attributes(source: Source<'_>) -> Result<Option<Attributes>> {
 fn parts<C: PageCodec>(
     source: Source<'_>,
     codec: C,
-    (reader, cache_bytes, shared): (&PageReader, CacheBytes, Option<&Arc<Quantizer>>),
+    (records, cache_bytes, shared): (&RecordPages, CacheBytes, Option<&Arc<Quantizer>>),
 ) -> Result<Parts<C>> {
     let (segment, kernels) = (source.segment, kernels()?);
     let (shape, storage) = (segment.spec.shape, &segment.spec.storage);
@@ -138,15 +166,17 @@ fn parts<C: PageCodec>(
         None => Arc::new(codes::quantizer(source, codebook, storage.quantizer)?),
     };
     Ok(Parts {
-        cache: cache::load(source, &codec, reader, cache_bytes)?,
+        cache: cache::load(source, &codec, records, cache_bytes)?,
         entry: entry::load(source)?,
         codes: codes_of_nodes(source, quantizer)?,
         second: second_codes(source)?,
         identities: identities(source)?,
         vectors: storage.vectors,
         codec,
-        exact: kernels.distance(shape.element, shape.metric),
-        widen: kernels.widen(shape.element),
+        exact: kernels
+            .distance_to((segment.element, shape.element), shape.metric)
+            .ok_or_else(|| uncompared(segment))?,
+        widen: kernels.widen(segment.element),
         execution: segment.spec.execution,
     })
 }

@@ -1,9 +1,12 @@
 //! The dead set of a segment, from its file.
 
-use pageway_store::{BlobReader, FileEntry};
+use std::path::Path;
+
+use pageway_store::{BlobReader, BlobWriter, FileEntry, PageGeometry, Vfs};
 
 use crate::error::Result;
 use crate::execution::DeadSet;
+use crate::manifest::{FileKind, SegmentEntry};
 use crate::resolve::Source;
 
 /// Checks that a dead set names nodes of its segment alone.
@@ -32,6 +35,27 @@ pub(crate) fn dead_set(source: Source<'_>, writable: bool) -> Result<Option<Dead
         return Ok(writable.then(|| DeadSet::new(nodes)));
     };
     Ok(Some(DeadSet::of_words(nodes, read(source, entry)?)))
+}
+
+/// Writes the dead set of a segment, under the name of a generation.
+///
+/// # Errors
+/// As files are written.
+pub(crate) fn write_dead_set(
+    (vfs, dir): (&dyn Vfs, &Path),
+    entry: &SegmentEntry,
+    dead: &DeadSet,
+    (generation, number): (u64, Option<u32>),
+) -> Result<FileEntry> {
+    let kind = FileKind::Dead;
+    let path = dir.join(kind.file_name(generation, number));
+    let geometry = PageGeometry::new(entry.spec.layout.page_bytes, 1)?;
+    let uuid = kind.uuid_beside(entry.files.records.uuid, generation);
+    let mut file = BlobWriter::create(vfs, &path, kind as u16, geometry, uuid)?;
+    for word in dead.words() {
+        file.write(&word.to_le_bytes())?;
+    }
+    Ok(file.finish()?)
 }
 
 fn read(source: Source<'_>, entry: &FileEntry) -> Result<Vec<u64>> {

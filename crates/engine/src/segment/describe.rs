@@ -1,5 +1,6 @@
 //! What a segment is, read off its entry in the manifest alone.
 
+use pageway_types::ElementType;
 use serde::Serialize;
 
 use crate::error::Result;
@@ -14,6 +15,8 @@ pub struct SegmentDescription {
     pub first_row: u32,
     /// Vectors.
     pub nodes: u32,
+    /// Element type of its files: f16 where that holds all of f32 vectors exactly.
+    pub stored: ElementType,
     /// Bytes on disk.
     pub index_bytes: u64,
     /// Bytes per code.
@@ -46,6 +49,7 @@ impl SegmentDescription {
         Ok(Self {
             first_row: segment.first_row,
             nodes: segment.node_count,
+            stored: segment.spec.shape.element,
             index_bytes: segment.files.bytes()?,
             code_bytes: segment.spec.storage.quantizer.code_bytes(),
             entry: segment.entry.iter().map(|node| node.0).collect(),

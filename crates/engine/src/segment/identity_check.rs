@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 use pageway_types::{NodeId, SplitMix64};
 
-use super::ids::mix_id;
+use super::ids::{ToldIds, mix_id};
 use crate::error::Result;
 use crate::execution::NodeSet;
 use crate::layout::VectorPart;
@@ -35,17 +35,18 @@ pub(super) struct IdentityCheck {
     sums: [u64; 2],
     /// Id of row 0, where rows are ids.
     first_id: u64,
-    /// Sums over ids and their nodes: in the table of ids, if there is one, and beside vectors.
-    ids_told: Option<u64>,
+    /// What the table of ids says, if there is one; and the sum over ids beside vectors and their
+    /// nodes, of those that it has.
+    ids_told: Option<ToldIds>,
     ids_sum: u64,
 }
 
 impl IdentityCheck {
-    /// Reads the identities that memory holds. `ids_told` is what the table of ids sums up to.
+    /// Reads the identities that memory holds. `ids_told` is what the table of ids says.
     ///
     /// # Errors
     /// As those are.
-    pub(super) fn new(source: Source<'_>, ids_told: Option<u64>) -> Result<Self> {
+    pub(super) fn new(source: Source<'_>, ids_told: Option<ToldIds>) -> Result<Self> {
         let segment = source.segment;
         let shape = segment.spec.shape;
         let are_given = segment.spec.storage.ids.are_given();
@@ -94,6 +95,7 @@ impl IdentityCheck {
             problems.push(format!("node {}: another is row {} too", node.0, part.row));
         }
         if let Some(share) = self.ids_share
+            && self.has_id(node)
             && SplitMix64::mix(part.user_id).is_multiple_of(share)
         {
             self.ids.push(part.user_id);
@@ -120,7 +122,7 @@ impl IdentityCheck {
         if self.is_coded && beside_codes != beside_vectors {
             problems.push("identities beside fine codes are not those of the vectors".to_owned());
         }
-        if self.ids_told.is_some_and(|told| told != self.ids_sum) {
+        if self.ids_told.is_some_and(|told| told.sum != self.ids_sum) {
             problems.push("the table of ids names other nodes than the records do".to_owned());
         }
     }
@@ -142,7 +144,16 @@ impl IdentityCheck {
         }
     }
 
+    /// Whether a node has an id: dead ones may have none, which another may have by now.
+    fn has_id(&self, node: NodeId) -> bool {
+        let told = self.ids_told.as_ref();
+        told.is_none_or(|told| told.nodes.contains(node))
+    }
+
     fn add_id(&mut self, node: NodeId, part: &VectorPart<'_>) {
+        if !self.has_id(node) {
+            return;
+        }
         let id = match self.ids_share {
             Some(_) => part.user_id,
             None => self.first_id.saturating_add(part.row.into()),

@@ -13,6 +13,7 @@ use pageway_store::{
 };
 use pageway_types::{NodeId, SplitMix64};
 
+use super::dead::dead_set;
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::NodeSet;
 use crate::resolve::Source;
@@ -100,7 +101,6 @@ impl IdTable {
     fn open(source: Source<'_>, entry: &FileEntry) -> Result<Self> {
         let mut fences = Vec::with_capacity(entry.units as usize);
         let (mut last, mut last_number) = (0, None);
-        let entries = u64::from(source.segment.node_count);
         visit_ids(source, entry, &mut |at, id, _| {
             if at == 0 {
                 fences.push(id);
@@ -115,7 +115,7 @@ impl IdTable {
             fences,
             last,
             last_number,
-            entries,
+            entries: entries_in(entry),
         })
     }
 
@@ -131,6 +131,11 @@ impl IdTable {
         let found = entries(payload, count).find(|(own, _)| *own == id);
         Ok(found.map(|(_, node)| NodeId(node)))
     }
+}
+
+/// How many entries a table has.
+const fn entries_in(entry: &FileEntry) -> u64 {
+    entry.payload_bytes / ID_ENTRY_BYTES as u64
 }
 
 /// How many entries a page holds of so many.
@@ -243,15 +248,18 @@ pub(crate) struct TableCursor {
     /// Whether the page is in the buffer.
     is_read: bool,
     before: Option<u64>,
+    entries: u64,
 }
 
 impl TableCursor {
     fn open(source: Source<'_>, entry: &FileEntry) -> Result<Self> {
         let file = PageFile::open(source.vfs, source.dir, entry, OpenMode::Read)?;
         let geometry = file.geometry();
-        let count = u64::from(source.segment.node_count);
-        let pages = count.div_ceil(entries_per_page(geometry).max(1) as u64);
-        if file.units() != pages {
+        let (entries, nodes) = (entries_in(entry), source.segment.node_count.into());
+        let pages = entries.div_ceil(entries_per_page(geometry).max(1) as u64);
+        // A segment that was patched keeps nodes whose rows died, and has no ids of them.
+        let is_whole = entries == nodes || (source.segment.patched.is_some() && entries < nodes);
+        if file.units() != pages || !is_whole {
             return Err(source.corrupt(&entry.name, "as many ids as nodes were expected"));
         }
         let buffers = AlignedBuffers::new(1, geometry.unit_bytes())?;
@@ -262,6 +270,7 @@ impl TableCursor {
             at: 0,
             is_read: false,
             before: None,
+            entries,
         })
     }
 
@@ -293,10 +302,10 @@ impl TableCursor {
     fn next(&mut self, source: Source<'_>) -> Result<Option<(usize, u64, NodeId)>> {
         let nodes = source.segment.node_count;
         let geometry = self.file.geometry();
-        if self.at == entries_of(self.page, nodes.into(), geometry) {
+        if self.at == entries_of(self.page, self.entries, geometry) {
             (self.page, self.at, self.is_read) = (self.page + 1, 0, false);
         }
-        let own = entries_of(self.page, nodes.into(), geometry);
+        let own = entries_of(self.page, self.entries, geometry);
         if own == 0 {
             return Ok(None);
         }
@@ -323,27 +332,42 @@ impl TableCursor {
     }
 }
 
-/// Checks that a table has each node once; the sum of its entries by [`mix_id`], where there is
-/// a table. Holds a bit for each node.
+/// What the table of ids of a segment says of its nodes.
+pub(super) struct ToldIds {
+    /// Nodes that have an id: all that live.
+    pub(super) nodes: NodeSet,
+    /// The sum of its entries by [`mix_id`].
+    pub(super) sum: u64,
+}
+
+/// Checks that a table has each node once, but for dead ones of a segment that was patched; what
+/// it says, where there is a table. Holds two bits for each node.
 ///
 /// # Errors
 /// As [`IdLookup::open`].
-pub(crate) fn check_ids(source: Source<'_>) -> Result<Option<u64>> {
+pub(crate) fn check_ids(source: Source<'_>) -> Result<Option<ToldIds>> {
     let Some(entry) = &source.segment.files.ids else {
         return Ok(None);
     };
-    let mut seen = NodeSet::default();
-    let mut sum = 0u64;
+    let (mut nodes, mut sum) = (NodeSet::default(), 0u64);
     let mut visit = |_: usize, id: u64, node: NodeId| {
         sum = sum.wrapping_add(mix_id(id, node));
-        if seen.insert(node) {
+        if nodes.insert(node) {
             return Ok(());
         }
         let what = format!("node {} has another id beside {id}", node.0);
         Err(source.corrupt(&entry.name, what))
     };
     visit_ids(source, entry, &mut visit)?;
-    Ok(Some(sum))
+    let dead = dead_set(source, false)?;
+    let is_dead = |node| dead.as_ref().is_some_and(|dead| dead.contains(node));
+    let all = (0..source.segment.node_count).map(NodeId);
+    let mut missing = all.filter(|node| !nodes.contains(*node) && !is_dead(*node));
+    if let Some(node) = missing.next() {
+        let what = format!("node {} lives and has no id", node.0);
+        return Err(source.corrupt(&entry.name, what));
+    }
+    Ok(Some(ToldIds { nodes, sum }))
 }
 
 /// An id and its node as a number. Sums of such are the same of the same pairs, and of others once

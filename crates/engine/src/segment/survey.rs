@@ -1,6 +1,6 @@
 //! What a graph looks like on its pages: lengths of lists, and how far neighbours share pages.
 
-use pageway_store::{OpenMode, PageFile};
+use pageway_store::OpenMode;
 use pageway_types::{NodeId, PageId, Progress};
 use serde::Serialize;
 
@@ -60,16 +60,16 @@ pub(crate) fn survey_lists(
     survey: &mut GraphSurvey,
     progress: &dyn Progress,
 ) -> Result<()> {
-    let Source { vfs, dir, segment } = source;
-    let file = PageFile::open(vfs, dir, &segment.files.records, OpenMode::ReadDirect)?;
+    let segment = source.segment;
+    let records = resolve::record_pages(source, OpenMode::ReadDirect)?.records;
     let codec = resolve::codec(&segment.spec, segment.node_count)?;
-    let pages = u64::from(codec.map().page_count()).min(file.units());
+    let pages = u64::from(codec.map().page_count());
     progress.stage("read lists", pages);
     let mut first = 0;
     while first < pages {
         progress.check()?;
         let end = pages.min(first + PAGES_PER_STEP);
-        scan(&file, first..end, &mut |page, payload| {
+        scan(&records, first..end, &mut |page, payload| {
             match &codec {
                 AnyCodec::Record(codec) => survey_page(codec, (page, payload), survey),
                 AnyCodec::PageNode(codec) => survey_page(codec, (page, payload), survey),

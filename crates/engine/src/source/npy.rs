@@ -151,9 +151,10 @@ pub(crate) fn render_header(rows: u64, shape: VectorShape) -> Vec<u8> {
         ElementType::U8 | ElementType::Bit => "|u1",
         ElementType::I8 => "|i1",
     };
-    let columns = match shape.element {
-        ElementType::Bit => shape.row_bytes(),
-        _ => shape.dimension as usize,
+    let columns = if shape.element == ElementType::Bit {
+        shape.row_bytes()
+    } else {
+        shape.dimension as usize
     };
     let literal =
         format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");

@@ -104,6 +104,17 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// Whether vectors of `given` that were looked at may be stored as this: as they are, or `F32`
+    /// as `F16`.
+    pub fn keeps(self, given: Self) -> bool {
+        let is_half = self.element == ElementType::F16 && given.element == ElementType::F32;
+        let as_given = Self {
+            element: given.element,
+            ..self
+        };
+        as_given == given && (self == given || is_half)
+    }
+
     /// Dimension and element type alone.
     pub const fn vectors(self) -> VectorShape {
         VectorShape {

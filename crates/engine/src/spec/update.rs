@@ -2,8 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use pageway_types::Metric;
+
 use super::policy::{Choice, Subject, Words};
-use super::{IndexSpec, Sizes};
+use super::validate::{Checked, refuse_if};
+use super::{CodecSpec, IndexSpec, NodeCacheSpec, Sizes, VectorStorage};
 
 /// Axis 5: how changes reach the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -17,6 +20,9 @@ pub enum UpdateSpec {
     /// New rows become small segments, which are merged into the largest: its lists are kept where
     /// that can be, see [`IndexSpec::keeps_lists`].
     Rewrite,
+    /// New rows go into the one segment, whose nodes stay: pages that change are written to other
+    /// files, where that can be, see [`IndexSpec::patches_pages`]; else as `Rewrite`.
+    Patch,
 }
 
 impl IndexSpec {
@@ -24,7 +30,7 @@ impl IndexSpec {
     /// of a graph that can grow.
     pub fn keeps_lists(&self) -> bool {
         let layout = &self.layout;
-        self.update == UpdateSpec::Rewrite
+        matches!(self.update, UpdateSpec::Rewrite | UpdateSpec::Patch)
             && self.nodes_are_rows()
             && layout.codec.stands_alone()
             && !layout.lists.is_packed()
@@ -32,11 +38,38 @@ impl IndexSpec {
     }
 }
 
+impl IndexSpec {
+    /// Whether pages are patched: new rows need a longest norm that stays, which the inner product
+    /// has not.
+    pub fn patches_pages(&self) -> bool {
+        self.update == UpdateSpec::Patch && self.shape.metric != Metric::InnerProduct
+    }
+
+    /// Patched pages are records that stand alone with their vectors, and tell their codes nothing.
+    pub(super) fn validate_update(&self) -> Checked {
+        let storage = &self.storage;
+        let is_packed = self.layout.codec == CodecSpec::Packed && !self.layout.lists.is_packed();
+        let is_plain = storage.vectors == VectorStorage::InRecord && storage.codes.is_memory();
+        let is_alone = storage.second_quantizer.is_none() && !storage.ids_in_memory;
+        let grows = self.graph.grows() && !self.execution.entry.is_clusters();
+        let keeps_lists = self.cache.nodes == NodeCacheSpec::Lists;
+        let can = is_packed && is_plain && is_alone && grows && !keeps_lists;
+        refuse_if(
+            self.update == UpdateSpec::Patch && !can,
+            "update",
+            "patch",
+            "pages are patched where each record has its vector and a plain list, codes are in \
+             memory, and no lists are kept beside them; choose codec packed, lists plain, codes \
+             memory and cache nodes none or records, or update segments",
+        )
+    }
+}
+
 impl Choice for UpdateSpec {
-    const ABOUT: &str = "How changes reach the disk: static, segments or rewrite";
+    const ABOUT: &str = "How changes reach the disk: static, segments, rewrite or patch";
 
     fn known(_: &Sizes) -> Vec<Self> {
-        vec![Self::Static, Self::Segments, Self::Rewrite]
+        vec![Self::Static, Self::Segments, Self::Rewrite, Self::Patch]
     }
 
     fn words(self, _: &Subject<'_>) -> Words {
@@ -54,6 +87,11 @@ impl Choice for UpdateSpec {
                 "New rows are merged into the lists that are there.",
                 "The largest segment is read and written in order; dead nodes give way to their \
                  neighbours, and only new rows are linked.",
+            ),
+            Self::Patch => Words::new(
+                "New rows are put into the segment that is there.",
+                "Pages that change are written to other files, and nodes stay where they are; \
+                 all is rewritten once a fifth of it has changed.",
             ),
         }
     }

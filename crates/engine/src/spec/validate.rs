@@ -49,6 +49,7 @@ impl IndexSpec {
         self.validate_layout()?;
         self.validate_cache()?;
         self.validate_execution()?;
+        self.validate_update()?;
         self.validate_clusters()
     }
 

@@ -4,10 +4,14 @@ mod blocks;
 mod clusters;
 mod codes;
 mod identities;
+mod pages;
 mod records;
+mod shadow;
 
 pub(crate) use blocks::CodeBlocks;
 pub(crate) use clusters::{ClusterTable, MeanQuery};
 pub(crate) use codes::{CodeTable, EntryCodes};
 pub(crate) use identities::Identities;
+pub(crate) use pages::RecordPages;
 pub(crate) use records::{TRANSFER_BYTES, gather, read_failed, scan};
+pub(crate) use shadow::{SHADOW_ENTRY_BYTES, Shadow};

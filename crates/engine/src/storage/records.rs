@@ -2,9 +2,10 @@
 
 use std::io;
 
-use pageway_store::{AlignedBuffers, PageDone, PageFile, PageRead, PageReader};
+use pageway_store::{AlignedBuffers, PageDone, PageRead};
 use pageway_types::PageId;
 
+use super::RecordPages;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Reads in flight while pages are gathered.
@@ -16,29 +17,30 @@ pub(crate) const TRANSFER_BYTES: usize = 1 << 20;
 /// Reads `pages[at]` for every `at`, each page once, and shows its payload for each `at`. The
 /// order of the visits is that of completion.
 pub(crate) fn gather(
-    reader: &PageReader,
+    records: &RecordPages,
     pages: &[PageId],
     visit: &mut dyn FnMut(usize, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut wanted: Vec<(u32, u32)> = (0u32..).zip(pages).map(|(at, page)| (page.0, at)).collect();
     wanted.sort_unstable();
     let mut groups = wanted.chunk_by(|left, right| left.0 == right.0);
-    let mut io = reader.lane(GATHER_DEPTH)?;
+    let mut io = records.lane(GATHER_DEPTH)?;
     let mut slots: Vec<&[(u32, u32)]> = vec![&[]; GATHER_DEPTH as usize];
     let mut done: Vec<PageDone> = Vec::new();
     let mut free: Vec<u32> = (0..GATHER_DEPTH).collect();
     loop {
         while let Some(buffer) = free.pop() {
             let Some(group) = groups.next() else { break };
-            let unit = group.first().map_or(0, |(page, _)| u64::from(*page));
+            let page = group.first().map_or(0, |(page, _)| *page);
+            let (file, unit) = records.place(PageId(page));
             if let Some(slot) = slots.get_mut(buffer as usize) {
                 *slot = group;
             }
             io.submit(PageRead {
                 unit,
-                file: 0,
+                file,
                 buffer,
-                tag: 0,
+                tag: page.into(),
             })?;
         }
         io.wait(1, &mut done)?;
@@ -46,11 +48,11 @@ pub(crate) fn gather(
             return Ok(());
         }
         for completion in done.drain(..) {
-            let (unit, buffer) = (completion.unit, completion.buffer);
+            let (page, buffer) = (PageId(completion.tag as u32), completion.buffer);
             completion
                 .result
-                .map_err(|error| read_failed(unit, error))?;
-            let payload = reader.verify_unit(unit, io.buffer(buffer))?;
+                .map_err(|error| read_failed(page, error))?;
+            let payload = records.verify(page, io.buffer(buffer))?;
             for (_, at) in slots.get(buffer as usize).copied().unwrap_or_default() {
                 visit(*at as usize, payload)?;
             }
@@ -62,23 +64,21 @@ pub(crate) fn gather(
 /// Shows the payload of every page of `pages`, in order. Reads are sequential, about
 /// [`TRANSFER_BYTES`] at a time.
 pub(crate) fn scan(
-    file: &PageFile,
+    records: &RecordPages,
     pages: std::ops::Range<u64>,
     visit: &mut dyn FnMut(PageId, &[u8]) -> Result<()>,
 ) -> Result<()> {
-    let unit_bytes = file.geometry().unit_bytes();
+    let unit_bytes = records.geometry().unit_bytes();
     let most = (TRANSFER_BYTES / unit_bytes).max(1) as u64;
     let batch = most.min(pages.end.saturating_sub(pages.start)).max(1) as usize;
     let mut buffers = AlignedBuffers::new(batch, unit_bytes)?;
+    u32::try_from(pages.end).map_err(|_| too_many_pages())?;
     let mut first = pages.start;
     while first < pages.end {
         let count = (batch as u64).min(pages.end - first) as usize;
-        file.read_units(first, buffers.get_many_mut(0, count))?;
-        for (unit, at) in (first..).zip(0..count) {
-            let payload = file.verify_unit(unit, buffers.get(at))?;
-            let page = u32::try_from(unit)
-                .map(PageId)
-                .map_err(|_| too_many_pages())?;
+        records.read_run(PageId(first as u32), (&mut buffers, count))?;
+        for (page, at) in (first as u32..).map(PageId).zip(0..count) {
+            let payload = records.verify(page, buffers.get(at))?;
             visit(page, payload)?;
         }
         first += count as u64;
@@ -87,8 +87,8 @@ pub(crate) fn scan(
 }
 
 /// The error of a page that could not be read at all.
-pub(crate) fn read_failed(unit: u64, error: io::Error) -> Error {
-    Error::from(error).within(format_args!("records, page {unit}"))
+pub(crate) fn read_failed(page: PageId, error: io::Error) -> Error {
+    Error::from(error).within(format_args!("records, page {}", page.0))
 }
 
 fn too_many_pages() -> Error {

@@ -168,7 +168,7 @@ impl Common {
     }
 
     /// Whether somebody gave a memory for flushes and merges.
-    fn is_bounded(&self) -> bool {
+    pub(super) fn is_bounded(&self) -> bool {
         self.options.memory.is_some() || self.options.build_memory.is_some()
     }
 
@@ -179,6 +179,8 @@ impl Common {
         let mut spec = donor
             .as_ref()
             .map_or_else(|| own.clone(), |donor| donor.spec.clone());
+        // What it is stored in follows from its own rows.
+        spec.shape = own.shape;
         // One that was built in little memory may have had to do with another.
         spec.layout.placement = own.layout.placement;
         BuildRoom {
@@ -218,7 +220,7 @@ impl Common {
         room
     }
 
-    fn limits_of(&self, version: &Version) -> AdditionLimits {
+    pub(super) fn limits_of(&self, version: &Version) -> AdditionLimits {
         let mut limits = self.limits;
         if self.index.has_memory_of_its_own() {
             limits.index_memory = version.manifest.memory_bytes;

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pageway_store::{
-    BlobWriter, FileEntry, LogFloor, LogWriter, Lsn, PageGeometry, remove_orphans,
-};
+use pageway_store::{LogFloor, LogWriter, Lsn, remove_orphans};
 
 use super::common::{Common, Counters};
 use super::redesign::Redesign;
@@ -16,9 +14,9 @@ use crate::build::Added;
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::{DeadSet, Segment};
 use crate::index::{Reload, Version};
-use crate::manifest::{DesignWish, FileKind, Manifest, SegmentEntry};
+use crate::manifest::{DesignWish, Manifest, SegmentEntry};
 use crate::resolve::Source;
-use crate::segment::IdLookup;
+use crate::segment::{IdLookup, write_dead_set};
 
 /// The memory of searches grows by one in so many parts at a time.
 const MEMORY_GROWTH: u64 = 8;
@@ -89,7 +87,7 @@ impl Common {
         let lookups = self.lookups(&before, &version)?;
         let flushed = checkpoint.flushed;
         let added = checkpoint.added.as_ref().filter(|_| flushed.is_some());
-        let came = added.map_or(0, |added| u64::from(added.entry.node_count));
+        let came = added.map_or(0, |added| u64::from(added.came));
         let born = at.and_then(|at| version.segments.get(at).zip(lookups.get(at)));
         let born = born.map(|(segment, lookup)| (segment.dead.clone(), Arc::clone(lookup)));
         for _ in 0..LATE_ROUNDS {
@@ -131,7 +129,7 @@ impl Common {
         };
         self.commit.exclusive(commit)??;
         if let Some(added) = &checkpoint.added {
-            let bytes = added.entry.files.bytes()?;
+            let bytes = added.written_bytes;
             let Counters {
                 segment_bytes,
                 temporary_bytes,
@@ -206,30 +204,13 @@ impl Common {
             };
             let (name, count) = (entry.files.records.name.clone(), dead.len());
             if maintenance.persisted.get(&name).copied().unwrap_or(0) != count {
-                let place = (version.manifest.generation, number);
-                entry.files.dead = Some(self.write_dead(entry, dead, place)?);
+                let place = (version.manifest.generation, Some(number as u32));
+                let files = (self.vfs.as_ref(), self.dir.as_path());
+                entry.files.dead = Some(write_dead_set(files, entry, dead, place)?);
                 written.push((name, count));
             }
         }
         Ok(written)
-    }
-
-    fn write_dead(
-        &self,
-        entry: &SegmentEntry,
-        dead: &DeadSet,
-        (generation, number): (u64, usize),
-    ) -> Result<FileEntry> {
-        let kind = FileKind::Dead;
-        let name = kind.file_name(generation, Some(number as u32));
-        let geometry = PageGeometry::new(entry.spec.layout.page_bytes, 1)?;
-        let uuid = kind.uuid_beside(entry.files.records.uuid, generation);
-        let (vfs, path) = (self.vfs.as_ref(), self.dir.join(name));
-        let mut file = BlobWriter::create(vfs, &path, kind as u16, geometry, uuid)?;
-        for word in dead.words() {
-            file.write(&word.to_le_bytes())?;
-        }
-        Ok(file.finish()?)
     }
 }
 
@@ -286,9 +267,9 @@ fn put(manifest: &mut Manifest, checkpoint: &Checkpoint<'_>) -> Result<Option<us
             manifest.spec = spec.clone();
             manifest.memory_bytes = *memory_bytes;
         } else if manifest.segments.is_empty() {
-            let placement = manifest.spec.layout.placement;
+            let (shape, placement) = (manifest.spec.shape, manifest.spec.layout.placement);
             manifest.spec = entry.spec.clone();
-            manifest.spec.layout.placement = placement;
+            (manifest.spec.shape, manifest.spec.layout.placement) = (shape, placement);
         }
         manifest.segments.insert(at, entry.clone());
         if let (Some(calibration), Some(changes)) = (calibration, &mut manifest.changes) {

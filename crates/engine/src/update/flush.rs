@@ -13,7 +13,9 @@ use super::taken::FromDelta;
 use crate::build::DocumentsById;
 use crate::delta::Delta;
 use crate::error::{ErrorKind, Result};
-use crate::source::{IdSlice, ResidentSlice, VectorSlice};
+use crate::index::Version;
+use crate::manifest::SegmentEntry;
+use crate::source::{IdSlice, ResidentSlice, VectorSlice, keep_exactly};
 
 impl Common {
     /// Flushes the delta that is closed, if one is.
@@ -50,6 +52,9 @@ impl Common {
     /// Flushes the delta that is closed, or closes one. Where memory holds no more codes of the
     /// length that there are, all segments are merged with shorter ones first.
     fn flush(&self, progress: &dyn Progress) -> Result<()> {
+        if self.flush_into_segment(progress)? {
+            return Ok(());
+        }
         let before = self.index.version().manifest.generation;
         let error = match self.flush_beside(progress) {
             Err(error) if error.kind() == ErrorKind::InvalidInput => error,
@@ -78,6 +83,11 @@ impl Common {
         let (mut taken, vectors) = self.commit.exclusive(take)?;
         let rows = taken.ids().len() as u64;
         let room = self.room_for_flush(&version, (rows, merges.is_none()))?;
+        let (vectors, shape) = if narrows(&version) {
+            keep_exactly(vectors, shape)?
+        } else {
+            (vectors, shape)
+        };
         drop(version);
         let rows = ResidentSlice(VectorSlice::new(&vectors, shape)?);
         let documents = taken.documents();
@@ -103,7 +113,7 @@ impl Common {
 
     /// Closes the delta, unless one is closed already that is not flushed yet. None when the files
     /// that there are hold all there is.
-    fn freeze(&self) -> Result<Option<(Arc<Delta>, LogFloor)>> {
+    pub(super) fn freeze(&self) -> Result<Option<(Arc<Delta>, LogFloor)>> {
         let freeze = |state: &mut State, log: &mut LogWriter| -> Result<_> {
             if state.frozen.is_none() {
                 let known = state.version.manifest.changes;
@@ -130,4 +140,11 @@ impl Common {
         state.version = self.index.turn_to_deltas(deltas.collect());
         Ok(())
     }
+}
+
+/// Whether a segment is stored as f16 where that holds all its values exactly: in an index that has
+/// such segments or none, and not where `f32` was asked for or needed.
+fn narrows(version: &Version) -> bool {
+    let segments = &version.manifest.segments;
+    segments.is_empty() || segments.iter().any(SegmentEntry::is_narrowed)
 }

@@ -41,8 +41,15 @@ struct Stretch<'p> {
 }
 
 impl LivingRows {
-    /// The rows of `segments` that live now.
-    pub(super) fn new(segments: &[Segment], shape: VectorShape) -> Self {
+    /// The rows of `segments` that live now: in the element type that all of them store, or in that
+    /// of `given`, the shape of the index.
+    pub(super) fn new(segments: &[Segment], given: VectorShape) -> Self {
+        let mut shape = given;
+        if let Some(first) = segments.first().map(|segment| segment.stored().element)
+            && segments.iter().all(|one| one.stored().element == first)
+        {
+            shape.element = first;
+        }
         let mut count = 0;
         let part = |segment: &Segment| {
             let part = LivingPart::new(segment, count);
@@ -55,6 +62,11 @@ impl LivingRows {
             parts,
             count,
         }
+    }
+
+    /// The dead of the first segment.
+    pub(super) fn first_dead(&self) -> Option<&DeadSet> {
+        self.parts.first().map(|part| &part.dead)
     }
 
     /// What they were taken from, once they are read.
@@ -240,7 +252,12 @@ impl VectorRead for LivingRows {
         let mut read = |stretch: &Stretch<'_>| -> Result<()> {
             let Stretch { part, nodes, rows } = stretch;
             window.resize(nodes.len() * row_bytes, 0);
-            part.segment.read_vectors(nodes.start.into(), &mut window)?;
+            let first = nodes.start.into();
+            if self.shape == part.segment.stored() {
+                part.segment.read_stored(first, &mut window)?;
+            } else {
+                part.segment.read_vectors(first, &mut window)?;
+            }
             let slots = out.chunks_exact_mut(row_bytes).skip(rows.start);
             for (slot, place) in slots.zip(part.places(nodes)) {
                 if let Some(row) = window.get(place * row_bytes..(place + 1) * row_bytes) {

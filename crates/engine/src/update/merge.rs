@@ -9,7 +9,7 @@ use super::common::Common;
 use super::living::LivingRows;
 use super::options::MergeReport;
 use super::state::State;
-use super::tiers::{Tier, choose, choose_all};
+use super::tiers::{Tier, choose, choose_all, choose_patched};
 use crate::build::KeptLists;
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::Segment;
@@ -60,7 +60,9 @@ impl Common {
     fn merge_all(&self, (report, progress): (&mut MergeReport, &dyn Progress)) -> Result<()> {
         let version = self.index.version();
         let segments = version.segments.len();
-        let is_done = segments <= 1 && version.dead_count() == 0;
+        let is_patched = |entry: &SegmentEntry| entry.patched.is_some();
+        let is_patched = version.manifest.segments.iter().any(is_patched);
+        let is_done = segments <= 1 && version.dead_count() == 0 && !is_patched;
         if segments == 0 || (is_done && self.redesign(&version).is_none()) {
             return Ok(());
         }
@@ -186,7 +188,16 @@ fn to_merge(version: &Version) -> Vec<usize> {
         dead: segment.dead.as_ref().map_or(0, |dead| dead.len().into()),
     };
     let tiers: Vec<Tier> = version.segments.iter().map(tier).collect();
-    if version.manifest.spec.keeps_lists() {
+    let segments = &version.manifest.segments;
+    let is_patched =
+        |entry: &SegmentEntry| entry.spec.patches_pages() && entry.files.attributes.is_none();
+    if !segments.is_empty() && segments.iter().all(is_patched) {
+        let built = segments.first().and_then(|entry| entry.patched);
+        choose_patched(
+            &tiers,
+            built.map_or(u32::MAX, |patched| patched.built).into(),
+        )
+    } else if version.manifest.spec.keeps_lists() {
         choose_all(&tiers)
     } else {
         choose(&tiers)

@@ -26,6 +26,7 @@ mod living;
 mod merge;
 mod open;
 mod options;
+mod patch;
 mod pieces;
 mod put;
 mod record;

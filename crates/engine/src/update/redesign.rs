@@ -45,6 +45,7 @@ impl Common {
             return Ok(None);
         };
         let shape = manifest.spec.shape;
+        let stored = manifest.stored_shape();
         let mut options = BuildOptions::of_wish(wish, &manifest.spec);
         let known = manifest.memory_bytes;
         let (memory_bytes, of_searches) = if !self.index.has_memory_of_its_own() {
@@ -58,7 +59,9 @@ impl Common {
         let for_design = of_searches.saturating_sub(manifest.filter_bytes());
         options.memory = Some(MemoryWish::Bytes(for_design));
         let spec_for = |options: &BuildOptions, nodes| -> Result<IndexSpec> {
-            Ok(added_spec(&options.spec_for(shape, nodes)?, nodes))
+            let mut spec = options.spec_for(stored, nodes)?;
+            spec.shape = shape;
+            Ok(added_spec(&spec, nodes))
         };
         let roomy = spec_for(&options, most)?;
         let own = added_spec(&manifest.spec, most);

@@ -14,6 +14,9 @@ const REWRITTEN_PERCENT: u64 = 38;
 /// Segments that there are at most then, between merges.
 const MOST_SEGMENTS: usize = 12;
 
+/// A segment that was patched is written anew when one in so many rows came or died since it was.
+const PATCHED_SHARE: u64 = 5;
+
 /// A segment, as the choice sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Tier {
@@ -68,6 +71,19 @@ pub(super) fn choose_all(tiers: &[Tier]) -> Vec<usize> {
     }
     let first = tiers.iter().position(|tier| tier.is_dying());
     first.into_iter().collect()
+}
+
+/// The same where new rows go into the one segment, which was built of so many nodes: all segments
+/// where there are several, or that one when a fifth of it is new or dead.
+pub(super) fn choose_patched(tiers: &[Tier], built: u64) -> Vec<usize> {
+    let [own] = tiers else {
+        return (0..tiers.len()).collect();
+    };
+    let changed = own.rows.saturating_sub(built) + own.dead;
+    if changed * PATCHED_SHARE >= own.living().max(1) && changed > 0 {
+        return vec![0];
+    }
+    Vec::new()
 }
 
 /// Whether much of an index of several segments is new, or died, since the largest was made.

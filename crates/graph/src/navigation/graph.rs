@@ -5,7 +5,7 @@
 )]
 
 use pageway_kernels::{DistanceManyFn, KernelSet, places};
-use pageway_types::{Guide, NodeId, VectorShape};
+use pageway_types::{ElementType, Guide, NodeId, VectorShape};
 
 use super::NavigationSpec;
 use crate::error::GraphError;
@@ -84,6 +84,19 @@ impl NavigationGraph {
             upper,
             bottom,
         })
+    }
+
+    /// The same graph for queries of another element type, `element`, over sampled vectors of
+    /// `shape`; `None` where those are not compared.
+    #[must_use]
+    pub fn for_queries(
+        self,
+        element: ElementType,
+        (shape, metric): (VectorShape, Guide),
+        kernels: &'static KernelSet,
+    ) -> Option<Self> {
+        let many = kernels.distance_many_to((element, shape.element), metric.metric())?;
+        Some(Self { many, ..self })
     }
 
     /// Replaces every node id by `map` of it: nodes get new ids when they are placed on pages.

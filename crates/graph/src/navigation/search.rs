@@ -45,9 +45,9 @@ impl NavigationGraph {
     /// Appends to `out` the best `list_size` sampled nodes that a search with as many candidates
     /// meets, nearest first, with their exact distances; all of a smaller sample.
     ///
-    /// `query` is one row of raw elements. `list_size` is cut to what `scratch` was made for.
-    /// Costs some hundred distances and, once `out` has its size, no allocation. Panics when
-    /// `scratch` was made for a smaller graph or `query` is no row.
+    /// `query` is one row of raw elements, of the type that the graph is for. `list_size` is cut to
+    /// what `scratch` was made for. Costs some hundred distances and, once `out` has its size, no
+    /// allocation. Panics when `scratch` was made for a smaller graph or `query` is no row.
     pub fn search(
         &self,
         query: &[u8],

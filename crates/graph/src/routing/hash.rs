@@ -62,30 +62,10 @@ impl HashTable {
         mean: &[f32],
         spec: &HashSpec,
     ) -> Result<Self, GraphError> {
-        spec.validate()?;
         check_rows(nodes, rows, mean)?;
-        let planes = Planes::train(rows, mean, spec.bits, spec.seed);
-        let keys = rows
-            .chunks_exact(mean.len())
-            .map(|row| planes.sides(row).key);
-        let mut hashed: Vec<(u32, NodeId)> = keys.zip(nodes.iter().copied()).collect();
-        hashed.sort_unstable();
-        let buckets = hashed.chunk_by(|a, b| a.0 == b.0);
-        let count = buckets.clone().count();
-        let (mut keys, mut ends) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        let mut end = 0;
-        for bucket in buckets {
-            end += bucket.len() as u32;
-            keys.extend(bucket.first().map(|(key, _)| *key));
-            ends.push(end);
-        }
-        Ok(Self {
-            planes,
-            radius: spec.radius,
-            keys,
-            ends,
-            nodes: hashed.iter().map(|(_, node)| *node).collect(),
-        })
+        let mut build = HashBuild::train(rows, mean, spec)?;
+        build.add(nodes, rows);
+        Ok(build.finish())
     }
 
     /// Appends at most `limit` nodes to `out`: those with the key of `query`, then, as far as the
@@ -170,6 +150,65 @@ impl HashTable {
         Self::bytes_for(sample, dimension, bits)
             .saturating_add(Planes::bytes(dimension, bits))
             .saturating_add(hashed)
+    }
+}
+
+/// A table while nodes are hashed, some at a time. Eight bytes for each.
+pub struct HashBuild {
+    planes: Planes,
+    radius: u32,
+    hashed: Vec<(u32, NodeId)>,
+}
+
+impl HashBuild {
+    /// Of `count` sampled rows, every how manieth the planes follow from.
+    pub const fn step(count: usize) -> usize {
+        Planes::step(count)
+    }
+
+    /// Turns the planes by `rows`, or by every [`step`](Self::step)-th of them: the same planes
+    /// either way. `mean` is that of all vectors.
+    ///
+    /// # Errors
+    /// When a parameter is out of range, or there are no rows or components.
+    pub fn train(rows: &[f32], mean: &[f32], spec: &HashSpec) -> Result<Self, GraphError> {
+        spec.validate()?;
+        if rows.is_empty() || mean.is_empty() {
+            return Err(GraphError::Empty);
+        }
+        Ok(Self {
+            planes: Planes::train(rows, mean, spec.bits, spec.seed),
+            radius: spec.radius,
+            hashed: Vec::new(),
+        })
+    }
+
+    /// Hashes nodes by their rows.
+    pub fn add(&mut self, nodes: &[NodeId], rows: &[f32]) {
+        let rows = rows.chunks_exact(self.planes.mean.len());
+        let keys = rows.map(|row| self.planes.sides(row).key);
+        self.hashed.extend(keys.zip(nodes.iter().copied()));
+    }
+
+    /// The table of all that were added.
+    pub fn finish(mut self) -> HashTable {
+        self.hashed.sort_unstable();
+        let buckets = self.hashed.chunk_by(|a, b| a.0 == b.0);
+        let count = buckets.clone().count();
+        let (mut keys, mut ends) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let mut end = 0;
+        for bucket in buckets {
+            end += bucket.len() as u32;
+            keys.extend(bucket.first().map(|(key, _)| *key));
+            ends.push(end);
+        }
+        HashTable {
+            planes: self.planes,
+            radius: self.radius,
+            keys,
+            ends,
+            nodes: self.hashed.iter().map(|(_, node)| *node).collect(),
+        }
     }
 }
 

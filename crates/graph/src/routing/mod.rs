@@ -18,6 +18,6 @@ mod spec;
 mod tests;
 
 pub use entries::{fixed_entries, fixed_entries_bytes};
-pub use hash::HashTable;
+pub use hash::{HashBuild, HashTable};
 pub(crate) use sample::sample_nodes;
 pub use spec::HashSpec;

@@ -51,7 +51,7 @@ impl Planes {
         let mut random = SplitMix64::new(seed);
         let mut normals = vec![0.0; bits as usize * dimension];
         orthonormalize(&mut normals, dimension, &mut random);
-        let step = (rows.len() / dimension).div_ceil(TRAINING_ROWS).max(1);
+        let step = Self::step(rows.len() / dimension);
         for _ in 0..ROUNDS {
             let sample = rows.chunks_exact(dimension).step_by(step);
             normals = spread(sample, mean, &normals);
@@ -61,6 +61,12 @@ impl Planes {
             mean: mean.to_vec(),
             normals,
         }
+    }
+
+    /// Of `count` rows, every how manieth is trained on.
+    pub(super) const fn step(count: usize) -> usize {
+        let step = count.div_ceil(TRAINING_ROWS);
+        if step == 0 { 1 } else { step }
     }
 
     pub(super) fn count(&self) -> u32 {

@@ -8,9 +8,12 @@ use crate::finish::{cosine_distance, jaccard_distance};
 /// Independent partial sums: enough for the vectoriser, and they keep float sums accurate.
 const LANES: usize = 16;
 
-/// A metric, as a function of two vectors of one element type.
+/// A metric, as a function of two vectors, each of its own element type.
 pub(super) trait Measure {
-    fn distance<C: Component>(a: &[u8], b: &[u8]) -> f32;
+    fn distance<Q, C>(query: &[u8], row: &[u8]) -> f32
+    where
+        Q: Component<Value = C::Value>,
+        C: Component;
 }
 
 /// Squared Euclidean distance.
@@ -26,66 +29,100 @@ pub(super) struct Jaccard;
 
 impl Measure for L2 {
     #[inline(always)]
-    fn distance<C: Component>(a: &[u8], b: &[u8]) -> f32 {
-        let [sum] = sums::<C, 1>(a, b, |x, y| [(x - y) * (x - y)]);
+    fn distance<Q, C>(query: &[u8], row: &[u8]) -> f32
+    where
+        Q: Component<Value = C::Value>,
+        C: Component,
+    {
+        let [sum] = sums::<Q, C, 1>(query, row, |x, y| [(x - y) * (x - y)]);
         sum as f32
     }
 }
 
 impl Measure for InnerProduct {
     #[inline(always)]
-    fn distance<C: Component>(a: &[u8], b: &[u8]) -> f32 {
-        let [dot] = sums::<C, 1>(a, b, |x, y| [x * y]);
+    fn distance<Q, C>(query: &[u8], row: &[u8]) -> f32
+    where
+        Q: Component<Value = C::Value>,
+        C: Component,
+    {
+        let [dot] = sums::<Q, C, 1>(query, row, |x, y| [x * y]);
         -dot as f32
     }
 }
 
 impl Measure for Cosine {
     #[inline(always)]
-    fn distance<C: Component>(a: &[u8], b: &[u8]) -> f32 {
-        let [dot, aa, bb] = sums::<C, 3>(a, b, |x, y| [x * y, x * x, y * y]);
+    fn distance<Q, C>(query: &[u8], row: &[u8]) -> f32
+    where
+        Q: Component<Value = C::Value>,
+        C: Component,
+    {
+        let [dot, aa, bb] = sums::<Q, C, 3>(query, row, |x, y| [x * y, x * x, y * y]);
         cosine_distance(dot, aa, bb)
     }
 }
 
 impl Measure for L1 {
     #[inline(always)]
-    fn distance<C: Component>(a: &[u8], b: &[u8]) -> f32 {
-        let [sum] = sums::<C, 1>(a, b, |x, y| [C::magnitude(x - y)]);
+    fn distance<Q, C>(query: &[u8], row: &[u8]) -> f32
+    where
+        Q: Component<Value = C::Value>,
+        C: Component,
+    {
+        let [sum] = sums::<Q, C, 1>(query, row, |x, y| [C::magnitude(x - y)]);
         sum as f32
     }
 }
 
 impl Measure for Jaccard {
     #[inline(always)]
-    fn distance<C: Component>(a: &[u8], b: &[u8]) -> f32 {
-        let [dot, aa, bb] = sums::<C, 3>(a, b, |x, y| [x * y, x * x, y * y]);
+    fn distance<Q, C>(query: &[u8], row: &[u8]) -> f32
+    where
+        Q: Component<Value = C::Value>,
+        C: Component,
+    {
+        let [dot, aa, bb] = sums::<Q, C, 3>(query, row, |x, y| [x * y, x * x, y * y]);
         jaccard_distance(dot, aa, bb)
     }
 }
 
-pub(super) fn distance<C: Component, M: Measure>(a: &[u8], b: &[u8]) -> f32 {
-    debug_assert_eq!(a.len(), b.len(), "vectors of one length");
-    M::distance::<C>(a, b)
+pub(super) fn distance<Q, C, M>(query: &[u8], row: &[u8]) -> f32
+where
+    Q: Component<Value = C::Value>,
+    C: Component,
+    M: Measure,
+{
+    debug_assert_eq!(
+        components::<Q>(query),
+        components::<C>(row),
+        "vectors of one length"
+    );
+    M::distance::<Q, C>(query, row)
 }
 
-pub(super) fn distance_many<C: Component, M: Measure>(
+pub(super) fn distance_many<Q, C, M>(
     query: &[u8],
     rows: &[u8],
     row_bytes: usize,
     places: &[Place],
     out: &mut [f32],
-) {
-    assert_eq!(query.len(), row_bytes, "a query as long as a row");
+) where
+    Q: Component<Value = C::Value>,
+    C: Component,
+    M: Measure,
+{
+    let query_bytes = row_bytes * Q::BITS / C::BITS;
+    assert_eq!(query.len(), query_bytes, "a query as long as a row");
     assert_eq!(places.len(), out.len(), "one distance per place");
     for (place, out) in places.iter().zip(out) {
         let row = &rows[place.index() * row_bytes..][..row_bytes];
-        *out = M::distance::<C>(query, row);
+        *out = M::distance::<Q, C>(query, row);
     }
 }
 
 pub(super) fn squared_norm<C: Component>(vector: &[u8]) -> f32 {
-    let [sum] = sums::<C, 1>(vector, vector, |x, _| [x * x]);
+    let [sum] = sums::<C, C, 1>(vector, vector, |x, _| [x * x]);
     sum as f32
 }
 
@@ -102,15 +139,19 @@ pub(crate) fn widen<C: Component>(bytes: &[u8], out: &mut [f32]) {
 
 /// Sums `N` terms of every pair of components; component `i` goes to partial sum `i % LANES`.
 #[inline(always)]
-fn sums<C: Component, const N: usize>(
+fn sums<Q, C, const N: usize>(
     a: &[u8],
     b: &[u8],
     terms: impl Fn(C::Value, C::Value) -> [C::Value; N],
-) -> [f64; N] {
+) -> [f64; N]
+where
+    Q: Component<Value = C::Value>,
+    C: Component,
+{
     let mut sums = [[C::Value::default(); LANES]; N];
-    let block = block::<C>();
-    for (a, b) in a.chunks(block).zip(b.chunks(block)) {
-        let (a, b) = (read_block::<C>(a), read_block::<C>(b));
+    let blocks = a.chunks(block::<Q>()).zip(b.chunks(block::<C>()));
+    for (a, b) in blocks {
+        let (a, b) = (read_block::<Q>(a), read_block::<C>(b));
         for lane in 0..LANES {
             let terms = terms(a[lane], b[lane]);
             for sum in 0..N {

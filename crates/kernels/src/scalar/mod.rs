@@ -17,7 +17,8 @@ mod table;
 
 use crate::isa::Isa;
 use crate::set::{
-    BitKernels, CodeKernels, ElementKernels, KernelSet, MatrixKernels, PerElement, PerMetric,
+    BitKernels, CodeKernels, ElementKernels, KernelSet, MatrixKernels, PairKernels, PerElement,
+    PerMetric,
 };
 pub(crate) use component::{Bit, Component};
 pub(crate) use distance::widen;
@@ -40,6 +41,7 @@ pub(crate) static KERNELS: KernelSet = KernelSet {
         i8: element_kernels::<i8>(),
         bit: element_kernels::<Bit>(),
     },
+    f32_to_f16: pair_kernels::<f32, Half>(),
     codes: CodeKernels {
         l2_to_256: table::l2_to_256,
         dot_to_256: table::dot_to_256,
@@ -64,22 +66,32 @@ pub(crate) static KERNELS: KernelSet = KernelSet {
     },
 };
 
-const fn element_kernels<C: Component>() -> ElementKernels {
-    ElementKernels {
+const fn pair_kernels<Q, C>() -> PairKernels
+where
+    Q: Component<Value = C::Value>,
+    C: Component,
+{
+    PairKernels {
         distance: PerMetric {
-            l2: distance::distance::<C, L2>,
-            inner_product: distance::distance::<C, InnerProduct>,
-            cosine: distance::distance::<C, Cosine>,
-            l1: distance::distance::<C, L1>,
-            jaccard: distance::distance::<C, Jaccard>,
+            l2: distance::distance::<Q, C, L2>,
+            inner_product: distance::distance::<Q, C, InnerProduct>,
+            cosine: distance::distance::<Q, C, Cosine>,
+            l1: distance::distance::<Q, C, L1>,
+            jaccard: distance::distance::<Q, C, Jaccard>,
         },
         distance_many: PerMetric {
-            l2: distance::distance_many::<C, L2>,
-            inner_product: distance::distance_many::<C, InnerProduct>,
-            cosine: distance::distance_many::<C, Cosine>,
-            l1: distance::distance_many::<C, L1>,
-            jaccard: distance::distance_many::<C, Jaccard>,
+            l2: distance::distance_many::<Q, C, L2>,
+            inner_product: distance::distance_many::<Q, C, InnerProduct>,
+            cosine: distance::distance_many::<Q, C, Cosine>,
+            l1: distance::distance_many::<Q, C, L1>,
+            jaccard: distance::distance_many::<Q, C, Jaccard>,
         },
+    }
+}
+
+const fn element_kernels<C: Component>() -> ElementKernels {
+    ElementKernels {
+        own: pair_kernels::<C, C>(),
         squared_norm: distance::squared_norm::<C>,
         widen: widen::<C>,
     }

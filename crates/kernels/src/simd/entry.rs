@@ -17,8 +17,8 @@ macro_rules! kernel_set {
         use crate::panel::PANEL_ROWS;
         use crate::scalar;
         use crate::set::{
-            BitKernels, CodeKernels, ElementKernels, KernelSet, MatrixKernels, PerElement,
-            PerMetric, WidenFn,
+            BitKernels, CodeKernels, ElementKernels, KernelSet, MatrixKernels, PairKernels,
+            PerElement, PerMetric, WidenFn,
         };
         use crate::simd::lanes::{FloatLanes, Lanes};
         use crate::simd::measure::{Cosine, InnerProduct, Jaccard, L1, L2, Measure};
@@ -36,6 +36,7 @@ macro_rules! kernel_set {
                 i8: element_kernels::<$I8>(widen_integer::<i8>),
                 bit: element_kernels::<$Bit>(widen_integer::<scalar::Bit>),
             },
+            f32_to_f16: pair_kernels::<$F32, $F16>(),
             codes: CodeKernels {
                 l2_to_256: measure_256::<SquaredDifference>,
                 dot_to_256: measure_256::<Product>,
@@ -62,59 +63,87 @@ macro_rules! kernel_set {
 
         const fn element_kernels<V: Lanes>(widen: WidenFn) -> ElementKernels {
             ElementKernels {
-                distance: PerMetric {
-                    l2: distance::<V, L2>,
-                    inner_product: distance::<V, InnerProduct>,
-                    cosine: distance::<V, Cosine>,
-                    l1: distance::<V, L1>,
-                    jaccard: distance::<V, Jaccard>,
-                },
-                distance_many: PerMetric {
-                    l2: distance_many::<V, L2>,
-                    inner_product: distance_many::<V, InnerProduct>,
-                    cosine: distance_many::<V, Cosine>,
-                    l1: distance_many::<V, L1>,
-                    jaccard: distance_many::<V, Jaccard>,
-                },
+                own: pair_kernels::<V, V>(),
                 squared_norm: squared_norm::<V>,
                 widen,
             }
         }
 
-        fn distance<V: Lanes, M: Measure<V>>(a: &[u8], b: &[u8]) -> f32 {
-            #[target_feature(enable = $features)]
-            fn run<V: Lanes, M: Measure<V>>(a: &[u8], b: &[u8]) -> f32 {
-                // SAFETY: this function has the features.
-                unsafe { measure::distance::<V, M>(a, b) }
+        const fn pair_kernels<Q, V>() -> PairKernels
+        where
+            Q: Lanes<Register = V::Register>,
+            V: Lanes,
+        {
+            PairKernels {
+                distance: PerMetric {
+                    l2: distance::<Q, V, L2>,
+                    inner_product: distance::<Q, V, InnerProduct>,
+                    cosine: distance::<Q, V, Cosine>,
+                    l1: distance::<Q, V, L1>,
+                    jaccard: distance::<Q, V, Jaccard>,
+                },
+                distance_many: PerMetric {
+                    l2: distance_many::<Q, V, L2>,
+                    inner_product: distance_many::<Q, V, InnerProduct>,
+                    cosine: distance_many::<Q, V, Cosine>,
+                    l1: distance_many::<Q, V, L1>,
+                    jaccard: distance_many::<Q, V, Jaccard>,
+                },
             }
-            // SAFETY: reached through a detected set only.
-            unsafe { run::<V, M>(a, b) }
         }
 
-        fn distance_many<V: Lanes, M: Measure<V>>(
+        fn distance<Q, V, M>(query: &[u8], row: &[u8]) -> f32
+        where
+            Q: Lanes<Register = V::Register>,
+            V: Lanes,
+            M: Measure<V>,
+        {
+            #[target_feature(enable = $features)]
+            fn run<Q, V, M>(query: &[u8], row: &[u8]) -> f32
+            where
+                Q: Lanes<Register = V::Register>,
+                V: Lanes,
+                M: Measure<V>,
+            {
+                // SAFETY: this function has the features.
+                unsafe { measure::distance_between::<Q, V, M>(query, row) }
+            }
+            // SAFETY: reached through a detected set only.
+            unsafe { run::<Q, V, M>(query, row) }
+        }
+
+        fn distance_many<Q, V, M>(
             query: &[u8],
             rows: &[u8],
             row_bytes: usize,
             places: &[Place],
             out: &mut [f32],
-        ) {
+        ) where
+            Q: Lanes<Register = V::Register>,
+            V: Lanes,
+            M: Measure<V>,
+        {
             #[target_feature(enable = $features)]
-            fn run<V: Lanes, M: Measure<V>>(
+            fn run<Q, V, M>(
                 query: &[u8],
                 rows: &[u8],
                 row_bytes: usize,
                 places: &[Place],
                 out: &mut [f32],
-            ) {
+            ) where
+                Q: Lanes<Register = V::Register>,
+                V: Lanes,
+                M: Measure<V>,
+            {
                 // SAFETY: this function has the features.
-                unsafe { many::distance_many::<V, M>(query, rows, row_bytes, places, out) }
+                unsafe { many::distance_many::<Q, V, M>(query, rows, row_bytes, places, out) }
             }
             // SAFETY: reached through a detected set only.
-            unsafe { run::<V, M>(query, rows, row_bytes, places, out) }
+            unsafe { run::<Q, V, M>(query, rows, row_bytes, places, out) }
         }
 
         fn squared_norm<V: Lanes>(vector: &[u8]) -> f32 {
-            -distance::<V, InnerProduct>(vector, vector)
+            -distance::<V, V, InnerProduct>(vector, vector)
         }
 
         fn widen_float<V>(bytes: &[u8], out: &mut [f32])

@@ -180,49 +180,84 @@ impl<V: Lanes> Measure<V> for Jaccard {
     }
 }
 
-/// The distance of two vectors of equal length; the shorter one counts otherwise.
+/// The distance of a query and a row of as many components, each of its own element type, whose
+/// registers hold as many components; the shorter one counts otherwise.
 ///
 /// # Safety
-/// The CPU has the features of `V`.
+/// The CPU has the features of `Q` and `V`.
 #[inline(always)]
-pub(crate) unsafe fn distance<V: Lanes, M: Measure<V>>(a: &[u8], b: &[u8]) -> f32 {
-    debug_assert_eq!(a.len(), b.len(), "vectors of one length");
-    let length = a.len().min(b.len());
+pub(crate) unsafe fn distance_between<Q, V, M>(query: &[u8], row: &[u8]) -> f32
+where
+    Q: Lanes<Register = V::Register>,
+    V: Lanes,
+    M: Measure<V>,
+{
+    debug_assert_eq!(
+        query.len(),
+        row.len() * Q::BYTES / V::BYTES,
+        "vectors of one length"
+    );
+    let length = row.len().min(query.len() * V::BYTES / Q::BYTES);
+    let (query, row) = (&query[..length * Q::BYTES / V::BYTES], &row[..length]);
     if length < V::BYTES {
         // SAFETY: the caller vouches for the features.
-        return unsafe { short_distance::<V, M>(&a[..length], &b[..length]) };
+        return unsafe { short_distance::<Q, V, M>(query, row) };
     }
-    let (a, b) = (a.as_ptr(), b.as_ptr());
+    let (query, row) = (query.as_ptr(), row.as_ptr());
     // SAFETY: the caller vouches for the features. Offsets stay within `length`, and `load_end`
-    // reads back at most `BYTES <= length` bytes from the end of both.
+    // reads back at most `BYTES <= length` bytes from the end of the row, and as many components
+    // of the query.
     unsafe {
-        let (mut sums, mut offset) = sum_blocks::<V, M>(a, b, length);
+        let (mut sums, mut offset) = sum_blocks::<Q, V, M>(query, row, length);
         while offset + V::BYTES <= length {
-            sums = M::add(sums, V::load(a.add(offset)), V::load(b.add(offset)));
+            sums = add_at::<Q, V, M>(sums, query, row, offset);
             offset += V::BYTES;
         }
         if offset < length {
             let keep = length - offset;
             sums = M::add(
                 sums,
-                V::load_end(a.add(length), keep),
-                V::load_end(b.add(length), keep),
+                Q::load_end(
+                    query.add(length * Q::BYTES / V::BYTES),
+                    keep * Q::BYTES / V::BYTES,
+                ),
+                V::load_end(row.add(length), keep),
             );
         }
         M::finish(sums)
     }
 }
 
-/// Sums all whole blocks of `CHAINS` registers, and says how many bytes these are.
+/// Adds the registers at `offset` bytes of the row, and at as many components of the query.
 ///
 /// # Safety
-/// The CPU has the features of `V`; `length` bytes are readable from both.
+/// The CPU has the features of `Q` and `V`; a register is readable from there.
 #[inline(always)]
-unsafe fn sum_blocks<V: Lanes, M: Measure<V>>(
-    a: *const u8,
-    b: *const u8,
-    length: usize,
-) -> (M::Sums, usize) {
+unsafe fn add_at<Q, V, M>(sums: M::Sums, query: *const u8, row: *const u8, offset: usize) -> M::Sums
+where
+    Q: Lanes<Register = V::Register>,
+    V: Lanes,
+    M: Measure<V>,
+{
+    // SAFETY: the caller vouches for features and bounds.
+    unsafe {
+        let query = Q::load(query.add(offset * Q::BYTES / V::BYTES));
+        M::add(sums, query, V::load(row.add(offset)))
+    }
+}
+
+/// Sums all whole blocks of `CHAINS` registers, and says how many bytes of the row these are.
+///
+/// # Safety
+/// The CPU has the features of `Q` and `V`; `length` bytes of the row are readable, and as many
+/// components of the query.
+#[inline(always)]
+unsafe fn sum_blocks<Q, V, M>(query: *const u8, row: *const u8, length: usize) -> (M::Sums, usize)
+where
+    Q: Lanes<Register = V::Register>,
+    V: Lanes,
+    M: Measure<V>,
+{
     let block = CHAINS * V::BYTES;
     let mut offset = 0;
     // SAFETY: the caller vouches for the features; `offset + block <= length` bounds all loads.
@@ -233,8 +268,7 @@ unsafe fn sum_blocks<V: Lanes, M: Measure<V>>(
         let mut chains = [M::zero(); CHAINS];
         while offset + block <= length {
             for (chain, sums) in chains.iter_mut().enumerate() {
-                let at = offset + chain * V::BYTES;
-                *sums = M::add(*sums, V::load(a.add(at)), V::load(b.add(at)));
+                *sums = add_at::<Q, V, M>(*sums, query, row, offset + chain * V::BYTES);
             }
             offset += block;
         }
@@ -249,15 +283,21 @@ unsafe fn sum_blocks<V: Lanes, M: Measure<V>>(
 /// The distance of vectors that do not fill a register, via copies padded with zeros.
 ///
 /// # Safety
-/// The CPU has the features of `V`.
+/// The CPU has the features of `Q` and `V`.
 #[inline(always)]
-unsafe fn short_distance<V: Lanes, M: Measure<V>>(a: &[u8], b: &[u8]) -> f32 {
-    let (mut padded_a, mut padded_b) = ([0_u8; MAX_BYTES], [0_u8; MAX_BYTES]);
-    padded_a[..a.len()].copy_from_slice(a);
-    padded_b[..b.len()].copy_from_slice(b);
+unsafe fn short_distance<Q, V, M>(query: &[u8], row: &[u8]) -> f32
+where
+    Q: Lanes<Register = V::Register>,
+    V: Lanes,
+    M: Measure<V>,
+{
+    let (mut padded_query, mut padded_row) = ([0_u8; MAX_BYTES], [0_u8; MAX_BYTES]);
+    padded_query[..query.len()].copy_from_slice(query);
+    padded_row[..row.len()].copy_from_slice(row);
     // SAFETY: the caller vouches for the features; `BYTES <= MAX_BYTES` bytes are readable.
     unsafe {
-        let (a, b) = (V::load(padded_a.as_ptr()), V::load(padded_b.as_ptr()));
-        M::finish(M::add(M::zero(), a, b))
+        let query = Q::load(padded_query.as_ptr());
+        let row = V::load(padded_row.as_ptr());
+        M::finish(M::add(M::zero(), query, row))
     }
 }

@@ -54,7 +54,14 @@ pub(crate) fn created(body: &Object) -> Outcome<Value> {
         }
     }
     set(&mut config, "params", params);
-    patch(&mut config, &groups_of(body))?;
+    let mut groups = groups_of(body);
+    // Its other name, of older clients.
+    if let Some(own) = body.get("quantization") {
+        groups
+            .entry("quantization_config")
+            .or_insert_with(|| own.clone());
+    }
+    patch(&mut config, &groups)?;
     Schema::of(&config)?;
     Ok(config)
 }

@@ -25,6 +25,7 @@ mod schema;
 mod scroll;
 mod search;
 mod select;
+mod snapshot;
 
 pub(crate) use config::{created, patch};
 pub(crate) use group::PointGroup;

@@ -19,7 +19,7 @@ use crate::failure::{Failure, Outcome};
 use crate::wire::without_vector;
 
 /// The directory of the journal.
-const JOURNAL: &str = "JOURNAL";
+pub(super) const JOURNAL: &str = "JOURNAL";
 
 /// A collection that is open. Shared by threads.
 pub(crate) struct OpenCollection {
@@ -263,6 +263,6 @@ pub(crate) struct CollectionState {
     pub(crate) indexes: Vec<serde_json::Value>,
 }
 
-fn index_count(schema: &Schema) -> usize {
+pub(super) fn index_count(schema: &Schema) -> usize {
     schema.dense.len().max(1)
 }

@@ -56,7 +56,13 @@ impl Point {
         vector: VectorInput,
         place: &str,
     ) -> Outcome<()> {
-        for (name, value) in vector.into_named() {
+        let vectors = vector.into_named();
+        for value in vectors.values() {
+            if let VectorValue::Sparse(own) = value {
+                own.check(&format!("{place}.vector.?"))?;
+            }
+        }
+        for (name, value) in vectors {
             let path = format!("{place}.vector.{name}");
             match (schema.dense_at(&name), schema.is_dense(&name)) {
                 (Some(at), _) => {
@@ -82,12 +88,6 @@ impl Point {
                 "Conversion between regular and sparse vectors failed: {path}"
             )));
         };
-        if own.indices.len() != own.values.len() {
-            return Err(Failure::invalid(path, "must be the same length as indices"));
-        }
-        if own.values.iter().any(|value| !value.is_finite()) {
-            return Err(Failure::invalid(path, "a number is not finite in 32 bits"));
-        }
         let pairs = own.indices.drain(..).zip(own.values.drain(..));
         let sorted: BTreeMap<u32, f32> = pairs.collect();
         own.indices = sorted.keys().copied().collect();

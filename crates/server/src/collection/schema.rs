@@ -1,6 +1,6 @@
 //! The vectors of a collection: their names, lengths and distances.
 
-use pageway::Metric;
+use pageway::{Metric, VectorShape};
 use serde_json::Value;
 
 use crate::failure::{Failure, Outcome};
@@ -11,7 +11,7 @@ const MAX_NAME_BYTES: usize = 200;
 /// Dense vectors of a point at most.
 const MAX_VECTORS: usize = 16;
 /// Numbers of a vector at most.
-const MAX_SIZE: u64 = 65_536;
+const MAX_SIZE: u64 = VectorShape::MAX_DIMENSION as u64;
 
 /// How far apart vectors are, in the words of the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,9 +125,12 @@ impl Schema {
             .collect();
         for name in &sparse {
             check_name(name)?;
+            if name.is_empty() {
+                return Err(Failure::wrong("Sparse vector name cannot be empty"));
+            }
             if dense.iter().any(|own| own.name == *name) {
                 return Err(Failure::wrong(format_args!(
-                    "Duplicate vector name: {name}"
+                    "Dense and sparse vector names must be unique - duplicate found with '{name}'"
                 )));
             }
         }

@@ -58,6 +58,10 @@ impl OpenCollection {
         (payload, vector): (&PayloadParts, &VectorParts),
     ) -> Outcome<Vec<PointOutput>> {
         payload.check()?;
+        let is_known = |name: &str| self.schema.is_dense(name).is_some();
+        if let Some(unknown) = vector.names().iter().find(|name| !is_known(name)) {
+            return Err(Failure::no_vector(unknown));
+        }
         let wants = |number: usize| {
             let field = self.schema.dense.get(number);
             field.is_some_and(|field| vector.wants(&field.name))

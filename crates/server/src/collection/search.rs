@@ -101,8 +101,9 @@ impl OpenCollection {
                 self.ordered_hits(hits, wanted)
             }
             QueryKind::Sample => {
-                let ids = self.sample(filter, (limit + offset, settings.deadline))?;
-                self.unscored(ids.get(offset..).unwrap_or_default(), wanted)
+                // Of points in no order none come before others.
+                let ids = self.sample(filter, (limit, settings.deadline))?;
+                self.unscored(&ids, wanted)
             }
         }
     }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody, to_bytes};
-use axum::extract::{Path, Request, State};
-use axum::http::{Response, Uri};
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::http::{Method, Response, Uri};
 use axum::routing::{MethodFilter, on};
 use pageway::server::clock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -15,10 +15,11 @@ use tokio::time::timeout;
 
 use super::auth::Keys;
 use super::console;
-use super::envelope::{answer, words};
+use super::envelope::{answer, file, words};
+use super::upload;
 use crate::failure::{Failure, Outcome};
 use crate::log::{Level, Log};
-use crate::operation::{Access, Call, OPERATIONS, Operation, Parameters, Reply};
+use crate::operation::{Access, BodyKind, Call, OPERATIONS, Operation, Parameters, Reply};
 use crate::service::Service;
 use crate::workers::Workers;
 
@@ -36,6 +37,8 @@ const WRITE_QUEUE: usize = 64;
 const WRITE_THREADS: usize = 4;
 /// Reads that wait, for each thread.
 const READS_EACH: usize = 8;
+/// Files that are sent at the same time.
+const DOWNLOADS: usize = 8;
 /// Requests that take longer are told of.
 const SLOW: Duration = Duration::from_secs(1);
 
@@ -51,6 +54,8 @@ struct AppParts {
     log: Log,
     /// Places for the bodies of requests that are read or under way.
     bodies: Arc<Semaphore>,
+    /// Places for files that are sent.
+    downloads: Arc<Semaphore>,
     stops: AtomicBool,
 }
 
@@ -72,6 +77,7 @@ impl App {
             reads: Workers::new("read", (threads, READS_EACH * threads))?,
             writes: Workers::new("write", (WRITE_THREADS, WRITE_QUEUE))?,
             log,
+            downloads: Arc::new(Semaphore::new(DOWNLOADS)),
             stops: AtomicBool::new(false),
         })))
     }
@@ -92,7 +98,12 @@ impl App {
             };
             router = router.route(operation.path, on(filter, handler));
         }
-        router.with_state(self.clone())
+        // Bodies have bounds of our own.
+        router
+            .fallback(absent)
+            .method_not_allowed_fallback(not_allowed)
+            .layer(DefaultBodyLimit::disable())
+            .with_state(self.clone())
     }
 
     /// Refuses requests from now on, but those that ask how the server is.
@@ -117,6 +128,10 @@ impl App {
             return words(status, text);
         }
         let outcome = self.run(operation, path, request).await;
+        let place = match &outcome {
+            Ok(Reply::File(..)) => Arc::clone(&parts.downloads).try_acquire_owned().ok(),
+            _ => None,
+        };
         let took = clock::now().saturating_duration_since(began);
         let status = outcome
             .as_ref()
@@ -132,7 +147,11 @@ impl App {
         parts
             .log
             .request(level, (operation.name, status), milliseconds, failure);
-        answer(outcome, took)
+        match (outcome, place) {
+            (Ok(Reply::File(own, length)), Some(place)) => file(own, length, place),
+            (Ok(Reply::File(..)), None) => answer(Err(Failure::busy()), took),
+            (outcome, _) => answer(outcome, took),
+        }
     }
 
     async fn run(
@@ -148,8 +167,18 @@ impl App {
         }
         check_uri(request.uri())?;
         let query = Parameters::parse(request.uri().query().unwrap_or_default())?;
-        let deadline = query.deadline()?;
-        let (body, room) = self.body_of(request).await?;
+        let deadline = query.deadline(operation.is_long)?;
+        let is_later = operation.is_long && !query.flag("wait", true)?;
+        let (body, room, file) = match operation.body {
+            BodyKind::Json => {
+                let (body, room) = self.body_of(request).await?;
+                (body, Some(room), None)
+            }
+            BodyKind::File => {
+                let file = upload::receive(&parts.service, request).await?;
+                (Bytes::new(), None, file)
+            }
+        };
         let service = Arc::clone(&parts.service);
         let work = move || {
             let _room = room;
@@ -158,10 +187,12 @@ impl App {
                 path: &path,
                 query: &query,
                 body: &body,
+                upload: file.as_ref().map(upload::ReceivedFile::path),
                 deadline,
             })
         };
         match operation.access {
+            Access::Write if is_later => self.later(operation.name, work),
             Access::Open | Access::Known => {
                 let waiting = parts.reads.waiting() + parts.writes.waiting();
                 parts.service.metrics.note_waiting(waiting);
@@ -196,6 +227,29 @@ impl App {
         }
     }
 
+    /// Lets a thread do something that nobody waits for.
+    fn later(
+        &self,
+        name: &'static str,
+        work: impl FnOnce() -> Outcome<Reply> + Send + 'static,
+    ) -> Outcome<Reply> {
+        let log = self.0.log;
+        let task = move || {
+            let began = clock::now();
+            if let Err(failure) = work() {
+                let took = clock::now().saturating_duration_since(began);
+                let milliseconds = took.as_secs_f64() * 1e3;
+                let told = (name, failure.status);
+                log.request(Level::Error, told, milliseconds, Some(&failure.text));
+            }
+        };
+        if self.0.writes.submit(task) {
+            return Ok(Reply::Accepted);
+        }
+        self.0.service.metrics.reject("queue");
+        Err(Failure::busy())
+    }
+
     /// Lets a thread do something, and waits until the time is up.
     async fn queue(
         &self,
@@ -224,6 +278,18 @@ impl App {
             }
         }
     }
+}
+
+/// The answer where no operation has the path.
+async fn absent(uri: Uri) -> Response<Body> {
+    let words = format!("no operation has the path {}", uri.path());
+    answer(Err(Failure::not_found(words)), Duration::ZERO)
+}
+
+/// The answer where those of a path have other methods.
+async fn not_allowed(method: Method) -> Response<Body> {
+    let failure = Failure::not_allowed(format_args!("no operation of this path is a {method}"));
+    answer(Err(failure), Duration::ZERO)
 }
 
 fn check_uri(uri: &Uri) -> Outcome<()> {

@@ -1,15 +1,21 @@
 //! Answers as they are sent: `{"result": .., "status": "ok", "time": seconds}`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, Response, StatusCode};
 
+use pageway::server::VfsFile;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::download::FileBody;
 use crate::failure::{Failure, Outcome};
 use crate::operation::Reply;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 /// The answer of an operation that took so long.
@@ -23,8 +29,25 @@ pub(super) fn answer(outcome: Outcome<Reply>, took: Duration) -> Response<Body> 
         }
         Ok(Reply::Bare(bytes)) => whole(200, JSON, bytes),
         Ok(Reply::Text(text)) => whole(200, TEXT, text.into_bytes()),
+        Ok(Reply::Accepted) => {
+            let body = format!("{{\"status\":\"accepted\",\"time\":{seconds}}}");
+            whole(202, JSON, body.into_bytes())
+        }
+        // Files are sent by `file`.
+        Ok(Reply::File(..)) => failed(&Failure::internal("a file is no JSON"), seconds),
         Err(failure) => failed(&failure, seconds),
     }
+}
+
+/// The answer that is a file.
+pub(super) fn file(
+    file: Arc<dyn VfsFile>,
+    length: u64,
+    place: OwnedSemaphorePermit,
+) -> Response<Body> {
+    let mut response = Response::new(Body::new(FileBody::new(file, length, place)));
+    response.headers_mut().insert(CONTENT_TYPE, BYTES);
+    response
 }
 
 fn failed(failure: &Failure, seconds: f64) -> Response<Body> {

@@ -3,9 +3,15 @@
 mod app;
 mod auth;
 mod console;
+mod cors;
+mod download;
 mod envelope;
 mod serve;
+mod tls;
+mod upload;
 
 pub use app::App;
 pub use auth::Keys;
+pub use cors::with_origins;
 pub use serve::{Listening, listen};
+pub use tls::Tls;

@@ -13,9 +13,12 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
+
+use super::tls::Tls;
 
 /// Connections at the same time.
 const MAX_CONNECTIONS: usize = 4096;
@@ -25,6 +28,8 @@ const HEAD_TIME: Duration = Duration::from_secs(60);
 const HEAD_BYTES: usize = 16 << 10;
 /// Time that requests have to end when the server stops.
 const STOP_TIME: Duration = Duration::from_secs(30);
+/// Time for a connection to become an encrypted one.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// Pause after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -49,7 +54,12 @@ pub async fn listen(address: SocketAddr) -> std::io::Result<Listening> {
 
 impl Listening {
     /// Serves until `stop` says so, then lets requests come to an end.
-    pub async fn serve(self, router: Router, mut stop: oneshot::Receiver<()>) {
+    pub async fn serve(
+        self,
+        router: Router,
+        tls: Option<Arc<Tls>>,
+        mut stop: oneshot::Receiver<()>,
+    ) {
         let graceful = GracefulShutdown::new();
         let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         loop {
@@ -66,10 +76,23 @@ impl Listening {
             let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
                 continue;
             };
-            let connection = graceful.watch(connection(stream, router.clone()));
+            // Small answers are not held back.
+            let _ = stream.set_nodelay(true);
+            let (watcher, router) = (graceful.watcher(), router.clone());
+            let acceptor = tls.as_ref().map(|tls| tls.acceptor());
             tokio::spawn(async move {
                 // What a client does to its connection is its own affair.
-                let _ = connection.await;
+                match acceptor {
+                    None => {
+                        let _ = watcher.watch(connection(stream, router)).await;
+                    }
+                    Some(acceptor) => {
+                        let accepted = timeout(HANDSHAKE_TIME, acceptor.accept(stream)).await;
+                        if let Ok(Ok(stream)) = accepted {
+                            let _ = watcher.watch(connection(stream, router)).await;
+                        }
+                    }
+                }
                 drop(place);
             });
         }
@@ -95,11 +118,9 @@ async fn first_of<F: Future + Unpin>(
 }
 
 fn connection(
-    stream: TcpStream,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     router: Router,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> {
-    // Small answers are not held back.
-    let _ = stream.set_nodelay(true);
     let service = service_fn(move |mut request: Request<Incoming>| {
         trim(request.uri_mut());
         let router = router.clone();

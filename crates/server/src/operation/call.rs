@@ -1,8 +1,10 @@
 //! A request as operations see it, and what they answer with.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pageway::server::clock;
+use pageway::server::{VfsFile, clock};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -14,6 +16,8 @@ use crate::wire::PointId;
 
 /// Time of a request where it asks for none, and at most.
 const MOST_TIME: Duration = Duration::from_secs(60);
+/// Time of what copies whole collections.
+const LONG_TIME: Duration = Duration::from_secs(3600);
 
 /// A request.
 pub(crate) struct Call<'c> {
@@ -22,18 +26,24 @@ pub(crate) struct Call<'c> {
     pub(crate) path: &'c [(String, String)],
     pub(crate) query: &'c Parameters,
     pub(crate) body: &'c [u8],
+    /// The file that was sent, where the operation takes one.
+    pub(crate) upload: Option<&'c Path>,
     /// When its time is up.
     pub(crate) deadline: Instant,
 }
 
 /// What an operation answers with.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(crate) enum Reply {
     /// JSON that goes into the envelope.
     Json(Vec<u8>),
     /// JSON as it is.
     Bare(Vec<u8>),
     Text(String),
+    /// Nothing yet: it is done later.
+    Accepted,
+    /// A file, as it is.
+    File(Arc<dyn VfsFile>, u64),
 }
 
 impl Reply {
@@ -131,10 +141,11 @@ impl Parameters {
     }
 
     /// When the time of a request that begins now is up; refuses values that are not known.
-    pub(crate) fn deadline(&self) -> Outcome<Instant> {
+    pub(crate) fn deadline(&self, is_long: bool) -> Outcome<Instant> {
         self.check()?;
+        let most = if is_long { LONG_TIME } else { MOST_TIME };
         let time = match self.get("timeout") {
-            None => MOST_TIME,
+            None => most,
             Some(text) => {
                 let seconds: Option<u64> = text.parse().ok();
                 match seconds {
@@ -146,7 +157,7 @@ impl Parameters {
                         let words = "value 0 invalid, must be 1 or larger";
                         return Err(Failure::invalid_parameter("timeout", words));
                     }
-                    Some(seconds) => Duration::from_secs(seconds).min(MOST_TIME),
+                    Some(seconds) => Duration::from_secs(seconds).min(most),
                 }
             }
         };
@@ -201,7 +212,7 @@ mod tests {
         let own = read("wait=true&timeout=5&a=b%20c+d&wait=false&x");
         assert_eq!(own.get("a"), Some("b c d"));
         assert!(!own.flag("wait", true).unwrap());
-        assert!(own.deadline().is_ok() && read("").flag("wait", true).unwrap());
+        assert!(own.deadline(false).is_ok() && read("").flag("wait", true).unwrap());
         for (text, status) in [
             ("wait=maybe", 400),
             ("timeout=x", 400),
@@ -210,11 +221,15 @@ mod tests {
             ("ordering=none", 400),
             ("consistency=0", 400),
         ] {
-            assert_eq!(read(text).deadline().unwrap_err().status, status, "{text}");
+            assert_eq!(
+                read(text).deadline(false).unwrap_err().status,
+                status,
+                "{text}"
+            );
         }
         assert!(
             read("timeout=1000000000000&ordering=strong&consistency=majority")
-                .deadline()
+                .deadline(false)
                 .is_ok()
         );
         assert!(Parameters::parse("a=%ff").is_err() && Parameters::parse("a=%4").is_err());

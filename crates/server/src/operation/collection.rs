@@ -138,6 +138,7 @@ pub(super) fn describe(call: &Call<'_>) -> Outcome<Reply> {
         "points_count": state.points,
         "indexed_vectors_count": state.indexed,
         "segments_count": state.segments.max(1),
+        "update_queue": {"length": 0},
         "config": entry.config,
         "payload_schema": schema,
     }))

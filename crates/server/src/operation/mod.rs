@@ -5,8 +5,9 @@ mod call;
 mod collection;
 mod point;
 mod read;
+mod snapshot;
 mod system;
 mod table;
 
 pub(crate) use call::{Call, Parameters, Reply};
-pub(crate) use table::{Access, OPERATIONS, Operation};
+pub(crate) use table::{Access, BodyKind, OPERATIONS, Operation};

@@ -8,7 +8,7 @@
 use serde_json::json;
 
 use super::call::{Call, Reply};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::metrics::Gauge;
 
 /// The level of the interface that is spoken: clients compare it with their own.
@@ -22,6 +22,13 @@ pub(super) fn root(_: &Call<'_>) -> Outcome<Reply> {
         "version": LEVEL,
         "commit": concat!("pageway ", env!("CARGO_PKG_VERSION")),
     }))
+}
+
+/// Every operation that is there, as OpenAPI 3.
+const DESCRIPTION: &str = include_str!("../../assets/openapi.json");
+
+pub(super) fn description(_: &Call<'_>) -> Outcome<Reply> {
+    Ok(Reply::Bare(DESCRIPTION.as_bytes().to_vec()))
 }
 
 pub(super) fn healthy(_: &Call<'_>) -> Outcome<Reply> {
@@ -53,6 +60,15 @@ pub(super) fn issues(_: &Call<'_>) -> Outcome<Reply> {
     Reply::of(&json!({"issues": []}))
 }
 
+pub(super) fn clear_issues(_: &Call<'_>) -> Outcome<Reply> {
+    Reply::of(&true)
+}
+
+/// What several servers would do together.
+pub(super) fn of_several(_: &Call<'_>) -> Outcome<Reply> {
+    Err(Failure::not_allowed("this server is in standalone mode"))
+}
+
 pub(super) fn metrics(call: &Call<'_>) -> Outcome<Reply> {
     let service = call.service;
     let (budget, taken) = service.shelf.memory();
@@ -80,4 +96,52 @@ pub(super) fn metrics(call: &Call<'_>) -> Outcome<Reply> {
         },
     ];
     Ok(Reply::Text(service.metrics.text(&gauges)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::operation::OPERATIONS;
+
+    #[test]
+    fn the_description_is_that_of_the_table() {
+        let described: Value = serde_json::from_str(DESCRIPTION).unwrap();
+        let mut known = Vec::new();
+        for (path, operations) in described["paths"].as_object().unwrap() {
+            for (method, operation) in operations.as_object().unwrap() {
+                let id = operation["operationId"].as_str().unwrap();
+                known.push((id.to_owned(), method.to_uppercase(), path.clone()));
+                let named = path.matches('{').count();
+                let parameters = operation["parameters"].as_array().unwrap();
+                let in_path = parameters.iter().filter(|own| own["in"] == "path").count();
+                assert_eq!(in_path, named, "{path}");
+            }
+        }
+        let there = OPERATIONS.iter().filter(|operation| operation.is_there());
+        let mut own: Vec<_> = there
+            .map(|one| {
+                (
+                    one.name.to_owned(),
+                    one.method.to_owned(),
+                    one.path.to_owned(),
+                )
+            })
+            .collect();
+        known.sort();
+        own.sort();
+        assert_eq!(known, own);
+    }
+
+    #[test]
+    fn what_the_description_refers_to_is_there() {
+        let described: Value = serde_json::from_str(DESCRIPTION).unwrap();
+        let schemas = described["components"]["schemas"].as_object().unwrap();
+        let parts = DESCRIPTION.split("#/components/schemas/").skip(1);
+        for part in parts {
+            let name = part.split('"').next().unwrap();
+            assert!(schemas.contains_key(name), "{name}");
+        }
+    }
 }

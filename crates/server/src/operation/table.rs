@@ -1,7 +1,7 @@
 //! The table of operations.
 
 use super::call::{Call, Reply};
-use super::{alias, collection, point, read, system};
+use super::{alias, collection, point, read, snapshot, system};
 use crate::failure::{Failure, Outcome};
 
 /// Who may ask for an operation, and where it is done.
@@ -17,6 +17,14 @@ pub(crate) enum Access {
     Write,
 }
 
+/// What the body of a request is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BodyKind {
+    Json,
+    /// A file in a form, which goes to the disk as it comes.
+    File,
+}
+
 /// An operation.
 pub(crate) struct Operation {
     /// Its name in metrics, logs and refusals.
@@ -24,6 +32,9 @@ pub(crate) struct Operation {
     pub(crate) method: &'static str,
     pub(crate) path: &'static str,
     pub(crate) access: Access,
+    pub(crate) body: BodyKind,
+    /// Whether it may take long, and is done later where `wait` is false.
+    pub(crate) is_long: bool,
     answer: Option<fn(&Call<'_>) -> Outcome<Reply>>,
 }
 
@@ -32,6 +43,28 @@ impl Operation {
     pub(crate) fn answer(&self, call: &Call<'_>) -> Outcome<Reply> {
         let absent = || Failure::unsupported(format_args!("the operation `{}`", self.name));
         self.answer.ok_or_else(absent)?(call)
+    }
+
+    /// Whether it is there.
+    #[cfg(test)]
+    pub(crate) fn is_there(&self) -> bool {
+        self.answer.is_some()
+    }
+
+    /// The same of an operation that may take long.
+    const fn long(self) -> Self {
+        Self {
+            is_long: true,
+            ..self
+        }
+    }
+
+    /// The same of an operation that takes a file.
+    const fn of_file(self) -> Self {
+        Self {
+            body: BodyKind::File,
+            ..self
+        }
     }
 }
 
@@ -47,6 +80,8 @@ const fn row(
         method,
         path,
         access,
+        body: BodyKind::Json,
+        is_long: false,
         answer: Some(answer),
     }
 }
@@ -58,6 +93,8 @@ const fn none(name: &'static str, (method, path): (&'static str, &'static str)) 
         method,
         path,
         access: Access::Known,
+        body: BodyKind::Json,
+        is_long: false,
         answer: None,
     }
 }
@@ -68,12 +105,36 @@ use Access::{Known, Open, Read, Write};
 pub(crate) const OPERATIONS: &[Operation] = &[
     row("root", ("GET", "/"), Open, system::root),
     row("healthz", ("GET", "/healthz"), Open, system::healthy),
+    row(
+        "openapi",
+        ("GET", "/openapi.json"),
+        Open,
+        system::description,
+    ),
     row("livez", ("GET", "/livez"), Open, system::healthy),
     row("readyz", ("GET", "/readyz"), Open, system::ready),
     row("metrics", ("GET", "/metrics"), Known, system::metrics),
     row("telemetry", ("GET", "/telemetry"), Known, system::telemetry),
     row("cluster", ("GET", "/cluster"), Known, system::cluster),
     row("issues", ("GET", "/issues"), Known, system::issues),
+    row(
+        "clear_issues",
+        ("DELETE", "/issues"),
+        Write,
+        system::clear_issues,
+    ),
+    row(
+        "recover_cluster",
+        ("POST", "/cluster/recover"),
+        Write,
+        system::of_several,
+    ),
+    row(
+        "remove_peer",
+        ("DELETE", "/cluster/peer/{peer}"),
+        Write,
+        system::of_several,
+    ),
     row(
         "list_collections",
         ("GET", "/collections"),
@@ -271,30 +332,47 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         "delete_vector_name",
         ("DELETE", "/collections/{collection}/vectors/{vector}"),
     ),
-    none(
+    row(
         "list_snapshots",
         ("GET", "/collections/{collection}/snapshots"),
+        Read,
+        snapshot::list,
     ),
-    none(
+    row(
         "create_snapshot",
         ("POST", "/collections/{collection}/snapshots"),
-    ),
-    none(
+        Write,
+        snapshot::create,
+    )
+    .long(),
+    row(
         "get_snapshot",
         ("GET", "/collections/{collection}/snapshots/{snapshot}"),
+        Read,
+        snapshot::download,
     ),
-    none(
+    row(
         "delete_snapshot",
         ("DELETE", "/collections/{collection}/snapshots/{snapshot}"),
-    ),
-    none(
+        Write,
+        snapshot::delete,
+    )
+    .long(),
+    row(
         "recover_snapshot",
         ("PUT", "/collections/{collection}/snapshots/recover"),
-    ),
-    none(
+        Write,
+        snapshot::recover,
+    )
+    .long(),
+    row(
         "upload_snapshot",
         ("POST", "/collections/{collection}/snapshots/upload"),
-    ),
+        Write,
+        snapshot::upload,
+    )
+    .long()
+    .of_file(),
     none("list_full_snapshots", ("GET", "/snapshots")),
     none("create_full_snapshot", ("POST", "/snapshots")),
     none(

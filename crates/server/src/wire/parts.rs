@@ -144,6 +144,16 @@ impl VectorParts {
     }
 }
 
+impl VectorParts {
+    /// The names that are given.
+    pub(crate) fn names(&self) -> &[String] {
+        match self {
+            Self::All(_) => &[],
+            Self::Names(names) => names,
+        }
+    }
+}
+
 /// What a request wants of points: payloads, and no vectors, where it does not say.
 pub(crate) fn parts_of(
     payload: Option<&PayloadParts>,

@@ -159,7 +159,13 @@ pub(crate) struct UpdateVectors {
 impl UpdateVectors {
     /// Refuses what is not supported.
     pub(crate) fn check(&self) -> Outcome<()> {
-        refuse("shard_key", self.shard_key.as_ref())
+        refuse("shard_key", self.shard_key.as_ref())?;
+        let empty = self.points.iter().position(|own| own.vector.is_empty());
+        if let Some(at) = empty {
+            let words = "must specify vectors to update for point";
+            return Err(Failure::invalid(&format!("points[{at}].vector"), words));
+        }
+        Ok(())
     }
 }
 

@@ -3,17 +3,39 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use pageway::VectorShape;
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::failure::{Failure, Outcome};
+
 /// Numbers of a vector at most.
-pub(crate) const MAX_DIMENSION: usize = 65_536;
+pub(crate) const MAX_DIMENSION: usize = VectorShape::MAX_DIMENSION as usize;
 
 /// Values at some places.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SparseVector {
     pub(crate) indices: Vec<u32>,
     pub(crate) values: Vec<f32>,
+}
+
+impl SparseVector {
+    /// Refuses values without a place, and those that are no numbers.
+    pub(crate) fn check(&self, path: &str) -> Outcome<()> {
+        if self.indices.len() != self.values.len() {
+            let words = "Validation error: must be the same length as indices [{}]";
+            return Err(Failure::invalid(&format!("{path}.values"), words));
+        }
+        let mut known = std::collections::HashSet::new();
+        if !self.indices.iter().all(|index| known.insert(index)) {
+            let words = "Validation error: must be unique [{}]";
+            return Err(Failure::invalid(&format!("{path}.indices"), words));
+        }
+        if self.values.iter().any(|value| !value.is_finite()) {
+            return Err(Failure::invalid(path, "a number is not finite in 32 bits"));
+        }
+        Ok(())
+    }
 }
 
 /// One vector.
@@ -39,6 +61,11 @@ impl Default for VectorInput {
 }
 
 impl VectorInput {
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Self::Named(all) if all.is_empty())
+    }
+
     /// Each with its name.
     pub(crate) fn into_named(self) -> BTreeMap<String, VectorValue> {
         match self {
@@ -75,7 +102,11 @@ impl<'de> Visitor<'de> for ValueVisitor {
         while let Some(element) = seq.next_element::<Element>()? {
             match element {
                 Element::Number(number) if numbers.len() < MAX_DIMENSION => numbers.push(number),
-                Element::Number(_) => return Err(A::Error::custom("more than 65536 numbers")),
+                Element::Number(_) => {
+                    return Err(A::Error::custom(format_args!(
+                        "more than {MAX_DIMENSION} numbers"
+                    )));
+                }
                 Element::List => is_multi = true,
             }
         }

@@ -34,6 +34,7 @@ pub struct Server {
 pub struct Answer {
     pub status: u16,
     pub text: String,
+    pub bytes: Vec<u8>,
 }
 
 impl Answer {
@@ -76,12 +77,35 @@ impl Server {
         };
         let service = Arc::new(Service::open(dir, options).unwrap());
         let app = App::new(Arc::clone(&service), keys, (2, Log(Level::Error))).unwrap();
+        Self::of(service, app)
+    }
+
+    /// One more that asks the same, for another thread.
+    pub fn of(service: Arc<Service>, app: App) -> Self {
         Self {
             service,
             router: app.router(),
             app,
             runtime: Builder::new_current_thread().enable_all().build().unwrap(),
         }
+    }
+
+    /// Which origin an answer of a router lets a browser show it to.
+    pub fn allowed_origin(&self, router: Router, origin: &str) -> Option<String> {
+        let request = Request::builder().uri("/healthz").header("origin", origin);
+        let request = request.body(Body::empty()).unwrap();
+        self.runtime.block_on(async {
+            let response = TowerToHyperService::new(router)
+                .call(request)
+                .await
+                .unwrap();
+            let header = response.headers().get("access-control-allow-origin");
+            header.map(|own| own.to_str().unwrap().to_owned())
+        })
+    }
+
+    pub fn service(&self) -> Arc<Service> {
+        Arc::clone(&self.service)
     }
 
     /// Asks with headers.
@@ -91,11 +115,21 @@ impl Server {
         headers: &[(&str, &str)],
         body: &str,
     ) -> Answer {
+        self.ask_bytes((method, path), headers, body.as_bytes().to_vec())
+    }
+
+    /// The same with a body of bytes.
+    pub fn ask_bytes(
+        &self,
+        (method, path): (&str, &str),
+        headers: &[(&str, &str)],
+        body: Vec<u8>,
+    ) -> Answer {
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let request = request.body(Body::from(body.to_owned())).unwrap();
+        let request = request.body(Body::from(body)).unwrap();
         self.runtime.block_on(async {
             let service = TowerToHyperService::new(self.router.clone());
             let response = service.call(request).await.unwrap();
@@ -103,7 +137,8 @@ impl Server {
             let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
             Answer {
                 status,
-                text: String::from_utf8(bytes.to_vec()).unwrap(),
+                text: String::from_utf8_lossy(&bytes).into_owned(),
+                bytes: bytes.to_vec(),
             }
         })
     }

@@ -35,6 +35,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("pageway-formats", &["pageway"]),
     ("pageway-lab", &["pageway", "pageway-shell"]),
     ("pageway-server", &["pageway", "pageway-shell"]),
+    ("pageway-import", &["pageway", "pageway-shell"]),
     (
         "pageway-cli",
         &[

@@ -124,6 +124,7 @@ const ORDER: [(&str, &[&str]); 23] = [
             "cache",
             "calibration",
             "error",
+            "execution",
             "filter",
             "index",
             "layout",

@@ -29,6 +29,7 @@ Examples:
   pageway build --data base.fbin --out my.index --metric l2 --preset diskann --placement clustered
   pageway build --data base.fbin --out my.index --metric l2 --memory 10% --plan --pin degree=32
   pageway build --data base.fbin --out my.index --metric l2 --memory 10% --dry-run
+  pageway build --data base.fbin --out my.index --metric l2 --scratch /mnt/fast --resume
 
 What the knobs cost:
   --memory        memory of every later search. Less memory means shorter codes and a smaller cache,
@@ -43,7 +44,8 @@ one means and costs. Any choice can be replaced, written name or name:key=value,
 that cannot be is refused before work, with one that can.
 
 Building over an existing index replaces it in one step at the end: until then, and after a failure
-or Ctrl-C, the old index stays whole.";
+or Ctrl-C, the old index stays whole. With --resume a build that was stopped goes on when the same
+command is given again, and makes the same bytes.";
 
 /// What a plan decides.
 const PLANNED: [&str; 8] = [
@@ -120,8 +122,8 @@ struct PlaceArguments {
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
 
-    /// Store floats as another float type: f32, f16 or bf16; each number is rounded to nearest, and
-    /// the report says how far that moved a vector at most
+    /// Store floats as f32, f16 or bf16; each number is rounded to nearest, and the report says how
+    /// far that moved a vector at most [default: as they come, f32 that f16 holds exactly as f16]
     #[arg(long, value_name = "TYPE", conflicts_with = "plan")]
     store: Option<ElementType>,
 
@@ -148,13 +150,13 @@ impl PlaceArguments {
         }
     }
 
-    /// What to read of the vectors, and where rows may wait: beside the index.
-    fn table(&self) -> Table {
+    /// What to read of the vectors, and where rows may wait: in `scratch`, or beside the index.
+    fn table(&self, scratch: Option<&Path>) -> Table {
         Table {
             element: self.element,
             column: self.column.clone(),
             id_column: self.id_column.clone(),
-            scratch: self.beside().to_owned(),
+            scratch: scratch.unwrap_or(self.beside()).to_owned(),
         }
     }
 
@@ -164,6 +166,19 @@ impl PlaceArguments {
         let beside = beside.filter(|directory| !directory.as_os_str().is_empty());
         beside.unwrap_or(Path::new("."))
     }
+}
+
+/// Temporary files.
+#[derive(Debug, Args)]
+struct ScratchArguments {
+    /// Directory for temporary files, such as one on another disk [default: that of the index]
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
+
+    /// Keep finished stages when the build is stopped, by Ctrl-C or a kill, and go on with what an
+    /// earlier build of the same data with the same options kept
+    #[arg(long)]
+    resume: bool,
 }
 
 /// What the user wants: memory, recall, time.
@@ -198,6 +213,9 @@ struct WishArguments {
     /// Seed of every random choice: same data, options and seed, same bytes
     #[arg(long, value_name = "N", default_value_t = DEFAULTS.seed)]
     seed: u64,
+
+    #[command(flatten)]
+    scratch: ScratchArguments,
 }
 
 /// The design, for those who know it.
@@ -274,6 +292,8 @@ impl BuildArguments {
             .with_disk(design.disk)
             .with_codebook_from(design.codebook_from.clone())
             .with_graph_from(design.graph_from.clone())
+            .with_scratch(wish.scratch.scratch.clone())
+            .with_resume(wish.scratch.resume)
             .with_calibration_queries(wish.calibration_queries)
             .with_seed(wish.seed))
     }
@@ -330,7 +350,8 @@ impl BuildArguments {
         let started = system::now();
         let (options, plan) = self.planned(session)?;
         let place = &self.place;
-        let table = place.table();
+        let options = options.with_store_as_given(place.store.is_some());
+        let table = place.table(self.wish.scratch.scratch.as_deref());
         let data = system::open_table(&place.data, &table, &session.progress)?;
         let vectors = place.stored(data.vectors)?;
         let ids = place.ids.as_deref().map(system::open_ids).transpose()?;

@@ -13,9 +13,10 @@ pub(super) fn describe(outline: &BuildOutline, options: &BuildOptions) -> String
         count => format!(", in {count} segments"),
     };
     let vectors = format!(
-        "{} of {}, {}, {} raw{segments}",
+        "{} of {}{}, {}, {} raw{segments}",
         text::count(outline.nodes.into()),
         shape.vectors(),
+        text::stored(shape.vectors(), outline.stored),
         shape.metric,
         format_bytes(outline.footprint.raw_bytes),
     );

@@ -82,7 +82,8 @@ fn describe_recall(report: &BuildReport, wished: f32) -> String {
 fn describe_vectors(report: &BuildReport, metric: Metric) -> String {
     let (nodes, shape) = (text::count(report.nodes), report.shape);
     format!(
-        "{nodes} of {shape}, {metric}, {} raw",
+        "{nodes} of {shape}{}, {metric}, {} raw",
+        text::stored(shape, report.stored),
         format_bytes(report.raw_bytes)
     )
 }

@@ -9,8 +9,9 @@ use pageway_types::{Cancelled, ElementType, NoProgress, VectorShape};
 use proptest::prelude::*;
 
 use super::super::budget::BuildPlan;
+use super::super::fingerprint::Fingerprint;
+use super::super::scratch::{StageFiles, TemporaryFiles};
 use super::super::shards::ShardBuild;
-use super::super::workspace::Workspace;
 use super::*;
 use crate::cache::breadth_first;
 use crate::index::Index;
@@ -323,8 +324,12 @@ fn merged(kinds: usize) -> Sample {
     let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
     let build = ShardBuild {
         vectors: &vectors,
-        plan: &BuildPlan::new(&input, &options, None).unwrap(),
-        workspace: &Workspace::open(&vfs, dir.path()).unwrap(),
+        plan: &BuildPlan::new((&input, input.vectors.shape().element), &options, None).unwrap(),
+        files: StageFiles {
+            scratch: &TemporaryFiles::beside(&vfs, dir.path(), 1),
+            fingerprint: Fingerprint::new(),
+            segment: None,
+        },
         pool: &thread_pool(2).unwrap(),
         max_norm: None,
         progress: &NoProgress,

@@ -49,7 +49,7 @@ pub(crate) fn run<'t>(
 }
 
 fn worker_unit_bytes(segments: &[Segment]) -> usize {
-    let bytes = |segment: &Segment| segment.reader.geometry().unit_bytes();
+    let bytes = |segment: &Segment| segment.pages.geometry().unit_bytes();
     segments.first().map_or(0, bytes)
 }
 
@@ -79,8 +79,7 @@ fn walk(
             return Err(timed_out());
         }
         let segment = segment_of(segments, request)?;
-        let unit = request.page.0.into();
-        let payload = segment.reader.read_unit_blocking(unit, page)?;
+        let payload = segment.pages.read(request.page, page)?;
         wait_ns += nanoseconds_since(begin);
         segment
             .parts

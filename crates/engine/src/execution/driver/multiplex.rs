@@ -31,9 +31,11 @@ pub(crate) fn run<'t>(
         scratches,
         staging,
         shape,
+        first_files,
     } = worker;
     let mut means = Equipment {
         io: io.as_mut(),
+        first_files,
         staging,
         reads: Reads::new(shape.buffers),
         outcomes: Outcomes::default(),
@@ -47,10 +49,10 @@ pub(crate) fn run<'t>(
     while lanes.iter().any(Lane::busy) {
         means.io.wait(means.reads.worth_waking_for(), &mut done)?;
         for completion in done.drain(..) {
+            let (number, request) = means.reads.end(completion.buffer).ok_or_else(stray)?;
             completion
                 .result
-                .map_err(|error| read_failed(completion.unit, error))?;
-            let (number, request) = means.reads.end(completion.buffer).ok_or_else(stray)?;
+                .map_err(|error| read_failed(request.page, error))?;
             let lane = lanes.get_mut(number).ok_or_else(stray)?;
             let bytes = means.io.buffer(completion.buffer);
             lane.supply(segments, (request, completion.buffer), bytes)?;
@@ -87,6 +89,8 @@ const WAITED_SHARE: usize = 4;
 /// What all lanes share.
 struct Equipment<'m> {
     io: &'m mut dyn PageIo,
+    /// Number of the first file of each segment.
+    first_files: &'m [u32],
     /// Where a page of the page cache is copied to.
     staging: &'m mut [u8],
     reads: Reads,
@@ -194,16 +198,19 @@ impl<'t> Lane<'t> {
             let Some(request) = self.search.want()? else {
                 return Ok(true);
             };
-            let pages = &segment_of(segments, request)?.parts.cache().pages;
+            let segment = segment_of(segments, request)?;
+            let pages = &segment.parts.cache().pages;
             if pages.read(request.page.0, means.staging) {
                 self.search.supply(request, means.staging, Origin::Cache)?;
                 continue;
             }
+            let (file, unit) = segment.pages.place(request.page);
+            let first = means.first_files.get(usize::from(request.segment));
             let buffer = means.reads.begin(self.number, request).ok_or_else(stray)?;
             active.record(|recorder| recorder.sends(buffer));
             means.io.submit(PageRead {
-                unit: request.page.0.into(),
-                file: request.segment.into(),
+                unit,
+                file: first.ok_or_else(stray)? + file,
                 buffer,
                 tag: buffer.into(),
             })?;
@@ -235,7 +242,7 @@ impl<'t> Lane<'t> {
         let active = self.active.as_mut().ok_or_else(stray)?;
         active.record(|recorder| recorder.arrived(buffer));
         let segment = segment_of(segments, request)?;
-        let payload = segment.reader.verify_unit(request.page.0.into(), bytes)?;
+        let payload = segment.pages.verify(request.page, bytes)?;
         segment
             .parts
             .cache()

@@ -121,6 +121,8 @@ pub(crate) struct Worker {
     pub(super) scratches: Vec<Scratch>,
     /// Where a page of the page cache is copied to.
     pub(super) staging: Vec<u8>,
+    /// Number of the first file of each segment, among those of the lane.
+    pub(super) first_files: Vec<u32>,
 }
 
 impl Worker {
@@ -129,8 +131,13 @@ impl Worker {
     /// # Errors
     /// When memory or a lane is refused.
     pub(crate) fn new(segments: &[Segment], shape: WorkerShape) -> Result<Self> {
-        let (first, others) = segments.split_first().ok_or_else(no_segment)?;
-        let others: Vec<_> = others.iter().map(|other| &other.reader).collect();
+        let first = segments.first().ok_or_else(no_segment)?;
+        let (mut readers, mut first_files) = (Vec::new(), Vec::with_capacity(segments.len()));
+        for segment in segments {
+            first_files.push(readers.len() as u32);
+            readers.extend(segment.pages.readers());
+        }
+        let (own, others) = readers.split_first().ok_or_else(no_segment)?;
         let mut scratches = Vec::with_capacity(shape.interleave * segments.len());
         let among = Siblings::of(segments.iter().map(|segment| segment.shape.nodes));
         for _ in 0..shape.interleave {
@@ -142,9 +149,10 @@ impl Worker {
         }
         Ok(Self {
             shape,
-            io: first.reader.lane_with(&others, shape.buffers as u32)?,
+            io: own.lane_with(others, shape.buffers as u32)?,
             scratches,
-            staging: vec![0; first.reader.geometry().payload_bytes()],
+            staging: vec![0; first.pages.geometry().payload_bytes()],
+            first_files,
         })
     }
 

@@ -1,0 +1,266 @@
+//! Rows put into a segment that is there, whose nodes stay where they are: after OdinANN (Guo and
+//! Lu, 2026), whose updates go out of place.
+//!
+//! ```text
+//! codes   of the new rows, by the quantizer that there is
+//! lists   a graph over the new rows, and a search of the segment for each: pruned together
+//! edges   back from each of those neighbours, sorted by node
+//! pages   those that change and those of new nodes, to a file of images; or all of them, to a file
+//!         of their own, where too much of what lies on disk would be of no use
+//! others  codes, ids and the dead, written anew; what finds entries stays
+//! ```
+//! New nodes are numbered behind those that there are. Dead nodes lead on, and stay in old lists
+//! until all pages are written, when their neighbours take their places. No new list has one.
+
+mod edges;
+mod lists;
+mod pages;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pageway_store::{BlobReader, BlobWriter, FileEntry, PageGeometry, Vfs};
+use pageway_types::{NodeId, Progress};
+
+use super::addition::{Added, AdditionLimits};
+use super::budget::rewrite_bytes;
+use super::codes::{Encoding, encode_rows};
+use super::ids::IdFile;
+use super::order::NodeOrder;
+use super::workspace::Workspace;
+use crate::error::{Error, ErrorKind, Result};
+use crate::execution::{AnyParts, DeadSet, LoadedSegment, Parts};
+use crate::layout::RecordCodec;
+use crate::manifest::{CodeError, FileKind, PatchEntry, SegmentEntry};
+use crate::resolve::Source;
+use crate::segment::{IdCursor, write_dead_set};
+use crate::source::{ResidentSlice, VectorSlice};
+use crate::spec::IndexSpec;
+use crate::threads::thread_pool;
+use edges::EdgesBack;
+use pages::WrittenPages;
+
+/// Bytes that are copied at a time.
+const COPY_BYTES: usize = 1 << 18;
+/// What pages that are worked on take, and blocks of rows with the nodes that are found for them.
+const PATCH_BYTES: u64 = 24 << 20;
+
+/// Rows for a segment, in memory, with their ids.
+pub(crate) struct SegmentPatch<'p> {
+    pub(crate) vfs: &'p Arc<dyn Vfs>,
+    pub(crate) dir: &'p Path,
+    /// Number of the build in its directory: part of the names of its files.
+    pub(crate) generation: u64,
+    /// The segment, as the manifest has it, and as it is open.
+    pub(crate) base: &'p SegmentEntry,
+    pub(crate) open: &'p LoadedSegment,
+    /// Its nodes that are dead.
+    pub(crate) dead: &'p DeadSet,
+    /// Raw rows.
+    pub(crate) rows: &'p [u8],
+    pub(crate) ids: &'p [u64],
+    pub(crate) limits: AdditionLimits,
+    pub(crate) progress: &'p dyn Progress,
+}
+
+/// What it takes to put so many rows into a segment of so many nodes, beside the rows.
+///
+/// # Errors
+/// Those of a design that cannot be searched.
+pub(crate) fn patch_bytes(spec: &IndexSpec, (rows, nodes): (u32, u32)) -> Result<u64> {
+    let degree = u64::from(spec.graph.max_degree());
+    let each = u64::from(spec.storage.quantizer.code_bytes()) + 8 + 6 * 4 * degree;
+    let all = rows.saturating_add(nodes);
+    Ok(rewrite_bytes(spec, (all, nodes))? + u64::from(rows) * each + PATCH_BYTES)
+}
+
+impl SegmentPatch<'_> {
+    /// Writes the files of the segment with the rows.
+    ///
+    /// # Errors
+    /// `NoSpace` before anything is written, `Unsupported` for a design that is not patched,
+    /// `Cancelled`, and as files are read and written.
+    pub(crate) fn write(&self) -> Result<Added> {
+        let parts = self.parts()?;
+        let count = self.total()?;
+        let workspace = Workspace::of_writer(self.vfs, self.dir, self.generation);
+        workspace.check_space(self.disk_bytes(count)?, 0)?;
+        let pool = thread_pool(self.limits.threads.max(1))?;
+        let quantizer = parts.codes.quantizer.as_ref();
+        let mut codes = vec![0; self.ids.len() * quantizer.code_bytes()];
+        let shape = self.base.spec.shape.vectors();
+        encode_rows((quantizer, shape), self.rows, &mut codes, &pool)?;
+        let mut lists = self.lists(parts, (&workspace, &pool))?;
+        let edges = EdgesBack::of(&lists);
+        let written = self.pages((parts, &codes), &mut lists, &edges)?;
+        drop((lists, edges));
+        let mut entry = self.base.clone();
+        entry.node_count = count;
+        entry.files.codes = Some(self.all_codes(&codes)?);
+        entry.code_error = self.code_error(parts, &pool)?;
+        entry.files.ids = Some(self.all_ids()?);
+        let bytes = |files: &[Option<&FileEntry>]| -> Result<u64> {
+            let bytes = files.iter().flatten().map(|file| file.file_bytes());
+            bytes
+                .sum::<std::result::Result<u64, _>>()
+                .map_err(Into::into)
+        };
+        let sides = [&entry.files.codes, &entry.files.ids].map(Option::as_ref);
+        let mut written_bytes = written.bytes()? + bytes(&sides)?;
+        self.take(written, &mut entry);
+        let all = DeadSet::of_words(count, self.dead.words());
+        let place = (self.vfs.as_ref(), self.dir);
+        let name = (self.generation, None);
+        entry.files.dead = Some(write_dead_set(place, &entry, &all, name)?);
+        written_bytes += bytes(&[entry.files.dead.as_ref()])?;
+        Ok(Added {
+            entry,
+            calibration: None,
+            written_bytes,
+            temporary_bytes: 0,
+            came: self.ids.len() as u32,
+        })
+    }
+
+    fn parts(&self) -> Result<&Parts<RecordCodec>> {
+        match &self.open.parts {
+            AnyParts::Record(parts) if self.base.spec.patches_pages() => Ok(parts),
+            AnyParts::Record(_) | AnyParts::PageNode(_) => Err(Error::new(
+                ErrorKind::Unsupported,
+                "pages of this design are not patched",
+            )),
+        }
+    }
+
+    /// Nodes with the new ones.
+    fn total(&self) -> Result<u32> {
+        let new = u32::try_from(self.ids.len()).ok();
+        let all = new.and_then(|new| self.base.node_count.checked_add(new));
+        all.filter(|all| *all < u32::MAX)
+            .ok_or_else(|| Error::invalid("more rows than an index can have"))
+    }
+
+    /// The row of a new node.
+    fn row(&self, at: usize) -> &[u8] {
+        let row_bytes = self.base.spec.shape.vectors().row_bytes();
+        let row = self.rows.get(at * row_bytes..(at + 1) * row_bytes);
+        row.unwrap_or_default()
+    }
+
+    /// What it may write, at most.
+    fn disk_bytes(&self, count: u32) -> Result<u64> {
+        let map = crate::resolve::codec(&self.base.spec, count)?.map();
+        let each = u64::from(self.base.spec.storage.quantizer.code_bytes()) + 13;
+        let pages = u64::from(map.page_count()) + 8;
+        Ok(pages * map.geometry.unit_bytes() as u64 + u64::from(count) * each)
+    }
+
+    /// Writes the codes that there are, and those of the new rows.
+    fn all_codes(&self, new: &[u8]) -> Result<FileEntry> {
+        let old = self.base.files.codes.as_ref();
+        let old = old.ok_or_else(|| Error::new(ErrorKind::Internal, "no codes in memory"))?;
+        let mut from = BlobReader::open(self.vfs.as_ref(), self.dir, old)?;
+        let mut file = self.blob(FileKind::Codes)?;
+        let mut bytes = vec![0; COPY_BYTES];
+        while from.remaining_bytes() > 0 {
+            let length = from.remaining_bytes().min(bytes.len() as u64) as usize;
+            let some = bytes.get_mut(..length).unwrap_or_default();
+            from.read_exact(some)?;
+            file.write(some)?;
+        }
+        file.write(new)?;
+        Ok(file.finish()?)
+    }
+
+    fn blob(&self, kind: FileKind) -> Result<BlobWriter> {
+        let path = self.dir.join(kind.file_name(self.generation, None));
+        let geometry = PageGeometry::new(self.base.spec.layout.page_bytes, 1)?;
+        let uuid = kind.uuid_beside(self.base.files.identity(), self.generation);
+        let vfs = self.vfs.as_ref();
+        Ok(BlobWriter::create(vfs, &path, kind as u16, geometry, uuid)?)
+    }
+
+    /// The error of the codes of all rows, those of the new ones looked at.
+    fn code_error(
+        &self,
+        parts: &Parts<RecordCodec>,
+        pool: &rayon::ThreadPool,
+    ) -> Result<Option<CodeError>> {
+        let Some(known) = self.base.code_error else {
+            return Ok(None);
+        };
+        let vectors = VectorSlice::new(self.rows, self.base.spec.shape.vectors())?;
+        let encoding = Encoding {
+            vectors: &ResidentSlice(vectors),
+            order: &NodeOrder::Rows,
+            around: None,
+            quantizer: &parts.codes.quantizer,
+            pool,
+        };
+        let (old, new) = (f64::from(self.base.node_count), self.ids.len() as f64);
+        let own = encoding.error(self.ids.len() as u32)?;
+        let own = (known.own * old + own * new) / (old + new);
+        Ok(Some(CodeError::measured(own).trained_on(known)))
+    }
+
+    /// Writes the ids of those who live and of the new rows.
+    fn all_ids(&self) -> Result<FileEntry> {
+        let file = IdFile {
+            vfs: self.vfs,
+            dir: self.dir,
+            name: (self.generation, None),
+            page_bytes: self.base.spec.layout.page_bytes,
+            uuid: FileKind::Ids.uuid_beside(self.base.files.identity(), self.generation),
+            memory_bytes: 0,
+        };
+        let source = self.source();
+        let mut old = IdCursor::open(source)?;
+        let mut living = || loop {
+            match old.next(source)? {
+                Some((_, node)) if self.dead.contains(node) => {}
+                found => return Ok(found.map(|(id, node)| (id, node.0))),
+            }
+        };
+        let mut new: Vec<(u64, u32)> = self
+            .ids
+            .iter()
+            .copied()
+            .zip(self.base.node_count..)
+            .collect();
+        new.sort_unstable();
+        file.write_merged(&mut living, &new)
+    }
+
+    fn source(&self) -> Source<'_> {
+        Source {
+            vfs: self.vfs.as_ref(),
+            dir: self.dir,
+            segment: self.base,
+        }
+    }
+
+    /// Puts the pages into the entry of the segment.
+    fn take(&self, written: WrittenPages, entry: &mut SegmentEntry) {
+        let (old, new) = (f64::from(self.base.node_count), f64::from(entry.node_count));
+        let edges = self.base.graph.mean_degree * old + written.edges as f64;
+        entry.graph.mean_degree = edges / new;
+        entry.graph.max_degree = entry.graph.max_degree.max(written.longest);
+        entry.graph.packed_bytes = None;
+        let known = self.base.patched;
+        let built = known.map_or(self.base.node_count, |own| own.built);
+        let mut swept = known.map_or(0, |own| own.swept);
+        match written.files {
+            pages::PageFiles::Whole(records) => {
+                (entry.files.records, entry.files.patches) = (records, None);
+                swept = self.dead.len();
+            }
+            pages::PageFiles::Images(patches) => entry.files.patches = Some(patches),
+        }
+        entry.patched = Some(PatchEntry { built, swept });
+    }
+
+    /// Whether a node of the segment lives.
+    fn lives(&self, node: NodeId) -> bool {
+        !self.dead.contains(node)
+    }
+}

@@ -1,0 +1,331 @@
+//! Placement under a memory budget: nodes change places within windows of their order.
+//!
+//! ```text
+//! rows near each other, in parts -> graph over them, on disk -> window by window: the graph of its
+//! nodes among themselves -> placement -> rows and lists, again in the order of nodes
+//! ```
+//! Edges that leave a window do not count for who shares a page; since the order began with rows
+//! that are near each other, most stay inside. Where hot pages come first, whole pages move as
+//! well, anywhere. Memory holds one window, and a number for each node.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use pageway_graph::{PlacementSpec, VectorSet, place};
+use pageway_types::{Metric, NodeId, VectorRead};
+use serde_json::{Value, json};
+
+use super::budget::{BLOCK_BYTES, BuildPlan, NORM_BYTES, STAGE_BYTES};
+use super::graph_file::{GraphFile, neighbors, push_list};
+use super::order::placement;
+use super::ordered::{OrderedRows, OrderedWriter};
+use super::pipeline::Pipeline;
+use super::scratch::StageFiles;
+use super::spill::SpillWriter;
+use super::write::ListStream;
+use crate::error::{Error, ErrorKind, Result};
+use crate::resolve;
+use crate::storage::Identities;
+
+/// Nodes of a window that more memory is not asked for.
+const WINDOW_NODES_MIN: u64 = 16_384;
+/// What a node takes while it is counted how often pages are named, and pages are sorted.
+const HEAT_BYTES: u64 = 16;
+/// Stages of which an earlier build may have kept the files.
+const PLACED: [&str; 3] = ["placed-rows", "placed-identities", "placed-graph"];
+
+/// Nodes in their final order: their rows, their lists, and the node that was asked for.
+pub(super) struct Placed {
+    pub(super) rows: OrderedRows,
+    pub(super) graph: GraphFile,
+    pub(super) medoid: NodeId,
+    /// What the graph was noted with.
+    pub(super) note: Value,
+}
+
+impl BuildPlan {
+    /// Whether the placement of the design looks at edges.
+    pub(super) fn places_by_edges(&self) -> bool {
+        let layout = self.spec.layout.placement;
+        !(layout.is_by_id() || layout.is_clustered()) || self.spec.storage.codes.is_split()
+    }
+
+    /// Peak while `nodes` nodes at a time are placed by their edges.
+    pub(super) fn window_bytes(&self, nodes: u64) -> u64 {
+        let spec = &self.spec;
+        let max_degree = spec.graph.max_degree();
+        let graph = pageway_graph::Graph::bytes(nodes, max_degree);
+        let placing = placement(spec).map_or(0, |own| {
+            pageway_graph::placement_bytes(nodes, own, max_degree)
+        });
+        // A window as it is read, with where its lists begin and end; later, who comes where.
+        let own = self.row_bytes() + NORM_BYTES + Identities::stride(spec) as u64 + 24;
+        let heat = if spec.storage.codes.is_split() {
+            HEAT_BYTES * u64::from(self.node_count).div_ceil(self.nodes_per_page().max(1).into())
+        } else {
+            0
+        };
+        let numbers = u64::from(self.node_count) * size_of::<NodeId>() as u64;
+        STAGE_BYTES + numbers + heat + nodes * own + graph + graph.max(placing)
+    }
+
+    /// Nodes of a window where least memory is needed.
+    pub(super) fn least_window(&self) -> u64 {
+        WINDOW_NODES_MIN.min(self.node_count.into()).max(1)
+    }
+
+    /// The most nodes of a window that the budget holds, whole pages of them; the least fits.
+    pub(super) fn window_capacity(&self) -> u32 {
+        let (mut low, mut high) = (self.least_window(), u64::from(self.node_count));
+        while low < high {
+            let middle = (low + high).div_ceil(2);
+            if self.window_bytes(middle) <= self.budget_bytes {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        let per_page = self.nodes_per_page().max(1);
+        (low as u32 / per_page * per_page).max(per_page)
+    }
+
+    /// Nodes that share a page; 1 for a spec that has none.
+    pub(super) fn nodes_per_page(&self) -> u32 {
+        resolve::codec(&self.spec, self.node_count).map_or(1, |codec| codec.map().nodes_per_page)
+    }
+}
+
+impl Pipeline<'_> {
+    /// Nodes that were placed before, by a build that was stopped.
+    pub(super) fn placed_before(
+        &self,
+        files: StageFiles<'_>,
+        format: (pageway_types::VectorShape, usize),
+    ) -> Result<Option<Placed>> {
+        let [rows, identities, graph] = PLACED;
+        let Some(rows) = OrderedRows::kept(files, [rows, identities], format)? else {
+            return Ok(None);
+        };
+        let Some((spill, note)) = files.find(graph)? else {
+            return Ok(None);
+        };
+        let max_degree = self.plan.spec.graph.max_degree();
+        let medoid = note.get("medoid").and_then(Value::as_u64).unwrap_or(0);
+        Ok(Some(Placed {
+            rows,
+            graph: GraphFile::of(spill, self.plan.node_count, max_degree),
+            medoid: NodeId(medoid as u32),
+            note,
+        }))
+    }
+
+    /// Places the nodes of a graph on disk, `capacity` at a time.
+    pub(super) fn place_in_windows(
+        &self,
+        (rows, graph, capacity): (&Arc<OrderedRows>, GraphFile, u32),
+        (medoid, max_norm): (NodeId, f32),
+        (files, mut note): (StageFiles<'_>, Value),
+    ) -> Result<Placed> {
+        let windows = Windows {
+            pipeline: self,
+            rows,
+            graph: &graph,
+            capacity,
+            per_page: self.plan.nodes_per_page(),
+            max_norm: (self.options.metric == Metric::InnerProduct).then_some(max_norm),
+        };
+        let mut places = windows.places()?;
+        if self.plan.spec.storage.codes.is_split() {
+            windows.hot_pages_first(&mut places)?;
+        }
+        let medoid = *places.get(medoid.index()).ok_or_else(torn)?;
+        let (placed, lists) = windows.write(&places, files)?;
+        if let Some(note) = note.as_object_mut() {
+            note.insert("medoid".to_owned(), json!(medoid.0));
+        }
+        let [rows, identities, name] = PLACED;
+        placed.keep(files, [rows, identities])?;
+        files.keep(name, lists.spill(), note.clone())?;
+        files.forget(&["graph"])?;
+        Ok(Placed {
+            rows: placed,
+            graph: lists,
+            medoid,
+            note,
+        })
+    }
+}
+
+/// What is placed.
+struct Windows<'w> {
+    pipeline: &'w Pipeline<'w>,
+    rows: &'w OrderedRows,
+    graph: &'w GraphFile,
+    /// Nodes of a window: whole pages.
+    capacity: u32,
+    per_page: u32,
+    max_norm: Option<f32>,
+}
+
+impl Windows<'_> {
+    fn all(&self) -> impl Iterator<Item = Range<u32>> + use<'_> {
+        let count = self.graph.count();
+        let starts = (0..count).step_by(self.capacity as usize);
+        starts.map(move |start| start..count.min(start.saturating_add(self.capacity)))
+    }
+
+    /// Where each node goes: within its window.
+    fn places(&self) -> Result<Vec<NodeId>> {
+        let Pipeline {
+            plan,
+            pool,
+            progress,
+            ..
+        } = *self.pipeline;
+        let mut places: Vec<NodeId> = (0..self.graph.count()).map(NodeId).collect();
+        let Some(placement) =
+            placement(&plan.spec).filter(|_| !plan.spec.layout.placement.is_clustered())
+        else {
+            return Ok(places);
+        };
+        let wanted = PlacementSpec {
+            placement,
+            nodes_per_page: self.per_page,
+            seed: plan.spec.seed,
+        };
+        let (shape, _) = self.rows.format();
+        let metric = plan.spec.shape.metric.guide();
+        let mut bytes = Vec::new();
+        for window in self.all() {
+            progress.check()?;
+            bytes.resize(window.len() * shape.row_bytes(), 0);
+            VectorRead::read(self.rows, window.start.into(), &mut bytes)?;
+            let set = VectorSet::new(&bytes, shape, metric, resolve::kernels()?, self.max_norm)?;
+            let graph = self.graph.window(window.clone(), NodeId(0))?;
+            let order = place(&graph, &set, &wanted, pool, progress)?;
+            for (new, old) in window.clone().zip(order) {
+                let slot = places.get_mut((window.start + old.0) as usize);
+                *slot.ok_or_else(torn)? = NodeId(new);
+            }
+        }
+        Ok(places)
+    }
+
+    /// Moves pages whose nodes are named most often to the front; a last page that is not full
+    /// stays last.
+    fn hot_pages_first(&self, places: &mut [NodeId]) -> Result<()> {
+        let full = self.graph.count() / self.per_page;
+        let mut heat = vec![0u64; full as usize];
+        let mut lists = self.graph.lists(0..self.graph.count());
+        let mut list = Vec::new();
+        for _ in 0..self.graph.count() {
+            lists.next_list(&mut list)?;
+            for neighbor in &list {
+                let place = places.get(neighbor.index()).ok_or_else(torn)?;
+                if let Some(heat) = heat.get_mut((place.0 / self.per_page) as usize) {
+                    *heat += 1;
+                }
+            }
+        }
+        let mut pages: Vec<u32> = (0..full).collect();
+        pages.sort_by_key(|page| std::cmp::Reverse(heat.get(*page as usize)));
+        let mut moved = vec![0u32; full as usize];
+        for (new, old) in (0u32..).zip(&pages) {
+            *moved.get_mut(*old as usize).ok_or_else(torn)? = new;
+        }
+        for place in places {
+            let (page, at) = (place.0 / self.per_page, place.0 % self.per_page);
+            if let Some(page) = moved.get(page as usize) {
+                *place = NodeId(page * self.per_page + at);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes rows and lists where they go.
+    fn write(&self, places: &[NodeId], files: StageFiles<'_>) -> Result<(OrderedRows, GraphFile)> {
+        let [rows, identities, lists] = PLACED;
+        let count = self.graph.count();
+        self.pipeline.progress.stage("move nodes", count.into());
+        let mut out = OrderedWriter::new(
+            self.rows.format(),
+            files.writer(rows)?,
+            files.writer(identities)?,
+        );
+        for window in self.all() {
+            self.pipeline.progress.check()?;
+            self.write_rows(window, places, &mut out)?;
+        }
+        let mut moved = files.writer(lists)?;
+        for window in self.all() {
+            self.pipeline.progress.check()?;
+            self.write_lists(window.clone(), places, &mut moved)?;
+            self.pipeline.progress.advance(window.len() as u64);
+        }
+        let max_degree = self.graph.max_degree();
+        let lists = GraphFile::of(moved.finish()?, count, max_degree);
+        Ok((out.finish()?, lists))
+    }
+
+    fn write_rows(
+        &self,
+        window: Range<u32>,
+        places: &[NodeId],
+        out: &mut OrderedWriter,
+    ) -> Result<()> {
+        let (shape, stride) = self.rows.format();
+        let mut rows = vec![0; window.len() * shape.row_bytes()];
+        VectorRead::read(self.rows, window.start.into(), &mut rows)?;
+        let mut identities = vec![0; window.len() * stride];
+        self.rows.read_identities(window.start, &mut identities)?;
+        for (place, at) in moves(&window, places)? {
+            let row = rows.get(at * shape.row_bytes()..(at + 1) * shape.row_bytes());
+            let identity = identities.get(at * stride..(at + 1) * stride);
+            let (row, identity) = row.zip(identity).ok_or_else(torn)?;
+            out.seek(place)?;
+            out.write(row, identity)?;
+        }
+        Ok(())
+    }
+
+    fn write_lists(
+        &self,
+        window: Range<u32>,
+        places: &[NodeId],
+        out: &mut SpillWriter,
+    ) -> Result<()> {
+        let bytes = self.graph.list_bytes();
+        let mut lists = vec![0; window.len() * bytes];
+        let block = (BLOCK_BYTES / bytes).max(1);
+        for (start, out) in (window.start..)
+            .step_by(block)
+            .zip(lists.chunks_mut(block * bytes))
+        {
+            self.graph.read(start.into(), out)?;
+        }
+        let place = |node: NodeId| places.get(node.index()).copied().ok_or_else(torn);
+        let mut moved = Vec::new();
+        for (new, at) in moves(&window, places)? {
+            let list = lists.get(at * bytes..(at + 1) * bytes).unwrap_or_default();
+            let list: Vec<NodeId> = neighbors(list).map(place).collect::<Result<_>>()?;
+            moved.clear();
+            push_list(&list, self.graph.max_degree(), &mut moved)?;
+            out.seek(u64::from(new) * bytes as u64)?;
+            out.write(&moved)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the nodes of a window go, in that order, each with its place in the window.
+fn moves(window: &Range<u32>, places: &[NodeId]) -> Result<Vec<(u32, usize)>> {
+    let own = places.get(window.start as usize..window.end as usize);
+    let own = own.ok_or_else(torn)?.iter();
+    let mut moves: Vec<(u32, usize)> = own.zip(0..).map(|(place, at)| (place.0, at)).collect();
+    moves.sort_unstable();
+    Ok(moves)
+}
+
+fn torn() -> Error {
+    Error::new(ErrorKind::Internal, "a placement that is no permutation")
+}

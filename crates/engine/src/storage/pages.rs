@@ -1,0 +1,148 @@
+//! The pages of a segment: a file of them, and newer images of some in files of their own.
+
+use pageway_store::{
+    AlignedBuffers, IoBackend, IoProbe, PageFile, PageGeometry, PageIo, PageReader,
+};
+use pageway_types::PageId;
+
+use super::Shadow;
+use crate::error::{Error, ErrorKind, Result};
+
+/// The pages of a segment, open to be read. Files never change.
+#[derive(Clone, Debug)]
+pub(crate) struct RecordPages {
+    first: PagesFile,
+    /// Newer images, older files first.
+    images: Vec<PagesFile>,
+    shadow: Shadow,
+}
+
+#[derive(Clone, Debug)]
+struct PagesFile {
+    file: PageFile,
+    reader: PageReader,
+}
+
+impl RecordPages {
+    /// The pages of a file, of which some have newer images in others, and how they are read.
+    ///
+    /// # Errors
+    /// When no way of reading works.
+    pub(crate) fn open(
+        first: PageFile,
+        images: Vec<PageFile>,
+        shadow: Shadow,
+    ) -> Result<(Self, IoProbe)> {
+        let (reader, probe) = PageReader::open(first.clone())?;
+        let image = |file: PageFile| PagesFile {
+            reader: PageReader::with_backend(file.clone(), reader.backend()),
+            file,
+        };
+        let pages = Self {
+            images: images.into_iter().map(image).collect(),
+            first: PagesFile {
+                file: first,
+                reader,
+            },
+            shadow,
+        };
+        Ok((pages, probe))
+    }
+
+    /// Which pages have newer images.
+    pub(crate) fn shadow(&self) -> &Shadow {
+        &self.shadow
+    }
+
+    /// Bytes and pages of one read.
+    pub(crate) fn geometry(&self) -> PageGeometry {
+        self.first.reader.geometry()
+    }
+
+    /// How reads are made.
+    pub(crate) fn backend(&self) -> IoBackend {
+        self.first.reader.backend()
+    }
+
+    /// Where messages say that pages are.
+    pub(crate) fn path(&self) -> &std::path::Path {
+        self.first.file.path()
+    }
+
+    /// Files, in the order of their numbers.
+    pub(crate) fn readers(&self) -> impl Iterator<Item = &PageReader> {
+        let images = self.images.iter().map(|image| &image.reader);
+        std::iter::once(&self.first.reader).chain(images)
+    }
+
+    /// Number of the file, and of its unit, that hold a page.
+    #[inline]
+    pub(crate) fn place(&self, page: PageId) -> (u32, u64) {
+        self.shadow.place(page)
+    }
+
+    /// A lane over all of its files, by their numbers.
+    ///
+    /// # Errors
+    /// When memory or a lane is refused.
+    pub(crate) fn lane(&self, buffers: u32) -> Result<Box<dyn PageIo>> {
+        let others: Vec<&PageReader> = self.readers().skip(1).collect();
+        Ok(self.first.reader.lane_with(&others, buffers)?)
+    }
+
+    /// Checks the bytes of a page that was read, and returns its payload.
+    ///
+    /// # Errors
+    /// `Corrupt`.
+    #[inline]
+    pub(crate) fn verify<'b>(&self, page: PageId, bytes: &'b [u8]) -> Result<&'b [u8]> {
+        let (file, unit) = self.place(page);
+        Ok(self.file(file)?.reader.verify_unit(unit, bytes)?)
+    }
+
+    /// Reads and checks a page, without a lane.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io`.
+    pub(crate) fn read<'b>(
+        &self,
+        page: PageId,
+        buffers: &'b mut AlignedBuffers,
+    ) -> Result<&'b [u8]> {
+        let (file, unit) = self.place(page);
+        Ok(self.file(file)?.reader.read_unit_blocking(unit, buffers)?)
+    }
+
+    /// Reads adjacent pages from `first` on into as many buffers, those that lie together at once.
+    /// Nothing is checked yet.
+    ///
+    /// # Errors
+    /// `Io`, and `InvalidInput` for pages that there are not.
+    pub(crate) fn read_run(
+        &self,
+        first: PageId,
+        (buffers, count): (&mut AlignedBuffers, usize),
+    ) -> Result<()> {
+        let mut at = 0;
+        while at < count {
+            let (file, unit) = self.place(PageId(first.0 + at as u32));
+            let follows = |behind: &usize| {
+                let page = PageId(first.0 + *behind as u32);
+                self.place(page) == (file, unit + (*behind - at) as u64)
+            };
+            let end = (at + 1..count).find(|behind| !follows(behind));
+            let end = end.unwrap_or(count);
+            let bytes = buffers.get_many_mut(at, end - at);
+            self.file(file)?.file.read_units(unit, bytes)?;
+            at = end;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn file(&self, number: u32) -> Result<&PagesFile> {
+        let image = (number as usize).checked_sub(1);
+        let file = image.map_or(Some(&self.first), |at| self.images.get(at));
+        file.ok_or_else(|| Error::new(ErrorKind::Internal, "an image in no file"))
+    }
+}

@@ -1,0 +1,152 @@
+//! Rows that are put into the segment that is there.
+
+use std::path::Path;
+
+use pageway_types::{Metric, NoProgress};
+
+use super::model::{Model, SHAPE};
+use crate::Index;
+use crate::manifest::SegmentEntry;
+use crate::memory::MemoryWish;
+use crate::options::{BuildInput, BuildOptions, OpenOptions};
+use crate::presets::Preset;
+use crate::source::{IdSlice, VectorSlice};
+use crate::update::{Rows, UpdateOptions, Writer, verify};
+
+const ROWS: u64 = 1500;
+
+fn built(dir: &Path, model: &mut Model) {
+    let (rows, ids) = (model.rows(ROWS as usize), (0..ROWS).collect::<Vec<u64>>());
+    let bytes = rows.concat();
+    let vectors = VectorSlice::new(&bytes, SHAPE).unwrap();
+    let ids_read = IdSlice(&ids);
+    let options = BuildOptions {
+        preset: Preset::OdinAnn,
+        metric: Metric::L2,
+        degree: 16,
+        build_list: 40,
+        memory: Some(MemoryWish::Bytes(16 << 20)),
+        calibration_queries: 20,
+        ..BuildOptions::default()
+    };
+    let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids_read));
+    Index::build(dir, &input, &options, &NoProgress).unwrap();
+    model.rows.extend(ids.into_iter().zip(rows));
+}
+
+fn opened(dir: &Path) -> Writer {
+    let options = UpdateOptions::default()
+        .with_threads(1)
+        .with_in_foreground(true);
+    Writer::open(dir, &OpenOptions::default(), &options).unwrap()
+}
+
+/// Replaces some rows and puts new ones in, and flushes.
+fn churn(writer: &Writer, model: &mut Model, count: usize) {
+    let mut ids = model.some(count / 2);
+    let first = model.rows.keys().next_back().map_or(0, |id| id + 1);
+    ids.extend(first..first + count.div_ceil(2) as u64);
+    let rows = model.rows(ids.len());
+    let bytes = rows.concat();
+    writer
+        .upsert(&Rows::new(&bytes, SHAPE).with_ids(&*ids))
+        .unwrap();
+    model.rows.extend(ids.into_iter().zip(rows));
+    writer.flush(&NoProgress).unwrap();
+}
+
+fn entry(writer: &Writer) -> SegmentEntry {
+    let version = writer.index().version();
+    let [entry] = &version.manifest.segments[..] else {
+        panic!("several segments");
+    };
+    entry.clone()
+}
+
+#[test]
+fn few_rows_change_few_pages_and_all_is_found_by_all() {
+    let (dir, mut model) = (tempfile::tempdir().unwrap(), Model::new(21));
+    built(dir.path(), &mut model);
+    let writer = opened(dir.path());
+    writer.flush(&NoProgress).unwrap();
+    let before = entry(&writer);
+    let reader = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+    let mut known = Model::new(22);
+    known.rows = model.rows.clone();
+    let mut images = Vec::new();
+    for flushes in 1..=6 {
+        churn(&writer, &mut model, 2);
+        assert!(model.check(writer.index()) > 0.97);
+        let own = entry(&writer);
+        assert_eq!(own.node_count, before.node_count + 2 * flushes);
+        assert_eq!(own.patched.map(|own| own.built), Some(before.node_count));
+        images.push(own.files.patches.map_or(0, |own| own.images.len()));
+    }
+    // Some went to files of images, and some wrote all pages anew.
+    assert_eq!(images[..2], [1, 2], "{images:?}");
+    assert!(images.contains(&0), "{images:?}");
+    while entry(&writer).files.patches.is_none() {
+        churn(&writer, &mut model, 2);
+    }
+    // Who has the former version open goes on to read it.
+    assert!(known.check(&reader) > 0.97);
+    reader.refresh().unwrap();
+    assert!(model.check(&reader) > 0.97);
+    drop(writer);
+    let report = verify(dir.path(), &NoProgress).unwrap();
+    assert!(report.is_sound(), "{:?}", report.problems);
+    find_damage(dir.path());
+    // And goes on after it was opened again.
+    let writer = opened(dir.path());
+    assert!(model.check(writer.index()) > 0.97);
+    churn(&writer, &mut model, 5);
+    assert!(model.check(writer.index()) > 0.97);
+}
+
+/// Flips a bit of each file that a patch writes.
+#[expect(clippy::disallowed_methods, reason = "damage comes from elsewhere")]
+fn find_damage(dir: &Path) {
+    let mut flipped = 0;
+    for file in std::fs::read_dir(dir).unwrap() {
+        let path = file.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if !name.starts_with("patch-") {
+            continue;
+        }
+        let sound = std::fs::read(&path).unwrap();
+        let mut damaged = sound.clone();
+        damaged[4096 + 20] ^= 4;
+        std::fs::write(&path, &damaged).unwrap();
+        let report = verify(dir, &NoProgress).unwrap();
+        assert!(!report.is_sound(), "{name}");
+        std::fs::write(&path, &sound).unwrap();
+        flipped += 1;
+    }
+    assert!(flipped >= 2, "{flipped} files");
+}
+
+#[test]
+fn an_index_of_which_all_was_replaced_is_as_good_as_before() {
+    let (dir, mut model) = (tempfile::tempdir().unwrap(), Model::new(23));
+    built(dir.path(), &mut model);
+    let writer = opened(dir.path());
+    for _ in 0..30 {
+        let gone: Vec<u64> = model.rows.keys().copied().take(50).collect();
+        writer.delete(&gone, crate::Durability::Synced).unwrap();
+        model.rows.retain(|id, _| !gone.contains(id));
+        churn(&writer, &mut model, 50);
+        writer.settle(&NoProgress).unwrap();
+        assert!(model.check(writer.index()) > 0.95);
+        let changes = writer.changes().unwrap();
+        assert_eq!(changes.segments, 1, "{changes:?}");
+    }
+    let work = writer.changes().unwrap().work;
+    let is_patched = work.flushes == 30 && (5..=15).contains(&work.merges);
+    assert!(is_patched, "{work:?}");
+    writer.merge(true, &NoProgress).unwrap();
+    assert!(entry(&writer).patched.is_none());
+    assert!(model.check(writer.index()) > 0.95);
+    drop(writer);
+    let report = verify(dir.path(), &NoProgress).unwrap();
+    assert!(report.is_sound(), "{:?}", report.problems);
+}
