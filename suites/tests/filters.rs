@@ -34,6 +34,8 @@ const DEPTH: u32 = 3;
 struct World {
     data: Data,
     lives: Vec<bool>,
+    /// Its index sees changes that no file holds yet.
+    writer: Writer,
 }
 
 /// A condition as text, and whether it holds of a row.
@@ -174,7 +176,11 @@ impl World {
             .filter(|row| !lives[*row as usize])
             .collect();
         writer.delete(&gone, Durability::Synced).unwrap();
-        Some(Self { data, lives })
+        Some(Self {
+            data,
+            lives,
+            writer,
+        })
     }
 
     fn distance(&self, row: usize, query: &[u8]) -> f32 {
@@ -184,7 +190,7 @@ impl World {
     }
 
     /// Asks once, and checks what comes; gives the strategy that was taken.
-    fn ask(&self, index: &Index, random: &mut SplitMix64) -> String {
+    fn ask(&self, random: &mut SplitMix64) -> String {
         let condition = tree(random, DEPTH);
         let matches: BTreeSet<usize> = (0..ROWS)
             .filter(|row| self.lives[*row] && (condition.holds)(*row))
@@ -203,7 +209,7 @@ impl World {
             .with_effort(Effort::ListSize(list as u32))
             .with_exact(is_exact)
             .with_threads(1);
-        let answers = index.search(&asked, &options).unwrap();
+        let answers = self.writer.index().search(&asked, &options).unwrap();
         for (number, query) in queries.chunks_exact(width).enumerate() {
             let what = format!("{}: k {k}, list {list}, exact {is_exact}", condition.text);
             self.check(&answers, (number, query), &matches, &what);
@@ -289,10 +295,9 @@ fn all_that_match_and_nothing_else_is_found() {
         let place = tempfile::tempdir().unwrap();
         let dir = place.path().join("index");
         let world = World::build(&dir, preset, form, segments).expect("every form can be built");
-        let index = Index::open(&dir, &OpenOptions::default()).unwrap();
         let mut random = SplitMix64::new(at as u64);
         for _ in 0..calls {
-            *taken.entry(world.ask(&index, &mut random)).or_default() += TOGETHER;
+            *taken.entry(world.ask(&mut random)).or_default() += TOGETHER;
             done += TOGETHER;
         }
     }
