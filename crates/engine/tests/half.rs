@@ -59,7 +59,8 @@ fn options(preset: Preset, metric: Metric) -> BuildOptions {
 #[test]
 fn answers_are_those_of_floats_bit_for_bit_in_every_design() {
     let (base, queries) = (rows(ROWS, 1), off(rows(20, 2), 3));
-    let metrics = Metric::ALL.into_iter().cycle();
+    let metrics = [Metric::L2, Metric::InnerProduct, Metric::Cosine, Metric::L1];
+    let metrics = metrics.into_iter().cycle();
     for (preset, metric) in Preset::ALL.into_iter().zip(metrics) {
         let own = options(preset, metric);
         let given = own.clone().with_store_as_given(true);
