@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use common::{Data, quick_as};
-use pageway::source::{TextSlice, VectorSlice};
+use pageway::source::{TextRead, TextSlice, VectorSlice};
 use pageway::{
     Answers, BuildInput, Durability, Effort, Filter, Index, NoProgress, OpenOptions, Preset,
     Queries, Rows, SearchOptions, UpdateOptions, Writer,
@@ -84,7 +84,8 @@ fn leaf(random: &mut SplitMix64) -> Condition {
         }
         1 => {
             let first = random.below(ROWS as u64) as usize;
-            let last = first + random.below(1 << random.below(11)) as usize;
+            let most = 1 << random.below(11);
+            let last = first + random.below(most) as usize;
             condition(format!("row between {first} and {last}"), move |row| {
                 has(row) && (first..=last).contains(&row)
             })
@@ -160,8 +161,9 @@ impl World {
             .with_segments(segments);
         Index::build(dir, &input, &options, &NoProgress).ok()?;
         let writer = Writer::open(dir, &OpenOptions::default(), &UpdateOptions::default()).unwrap();
-        let later: Vec<Option<String>> = documents[built..].iter().cloned().map(Some).collect();
-        let rows = Rows::new(&data.rows[built * row_bytes..], data.shape).with_attributes(&later);
+        let later = TextSlice::attributes(&documents[built..]);
+        let rows = Rows::new(&data.rows[built * row_bytes..], data.shape)
+            .with_attributes(&later as &dyn TextRead);
         writer.insert(&rows).unwrap();
         let mut lives = vec![true; ROWS];
         let mut random = SplitMix64::new(4);
@@ -190,8 +192,10 @@ impl World {
         let width = self.data.shape.row_bytes();
         let first = random.below((ROWS - TOGETHER) as u64) as usize;
         let queries = &self.data.rows[first * width..][..TOGETHER * width];
-        let k = 1 + random.below([5, 40, 300][random.below(3) as usize]) as usize;
-        let list = k as u64 + random.below([2, 40, 400][random.below(3) as usize]);
+        let most = [5, 40, 300][random.below(3) as usize];
+        let k = 1 + random.below(most) as usize;
+        let longer = [2, 40, 400][random.below(3) as usize];
+        let list = k as u64 + random.below(longer);
         let is_exact = random.below(6) == 0;
         let filter = Filter::expression(&condition.text).unwrap();
         let asked = Queries::new(queries, self.data.shape).with_filter(&filter);

@@ -7,9 +7,9 @@
 //!
 //! Invariants:
 //! * The scalar kernels are the specification. Every other set is property-tested against them.
-//! * `u8`, `i8` and bit distances, product-quantizer tables and look-ups, sums of bits and of digits,
-//!   estimates of blocks, products with numbers in two bytes, Walsh-Hadamard transforms, and a row
-//!   times a matrix, also in fixed point, are bit-identical in every set. `f32` and `f16`
+//! * Distances of `u8`, `i8` and bits, product-quantizer tables and look-ups, sums of bits and of
+//!   digits, estimates of blocks, products with numbers in two bytes, Walsh-Hadamard transforms,
+//!   and a row times a matrix, also in fixed point, are bit-identical in every set. `f32` and `f16`
 //!   distances of `n` components are off by at most `1e-6 + n * 4e-9`, relative to the
 //!   sum of their absolute terms (three times that for the cosine). Products of matrices of `f32`
 //!   are off by at most `n * 2^-23`, and are bit-identical in every set but the scalar one.

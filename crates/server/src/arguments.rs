@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
+use clap::{Args, Parser};
 use pageway::{Error, MemoryWish, Result};
 use pageway_server::{Keys, Level, Tls, read_file};
 
@@ -50,12 +50,8 @@ pub(crate) struct Arguments {
     /// Recall of queries that ask for none
     #[arg(long, default_value_t = 0.95)]
     pub(crate) recall: f32,
-    /// File with the chain of certificates of TLS, in PEM; read again on SIGHUP
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    tls_cert: Option<PathBuf>,
-    /// File with the key of the certificate, in PEM
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
+    #[command(flatten)]
+    tls: TlsArguments,
     /// Origin whose pages may ask, such as https://example.org, or * for all; none by default
     #[arg(long = "cors-origin", value_name = "ORIGIN")]
     pub(crate) cors_origins: Vec<String>,
@@ -65,6 +61,17 @@ pub(crate) struct Arguments {
     /// What is told of
     #[arg(long, value_enum, default_value = "info")]
     pub(crate) log_level: Level,
+}
+
+/// What encrypted connections need.
+#[derive(Debug, Args)]
+struct TlsArguments {
+    /// File with the chain of certificates of TLS, in PEM; read again on SIGHUP
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// File with the key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -104,7 +111,7 @@ impl Arguments {
 
     /// The certificate and its key, read.
     pub(crate) fn tls(&self) -> Result<Option<Tls>> {
-        match (&self.tls_cert, &self.tls_key) {
+        match (&self.tls.tls_cert, &self.tls.tls_key) {
             (Some(certificate), Some(key)) => Tls::open(certificate, key).map(Some),
             _ => Ok(None),
         }

@@ -79,6 +79,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test writes a file")]
     fn options_of_a_file_stand_before_those_that_are_given() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.toml");

@@ -554,9 +554,9 @@ fn what_is_wrong_is_said_and_nothing_is_lost() {
         .error(404);
     assert!(
         server
-            .get("/collections/c/snapshots")
+            .post("/collections/c/points/search/matrix/pairs", &json!({}))
             .error(400)
-            .contains("list_snapshots")
+            .contains("matrix_pairs")
     );
     assert_eq!(server.get("/no/such/path").status, 404);
     assert_eq!(

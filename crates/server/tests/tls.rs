@@ -1,5 +1,9 @@
 //! Encrypted connections, and a certificate that is read again.
-#![allow(clippy::unwrap_used, reason = "a failed test may panic")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a failed test may panic, and tests look at files"
+)]
 
 mod common;
 

@@ -32,7 +32,7 @@ const NAMES: [&str; 11] = [
 /// | `Cosine` | `1 - <a,b> / (|a| |b|)`; a zero vector has no direction and is refused |
 /// | `L1` | Manhattan distance, `sum |a_i - b_i|` |
 /// | `Hamming` | how many bits differ; of bits alone |
-/// | `Jaccard` | `1 - both / either`, by the bits set in both and in either; 0 where none is set; of bits alone |
+/// | `Jaccard` | `1 - both / either`, by bits set; 0 where none is; of bits alone |
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -115,8 +115,8 @@ impl Metric {
         }
     }
 
-    /// Whether the guide gives the very distances of the metric, as L2 does of bits that differ: only
-    /// then estimates by codes, and their error bounds, say who is an answer.
+    /// Whether the guide gives the very distances of the metric, as L2 does of bits that differ:
+    /// only then estimates by codes, and their error bounds, say who is an answer.
     pub const fn is_guide(self) -> bool {
         match self {
             Self::L2 | Self::InnerProduct | Self::Cosine | Self::Hamming => true,

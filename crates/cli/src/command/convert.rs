@@ -35,7 +35,8 @@ pub(crate) struct ConvertArguments {
     #[arg(value_name = "TO")]
     to: PathBuf,
 
-    /// Element type of the target: f32, f16, bf16, u8, i8 or bit [default: by extension, else as FROM]
+    /// Element type of the target: f32, f16, bf16, u8, i8 or bit [default: by extension,
+    /// else as FROM]
     #[arg(long, value_name = "TYPE")]
     element: Option<ElementType>,
 

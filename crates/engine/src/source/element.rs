@@ -9,7 +9,8 @@ use pageway_types::ElementType;
 ///
 /// # Errors
 /// The position of the first value that `element` cannot hold: not an integer or out of range for
-/// u8 and i8, neither 0 nor 1 for bits, which are packed in whole bytes, beyond 65,504 for f16, beyond 3.39e38 for bf16, or not finite for either.
+/// u8 and i8, neither 0 nor 1 for bits, beyond 65,504 for f16, beyond 3.39e38 for bf16, or not
+/// finite for either.
 pub(crate) fn encode(element: ElementType, values: &[f32], out: &mut Vec<u8>) -> Result<(), usize> {
     out.clear();
     if let Some(position) = values.iter().position(|value| !fits(element, *value)) {

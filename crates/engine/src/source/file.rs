@@ -1,8 +1,8 @@
 //! A file of vectors, read a run of rows at a time.
 //!
 //! Rows go straight from the file into the caller's buffer; only the vecs family, whose rows are
-//! interleaved with their dimension, and bools, which are packed into bits, pass through a buffer of
-//! at most `COPY_BYTES`.
+//! interleaved with their dimension, and bools, which are packed into bits, pass through a buffer
+//! of at most `COPY_BYTES`.
 
 use std::io;
 use std::path::Path;

@@ -2,7 +2,7 @@
 //!
 //! | family | layout | extensions |
 //! |---|---|---|
-//! | `Bin` | `u32 rows, u32 dimension`, then rows | `.fbin .f16bin .bf16bin .u8bin .i8bin .bitbin .bin` |
+//! | `Bin` | `u32 rows, u32 dimension`, then rows | `.fbin` and others by element type, `.bin` |
 //! | `Vecs` | per row `i32 dimension`, then its components | `.fvecs .bvecs` |
 //! | `Npy` | NumPy's header, then the rows in C order | `.npy` |
 

@@ -9,7 +9,7 @@ use pageway::{Error, Result};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 /// Time that a browser need not ask again.
-const MAX_AGE: Duration = Duration::from_mins(10);
+const MAX_AGE: Duration = Duration::from_secs(600);
 const API_KEY: HeaderName = HeaderName::from_static("api-key");
 
 /// Lets pages of some origins ask; `*` stands for all.

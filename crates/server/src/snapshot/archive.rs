@@ -165,9 +165,11 @@ fn path_of(entry: &Entry<'_, impl Read>, indexes: usize) -> Outcome<String> {
 }
 
 fn take_out(vfs: &dyn Vfs, entry: &mut Entry<'_, impl Read>, to: &Path) -> Outcome<()> {
-    let failed = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => refused("the same entry twice"),
-        _ => Failure::from(pageway::Error::from(error)),
+    let failed = |error: std::io::Error| {
+        if error.kind() == std::io::ErrorKind::AlreadyExists {
+            return refused("the same entry twice");
+        }
+        Failure::from(pageway::Error::from(error))
     };
     let mut sink = FileSink::new(vfs.open(to, OpenMode::CreateNew).map_err(failed)?);
     let mut buffer = vec![0; CHUNK_BYTES];

@@ -1,5 +1,6 @@
 //! Files as streams.
 
+use std::fmt::Write as _;
 use std::io::{Read, Result, Write};
 use std::sync::Arc;
 
@@ -79,6 +80,14 @@ pub(crate) fn sha256_of(file: &Arc<dyn VfsFile>) -> Result<String> {
 }
 
 fn digits(hash: Sha256) -> String {
-    let bytes = hash.finalize();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&hash.finalize())
+}
+
+/// Bytes in hexadecimal digits.
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // A text takes whatever is written.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }

@@ -9,7 +9,7 @@ use pageway::server::{OpenMode, VfsFile, clock, create_directory};
 use serde::{Deserialize, Serialize};
 
 use super::archive::{SnapshotHead, pack};
-use super::file::FileSink;
+use super::file::{FileSink, hexadecimal};
 use crate::failure::{Failure, Outcome};
 use crate::registry::remove_tree;
 
@@ -77,8 +77,7 @@ impl SnapshotFolder {
 
     fn unique(&self) -> Outcome<String> {
         let bytes = self.vfs.unique().map_err(failed)?;
-        let digits = bytes.iter().take(8).map(|byte| format!("{byte:02x}"));
-        Ok(digits.collect())
+        Ok(hexadecimal(bytes.get(..8).unwrap_or_default()))
     }
 
     /// A new file that an archive is received in.
@@ -232,7 +231,8 @@ impl SnapshotFolder {
         }
         // What lies elsewhere is as if it were not there.
         let absent = || {
-            let words = format!("Snapshot file {path:?} does not exist");
+            let shown = path.display().to_string();
+            let words = format!("Snapshot file {shown:?} does not exist");
             Failure::bad_request(words)
         };
         let inside = path.strip_prefix(&self.root).map_err(|_| absent())?;

@@ -56,10 +56,12 @@ impl SegmentPatch<'_> {
                     .chain(own.iter().map(|other| NodeId(base + other.0)))
                     .collect();
                 let mut others = Vec::with_capacity(nodes.len() * row_bytes);
-                near.iter()
-                    .for_each(|node| others.extend_from_slice(known.row(*node)));
-                own.iter()
-                    .for_each(|other| others.extend_from_slice(self.row(other.index())));
+                for node in &near {
+                    others.extend_from_slice(known.row(*node));
+                }
+                for other in own {
+                    others.extend_from_slice(self.row(other.index()));
+                }
                 let chosen = linker.choose(row, &others)?;
                 let list = chosen.iter().filter_map(|place| nodes.get(*place).copied());
                 lists.push(list.collect());

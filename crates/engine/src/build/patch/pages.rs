@@ -64,7 +64,7 @@ impl SegmentPatch<'_> {
     ) -> Result<WrittenPages> {
         let codec = RecordCodec::new(&self.base.spec, self.total()?)?;
         let map = codec.map();
-        let touched = self.touched(coded.0.codec.map(), map, edges);
+        let touched = touched(coded.0.codec.map(), map, edges);
         let writes_all = self.writes_all(map, touched.len());
         let pages = if writes_all {
             (0..map.page_count()).collect()
@@ -96,16 +96,6 @@ impl SegmentPatch<'_> {
             edges,
             longest,
         })
-    }
-
-    /// Pages with nodes that edges are asked of, and those that get new nodes, ascending.
-    fn touched(&self, old: PageMap, new: PageMap, edges: &EdgesBack) -> Vec<u32> {
-        let grown = old.node_count / old.nodes_per_page..new.page_count();
-        let asked = edges.nodes().map(|node| new.page_of(node).0);
-        let mut pages: Vec<u32> = asked.chain(grown).collect();
-        pages.sort_unstable();
-        pages.dedup();
-        pages
     }
 
     /// Whether all pages are written, where so many change.
@@ -147,6 +137,16 @@ impl SegmentPatch<'_> {
         let map = map.finish()?;
         Ok(PatchFiles { map, images })
     }
+}
+
+/// Pages with nodes that edges are asked of, and those that get new nodes, ascending.
+fn touched(old: PageMap, new: PageMap, edges: &EdgesBack) -> Vec<u32> {
+    let grown = old.node_count / old.nodes_per_page..new.page_count();
+    let asked = edges.nodes().map(|node| new.page_of(node).0);
+    let mut pages: Vec<u32> = asked.chain(grown).collect();
+    pages.sort_unstable();
+    pages.dedup();
+    pages
 }
 
 /// Pages on their way.
