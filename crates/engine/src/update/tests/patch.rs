@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use pageway_types::{Metric, NoProgress};
+use pageway_types::{ElementType, Metric, NoProgress, VectorShape};
 
 use super::model::{Model, SHAPE};
 use crate::Index;
 use crate::manifest::SegmentEntry;
 use crate::memory::MemoryWish;
-use crate::options::{BuildInput, BuildOptions, OpenOptions};
+use crate::options::{BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions};
 use crate::presets::Preset;
 use crate::source::{IdSlice, VectorSlice};
 use crate::update::{Rows, UpdateOptions, Writer, verify};
@@ -149,4 +149,60 @@ fn an_index_of_which_all_was_replaced_is_as_good_as_before() {
     drop(writer);
     let report = verify(dir.path(), &NoProgress).unwrap();
     assert!(report.is_sound(), "{:?}", report.problems);
+}
+
+/// Rows of `f32` near some numbers of f16, off by a part of them.
+fn floats(model: &mut Model, count: usize, part: f32) -> Vec<u8> {
+    let mut value = |_| model.below(64) as f32 * (1.0 + part);
+    let values = (0..count * SHAPE.dimension as usize).map(&mut value);
+    values.flat_map(f32::to_le_bytes).collect()
+}
+
+#[test]
+fn rows_that_f16_holds_go_into_a_segment_of_f16_and_others_beside_it() {
+    let (dir, mut model) = (tempfile::tempdir().unwrap(), Model::new(24));
+    let shape = VectorShape {
+        element: ElementType::F32,
+        ..SHAPE
+    };
+    let (bytes, ids) = (floats(&mut model, 600, 0.0), (0..600).collect::<Vec<u64>>());
+    let vectors = VectorSlice::new(&bytes, shape).unwrap();
+    let ids_read = IdSlice(&ids);
+    let options = BuildOptions {
+        preset: Preset::OdinAnn,
+        metric: Metric::L2,
+        degree: 16,
+        memory: Some(MemoryWish::Bytes(16 << 20)),
+        calibration_queries: 20,
+        ..BuildOptions::default()
+    };
+    let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids_read));
+    Index::build(dir.path(), &input, &options, &NoProgress).unwrap();
+    let writer = opened(dir.path());
+    writer.flush(&NoProgress).unwrap();
+    for (part, first, segments) in [(0.0, 1000, 1), (0.001, 2000, 2)] {
+        let rows = floats(&mut model, 5, part);
+        let ids: Vec<u64> = (first..first + 5).collect();
+        writer
+            .insert(&Rows::new(&rows, shape).with_ids(&*ids))
+            .unwrap();
+        writer.flush(&NoProgress).unwrap();
+        let version = writer.index().version();
+        assert_eq!(version.segments.len(), segments);
+        assert!(
+            version
+                .manifest
+                .segments
+                .iter()
+                .any(SegmentEntry::is_narrowed)
+        );
+        let options = SearchOptions::nearest(1).with_effort(Effort::ListSize(100));
+        for (row, id) in rows.chunks(shape.row_bytes()).zip(ids) {
+            let found = writer.index().search(&Queries::new(row, shape), &options);
+            let found = found.unwrap();
+            assert_eq!((found.ids[0], found.distances[0]), (id, 0.0));
+        }
+    }
+    drop(writer);
+    assert!(verify(dir.path(), &NoProgress).unwrap().is_sound());
 }
