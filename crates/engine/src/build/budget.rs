@@ -340,7 +340,9 @@ impl BuildPlan {
             0
         };
         let entry = entry_building_bytes(&self.spec, self.node_count);
-        STAGE_BYTES + held + entry.max(replicas + PAGING_BYTES)
+        let names_others = self.pages_hold_codes() || self.spec.layout.codec.is_replicated();
+        let paging = u64::from(names_others) * PAGING_BYTES;
+        STAGE_BYTES + held + entry.max(replicas + paging)
     }
 
     /// Whether the codes of all nodes are in memory while pages are written.
