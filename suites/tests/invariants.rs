@@ -56,7 +56,9 @@ impl Subject {
         let ids = ids.map(IdSlice);
         let ids = ids.as_ref().map(|ids| ids as _);
         let input = BuildInput::new(&vectors, "rows").with_ids(ids);
-        Index::build_on(&vfs, Path::new(DIR), &input, options, &NoProgress).unwrap();
+        // Where a list lies follows from four bytes a number.
+        let options = options.clone().with_store_as_given(true);
+        Index::build_on(&vfs, Path::new(DIR), &input, &options, &NoProgress).unwrap();
         let subject = Self { vfs, rows, shape };
         assert!(sound(&subject.vfs, Path::new(DIR)));
         subject

@@ -263,6 +263,7 @@ pub(crate) fn navigation() -> Option<EntrySpec> {
 
 #[cfg(test)]
 mod tests {
+    use pageway::spec::UpdateSpec;
     use pageway::{ElementType, Metric, Preset};
 
     use super::*;
@@ -333,7 +334,11 @@ mod tests {
                         ..Sizes::default()
                     };
                     for preset in Preset::ALL {
-                        let own = preset.spec(shape(dimension), &sizes);
+                        let mut own = preset.spec(shape(dimension), &sizes);
+                        // Pages that are patched allow no other layout.
+                        if own.patches_pages() {
+                            own.update = UpdateSpec::Segments;
+                        }
                         let spec = advice.overrides.apply(own);
                         spec.validate().unwrap();
                     }

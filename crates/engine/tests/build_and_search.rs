@@ -164,7 +164,8 @@ fn equal_vectors_are_all_found() {
 fn records_larger_than_a_page_span_pages() {
     let base = Rows::clustered(300, 5000, ElementType::F32, 1);
     let dir = tempfile::tempdir().unwrap();
-    base.build(dir.path(), &options(Metric::L2)).unwrap();
+    let options = options(Metric::L2).with_store_as_given(true);
+    base.build(dir.path(), &options).unwrap();
     let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
     assert_eq!(index.description().unwrap().pages_per_read, 5);
     let search = SearchOptions::nearest(1).with_effort(Effort::ListSize(20));

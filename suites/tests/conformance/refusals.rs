@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use pageway::spec::{
     CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, NodeCacheSpec, PageCacheSpec,
-    QuantizerSpec, RefineSpec, RotationSpec, ScheduleSpec, SpecError, VectorStorage,
+    QuantizerSpec, RefineSpec, RotationSpec, ScheduleSpec, SpecError, UpdateSpec, VectorStorage,
 };
 use pageway::{IndexSpec, Preset, Sizes};
 
@@ -98,6 +98,13 @@ const ADVICE: &[Advice] = &[
             ),
             ("refine deferred", |spec| spec.execution.refine = DEFERRED),
         ],
+    ),
+    (
+        "update",
+        "patch",
+        &[("or update segments", |spec| {
+            spec.update = UpdateSpec::Segments;
+        })],
     ),
     (
         "second_quantizer",

@@ -8,7 +8,7 @@ use pageway::source::IdSlice;
 use pageway::spec::NodeCacheSpec;
 use pageway::{
     Answers, BuildInput, BuildOptions, BuildReport, Effort, Index, MemoryWish, NoProgress,
-    OpenOptions, Queries, Result, SearchOptions, Vfs,
+    OpenOptions, Preset, Queries, Result, SearchOptions, Vfs,
 };
 
 use crate::common::smallest_that_works;
@@ -53,6 +53,11 @@ impl Subject<'_> {
             id
         }
     }
+}
+
+/// Whether a preset takes pages as they come, so that what it meets depends on the disk.
+pub fn reads_as_they_come(preset: Preset) -> bool {
+    matches!(preset, Preset::PipeAnn | Preset::OdinAnn)
 }
 
 /// How the suites open an index: for lists of `LIST_SIZE`, with so many queries in flight.
