@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pageway_quant::Quantizer;
 use pageway_store::{FileEntry, FileUuid, Vfs};
-use pageway_types::{Progress, RowId};
+use pageway_types::{ElementType, Progress, RowId};
 
 use super::attributes::{AttributeBuild, DocumentsById};
 use super::budget::{BuildKind, BuildPlan, GraphPlan};
@@ -224,7 +224,15 @@ pub(crate) fn check_addition(
         trains: !size.has_donor,
         calibrates: size.calibrates,
     };
-    plan(spec, (size.rows, size.resident), kind, limits).map(|_| ())
+    let check = |spec: &IndexSpec| plan(spec, (size.rows, size.resident), kind, limits);
+    check(spec)?;
+    if spec.shape.element == ElementType::F32 {
+        // What it is stored in is known when its rows are.
+        let mut narrowed = spec.clone();
+        narrowed.shape.element = ElementType::F16;
+        check(&narrowed)?;
+    }
+    Ok(())
 }
 
 fn options_of(spec: &IndexSpec) -> BuildOptions {

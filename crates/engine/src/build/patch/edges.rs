@@ -2,6 +2,7 @@
 //! goes.
 
 use pageway_graph::delta_prune;
+use pageway_kernels::WidenFn;
 use pageway_quant::{CodeBatch, CodeForms, CodeScorer, Scorer};
 use pageway_types::NodeId;
 
@@ -62,6 +63,8 @@ pub(super) struct EdgeWriter<'e> {
     /// Prepared for the node whose list it is, and for the row that comes.
     scorers: [Scorer; 2],
     query: Vec<f32>,
+    /// From rows as they are stored.
+    widen: WidenFn,
 }
 
 impl<'e> EdgeWriter<'e> {
@@ -77,6 +80,7 @@ impl<'e> EdgeWriter<'e> {
             codes,
             scorers: [scorer(), scorer()],
             query: vec![0.0; patch.base.spec.shape.dimension as usize],
+            widen: kernels.widen(patch.base.spec.shape.element),
         })
     }
 
@@ -121,7 +125,7 @@ impl<'e> EdgeWriter<'e> {
     }
 
     fn prepare(&mut self, at: usize, row: &[u8]) {
-        (self.parts.widen)(row, &mut self.query);
+        (self.widen)(row, &mut self.query);
         let is_arranged = self.parts.codes.quantizer.gains_by_arranging();
         let forms = if is_arranged {
             CodeForms::Both
