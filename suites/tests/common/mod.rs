@@ -122,7 +122,7 @@ pub fn quick_as(preset: Preset) -> BuildOptions {
         most: 32,
         completion: CompletionSpec::InOrder,
     };
-    let schedule = (preset == Preset::PipeAnn).then_some(in_order);
+    let schedule = matches!(preset, Preset::PipeAnn | Preset::OdinAnn).then_some(in_order);
     quick().with_preset(preset).with_overrides(Overrides {
         schedule,
         ..Overrides::default()
