@@ -322,7 +322,9 @@ fn advice_leads_from_every_illegal_choice_to_a_legal_one() {
             );
         }
     }
-    assert_eq!(rules.len(), ADVICE.len(), "{rules:?}");
+    // How changes reach the disk is none of the axes.
+    let known = ADVICE.iter().filter(|(field, ..)| *field != "update");
+    assert_eq!(rules.len(), known.count(), "{rules:?}");
     println!(
         "conformance: {refused} choices refused by {} rules",
         rules.len()

@@ -38,7 +38,6 @@ fn designs() -> Vec<(&'static str, Preset, Overrides)> {
     hashed.cache.page_share = Some(0.5);
     hashed.cache.nodes = Some(NodeCacheSpec::Records);
     vec![
-        ("aisaq", Preset::AiSaq, by_id),
         ("dgai", Preset::Dgai, by_id),
         ("hashed", Preset::DiskAnn, hashed),
         ("starling", Preset::Starling, by_id),
