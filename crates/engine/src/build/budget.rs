@@ -340,22 +340,9 @@ impl BuildPlan {
             0
         };
         let entry = entry_building_bytes(&self.spec, self.node_count);
-        let paging = if self.spec.layout.codec.is_replicated() {
-            PAGING_BYTES
-        } else if self.pages_hold_codes() {
-            PAGING_BYTES.min(nodes * self.paged_bytes_each())
-        } else {
-            0
-        };
+        let names_others = self.pages_hold_codes() || self.spec.layout.codec.is_replicated();
+        let paging = u64::from(names_others) * PAGING_BYTES;
         STAGE_BYTES + held + entry.max(replicas + paging)
-    }
-
-    /// What a node has on pages that hold codes of its neighbours, and what those are found by.
-    fn paged_bytes_each(&self) -> u64 {
-        let degree = u64::from(self.spec.graph.max_degree());
-        let code_bytes = u64::from(self.spec.storage.quantizer.code_bytes());
-        let row_bytes = self.spec.shape.vectors().row_bytes() as u64;
-        row_bytes + (degree + 1) * (code_bytes + 16)
     }
 
     /// Whether the codes of all nodes are in memory while pages are written.
