@@ -5,6 +5,7 @@ use pageway_types::{ElementType, Metric, NoProgress, VectorShape};
 use super::model::Model;
 use crate::Index;
 use crate::options::{Effort, OpenOptions, Queries, SearchOptions};
+use crate::presets::Preset;
 use crate::update::{CreateOptions, Rows, UpdateOptions, Writer, verify};
 
 const SHAPE: VectorShape = VectorShape {
@@ -65,9 +66,18 @@ fn codes_become_longer_where_fewer_rows_came_than_were_expected() {
 
 #[test]
 fn memory_that_was_given_holds_however_many_rows_come() {
+    holds(Preset::default(), 800_000);
+}
+
+#[test]
+fn memory_that_was_given_holds_where_pages_are_patched() {
+    holds(Preset::OdinAnn, 1_000_000);
+}
+
+fn holds(preset: Preset, memory: u64) {
     let (dir, mut model) = (tempfile::tempdir().unwrap(), Model::new(2));
-    let memory = 800_000;
     let options = CreateOptions::new(SHAPE, Metric::L2)
+        .with_preset(preset)
         .with_degree(12)
         .with_memory(memory)
         .with_expected(2000);
