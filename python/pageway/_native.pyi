@@ -110,6 +110,7 @@ class _SearchOptions(TypedDict):
     threads: int
     tolerance: str
     timeout: Optional[float]
+    strategy: Optional[str]
 
 class _Defaults(TypedDict):
     degree: int

@@ -161,17 +161,17 @@ impl BuildPlan {
                 .or(codebook.map(SharedCodebook::code_bytes)),
             cut,
             row_bytes: vectors.row_bytes() as u64,
+            filters: match input.attributes {
+                Some(_) => filter_bytes(cut.rows(), cut.longest()),
+                None => 0,
+            },
         };
         let index_memory = choice.search_memory();
         let memory_bytes = cut.least_share(index_memory);
         let budget_bytes = options
             .build_memory
             .map_or_else(half_of_the_machine, |wish| wish.resolve(choice.raw_bytes()));
-        let filters = match input.attributes {
-            Some(_) => filter_bytes(cut.rows(), cut.longest()),
-            None => 0,
-        };
-        choice.first(index_memory.saturating_sub(filters), |spec| {
+        choice.first(index_memory, |spec| {
             codebook.map_or(Ok(()), |codebook| codebook.check(&spec))?;
             let threads = thread_count(options.threads);
             let mut plan = Self {
