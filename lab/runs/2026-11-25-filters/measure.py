@@ -203,7 +203,8 @@ def main():
                             if arguments.post and way is None and share < 1:
                                 recall = min(cell["recall"], arguments.recall)
                                 cell["post"] = post(index, data, correlation, share, recall)
-                            print(json.dumps({"design": preset, "memory": memory, **cell}), flush=True)
+                            line = {"design": preset, "memory": memory, **cell}
+                            print(json.dumps(line), flush=True)
             index.close()
 
 

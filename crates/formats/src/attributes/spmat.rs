@@ -157,8 +157,9 @@ mod tests {
     fn read(bytes: &[u8]) -> Result<Vec<String>> {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("own.spmat");
-        std::fs::write(&path, bytes).unwrap();
         let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
+        let file = vfs.open(&path, OpenMode::CreateNew).unwrap();
+        file.write_all_at(bytes, 0).unwrap();
         let mut found = Vec::new();
         each_document(&vfs, &path, &mut |document| {
             found.push(Value::Object(document).to_string());
