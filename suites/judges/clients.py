@@ -16,7 +16,7 @@ import judge
 PORT = 6336
 URL = f"http://127.0.0.1:{PORT}"
 PACKAGES = ["langchain-qdrant==1.1.0", "llama-index-vector-stores-qdrant==0.10.4", "qdrant-haystack==13.1.0", "numpy"]
-SCRIPT = "@qdrant/js-client-rest@1.17.0"
+SCRIPT = "@qdrant/js-client-rest@1.19.0"
 
 
 def main():

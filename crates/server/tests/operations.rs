@@ -683,7 +683,21 @@ fn queries_are_about_what_others_find() {
     let nested = json!({"prefetch": {"prefetch": both, "query": {"fusion": "rrf"}, "limit": 1},
         "query": {"sample": "random"}});
     assert_eq!(ids(&query(nested).result()["points"]).len(), 1);
+    let unlike = |share: f64| {
+        let nearest = json!({"nearest": [1, 1], "mmr": {"diversity": share}});
+        let found = query(json!({"query": nearest, "using": "a", "limit": 2}));
+        ids(&found.result()["points"])
+    };
+    assert_eq!(unlike(0.0), first);
+    assert_eq!(
+        (unlike(1.0).len(), unlike(1.0)[0].clone()),
+        (2, first[0].clone())
+    );
     for (wrong, status) in [
+        (
+            json!({"query": {"nearest": [1, 1], "mmr": {"diversity": 2}}, "using": "a"}),
+            422,
+        ),
         (json!({"prefetch": both}), 400),
         (json!({"query": {"fusion": "rrf"}}), 400),
         (

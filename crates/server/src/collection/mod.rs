@@ -12,6 +12,7 @@
 mod change;
 mod commit;
 mod config;
+mod diverse;
 mod document;
 mod edit;
 mod facet;

@@ -41,6 +41,9 @@ pub(super) struct Hit {
     document: Option<PointDocument>,
 }
 
+/// The number and the field of a vector, and one of that field.
+pub(super) type Using<'u> = (usize, &'u DenseField, &'u [f32]);
+
 /// A search for the nearest of a vector.
 pub(super) struct Nearest<'n> {
     pub(super) number: usize,
@@ -87,16 +90,14 @@ impl OpenCollection {
             QueryKind::Vector(vector) => {
                 let (number, field) = self.schema.using(query.using.as_deref())?;
                 field.check(&vector, "query")?;
-                let hits = self.nearest_of(query, (number, field, &vector), settings)?;
-                let hits = among(query, (field, None), hits(limit + offset)?);
-                self.hits_output(hits.into_iter().skip(offset).take(limit).collect(), wanted)
+                let hits = (query, (number, field, vector.as_slice()), None);
+                self.hits_output(self.hits(hits, (limit, offset), settings)?, wanted)
             }
             QueryKind::Point(id) => {
                 let (number, field) = self.schema.using(query.using.as_deref())?;
                 let vector = self.vector_of(id, (number, field))?;
-                let hits = self.nearest_of(query, (number, field, &vector), settings)?;
-                let hits = among(query, (field, Some(id)), hits(limit + offset + 1)?);
-                self.hits_output(hits.into_iter().skip(offset).take(limit).collect(), wanted)
+                let hits = (query, (number, field, vector.as_slice()), Some(id));
+                self.hits_output(self.hits(hits, (limit, offset), settings)?, wanted)
             }
             QueryKind::Scroll => {
                 let ids = self.next_ids(
@@ -118,6 +119,26 @@ impl OpenCollection {
             // It was answered above.
             QueryKind::Fusion(_) => Ok(Vec::new()),
         }
+    }
+
+    /// The nearest of a vector, but for a point that it is of.
+    fn hits(
+        &self,
+        (query, using, own): (&Query, Using<'_>, Option<PointId>),
+        (limit, offset): (usize, usize),
+        settings: SearchSettings<'_>,
+    ) -> Outcome<Vec<Hit>> {
+        let wanted = limit + offset;
+        let diversity = query.diversity()?;
+        let candidates = diversity.map_or(wanted, |own| own.candidates(wanted));
+        let nearest = self.nearest_of(query, using, settings)?;
+        let found = nearest(candidates + usize::from(own.is_some()))?;
+        let mut hits = among(query, (using.1, own), found);
+        if let Some(diversity) = diversity {
+            hits.truncate(candidates);
+            hits = self.diverse(hits, using, (diversity.share(), wanted))?;
+        }
+        Ok(hits.into_iter().skip(offset).take(limit).collect())
     }
 
     fn ordered_query(
@@ -156,7 +177,7 @@ impl OpenCollection {
     fn nearest_of<'q>(
         &'q self,
         query: &'q Query,
-        (number, field, vector): (usize, &'q DenseField, &'q [f32]),
+        (number, field, vector): Using<'q>,
         settings: SearchSettings<'q>,
     ) -> Outcome<impl Fn(usize) -> Outcome<Vec<Hit>> + 'q> {
         let wants = |payload: &PayloadParts| payload.is_wanted();

@@ -11,6 +11,8 @@ use crate::failure::{Failure, Outcome};
 
 /// How much the first ranks count for, where nobody says.
 const RANK_OFFSET: u32 = 2;
+/// Points that unlike ones are chosen from, at most, unless more are wanted.
+const MAX_CANDIDATES: usize = 1000;
 
 /// How the points of several queries come into one order.
 #[derive(Clone, PartialEq, Debug)]
@@ -59,6 +61,42 @@ impl Fusion {
             offset: params.k.unwrap_or(RANK_OFFSET),
             weights: params.weights,
         }))
+    }
+}
+
+/// How unlike one another the points of an answer are to be (maximal marginal relevance, Carbonell
+/// and Goldstein 1998).
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+pub(crate) struct Diversity {
+    #[serde(default)]
+    diversity: Option<f32>,
+    #[serde(default)]
+    candidates_limit: Option<usize>,
+}
+
+impl Diversity {
+    /// That of a query for the nearest; none where it does not say.
+    pub(super) fn of(query: &Map<String, Value>) -> Outcome<Option<Self>> {
+        let Some(own) = query.get("mmr").filter(|own| !own.is_null()) else {
+            return Ok(None);
+        };
+        let own: Self = serde_json::from_value(own.clone()).map_err(Failure::format)?;
+        if !(0.0..=1.0).contains(&own.share()) {
+            let words = "value invalid, must be from 0.0 to 1.0";
+            return Err(Failure::invalid("query.mmr.diversity", words));
+        }
+        Ok(Some(own))
+    }
+
+    /// How much it counts that a point is unlike those before it, against that it is near.
+    pub(crate) fn share(&self) -> f32 {
+        self.diversity.unwrap_or(0.5)
+    }
+
+    /// Points to choose from, for so many that are wanted.
+    pub(crate) fn candidates(&self, wanted: usize) -> usize {
+        let own = self.candidates_limit.unwrap_or(wanted);
+        own.clamp(1, MAX_CANDIDATES.max(wanted))
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::id::PointId;
 use super::parts::{PayloadParts, VectorParts};
 use super::points::refuse;
-use super::prefetch::{Fusion, LookupFrom, WithLookup, one_or_many};
+use super::prefetch::{Diversity, Fusion, LookupFrom, WithLookup, one_or_many};
 use crate::failure::{Failure, Outcome};
 
 /// Points of an answer, where nobody says how many.
@@ -269,6 +269,14 @@ impl Query {
         self.prefetch.len() + below.sum::<usize>()
     }
 
+    /// How unlike one another its points are to be, where it says so.
+    pub(crate) fn diversity(&self) -> Outcome<Option<Diversity>> {
+        match &self.asked {
+            Some(Value::Object(object)) if object.contains_key("nearest") => Diversity::of(object),
+            _ => Ok(None),
+        }
+    }
+
     /// Whether the answer is to say how it was searched.
     pub(crate) fn wants_explanation(&self) -> bool {
         let own = self.params.as_ref().and_then(|params| params.pageway);
@@ -309,7 +317,6 @@ type Object = serde_json::Map<String, Value>;
 
 fn kind_of_object(object: &Object) -> Outcome<QueryKind> {
     if let Some(value) = object.get("nearest") {
-        refuse("query.mmr", object.get("mmr"))?;
         return nearest(value, "query.nearest");
     }
     if let Some(order) = object.get("order_by") {
@@ -457,7 +464,6 @@ mod tests {
             (json!({"recommend": {"positive": [1]}}), "`query.recommend`"),
             (json!([[1.0]]), "vectors of several"),
             (json!({"indices": [1], "values": [1]}), "sparse"),
-            (json!({"nearest": [1], "mmr": {}}), "`query.mmr`"),
         ] {
             let failure = kind(query).unwrap_err();
             assert!(failure.text.contains(word), "{failure:?}");
