@@ -111,6 +111,7 @@ class _SearchOptions(TypedDict):
     threads: int
     tolerance: str
     timeout: Optional[float]
+    strategy: Optional[str]
 
 class _Defaults(TypedDict):
     degree: int

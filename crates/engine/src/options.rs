@@ -9,7 +9,7 @@ use pageway_attributes::Schema;
 use pageway_types::{Metric, NodeId, VectorRead, VectorShape};
 
 use crate::execution::{NodeSet, QueryStats, Tolerance};
-use crate::filter::{Filter, FilterReport};
+use crate::filter::{Filter, FilterReport, Strategy};
 use crate::memory::MemoryWish;
 use crate::presets::Preset;
 use crate::source::{IdRead, TextRead};
@@ -289,6 +289,9 @@ pub struct SearchOptions {
     pub timeout: Option<Duration>,
     /// Whether every vector that may be found is read and compared, and effort counts for nothing.
     pub exact: bool,
+    /// How the rows that match a filter are searched, whatever it costs; the cheaper way where
+    /// absent.
+    pub strategy: Option<Strategy>,
 }
 
 impl Default for SearchOptions {
@@ -303,6 +306,7 @@ impl Default for SearchOptions {
             tolerance: Tolerance::EXACT,
             timeout: None,
             exact: false,
+            strategy: None,
         }
     }
 }
@@ -342,6 +346,7 @@ setters!(SearchOptions {
     with_tolerance: tolerance = Tolerance,
     with_timeout: timeout = impl Into<Option<Duration>>,
     with_exact: exact = bool,
+    with_strategy: strategy = impl Into<Option<Strategy>>,
 });
 
 /// Queries: raw little-endian rows of one shape.

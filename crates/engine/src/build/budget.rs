@@ -162,6 +162,10 @@ impl BuildPlan {
                 .or(codebook.map(SharedCodebook::code_bytes)),
             cut,
             row_bytes: vectors.row_bytes() as u64,
+            filters: match input.attributes {
+                Some(_) => filter_bytes(cut.rows(), cut.longest()),
+                None => 0,
+            },
         };
         let index_memory = choice.search_memory();
         let memory_bytes = cut.least_share(index_memory);
@@ -169,11 +173,7 @@ impl BuildPlan {
             .build_memory
             .map_or_else(half_of_the_machine, |wish| wish.resolve(choice.raw_bytes()))
             .saturating_sub(cut.order_bytes());
-        let filters = match input.attributes {
-            Some(_) => filter_bytes(cut.rows(), cut.longest()),
-            None => 0,
-        };
-        choice.first(index_memory.saturating_sub(filters), |spec| {
+        choice.first(index_memory, |spec| {
             codebook.map_or(Ok(()), |codebook| codebook.check(&spec))?;
             let threads = thread_count(options.threads);
             let mut plan = Self {
