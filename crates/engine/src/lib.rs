@@ -63,7 +63,7 @@ mod threads;
 pub mod truth;
 mod update;
 
-pub use build::{BuildOutline, BuildReport, CalibrateOptions, HeldOutRows};
+pub use build::{BuildOutline, BuildReport, CalibrateOptions, HeldOutRows, SegmentLimits};
 pub use calibration::{
     Calibration, CalibrationCurve, CalibrationRow, DimensionFit, RANKS, unlike_warning,
 };
@@ -81,6 +81,7 @@ pub use layout::PageError;
 pub use memory::{MemoryPart, MemoryWish, format_bytes};
 pub use options::{
     Answers, BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions, SearchSettings,
+    SegmentCut,
 };
 pub use pageway_attributes::{
     Document, Edit, Field, FieldKind, Moment, Path as FieldPath, Schema, Uuid,
