@@ -120,7 +120,7 @@ def visit(page, width):
     assert len(found) == 10 and all("Rome" in row for row in found), found
     page.locator("#filter").fill('{"must": ')
     page.get_by_role("button", name="Search", exact=True).click()
-    page.wait_for_function("document.getElementById('filter-wrong').textContent")
+    page.locator("#filter-wrong:not(:empty)").wait_for()
     page.locator("#filter").fill("")
     page.locator("#draw").click()
     page.wait_for_selector("#map circle")
@@ -138,7 +138,7 @@ def visit(page, width):
     assert all(words in live for words in ("requests/s", "p99", "pages/search", "sampled recall")), live
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.get_by_role("button", name="two").click()
-    page.wait_for_function("document.getElementById('indexes').textContent.includes('Index of b')")
+    page.locator("#indexes", has_text="Index of b").wait_for()
 
 
 def curves(page):
@@ -169,7 +169,7 @@ def deletes(page):
     page.get_by_text("Delete this collection").click()
     page.locator("#delete-name").fill("tw")
     page.get_by_role("button", name="Delete", exact=True).click()
-    page.wait_for_function("document.getElementById('notice').textContent")
+    page.locator("#notice:not(:empty)").wait_for()
     assert call("GET", "/collections/two/exists")["exists"]
     page.locator("#delete-name").fill("two")
     press(page, "Delete", "/collections/two")

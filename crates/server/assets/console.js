@@ -92,7 +92,7 @@ async function trying(work) {
 // ---- live load
 
 function counters(text) {
-  const found = { requests: 0, rejected: 0, classes: new Map(), gauges: {}, memory: 0, recalls: new Map() };
+  const found = { requests: 0, rejected: 0, classes: new Map(), gauges: {}, recalls: new Map() };
   for (const line of text.split("\n")) {
     const match = line.match(/^(\w+)(?:\{(.*)\})? (\S+)$/);
     if (!match) continue;
@@ -104,8 +104,7 @@ function counters(text) {
     else if (name === "pageway_request_seconds_bucket" && isSearch) {
       const most = labels.match(/le="([^"]+)"/)[1];
       found.classes.set(most, (found.classes.get(most) || 0) + count);
-    } else if (name === "pageway_memory_bytes") found.memory += count;
-    else if (name === "pageway_recall_sampled") found.recalls.set(labels.match(/"(.*)"/)[1], count);
+    } else if (name === "pageway_recall_sampled") found.recalls.set(labels.match(/"(.*)"/)[1], count);
     else if (!labels) found.gauges[name] = count;
   }
   return found;
@@ -179,7 +178,7 @@ function legend(parts) {
 // ---- collections
 
 async function collections() {
-  const { gauges, memory } = await look();
+  const { gauges } = await look();
   const { collections: all } = await result("GET", "/pageway/collections");
   // Those that are closed stay closed.
   const each = await Promise.all(
@@ -196,7 +195,7 @@ async function collections() {
   bar($("budget"), parts, budget);
   const open = gauges.pageway_collections_open || 0;
   $("budget-words").textContent =
-    `${bytes(memory)} of ${bytes(budget)} in use, ` +
+    `${bytes(parts.reduce((sum, [, size]) => sum + size, 0))} of ${bytes(budget)} in use, ` +
     `${number(open)} of ${number(all.length)} collections open` +
     (all.length > each.length ? `; the first ${each.length} are shown` : "");
   $("none").hidden = all.length > 0;
@@ -233,7 +232,7 @@ async function choose(name) {
     fields.map(([field, { data_type: kind, points }]) => `${field}: ${kind}, ${number(points)} points`).join(" · ") ||
     "None is declared; filters work on all.";
   $("colour").replaceChildren(option("", "nothing"));
-  for (const place of ["answers", "points", "answer-words", "plan", "map-words"]) $(place).replaceChildren();
+  for (const place of ["answers", "points", "answer-words", "filter-wrong", "plan", "map-words"]) $(place).replaceChildren();
   $("map").setAttribute("hidden", "");
   await indexes();
   await points();

@@ -51,9 +51,6 @@ pub(crate) struct Arguments {
     /// Recall of queries that ask for none
     #[arg(long, default_value_t = 0.95)]
     pub(crate) recall: f32,
-    /// Requests that take longer than so many seconds are told of, with what their searches cost
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
-    slow: f64,
     #[command(flatten)]
     tls: TlsArguments,
     /// Origin whose pages may ask, such as https://example.org, or * for all; none by default
@@ -62,9 +59,19 @@ pub(crate) struct Arguments {
     /// File in TOML with any of these options; what is given here counts more
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) log: LogArguments,
+}
+
+/// What the server tells.
+#[derive(Debug, Args)]
+pub(crate) struct LogArguments {
     /// What is told of
     #[arg(long, value_enum, default_value = "info")]
     pub(crate) log_level: Level,
+    /// Requests that take longer than so many seconds are told of, with what their searches cost
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    slow: f64,
 }
 
 /// What encrypted connections need.
@@ -93,8 +100,8 @@ impl Arguments {
 
     /// Time from which on a request is slow.
     pub(crate) fn slow(&self) -> Result<Duration> {
-        let slow = Duration::try_from_secs_f64(self.slow);
-        slow.map_err(|error| Error::invalid(format!("--slow {}: {error}", self.slow)))
+        let slow = Duration::try_from_secs_f64(self.log.slow);
+        slow.map_err(|error| Error::invalid(format!("--slow {}: {error}", self.log.slow)))
     }
 
     /// Searches at a time.

@@ -39,7 +39,7 @@ fn serve(arguments: &Arguments) -> Result<Outcome> {
     pageway::lab::give_back_freed_memory();
     let keys = arguments.keys()?;
     arguments.check_address(&keys)?;
-    let (log, threads) = (Log(arguments.log_level), arguments.threads());
+    let (log, threads) = (Log(arguments.log.log_level), arguments.threads());
     let options = ServiceOptions {
         memory: arguments.memory()?,
         threads,

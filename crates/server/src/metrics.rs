@@ -227,8 +227,10 @@ mod tests {
     #[test]
     fn requests_are_counted_by_class() {
         let (metrics, mut page) = (Metrics::default(), MetricsPage::default());
-        let mut searched = SearchTotal::default();
-        searched.searches = 2;
+        let mut searched = SearchTotal {
+            searches: 2,
+            ..SearchTotal::default()
+        };
         searched.stats.pages = 5;
         metrics.count(("query", 200), Duration::from_millis(3), &searched);
         metrics.count(("query", 200), Duration::from_secs(20), &searched);

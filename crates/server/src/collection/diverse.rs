@@ -27,13 +27,15 @@ impl OpenCollection {
             let own = vectors.get(&hit.id)?;
             Some((hit, own, similar(vector, own)))
         });
-        let (mut hits, mut rows): (Vec<Option<Hit>>, Vec<(&[f32], f32)>) = (Vec::new(), Vec::new());
+        let (mut hits, mut rows) = (Vec::new(), Vec::new());
         for (hit, own, relevance) in known {
             hits.push(Some(hit));
-            rows.push((own, relevance));
+            rows.push((own.as_slice(), relevance));
         }
         let order = choose(&rows, (diversity, wanted), similar);
-        let taken = order.into_iter().filter_map(|at| hits.get_mut(at)?.take());
+        let taken = order
+            .into_iter()
+            .filter_map(|at| hits.get_mut(at).and_then(Option::take));
         Ok(taken.collect())
     }
 }

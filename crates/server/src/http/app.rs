@@ -17,7 +17,7 @@ use super::auth::Keys;
 use super::console;
 use super::envelope::{answer, file, words};
 use super::upload;
-use crate::collection::{SampledSearch, SearchTrace};
+use crate::collection::{SampledSearch, SearchTotal, SearchTrace};
 use crate::failure::{Failure, Outcome};
 use crate::log::{Level, Log};
 use crate::operation::{Access, BodyKind, Call, OPERATIONS, Operation, Parameters, Reply};
@@ -30,6 +30,10 @@ use crate::workers::Workers;
 const MAX_BODY_BYTES: u64 = 32 << 20;
 /// Bytes that a place for bodies stands for.
 const PLACE_BYTES: u64 = 1 << 10;
+/// Bytes that a value of JSON takes at most beside its text, about; and how many times the memory
+/// of bodies the values of one may take, which is alone then.
+const VALUE_BYTES: u64 = 40;
+const MOST_TIMES: u64 = 8;
 /// Time for a body to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
 /// Bytes of an address at most.
@@ -137,7 +141,7 @@ impl App {
             metrics.count(
                 (operation.name, status),
                 Duration::ZERO,
-                &Default::default(),
+                &SearchTotal::default(),
             );
             return words(status, text);
         }
@@ -282,11 +286,40 @@ impl App {
         };
         let read = to_bytes(request.into_body(), most as usize);
         match timeout(BODY_TIME, read).await {
-            Ok(Ok(body)) => Ok((body, room)),
+            Ok(Ok(body)) => self.room_of(body, room).await,
             Ok(Err(_)) if length.is_none() => Err(Failure::too_large(most)),
             Ok(Err(error)) => Err(Failure::format(error)),
             Err(_) => Err(Failure::timeout()),
         }
+    }
+
+    /// More room for a body of many values, which take more than their text.
+    async fn room_of(
+        &self,
+        body: Bytes,
+        room: OwnedSemaphorePermit,
+    ) -> Outcome<(Bytes, OwnedSemaphorePermit)> {
+        let own = self.0.service.body_bytes();
+        let values = body.iter().filter(|byte| b",[{:".contains(byte)).count() as u64;
+        let bytes = VALUE_BYTES * values;
+        if bytes > MOST_TIMES * own {
+            return Err(Failure::too_many_values(
+                values,
+                MOST_TIMES * own / VALUE_BYTES,
+            ));
+        }
+        let wanted = ((body.len() as u64 + bytes) / PLACE_BYTES).min(own / PLACE_BYTES) as u32;
+        if wanted <= room.num_permits() as u32 {
+            return Ok((body, room));
+        }
+        // All of it at once: two that wait for more of what each other has would wait for good.
+        drop(room);
+        let room = Arc::clone(&self.0.bodies).acquire_many_owned(wanted);
+        let Ok(Ok(room)) = timeout(BODY_TIME, room).await else {
+            self.0.service.metrics.reject("bodies");
+            return Err(Failure::busy());
+        };
+        Ok((body, room))
     }
 
     /// Lets a thread do something that nobody waits for.

@@ -1,5 +1,5 @@
-//! The head of a request is given little time from its first byte on, so that connections which send
-//! it slowly do not keep others out. What rests between two requests may do so for longer.
+//! The head of a request is given little time from its first byte on, so that connections which
+//! send it slowly do not keep others out. What rests between two requests may do so for longer.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;

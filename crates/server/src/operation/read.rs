@@ -1,12 +1,14 @@
 //! Reading points and searching them.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::json;
 
 use super::call::{Call, Reply};
-use crate::collection::{PointGroup, PointOutput, SearchPlan};
+use crate::collection::{OpenCollection, PointGroup, PointOutput, SearchPlan};
 use crate::failure::{Failure, Outcome};
-use crate::wire::{Facet, GroupQuery, Query, QueryBatch, Retrieve, Scroll};
+use crate::wire::{Facet, GroupQuery, Query, QueryBatch, Retrieve, Scroll, WithLookup};
 
 /// Queries of a batch at most.
 const MOST_QUERIES: usize = 1000;
@@ -102,10 +104,7 @@ pub(super) fn groups(call: &Call<'_>) -> Outcome<Reply> {
     let mut request: GroupQuery = call.read()?;
     look_up(call, &mut request.query)?;
     let other = match &request.with_lookup {
-        Some(lookup) => Some((
-            call.service.collection(lookup.collection())?,
-            lookup.parts(),
-        )),
+        Some(lookup) => Some((lookup_collection(call, lookup)?, lookup.parts())),
         None => None,
     };
     let open = call.service.collection(call.name("collection"))?;
@@ -114,6 +113,16 @@ pub(super) fn groups(call: &Call<'_>) -> Outcome<Reply> {
         other.look_up(&mut groups, (&payload, &vector))?;
     }
     Reply::of(&GroupAnswer { groups })
+}
+
+/// The collection that groups are looked up in.
+fn lookup_collection(call: &Call<'_>, lookup: &WithLookup) -> Outcome<Arc<OpenCollection>> {
+    let name = lookup.collection();
+    let found = call.service.collection(name);
+    found.map_err(|failure| match failure.status {
+        404 => Failure::not_found(format_args!("Collection {name} not found")),
+        _ => failure,
+    })
 }
 
 pub(super) fn facet(call: &Call<'_>) -> Outcome<Reply> {

@@ -15,7 +15,7 @@ pub(crate) use points::{
     BatchOperation, DeletePayload, DeleteVectors, Operations, PointInsert, PointsInsert, Selector,
     SetPayload, UpdateMode, UpdateVectors,
 };
-pub(crate) use prefetch::Fusion;
+pub(crate) use prefetch::{Fusion, WithLookup};
 pub(crate) use query::{
     Count, Direction, Facet, GroupQuery, OrderBy, Query, QueryBatch, QueryKind, QueryParams,
     Retrieve, Scroll,

@@ -69,7 +69,7 @@ impl Facet {
     /// Values at most.
     pub(crate) fn limit(&self) -> Outcome<usize> {
         refuse("shard_key", self.shard_key.as_ref())?;
-        checked_limit(self.limit, LIMIT)
+        checked_limit(("limit", self.limit), LIMIT)
     }
 }
 
@@ -136,7 +136,7 @@ impl Scroll {
     /// Points at most.
     pub(crate) fn limit(&self) -> Outcome<usize> {
         refuse("shard_key", self.shard_key.as_ref())?;
-        checked_limit(self.limit, LIMIT)
+        checked_limit(("limit", self.limit), LIMIT)
     }
 }
 
@@ -257,8 +257,17 @@ impl Query {
             QueryKind::Fusion(_) if self.prefetch.is_empty() => {
                 "A fusion query merges prefetches, and there is none."
             }
-            _ if self.prefetches() > MAX_PREFETCHES => "More than 64 prefetches.",
-            _ => return Ok(()),
+            QueryKind::Scroll
+            | QueryKind::Vector(_)
+            | QueryKind::Point(_)
+            | QueryKind::OrderBy(_)
+            | QueryKind::Sample
+            | QueryKind::Fusion(_) => {
+                if self.prefetches() <= MAX_PREFETCHES {
+                    return Ok(());
+                }
+                "More than 64 prefetches."
+            }
         };
         Err(Failure::bad_request(refusal))
     }
@@ -285,10 +294,15 @@ impl Query {
 
     /// The id of the point whose vector is searched for.
     pub(crate) fn asked_id(&self) -> Outcome<Option<PointId>> {
-        match self.kind()? {
-            QueryKind::Point(id) => Ok(Some(id)),
-            _ => Ok(None),
-        }
+        let kind = self.kind()?;
+        Ok(match kind {
+            QueryKind::Point(id) => Some(id),
+            QueryKind::Scroll
+            | QueryKind::Vector(_)
+            | QueryKind::OrderBy(_)
+            | QueryKind::Sample
+            | QueryKind::Fusion(_) => None,
+        })
     }
 
     /// Searches for a vector in place of what was asked.
@@ -309,7 +323,8 @@ impl Query {
 
     /// Points of the answer.
     pub(crate) fn limit(&self) -> Outcome<usize> {
-        checked_limit(self.limit, LIMIT)
+        // So the path is called where clients know it from.
+        checked_limit(("internal.limit", self.limit), LIMIT)
     }
 }
 
@@ -403,7 +418,7 @@ impl GroupQuery {
                 "value 0 invalid, must be 1 or larger",
             ));
         }
-        let groups = checked_limit(self.query.limit, LIMIT)?;
+        let groups = checked_limit(("limit", self.query.limit), LIMIT)?;
         if groups.saturating_mul(size) > MAX_LIMIT {
             let words = format!("value {size} invalid, groups hold {MAX_LIMIT} points at most");
             return Err(Failure::invalid("group_size", words));
@@ -412,16 +427,16 @@ impl GroupQuery {
     }
 }
 
-fn checked_limit(limit: Option<usize>, own: usize) -> Outcome<usize> {
+fn checked_limit((path, limit): (&str, Option<usize>), own: usize) -> Outcome<usize> {
     match limit {
         None => Ok(own),
         Some(0) => Err(Failure::invalid(
-            "limit",
+            path,
             "value 0 invalid, must be 1 or larger",
         )),
         Some(limit) if limit > MAX_LIMIT => {
             let words = format!("value {limit} invalid, must be {MAX_LIMIT} or smaller");
-            Err(Failure::invalid("limit", words))
+            Err(Failure::invalid(path, words))
         }
         Some(limit) => Ok(limit),
     }
