@@ -106,7 +106,7 @@ pub use update::{
 pub mod lab {
     pub use pageway_store::machine::{
         bear_file_size_limit, device_reads, give_back_freed_memory, peak_memory_bytes,
-        process_cpu_time, process_read_bytes, process_requested_bytes,
+        process_cpu_time, process_read_bytes, process_requested_bytes, raise_open_files_limit,
     };
     pub use pageway_store::{LockGuard, OpenMode, VfsFile, clock};
     pub use pageway_types::SplitMix64;

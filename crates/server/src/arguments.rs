@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, Parser};
 use pageway::{Error, MemoryWish, Result};
@@ -50,6 +51,9 @@ pub(crate) struct Arguments {
     /// Recall of queries that ask for none
     #[arg(long, default_value_t = 0.95)]
     pub(crate) recall: f32,
+    /// Requests that take longer than so many seconds are told of, with what their searches cost
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    slow: f64,
     #[command(flatten)]
     tls: TlsArguments,
     /// Origin whose pages may ask, such as https://example.org, or * for all; none by default
@@ -85,6 +89,12 @@ impl Arguments {
             return Err(Error::invalid(words));
         }
         Ok(bytes)
+    }
+
+    /// Time from which on a request is slow.
+    pub(crate) fn slow(&self) -> Result<Duration> {
+        let slow = Duration::try_from_secs_f64(self.slow);
+        slow.map_err(|error| Error::invalid(format!("--slow {}: {error}", self.slow)))
     }
 
     /// Searches at a time.

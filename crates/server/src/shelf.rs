@@ -91,6 +91,16 @@ impl Shelf {
         open.as_ref().map(|opened| opened.bytes)
     }
 
+    /// Collections that are open and that nobody is opening or closing, by their numbers.
+    pub(crate) fn opened(&self) -> Vec<(u64, Arc<OpenCollection>)> {
+        let places = self.places();
+        let own = places.iter().filter_map(|(number, place)| {
+            let open = place.open.try_lock().ok()?;
+            Some((*number, Arc::clone(&open.as_ref()?.collection)))
+        });
+        own.collect()
+    }
+
     /// The collection, opened if need be.
     ///
     /// # Errors
