@@ -33,6 +33,7 @@ from ._settings import (
     Overrides,
     PathLike,
     PresetName,
+    SegmentCut,
     budgets,
     design,
 )

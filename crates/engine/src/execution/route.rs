@@ -1,9 +1,8 @@
 //! Which segments a query asks, of those whose rows lie together.
 //!
-//! The nearest centres of all segments are taken until so many rows lie around them as a search
-//! with its list may have to look at: their segments are asked. A longer list asks more, so that a
-//! calibration finds how far to go, as with the number of cells of an inverted file. Segments of
-//! which nothing is known are always asked.
+//! The nearest cells of all segments are taken, one for so many places of the list: their segments
+//! are asked. A longer list asks more, so that a calibration finds how far to go, as with the
+//! number of cells of an inverted file. Segments of which nothing is known are always asked.
 
 use pageway_types::ElementType;
 
@@ -11,15 +10,16 @@ use super::query::QuerySizes;
 use super::{Goal, Query, Segment};
 use crate::storage::Region;
 
-/// Rows around centres that are looked at, for each candidate of a list.
-const REACH: u64 = 128;
+/// Places of a list for each cell whose segment is asked.
+const PLACES: usize = 6;
+/// Cells at least: the nearest rows are often on the other side of a border.
+const LEAST_CELLS: usize = 2;
 
 /// A centre, as a query sees it.
 #[derive(Clone, Copy, Debug)]
 struct SeenCentre {
     distance: f32,
     segment: u16,
-    rows: u32,
 }
 
 /// The way of a query to segments.
@@ -28,8 +28,6 @@ pub(super) struct Route {
     /// Nearest first; those that were not gone to yet begin at `next`.
     seen: Vec<SeenCentre>,
     next: usize,
-    /// Rows around those before.
-    rows: u64,
     /// The query, widened, and as a row of `f32`.
     widened: Vec<f32>,
     row: Vec<u8>,
@@ -52,7 +50,7 @@ impl Route {
 
     /// Ranks the centres of all segments for a query.
     pub(super) fn begin(&mut self, segments: &[Segment], query: &Query<'_>) {
-        (self.next, self.rows) = (0, 0);
+        self.next = 0;
         self.seen.clear();
         for (number, segment) in (0u16..).zip(segments) {
             let Some(region) = &segment.region else {
@@ -68,10 +66,9 @@ impl Route {
             }
             let metric = segment.parts.quantizer().metric().metric();
             let distance = segment.kernels.distance(ElementType::F32, metric);
-            let seen = region.iter().map(|(centre, rows)| SeenCentre {
+            let seen = region.centres().map(|centre| SeenCentre {
                 distance: distance(&self.row, centre),
                 segment: number,
-                rows,
             });
             self.seen.extend(seen);
         }
@@ -83,18 +80,15 @@ impl Route {
 
     /// The next segment that a query of `sizes` asks, which may have been asked before.
     pub(super) fn next(&mut self, sizes: QuerySizes) -> Option<usize> {
-        let reach = REACH.saturating_mul(sizes.capacity.max(sizes.results) as u64);
-        if self.rows >= reach {
-            return None;
-        }
-        self.any()
+        let places = sizes.capacity.max(sizes.results);
+        let cells = places.div_ceil(PLACES).max(LEAST_CELLS);
+        if self.next >= cells { None } else { self.any() }
     }
 
     /// The next segment however far it is.
     pub(super) fn any(&mut self) -> Option<usize> {
         let seen = self.seen.get(self.next)?;
         self.next += 1;
-        self.rows += u64::from(seen.rows);
         Some(usize::from(seen.segment))
     }
 }

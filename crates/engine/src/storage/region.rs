@@ -42,11 +42,10 @@ impl Region {
         self.rows.len()
     }
 
-    /// Each centre, a row of `f32`, and the rows around it.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], u32)> {
+    /// Each centre, a row of `f32`.
+    pub(crate) fn centres(&self) -> impl Iterator<Item = &[u8]> {
         let row_bytes = self.dimension.max(1) * size_of::<f32>();
-        let centres = self.centres.chunks_exact(row_bytes);
-        centres.zip(self.rows.iter().copied())
+        self.centres.chunks_exact(row_bytes)
     }
 
     /// Rows around all centres.
