@@ -233,7 +233,11 @@ impl World {
         }
         let report = answers.filter.unwrap();
         let given_up = if report.rescued > 0 { ", given up" } else { "" };
-        let by_force = if forced == Some(report.strategy) { ", forced" } else { "" };
+        let by_force = if forced == Some(report.strategy) {
+            ", forced"
+        } else {
+            ""
+        };
         if is_exact {
             "exact".to_owned()
         } else {

@@ -133,7 +133,9 @@ impl Predicate {
                 of.add_conditions(element.steps(), found);
             }
             Self::And(of) | Self::Or(of) | Self::AtLeast { of, .. } => {
-                of.iter().for_each(|one| one.add_conditions(within, found));
+                for one in of {
+                    one.add_conditions(within, found);
+                }
             }
             Self::Not(of) => of.add_conditions(within, found),
             Self::All | Self::HasId(_) => {}
@@ -190,20 +192,45 @@ mod tests {
             assert_eq!(refused(document, expression), None, "{expression}");
         }
         let wrong = [
-            ("lex > 3", "lex is compared with a number, and its values are of kind text"),
-            ("not (n = 'a')", "n is compared with a text, and its values are of kind integer"),
-            ("x = true", "x is compared with true or false, and its values are of kind float"),
-            ("lex < date'2026-01-01'", "lex is compared with a date, and its values are of kind text"),
-            ("n contains 'a'", "n is compared with words, and its values are of kind integer"),
-            ("lex in ['a', 3]", "lex is compared with a number, and its values are of kind text"),
+            (
+                "lex > 3",
+                "lex is compared with a number, and its values are of kind text",
+            ),
+            (
+                "not (n = 'a')",
+                "n is compared with a text, and its values are of kind integer",
+            ),
+            (
+                "x = true",
+                "x is compared with true or false, and its values are of kind float",
+            ),
+            (
+                "lex < date'2026-01-01'",
+                "lex is compared with a date, and its values are of kind text",
+            ),
+            (
+                "n contains 'a'",
+                "n is compared with words, and its values are of kind integer",
+            ),
+            (
+                "lex in ['a', 3]",
+                "lex is compared with a number, and its values are of kind text",
+            ),
             (
                 "any(kids, age starts with 'a')",
                 "kids[].age is compared with the beginning of a text, and its values are of kind integer",
             ),
-            ("kids = 3", "kids is compared with a number, and its values are of kind object"),
+            (
+                "kids = 3",
+                "kids is compared with a number, and its values are of kind object",
+            ),
         ];
         for (expression, words) in wrong {
-            assert_eq!(refused(document, expression).as_deref(), Some(words), "{expression}");
+            assert_eq!(
+                refused(document, expression).as_deref(),
+                Some(words),
+                "{expression}"
+            );
         }
     }
 }

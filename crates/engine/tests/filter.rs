@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pageway::source::{IdSlice, TextSlice, VectorSlice};
+use pageway::source::{IdSlice, TextRead, TextSlice, VectorSlice};
 use pageway::{
     Answers, BuildInput, BuildOptions, Durability, Effort, ElementType, ErrorKind, Filter, IdSet,
     Index, MemoryPart, MemoryWish, NoProgress, NodeId, NodeSet, OpenOptions, Preset, Queries, Rows,
@@ -278,8 +278,14 @@ fn what_a_field_cannot_be_is_refused_in_expressions_and_matches_nothing_for_qdra
     let index = writer.index();
     let count = |text: &str| index.count(&Filter::expression(text).unwrap());
     for (text, words) in [
-        ("kind > 3", "filter: kind is compared with a number, and its values are of kind text"),
-        ("row = 'a' or row = 3", "row is compared with a text, and its values are of kind integer"),
+        (
+            "kind > 3",
+            "filter: kind is compared with a number, and its values are of kind text",
+        ),
+        (
+            "row = 'a' or row = 3",
+            "row is compared with a text, and its values are of kind integer",
+        ),
         ("tags = 3", "tags is compared with a number"),
     ] {
         let error = count(text).unwrap_err();
@@ -292,7 +298,9 @@ fn what_a_field_cannot_be_is_refused_in_expressions_and_matches_nothing_for_qdra
     let one = ["{\"kind\": 5}".to_owned()];
     let attributes = TextSlice::attributes(&one);
     let row = Rows::new(&bytes[..16], SHAPE).with_ids(&[1_000_000][..]);
-    writer.insert(&row.with_attributes(&attributes as _)).unwrap();
+    writer
+        .insert(&row.with_attributes(&attributes as &dyn TextRead))
+        .unwrap();
     assert_eq!(count("kind > 3").unwrap(), 1);
     writer.close().unwrap();
 }
@@ -363,7 +371,12 @@ fn a_strategy_can_be_forced() {
         assert!(error.unwrap_err().to_string().contains("no walk does"));
     }
     let error = "scan".parse::<Strategy>().unwrap_err();
-    assert!(error.to_string().contains("known are walk, scan-codes, scan-vectors"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("known are walk, scan-codes, scan-vectors"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -377,9 +390,17 @@ fn a_share_of_memory_that_filters_take_is_refused_with_what_would_do() {
     let input = BuildInput::new(&vectors, "rows").with_attributes(Some(&documents as _));
     let with = |wish| BuildOptions::default().with_memory(wish).with_threads(1);
     let dir = tempfile::tempdir().unwrap();
-    let error = Index::build(dir.path(), &input, &with(MemoryWish::Share(0.5)), &NoProgress);
+    let error = Index::build(
+        dir.path(),
+        &input,
+        &with(MemoryWish::Share(0.5)),
+        &NoProgress,
+    );
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("a memory budget of 16.0 kB (16000 B)"), "{error}");
+    assert!(
+        error.contains("a memory budget of 16.0 kB (16000 B)"),
+        "{error}"
+    );
     assert!(error.contains("filters 1.0 MB"), "{error}");
     let least = error.split("works is ").nth(1).unwrap();
     let least: u64 = least.split(' ').next().unwrap().parse().unwrap();

@@ -134,8 +134,7 @@ impl SpecChoice<'_> {
             }
         };
         let filters = self.filters;
-        let fits =
-            |spec: &IndexSpec| settle((spec, extent), (lists(spec), filters), memory_bytes);
+        let fits = |spec: &IndexSpec| settle((spec, extent), (lists(spec), filters), memory_bytes);
         let storage = self.with_codes(form, 1)?.storage;
         let codes = storage.codes;
         let code_bytes = match (self.code_bytes, codes.is_memory()) {

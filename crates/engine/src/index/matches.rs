@@ -67,7 +67,10 @@ impl Version {
         match (options.exact, options.strategy) {
             (true, None | Some(Strategy::ScanVectors)) => costs.strategy = Strategy::ScanVectors,
             (true, Some(other)) => {
-                let words = format!("an exact search compares every row: no {} does", other.name());
+                let words = format!(
+                    "an exact search compares every row: no {} does",
+                    other.name()
+                );
                 return Err(Error::invalid(words));
             }
             (false, Some(Strategy::ScanCodes)) if !self.all(|one| one.parts.scans_codes()) => {
@@ -115,7 +118,9 @@ impl Version {
         } else {
             matches
         };
-        let codes = self.all(|one| one.parts.scans_codes()).then_some(scored + read);
+        let codes = self
+            .all(|one| one.parts.scans_codes())
+            .then_some(scored + read);
         let walk = expanded * (NEW_NEIGHBORS + own);
         let walk = if clustered { walk.min(nodes) } else { walk };
         let walk = if reads { walk } else { walk + read };

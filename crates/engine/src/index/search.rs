@@ -65,7 +65,9 @@ impl Index {
         let version = self.version();
         self.check_queries(queries)?;
         if options.strategy.is_some() && queries.filter.is_none() {
-            return Err(Error::invalid("a filter strategy without a filter: give both"));
+            return Err(Error::invalid(
+                "a filter strategy without a filter: give both",
+            ));
         }
         check(&version, options)?;
         let place = (&*version, queries);

@@ -117,7 +117,12 @@ impl Matrix {
         let tags = bytes.as_chunks().0.iter().map(tag);
         tags.map(|tag| {
             let fits = u64::from(tag) < self.columns;
-            let words = || format!("names a column outside of the {} that there are", self.columns);
+            let words = || {
+                format!(
+                    "names a column outside of the {} that there are",
+                    self.columns
+                )
+            };
             fits.then(|| tag.into())
                 .ok_or_else(|| self.wrong(row, words()))
         })
@@ -165,7 +170,10 @@ mod tests {
     #[test]
     fn tags_become_a_list() {
         let found = read(&bytes([3, 9, 3], &[0, 2, 2, 3], &[0, 8, 4])).unwrap();
-        assert_eq!(found, [r#"{"tags":[0,8]}"#, r#"{"tags":[]}"#, r#"{"tags":[4]}"#]);
+        assert_eq!(
+            found,
+            [r#"{"tags":[0,8]}"#, r#"{"tags":[]}"#, r#"{"tags":[4]}"#]
+        );
         assert_eq!(read(&bytes([0, 0, 0], &[0], &[])).unwrap(), [""; 0]);
     }
 
@@ -176,8 +184,18 @@ mod tests {
         assert!(refused(&whole[..20]).contains("shorter than the header"));
         assert!(refused(&whole[..whole.len() - 1]).contains("3 rows, 9 columns and 3 entries"));
         for (head, offsets, columns, words) in [
-            ([3, 8, 3], [0, 2, 2, 3], [0, 8, 4], "row 0: names a column outside of the 8"),
-            ([3, 9, 3], [0, 2, 2, 3], [0, -1, 4], "row 0: names a column outside"),
+            (
+                [3, 8, 3],
+                [0, 2, 2, 3],
+                [0, 8, 4],
+                "row 0: names a column outside of the 8",
+            ),
+            (
+                [3, 9, 3],
+                [0, 2, 2, 3],
+                [0, -1, 4],
+                "row 0: names a column outside",
+            ),
             ([3, 9, 3], [0, 2, 1, 3], [0, 8, 4], "row 1: its offsets"),
             ([3, 9, 3], [0, 2, 2, 2], [0, 8, 4], "row 2: its offsets"),
             ([3, 9, 3], [1, 2, 2, 3], [0, 8, 4], "row 0: its offsets"),

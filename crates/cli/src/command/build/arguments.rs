@@ -76,7 +76,7 @@ pub(crate) struct BuildArguments {
 #[derive(Debug, Args)]
 struct DocumentArguments {
     /// Attributes of the rows, to filter by, in row order: JSON lines (.jsonl, an object per row),
-    /// .csv, .tsv or .parquet, which may be the file of the vectors
+    /// .csv, .tsv, .spmat (tags) or .parquet, which may be the file of the vectors
     #[arg(long, value_name = "FILE")]
     attributes: Option<PathBuf>,
 
