@@ -66,6 +66,7 @@ class _BuildOptions(TypedDict):
     scratch: _Scratch
     threads: int
     segments: int
+    cut: str
     calibration_queries: int
     schema: Optional[str]
     store: Optional[str]

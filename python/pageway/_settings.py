@@ -21,6 +21,7 @@ Overrides = Mapping[str, Union[None, str, int, Mapping[str, Any]]]
 
 #: Names that the engine knows; a test compares.
 Metric = Literal["l2", "inner_product", "cosine", "l1", "hamming", "jaccard"]
+SegmentCut = Literal["arrival", "space"]
 PresetName = Literal[
     "diskann",
     "aisaq",

@@ -64,6 +64,11 @@ impl AnyParts {
         each!(self, parts => parts.scans_codes())
     }
 
+    /// Turns a query into `f32`.
+    pub(crate) fn widen(&self, query: &[u8], out: &mut [f32]) {
+        each!(self, parts => (parts.widen)(query, out));
+    }
+
     /// What the codes of nodes mean.
     pub(crate) fn quantizer(&self) -> &Arc<Quantizer> {
         each!(self, parts => &parts.codes.quantizer)
