@@ -1,8 +1,8 @@
-//! Tags of rows as the filter track of big-ann-benchmarks has them, `.spmat`: a sparse matrix, a row
-//! for each vector and a column for each tag.
+//! Tags of rows as the filter track of big-ann-benchmarks has them, `.spmat`: a sparse matrix, a
+//! row for each vector and a column for each tag.
 //!
 //! ```text
-//! rows i64 | columns i64 | entries i64 | offsets i64, one more than rows | columns i32 | values f32
+//! rows, columns, entries i64 | offsets i64, one more than rows | columns i32 | values f32
 //! ```
 //!
 //! Little-endian. Values are not read: a tag is there or is not.
