@@ -77,12 +77,6 @@ impl BuildKind {
         matches!(self, Self::Whole | Self::Added { trains: true, .. })
     }
 
-    /// Whether rows come from memory or from segments, where near ones lie near each other: parts
-    /// of them are read by their numbers.
-    pub(super) const fn gathers(self) -> bool {
-        matches!(self, Self::Added { .. })
-    }
-
     const fn calibrates(self) -> bool {
         matches!(
             self,

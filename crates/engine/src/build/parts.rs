@@ -5,8 +5,6 @@
 //!  rows -deal-> part 0: (row, identity)... -order-> rows of nodes 0 .. -+
 //!           \-> part 1: (row, identity)... -order-> rows behind those --+-> rows, identities
 //! ```
-//! Of rows that lie in memory or in segments, parts hold the identities alone, and the rows are
-//! read where they are, by runs of their numbers: near ones lie near each other there.
 //! Each pass is sequential, but for one over a part, which memory holds. What comes out is the rows
 //! in the order of nodes, so everything after it is sequential too. A part that was read goes
 //! before the next is: both copies of the rows together take little more than one. Parts follow
@@ -46,10 +44,6 @@ const SORTED_BYTES: u64 = 16;
 const PARTS_PER_FILL: u64 = 3;
 /// Rows that are dealt at a time, in bytes: their distances to all parts are held.
 const DEAL_BYTES: usize = 256 << 10;
-/// Most bytes of rows that are read together because some of them are of one part.
-const RUN_BYTES: usize = 256 << 10;
-/// Bytes of rows of other parts that are read rather than passed over.
-const GAP_BYTES: usize = 4 << 10;
 
 impl BuildPlan {
     /// Whether rows can be put in order part by part: where nodes are not in the order of the data.
@@ -123,7 +117,7 @@ pub(super) struct PartBuild<'p> {
     pub(super) progress: &'p dyn Progress,
 }
 
-/// A part: rows, each before its identity, or identities alone.
+/// A part: rows, each before its identity.
 struct Part {
     spill: Spill,
     count: usize,
@@ -247,9 +241,7 @@ impl PartBuild<'_> {
                 };
                 identity.clear();
                 Identities::push(&mut identity, stride, (number, *id));
-                if !self.plan.kind.gathers() {
-                    writer.write(row)?;
-                }
+                writer.write(row)?;
                 writer.write(&identity)?;
                 *count += 1;
             }
@@ -377,46 +369,14 @@ impl PartBuild<'_> {
         rows.reserve_exact(part.count * row_bytes);
         identities.reserve_exact(part.count * stride);
         let mut reader = part.spill.reader();
-        let (gathers, mut numbers) = (self.plan.kind.gathers(), Vec::new());
         for _ in 0..part.count {
-            if !gathers && !reader.read(&mut row)? || !reader.read(&mut identity)? {
+            if !reader.read(&mut row)? || !reader.read(&mut identity)? {
                 return Err(internal("a part of the rows that ends early"));
             }
-            if gathers {
-                numbers.push(Identities::row(&identity));
-            } else {
-                rows.extend_from_slice(&row);
-            }
+            rows.extend_from_slice(&row);
             identities.extend_from_slice(&identity);
         }
-        self.gather(&numbers, &mut rows)?;
         Ok(Loaded { rows, identities })
-    }
-
-    /// Appends the rows of these numbers, which ascend.
-    fn gather(&self, numbers: &[u32], rows: &mut Vec<u8>) -> Result<()> {
-        let row_bytes = self.shape().row_bytes();
-        let (most, gap) = (RUN_BYTES / row_bytes, GAP_BYTES / row_bytes);
-        let mut run = Vec::new();
-        let mut rest = numbers;
-        while let Some(&first) = rest.first() {
-            let mut last = first;
-            let near = rest.iter().take_while(|number| {
-                let is_near = (**number - last) as usize <= gap + 1;
-                let joins = is_near && ((**number - first) as usize) < most.max(1);
-                last = if joins { **number } else { last };
-                joins
-            });
-            let (own, others) = rest.split_at(near.count());
-            run.resize((last - first + 1) as usize * row_bytes, 0);
-            self.input.vectors.read(first.into(), &mut run)?;
-            for number in own {
-                let start = (number - first) as usize * row_bytes;
-                rows.extend_from_slice(run.get(start..start + row_bytes).unwrap_or_default());
-            }
-            rest = others;
-        }
-        Ok(())
     }
 
     fn write(&self, part: &Loaded, order: &[NodeId], out: &mut OrderedWriter) -> Result<()> {
@@ -529,17 +489,14 @@ mod tests {
         let ids: Vec<u64> = (0..u64::from(ROWS)).map(|row| 7 * row + 1).collect();
         let vfs: Arc<dyn pageway_store::Vfs> = Arc::new(OsVfs);
         let pool = thread_pool(2).unwrap();
-        for (metric, form, gathers) in [
-            (Metric::L2, "clustered", true),
-            (Metric::Cosine, "clustered", false),
-            (Metric::InnerProduct, "clustered", true),
-            (Metric::L2, "resident", false),
-            (Metric::InnerProduct, "resident", true),
+        for (metric, form) in [
+            (Metric::L2, "clustered"),
+            (Metric::Cosine, "clustered"),
+            (Metric::InnerProduct, "clustered"),
+            (Metric::L2, "resident"),
+            (Metric::InnerProduct, "resident"),
         ] {
-            let mut plan = planned(metric, form);
-            if !gathers {
-                plan.kind = BuildKind::Whole;
-            }
+            let plan = planned(metric, form);
             let slice = VectorSlice::new(&bytes, SHAPE).unwrap();
             let listed = IdSlice(&ids);
             let input = BuildInput::new(&slice, "rows").with_ids(Some(&listed));

@@ -30,7 +30,6 @@ use crate::options::{BuildInput, BuildOptions};
 use crate::plan::index_bytes;
 use crate::source::{check_free, check_unique};
 use crate::spec::Shape;
-use crate::storage::Identities;
 use crate::threads::thread_pool;
 
 impl Index {
@@ -337,33 +336,20 @@ pub(super) fn peak_temporary_bytes(plan: &BuildPlan) -> u64 {
     let merging = ordering + sharding_bytes(plan).max(merged_bytes(plan) + graph);
     let placed = plan.graph.window().map_or(0, |_| ordering + graph);
     let paging = ordering + graph + placed + waiting_bytes(plan);
-    let dealing = (ordering + dealing_bytes(plan)) * 5 / 8;
-    dealing.max(ordering).max(merging).max(paging)
+    (2 * ordering * 5 / 8).max(merging).max(paging)
 }
 
 /// Bytes that it writes to temporary files.
 pub(super) fn temporary_bytes(plan: &BuildPlan) -> u64 {
     let (ordering, graph) = (ordering_bytes(plan), graph_bytes(plan));
     let placed = plan.graph.window().map_or(0, |_| ordering + graph);
-    ordering + dealing_bytes(plan) + sharding_bytes(plan) + graph + placed + waiting_bytes(plan)
+    2 * ordering + sharding_bytes(plan) + graph + placed + waiting_bytes(plan)
 }
 
 /// Bytes of the rows in order, where they are put in order part by part.
 fn ordering_bytes(plan: &BuildPlan) -> u64 {
     let rows = u64::from(plan.node_count) * plan.identified_bytes();
     plan.parts.map_or(0, |_| rows)
-}
-
-/// Bytes of parts: of the rows, or of their identities.
-fn dealing_bytes(plan: &BuildPlan) -> u64 {
-    let nodes = u64::from(plan.node_count);
-    let rows = if plan.kind.gathers() {
-        0
-    } else {
-        nodes * plan.row_bytes()
-    };
-    plan.parts
-        .map_or(0, |_| rows + nodes * Identities::stride(&plan.spec) as u64)
 }
 
 /// Bytes of shards and of their lists: each node is in two.

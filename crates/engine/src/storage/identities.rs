@@ -57,12 +57,6 @@ impl Identities {
         out.extend(entry.take(stride));
     }
 
-    /// The row of an entry.
-    pub(crate) fn row(entry: &[u8]) -> u32 {
-        let row = entry.first_chunk::<ROW_BYTES>();
-        row.map_or(0, |row| u32::from_le_bytes(*row))
-    }
-
     /// Row and user id of a node.
     pub(crate) fn of(&self, node: NodeId) -> (u32, u64) {
         let start = node.index() * self.stride;
@@ -87,7 +81,6 @@ mod tests {
             Identities::push(&mut bytes, stride, (7, 1 << 50));
             Identities::push(&mut bytes, stride, (8, 1 << 40));
             assert_eq!(bytes.len(), 2 * stride);
-            assert_eq!(Identities::row(&bytes), if stride == 0 { 0 } else { 7 });
             assert_eq!(Identities::new(bytes, stride).of(NodeId(1)), expected);
         }
     }
