@@ -10,6 +10,7 @@
 //! number of threads.
 
 mod addition;
+mod arrangement;
 mod attributes;
 mod budget;
 mod calibrate;
@@ -20,6 +21,7 @@ mod code_error;
 mod codebook;
 mod codes;
 mod cut;
+mod deal;
 mod encode;
 mod entry;
 mod fingerprint;
@@ -52,6 +54,7 @@ mod report;
 mod rewrite;
 mod sample;
 mod scratch;
+mod segment_limits;
 mod shards;
 mod sort;
 mod spill;
@@ -74,3 +77,4 @@ pub(crate) use patch::{SegmentPatch, patch_bytes};
 pub use recalibrate::CalibrateOptions;
 pub use report::BuildReport;
 pub(crate) use rewrite::{KeptLists, KeptRows};
+pub use segment_limits::SegmentLimits;
