@@ -24,7 +24,7 @@ LIBRARIES = ("pageway", "hnswlib", "usearch", "diskannpy", "lancedb")
 COLUMNS = (
     ("rows in a second", lambda own: f"{own['inserts_per_second']:,.0f}"),
     ("p50, p99 beside / quiet", lambda own: ratios(own)),
-    ("recall@10 mean, last", lambda own: f"{own['recall']['mean']:.3f}, {own['recall']['last']:.3f}"),
+    ("recall@10 mean, last", lambda own: recalls(own["recall"])),
     ("bytes written / byte", lambda own: number(own["bytes_written_per_byte"])),
     ("disk / living byte", lambda own: number(own["most_disk_per_living_byte"])),
     ("peak memory, MB", lambda own: f"{own['peak_memory_bytes'] / 1e6:.0f}"),
@@ -34,6 +34,10 @@ COLUMNS = (
 
 def number(value) -> str:
     return f"{value:.1f}" if value else "-"
+
+
+def recalls(own) -> str:
+    return f"{own['mean']:.3f}, {own['last']:.3f}"
 
 
 def ratios(own) -> str:

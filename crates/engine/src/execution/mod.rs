@@ -44,7 +44,7 @@ pub use driver::{ReadTrace, ReadTurn};
 pub(crate) use entry::{Entry, EntryPart};
 pub(crate) use given::GivenRows;
 pub(crate) use list_rule::{LOOKED_AT, ListRule, ListStep, between};
-pub(crate) use parts::{AnyParts, CachePart, CodePart, Parts};
+pub(crate) use parts::{AnyParts, CachePart, CodePart, FixedPart, Parts};
 pub(crate) use probes::PROBE_BLOCK;
 pub(crate) use query::{CallLists, Gathering, Goal, Query, QuerySizes, WalkAmong};
 pub(crate) use ranking::Neighbor;

@@ -27,7 +27,7 @@ pub(crate) use entry::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::{AnyParts, CodePart, GivenRows, LoadedSegment, Parts};
+use crate::execution::{AnyParts, CodePart, FixedPart, GivenRows, LoadedSegment, Parts};
 use crate::layout::PageCodec;
 use crate::manifest::{AttributeFiles, SegmentEntry};
 use crate::spec::{EntrySpec, IdStorage};
@@ -96,16 +96,29 @@ pub(crate) fn record_pages(source: Source<'_>, mode: OpenMode) -> Result<OpenPag
     Ok(OpenPages { records, probe })
 }
 
-/// Loads what a segment holds in memory. A quantizer of an index that shares its codebook is taken
-/// over.
+/// What another segment that is open has in common with one that is loaded.
+pub(crate) enum InCommon<'s> {
+    Nothing,
+    /// The codebook.
+    Codebook(&'s Arc<Quantizer>),
+    /// All but what is cached.
+    Fixed(FixedPart),
+}
+
+/// Loads what a segment holds in memory, but for what it shares.
 pub(crate) fn segment(
     source: Source<'_>,
-    pages: OpenPages,
+    records: RecordPages,
     cache_bytes: CacheBytes,
-    shared: Option<&Arc<Quantizer>>,
+    shared: InCommon<'_>,
 ) -> Result<LoadedSegment> {
     let entry = source.segment;
-    let loading = (&pages.records, cache_bytes, shared);
+    let shared = match shared {
+        InCommon::Fixed(fixed) => fixed,
+        InCommon::Codebook(quantizer) => fixed(source, Some(quantizer))?,
+        InCommon::Nothing => fixed(source, None)?,
+    };
+    let loading = (&records, cache_bytes, shared);
     let parts = match codec(&entry.spec, entry.node_count)? {
         AnyCodec::Record(codec) => AnyParts::Record(parts(source, codec, loading)?),
         AnyCodec::PageNode(codec) => AnyParts::PageNode(parts(source, codec, loading)?),
@@ -113,7 +126,7 @@ pub(crate) fn segment(
     Ok(LoadedSegment {
         parts,
         shape: index_shape(&entry.spec, entry.node_count)?,
-        pages: pages.records,
+        pages: records,
         kernels: kernels()?,
         given: given_rows(entry)?,
         first_id: (entry.spec.storage.ids == IdStorage::RowNumber).then(|| entry.first_id()),
@@ -170,21 +183,16 @@ pub(crate) fn attributes(source: Source<'_>) -> Result<Option<Attributes>> {
 fn parts<C: PageCodec>(
     source: Source<'_>,
     codec: C,
-    (records, cache_bytes, shared): (&RecordPages, CacheBytes, Option<&Arc<Quantizer>>),
+    (records, cache_bytes, fixed): (&RecordPages, CacheBytes, FixedPart),
 ) -> Result<Parts<C>> {
     let (segment, kernels) = (source.segment, kernels()?);
     let (shape, storage) = (segment.spec.shape, &segment.spec.storage);
-    let codebook = &segment.files.codebook;
-    let quantizer = match shared {
-        Some(quantizer) => Arc::clone(quantizer),
-        None => Arc::new(codes::quantizer(source, codebook, storage.quantizer)?),
-    };
     Ok(Parts {
         cache: cache::load(source, &codec, records, cache_bytes)?,
-        entry: entry::load(source)?,
-        codes: codes_of_nodes(source, quantizer)?,
-        second: second_codes(source)?,
-        identities: identities(source)?,
+        entry: fixed.entry,
+        codes: fixed.codes,
+        second: fixed.second,
+        identities: fixed.identities,
         vectors: storage.vectors,
         codec,
         exact: kernels
@@ -192,6 +200,24 @@ fn parts<C: PageCodec>(
             .ok_or_else(|| uncompared(segment))?,
         widen: kernels.widen(segment.element),
         execution: segment.spec.execution,
+    })
+}
+
+/// What a segment holds however much of it is cached, with this quantizer where it is known.
+fn fixed(source: Source<'_>, known: Option<&Arc<Quantizer>>) -> Result<FixedPart> {
+    let segment = source.segment;
+    let quantizer = match known {
+        Some(quantizer) => Arc::clone(quantizer),
+        None => {
+            let spec = segment.spec.storage.quantizer;
+            Arc::new(codes::quantizer(source, &segment.files.codebook, spec)?)
+        }
+    };
+    Ok(FixedPart {
+        entry: Arc::new(entry::load(source)?),
+        codes: Arc::new(codes_of_nodes(source, quantizer)?),
+        second: second_codes(source)?.map(Arc::new),
+        identities: identities(source)?.map(Arc::new),
     })
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use pageway_store::machine::return_freed_memory;
 use pageway_store::{LogFloor, LogWriter, Lsn, remove_orphans};
 
 use super::common::{Common, Counters};
@@ -60,6 +61,7 @@ impl Common {
         if is_known.unwrap_or(false) {
             self.clear();
         }
+        return_freed_memory();
         outcome
     }
 

@@ -11,7 +11,7 @@ mod signal;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::{OpenMode, OsVfs, Vfs};
-pub use allocator::give_back_freed_memory;
+pub use allocator::{give_back_freed_memory, return_freed_memory};
 pub use counters::{device_reads, process_cpu_time, process_read_bytes, process_requested_bytes};
 pub use limit::memory_limit_bytes;
 pub use priority::yield_to_others;
