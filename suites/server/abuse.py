@@ -242,9 +242,9 @@ def bombs(running, _):
         '{"filter": ' + json.dumps(deep) + "}",
     ]
     paths = ["points/query", "points/query/batch", "points/scroll", "points/count", "points", "points/delete", "points/batch"]
-    asked = [(path, body) for body in bodies for path in paths]
+    asked = [(path, body) for body in map(str.encode, bodies) for path in paths]
     random.Random(3).shuffle(asked)
-    return storm(running, [("PUT" if at % 3 == 0 and path == "points" else "POST", path, body.encode()) for at, (path, body) in enumerate(asked)])
+    return storm(running, [("PUT" if at % 3 == 0 and path == "points" else "POST", path, body) for at, (path, body) in enumerate(asked)])
 
 
 def storm(running, asked):
