@@ -1,7 +1,7 @@
 //! The end of a build: what the finished index tells when it is searched, before it is published.
 
 use pageway_store::FileEntry;
-use pageway_types::NodeId;
+use pageway_types::{NodeId, Progress};
 
 use super::budget::STAGE_BYTES;
 use super::fingerprint::Fingerprint;

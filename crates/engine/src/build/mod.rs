@@ -19,6 +19,7 @@ mod clusters;
 mod code_error;
 mod codebook;
 mod codes;
+mod course;
 mod cut;
 mod encode;
 mod entry;
@@ -40,6 +41,7 @@ mod outliers;
 mod outline;
 mod parts;
 mod patch;
+mod phases;
 #[cfg(test)]
 mod piecewise;
 mod pipeline;

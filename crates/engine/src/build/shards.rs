@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use super::budget::{BLOCK_BYTES, BuildPlan};
 use super::codes::widened_sample;
+use super::course::Course;
 use super::scratch::StageFiles;
 use super::spill::{Spill, SpillReader, SpillWriter};
 use super::write::ListStream;
@@ -37,7 +38,7 @@ pub(super) struct ShardBuild<'b> {
     pub(super) pool: &'b ThreadPool,
     /// Longest vector of all shards, under the inner product.
     pub(super) max_norm: Option<f32>,
-    pub(super) progress: &'b dyn Progress,
+    pub(super) progress: &'b Course<'b>,
 }
 
 /// Nodes of a shard with their rows: `(node u32, row)` repeated, nodes ascending.
@@ -58,7 +59,9 @@ impl ShardBuild<'_> {
     pub(super) fn run(&self, capacity: u32) -> Result<ShardGraphs> {
         let shards = self.assign(capacity)?;
         let mut spills = Vec::with_capacity(shards.len());
+        let rows: usize = shards.iter().map(|shard| shard.count).sum();
         for (number, shard) in shards.into_iter().enumerate() {
+            self.progress.portion(shard.count as f64 / rows as f64);
             spills.push(self.shard(number, &shard)?);
         }
         let count = spills.len() as u32;

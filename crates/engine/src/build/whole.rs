@@ -12,6 +12,7 @@ use super::attributes::check_documents;
 use super::budget::{BuildPlan, GraphPlan};
 use super::calibrate::{guests, held_out_rows};
 use super::codebook::SharedCodebook;
+use super::course::Course;
 use super::cut::Run;
 use super::encode::Quantizers;
 use super::fingerprint::Fingerprint;
@@ -128,6 +129,7 @@ pub(super) fn build_planned(
     let workspace = Workspace::open(vfs, dir, scratch)?;
     workspace.check_space(index_disk_bytes(plan)?, peak_temporary_bytes(plan))?;
     let pool = thread_pool(plan.threads)?;
+    let course = Course::new(progress, plan);
     let build = Build {
         input,
         stored: &stored,
@@ -136,13 +138,14 @@ pub(super) fn build_planned(
         codebook,
         workspace: &workspace,
         pool: &pool,
-        progress,
+        progress: &course,
     };
     let mut stages = Stages::start();
     let manifest = build.run(&mut stages)?;
     let report = report(plan, options, &manifest, stages)?;
     progress.check()?;
     workspace.commit(&manifest)?;
+    course.end();
     Ok(report)
 }
 
@@ -162,7 +165,7 @@ struct Build<'b> {
     codebook: Option<&'b SharedCodebook>,
     workspace: &'b Workspace,
     pool: &'b ThreadPool,
-    progress: &'b dyn Progress,
+    progress: &'b Course<'b>,
 }
 
 impl Build<'_> {
@@ -236,6 +239,7 @@ impl Build<'_> {
         let rows = held_out_rows(self.input, self.options);
         let (mut segments, mut nodes) = (Vec::new(), Vec::new());
         for (number, run) in (0..).zip(cut.all()) {
+            self.progress.segment(number);
             let own = Run::new(self.stored, &run);
             let plan = self.plan.of_segment(run.end - run.start);
             let number = (cut.runs() > 1).then_some(number);
