@@ -66,6 +66,7 @@ class _BuildOptions(TypedDict):
     scratch: _Scratch
     threads: int
     segments: int
+    cut: str
     calibration_queries: int
     schema: Optional[str]
     store: Optional[str]
@@ -110,6 +111,7 @@ class _SearchOptions(TypedDict):
     threads: int
     tolerance: str
     timeout: Optional[float]
+    strategy: Optional[str]
 
 class _Defaults(TypedDict):
     degree: int

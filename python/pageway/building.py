@@ -33,6 +33,7 @@ from ._settings import (
     Overrides,
     PathLike,
     PresetName,
+    SegmentCut,
     budgets,
     design,
 )
@@ -70,6 +71,7 @@ def build(
     overwrite: bool = False,
     progress: ProgressWish = False,
     segments: int = 1,
+    cut: SegmentCut = "arrival",
     calibration_queries: int = DEFAULTS["calibration_queries"],
     degree: int = DEFAULTS["degree"],
     build_list: int = DEFAULTS["build_list"],
@@ -181,6 +183,9 @@ def build(
         the share of the whole; `pageway.progress_share` gives it to a callable.
     segments : int
         Runs of rows that are built one after the other in the same memory, and searched together.
+    cut : {"arrival", "space"}
+        How rows become segments: as they come; or near rows in one segment, so that a query asks
+        those that it is near. Rows without ids then have their numbers in `data` as such.
     calibration_queries : int
         Queries that recall is measured with; more are more exact, fewer build faster.
     degree : int
@@ -280,6 +285,7 @@ def build(
         "scratch": {"dir": _optional(scratch), "resume": bool(resume)},
         "threads": checked_count("threads", threads),
         "segments": checked_count("segments", segments),
+        "cut": str(cut),
         "calibration_queries": checked_count("calibration_queries", calibration_queries),
         "schema": as_schema(schema),
         "store": None if store is None else as_element(store),

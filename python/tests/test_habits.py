@@ -58,6 +58,16 @@ def test_segments_and_calibration_queries_reach_the_engine(tmp_path, vectors):
         assert len(stats["segments"]) == 3 and stats["calibration"]["queries"] == 50
 
 
+def test_rows_cut_by_space_keep_their_numbers(tmp_path, vectors):
+    settings = {"segments": 3, "cut": "space", "memory": "2MB"}
+    with pageway.build(tmp_path / "i", vectors, **settings) as index:
+        assert len(index.stats()["segments"]) == 3
+        found = index.search(vectors[:20], k=1)
+        assert list(found.ids[:, 0]) == list(range(20))
+    with pytest.raises(ValueError, match="choose arrival or space"):
+        pageway.build(tmp_path / "j", vectors, segments=3, cut="spaces")
+
+
 def test_an_index_that_stands_is_not_replaced_unasked(tmp_path, vectors):
     pageway.build(tmp_path / "i", vectors[:50], memory="2MB").close()
     with pytest.raises(pageway.ExistsError, match="overwrite=True") as caught:

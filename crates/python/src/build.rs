@@ -74,6 +74,7 @@ pub(crate) struct BuildSettings {
     scratch: ScratchSettings,
     threads: usize,
     segments: u32,
+    cut: String,
     calibration_queries: u32,
     /// A JSON object.
     schema: Option<String>,
@@ -100,6 +101,7 @@ impl BuildSettings {
             .with_resume(self.scratch.resume)
             .with_threads(self.threads)
             .with_segments(self.segments)
+            .with_cut(wish(&self.cut)?)
             .with_calibration_queries(self.calibration_queries);
         match &self.design.overrides {
             Some(wishes) => wished(&options, wishes, vectors).map_err(to_exception),

@@ -92,7 +92,7 @@ impl Addition<'_> {
     /// anything is written where the disk is, and those of a build.
     pub(crate) fn build(&self) -> Result<Added> {
         let options = options_of(self.spec);
-        let rows = Cut::of(self.input, 1)?.rows();
+        let rows = Cut::whole(self.input)?.rows();
         let mut spec = self.spec.clone();
         let given = std::mem::replace(&mut spec.shape.element, self.input.vectors.shape().element);
         let resident = self.input.vectors.resident().is_some();

@@ -123,7 +123,7 @@ pub(super) struct BuildPlan {
     /// Memory of a search over all segments, and what one of them may take of it.
     pub(super) index_memory: u64,
     pub(super) memory_bytes: u64,
-    /// Memory of the build.
+    /// Memory of the build, beside the order of its rows.
     pub(super) budget_bytes: u64,
     pub(super) sample_rows: u64,
     /// Rows of a part at most, where rows are put in the order of nodes part by part.
@@ -145,7 +145,7 @@ impl BuildPlan {
         codebook: Option<&SharedCodebook>,
     ) -> Result<Self> {
         check_degree(options.degree)?;
-        let cut = Cut::of(input, options.segments)?;
+        let cut = Cut::of(input, options)?;
         let node_count = cut.longest();
         let vectors = input.vectors.shape();
         let shape = Shape {
@@ -157,7 +157,8 @@ impl BuildPlan {
             shape,
             options,
             sizes: Sizes {
-                user_ids: input.ids.is_some(),
+                // Rows that are put in another order are known by their numbers in the data.
+                user_ids: input.ids.is_some() || cut.is_by_space(),
                 ..options.sizes()
             },
             code_bytes: options
@@ -165,17 +166,18 @@ impl BuildPlan {
                 .or(codebook.map(SharedCodebook::code_bytes)),
             cut,
             row_bytes: vectors.row_bytes() as u64,
+            filters: match input.attributes {
+                Some(_) => filter_bytes(cut.rows(), cut.longest()),
+                None => 0,
+            },
         };
         let index_memory = choice.search_memory();
         let memory_bytes = cut.least_share(index_memory);
         let budget_bytes = options
             .build_memory
-            .map_or_else(half_of_the_machine, |wish| wish.resolve(choice.raw_bytes()));
-        let filters = match input.attributes {
-            Some(_) => filter_bytes(cut.rows(), cut.longest()),
-            None => 0,
-        };
-        choice.first(index_memory.saturating_sub(filters), |spec| {
+            .map_or_else(half_of_the_machine, |wish| wish.resolve(choice.raw_bytes()))
+            .saturating_sub(cut.order_bytes());
+        choice.first(index_memory, |spec| {
             codebook.map_or(Ok(()), |codebook| codebook.check(&spec))?;
             let threads = thread_count(options.threads);
             let mut plan = Self {
@@ -194,6 +196,7 @@ impl BuildPlan {
             };
             // Rows that are narrowed are copied.
             let resident = input.vectors.resident().is_some() && element == vectors.element;
+            let resident = resident && !cut.is_by_space();
             plan.fit(resident, options)?;
             Ok(plan)
         })
@@ -547,14 +550,20 @@ impl BuildPlan {
         STAGE_BYTES + queries * per_query + answers * ANSWER_BYTES
     }
 
+    /// Memory of the build, all of it.
+    pub(super) const fn build_memory(&self) -> u64 {
+        self.budget_bytes.saturating_add(self.cut.order_bytes())
+    }
+
     fn refuse_above(&self, stage: &'static str, bytes: u64) -> OrRefused<()> {
         if bytes <= self.budget_bytes {
             return Ok(());
         }
+        let bytes = bytes + self.cut.order_bytes();
         let error = Error::invalid(format!(
             "a build memory of {} is too small for {stage}; the smallest that works is {bytes} B \
              ({})",
-            format_budget(self.budget_bytes),
+            format_budget(self.build_memory()),
             format_bytes(bytes)
         ));
         Err(Refused::while_building(error, bytes))

@@ -146,6 +146,8 @@ fn least_bytes(manifest: &Manifest) -> Result<u64> {
         rows: manifest.node_count(),
         segments: manifest.segments.len() as u32,
         longest: longest.max().unwrap_or(0),
+        centres: 0,
     };
-    Ok(least_memory(&manifest.first()?.spec, extent)?.reserved())
+    let least = least_memory(&manifest.first()?.spec, extent)?.reserved();
+    Ok(least + manifest.region_bytes())
 }

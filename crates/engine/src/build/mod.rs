@@ -10,6 +10,7 @@
 //! number of threads.
 
 mod addition;
+mod arrangement;
 mod attributes;
 mod budget;
 mod calibrate;
@@ -21,6 +22,7 @@ mod codebook;
 mod codes;
 mod course;
 mod cut;
+mod deal;
 mod encode;
 mod entry;
 mod fingerprint;
@@ -54,6 +56,7 @@ mod report;
 mod rewrite;
 mod sample;
 mod scratch;
+mod segment_limits;
 mod shards;
 mod sort;
 mod spill;
@@ -76,3 +79,4 @@ pub(crate) use patch::{SegmentPatch, patch_bytes};
 pub use recalibrate::CalibrateOptions;
 pub use report::BuildReport;
 pub(crate) use rewrite::{KeptLists, KeptRows};
+pub use segment_limits::SegmentLimits;

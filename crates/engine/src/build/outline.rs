@@ -71,7 +71,7 @@ fn outline(input: &BuildInput<'_>, options: &BuildOptions) -> Result<BuildOutlin
         segments: plan.cut.runs(),
         footprint,
         memory_bytes: plan.index_memory,
-        build_memory_bytes: plan.budget_bytes,
+        build_memory_bytes: plan.build_memory(),
         shard_nodes: plan.graph.capacity().or(plan.parts),
         sample_rows: plan.sample_rows,
         disk_bytes: disk_bytes(&plan)?,

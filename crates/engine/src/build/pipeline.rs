@@ -31,7 +31,7 @@ use crate::manifest::{CodeError, FileKind, Files, GraphStatistics, Manifest, Seg
 use crate::options::{BuildInput, BuildOptions};
 use crate::resolve;
 use crate::source::{IdRead, Inspection, Lengths, inspect_each};
-use crate::storage::ClusterTable;
+use crate::storage::{ClusterTable, Region};
 
 /// What builds a segment.
 pub(super) struct Pipeline<'p> {
@@ -313,6 +313,7 @@ impl Pipeline<'_> {
                 dead: None,
                 attributes: None,
                 patches: None,
+                region: None,
             },
             graph: GraphStatistics {
                 overlap,
@@ -422,6 +423,15 @@ impl Pipeline<'_> {
         let vfs = self.workspace.vfs.as_ref();
         let read = |dir: &Path| Ok(Manifest::read(vfs, dir)?.first()?.files.records.uuid);
         self.options.graph_from.as_deref().map(read).transpose()
+    }
+
+    /// Writes where the rows of a segment that was built are.
+    pub(super) fn region(&self, region: &Region, built: &SegmentEntry) -> Result<FileEntry> {
+        let generation = self.workspace.generation;
+        let uuid = FileKind::Region.uuid_beside(built.files.records.uuid, generation);
+        let mut file = self.blob_of(FileKind::Region, uuid)?;
+        file.write(&region.to_bytes())?;
+        Ok(file.finish()?)
     }
 
     pub(super) fn blob(&self, kind: FileKind, fingerprint: Fingerprint) -> Result<BlobWriter> {

@@ -25,6 +25,7 @@ mod probes;
 mod query;
 mod ranking;
 mod refine;
+mod route;
 mod scan;
 mod schedule;
 mod scratch;

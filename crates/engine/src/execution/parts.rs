@@ -64,6 +64,11 @@ impl AnyParts {
         each!(self, parts => parts.scans_codes())
     }
 
+    /// Turns a query into `f32`.
+    pub(crate) fn widen(&self, query: &[u8], out: &mut [f32]) {
+        each!(self, parts => (parts.widen)(query, out));
+    }
+
     /// What the codes of nodes mean.
     pub(crate) fn quantizer(&self) -> &Arc<Quantizer> {
         each!(self, parts => &parts.codes.quantizer)
@@ -85,8 +90,8 @@ impl AnyParts {
 impl<C: PageCodec> Parts<C> {
     /// Whether the code of every node can be scored by itself.
     pub(super) fn scans_codes(&self) -> bool {
-        self.entry.clusters().is_none()
-            && self.codes.table.node_count() == self.codec.map().node_count
+        let has_all = self.codes.table.node_count() == self.codec.map().node_count;
+        self.entry.clusters().is_some() || has_all
     }
 
     /// The nearest distance to an estimate that there can be.

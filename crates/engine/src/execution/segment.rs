@@ -12,7 +12,7 @@ use super::ranking::Neighbor;
 use super::{AnyParts, DeadSet, GivenRows, IndexShape};
 use crate::error::{Error, Result};
 use crate::layout::{PageCodec, PageError, PageView, VectorPart};
-use crate::storage::{RecordPages, scan};
+use crate::storage::{RecordPages, Region, scan};
 
 /// A segment, ready to be searched, in its place in an index: as the index changes, the same
 /// segment may come to lie elsewhere.
@@ -42,6 +42,8 @@ pub(crate) struct LoadedSegment {
     pub(crate) codebook: FileUuid,
     /// Attributes of its nodes, where they have any.
     pub(crate) attributes: Option<Attributes>,
+    /// Where in space its rows are, where that is known.
+    pub(crate) region: Option<Region>,
 }
 
 impl Deref for Segment {

@@ -176,7 +176,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         };
         let first = query.rule.map(|rule| query.sizes.with_list(rule.first));
         traversal.walk_to(first.unwrap_or(query.sizes));
-        if query.lists_admitted && parts.scans_codes() {
+        if query.lists_admitted && parts.scans_codes() && parts.entry.clusters().is_none() {
             traversal.list_admitted();
         } else {
             traversal.seed();

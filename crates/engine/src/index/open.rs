@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use pageway_store::{IoProbe, OsVfs, Vfs, clock};
+use pageway_store::{IoProbe, OsVfs, PerProcess, Vfs, clock};
 use serde::Serialize;
 
-use super::filter::FilterRoom;
 use super::opening::Opening;
 use super::pool::WorkerPool;
 use super::{Head, Index, Version};
@@ -154,7 +153,7 @@ impl Index {
             dir: PathBuf::from(dir),
             head: Head::new(version),
             pool: WorkerPool::default(),
-            filters: FilterRoom::default(),
+            filters: PerProcess::default(),
             options: *options,
             update_bytes,
             lanes: (thread_count(options.threads), options.interleave.max(1)),

@@ -74,6 +74,9 @@ impl<'o> Opening<'o> {
         for LoadedPart { source, .. } in &self.parts {
             let segment = source.segment;
             reserve_fixed(ledger, (&segment.spec, segment.node_count));
+            if let Some(region) = &segment.files.region {
+                ledger.reserve(MemoryPart::Entry, region.payload_bytes);
+            }
             if let Some(patches) = &segment.files.patches {
                 ledger.reserve(MemoryPart::Patches, patches.map.payload_bytes);
             }

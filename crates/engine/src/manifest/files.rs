@@ -38,10 +38,12 @@ pub(crate) enum FileKind {
     Patch = 13,
     /// Which page of the records has its image where.
     PatchMap = 14,
+    /// Where in space the rows of a segment are.
+    Region = 15,
 }
 
 impl FileKind {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Records,
         Self::Codes,
         Self::Codebook,
@@ -54,6 +56,7 @@ impl FileKind {
         Self::Dead,
         Self::Patch,
         Self::PatchMap,
+        Self::Region,
     ];
 
     /// The kind of a number, where it is one.
@@ -78,6 +81,7 @@ impl FileKind {
             Self::Terms => "terms",
             Self::Patch => "patch",
             Self::PatchMap => "patch-map",
+            Self::Region => "region",
         }
     }
 
@@ -150,6 +154,9 @@ pub(crate) struct Files {
     /// Where pages of the records have newer images.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) patches: Option<PatchFiles>,
+    /// Where rows were cut by space.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) region: Option<FileEntry>,
 }
 
 impl Files {
@@ -170,6 +177,7 @@ impl Files {
             &self.identities,
             &self.ids,
             &self.dead,
+            &self.region,
         ];
         let always = [&self.records, &self.codebook];
         let attributes = self.attributes.iter();

@@ -96,6 +96,13 @@ impl Manifest {
         dead.map(|dead| dead.payload_bytes).sum()
     }
 
+    /// Bytes of what is known of where the rows of its segments lie.
+    pub(crate) fn region_bytes(&self) -> u64 {
+        let each = self.segments.iter();
+        let regions = each.filter_map(|one| one.files.region.as_ref());
+        regions.map(|region| region.payload_bytes).sum()
+    }
+
     /// Bytes that filters may take, where rows have attributes.
     pub(crate) fn filter_bytes(&self) -> u64 {
         let mut segments = self.segments.iter();

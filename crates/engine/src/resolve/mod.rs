@@ -31,7 +31,7 @@ use crate::execution::{AnyParts, CodePart, GivenRows, LoadedSegment, Parts};
 use crate::layout::PageCodec;
 use crate::manifest::{AttributeFiles, SegmentEntry};
 use crate::spec::{EntrySpec, IdStorage};
-use crate::storage::{CodeBlocks, CodeTable, Identities, RecordPages, Shadow};
+use crate::storage::{CodeBlocks, CodeTable, Identities, RecordPages, Region, Shadow};
 
 /// The kernels of this machine, or of `PAGEWAY_ISA`.
 pub(crate) fn kernels() -> Result<&'static KernelSet> {
@@ -120,6 +120,7 @@ pub(crate) fn segment(
         records: entry.files.identity(),
         codebook: entry.files.codebook.uuid,
         attributes: attributes(source)?,
+        region: region(source)?,
     })
 }
 
@@ -138,6 +139,19 @@ fn uncompared(segment: &SegmentEntry) -> Error {
     let (given, stored) = (segment.element, segment.spec.shape.element);
     let what = format!("queries of {given} are not compared with vectors of {stored}");
     Error::new(ErrorKind::Corrupt, what)
+}
+
+/// Where in space its rows are, where that is known.
+fn region(source: Source<'_>) -> Result<Option<Region>> {
+    let Some(file) = &source.segment.files.region else {
+        return Ok(None);
+    };
+    let bytes = source.read(Some(file), "region")?;
+    let dimension = source.segment.spec.shape.dimension as usize;
+    let region = Region::from_bytes(&bytes, dimension);
+    let whole = region.filter(|region| region.row_count() == u64::from(source.segment.node_count));
+    let damaged = || source.corrupt(&file.name, "its centres do not have the rows");
+    whole.map(Some).ok_or_else(damaged)
 }
 
 /// The attributes of the nodes, where they have any.
@@ -244,6 +258,7 @@ pub(crate) fn check_side_files(source: Source<'_>) -> Result<()> {
     codes::quantizer(source, &segment.files.codebook, storage.quantizer)?;
     second_codes(source)?;
     entry::load(source)?;
+    region(source)?;
     if let Some(attributes) = attributes(source)? {
         attributes.verify()?;
     }

@@ -6,6 +6,7 @@ mod codes;
 mod identities;
 mod pages;
 mod records;
+mod region;
 mod shadow;
 
 pub(crate) use blocks::CodeBlocks;
@@ -14,4 +15,5 @@ pub(crate) use codes::{CodeTable, EntryCodes};
 pub(crate) use identities::Identities;
 pub(crate) use pages::RecordPages;
 pub(crate) use records::{TRANSFER_BYTES, gather, read_failed, scan};
+pub(crate) use region::Region;
 pub(crate) use shadow::{SHADOW_ENTRY_BYTES, Shadow};

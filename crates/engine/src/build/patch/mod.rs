@@ -256,6 +256,8 @@ impl SegmentPatch<'_> {
             }
             pages::PageFiles::Images(patches) => entry.files.patches = Some(patches),
         }
+        // New rows may lie anywhere.
+        entry.files.region = None;
         entry.patched = Some(PatchEntry { built, swept });
     }
 
