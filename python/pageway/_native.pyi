@@ -33,7 +33,7 @@ _Scrolled = Tuple[
     npt.NDArray[np.uint8],
     Optional[int],
 ]
-_Callback = Optional[Callable[[str, int, int], object]]
+_Callback = Optional[Callable[[str, int, int, Optional[float]], object]]
 _Found = Tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32]]
 
 class _Design(TypedDict):

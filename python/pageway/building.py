@@ -178,8 +178,8 @@ def build(
         Replaces the index at `path`, in one step at the end. Without it a build where an index
         stands is refused.
     progress : bool, callable or tqdm
-        True shows a line with the time left on stderr. A callable gets ``(stage, done, total)``
-        about ten times a second; what it raises stops the build. ``tqdm``, class or object, shows
+        True shows a line on stderr with the share of the whole and the time left. A callable gets
+        ``(stage, done, total)`` about ten times a second; what it raises stops the build. ``tqdm``, class or object, shows
         the share of the whole; `pageway.progress_share` gives it to a callable.
     segments : int
         Runs of rows that are built one after the other in the same memory, and searched together.
@@ -300,7 +300,7 @@ def build(
         own = (column, id_column) if same_table(attributes, data) else ()
         documents = as_documents(attributes, own)
         rows = (vectors.vectors, _ids(ids, vectors.ids), examples, documents)
-        callback = stack.enter_context(Reporting(progress, f"build {place}", segments))
+        callback = stack.enter_context(Reporting(progress, f"build {place}"))
         text, worst_rounding = _native.build(place, rows, options, callback)
     report = json.loads(text)
     report["scratch_bytes"] = vectors.scratch_bytes

@@ -40,6 +40,10 @@ pub(super) const SHARDS_PER_FILL: u64 = 6;
 /// Threads that memory is planned for where there are fewer and it allows: sample and shards must
 /// not depend on how many there are.
 const PLANNED_THREADS: usize = 16;
+/// Memory of a build in pieces: so much, and one in so many bytes of the raw vectors. More makes no
+/// larger pieces, so that the bytes of an index do not depend on it.
+const USUAL_BYTES: u64 = 64_000_000;
+const USUAL_SHARE: u64 = 100;
 /// Buffers of blocks, writers and readers, in any stage.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 pub(super) const STAGE_BYTES: u64 = 6 << 20;
@@ -252,17 +256,51 @@ impl BuildPlan {
             self.refuse_above("laying out the graph of another index", whole)?;
         }
         if whole > self.budget_bytes {
-            self.parts = self.can_part().then(|| self.part_capacity());
-            if !self.has_clusters() {
-                let capacity = self.shard_capacity();
-                let window = self.places_by_edges().then(|| self.window_capacity());
-                self.graph = GraphPlan::Shards { capacity, window };
-            }
+            self.cut_into_pieces(resident);
+        } else {
+            self.settle_sample(resident);
         }
+        Ok(())
+    }
+
+    /// Chooses the sizes of pieces, and of the sample, which fit. Memory beyond what pieces usually
+    /// take changes none of them, so it changes no byte of the index.
+    fn cut_into_pieces(&mut self, resident: bool) {
+        let given = (self.budget_bytes, self.planned_threads);
+        self.budget_bytes = self.budget_bytes.min(self.usual_bytes());
+        self.planned_threads = self.planned_threads.max(PLANNED_THREADS);
+        while self.planned_threads > 1 && self.least_of_pieces() > self.budget_bytes {
+            self.planned_threads /= 2;
+        }
+        if self.least_of_pieces() > self.budget_bytes {
+            (self.budget_bytes, self.planned_threads) = given;
+        }
+        self.parts = self.can_part().then(|| self.part_capacity());
+        if !self.has_clusters() {
+            let capacity = self.shard_capacity();
+            let window = self.places_by_edges().then(|| self.window_capacity());
+            self.graph = GraphPlan::Shards { capacity, window };
+        }
+        self.settle_sample(resident);
+        self.budget_bytes = given.0;
+        self.threads = self.threads.min(self.planned_threads);
+    }
+
+    /// The least that pieces, and codes trained on few rows, take.
+    fn least_of_pieces(&self) -> u64 {
+        let training = self.train_bytes(self.sample_rows.min(SAMPLE_ROWS_MIN));
+        self.piecewise_bytes().unwrap_or(0).max(training)
+    }
+
+    fn settle_sample(&mut self, resident: bool) {
         while self.sample_rows > SAMPLE_ROWS_MIN && self.peak_bytes(resident) > self.budget_bytes {
             self.sample_rows = (self.sample_rows / 2).max(SAMPLE_ROWS_MIN);
         }
-        Ok(())
+    }
+
+    /// Memory that the pieces of a build are made for, where there is so much.
+    pub(super) fn usual_bytes(&self) -> u64 {
+        USUAL_BYTES + u64::from(self.node_count) * self.row_bytes() / USUAL_SHARE
     }
 
     /// Plans to keep the lists of segments, of which the largest has so many nodes, where memory is

@@ -20,6 +20,7 @@ mod clusters;
 mod code_error;
 mod codebook;
 mod codes;
+mod course;
 mod cut;
 mod deal;
 mod encode;
@@ -42,6 +43,7 @@ mod outliers;
 mod outline;
 mod parts;
 mod patch;
+mod phases;
 #[cfg(test)]
 mod piecewise;
 mod pipeline;

@@ -6,12 +6,13 @@ use std::time::Instant;
 
 use pageway_quant::Quantizer;
 use pageway_store::{BlobWriter, FileEntry, FileUuid, PageGeometry, clock};
-use pageway_types::{NodeId, Progress};
+use pageway_types::NodeId;
 use rayon::ThreadPool;
 
 use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan};
 use super::clusters::BuiltClusters;
 use super::codebook::SharedCodebook;
+use super::course::Course;
 use super::encode::Quantizers;
 use super::entry::{BuiltEntry, EntryBuild};
 use super::fingerprint::{Fingerprint, Watched};
@@ -51,7 +52,7 @@ pub(super) struct Pipeline<'p> {
     pub(super) segment: Option<u32>,
     pub(super) workspace: &'p Workspace,
     pub(super) pool: &'p ThreadPool,
-    pub(super) progress: &'p dyn Progress,
+    pub(super) progress: &'p Course<'p>,
 }
 
 /// Rows in the order of nodes, and the clusters that it follows, where there are any.

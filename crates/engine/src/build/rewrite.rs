@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 
 use pageway_graph::merge_lists;
-use pageway_types::NodeId;
+use pageway_types::{NodeId, Progress};
 
 use super::link::{BaseSearch, Linker, found_per_row};
 use super::pipeline::Pipeline;
