@@ -89,8 +89,8 @@ mod tests {
         assert_eq!(Region::from_bytes(&bytes, 3), Some(region.clone()));
         assert_eq!(region.row_count(), 7 + (1 << 20));
         let centres: Vec<_> = region
-            .iter()
-            .map(|(centre, _)| centre[8..].to_vec())
+            .centres()
+            .map(|centre| centre[8..].to_vec())
             .collect();
         assert_eq!(centres, [(-3.5f32).to_le_bytes(), 4f32.to_le_bytes()]);
         for length in 0..bytes.len() {
