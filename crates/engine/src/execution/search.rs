@@ -251,11 +251,12 @@ impl<'t> Search<'t> {
             _ => return false,
         };
         let found: usize = self.walks.iter().map(Walk::found).sum();
-        while found < wanted {
-            match self.route.any() {
-                Some(number) if self.ask(number) => return true,
-                Some(_) => {}
-                None => break,
+        if found >= wanted {
+            return false;
+        }
+        while let Some(number) = self.route.any() {
+            if self.ask(number) {
+                return true;
             }
         }
         false

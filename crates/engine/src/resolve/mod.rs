@@ -206,12 +206,11 @@ fn parts<C: PageCodec>(
 /// What a segment holds however much of it is cached, with this quantizer where it is known.
 fn fixed(source: Source<'_>, known: Option<&Arc<Quantizer>>) -> Result<FixedPart> {
     let segment = source.segment;
-    let quantizer = match known {
-        Some(quantizer) => Arc::clone(quantizer),
-        None => {
-            let spec = segment.spec.storage.quantizer;
-            Arc::new(codes::quantizer(source, &segment.files.codebook, spec)?)
-        }
+    let quantizer = if let Some(quantizer) = known {
+        Arc::clone(quantizer)
+    } else {
+        let spec = segment.spec.storage.quantizer;
+        Arc::new(codes::quantizer(source, &segment.files.codebook, spec)?)
     };
     Ok(FixedPart {
         entry: Arc::new(entry::load(source)?),
