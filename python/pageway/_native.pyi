@@ -56,6 +56,10 @@ class _Scratch(TypedDict):
     dir: Optional[str]
     resume: bool
 
+class _Segments(TypedDict):
+    count: int
+    cut: str
+
 class _BuildOptions(TypedDict):
     metric: str
     design: _Design
@@ -65,8 +69,7 @@ class _BuildOptions(TypedDict):
     graph_from: Optional[str]
     scratch: _Scratch
     threads: int
-    segments: int
-    cut: str
+    segments: _Segments
     calibration_queries: int
     schema: Optional[str]
     store: Optional[str]

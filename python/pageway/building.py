@@ -284,8 +284,7 @@ def build(
         "graph_from": _optional(graph_from),
         "scratch": {"dir": _optional(scratch), "resume": bool(resume)},
         "threads": checked_count("threads", threads),
-        "segments": checked_count("segments", segments),
-        "cut": str(cut),
+        "segments": {"count": checked_count("segments", segments), "cut": str(cut)},
         "calibration_queries": checked_count("calibration_queries", calibration_queries),
         "schema": as_schema(schema),
         "store": None if store is None else as_element(store),
@@ -303,8 +302,7 @@ def build(
         callback = stack.enter_context(Reporting(progress, f"build {place}"))
         text, worst_rounding = _native.build(place, rows, options, callback)
     report = json.loads(text)
-    report["scratch_bytes"] = vectors.scratch_bytes
-    report["worst_rounding"] = worst_rounding
+    report.update(scratch_bytes=vectors.scratch_bytes, worst_rounding=worst_rounding)
     return _opened(place, cast(BuildReport, report))
 
 

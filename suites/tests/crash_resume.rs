@@ -1,7 +1,7 @@
 //! `kill -9` of `pageway build --resume`, a real process on a real file system, at random moments:
 //! what goes on from there ends in the bytes of a build that nobody disturbed, and leaves nothing
-//! beside them. In memory; in the long run (`make resume`) in pieces too, temporary files beside the
-//! index and elsewhere.
+//! beside them. In memory; in the long run (`make resume`) in pieces too, temporary files beside
+//! the index and elsewhere.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -163,7 +163,7 @@ fn a_killed_build_goes_on_to_the_same_bytes() {
         let whole = clock::now() - begin;
         let expected = scene.files("whole");
         while kills < wanted * number / ways.len() as u32 {
-            for _ in 0..1 + random.below(KILLS_OF_ONE) {
+            for _ in 0..=random.below(KILLS_OF_ONE) {
                 let wait = whole * random.below(1000) as u32 / 1000;
                 kill(&scene, way, wait);
                 if scene.is_committed("one") {

@@ -20,8 +20,8 @@ use crate::error::to_exception;
 /// How long Ctrl-C may go unseen.
 const POLL: Duration = Duration::from_millis(100);
 
-/// `callback(stage, done, total, share)` of the caller; `share` of the whole, or None where the work
-/// does not know it.
+/// `callback(stage, done, total, share)` of the caller; `share` of the whole, or None where the
+/// work does not know it.
 pub(crate) type Callback = Option<Py<PyAny>>;
 
 /// A stage of the work.

@@ -1,8 +1,8 @@
 //! Progress bars with time left, on standard error, where it is a terminal.
 //!
-//! One bar at a time: a new stage replaces the one before, but where the work knows its share of the
-//! whole; there one bar stands for all stages, and names the one that runs. Work that ends within
-//! `QUIET` never shows.
+//! One bar at a time: a new stage replaces the one before, but where the work knows its share of
+//! the whole; there one bar stands for all stages, and names the one that runs. Work that ends
+//! within `QUIET` never shows.
 
 use std::borrow::Cow;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -18,12 +18,12 @@ const STEP: f64 = 0.0005;
 pub(super) struct Course<'c> {
     progress: &'c dyn Progress,
     phases: Vec<Phase>,
-    place: Mutex<Place>,
+    place: Mutex<Reached>,
 }
 
 /// Where a build is.
 #[derive(Default)]
-struct Place {
+struct Reached {
     segment: u32,
     phase: usize,
     /// What of the phase was done before the portion that runs, and how much of it that is.
@@ -52,9 +52,9 @@ impl<'c> Course<'c> {
     }
 
     fn through(progress: &'c dyn Progress, phases: Vec<Phase>) -> Self {
-        let place = Place {
+        let place = Reached {
             portion: 1.0,
-            ..Place::default()
+            ..Reached::default()
         };
         Self {
             progress,
@@ -88,12 +88,12 @@ impl<'c> Course<'c> {
         self.progress.share(1.0);
     }
 
-    fn place(&self) -> MutexGuard<'_, Place> {
+    fn place(&self) -> MutexGuard<'_, Reached> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The phase from the present one on, and the stage of it, that is called so.
-    fn find(&self, place: &Place, name: &str) -> Option<(usize, usize)> {
+    fn find(&self, place: &Reached, name: &str) -> Option<(usize, usize)> {
         let coming = self.phases.iter().enumerate().skip(place.phase);
         let own = |segment: Option<u32>| segment.is_none_or(|own| own == place.segment);
         coming
@@ -104,7 +104,7 @@ impl<'c> Course<'c> {
             })
     }
 
-    fn tell(&self, place: &mut Place) {
+    fn tell(&self, place: &mut Reached) {
         let all: f64 = self.phases.iter().map(|phase| phase.seconds).sum();
         let before = self.phases.iter().take(place.phase);
         let before: f64 = before.map(|phase| phase.seconds).sum();
@@ -118,7 +118,7 @@ impl<'c> Course<'c> {
     }
 }
 
-impl Place {
+impl Reached {
     fn enter(&mut self, phase: usize) {
         (self.phase, self.before, self.portion) = (phase, 0.0, 1.0);
         self.stage = None;
@@ -214,7 +214,11 @@ mod tests {
         }
     }
 
-    fn phase(seconds: f64, stages: super::super::phases::Parts, segment: Option<u32>) -> Phase {
+    fn phase(
+        seconds: f64,
+        stages: super::super::phases::StageParts,
+        segment: Option<u32>,
+    ) -> Phase {
         Phase {
             seconds,
             stages,

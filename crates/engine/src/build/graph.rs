@@ -11,7 +11,7 @@ use pageway_store::Vfs;
 use pageway_types::{Metric, NodeId, Progress, VectorRead, VectorShape};
 use rayon::ThreadPool;
 
-use super::phases::Parts;
+use super::phases::StageParts;
 use super::pipeline::not_in_memory;
 use super::sample::{read_rows, sample_rows};
 use crate::error::{Error, ErrorKind, Result};
@@ -247,7 +247,7 @@ impl Algorithm {
     }
 
     /// The stages that it reports, and about their parts of it.
-    pub(super) const fn stages(&self) -> Parts {
+    pub(super) const fn stages(&self) -> StageParts {
         match self {
             Self::Vamana(_) => &[
                 ("mean of vectors", 0.01),

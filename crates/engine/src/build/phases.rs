@@ -8,26 +8,26 @@ use super::graph::algorithm;
 use super::order::placement;
 
 /// Stages behind each other, and their parts of a phase.
-pub(super) type Parts = &'static [(&'static str, f64)];
+pub(super) type StageParts = &'static [(&'static str, f64)];
 
 /// Work of a build whose stages are known by name.
 pub(super) struct Phase {
     /// Seconds that it is thought to take.
     pub(super) seconds: f64,
-    pub(super) stages: Parts,
+    pub(super) stages: StageParts,
     /// The segment that it builds; none of what is done for all.
     pub(super) segment: Option<u32>,
 }
 
-const CHECK: Parts = &[("check rows", 1.0)];
-const DEAL: Parts = &[("deal rows", 1.0)];
-const CLUSTERS: Parts = &[("find clusters", 1.0)];
-const PAGES: Parts = &[("cut into pages", 1.0)];
-const TRAIN: Parts = &[("train codes", 1.0)];
-const MEDOID: Parts = &[("mean of vectors", 1.0), ("medoid", 1.0)];
-const ASSIGN: Parts = &[("assign shards", 1.0)];
-const REACH: Parts = &[("check reachability", 1.0)];
-const PLACE: Parts = &[
+const CHECK: StageParts = &[("check rows", 1.0)];
+const DEAL: StageParts = &[("deal rows", 1.0)];
+const CLUSTERS: StageParts = &[("find clusters", 1.0)];
+const PAGES: StageParts = &[("cut into pages", 1.0)];
+const TRAIN: StageParts = &[("train codes", 1.0)];
+const MEDOID: StageParts = &[("mean of vectors", 1.0), ("medoid", 1.0)];
+const ASSIGN: StageParts = &[("assign shards", 1.0)];
+const REACH: StageParts = &[("check reachability", 1.0)];
+const PLACE: StageParts = &[
     ("match edges", 1.0),
     ("pad pages", 1.0),
     ("pack pages", 1.0),
@@ -35,12 +35,12 @@ const PLACE: Parts = &[
     ("swap nodes", 4.0),
     ("group nodes", 4.0),
 ];
-const MOVE: Parts = &[("move nodes", 1.0)];
-const ENCODE: Parts = &[("encode", 1.0)];
-const ENTRIES: Parts = &[("entries", 1.0)];
-const WRITE: Parts = &[("write records", 1.0)];
-const VISITS: Parts = &[("sample visits", 1.0)];
-const CALIBRATE: Parts = &[("calibrate recall", 1.0)];
+const MOVE: StageParts = &[("move nodes", 1.0)];
+const ENCODE: StageParts = &[("encode", 1.0)];
+const ENTRIES: StageParts = &[("entries", 1.0)];
+const WRITE: StageParts = &[("write records", 1.0)];
+const VISITS: StageParts = &[("sample visits", 1.0)];
+const CALIBRATE: StageParts = &[("calibrate recall", 1.0)];
 
 /// Nanoseconds per component of a row.
 const CHECK_NANOS: f64 = 0.5;
@@ -88,7 +88,7 @@ pub(super) fn phases(plan: &BuildPlan) -> Vec<Phase> {
 }
 
 /// The phases of a segment.
-fn of_segment(plan: &BuildPlan) -> Vec<(f64, Parts)> {
+fn of_segment(plan: &BuildPlan) -> Vec<(f64, StageParts)> {
     let dimension = f64::from(plan.spec.shape.dimension);
     let nodes = f64::from(plan.node_count);
     let rows = |nanos: f64| nodes * dimension * nanos * 1e-9;
@@ -134,7 +134,7 @@ fn encoding(plan: &BuildPlan) -> f64 {
 }
 
 /// The graph, whole or in shards, each node in two.
-fn graph(plan: &BuildPlan) -> Vec<(f64, Parts)> {
+fn graph(plan: &BuildPlan) -> Vec<(f64, StageParts)> {
     let Some(algorithm) = algorithm(&plan.spec) else {
         return Vec::new();
     };
@@ -154,7 +154,7 @@ fn graph(plan: &BuildPlan) -> Vec<(f64, Parts)> {
 }
 
 /// The order of nodes, where it is found behind the graph.
-fn placing(plan: &BuildPlan) -> Vec<(f64, Parts)> {
+fn placing(plan: &BuildPlan) -> Vec<(f64, StageParts)> {
     let rows = f64::from(plan.node_count) * f64::from(plan.spec.shape.dimension) * 1e-9;
     let mut phases = Vec::new();
     if placement(&plan.spec).is_some() && plan.parts.is_none() && !plan.has_clusters() {
