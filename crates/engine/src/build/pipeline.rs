@@ -312,6 +312,8 @@ impl Pipeline<'_> {
                 dead: None,
                 attributes: None,
                 patches: None,
+                overwritten: None,
+                repaired: None,
             },
             graph: GraphStatistics {
                 overlap,

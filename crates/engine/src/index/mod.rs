@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use pageway_store::Vfs;
+use pageway_store::{DirectoryLock, Vfs};
 use pageway_types::{Metric, VectorShape};
 
 pub use describe::{Description, FileDescription, describe};
@@ -40,6 +40,7 @@ pub use sizes::MAX_LIST_SIZE;
 pub use stored::StoredVector;
 #[cfg(feature = "lab")]
 pub use survey::survey;
+pub(crate) use open::share;
 pub(crate) use verify::verify_files;
 pub(crate) use version::{Head, Version};
 
@@ -65,6 +66,8 @@ pub struct Index {
     filters: FilterRoom,
     /// When it was last looked whether there is a newer one, where searches do.
     followed: Mutex<Option<Instant>>,
+    /// Keeps writers away, where they write pages over.
+    shared: Option<DirectoryLock>,
 }
 
 impl Index {

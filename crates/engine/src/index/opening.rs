@@ -74,9 +74,7 @@ impl<'o> Opening<'o> {
         for LoadedPart { source, .. } in &self.parts {
             let segment = source.segment;
             reserve_fixed(ledger, (&segment.spec, segment.node_count));
-            if let Some(patches) = &segment.files.patches {
-                ledger.reserve(MemoryPart::Patches, patches.map.payload_bytes);
-            }
+            ledger.reserve(MemoryPart::Patches, segment.files.patch_bytes());
             let codebook = segment.files.codebook.uuid;
             if !codebooks.contains(&codebook) {
                 ledger.reserve(MemoryPart::Codebook, quantizer_bytes(&segment.spec));

@@ -38,10 +38,14 @@ pub(crate) enum FileKind {
     Patch = 13,
     /// Which page of the records has its image where.
     PatchMap = 14,
+    /// Epoch of each page of the records.
+    Epochs = 15,
+    /// A bit for each dead node whose edges were repaired.
+    Repaired = 16,
 }
 
 impl FileKind {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 14] = [
         Self::Records,
         Self::Codes,
         Self::Codebook,
@@ -54,6 +58,8 @@ impl FileKind {
         Self::Dead,
         Self::Patch,
         Self::PatchMap,
+        Self::Epochs,
+        Self::Repaired,
     ];
 
     /// The kind of a number, where it is one.
@@ -78,6 +84,8 @@ impl FileKind {
             Self::Terms => "terms",
             Self::Patch => "patch",
             Self::PatchMap => "patch-map",
+            Self::Epochs => "epochs",
+            Self::Repaired => "repaired",
         }
     }
 
@@ -121,6 +129,16 @@ pub(crate) struct PatchFiles {
     pub(crate) images: Vec<FileEntry>,
 }
 
+/// What is known of pages of the records that were written over.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OverwrittenFiles {
+    /// Epoch of each page, a u32.
+    pub(crate) epochs: FileEntry,
+    /// What told the records, as they are, from all others while they were in a journal.
+    pub(crate) identity: FileUuid,
+}
+
 /// The files of a segment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -150,13 +168,27 @@ pub(crate) struct Files {
     /// Where pages of the records have newer images.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) patches: Option<PatchFiles>,
+    /// Where pages of the records were written over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) overwritten: Option<OverwrittenFiles>,
+    /// Where edges to dead nodes were repaired one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) repaired: Option<FileEntry>,
 }
 
 impl Files {
     /// What tells its records, as they are now, from all others.
     pub(crate) fn identity(&self) -> FileUuid {
         let map = self.patches.as_ref().map(|patches| patches.map.uuid);
-        map.unwrap_or(self.records.uuid)
+        let settled = self.overwritten.as_ref().map(|own| own.identity);
+        map.or(settled).unwrap_or(self.records.uuid)
+    }
+
+    /// Bytes that memory holds of pages that were changed.
+    pub(crate) fn patch_bytes(&self) -> u64 {
+        let map = self.patches.as_ref().map(|own| own.map.payload_bytes);
+        let epochs = self.overwritten.as_ref().map(|own| own.epochs.payload_bytes);
+        map.unwrap_or(0) + epochs.unwrap_or(0)
     }
 
     /// Every file.
@@ -170,6 +202,7 @@ impl Files {
             &self.identities,
             &self.ids,
             &self.dead,
+            &self.repaired,
         ];
         let always = [&self.records, &self.codebook];
         let attributes = self.attributes.iter();
@@ -181,6 +214,7 @@ impl Files {
             .chain(optional.into_iter().flatten())
             .chain(attributes)
             .chain(patches)
+            .chain(self.overwritten.iter().map(|own| &own.epochs))
             .collect()
     }
 

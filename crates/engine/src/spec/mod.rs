@@ -14,6 +14,7 @@ pub mod policy;
 mod range;
 mod sizes;
 mod storage;
+mod repair;
 mod update;
 mod validate;
 
@@ -37,6 +38,7 @@ pub use storage::{
     CODES, CodeStorage, IdStorage, QUANTIZERS, QuantizerSpec, RotationSpec, StorageSpec, VECTORS,
     VectorStorage,
 };
+pub use repair::RepairSpec;
 pub use update::UpdateSpec;
 pub use validate::SpecError;
 
@@ -58,6 +60,9 @@ pub struct IndexSpec {
     pub execution: ExecutionSpec,
     /// Axis 5: how changes reach the disk.
     pub update: UpdateSpec,
+    /// Axis 5: what becomes of edges to nodes that died. Left out of manifests where it is a sweep.
+    #[serde(default, skip_serializing_if = "RepairSpec::is_sweep")]
+    pub repair: RepairSpec,
     /// Seed of every random choice of the build.
     pub seed: u64,
 }

@@ -50,6 +50,7 @@ impl IndexSpec {
         self.validate_cache()?;
         self.validate_execution()?;
         self.validate_update()?;
+        self.validate_repair()?;
         self.validate_clusters()
     }
 

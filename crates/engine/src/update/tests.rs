@@ -6,6 +6,7 @@ mod concurrent;
 mod drift;
 mod model;
 mod names;
+mod overwrite;
 mod patch;
 mod recovery;
 mod redesign;

@@ -16,12 +16,16 @@ use crate::update::{Rows, UpdateOptions, Writer, verify};
 const ROWS: u64 = 1500;
 
 fn built(dir: &Path, model: &mut Model) {
+    built_of(Preset::OdinAnn, dir, model);
+}
+
+pub(super) fn built_of(preset: Preset, dir: &Path, model: &mut Model) {
     let (rows, ids) = (model.rows(ROWS as usize), (0..ROWS).collect::<Vec<u64>>());
     let bytes = rows.concat();
     let vectors = VectorSlice::new(&bytes, SHAPE).unwrap();
     let ids_read = IdSlice(&ids);
     let options = BuildOptions {
-        preset: Preset::OdinAnn,
+        preset,
         metric: Metric::L2,
         degree: 16,
         build_list: 40,
@@ -34,7 +38,7 @@ fn built(dir: &Path, model: &mut Model) {
     model.rows.extend(ids.into_iter().zip(rows));
 }
 
-fn opened(dir: &Path) -> Writer {
+pub(super) fn opened(dir: &Path) -> Writer {
     let options = UpdateOptions::default()
         .with_threads(1)
         .with_in_foreground(true);
@@ -42,7 +46,7 @@ fn opened(dir: &Path) -> Writer {
 }
 
 /// Replaces some rows and puts new ones in, and flushes.
-fn churn(writer: &Writer, model: &mut Model, count: usize) {
+pub(super) fn churn(writer: &Writer, model: &mut Model, count: usize) {
     let mut ids = model.some(count / 2);
     let first = model.rows.keys().next_back().map_or(0, |id| id + 1);
     ids.extend(first..first + count.div_ceil(2) as u64);
@@ -55,7 +59,7 @@ fn churn(writer: &Writer, model: &mut Model, count: usize) {
     writer.flush(&NoProgress).unwrap();
 }
 
-fn entry(writer: &Writer) -> SegmentEntry {
+pub(super) fn entry(writer: &Writer) -> SegmentEntry {
     let version = writer.index().version();
     let [entry] = &version.manifest.segments[..] else {
         panic!("several segments");
