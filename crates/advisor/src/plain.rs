@@ -6,8 +6,8 @@
 use pageway::choices::schedules;
 use pageway::spec::{
     CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IndexSpec, ListSpec, NodeCacheSpec,
-    PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RepairSpec, SelectionSpec,
-    StopSpec, UpdateSpec, VectorStorage,
+    PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RepairSpec, SelectionSpec, StopSpec,
+    UpdateSpec, VectorStorage,
 };
 use pageway::{
     BuildOptions, CacheOverrides, Error, ErrorKind, Index, MemoryPart, MemoryWish, Overrides,

@@ -204,7 +204,10 @@ fn a_crash_of_pages_that_are_written_over_leaves_the_old_version_or_the_new() {
     println!("crash_update: {} images of overwrites", findings.images);
     expect_none(&findings);
     assert!(findings.images >= 150, "only {} images", findings.images);
-    let again = Width { stride: 17, ..quick };
+    let again = Width {
+        stride: 17,
+        ..quick
+    };
     let findings = explore_recovery(&story, width(again, whole), &plain);
     println!("crash_update: {} images of journals", findings.images);
     expect_none(&findings);

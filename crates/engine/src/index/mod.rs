@@ -33,6 +33,7 @@ use pageway_types::{Metric, VectorShape};
 
 pub use describe::{Description, FileDescription, describe};
 pub(crate) use open::Reload;
+pub(crate) use open::share;
 pub use open::{BackendReport, MemoryReport};
 pub use recall::RecallReport;
 pub use rows::{RowPage, RowParts, StoredRow};
@@ -40,7 +41,6 @@ pub use sizes::MAX_LIST_SIZE;
 pub use stored::StoredVector;
 #[cfg(feature = "lab")]
 pub use survey::survey;
-pub(crate) use open::share;
 pub(crate) use verify::verify_files;
 pub(crate) use version::{Head, Version};
 

@@ -105,7 +105,9 @@ impl PageMap {
             (rest, per_page) => 1 + rest.div_ceil(per_page),
         };
         let groups = groups.saturating_mul(self.group_pages());
-        self.first_pages().saturating_add(groups).saturating_add(own)
+        self.first_pages()
+            .saturating_add(groups)
+            .saturating_add(own)
     }
 
     /// Number of the group of a page of nodes that came since, and its place there.
@@ -139,7 +141,9 @@ impl PageMap {
         if let Some((group, at)) = self.group_of(page) {
             let start = group.saturating_mul(self.nodes_per_page);
             let start = self.built.saturating_add(start).min(self.node_count);
-            let end = start.saturating_add(self.nodes_per_page).min(self.node_count);
+            let end = start
+                .saturating_add(self.nodes_per_page)
+                .min(self.node_count);
             let Some(at) = at.checked_sub(1) else {
                 return start..end;
             };

@@ -187,7 +187,10 @@ impl Files {
     /// Bytes that memory holds of pages that were changed.
     pub(crate) fn patch_bytes(&self) -> u64 {
         let map = self.patches.as_ref().map(|own| own.map.payload_bytes);
-        let epochs = self.overwritten.as_ref().map(|own| own.epochs.payload_bytes);
+        let epochs = self
+            .overwritten
+            .as_ref()
+            .map(|own| own.epochs.payload_bytes);
         map.unwrap_or(0) + epochs.unwrap_or(0)
     }
 

@@ -10,8 +10,8 @@
 use super::{Form, Row, Sizes};
 use crate::spec::{
     CacheSpec, CodeStorage, CodecSpec, EntrySpec, ExecutionSpec, GraphSpec, HarvestSpec, IndexSpec,
-    LayoutSpec, ListSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, RefineSpec, ScheduleSpec,
-    RepairSpec, SelectionSpec, Shape, StopSpec, UpdateSpec, VectorStorage,
+    LayoutSpec, ListSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, RefineSpec, RepairSpec,
+    ScheduleSpec, SelectionSpec, Shape, StopSpec, UpdateSpec, VectorStorage,
 };
 
 pub(super) const ROW: Row = Row {

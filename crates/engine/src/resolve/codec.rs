@@ -12,8 +12,8 @@ use crate::execution::{CodeShape, HarvestShape, Hold, IndexShape, PROBE_BLOCK};
 use crate::layout::{
     NodeFeed, PageCodec, PageMap, PageNodeCodec, PageView, RecordCodec, UnpackedList,
 };
-use crate::spec::{CodecSpec, EntrySpec, HarvestSpec, IndexSpec, VectorStorage};
 use crate::manifest::SegmentEntry;
+use crate::spec::{CodecSpec, EntrySpec, HarvestSpec, IndexSpec, VectorStorage};
 use crate::storage::{RecordPages, gather};
 
 /// Any codec, for what does not happen per record.

@@ -92,7 +92,8 @@ pub(crate) fn verify_checksums(
         bytes,
         damaged: 0,
     };
-    let counts = |unit| u32::try_from(unit).is_ok_and(|unit| in_journal.binary_search(&unit).is_err());
+    let counts =
+        |unit| u32::try_from(unit).is_ok_and(|unit| in_journal.binary_search(&unit).is_err());
     match verify_units(vfs, dir, entry, &counts) {
         Ok(verdict) => {
             file.damaged = verdict.damaged;

@@ -12,9 +12,9 @@ mod graph;
 mod layout;
 pub mod policy;
 mod range;
+mod repair;
 mod sizes;
 mod storage;
-mod repair;
 mod update;
 mod validate;
 
@@ -32,13 +32,13 @@ pub use graph::{GraphSpec, graphs};
 pub use layout::{CodecSpec, LISTS, LayoutSpec, ListSpec, PLACEMENTS, PlacementSpec, codecs};
 pub use policy::{CacheOverrides, Overrides};
 pub use range::{MAX_BEAM, MAX_BUILD_LIST, MAX_DEGREE};
+pub use repair::RepairSpec;
 pub use sizes::{DEFAULTS, Defaults, Sizes};
 pub(crate) use storage::MAX_PRINCIPAL_DIMENSION;
 pub use storage::{
     CODES, CodeStorage, IdStorage, QUANTIZERS, QuantizerSpec, RotationSpec, StorageSpec, VECTORS,
     VectorStorage,
 };
-pub use repair::RepairSpec;
 pub use update::UpdateSpec;
 pub use validate::SpecError;
 

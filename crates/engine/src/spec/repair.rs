@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Sizes;
 use super::policy::{Choice, Subject, Words};
-use super::validate::{Checked, refuse_if};
-use super::{IndexSpec, Sizes};
 
-/// What becomes of edges to nodes that died, where new rows go into the segment that is there.
+/// What becomes of edges to nodes that died, where new rows go into the segment that is there;
+/// elsewhere a merge leaves them out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -25,22 +25,12 @@ pub enum RepairSpec {
 
 impl RepairSpec {
     /// Whether edges stay until all pages are written.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
     pub(crate) fn is_sweep(&self) -> bool {
         *self == Self::Sweep
-    }
-}
-
-impl IndexSpec {
-    /// Edges are repaired one by one where pages are changed one by one.
-    pub(super) fn validate_repair(&self) -> Checked {
-        refuse_if(
-            !self.repair.is_sweep() && !self.update.changes_pages(),
-            "repair",
-            "local",
-            "edges are repaired one by one where pages are changed one by one; choose update patch \
-             or overwrite, or repair sweep",
-        )
     }
 }
 

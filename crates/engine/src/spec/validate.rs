@@ -50,7 +50,6 @@ impl IndexSpec {
         self.validate_cache()?;
         self.validate_execution()?;
         self.validate_update()?;
-        self.validate_repair()?;
         self.validate_clusters()
     }
 

@@ -101,7 +101,8 @@ impl Common {
         let Some(dead) = taken.living.first_dead().filter(|_| fits) else {
             return Ok(None);
         };
-        if ids.is_empty() || taken.delta.documents().is_some() {
+        let is_nothing = ids.is_empty() && (entry.spec.repair.is_sweep() || dead.len() == 0);
+        if is_nothing || taken.delta.documents().is_some() {
             return Ok(None);
         }
         let (rows, shape) = (std::mem::take(&mut taken.vectors), self.index.shape());

@@ -1,7 +1,7 @@
 //! Pages from a journal to where they belong, where a design overwrites, once nobody reads what they
 //! are written over.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Mutex, PoisonError, Weak};
 use std::thread::sleep;
 use std::time::Duration;
 

@@ -10,5 +10,6 @@ mod overwrite;
 mod patch;
 mod recovery;
 mod redesign;
+mod repair;
 mod rewrite;
 mod small;

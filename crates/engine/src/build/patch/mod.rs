@@ -159,7 +159,10 @@ impl SegmentPatch<'_> {
 
     /// How the pages are laid out with the new nodes.
     fn codec(&self) -> Result<RecordCodec> {
-        let built = self.base.patched.map_or(self.base.node_count, |own| own.built);
+        let built = self
+            .base
+            .patched
+            .map_or(self.base.node_count, |own| own.built);
         Ok(RecordCodec::new(&self.base.spec, self.total()?)?.grown_from(built))
     }
 
@@ -233,8 +236,8 @@ impl SegmentPatch<'_> {
         parts: &Parts<RecordCodec>,
         pool: &rayon::ThreadPool,
     ) -> Result<Option<CodeError>> {
-        let Some(known) = self.base.code_error else {
-            return Ok(None);
+        let Some(known) = self.base.code_error.filter(|_| !self.ids.is_empty()) else {
+            return Ok(self.base.code_error);
         };
         let vectors = VectorSlice::new(self.rows, self.base.spec.shape.vectors())?;
         let encoding = Encoding {

@@ -39,7 +39,10 @@ pub(crate) fn overwrite(
     let codec = RecordCodec::new(&segment.spec, segment.node_count)?.grown_from(built);
     let epoch = segment.files.records.epoch.checked_add(1);
     let epoch = epoch.ok_or_else(|| {
-        Error::new(ErrorKind::Unsupported, "pages were written over too often: merge fully")
+        Error::new(
+            ErrorKind::Unsupported,
+            "pages were written over too often: merge fully",
+        )
     })?;
     let records = FileEntry {
         units: codec.map().page_count().into(),

@@ -100,7 +100,8 @@ impl SegmentPatch<'_> {
         }
         if self.base.spec.overwrites_pages() {
             // In place each page is written twice, and never what others may read.
-            return 2 * changed > pages || !self.base.files.records.growable;
+            let is_much = 2 * changed > pages.max(2 * GARBAGE_PAGES);
+            return is_much || !self.base.files.records.growable;
         }
         let known = self.base.files.records.units + u64::from(self.shadow().images_count());
         let garbage = (known + changed).saturating_sub(pages);

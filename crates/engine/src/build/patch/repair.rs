@@ -168,7 +168,11 @@ impl SegmentPatch<'_> {
 
     /// Repairs who is found by a search for a dead node, and asks for edges to its neighbours.
     fn mend_around(&self, dead: NodeId, near: &[u32], around: &Around<'_>, mended: &mut Mended) {
-        let places: Vec<NodeId> = near.iter().take(CANDIDATES).map(|one| NodeId(*one)).collect();
+        let places: Vec<NodeId> = near
+            .iter()
+            .take(CANDIDATES)
+            .map(|one| NodeId(*one))
+            .collect();
         for node in near.iter().map(|node| NodeId(*node)) {
             let list = around.lists.of(node);
             if !list.contains(&dead) {
@@ -239,10 +243,7 @@ impl SegmentPatch<'_> {
         for first in (0..count).step_by(BATCH as usize) {
             self.progress.check()?;
             let nodes = first..count.min(first + BATCH);
-            let nodes: Vec<NodeId> = nodes
-                .map(NodeId)
-                .filter(|node| self.lives(*node))
-                .collect();
+            let nodes: Vec<NodeId> = nodes.map(NodeId).filter(|node| self.lives(*node)).collect();
             reader.lists(&nodes, &mut |at, list| {
                 if let Some(node) = nodes.get(at) {
                     list.iter().for_each(|other| {

@@ -10,7 +10,8 @@ use crate::error::{Error, Result};
 use crate::spec::{
     CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IdStorage, IndexSpec, ListSpec,
     NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RepairSpec,
-    ScheduleSpec, SelectionSpec, Sizes, StopSpec, UpdateSpec, VectorStorage, cache, execution, layout, storage,
+    ScheduleSpec, SelectionSpec, Sizes, StopSpec, UpdateSpec, VectorStorage, cache, execution,
+    layout, storage,
 };
 
 /// One thing that is chosen, or told beside what is.
@@ -280,7 +281,10 @@ pub fn chosen(spec: &IndexSpec) -> Vec<(&'static Policy, String)> {
 pub(super) fn stored(spec: &IndexSpec) -> Value {
     let mut whole = to_value(spec).unwrap_or_default();
     if let Some(fields) = whole.as_object_mut() {
-        fields.insert("repair".to_owned(), to_value(spec.repair).unwrap_or_default());
+        fields.insert(
+            "repair".to_owned(),
+            to_value(spec.repair).unwrap_or_default(),
+        );
     }
     whole
 }

@@ -46,7 +46,10 @@ fn pages_are_written_over_and_nobody_else_reads_meanwhile() {
         }
         before = own;
     }
-    assert!(written.iter().filter(|same| **same).count() >= 4, "{written:?}");
+    assert!(
+        written.iter().filter(|same| **same).count() >= 4,
+        "{written:?}"
+    );
     // The journals are gone.
     let names: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
     let name = |file: &std::io::Result<std::fs::DirEntry>| {
@@ -68,7 +71,7 @@ fn pages_are_written_over_and_nobody_else_reads_meanwhile() {
 /// A page that was written over: its number, and what lay there before.
 #[expect(clippy::disallowed_methods, reason = "damage comes from elsewhere")]
 fn overwritten(dir: &Path, model: &mut Model) -> (PathBuf, Vec<u8>, Vec<u8>) {
-    loop {
+    for _ in 0..10 {
         let writer = opened(dir);
         let name = entry(&writer).files.records.name;
         let before = std::fs::read(records(dir, &name)).unwrap();
@@ -78,6 +81,7 @@ fn overwritten(dir: &Path, model: &mut Model) -> (PathBuf, Vec<u8>, Vec<u8>) {
             return (records(dir, &name), before, now);
         }
     }
+    panic!("nothing is written over");
 }
 
 #[test]
@@ -89,7 +93,9 @@ fn torn_pages_and_lost_writes_are_found() {
     let (path, before, now) = overwritten(dir.path(), &mut model);
     let changed = |page: &usize| {
         let place = page * 4096..(page + 1) * 4096;
-        before.get(place.clone()).is_some_and(|old| *old != now[place])
+        before
+            .get(place.clone())
+            .is_some_and(|old| *old != now[place])
     };
     let pages: Vec<usize> = (1..now.len() / 4096).filter(changed).collect();
     assert!(!pages.is_empty());

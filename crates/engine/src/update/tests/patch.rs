@@ -6,10 +6,12 @@ use pageway_types::{ElementType, Metric, NoProgress, VectorShape};
 
 use super::model::{Model, SHAPE};
 use crate::Index;
+use crate::Overrides;
 use crate::manifest::SegmentEntry;
 use crate::memory::MemoryWish;
 use crate::options::{BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions};
 use crate::presets::Preset;
+
 use crate::source::{IdSlice, VectorSlice};
 use crate::update::{Rows, UpdateOptions, Writer, verify};
 
@@ -20,12 +22,22 @@ fn built(dir: &Path, model: &mut Model) {
 }
 
 pub(super) fn built_of(preset: Preset, dir: &Path, model: &mut Model) {
-    let (rows, ids) = (model.rows(ROWS as usize), (0..ROWS).collect::<Vec<u64>>());
+    built_with((preset, Overrides::default()), dir, model, ROWS);
+}
+
+pub(super) fn built_with(
+    (preset, overrides): (Preset, Overrides),
+    dir: &Path,
+    model: &mut Model,
+    count: u64,
+) {
+    let (rows, ids) = (model.rows(count as usize), (0..count).collect::<Vec<u64>>());
     let bytes = rows.concat();
     let vectors = VectorSlice::new(&bytes, SHAPE).unwrap();
     let ids_read = IdSlice(&ids);
     let options = BuildOptions {
         preset,
+        overrides,
         metric: Metric::L2,
         degree: 16,
         build_list: 40,
