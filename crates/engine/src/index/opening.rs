@@ -74,7 +74,9 @@ impl<'o> Opening<'o> {
         for LoadedPart { source, .. } in &self.parts {
             let segment = source.segment;
             reserve_fixed(ledger, (&segment.spec, segment.node_count));
-            ledger.reserve(MemoryPart::Patches, segment.files.patch_bytes());
+            if segment.files.patch_bytes() > 0 {
+                ledger.reserve(MemoryPart::Patches, segment.files.patch_bytes());
+            }
             let codebook = segment.files.codebook.uuid;
             if !codebooks.contains(&codebook) {
                 ledger.reserve(MemoryPart::Codebook, quantizer_bytes(&segment.spec));

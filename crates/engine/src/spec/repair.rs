@@ -18,8 +18,8 @@ pub enum RepairSpec {
     /// At the next flush, those of the nodes that a search for a dead node finds: after IP-DiskANN
     /// (Xu et al., 2025).
     Local,
-    /// At the next flush, all of them: the nearest neighbour of the dead node takes its place, after
-    /// Greator (2025).
+    /// At the next flush, all of them: the nearest neighbour of the dead node takes its place,
+    /// after Greator (2025).
     Replace,
 }
 

@@ -59,8 +59,8 @@ impl IndexSpec {
         self.update == UpdateSpec::Overwrite && self.patches_pages()
     }
 
-    /// Patched pages are records that stand alone, beside their vectors or apart from them, and tell
-    /// codes nothing.
+    /// Patched pages are records that stand alone, beside their vectors or apart from them, and
+    /// tell codes nothing.
     pub(super) fn validate_update(&self) -> Checked {
         let storage = &self.storage;
         let is_packed = matches!(self.layout.codec, CodecSpec::Packed | CodecSpec::Split)

@@ -1,7 +1,7 @@
 //! The pages of a segment: a file of them, and newer images of some in files of their own.
 //!
-//! Of a page that was written over it is known in which epoch: an older image of it, which is sound,
-//! is one whose write was lost.
+//! Of a page that was written over it is known in which epoch: an older image of it, which is
+//! sound, is one whose write was lost.
 
 use std::sync::Arc;
 

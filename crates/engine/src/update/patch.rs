@@ -70,8 +70,8 @@ impl Common {
         Ok(true)
     }
 
-    /// Takes the rows of a delta, and notes who lives in a segment: between two turns, as for a flush
-    /// and for a merge.
+    /// Takes the rows of a delta, and notes who lives in a segment: between two turns, as for a
+    /// flush and for a merge.
     fn take_rows(&self, frozen: &Arc<Delta>, segment: &Segment) -> Result<TakenRows> {
         let shape = self.index.shape();
         let take = |_: &mut State, _: &mut LogWriter| {

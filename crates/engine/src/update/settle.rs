@@ -1,5 +1,5 @@
-//! Pages from a journal to where they belong, where a design overwrites, once nobody reads what they
-//! are written over.
+//! Pages from a journal to where they belong, where a design overwrites, once nobody reads what
+//! they are written over.
 
 use std::sync::{Mutex, PoisonError, Weak};
 use std::thread::sleep;
@@ -54,7 +54,7 @@ impl Taken for Unchanged {
 
 impl Common {
     /// Puts the pages of a journal in place, if there is one and nobody reads what they are written
-    /// over; else they stay there until the next flush. The caller has the turns of flush and merge.
+    /// over; else they stay until the next flush. The caller has the turns of flush and merge.
     pub(super) fn settle_pages(&self) -> Result<()> {
         let (lease, version) = self.begin_build();
         let mut segments = version.manifest.segments.iter().enumerate();

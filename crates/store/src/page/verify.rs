@@ -45,7 +45,7 @@ pub fn verify_file(
     verify_units(vfs, dir, entry, &|_| true)
 }
 
-/// As [`verify_file`], of the units that `counts` holds of: the others are read and may be anything.
+/// As [`verify_file`], of the units that `counts` holds of: others are read and may be anything.
 pub fn verify_units(
     vfs: &dyn Vfs,
     dir: &Path,

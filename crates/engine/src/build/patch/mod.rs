@@ -4,7 +4,7 @@
 //! ```text
 //! codes   of the new rows, by the quantizer that there is
 //! lists   a graph over the new rows, and a search of the segment for each: pruned together
-//! edges   back from each of those neighbours, sorted by node; and what becomes of those to the dead
+//! edges   back from each of those neighbours, by node; and what becomes of those to the dead
 //! pages   those that change and those of new nodes, to a file of images; or all of them, to a file
 //!         of their own, where too much of what lies on disk would be of no use
 //! others  codes, ids and the dead, written anew; what finds entries stays

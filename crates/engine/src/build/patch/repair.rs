@@ -1,4 +1,4 @@
-//! What changes in lists that there are: edges to new rows, and what becomes of those to dead nodes.
+//! What changes in lists that there are: edges to new rows, and those to dead nodes.
 //!
 //! ```text
 //! sweep    all lists at once, when many died: neighbours of the dead take their places
@@ -6,8 +6,8 @@
 //!          the three nearest of each neighbour of the dead node get an edge to that
 //! replace  a pass over all lists: who names a dead node gets the nearest neighbour of that
 //! ```
-//! A pass over all lists also finds living nodes that no living node names: the nearest neighbour of
-//! each gets an edge to it.
+//! A pass over all lists also finds living nodes that no living node names: the nearest neighbour
+//! of each gets an edge to it.
 
 use std::collections::{BTreeSet, HashMap};
 
