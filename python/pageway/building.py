@@ -261,6 +261,8 @@ def build(
                            ``bounded`` (deviations=2)
     ``stop``               ``exhausted``, ``horizon`` (growth=15)
     ``slack``              a number from 0 to 1: how much farther what needs no read may be
+    ``update``             ``static``, ``segments``, ``rewrite``, ``patch``, ``overwrite``
+    ``repair``             ``sweep``, ``local``, ``replace`` (with ``patch`` and ``overwrite``)
     =====================  ========================================================================
 
     Examples

@@ -101,6 +101,13 @@ const ADVICE: &[Advice] = &[
     ),
     (
         "update",
+        "overwrite",
+        &[("or update segments", |spec| {
+            spec.update = UpdateSpec::Segments;
+        })],
+    ),
+    (
+        "update",
         "patch",
         &[("or update segments", |spec| {
             spec.update = UpdateSpec::Segments;

@@ -75,7 +75,7 @@ pub(crate) use budget::rewrite_bytes;
 pub use held_out::HeldOutRows;
 pub(crate) use ids::IdFile;
 pub use outline::BuildOutline;
-pub(crate) use patch::{SegmentPatch, patch_bytes};
+pub(crate) use patch::{SegmentPatch, overwrite, patch_bytes};
 pub use recalibrate::CalibrateOptions;
 pub use report::BuildReport;
 pub(crate) use rewrite::{KeptLists, KeptRows};

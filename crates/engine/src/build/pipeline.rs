@@ -314,6 +314,8 @@ impl Pipeline<'_> {
                 attributes: None,
                 patches: None,
                 region: None,
+                overwritten: None,
+                repaired: None,
             },
             graph: GraphStatistics {
                 overlap,

@@ -77,8 +77,8 @@ impl<'o> Opening<'o> {
             if let Some(region) = &segment.files.region {
                 ledger.reserve(MemoryPart::Entry, region.payload_bytes);
             }
-            if let Some(patches) = &segment.files.patches {
-                ledger.reserve(MemoryPart::Patches, patches.map.payload_bytes);
+            if segment.files.patch_bytes() > 0 {
+                ledger.reserve(MemoryPart::Patches, segment.files.patch_bytes());
             }
             let codebook = segment.files.codebook.uuid;
             if !codebooks.contains(&codebook) {
