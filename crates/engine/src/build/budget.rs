@@ -267,13 +267,12 @@ impl BuildPlan {
     /// take changes none of them, so it changes no byte of the index.
     fn cut_into_pieces(&mut self, resident: bool) {
         let given = (self.budget_bytes, self.planned_threads);
-        self.budget_bytes = self.budget_bytes.min(self.usual_bytes());
-        self.planned_threads = self.planned_threads.max(PLANNED_THREADS);
+        self.planned_threads = 1;
+        let usual = self.usual_bytes().max(self.least_of_pieces() + USUAL_BYTES);
+        self.budget_bytes = self.budget_bytes.min(usual);
+        self.planned_threads = given.1.max(PLANNED_THREADS);
         while self.planned_threads > 1 && self.least_of_pieces() > self.budget_bytes {
             self.planned_threads /= 2;
-        }
-        if self.least_of_pieces() > self.budget_bytes {
-            (self.budget_bytes, self.planned_threads) = given;
         }
         self.parts = self.can_part().then(|| self.part_capacity());
         if !self.has_clusters() {
