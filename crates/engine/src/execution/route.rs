@@ -38,15 +38,26 @@ impl Route {
         }
     }
 
+    /// Bytes of a way over so many centres, of a query of so many dimensions.
+    pub(super) const fn bytes(centres: usize, dimension: usize) -> usize {
+        if centres == 0 {
+            return 0;
+        }
+        centres * size_of::<SeenCentre>() + 2 * dimension * size_of::<f32>()
+    }
+
     /// Whether some segments need not be asked: near ones are to be found, of all rows.
     pub(super) fn leads(query: &Query<'_>) -> bool {
         query.goal == Goal::Nearest && query.admission.is_open() && !query.lists_admitted
     }
 
-    /// Ranks the centres of all segments for a query.
+    /// Ranks the centres of all segments for a query that is led; of another none.
     pub(super) fn begin(&mut self, segments: &[Segment], query: &Query<'_>) {
         self.next = 0;
         self.seen.clear();
+        if !Self::leads(query) {
+            return;
+        }
         for (number, segment) in (0u16..).zip(segments) {
             let Some(region) = &segment.region else {
                 continue;
