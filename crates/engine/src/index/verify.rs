@@ -20,7 +20,7 @@ fn in_journal(
     let mut segments = manifest.segments.iter();
     let is_own = |segment: &&SegmentEntry| segment.files.records.name == entry.name;
     match segments.find(is_own) {
-        Some(segment) if entry.growable && segment.files.patches.is_some() => {
+        Some(segment) if segment.files.has_journal() => {
             let source = Source { vfs, dir, segment };
             let pages = resolve::record_pages(source, OpenMode::ReadOwn)?;
             Ok(pages.records.shadow().pages().to_vec())

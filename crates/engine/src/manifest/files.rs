@@ -191,6 +191,11 @@ impl Files {
         map.or(settled).unwrap_or(self.records.uuid)
     }
 
+    /// Whether images of pages are a journal: they go where the pages are.
+    pub(crate) fn has_journal(&self) -> bool {
+        self.records.growable && self.patches.is_some()
+    }
+
     /// Bytes that memory holds of pages that were changed.
     pub(crate) fn patch_bytes(&self) -> u64 {
         let map = self.patches.as_ref().map(|own| own.map.payload_bytes);

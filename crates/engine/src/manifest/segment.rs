@@ -144,6 +144,11 @@ impl SegmentEntry {
         self.element != self.spec.shape.element
     }
 
+    /// Nodes that its pages were first laid out for: all, unless some came since.
+    pub(crate) fn built(&self) -> u32 {
+        self.patched.map_or(self.node_count, |own| own.built)
+    }
+
     /// Id of its row 0, where users know vectors by their rows.
     pub(crate) fn first_id(&self) -> u64 {
         self.own_first_id.unwrap_or(self.first_row.into())

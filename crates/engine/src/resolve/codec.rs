@@ -35,9 +35,8 @@ pub(crate) fn codec(spec: &IndexSpec, node_count: u32) -> Result<AnyCodec> {
 
 /// The codec of a segment, to which nodes may have come since it was built.
 pub(crate) fn segment_codec(segment: &SegmentEntry) -> Result<AnyCodec> {
-    let built = segment.patched.map_or(segment.node_count, |own| own.built);
     Ok(match codec(&segment.spec, segment.node_count)? {
-        AnyCodec::Record(codec) => AnyCodec::Record(codec.grown_from(built)),
+        AnyCodec::Record(codec) => AnyCodec::Record(codec.grown_from(segment.built())),
         own @ AnyCodec::PageNode(_) => own,
     })
 }

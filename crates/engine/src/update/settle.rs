@@ -58,10 +58,7 @@ impl Common {
     pub(super) fn settle_pages(&self) -> Result<()> {
         let (lease, version) = self.begin_build();
         let mut segments = version.manifest.segments.iter().enumerate();
-        let is_journaled = |(_, entry): &(usize, &crate::manifest::SegmentEntry)| {
-            entry.files.records.growable && entry.files.patches.is_some()
-        };
-        let Some((number, segment)) = segments.find(is_journaled) else {
+        let Some((number, segment)) = segments.find(|(_, entry)| entry.files.has_journal()) else {
             return Ok(());
         };
         if !self.upkeep.former.are_gone() {

@@ -159,11 +159,8 @@ impl SegmentPatch<'_> {
 
     /// How the pages are laid out with the new nodes.
     fn codec(&self) -> Result<RecordCodec> {
-        let built = self
-            .base
-            .patched
-            .map_or(self.base.node_count, |own| own.built);
-        Ok(RecordCodec::new(&self.base.spec, self.total()?)?.grown_from(built))
+        let codec = RecordCodec::new(&self.base.spec, self.total()?)?;
+        Ok(codec.grown_from(self.base.built()))
     }
 
     fn parts(&self) -> Result<&Parts<RecordCodec>> {
@@ -296,9 +293,8 @@ impl SegmentPatch<'_> {
         entry.graph.mean_degree = edges / new;
         entry.graph.max_degree = entry.graph.max_degree.max(written.longest);
         entry.graph.packed_bytes = None;
-        let known = self.base.patched;
-        let built = known.map_or(self.base.node_count, |own| own.built);
-        let mut swept = known.map_or(0, |own| own.swept);
+        let built = self.base.built();
+        let mut swept = self.base.patched.map_or(0, |own| own.swept);
         match written.files {
             pages::PageFiles::Whole(records) => {
                 (entry.files.records, entry.files.patches) = (records, None);

@@ -31,12 +31,11 @@ pub(crate) fn overwrite(
     generation: u64,
 ) -> Result<Option<(SegmentEntry, u64)>> {
     let segment = source.segment;
-    if segment.files.patches.is_none() || !segment.files.records.growable {
+    if !segment.files.has_journal() {
         return Ok(None);
     }
     let journal = resolve::record_pages(source, OpenMode::ReadDirect)?.records;
-    let built = segment.patched.map_or(segment.node_count, |own| own.built);
-    let codec = RecordCodec::new(&segment.spec, segment.node_count)?.grown_from(built);
+    let codec = RecordCodec::new(&segment.spec, segment.node_count)?.grown_from(segment.built());
     let epoch = segment.files.records.epoch.checked_add(1);
     let epoch = epoch.ok_or_else(|| {
         Error::new(
