@@ -285,6 +285,8 @@ fn queries_find_the_nearest() {
     assert_eq!(ids(&query(json!({})).result()["points"]).len(), 5);
     let sample = query(json!({"query": {"sample": "random"}, "limit": 3})).result();
     assert_eq!(ids(&sample["points"]).len(), 3);
+    let body = json!({"query": {"sample": "random"}, "limit": 3, "offset": 4});
+    assert_eq!(ids(&query(body).result()["points"]).len(), 3);
     query(json!({"query": 99, "using": "a"})).error(404);
     query(json!({"query": 3, "using": "a"})).error(404);
     let wrong = query(json!({"query": [1], "using": "a"})).error(400);
@@ -322,6 +324,14 @@ fn queries_come_in_batches_and_groups() {
         .result();
     let groups = found["groups"].as_array().unwrap();
     assert_eq!(groups.len(), 2);
+    let mut below = body.clone();
+    below["prefetch"] = json!({"query": [1, 1], "using": "a", "limit": 1});
+    let same = server.post("/collections/c/points/query/groups", &below);
+    assert_eq!(
+        same.result(),
+        found,
+        "groups need more than the limit below"
+    );
     let group = |id: &str| groups.iter().find(|group| group["id"] == id).unwrap();
     assert_eq!(ids(&group("x")["hits"]), [json!(UUID), json!(1)]);
     assert_eq!(ids(&group("y")["hits"]), [json!(UUID), json!(2)]);

@@ -45,6 +45,7 @@ impl OpenCollection {
         query.with_payload = Some(PayloadParts::All(true));
         let mut look = (EACH * size * limit).clamp(100, MOST);
         let groups = loop {
+            query.prefetch_more(look);
             let points = self.query_range(&query, (look, 0), settings)?;
             let is_all = points.len() < look;
             let groups = grouped(points, &path, (size, limit));

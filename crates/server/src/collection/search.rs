@@ -113,8 +113,9 @@ impl OpenCollection {
                 self.ordered_hits(hits, wanted)
             }
             QueryKind::Sample => {
-                let ids = self.sample(filter, (limit + offset, settings.deadline))?;
-                self.unscored(ids.get(offset..).unwrap_or_default(), wanted)
+                // What others of an order by chance are passed over makes no difference.
+                let ids = self.sample(filter, (limit, settings.deadline))?;
+                self.unscored(&ids, wanted)
             }
             // It was answered above.
             QueryKind::Fusion(_) => Ok(Vec::new()),
