@@ -9,6 +9,7 @@ use pageway_types::ElementType;
 use super::choose::{OrRefused, Refused, SpecChoice};
 use super::codebook::SharedCodebook;
 use super::cut::Cut;
+use super::donor::{DONOR_BYTES, DONOR_ROW_BYTES, held_bytes};
 use super::encode::Quantizers;
 use super::entry::entry_building_bytes;
 use super::graph::{Algorithm, algorithm, shard_algorithm};
@@ -60,6 +61,8 @@ pub(super) enum GraphPlan {
     Shards { capacity: u32, window: Option<u32> },
     /// From the lists of segments that there are.
     Kept,
+    /// From the lists of another index, on disk; placed in windows of at most so many.
+    Taken { window: Option<u32> },
 }
 
 /// What is built.
@@ -97,7 +100,7 @@ impl GraphPlan {
     /// Nodes of a shard at most, where there are any.
     pub(super) const fn capacity(self) -> Option<u32> {
         match self {
-            Self::Whole | Self::Kept => None,
+            Self::Whole | Self::Kept | Self::Taken { .. } => None,
             Self::Shards { capacity, .. } => Some(capacity),
         }
     }
@@ -106,7 +109,7 @@ impl GraphPlan {
     pub(super) const fn window(self) -> Option<u32> {
         match self {
             Self::Whole | Self::Kept => None,
-            Self::Shards { window, .. } => window,
+            Self::Shards { window, .. } | Self::Taken { window } => window,
         }
     }
 }
@@ -250,14 +253,15 @@ impl BuildPlan {
 
     /// Chooses sample, parts and graph plan so that no stage exceeds the budget.
     pub(super) fn fit(&mut self, resident: bool, options: &BuildOptions) -> OrRefused<()> {
-        self.settle_threads(resident, options)?;
-        let whole = self.whole_bytes(resident, SAMPLE_ROWS_MIN);
-        if options.graph_from.is_some() {
-            self.refuse_above("laying out the graph of another index", whole)?;
+        let is_taken = options.graph_from.is_some() && !self.has_clusters();
+        if is_taken {
+            self.graph = GraphPlan::Taken { window: None };
         }
-        if whole > self.budget_bytes {
+        self.settle_threads(resident, options)?;
+        if self.whole_bytes(resident, SAMPLE_ROWS_MIN) > self.budget_bytes {
             self.cut_into_pieces(resident);
         } else {
+            self.graph = GraphPlan::Whole;
             self.settle_sample(resident);
         }
         Ok(())
@@ -276,9 +280,13 @@ impl BuildPlan {
         }
         self.parts = self.can_part().then(|| self.part_capacity());
         if !self.has_clusters() {
-            let capacity = self.shard_capacity();
             let window = self.places_by_edges().then(|| self.window_capacity());
-            self.graph = GraphPlan::Shards { capacity, window };
+            self.graph = if self.is_taken() {
+                GraphPlan::Taken { window }
+            } else {
+                let capacity = self.shard_capacity();
+                GraphPlan::Shards { capacity, window }
+            };
         }
         self.settle_sample(resident);
         self.budget_bytes = given.0;
@@ -327,9 +335,14 @@ impl BuildPlan {
         let parts = self.parts.map(|capacity| self.part_bytes(capacity.into()));
         match (parts, self.graph) {
             (None, GraphPlan::Whole) => self.whole_bytes(resident, self.sample_rows),
-            (_, GraphPlan::Shards { capacity, window }) => {
-                let shards = self.shard_bytes(capacity.into());
-                let windows = window.map(|nodes| self.window_bytes(nodes.into()));
+            (_, GraphPlan::Shards { .. } | GraphPlan::Taken { .. }) => {
+                let capacity = self.graph.capacity();
+                let shards = capacity.map_or_else(
+                    || self.taking_bytes(),
+                    |capacity| self.shard_bytes(capacity.into()),
+                );
+                let windows = self.graph.window();
+                let windows = windows.map(|nodes| self.window_bytes(nodes.into()));
                 let placing = parts.unwrap_or(0).max(windows.unwrap_or(0));
                 let paging = if self.codes_wait_on_disk() {
                     self.paging_bytes(0)
@@ -343,9 +356,28 @@ impl BuildPlan {
         }
     }
 
-    /// Whether the graph can be built in shards, and lie on disk from then on.
-    fn can_shard(&self) -> bool {
-        (self.spec.nodes_are_rows() || self.can_part()) && self.shard_algorithm().is_some()
+    /// The least that it takes to make a graph that lies on disk from then on; none where that
+    /// cannot be.
+    fn linking_bytes(&self) -> Option<u64> {
+        if !(self.spec.nodes_are_rows() || self.can_part()) {
+            return None;
+        }
+        if self.is_taken() {
+            return Some(self.taking_bytes());
+        }
+        let can_shard = self.shard_algorithm().is_some();
+        can_shard.then(|| self.shard_bytes(self.least_shard()))
+    }
+
+    /// Whether the graph is that of another index.
+    const fn is_taken(&self) -> bool {
+        matches!(self.graph, GraphPlan::Taken { .. })
+    }
+
+    /// Peak while the graph of another index is copied.
+    fn taking_bytes(&self) -> u64 {
+        let row = u64::from(self.can_part()) * DONOR_ROW_BYTES;
+        STAGE_BYTES + DONOR_BYTES + u64::from(self.node_count) * row
     }
 
     /// The least that a build takes which does not hold all rows; none where there is no such.
@@ -354,19 +386,21 @@ impl BuildPlan {
         if self.has_clusters() {
             return parts;
         }
-        let shards = self.shard_bytes(self.least_shard());
         let windows = self
             .places_by_edges()
             .then(|| self.window_bytes(self.least_window()));
         let placing = parts.unwrap_or(0).max(windows.unwrap_or(0));
-        self.can_shard()
-            .then(|| shards.max(placing).max(self.paging_bytes(0)))
+        let linking = self.linking_bytes();
+        linking.map(|linking| linking.max(placing).max(self.paging_bytes(0)))
     }
 
     /// Whether codes that pages hold are read from a temporary file: where memory does not hold
     /// those of all nodes beside the rest.
     pub(super) fn codes_wait_on_disk(&self) -> bool {
-        let on_disk = matches!(self.graph, GraphPlan::Shards { .. });
+        let on_disk = matches!(
+            self.graph,
+            GraphPlan::Shards { .. } | GraphPlan::Taken { .. }
+        );
         on_disk && self.paging_bytes(self.code_table_bytes()) > self.budget_bytes
     }
 
@@ -491,7 +525,11 @@ impl BuildPlan {
             }
             (None, Some(algorithm)) => {
                 let graph = Graph::bytes(nodes, self.spec.graph.max_degree());
-                let building = algorithm.bytes(shape.vectors(), nodes, threads);
+                let building = if self.is_taken() {
+                    held_bytes(nodes, self.spec.graph.max_degree())
+                } else {
+                    algorithm.bytes(shape.vectors(), nodes, threads)
+                };
                 building.max(graph + self.writing_bytes())
             }
             (None, None) => 0,

@@ -23,6 +23,7 @@ mod codes;
 mod course;
 mod cut;
 mod deal;
+mod donor;
 mod encode;
 mod entry;
 mod fingerprint;

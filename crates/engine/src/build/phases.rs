@@ -27,6 +27,7 @@ const TRAIN: StageParts = &[("train codes", 1.0)];
 const MEDOID: StageParts = &[("mean of vectors", 1.0), ("medoid", 1.0)];
 const ASSIGN: StageParts = &[("assign shards", 1.0)];
 const REACH: StageParts = &[("check reachability", 1.0)];
+const TAKE: StageParts = &[("read graph", 1.0)];
 const PLACE: StageParts = &[
     ("match edges", 1.0),
     ("pad pages", 1.0),
@@ -142,6 +143,7 @@ fn graph(plan: &BuildPlan) -> Vec<(f64, StageParts)> {
     let seconds = f64::from(plan.node_count) * algorithm.nanos(dimension) * 1e-9;
     match plan.graph {
         GraphPlan::Whole | GraphPlan::Kept => vec![(seconds, algorithm.stages())],
+        GraphPlan::Taken { .. } => vec![(edges(plan), TAKE)],
         GraphPlan::Shards { .. } => {
             let rows = f64::from(plan.node_count) * dimension * 1e-9;
             vec![

@@ -9,7 +9,7 @@ use pageway_types::{ElementType, NoProgress, Progress, VectorShape};
 use super::budget::{BuildPlan, GraphPlan};
 use super::whole::build_planned;
 use crate::error::{ErrorKind, Result};
-use crate::index::Index;
+use crate::index::{Index, describe};
 use crate::options::{BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions};
 use crate::presets::Preset;
 use crate::source::{IdSlice, VectorSlice};
@@ -71,9 +71,11 @@ fn build_in(
         plan.parts = plan.can_part().then_some(ROWS / 3);
         let per_page = plan.nodes_per_page();
         let window = (ROWS / 3 / per_page).max(1) * per_page;
-        plan.graph = GraphPlan::Shards {
-            capacity: ROWS / 3,
-            window: plan.places_by_edges().then_some(window),
+        let window = plan.places_by_edges().then_some(window);
+        let capacity = ROWS / 3;
+        plan.graph = match options.graph_from {
+            Some(_) => GraphPlan::Taken { window },
+            None => GraphPlan::Shards { capacity, window },
         };
         // Codes that pages hold wait on disk.
         let held = if plan.pages_hold_codes() { 0 } else { 16 << 20 };
@@ -127,6 +129,25 @@ fn every_design_is_built_without_its_graph_in_memory() {
             .filter(|name| is_temporary(name))
             .collect();
         assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[test]
+fn a_graph_of_another_index_is_laid_out_without_being_held() {
+    let root = tempfile::tempdir().unwrap();
+    let donor = root.path().join("donor");
+    build(&donor, &options(Preset::DiskAnn, None), false, &NoProgress).unwrap();
+    let degree = |dir: &Path| describe(dir).unwrap().mean_degree;
+    for preset in [Preset::AiSaq, Preset::Gorgeous, Preset::Starling] {
+        let dir = root.path().join(preset.name());
+        let options = BuildOptions {
+            graph_from: Some(donor.clone()),
+            ..options(preset, None)
+        };
+        build(&dir, &options, true, &NoProgress).unwrap();
+        assert_eq!(degree(&dir), degree(&donor), "{preset}");
+        let found = found(&dir);
+        assert!(found > 0.95, "{preset}: {found}");
     }
 }
 

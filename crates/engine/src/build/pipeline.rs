@@ -149,6 +149,11 @@ impl Pipeline<'_> {
         pipeline.build_of(checked, first_row, stages)
     }
 
+    /// Its rows in the order of nodes, where they were put in another than that of the data.
+    pub(super) fn ordered_rows(&self) -> Option<&OrderedRows> {
+        self.ordered.map(|ordered| ordered.rows.as_ref())
+    }
+
     /// The temporary files of the segment.
     pub(super) fn files(&self, fingerprint: Fingerprint) -> StageFiles<'_> {
         StageFiles {
@@ -400,7 +405,7 @@ impl Pipeline<'_> {
             "shard_capacity": graph.capacity(),
             "part_capacity": parts,
             "window_capacity": graph.window(),
-            "donor": self.donor()?,
+            "donor": self.donor_file()?,
             "guests": self.guests.len(),
             "generation": self.workspace.generation,
         }));
@@ -421,7 +426,7 @@ impl Pipeline<'_> {
     }
 
     /// The file whose lists are taken over, where they are.
-    fn donor(&self) -> Result<Option<FileUuid>> {
+    fn donor_file(&self) -> Result<Option<FileUuid>> {
         let vfs = self.workspace.vfs.as_ref();
         let read = |dir: &Path| Ok(Manifest::read(vfs, dir)?.first()?.files.records.uuid);
         self.options.graph_from.as_deref().map(read).transpose()
