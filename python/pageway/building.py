@@ -191,7 +191,8 @@ def build(
     degree : int
         Longest adjacency list (R).
     build_list : int
-        Candidate list size (L) while building.
+        Candidate list size (L) of the searches of a build, where its graph is made by searches:
+        those of all presets but ``pageway``.
     code_bytes : int, optional
         Bytes per compressed vector, instead of as many as fit into `memory`.
     page_bytes : int

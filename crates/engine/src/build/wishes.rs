@@ -189,7 +189,7 @@ mod tests {
         let found = wished(&options, r#"{"graph": {"members": 30}}"#).unwrap();
         assert_eq!(found.graph.members(), Some(30));
         let refused = wished(&options, r#"{"graph": {"member": 30}}"#).unwrap_err();
-        let said = "graph vamana has no field 'member'";
+        let said = "graph pipnn has no field 'member'";
         assert!(refused.context().contains(said), "{refused}");
     }
 
