@@ -187,7 +187,8 @@ def build(
         How rows become segments: as they come; or near rows in one segment, so that a query asks
         those that it is near. Rows without ids then have their numbers in `data` as such.
     calibration_queries : int
-        Queries that recall is measured with; more are more exact, fewer build faster.
+        Queries that recall is measured with; more are more exact, fewer build faster. With 0 the
+        index is searched by list size until `Index.calibrate` has measured it.
     degree : int
         Longest adjacency list (R).
     build_list : int

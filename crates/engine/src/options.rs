@@ -136,7 +136,9 @@ pub struct BuildOptions {
     /// build of the same input with the same options goes on, and makes the bytes of one that was
     /// never stopped.
     pub resume: bool,
-    /// Held-out queries that the calibration measures recall with.
+    /// Held-out queries that the calibration measures recall with. 0 for none: the index answers
+    /// searches by list size until [`Index::calibrate`](crate::Index::calibrate) has measured it,
+    /// and a build needs no memory of searches.
     pub calibration_queries: u32,
     /// Seed of every random choice.
     pub seed: u64,

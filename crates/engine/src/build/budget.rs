@@ -17,6 +17,7 @@ use super::measure::{ANSWER_BYTES, MAX_ANSWERS};
 use super::order::{NodeOrder, placement};
 use super::replicas::ReplicaPlan;
 use super::rewrite::REWRITE_BYTES;
+use super::thrift::Thrift;
 
 use crate::calibration::RANKS;
 use crate::error::{Error, Result};
@@ -50,6 +51,9 @@ pub(super) const BLOCK_BYTES: usize = 1 << 20;
 pub(super) const STAGE_BYTES: u64 = 6 << 20;
 /// Lists, codes and rows of neighbours that are read for a batch of pages.
 const PAGING_BYTES: u64 = 12 << 20;
+
+/// The stage that a build can do without.
+const CALIBRATING: &str = "calibrating (with no calibration queries it is left to be done later)";
 
 /// How the graph is built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -173,6 +177,7 @@ impl BuildPlan {
                 Some(_) => filter_bytes(cut.rows(), cut.longest()),
                 None => 0,
             },
+            thrift: Thrift::default(),
         };
         let index_memory = choice.search_memory();
         let memory_bytes = cut.least_share(index_memory);
@@ -460,7 +465,7 @@ impl BuildPlan {
         let graph = self
             .piecewise_bytes()
             .map_or(whole, |bytes| bytes.min(whole));
-        let calibrating = if self.kind.calibrates() {
+        let calibrating = if self.kind.calibrates() && options.calibration_queries > 0 {
             searching + self.calibration_bytes(options)
         } else if self.counts_visits() {
             searching + STAGE_BYTES
@@ -468,7 +473,7 @@ impl BuildPlan {
             0
         };
         let stages = [
-            ("calibrating", calibrating),
+            (CALIBRATING, calibrating),
             (
                 "training the codes",
                 self.train_bytes(self.sample_rows.min(SAMPLE_ROWS_MIN)),

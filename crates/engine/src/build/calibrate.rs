@@ -16,7 +16,8 @@ use crate::truth::{ExactOptions, ExactQuestion, exact, exact_bytes_min};
 /// Rows of the data that stand in for queries, where there are none and more rows than one;
 /// ascending.
 pub(super) fn held_out_rows(input: &BuildInput<'_>, options: &BuildOptions) -> Option<Vec<RowId>> {
-    let held_out = input.queries.is_none() && input.vectors.count() > 1;
+    let asks = options.calibration_queries > 0;
+    let held_out = asks && input.queries.is_none() && input.vectors.count() > 1;
     held_out.then(|| {
         let rows = sampled(input.vectors, options);
         rows.into_iter().map(|row| RowId(row as u32)).collect()
@@ -81,4 +82,54 @@ pub(super) fn plan(
         ranks,
         threads: pool.current_num_threads(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use pageway_types::{ElementType, NoProgress, VectorShape};
+
+    use super::*;
+    use crate::index::Index;
+    use crate::options::{Effort, OpenOptions, Queries, SearchOptions};
+    use crate::presets::Preset;
+
+    #[test]
+    fn without_queries_an_index_is_searched_by_list_size_until_it_is_calibrated() {
+        let shape = VectorShape {
+            dimension: 8,
+            element: ElementType::U8,
+        };
+        let rows: Vec<u8> = (0u32..200 * 8).map(|at| (at * at % 251) as u8).collect();
+        let (root, vectors) = (
+            tempfile::tempdir().unwrap(),
+            VectorSlice::new(&rows, shape).unwrap(),
+        );
+        let options = BuildOptions {
+            preset: Preset::DiskAnn,
+            calibration_queries: 0,
+            ..BuildOptions::default()
+        };
+        let dir = root.path().join("index");
+        let input = BuildInput::new(&vectors, "rows");
+        let report = Index::build(&dir, &input, &options, &NoProgress).unwrap();
+        assert!(report.list_size.is_none());
+        assert!(report.warnings[0].contains("not calibrated"), "{report:?}");
+        let index = Index::open(&dir, &OpenOptions::default()).unwrap();
+        let queries = Queries::new(&rows[..80], shape);
+        let by_recall = index.search(&queries, &SearchOptions::nearest(1));
+        let refused = by_recall.unwrap_err();
+        assert!(refused.context().contains("not calibrated"), "{refused}");
+        let by_size = SearchOptions {
+            effort: Effort::ListSize(40),
+            ..SearchOptions::nearest(1)
+        };
+        assert_eq!(
+            index.search(&queries, &by_size).unwrap().distances[..10],
+            [0.0; 10]
+        );
+        index
+            .calibrate(None, &crate::CalibrateOptions::default(), &NoProgress)
+            .unwrap();
+        index.search(&queries, &SearchOptions::nearest(1)).unwrap();
+    }
 }

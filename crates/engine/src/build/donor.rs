@@ -192,9 +192,9 @@ impl<'d> Donor<'d> {
             ));
         }
         if ours.execution.entry.needs_layers() {
-            return Err(self.refused(
-                "it does not keep the upper layers that entry upper_layers needs",
-            ));
+            return Err(
+                self.refused("it does not keep the upper layers that entry upper_layers needs")
+            );
         }
         Ok(())
     }

@@ -62,6 +62,7 @@ mod shards;
 mod sort;
 mod spill;
 mod stored;
+mod thrift;
 mod whole;
 mod windows;
 mod wishes;

@@ -243,8 +243,10 @@ impl Build<'_> {
             wish: self.options.design_wish(),
         };
         let pipeline = self.pipeline(self.input, (self.plan, None), None);
-        manifest.calibration = pipeline.calibrate(&manifest, held_out)?;
-        stages.end("calibrate");
+        if self.options.calibration_queries > 0 {
+            manifest.calibration = pipeline.calibrate(&manifest, held_out)?;
+            stages.end("calibrate");
+        }
         Ok(manifest)
     }
 

@@ -2,6 +2,7 @@
 
 use super::choose::SpecChoice;
 use super::cut::Cut;
+use super::thrift::Thrift;
 use crate::error::Result;
 use crate::manifest::DesignWish;
 use crate::options::BuildOptions;
@@ -122,6 +123,7 @@ impl BuildOptions {
             cut: Cut::new(nodes, self.segments)?,
             row_bytes: shape.vectors().row_bytes() as u64,
             filters: 0,
+            thrift: Thrift::default(),
         })
     }
 }

@@ -188,7 +188,7 @@ impl Calibration {
         );
         let last = limiting.and_then(|curve| Some((curve, curve.rows.last()?)));
         let best = last.map_or_else(
-            || "this index was not calibrated".to_owned(),
+            || "it was not calibrated, which pageway calibrate does".to_owned(),
             |(curve, point)| {
                 let rank = if curve.k == k {
                     String::new()

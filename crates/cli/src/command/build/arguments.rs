@@ -198,7 +198,8 @@ struct WishArguments {
     #[arg(long, value_name = "SHARE", default_value_t = DEFAULTS.recall)]
     recall: f32,
 
-    /// Queries to calibrate recall with; more are more exact, fewer build faster
+    /// Queries to calibrate recall with; more are more exact, fewer build faster. With 0 the index is
+    /// searched by list size until 'pageway calibrate' has measured it
     #[arg(long, value_name = "N", default_value_t = DEFAULTS.calibration_queries)]
     calibration_queries: u32,
 
