@@ -6,8 +6,8 @@ use std::path::Path;
 
 use pageway::choices::typed;
 use pageway::{
-    BuildOptions, ElementType, ErrorKind, Index, Metric, NoProgress, OpenOptions, Overrides, Preset,
-    describe, verify,
+    BuildOptions, ElementType, ErrorKind, Index, Metric, NoProgress, OpenOptions, Overrides,
+    Preset, describe, verify,
 };
 
 use crate::axes::small;
