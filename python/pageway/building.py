@@ -118,8 +118,8 @@ def build(
         Memory of the build itself, without the array that is passed in; half of the machine's, or of
         what its container has, by default. When vectors and graph do not fit, the index is built in parts and merged.
     disk : int or str, optional
-        Most that the index may take on disk, as bytes, text or share like `memory`. Designs that
-        keep adjacency lists several times (``"gorgeous"``) keep fewer; a limit that is too small
+        Most that the index may take on disk, as bytes, text or share like `memory`. Lists are
+        packed, pages doubled, codes in pages shortened until it does; a limit that is too small
         all the same is refused, with the smallest that works.
     preset : str
         Design of the index: our own, ``"pageway"``, or one by the name of the system that published

@@ -17,10 +17,17 @@ const DEFAULT_MEMORY: (f64, u64) = (0.2, 16_000_000);
 /// cache for it: one in so many.
 const QUERY_SHARE: u64 = 16;
 
+/// The budgets that a form passes, in their order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Budget {
+    Searches,
+    Disk,
+    Build,
+}
+
 /// A budget that a form cannot work with.
 pub(super) struct Refused {
-    /// Whether it is that of the build, and the form has passed that of searches.
-    building: bool,
+    budget: Budget,
     /// The smallest that it can.
     least: u64,
     error: Error,
@@ -30,7 +37,7 @@ impl Refused {
     /// Of the memory of a build.
     pub(super) fn while_building(error: Error, least: u64) -> Self {
         Self {
-            building: true,
+            budget: Budget::Build,
             least,
             error,
         }
@@ -43,7 +50,7 @@ impl Refused {
 
     /// Of two refusals the one that came later, or asks for less.
     pub(super) fn or(self, other: Self) -> Self {
-        let further = |one: &Self| (one.building, std::cmp::Reverse(one.least));
+        let further = |one: &Self| (one.budget, std::cmp::Reverse(one.least));
         if further(&other) > further(&self) {
             other
         } else {
@@ -55,7 +62,7 @@ impl Refused {
 impl From<Error> for Refused {
     fn from(error: Error) -> Self {
         Self {
-            building: false,
+            budget: Budget::Searches,
             least: u64::MAX,
             error,
         }
@@ -269,7 +276,7 @@ impl SpecChoice<'_> {
             return Ok(chosen);
         }
         Err(Refused {
-            building: false,
+            budget: Budget::Disk,
             least: needed,
             error: Error::invalid(format!(
                 "a disk limit of {} is too small for this index; the smallest that works is \
@@ -326,7 +333,7 @@ fn settle(
     ledger
         .settle("searching this index")
         .map_err(|error| Refused {
-            building: false,
+            budget: Budget::Searches,
             least: ledger.reserved(),
             error,
         })

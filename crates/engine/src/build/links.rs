@@ -126,8 +126,8 @@ impl Pipeline<'_> {
             .transpose()
     }
 
-    /// The graph on disk: taken over, merged from shards or from lists that are kept, and every node
-    /// linked.
+    /// The graph on disk: taken over, or merged from shards or from lists that are kept, and every
+    /// node linked.
     fn graph_file(
         &self,
         entry: NodeId,

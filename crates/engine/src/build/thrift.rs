@@ -104,10 +104,7 @@ mod tests {
             let enough = built(rows, (memory, Some(free + 0.01))).unwrap();
             assert_eq!(enough.1, own);
             let refused = built(rows, (memory, Some(1.0))).unwrap_err();
-            assert!(
-                refused.context().contains("the smallest that works"),
-                "{refused}"
-            );
+            assert!(refused.context().contains("a disk limit of"), "{refused}");
         }
     }
 }

@@ -7,7 +7,7 @@
 //! codes take the room of the lists, and candidates come from clusters; where vectors are large,
 //! what is read for them are fine codes, many to a page. With still less the codes lie on disk.
 //!
-//! Lists are those of a graph from small groups, which takes the least time to build (decision 0058).
+//! Lists are those of a graph from small groups, which takes the least time to build.
 
 use super::{Form, Row, Sizes, diskann, pageann};
 use crate::spec::{
