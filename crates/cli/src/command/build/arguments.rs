@@ -242,8 +242,9 @@ struct DesignArguments {
     #[arg(long, value_name = "N")]
     code_bytes: Option<u32>,
 
-    /// Disk that the index may take: bytes (200GB) or a share of the raw vectors (1.3x, 130%); lists
-    /// are packed, pages doubled, codes in pages shortened until it does [default: what it needs]
+    /// Disk that the index may take: bytes (200GB) or a share of the raw vectors (1.3x, 130%).
+    /// Lists are packed, pages doubled, codes in pages shortened until it does [default: what it
+    /// needs]
     #[arg(long, value_name = "DISK")]
     disk: Option<MemoryWish>,
 
