@@ -42,13 +42,14 @@ impl Calibration {
     /// nothing is known of dimensions.
     pub(crate) fn list_plan(&self, k: u32, recall: f32, most: u32) -> Option<ListPlan> {
         let fit = self.fit(k)?;
-        let allowed = (1.0 - recall) / margin(self.held_out, fit.exponent);
+        let allowed = (1.0 - recall) / margin(self.held_out, fit);
         let best = self.best(k)?;
         let size = |dimension: f32| {
             let needed = (1.0 - allowed / fit.risk(dimension).max(f32::MIN_POSITIVE)).max(0.0);
             self.size_at(k, needed.min(best))
         };
-        let first = fit.first_list.min(most);
+        // Where shorter lists do, dimensions are told by what those find.
+        let first = fit.first_list.min(size(0.0)? as u32).clamp(1, most.max(1));
         let longest = (LONGEST * size(fit.usual())?).clamp(first as f32, most.max(1) as f32);
         let step = |dimension: f32| {
             let list_size = size(dimension)?.clamp(first as f32, longest);
@@ -135,6 +136,7 @@ mod tests {
         let fit = DimensionFit {
             first_list: 4,
             exponent,
+            true_exponent: None,
             unusual: 32.0,
             quantiles: (0..20).map(|at| 8.0 + 1.2 * at as f32).collect(),
         };
@@ -173,6 +175,15 @@ mod tests {
         let plan = surface.list_plan(10, 0.95, 1000).unwrap();
         let one = surface.list_size_for(10, 0.95).unwrap() as f32;
         assert!((plan.steps[0].list_size - one).abs() < 1.0, "{plan:?}");
+        let mut known = calibration(true, 0.0);
+        if let Some(fit) = &mut known.curves[0].dimension {
+            fit.true_exponent = Some(0.0);
+        }
+        let alike = known.list_plan(10, 0.95, 1000).unwrap();
+        assert!(
+            alike.steps[0].list_size < 0.6 * one,
+            "no query misses more for its dimension: {alike:?}"
+        );
         let steep = calibration(true, 2.0).list_plan(10, 0.95, 1000).unwrap();
         let usual = steep.steps.iter().find(|step| step.dimension > 19.0);
         assert!(usual.unwrap().list_size < 0.6 * one, "{steep:?}");

@@ -14,6 +14,7 @@ use pageway_types::{ClusterId, NodeId};
 use super::Traversal;
 use super::candidates::{CandidateList, key_distance, key_node, key_number};
 use super::entry::EntryScratch;
+use super::ladder::Ladder;
 use super::probes::Probes;
 use super::query::Goal;
 use super::schedule::Among;
@@ -33,45 +34,60 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     /// Offers the nodes of as many of the nearest clusters as a candidate list of `size` takes.
     fn score_clusters(&mut self, table: &ClusterTable, size: usize) {
-        let (parts, admission) = (self.parts, self.query.admission);
+        let parts = self.parts;
         let scratch = &mut *self.scratch;
         let (entry, scoring) = (&mut scratch.entry, &mut scratch.scoring);
-        let (scorer, distances) = (&scoring.scorer, &mut scoring.estimates);
         table.take(self.query.vector, &scoring.widened, &mut entry.probe);
-        let mut probes = Probes::new(table, size, entry, distances);
-        let mut estimates = [0.0; BLOCK_CODES];
+        let mut probes = Probes::new(table, size, entry, &mut scoring.estimates);
         let mut patience = StaleCodes::new(self.query.goal, scratch.shape.sizes.results);
-        let counts = self.query.among.is_some();
+        let mut noted = ListEnds::new(self.query.ladder);
         self.nearby = Nearby::default();
-        while !patience.ends(&scratch.candidates) {
-            let Some(key) = probes.take(entry) else {
+        while !patience.ends(&self.scratch.candidates) {
+            let Some(key) = probes.take(&mut self.scratch.entry) else {
                 break;
             };
-            if let Some(next) = probes.coming(entry) {
+            if let Some(next) = probes.coming(&self.scratch.entry) {
                 parts.codes.blocks.prefetch(table.nodes_of(next));
             }
-            let cluster = key_number::<ClusterId>(key);
-            let centre = table.centre(&entry.probe, cluster, key_distance(key));
-            let nodes = table.nodes_of(cluster);
-            self.stats.hops += 1;
-            self.stats.approximate_distances += nodes.len() as u64;
-            for part in parts.codes.blocks.parts(nodes.clone()) {
-                let limit = scratch.candidates.limit();
-                let near = scorer.score_block(centre, part.block, limit, &mut estimates);
-                let near = near & part.marks;
-                let marks = near & admission.mask(part.first);
-                if counts {
-                    self.nearby.add(near, marks);
-                }
-                for (node, estimate) in marked(part.first, marks, &estimates) {
-                    scratch.candidates.insert(node, estimate);
-                }
-            }
-            if let Some(trace) = &mut scratch.trace {
-                trace.extend(nodes.map(NodeId));
+            self.look_into(table, key);
+            noted.look(&self.scratch.candidates, probes.taken());
+            while let Some((rank, size)) = noted.next() {
+                self.note_list(rank, size);
             }
         }
-        self.stats.approximate_distances += probes.end(entry) as u64;
+        for (rank, size) in noted.left() {
+            self.note_list(rank, size);
+        }
+        self.stats.approximate_distances += probes.end(&mut self.scratch.entry) as u64;
+    }
+
+    /// Offers the nodes of a cluster.
+    fn look_into(&mut self, table: &ClusterTable, key: u64) {
+        let (parts, admission) = (self.parts, self.query.admission);
+        let counts = self.query.among.is_some();
+        let scratch = &mut *self.scratch;
+        let cluster = key_number::<ClusterId>(key);
+        let centre = table.centre(&scratch.entry.probe, cluster, key_distance(key));
+        let nodes = table.nodes_of(cluster);
+        self.stats.hops += 1;
+        self.stats.approximate_distances += nodes.len() as u64;
+        let mut estimates = [0.0; BLOCK_CODES];
+        for part in parts.codes.blocks.parts(nodes.clone()) {
+            let limit = scratch.candidates.limit();
+            let scorer = &scratch.scoring.scorer;
+            let near = scorer.score_block(centre, part.block, limit, &mut estimates);
+            let near = near & part.marks;
+            let marks = near & admission.mask(part.first);
+            if counts {
+                self.nearby.add(near, marks);
+            }
+            for (node, estimate) in marked(part.first, marks, &estimates) {
+                scratch.candidates.insert(node, estimate);
+            }
+        }
+        if let Some(trace) = &mut scratch.trace {
+            trace.extend(nodes.map(NodeId));
+        }
     }
 
     /// By how much the estimate of a candidate is off, of which a scan found the code.
@@ -155,13 +171,74 @@ impl StaleCodes {
 
     /// Looks at the list after a cluster.
     fn ends(&mut self, candidates: &CandidateList) -> bool {
+        self.look(candidates);
+        self.ends_list(candidates.depth())
+    }
+
+    fn look(&mut self, candidates: &CandidateList) {
         let Some(rank) = self.rank else {
-            return false;
+            return;
         };
         let kth = candidates.keys().get(rank).copied().unwrap_or(u64::MAX);
         self.stale = if kth < self.kth { 0 } else { self.stale + 1 };
         self.kth = kth;
-        kth < u64::MAX && self.stale > candidates.depth()
+    }
+
+    /// Whether a scan with a list of this size would end.
+    fn ends_list(&self, size: usize) -> bool {
+        self.kth < u64::MAX && self.stale > size
+    }
+}
+
+/// Where scans with the lists of a ladder end, on the way of the longest.
+struct ListEnds<'l> {
+    sizes: &'l [u32],
+    /// Of each rank its patience, and the place of the next list size.
+    ranks: Vec<(StaleCodes, usize)>,
+    /// Clusters that were looked into.
+    taken: usize,
+}
+
+impl<'l> ListEnds<'l> {
+    fn new(ladder: Option<Ladder<'l>>) -> Self {
+        let ranks = ladder.map_or(&[][..], |ladder| ladder.ranks).iter();
+        let patience = |k: &u32| (StaleCodes::new(Goal::Nearest, *k as usize), 0);
+        Self {
+            sizes: ladder.map_or(&[], |ladder| ladder.sizes),
+            ranks: ranks.map(patience).collect(),
+            taken: 0,
+        }
+    }
+
+    /// Looks at the list after a cluster, the `taken`th.
+    fn look(&mut self, candidates: &CandidateList, taken: usize) {
+        self.taken = taken;
+        for (patience, _) in &mut self.ranks {
+            patience.look(candidates);
+        }
+    }
+
+    /// Places of a rank and of a list size whose scan ends here.
+    fn next(&mut self) -> Option<(usize, usize)> {
+        let (sizes, taken) = (self.sizes, self.taken);
+        let mut ranks = self.ranks.iter_mut().enumerate();
+        ranks.find_map(|(rank, (patience, next))| {
+            let size = *sizes.get(*next)? as usize;
+            let ends = patience.ends_list(size) || taken >= Probes::most(size);
+            ends.then(|| {
+                *next += 1;
+                (rank, *next - 1)
+            })
+        })
+    }
+
+    /// Those whose scans have not ended when the longest does.
+    fn left(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let last = self.sizes.len();
+        let each = self.ranks.iter().map(|(_, next)| *next).enumerate();
+        let each: Vec<(usize, usize)> = each.collect();
+        each.into_iter()
+            .flat_map(move |(rank, next)| (next..last).map(move |size| (rank, size)))
     }
 }
 

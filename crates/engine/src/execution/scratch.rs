@@ -8,6 +8,7 @@ use super::bounds::Bounds;
 use super::candidates::CandidateList;
 use super::entry::{EntryPart, EntryScratch};
 use super::held::{HeldPages, Replicas};
+use super::ladder::{LadderNote, LadderNotes};
 use super::probes::ranked_for;
 use super::query::{Gathering, Goal, Query, QuerySizes, Siblings};
 use super::ranking::Ranking;
@@ -304,6 +305,8 @@ pub(crate) struct Scratch {
     pub(super) bounds: Bounds,
     /// Nodes in the order in which they were expanded, where somebody wants to know.
     pub(super) trace: Option<Vec<NodeId>>,
+    /// What lists would have found, likewise.
+    pub(super) ladder: LadderNotes,
 }
 
 /// What a query has met. Filters: they may forget, at the cost of work done twice.
@@ -461,6 +464,7 @@ impl Scratch {
             keys: buffers.keys,
             bounds: buffers.bounds,
             trace: None,
+            ladder: LadderNotes::default(),
         })
     }
 
@@ -500,6 +504,7 @@ impl Scratch {
             .replicas
             .reset(held * shape.index.hold.replicas());
         self.refine.clear();
+        self.ladder.reset(query.ladder);
         if let Some(trace) = &mut self.trace {
             trace.clear();
         }
@@ -508,6 +513,11 @@ impl Scratch {
     /// What the last query found.
     pub(crate) fn ranking(&self) -> &Ranking {
         &self.ranking
+    }
+
+    /// What lists of the last query would have found, where it noted that.
+    pub(crate) fn notes(&self) -> &[LadderNote] {
+        &self.ladder.notes
     }
 
     /// Nodes that the last query expanded, in order; empty unless that is recorded.

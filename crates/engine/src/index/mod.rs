@@ -9,6 +9,7 @@ mod exact;
 mod filter;
 mod matches;
 mod names;
+mod notes;
 mod open;
 mod opening;
 mod pool;

@@ -11,7 +11,7 @@ use super::super::query::Siblings;
 use super::super::ranking::Neighbor;
 use super::super::scratch::{IndexShape, Scratch, ScratchShape};
 use super::super::{
-    Admission, CallLists, Finished, Goal, NodeSet, Query, QuerySizes, Segment, Tolerance,
+    Admission, CallLists, Finished, Goal, LadderNote, NodeSet, Query, QuerySizes, Segment, Tolerance,
 };
 use super::ReadTrace;
 use crate::error::{Error, ErrorKind, Result};
@@ -221,6 +221,7 @@ impl<'j> Job<'j> {
                 tolerance: self.tolerance,
                 rule: self.lists.rule,
                 among: self.lists.among,
+                ladder: self.lists.ladder.and_then(|ladder| ladder.of_query(index)),
             },
         ))
     }
@@ -243,6 +244,8 @@ pub(crate) struct Outcomes {
     pub(crate) found: Vec<Neighbor>,
     /// Nodes that queries expanded, where that is recorded.
     pub(crate) visits: Vec<NodeId>,
+    /// What lists would have found, where queries note that: query by query.
+    pub(crate) notes: Vec<(usize, LadderNote)>,
     /// What queries did, where that is recorded.
     pub(crate) traces: Vec<ReadTrace>,
 }
