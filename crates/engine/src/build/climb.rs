@@ -196,7 +196,9 @@ impl<'c> Climb<'c> {
         if curve.rows.is_empty() {
             return None;
         }
-        curve.dimension = self.dimension_fit(k, &points);
+        let look = self.sizes.iter().rposition(|size| *size <= first_look(k));
+        curve.dimension = look.and_then(|at| self.dimension_fit(at, &points));
+        curve.early = look.and_then(|_| self.dimension_fit(0, &points));
         Some(curve)
     }
 
@@ -221,12 +223,12 @@ impl<'c> Climb<'c> {
         }
     }
 
-    /// How what was missed goes with local dimensions, in designs that choose lists by them.
-    fn dimension_fit(&self, k: u32, points: &[Vec<Point>]) -> Option<DimensionFit> {
+    /// How what was missed goes with local dimensions by the list at a place, in designs that choose
+    /// lists by them.
+    fn dimension_fit(&self, at: usize, points: &[Vec<Point>]) -> Option<DimensionFit> {
         if !self.index.chooses_lists() {
             return None;
         }
-        let at = self.sizes.iter().rposition(|size| *size <= first_look(k))?;
         let first = *self.sizes.get(at)?;
         let mut told = vec![None; self.climbed.len()];
         for point in points.get(at)? {

@@ -222,6 +222,7 @@ mod tests {
         let curve = |k: u32, scale: u32| CalibrationCurve {
             k,
             dimension: None,
+            early: None,
             rows: [(10, 0.80), (20, 0.90), (40, 0.98)]
                 .map(|(list_size, recall)| CalibrationRow {
                     list_size: list_size * scale,
