@@ -132,11 +132,7 @@ struct VectorOutline {
     memory_bytes: u64,
 }
 
-fn outline(
-    input: &PlanInput<'_>,
-    wish: &Wish,
-    progress: &dyn Progress,
-) -> Result<VectorOutline> {
+fn outline(input: &PlanInput<'_>, wish: &Wish, progress: &dyn Progress) -> Result<VectorOutline> {
     if !(0.0..1.0).contains(&wish.recall) {
         return Err(Error::invalid(format!(
             "recall = {}: give 0 to below 1",

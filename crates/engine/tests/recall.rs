@@ -211,7 +211,10 @@ fn what_a_query_notes_of_lists_is_what_searches_with_them_find() {
             let off = (found.recall - f64::from(row.recall)).abs();
             let pages = f64::from(row.pages);
             let pages_off = (found.pages_per_query - pages).abs() / (pages + 1.0);
-            assert!(off < 0.01 && pages_off < 0.1, "{preset} {form:?}: {row:?}, {found:?}");
+            assert!(
+                off < 0.01 && pages_off < 0.1,
+                "{preset} {form:?}: {row:?}, {found:?}"
+            );
             compared += 1;
         }
         assert!(compared > 0, "{preset} {form:?}: {curve:?}");

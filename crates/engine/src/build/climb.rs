@@ -8,9 +8,7 @@
 use pageway_types::Progress;
 
 use super::measure::{CalibrationPlan, EXACT_RANKS, Quiet, first_look};
-use crate::calibration::{
-    Calibration, CalibrationCurve, CalibrationRow, DimensionFit, Missed,
-};
+use crate::calibration::{Calibration, CalibrationCurve, CalibrationRow, DimensionFit, Missed};
 use crate::error::Result;
 use crate::execution::{LOOKED_AT, Ladder, LadderNote, local_dimension};
 use crate::index::Index;
@@ -111,7 +109,9 @@ impl<'c> Climb<'c> {
         let (least, most) = PAID_ROWS;
         let expansions = self.index.len().clamp(least, most) * paid;
         let longest = expansions / (queries / step).max(1) as u64;
-        let count = self.sizes.partition_point(|size| u64::from(*size) <= longest);
+        let count = self
+            .sizes
+            .partition_point(|size| u64::from(*size) <= longest);
         let count = count.max(1);
         for place in &places {
             if let Some(climbed) = self.climbed.get_mut(*place) {
@@ -246,11 +246,7 @@ impl<'c> Climb<'c> {
 }
 
 /// How what queries missed goes with their dimensions.
-fn fit_of(
-    first: u32,
-    dimensions: &[Option<f32>],
-    points: &[Vec<Point>],
-) -> Option<DimensionFit> {
+fn fit_of(first: u32, dimensions: &[Option<f32>], points: &[Vec<Point>]) -> Option<DimensionFit> {
     let missed = |points: &Vec<Point>| {
         let told = points.iter().filter_map(|point| {
             let dimension = dimensions.get(point.query).copied().flatten()?;
@@ -362,10 +358,7 @@ mod tests {
             let rows = of_use(recalls.iter().map(|recall| row(*recall)).collect());
             rows.iter().map(|row| row.recall).collect()
         };
-        assert_eq!(
-            kept(&[0.1, 0.5, 0.9, 0.997, 1.0]),
-            [0.5, 0.9, 0.997]
-        );
+        assert_eq!(kept(&[0.1, 0.5, 0.9, 0.997, 1.0]), [0.5, 0.9, 0.997]);
         assert_eq!(kept(&[0.8, 0.9]), [0.8, 0.9]);
         assert_eq!(kept(&[0.2, 0.3]), [0.3]);
         assert!(kept(&[]).is_empty());

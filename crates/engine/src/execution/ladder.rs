@@ -118,7 +118,10 @@ impl LadderNotes {
         if word >> (slot % 64) & 1 == 0 {
             return None;
         }
-        let at = self.truth.binary_search_by_key(&node, |(own, _)| *own).ok()?;
+        let at = self
+            .truth
+            .binary_search_by_key(&node, |(own, _)| *own)
+            .ok()?;
         self.truth.get(at).map(|(_, place)| *place)
     }
 
@@ -205,7 +208,9 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// Of the first true neighbours those that were scored exactly, where these are `k` at least.
     fn ranked_of(&self, own: &LadderNotes, (k, eligible): (u32, u32)) -> Option<(u32, u32)> {
         let ranking = &self.scratch.ranking;
-        let found = ranking.iter().filter(|one| own.is_among(one.node, eligible));
+        let found = ranking
+            .iter()
+            .filter(|one| own.is_among(one.node, eligible));
         (ranking.len() >= k as usize).then(|| (found.count() as u32, 0))
     }
 
@@ -218,7 +223,10 @@ impl<C: PageCodec> Traversal<'_, C> {
         width: f32,
     ) -> Option<(u32, u32)> {
         let limit = self.bound_listed(own, (list_size, k), width)?;
-        let is_exact = self.query.ladder.is_some_and(|ladder| k <= ladder.exact_up_to);
+        let is_exact = self
+            .query
+            .ladder
+            .is_some_and(|ladder| k <= ladder.exact_up_to);
         let sure = if is_exact {
             f32::NEG_INFINITY
         } else {
@@ -231,7 +239,11 @@ impl<C: PageCodec> Traversal<'_, C> {
         kept.clear();
         let far = (FAR_DEVIATIONS / width).max(1.0);
         for one in &own.near {
-            let half = if one.is_cached { far * one.half } else { one.half };
+            let half = if one.is_cached {
+                far * one.half
+            } else {
+                one.half
+            };
             if one.estimate - half > limit {
                 continue;
             }

@@ -76,9 +76,9 @@ impl ListRule<'_> {
 
 /// A number from 0 to below 1 that queries have evenly, and each always.
 fn share_of(distances: &[f32]) -> f32 {
-    let bits = distances
-        .iter()
-        .fold(0, |bits: u64, own| bits.rotate_left(9) ^ u64::from(own.to_bits()));
+    let bits = distances.iter().fold(0, |bits: u64, own| {
+        bits.rotate_left(9) ^ u64::from(own.to_bits())
+    });
     let mixed = bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ bits >> 29;
     (mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40) as f32 / (1_u32 << 24) as f32
 }

@@ -323,7 +323,9 @@ impl<'t> Lane<'t> {
             ..finished.stats
         };
         let notes = self.search.notes();
-        outcomes.notes.extend(notes.map(|note| (active.index, *note)));
+        outcomes
+            .notes
+            .extend(notes.map(|note| (active.index, *note)));
         outcomes.queries.push((active.index, finished));
         job.progress.advance(1);
         Ok(())

@@ -11,7 +11,8 @@ use super::super::query::Siblings;
 use super::super::ranking::Neighbor;
 use super::super::scratch::{IndexShape, Scratch, ScratchShape};
 use super::super::{
-    Admission, CallLists, Finished, Goal, LadderNote, NodeSet, Query, QuerySizes, Segment, Tolerance,
+    Admission, CallLists, Finished, Goal, LadderNote, NodeSet, Query, QuerySizes, Segment,
+    Tolerance,
 };
 use super::ReadTrace;
 use crate::error::{Error, ErrorKind, Result};
