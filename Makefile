@@ -9,7 +9,7 @@ NO_PATHS = --remap-path-prefix=$(CURDIR)=pageway --remap-path-prefix=$${CARGO_HO
 IN_VENV := VIRTUAL_ENV="$(VENV)" PATH="$(VENV)/bin:$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check check-arm check-musl doc test test-rust test-python extension demo lab crash faults filters fuzz miri judges py wheel dist site bench clean
+.PHONY: help setup check check-arm check-musl doc test test-rust test-python extension demo lab crash resume faults filters fuzz miri judges abuse kills py wheel dist site bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -60,6 +60,9 @@ lab: ## measure every design on the small data: a first report in ./lab-output, 
 crash: ## the long crash suite
 	PAGEWAY_SUITE=long cargo test --release -p pageway-suites --test 'crash*' -- --nocapture
 
+resume: ## kill -9 of builds that go on, 200 times
+	PAGEWAY_SUITE=long cargo test --release -p pageway-suites --test crash_resume -- --nocapture
+
 faults: ## the long fault suite
 	PAGEWAY_SUITE=long cargo test --release -p pageway-suites --test 'fault*' -- --nocapture
 
@@ -76,6 +79,16 @@ judges: extension ## outside judges: a browser, tests of qdrant-client, Qdrant a
 	python3 suites/judges/openapi.py
 	python3 suites/judges/congruence.py
 	python3 suites/judges/langchain.py
+	python3 suites/judges/fuzz.py
+	python3 suites/judges/clients.py
+
+abuse: ## abuse of the server: stops, slow and half-open connections, bombs, full and slow disks (needs Linux)
+	cargo build --release -p pageway-server
+	python3 suites/server/abuse.py
+
+kills: ## 500 kills of the server under load: nothing acknowledged is lost
+	cargo build --release -p pageway-server
+	python3 suites/server/kills.py
 
 # Tests that ask nothing of the system that Miri lacks, and end within minutes.
 MIRI_STORE := --skip every_ error:: frame:: io::lane io::probe io::reader io::slots io::transfer log::header page::geometry

@@ -21,6 +21,7 @@ Overrides = Mapping[str, Union[None, str, int, Mapping[str, Any]]]
 
 #: Names that the engine knows; a test compares.
 Metric = Literal["l2", "inner_product", "cosine", "l1", "hamming", "jaccard"]
+SegmentCut = Literal["arrival", "space"]
 PresetName = Literal[
     "diskann",
     "aisaq",
@@ -32,6 +33,7 @@ PresetName = Literal[
     "dgai",
     "freshdiskann",
     "odinann",
+    "ipdiskann",
     "pageway",
 ]
 Form = Literal["resident", "clustered", "on-disk"]
@@ -146,6 +148,7 @@ def search_options(
     threads: int = 0,
     tolerance: Tolerance = 0.0,
     timeout: Optional[float] = None,
+    strategy: Optional[str] = None,
 ) -> _native._SearchOptions:
     """How to search for the nearest."""
     if recall is not None and list_size is not None:
@@ -161,6 +164,7 @@ def search_options(
         "threads": checked_count("threads", threads),
         "tolerance": _as_share(tolerance),
         "timeout": None if timeout is None else float(timeout),
+        "strategy": strategy,
     }
 
 
@@ -179,9 +183,10 @@ def range_options(
     threads: int,
     tolerance: Tolerance,
     timeout: Optional[float],
+    strategy: Optional[str],
 ) -> _native._SearchOptions:
     """How to search for all within a radius."""
     size = checked_count("list_size", list_size)
     limit = checked_count("limit", limit)
-    nearest = search_options(limit, None, size, beam, threads, tolerance, timeout)
+    nearest = search_options(limit, None, size, beam, threads, tolerance, timeout, strategy)
     return {**nearest, "radius": float(radius)}

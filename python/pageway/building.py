@@ -33,6 +33,7 @@ from ._settings import (
     Overrides,
     PathLike,
     PresetName,
+    SegmentCut,
     budgets,
     design,
 )
@@ -70,6 +71,7 @@ def build(
     overwrite: bool = False,
     progress: ProgressWish = False,
     segments: int = 1,
+    cut: SegmentCut = "arrival",
     calibration_queries: int = DEFAULTS["calibration_queries"],
     degree: int = DEFAULTS["degree"],
     build_list: int = DEFAULTS["build_list"],
@@ -176,11 +178,14 @@ def build(
         Replaces the index at `path`, in one step at the end. Without it a build where an index
         stands is refused.
     progress : bool, callable or tqdm
-        True shows a line with the time left on stderr. A callable gets ``(stage, done, total)``
-        about ten times a second; what it raises stops the build. ``tqdm``, class or object, shows
+        True shows a line on stderr with the share of the whole and the time left. A callable gets
+        ``(stage, done, total)`` about ten times a second; what it raises stops the build. ``tqdm``, class or object, shows
         the share of the whole; `pageway.progress_share` gives it to a callable.
     segments : int
         Runs of rows that are built one after the other in the same memory, and searched together.
+    cut : {"arrival", "space"}
+        How rows become segments: as they come; or near rows in one segment, so that a query asks
+        those that it is near. Rows without ids then have their numbers in `data` as such.
     calibration_queries : int
         Queries that recall is measured with; more are more exact, fewer build faster.
     degree : int
@@ -256,6 +261,8 @@ def build(
                            ``bounded`` (deviations=2)
     ``stop``               ``exhausted``, ``horizon`` (growth=15)
     ``slack``              a number from 0 to 1: how much farther what needs no read may be
+    ``update``             ``static``, ``segments``, ``rewrite``, ``patch``, ``overwrite``
+    ``repair``             ``sweep``, ``local``, ``replace`` (with ``patch`` and ``overwrite``)
     =====================  ========================================================================
 
     Examples
@@ -279,7 +286,7 @@ def build(
         "graph_from": _optional(graph_from),
         "scratch": {"dir": _optional(scratch), "resume": bool(resume)},
         "threads": checked_count("threads", threads),
-        "segments": checked_count("segments", segments),
+        "segments": {"count": checked_count("segments", segments), "cut": str(cut)},
         "calibration_queries": checked_count("calibration_queries", calibration_queries),
         "schema": as_schema(schema),
         "store": None if store is None else as_element(store),
@@ -294,11 +301,10 @@ def build(
         own = (column, id_column) if same_table(attributes, data) else ()
         documents = as_documents(attributes, own)
         rows = (vectors.vectors, _ids(ids, vectors.ids), examples, documents)
-        callback = stack.enter_context(Reporting(progress, f"build {place}", segments))
+        callback = stack.enter_context(Reporting(progress, f"build {place}"))
         text, worst_rounding = _native.build(place, rows, options, callback)
     report = json.loads(text)
-    report["scratch_bytes"] = vectors.scratch_bytes
-    report["worst_rounding"] = worst_rounding
+    report.update(scratch_bytes=vectors.scratch_bytes, worst_rounding=worst_rounding)
     return _opened(place, cast(BuildReport, report))
 
 

@@ -89,6 +89,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         effort: Optional[int] = None,
         filter: Optional[Filter] = None,
         with_attributes: bool = False,
+        strategy: Optional[str] = None,
     ) -> SearchResult:
         """Finds the `k` nearest vectors of one query or many.
 
@@ -124,10 +125,13 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         filter : str, mapping, or iterable of int or bool, optional
             What rows must be to be found: an expression (``"lang = 'de' and year >= 2020"``), a
             filter of Qdrant's as a dict, ids, or a mask: a bool for each id, from 0 on; of names
-            10,000 at most. A set of ids is asked for each row, which reads all their ids. With m rows that match, min(k, m) are returned
-            and the other places hold -1.
+            10,000 at most. A set of ids is asked for each row, which reads all their ids. With m
+            rows that match, min(k, m) are returned and the other places hold -1.
         with_attributes : bool
             Whether to read the attributes of what is found.
+        strategy : {"walk", "scan-codes", "scan-vectors"}, optional
+            How rows that match the filter are searched, whatever it costs; the cheaper way unless
+            given. ``result.filter`` says which it was, and what each would cost.
 
         Returns
         -------
@@ -150,7 +154,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         """
         queries = as_queries(q, self._native.dimension, self._dtype)
         size = one_size(list_size, effort)
-        options = search_options(k, recall, size, beam, threads, tolerance, timeout)
+        options = search_options(k, recall, size, beam, threads, tolerance, timeout, strategy)
         among = as_filter(filter), with_attributes
         with naming(self.path):
             found = self._native.search(as_rows(queries), options, among)
@@ -174,6 +178,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         timeout: Optional[float] = None,
         filter: Optional[Filter] = None,
         with_attributes: bool = False,
+        strategy: Optional[str] = None,
     ) -> RangeResult:
         """Finds every vector within a radius of each query, as far as the walk gets to them.
 
@@ -196,7 +201,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
             grow to. Memory for as much must have been set aside, see `open`.
         tolerance : float or "any"
             How far off distances may be, as for `search`.
-        beam, threads, timeout, with_attributes
+        beam, threads, timeout, with_attributes, strategy
             As for `search`.
         filter : str, mapping, or iterable of int or bool, optional
             As for `search`. Rows that match and lie within may be missed, as without one.
@@ -226,7 +231,9 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
         (True, True)
         """
         rows = as_queries(queries, self._native.dimension, self._dtype)
-        options = range_options(radius, list_size, limit, beam, threads, tolerance, timeout)
+        options = range_options(
+            radius, list_size, limit, beam, threads, tolerance, timeout, strategy
+        )
         among = as_filter(filter), with_attributes
         with naming(self.path):
             found = self._native.search(as_rows(rows), options, among)

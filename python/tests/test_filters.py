@@ -100,6 +100,27 @@ def test_ids_ranges_fields_and_mistakes(index, vectors):
         index.count({"must": [{"key": "kind", "match": {"values": 1}}]})
 
 
+@pytest.mark.parametrize("strategy", ["walk", "scan-codes", "scan-vectors"])
+def test_a_strategy_can_be_forced(index, vectors, strategy):
+    filter = "kind = 'one' and row < 900"
+    found = index.search(vectors[:3], k=4, filter=filter, strategy=strategy)
+    assert found.filter["strategy"] == strategy
+    matching = {row for row in range(900) if row % 40 != 3 and row % 3 == 0}
+    assert set(found.ids.ravel().tolist()) <= matching
+    with pytest.raises(pageway.InvalidInputError, match="without a filter"):
+        index.search(vectors[0], strategy=strategy)
+    with pytest.raises(pageway.InvalidInputError, match="known are walk"):
+        index.search(vectors[0], filter=filter, strategy="scan")
+
+
+def test_what_a_field_cannot_be_is_named(index):
+    with pytest.raises(pageway.InvalidInputError, match="kind is compared with a number"):
+        index.count("kind > 3")
+    with pytest.raises(pageway.InvalidInputError, match="name: has 300 bytes"):
+        index.count("has_id('" + "x" * 300 + "')")
+    assert index.count({"must": [{"key": "kind", "range": {"gt": 3}}]}) == 0
+
+
 def test_attributes_that_cannot_be_are_refused(tmp_path, vectors):
     few = vectors[:20]
     for rows, words in [([{}] * 19, "19 rows"), ([{}] * 19 + [3], "row 19"), ([{"a": {1, 2}}] + [{}] * 19, "row 0")]:

@@ -61,6 +61,8 @@ def fill():
     ]
     call("PUT", "/collections/demo/points?wait=true", {"points": points})
     call("PUT", "/collections/demo/index", {"field_name": "city", "field_schema": "keyword"})
+    # An archive is made of segments.
+    call("POST", "/collections/demo/snapshots", {})
     few = [{"id": at, "vector": {"a": [at, 1, 2], "b": [at, 1]}} for at in range(10)]
     call("PUT", "/collections/two/points?wait=true", {"points": few})
 
@@ -112,19 +114,42 @@ def visit(page, width):
     page.wait_for_selector("#answers tr")
     page.locator("#filter").fill('{"must": [{"key": "city", "match": {"value": "Rome"}}]}')
     press(page, "Search", "/points/query")
+    told = page.locator("#plan").inner_text()
+    assert "rows of segments match" in told and "pages read" in told, told
     found = rows(page, "#answers")
     assert len(found) == 10 and all("Rome" in row for row in found), found
     page.locator("#filter").fill('{"must": ')
     page.get_by_role("button", name="Search", exact=True).click()
-    page.wait_for_function("document.getElementById('filter-wrong').textContent")
+    page.locator("#filter-wrong:not(:empty)").wait_for()
     page.locator("#filter").fill("")
     page.locator("#draw").click()
     page.wait_for_selector("#map circle")
     page.select_option("#colour", "city")
     assert page.locator("#map circle").count() == 400
+    page.locator("#map circle").nth(7).hover(force=True)
+    pointed = page.locator("#map-words").inner_text()
+    assert HOSTILE in pointed, pointed
+    page.locator("#map").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#map-words").inner_text() != pointed
+    curves(page)
+    live = page.locator("#live").inner_text()
+    assert all(words in live for words in ("requests/s", "p99", "pages/search", "sampled recall")), live
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.get_by_role("button", name="two").click()
-    page.wait_for_function("document.getElementById('indexes').textContent.includes('Index of b')")
+    page.locator("#indexes", has_text="Index of b").wait_for()
+
+
+def curves(page):
+    """The curve of recall against pages, reached by keyboard; there is one once rows are in a segment."""
+    dots = page.locator("#indexes .curve circle")
+    assert dots.count() > 1, page.locator("#indexes").inner_text()
+    dots.first.focus()
+    words = page.locator("#indexes .curve + .legend").inner_text()
+    assert words.startswith("recall@") and "pages" in words, words
+    state = page.locator("#indexes").inner_text()
+    assert "segments" in state and "merge" in state and "on disk" in state, state
 
 
 def rows(page, table):
@@ -144,7 +169,7 @@ def deletes(page):
     page.get_by_text("Delete this collection").click()
     page.locator("#delete-name").fill("tw")
     page.get_by_role("button", name="Delete", exact=True).click()
-    page.wait_for_function("document.getElementById('notice').textContent")
+    page.locator("#notice:not(:empty)").wait_for()
     assert call("GET", "/collections/two/exists")["exists"]
     page.locator("#delete-name").fill("two")
     press(page, "Delete", "/collections/two")

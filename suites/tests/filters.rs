@@ -1,6 +1,6 @@
 //! Random filtered queries against brute force: every form of every preset, rows deleted and
-//! changed, lists short and long, exact and not. Whatever strategy is chosen, a search returns
-//! min(k, m) of the m rows that match and live, and no other.
+//! changed, lists short and long, exact and not. Whatever strategy is chosen or forced, a search
+//! returns min(k, m) of the m rows that match and live, and no other.
 //!
 //! `PAGEWAY_FILTER_QUERIES` says how many queries there are in all; `make filters` asks a million.
 #![allow(
@@ -19,8 +19,8 @@ use std::path::Path;
 use common::{Data, quick_as};
 use pageway::source::{TextRead, TextSlice, VectorSlice};
 use pageway::{
-    Answers, BuildInput, Durability, Effort, Filter, Index, NoProgress, OpenOptions, Preset,
-    Queries, Rows, SearchOptions, UpdateOptions, Writer,
+    Answers, BuildInput, Durability, Effort, ErrorKind, Filter, Index, NoProgress, OpenOptions,
+    Preset, Queries, Rows, SearchOptions, Strategy, UpdateOptions, Writer,
 };
 use pageway_testkit::SplitMix64;
 
@@ -203,25 +203,45 @@ impl World {
         let longer = [2, 40, 400][random.below(3) as usize];
         let list = k as u64 + random.below(longer);
         let is_exact = random.below(6) == 0;
+        // Chosen as often as each is forced.
+        let forced = Strategy::ALL.get(random.below(4) as usize).copied();
+        let forced = forced.filter(|_| !is_exact);
         let filter = Filter::expression(&condition.text).unwrap();
         let asked = Queries::new(queries, self.data.shape).with_filter(&filter);
         let options = SearchOptions::nearest(k as u32)
             .with_effort(Effort::ListSize(list as u32))
             .with_exact(is_exact)
+            .with_strategy(forced)
             .with_threads(1);
-        let answers = self.writer.index().search(&asked, &options).unwrap();
+        let answers = match self.writer.index().search(&asked, &options) {
+            Err(error) if error.kind() == ErrorKind::Unsupported && forced.is_some() => {
+                assert!(error.to_string().contains("scan-codes"), "{error}");
+                self.writer
+                    .index()
+                    .search(&asked, &options.with_strategy(None))
+            }
+            answers => answers,
+        };
+        let answers = answers.unwrap();
         for (number, query) in queries.chunks_exact(width).enumerate() {
-            let what = format!("{}: k {k}, list {list}, exact {is_exact}", condition.text);
+            let text = &condition.text;
+            let what = format!("{text}: k {k}, list {list}, exact {is_exact}, {forced:?}");
             self.check(&answers, (number, query), &matches, &what);
             if is_exact {
                 self.check_nearest(&answers, (number, query), &matches, &what);
             }
         }
         let report = answers.filter.unwrap();
-        match (is_exact, report.rescued) {
-            (true, _) => "exact".to_owned(),
-            (_, 0) => report.strategy.name().to_owned(),
-            _ => format!("{}, given up", report.strategy.name()),
+        let given_up = if report.rescued > 0 { ", given up" } else { "" };
+        let by_force = if forced == Some(report.strategy) {
+            ", forced"
+        } else {
+            ""
+        };
+        if is_exact {
+            "exact".to_owned()
+        } else {
+            format!("{}{given_up}{by_force}", report.strategy.name())
         }
     }
 
@@ -302,7 +322,9 @@ fn all_that_match_and_nothing_else_is_found() {
         }
     }
     println!("filters: {done} queries, by strategy {taken:?}");
-    for strategy in ["walk", "scan of codes", "scan of vectors", "exact"] {
-        assert!(taken.contains_key(strategy), "{strategy} was never taken");
+    for strategy in Strategy::ALL.map(Strategy::name) {
+        for own in [strategy.to_owned(), format!("{strategy}, forced")] {
+            assert!(taken.contains_key(&own), "{own} was never taken");
+        }
     }
 }

@@ -91,12 +91,16 @@ fn process_that_is_measured() {
     assert_eq!(changes.rows, count() as u64);
     let memory = writer.index().memory();
     println!(
-        "\n@peak {} searches {searches} flushes {} merges {} segments {} planned {} refused {:?}",
+        "\n@peak {} searches {searches} flushes {} merges {} segments {} planned {} log {} made {} \
+         temporary {} refused {:?}",
         peak_memory_bytes().unwrap(),
         changes.work.flushes,
         changes.work.merges,
         changes.segments,
         memory.budget_bytes,
+        changes.work.log_bytes,
+        changes.work.segment_bytes,
+        changes.work.temporary_bytes,
         changes.merge_refused,
     );
 }

@@ -91,6 +91,11 @@ fn add_term(fields: &mut Vec<Field>, term: &[u8]) {
     }
 }
 
+/// What a tag calls the kind of a value, if it says one.
+pub(crate) fn kind_name(tag: Tag) -> Option<&'static str> {
+    kind(tag).map(|(name, _)| name)
+}
+
 /// What a tag says of the kind of a value, and whether it has one that can be told from others.
 fn kind(tag: Tag) -> Option<(&'static str, bool)> {
     Some(match tag {

@@ -18,6 +18,7 @@ mod expression;
 mod field;
 mod geo;
 mod instant;
+mod kinds;
 mod known;
 mod leaf;
 mod name;
@@ -41,6 +42,7 @@ pub use evaluate::{Document, has_value, visit_values};
 pub use field::{Field, fields_of};
 pub use geo::{Area, Place};
 pub use instant::Moment;
+pub use kinds::{Condition, Kinds};
 pub use name::{
     MAX_ROW_NAME_BYTES, check_keys, check_row_name, is_name_id, name_id, put_row_name,
     split_row_name, take_row_name, with_row_name,

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeSet;
 
+use sha2::{Digest, Sha256};
+
 use crate::error::{Result, invalid};
 use crate::geo::Area;
 use crate::instant::Moment;
@@ -262,13 +264,9 @@ impl Predicate {
         Self::AtLeast { count, of }.negated_if(negated)
     }
 
-    /// Paths that it names, in order and each once, as from the document.
-    pub fn paths(&self) -> Vec<Path> {
-        let mut paths = Vec::new();
-        self.visit_paths(&mut |path| paths.push(path.clone()));
-        paths.sort();
-        paths.dedup();
-        paths
+    /// Tells it from others: the SHA-256 of its words.
+    pub fn digest(&self) -> [u8; 32] {
+        Sha256::digest(format!("{self:?}")).into()
     }
 
     /// Ids that it names.
@@ -277,14 +275,6 @@ impl Predicate {
             return ids.clone();
         }
         self.children().flat_map(Self::ids).collect()
-    }
-
-    fn visit_paths(&self, visit: &mut dyn FnMut(&Path)) {
-        if let Self::Field { path, .. } | Self::Nested { path, .. } = self {
-            visit(path);
-        } else {
-            self.children().for_each(|child| child.visit_paths(visit));
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::error::{Result, invalid};
 use crate::geo::{Area, Place};
 use crate::instant::Moment;
-use crate::name::name_id;
+use crate::name::{check_row_name, name_id};
 use crate::number::Number;
 use crate::path::Path;
 use crate::predicate::{Bounds, MAX_DEPTH, Predicate, Scalar, Test, Words};
@@ -211,7 +211,10 @@ fn read_ids(value: &Value, at: &At) -> Result<Predicate> {
     let ids: Result<BTreeSet<u64>> = ids
         .map(|(place, id)| match (id.as_u64(), id.as_str()) {
             (Some(id), _) => Ok(id),
-            (None, Some(name)) => Ok(name_id(name)),
+            (None, Some(name)) => match check_row_name(name) {
+                Ok(()) => Ok(name_id(name)),
+                Err(error) => at.element(place).wrong(error.to_string()),
+            },
             (None, None) => at
                 .element(place)
                 .wrong("an id is a whole number from 0 on, or the name of a row"),

@@ -1,9 +1,10 @@
 //! What rows must be to be found, and what came of it.
 
+use std::str::FromStr;
 use std::sync::Arc;
 
 use pageway_attributes::{Document, Predicate, usual_bytes};
-use pageway_types::IdSet;
+use pageway_types::{IdSet, did_you_mean};
 
 use crate::error::{Error, Result};
 
@@ -98,6 +99,18 @@ pub enum Strategy {
 }
 
 impl Strategy {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Walk, Self::ScanCodes, Self::ScanVectors];
+
+    /// What it is asked for by.
+    pub const fn token(self) -> &'static str {
+        match self {
+            Self::Walk => "walk",
+            Self::ScanCodes => "scan-codes",
+            Self::ScanVectors => "scan-vectors",
+        }
+    }
+
     /// Words for messages.
     pub const fn name(self) -> &'static str {
         match self {
@@ -105,6 +118,22 @@ impl Strategy {
             Self::ScanCodes => "scan of codes",
             Self::ScanVectors => "scan of vectors",
         }
+    }
+}
+
+impl FromStr for Strategy {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|one| one.token() == text);
+        found.ok_or_else(|| {
+            let known = Self::ALL.map(Self::token);
+            Error::invalid(format!(
+                "filter strategy {text:?}: known are {}{}",
+                known.join(", "),
+                did_you_mean(text, &known)
+            ))
+        })
     }
 }
 

@@ -63,7 +63,7 @@ mod threads;
 pub mod truth;
 mod update;
 
-pub use build::{BuildOutline, BuildReport, CalibrateOptions, HeldOutRows};
+pub use build::{BuildOutline, BuildReport, CalibrateOptions, HeldOutRows, SegmentLimits};
 pub use calibration::{
     Calibration, CalibrationCurve, CalibrationRow, DimensionFit, RANKS, unlike_warning,
 };
@@ -81,6 +81,7 @@ pub use layout::PageError;
 pub use memory::{MemoryPart, MemoryWish, format_bytes};
 pub use options::{
     Answers, BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions, SearchSettings,
+    SegmentCut,
 };
 pub use pageway_attributes::{
     Document, Edit, Field, FieldKind, Moment, Path as FieldPath, Schema, Uuid,
@@ -105,7 +106,7 @@ pub use update::{
 pub mod lab {
     pub use pageway_store::machine::{
         bear_file_size_limit, device_reads, give_back_freed_memory, peak_memory_bytes,
-        process_cpu_time, process_read_bytes, process_requested_bytes,
+        process_cpu_time, process_read_bytes, process_requested_bytes, raise_open_files_limit,
     };
     pub use pageway_store::{LockGuard, OpenMode, VfsFile, clock};
     pub use pageway_types::SplitMix64;

@@ -1,5 +1,7 @@
 //! What a caller may ask for: options of build, open and search, and what a search answers.
 
+mod segment_cut;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,11 +9,13 @@ use pageway_attributes::Schema;
 use pageway_types::{Metric, NodeId, VectorRead, VectorShape};
 
 use crate::execution::{NodeSet, QueryStats, Tolerance};
-use crate::filter::{Filter, FilterReport};
+use crate::filter::{Filter, FilterReport, Strategy};
 use crate::memory::MemoryWish;
 use crate::presets::Preset;
 use crate::source::{IdRead, TextRead};
 use crate::spec::Overrides;
+
+pub use self::segment_cut::SegmentCut;
 
 /// Setters of an options struct: it gains fields without breaking who fills it.
 macro_rules! setters {
@@ -94,6 +98,8 @@ pub struct BuildOptions {
     /// Segments of the index: runs of rows that are built one after the other, within the same
     /// memory, and searched together.
     pub segments: u32,
+    /// How rows become segments, where there are several.
+    pub cut: SegmentCut,
     /// Threads of the build; 0 for all cores. The bytes of the index do not depend on it.
     pub threads: usize,
     /// Longest adjacency list (R).
@@ -146,6 +152,7 @@ impl Default for BuildOptions {
             build_memory: None,
             recall: 0.95,
             segments: 1,
+            cut: SegmentCut::Arrival,
             threads: 0,
             degree: 48,
             build_list: 100,
@@ -175,6 +182,7 @@ setters!(BuildOptions {
     with_build_memory: build_memory = impl Into<Option<MemoryWish>>,
     with_recall: recall = f32,
     with_segments: segments = u32,
+    with_cut: cut = SegmentCut,
     with_threads: threads = usize,
     with_degree: degree = u32,
     with_build_list: build_list = u32,
@@ -281,6 +289,9 @@ pub struct SearchOptions {
     pub timeout: Option<Duration>,
     /// Whether every vector that may be found is read and compared, and effort counts for nothing.
     pub exact: bool,
+    /// How the rows that match a filter are searched, whatever it costs; the cheaper way where
+    /// absent.
+    pub strategy: Option<Strategy>,
 }
 
 impl Default for SearchOptions {
@@ -295,6 +306,7 @@ impl Default for SearchOptions {
             tolerance: Tolerance::EXACT,
             timeout: None,
             exact: false,
+            strategy: None,
         }
     }
 }
@@ -334,6 +346,7 @@ setters!(SearchOptions {
     with_tolerance: tolerance = Tolerance,
     with_timeout: timeout = impl Into<Option<Duration>>,
     with_exact: exact = bool,
+    with_strategy: strategy = impl Into<Option<Strategy>>,
 });
 
 /// Queries: raw little-endian rows of one shape.

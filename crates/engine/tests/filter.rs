@@ -8,10 +8,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pageway::source::{IdSlice, TextSlice, VectorSlice};
+use pageway::source::{IdSlice, TextRead, TextSlice, VectorSlice};
 use pageway::{
     Answers, BuildInput, BuildOptions, Durability, Effort, ElementType, ErrorKind, Filter, IdSet,
-    Index, MemoryPart, NoProgress, NodeId, NodeSet, OpenOptions, Preset, Queries, Rows,
+    Index, MemoryPart, MemoryWish, NoProgress, NodeId, NodeSet, OpenOptions, Preset, Queries, Rows,
     SearchOptions, Strategy, UpdateOptions, VectorShape, Writer,
 };
 
@@ -263,6 +263,149 @@ fn several_segments_and_ranges_and_what_is_wrong() {
     let fields = index.fields().unwrap();
     let names: Vec<&str> = fields.iter().map(|field| field.path.as_str()).collect();
     assert_eq!(names, ["cluster", "kind", "row", "tags", "tags[]"]);
+}
+
+#[test]
+fn what_a_field_cannot_be_is_refused_in_expressions_and_matches_nothing_for_qdrant() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = build(dir.path(), Preset::default(), 2);
+    let writer = Writer::open(
+        dir.path(),
+        &OpenOptions::default(),
+        &UpdateOptions::default(),
+    )
+    .unwrap();
+    let index = writer.index();
+    let count = |text: &str| index.count(&Filter::expression(text).unwrap());
+    for (text, words) in [
+        (
+            "kind > 3",
+            "filter: kind is compared with a number, and its values are of kind text",
+        ),
+        (
+            "row = 'a' or row = 3",
+            "row is compared with a text, and its values are of kind integer",
+        ),
+        ("tags = 3", "tags is compared with a number"),
+    ] {
+        let error = count(text).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    let lenient = r#"{"must": {"key": "kind", "range": {"gt": 3}}}"#;
+    assert_eq!(index.count(&Filter::qdrant(lenient).unwrap()).unwrap(), 0);
+    // A row that has a number there makes it a field of numbers too.
+    let one = ["{\"kind\": 5}".to_owned()];
+    let attributes = TextSlice::attributes(&one);
+    let row = Rows::new(&bytes[..16], SHAPE).with_ids(&[1_000_000][..]);
+    writer
+        .insert(&row.with_attributes(&attributes as &dyn TextRead))
+        .unwrap();
+    assert_eq!(count("kind > 3").unwrap(), 1);
+    writer.close().unwrap();
+}
+
+#[test]
+fn matches_that_are_kept_are_those_of_now() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = build(dir.path(), Preset::default(), 1);
+    let writer = Writer::open(
+        dir.path(),
+        &OpenOptions::default(),
+        &UpdateOptions::default(),
+    )
+    .unwrap();
+    let filter = Filter::expression("row in [3, 6, 9]").unwrap();
+    let near = &bytes[3 * 16..4 * 16];
+    for (gone, left) in [(None, 3), (Some(id(3)), 2), (Some(id(9)), 1), (None, 1)] {
+        if let Some(gone) = gone {
+            writer.delete(&[gone], Durability::Synced).unwrap();
+        }
+        // The second time it is known.
+        for _ in 0..2 {
+            assert_eq!(writer.index().count(&filter).unwrap(), left);
+            let found = search(writer.index(), near, &filter, 5);
+            let own = found.ids.iter().filter(|id| **id != u64::MAX);
+            assert_eq!(own.count() as u64, left);
+            assert_eq!(found.filter.unwrap().matches, left);
+        }
+        if gone.is_none() {
+            writer.merge(true, &NoProgress).unwrap();
+        }
+    }
+    writer.close().unwrap();
+}
+
+#[test]
+fn a_strategy_can_be_forced() {
+    let queries = rows(QUERIES, 9);
+    for preset in [Preset::default(), Preset::DiskAnn, Preset::AiSaq] {
+        let dir = tempfile::tempdir().unwrap();
+        let bytes = build(dir.path(), preset, 1);
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        for case in CASES {
+            let filter = Filter::expression(case.0).unwrap();
+            let asked = Queries::new(&queries, SHAPE).with_filter(&filter);
+            for strategy in Strategy::ALL {
+                let options = SearchOptions::nearest(10)
+                    .with_effort(Effort::ListSize(60))
+                    .with_strategy(strategy);
+                let answers = match index.search(&asked, &options) {
+                    Err(error) if preset == Preset::AiSaq => {
+                        assert_eq!(strategy, Strategy::ScanCodes, "{error}");
+                        continue;
+                    }
+                    answers => answers.unwrap(),
+                };
+                assert_eq!(answers.filter.unwrap().strategy, strategy);
+                let recall = check(&answers, (&bytes, &queries), 10, case);
+                assert!(recall >= 0.9, "{preset} {strategy:?} {}: {recall}", case.0);
+            }
+        }
+        let plain = Queries::new(&queries, SHAPE);
+        let forced = SearchOptions::nearest(10).with_strategy(Strategy::Walk);
+        let error = index.search(&plain, &forced).unwrap_err();
+        assert!(error.to_string().contains("without a filter"), "{error}");
+        let filter = Filter::expression("true").unwrap();
+        let error = index.search(&plain.with_filter(&filter), &forced.with_exact(true));
+        assert!(error.unwrap_err().to_string().contains("no walk does"));
+    }
+    let error = "scan".parse::<Strategy>().unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("known are walk, scan-codes, scan-vectors"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_share_of_memory_that_filters_take_is_refused_with_what_would_do() {
+    let bytes = rows(ROWS, 1);
+    let documents: Vec<String> = (0..ROWS).map(document).collect();
+    let (vectors, documents) = (
+        VectorSlice::new(&bytes, SHAPE).unwrap(),
+        TextSlice::attributes(&documents),
+    );
+    let input = BuildInput::new(&vectors, "rows").with_attributes(Some(&documents as _));
+    let with = |wish| BuildOptions::default().with_memory(wish).with_threads(1);
+    let dir = tempfile::tempdir().unwrap();
+    let error = Index::build(
+        dir.path(),
+        &input,
+        &with(MemoryWish::Share(0.5)),
+        &NoProgress,
+    );
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("a memory budget of 16.0 kB (16000 B)"),
+        "{error}"
+    );
+    assert!(error.contains("filters 1.0 MB"), "{error}");
+    let least = error.split("works is ").nth(1).unwrap();
+    let least: u64 = least.split(' ').next().unwrap().parse().unwrap();
+    let enough = with(MemoryWish::Bytes(least));
+    Index::build(dir.path(), &input, &enough, &NoProgress).unwrap();
 }
 
 #[test]

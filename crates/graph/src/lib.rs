@@ -51,7 +51,7 @@ pub use navigation::{
 pub use nsg::{NsgSpec, nsg, nsg_bytes};
 pub use packed::ListCode;
 pub use partition::{
-    Assigner, COPIES, Partition, PartitionSpec, merge_lists, plan, shard_max_degree,
+    Assigner, COPIES, Partition, PartitionSpec, divide, merge_lists, plan, shard_max_degree,
 };
 pub use pipnn::{PiPnn, PiPnnSpec, pipnn, pipnn_bytes};
 pub use placement::{

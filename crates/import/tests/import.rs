@@ -14,6 +14,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use pageway::{Filter, Index, OpenOptions, RowParts};
 use pageway_server::{App, Keys, Level, Log, Service, ServiceOptions, listen};
@@ -36,6 +37,7 @@ impl Server {
             memory: 256 << 20,
             threads: 1,
             recall: 0.95,
+            slow: Duration::from_secs(60),
         };
         let service = Arc::new(Service::open(dir, options).unwrap());
         let app = App::new(Arc::clone(&service), keys, (1, Log(Level::Error))).unwrap();

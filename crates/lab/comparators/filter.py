@@ -7,8 +7,8 @@ DIR is what `pageway lab filter --out` left: ``questions.jsonl`` (filters, queri
 and ``ranks.ibin`` (the attributes). LIBRARY is hnswlib (a function that is called for each row),
 faiss (HNSW with a bitmap), usearch (no filters in Python: as many rows as the effort are asked for,
 and what does not match is dropped), lancedb (`where` before the search), qdrant (its local mode,
-which is brute force), numpy and sqlite (brute force: the floor). Vectors are in memory but for
-lancedb and sqlite. Standard output holds a line of JSON for each cell and effort, with the names of
+which is brute force), numpy, sqlite and duckdb (brute force: the floor). Vectors are in memory but
+for lancedb, sqlite and duckdb. Standard output holds a line of JSON for each cell and effort, with the names of
 ``cells.jsonl``. Turning a filter into what a library takes is in the time of its queries, as it is
 with ours. Exit codes are those of the other scripts.
 """
@@ -288,6 +288,45 @@ class Sqlite(Filtering):
         return found
 
 
+class Duckdb(Filtering):
+    """A table in a file; DuckDB compares the vectors that match itself."""
+
+    requirement, effort_means = "duckdb", "none: every search is exact"
+    way = "brute force over the rows that match, by DuckDB"
+
+    def __init__(self, rows: np.ndarray, ranks: np.ndarray, arguments: argparse.Namespace) -> None:
+        import duckdb
+        import pyarrow
+
+        if arguments.directory is None:
+            raise ComparatorError("duckdb lives in a file: give --directory")
+        arguments.directory.mkdir(parents=True, exist_ok=True)
+        path = arguments.directory / "rows.duckdb"
+        path.unlink(missing_ok=True)
+        self._database = duckdb.connect(str(path), config={"threads": arguments.threads})
+        flat = pyarrow.array(rows.reshape(-1))
+        vectors = pyarrow.FixedSizeListArray.from_arrays(flat, rows.shape[1])
+        fields = {f"f{column}": own for column, own in enumerate(ranks)}
+        table = pyarrow.table({"id": np.arange(len(rows)), "vector": vectors, **fields})
+        self._database.register("given", table)
+        self._database.execute("create table rows as select * from given")
+        self._database.unregister("given")
+        is_ip = arguments.metric == "ip"
+        self._distance = "array_negative_inner_product" if is_ip else "array_distance"
+        self._type = f"FLOAT[{rows.shape[1]}]"
+
+    def search(self, queries: np.ndarray, k: int, column: int, below: int) -> np.ndarray:
+        sql = (
+            f"select id from rows where f{column} < ? "
+            f"order by {self._distance}(vector, ?::{self._type}) limit {k}"
+        )
+        found = np.full((len(queries), k), -1, np.int64)
+        for row, query in enumerate(queries):
+            ids = self._database.execute(sql, [below, query.tolist()]).fetchall()
+            found[row, : len(ids)] = [label for (label,) in ids]
+        return found
+
+
 LIBRARIES = {
     "hnswlib": Hnswlib,
     "faiss": Faiss,
@@ -296,6 +335,7 @@ LIBRARIES = {
     "qdrant": Qdrant,
     "numpy": Numpy,
     "sqlite": Sqlite,
+    "duckdb": Duckdb,
 }
 
 

@@ -80,6 +80,11 @@ def bytes_read() -> Optional[int]:
     return _proc("io", "read_bytes:", 1)
 
 
+def bytes_written() -> Optional[int]:
+    """Bytes that this process has caused to be written to a disk; None where nobody counts."""
+    return _proc("io", "write_bytes:", 1)
+
+
 def _proc(file: str, field: str, unit: int) -> Optional[int]:
     try:
         lines = Path("/proc/self", file).read_text().splitlines()
@@ -89,8 +94,14 @@ def _proc(file: str, field: str, unit: int) -> Optional[int]:
 
 
 def directory_bytes(directory: Path) -> int:
-    """Bytes of all files below `directory`."""
-    return sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())
+    """Bytes of all files below `directory`, but for those that go while they are counted."""
+    total = 0
+    for file in directory.rglob("*"):
+        try:
+            total += file.stat().st_size if file.is_file() else 0
+        except OSError:
+            continue
+    return total
 
 
 def drop_from_page_cache(directory: Path) -> None:

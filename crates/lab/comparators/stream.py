@@ -2,13 +2,16 @@
 
     python stream.py LIBRARY --runbook out/runbook.yaml --data BASE --queries Q
         --metric l2|ip|cosine -k 10 --effort E [--threads N] [--most-queries N] [--directory DIR]
+        [--memory BYTES] [--beside]
 
-LIBRARY is hnswlib, usearch, diskannpy (its dynamic index in memory) or lancedb. Runbooks are in the
-YAML that `pageway lab stream` leaves beside its records. Standard output holds a line of JSON for
-each step, then one of the whole: the names are those of ``steps.jsonl`` and ``summary.json``. Exact
-answers are those of all rows that are in. What a library indexes only when it is asked to
-(lancedb) it is asked to before each search, in the time of updates. Exit codes are those of the
-other scripts.
+LIBRARY is hnswlib, usearch, diskannpy (its dynamic index in memory), lancedb, or pageway by its
+Python package. Runbooks are in the YAML that `pageway lab stream` leaves beside its records.
+Standard output holds a line of JSON for each step, then one of the whole: the names are those of
+``steps.jsonl`` and ``summary.json``. Exact answers are those of all rows that are in. What a
+library indexes only when it is asked to (lancedb) it is asked to before each search, in the time of
+updates. With ``--beside`` a thread asks one query at a time, from the first search to the last, and
+its latencies while nothing changes and while something does are told apart; not for libraries that
+do not allow that. Exit codes are those of the other scripts.
 """
 
 from __future__ import annotations
@@ -18,17 +21,20 @@ import json
 import os
 import re
 import sys
+import threading
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 # First: it says so where numpy is missing.
 from common import FAILED, METRICS, MISSING, ComparatorError, Line, as_floats, read_vectors
-from measuring import directory_bytes, limit_threads, memory_bytes
+from measuring import bytes_written, difference, directory_bytes, limit_threads, memory_bytes
 import numpy as np
 
 #: Rows of a call, as of ours.
 BATCH = 1000
+#: Single queries before each change at least, where latencies are measured.
+QUIET_QUERIES = 50
 #: Rows whose distances to all queries are held while the truth is found.
 TRUTH_ROWS = 20_000
 
@@ -59,6 +65,11 @@ def read_runbook(path: Path) -> Tuple[int, List[Step]]:
 class Changing:
     """An index of another library that changes. Vectors are float32, of length 1 under cosine."""
 
+    #: What the library cannot do of what is asked here.
+    cannot: Tuple[str, ...] = ("no change survives the process before the whole is saved",)
+    #: Whether it may be searched while it changes.
+    is_searched_beside = True
+
     def __init__(self, dimension: int, most: int, arguments: argparse.Namespace) -> None:
         raise NotImplementedError
 
@@ -81,10 +92,48 @@ class Changing:
         raise NotImplementedError
 
 
+class Pageway(Changing):
+    """Ours: every call is synced before it returns."""
+
+    requirement = "pageway"
+    cannot = ()
+
+    def __init__(self, dimension: int, most: int, arguments: argparse.Namespace) -> None:
+        import pageway
+
+        if arguments.directory is None:
+            raise ComparatorError("pageway lives in files: give --directory")
+        metric = "inner_product" if arguments.metric == "ip" else arguments.metric
+        self._effort = arguments.effort
+        self._index = pageway.create(
+            arguments.directory / "index",
+            dimension=dimension,
+            metric=metric,
+            memory=arguments.memory,
+            expected=most,
+        )
+
+    def insert(self, ids: np.ndarray, rows: np.ndarray) -> None:
+        self._index.insert(rows, ids)
+
+    def delete(self, ids: np.ndarray) -> None:
+        self._index.delete(ids)
+
+    def replace(self, ids: np.ndarray, rows: np.ndarray) -> None:
+        self._index.upsert(rows, ids)
+
+    def search(self, queries: np.ndarray, k: int) -> np.ndarray:
+        found = self._index.search(queries, k, list_size=max(self._effort, k))
+        return np.asarray(found.ids).astype(np.int64).reshape(len(queries), -1)
+
+
 class Hnswlib(Changing):
-    """Deleted rows are marked, and new ones take their places."""
+    """Deleted rows are marked, and new ones take their places. A label that was marked cannot come
+    back, so every row gets a new one."""
 
     requirement = "hnswlib"
+    cannot = (*Changing.cannot, "no search while rows come in", "no deleted label comes back")
+    is_searched_beside = False
 
     def __init__(self, dimension: int, most: int, arguments: argparse.Namespace) -> None:
         import hnswlib
@@ -93,16 +142,22 @@ class Hnswlib(Changing):
         self._index = hnswlib.Index("ip" if arguments.metric == "ip" else "l2", dimension)
         self._index.init_index(most, 100, 24, 1, allow_replace_deleted=True)
         self._index.set_ef(arguments.effort)
+        self._label_of: Dict[int, int] = {}
+        self._ids = np.zeros(0, np.int64)
 
     def insert(self, ids: np.ndarray, rows: np.ndarray) -> None:
-        self._index.add_items(rows, ids, num_threads=self._threads, replace_deleted=True)
+        labels = np.arange(len(self._ids), len(self._ids) + len(ids))
+        self._ids = np.concatenate([self._ids, ids])
+        self._label_of.update(zip(ids.tolist(), labels.tolist()))
+        self._index.add_items(rows, labels, num_threads=self._threads, replace_deleted=True)
 
     def delete(self, ids: np.ndarray) -> None:
-        for label in ids:
-            self._index.mark_deleted(int(label))
+        for label in ids.tolist():
+            self._index.mark_deleted(self._label_of.pop(label))
 
     def search(self, queries: np.ndarray, k: int) -> np.ndarray:
-        return self._index.knn_query(queries, k, num_threads=self._threads)[0]
+        labels = self._index.knn_query(queries, k, num_threads=self._threads)[0]
+        return self._ids[labels.astype(np.int64)]
 
 
 class Usearch(Changing):
@@ -185,6 +240,7 @@ class Lancedb(Changing):
     effort is the lists probed, and ten times k rows are refined by their vectors."""
 
     requirement = "lancedb"
+    cannot = ("a power cut may lose changes: files are written and not synced",)
 
     def __init__(self, dimension: int, most: int, arguments: argparse.Namespace) -> None:
         import lancedb
@@ -231,6 +287,7 @@ class Lancedb(Changing):
 
 
 LIBRARIES = {
+    "pageway": Pageway,
     "hnswlib": Hnswlib,
     "usearch": Usearch,
     "diskannpy": DiskannMemory,
@@ -275,6 +332,69 @@ class Live:
         return best
 
 
+class Beside:
+    """A thread that asks one query at a time: latencies while nothing changes, and beside changes.
+
+    Queries that begin in one and end in the other are left out.
+    """
+
+    def __init__(self, index: Changing, queries: np.ndarray, k: int) -> None:
+        self.quiet: List[int] = []
+        self.changing: List[int] = []
+        self._index, self._queries, self._k = index, queries, k
+        self._changes, self._is_over = 0, False
+        self._thread = threading.Thread(target=self._ask)
+
+    def start(self) -> None:
+        """Begins, once."""
+        if self._thread.ident is None:
+            self._thread.start()
+
+    def turn(self) -> None:
+        """Says that changes begin or end; they begin only when enough was asked in quiet."""
+        if self._changes % 2 == 0:
+            wanted = len(self.quiet) + QUIET_QUERIES
+            while len(self.quiet) < wanted and self._thread.is_alive():
+                time.sleep(0.01)
+        self._changes += 1
+
+    def end(self) -> None:
+        """Ends it."""
+        self._is_over = True
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def figures(self) -> Line:
+        """Percentiles in microseconds, and how those of the tail compare."""
+        if not self.quiet or not self.changing:
+            return {}
+        quiet, changing = (np.array(own) / 1000 for own in (self.quiet, self.changing))
+        share = [np.percentile(changing, at) / np.percentile(quiet, at) for at in (50, 99)]
+        return {
+            "quiet_us": percentiles(quiet),
+            "beside_changes_us": percentiles(changing),
+            "p50_beside_over_quiet": float(share[0]),
+            "p99_beside_over_quiet": float(share[1]),
+        }
+
+    def _ask(self) -> None:
+        row = 0
+        while not self._is_over:
+            query, changes = self._queries[row : row + 1], self._changes
+            begin = time.perf_counter_ns()
+            self._index.search(query, self._k)
+            took = time.perf_counter_ns() - begin
+            if changes == self._changes:
+                (self.changing if changes % 2 else self.quiet).append(took)
+            row = (row + 1) % len(self._queries)
+
+
+def percentiles(values: np.ndarray) -> Line:
+    """The middle, the tail, and of how many."""
+    p50, p99 = np.percentile(values, [50, 99])
+    return {"p50": float(p50), "p99": float(p99), "queries": len(values)}
+
+
 def live_through(arguments: argparse.Namespace) -> Iterator[Line]:
     """Lives through the runbook: a record of each step, then the whole."""
     most, steps = read_runbook(arguments.runbook)
@@ -282,15 +402,36 @@ def live_through(arguments: argparse.Namespace) -> Iterator[Line]:
     queries = as_floats(read_vectors(arguments.queries)[: arguments.most_queries], arguments.metric)
     live = Live(data, queries, arguments.metric)
     index = LIBRARIES[arguments.library](data.shape[1], most, arguments)
+    is_asked = arguments.beside and index.is_searched_beside
+    beside = Beside(index, queries, arguments.k) if is_asked else None
+    try:
+        yield from take_steps(arguments, (index, beside), (live, data, queries), steps)
+    finally:
+        if beside is not None:
+            beside.end()
+
+
+def take_steps(
+    arguments: argparse.Namespace,
+    measured: Tuple[Changing, Optional[Beside]],
+    material: Tuple[Live, np.ndarray, np.ndarray],
+    steps: List[Step],
+) -> Iterator[Line]:
+    """Takes the steps, then tells of the whole."""
+    (index, beside), (live, data, queries) = measured, material
     recalls: List[float] = []
     updates, seconds, searching = 0, 0.0, 0.0
+    came, coming, most_disk, before = 0, 0.0, 0.0, bytes_written()
+    row_bytes = queries.shape[1] * queries.itemsize
     for number, step in enumerate(steps, 1):
         operation = step["operation"]
-        record = {"step": number, "operation": operation}
+        record: Line = {"step": number, "operation": operation}
         if operation == "search":
             begin = time.perf_counter()
             index.settle()
             seconds += time.perf_counter() - begin
+            if beside is not None:
+                beside.start()
             truth, begin = live.nearest(arguments.k), time.perf_counter()
             found = index.search(queries, arguments.k)
             took = time.perf_counter() - begin
@@ -298,27 +439,43 @@ def live_through(arguments: argparse.Namespace) -> Iterator[Line]:
             hits = [len(set(own) & set(true)) for own, true in zip(found.tolist(), truth.tolist())]
             recalls.append(float(np.mean(hits)) / arguments.k)
             record.update(rows=len(queries), seconds=took, recall=recalls[-1])
+            if arguments.directory:
+                disk = directory_bytes(arguments.directory)
+                most_disk = max(most_disk, disk / (len(live) * row_bytes))
         else:
+            if beside is not None:
+                beside.turn()
             took, rows = change(index, live, data, step, arguments.metric)
+            if beside is not None:
+                beside.turn()
             updates, seconds = updates + rows, seconds + took
+            if operation != "delete":
+                came, coming = came + rows, coming + took
             record.update(rows=rows, seconds=took)
         yield {**record, "live": len(live)}
+    written = difference(bytes_written(), before)
     yield {
         "library": arguments.library,
         "version": version(arguments.library),
+        "cannot": list(index.cannot),
         "effort": arguments.effort,
         "searches": len(recalls),
         "recall": {
             "mean": float(np.mean(recalls)),
             "min": min(recalls),
+            "last": recalls[-1],
             "p5": sorted(recalls)[len(recalls) // 20],
             "slope_per_100": 100 * slope(recalls),
         },
         "updates": updates,
         "updates_per_second": updates / max(seconds, 1e-9),
+        "inserts_per_second": came / max(coming, 1e-9),
         "queries_per_second": len(recalls) * len(queries) / max(searching, 1e-9),
         "peak_memory_bytes": memory_bytes("VmHWM"),
+        "bytes_written_per_byte": None if written is None else written / max(came * row_bytes, 1),
         "disk_bytes": directory_bytes(arguments.directory) if arguments.directory else None,
+        "most_disk_per_living_byte": most_disk if arguments.directory else None,
+        **(beside.figures() if beside is not None else {}),
     }
 
 
@@ -355,6 +512,10 @@ def version(library: str) -> str:
     """The version of the installed package."""
     import importlib.metadata
 
+    if library == "pageway":
+        import pageway
+
+        return str(pageway.__version__)
     return importlib.metadata.version(LIBRARIES[library].requirement)
 
 
@@ -370,6 +531,8 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--most-queries", type=int, default=1000)
     parser.add_argument("--directory", type=Path)
+    parser.add_argument("--memory", type=int)
+    parser.add_argument("--beside", action="store_true")
     arguments = parser.parse_args()
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

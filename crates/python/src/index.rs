@@ -7,7 +7,7 @@ use std::time::Duration;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pageway::{
     CalibrateOptions, Effort, Error, ErrorKind, Filter, HeldOutRows, IdSet, OpenOptions, Queries,
-    SearchOptions,
+    SearchOptions, Strategy,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -85,6 +85,8 @@ struct SearchSettings {
     tolerance: String,
     /// Seconds.
     timeout: Option<f64>,
+    /// How rows that match are searched.
+    strategy: Option<String>,
 }
 
 impl SearchSettings {
@@ -98,7 +100,8 @@ impl SearchSettings {
             .with_beam(self.beam)
             .with_threads(self.threads)
             .with_tolerance(wish(&self.tolerance)?)
-            .with_timeout(seconds("timeout", self.timeout)?))
+            .with_timeout(seconds("timeout", self.timeout)?)
+            .with_strategy(self.strategy.as_deref().map(wish::<Strategy>).transpose()?))
     }
 }
 

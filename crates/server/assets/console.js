@@ -9,6 +9,7 @@ const SHOWN = 100;
 let chosen = null;
 let next = null;
 let before = null;
+let shown = "";
 
 // ---- the server
 
@@ -91,7 +92,7 @@ async function trying(work) {
 // ---- live load
 
 function counters(text) {
-  const found = { requests: 0, rejected: 0, classes: new Map(), gauges: {} };
+  const found = { requests: 0, rejected: 0, classes: new Map(), gauges: {}, recalls: new Map() };
   for (const line of text.split("\n")) {
     const match = line.match(/^(\w+)(?:\{(.*)\})? (\S+)$/);
     if (!match) continue;
@@ -103,7 +104,8 @@ function counters(text) {
     else if (name === "pageway_request_seconds_bucket" && isSearch) {
       const most = labels.match(/le="([^"]+)"/)[1];
       found.classes.set(most, (found.classes.get(most) || 0) + count);
-    } else if (!labels) found.gauges[name] = count;
+    } else if (name === "pageway_recall_sampled") found.recalls.set(labels.match(/"(.*)"/)[1], count);
+    else if (!labels) found.gauges[name] = count;
   }
   return found;
 }
@@ -117,6 +119,12 @@ function quantile(now, then, part) {
   return found[0] === "+Inf" ? "> 10 s" : `≤ ${1000 * Number(found[0])} ms`;
 }
 
+// How much of one counter came with each of another since the last look.
+function rate(now, then, name, of) {
+  const since = (own) => (now.gauges[own] || 0) - (then.gauges[own] || 0);
+  return since(of) ? (since(name) / since(of)).toFixed(1) : "–";
+}
+
 async function look() {
   const now = { time: performance.now(), ...counters(await ask("GET", "/metrics")) };
   const then = before || now;
@@ -125,6 +133,8 @@ async function look() {
     ["requests/s", ((now.requests - then.requests) / seconds).toFixed(1)],
     ["search p50", quantile(now, then, 0.5)],
     ["p99", quantile(now, then, 0.99)],
+    ["pages/search", rate(now, then, "pageway_pages_read_total", "pageway_searches_total")],
+    ["sampled recall", now.recalls.has(chosen) ? now.recalls.get(chosen).toFixed(3) : "–"],
     ["waiting", number(now.gauges.pageway_queue_length || 0)],
     ["rejected", number(now.rejected)],
   ];
@@ -136,7 +146,7 @@ async function look() {
     }),
   );
   before = now;
-  return now.gauges;
+  return now;
 }
 
 // ---- bars
@@ -168,7 +178,7 @@ function legend(parts) {
 // ---- collections
 
 async function collections() {
-  const gauges = await look();
+  const { gauges } = await look();
   const { collections: all } = await result("GET", "/pageway/collections");
   // Those that are closed stay closed.
   const each = await Promise.all(
@@ -185,7 +195,7 @@ async function collections() {
   bar($("budget"), parts, budget);
   const open = gauges.pageway_collections_open || 0;
   $("budget-words").textContent =
-    `${bytes(gauges.pageway_memory_bytes || 0)} of ${bytes(budget)} in use, ` +
+    `${bytes(parts.reduce((sum, [, size]) => sum + size, 0))} of ${bytes(budget)} in use, ` +
     `${number(open)} of ${number(all.length)} collections open` +
     (all.length > each.length ? `; the first ${each.length} are shown` : "");
   $("none").hidden = all.length > 0;
@@ -222,7 +232,7 @@ async function choose(name) {
     fields.map(([field, { data_type: kind, points }]) => `${field}: ${kind}, ${number(points)} points`).join(" · ") ||
     "None is declared; filters work on all.";
   $("colour").replaceChildren(option("", "nothing"));
-  for (const place of ["answers", "points", "answer-words", "map-words"]) $(place).replaceChildren();
+  for (const place of ["answers", "points", "answer-words", "filter-wrong", "plan", "map-words"]) $(place).replaceChildren();
   $("map").setAttribute("hidden", "");
   await indexes();
   await points();
@@ -237,10 +247,14 @@ function option(value, text) {
 async function indexes() {
   if (chosen === null) return;
   const own = await result("GET", `/pageway${at(chosen)}`);
+  // What has not changed stays, and with it what one points at.
+  const text = JSON.stringify([chosen, own.indexes]);
+  if (text === shown) return;
+  shown = text;
   $("indexes").replaceChildren(...own.indexes.flatMap(index));
 }
 
-function index({ vector, memory, changes }) {
+function index({ vector, memory, changes, calibration }) {
   const parts = memory.parts.map(([name, size]) => [String(name).replaceAll("_", " "), size]);
   const title = element("h3", vector ? `Index of ${vector}` : "Index");
   const place = element("div", undefined, "bar");
@@ -251,11 +265,47 @@ function index({ vector, memory, changes }) {
     `${number(changes.delta_rows)} rows in memory`,
     `${number(changes.dead)} dead`,
     `${bytes(changes.segment_bytes + changes.log_bytes)} on disk`,
-    changes.background.length ? "a merge runs" : "no merge runs",
+    `${number(changes.flushes)} flushes and ${number(changes.merges)} merges since it was opened`,
+    ...changes.background.map(({ work, stage, done, total }) => `${work}: ${stage} ${number(done)} of ${number(total)}`),
   ];
+  if (!changes.background.length) state.push("no merge runs");
   if (changes.background_failed) state.push(changes.background_failed);
   const words = element("p", `${state.join(" · ")} · memory ${bytes(memory.budget_bytes)}`, "legend");
-  return [title, place, legend(parts), words];
+  return [title, place, legend(parts), words, ...curve(calibration.curves)];
+}
+
+// ---- recall and the pages that it takes, as measured when segments were made
+
+function drawn(name, attributes) {
+  const own = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) own.setAttribute(key, value);
+  return own;
+}
+
+function curve(curves) {
+  const own = curves.find(({ k }) => k === 10) || curves[0];
+  if (!own) return [element("p", "Recall is measured once there is a segment.", "legend")];
+  const least = Math.min(...own.rows.map(({ recall }) => recall));
+  const most = Math.max(...own.rows.map(({ pages }) => pages)) || 1;
+  const places = own.rows.map(({ recall, pages }) => [
+    10 + (280 * pages) / most,
+    110 - (100 * (recall - least)) / (1 - least || 1),
+  ]);
+  const picture = drawn("svg", { viewBox: "0 0 300 120", class: "curve", role: "img" });
+  picture.setAttribute("aria-label", `Recall of ${own.k} nearest against pages read`);
+  picture.append(drawn("polyline", { points: places.map((place) => place.map((one) => one.toFixed(1)).join(",")).join(" ") }));
+  const words = element("p", undefined, "legend");
+  const tell = ({ recall, pages, list_size: list }) => {
+    words.textContent = `recall@${own.k} ${recall.toFixed(3)} takes ${pages.toFixed(1)} pages with a list of ${list}`;
+  };
+  own.rows.forEach((row, at) => {
+    const [cx, cy] = places[at];
+    const dot = drawn("circle", { cx, cy, r: 3.5, tabindex: 0, "aria-label": `recall ${row.recall.toFixed(3)}, ${row.pages.toFixed(1)} pages` });
+    for (const event of ["mouseenter", "focus"]) dot.addEventListener(event, () => tell(row));
+    picture.append(dot);
+  });
+  tell(own.rows.find(({ recall }) => recall >= 0.95) || own.rows[own.rows.length - 1]);
+  return [picture, words];
 }
 
 // ---- points
@@ -312,7 +362,7 @@ async function search() {
     filter: parsed("filter", "filter-wrong"),
     limit: Number($("limit").value),
     with_payload: true,
-    params: { exact: $("exact").checked, pageway: { recall: Number($("recall").value) } },
+    params: { exact: $("exact").checked, pageway: { recall: Number($("recall").value), explain: true } },
   };
   if ($("using").value) body.using = $("using").value;
   const began = performance.now();
@@ -332,6 +382,21 @@ async function search() {
   );
   $("answer-words").textContent =
     `${answer.result.points.length} points in ${(1000 * answer.time).toFixed(1)} ms, ${took.toFixed(0)} ms with the way here`;
+  $("plan").replaceChildren(...plan(answer.result.pageway).map((words) => element("li", words)));
+}
+
+// How the searches of an answer went, in words.
+function plan({ searches }) {
+  return searches.map((own) => {
+    const facts = [];
+    if (own.exact) facts.push("every vector that matches is compared");
+    else facts.push(own.filter ? own.filter.strategy.replaceAll("-", " ") : `a walk with a list of ${number(own.list_size)}`);
+    if (own.filter) facts.push(`${number(own.filter.matches)} rows of segments match`);
+    if (own.expected_recall) facts.push(`recall ${own.expected_recall.toFixed(3)} is expected`);
+    facts.push(`${number(own.pages)} pages read, ${number(own.page_hits)} found in memory`);
+    facts.push(`${number(own.exact_distances)} distances, ${number(own.approximate_distances)} estimates`);
+    return facts.join(" · ");
+  });
 }
 
 async function random() {
@@ -346,8 +411,9 @@ async function random() {
 
 async function draw() {
   const using = $("using").value;
-  const body = { limit: MAP_POINTS, with_payload: true, with_vector: using ? [using] : true };
-  const page = await result("POST", at(chosen, "/points/scroll"), body);
+  const query = { sample: "random" };
+  const body = { query, limit: MAP_POINTS, with_payload: true, with_vector: using ? [using] : true };
+  const page = await result("POST", at(chosen, "/points/query"), body);
   const rows = page.points
     .map((point) => ({ point, vector: using ? point.vector[using] : point.vector }))
     .filter(({ vector }) => Array.isArray(vector));
@@ -356,12 +422,14 @@ async function draw() {
   const key = $("colour").value;
   const values = [...new Set(rows.map(({ point }) => String(point.payload?.[key])))].sort();
   const dots = rows.map(({ point }, at) => {
-    const dot = document.createElementNS("http://www.w3.org/2000/svg", "circle");
     const [x, y] = places[at];
-    dot.setAttribute("cx", (20 + 560 * x).toFixed(1));
-    dot.setAttribute("cy", (380 - 360 * y).toFixed(1));
-    dot.setAttribute("r", "4");
-    dot.setAttribute("class", `part-${key ? values.indexOf(String(point.payload?.[key])) % 6 : 0}`);
+    const dot = drawn("circle", {
+      cx: (20 + 560 * x).toFixed(1),
+      cy: (380 - 360 * y).toFixed(1),
+      r: 4,
+      tabindex: -1,
+      class: `part-${key ? values.indexOf(String(point.payload?.[key])) % 6 : 0}`,
+    });
     const tell = () => {
       $("map-words").textContent = `${point.id}  ${payload(point.payload)}`;
     };
@@ -371,7 +439,17 @@ async function draw() {
   });
   $("map").replaceChildren(...dots);
   $("map").removeAttribute("hidden");
-  $("map-words").textContent = `${rows.length} points; point at one to see what it is`;
+  $("map-words").textContent = `${rows.length} points; point at one to see what it is, or go through them with the arrows`;
+}
+
+// The arrows go from point to point.
+function stroll(event) {
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  const dots = [...$("map").children];
+  if (!step || !dots.length) return;
+  event.preventDefault();
+  const at = dots.indexOf(document.activeElement);
+  dots[(at + step + dots.length) % dots.length].focus();
 }
 
 // Places in the unit square along the first two principal components, by power iteration.
@@ -430,6 +508,7 @@ on("query-form", "submit", search);
 on("random", "click", random);
 on("more", "click", points);
 on("draw", "click", draw);
+$("map").addEventListener("keydown", stroll);
 on("colour", "change", async () => {
   if (!$("map").hasAttribute("hidden")) await draw();
 });

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, Parser};
 use pageway::{Error, MemoryWish, Result};
@@ -58,9 +59,19 @@ pub(crate) struct Arguments {
     /// File in TOML with any of these options; what is given here counts more
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) log: LogArguments,
+}
+
+/// What the server tells.
+#[derive(Debug, Args)]
+pub(crate) struct LogArguments {
     /// What is told of
     #[arg(long, value_enum, default_value = "info")]
     pub(crate) log_level: Level,
+    /// Requests that take longer than so many seconds are told of, with what their searches cost
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    slow: f64,
 }
 
 /// What encrypted connections need.
@@ -85,6 +96,12 @@ impl Arguments {
             return Err(Error::invalid(words));
         }
         Ok(bytes)
+    }
+
+    /// Time from which on a request is slow.
+    pub(crate) fn slow(&self) -> Result<Duration> {
+        let slow = Duration::try_from_secs_f64(self.log.slow);
+        slow.map_err(|error| Error::invalid(format!("--slow {}: {error}", self.log.slow)))
     }
 
     /// Searches at a time.

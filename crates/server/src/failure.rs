@@ -84,6 +84,15 @@ impl Failure {
         Self::new(413, text)
     }
 
+    /// 413 for a body whose values take too much memory.
+    pub fn too_many_values(values: u64, limit: u64) -> Self {
+        let text = format!(
+            "Payload error: the body has about {values} values, {limit} are possible within the \
+             memory of this server: send less at once"
+        );
+        Self::new(413, text)
+    }
+
     /// 422 for a value outside of its range, with the path to it.
     pub fn invalid(path: &str, what: impl std::fmt::Display) -> Self {
         Self::new(

@@ -9,6 +9,7 @@
 //! snapshot    collections as archives, and back
 //! collection  an index for each dense vector, changed together
 //! workers     threads of searches and changes, with bounded queues
+//! metrics     counters; sampling: recall as it is; slow: the last queries that took long
 //! ```
 //!
 //! What is acknowledged survives a kill. `docs/server.md` says what is there.
@@ -21,8 +22,10 @@ mod log;
 mod metrics;
 mod operation;
 mod registry;
+mod sampling;
 mod service;
 mod shelf;
+mod slow;
 mod snapshot;
 mod wire;
 mod workers;

@@ -2,7 +2,9 @@
 
 use pageway::server::clock;
 use pageway_shell::output;
-use serde_json::json;
+use serde_json::{Value, json};
+
+use crate::slow::SlowQuery;
 
 /// What is told; each level tells what those before it do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, clap::ValueEnum)]
@@ -26,7 +28,7 @@ pub struct Log(
 
 impl Log {
     /// Tells something.
-    pub fn tell(self, level: Level, what: &str, more: serde_json::Value) {
+    pub fn tell(self, level: Level, what: &str, more: Value) {
         if level > self.0 {
             return;
         }
@@ -35,24 +37,27 @@ impl Log {
             "level": format!("{level:?}").to_lowercase(),
             "event": what,
         });
-        if let (Some(line), serde_json::Value::Object(more)) = (line.as_object_mut(), more) {
+        if let (Some(line), Value::Object(more)) = (line.as_object_mut(), more) {
             line.extend(more);
         }
         output::note(line);
     }
 
-    /// Tells of a request.
+    /// Tells of a request, and how it was searched.
     pub(crate) fn request(
         self,
         level: Level,
-        (operation, status): (&str, u16),
-        milliseconds: f64,
+        status: u16,
+        request: &SlowQuery,
         failure: Option<&str>,
     ) {
         if level <= self.0 {
-            let more = json!({
-                "op": operation, "status": status, "ms": milliseconds, "error": failure,
-            });
+            let mut more = json!({"status": status, "error": failure});
+            if let (Some(more), Ok(Value::Object(own))) =
+                (more.as_object_mut(), serde_json::to_value(request))
+            {
+                more.extend(own);
+            }
             self.tell(level, "request", more);
         }
     }

@@ -35,14 +35,16 @@ fn main() -> ExitCode {
 
 fn serve(arguments: &Arguments) -> Result<Outcome> {
     pageway::lab::bear_file_size_limit();
+    pageway::lab::raise_open_files_limit();
     pageway::lab::give_back_freed_memory();
     let keys = arguments.keys()?;
     arguments.check_address(&keys)?;
-    let (log, threads) = (Log(arguments.log_level), arguments.threads());
+    let (log, threads) = (Log(arguments.log.log_level), arguments.threads());
     let options = ServiceOptions {
         memory: arguments.memory()?,
         threads,
         recall: arguments.recall,
+        slow: arguments.slow()?,
     };
     let service = Service::open(&arguments.data_dir, options);
     let service = Arc::new(service.map_err(|failure| internal(failure.text))?);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pageway::{OsVfs, Vfs};
 
@@ -9,7 +10,9 @@ use crate::collection::{OpenCollection, Schema};
 use crate::failure::Outcome;
 use crate::metrics::Metrics;
 use crate::registry::{CollectionEntry, Registry};
+use crate::sampling::RecallSamples;
 use crate::shelf::{Shelf, Wanted};
+use crate::slow::SlowQueries;
 use crate::snapshot::SnapshotFolder;
 
 /// What a server is given.
@@ -21,6 +24,8 @@ pub struct ServiceOptions {
     pub threads: usize,
     /// Recall where a query asks for none.
     pub recall: f32,
+    /// Requests that take longer are told of.
+    pub slow: Duration,
 }
 
 /// Part of the memory that is for the bodies of requests.
@@ -33,6 +38,9 @@ pub struct Service {
     pub(crate) snapshots: SnapshotFolder,
     pub(crate) metrics: Metrics,
     pub(crate) recall: f32,
+    pub(crate) recall_samples: RecallSamples,
+    pub(crate) slow: Duration,
+    pub(crate) slow_queries: SlowQueries,
     body_bytes: u64,
 }
 
@@ -50,6 +58,9 @@ impl Service {
             shelf: Shelf::new(options.memory - body_bytes, options.threads),
             metrics: Metrics::default(),
             recall: options.recall,
+            recall_samples: RecallSamples::default(),
+            slow: options.slow,
+            slow_queries: SlowQueries::default(),
             body_bytes,
         })
     }

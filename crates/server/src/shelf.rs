@@ -16,10 +16,11 @@ use crate::registry::Registry;
 /// Memory of the searches of an index that is tried first, at least and at most.
 const SEARCH_LEAST: u64 = 4 << 20;
 const SEARCH_MOST: u64 = 256 << 20;
-/// Part of the budget that the searches of a collection are given at first.
+/// Part of the budget that the searches of a collection are given at first, or half of an equal
+/// share of it, where there are many collections.
 const SEARCH_PART: u64 = 16;
-/// Part of the budget that the changes of a collection are given, where that is much for an index;
-/// else the engine gives them what thousands of rows take.
+/// Part of the budget that collections are given for their changes, an equal share of it each,
+/// where that is much for an index; else the engine gives them what thousands of rows take.
 const UPDATE_PART: u64 = 4;
 const UPDATE_LEAST: u64 = 48 << 20;
 /// What the changes of an index take then, about.
@@ -91,6 +92,16 @@ impl Shelf {
         open.as_ref().map(|opened| opened.bytes)
     }
 
+    /// Collections that are open and that nobody is opening or closing, by their numbers.
+    pub(crate) fn opened(&self) -> Vec<(u64, Arc<OpenCollection>)> {
+        let places = self.places();
+        let own = places.iter().filter_map(|(number, place)| {
+            let open = place.open.try_lock().ok()?;
+            Some((*number, Arc::clone(&open.as_ref()?.collection)))
+        });
+        own.collect()
+    }
+
     /// The collection, opened if need be.
     ///
     /// # Errors
@@ -122,8 +133,11 @@ impl Shelf {
         let count = wanted.schema.dense.len().max(1) as u64;
         let known = place.bytes.load(Ordering::Relaxed);
         let most = (self.budget / count / 2).clamp(SEARCH_LEAST, SEARCH_MOST);
-        let first = (self.budget / SEARCH_PART / count).clamp(SEARCH_LEAST, most);
-        let update = Some(self.budget / UPDATE_PART / count).filter(|own| *own >= UPDATE_LEAST);
+        let shared = wanted.registry.names().collections.len().max(1) as u64;
+        let part = SEARCH_PART.max(2 * shared);
+        let first = (self.budget / part / count).clamp(SEARCH_LEAST, most);
+        let update = self.budget / UPDATE_PART / shared / count;
+        let update = Some(update).filter(|own| *own >= UPDATE_LEAST);
         let mut each = known.max(first).min(most);
         loop {
             let needed = (each + update.unwrap_or(UPDATE_USUAL)) * count;

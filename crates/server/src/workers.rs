@@ -59,7 +59,27 @@ impl Workers {
 
     /// Tasks that wait.
     pub(crate) fn waiting(&self) -> u64 {
-        self.shared.lock().tasks.len() as u64
+        self.watch().waiting()
+    }
+
+    /// What tells of the queue without keeping its threads.
+    pub(crate) fn watch(&self) -> QueueWatch {
+        QueueWatch(Arc::clone(&self.shared))
+    }
+}
+
+/// The queue of some threads, to be looked at.
+pub(crate) struct QueueWatch(Arc<SharedQueue>);
+
+impl QueueWatch {
+    /// Tasks that wait.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.0.lock().tasks.len() as u64
+    }
+
+    /// Whether the threads are about to end.
+    pub(crate) fn ends(&self) -> bool {
+        self.0.lock().ends
     }
 }
 

@@ -285,6 +285,8 @@ fn queries_find_the_nearest() {
     assert_eq!(ids(&query(json!({})).result()["points"]).len(), 5);
     let sample = query(json!({"query": {"sample": "random"}, "limit": 3})).result();
     assert_eq!(ids(&sample["points"]).len(), 3);
+    let body = json!({"query": {"sample": "random"}, "limit": 3, "offset": 4});
+    assert_eq!(ids(&query(body).result()["points"]).len(), 3);
     query(json!({"query": 99, "using": "a"})).error(404);
     query(json!({"query": 3, "using": "a"})).error(404);
     let wrong = query(json!({"query": [1], "using": "a"})).error(400);
@@ -294,8 +296,8 @@ fn queries_find_the_nearest() {
     );
     let wrong = query(json!({"query": [1], "using": "z"})).error(400);
     assert_eq!(wrong, "Wrong input: Not existing vector name error: z");
-    let wrong = query(json!({"prefetch": [{"query": [1, 2]}]})).error(400);
-    assert_eq!(wrong, "Unsupported: `prefetch`");
+    let wrong = query(json!({"query": {"context": []}, "using": "a"})).error(400);
+    assert_eq!(wrong, "Unsupported: `query.context`");
     query(json!({"query": [1, 2], "using": "s"})).error(400);
     query(json!({"query": [1, 2], "using": "a", "limit": 0})).error(422);
 }
@@ -322,6 +324,14 @@ fn queries_come_in_batches_and_groups() {
         .result();
     let groups = found["groups"].as_array().unwrap();
     assert_eq!(groups.len(), 2);
+    let mut below = body.clone();
+    below["prefetch"] = json!({"query": [1, 1], "using": "a", "limit": 1});
+    let same = server.post("/collections/c/points/query/groups", &below);
+    assert_eq!(
+        same.result(),
+        found,
+        "groups need more than the limit below"
+    );
     let group = |id: &str| groups.iter().find(|group| group["id"] == id).unwrap();
     assert_eq!(ids(&group("x")["hits"]), [json!(UUID), json!(1)]);
     assert_eq!(ids(&group("y")["hits"]), [json!(UUID), json!(2)]);
@@ -646,4 +656,164 @@ fn everything_is_there_after_a_stop() {
         )
         .result();
     assert_eq!(before, after);
+}
+
+#[test]
+fn queries_are_about_what_others_find() {
+    let (_dir, server) = filled();
+    let query = |body: Value| server.post("/collections/c/points/query", &body);
+    let near = json!({"query": [1, 1], "using": "a", "limit": 2});
+    let far = json!({"query": [-1, -1], "using": "a", "limit": 2});
+    let first = ids(&query(near.clone()).result()["points"]);
+    // Among two, by another vector: an order of their own, and no others.
+    let again = json!({"prefetch": near, "query": [-1, -1], "using": "a", "with_payload": true});
+    let mut found = ids(&query(again).result()["points"]);
+    found.reverse();
+    assert_eq!(found, first);
+    let both = json!([near, far]);
+    for fusion in [
+        json!({"fusion": "rrf"}),
+        json!({"fusion": "dbsf"}),
+        json!({"rrf": {"k": 1, "weights": [5, 1]}}),
+    ] {
+        let fused = query(json!({"prefetch": both, "query": fusion, "with_payload": true}));
+        let points = fused.result()["points"].clone();
+        assert!(ids(&points).contains(&first[0]), "{points}");
+        assert!(points[0]["payload"].is_object());
+        let few = json!({"prefetch": both, "query": fusion, "limit": 1, "offset": 1});
+        assert_eq!(ids(&query(few).result()["points"]), ids(&points)[1..2]);
+        let least = points[0]["score"].clone();
+        let some = json!({"prefetch": both, "query": fusion, "score_threshold": least});
+        assert!(!ids(&query(some).result()["points"]).is_empty());
+    }
+    // A filter above holds below, and a prefetch may have its own.
+    let none =
+        json!({"prefetch": both, "query": {"fusion": "rrf"}, "filter": {"must": [{"has_id": []}]}});
+    assert!(ids(&query(none).result()["points"]).is_empty());
+    let nested = json!({"prefetch": {"prefetch": both, "query": {"fusion": "rrf"}, "limit": 1},
+        "query": {"sample": "random"}});
+    assert_eq!(ids(&query(nested).result()["points"]).len(), 1);
+    let unlike = |share: f64| {
+        let nearest = json!({"nearest": [1, 1], "mmr": {"diversity": share}});
+        let found = query(json!({"query": nearest, "using": "a", "limit": 2}));
+        ids(&found.result()["points"])
+    };
+    assert_eq!(unlike(0.0), first);
+    assert_eq!(
+        (unlike(1.0).len(), unlike(1.0)[0].clone()),
+        (2, first[0].clone())
+    );
+    for (wrong, status) in [
+        (
+            json!({"query": {"nearest": [1, 1], "mmr": {"diversity": 2}}, "using": "a"}),
+            422,
+        ),
+        (json!({"prefetch": both}), 400),
+        (json!({"query": {"fusion": "rrf"}}), 400),
+        (
+            json!({"prefetch": both, "query": {"fusion": "rrf"}, "using": "a"}),
+            400,
+        ),
+        (
+            json!({"prefetch": both, "query": {"rrf": {"weights": [1]}}}),
+            400,
+        ),
+        (
+            json!({"prefetch": {"query": [1], "using": "a"}, "query": {"fusion": "rrf"}}),
+            400,
+        ),
+        (
+            json!({"prefetch": {"limit": 0}, "query": {"fusion": "rrf"}}),
+            422,
+        ),
+        (json!({"prefetch": 5, "query": {"fusion": "rrf"}}), 400),
+    ] {
+        query(wrong).error(status);
+    }
+}
+
+#[test]
+fn points_of_other_collections_are_looked_up() {
+    let (_dir, server) = filled();
+    let config = json!({"vectors": {"size": 2, "distance": "Dot"}});
+    server.put("/collections/other", &config).result();
+    let points = json!({"points": [{"id": 7, "vector": [1, 1], "payload": {"n": 1}}]});
+    server
+        .put("/collections/other/points?wait=true", &points)
+        .result();
+    let query = |body: Value| server.post("/collections/c/points/query", &body);
+    let given = query(json!({"query": [1, 1], "using": "a"})).result();
+    let from = json!({"query": 7, "using": "a", "lookup_from": {"collection": "other"}});
+    assert_eq!(query(from.clone()).result(), given);
+    let below = json!({"prefetch": [from], "query": {"fusion": "rrf"}});
+    assert_eq!(ids(&query(below).result()["points"]), ids(&given["points"]));
+    for (from, status) in [
+        (json!({"collection": "none"}), 404),
+        (json!({"collection": "other", "vector": "x"}), 400),
+        (json!({"collection": "other", "shard_key": "x"}), 400),
+    ] {
+        query(json!({"query": 7, "using": "a", "lookup_from": from})).error(status);
+    }
+    query(json!({"query": 8, "using": "a", "lookup_from": {"collection": "other"}})).error(404);
+    let numbers = json!({"payload": {"of": 7}, "points": [1, 2]});
+    server
+        .post("/collections/c/points/payload?wait=true", &numbers)
+        .result();
+    for (lookup, payload) in [
+        (json!("other"), json!({"n": 1})),
+        (
+            json!({"collection": "other", "with_payload": false}),
+            Value::Null,
+        ),
+    ] {
+        let body = json!({"query": [1, 1], "using": "a", "group_by": "of", "with_lookup": lookup});
+        let found = server
+            .post("/collections/c/points/query/groups", &body)
+            .result();
+        let group = &found["groups"][0];
+        assert_eq!(
+            (&group["id"], &group["lookup"]["id"]),
+            (&json!(7), &json!(7))
+        );
+        assert_eq!(group["lookup"]["payload"], payload);
+    }
+    let body = json!({"query": [1, 1], "using": "a", "group_by": "of", "with_lookup": "none"});
+    server
+        .post("/collections/c/points/query/groups", &body)
+        .error(404);
+}
+
+#[test]
+fn what_a_search_cost_is_told() {
+    let (_dir, server) = filled();
+    let body = json!({"query": [1, 1], "using": "a", "params": {"pageway": {"explain": true}}});
+    let found = server.post("/collections/c/points/query", &body).result();
+    let plan = &found["pageway"]["searches"][0];
+    assert_eq!(
+        (&plan["vector"], &plan["exact"]),
+        (&json!("a"), &json!(false))
+    );
+    assert!(plan["exact_distances"].is_number() && plan["list_size"].is_number());
+    // Every request is slow to this server.
+    let own = server.get("/pageway/collections/c").result();
+    let slow = &own["slow"][0];
+    assert_eq!(
+        (&slow["op"], &slow["searches"][0]["vector"]),
+        (&json!("query_points"), &json!("a"))
+    );
+    assert!(own["indexes"][0]["calibration"]["curves"].is_array());
+    // The first query of all is answered again exactly.
+    let line = "pageway_recall_sampled{collection=\"c\"} 1";
+    let told = (0..3000).any(|_| {
+        let text = server.get("/metrics").text;
+        let is_told = text.lines().any(|own| own == line);
+        if is_told {
+            assert!(text.contains("pageway_searches_total 1\n"), "{text}");
+            assert!(text.contains("pageway_points{collection=\"c\"} "), "{text}");
+        } else {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        is_told
+    });
+    assert!(told, "{line}");
 }

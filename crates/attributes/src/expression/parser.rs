@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::token::{Token, cut, wrong};
 use crate::error::Result;
 use crate::instant::Moment;
-use crate::name::name_id;
+use crate::name::{check_row_name, name_id};
 use crate::number::Number;
 use crate::path::Path;
 use crate::predicate::{Bounds, MAX_DEPTH, Predicate, Scalar, Test, Words};
@@ -194,7 +194,11 @@ impl Parser {
             loop {
                 let id = match self.peek() {
                     Token::Int(id) => u64::try_from(*id).ok(),
-                    Token::Text(name) => Some(name_id(name)),
+                    Token::Text(name) => {
+                        let checked = check_row_name(name);
+                        checked.map_err(|error| self.wrong(error.to_string()))?;
+                        Some(name_id(name))
+                    }
                     Token::Name(_)
                     | Token::Date(_)
                     | Token::Float(_)
@@ -424,6 +428,7 @@ mod tests {
             ("a between 1 and date'2026-01-01'", "of one kind"),
             ("a = date'2026-13-01'", "no date"),
             ("frob(a)", "unknown function"),
+            ("has_id('')", "column 8: name: is empty"),
             ("a = 12x", "no number"),
             ("a[ = 3", "column 4"),
             ("a not = 3", "\"in\" or"),

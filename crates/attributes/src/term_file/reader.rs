@@ -1,5 +1,6 @@
 //! Looking terms up.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use pageway_store::{FileEntry, Vfs};
@@ -24,6 +25,9 @@ pub struct TermFile {
 /// What is shown of a term: itself, how many nodes it is said of, and these where they are asked
 /// for.
 pub(crate) type Visit<'v> = dyn FnMut(&[u8], Posting<'_, '_>) -> Result<()> + 'v;
+
+/// The same until it breaks off.
+type VisitUntil<'v> = dyn FnMut(&[u8], Posting<'_, '_>) -> Result<ControlFlow<()>> + 'v;
 
 /// Bytes of a bitmap of so many nodes at most: a bit for each, in parts of 65,536, with their
 /// heads.
@@ -114,6 +118,24 @@ impl TermFile {
     /// # Errors
     /// `Corrupt`, or as the file is; what `visit` gives.
     pub(crate) fn visit(&self, low: &[u8], high: &[u8], visit: &mut Visit<'_>) -> Result<()> {
+        let all = self.visit_until(low, high, &mut |term, posting| {
+            visit(term, posting).map(ControlFlow::Continue)
+        });
+        all.map(|_| ())
+    }
+
+    /// Whether there is a term from `low` on and before `high`.
+    pub(crate) fn has_any(&self, low: &[u8], high: &[u8]) -> Result<bool> {
+        let found = self.visit_until(low, high, &mut |_, _| Ok(ControlFlow::Break(())))?;
+        Ok(found.is_break())
+    }
+
+    fn visit_until(
+        &self,
+        low: &[u8],
+        high: &[u8],
+        visit: &mut VisitUntil<'_>,
+    ) -> Result<ControlFlow<()>> {
         let mut cursors = (self.stream.cursor()?, self.stream.cursor()?);
         self.descend((&self.root, self.depth), (low, high), &mut cursors, visit)
     }
@@ -130,8 +152,8 @@ impl TermFile {
         (block, level): (&[u8], u32),
         (low, high): (&[u8], &[u8]),
         cursors: &mut (Cursor<'s>, Cursor<'s>),
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
+        visit: &mut VisitUntil<'_>,
+    ) -> Result<ControlFlow<()>> {
         let all = entries(block).ok_or_else(|| self.stream.corrupt("a block of terms"))?;
         // The last child that begins before the first term may hold it.
         let first = match level {
@@ -144,14 +166,14 @@ impl TermFile {
             if term.as_slice() >= high {
                 break;
             }
-            match (content, level) {
+            let flow = match (content, level) {
                 (Content::Block(extent), 2..) => {
                     let length = extent.length as usize;
                     if length > MAX_BLOCK_BYTES {
                         return Err(self.stream.corrupt("a block that is too long"));
                     }
                     let child = cursors.0.read(extent.offset, length)?;
-                    self.descend((&child, level - 1), (low, high), cursors, visit)?;
+                    self.descend((&child, level - 1), (low, high), cursors, visit)?
                 }
                 (Content::Nodes(_) | Content::Bitmap(..), 1) => {
                     let posting = Posting {
@@ -159,12 +181,15 @@ impl TermFile {
                         file: self,
                         cursor: &mut cursors.1,
                     };
-                    visit(term, posting)?;
+                    visit(term, posting)?
                 }
                 _ => return Err(self.stream.corrupt("a block at another level")),
+            };
+            if flow.is_break() {
+                return Ok(flow);
             }
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 
     fn bitmap(&self, cursor: &mut Cursor<'_>, count: u32, extent: Extent) -> Result<RoaringBitmap> {

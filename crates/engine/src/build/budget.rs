@@ -40,6 +40,10 @@ pub(super) const SHARDS_PER_FILL: u64 = 6;
 /// Threads that memory is planned for where there are fewer and it allows: sample and shards must
 /// not depend on how many there are.
 const PLANNED_THREADS: usize = 16;
+/// Memory of a build in pieces: so much, and one in so many bytes of the raw vectors. More makes no
+/// larger pieces, so that the bytes of an index do not depend on it.
+const USUAL_BYTES: u64 = 64_000_000;
+const USUAL_SHARE: u64 = 100;
 /// Buffers of blocks, writers and readers, in any stage.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 pub(super) const STAGE_BYTES: u64 = 6 << 20;
@@ -119,7 +123,7 @@ pub(super) struct BuildPlan {
     /// Memory of a search over all segments, and what one of them may take of it.
     pub(super) index_memory: u64,
     pub(super) memory_bytes: u64,
-    /// Memory of the build.
+    /// Memory of the build, beside the order of its rows.
     pub(super) budget_bytes: u64,
     pub(super) sample_rows: u64,
     /// Rows of a part at most, where rows are put in the order of nodes part by part.
@@ -141,7 +145,7 @@ impl BuildPlan {
         codebook: Option<&SharedCodebook>,
     ) -> Result<Self> {
         check_degree(options.degree)?;
-        let cut = Cut::of(input, options.segments)?;
+        let cut = Cut::of(input, options)?;
         let node_count = cut.longest();
         let vectors = input.vectors.shape();
         let shape = Shape {
@@ -153,7 +157,8 @@ impl BuildPlan {
             shape,
             options,
             sizes: Sizes {
-                user_ids: input.ids.is_some(),
+                // Rows that are put in another order are known by their numbers in the data.
+                user_ids: input.ids.is_some() || cut.is_by_space(),
                 ..options.sizes()
             },
             code_bytes: options
@@ -161,17 +166,18 @@ impl BuildPlan {
                 .or(codebook.map(SharedCodebook::code_bytes)),
             cut,
             row_bytes: vectors.row_bytes() as u64,
+            filters: match input.attributes {
+                Some(_) => filter_bytes(cut.rows(), cut.longest()),
+                None => 0,
+            },
         };
         let index_memory = choice.search_memory();
         let memory_bytes = cut.least_share(index_memory);
         let budget_bytes = options
             .build_memory
-            .map_or_else(half_of_the_machine, |wish| wish.resolve(choice.raw_bytes()));
-        let filters = match input.attributes {
-            Some(_) => filter_bytes(cut.rows(), cut.longest()),
-            None => 0,
-        };
-        choice.first(index_memory.saturating_sub(filters), |spec| {
+            .map_or_else(half_of_the_machine, |wish| wish.resolve(choice.raw_bytes()))
+            .saturating_sub(cut.order_bytes());
+        choice.first(index_memory, |spec| {
             codebook.map_or(Ok(()), |codebook| codebook.check(&spec))?;
             let threads = thread_count(options.threads);
             let mut plan = Self {
@@ -190,6 +196,7 @@ impl BuildPlan {
             };
             // Rows that are narrowed are copied.
             let resident = input.vectors.resident().is_some() && element == vectors.element;
+            let resident = resident && !cut.is_by_space();
             plan.fit(resident, options)?;
             Ok(plan)
         })
@@ -249,17 +256,50 @@ impl BuildPlan {
             self.refuse_above("laying out the graph of another index", whole)?;
         }
         if whole > self.budget_bytes {
-            self.parts = self.can_part().then(|| self.part_capacity());
-            if !self.has_clusters() {
-                let capacity = self.shard_capacity();
-                let window = self.places_by_edges().then(|| self.window_capacity());
-                self.graph = GraphPlan::Shards { capacity, window };
-            }
+            self.cut_into_pieces(resident);
+        } else {
+            self.settle_sample(resident);
         }
+        Ok(())
+    }
+
+    /// Chooses the sizes of pieces, and of the sample, which fit. Memory beyond what pieces usually
+    /// take changes none of them, so it changes no byte of the index.
+    fn cut_into_pieces(&mut self, resident: bool) {
+        let given = (self.budget_bytes, self.planned_threads);
+        self.planned_threads = 1;
+        let usual = self.usual_bytes().max(self.least_of_pieces() + USUAL_BYTES);
+        self.budget_bytes = self.budget_bytes.min(usual);
+        self.planned_threads = given.1.max(PLANNED_THREADS);
+        while self.planned_threads > 1 && self.least_of_pieces() > self.budget_bytes {
+            self.planned_threads /= 2;
+        }
+        self.parts = self.can_part().then(|| self.part_capacity());
+        if !self.has_clusters() {
+            let capacity = self.shard_capacity();
+            let window = self.places_by_edges().then(|| self.window_capacity());
+            self.graph = GraphPlan::Shards { capacity, window };
+        }
+        self.settle_sample(resident);
+        self.budget_bytes = given.0;
+        self.threads = self.threads.min(self.planned_threads);
+    }
+
+    /// The least that pieces, and codes trained on few rows, take.
+    fn least_of_pieces(&self) -> u64 {
+        let training = self.train_bytes(self.sample_rows.min(SAMPLE_ROWS_MIN));
+        self.piecewise_bytes().unwrap_or(0).max(training)
+    }
+
+    fn settle_sample(&mut self, resident: bool) {
         while self.sample_rows > SAMPLE_ROWS_MIN && self.peak_bytes(resident) > self.budget_bytes {
             self.sample_rows = (self.sample_rows / 2).max(SAMPLE_ROWS_MIN);
         }
-        Ok(())
+    }
+
+    /// Memory that the pieces of a build are made for, where there is so much.
+    pub(super) fn usual_bytes(&self) -> u64 {
+        USUAL_BYTES + u64::from(self.node_count) * self.row_bytes() / USUAL_SHARE
     }
 
     /// Plans to keep the lists of segments, of which the largest has so many nodes, where memory is
@@ -509,14 +549,20 @@ impl BuildPlan {
         STAGE_BYTES + queries * per_query + answers * ANSWER_BYTES
     }
 
+    /// Memory of the build, all of it.
+    pub(super) const fn build_memory(&self) -> u64 {
+        self.budget_bytes.saturating_add(self.cut.order_bytes())
+    }
+
     fn refuse_above(&self, stage: &'static str, bytes: u64) -> OrRefused<()> {
         if bytes <= self.budget_bytes {
             return Ok(());
         }
+        let bytes = bytes + self.cut.order_bytes();
         let error = Error::invalid(format!(
             "a build memory of {} is too small for {stage}; the smallest that works is {bytes} B \
              ({})",
-            format_budget(self.budget_bytes),
+            format_budget(self.build_memory()),
             format_bytes(bytes)
         ));
         Err(Refused::while_building(error, bytes))

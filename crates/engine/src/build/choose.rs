@@ -79,6 +79,8 @@ pub(super) struct SpecChoice<'c> {
     pub(super) cut: Cut,
     /// Bytes of a row as it is given: what shares of memory and disk are of.
     pub(super) row_bytes: u64,
+    /// Memory of filters, where rows have attributes.
+    pub(super) filters: u64,
 }
 
 impl SpecChoice<'_> {
@@ -131,7 +133,8 @@ impl SpecChoice<'_> {
                 0
             }
         };
-        let fits = |spec: &IndexSpec| settle((spec, extent), lists(spec), memory_bytes);
+        let filters = self.filters;
+        let fits = |spec: &IndexSpec| settle((spec, extent), (lists(spec), filters), memory_bytes);
         let storage = self.with_codes(form, 1)?.storage;
         let codes = storage.codes;
         let code_bytes = match (self.code_bytes, codes.is_memory()) {
@@ -146,10 +149,13 @@ impl SpecChoice<'_> {
                     // Where there is a cache, queries may take from that later.
                     let now = form.lists_first || spec.cache.is_none();
                     let more = match more_queries(&spec, extent) {
-                        Ok(more) if now => more.min(memory_bytes / QUERY_SHARE),
+                        Ok(more) if now => {
+                            more.min(memory_bytes.saturating_sub(filters) / QUERY_SHARE)
+                        }
                         Ok(_) | Err(_) => 0,
                     };
-                    settle((&spec, extent), lists(&spec) + more, memory_bytes).is_ok()
+                    let beside = (lists(&spec) + more, filters);
+                    settle((&spec, extent), beside, memory_bytes).is_ok()
                 };
                 largest(least, useful, fits_with_queries)
             }
@@ -262,7 +268,7 @@ impl SpecChoice<'_> {
         }
         let (share, least) = DEFAULT_MEMORY;
         let wished = MemoryWish::Share(share).resolve(raw_bytes);
-        wished.max(least).max(self.least_of_forms())
+        wished.max(least).max(self.least_of_forms() + self.filters)
     }
 
     /// The least memory that one of the forms works with; none where none is legal.
@@ -275,15 +281,21 @@ impl SpecChoice<'_> {
     }
 }
 
-fn settle((spec, extent): (&IndexSpec, Extent), lists: u64, memory_bytes: u64) -> OrRefused<()> {
+fn settle(
+    (spec, extent): (&IndexSpec, Extent),
+    (lists, filters): (u64, u64),
+    memory_bytes: u64,
+) -> OrRefused<()> {
     let least = least_memory(spec, extent)?;
     let mut ledger = Ledger::new(memory_bytes);
     least
         .entries()
         .iter()
         .for_each(|(part, bytes)| ledger.reserve(*part, *bytes));
-    if lists > 0 {
-        ledger.reserve(MemoryPart::Lists, lists);
+    for (part, bytes) in [(MemoryPart::Lists, lists), (MemoryPart::Filters, filters)] {
+        if bytes > 0 {
+            ledger.reserve(part, bytes);
+        }
     }
     ledger
         .settle("searching this index")

@@ -1,4 +1,5 @@
-//! The rows of a build, cut by arrival into runs of nearly equal length: one for each segment.
+//! The rows of a build, cut into runs of nearly equal length: one for each segment. Of rows that
+//! are cut by space the runs are those of an order in which near rows are together.
 
 use std::io;
 use std::ops::Range;
@@ -7,24 +8,44 @@ use pageway_types::{VectorRead, VectorShape};
 
 use crate::error::{Error, Result};
 use crate::manifest::MAX_SEGMENTS;
-use crate::options::BuildInput;
+use crate::options::{BuildInput, BuildOptions, SegmentCut};
 use crate::plan::Extent;
 use crate::source::{IdRead, TextPart, TextRead};
+
+/// Cells of a run, where rows are cut by space: as many as tell which runs a query is near.
+const CELLS: u32 = 16;
+/// Rows of a cell on average, at least.
+const CELL_ROWS: u32 = 64;
+/// What a row takes while it is put where its run is: its cell, and its place.
+const PLACED_BYTES: u64 = 8;
 
 /// How many rows there are, and how many runs they are cut into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Cut {
     rows: u32,
     runs: u32,
+    by_space: bool,
 }
 
 impl Cut {
-    /// The rows of `input` in `runs` runs.
+    /// The rows of `input` in as many runs as are wished.
     ///
     /// # Errors
     /// `InvalidInput` for an input that contradicts itself, and as [`Cut::new`].
-    pub(super) fn of(input: &BuildInput<'_>, runs: u32) -> Result<Self> {
-        Self::new(check_counts(input)?, runs)
+    pub(super) fn of(input: &BuildInput<'_>, options: &BuildOptions) -> Result<Self> {
+        let runs = options.segments;
+        Ok(Self {
+            by_space: options.cut == SegmentCut::Space && runs > 1,
+            ..Self::new(check_counts(input)?, runs)?
+        })
+    }
+
+    /// The rows of `input` in one run.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an input that contradicts itself.
+    pub(super) fn whole(input: &BuildInput<'_>) -> Result<Self> {
+        Self::new(check_counts(input)?, 1)
     }
 
     /// `rows` in `runs` runs.
@@ -34,7 +55,11 @@ impl Cut {
     pub(super) fn new(rows: u32, runs: u32) -> Result<Self> {
         let most = MAX_SEGMENTS.min(rows.max(1));
         if (1..=most).contains(&runs) {
-            return Ok(Self { rows, runs });
+            return Ok(Self {
+                rows,
+                runs,
+                by_space: false,
+            });
         }
         Err(Error::invalid(format!(
             "segments = {runs}: give 1 to {most} for {rows} vectors"
@@ -51,6 +76,29 @@ impl Cut {
         self.runs
     }
 
+    /// Whether runs are near together.
+    pub(super) const fn is_by_space(self) -> bool {
+        self.by_space
+    }
+
+    /// Cells that all runs are made of, where they are made of cells.
+    pub(super) fn cells(self) -> u32 {
+        if !self.by_space {
+            return 0;
+        }
+        let most = (self.rows / CELL_ROWS).max(self.runs);
+        self.runs.saturating_mul(CELLS).min(most)
+    }
+
+    /// Memory of the build that the order of its rows takes.
+    pub(super) const fn order_bytes(self) -> u64 {
+        if self.by_space {
+            PLACED_BYTES * self.rows as u64
+        } else {
+            0
+        }
+    }
+
     /// Rows of the longest run.
     pub(super) const fn longest(self) -> u32 {
         self.rows.div_ceil(self.runs)
@@ -63,17 +111,20 @@ impl Cut {
     }
 
     /// What memory is planned for.
-    pub(super) const fn extent(self) -> Extent {
+    pub(super) fn extent(self) -> Extent {
+        // A cell that a run ends in is of both.
+        let cells = self.cells();
         Extent {
             rows: self.rows,
             segments: self.runs,
             longest: self.longest(),
+            centres: cells + u32::from(cells > 0) * self.runs,
         }
     }
 
     /// The runs, in order.
     pub(super) fn all(self) -> impl Iterator<Item = Range<u32>> {
-        let Self { rows, runs } = self;
+        let Self { rows, runs, .. } = self;
         let bound = move |run: u32| (u64::from(rows) * u64::from(run) / u64::from(runs)) as u32;
         (0..runs).map(move |run| bound(run)..bound(run + 1))
     }

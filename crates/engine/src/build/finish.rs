@@ -1,7 +1,7 @@
 //! The end of a build: what the finished index tells when it is searched, before it is published.
 
 use pageway_store::FileEntry;
-use pageway_types::NodeId;
+use pageway_types::{NodeId, Progress};
 
 use super::budget::STAGE_BYTES;
 use super::fingerprint::Fingerprint;
@@ -57,7 +57,8 @@ impl Pipeline<'_> {
             segment,
         };
         let lists = resolve::list_reader(source)?;
-        let room = self.plan.budget_bytes / 2 / ORDER_BYTES;
+        let memory = self.plan.budget_bytes.min(self.plan.usual_bytes());
+        let room = memory / 2 / ORDER_BYTES;
         let limit = u64::from(segment.node_count).min(room) as usize;
         // Walks start at the nodes of a navigation graph, if there is one.
         let from = if structure.is_empty() {
@@ -146,6 +147,8 @@ fn least_bytes(manifest: &Manifest) -> Result<u64> {
         rows: manifest.node_count(),
         segments: manifest.segments.len() as u32,
         longest: longest.max().unwrap_or(0),
+        centres: 0,
     };
-    Ok(least_memory(&manifest.first()?.spec, extent)?.reserved())
+    let least = least_memory(&manifest.first()?.spec, extent)?.reserved();
+    Ok(least + manifest.region_bytes())
 }

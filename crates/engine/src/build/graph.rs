@@ -11,6 +11,7 @@ use pageway_store::Vfs;
 use pageway_types::{Metric, NodeId, Progress, VectorRead, VectorShape};
 use rayon::ThreadPool;
 
+use super::phases::StageParts;
 use super::pipeline::not_in_memory;
 use super::sample::{read_rows, sample_rows};
 use crate::error::{Error, ErrorKind, Result};
@@ -243,6 +244,52 @@ impl Algorithm {
                 (built.graph, Vec::new())
             }
         })
+    }
+
+    /// The stages that it reports, and about their parts of it.
+    pub(super) const fn stages(&self) -> StageParts {
+        match self {
+            Self::Vamana(_) => &[
+                ("mean of vectors", 0.01),
+                ("medoid", 0.01),
+                ("link vectors", 0.9),
+                ("order lists", 0.05),
+                ("check reachability", 0.03),
+            ],
+            Self::Nsg(_) => &[
+                ("mean of vectors", 0.01),
+                ("medoid", 0.01),
+                ("find nearest", 0.5),
+                ("choose neighbors", 0.3),
+                ("link back", 0.1),
+                ("fill lists", 0.05),
+                ("check reachability", 0.05),
+            ],
+            Self::Hnsw(_) => &[
+                ("link vectors", 0.9),
+                ("order lists", 0.05),
+                ("check reachability", 0.05),
+            ],
+            Self::PiPnn(_) => &[
+                ("mean of vectors", 0.01),
+                ("medoid", 0.01),
+                ("carve groups", 0.15),
+                ("compare neighbors", 0.45),
+                ("link vectors", 0.08),
+                ("order lists", 0.01),
+                ("choose neighbors", 0.3),
+                ("check reachability", 0.05),
+            ],
+        }
+    }
+
+    /// About how many nanoseconds a row takes one thread.
+    pub(super) fn nanos(&self, dimension: f64) -> f64 {
+        match self {
+            Self::Vamana(_) | Self::Hnsw(_) => 60_000.0 + 600.0 * dimension,
+            Self::Nsg(_) => 120_000.0 + 1_200.0 * dimension,
+            Self::PiPnn(_) => 30_000.0 + 200.0 * dimension,
+        }
     }
 
     /// Bytes that building takes beside the vectors.

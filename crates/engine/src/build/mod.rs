@@ -10,6 +10,7 @@
 //! number of threads.
 
 mod addition;
+mod arrangement;
 mod attributes;
 mod budget;
 mod calibrate;
@@ -20,7 +21,9 @@ mod clusters;
 mod code_error;
 mod codebook;
 mod codes;
+mod course;
 mod cut;
+mod deal;
 mod encode;
 mod entry;
 mod fingerprint;
@@ -41,6 +44,7 @@ mod outliers;
 mod outline;
 mod parts;
 mod patch;
+mod phases;
 #[cfg(test)]
 mod piecewise;
 mod pipeline;
@@ -53,6 +57,7 @@ mod report;
 mod rewrite;
 mod sample;
 mod scratch;
+mod segment_limits;
 mod shards;
 mod sort;
 mod spill;
@@ -71,7 +76,8 @@ pub(crate) use budget::rewrite_bytes;
 pub use held_out::HeldOutRows;
 pub(crate) use ids::IdFile;
 pub use outline::BuildOutline;
-pub(crate) use patch::{SegmentPatch, patch_bytes};
+pub(crate) use patch::{SegmentPatch, overwrite, patch_bytes};
 pub use recalibrate::CalibrateOptions;
 pub use report::BuildReport;
 pub(crate) use rewrite::{KeptLists, KeptRows};
+pub use segment_limits::SegmentLimits;

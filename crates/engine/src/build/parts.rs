@@ -18,13 +18,13 @@ use pageway_graph::{
     ClusterCount, ClusterSpec, Clusters, Partition, PartitionSpec, Placement, VectorSet,
     clusters_bytes, place_clustered, placement_bytes, plan, some_clusters,
 };
-use pageway_quant::normalise;
 use pageway_types::{Metric, NodeId, Progress, VectorShape};
 use rayon::ThreadPool;
 
 use super::budget::{BuildPlan, NORM_BYTES, STAGE_BYTES};
 use super::clusters::{CLIPPED, table_of};
-use super::codes::widened_sample;
+use super::course::Course;
+use super::deal::Deal;
 use super::ordered::{OrderedRows, OrderedWriter};
 use super::outliers::clip;
 use super::scratch::StageFiles;
@@ -32,7 +32,6 @@ use super::spill::{BUFFER_BYTES, Spill};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::BuildInput;
 use crate::resolve;
-use crate::source::RowBlocks;
 use crate::storage::{ClusterTable, Identities};
 
 /// Fewest rows of a part: clusters of fewer would be cut off from what is near.
@@ -42,8 +41,6 @@ const SORTED_BYTES: u64 = 16;
 /// Parts that there may be for each that the rows fill: they are filled to three quarters, and an
 /// uneven set may double their number.
 const PARTS_PER_FILL: u64 = 3;
-/// Rows that are dealt at a time, in bytes: their distances to all parts are held.
-const DEAL_BYTES: usize = 256 << 10;
 
 impl BuildPlan {
     /// Whether rows can be put in order part by part: where nodes are not in the order of the data.
@@ -114,7 +111,7 @@ pub(super) struct PartBuild<'p> {
     pub(super) max_norm: f32,
     pub(super) files: StageFiles<'p>,
     pub(super) pool: &'p ThreadPool,
-    pub(super) progress: &'p dyn Progress,
+    pub(super) progress: &'p Course<'p>,
 }
 
 /// A part: rows, each before its identity.
@@ -159,8 +156,10 @@ impl PartBuild<'_> {
                 group_centroids: Vec::new(),
             },
         };
+        let rows = self.input.vectors.count();
         for part in parts {
             self.progress.check()?;
+            self.progress.portion(part.count as f64 / rows as f64);
             match resolve::cluster_spec(&self.plan.spec) {
                 Some(spec) => self.cluster(&part, &spec, &mut ordering)?,
                 None => self.place(&part, &mut ordering)?,
@@ -211,29 +210,28 @@ impl PartBuild<'_> {
 
     /// Deals the rows, each to the nearest part that has room.
     fn deal(&self, capacity: u32) -> Result<Vec<Part>> {
-        let partition = self.partition(capacity)?;
-        let mut assigner = partition.assigner();
+        let deal = Deal {
+            vectors: self.input.vectors,
+            metric: self.plan.spec.shape.metric,
+            pool: self.pool,
+            progress: self.progress,
+            stage: "deal rows",
+        };
+        let partition = self.partition(&deal, capacity)?;
         let mut writers = Vec::with_capacity(partition.shards());
         for number in 0..partition.shards() {
             writers.push(Some((self.files.writer(&format!("part-{number}"))?, 0)));
         }
-        let (vectors, shape, stride) = (self.input.vectors, self.shape(), self.stride());
-        self.progress.stage("deal rows", vectors.count());
-        let mut blocks = RowBlocks::new(vectors, 0..vectors.count(), DEAL_BYTES);
-        let (mut widened, mut assigned, mut own) = (Vec::new(), Vec::new(), Vec::new());
-        let mut identity = Vec::with_capacity(stride);
-        while let Some(block) = blocks.next_block()? {
-            self.progress.check()?;
-            self.widen(block.rows, &mut widened)?;
-            assigned.clear();
-            assigner.assign(&widened, self.pool, &mut assigned)?;
-            let rows = block.rows.chunks_exact(shape.row_bytes());
+        let (shape, stride) = (self.shape(), self.stride());
+        let (mut own, mut identity) = (Vec::new(), Vec::with_capacity(stride));
+        deal.run(&partition, &mut |dealt| {
+            let rows = dealt.rows.chunks_exact(shape.row_bytes());
             own.resize(rows.len(), 0);
             if let Some(ids) = self.input.ids {
-                ids.read(block.first, &mut own)?;
+                ids.read(dealt.first, &mut own)?;
             }
-            let numbered = (block.first as u32..).zip(rows.zip(&own));
-            for ((number, (row, id)), part) in numbered.zip(&assigned) {
+            let numbered = (dealt.first as u32..).zip(rows.zip(&own));
+            for ((number, (row, id)), part) in numbered.zip(dealt.shards) {
                 let Some((writer, count)) =
                     writers.get_mut(*part as usize).and_then(Option::as_mut)
                 else {
@@ -245,8 +243,8 @@ impl PartBuild<'_> {
                 writer.write(&identity)?;
                 *count += 1;
             }
-            self.progress.advance(own.len() as u64);
-        }
+            Ok(())
+        })?;
         let mut parts = Vec::with_capacity(writers.len());
         for number in partition.walk() {
             let writer = writers.get_mut(number as usize).and_then(Option::take);
@@ -258,39 +256,16 @@ impl PartBuild<'_> {
         Ok(parts)
     }
 
-    fn partition(&self, capacity: u32) -> Result<Partition> {
-        let mut sample = widened_sample(self.input.vectors, self.plan)?;
-        let dimension = self.plan.spec.shape.dimension as usize;
-        self.normalise(&mut sample);
+    fn partition(&self, deal: &Deal<'_>, capacity: u32) -> Result<Partition> {
+        let sample = deal.sample(self.plan)?;
         let spec = PartitionSpec {
-            dimension,
+            dimension: self.plan.spec.shape.dimension as usize,
             total_count: self.input.vectors.count(),
             shard_capacity: capacity.into(),
             copies: 1,
             seed: self.plan.spec.seed,
         };
         Ok(plan(&sample, &spec, self.pool, self.progress)?)
-    }
-
-    fn widen(&self, rows: &[u8], values: &mut Vec<f32>) -> Result<()> {
-        let shape = self.shape();
-        let widen = resolve::kernels()?.widen(shape.element);
-        let (row_bytes, dimension) = (shape.row_bytes(), shape.dimension as usize);
-        values.resize(rows.len() / row_bytes * dimension, 0.0);
-        let rows = rows.chunks_exact(row_bytes);
-        for (row, out) in rows.zip(values.chunks_exact_mut(dimension)) {
-            widen(row, out);
-        }
-        self.normalise(values);
-        Ok(())
-    }
-
-    /// Parts compare by L2: under the cosine, directions.
-    fn normalise(&self, values: &mut [f32]) {
-        if self.plan.spec.shape.metric == Metric::Cosine {
-            let rows = values.chunks_exact_mut(self.plan.spec.shape.dimension as usize);
-            rows.for_each(normalise);
-        }
     }
 
     fn set<'s>(&self, rows: &'s [u8], max_norm: f32) -> Result<VectorSet<'s>> {
@@ -511,7 +486,7 @@ mod tests {
                     segment: None,
                 },
                 pool: &pool,
-                progress: &NoProgress,
+                progress: &Course::of_part(&NoProgress),
             };
             let (ordered, table) = parts.run(500).unwrap();
             assert_eq!(VectorRead::count(&ordered), u64::from(ROWS));

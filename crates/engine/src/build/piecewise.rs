@@ -52,12 +52,22 @@ fn build(
     piecewise: bool,
     progress: &dyn Progress,
 ) -> Result<()> {
+    build_in(dir, options, piecewise.then_some(1), progress)
+}
+
+/// The same, in pieces in so many times the least memory.
+fn build_in(
+    dir: &Path,
+    options: &BuildOptions,
+    piecewise: Option<u64>,
+    progress: &dyn Progress,
+) -> Result<()> {
     let bytes = rows();
     let ids: Vec<u64> = (0..u64::from(ROWS)).map(|row| 3 * row + 1).collect();
     let (vectors, ids) = (VectorSlice::new(&bytes, SHAPE).unwrap(), IdSlice(&ids));
     let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids));
     let mut plan = BuildPlan::new((&input, SHAPE.element), options, None)?;
-    if piecewise {
+    if let Some(times) = piecewise {
         plan.parts = plan.can_part().then_some(ROWS / 3);
         let per_page = plan.nodes_per_page();
         let window = (ROWS / 3 / per_page).max(1) * per_page;
@@ -67,8 +77,11 @@ fn build(
         };
         // Codes that pages hold wait on disk.
         let held = if plan.pages_hold_codes() { 0 } else { 16 << 20 };
-        plan.budget_bytes = plan.paging_bytes(held);
-        assert_eq!(plan.codes_wait_on_disk(), plan.pages_hold_codes());
+        plan.budget_bytes = times * plan.paging_bytes(held);
+        assert_eq!(
+            plan.codes_wait_on_disk(),
+            times == 1 && plan.pages_hold_codes()
+        );
     }
     let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
     build_planned((&vfs, dir), (&input, options), (&plan, None), progress).map(|_| ())
@@ -114,6 +127,28 @@ fn every_design_is_built_without_its_graph_in_memory() {
             .filter(|name| is_temporary(name))
             .collect();
         assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[test]
+fn neither_memory_nor_threads_change_a_byte_of_what_is_built_in_pieces() {
+    let root = tempfile::tempdir().unwrap();
+    let own = (Preset::Pageway, Some("on-disk"));
+    for (preset, form) in [(Preset::Starling, None), (Preset::PageAnn, None), own] {
+        let built = |(times, threads)| {
+            let dir = root.path().join("index");
+            remove(&dir);
+            let options = BuildOptions {
+                threads,
+                ..options(preset, form)
+            };
+            build_in(&dir, &options, Some(times), &NoProgress).unwrap();
+            files(&dir)
+        };
+        let expected = built((1, 1));
+        for other in [(1, 2), (2, 1), (1000, 2)] {
+            assert!(built(other) == expected, "{preset} {form:?} {other:?}");
+        }
     }
 }
 

@@ -6,12 +6,13 @@ use std::time::Instant;
 
 use pageway_quant::Quantizer;
 use pageway_store::{BlobWriter, FileEntry, FileUuid, PageGeometry, clock};
-use pageway_types::{NodeId, Progress};
+use pageway_types::NodeId;
 use rayon::ThreadPool;
 
 use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan};
 use super::clusters::BuiltClusters;
 use super::codebook::SharedCodebook;
+use super::course::Course;
 use super::encode::Quantizers;
 use super::entry::{BuiltEntry, EntryBuild};
 use super::fingerprint::{Fingerprint, Watched};
@@ -30,7 +31,7 @@ use crate::manifest::{CodeError, FileKind, Files, GraphStatistics, Manifest, Seg
 use crate::options::{BuildInput, BuildOptions};
 use crate::resolve;
 use crate::source::{IdRead, Inspection, Lengths, inspect_each};
-use crate::storage::ClusterTable;
+use crate::storage::{ClusterTable, Region};
 
 /// What builds a segment.
 pub(super) struct Pipeline<'p> {
@@ -51,7 +52,7 @@ pub(super) struct Pipeline<'p> {
     pub(super) segment: Option<u32>,
     pub(super) workspace: &'p Workspace,
     pub(super) pool: &'p ThreadPool,
-    pub(super) progress: &'p dyn Progress,
+    pub(super) progress: &'p Course<'p>,
 }
 
 /// Rows in the order of nodes, and the clusters that it follows, where there are any.
@@ -312,6 +313,9 @@ impl Pipeline<'_> {
                 dead: None,
                 attributes: None,
                 patches: None,
+                region: None,
+                overwritten: None,
+                repaired: None,
             },
             graph: GraphStatistics {
                 overlap,
@@ -421,6 +425,15 @@ impl Pipeline<'_> {
         let vfs = self.workspace.vfs.as_ref();
         let read = |dir: &Path| Ok(Manifest::read(vfs, dir)?.first()?.files.records.uuid);
         self.options.graph_from.as_deref().map(read).transpose()
+    }
+
+    /// Writes where the rows of a segment that was built are.
+    pub(super) fn region(&self, region: &Region, built: &SegmentEntry) -> Result<FileEntry> {
+        let generation = self.workspace.generation;
+        let uuid = FileKind::Region.uuid_beside(built.files.records.uuid, generation);
+        let mut file = self.blob_of(FileKind::Region, uuid)?;
+        file.write(&region.to_bytes())?;
+        Ok(file.finish()?)
     }
 
     pub(super) fn blob(&self, kind: FileKind, fingerprint: Fingerprint) -> Result<BlobWriter> {

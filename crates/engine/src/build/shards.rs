@@ -13,21 +13,19 @@ use pageway_graph::{
     COPIES, Graph, MedoidSpec, Partition, PartitionSpec, VectorSet, medoid, merge_lists, plan,
 };
 use pageway_kernels::advise_huge_pages;
-use pageway_types::{Metric, NodeId, Progress, VectorRead};
+use pageway_types::{NodeId, VectorRead};
 use rayon::ThreadPool;
 use serde_json::Value;
 
 use super::budget::{BLOCK_BYTES, BuildPlan};
-use super::codes::widened_sample;
+use super::course::Course;
+use super::deal::Deal;
 use super::scratch::StageFiles;
 use super::spill::{Spill, SpillReader, SpillWriter};
 use super::write::ListStream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve;
-use crate::source::{RowBlocks, VectorSlice};
-
-/// Rows that are assigned at a time, in bytes: their distances to all shards are held.
-const ASSIGN_BYTES: usize = 256 << 10;
+use crate::source::VectorSlice;
 
 /// A graph build in shards.
 pub(super) struct ShardBuild<'b> {
@@ -37,7 +35,7 @@ pub(super) struct ShardBuild<'b> {
     pub(super) pool: &'b ThreadPool,
     /// Longest vector of all shards, under the inner product.
     pub(super) max_norm: Option<f32>,
-    pub(super) progress: &'b dyn Progress,
+    pub(super) progress: &'b Course<'b>,
 }
 
 /// Nodes of a shard with their rows: `(node u32, row)` repeated, nodes ascending.
@@ -58,7 +56,9 @@ impl ShardBuild<'_> {
     pub(super) fn run(&self, capacity: u32) -> Result<ShardGraphs> {
         let shards = self.assign(capacity)?;
         let mut spills = Vec::with_capacity(shards.len());
+        let rows: usize = shards.iter().map(|shard| shard.count).sum();
         for (number, shard) in shards.into_iter().enumerate() {
+            self.progress.portion(shard.count as f64 / rows as f64);
             spills.push(self.shard(number, &shard)?);
         }
         let count = spills.len() as u32;
@@ -77,25 +77,23 @@ impl ShardBuild<'_> {
     }
 
     fn assign(&self, capacity: u32) -> Result<Vec<ShardRows>> {
-        let partition = self.partition(capacity)?;
-        let mut assigner = partition.assigner();
+        let deal = Deal {
+            vectors: self.vectors,
+            metric: self.plan.spec.shape.metric,
+            pool: self.pool,
+            progress: self.progress,
+            stage: "assign shards",
+        };
+        let partition = self.partition(&deal, capacity)?;
         let mut writers = Vec::with_capacity(partition.shards());
         for number in 0..partition.shards() {
             writers.push((self.files.writer(&format!("shard-{number}"))?, 0));
         }
-        let count = self.vectors.count();
         let row_bytes = self.vectors.shape().row_bytes();
-        self.progress.stage("assign shards", count);
-        let mut blocks = RowBlocks::new(self.vectors, 0..count, ASSIGN_BYTES);
-        let (mut widened, mut assigned) = (Vec::new(), Vec::new());
-        while let Some(block) = blocks.next_block()? {
-            self.progress.check()?;
-            self.widen(block.rows, &mut widened)?;
-            assigned.clear();
-            assigner.assign(&widened, self.pool, &mut assigned)?;
-            let rows = block.rows.chunks_exact(row_bytes);
-            let shards = assigned.chunks_exact(partition.copies());
-            for ((node, row), shards) in (block.first as u32..).zip(rows).zip(shards) {
+        deal.run(&partition, &mut |dealt| {
+            let rows = dealt.rows.chunks_exact(row_bytes);
+            let shards = dealt.shards.chunks_exact(partition.copies());
+            for ((node, row), shards) in (dealt.first as u32..).zip(rows).zip(shards) {
                 for shard in shards {
                     let Some((writer, nodes)) = writers.get_mut(*shard as usize) else {
                         continue;
@@ -105,8 +103,8 @@ impl ShardBuild<'_> {
                     *nodes += 1;
                 }
             }
-            self.progress.advance((block.rows.len() / row_bytes) as u64);
-        }
+            Ok(())
+        })?;
         let finish = |(writer, count): (SpillWriter, usize)| {
             Ok(ShardRows {
                 spill: writer.finish()?,
@@ -120,9 +118,8 @@ impl ShardBuild<'_> {
             .collect()
     }
 
-    fn partition(&self, capacity: u32) -> Result<Partition> {
-        let mut sample = widened_sample(self.vectors, self.plan)?;
-        self.normalise(&mut sample);
+    fn partition(&self, deal: &Deal<'_>, capacity: u32) -> Result<Partition> {
+        let sample = deal.sample(self.plan)?;
         let spec = PartitionSpec {
             dimension: self.vectors.shape().dimension as usize,
             total_count: self.vectors.count(),
@@ -131,34 +128,6 @@ impl ShardBuild<'_> {
             seed: self.plan.spec.seed,
         };
         Ok(plan(&sample, &spec, self.pool, self.progress)?)
-    }
-
-    fn widen(&self, rows: &[u8], values: &mut Vec<f32>) -> Result<()> {
-        let shape = self.vectors.shape();
-        let widen = resolve::kernels()?.widen(shape.element);
-        let dimension = shape.dimension as usize;
-        values.resize(rows.len() / shape.row_bytes() * dimension, 0.0);
-        for (row, out) in rows
-            .chunks_exact(shape.row_bytes())
-            .zip(values.chunks_exact_mut(dimension))
-        {
-            widen(row, out);
-        }
-        self.normalise(values);
-        Ok(())
-    }
-
-    /// Partitions compare by L2: under the cosine, directions.
-    fn normalise(&self, values: &mut [f32]) {
-        if self.plan.spec.shape.metric != Metric::Cosine {
-            return;
-        }
-        for row in values.chunks_exact_mut(self.plan.spec.shape.dimension as usize) {
-            let norm = row.iter().map(|value| value * value).sum::<f32>().sqrt();
-            for value in row.iter_mut() {
-                *value /= norm;
-            }
-        }
     }
 
     fn build_shard(&self, stage: &str, shard: &ShardRows) -> Result<Spill> {

@@ -8,11 +8,14 @@ use pageway_types::{NodeId, Progress, RowId, VectorShape};
 use rayon::ThreadPool;
 
 use super::BuildReport;
+use super::arrangement::{ArrangedRows, Arrangement};
 use super::attributes::check_documents;
-use super::budget::{BuildPlan, GraphPlan};
+use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan};
 use super::calibrate::{guests, held_out_rows};
 use super::codebook::SharedCodebook;
+use super::course::Course;
 use super::cut::Run;
+use super::deal::Deal;
 use super::encode::Quantizers;
 use super::fingerprint::Fingerprint;
 use super::graph_file::list_bytes;
@@ -28,8 +31,9 @@ use crate::manifest::{Manifest, SegmentEntry};
 use crate::memory::check_room;
 use crate::options::{BuildInput, BuildOptions};
 use crate::plan::index_bytes;
-use crate::source::{check_free, check_unique};
+use crate::source::{Inspection, check_free, check_unique, inspect_rows};
 use crate::spec::Shape;
+use crate::storage::Region;
 use crate::threads::thread_pool;
 
 impl Index {
@@ -89,7 +93,11 @@ fn build_rows(
     let shape = input.vectors.shape();
     // Rows that are narrowed are copied.
     let resident = input.vectors.resident().is_some() && element == shape.element;
-    check_room(plan.peak_bytes(resident), "this build")?;
+    let resident = resident && !plan.cut.is_by_space();
+    check_room(
+        plan.peak_bytes(resident) + plan.cut.order_bytes(),
+        "this build",
+    )?;
     let built = build_planned(
         (vfs, dir),
         (input, options),
@@ -119,6 +127,19 @@ pub(super) fn build_planned(
     (plan, codebook): (&BuildPlan, Option<&SharedCodebook>),
     progress: &dyn Progress,
 ) -> Result<BuildReport> {
+    let pool = thread_pool(plan.threads)?;
+    let mut stages = Stages::start();
+    let arrangement = if plan.cut.is_by_space() {
+        Some(arrangement((input, options), plan, &pool, progress)?)
+    } else {
+        None
+    };
+    if arrangement.is_some() {
+        stages.end("cut by space");
+    }
+    let arranged = arrangement.as_ref().map(|own| own.rows(input));
+    let arranged = arranged.as_ref().map(ArrangedRows::input);
+    let input = arranged.as_ref().unwrap_or(input);
     let rows = StoredRows::new(input, plan.spec.shape.element)?;
     let stored = rows.input();
     let scratch = ScratchWish {
@@ -127,23 +148,54 @@ pub(super) fn build_planned(
     };
     let workspace = Workspace::open(vfs, dir, scratch)?;
     workspace.check_space(index_disk_bytes(plan)?, peak_temporary_bytes(plan))?;
-    let pool = thread_pool(plan.threads)?;
+    let course = Course::new(progress, plan);
     let build = Build {
         input,
         stored: &stored,
         options,
         plan,
         codebook,
+        regions: arrangement
+            .as_ref()
+            .map_or(&[], |own| own.regions.as_slice()),
         workspace: &workspace,
         pool: &pool,
-        progress,
+        progress: &course,
     };
-    let mut stages = Stages::start();
     let manifest = build.run(&mut stages)?;
     let report = report(plan, options, &manifest, stages)?;
     progress.check()?;
     workspace.commit(&manifest)?;
+    course.end();
     Ok(report)
+}
+
+/// The order of rows that are cut by space. What is wrong with rows is said by their numbers in the
+/// data, and so before.
+fn arrangement(
+    (input, options): (&BuildInput<'_>, &BuildOptions),
+    plan: &BuildPlan,
+    pool: &ThreadPool,
+    progress: &dyn Progress,
+) -> Result<Arrangement> {
+    let (vectors, metric) = (input.vectors, options.metric);
+    let inspection = Inspection {
+        vectors,
+        name: input.name,
+        metric,
+    };
+    inspect_rows(inspection, BLOCK_BYTES, progress)?;
+    if let Some(attributes) = input.attributes {
+        check_documents(attributes, options.schema.as_ref())?;
+    }
+    let deal = Deal {
+        vectors,
+        metric,
+        pool,
+        progress,
+        stage: "cut by space",
+    };
+    Arrangement::find(&deal, plan)
 }
 
 /// Refuses what no input can be built with.
@@ -160,9 +212,11 @@ struct Build<'b> {
     options: &'b BuildOptions,
     plan: &'b BuildPlan,
     codebook: Option<&'b SharedCodebook>,
+    /// Of each segment, where rows are cut by space.
+    regions: &'b [Region],
     workspace: &'b Workspace,
     pool: &'b ThreadPool,
-    progress: &'b dyn Progress,
+    progress: &'b Course<'b>,
 }
 
 impl Build<'_> {
@@ -236,6 +290,7 @@ impl Build<'_> {
         let rows = held_out_rows(self.input, self.options);
         let (mut segments, mut nodes) = (Vec::new(), Vec::new());
         for (number, run) in (0..).zip(cut.all()) {
+            self.progress.segment(number);
             let own = Run::new(self.stored, &run);
             let plan = self.plan.of_segment(run.end - run.start);
             let number = (cut.runs() > 1).then_some(number);
@@ -247,6 +302,9 @@ impl Build<'_> {
                 ..self.pipeline(&input, known, number)
             };
             let mut built = pipeline.build(run.start, stages)?;
+            if let Some(region) = self.regions.get(segments.len()) {
+                built.entry.files.region = Some(pipeline.region(region, &built.entry)?);
+            }
             built.entry.element = self.input.vectors.shape().element;
             let held_out = rows.iter().flatten().filter(|row| run.contains(&row.0));
             let held_out: Vec<RowId> = held_out.map(|row| RowId(row.0 - run.start)).collect();
@@ -418,7 +476,7 @@ fn report(
         file_bytes: manifest.bytes_by_part()?,
         temporary_bytes: u64::from(plan.cut.runs()) * temporary_bytes(plan),
         memory_bytes: manifest.memory_bytes,
-        build_memory_bytes: plan.budget_bytes,
+        build_memory_bytes: plan.build_memory(),
         best_recall_at_10: calibration.best(k).unwrap_or(0.0),
         list_size: reachable.ok(),
         warnings,

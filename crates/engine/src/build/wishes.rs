@@ -121,6 +121,7 @@ impl BuildOptions {
             code_bytes: self.code_bytes,
             cut: Cut::new(nodes, self.segments)?,
             row_bytes: shape.vectors().row_bytes() as u64,
+            filters: 0,
         })
     }
 }

@@ -19,11 +19,11 @@ pub(crate) struct Parts<C: PageCodec> {
     /// What stays in memory.
     pub(crate) cache: CachePart,
     /// Codes, and what they mean.
-    pub(crate) codes: CodePart,
+    pub(crate) codes: Arc<CodePart>,
     /// A second, independent code of every node: for a cascade, or in the records.
-    pub(crate) second: Option<CodePart>,
+    pub(crate) second: Option<Arc<CodePart>>,
     /// Rows and ids, where codes may decide.
-    pub(crate) identities: Option<Identities>,
+    pub(crate) identities: Option<Arc<Identities>>,
     /// Where full vectors live.
     pub(crate) vectors: VectorStorage,
     /// Exact distance between raw vectors.
@@ -31,9 +31,18 @@ pub(crate) struct Parts<C: PageCodec> {
     /// Raw vector to `f32`.
     pub(crate) widen: fn(&[u8], &mut [f32]),
     /// Where walks start.
-    pub(crate) entry: EntryPart,
+    pub(crate) entry: Arc<EntryPart>,
     /// Policies, with their defaults.
     pub(crate) execution: ExecutionSpec,
+}
+
+/// What is the same of a segment however much of it is cached.
+#[derive(Clone)]
+pub(crate) struct FixedPart {
+    pub(crate) codes: Arc<CodePart>,
+    pub(crate) second: Option<Arc<CodePart>>,
+    pub(crate) identities: Option<Arc<Identities>>,
+    pub(crate) entry: Arc<EntryPart>,
 }
 
 /// The components of a segment, by the codec of its pages.
@@ -59,9 +68,24 @@ impl AnyParts {
         each!(self, parts => &parts.cache)
     }
 
+    /// What is the same however much is cached.
+    pub(crate) fn fixed(&self) -> FixedPart {
+        each!(self, parts => FixedPart {
+            codes: Arc::clone(&parts.codes),
+            second: parts.second.clone(),
+            identities: parts.identities.clone(),
+            entry: Arc::clone(&parts.entry),
+        })
+    }
+
     /// Whether the code of every node can be scored by itself.
     pub(crate) fn scans_codes(&self) -> bool {
         each!(self, parts => parts.scans_codes())
+    }
+
+    /// Turns a query into `f32`.
+    pub(crate) fn widen(&self, query: &[u8], out: &mut [f32]) {
+        each!(self, parts => (parts.widen)(query, out));
     }
 
     /// What the codes of nodes mean.
@@ -85,8 +109,8 @@ impl AnyParts {
 impl<C: PageCodec> Parts<C> {
     /// Whether the code of every node can be scored by itself.
     pub(super) fn scans_codes(&self) -> bool {
-        self.entry.clusters().is_none()
-            && self.codes.table.node_count() == self.codec.map().node_count
+        let has_all = self.codes.table.node_count() == self.codec.map().node_count;
+        self.entry.clusters().is_some() || has_all
     }
 
     /// The nearest distance to an estimate that there can be.

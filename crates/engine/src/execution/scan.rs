@@ -8,6 +8,8 @@
 //! as in a walk. Codes lie as they are scored, 32 at a time: no
 //! lookup by node, and what is farther than the whole list is not offered to it.
 
+use std::ops::Range;
+
 use pageway_quant::{BLOCK_CODES, Centre};
 use pageway_types::{ClusterId, NodeId};
 
@@ -28,28 +30,91 @@ impl<C: PageCodec> Traversal<'_, C> {
         let size = self.scratch.candidates.depth();
         if self.scanned < size {
             self.scanned = size;
-            self.score_clusters(table, size);
+            let scratch = &mut *self.scratch;
+            let (scoring, entry) = (&scratch.scoring, &mut scratch.entry);
+            table.take(self.query.vector, &scoring.widened, &mut entry.probe);
+            if self.query.lists_admitted {
+                self.score_admitted(table);
+            } else {
+                self.score_clusters(table, size);
+            }
+        }
+    }
+
+    /// Offers every node that may be an answer.
+    fn score_admitted(&mut self, table: &ClusterTable) {
+        let count = self.parts.codec.map().node_count;
+        self.scratch.entry.clusters.clear();
+        let mut estimates = [0.0; BLOCK_CODES];
+        let mut behind = 0;
+        for node in self.query.admission.listed(count) {
+            // The nodes of a cluster come together.
+            if node.0 >= behind {
+                let cluster = table.cluster_of(node);
+                let nodes = table.nodes_of(cluster);
+                behind = nodes.end;
+                let centre = table.centre_of(&self.scratch.entry.probe, cluster);
+                self.score_cluster(nodes, centre, &mut estimates);
+            }
+        }
+    }
+
+    /// Offers those nodes of a cluster that may be answers. `estimates` is room for those of a
+    /// block.
+    #[inline]
+    fn score_cluster(
+        &mut self,
+        nodes: Range<u32>,
+        centre: Centre,
+        estimates: &mut [f32; BLOCK_CODES],
+    ) {
+        let (parts, admission) = (self.parts, self.query.admission);
+        let scratch = &mut *self.scratch;
+        let counts = self.query.among.is_some();
+        self.stats.hops += 1;
+        for part in parts.codes.blocks.parts(nodes) {
+            let admitted = part.marks & admission.mask(part.first);
+            if admitted == 0 && !counts {
+                continue;
+            }
+            self.stats.approximate_distances += u64::from(part.marks.count_ones());
+            let limit = scratch.candidates.limit();
+            let scorer = &scratch.scoring.scorer;
+            let near = scorer.score_block(centre, part.block, limit, estimates) & part.marks;
+            let marks = near & admitted;
+            if counts {
+                self.nearby.add(near, marks);
+            }
+            for (node, estimate) in marked(part.first, marks, estimates) {
+                scratch.candidates.insert(node, estimate);
+            }
         }
     }
 
     /// Offers the nodes of as many of the nearest clusters as a candidate list of `size` takes.
     fn score_clusters(&mut self, table: &ClusterTable, size: usize) {
-        let parts = self.parts;
         let scratch = &mut *self.scratch;
-        let (entry, scoring) = (&mut scratch.entry, &mut scratch.scoring);
-        table.take(self.query.vector, &scoring.widened, &mut entry.probe);
-        let mut probes = Probes::new(table, size, entry, &mut scoring.estimates);
+        let distances = &mut scratch.scoring.estimates;
+        let mut probes = Probes::new(table, size, &mut scratch.entry, distances);
+        let mut estimates = [0.0; BLOCK_CODES];
         let mut patience = StaleCodes::new(self.query.goal, scratch.shape.sizes.results);
         let mut noted = ListEnds::new(self.query.ladder);
         self.nearby = Nearby::default();
         while !patience.ends(&self.scratch.candidates) {
-            let Some(key) = probes.take(&mut self.scratch.entry) else {
+            let entry = &mut self.scratch.entry;
+            let Some(key) = probes.take(entry) else {
                 break;
             };
-            if let Some(next) = probes.coming(&self.scratch.entry) {
-                parts.codes.blocks.prefetch(table.nodes_of(next));
+            if let Some(next) = probes.coming(entry) {
+                self.parts.codes.blocks.prefetch(table.nodes_of(next));
             }
-            self.look_into(table, key);
+            let cluster = key_number::<ClusterId>(key);
+            let centre = table.centre(&entry.probe, cluster, key_distance(key));
+            let nodes = table.nodes_of(cluster);
+            self.score_cluster(nodes.clone(), centre, &mut estimates);
+            if let Some(trace) = &mut self.scratch.trace {
+                trace.extend(nodes.map(NodeId));
+            }
             noted.look(&self.scratch.candidates, probes.taken());
             while let Some((rank, size)) = noted.next() {
                 self.note_list(rank, size);
@@ -58,36 +123,8 @@ impl<C: PageCodec> Traversal<'_, C> {
         for (rank, size) in noted.left() {
             self.note_list(rank, size);
         }
-        self.stats.approximate_distances += probes.end(&mut self.scratch.entry) as u64;
-    }
-
-    /// Offers the nodes of a cluster.
-    fn look_into(&mut self, table: &ClusterTable, key: u64) {
-        let (parts, admission) = (self.parts, self.query.admission);
-        let counts = self.query.among.is_some();
-        let scratch = &mut *self.scratch;
-        let cluster = key_number::<ClusterId>(key);
-        let centre = table.centre(&scratch.entry.probe, cluster, key_distance(key));
-        let nodes = table.nodes_of(cluster);
-        self.stats.hops += 1;
-        self.stats.approximate_distances += nodes.len() as u64;
-        let mut estimates = [0.0; BLOCK_CODES];
-        for part in parts.codes.blocks.parts(nodes.clone()) {
-            let limit = scratch.candidates.limit();
-            let scorer = &scratch.scoring.scorer;
-            let near = scorer.score_block(centre, part.block, limit, &mut estimates);
-            let near = near & part.marks;
-            let marks = near & admission.mask(part.first);
-            if counts {
-                self.nearby.add(near, marks);
-            }
-            for (node, estimate) in marked(part.first, marks, &estimates) {
-                scratch.candidates.insert(node, estimate);
-            }
-        }
-        if let Some(trace) = &mut scratch.trace {
-            trace.extend(nodes.map(NodeId));
-        }
+        let entry = &mut self.scratch.entry;
+        self.stats.approximate_distances += probes.end(entry) as u64;
     }
 
     /// By how much the estimate of a candidate is off, of which a scan found the code.

@@ -1,6 +1,7 @@
 //! One query over all segments of an index: a traversal each, moved from stage to stage together.
 //!
 //! ```text
+//!  route     where rows are known to lie together: the segments that the query is near
 //!  gather    segment 0, 1, ... each to its end
 //!            a segment whose list is full, half of it of candidates that the list of all
 //!            would hold, doubles its own and goes on
@@ -23,16 +24,20 @@ use super::ladder::LadderNote;
 use super::list_rule::{LOOKED_AT, ListChoice, NearestDistances};
 use super::query::Goal;
 use super::ranking::Neighbor;
+use super::route::Route;
 use super::traversal::Stage;
 use super::walk::Walk;
-use super::{Origin, PageRequest, Query, QueryStats, Scratch, Segment};
+use super::{Origin, PageRequest, Query, QuerySizes, QueryStats, Scratch, Segment};
 use crate::layout::PageError;
 
 /// One query at a time, over all segments.
 pub(crate) struct Search<'t> {
     segments: &'t [Segment],
-    idle: Vec<&'t mut Scratch>,
+    /// Of each segment that is not asked.
+    idle: Vec<Option<&'t mut Scratch>>,
+    /// Of each segment that is asked.
     walks: Vec<Walk<'t>>,
+    route: Route,
     query: Option<Query<'t>>,
     stage: Stage,
     /// The segment whose turn it is to ask for pages.
@@ -64,8 +69,9 @@ impl<'t> Search<'t> {
     ) -> Self {
         Self {
             segments,
-            idle: scratches.into_iter().collect(),
+            idle: scratches.into_iter().map(Some).collect(),
             walks: Vec::with_capacity(segments.len()),
+            route: Route::over(segments),
             query: None,
             stage: Stage::Gather,
             turn: 0,
@@ -77,24 +83,52 @@ impl<'t> Search<'t> {
     /// Starts a query. The one before is finished.
     pub(crate) fn begin(&mut self, query: Query<'t>) {
         debug_assert!(self.walks.is_empty(), "one query at a time");
-        let places = self.segments.iter().enumerate();
-        for ((number, segment), scratch) in places.zip(self.idle.drain(..)) {
-            let own = Query {
-                admission: query.admission.of_segment(
-                    segment.base,
-                    segment.node_count(),
-                    segment.dead.as_deref(),
-                ),
-                ..query
-            };
-            self.walks
-                .push(Walk::new(&segment.parts, own, number, scratch));
-        }
         self.query = Some(query);
+        let leads = Route::leads(&query);
+        self.route.begin(self.segments, &query);
+        for (number, segment) in self.segments.iter().enumerate() {
+            if !leads || segment.region.is_none() {
+                self.ask(number);
+            }
+        }
+        let first = query
+            .rule
+            .map_or(query.sizes, |rule| query.sizes.with_list(rule.first));
+        self.ask_near(first);
         self.choice = None;
         self.falls_short = false;
         self.stage = Stage::Gather;
         self.turn = 0;
+    }
+
+    /// Begins a walk over a segment, unless there is one.
+    fn ask(&mut self, number: usize) -> bool {
+        let (Some(query), Some(segment)) = (self.query, self.segments.get(number)) else {
+            return false;
+        };
+        let Some(scratch) = self.idle.get_mut(number).and_then(Option::take) else {
+            return false;
+        };
+        let own = Query {
+            admission: query.admission.of_segment(
+                segment.base,
+                segment.node_count(),
+                segment.dead.as_deref(),
+            ),
+            ..query
+        };
+        self.walks
+            .push(Walk::new(&segment.parts, own, number, scratch));
+        true
+    }
+
+    /// Begins walks over the segments that a query of `sizes` asks; whether there was another.
+    fn ask_near(&mut self, sizes: QuerySizes) -> bool {
+        let mut asked = false;
+        while let Some(number) = self.route.next(sizes) {
+            asked |= self.ask(number);
+        }
+        asked
     }
 
     /// The next page to read now, if any. The query is answered when nothing is wanted and nothing
@@ -128,7 +162,9 @@ impl<'t> Search<'t> {
         payload: &[u8],
         origin: Origin,
     ) -> Result<(), PageError> {
-        let walk = self.walks.get_mut(usize::from(request.segment));
+        let number = usize::from(request.segment);
+        let mut walks = self.walks.iter_mut();
+        let walk = walks.find(|walk| walk.segment() == number);
         debug_assert!(walk.is_some(), "a page was supplied that nobody wanted");
         walk.map_or(Ok(()), |walk| walk.supply(request, payload, origin))
     }
@@ -166,7 +202,7 @@ impl<'t> Search<'t> {
         if self.query.is_some_and(|query| query.ladder.is_some()) {
             return self.climb();
         }
-        if self.settle() || self.widen() {
+        if self.settle() || self.widen() || self.look_further() {
             self.stage = Stage::Gather;
             return true;
         }
@@ -205,11 +241,34 @@ impl<'t> Search<'t> {
             NearestDistances::of(each.flat_map(|walk| walk.nearest().take(LOOKED_AT + 1)));
         let choice = rule.choose(nearest.as_slice());
         query.sizes = query.sizes.with_list(choice.list_size);
+        let sizes = query.sizes;
         for walk in &mut self.walks {
-            walk.settle(query.sizes);
+            walk.settle(sizes);
         }
         self.choice = Some(choice);
+        self.ask_near(sizes);
         true
+    }
+
+    /// Asks further segments, where those that were asked hold fewer answers than are wanted; false
+    /// where that is not so, or none is left.
+    fn look_further(&mut self) -> bool {
+        let wanted = match self.query {
+            Some(query) if Route::leads(&query) && self.stage == Stage::Gather => {
+                query.sizes.results
+            }
+            _ => return false,
+        };
+        let found: usize = self.walks.iter().map(Walk::found).sum();
+        if found >= wanted {
+            return false;
+        }
+        while let Some(number) = self.route.any() {
+            if self.ask(number) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Lengthens the lists of segments where that promises more; false where none does.
@@ -304,7 +363,11 @@ impl<'t> Search<'t> {
         let start = found.len();
         let mut sum = QueryStats::default();
         let several = self.walks.len() > 1;
-        for (segment, walk) in self.segments.iter().zip(self.walks.drain(..)) {
+        for walk in self.walks.drain(..) {
+            let number = walk.segment();
+            let Some(segment) = self.segments.get(number) else {
+                continue;
+            };
             let (scratch, stats) = walk.finish();
             let rounds = sum.rounds.max(stats.rounds);
             sum.add(&stats);
@@ -314,7 +377,9 @@ impl<'t> Search<'t> {
             }
             let expanded = scratch.trace().iter();
             visits.extend(expanded.map(|node| NodeId(segment.base + node.0)));
-            self.idle.push(scratch);
+            if let Some(idle) = self.idle.get_mut(number) {
+                *idle = Some(scratch);
+            }
         }
         if several && let Some(found) = found.get_mut(start..) {
             found.sort_unstable_by_key(|one| sort_key(one.distance, one.node));

@@ -180,7 +180,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         let first = query.rule.map(|rule| rule.first);
         let first = first.or(noted.map(|size| *size as usize));
         traversal.walk_to(first.map_or(query.sizes, |size| query.sizes.with_list(size)));
-        if query.lists_admitted && parts.scans_codes() {
+        if query.lists_admitted && parts.scans_codes() && parts.entry.clusters().is_none() {
             traversal.list_admitted();
         } else {
             traversal.seed();

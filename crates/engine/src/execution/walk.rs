@@ -61,6 +61,11 @@ impl<'t> Walk<'t> {
         each!(self, walk => walk.work())
     }
 
+    /// Number of its segment.
+    pub(super) fn segment(&self) -> usize {
+        usize::from(each!(self, walk => walk.segment))
+    }
+
     pub(super) fn in_flight(&self) -> usize {
         each!(self, walk => walk.in_flight())
     }

@@ -118,7 +118,7 @@ impl Description {
         let each = manifest.segments.iter();
         let segments: Vec<_> = each.map(SegmentDescription::of).collect::<Result<_>>()?;
         let map = match manifest.segments.first() {
-            Some(first) => resolve::codec(&first.spec, first.node_count)?.map(),
+            Some(first) => resolve::segment_codec(first)?.map(),
             None => resolve::codec(&manifest.spec, 1)?.map(),
         };
         let edges = manifest.mean_degree() * f64::from(manifest.node_count());

@@ -1,20 +1,16 @@
 //! From a filter to the rows that may be found, and to the way they are searched.
 
 use std::ops::Range;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use pageway_attributes::{
-    Document, Field, NodeIds, Path, Predicate, compile_bytes, fields_of, has_value,
-    matching_without,
-};
-use pageway_store::PerProcess;
-use pageway_types::{IdSet, NodeId, did_you_mean};
+use pageway_attributes::{Document, Field, NodeIds, Predicate, fields_of, matching_without};
+use pageway_types::{IdSet, NodeId};
 
+use super::filter_room::{HeldMatches, MatchesKey};
 use super::{Index, Version};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::execution::{NodeSet, Segment};
 use crate::filter::Filter;
-use crate::memory::{MemoryPart, format_bytes};
 
 /// Ids that are read at a time.
 const IDS_AT_ONCE: usize = 8192;
@@ -28,63 +24,6 @@ pub(super) struct Matched {
     pub(super) documents: u64,
 }
 
-/// Memory of filters, lent to searches.
-#[derive(Default)]
-pub(super) struct FilterRoom {
-    shared: PerProcess<SharedRoom>,
-}
-
-#[derive(Default)]
-struct SharedRoom {
-    taken: Mutex<u64>,
-    freed: Condvar,
-}
-
-/// Some of it.
-pub(super) struct FilterLease<'r> {
-    room: &'r SharedRoom,
-    bytes: u64,
-}
-
-impl FilterRoom {
-    /// Waits for so many bytes of `given`.
-    fn take(&self, bytes: u64, given: u64) -> FilterLease<'_> {
-        let room = self.shared.get();
-        let mut taken = room.lock();
-        while *taken > 0 && *taken + bytes > given {
-            taken = room
-                .freed
-                .wait(taken)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        *taken += bytes;
-        drop(taken);
-        FilterLease { room, bytes }
-    }
-}
-
-impl SharedRoom {
-    fn lock(&self) -> MutexGuard<'_, u64> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl FilterLease<'_> {
-    /// Gives back all but so many bytes.
-    fn keep(&mut self, bytes: u64) {
-        let more = self.bytes.saturating_sub(bytes);
-        *self.room.lock() -= more;
-        self.bytes -= more;
-        self.room.freed.notify_all();
-    }
-}
-
-impl Drop for FilterLease<'_> {
-    fn drop(&mut self) {
-        self.keep(0);
-    }
-}
-
 impl Index {
     /// How many rows match a filter: exactly, rows that died not counted. Costs what telling them
     /// costs, and no search.
@@ -95,7 +34,7 @@ impl Index {
     pub fn count(&self, filter: &Filter) -> Result<u64> {
         self.follow()?;
         let version = self.version();
-        let (matched, _lease) = self.matching(&version, filter)?;
+        let matched = self.matching(&version, filter)?;
         let mut rows = 0;
         for delta in version.chain() {
             let view = delta.view();
@@ -117,7 +56,7 @@ impl Index {
         visit: &mut dyn FnMut(&[u64]) -> Result<()>,
     ) -> Result<()> {
         let version = self.version();
-        let (matched, _lease) = self.matching(&version, filter)?;
+        let matched = self.matching(&version, filter)?;
         let mut ids = Vec::new();
         for delta in version.chain() {
             let view = delta.view();
@@ -150,18 +89,24 @@ impl Index {
 }
 
 impl Index {
-    /// The rows that a filter lets through, and the memory that holds them.
-    pub(super) fn matching(
-        &self,
-        version: &Version,
-        filter: &Filter,
-    ) -> Result<(Matched, FilterLease<'_>)> {
+    /// The rows that a filter lets through, with the memory that holds them. What was found of an
+    /// equal filter a while ago is kept, as far as the memory of filters goes.
+    pub(super) fn matching(&self, version: &Version, filter: &Filter) -> Result<Arc<HeldMatches>> {
+        let room = self.filters.get();
+        let key = MatchesKey::of(version, filter);
+        if let Some(known) = key.as_ref().and_then(|key| room.find(key)) {
+            return Ok(known);
+        }
         let needed = version.check_filter(filter)?;
-        let given = version.ledger.reserved_for(&[MemoryPart::Filters]);
-        let mut lease = self.filters.take(needed, given);
+        let given = version.filter_room();
+        let mut lease = room.take(needed, given);
         let matched = version.matching(filter)?;
         lease.keep(version.set_bytes());
-        Ok((matched, lease))
+        let held = Arc::new(HeldMatches::new(matched, lease));
+        if let Some(key) = key.filter(|_| version.set_bytes() <= given) {
+            room.put(key, &held);
+        }
+        Ok(held)
     }
 }
 
@@ -253,7 +198,7 @@ impl Version {
         Ok(())
     }
 
-    fn fields(&self) -> Result<Vec<Field>> {
+    pub(super) fn fields(&self) -> Result<Vec<Field>> {
         let mut all: Vec<Field> = Vec::new();
         for segment in &self.segments {
             let Some(attributes) = &segment.attributes else {
@@ -276,7 +221,7 @@ impl Version {
 
     /// Shows the attributes of living rows that are in no segment yet, until `show` is content;
     /// whether it was.
-    fn any_document(&self, mut show: impl FnMut(&Document) -> bool) -> bool {
+    pub(super) fn any_document(&self, mut show: impl FnMut(&Document) -> bool) -> bool {
         self.chain().any(|delta| {
             let view = delta.view();
             let document = |row| serde_json::from_slice(view.document(row)?).ok();
@@ -287,59 +232,8 @@ impl Version {
     }
 
     /// Bytes of a bit for each row.
-    fn set_bytes(&self) -> u64 {
+    pub(super) fn set_bytes(&self) -> u64 {
         u64::from(self.node_count()).div_ceil(64) * 8
-    }
-
-    /// Bytes that a filter takes; refuses one on fields that there are not, and one that takes too
-    /// much memory.
-    fn check_filter(&self, filter: &Filter) -> Result<u64> {
-        let attributes = || {
-            self.segments
-                .iter()
-                .filter_map(|one| one.attributes.as_ref())
-        };
-        let none = attributes().next().is_none();
-        if none && !filter.predicate().paths().is_empty() && !self.any_document(|_| true) {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                "this index has no attributes to filter by: build it with attributes, or put rows \
-                 in that have some",
-            ));
-        }
-        for path in filter.predicate().paths() {
-            let known = attributes().try_fold(false, |known, own| {
-                Ok::<_, Error>(known || own.knows(&path)?)
-            })?;
-            let in_deltas = || self.any_document(|document| has_value(document, &path));
-            if filter.knows_fields() && !known && !in_deltas() {
-                return Err(self.unknown(&path)?);
-            }
-        }
-        let longest = self.segments.iter().map(|one| one.node_count()).max();
-        let longest = longest.unwrap_or(0);
-        let ids = filter.id_set().map_or(0, |_| u64::from(longest) / 8 + 8);
-        let needed = self.set_bytes() + ids + compile_bytes(filter.predicate(), longest);
-        let given = self.ledger.reserved_for(&[MemoryPart::Filters]);
-        if needed <= given || attributes().next().is_none() {
-            return Ok(needed);
-        }
-        Err(Error::invalid(format!(
-            "this filter takes {} ({needed} B) of memory, and {} are set aside for filters: write \
-             it with fewer levels",
-            format_bytes(needed),
-            format_bytes(given)
-        )))
-    }
-
-    fn unknown(&self, path: &Path) -> Result<Error> {
-        let fields = self.fields()?;
-        let name = path.to_string();
-        let known: Vec<&str> = fields.iter().map(|field| field.path.as_str()).collect();
-        Ok(Error::invalid(format!(
-            "filter: no row has a field {name}{}",
-            did_you_mean(&name, &known)
-        )))
     }
 }
 

@@ -1,10 +1,12 @@
 //! Searching among the rows that match a filter: how, and the way that finds them all.
 
+use pageway_quant::BLOCK_CODES;
+
 use super::collect::Answer;
 use super::filter::Matched;
 use super::watch::{Notes, Watch};
 use super::{Index, Version};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::Outcomes;
 use crate::execution::{
     CallLists, EXACT_COST, Gathering, PAGE_COST, QuerySizes, QueryStats, Segment, WalkAmong,
@@ -16,6 +18,10 @@ use crate::options::{Answers, Queries, SearchOptions};
 const NEW_NEIGHBORS: f64 = 20.0;
 /// Vectors that are read for each answer where codes have error bounds, about.
 const READ_EACH: f64 = 3.0;
+
+/// Pages that a way reads at most, as a multiple of those of a search without a filter, where there
+/// is one that reads fewer.
+const MOST_PAGES: f64 = 2.0;
 
 /// Costs of a query, in scores of codes.
 struct Costs {
@@ -47,36 +53,87 @@ impl Costs {
 }
 
 impl Version {
-    /// Estimates what finding the nearest of so many matches costs, and takes the cheaper way.
+    /// The way that was asked for, or the cheaper one.
+    ///
+    /// # Errors
+    /// `Unsupported` for a scan of codes where memory does not hold those of all rows.
+    fn chosen(
+        &self,
+        options: &SearchOptions,
+        (list_size, matches): (u32, u64),
+        queries: usize,
+    ) -> Result<Costs> {
+        let mut costs = self.costs(matches, (list_size, options.k), queries);
+        match (options.exact, options.strategy) {
+            (true, None | Some(Strategy::ScanVectors)) => costs.strategy = Strategy::ScanVectors,
+            (true, Some(other)) => {
+                let words = format!(
+                    "an exact search compares every row: no {} does",
+                    other.name()
+                );
+                return Err(Error::invalid(words));
+            }
+            (false, Some(Strategy::ScanCodes)) if !self.all(|one| one.parts.scans_codes()) => {
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    "filter strategy scan-codes: memory does not hold the code of every row of this \
+                     index; walk and scan-vectors are possible",
+                ));
+            }
+            (false, Some(own)) => costs.strategy = own,
+            (false, None) => {}
+        }
+        Ok(costs)
+    }
+
+    /// Whether a test holds of all segments.
+    fn all(&self, test: fn(&Segment) -> bool) -> bool {
+        self.segments.iter().all(test)
+    }
+
+    /// Estimates what finding the nearest of so many matches costs, and takes the cheaper way of
+    /// those that read few pages, if there is any.
     fn costs(&self, matches: u64, (list_size, k): (u32, u32), queries: usize) -> Costs {
+        let share = matches as f64 / f64::from(self.node_count().max(1));
         let (nodes, matches) = (f64::from(self.node_count()), matches as f64);
         let list = f64::from(list_size);
+        let calibration = &self.manifest.calibration;
         // A list that holds as many rows that match holds so many more that do not.
-        let expanded = (list * nodes / matches.max(1.0)).min(nodes);
-        let all = |test: fn(&Segment) -> bool| self.segments.iter().all(test);
-        let reads = !all(|one| one.shape.gathering() != Gathering::Reading);
+        let expanded = calibration.list_size_among(k, list_size, share).min(nodes);
+        let reads = !self.all(|one| one.shape.gathering() != Gathering::Reading);
         let own = if reads { PAGE_COST } else { 0.0 };
-        let coded = all(|one| one.parts.scans_codes());
         let wanted = if reads {
             list
         } else {
             READ_EACH * f64::from(k)
         };
         let read = matches.min(wanted) * PAGE_COST;
-        let walk = expanded * (NEW_NEIGHBORS + own);
         // One pass reads the vectors for all queries.
-        let vectors = matches * (PAGE_COST / queries.max(1) as f64 + EXACT_COST);
-        let codes = matches + read;
-        let clustered = all(|one| one.shape.gathering() == Gathering::Scanning);
-        let (scan, scans) = if coded && codes < vectors {
-            (codes, Strategy::ScanCodes)
+        let each = matches / queries.max(1) as f64;
+        let vectors = each * PAGE_COST + matches * EXACT_COST;
+        // Clusters are scored a block at a time, whoever matches in it.
+        let clustered = self.all(|one| one.shape.gathering() == Gathering::Scanning);
+        let scored = if clustered {
+            (matches * BLOCK_CODES as f64).min(nodes)
         } else {
-            (vectors, Strategy::ScanVectors)
+            matches
         };
-        // Clusters are scanned with the filter on, of which there are no more codes than nodes.
+        let codes = self
+            .all(|one| one.parts.scans_codes())
+            .then_some(scored + read);
+        let walk = expanded * (NEW_NEIGHBORS + own);
         let walk = if clustered { walk.min(nodes) } else { walk };
         let walk = if reads { walk } else { walk + read };
-        let is_better = scan <= walk || matches <= MIN_MATCHES;
+        // A search without a filter reads its list, or little more than its answers.
+        let usual = if reads { list } else { f64::from(k) };
+        let most = MOST_PAGES * usual;
+        let scans_few = |codes: f64| each > most || codes < vectors;
+        let (scan, scans) = match codes {
+            Some(codes) if scans_few(codes) => (codes, Strategy::ScanCodes),
+            Some(_) | None => (vectors, Strategy::ScanVectors),
+        };
+        let walks_far = reads && expanded > most && scans == Strategy::ScanCodes;
+        let is_better = scan <= walk || walks_far || matches <= MIN_MATCHES;
         Costs {
             walk,
             scan,
@@ -138,10 +195,7 @@ impl Index {
         watch: Watch<'_>,
     ) -> Result<(Answers, Vec<Outcomes>)> {
         let count = queries.rows.len() / self.shape().row_bytes();
-        let mut costs = version.costs(matched.living, (list_size, options.k), count);
-        if options.exact {
-            costs.strategy = Strategy::ScanVectors;
-        }
+        let costs = version.chosen(options, (list_size, matched.living), count)?;
         let among = Queries {
             admitted: Some(&matched.set),
             ..*queries

@@ -7,6 +7,8 @@ mod deltas;
 mod describe;
 mod exact;
 mod filter;
+mod filter_check;
+mod filter_room;
 mod matches;
 mod names;
 mod notes;
@@ -29,11 +31,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use pageway_store::Vfs;
+use pageway_store::{DirectoryLock, PerProcess, Vfs};
 use pageway_types::{Metric, VectorShape};
 
 pub use describe::{Description, FileDescription, describe};
 pub(crate) use open::Reload;
+pub(crate) use open::share;
 pub use open::{BackendReport, MemoryReport};
 pub use recall::RecallReport;
 pub use rows::{RowPage, RowParts, StoredRow};
@@ -47,7 +50,7 @@ pub(crate) use version::{Head, Version};
 use crate::calibration::Calibration;
 use crate::error::Result;
 use crate::options::OpenOptions;
-use filter::FilterRoom;
+use filter_room::FilterRoom;
 use pool::WorkerPool;
 
 /// An index, open for searching. `Send + Sync`: share it between threads.
@@ -63,9 +66,11 @@ pub struct Index {
     /// Threads, and queries in flight per thread, that memory was set aside for.
     lanes: (usize, u32),
     /// Memory of filters.
-    filters: FilterRoom,
+    filters: PerProcess<FilterRoom>,
     /// When it was last looked whether there is a newer one, where searches do.
     followed: Mutex<Option<Instant>>,
+    /// Keeps writers away, where they write pages over.
+    shared: Option<DirectoryLock>,
 }
 
 impl Index {

@@ -144,7 +144,7 @@ impl Index {
         self.with_files(|version| {
             let matched = filter.map(|filter| self.matching(version, filter));
             let matched = matched.transpose()?;
-            let set = matched.as_ref().map(|(matched, _)| matched);
+            let set = matched.as_deref().map(|held| &**held);
             let mut spots = Vec::new();
             for number in 0..version.segments.len() {
                 self.next_ids((version, number), (first, limit + 1), set, &mut spots)?;

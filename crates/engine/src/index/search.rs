@@ -64,6 +64,11 @@ impl Index {
         self.follow()?;
         let version = self.version();
         self.check_queries(queries)?;
+        if options.strategy.is_some() && queries.filter.is_none() {
+            return Err(Error::invalid(
+                "a filter strategy without a filter: give both",
+            ));
+        }
         check(&version, options)?;
         let place = (&*version, queries);
         let list_size = if options.exact {
@@ -72,7 +77,7 @@ impl Index {
             list_size(&version, options)?
         };
         let found = if let Some(filter) = queries.filter {
-            let (matched, _lease) = self.matching(&version, filter)?;
+            let matched = self.matching(&version, filter)?;
             self.search_matching(place, options, (list_size, &matched), watch)
         } else if options.exact {
             self.search_exactly(place, options, watch)

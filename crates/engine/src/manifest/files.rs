@@ -38,10 +38,16 @@ pub(crate) enum FileKind {
     Patch = 13,
     /// Which page of the records has its image where.
     PatchMap = 14,
+    /// Where in space the rows of a segment are.
+    Region = 15,
+    /// Epoch of each page of the records.
+    Epochs = 16,
+    /// A bit for each dead node whose edges were repaired.
+    Repaired = 17,
 }
 
 impl FileKind {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 15] = [
         Self::Records,
         Self::Codes,
         Self::Codebook,
@@ -54,6 +60,9 @@ impl FileKind {
         Self::Dead,
         Self::Patch,
         Self::PatchMap,
+        Self::Region,
+        Self::Epochs,
+        Self::Repaired,
     ];
 
     /// The kind of a number, where it is one.
@@ -78,6 +87,9 @@ impl FileKind {
             Self::Terms => "terms",
             Self::Patch => "patch",
             Self::PatchMap => "patch-map",
+            Self::Region => "region",
+            Self::Epochs => "epochs",
+            Self::Repaired => "repaired",
         }
     }
 
@@ -121,6 +133,16 @@ pub(crate) struct PatchFiles {
     pub(crate) images: Vec<FileEntry>,
 }
 
+/// What is known of pages of the records that were written over.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OverwrittenFiles {
+    /// Epoch of each page, a u32.
+    pub(crate) epochs: FileEntry,
+    /// What told the records, as they are, from all others while they were in a journal.
+    pub(crate) identity: FileUuid,
+}
+
 /// The files of a segment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -150,13 +172,38 @@ pub(crate) struct Files {
     /// Where pages of the records have newer images.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) patches: Option<PatchFiles>,
+    /// Where rows were cut by space.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) region: Option<FileEntry>,
+    /// Where pages of the records were written over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) overwritten: Option<OverwrittenFiles>,
+    /// Where edges to dead nodes were repaired one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) repaired: Option<FileEntry>,
 }
 
 impl Files {
     /// What tells its records, as they are now, from all others.
     pub(crate) fn identity(&self) -> FileUuid {
         let map = self.patches.as_ref().map(|patches| patches.map.uuid);
-        map.unwrap_or(self.records.uuid)
+        let settled = self.overwritten.as_ref().map(|own| own.identity);
+        map.or(settled).unwrap_or(self.records.uuid)
+    }
+
+    /// Whether images of pages are a journal: they go where the pages are.
+    pub(crate) fn has_journal(&self) -> bool {
+        self.records.growable && self.patches.is_some()
+    }
+
+    /// Bytes that memory holds of pages that were changed.
+    pub(crate) fn patch_bytes(&self) -> u64 {
+        let map = self.patches.as_ref().map(|own| own.map.payload_bytes);
+        let epochs = self
+            .overwritten
+            .as_ref()
+            .map(|own| own.epochs.payload_bytes);
+        map.unwrap_or(0) + epochs.unwrap_or(0)
     }
 
     /// Every file.
@@ -170,6 +217,8 @@ impl Files {
             &self.identities,
             &self.ids,
             &self.dead,
+            &self.region,
+            &self.repaired,
         ];
         let always = [&self.records, &self.codebook];
         let attributes = self.attributes.iter();
@@ -181,6 +230,7 @@ impl Files {
             .chain(optional.into_iter().flatten())
             .chain(attributes)
             .chain(patches)
+            .chain(self.overwritten.iter().map(|own| &own.epochs))
             .collect()
     }
 

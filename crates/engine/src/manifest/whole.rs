@@ -96,6 +96,13 @@ impl Manifest {
         dead.map(|dead| dead.payload_bytes).sum()
     }
 
+    /// Bytes of what is known of where the rows of its segments lie.
+    pub(crate) fn region_bytes(&self) -> u64 {
+        let each = self.segments.iter();
+        let regions = each.filter_map(|one| one.files.region.as_ref());
+        regions.map(|region| region.payload_bytes).sum()
+    }
+
     /// Bytes that filters may take, where rows have attributes.
     pub(crate) fn filter_bytes(&self) -> u64 {
         let mut segments = self.segments.iter();
@@ -110,6 +117,13 @@ impl Manifest {
     /// trained on, mean over rows; 1 where there are none.
     pub(crate) fn code_drift(&self) -> f64 {
         code_drift(&self.segments)
+    }
+
+    /// Whether who changes it writes pages over that were committed: never those that a build left,
+    /// which others may read.
+    pub(crate) fn overwrites_pages(&self) -> bool {
+        let mut segments = self.segments.iter();
+        segments.any(|segment| segment.files.records.growable)
     }
 
     /// Bytes of the raw vectors.

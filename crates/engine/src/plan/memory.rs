@@ -10,7 +10,7 @@ use crate::manifest::SegmentEntry;
 use crate::memory::{Ledger, MemoryPart};
 use crate::resolve;
 use crate::spec::IndexSpec;
-use crate::storage::{CodeBlocks, Identities};
+use crate::storage::{CodeBlocks, Identities, Region};
 
 /// The rows of an index, and how they lie in segments that share one quantizer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +21,8 @@ pub(crate) struct Extent {
     pub(crate) segments: u32,
     /// Rows of the longest.
     pub(crate) longest: u32,
+    /// Centres that the rows of all lie around, where that is known.
+    pub(crate) centres: u32,
 }
 
 /// So many rows in one segment.
@@ -30,6 +32,7 @@ impl From<u32> for Extent {
             rows,
             segments: 1,
             longest: rows,
+            centres: 0,
         }
     }
 }
@@ -94,6 +97,10 @@ pub(crate) fn least_memory(spec: &IndexSpec, extent: impl Into<Extent>) -> Resul
         reserve_fixed(&mut ledger, (spec, extent.longest));
     }
     ledger.reserve(MemoryPart::Codebook, quantizer_bytes(spec));
+    let regions = Region::bytes(extent.centres.into(), spec.shape.dimension.into());
+    if regions > 0 {
+        ledger.reserve(MemoryPart::Entry, regions);
+    }
     let plan = WorkerPlan::assumed((spec, extent.rows))?;
     let bytes = |backend| -> Result<u64> {
         let site = site_of((spec, extent), backend)?;
@@ -121,6 +128,7 @@ fn site_of(
     let shape = resolve::index_shape(spec, extent.longest)?;
     Ok(WorkerSite {
         segments: std::iter::repeat_n(shape, extent.segments as usize),
+        centres: extent.centres as usize,
         geometry: resolve::codec(spec, extent.longest)?.map().geometry,
         backend,
     })

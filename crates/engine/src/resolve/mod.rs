@@ -18,7 +18,7 @@ use pageway_store::{BlobReader, IoProbe, OpenMode, PageFile, Vfs};
 pub(crate) use cache::{
     CacheBytes, check_hot, keeps_hot_list, list_memory_bytes, packed_list_bytes,
 };
-pub(crate) use codec::{AnyCodec, codec, index_shape, list_reader};
+pub(crate) use codec::{AnyCodec, codec, index_shape, list_reader, segment_codec};
 pub(crate) use codes::{
     code_range, codebook_bytes, codebook_file_bytes, quantizer, second_training, training,
 };
@@ -27,11 +27,11 @@ pub(crate) use entry::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::{AnyParts, CodePart, GivenRows, LoadedSegment, Parts};
+use crate::execution::{AnyParts, CodePart, FixedPart, GivenRows, LoadedSegment, Parts};
 use crate::layout::PageCodec;
 use crate::manifest::{AttributeFiles, SegmentEntry};
 use crate::spec::{EntrySpec, IdStorage};
-use crate::storage::{CodeBlocks, CodeTable, Identities, RecordPages, Shadow};
+use crate::storage::{CodeBlocks, CodeTable, Identities, RecordPages, Region, Shadow};
 
 /// The kernels of this machine, or of `PAGEWAY_ISA`.
 pub(crate) fn kernels() -> Result<&'static KernelSet> {
@@ -71,7 +71,7 @@ pub(crate) fn record_pages(source: Source<'_>, mode: OpenMode) -> Result<OpenPag
     let Source { vfs, dir, segment } = source;
     let files = &segment.files;
     let first = PageFile::open(vfs, dir, &files.records, mode)?;
-    let map = codec(&segment.spec, segment.node_count)?.map();
+    let map = segment_codec(segment)?.map();
     let (mut images, mut shadow) = (Vec::new(), Shadow::default());
     if let Some(patches) = &files.patches {
         let open = |entry| PageFile::open(vfs, dir, entry, mode);
@@ -92,34 +92,57 @@ pub(crate) fn record_pages(source: Source<'_>, mode: OpenMode) -> Result<OpenPag
         let name = &files.records.name;
         return Err(source.corrupt(name, "its pages do not fit the spec of the manifest"));
     }
-    let (records, probe) = RecordPages::open(first, images, shadow)?;
+    let (mut records, probe) = RecordPages::open(first, images, shadow)?;
+    if let Some(overwritten) = &files.overwritten {
+        let bytes = source.read(Some(&overwritten.epochs), "epochs")?;
+        let epochs = bytes.as_chunks::<4>().0.iter().copied();
+        let epochs: Vec<u32> = epochs.map(u32::from_le_bytes).collect();
+        if epochs.len() as u64 != own || epochs.iter().any(|epoch| *epoch > files.records.epoch) {
+            return Err(source.corrupt(&overwritten.epochs.name, "no epochs of these pages"));
+        }
+        records = records.with_epochs(epochs);
+    }
     Ok(OpenPages { records, probe })
 }
 
-/// Loads what a segment holds in memory. A quantizer of an index that shares its codebook is taken
-/// over.
+/// What another segment that is open has in common with one that is loaded.
+pub(crate) enum InCommon<'s> {
+    Nothing,
+    /// The codebook.
+    Codebook(&'s Arc<Quantizer>),
+    /// All but what is cached.
+    Fixed(FixedPart),
+}
+
+/// Loads what a segment holds in memory, but for what it shares.
 pub(crate) fn segment(
     source: Source<'_>,
-    pages: OpenPages,
+    records: RecordPages,
     cache_bytes: CacheBytes,
-    shared: Option<&Arc<Quantizer>>,
+    shared: InCommon<'_>,
 ) -> Result<LoadedSegment> {
     let entry = source.segment;
-    let loading = (&pages.records, cache_bytes, shared);
-    let parts = match codec(&entry.spec, entry.node_count)? {
+    let shared = match shared {
+        InCommon::Fixed(fixed) => fixed,
+        InCommon::Codebook(quantizer) => fixed(source, Some(quantizer))?,
+        InCommon::Nothing => fixed(source, None)?,
+    };
+    let loading = (&records, cache_bytes, shared);
+    let parts = match segment_codec(entry)? {
         AnyCodec::Record(codec) => AnyParts::Record(parts(source, codec, loading)?),
         AnyCodec::PageNode(codec) => AnyParts::PageNode(parts(source, codec, loading)?),
     };
     Ok(LoadedSegment {
         parts,
         shape: index_shape(&entry.spec, entry.node_count)?,
-        pages: pages.records,
+        pages: records,
         kernels: kernels()?,
         given: given_rows(entry)?,
         first_id: (entry.spec.storage.ids == IdStorage::RowNumber).then(|| entry.first_id()),
         records: entry.files.identity(),
         codebook: entry.files.codebook.uuid,
         attributes: attributes(source)?,
+        region: region(source)?,
     })
 }
 
@@ -140,6 +163,19 @@ fn uncompared(segment: &SegmentEntry) -> Error {
     Error::new(ErrorKind::Corrupt, what)
 }
 
+/// Where in space its rows are, where that is known.
+fn region(source: Source<'_>) -> Result<Option<Region>> {
+    let Some(file) = &source.segment.files.region else {
+        return Ok(None);
+    };
+    let bytes = source.read(Some(file), "region")?;
+    let dimension = source.segment.spec.shape.dimension as usize;
+    let region = Region::from_bytes(&bytes, dimension);
+    let whole = region.filter(|region| region.row_count() == u64::from(source.segment.node_count));
+    let damaged = || source.corrupt(&file.name, "its centres do not have the rows");
+    whole.map(Some).ok_or_else(damaged)
+}
+
 /// The attributes of the nodes, where they have any.
 pub(crate) fn attributes(source: Source<'_>) -> Result<Option<Attributes>> {
     let Source { vfs, dir, segment } = source;
@@ -156,21 +192,16 @@ pub(crate) fn attributes(source: Source<'_>) -> Result<Option<Attributes>> {
 fn parts<C: PageCodec>(
     source: Source<'_>,
     codec: C,
-    (records, cache_bytes, shared): (&RecordPages, CacheBytes, Option<&Arc<Quantizer>>),
+    (records, cache_bytes, fixed): (&RecordPages, CacheBytes, FixedPart),
 ) -> Result<Parts<C>> {
     let (segment, kernels) = (source.segment, kernels()?);
     let (shape, storage) = (segment.spec.shape, &segment.spec.storage);
-    let codebook = &segment.files.codebook;
-    let quantizer = match shared {
-        Some(quantizer) => Arc::clone(quantizer),
-        None => Arc::new(codes::quantizer(source, codebook, storage.quantizer)?),
-    };
     Ok(Parts {
         cache: cache::load(source, &codec, records, cache_bytes)?,
-        entry: entry::load(source)?,
-        codes: codes_of_nodes(source, quantizer)?,
-        second: second_codes(source)?,
-        identities: identities(source)?,
+        entry: fixed.entry,
+        codes: fixed.codes,
+        second: fixed.second,
+        identities: fixed.identities,
         vectors: storage.vectors,
         codec,
         exact: kernels
@@ -178,6 +209,23 @@ fn parts<C: PageCodec>(
             .ok_or_else(|| uncompared(segment))?,
         widen: kernels.widen(segment.element),
         execution: segment.spec.execution,
+    })
+}
+
+/// What a segment holds however much of it is cached, with this quantizer where it is known.
+fn fixed(source: Source<'_>, known: Option<&Arc<Quantizer>>) -> Result<FixedPart> {
+    let segment = source.segment;
+    let quantizer = if let Some(quantizer) = known {
+        Arc::clone(quantizer)
+    } else {
+        let spec = segment.spec.storage.quantizer;
+        Arc::new(codes::quantizer(source, &segment.files.codebook, spec)?)
+    };
+    Ok(FixedPart {
+        entry: Arc::new(entry::load(source)?),
+        codes: Arc::new(codes_of_nodes(source, quantizer)?),
+        second: second_codes(source)?.map(Arc::new),
+        identities: identities(source)?.map(Arc::new),
     })
 }
 
@@ -244,6 +292,7 @@ pub(crate) fn check_side_files(source: Source<'_>) -> Result<()> {
     codes::quantizer(source, &segment.files.codebook, storage.quantizer)?;
     second_codes(source)?;
     entry::load(source)?;
+    region(source)?;
     if let Some(attributes) = attributes(source)? {
         attributes.verify()?;
     }

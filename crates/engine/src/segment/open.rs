@@ -1,19 +1,37 @@
 //! Loading a segment.
 
-use crate::error::Result;
-use crate::execution::LoadedSegment;
-use crate::resolve::{self, CacheBytes, OpenPages, Source};
+use std::sync::Arc;
 
-/// Loads what a segment holds in memory; `pages` are its records. A quantizer that one of `others`
-/// has of the same codebook file is taken over.
+use crate::error::Result;
+use crate::execution::{LoadedSegment, Segment};
+use crate::resolve::{self, CacheBytes, InCommon, OpenPages, Source};
+
+/// Loads what a segment holds in memory; `pages` are its records. What one of `others` has of the
+/// same files is taken over: all but what is cached, or the quantizer of the same codebook.
 pub(crate) fn load<'o>(
     source: Source<'_>,
     pages: OpenPages,
     caches: CacheBytes,
-    mut others: impl Iterator<Item = &'o LoadedSegment>,
+    others: impl Iterator<Item = &'o LoadedSegment>,
 ) -> Result<LoadedSegment> {
-    let codebook = source.segment.files.codebook.uuid;
-    let shared = others.find(|other| other.codebook == codebook);
-    let shared = shared.map(|other| other.parts.quantizer());
-    resolve::segment(source, pages, caches, shared)
+    let files = &source.segment.files;
+    let mut shared = InCommon::Nothing;
+    for other in others.filter(|other| other.codebook == files.codebook.uuid) {
+        if other.records == files.identity() {
+            shared = InCommon::Fixed(other.parts.fixed());
+            break;
+        }
+        shared = InCommon::Codebook(other.parts.quantizer());
+    }
+    resolve::segment(source, pages.records, caches, shared)
+}
+
+/// A segment without what is cached of it, for who reads it in order, and for long: it holds
+/// nothing that the one that is searched does not.
+pub(crate) fn uncached(source: Source<'_>, segment: &Segment) -> Result<Segment> {
+    let shared = InCommon::Fixed(segment.parts.fixed());
+    let records = segment.pages.clone();
+    let loaded = resolve::segment(source, records, CacheBytes::default(), shared)?;
+    let dead = segment.dead.clone();
+    Ok(Segment::new(Arc::new(loaded), segment.base, dead))
 }

@@ -4,6 +4,7 @@
 //! least that flushes a full delta, which the merge has left it; a merge that needs that too lets
 //! no flush run beside it.
 
+use pageway_store::machine::return_freed_memory;
 use pageway_types::{Progress, VectorRead};
 
 use super::common::Common;
@@ -101,6 +102,9 @@ impl Common {
     /// What a merge may take: the first that is enough.
     fn room_of(&self, mut room: BuildRoom, version: &Version) -> Result<BuildRoom> {
         if !self.is_bounded() {
+            // In more memory fewer rows go through temporary files.
+            let limits = &mut room.limits;
+            limits.build_memory = limits.build_memory.max(limits.index_memory);
             room.limits = least_limits(&room.spec, room.size, room.limits)?;
             if room.spec.keeps_lists() {
                 let longest = version
@@ -164,7 +168,10 @@ impl Common {
             kept,
             progress,
         };
-        addition.build().map(Some)
+        let added = addition.build();
+        // What it was built of makes room for what is loaded of it.
+        return_freed_memory();
+        added.map(Some)
     }
 
     /// Whether somebody gave a memory for flushes and merges.

@@ -15,6 +15,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::execution::Segment;
 use crate::index::Version;
 use crate::manifest::SegmentEntry;
+use crate::resolve::Source;
+use crate::segment;
 
 /// Merges are looked for when one in so many rows died.
 const DYING_SHARE: u64 = 16;
@@ -104,8 +106,14 @@ impl Common {
         mut chosen: Vec<usize>,
         (report, progress): (&mut MergeReport, &dyn Progress),
     ) -> Result<()> {
-        let version = self.index.version();
-        let rows = |number: &usize| Some(version.segments.get(*number)?.node_count());
+        let rows: Vec<u32> = {
+            let version = self.index.version();
+            version
+                .segments
+                .iter()
+                .map(|own| own.node_count())
+                .collect()
+        };
         loop {
             let merged = self.merge_segments(&chosen, (report, progress));
             let is_refused = |error: &Error| {
@@ -114,9 +122,34 @@ impl Common {
             if chosen.len() <= 2 || !merged.as_ref().is_err_and(is_refused) {
                 return merged;
             }
-            let largest = (0..chosen.len()).max_by_key(|at| chosen.get(*at).and_then(rows));
+            let rows = |at: &usize| rows.get(*chosen.get(*at)?).copied();
+            let largest = (0..chosen.len()).max_by_key(rows);
             largest.map(|at| chosen.remove(at));
         }
+    }
+
+    /// Some segments of a version as a merge reads them, and their entries: it holds no caches
+    /// while others are searched in their place.
+    fn uncached(
+        &self,
+        version: &Version,
+        numbers: &[usize],
+    ) -> Result<(Vec<Segment>, Vec<SegmentEntry>)> {
+        let all = version.segments.iter().zip(&version.manifest.segments);
+        let all: Vec<_> = all.collect();
+        let own = numbers
+            .iter()
+            .filter_map(|number| all.get(*number).copied());
+        let uncached = own.map(|(segment, entry)| {
+            let source = Source {
+                vfs: self.vfs.as_ref(),
+                dir: &self.dir,
+                segment: entry,
+            };
+            Ok((segment::uncached(source, segment)?, entry.clone()))
+        });
+        let uncached = uncached.collect::<Result<Vec<_>>>()?;
+        Ok(uncached.into_iter().unzip())
     }
 
     /// Merges segments, by their numbers: flushes meanwhile add others behind them.
@@ -134,14 +167,7 @@ impl Common {
             let nodes = |number: &usize| version.segments.get(*number).map(|own| own.node_count());
             order.sort_by_key(|number| std::cmp::Reverse(nodes(number)));
         }
-        let segments = order
-            .iter()
-            .filter_map(|number| version.segments.get(*number).cloned());
-        let segments: Vec<Segment> = segments.collect();
-        let entries = order
-            .iter()
-            .filter_map(|number| version.manifest.segments.get(*number).cloned());
-        let entries: Vec<SegmentEntry> = entries.collect();
+        let (segments, entries) = self.uncached(&version, &order)?;
         let nodes = segments.iter().map(|segment| segment.node_count());
         let nodes: u64 = nodes.map(u64::from).sum();
         // Between two turns, as for a flush.

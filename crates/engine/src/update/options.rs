@@ -99,7 +99,7 @@ pub struct UpdateOptions {
     /// Everything that changes may hold beside the memory of searches: rows since the last flush,
     /// dead sets, tables of ids, and one flush and one merge at a time. Where absent: an eighth of
     /// the memory of searches, or the least that works where that is more; and a merge that needs
-    /// more takes the least that it works with.
+    /// more takes as much as searches, or the least that it works with where that is more.
     pub memory: Option<MemoryWish>,
     /// Part of it that flushes and merges may take; half of it where absent. A merge that needs
     /// what a flush takes lets none run beside it.

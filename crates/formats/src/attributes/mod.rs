@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! csv       records of a file        spool     texts in a file without a name
+//! spmat     sparse rows -> tags
 //! column    cells -> values          ../parquet/documents   rows of Parquet -> documents
 //! ```
 //!
@@ -10,6 +11,7 @@
 
 mod column;
 mod csv;
+mod spmat;
 mod spool;
 
 use std::path::{Path, PathBuf};
@@ -36,7 +38,8 @@ pub struct AttributesWish {
     pub schema: Option<Schema>,
 }
 
-/// Opens a file of attributes: `.parquet`, `.csv`, `.tsv`, texts with `.gz` too, else JSON lines.
+/// Opens a file of attributes: `.parquet`, `.csv`, `.tsv`, texts with `.gz` too, `.spmat`, else
+/// JSON lines.
 /// Costs a pass over the file, two over CSV.
 ///
 /// # Errors
@@ -62,6 +65,11 @@ pub fn open_attributes(
         let mut spool = spool()?;
         let schema = wish.schema.as_ref();
         csv::each_document(vfs, (path, schema), &mut |document| spool.push(&document))?;
+        return spool.finish();
+    }
+    if ends(&[".spmat"]) {
+        let mut spool = spool()?;
+        spmat::each_document(vfs, path, &mut |document| spool.push(&document))?;
         return spool.finish();
     }
     if ends(&[".gz"]) {

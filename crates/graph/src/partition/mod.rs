@@ -15,10 +15,11 @@
 //! different shards, or to the only one.
 
 mod assign;
+mod halves;
 pub(crate) mod kmeans;
 mod merge;
 mod plan;
 
 pub use assign::Assigner;
 pub use merge::{merge_lists, shard_max_degree};
-pub use plan::{COPIES, Partition, PartitionSpec, plan};
+pub use plan::{COPIES, Partition, PartitionSpec, divide, plan};

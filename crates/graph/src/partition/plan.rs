@@ -66,15 +66,7 @@ pub fn plan(
     pool: &rayon::ThreadPool,
     progress: &dyn Progress,
 ) -> Result<Partition, GraphError> {
-    let dimension = spec.dimension;
-    if sample.is_empty() || dimension == 0 || !sample.len().is_multiple_of(dimension) {
-        let (bytes, row_bytes) = (size_of_val(sample), dimension * size_of::<f32>());
-        return Err(GraphError::PartialRow { bytes, row_bytes });
-    }
-    let sample = Matrix {
-        values: sample,
-        dimension,
-    };
+    let sample = whole_rows(sample, spec.dimension)?;
     let fewest = fewest_shards(spec)?;
     if fewest == 1 {
         return Ok(Partition {
@@ -83,6 +75,47 @@ pub fn plan(
         });
     }
     pool.install(|| grow(sample, spec, fewest, progress))
+}
+
+/// A partition into just so many shards, from a sample as that of [`plan`].
+///
+/// Costs one k-means run.
+///
+/// # Errors
+/// As [`plan`], and when the shards have no room for all vectors.
+pub fn divide(
+    sample: &[f32],
+    spec: &PartitionSpec,
+    shards: u32,
+    pool: &rayon::ThreadPool,
+    progress: &dyn Progress,
+) -> Result<Partition, GraphError> {
+    let sample = whole_rows(sample, spec.dimension)?;
+    let room = spec.shard_capacity.saturating_mul(shards.into());
+    if room < spec.total_count.saturating_mul(spec.copies.into()) {
+        return Err(GraphError::Parameter {
+            name: "shard_capacity",
+            value: spec.shard_capacity.to_string(),
+            expected: "room for all vectors",
+        });
+    }
+    let count = shards as usize;
+    let centroids = pool.install(|| centroids(sample, count, spec.seed, progress))?;
+    Ok(Partition {
+        centroids,
+        spec: *spec,
+    })
+}
+
+fn whole_rows(sample: &[f32], dimension: usize) -> Result<Matrix<'_>, GraphError> {
+    if sample.is_empty() || dimension == 0 || !sample.len().is_multiple_of(dimension) {
+        let (bytes, row_bytes) = (size_of_val(sample), dimension * size_of::<f32>());
+        return Err(GraphError::PartialRow { bytes, row_bytes });
+    }
+    Ok(Matrix {
+        values: sample,
+        dimension,
+    })
 }
 
 /// Adds shards until few vectors have to leave their nearest two.
@@ -175,6 +208,11 @@ impl Partition {
     /// Begins to assign vectors, all shards being empty.
     pub fn assigner(&self) -> Assigner<'_> {
         Assigner::new(self)
+    }
+
+    /// Where a shard is. There is such a shard.
+    pub fn centroid(&self, shard: u32) -> &[f32] {
+        self.centroids().row(shard as usize)
     }
 
     pub(super) fn centroids(&self) -> Matrix<'_> {

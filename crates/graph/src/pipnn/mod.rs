@@ -10,8 +10,9 @@
 //!          offered to them
 //! keep     of the candidates of a node, the nearest in each direction (HashPrune): in a reservoir
 //!          of fixed size whose content does not depend on the order of the offers
-//! choose   every reservoir is pruned to a list (RobustPrune), and room that is left is filled with
-//!          the nearest of the others
+//! scaffold a graph over a sixteenth of the nodes is built by searches
+//! choose   every reservoir, with the edges of the scaffold, is pruned to a list (RobustPrune), and
+//!          room that is left is filled with the nearest of the others
 //! repair   nodes that cannot be reached from the entry are linked again
 //! ```
 //! Where this differs from the paper:
@@ -20,6 +21,7 @@
 //!   outgrown group, to which it goes alone, loses its neighbours across the cut.
 //! * No edges back: candidates are offered in both directions, and adding edges back and pruning
 //!   again changed no recall.
+//! * The scaffold: without it tight clusters are joined by repair alone.
 //! * Distances are kept with 20 bits, not with the 16 of a `bf16`: a slot has the room.
 //!
 //! Everything runs on embedded rows (`VectorSet::embed`), where squared L2 orders as the build
@@ -37,6 +39,7 @@ mod leaders;
 mod leaf;
 mod pairing;
 mod reservoir;
+mod scaffold;
 mod sizes;
 mod spec;
 mod split;

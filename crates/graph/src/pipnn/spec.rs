@@ -5,6 +5,7 @@ use pageway_types::{NodeId, Progress, VectorShape};
 use super::carve::Carving;
 use super::pairing::Pairing;
 use super::reservoir::Reservoirs;
+use super::scaffold::Scaffold;
 use super::sizes::LeafSizes;
 use crate::error::GraphError;
 use crate::graph::{AdjacencyLists, Graph, write_list};
@@ -98,7 +99,8 @@ pub struct PiPnn {
 ///
 /// Takes [`pipnn_bytes`] of memory beside the vectors. Every vector is compared with the leaders of
 /// its groups and with `fanout * leaf` others, by products of matrices, and with the candidates
-/// that it keeps, twice the max degree of them at most. The graph is the same for any number of
+/// that it keeps, twice the max degree of them at most; one in sixteen is searched for, in a graph
+/// of these alone. The graph is the same for any number of
 /// threads in `pool`.
 ///
 /// # Errors
@@ -126,8 +128,9 @@ pub fn pipnn(
     let sizes = LeafSizes::new(count.into(), vectors.embedded_dimension(), spec);
     pool.install(|| {
         let (reservoirs, order) = find_candidates(vectors, (&sizes, spec.seed), guests, progress)?;
-        let mut lists = choose(vectors, &reservoirs, spec, progress)?;
-        drop(reservoirs);
+        let scaffold = Scaffold::build(vectors, (entry, guests), spec, progress)?;
+        let mut lists = choose(vectors, (&reservoirs, &scaffold), spec, progress)?;
+        drop((reservoirs, scaffold));
         let insertion = Insertion {
             vectors,
             entry,
@@ -169,19 +172,21 @@ fn find_candidates(
     Ok((reservoirs, order))
 }
 
-/// The lists: every reservoir pruned.
+/// The lists: every reservoir pruned, with what the scaffold adds.
 fn choose(
     vectors: &VectorSet<'_>,
-    reservoirs: &Reservoirs,
+    (reservoirs, scaffold): (&Reservoirs, &Scaffold),
     spec: &PiPnnSpec,
     progress: &dyn Progress,
 ) -> Result<AdjacencyLists, GraphError> {
     let count = vectors.count();
     let mut lists = AdjacencyLists::new(count as usize, spec.max_degree)?;
-    let workers = Workers::new(|| Thinning::new(reservoirs.capacity()))?;
+    let candidates = reservoirs.capacity() + spec.max_degree as usize;
+    let workers = Workers::new(|| Thinning::new(candidates))?;
     progress.stage("choose neighbors", count.into());
     for_each_row(&mut lists, &workers, progress, |thinning, node, row| {
         reservoirs.copy_to(node, &mut thinning.nodes);
+        scaffold.add_to(node, &mut thinning.nodes);
         write_list(row, thinning.thin(vectors, node, spec.lists()));
     })?;
     Ok(lists)
@@ -198,10 +203,14 @@ pub fn pipnn_bytes(count: u64, shape: VectorShape, spec: &PiPnnSpec, threads: us
     let leaves = Carving::leaf_bytes(count, &sizes);
     let reservoirs = Reservoirs::bytes(count, sizes.reservoir).saturating_add(order);
     let lists = AdjacencyLists::bytes(count, spec.max_degree);
-    let thinning = Workers::<Thinning>::bytes(threads, Thinning::bytes(sizes.reservoir));
+    let candidates = sizes.reservoir + spec.max_degree as usize;
+    let thinning = Workers::<Thinning>::bytes(threads, Thinning::bytes(candidates));
+    let scaffold = Scaffold::bytes(count, spec);
     let pairing = Pairing::bytes(&sizes, threads);
     let comparing = reservoirs.saturating_add(leaves).saturating_add(pairing);
-    let choosing = reservoirs.saturating_add(lists).saturating_add(thinning);
+    let choosing = lists.saturating_add(thinning).saturating_add(scaffold);
+    let choosing = choosing.max(Scaffold::build_bytes(count, spec, threads));
+    let choosing = choosing.saturating_add(reservoirs);
     let repair = repair_bytes(count, spec.max_degree, threads);
     let repair = repair.max(spec.insert().guest_bytes(count, threads));
     let repairing = lists.saturating_add(order).saturating_add(repair);

@@ -83,6 +83,27 @@ fn far_clusters_are_joined() {
     assert!(found > 0.97, "{found}");
 }
 
+/// Clusters so tight that all leaves of a node hold its own alone.
+#[test]
+fn tight_clusters_are_joined() {
+    let centres = clustered(50, 16, 40.0, 1);
+    let spread = clustered(6000, 16, 0.02, 2);
+    let rows = spread.chunks_exact(16).enumerate();
+    let values: Vec<f32> = rows
+        .flat_map(|(at, row)| {
+            let centre = centres.chunks_exact(16).nth(at % 50).expect("a centre");
+            let near = row.iter().map(|value| 0.01 * value);
+            near.zip(centre).map(|(near, centre)| near + centre)
+        })
+        .collect();
+    let rows = Rows::f32(16, &values);
+    let graph = build_on(&rows, Guide::L2, &PiPnnSpec::new(24, 1.2, 1), 2).graph;
+    assert_sound(&graph, 6000, 24);
+    let queries = Rows::f32(16, &values[..100 * 16]);
+    let found = recall(&graph, &rows.set(Guide::L2), &queries, 60);
+    assert!(found > 0.95, "{found}");
+}
+
 #[test]
 fn threads_change_no_byte() {
     // Above the size from which threads share a group.

@@ -94,16 +94,15 @@ impl Layout {
 
     /// Writes the numbers of all axes as bits, behind the head of a code of zeros.
     pub(super) fn pack(&self, numbers: &[u8], code: &mut [u8]) {
-        let head = self.head_bytes();
+        let bits = code.get_mut(self.head_bytes()..).unwrap_or_default();
         let mut at = 0;
         for plane in 0..self.planes() {
-            let axes = self.per_axis().zip(numbers).take(self.plane_axes(plane));
-            for (segment, number) in axes {
-                let bit = number >> (segment.bits - 1 - plane) & 1;
-                if let Some(byte) = code.get_mut(head + at / 8) {
-                    *byte |= bit << (at % 8);
-                }
-                at += 1;
+            let mut rest = numbers;
+            for segment in self.segments.iter().take_while(|s| s.bits > plane) {
+                let (own, others) = rest.split_at(segment.width.min(rest.len()));
+                write_bits(own, segment.bits - 1 - plane, bits, at);
+                at += own.len();
+                rest = others;
             }
         }
     }
@@ -134,6 +133,25 @@ impl Layout {
     }
 }
 
+/// Writes bit `place` of each number to the bits of `bytes` from `at` on, which are zero.
+fn write_bits(numbers: &[u8], place: u8, bytes: &mut [u8], at: usize) {
+    let mut write = |bits: u64, at: usize| {
+        let shifted = (bits << (at % 8)) as u16;
+        for (byte, bits) in bytes.iter_mut().skip(at / 8).zip(shifted.to_le_bytes()) {
+            *byte |= bits;
+        }
+    };
+    let (eights, rest) = numbers.as_chunks::<8>();
+    for (eight, numbers) in eights.iter().enumerate() {
+        let firsts = u64::from_le_bytes(*numbers) >> place & EVERY_FIRST;
+        write(firsts.wrapping_mul(GATHER) >> 56, at + 8 * eight);
+    }
+    let first = at + 8 * eights.len();
+    for (bit, number) in rest.iter().enumerate() {
+        write(u64::from(number >> place & 1), first + bit);
+    }
+}
+
 /// Appends a bit to each number, those of `bytes` from `at` on.
 fn append_bits(numbers: &mut [u8], bytes: &[u8], at: usize) {
     let bits_of = |eight: usize| {
@@ -151,6 +169,9 @@ fn append_bits(numbers: &mut [u8], bytes: &[u8], at: usize) {
         *number = *number << 1 | bits_of(count) >> bit & 1;
     }
 }
+
+/// Moves the first bit of byte `i` to bit `56 + i`.
+const GATHER: u64 = 0x0102_0408_1020_4080;
 
 /// The first bit of each byte.
 const EVERY_FIRST: u64 = 0x0101_0101_0101_0101;

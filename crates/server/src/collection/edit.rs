@@ -1,7 +1,9 @@
 //! Operations that change points, each from a request to what becomes of its points.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
+use pageway::server::clock;
 use pageway::{Edit, FieldPath};
 
 use super::change::Change;
@@ -20,16 +22,17 @@ const AT_ONCE: usize = 256;
 const FILTER_IDS: usize = 10_000;
 
 impl OpenCollection {
-    /// Does an operation, and gives its number.
-    pub(crate) fn change(&self, operation: BatchOperation) -> Outcome<u64> {
+    /// Does an operation; gives its number, and the time until it was on the disk.
+    pub(crate) fn change(&self, operation: BatchOperation) -> Outcome<(u64, Duration)> {
         let number = {
             let mut order = self.order();
             let number = Self::next_operation(&mut order)?;
             self.change_in(&mut order, (number, operation))?;
             number
         };
+        let began = clock::now();
         self.sync()?;
-        Ok(number)
+        Ok((number, clock::now().saturating_duration_since(began)))
     }
 
     fn change_in(

@@ -2,14 +2,14 @@
 
 use pageway::FieldPath;
 use pageway::server::visit_values;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::open::OpenCollection;
 use super::output::PointOutput;
 use super::search::SearchSettings;
 use crate::failure::{Failure, Outcome};
-use crate::wire::{GroupQuery, PayloadParts, PointId};
+use crate::wire::{GroupQuery, PayloadParts, PointId, VectorParts};
 
 /// Points that are looked at at most.
 const MOST: usize = 10_000;
@@ -21,6 +21,9 @@ const EACH: usize = 4;
 pub(crate) struct PointGroup {
     hits: Vec<PointOutput>,
     id: Value,
+    /// The point of another collection whose id the value is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lookup: Option<PointOutput>,
 }
 
 impl OpenCollection {
@@ -28,7 +31,7 @@ impl OpenCollection {
     pub(crate) fn groups(
         &self,
         request: &GroupQuery,
-        settings: SearchSettings,
+        settings: SearchSettings<'_>,
     ) -> Outcome<Vec<PointGroup>> {
         let (size, limit) = request.sizes()?;
         let path = FieldPath::parse(&request.group_by).map_err(Failure::wrong)?;
@@ -42,6 +45,7 @@ impl OpenCollection {
         query.with_payload = Some(PayloadParts::All(true));
         let mut look = (EACH * size * limit).clamp(100, MOST);
         let groups = loop {
+            query.prefetch_more(look);
             let points = self.query_range(&query, (look, 0), settings)?;
             let is_all = points.len() < look;
             let groups = grouped(points, &path, (size, limit));
@@ -60,7 +64,7 @@ impl OpenCollection {
             .flat_map(|group| group.hits.iter().map(|hit| hit.id));
         let ids: Vec<PointId> = ids.collect();
         let mut loaded = std::collections::HashMap::new();
-        if let Some(vectors) = vectors.filter(crate::wire::VectorParts::is_wanted) {
+        if let Some(vectors) = vectors.filter(VectorParts::is_wanted) {
             for point in self.points(&ids, (&PayloadParts::All(false), &vectors))? {
                 loaded.insert(point.id, point.vector);
             }
@@ -71,6 +75,23 @@ impl OpenCollection {
             hit.vector = loaded.get(&hit.id).cloned().flatten();
         }
         Ok(groups)
+    }
+
+    /// Puts the points of this collection whose ids are those of groups beside them.
+    pub(crate) fn look_up(
+        &self,
+        groups: &mut [PointGroup],
+        (payload, vector): (&PayloadParts, &VectorParts),
+    ) -> Outcome<()> {
+        let id_of = |group: &PointGroup| PointId::deserialize(&group.id).ok();
+        let ids: Vec<PointId> = groups.iter().filter_map(id_of).collect();
+        let points = self.points(&ids, (payload, vector))?;
+        for group in groups {
+            let own = id_of(group);
+            let found = points.iter().find(|point| Some(point.id) == own);
+            group.lookup = found.cloned();
+        }
+        Ok(())
     }
 }
 
@@ -98,6 +119,7 @@ fn grouped(
                 None if !is_full => groups.push(PointGroup {
                     hits: vec![point.clone()],
                     id,
+                    lookup: None,
                 }),
                 Some(_) | None => {}
             }

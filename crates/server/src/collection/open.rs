@@ -227,7 +227,15 @@ impl OpenCollection {
         for (number, writer) in self.writers.iter().enumerate() {
             let changes = writer.changes()?;
             state.segments += changes.segments;
-            state.is_building |= !changes.background.is_empty();
+            state.log_bytes += changes.work.log_bytes;
+            for own in &changes.background {
+                let ratio = own.done as f64 / own.total.max(1) as f64;
+                state.builds.push((own.work, ratio.min(1.0)));
+            }
+            let memory = writer.index().memory();
+            for (part, bytes) in &memory.parts {
+                state.memory.push((part.name(), *bytes));
+            }
             state.failed = state.failed.or(changes.background_failed.clone());
             let rows = changes.rows.saturating_sub(changes.delta_rows);
             if self.schema.dense.get(number).is_some() {
@@ -240,7 +248,8 @@ impl OpenCollection {
                 .map_or("", |field| &field.name);
             state.indexes.push(json!({
                 "vector": name,
-                "memory": writer.index().memory(),
+                "memory": memory,
+                "calibration": writer.index().calibration(),
                 "changes": changes,
             }));
         }
@@ -255,8 +264,12 @@ pub(crate) struct CollectionState {
     /// Rows that are in segments, over all indexes.
     pub(crate) indexed: u64,
     pub(crate) segments: usize,
-    /// Whether segments are being made.
-    pub(crate) is_building: bool,
+    /// Bytes that logs have written.
+    pub(crate) log_bytes: u64,
+    /// Memory by part, of each index.
+    pub(crate) memory: Vec<(&'static str, u64)>,
+    /// Flushes and merges that run, and the part of their stage that is done.
+    pub(crate) builds: Vec<(&'static str, f64)>,
     /// What went wrong while they were.
     pub(crate) failed: Option<String>,
     /// Of each index.

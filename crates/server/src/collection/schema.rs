@@ -51,6 +51,26 @@ impl Distance {
         }
     }
 
+    /// How like one another two vectors are; more is more.
+    pub(crate) fn similarity(self, one: &[f32], other: &[f32]) -> f32 {
+        let sum = |term: fn(f32, f32) -> f32, other: &[f32]| -> f32 {
+            one.iter()
+                .zip(other)
+                .map(|(own, next)| term(*own, *next))
+                .sum()
+        };
+        let product = |own: f32, next: f32| own * next;
+        match self {
+            Self::Dot => sum(product, other),
+            Self::Cosine => {
+                let squares: f32 = other.iter().map(|own| own * own).sum();
+                sum(product, other) / (sum(product, one) * squares).sqrt()
+            }
+            Self::Euclid => -sum(|own, next| (own - next).powi(2), other),
+            Self::Manhattan => -sum(|own, next| (own - next).abs(), other),
+        }
+    }
+
     /// A vector for rows that have none.
     pub(crate) fn absent(self, size: usize) -> Vec<f32> {
         let mut vector = vec![0.0; size];
@@ -313,6 +333,11 @@ mod tests {
 
     #[test]
     fn scores_are_those_of_the_wire() {
+        let pair = ([3.0, 4.0].as_slice(), [4.0, 3.0].as_slice());
+        assert_eq!(Distance::Dot.similarity(pair.0, pair.1), 24.0);
+        assert_eq!(Distance::Cosine.similarity(pair.0, pair.1), 0.96);
+        assert_eq!(Distance::Euclid.similarity(pair.0, pair.1), -2.0);
+        assert_eq!(Distance::Manhattan.similarity(pair.0, pair.1), -2.0);
         assert_eq!(Distance::Euclid.score(4.0), 2.0);
         assert_eq!(Distance::Manhattan.score(4.0), 4.0);
         assert_eq!(Distance::Dot.score(-3.0), 3.0);

@@ -1,5 +1,6 @@
 //! Queries: the nearest points of a vector, of a point, and points in an order.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pageway::server::clock;
@@ -12,6 +13,7 @@ use super::order_by::OrderedPoint;
 use super::output::PointOutput;
 use super::point::Point;
 use super::schema::DenseField;
+use super::trace::{SampledSearch, SearchPlan, SearchTrace};
 use crate::failure::{Failure, Outcome};
 use crate::wire::{
     OrderBy, PayloadParts, PointId, Query, QueryKind, QueryParams, VectorParts, without_vector,
@@ -22,31 +24,36 @@ const CANDIDATES_EACH: u32 = 4;
 const CANDIDATES_LEAST: u32 = 256;
 
 /// What a server sets for its searches.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct SearchSettings {
+#[derive(Clone, Copy)]
+pub(crate) struct SearchSettings<'s> {
     /// Recall where a query asks for none.
     pub(crate) recall: f32,
     /// When the time of the request is up.
     pub(crate) deadline: std::time::Instant,
+    /// Where searches are noted.
+    pub(crate) trace: &'s SearchTrace,
 }
 
 /// A point that was found.
-struct Hit {
-    id: PointId,
-    score: f32,
+pub(super) struct Hit {
+    pub(super) id: PointId,
+    pub(super) score: f32,
     document: Option<PointDocument>,
 }
 
+/// The number and the field of a vector, and one of that field.
+pub(super) type Using<'u> = (usize, &'u DenseField, &'u [f32]);
+
 /// A search for the nearest of a vector.
-struct Nearest<'n> {
-    number: usize,
-    field: &'n DenseField,
-    vector: &'n [f32],
-    filter: Option<&'n Value>,
-    params: &'n QueryParams,
-    settings: SearchSettings,
+pub(super) struct Nearest<'n> {
+    pub(super) number: usize,
+    pub(super) field: &'n DenseField,
+    pub(super) vector: &'n [f32],
+    pub(super) filter: Option<&'n Value>,
+    pub(super) params: &'n QueryParams,
+    pub(super) settings: SearchSettings<'n>,
     /// Whether documents are wanted.
-    documents: bool,
+    pub(super) documents: bool,
 }
 
 impl OpenCollection {
@@ -54,7 +61,7 @@ impl OpenCollection {
     pub(crate) fn query(
         &self,
         query: &Query,
-        settings: SearchSettings,
+        settings: SearchSettings<'_>,
     ) -> Outcome<Vec<PointOutput>> {
         let (limit, offset) = query.range()?;
         self.query_range(query, (limit, offset), settings)
@@ -65,27 +72,32 @@ impl OpenCollection {
         &self,
         query: &Query,
         (limit, offset): (usize, usize),
-        settings: SearchSettings,
+        settings: SearchSettings<'_>,
     ) -> Outcome<Vec<PointOutput>> {
         let none = (PayloadParts::All(false), VectorParts::All(false));
         let payload = query.with_payload.as_ref().unwrap_or(&none.0);
         let wanted = (payload, query.with_vector.as_ref().unwrap_or(&none.1));
         wanted.0.check()?;
         let filter = query.filter.as_ref();
-        match query.kind()? {
+        let kind = query.kind()?;
+        if let QueryKind::Fusion(fusion) = &kind {
+            return self.fused((query, fusion), (limit, offset), settings);
+        }
+        if !query.prefetch.is_empty() {
+            return self.merged(query, (limit, offset), settings);
+        }
+        match kind {
             QueryKind::Vector(vector) => {
                 let (number, field) = self.schema.using(query.using.as_deref())?;
                 field.check(&vector, "query")?;
-                let hits = self.nearest_of(query, (number, field, &vector), settings)?;
-                let hits = among(query, (field, None), hits(limit + offset)?);
-                self.hits_output(hits.into_iter().skip(offset).take(limit).collect(), wanted)
+                let hits = (query, (number, field, vector.as_slice()), None);
+                self.hits_output(self.hits(hits, (limit, offset), settings)?, wanted)
             }
             QueryKind::Point(id) => {
                 let (number, field) = self.schema.using(query.using.as_deref())?;
                 let vector = self.vector_of(id, (number, field))?;
-                let hits = self.nearest_of(query, (number, field, &vector), settings)?;
-                let hits = among(query, (field, Some(id)), hits(limit + offset + 1)?);
-                self.hits_output(hits.into_iter().skip(offset).take(limit).collect(), wanted)
+                let hits = (query, (number, field, vector.as_slice()), Some(id));
+                self.hits_output(self.hits(hits, (limit, offset), settings)?, wanted)
             }
             QueryKind::Scroll => {
                 let ids = self.next_ids(
@@ -101,11 +113,33 @@ impl OpenCollection {
                 self.ordered_hits(hits, wanted)
             }
             QueryKind::Sample => {
-                // Of points in no order none come before others.
+                // What others of an order by chance are passed over makes no difference.
                 let ids = self.sample(filter, (limit, settings.deadline))?;
                 self.unscored(&ids, wanted)
             }
+            // It was answered above.
+            QueryKind::Fusion(_) => Ok(Vec::new()),
         }
+    }
+
+    /// The nearest of a vector, but for a point that it is of.
+    fn hits(
+        &self,
+        (query, using, own): (&Query, Using<'_>, Option<PointId>),
+        (limit, offset): (usize, usize),
+        settings: SearchSettings<'_>,
+    ) -> Outcome<Vec<Hit>> {
+        let wanted = limit + offset;
+        let diversity = query.diversity()?;
+        let candidates = diversity.map_or(wanted, |own| own.candidates(wanted));
+        let nearest = self.nearest_of(query, using, settings)?;
+        let found = nearest(candidates + usize::from(own.is_some()))?;
+        let mut hits = among(query, (using.1, own), found);
+        if let Some(diversity) = diversity {
+            hits.truncate(candidates);
+            hits = self.diverse(hits, using, (diversity.share(), wanted))?;
+        }
+        Ok(hits.into_iter().skip(offset).take(limit).collect())
     }
 
     fn ordered_query(
@@ -113,7 +147,7 @@ impl OpenCollection {
         order: &OrderBy,
         query: &Query,
         (limit, offset): (usize, usize),
-        settings: SearchSettings,
+        settings: SearchSettings<'_>,
     ) -> Outcome<Vec<OrderedPoint>> {
         let most = (limit + offset, settings.deadline);
         let ordered = self.ordered(order, query.filter.as_ref(), most)?;
@@ -144,8 +178,8 @@ impl OpenCollection {
     fn nearest_of<'q>(
         &'q self,
         query: &'q Query,
-        (number, field, vector): (usize, &'q DenseField, &'q [f32]),
-        settings: SearchSettings,
+        (number, field, vector): Using<'q>,
+        settings: SearchSettings<'q>,
     ) -> Outcome<impl Fn(usize) -> Outcome<Vec<Hit>> + 'q> {
         let wants = |payload: &PayloadParts| payload.is_wanted();
         let documents = query.with_payload.as_ref().is_some_and(wants);
@@ -168,6 +202,12 @@ impl OpenCollection {
         })
     }
 
+    /// A vector of a point, by its name, for the queries of another collection.
+    pub(crate) fn vector_named(&self, id: PointId, name: Option<&str>) -> Outcome<Vec<f32>> {
+        let using = self.schema.using(name)?;
+        self.vector_of(id, using)
+    }
+
     /// The vector of a point.
     fn vector_of(&self, id: PointId, (number, field): (usize, &DenseField)) -> Outcome<Vec<f32>> {
         let mut found = self.load(&[id], &|wanted| wanted == number)?;
@@ -180,15 +220,15 @@ impl OpenCollection {
         })
     }
 
-    fn nearest(&self, search: &Nearest<'_>, k: usize) -> Outcome<Vec<Hit>> {
+    pub(super) fn nearest(&self, search: &Nearest<'_>, k: usize) -> Outcome<Vec<Hit>> {
         let Some(index) = self.index(search.number).filter(|index| !index.is_empty()) else {
             return Ok(Vec::new());
         };
-        let has_gaps =
-            search.number == 0 && self.has_gaps.load(std::sync::atomic::Ordering::Acquire);
+        let has_gaps = search.number == 0 && self.has_gaps.load(Ordering::Acquire);
         let whole = has_gaps.then(|| without_vector(search.filter, &search.field.name));
         let filter = self.filter(whole.as_ref().or(search.filter))?;
         let bytes = super::commit::bytes_of(search.vector);
+        let changes = self.changes.load(Ordering::Acquire);
         let queries = Queries::new(&bytes, index.shape())
             .with_filter(filter.as_ref())
             .with_wants_names(true)
@@ -222,6 +262,16 @@ impl OpenCollection {
             let by_score = (sign * one.score).total_cmp(&(sign * next.score));
             by_score.then(one.id.cmp(&next.id))
         });
+        if search.params.exact != Some(true) {
+            search.settings.trace.offer(|| SampledSearch {
+                number: search.number,
+                vector: search.vector.to_vec(),
+                filter: search.filter.cloned(),
+                found: hits.iter().map(|hit| (hit.id, hit.score)).collect(),
+                k,
+                changes,
+            });
+        }
         Ok(hits)
     }
 
@@ -276,14 +326,24 @@ fn run(index: &Index, queries: &Queries<'_>, search: &Nearest<'_>, k: usize) -> 
         .with_exact(params.exact.unwrap_or(false))
         .with_threads(1)
         .with_timeout(left.max(Duration::from_millis(1)));
-    match index.search(queries, &options) {
+    let answers = match index.search(queries, &options) {
         // Too few rows were there to measure what the recall takes.
         Err(error) if error.kind() == ErrorKind::Unsupported && own.is_none() => {
             let list = (CANDIDATES_EACH * k).max(CANDIDATES_LEAST);
-            Ok(index.search(queries, &options.with_effort(Effort::ListSize(list)))?)
+            index.search(queries, &options.with_effort(Effort::ListSize(list)))?
         }
-        answers => Ok(answers?),
-    }
+        answers => answers?,
+    };
+    search.settings.trace.note(SearchPlan {
+        vector: search.field.name.clone(),
+        k,
+        list_size: answers.settings.list_size,
+        exact: params.exact.unwrap_or(false),
+        expected_recall: answers.expected_recall,
+        filter: answers.filter,
+        stats: answers.stats.first().copied().unwrap_or_default(),
+    });
+    Ok(answers)
 }
 
 /// Points that were not searched for have the score 1.

@@ -1,7 +1,7 @@
 //! From a request to its answer: the route, the key, the body, the queue, the envelope.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -17,16 +17,23 @@ use super::auth::Keys;
 use super::console;
 use super::envelope::{answer, file, words};
 use super::upload;
+use crate::collection::{SampledSearch, SearchTotal, SearchTrace};
 use crate::failure::{Failure, Outcome};
 use crate::log::{Level, Log};
 use crate::operation::{Access, BodyKind, Call, OPERATIONS, Operation, Parameters, Reply};
+use crate::sampling::measure;
 use crate::service::Service;
+use crate::slow::SlowQuery;
 use crate::workers::Workers;
 
 /// Bytes of a body at most.
 const MAX_BODY_BYTES: u64 = 32 << 20;
 /// Bytes that a place for bodies stands for.
 const PLACE_BYTES: u64 = 1 << 10;
+/// Bytes that a value of JSON takes at most beside its text, about; and how many times the memory
+/// of bodies the values of one may take, which is alone then.
+const VALUE_BYTES: u64 = 40;
+const MOST_TIMES: u64 = 8;
 /// Time for a body to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
 /// Bytes of an address at most.
@@ -39,8 +46,14 @@ const WRITE_THREADS: usize = 4;
 const READS_EACH: usize = 8;
 /// Files that are sent at the same time.
 const DOWNLOADS: usize = 8;
-/// Requests that take longer are told of.
-const SLOW: Duration = Duration::from_secs(1);
+/// Pause while a measurement waits for others to end, and its pauses at most.
+const SAMPLE_PAUSE: Duration = Duration::from_millis(20);
+const SAMPLE_PAUSES: usize = 500;
+
+/// Where a task is: in the queue, in a thread, or not to be done any more.
+const WAITS: u8 = 0;
+const BEGUN: u8 = 1;
+const GIVEN_UP: u8 = 2;
 
 /// What answers requests. Cheap to clone.
 #[derive(Clone)]
@@ -51,6 +64,8 @@ struct AppParts {
     keys: Keys,
     reads: Workers,
     writes: Workers,
+    /// Measures the recall of searches that were answered.
+    samples: Workers,
     log: Log,
     /// Places for the bodies of requests that are read or under way.
     bodies: Arc<Semaphore>,
@@ -76,6 +91,7 @@ impl App {
             keys,
             reads: Workers::new("read", (threads, READS_EACH * threads))?,
             writes: Workers::new("write", (WRITE_THREADS, WRITE_QUEUE))?,
+            samples: Workers::new("sample", (1, 1))?,
             log,
             downloads: Arc::new(Semaphore::new(DOWNLOADS)),
             stops: AtomicBool::new(false),
@@ -121,32 +137,24 @@ impl App {
         let parts = &self.0;
         if let Err((status, text)) = parts.keys.check(request.headers(), operation.access) {
             parts.service.metrics.reject("key");
-            parts
-                .service
-                .metrics
-                .count(operation.name, status, Duration::ZERO);
+            let metrics = &parts.service.metrics;
+            metrics.count(
+                (operation.name, status),
+                Duration::ZERO,
+                &SearchTotal::default(),
+            );
             return words(status, text);
         }
-        let outcome = self.run(operation, path, request).await;
+        let collection = path.iter().find(|(name, _)| name == "collection");
+        let collection = collection.map(|(_, own)| own.clone()).unwrap_or_default();
+        let trace = Arc::new(SearchTrace::default());
+        let outcome = self.run(operation, (path, &trace), request).await;
         let place = match &outcome {
             Ok(Reply::File(..)) => Arc::clone(&parts.downloads).try_acquire_owned().ok(),
             _ => None,
         };
         let took = clock::now().saturating_duration_since(began);
-        let status = outcome
-            .as_ref()
-            .map_or_else(|failure| failure.status, |_| 200);
-        parts.service.metrics.count(operation.name, status, took);
-        let level = match status {
-            500 | 507 => Level::Error,
-            _ if took > SLOW => Level::Warn,
-            _ => Level::Debug,
-        };
-        let milliseconds = took.as_secs_f64() * 1e3;
-        let failure = outcome.as_ref().err().map(|failure| failure.text.as_str());
-        parts
-            .log
-            .request(level, (operation.name, status), milliseconds, failure);
+        self.tell(operation, took, outcome.as_ref().err(), &trace, collection);
         match (outcome, place) {
             (Ok(Reply::File(own, length)), Some(place)) => file(own, length, place),
             (Ok(Reply::File(..)), None) => answer(Err(Failure::busy()), took),
@@ -154,10 +162,63 @@ impl App {
         }
     }
 
+    /// Counts a request, and tells of it where that is due.
+    fn tell(
+        &self,
+        operation: &'static Operation,
+        took: Duration,
+        failure: Option<&Failure>,
+        trace: &SearchTrace,
+        collection: String,
+    ) {
+        let (parts, service) = (&self.0, &self.0.service);
+        let status = failure.map_or(200, |failure| failure.status);
+        let counted = (operation.name, status);
+        service.metrics.count(counted, took, &trace.total());
+        let level = match status {
+            500 | 507 => Level::Error,
+            _ if took > service.slow => Level::Warn,
+            _ => Level::Debug,
+        };
+        let request = SlowQuery {
+            operation: operation.name,
+            time: clock::unix_seconds().unwrap_or(0),
+            milliseconds: took.as_secs_f64() * 1e3,
+            searches: trace.plans(),
+            collection,
+        };
+        let text = failure.map(|failure| failure.text.as_str());
+        parts.log.request(level, status, &request, text);
+        if let Some(sample) = trace.take_sample() {
+            self.measure(request.collection.clone(), sample);
+        }
+        if took > service.slow && !request.searches.is_empty() {
+            service.slow_queries.note(request);
+        }
+    }
+
+    /// Measures the recall of a search when nobody waits, soon or not at all.
+    fn measure(&self, collection: String, sample: SampledSearch) {
+        let service = Arc::clone(&self.0.service);
+        let (reads, own) = (self.0.reads.watch(), self.0.samples.watch());
+        // One at a time: what comes meanwhile is left out.
+        self.0.samples.submit(move || {
+            for _ in 0..SAMPLE_PAUSES {
+                if own.ends() {
+                    return;
+                }
+                if reads.waiting() == 0 {
+                    return measure(&service, &collection, &sample);
+                }
+                std::thread::sleep(SAMPLE_PAUSE);
+            }
+        });
+    }
+
     async fn run(
         &self,
         operation: &'static Operation,
-        path: Vec<(String, String)>,
+        (path, trace): (Vec<(String, String)>, &Arc<SearchTrace>),
         request: Request,
     ) -> Outcome<Reply> {
         let parts = &self.0;
@@ -179,7 +240,7 @@ impl App {
                 (Bytes::new(), None, file)
             }
         };
-        let service = Arc::clone(&parts.service);
+        let (service, trace) = (Arc::clone(&parts.service), Arc::clone(trace));
         let work = move || {
             let _room = room;
             operation.answer(&Call {
@@ -189,6 +250,7 @@ impl App {
                 body: &body,
                 upload: file.as_ref().map(upload::ReceivedFile::path),
                 deadline,
+                trace: &trace,
             })
         };
         match operation.access {
@@ -198,8 +260,12 @@ impl App {
                 parts.service.metrics.note_waiting(waiting);
                 work()
             }
-            Access::Read => self.queue(&parts.reads, deadline, work).await,
-            Access::Write => self.queue(&parts.writes, deadline, work).await,
+            Access::Read => self.queue(&parts.reads, (deadline, None), work).await,
+            Access::Write => {
+                let queue = &parts.writes;
+                self.queue(queue, (deadline, operation.unfinished), work)
+                    .await
+            }
         }
     }
 
@@ -220,11 +286,40 @@ impl App {
         };
         let read = to_bytes(request.into_body(), most as usize);
         match timeout(BODY_TIME, read).await {
-            Ok(Ok(body)) => Ok((body, room)),
+            Ok(Ok(body)) => self.room_of(body, room).await,
             Ok(Err(_)) if length.is_none() => Err(Failure::too_large(most)),
             Ok(Err(error)) => Err(Failure::format(error)),
             Err(_) => Err(Failure::timeout()),
         }
+    }
+
+    /// More room for a body of many values, which take more than their text.
+    async fn room_of(
+        &self,
+        body: Bytes,
+        room: OwnedSemaphorePermit,
+    ) -> Outcome<(Bytes, OwnedSemaphorePermit)> {
+        let own = self.0.service.body_bytes();
+        let values = body.iter().filter(|byte| b",[{:".contains(byte)).count() as u64;
+        let bytes = VALUE_BYTES * values;
+        if bytes > MOST_TIMES * own {
+            return Err(Failure::too_many_values(
+                values,
+                MOST_TIMES * own / VALUE_BYTES,
+            ));
+        }
+        let wanted = ((body.len() as u64 + bytes) / PLACE_BYTES).min(own / PLACE_BYTES) as u32;
+        if wanted <= room.num_permits() as u32 {
+            return Ok((body, room));
+        }
+        // All of it at once: two that wait for more of what each other has would wait for good.
+        drop(room);
+        let room = Arc::clone(&self.0.bodies).acquire_many_owned(wanted);
+        let Ok(Ok(room)) = timeout(BODY_TIME, room).await else {
+            self.0.service.metrics.reject("bodies");
+            return Err(Failure::busy());
+        };
+        Ok((body, room))
     }
 
     /// Lets a thread do something that nobody waits for.
@@ -238,9 +333,11 @@ impl App {
             let began = clock::now();
             if let Err(failure) = work() {
                 let took = clock::now().saturating_duration_since(began);
-                let milliseconds = took.as_secs_f64() * 1e3;
-                let told = (name, failure.status);
-                log.request(Level::Error, told, milliseconds, Some(&failure.text));
+                let more = serde_json::json!({
+                    "op": name, "status": failure.status, "ms": took.as_secs_f64() * 1e3,
+                    "error": failure.text,
+                });
+                log.tell(Level::Error, "request", more);
             }
         };
         if self.0.writes.submit(task) {
@@ -250,17 +347,20 @@ impl App {
         Err(Failure::busy())
     }
 
-    /// Lets a thread do something, and waits until the time is up.
+    /// Lets a thread do something, and waits until the time is up. What has begun by then goes on,
+    /// and is told of as unfinished where there are words for that; what waits is not done.
     async fn queue(
         &self,
         workers: &Workers,
-        deadline: Instant,
+        (deadline, unfinished): (Instant, Option<&'static str>),
         work: impl FnOnce() -> Outcome<Reply> + Send + 'static,
     ) -> Outcome<Reply> {
         let (sender, receiver) = oneshot::channel();
+        let turn = Arc::new(AtomicU8::new(WAITS));
+        let own = Arc::clone(&turn);
         let task = move || {
             // Nobody waits for what a client that left has asked for.
-            if !sender.is_closed() {
+            if !sender.is_closed() && own.swap(BEGUN, Ordering::AcqRel) == WAITS {
                 let _ = sender.send(work());
             }
         };
@@ -274,7 +374,10 @@ impl App {
             Ok(Err(_)) => Err(Failure::internal("the thread of this request panicked")),
             Err(_) => {
                 self.0.service.metrics.reject("timeout");
-                Err(Failure::timeout())
+                let has_begun = turn.swap(GIVEN_UP, Ordering::AcqRel) == BEGUN;
+                let words = unfinished.filter(|_| has_begun);
+                let reply = words.map(|words| Reply::Json(words.as_bytes().to_vec()));
+                reply.ok_or_else(Failure::timeout)
             }
         }
     }

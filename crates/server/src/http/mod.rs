@@ -6,6 +6,7 @@ mod console;
 mod cors;
 mod download;
 mod envelope;
+mod head;
 mod serve;
 mod tls;
 mod upload;

@@ -18,12 +18,13 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
+use super::head::{HeadTurn, HeadWatch};
 use super::tls::Tls;
 
 /// Connections at the same time.
 const MAX_CONNECTIONS: usize = 4096;
-/// Time for the head of a request to arrive, and of rest between two.
-const HEAD_TIME: Duration = Duration::from_secs(60);
+/// Time of rest between two requests.
+const REST_TIME: Duration = Duration::from_secs(60);
 /// Bytes of the head of a request, about.
 const HEAD_BYTES: usize = 16 << 10;
 /// Time that requests have to end when the server stops.
@@ -121,20 +122,25 @@ fn connection(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     router: Router,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> {
+    let turn = Arc::new(HeadTurn::default());
+    let own = Arc::clone(&turn);
     let service = service_fn(move |mut request: Request<Incoming>| {
         trim(request.uri_mut());
-        let router = router.clone();
+        let (router, turn) = (router.clone(), Arc::clone(&own));
+        turn.end();
         async move {
             use hyper_util::service::TowerToHyperService;
             let service = TowerToHyperService::new(router);
-            hyper::service::Service::call(&service, request.map(Body::new)).await
+            let answer = hyper::service::Service::call(&service, request.map(Body::new)).await;
+            turn.begin();
+            answer
         }
     });
     http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
+        .header_read_timeout(REST_TIME)
         .max_buf_size(2 * HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(TokioIo::new(HeadWatch::new(stream, turn)), service)
 }
 
 /// Takes slashes off the end of a path.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::collection::SearchSettings;
+use crate::collection::{SearchSettings, SearchTrace};
 use crate::failure::{Failure, Outcome};
 use crate::service::Service;
 use crate::wire::PointId;
@@ -30,6 +30,8 @@ pub(crate) struct Call<'c> {
     pub(crate) upload: Option<&'c Path>,
     /// When its time is up.
     pub(crate) deadline: Instant,
+    /// What its searches cost.
+    pub(crate) trace: &'c SearchTrace,
 }
 
 /// What an operation answers with.
@@ -94,11 +96,15 @@ impl Call<'_> {
         self.read()
     }
 
-    /// How to search.
-    pub(crate) fn settings(&self) -> SearchSettings {
+    /// How to search the next query.
+    pub(crate) fn settings(&self) -> SearchSettings<'_> {
+        if self.service.recall_samples.is_due() {
+            self.trace.want_sample();
+        }
         SearchSettings {
             recall: self.service.recall,
             deadline: self.deadline,
+            trace: self.trace,
         }
     }
 }

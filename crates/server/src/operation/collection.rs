@@ -123,7 +123,7 @@ pub(super) fn describe(call: &Call<'_>) -> Outcome<Reply> {
     }
     let status = if open.is_broken() {
         "red"
-    } else if state.is_building {
+    } else if !state.builds.is_empty() {
         "yellow"
     } else {
         "green"
@@ -154,6 +154,7 @@ pub(super) fn inspect(call: &Call<'_>) -> Outcome<Reply> {
         "points": state.points,
         "memory_bytes": open.memory_bytes(),
         "indexes": state.indexes,
+        "slow": call.service.slow_queries.of(call.name("collection")),
     }))
 }
 

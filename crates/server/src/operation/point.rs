@@ -41,7 +41,11 @@ fn done(call: &Call<'_>, operation: &BatchOperation) -> Outcome<u64> {
                 drop(open);
                 std::thread::sleep(PAUSE);
             }
-            outcome => return outcome,
+            outcome => {
+                let (number, synced) = outcome?;
+                call.service.metrics.note_sync(synced);
+                return Ok(number);
+            }
         }
     }
 }

@@ -1,20 +1,30 @@
 //! Reading points and searching them.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::json;
 
 use super::call::{Call, Reply};
-use crate::collection::{PointGroup, PointOutput};
+use crate::collection::{OpenCollection, PointGroup, PointOutput, SearchPlan};
 use crate::failure::{Failure, Outcome};
-use crate::wire::{Facet, GroupQuery, Query, QueryBatch, Retrieve, Scroll};
+use crate::wire::{Facet, GroupQuery, Query, QueryBatch, Retrieve, Scroll, WithLookup};
 
 /// Queries of a batch at most.
 const MOST_QUERIES: usize = 1000;
 
-/// What a query found.
+/// What a query found, and how, where that is asked for.
 #[derive(Serialize)]
 struct QueryAnswer {
     points: Vec<PointOutput>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pageway: Option<Explanation>,
+}
+
+/// How a query was searched.
+#[derive(Serialize)]
+struct Explanation {
+    searches: Vec<SearchPlan>,
 }
 
 /// What a query in groups found.
@@ -43,34 +53,76 @@ pub(super) fn scroll(call: &Call<'_>) -> Outcome<Reply> {
 }
 
 pub(super) fn query(call: &Call<'_>) -> Outcome<Reply> {
-    let request: Query = call.read()?;
+    let mut request: Query = call.read()?;
+    look_up(call, &mut request)?;
     let open = call.service.collection(call.name("collection"))?;
     let points = open.query(&request, call.settings())?;
-    Reply::of(&QueryAnswer { points })
+    let explanation = || Explanation {
+        searches: call.trace.plans(),
+    };
+    let pageway = request.wants_explanation().then(explanation);
+    Reply::of(&QueryAnswer { points, pageway })
+}
+
+/// Puts vectors in place of ids that are those of another collection.
+fn look_up(call: &Call<'_>, query: &mut Query) -> Outcome<()> {
+    if let Some(from) = query.lookup_from.take() {
+        from.check()?;
+        let other = call.service.collection(&from.collection)?;
+        if let Some(id) = query.asked_id()? {
+            query.ask_vector(other.vector_named(id, from.vector.as_deref())?);
+        }
+    }
+    let mut below = query.prefetch.iter_mut();
+    below.try_for_each(|below| look_up(call, below))
 }
 
 /// Queries one after the other; none is answered where one is wrong.
 pub(super) fn batch(call: &Call<'_>) -> Outcome<Reply> {
-    let QueryBatch { searches } = call.read()?;
+    let QueryBatch { mut searches } = call.read()?;
     if searches.len() > MOST_QUERIES {
         let words = format!("{} searches, {MOST_QUERIES} are possible", searches.len());
         return Err(Failure::invalid("searches", words));
+    }
+    for search in &mut searches {
+        look_up(call, search)?;
     }
     let open = call.service.collection(call.name("collection"))?;
     let mut answers = Vec::with_capacity(searches.len());
     for (at, search) in searches.iter().enumerate() {
         let points = open.query(search, call.settings());
         let points = points.map_err(|failure| failure.within(format_args!("searches[{at}]")))?;
-        answers.push(QueryAnswer { points });
+        answers.push(QueryAnswer {
+            points,
+            pageway: None,
+        });
     }
     Reply::of(&answers)
 }
 
 pub(super) fn groups(call: &Call<'_>) -> Outcome<Reply> {
-    let request: GroupQuery = call.read()?;
+    let mut request: GroupQuery = call.read()?;
+    look_up(call, &mut request.query)?;
+    let other = match &request.with_lookup {
+        Some(lookup) => Some((lookup_collection(call, lookup)?, lookup.parts())),
+        None => None,
+    };
     let open = call.service.collection(call.name("collection"))?;
-    let groups = open.groups(&request, call.settings())?;
+    let mut groups = open.groups(&request, call.settings())?;
+    if let Some((other, (payload, vector))) = other {
+        other.look_up(&mut groups, (&payload, &vector))?;
+    }
     Reply::of(&GroupAnswer { groups })
+}
+
+/// The collection that groups are looked up in.
+fn lookup_collection(call: &Call<'_>, lookup: &WithLookup) -> Outcome<Arc<OpenCollection>> {
+    let name = lookup.collection();
+    let found = call.service.collection(name);
+    found.map_err(|failure| match failure.status {
+        404 => Failure::not_found(format_args!("Collection {name} not found")),
+        _ => failure,
+    })
 }
 
 pub(super) fn facet(call: &Call<'_>) -> Outcome<Reply> {

@@ -5,11 +5,14 @@
     reason = "operations of the table have one form"
 )]
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use super::call::{Call, Reply};
+use crate::collection::{CollectionState, OpenCollection};
 use crate::failure::{Failure, Outcome};
-use crate::metrics::Gauge;
+use crate::metrics::{MOST_COLLECTIONS, MetricsPage};
 
 /// The level of the interface that is spoken: clients compare it with their own.
 const LEVEL: &str = "1.19.0";
@@ -70,32 +73,97 @@ pub(super) fn of_several(_: &Call<'_>) -> Outcome<Reply> {
 }
 
 pub(super) fn metrics(call: &Call<'_>) -> Outcome<Reply> {
-    let service = call.service;
-    let (budget, taken) = service.shelf.memory();
+    let (service, mut page) = (call.service, MetricsPage::default());
+    let (budget, _) = service.shelf.memory();
     let names = service.registry.names();
-    let gauges = [
-        Gauge {
-            name: "pageway_budget_bytes",
-            help: "memory of all collections together",
-            value: budget,
-        },
-        Gauge {
-            name: "pageway_memory_bytes",
-            help: "memory of the collections that are open",
-            value: taken,
-        },
-        Gauge {
-            name: "pageway_collections",
-            help: "collections",
-            value: names.collections.len() as u64,
-        },
-        Gauge {
-            name: "pageway_collections_open",
-            help: "collections that are open",
-            value: service.shelf.open_count() as u64,
-        },
+    page.gauge(
+        "pageway_budget_bytes",
+        "memory of all collections together",
+        budget,
+    );
+    let count = names.collections.len();
+    page.gauge("pageway_collections", "collections", count);
+    let open = service.shelf.open_count();
+    page.gauge(
+        "pageway_collections_open",
+        "collections that are open",
+        open,
+    );
+    let mut open: Vec<OpenRow> = Vec::new();
+    for (number, collection) in service.shelf.opened() {
+        let name = names.collections.iter();
+        let mut name = name.filter(|(_, entry)| entry.number == number);
+        if let Some((name, _)) = name.next() {
+            open.push(OpenRow::of(name, &collection)?);
+        }
+    }
+    open.sort_by(|one, next| one.name.cmp(&next.name));
+    write_open(&mut page, &open);
+    service.metrics.write(&mut page);
+    Ok(Reply::Text(page.text()))
+}
+
+/// What metrics tell of a collection that is open.
+struct OpenRow {
+    name: String,
+    state: CollectionState,
+}
+
+impl OpenRow {
+    fn of(name: &str, collection: &OpenCollection) -> Outcome<Self> {
+        Ok(Self {
+            name: name.to_owned(),
+            state: collection.state()?,
+        })
+    }
+}
+
+/// A number of an open collection, or of several.
+type OpenFamily = (&'static str, &'static str, fn(&CollectionState) -> u64);
+
+/// Numbers of open collections; the last ones have one row together.
+fn write_open(page: &mut MetricsPage, open: &[OpenRow]) {
+    let mut parts: BTreeMap<&str, u64> = BTreeMap::new();
+    for (part, bytes) in open.iter().flat_map(|own| &own.state.memory) {
+        *parts.entry(part).or_default() += bytes;
+    }
+    let name = "pageway_memory_bytes";
+    page.family(name, "gauge", "memory of open collections");
+    for (part, bytes) in parts {
+        page.row(name, &[("part", part)], bytes);
+    }
+    let families: [OpenFamily; 4] = [
+        ("pageway_points", "points of open collections", |own| {
+            own.points
+        }),
+        ("pageway_segments", "segments of open collections", |own| {
+            own.segments as u64
+        }),
+        ("pageway_log_bytes", "bytes that logs have written", |own| {
+            own.log_bytes
+        }),
+        ("pageway_builds", "flushes and merges that run", |own| {
+            own.builds.len() as u64
+        }),
     ];
-    Ok(Reply::Text(service.metrics.text(&gauges)))
+    let (first, rest) = open.split_at(open.len().min(MOST_COLLECTIONS));
+    for (name, help, number) in families {
+        page.family(name, "gauge", help);
+        for own in first {
+            page.row(name, &[("collection", &own.name)], number(&own.state));
+        }
+        if !rest.is_empty() {
+            let sum: u64 = rest.iter().map(|own| number(&own.state)).sum();
+            page.row(name, &[("collection", "")], sum);
+        }
+    }
+    let name = "pageway_build_progress_ratio";
+    page.family(name, "gauge", "how far the stage of a flush or a merge is");
+    for own in first {
+        for (work, ratio) in &own.state.builds {
+            page.row(name, &[("collection", &own.name), ("work", work)], ratio);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -35,6 +35,8 @@ pub(crate) struct Operation {
     pub(crate) body: BodyKind,
     /// Whether it may take long, and is done later where `wait` is false.
     pub(crate) is_long: bool,
+    /// What it answers with, where it has begun and its time is up.
+    pub(crate) unfinished: Option<&'static str>,
     answer: Option<fn(&Call<'_>) -> Outcome<Reply>>,
 }
 
@@ -55,6 +57,14 @@ impl Operation {
     const fn long(self) -> Self {
         Self {
             is_long: true,
+            ..self
+        }
+    }
+
+    /// The same of a change of points, which goes on when the time of its request is up.
+    const fn update(self) -> Self {
+        Self {
+            unfinished: Some("{\"operation_id\":null,\"status\":\"wait_timeout\"}"),
             ..self
         }
     }
@@ -82,6 +92,7 @@ const fn row(
         access,
         body: BodyKind::Json,
         is_long: false,
+        unfinished: None,
         answer: Some(answer),
     }
 }
@@ -95,6 +106,7 @@ const fn none(name: &'static str, (method, path): (&'static str, &'static str)) 
         access: Access::Known,
         body: BodyKind::Json,
         is_long: false,
+        unfinished: None,
         answer: None,
     }
 }
@@ -213,7 +225,8 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         ("PUT", "/collections/{collection}/points"),
         Write,
         point::upsert,
-    ),
+    )
+    .update(),
     row(
         "get_points",
         ("POST", "/collections/{collection}/points"),
@@ -231,43 +244,50 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         ("POST", "/collections/{collection}/points/delete"),
         Write,
         point::delete,
-    ),
+    )
+    .update(),
     row(
         "set_payload",
         ("POST", "/collections/{collection}/points/payload"),
         Write,
         point::set_payload,
-    ),
+    )
+    .update(),
     row(
         "overwrite_payload",
         ("PUT", "/collections/{collection}/points/payload"),
         Write,
         point::overwrite_payload,
-    ),
+    )
+    .update(),
     row(
         "delete_payload",
         ("POST", "/collections/{collection}/points/payload/delete"),
         Write,
         point::delete_payload,
-    ),
+    )
+    .update(),
     row(
         "clear_payload",
         ("POST", "/collections/{collection}/points/payload/clear"),
         Write,
         point::clear_payload,
-    ),
+    )
+    .update(),
     row(
         "update_vectors",
         ("PUT", "/collections/{collection}/points/vectors"),
         Write,
         point::update_vectors,
-    ),
+    )
+    .update(),
     row(
         "delete_vectors",
         ("POST", "/collections/{collection}/points/vectors/delete"),
         Write,
         point::delete_vectors,
-    ),
+    )
+    .update(),
     row(
         "batch_update",
         ("POST", "/collections/{collection}/points/batch"),

@@ -26,6 +26,10 @@ pub(crate) fn presence(name: &str) -> String {
 /// # Errors
 /// Names the place in the filter.
 pub(crate) fn filter_of(json: &Value, is_dense: &dyn Fn(&str) -> Option<bool>) -> Outcome<Filter> {
+    if conditions(json, &mut 0) {
+        let words = format!("filter: more than {MAX_CONDITIONS} conditions");
+        return Err(Failure::wrong(words));
+    }
     let mut json = json.clone();
     rewrite(&mut json, is_dense, 0)?;
     Ok(Filter::qdrant(&json.to_string())?)
@@ -39,6 +43,22 @@ pub(crate) fn without_vector(filter: Option<&Value>, name: &str) -> Value {
         all.insert("must".to_owned(), json!([filter]));
     }
     all
+}
+
+/// Conditions and groups of them that a filter is looked through for; the engine refuses more than
+/// a thousand conditions.
+const MAX_CONDITIONS: usize = 10_000;
+
+/// Whether there are more objects in a filter than anybody means.
+fn conditions(json: &Value, count: &mut usize) -> bool {
+    match json {
+        Value::Array(all) => all.iter().any(|one| conditions(one, count)),
+        Value::Object(object) => {
+            *count += 1;
+            *count > MAX_CONDITIONS || object.values().any(|one| conditions(one, count))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
 }
 
 /// Levels of a filter that are looked through; the engine refuses more.
@@ -165,6 +185,9 @@ mod tests {
         let bare = filter_of(&json!({"must": [{"key": "a"}]}), &none).unwrap_err();
         assert_eq!(bare.status, 422);
         assert!(filter_of(&json!({"has_id": ["x"]}), &none).is_err());
+        let many = json!({"should": vec![json!({}); MAX_CONDITIONS]});
+        let many = filter_of(&many, &none).unwrap_err();
+        assert!(many.text.contains("more than 10000 conditions"), "{many:?}");
         assert!(filter_of(&without_vector(Some(&json!({})), "a"), &none).is_ok());
     }
 }

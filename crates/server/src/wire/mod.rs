@@ -4,6 +4,7 @@ mod condition;
 mod id;
 mod parts;
 mod points;
+mod prefetch;
 mod query;
 mod vector;
 
@@ -14,6 +15,7 @@ pub(crate) use points::{
     BatchOperation, DeletePayload, DeleteVectors, Operations, PointInsert, PointsInsert, Selector,
     SetPayload, UpdateMode, UpdateVectors,
 };
+pub(crate) use prefetch::{Fusion, WithLookup};
 pub(crate) use query::{
     Count, Direction, Facet, GroupQuery, OrderBy, Query, QueryBatch, QueryKind, QueryParams,
     Retrieve, Scroll,

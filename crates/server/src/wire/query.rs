@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::id::PointId;
 use super::parts::{PayloadParts, VectorParts};
 use super::points::refuse;
+use super::prefetch::{Diversity, Fusion, LookupFrom, WithLookup, one_or_many};
 use crate::failure::{Failure, Outcome};
 
 /// Points of an answer, where nobody says how many.
@@ -14,6 +15,8 @@ const LIMIT: usize = 10;
 pub(crate) const MAX_LIMIT: usize = 10_000;
 /// Groups of an answer and points of a group, at most together.
 const GROUP_SIZE: usize = 3;
+/// Queries below a query, at most.
+const MAX_PREFETCHES: usize = 64;
 
 /// Points by their ids.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -66,7 +69,7 @@ impl Facet {
     /// Values at most.
     pub(crate) fn limit(&self) -> Outcome<usize> {
         refuse("shard_key", self.shard_key.as_ref())?;
-        checked_limit(self.limit, LIMIT)
+        checked_limit(("limit", self.limit), LIMIT)
     }
 }
 
@@ -133,11 +136,11 @@ impl Scroll {
     /// Points at most.
     pub(crate) fn limit(&self) -> Outcome<usize> {
         refuse("shard_key", self.shard_key.as_ref())?;
-        checked_limit(self.limit, LIMIT)
+        checked_limit(("limit", self.limit), LIMIT)
     }
 }
 
-/// A query.
+/// A query; or one whose points another one is about, which skips none and shows none.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 pub(crate) struct Query {
     #[serde(default, rename = "query")]
@@ -158,10 +161,11 @@ pub(crate) struct Query {
     pub(crate) with_payload: Option<PayloadParts>,
     #[serde(default, alias = "with_vectors")]
     pub(crate) with_vector: Option<VectorParts>,
+    /// Where there are some, what is searched is what they find.
+    #[serde(default, deserialize_with = "one_or_many")]
+    pub(crate) prefetch: Vec<Self>,
     #[serde(default)]
-    prefetch: Option<Value>,
-    #[serde(default)]
-    lookup_from: Option<Value>,
+    pub(crate) lookup_from: Option<LookupFrom>,
     #[serde(default)]
     shard_key: Option<Value>,
 }
@@ -179,11 +183,22 @@ pub(crate) struct QueryParams {
     idf: Option<Value>,
 }
 
+impl QueryParams {
+    /// The same of an exact search.
+    pub(crate) fn exactly(mut self) -> Self {
+        self.exact = Some(true);
+        self
+    }
+}
+
 /// What is ours to ask for.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 pub(crate) struct OwnParams {
     #[serde(default)]
     pub(crate) recall: Option<f32>,
+    /// Whether the answer says how it was searched.
+    #[serde(default)]
+    pub(crate) explain: Option<bool>,
 }
 
 /// What a query asks for.
@@ -199,6 +214,8 @@ pub(crate) enum QueryKind {
     OrderBy(OrderBy),
     /// Some points.
     Sample,
+    /// What other queries find, in one order.
+    Fusion(Fusion),
 }
 
 impl Query {
@@ -207,23 +224,95 @@ impl Query {
     /// # Errors
     /// For queries of kinds that there are not, naming the field.
     pub(crate) fn kind(&self) -> Outcome<QueryKind> {
-        let empty_list = |value: &&Value| value.as_array().is_none_or(|all| !all.is_empty());
-        refuse("prefetch", self.prefetch.as_ref().filter(empty_list))?;
-        refuse("lookup_from", self.lookup_from.as_ref())?;
         refuse("shard_key", self.shard_key.as_ref())?;
         if let Some(params) = &self.params {
             refuse("params.idf", params.idf.as_ref())?;
         }
-        match &self.asked {
+        let kind = match &self.asked {
             None | Some(Value::Null) => Ok(QueryKind::Scroll),
             Some(Value::Object(object)) => kind_of_object(object),
             Some(other) => nearest(other, "query"),
+        }?;
+        self.check(&kind)?;
+        Ok(kind)
+    }
+
+    /// Refuses what does not go together.
+    fn check(&self, kind: &QueryKind) -> Outcome<()> {
+        let refusal = match kind {
+            QueryKind::Scroll if !self.prefetch.is_empty() => {
+                "A query is needed to merge the prefetches. Can't have prefetches without defining \
+                 a query."
+            }
+            QueryKind::Scroll if self.score_threshold.is_some() => {
+                "A query is needed to use the score_threshold. Can't have score_threshold without \
+                 defining a query."
+            }
+            QueryKind::OrderBy(_) if self.score_threshold.is_some() => {
+                "Can't use score_threshold with an order_by query."
+            }
+            QueryKind::Fusion(_) if self.using.is_some() => {
+                "Fusion queries cannot be combined with the 'using' field."
+            }
+            QueryKind::Fusion(_) if self.prefetch.is_empty() => {
+                "A fusion query merges prefetches, and there is none."
+            }
+            QueryKind::Scroll
+            | QueryKind::Vector(_)
+            | QueryKind::Point(_)
+            | QueryKind::OrderBy(_)
+            | QueryKind::Sample
+            | QueryKind::Fusion(_) => {
+                if self.prefetches() <= MAX_PREFETCHES {
+                    return Ok(());
+                }
+                "More than 64 prefetches."
+            }
+        };
+        Err(Failure::bad_request(refusal))
+    }
+
+    /// Queries below this one.
+    fn prefetches(&self) -> usize {
+        let below = self.prefetch.iter().map(Self::prefetches);
+        self.prefetch.len() + below.sum::<usize>()
+    }
+
+    /// How unlike one another its points are to be, where it says so.
+    pub(crate) fn diversity(&self) -> Outcome<Option<Diversity>> {
+        match &self.asked {
+            Some(Value::Object(object)) if object.contains_key("nearest") => Diversity::of(object),
+            _ => Ok(None),
         }
+    }
+
+    /// Whether the answer is to say how it was searched.
+    pub(crate) fn wants_explanation(&self) -> bool {
+        let own = self.params.as_ref().and_then(|params| params.pageway);
+        own.and_then(|own| own.explain).unwrap_or(false)
+    }
+
+    /// The id of the point whose vector is searched for.
+    pub(crate) fn asked_id(&self) -> Outcome<Option<PointId>> {
+        let kind = self.kind()?;
+        Ok(match kind {
+            QueryKind::Point(id) => Some(id),
+            QueryKind::Scroll
+            | QueryKind::Vector(_)
+            | QueryKind::OrderBy(_)
+            | QueryKind::Sample
+            | QueryKind::Fusion(_) => None,
+        })
+    }
+
+    /// Searches for a vector in place of what was asked.
+    pub(crate) fn ask_vector(&mut self, vector: Vec<f32>) {
+        self.asked = Some(vector.into());
     }
 
     /// Points of the answer, and before it.
     pub(crate) fn range(&self) -> Outcome<(usize, usize)> {
-        let limit = checked_limit(self.limit, LIMIT)?;
+        let limit = self.limit()?;
         let offset = self.offset.unwrap_or(0);
         if limit.saturating_add(offset) > MAX_LIMIT {
             let words = format!("value {offset} invalid, limit and offset are at most {MAX_LIMIT}");
@@ -231,13 +320,29 @@ impl Query {
         }
         Ok((limit, offset))
     }
+
+    /// Has the queries below it find so many points at least.
+    pub(crate) fn prefetch_more(&mut self, least: usize) {
+        for below in &mut self.prefetch {
+            // One that is wrong is told of where it is answered.
+            if let Ok(own) = below.limit() {
+                below.limit = Some(own.max(least));
+            }
+            below.prefetch_more(least);
+        }
+    }
+
+    /// Points of the answer.
+    pub(crate) fn limit(&self) -> Outcome<usize> {
+        // So the path is called where clients know it from.
+        checked_limit(("internal.limit", self.limit), LIMIT)
+    }
 }
 
 type Object = serde_json::Map<String, Value>;
 
 fn kind_of_object(object: &Object) -> Outcome<QueryKind> {
     if let Some(value) = object.get("nearest") {
-        refuse("query.mmr", object.get("mmr"))?;
         return nearest(value, "query.nearest");
     }
     if let Some(order) = object.get("order_by") {
@@ -252,12 +357,13 @@ fn kind_of_object(object: &Object) -> Outcome<QueryKind> {
             )),
         };
     }
+    if let Some(fusion) = Fusion::of(object)? {
+        return Ok(QueryKind::Fusion(fusion));
+    }
     for name in [
         "recommend",
         "discover",
         "context",
-        "fusion",
-        "rrf",
         "formula",
         "relevance_feedback",
     ] {
@@ -310,13 +416,12 @@ pub(crate) struct GroupQuery {
     #[serde(default)]
     group_size: Option<usize>,
     #[serde(default)]
-    with_lookup: Option<Value>,
+    pub(crate) with_lookup: Option<WithLookup>,
 }
 
 impl GroupQuery {
     /// Points of a group, and groups.
     pub(crate) fn sizes(&self) -> Outcome<(usize, usize)> {
-        refuse("with_lookup", self.with_lookup.as_ref())?;
         let size = self.group_size.unwrap_or(GROUP_SIZE);
         if size == 0 {
             return Err(Failure::invalid(
@@ -324,7 +429,7 @@ impl GroupQuery {
                 "value 0 invalid, must be 1 or larger",
             ));
         }
-        let groups = checked_limit(self.query.limit, LIMIT)?;
+        let groups = checked_limit(("limit", self.query.limit), LIMIT)?;
         if groups.saturating_mul(size) > MAX_LIMIT {
             let words = format!("value {size} invalid, groups hold {MAX_LIMIT} points at most");
             return Err(Failure::invalid("group_size", words));
@@ -333,16 +438,16 @@ impl GroupQuery {
     }
 }
 
-fn checked_limit(limit: Option<usize>, own: usize) -> Outcome<usize> {
+fn checked_limit((path, limit): (&str, Option<usize>), own: usize) -> Outcome<usize> {
     match limit {
         None => Ok(own),
         Some(0) => Err(Failure::invalid(
-            "limit",
+            path,
             "value 0 invalid, must be 1 or larger",
         )),
         Some(limit) if limit > MAX_LIMIT => {
             let words = format!("value {limit} invalid, must be {MAX_LIMIT} or smaller");
-            Err(Failure::invalid("limit", words))
+            Err(Failure::invalid(path, words))
         }
         Some(limit) => Ok(limit),
     }
@@ -383,16 +488,26 @@ mod tests {
     fn what_is_not_there_is_named() {
         for (query, word) in [
             (json!({"recommend": {"positive": [1]}}), "`query.recommend`"),
-            (json!({"fusion": "rrf"}), "`query.fusion`"),
             (json!([[1.0]]), "vectors of several"),
             (json!({"indices": [1], "values": [1]}), "sparse"),
-            (json!({"nearest": [1], "mmr": {}}), "`query.mmr`"),
         ] {
             let failure = kind(query).unwrap_err();
             assert!(failure.text.contains(word), "{failure:?}");
         }
-        let query: Query = serde_json::from_value(json!({"prefetch": {"limit": 3}})).unwrap();
-        assert!(query.kind().unwrap_err().text.contains("`prefetch`"));
+        let inner = (0..65).fold(
+            json!({"limit": 3}),
+            |inner, _| json!({"prefetch": inner, "query": 1}),
+        );
+        for (query, word) in [
+            (json!({"prefetch": {"limit": 3}}), "to merge the prefetches"),
+            (json!({"score_threshold": 1}), "to use the score_threshold"),
+            (json!({"query": {"fusion": "rrf"}}), "there is none"),
+            (inner, "64 prefetches"),
+        ] {
+            let query: Query = serde_json::from_value(query).unwrap();
+            let failure = query.kind().unwrap_err();
+            assert!(failure.text.contains(word), "{failure:?}");
+        }
     }
 
     #[test]

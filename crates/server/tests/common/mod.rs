@@ -11,6 +11,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -74,6 +75,7 @@ impl Server {
             memory: 256 << 20,
             threads: 2,
             recall: 0.95,
+            slow: Duration::ZERO,
         };
         let service = Arc::new(Service::open(dir, options).unwrap());
         let app = App::new(Arc::clone(&service), keys, (2, Log(Level::Error))).unwrap();

@@ -8,10 +8,10 @@ mod limit;
 mod priority;
 mod signal;
 
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::{OpenMode, OsVfs, Vfs};
-pub use allocator::give_back_freed_memory;
+pub use allocator::{give_back_freed_memory, return_freed_memory};
 pub use counters::{device_reads, process_cpu_time, process_read_bytes, process_requested_bytes};
 pub use limit::memory_limit_bytes;
 pub use priority::yield_to_others;
@@ -30,6 +30,15 @@ pub fn peak_memory_bytes() -> Option<u64> {
 /// Most files this process may have open; `None` for no limit.
 pub fn open_files_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
+}
+
+/// Lets this process have as many files open as the system lets it raise that to. For programs: a
+/// library leaves limits to who embeds it.
+pub fn raise_open_files_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Where that is refused, the limit of before stays, and what goes beyond it is an error there.
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 /// Most bytes this process may lock in memory; `None` for no limit.
@@ -67,5 +76,7 @@ mod tests {
         let peak = peak_memory_bytes().unwrap();
         assert!(peak > 100_000 && peak < memory, "{peak} of {memory}");
         assert!(open_files_limit().is_none_or(|files| files > 10));
+        raise_open_files_limit();
+        assert_eq!(open_files_limit(), getrlimit(Resource::Nofile).maximum);
     }
 }

@@ -12,6 +12,7 @@ use pageway_formats::{Vectors, Wish as Table};
 
 use super::outline;
 use super::report::BuildOutcome;
+use super::segments::SegmentArguments;
 use crate::command::plan::{PlanFiles, make, pinned};
 use crate::design::{ChoiceArguments, SizeArguments};
 use crate::output::Outcome;
@@ -75,7 +76,7 @@ pub(crate) struct BuildArguments {
 #[derive(Debug, Args)]
 struct DocumentArguments {
     /// Attributes of the rows, to filter by, in row order: JSON lines (.jsonl, an object per row),
-    /// .csv, .tsv or .parquet, which may be the file of the vectors
+    /// .csv, .tsv, .spmat (tags) or .parquet, which may be the file of the vectors
     #[arg(long, value_name = "FILE")]
     attributes: Option<PathBuf>,
 
@@ -201,10 +202,8 @@ struct WishArguments {
     #[arg(long, value_name = "N", default_value_t = DEFAULTS.calibration_queries)]
     calibration_queries: u32,
 
-    /// Segments: runs of rows, built one after the other within the same memory and searched
-    /// together
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    segments: u32,
+    #[command(flatten)]
+    segments: SegmentArguments,
 
     /// Threads; 0 for all cores. The bytes of the index do not depend on it
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -285,7 +284,6 @@ impl BuildArguments {
             .with_memory(wish.memory)
             .with_build_memory(wish.build_memory)
             .with_recall(wish.recall)
-            .with_segments(wish.segments)
             .with_threads(wish.threads)
             .with_code_bytes(design.code_bytes)
             .with_overrides(design.choices.overrides(&sizes.sizes())?)
@@ -374,6 +372,7 @@ impl BuildArguments {
             .with_names(names.as_ref().map(|own| own as _))
             .with_queries(queries)
             .with_attributes(attributes.as_deref());
+        let options = self.wish.segments.over(options, &input)?;
         if place.dry_run {
             let outline = Index::outline(&input, &options)?;
             return Outcome::new(outline::describe(&outline, &options), &outline);

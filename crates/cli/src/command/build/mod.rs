@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! arguments   what was typed, and the run        report    what `--json` and people see
-//!                                                outline   the same of a build that is not run
+//! segments    how many, and how cut               outline   the same of a build that is not run
 //! ```
 
 mod arguments;
 mod outline;
 mod report;
+mod segments;
 
 pub(crate) use arguments::BuildArguments;

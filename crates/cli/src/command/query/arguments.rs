@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pageway::{ElementType, Progress, Result};
+use pageway::{ElementType, Progress, Result, Strategy};
 use pageway_formats::Vectors;
 
 use super::FilterArguments;
@@ -30,6 +30,11 @@ pub(crate) struct QueryArguments {
 
     #[command(flatten)]
     pub(crate) filter: FilterArguments,
+
+    /// Search the rows that match in this way, whatever it costs: walk, scan-codes or scan-vectors
+    /// [default: the cheapest]
+    #[arg(long, value_name = "WAY")]
+    pub(crate) filter_strategy: Option<Strategy>,
 
     /// Show the attributes of what is found, with --show
     #[arg(long, requires = "show")]

@@ -54,6 +54,7 @@ impl Call<'_> {
             reference: &reference,
             options: self
                 .options
+                .with_strategy(self.files.filter_strategy)
                 .with_threads(self.resources.threads)
                 .with_interleave(self.resources.interleave),
             recorded: self.recorded,

@@ -1,0 +1,114 @@
+//! Edges that cross: the lists of a graph over some of the nodes, made by searches.
+//!
+//! Leaves hold what is near. Of tight clusters the nearest of a node lie in its own in every leaf,
+//! and no edge would lead from one cluster to another. A search-built graph over one node in
+//! [`SHARE`] has such edges, for a small part of the time that one over all of them takes: they
+//! join the candidates, and pruning keeps those that nothing nearer stands for.
+
+use pageway_types::{NodeId, Progress};
+
+use super::spec::PiPnnSpec;
+use crate::error::GraphError;
+use crate::graph::AdjacencyLists;
+use crate::linking::{InsertSpec, Insertion, ListSpec, Subset};
+use crate::routing::sample_nodes;
+use crate::vectors::VectorSet;
+
+/// Of so many nodes one is in the scaffold,
+const SHARE: u32 = 16;
+/// and so many at least, where there are: a small set is linked by searches as a whole.
+const LEAST: u32 = 2048;
+/// Candidate list of its searches.
+const BUILD_LIST: u32 = 64;
+/// Sets its seed apart from those of leaders and planes.
+const STREAM: u32 = 29;
+
+/// A graph over some nodes.
+pub(super) struct Scaffold {
+    /// Ascending.
+    nodes: Vec<NodeId>,
+    lists: AdjacencyLists,
+}
+
+impl Scaffold {
+    /// Links some nodes, the entry among them, and no guest. In the pool of the caller.
+    pub(super) fn build(
+        vectors: &VectorSet<'_>,
+        (entry, guests): (NodeId, &[NodeId]),
+        spec: &PiPnnSpec,
+        progress: &dyn Progress,
+    ) -> Result<Self, GraphError> {
+        let count = vectors.count();
+        let seed = spec.seed.rotate_left(STREAM);
+        let mut nodes = sample_nodes(count, (size(count.into()) as u32).max(2) - 1, seed);
+        let mut guests = guests.to_vec();
+        guests.sort_unstable();
+        nodes.retain(|node| guests.binary_search(node).is_err());
+        if let Err(place) = nodes.binary_search(&entry) {
+            nodes.insert(place, entry);
+        }
+        let subset = Subset {
+            vectors,
+            nodes: &nodes,
+        };
+        let at = nodes.binary_search(&entry).unwrap_or_default();
+        let insertion = Insertion {
+            vectors: &subset,
+            entry: NodeId(at as u32),
+            spec: insert(spec),
+            guests: &[],
+            progress,
+        };
+        let lists = insertion.lists()?;
+        Ok(Self { nodes, lists })
+    }
+
+    /// Adds the neighbours that `node` has here, and `nodes` lacks.
+    pub(super) fn add_to(&self, node: NodeId, nodes: &mut Vec<NodeId>) {
+        let Ok(at) = self.nodes.binary_search(&node) else {
+            return;
+        };
+        let near = nodes.len();
+        for position in self.lists.neighbors(NodeId(at as u32)) {
+            let neighbor = self.nodes.get(position.index()).copied();
+            let known = |neighbor: &NodeId| nodes.iter().take(near).any(|node| node == neighbor);
+            if let Some(neighbor) = neighbor.filter(|neighbor| !known(neighbor)) {
+                nodes.push(neighbor);
+            }
+        }
+    }
+
+    /// Bytes that a scaffold of `count` nodes takes.
+    pub(super) fn bytes(count: u64, spec: &PiPnnSpec) -> u64 {
+        let nodes = size(count);
+        let numbers = nodes * size_of::<NodeId>() as u64;
+        AdjacencyLists::bytes(nodes, spec.max_degree).saturating_add(numbers)
+    }
+
+    /// Bytes at the peak of its build.
+    pub(super) fn build_bytes(count: u64, spec: &PiPnnSpec, threads: usize) -> u64 {
+        let nodes = size(count);
+        let numbers = nodes * size_of::<NodeId>() as u64;
+        insert(spec)
+            .list_bytes(nodes, threads)
+            .saturating_add(numbers)
+    }
+}
+
+/// Nodes of a scaffold over `count`: with the entry there may be one more than were drawn.
+fn size(count: u64) -> u64 {
+    count.min((count / u64::from(SHARE)).max(LEAST.into()) + 1)
+}
+
+/// How they are linked: as by Vamana.
+const fn insert(spec: &PiPnnSpec) -> InsertSpec {
+    InsertSpec {
+        lists: ListSpec {
+            fill: 0,
+            ..spec.lists()
+        },
+        first_fill: 0,
+        build_list: BUILD_LIST,
+        seed: spec.seed,
+    }
+}

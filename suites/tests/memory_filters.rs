@@ -1,0 +1,171 @@
+//! The memory contract of filters and names: what a process takes to open an index with attributes
+//! beyond one without, what filtered searches take beyond plain ones, and what names take.
+//!
+//! Each figure is the peak of a process of its own, counted by the kernel.
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a failed test may panic, and a suite says what it did"
+)]
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use common::{Data, long, quick};
+use pageway::lab::peak_memory_bytes;
+use pageway::source::{TextSlice, VectorSlice};
+use pageway::{
+    BuildInput, Effort, Filter, Index, MemoryPart, MemoryWish, NoProgress, OpenOptions, Queries,
+    SearchOptions,
+};
+
+/// Tells a process that is measured which index to open, and what to do with it.
+const PLACE: &str = "PAGEWAY_MEMORY_FILTERS";
+const TASK: &str = "PAGEWAY_MEMORY_FILTERS_TASK";
+/// Memory of searches: the caches of each index hold all of it, and are equal.
+const MEMORY: u64 = 128 << 20;
+/// What opening four indexed fields may take.
+const OPENING_BYTES: u64 = 200_000;
+/// Pages of the program that only an index with attributes touches, and what equal peaks differ by.
+const NOISE_BYTES: u64 = 256 << 10;
+/// The same of filtered searches, with the buffers of scans, which are of no budget.
+const SCAN_BYTES: u64 = 2 << 20;
+/// What a process takes beside its budget.
+const CONSTANT_BYTES: u64 = 24 << 20;
+const NAME_BYTES: u64 = 8;
+
+fn count() -> usize {
+    if long() { 1_000_000 } else { 20_000 }
+}
+
+fn document(row: usize) -> String {
+    let kind = ["red", "green", "blue"][row % 3];
+    let (part, tag) = (row % 1000, row % 77);
+    format!(r#"{{"kind":"{kind}","row":{row},"part":{part}.5,"tags":["t{tag}","all"]}}"#)
+}
+
+/// Three times the rows: plain, with attributes, with names.
+fn build(dir: &Path) {
+    let data = Data::new(count(), 8, 3);
+    let vectors = VectorSlice::new(&data.rows, data.shape).unwrap();
+    let documents: Vec<String> = (0..count()).map(document).collect();
+    let names: Vec<String> = (0..count()).map(|row| format!("names/{row:09}")).collect();
+    let attributes = TextSlice::attributes(&documents);
+    let names = TextSlice::names(&names);
+    let plain = BuildInput::new(&vectors, "rows");
+    let inputs = [
+        ("plain", plain),
+        ("attributes", plain.with_attributes(Some(&attributes as _))),
+        ("names", plain.with_names(Some(&names as _))),
+    ];
+    let options = quick()
+        .with_memory(MemoryWish::Bytes(MEMORY))
+        .with_threads(2);
+    for (name, input) in inputs {
+        Index::build(&dir.join(name), &input, &options, &NoProgress).unwrap();
+    }
+}
+
+/// Filters that take memory: a term, many terms, what terms do not tell, and levels.
+fn filters() -> Vec<String> {
+    let last = count() - 1;
+    let mut all = vec![
+        "kind = 'red'".to_owned(),
+        format!("row between 1 and {last}"),
+        "not (part > 500.5)".to_owned(),
+        "(kind = 'red' and (part < 800 or (row > 5 and not (tags = 't3')))) or kind = 'blue'"
+            .to_owned(),
+    ];
+    all.extend((0..40).map(|tag| format!("tags = 't{tag}' or part = {tag}.5")));
+    all
+}
+
+/// What the process does that is measured: its peak goes to its output.
+#[test]
+fn process_that_is_measured() {
+    let (Some(dir), Ok(task)) = (std::env::var_os(PLACE), std::env::var(TASK)) else {
+        return;
+    };
+    let options = OpenOptions::default()
+        .with_memory(MemoryWish::Bytes(MEMORY))
+        .with_threads(2);
+    let index = Index::open(Path::new(&dir), &options).unwrap();
+    let opened = peak_memory_bytes().unwrap();
+    let data = Data::new(64, 8, 5);
+    let queries = Queries::new(&data.rows, data.shape);
+    let search = SearchOptions::nearest(10).with_effort(Effort::ListSize(40));
+    let mut matches = 0;
+    for text in filters() {
+        let filter = (task == "filter").then(|| Filter::expression(&text).unwrap());
+        let answers = match task.as_str() {
+            "open" => continue,
+            _ => index.search(&queries.with_filter(filter.as_ref()), &search),
+        };
+        let report = answers.unwrap().filter;
+        matches += report.map_or(0, |report| report.matches);
+    }
+    let room = index.memory().bytes_of(MemoryPart::Filters);
+    let peak = peak_memory_bytes().unwrap();
+    println!("\n@peak {opened} {peak} {room} {matches}");
+}
+
+/// Peaks when it was opened and at the end, memory set aside for filters, and rows that matched.
+fn measure(dir: &Path, task: &str) -> [u64; 4] {
+    let program = std::env::current_exe().unwrap();
+    // The least of three is the nearest to what it takes.
+    let once = |_| {
+        let mut command = Command::new(&program);
+        command.args(["--exact", "process_that_is_measured", "--nocapture"]);
+        command.env(PLACE, dir).env(TASK, task);
+        // Every arena of the C library is another heap.
+        command.env("MALLOC_ARENA_MAX", "1");
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        let wrong = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}\n{wrong}");
+        let line = said.lines().find_map(|line| line.strip_prefix("@peak "));
+        let numbers = line.unwrap().split(' ').map(|one| one.parse().unwrap());
+        <[u64; 4]>::try_from(numbers.collect::<Vec<u64>>()).unwrap()
+    };
+    (0..3).map(once).min_by_key(|peaks| peaks[1]).unwrap()
+}
+
+#[test]
+fn attributes_filters_and_names_take_the_memory_that_is_said() {
+    if std::env::var_os(PLACE).is_some() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    build(root.path());
+    let of = |name: &str, task: &str| measure(&root.path().join(name), task);
+    let (plain, own) = (of("plain", "open"), of("attributes", "open"));
+    let names = of("names", "open");
+    let (searched, filtered) = (of("attributes", "search"), of("attributes", "filter"));
+    let more = |one: u64, other: u64| one.saturating_sub(other);
+    let (opening, naming) = (more(own[0], plain[0]), more(names[0], plain[0]));
+    let filtering = more(filtered[1], searched[1]);
+    println!(
+        "memory_filters: {} rows; opening {} B with attributes {opening} B more, with names {naming} \
+         B more; filters {filtering} B more than plain searches, of {} B set aside; {} matches",
+        count(),
+        plain[0],
+        filtered[2],
+        filtered[3],
+    );
+    assert!(filtered[3] > count() as u64, "filters matched nothing");
+    assert!(opening <= OPENING_BYTES + NOISE_BYTES, "opening: {opening}");
+    let of_names = NAME_BYTES * count() as u64 + OPENING_BYTES + NOISE_BYTES;
+    assert!(naming <= of_names, "names: {naming}");
+    let most = filtered[2] + SCAN_BYTES;
+    assert!(filtering <= most, "filters: {filtering}, at most {most}");
+    assert!(
+        filtered[1] <= MEMORY + CONSTANT_BYTES,
+        "all: {}",
+        filtered[1]
+    );
+}
