@@ -39,7 +39,7 @@ impl Index {
         let tells = match segment.shape.gathering() {
             Gathering::InMemory => true,
             Gathering::Scanning => !segment.shape.codes.coded,
-            Gathering::Reading => execution.refine.is_inline(),
+            Gathering::Reading => false,
         };
         tells && version.dead_count() == 0 && execution.stop.slack(1, 1) == f32::INFINITY
     }
