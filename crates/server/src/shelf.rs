@@ -13,9 +13,8 @@ use crate::collection::{OpenCollection, OpenMemory, Schema};
 use crate::failure::{Failure, Outcome};
 use crate::registry::Registry;
 
-/// Memory of the searches of an index that is tried first, at least and at most.
+/// Memory of the searches of an index that is tried first, at least.
 const SEARCH_LEAST: u64 = 4 << 20;
-const SEARCH_MOST: u64 = 256 << 20;
 /// Part of the budget that the searches of a collection are given at first, or half of an equal
 /// share of it, where there are many collections.
 const SEARCH_PART: u64 = 16;
@@ -25,8 +24,12 @@ const UPDATE_PART: u64 = 4;
 const UPDATE_LEAST: u64 = 48 << 20;
 /// What the changes of an index take then, about.
 const UPDATE_USUAL: u64 = 20 << 20;
+/// Part of the budget that stays for collections that are not open, where others grow.
+const SPARE_PART: u64 = 8;
 /// How long to wait for collections that are in use.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait for the requests of one, while those that come wait.
+const DRAIN: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Open collections, by their numbers.
@@ -132,7 +135,7 @@ impl Shelf {
     fn open(&self, wanted: &Wanted<'_>, place: &ShelfPlace) -> Outcome<OpenedPlace> {
         let count = wanted.schema.dense.len().max(1) as u64;
         let known = place.bytes.load(Ordering::Relaxed);
-        let most = (self.budget / count / 2).clamp(SEARCH_LEAST, SEARCH_MOST);
+        let most = (self.budget / count / 2).max(SEARCH_LEAST);
         let shared = wanted.registry.names().collections.len().max(1) as u64;
         let part = SEARCH_PART.max(2 * shared);
         let first = (self.budget / part / count).clamp(SEARCH_LEAST, most);
@@ -189,10 +192,15 @@ impl Shelf {
                     return Ok(());
                 }
             }
-            if self.close_oldest(wanted.number)? {
+            if self.close_oldest((wanted.number, u64::MAX))? {
                 continue;
             }
-            if clock::now().saturating_duration_since(began) > PATIENCE {
+            let waited = clock::now().saturating_duration_since(began);
+            // Who has grown and is always in use gives way in the end.
+            if waited > PATIENCE / 2 && self.close_largest(wanted.number)? {
+                continue;
+            }
+            if waited > PATIENCE {
                 let taken = *self.taken();
                 return Err(Failure::no_memory(format_args!(
                     "opening collection `{}` takes {bytes} B ({}), and {} of {} are in use",
@@ -206,8 +214,68 @@ impl Shelf {
         }
     }
 
-    /// Closes the collection that was not used for longest and is not in use; whether there is one.
-    fn close_oldest(&self, but: u64) -> Outcome<bool> {
+    /// Where the clock of uses is.
+    pub(crate) fn uses(&self) -> u64 {
+        self.clock.load(Ordering::Relaxed)
+    }
+
+    /// Opens an open collection with twice the memory for the searches of each index; whether it
+    /// did. Requests that come meanwhile wait. The memory is what is free, or that of collections
+    /// that were not used since a time of the clock of uses.
+    pub(crate) fn grow(&self, wanted: &Wanted<'_>, unused_since: u64) -> Outcome<bool> {
+        let place = self.places().get(&wanted.number).cloned();
+        let Some(place) = place else {
+            return Ok(false);
+        };
+        let mut open = lock(&place.open);
+        let each = place.bytes.load(Ordering::Relaxed);
+        let more = each * wanted.schema.dense.len().max(1) as u64;
+        let most = self.budget - self.budget / SPARE_PART;
+        while *self.taken() + more > most {
+            if !self.close_oldest((wanted.number, unused_since))? {
+                return Ok(false);
+            }
+        }
+        let has_large_delta = |opened: &OpenedPlace| opened.collection.has_large_delta();
+        if !open.as_ref().is_some_and(is_drained) || open.as_ref().is_none_or(has_large_delta) {
+            return Ok(false);
+        }
+        self.close(&mut open)?;
+        place.bytes.store(2 * each, Ordering::Relaxed);
+        let opened = self.open(wanted, &place);
+        if opened.is_err() {
+            place.bytes.store(each, Ordering::Relaxed);
+        }
+        *open = Some(opened?);
+        Ok(true)
+    }
+
+    /// Closes the collection that has grown most, once its requests are done; whether it did.
+    fn close_largest(&self, but: u64) -> Outcome<bool> {
+        let largest = {
+            let places = self.places();
+            let others = places.iter().filter(|(number, _)| **number != but);
+            let bytes = |place: &ShelfPlace| place.bytes.load(Ordering::Relaxed);
+            let largest = others.max_by_key(|(_, place)| bytes(place));
+            largest.map(|(_, place)| Arc::clone(place))
+        };
+        let Some(place) = largest else {
+            return Ok(false);
+        };
+        let Ok(mut open) = place.open.try_lock() else {
+            return Ok(false);
+        };
+        if !open.as_ref().is_some_and(is_drained) {
+            return Ok(false);
+        }
+        place.bytes.store(0, Ordering::Relaxed);
+        self.close(&mut open)?;
+        Ok(true)
+    }
+
+    /// Closes the collection that was not used for longest, not since a time of the clock of uses,
+    /// and is not in use; whether there is one.
+    fn close_oldest(&self, (but, unused_since): (u64, u64)) -> Outcome<bool> {
         let mut places: Vec<(u64, Arc<ShelfPlace>)> = {
             let places = self.places();
             let others = places.iter().filter(|(number, _)| **number != but);
@@ -216,6 +284,7 @@ impl Shelf {
                 .map(|(_, place)| (used(place), Arc::clone(place)))
                 .collect()
         };
+        places.retain(|(used, _)| *used < unused_since);
         places.sort_by_key(|(used, _)| *used);
         for (_, place) in places {
             let Ok(mut open) = place.open.try_lock() else {
@@ -282,6 +351,111 @@ impl Shelf {
     }
 }
 
+/// Waits until no request uses a collection that no other can get meanwhile; whether none does.
+fn is_drained(opened: &OpenedPlace) -> bool {
+    let ends = clock::now() + DRAIN;
+    while Arc::strong_count(&opened.collection) > 1 {
+        if clock::now() >= ends {
+            return false;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    true
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::atomic::AtomicBool;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::collection::created;
+    use crate::service::{Service, ServiceOptions};
+
+    /// A service with collections of these names, and room for two of them.
+    fn service(dir: &Path, names: &[&str]) -> Service {
+        let options = ServiceOptions {
+            memory: 64 << 20,
+            threads: 1,
+            recall: 0.9,
+            slow: Duration::from_secs(1),
+        };
+        let service = Service::open(dir, options).unwrap();
+        let body = json!({"vectors": {"size": 4, "distance": "Dot"}});
+        let config = created(body.as_object().unwrap()).unwrap();
+        let registry = &service.registry;
+        let turn = registry.turn();
+        for name in names {
+            let add = |names: &mut crate::registry::Names| {
+                let dir = registry.dir_of(names.add(name, config.clone()));
+                let schema = Schema::of(&config)?;
+                OpenCollection::create(registry.vfs(), &dir, &schema)
+            };
+            registry.change(&turn, add).unwrap();
+        }
+        drop(turn);
+        service
+    }
+
+    fn bytes_of(service: &Service, name: &str) -> Option<u64> {
+        service
+            .shelf
+            .bytes_of(service.entry(name).unwrap().1.number)
+    }
+
+    fn grow(service: &Service, name: &str, unused_since: u64) -> bool {
+        let (name, entry) = service.entry(name).unwrap();
+        service.grow(&name, &entry, unused_since).unwrap()
+    }
+
+    #[test]
+    fn memory_grows_out_of_what_nobody_uses() {
+        let dir = tempfile::tempdir().unwrap();
+        let service = service(dir.path(), &["a", "b"]);
+        let used = service.collection("a").unwrap();
+        let before = bytes_of(&service, "a").unwrap();
+        assert!(!grow(&service, "a", 0), "in use");
+        drop(used);
+        drop(service.collection("b").unwrap());
+        let since = service.shelf.uses();
+        drop(service.collection("a").unwrap());
+        assert!(!grow(&service, "a", 0), "no room beside another");
+        assert_eq!(bytes_of(&service, "a"), Some(before));
+        assert!(grow(&service, "a", since));
+        assert_eq!(bytes_of(&service, "a"), Some(before + SEARCH_LEAST));
+        assert_eq!(bytes_of(&service, "b"), None);
+        let (budget, taken) = service.shelf.memory();
+        assert!(taken <= budget && taken == before + SEARCH_LEAST);
+    }
+
+    #[test]
+    fn who_has_grown_gives_way_to_who_is_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let service = service(dir.path(), &["a", "b", "c"]);
+        drop(service.collection("a").unwrap());
+        assert!(grow(&service, "a", 0));
+        let ends = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for pause in [17, 23] {
+                let (ends, service) = (&ends, &service);
+                scope.spawn(move || {
+                    while !ends.load(Ordering::Acquire) {
+                        // Whether it can be opened again later is of no interest.
+                        let own = service.collection("a");
+                        std::thread::sleep(Duration::from_millis(pause));
+                        drop(own);
+                    }
+                });
+            }
+            let held = (service.collection("b").unwrap(), service.collection("c"));
+            ends.store(true, Ordering::Release);
+            assert!(held.1.is_ok(), "{:?}", held.1.err());
+        });
+    }
 }

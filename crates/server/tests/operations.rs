@@ -817,3 +817,58 @@ fn what_a_search_cost_is_told() {
     });
     assert!(told, "{line}");
 }
+
+#[test]
+fn answers_stay_within_their_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::open(dir.path());
+    let config = json!({"vectors": {"size": 2, "distance": "Dot"}});
+    server.put("/collections/c", &config).result();
+    let text = "t".repeat(900_000);
+    for id in 0..8 {
+        let point = json!({"id": id, "vector": [id, 1], "payload": {"text": text}});
+        server.put(WAIT, &json!({"points": [point]})).result();
+    }
+    let ask = |path: &str, limit: usize, payload: bool| {
+        let body = json!({"query": [1, 1], "limit": limit, "with_payload": payload});
+        server.post(&format!("/collections/c/points/{path}"), &body)
+    };
+    for path in ["query", "scroll"] {
+        for (limit, payload) in [(3, true), (8, false)] {
+            assert_eq!(
+                ask(path, limit, payload).result()["points"]
+                    .as_array()
+                    .unwrap()
+                    .len(),
+                limit
+            );
+        }
+        let error = ask(path, 8, true).error(507);
+        assert!(error.contains("ask for fewer"), "{error}");
+    }
+    // What was refused holds nothing.
+    assert_eq!(ask("query", 3, true).status, 200);
+}
+
+#[test]
+fn a_collection_has_a_recall_of_its_own() {
+    let (_dir, server) = filled();
+    let told = |query: &Value| {
+        let found = server.post("/collections/c/points/query", query).result();
+        found["pageway"]["searches"][0].clone()
+    };
+    let query = json!({"query": [1, 1], "using": "a", "params": {"pageway": {"explain": true}}});
+    assert!((told(&query)["recall"].as_f64().unwrap() - 0.95).abs() < 1e-6);
+    let recall = |recall: f64| json!({"metadata": {"pageway": {"recall": recall}}});
+    let change =
+        |body: &Value| server.ask_with(("PATCH", "/collections/c"), &[], &body.to_string());
+    assert!(
+        change(&recall(1.0))
+            .error(422)
+            .contains("metadata.pageway.recall")
+    );
+    change(&recall(0.5)).result();
+    let shown = server.get("/collections/c").result();
+    assert_eq!(shown["config"]["metadata"], recall(0.5)["metadata"]);
+    assert_eq!(told(&query)["recall"], 0.5);
+}

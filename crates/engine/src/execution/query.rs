@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::admission::Admission;
 use super::ladder::Ladder;
 use super::list_rule::ListRule;
+use super::stats::LIST_COST;
 use super::tolerance::Tolerance;
 
 /// What counts as an answer.
@@ -58,6 +59,15 @@ pub(crate) enum Gathering {
 }
 
 impl Gathering {
+    /// What an expansion costs beside its codes and pages, in scores of codes.
+    pub(crate) const fn expansion_cost(self) -> f64 {
+        match self {
+            Self::Reading | Self::InMemory => LIST_COST,
+            // A cluster has no list.
+            Self::Scanning => 0.0,
+        }
+    }
+
     /// Candidates that one of several segments begins with, in shares of what would be its part of
     /// the list, and at least. A short list is caught between near nodes more easily: where a
     /// candidate costs a read it grows by what it found, where it costs none it begins longer.

@@ -391,7 +391,8 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     /// list of all segments would hold, down to distance `nearer`.
     pub(super) fn promises_more(&self, nearer: u32) -> bool {
         let size = self.scratch.candidates.capacity();
-        let is_too_dear = |among: WalkAmong| self.stats.cost() > among.most;
+        let expansion = self.scratch.shape.index.gathering().expansion_cost();
+        let is_too_dear = |among: WalkAmong| self.stats.cost(expansion) > among.most;
         if self.query.lists_admitted
             || size >= self.scratch.shape.sizes.list_limit
             || self.query.among.is_some_and(is_too_dear)

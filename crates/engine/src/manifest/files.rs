@@ -115,6 +115,12 @@ impl FileKind {
     }
 }
 
+/// The generation that is in the name of a file; 0 for a name that no generation has given.
+pub(super) fn generation_of(name: &str) -> u64 {
+    let own = name.split(['-', '.']).nth(1);
+    own.and_then(|own| own.parse().ok()).unwrap_or(0)
+}
+
 /// The attributes of the nodes of a segment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

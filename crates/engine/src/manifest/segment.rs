@@ -3,7 +3,7 @@
 use pageway_types::{ElementType, NodeId};
 use serde::{Deserialize, Serialize};
 
-use super::files::Files;
+use super::files::{Files, generation_of};
 use super::whole::corrupt;
 use crate::error::Result;
 use crate::execution::DeadSet;
@@ -147,6 +147,11 @@ impl SegmentEntry {
     /// Nodes that its pages were first laid out for: all, unless some came since.
     pub(crate) fn built(&self) -> u32 {
         self.patched.map_or(self.node_count, |own| own.built)
+    }
+
+    /// The generation of the index that brought its pages.
+    pub(crate) fn made_in(&self) -> u64 {
+        generation_of(&self.files.records.name)
     }
 
     /// Id of its row 0, where users know vectors by their rows.
