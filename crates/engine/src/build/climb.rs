@@ -82,9 +82,10 @@ impl<'c> Climb<'c> {
         let held = plan.ranks.iter().rposition(|k| fits(*k, first))?;
         let ranks = plan.ranks.get(..=held)?;
         let most = *ranks.last()?;
-        let is_of_use = |size: u32| size == first || u64::from(size) <= index.len();
-        let last = |size: &u32| is_of_use(*size) && fits(most, *size);
-        let sizes = SIZES.get(..=SIZES.iter().rposition(last)?)?;
+        // Up to the first that holds all rows.
+        let of_use = SIZES.partition_point(|size| u64::from(*size) < index.len());
+        let sizes = SIZES.get(..=of_use).unwrap_or(&SIZES);
+        let sizes = sizes.get(..=sizes.iter().rposition(|size| fits(most, *size))?)?;
         Some(Self {
             index,
             plan,
@@ -170,9 +171,9 @@ impl<'c> Climb<'c> {
                 });
             }
         }
-        points
-            .iter_mut()
-            .for_each(|points| points.sort_unstable_by_key(|point| point.query));
+        for points in &mut points {
+            points.sort_unstable_by_key(|point| point.query);
+        }
         points
     }
 
@@ -231,9 +232,12 @@ impl<'c> Climb<'c> {
         }
         let first = *self.sizes.get(at)?;
         let mut told = vec![None; self.climbed.len()];
-        for point in points.get(at)? {
-            if let Some(own) = told.get_mut(point.query) {
-                *own = point.note.dimension;
+        // Lists that hold fewer than k tell dimensions too.
+        let others = self.notes.iter().filter(|(_, note)| note.size == at);
+        let own = points.get(at)?.iter().map(|own| (own.query, own.note));
+        for (query, note) in others.copied().chain(own) {
+            if let Some(told) = told.get_mut(query) {
+                *told = note.dimension;
             }
         }
         let truth = &self.plan.truth;

@@ -288,7 +288,10 @@ impl<C: PageCodec> Traversal<'_, C> {
         }
         own.near.clear();
         let (mut reach, mut widest) = (f32::INFINITY, 0.0_f32);
-        for (at, key) in keys.iter().enumerate() {
+        // A walk may begin at the row that is its own query.
+        let admission = self.query.admission;
+        let admitted = keys.iter().filter(|key| admission.admits(key_node(**key)));
+        for (at, key) in admitted.enumerate() {
             let (node, estimate) = (key_node(*key), key_distance(*key));
             if at >= k && estimate > reach {
                 break;
@@ -313,7 +316,8 @@ impl<C: PageCodec> Traversal<'_, C> {
                 reach = limit + MOST_WIDER * far * widest;
             }
         }
-        Some(own.nth_end(k - 1, |one| one.estimate + one.half))
+        let last = k.min(own.near.len()).checked_sub(1)?;
+        Some(own.nth_end(last, |one| one.estimate + one.half))
     }
 }
 

@@ -345,7 +345,8 @@ impl<'t> Search<'t> {
 
     /// What lists of the query that ended would have found, where it noted that.
     pub(crate) fn notes(&self) -> impl Iterator<Item = &LadderNote> {
-        self.idle.iter().flat_map(|scratch| scratch.notes())
+        let idle = self.idle.iter().flatten();
+        idle.flat_map(|scratch| scratch.notes())
     }
 
     /// Ends the query: appends its answers to `found`, nearest first, and the nodes that it
