@@ -56,7 +56,7 @@ const FILTER_BITS: u32 = 1 << 13;
 pub(super) struct LadderNotes {
     pub(super) notes: Vec<LadderNote>,
     /// Place of the list size that is walked.
-    rung: usize,
+    pub(super) rung: usize,
     /// True neighbours by number, and their places.
     truth: Vec<(NodeId, u32)>,
     /// Slots that hold one.
@@ -142,22 +142,27 @@ impl LadderNotes {
 
 impl<C: PageCodec> Traversal<'_, C> {
     /// Notes what the list that was walked would find, and goes on to the next; false where it was
-    /// the last, or where a scan noted all.
+    /// the last.
     pub(super) fn climb(&mut self) -> bool {
         let Some(ladder) = self.query.ladder else {
             return false;
         };
-        if self.parts.entry.clusters().is_some() {
-            return false;
-        }
         let rung = self.scratch.ladder.rung;
-        for rank in 0..ladder.ranks.len() {
-            self.note_list(rank, rung);
+        // A scan has noted where it would end for each k.
+        let is_scan = self.parts.entry.clusters().is_some();
+        if !is_scan {
+            for rank in 0..ladder.ranks.len() {
+                self.note_list(rank, rung);
+            }
         }
         let Some(next) = ladder.sizes.get(rung + 1) else {
             return false;
         };
         self.scratch.ladder.rung = rung + 1;
+        if is_scan {
+            // Clusters are ranked by the list: a longer scan begins anew.
+            self.begin_scan();
+        }
         self.walk_to(self.query.sizes.with_list(*next as usize));
         true
     }

@@ -82,19 +82,9 @@ impl Probes {
         }
     }
 
-    /// Clusters that were taken.
-    pub(super) fn taken(&self) -> usize {
-        self.next - self.groups
-    }
-
-    /// Those that a candidate list of `size` takes at most.
-    pub(super) fn most(size: usize) -> usize {
-        size.saturating_mul(PROBES)
-    }
-
     /// The key of the next cluster.
     pub(super) fn take(&mut self, entry: &mut EntryScratch) -> Option<u64> {
-        if self.taken() >= Self::most(self.size) {
+        if self.next - self.groups >= self.size.saturating_mul(PROBES) {
             return None;
         }
         if self.next >= self.sorted {

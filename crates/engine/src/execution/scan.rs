@@ -41,6 +41,13 @@ impl<C: PageCodec> Traversal<'_, C> {
         }
     }
 
+    /// Forgets what a scan found.
+    pub(super) fn begin_scan(&mut self) {
+        let candidates = &mut self.scratch.candidates;
+        candidates.reset(candidates.capacity(), 0);
+        self.scanned = 0;
+    }
+
     /// Offers every node that may be an answer.
     fn score_admitted(&mut self, table: &ClusterTable) {
         let count = self.parts.codec.map().node_count;
@@ -98,7 +105,8 @@ impl<C: PageCodec> Traversal<'_, C> {
         let mut probes = Probes::new(table, size, &mut scratch.entry, distances);
         let mut estimates = [0.0; BLOCK_CODES];
         let mut patience = StaleCodes::new(self.query.goal, scratch.shape.sizes.results);
-        let mut noted = ListEnds::new(self.query.ladder);
+        let rung = self.scratch.ladder.rung;
+        let mut noted = ScanEnds::new(self.query.ladder, rung);
         self.nearby = Nearby::default();
         while !patience.ends(&self.scratch.candidates) {
             let entry = &mut self.scratch.entry;
@@ -115,13 +123,13 @@ impl<C: PageCodec> Traversal<'_, C> {
             if let Some(trace) = &mut self.scratch.trace {
                 trace.extend(nodes.map(NodeId));
             }
-            noted.look(&self.scratch.candidates, probes.taken());
-            while let Some((rank, size)) = noted.next() {
-                self.note_list(rank, size);
+            noted.look(&self.scratch.candidates);
+            while let Some(rank) = noted.next(false) {
+                self.note_list(rank, rung);
             }
         }
-        for (rank, size) in noted.left() {
-            self.note_list(rank, size);
+        while let Some(rank) = noted.next(true) {
+            self.note_list(rank, rung);
         }
         let entry = &mut self.scratch.entry;
         self.stats.approximate_distances += probes.end(entry) as u64;
@@ -227,55 +235,40 @@ impl StaleCodes {
     }
 }
 
-/// Where scans with the lists of a ladder end, on the way of the longest.
-struct ListEnds<'l> {
-    sizes: &'l [u32],
-    /// Of each rank its patience, and the place of the next list size.
-    ranks: Vec<(StaleCodes, usize)>,
-    /// Clusters that were looked into.
-    taken: usize,
+/// Where scans with one list of a ladder end for each k, on the way of that for the largest.
+struct ScanEnds {
+    size: usize,
+    /// Of each k its patience, and whether it has ended.
+    ranks: Vec<(StaleCodes, bool)>,
 }
 
-impl<'l> ListEnds<'l> {
-    fn new(ladder: Option<Ladder<'l>>) -> Self {
+impl ScanEnds {
+    fn new(ladder: Option<Ladder<'_>>, rung: usize) -> Self {
         let ranks = ladder.map_or(&[][..], |ladder| ladder.ranks).iter();
-        let patience = |k: &u32| (StaleCodes::new(Goal::Nearest, *k as usize), 0);
+        let patience = |k: &u32| (StaleCodes::new(Goal::Nearest, *k as usize), false);
+        let size = ladder.and_then(|ladder| ladder.sizes.get(rung).copied());
         Self {
-            sizes: ladder.map_or(&[], |ladder| ladder.sizes),
+            size: size.unwrap_or(0) as usize,
             ranks: ranks.map(patience).collect(),
-            taken: 0,
         }
     }
 
-    /// Looks at the list after a cluster, the `taken`th.
-    fn look(&mut self, candidates: &CandidateList, taken: usize) {
-        self.taken = taken;
+    /// Looks at the list after a cluster.
+    fn look(&mut self, candidates: &CandidateList) {
         for (patience, _) in &mut self.ranks {
             patience.look(candidates);
         }
     }
 
-    /// Places of a rank and of a list size whose scan ends here.
-    fn next(&mut self) -> Option<(usize, usize)> {
-        let (sizes, taken) = (self.sizes, self.taken);
+    /// The place of a k whose scan ends here, or of any once clusters have come to an end.
+    fn next(&mut self, is_end: bool) -> Option<usize> {
+        let size = self.size;
         let mut ranks = self.ranks.iter_mut().enumerate();
-        ranks.find_map(|(rank, (patience, next))| {
-            let size = *sizes.get(*next)? as usize;
-            let ends = patience.ends_list(size) || taken >= Probes::most(size);
-            ends.then(|| {
-                *next += 1;
-                (rank, *next - 1)
-            })
+        ranks.find_map(|(rank, (patience, ended))| {
+            let ends = !*ended && (is_end || patience.ends_list(size));
+            *ended |= ends;
+            ends.then_some(rank)
         })
-    }
-
-    /// Those whose scans have not ended when the longest does.
-    fn left(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let last = self.sizes.len();
-        let each = self.ranks.iter().map(|(_, next)| *next).enumerate();
-        let each: Vec<(usize, usize)> = each.collect();
-        each.into_iter()
-            .flat_map(move |(rank, next)| (next..last).map(move |size| (rank, size)))
     }
 }
 
