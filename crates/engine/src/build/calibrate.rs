@@ -5,13 +5,11 @@ use std::ops::Range;
 use pageway_types::{NodeId, Progress, RowId, VectorRead};
 use rayon::ThreadPool;
 
-use super::budget::BLOCK_BYTES;
 use super::measure::{self, CalibrationPlan};
 use super::sample::{read_rows, sample_rows};
 use crate::error::Result;
-use crate::options::{BuildInput, BuildOptions};
-use crate::source::VectorSlice;
-use crate::truth::{ExactOptions, ExactQuestion, exact, exact_bytes_min};
+use crate::index::Index;
+use crate::options::{BuildInput, BuildOptions, Queries};
 
 /// Rows of the data that stand in for queries, where there are none and more rows than one;
 /// ascending.
@@ -45,40 +43,25 @@ fn sampled(from: &dyn VectorRead, options: &BuildOptions) -> Vec<u64> {
     sample_rows(from.count(), wished, !options.seed)
 }
 
-/// Takes queries from the user's examples, or holds rows of the data out, and computes their exact
-/// neighbours. `nodes`: those of the rows that are held out.
+/// Takes queries from the user's examples, or holds rows of the data out, and finds their exact
+/// neighbours among the rows of `index`. `nodes`: those of the rows that are held out.
 pub(super) fn plan(
     input: &BuildInput<'_>,
     options: &BuildOptions,
-    (pool, nodes): (&ThreadPool, Option<Vec<NodeId>>),
-    progress: &dyn Progress,
+    (index, nodes): (&Index, Option<Vec<NodeId>>),
+    (pool, progress): (&ThreadPool, &dyn Progress),
 ) -> Result<CalibrationPlan> {
-    let count = input.vectors.count();
     let from = input.queries.unwrap_or(input.vectors);
     let rows = read_rows(from, &sampled(from, options))?;
-    let held_out = held_out_rows(input, options);
-    let ranks = measure::ranks(&[], count - u64::from(held_out.is_some()));
-    let k = ranks.last().map_or(1, |rank| *rank as usize);
-    let truth = {
-        let question = ExactQuestion {
-            queries: VectorSlice::new(&rows, input.vectors.shape())?,
-            metric: options.metric,
-            k,
-            exclude: held_out.as_deref(),
-        };
-        let memory_bytes = exact_bytes_min(&question) + BLOCK_BYTES as u64;
-        exact(
-            input.vectors,
-            &question,
-            &ExactOptions { memory_bytes, pool },
-            progress,
-        )?
-    };
+    let ranks = measure::ranks(&[], index.len() - u64::from(nodes.is_some()));
+    let mut asked = Queries::new(&rows, index.shape());
+    asked.held_out = nodes.as_deref();
+    let most = ranks.last().copied().unwrap_or(0);
+    let truth = index.exact(&asked, most, (pool, progress))?;
     Ok(CalibrationPlan {
         rows,
         held_out: nodes,
         truth,
-        of_nodes: false,
         ranks,
         threads: pool.current_num_threads(),
     })
@@ -92,6 +75,7 @@ mod tests {
     use crate::index::Index;
     use crate::options::{Effort, OpenOptions, Queries, SearchOptions};
     use crate::presets::Preset;
+    use crate::source::VectorSlice;
 
     #[test]
     fn without_queries_an_index_is_searched_by_list_size_until_it_is_calibrated() {

@@ -104,14 +104,15 @@ impl Pipeline<'_> {
         manifest: &Manifest,
         held_out: Option<Vec<NodeId>>,
     ) -> Result<Calibration> {
+        let beside = self.plan.calibration_bytes(self.options);
+        let index = self.open(manifest, beside)?;
         let plan = calibrate::plan(
             self.input,
             self.options,
-            (self.pool, held_out),
-            self.progress,
+            (&index, held_out),
+            (self.pool, self.progress),
         )?;
-        let beside = self.plan.calibration_bytes(self.options);
-        measure::calibrate(&self.open(manifest, beside)?, &plan, self.progress)
+        measure::calibrate(&index, &plan, self.progress)
     }
 
     /// Opens an index that is not published yet, to measure with: without attributes, as nothing is

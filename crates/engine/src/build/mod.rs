@@ -16,6 +16,7 @@ mod budget;
 mod calibrate;
 mod census;
 mod choose;
+mod climb;
 mod clusters;
 mod code_error;
 mod codebook;

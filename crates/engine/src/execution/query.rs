@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use super::admission::Admission;
+use super::ladder::Ladder;
 use super::list_rule::ListRule;
 use super::stats::LIST_COST;
 use super::tolerance::Tolerance;
@@ -225,6 +226,8 @@ pub(crate) struct CallLists<'c> {
     pub(crate) rule: Option<ListRule<'c>>,
     /// How far a walk goes for nodes that may be answers, where not all may.
     pub(crate) among: Option<WalkAmong>,
+    /// Lists that queries note on their way to the longest, in place of answers.
+    pub(crate) ladder: Option<Ladder<'c>>,
 }
 
 impl CallLists<'_> {
@@ -235,6 +238,7 @@ impl CallLists<'_> {
             admitted: false,
             rule: None,
             among: None,
+            ladder: None,
         }
     }
 }
@@ -285,12 +289,14 @@ pub(crate) struct Query<'q> {
     pub(crate) rule: Option<ListRule<'q>>,
     /// How far it goes for nodes that may be answers, where not all may.
     pub(crate) among: Option<WalkAmong>,
+    /// Lists that it notes on its way to the longest, in place of answers.
+    pub(crate) ladder: Option<Ladder<'q>>,
 }
 
 impl Query<'_> {
     /// Whether an index that is not empty has an answer, whatever the query is.
     pub(super) fn must_find(&self) -> bool {
-        self.goal == Goal::Nearest && self.admission.is_all()
+        self.goal == Goal::Nearest && self.admission.is_all() && self.ladder.is_none()
     }
 }
 

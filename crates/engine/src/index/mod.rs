@@ -11,6 +11,7 @@ mod filter_check;
 mod filter_room;
 mod matches;
 mod names;
+mod notes;
 mod open;
 mod opening;
 mod pool;

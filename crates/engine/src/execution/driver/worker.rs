@@ -12,7 +12,8 @@ use super::super::ranking::Neighbor;
 use super::super::route::Route;
 use super::super::scratch::{IndexShape, Scratch, ScratchShape};
 use super::super::{
-    Admission, CallLists, Finished, Goal, NodeSet, Query, QuerySizes, Segment, Tolerance,
+    Admission, CallLists, Finished, Goal, LadderNote, NodeSet, Query, QuerySizes, Segment,
+    Tolerance,
 };
 use super::ReadTrace;
 use crate::error::{Error, ErrorKind, Result};
@@ -226,6 +227,7 @@ impl<'j> Job<'j> {
                 tolerance: self.tolerance,
                 rule: self.lists.rule,
                 among: self.lists.among,
+                ladder: self.lists.ladder.and_then(|ladder| ladder.of_query(index)),
             },
         ))
     }
@@ -248,6 +250,8 @@ pub(crate) struct Outcomes {
     pub(crate) found: Vec<Neighbor>,
     /// Nodes that queries expanded, where that is recorded.
     pub(crate) visits: Vec<NodeId>,
+    /// What lists would have found, where queries note that: query by query.
+    pub(crate) notes: Vec<(usize, LadderNote)>,
     /// What queries did, where that is recorded.
     pub(crate) traces: Vec<ReadTrace>,
 }
