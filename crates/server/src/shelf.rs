@@ -40,6 +40,8 @@ pub(crate) struct Shelf {
     /// Bytes of all that is open or opening.
     taken: Mutex<u64>,
     clock: AtomicU64,
+    /// Who waits for collections to be let go.
+    waiting: AtomicU64,
 }
 
 #[derive(Default)]
@@ -72,6 +74,7 @@ impl Shelf {
             places: Mutex::default(),
             taken: Mutex::new(0),
             clock: AtomicU64::new(0),
+            waiting: AtomicU64::new(0),
         }
     }
 
@@ -97,12 +100,27 @@ impl Shelf {
 
     /// Collections that are open and that nobody is opening or closing, by their numbers.
     pub(crate) fn opened(&self) -> Vec<(u64, Arc<OpenCollection>)> {
-        let places = self.places();
-        let own = places.iter().filter_map(|(number, place)| {
-            let open = place.open.try_lock().ok()?;
-            Some((*number, Arc::clone(&open.as_ref()?.collection)))
-        });
-        own.collect()
+        let numbers = self.numbers().into_iter();
+        numbers
+            .filter_map(|number| Some((number, self.opened_of(number)?)))
+            .collect()
+    }
+
+    /// The numbers of all that were ever open and are there.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        self.places().keys().copied().collect()
+    }
+
+    /// A collection, if it is open and nobody is opening or closing it.
+    pub(crate) fn opened_of(&self, number: u64) -> Option<Arc<OpenCollection>> {
+        let place = self.places().get(&number).cloned()?;
+        let open = place.open.try_lock().ok()?;
+        Some(Arc::clone(&open.as_ref()?.collection))
+    }
+
+    /// Whether somebody waits for a collection to be let go.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
     }
 
     /// The collection, opened if need be.
@@ -183,6 +201,13 @@ impl Shelf {
 
     /// Takes bytes for a collection, and closes others until there are so many.
     fn reserve(&self, wanted: &Wanted<'_>, bytes: u64) -> Outcome<()> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let reserved = self.reserve_in_time(wanted, bytes);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        reserved
+    }
+
+    fn reserve_in_time(&self, wanted: &Wanted<'_>, bytes: u64) -> Outcome<()> {
         let began = clock::now();
         loop {
             {
@@ -315,6 +340,7 @@ impl Shelf {
         let Some(place) = self.places().remove(&number) else {
             return;
         };
+        self.waiting.fetch_add(1, Ordering::Relaxed);
         let mut open = lock(&place.open);
         while let Some(opened) = &*open {
             if Arc::strong_count(&opened.collection) > 1 {
@@ -324,6 +350,7 @@ impl Shelf {
             // What becomes of its logs is of no use any more.
             let _ = self.close(&mut open);
         }
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Closes all, whoever uses them.

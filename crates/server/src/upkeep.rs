@@ -15,6 +15,7 @@ use crate::collection::{OpenCollection, SearchCounts};
 use crate::failure::Outcome;
 use crate::log::{Level, Log};
 use crate::service::Service;
+use crate::shelf::Shelf;
 
 /// Time between two looks.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -48,6 +49,19 @@ impl Progress for Stop {
 
     fn cancelled(&self) -> bool {
         self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Ends a flush too where somebody waits for a collection to be let go.
+struct Yielding<'y>(&'y dyn Progress, &'y Shelf);
+
+impl Progress for Yielding<'_> {
+    fn stage(&self, _name: &'static str, _total: u64) {}
+
+    fn advance(&self, _units: u64) {}
+
+    fn cancelled(&self) -> bool {
+        self.0.cancelled() || self.1.is_waited_for()
     }
 }
 
@@ -137,17 +151,21 @@ impl Watch {
             return;
         }
         self.looks += 1;
-        let opened = service.shelf.opened();
-        self.seen
-            .retain(|number, _| opened.iter().any(|(own, _)| own == number));
-        for (number, open) in &opened {
-            let seen = self.seen.entry(*number).or_insert_with(|| Seen::new(open));
-            settle(seen, open, stop);
+        let stop = &Yielding(stop, &service.shelf);
+        let numbers = service.shelf.numbers();
+        self.seen.retain(|number, _| numbers.contains(number));
+        for number in numbers {
+            // One at a time: who holds a collection keeps it from being closed.
+            match service.shelf.opened_of(number) {
+                Some(open) => {
+                    let seen = self.seen.entry(number).or_insert_with(|| Seen::new(&open));
+                    settle(seen, &open, stop);
+                }
+                None => _ = self.seen.remove(&number),
+            }
         }
         if self.looks.is_multiple_of(LOOKS) {
-            let wanted = self.decide(&opened);
-            // Who holds a collection keeps it from being closed.
-            drop(opened);
+            let wanted = self.decide(&service.shelf.opened());
             self.uses.push(service.shelf.uses());
             let unused = self.uses.len().checked_sub(UNUSED_DECISIONS);
             let unused = unused.and_then(|at| self.uses.get(at).copied());
@@ -226,7 +244,8 @@ fn settle(seen: &mut Seen, open: &OpenCollection, stop: &dyn Progress) {
     // What goes wrong in flushes is told by the collection.
     seen.due = match open.settle(&|delta| rested >= rest_of(delta), stop) {
         Ok(Some(delta)) => seen.since + rest_of(delta),
-        Ok(None) | Err(_) => now + MOST_REST,
+        Ok(None) => now + MOST_REST,
+        Err(_) => now + REST,
     };
 }
 
