@@ -231,7 +231,8 @@ impl OpenCollection {
         for writer in &self.writers {
             let changes = writer.changes()?;
             let delta = (changes.delta_rows, changes.delta_capacity);
-            if delta.0 == 0 {
+            // What has no segment yet is searched exactly, and stays so.
+            if delta.0 == 0 || changes.segments == 0 {
                 continue;
             }
             if may(delta) {
