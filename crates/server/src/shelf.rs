@@ -201,14 +201,8 @@ impl Shelf {
 
     /// Takes bytes for a collection, and closes others until there are so many.
     fn reserve(&self, wanted: &Wanted<'_>, bytes: u64) -> Outcome<()> {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        let reserved = self.reserve_in_time(wanted, bytes);
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-        reserved
-    }
-
-    fn reserve_in_time(&self, wanted: &Wanted<'_>, bytes: u64) -> Outcome<()> {
         let began = clock::now();
+        let mut waits = None;
         loop {
             {
                 let mut taken = self.taken();
@@ -220,6 +214,7 @@ impl Shelf {
             if self.close_oldest((wanted.number, u64::MAX))? {
                 continue;
             }
+            waits.get_or_insert_with(|| Waits::new(&self.waiting));
             let waited = clock::now().saturating_duration_since(began);
             // Who has grown and is always in use gives way in the end.
             if waited > PATIENCE / 2 && self.close_largest(wanted.number)? {
@@ -277,17 +272,21 @@ impl Shelf {
 
     /// Closes the collection that has grown most, once its requests are done; whether it did.
     fn close_largest(&self, but: u64) -> Outcome<bool> {
-        let largest = {
+        let mut places: Vec<(u64, Arc<ShelfPlace>)> = {
             let places = self.places();
             let others = places.iter().filter(|(number, _)| **number != but);
             let bytes = |place: &ShelfPlace| place.bytes.load(Ordering::Relaxed);
-            let largest = others.max_by_key(|(_, place)| bytes(place));
-            largest.map(|(_, place)| Arc::clone(place))
+            others
+                .map(|(_, place)| (bytes(place), Arc::clone(place)))
+                .collect()
         };
-        let Some(place) = largest else {
-            return Ok(false);
-        };
-        let Ok(mut open) = place.open.try_lock() else {
+        places.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+        // One that is closed still says what it had.
+        let mut opened = places.iter().filter_map(|(_, place)| {
+            let open = place.open.try_lock().ok().filter(|open| open.is_some());
+            open.map(|open| (place, open))
+        });
+        let Some((place, mut open)) = opened.next() else {
             return Ok(false);
         };
         if !open.as_ref().is_some_and(is_drained) {
@@ -340,7 +339,7 @@ impl Shelf {
         let Some(place) = self.places().remove(&number) else {
             return;
         };
-        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let _waits = Waits::new(&self.waiting);
         let mut open = lock(&place.open);
         while let Some(opened) = &*open {
             if Arc::strong_count(&opened.collection) > 1 {
@@ -350,7 +349,6 @@ impl Shelf {
             // What becomes of its logs is of no use any more.
             let _ = self.close(&mut open);
         }
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Closes all, whoever uses them.
@@ -375,6 +373,22 @@ impl Shelf {
 
     fn taken(&self) -> MutexGuard<'_, u64> {
         lock(&self.taken)
+    }
+}
+
+/// One who waits, until this is dropped.
+struct Waits<'w>(&'w AtomicU64);
+
+impl<'w> Waits<'w> {
+    fn new(waiting: &'w AtomicU64) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -465,6 +479,10 @@ mod tests {
     fn who_has_grown_gives_way_to_who_is_asked_for() {
         let dir = tempfile::tempdir().unwrap();
         let service = service(dir.path(), &["a", "b", "c"]);
+        // What one had that is closed by now is of no use.
+        drop(service.collection("b").unwrap());
+        assert!(grow(&service, "b", 0) && grow(&service, "b", 0));
+        assert!(service.shelf.close_oldest((u64::MAX, u64::MAX)).unwrap());
         drop(service.collection("a").unwrap());
         assert!(grow(&service, "a", 0));
         let ends = AtomicBool::new(false);

@@ -1,7 +1,7 @@
 //! What is done for open collections as time passes: rows of a collection that rests become
 //! indexed, and memory goes where searches read most.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -29,6 +29,8 @@ const MOST_REST: Duration = Duration::from_secs(600);
 const DELTA_PART: u64 = 16;
 /// Searches that tell what a search reads, at least.
 const LEAST_SEARCHES: u64 = 100;
+/// Times the points of a collection that more memory is tried with again.
+const OTHER_POINTS: u64 = 2;
 /// Part of its reads that twice the memory has to save.
 const LEAST_GAIN: f64 = 0.05;
 
@@ -105,7 +107,7 @@ struct Watch {
     looks: u64,
     seen: HashMap<u64, Seen>,
     /// Where the clock of uses was at the last decisions, the latest last.
-    uses: Vec<u64>,
+    uses: VecDeque<u64>,
 }
 
 /// What is known of a collection.
@@ -118,8 +120,8 @@ struct Seen {
     counts: SearchCounts,
     /// Pages of a search before memory was added, where that has just been done.
     before: Option<f64>,
-    /// Whether more memory saved too little.
-    is_sated: bool,
+    /// Points that there were when more memory saved too little.
+    sated_at: Option<u64>,
 }
 
 impl Seen {
@@ -131,8 +133,14 @@ impl Seen {
             due: now + REST,
             counts: open.search_counts(),
             before: None,
-            is_sated: false,
+            sated_at: None,
         }
+    }
+
+    /// Whether more memory would save little of a collection with so many points.
+    fn is_sated(&self, points: u64) -> bool {
+        let others = |at: u64| points >= OTHER_POINTS * at.max(1);
+        self.before.is_some() || self.sated_at.is_some_and(|at| !others(at))
     }
 }
 
@@ -166,16 +174,24 @@ impl Watch {
         }
         if self.looks.is_multiple_of(LOOKS) {
             let wanted = self.decide(&service.shelf.opened());
-            self.uses.push(service.shelf.uses());
-            let unused = self.uses.len().checked_sub(UNUSED_DECISIONS);
-            let unused = unused.and_then(|at| self.uses.get(at).copied());
+            let unused = self.unused_since(service.shelf.uses());
             if let Some((number, pages)) = wanted
-                && matches!(grow(service, (number, unused.unwrap_or(0)), log), Ok(true))
+                && matches!(grow(service, (number, unused), log), Ok(true))
                 && let Some(seen) = self.seen.get_mut(&number)
             {
                 (seen.before, seen.counts) = (Some(pages), SearchCounts::default());
             }
         }
+    }
+
+    /// Where the clock of uses, which is at `now`, was some decisions ago; 0 before there were so
+    /// many.
+    fn unused_since(&mut self, now: u64) -> u64 {
+        self.uses.push_back(now);
+        if self.uses.len() <= UNUSED_DECISIONS {
+            return 0;
+        }
+        self.uses.pop_front().unwrap_or(0)
     }
 
     /// The collection that gets more memory, and the pages of its searches so far.
@@ -193,13 +209,14 @@ impl Watch {
                 && let Some(before) = seen.before.take()
             {
                 let each = pages as f64 / searches as f64;
-                seen.is_sated = each > (1.0 - LEAST_GAIN) * before;
+                let is_enough = each > (1.0 - LEAST_GAIN) * before;
+                seen.sated_at = is_enough.then(|| open.len());
             }
             all.push(Reads {
                 number: *number,
                 pages,
                 searches,
-                is_sated: seen.is_sated || seen.before.is_some(),
+                is_sated: seen.is_sated(open.len()),
             });
         }
         chosen(&all)
@@ -234,8 +251,6 @@ fn settle(seen: &mut Seen, open: &OpenCollection, stop: &dyn Progress) {
     let (now, changes) = (clock::now(), open.change_count());
     if changes != seen.changes {
         (seen.changes, seen.since, seen.due) = (changes, now, now + REST);
-        // Other rows, other reads.
-        seen.is_sated = false;
     }
     if now < seen.due {
         return;
@@ -267,6 +282,14 @@ mod tests {
         assert_eq!(rest_of((1000, 8000)), REST);
         assert_eq!(rest_of((100, 8000)), REST * 5);
         assert_eq!(rest_of((1, 8000)), MOST_REST);
+    }
+
+    #[test]
+    fn what_was_not_used_for_six_decisions_is_known() {
+        let mut watch = Watch::default();
+        let since: Vec<u64> = (1..=9).map(|now| watch.unused_since(10 * now)).collect();
+        assert_eq!(since, [0, 0, 0, 0, 0, 0, 10, 20, 30]);
+        assert_eq!(watch.uses.len(), UNUSED_DECISIONS);
     }
 
     #[test]
