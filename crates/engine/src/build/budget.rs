@@ -586,7 +586,8 @@ impl BuildPlan {
     pub(super) fn calibration_bytes(&self, options: &BuildOptions) -> u64 {
         let most = RANKS.into_iter().max().unwrap_or(1).min(self.node_count);
         let queries = u64::from(options.calibration_queries);
-        // The row twice, its truth, and what each search cost; then the answers of some.
+        // The row twice, its truth, and what each search cost; then the answers of some, or what
+        // all note, which is less.
         let per_query = 2 * self.row_bytes() + u64::from(most) * (4 + 4) + 200;
         let answers = (queries * u64::from(most)).min(MAX_ANSWERS as u64);
         STAGE_BYTES + queries * per_query + answers * ANSWER_BYTES

@@ -131,8 +131,6 @@ impl<'c> Climb<'c> {
         let mut queries = Queries::new(&rows, self.index.shape());
         queries.held_out = held_out.as_deref();
         let truth = &self.plan.truth;
-        let nearest = |place: &usize| truth.ids_of(*place).iter().take(k as usize);
-        let known: Vec<u32> = places.iter().flat_map(nearest).copied().collect();
         let each = |place: &usize| {
             let (ranks, place) = (self.ranks, *place);
             ranks.iter().map(move |k| eligible(truth, place, *k))
@@ -141,7 +139,9 @@ impl<'c> Climb<'c> {
         let ladder = Ladder {
             sizes: self.sizes.get(..count).unwrap_or_default(),
             ranks: self.ranks,
-            truth: &known,
+            truth: &truth.ids,
+            each: truth.k,
+            places,
             eligible: &eligible,
             exact_up_to: if self.index.harvests_refined() {
                 u32::MAX
@@ -151,10 +151,11 @@ impl<'c> Climb<'c> {
         };
         let options = options(k, self.plan);
         let quiet = Quiet(progress);
-        let found = self.index.note_lists(&queries, &options, ladder, &quiet)?;
+        let found = self.index.note_lists(&queries, &options, &ladder, &quiet)?;
         self.beam = found.beam;
         let own = |(query, note): (usize, LadderNote)| Some((*places.get(query)?, note));
-        self.notes.extend(found.notes.into_iter().filter_map(own));
+        let notes = found.notes.into_iter().flatten();
+        self.notes.extend(notes.filter_map(own));
         Ok(())
     }
 
@@ -162,8 +163,12 @@ impl<'c> Climb<'c> {
     fn marks(&self, rank: usize) -> Vec<Vec<MissMark>> {
         let k = self.ranks.get(rank).copied().unwrap_or(1);
         let mut marks = vec![Vec::new(); self.sizes.len()];
-        for (query, note) in self.notes.iter().filter(|(_, note)| note.rank == rank) {
-            if let Some(marks) = marks.get_mut(note.size) {
+        for (query, note) in self
+            .notes
+            .iter()
+            .filter(|(_, note)| usize::from(note.rank) == rank)
+        {
+            if let Some(marks) = marks.get_mut(usize::from(note.size)) {
                 marks.push(MissMark {
                     query: *query,
                     missed: 1.0 - f64::from(note.found) / f64::from(k),
@@ -233,7 +238,10 @@ impl<'c> Climb<'c> {
         let first = *self.sizes.get(at)?;
         let mut told = vec![None; self.climbed.len()];
         // Lists that hold fewer than k tell dimensions too.
-        let others = self.notes.iter().filter(|(_, note)| note.size == at);
+        let others = self
+            .notes
+            .iter()
+            .filter(|(_, note)| usize::from(note.size) == at);
         let own = marks.get(at)?.iter().map(|own| (own.query, own.note));
         for (query, note) in others.copied().chain(own) {
             if let Some(told) = told.get_mut(query) {

@@ -189,14 +189,13 @@ impl CandidateList {
 
     /// The distance beyond which offers change nothing.
     pub(crate) fn limit(&self) -> f32 {
-        if self.keys.len() < self.capacity {
-            return f32::INFINITY;
-        }
-        match (self.keys.last(), self.turned_away_last) {
-            (Some(worst), _) if self.turned_away_limit == 0 => key_distance(*worst),
-            (_, u64::MAX) => f32::INFINITY,
-            (_, last) => key_distance(last),
-        }
+        let last = if self.turned_away_limit == 0 {
+            self.keys.last().copied()
+        } else {
+            Some(self.turned_away_last).filter(|last| *last < u64::MAX)
+        };
+        let last = last.filter(|_| self.keys.len() >= self.capacity);
+        last.map_or(f32::INFINITY, key_distance)
     }
 
     /// Offers a node; false when it is there already or too far.
@@ -251,11 +250,7 @@ impl CandidateList {
         self.turned_away.dedup();
         let kept = self.turned_away_limit / 2;
         self.turned_away.truncate(kept);
-        if let Some(last) = self
-            .turned_away
-            .last()
-            .filter(|_| self.turned_away.len() == kept)
-        {
+        if let Some(last) = kept.checked_sub(1).and_then(|at| self.turned_away.get(at)) {
             self.turned_away_last = *last;
         }
     }

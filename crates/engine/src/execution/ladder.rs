@@ -2,12 +2,15 @@
 //!
 //! ```text
 //!  list size        3    6         14                 32
-//!  walk, scan   ----|----|----------|------------------|   a shorter one is how a longer begins
+//!  walk         ----|----|----------|------------------|   a shorter one is how a longer begins
+//!  scans        ----|
+//!               ---------|                                 each ranks clusters for its length
+//!               --------------------|
 //!                 note note       note               note  of the true neighbours, which would be
 //!                                                          answers, for each k
 //! ```
-//! Nothing is read for the answers: the truth is known, so candidates and their bounds tell which
-//! of it a refinement would keep, and on which pages it would look.
+//! Nothing is read: the truth is known, so candidates in memory and their bounds tell which of it a
+//! refinement would keep, and on which pages it would look.
 
 use pageway_types::NodeId;
 
@@ -24,8 +27,11 @@ pub(crate) struct Ladder<'l> {
     pub(crate) sizes: &'l [u32],
     /// Numbers of neighbours, ascending.
     pub(crate) ranks: &'l [u32],
-    /// True neighbours, nearest first: of each query as many as the last rank, or fewer.
+    /// True neighbours, nearest first: `each` of one query after the other, of which those of the
+    /// call are at `places`.
     pub(crate) truth: &'l [u32],
+    pub(crate) each: usize,
+    pub(crate) places: &'l [usize],
     /// Of each query and rank, how many of them are as near as that rank.
     pub(crate) eligible: &'l [u32],
     /// Numbers of neighbours up to which every distance is to be exact.
@@ -36,8 +42,8 @@ pub(crate) struct Ladder<'l> {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct LadderNote {
     /// Places of k and list size in the ladder.
-    pub(crate) rank: usize,
-    pub(crate) size: usize,
+    pub(crate) rank: u16,
+    pub(crate) size: u16,
     /// True neighbours.
     pub(crate) found: u32,
     /// Pages read, and in how many rounds.
@@ -76,22 +82,42 @@ struct Near {
     is_cached: bool,
 }
 
-impl<'l> Ladder<'l> {
-    /// That of one query of several.
-    pub(super) fn of_query(&self, query: usize) -> Option<Self> {
-        let most = *self.ranks.last()? as usize;
-        let own = |all: &'l [u32], each: usize| all.get(query * each..(query + 1) * each);
-        Some(Self {
-            truth: own(self.truth, most)?,
-            eligible: own(self.eligible, self.ranks.len())?,
-            ..*self
-        })
+/// The ladder of one query of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueryLadder<'l> {
+    pub(super) ladder: &'l Ladder<'l>,
+    /// Place of the query in the call.
+    pub(super) query: usize,
+}
+
+impl<'l> QueryLadder<'l> {
+    /// True neighbours, nearest first: as many as the last rank, or fewer.
+    fn truth(self) -> &'l [u32] {
+        let Ladder {
+            truth,
+            each,
+            places,
+            ranks,
+            ..
+        } = self.ladder;
+        let most = ranks.last().map_or(0, |last| *last as usize);
+        let first = places.get(self.query).map(|place| place * each);
+        let own = first.and_then(|first| truth.get(first..first + most.min(*each)));
+        own.unwrap_or_default()
+    }
+
+    /// How many of them are as near as the rank at a place.
+    fn eligible(self, rank: usize) -> Option<u32> {
+        let Ladder {
+            eligible, ranks, ..
+        } = self.ladder;
+        eligible.get(self.query * ranks.len() + rank).copied()
     }
 }
 
 impl LadderNotes {
     /// Forgets the query before.
-    pub(super) fn reset(&mut self, ladder: Option<Ladder<'_>>) {
+    pub(super) fn reset(&mut self, ladder: Option<QueryLadder<'_>>) {
         self.notes.clear();
         self.rung = 0;
         self.truth.clear();
@@ -100,7 +126,7 @@ impl LadderNotes {
         };
         self.filter.clear();
         self.filter.resize(FILTER_BITS as usize / 64, 0);
-        for (place, node) in (0..).zip(ladder.truth) {
+        for (place, node) in (0..).zip(ladder.truth()) {
             self.truth.push((NodeId(*node), place));
             let slot = node % FILTER_BITS;
             if let Some(word) = self.filter.get_mut(slot as usize / 64) {
@@ -124,10 +150,6 @@ impl LadderNotes {
         self.truth.get(at).map(|(_, place)| *place)
     }
 
-    fn is_among(&self, node: NodeId, eligible: u32) -> bool {
-        self.place_of(node).is_some_and(|place| place < eligible)
-    }
-
     /// The `nth` smallest end of the intervals, from 0; infinite where there are fewer.
     fn nth_end(&mut self, nth: usize, end: impl Fn(&Near) -> f32) -> f32 {
         self.ends.clear();
@@ -143,7 +165,7 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// Notes what the list that was walked would find, and goes on to the next; false where it was
     /// the last.
     pub(super) fn climb(&mut self) -> bool {
-        let Some(ladder) = self.query.ladder else {
+        let Some(QueryLadder { ladder, .. }) = self.query.ladder else {
             return false;
         };
         let rung = self.scratch.told.ladder.rung;
@@ -169,31 +191,27 @@ impl<C: PageCodec> Traversal<'_, C> {
     /// Notes what the list of a size, as it is now, would find for a number of neighbours; nothing
     /// where there are fewer candidates.
     pub(super) fn note_list(&mut self, rank: usize, size: usize) {
-        let Some(ladder) = self.query.ladder else {
+        let Some(own) = self.query.ladder else {
             return;
         };
-        let (Some(k), Some(list_size), Some(eligible)) = (
-            ladder.ranks.get(rank).copied(),
-            ladder.sizes.get(size).copied(),
-            ladder.eligible.get(rank).copied(),
+        let (Some(k), Some(list_size), Some(eligible), Some(deviations)) = (
+            own.ladder.ranks.get(rank).copied(),
+            own.ladder.sizes.get(size).copied(),
+            own.eligible(rank),
+            self.parts.execution.refine.deviations(),
         ) else {
             return;
         };
         let mut own = std::mem::take(&mut self.scratch.told.ladder);
-        let found = match self.parts.execution.refine.deviations() {
-            Some(deviations) => {
-                let width = Self::widened(deviations, (list_size, k));
-                self.kept_by_bounds(&mut own, (list_size, k, eligible), width)
-            }
-            None => self.ranked_of(&own, (k, eligible)),
-        };
+        let width = Self::widened(deviations, (list_size, k));
+        let found = self.kept_by_bounds(&mut own, (list_size, k, eligible), width);
         if let Some((found, pages)) = found {
             own.notes.push(LadderNote {
-                rank,
-                size,
+                rank: rank as u16,
+                size: size as u16,
                 found: found.min(k),
-                pages: self.stats.pages as u32 + pages,
-                rounds: self.stats.rounds as u32 + u32::from(pages > 0),
+                pages,
+                rounds: u32::from(pages > 0),
                 dimension: self.dimension_now(),
             });
         }
@@ -205,15 +223,6 @@ impl<C: PageCodec> Traversal<'_, C> {
         let keys = self.scratch.candidates.keys().iter();
         let nearest = keys.take(LOOKED_AT + 1).map(|key| key_distance(*key));
         local_dimension(NearestDistances::of(nearest).as_slice())
-    }
-
-    /// Of the first true neighbours those that were scored exactly, where these are `k` at least.
-    fn ranked_of(&self, own: &LadderNotes, (k, eligible): (u32, u32)) -> Option<(u32, u32)> {
-        let ranking = &self.scratch.ranking;
-        let found = ranking
-            .iter()
-            .filter(|one| own.is_among(one.node, eligible));
-        (ranking.len() >= k as usize).then(|| (found.count() as u32, 0))
     }
 
     /// Of the first true neighbours those that bounds of so many deviations would leave in a list,
@@ -228,7 +237,7 @@ impl<C: PageCodec> Traversal<'_, C> {
         let is_exact = self
             .query
             .ladder
-            .is_some_and(|ladder| k <= ladder.exact_up_to);
+            .is_some_and(|own| k <= own.ladder.exact_up_to);
         let sure = if is_exact {
             f32::NEG_INFINITY
         } else {

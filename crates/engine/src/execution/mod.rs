@@ -44,7 +44,7 @@ pub(crate) use dead::DeadSet;
 pub use driver::{ReadTrace, ReadTurn};
 pub(crate) use entry::{Entry, EntryPart};
 pub(crate) use given::GivenRows;
-pub(crate) use ladder::{Ladder, LadderNote};
+pub(crate) use ladder::{Ladder, LadderNote, QueryLadder};
 pub(crate) use list_rule::{LOOKED_AT, ListRule, ListStep, between, local_dimension};
 pub(crate) use parts::{AnyParts, CachePart, CodePart, FixedPart, Parts};
 pub(crate) use probes::PROBE_BLOCK;

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use super::admission::Admission;
-use super::ladder::Ladder;
+use super::ladder::{Ladder, QueryLadder};
 use super::list_rule::ListRule;
 use super::stats::LIST_COST;
 use super::tolerance::Tolerance;
@@ -227,7 +227,7 @@ pub(crate) struct CallLists<'c> {
     /// How far a walk goes for nodes that may be answers, where not all may.
     pub(crate) among: Option<WalkAmong>,
     /// Lists that queries note on their way to the longest, in place of answers.
-    pub(crate) ladder: Option<Ladder<'c>>,
+    pub(crate) ladder: Option<&'c Ladder<'c>>,
 }
 
 impl CallLists<'_> {
@@ -290,7 +290,7 @@ pub(crate) struct Query<'q> {
     /// How far it goes for nodes that may be answers, where not all may.
     pub(crate) among: Option<WalkAmong>,
     /// Lists that it notes on its way to the longest, in place of answers.
-    pub(crate) ladder: Option<Ladder<'q>>,
+    pub(crate) ladder: Option<QueryLadder<'q>>,
 }
 
 impl Query<'_> {

@@ -16,7 +16,7 @@ use pageway_types::{ClusterId, NodeId};
 use super::Traversal;
 use super::candidates::{CandidateList, key_distance, key_node, key_number};
 use super::entry::EntryScratch;
-use super::ladder::Ladder;
+use super::ladder::QueryLadder;
 use super::probes::Probes;
 use super::query::Goal;
 use super::schedule::Among;
@@ -243,7 +243,8 @@ struct ScanEnds {
 }
 
 impl ScanEnds {
-    fn new(ladder: Option<Ladder<'_>>, rung: usize) -> Self {
+    fn new(own: Option<QueryLadder<'_>>, rung: usize) -> Self {
+        let ladder = own.map(|own| own.ladder);
         let ranks = ladder.map_or(&[][..], |ladder| ladder.ranks).iter();
         let patience = |k: &u32| (StaleCodes::new(Goal::Nearest, *k as usize), false);
         let size = ladder.and_then(|ladder| ladder.sizes.get(rung).copied());

@@ -174,7 +174,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             knows_second: false,
             nearby: Nearby::default(),
         };
-        let noted = query.ladder.and_then(|ladder| ladder.sizes.first());
+        let noted = query.ladder.and_then(|own| own.ladder.sizes.first());
         let first = query.rule.map(|rule| rule.first);
         let first = first.or(noted.map(|size| *size as usize));
         traversal.walk_to(first.map_or(query.sizes, |size| query.sizes.with_list(size)));

@@ -124,11 +124,12 @@ impl Version {
         let codes = self
             .all(|one| one.parts.scans_codes())
             .then_some(scored + read);
-        let expansion = if clustered {
-            Gathering::Scanning.expansion_cost()
+        let gathering = if clustered {
+            Gathering::Scanning
         } else {
-            Gathering::InMemory.expansion_cost()
+            Gathering::InMemory
         };
+        let expansion = gathering.expansion_cost();
         let walk = expanded * (NEW_NEIGHBORS + expansion + own);
         let walk = if clustered { walk.min(nodes) } else { walk };
         let walk = if reads { walk } else { walk + read };

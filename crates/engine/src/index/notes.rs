@@ -11,8 +11,8 @@ use crate::options::{Queries, SearchOptions};
 
 /// What queries noted.
 pub(crate) struct ListNotes {
-    /// Query by query, in no order.
-    pub(crate) notes: Vec<(usize, LadderNote)>,
+    /// By thread: query by query, in no order.
+    pub(crate) notes: Vec<Vec<(usize, LadderNote)>>,
     /// Reads in flight at most (W).
     pub(crate) beam: u32,
 }
@@ -57,7 +57,7 @@ impl Index {
         &self,
         queries: &Queries<'_>,
         options: &SearchOptions,
-        ladder: Ladder<'_>,
+        ladder: &Ladder<'_>,
         progress: &dyn Progress,
     ) -> Result<ListNotes> {
         let version = self.version();
@@ -70,7 +70,7 @@ impl Index {
         let place = (&*version, queries);
         let (outcomes, settings) = self.run_sized(place, options, lists, watch)?;
         Ok(ListNotes {
-            notes: outcomes.into_iter().flat_map(|own| own.notes).collect(),
+            notes: outcomes.into_iter().map(|own| own.notes).collect(),
             beam: settings.beam,
         })
     }

@@ -12,8 +12,8 @@ use super::super::ranking::Neighbor;
 use super::super::route::Route;
 use super::super::scratch::{IndexShape, Scratch, ScratchShape};
 use super::super::{
-    Admission, CallLists, Finished, Goal, LadderNote, NodeSet, Query, QuerySizes, Segment,
-    Tolerance,
+    Admission, CallLists, Finished, Goal, LadderNote, NodeSet, Query, QueryLadder, QuerySizes,
+    Segment, Tolerance,
 };
 use super::ReadTrace;
 use crate::error::{Error, ErrorKind, Result};
@@ -227,7 +227,10 @@ impl<'j> Job<'j> {
                 tolerance: self.tolerance,
                 rule: self.lists.rule,
                 among: self.lists.among,
-                ladder: self.lists.ladder.and_then(|ladder| ladder.of_query(index)),
+                ladder: self.lists.ladder.map(|ladder| QueryLadder {
+                    ladder,
+                    query: index,
+                }),
             },
         ))
     }
