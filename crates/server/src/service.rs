@@ -122,6 +122,7 @@ impl Service {
             name,
             number: entry.number,
             schema,
+            is_new: false,
         }
     }
 

@@ -48,13 +48,15 @@ pub(crate) struct Shelf {
 struct ShelfPlace {
     open: Mutex<Option<OpenedPlace>>,
     used: AtomicU64,
-    /// Memory of the searches of an index that it opened with last.
+    /// Memory of the searches of an index that is enough to open it, as far as is known.
     bytes: AtomicU64,
 }
 
 struct OpenedPlace {
     collection: Arc<OpenCollection>,
     bytes: u64,
+    /// Of them those of the searches of an index.
+    each: u64,
 }
 
 /// A collection to open.
@@ -63,6 +65,8 @@ pub(crate) struct Wanted<'w> {
     pub(crate) name: &'w str,
     pub(crate) number: u64,
     pub(crate) schema: &'w Schema,
+    /// No name leads to it yet.
+    pub(crate) is_new: bool,
 }
 
 impl Shelf {
@@ -126,7 +130,7 @@ impl Shelf {
     /// The collection, opened if need be.
     ///
     /// # Errors
-    /// 507 where memory is missing, with how much; as opening is.
+    /// 404 where it was deleted meanwhile; 507 where memory is missing, with how much; as opening is.
     pub(crate) fn get(&self, wanted: &Wanted<'_>) -> Outcome<Arc<OpenCollection>> {
         let place = Arc::clone(self.places().entry(wanted.number).or_default());
         let tick = self.clock.fetch_add(1, Ordering::Relaxed);
@@ -139,18 +143,28 @@ impl Shelf {
                 return Ok(Arc::clone(&opened.collection));
             }
             if is_tight {
-                let bytes = place.bytes.load(Ordering::Relaxed);
-                place.bytes.store(2 * bytes, Ordering::Relaxed);
+                place.bytes.store(2 * opened.each, Ordering::Relaxed);
             }
             self.close(&mut open)?;
         }
-        let opened = self.open(wanted, &place)?;
+        // One that was deleted since its name was looked up: its files are being removed.
+        let is_named = || wanted.registry.names().name_of(wanted.number).is_some();
+        if !wanted.is_new && !is_named() {
+            return Err(Failure::no_collection(wanted.name));
+        }
+        let opened = self.open(wanted, &place, None)?;
         let collection = Arc::clone(&opened.collection);
         *open = Some(opened);
         Ok(collection)
     }
 
-    fn open(&self, wanted: &Wanted<'_>, place: &ShelfPlace) -> Outcome<OpenedPlace> {
+    /// Opens a collection: with so much for the searches of an index, or with what is enough.
+    fn open(
+        &self,
+        wanted: &Wanted<'_>,
+        place: &ShelfPlace,
+        grown: Option<u64>,
+    ) -> Outcome<OpenedPlace> {
         let count = wanted.schema.dense.len().max(1) as u64;
         let known = place.bytes.load(Ordering::Relaxed);
         let most = (self.budget / count / 2).max(SEARCH_LEAST);
@@ -159,7 +173,7 @@ impl Shelf {
         let first = (self.budget / part / count).clamp(SEARCH_LEAST, most);
         let update = self.budget / UPDATE_PART / shared / count;
         let update = Some(update).filter(|own| *own >= UPDATE_LEAST);
-        let mut each = known.max(first).min(most);
+        let mut each = grown.unwrap_or(known.max(first)).min(most);
         loop {
             let needed = (each + update.unwrap_or(UPDATE_USUAL)) * count;
             self.reserve(wanted, needed)?;
@@ -172,13 +186,16 @@ impl Shelf {
             let opened = OpenCollection::open(wanted.registry.vfs(), &dir, wanted.schema, memory);
             match opened {
                 Ok(collection) => {
-                    place.bytes.store(each, Ordering::Relaxed);
+                    if grown.is_none() {
+                        place.bytes.store(each, Ordering::Relaxed);
+                    }
                     let bytes = collection.memory_bytes();
                     self.give_back(needed);
                     *self.taken() += bytes;
                     return Ok(OpenedPlace {
                         collection: Arc::new(collection),
                         bytes,
+                        each,
                     });
                 }
                 // Too little memory is wrong input to the engine.
@@ -248,7 +265,9 @@ impl Shelf {
             return Ok(false);
         };
         let mut open = lock(&place.open);
-        let each = place.bytes.load(Ordering::Relaxed);
+        let Some(each) = open.as_ref().map(|opened| opened.each) else {
+            return Ok(false);
+        };
         let more = each * wanted.schema.dense.len().max(1) as u64;
         let most = self.budget - self.budget / SPARE_PART;
         while *self.taken() + more > most {
@@ -261,38 +280,31 @@ impl Shelf {
             return Ok(false);
         }
         self.close(&mut open)?;
-        place.bytes.store(2 * each, Ordering::Relaxed);
-        let opened = self.open(wanted, &place);
-        if opened.is_err() {
-            place.bytes.store(each, Ordering::Relaxed);
-        }
-        *open = Some(opened?);
+        *open = Some(self.open(wanted, &place, Some(2 * each))?);
         Ok(true)
     }
 
-    /// Closes the collection that has grown most, once its requests are done; whether it did.
+    /// Closes the collection that has most, once its requests are done; whether it did.
     fn close_largest(&self, but: u64) -> Outcome<bool> {
-        let mut places: Vec<(u64, Arc<ShelfPlace>)> = {
+        let places: Vec<Arc<ShelfPlace>> = {
             let places = self.places();
             let others = places.iter().filter(|(number, _)| **number != but);
-            let bytes = |place: &ShelfPlace| place.bytes.load(Ordering::Relaxed);
-            others
-                .map(|(_, place)| (bytes(place), Arc::clone(place)))
-                .collect()
+            others.map(|(_, place)| Arc::clone(place)).collect()
         };
-        places.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
-        // One that is closed still says what it had.
-        let mut opened = places.iter().filter_map(|(_, place)| {
-            let open = place.open.try_lock().ok().filter(|open| open.is_some());
-            open.map(|open| (place, open))
-        });
-        let Some((place, mut open)) = opened.next() else {
+        let bytes = |place: &ShelfPlace| {
+            let open = place.open.try_lock().ok()?;
+            open.as_ref().map(|opened| opened.bytes)
+        };
+        let opened = places
+            .iter()
+            .filter_map(|place| Some((bytes(place)?, place)));
+        let largest = opened.max_by_key(|(bytes, _)| *bytes);
+        let Some(mut open) = largest.and_then(|(_, place)| place.open.try_lock().ok()) else {
             return Ok(false);
         };
         if !open.as_ref().is_some_and(is_drained) {
             return Ok(false);
         }
-        place.bytes.store(0, Ordering::Relaxed);
         self.close(&mut open)?;
         Ok(true)
     }
@@ -479,7 +491,7 @@ mod tests {
     fn who_has_grown_gives_way_to_who_is_asked_for() {
         let dir = tempfile::tempdir().unwrap();
         let service = service(dir.path(), &["a", "b", "c"]);
-        // What one had that is closed by now is of no use.
+        // What one had that is closed by now is no reason to give it as much again.
         drop(service.collection("b").unwrap());
         assert!(grow(&service, "b", 0) && grow(&service, "b", 0));
         assert!(service.shelf.close_oldest((u64::MAX, u64::MAX)).unwrap());
