@@ -15,6 +15,7 @@ use crate::instant::Moment;
 use crate::number::Number;
 use crate::path::{Path, Step};
 use crate::predicate::{Predicate, Scalar, Test};
+use crate::schema::{FieldKind, Schema};
 use crate::terms::{Tag, path_key, tag_key};
 
 /// A path that a predicate names, as from the document, and what a value there is to be.
@@ -83,6 +84,36 @@ impl Kinds {
             let (asked, own) = (wish.asked, own.join(" and "));
             format!("is compared with {asked}, and its values are of kind {own}")
         })
+    }
+}
+
+impl Schema {
+    /// What is wrong with a condition on a field that the schema has, for an error that names the
+    /// field: a text that is no UUID or no date is never one of its values.
+    pub fn refusal(&self, condition: &Condition<'_>) -> Option<String> {
+        let (Test::In(of) | Test::Except(of)) = condition.test? else {
+            return None;
+        };
+        let keys = |path: &Path| -> Vec<String> {
+            let steps = path.steps().iter();
+            steps
+                .filter_map(|step| match step {
+                    Step::Key(key) => Some(key.clone()),
+                    Step::Each | Step::At(_) => None,
+                })
+                .collect()
+        };
+        let own = keys(&condition.path);
+        let (_, kind) = self.fields().find(|(path, _)| keys(path) == own)?;
+        let is_told = matches!(kind, FieldKind::Uuid | FieldKind::Datetime);
+        let mut texts = of.iter().filter_map(|scalar| match scalar {
+            Scalar::Text(text) => Some(Value::from(text.as_str())),
+            Scalar::Bool(_) | Scalar::Int(_) => None,
+        });
+        let wrong = texts.find(|text| is_told && !kind.holds(text))?;
+        Some(format!(
+            "is compared with {wrong}, and the schema says {kind}"
+        ))
     }
 }
 
@@ -176,6 +207,28 @@ mod tests {
             let words = kinds.refusal(&condition)?;
             Some(format!("{} {words}", condition.path))
         })
+    }
+
+    #[test]
+    fn what_a_schema_rules_out_is_refused_by_its_path() {
+        let schema: Schema = r#"{"key":"uuid","own.days":"datetime","lex":"keyword"}"#
+            .parse()
+            .unwrap();
+        let refused = |expression: &str| -> Option<String> {
+            let predicate = Predicate::from_expression(expression).unwrap();
+            let mut conditions = predicate.conditions().into_iter();
+            conditions.find_map(|own| schema.refusal(&own))
+        };
+        let key = "67e55044-10b1-426f-9247-bb680e5fe0c8";
+        assert_eq!(refused(&format!("key = '{key}' and lex = 'a'")), None);
+        assert_eq!(refused("key is null and other = 'a'"), None);
+        let wrong = "is compared with \"67e5\", and the schema says uuid";
+        assert_eq!(
+            refused("lex = 'a' and not (key in ['67e5'])"),
+            Some(wrong.to_owned())
+        );
+        let wrong = "is compared with \"monday\", and the schema says datetime";
+        assert_eq!(refused("own.days[] != 'monday'"), Some(wrong.to_owned()));
     }
 
     #[test]

@@ -85,7 +85,9 @@ impl Version {
             if !field.is_known {
                 return Err(self.unknown(path)?);
             }
-            if let Some(words) = field.refusal() {
+            let schema = self.manifest.schema.as_ref();
+            let ruled_out = || schema.and_then(|own| own.refusal(&field.condition));
+            if let Some(words) = field.refusal().or_else(ruled_out) {
                 return Err(Error::invalid(format!("filter: {path} {words}")));
             }
         }
