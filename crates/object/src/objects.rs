@@ -239,8 +239,11 @@ impl Objects {
         while offset < length {
             let bytes = PART_BYTES.min(length - offset);
             let payload = PutPayload::from(read(offset, bytes)?);
-            let part = upload.put_part(payload);
-            let sent = self.runner.run(part)?;
+            let (back, sent) = self.runner.run(async move {
+                let sent = upload.put_part(payload).await;
+                (upload, sent)
+            })?;
+            upload = back;
             sent.map_err(|error| self.explain(name, error))?;
             offset += bytes;
         }
@@ -298,7 +301,9 @@ impl Objects {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, words));
             }
             self.count_retry();
-            self.runner.run(tokio::time::sleep(wait))?;
+            // A timer is made where the runtime is.
+            self.runner
+                .run(async move { tokio::time::sleep(wait).await })?;
             pause *= 2;
         }
     }

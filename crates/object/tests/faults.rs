@@ -40,7 +40,7 @@ fn build(dir: &LocalPath, rows: &[u8]) {
     let vectors = VectorSlice::new(rows, SHAPE).unwrap();
     let input = BuildInput::new(&vectors, "rows");
     let options = BuildOptions::default()
-        .with_memory(Some(MemoryWish::Share(0.5)))
+        .with_memory(Some(MemoryWish::Bytes(800_000)))
         .with_degree(16)
         .with_calibration_queries(20)
         .with_threads(1);
@@ -49,8 +49,8 @@ fn build(dir: &LocalPath, rows: &[u8]) {
 
 fn objects(store: &Arc<Faulty>) -> Objects {
     let patience = Patience {
-        whole: Duration::from_secs(2),
-        attempt: Duration::from_millis(500),
+        whole: Duration::from_millis(400),
+        attempt: Duration::from_millis(300),
         pause: Duration::from_millis(1),
     };
     let store = Arc::clone(store) as Arc<dyn ObjectStore>;
