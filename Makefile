@@ -81,6 +81,8 @@ judges: extension ## outside judges: a browser, tests of qdrant-client, Qdrant a
 	python3 suites/judges/langchain.py
 	python3 suites/judges/fuzz.py
 	python3 suites/judges/clients.py
+	cargo build --release -p pageway-import
+	python3 suites/judges/snapshot.py
 
 abuse: ## abuse of the server: stops, slow and half-open connections, bombs, full and slow disks (needs Linux)
 	cargo build --release -p pageway-server

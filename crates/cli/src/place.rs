@@ -35,9 +35,9 @@ pub(crate) struct Place {
 /// Requests to object storage. The names of its fields are keys of `--json`.
 #[derive(Clone, Copy, Serialize)]
 pub(crate) struct Requests {
-    object_gets: u64,
-    object_bytes: u64,
-    object_retries: u64,
+    gets: u64,
+    bytes: u64,
+    retries: u64,
 }
 
 impl CacheArguments {
@@ -78,9 +78,9 @@ impl Place {
     pub(crate) fn requests(&self) -> Option<Requests> {
         let counters = self.remote.as_ref()?.objects().counters();
         Some(Requests {
-            object_gets: counters.gets,
-            object_bytes: counters.bytes,
-            object_retries: counters.retries,
+            gets: counters.gets,
+            bytes: counters.bytes,
+            retries: counters.retries,
         })
     }
 }
@@ -90,18 +90,18 @@ impl Requests {
     pub(crate) fn describe(&self) -> String {
         format!(
             "{} reads of object storage, {}, {} repeated",
-            self.object_gets,
-            pageway::format_bytes(self.object_bytes),
-            self.object_retries
+            self.gets,
+            pageway::format_bytes(self.bytes),
+            self.retries
         )
     }
 
     /// Those since `before`.
     pub(crate) fn since(self, before: Self) -> Self {
         Self {
-            object_gets: self.object_gets - before.object_gets,
-            object_bytes: self.object_bytes - before.object_bytes,
-            object_retries: self.object_retries - before.object_retries,
+            gets: self.gets - before.gets,
+            bytes: self.bytes - before.bytes,
+            retries: self.retries - before.retries,
         }
     }
 }

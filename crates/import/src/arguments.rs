@@ -12,6 +12,7 @@ Examples:
   pageway import-qdrant --url http://localhost:6333 --collection texts --out texts.index
   pageway import-qdrant --url https://db:6333 --collection texts --out i --api-key-file key --ca-cert ca.pem
   pageway import-qdrant --url http://localhost:6333 --collection pictures --vector clip --out clip.index
+  pageway import-qdrant --snapshot texts-2026-11-25.snapshot --out texts.index
 
 Points are read page by page, by scroll. Ids stay, integers as ids and UUIDs as names; payloads become
 attributes. A collection with one dense vector becomes the index DIR; one with several becomes an index
@@ -23,15 +24,23 @@ it got is in DIR.import, which goes away at the end. Then points are counted, an
 searched for on both sides: the exit code is 1 where they disagree. Points that change meanwhile are
 taken as the scroll meets them.
 
-Snapshot files are not read: no documented format stands behind them. Restore one to a server, and
-import from there.";
+Snapshots of a collection or of a shard are read by Qdrant's own library for Python, in a process that
+unpacks them into DIR.unpacked: pip install qdrant-edge-py. A snapshot of one node of several holds
+the shards of that node alone.";
 
-/// Import a collection of a Qdrant server.
+/// Import a collection of a Qdrant server, or of a snapshot.
 #[derive(Debug, Parser)]
 #[command(name = "pageway import-qdrant", version, after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
+    pub(crate) source: SourceArguments,
+
+    #[command(flatten)]
     pub(crate) server: ServerArguments,
+
+    /// Points of a request
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = value_parser!(u32).range(1..=10_000))]
+    pub(crate) batch: u32,
 
     /// Directory of the index, or of an index for each vector; not there yet, or that of a run that
     /// stopped
@@ -58,17 +67,34 @@ pub(crate) struct Arguments {
     pub(crate) quiet: bool,
 }
 
-/// What is asked, and how.
+/// What is asked.
+#[derive(Debug, Args)]
+pub(crate) struct SourceArguments {
+    /// Address of the server: http://HOST:PORT or https://HOST:PORT
+    #[arg(long, value_name = "URL", required_unless_present = "snapshot")]
+    pub(crate) url: Option<String>,
+
+    /// Collection of the server
+    #[arg(long, value_name = "NAME", required_unless_present = "snapshot")]
+    pub(crate) collection: Option<String>,
+
+    /// Snapshot of a collection or of a shard, in place of a server
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "collection", "api_key_file", "ca_cert"])]
+    pub(crate) snapshot: Option<PathBuf>,
+
+    /// Python that has qdrant-edge-py, to read a snapshot by
+    #[arg(
+        long,
+        value_name = "PROGRAM",
+        default_value = "python3",
+        requires = "snapshot"
+    )]
+    pub(crate) python: PathBuf,
+}
+
+/// How a server is asked.
 #[derive(Debug, Args)]
 pub(crate) struct ServerArguments {
-    /// Address of the server: http://HOST:PORT or https://HOST:PORT
-    #[arg(long, value_name = "URL")]
-    pub(crate) url: String,
-
-    /// Collection
-    #[arg(long, value_name = "NAME")]
-    pub(crate) collection: String,
-
     /// File with the key of the server [default: the variable QDRANT_API_KEY]
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<PathBuf>,
@@ -76,10 +102,6 @@ pub(crate) struct ServerArguments {
     /// Certificates to trust in place of the known ones, as PEM
     #[arg(long, value_name = "FILE")]
     pub(crate) ca_cert: Option<PathBuf>,
-
-    /// Points of a request
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = value_parser!(u32).range(1..=10_000))]
-    pub(crate) batch: u32,
 
     /// Seconds that a request may take
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = value_parser!(u64).range(1..=3600))]
@@ -104,6 +126,16 @@ pub(crate) struct IndexArguments {
     /// Threads of flushes and merges
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
+}
+
+impl Arguments {
+    /// The collection, or the file of the snapshot.
+    pub(crate) fn name(&self) -> String {
+        let own = &self.source;
+        let file = own.snapshot.as_ref().and_then(|path| path.file_name());
+        let file = file.map(|file| file.to_string_lossy().into_owned());
+        file.or_else(|| own.collection.clone()).unwrap_or_default()
+    }
 }
 
 impl ServerArguments {

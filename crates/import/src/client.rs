@@ -7,14 +7,13 @@ use std::time::Duration;
 use pageway::lab::clock;
 use pageway::{Error, ErrorKind, Progress, Result};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body, http};
 
 use crate::arguments::ServerArguments;
 use crate::file::read;
+use crate::source::Source;
 
 /// Bytes of an answer at most.
 const MAX_BYTES: u64 = 256 << 20;
@@ -44,18 +43,17 @@ enum Attempt {
     Failed(Error),
 }
 
-#[derive(Deserialize)]
-struct Envelope<T> {
-    result: T,
-}
-
 impl<'p> Client<'p> {
     /// A client of the collection that was named.
     ///
     /// # Errors
     /// What is no address; a file of certificates that is none.
-    pub(crate) fn new(arguments: &ServerArguments, progress: &'p dyn Progress) -> Result<Self> {
-        let server = arguments.url.trim_end_matches('/');
+    pub(crate) fn new(
+        (url, collection): (&str, &str),
+        arguments: &ServerArguments,
+        progress: &'p dyn Progress,
+    ) -> Result<Self> {
+        let server = url.trim_end_matches('/');
         if !server.starts_with("http://") && !server.starts_with("https://") {
             let words = format!("--url {server}: write http://HOST:PORT or https://HOST:PORT");
             return Err(Error::invalid(words));
@@ -68,7 +66,7 @@ impl<'p> Client<'p> {
         if let Some(path) = &arguments.ca_cert {
             config = config.tls_config(trusting(path)?);
         }
-        let name = utf8_percent_encode(&arguments.collection, NON_ALPHANUMERIC);
+        let name = utf8_percent_encode(collection, NON_ALPHANUMERIC);
         Ok(Self {
             agent: config.build().new_agent(),
             base: format!("{server}/collections/{name}"),
@@ -85,45 +83,6 @@ impl<'p> Client<'p> {
             .iter()
             .any(|own| host.starts_with(own));
         self.key.is_some() && self.base.starts_with("http://") && !is_here
-    }
-
-    /// Asks for what is at a path of the collection.
-    ///
-    /// # Errors
-    /// As `post`.
-    pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
-        self.ask(path, None)
-    }
-
-    /// Asks with a body.
-    ///
-    /// # Errors
-    /// Where the server refuses, does not answer in several attempts, or answers what is not
-    /// understood; where the user wants to stop.
-    pub(crate) fn post<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T> {
-        self.ask(path, Some(body.to_string()))
-    }
-
-    fn ask<T: DeserializeOwned>(&self, path: &str, body: Option<String>) -> Result<T> {
-        let address = format!("{}{path}", self.base);
-        let mut pause = PAUSE;
-        for attempt in 1.. {
-            self.progress.check()?;
-            match self.attempt(&address, body.as_deref()) {
-                Attempt::Answered(text) => {
-                    let envelope = serde_json::from_str::<Envelope<T>>(&text);
-                    let envelope = envelope.map_err(|error| {
-                        Error::invalid(format!("{address}: no answer of Qdrant's: {error}"))
-                    })?;
-                    return Ok(envelope.result);
-                }
-                Attempt::Failed(error) => return Err(error),
-                Attempt::Again(error, _) if attempt == self.attempts => return Err(error),
-                Attempt::Again(_, wished) => self.rest(wished.unwrap_or(pause))?,
-            }
-            pause = (2 * pause).min(MAX_PAUSE);
-        }
-        Err(Error::new(ErrorKind::Internal, "attempts have no end"))
     }
 
     fn attempt(&self, address: &str, body: Option<&str>) -> Attempt {
@@ -174,6 +133,30 @@ impl<'p> Client<'p> {
             std::thread::sleep(LOOK.min(time));
         }
         Ok(())
+    }
+}
+
+impl Source for Client<'_> {
+    /// As a server answers; asked again where it is busy or does not.
+    fn answer(&self, path: &str, body: Option<&Value>) -> Result<String> {
+        let address = format!("{}{path}", self.base);
+        let body = body.map(Value::to_string);
+        let mut pause = PAUSE;
+        for attempt in 1.. {
+            self.progress.check()?;
+            match self.attempt(&address, body.as_deref()) {
+                Attempt::Answered(text) => return Ok(text),
+                Attempt::Failed(error) => return Err(error),
+                Attempt::Again(error, _) if attempt == self.attempts => return Err(error),
+                Attempt::Again(_, wished) => self.rest(wished.unwrap_or(pause))?,
+            }
+            pause = (2 * pause).min(MAX_PAUSE);
+        }
+        Err(Error::new(ErrorKind::Internal, "attempts have no end"))
+    }
+
+    fn name(&self) -> String {
+        self.base.clone()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a server says of a collection.
+//! What a server or a snapshot says of a collection.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use pageway::{ElementType, Error, Metric, Result, VectorShape};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::source::{Source, ask};
 
 /// The dense vectors of a name; the empty name where points have one vector without.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -60,8 +60,9 @@ impl Collection {
     ///
     /// # Errors
     /// No such vector, or none at all that an index holds; a distance that is not known.
-    pub(crate) fn describe(client: &Client<'_>, only: Option<&str>) -> Result<Self> {
-        Self::of(client.get::<Described>("")?.config.params, only)
+    pub(crate) fn describe(source: &dyn Source, only: Option<&str>) -> Result<Self> {
+        let described: Described = ask(source, "", None)?;
+        Self::of(described.config.params, only)
     }
 
     fn of(parameters: Parameters, only: Option<&str>) -> Result<Self> {
@@ -96,8 +97,9 @@ impl Collection {
 }
 
 /// How many points there are, exactly.
-pub(crate) fn count(client: &Client<'_>) -> Result<u64> {
-    let counted: Counted = client.post("/points/count", &json!({"exact": true}))?;
+pub(crate) fn count(source: &dyn Source) -> Result<u64> {
+    let body = json!({"exact": true});
+    let counted: Counted = ask(source, "/points/count", Some(&body))?;
     Ok(counted.count)
 }
 

@@ -4,8 +4,8 @@ use pageway::{Error, Index, Metric, Progress, Queries, Result, SearchOptions, Ve
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::client::Client;
 use crate::point::numbers_of;
+use crate::source::{self, Source};
 use crate::target::Target;
 
 /// Neighbours of a query.
@@ -19,7 +19,7 @@ const RIGHT: f64 = 0.99;
 #[derive(Serialize, Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Comparison {
     pub(crate) queries: u64,
-    /// Share of the server's exact answers whose distances are those of the index's.
+    /// Share of the collection's exact answers whose distances are those of the index's.
     pub(crate) agreement: f64,
     /// Recall@10 of a search as it is by default, against the index's exact answers.
     pub(crate) recall: f64,
@@ -48,7 +48,7 @@ impl Comparison {
     pub(crate) fn of(
         target: &Target,
         queries: u32,
-        client: &Client<'_>,
+        source: &dyn Source,
         progress: &dyn Progress,
     ) -> Result<Option<Self>> {
         let index = target.writer.index();
@@ -67,7 +67,7 @@ impl Comparison {
         let (mut agreeing, mut recalled) = (0, 0);
         let own = exact.chunks_exact(k).zip(found.chunks_exact(k));
         for (row, (exact, found)) in drawn.chunks_exact(row_bytes).zip(own) {
-            agreeing += equal(exact, &ask(client, target, row, k)?);
+            agreeing += equal(exact, &ask(source, target, row, k)?);
             recalled += within(exact, found);
             progress.advance(1);
         }
@@ -110,8 +110,8 @@ fn slack(distance: f64) -> f64 {
     TOLERANCE * distance.abs().max(1.0)
 }
 
-/// Distances of the server's exact answers, nearest first.
-fn ask(client: &Client<'_>, target: &Target, row: &[u8], k: usize) -> Result<Vec<f64>> {
+/// Distances of the collection's exact answers, nearest first.
+fn ask(source: &dyn Source, target: &Target, row: &[u8], k: usize) -> Result<Vec<f64>> {
     let mut body = json!({
         "query": numbers_of(row, target.dense.shape.element),
         "limit": k,
@@ -120,9 +120,8 @@ fn ask(client: &Client<'_>, target: &Target, row: &[u8], k: usize) -> Result<Vec
     if let (false, Some(fields)) = (target.dense.name.is_empty(), body.as_object_mut()) {
         fields.insert("using".to_owned(), Value::from(target.dense.name.as_str()));
     }
-    let found: Found = client
-        .post("/points/query", &body)
-        .map_err(|error: Error| {
+    let found: Found =
+        source::ask(source, "/points/query", Some(&body)).map_err(|error: Error| {
             error.within("comparing; all points are imported, and --compare 0 leaves this out")
         })?;
     let distance = |scored: Scored| match target.dense.metric {

@@ -12,6 +12,8 @@ use crate::collection::{Collection, count};
 use crate::compare::Comparison;
 use crate::point::Page;
 use crate::report::{IndexReport, Report};
+use crate::snapshot::Snapshot;
+use crate::source::{Source, ask};
 use crate::state::{State, StateFile};
 use crate::target::{Target, places};
 
@@ -21,23 +23,21 @@ use crate::target::{Target, places};
 /// Where server, disk or memory fail, or the user wants to stop; another run goes on then.
 pub(crate) fn run(arguments: &Arguments, session: &Session) -> Result<Outcome> {
     let started = clock::now();
-    let client = Client::new(&arguments.server, &session.progress)?;
-    if client.shows_key() {
-        output::note("pageway: the key goes to the server unencrypted: https:// would hide it");
-    }
-    let collection = Collection::describe(&client, arguments.vector.as_deref())?;
+    let source = source(arguments, &session.progress)?;
+    let source = source.as_ref();
+    let collection = Collection::describe(source, arguments.vector.as_deref())?;
     let dirs = places(&arguments.out, &collection.vectors)?;
     let file = StateFile::beside(&arguments.out);
-    let mut state = file.begin(first(arguments, &collection), &arguments.out)?;
+    let mut state = file.begin(first(arguments.name(), &collection), &arguments.out)?;
     let resumed = state.points;
-    let points = count(&client)?;
+    let points = count(source)?;
     let targets = collection.vectors.iter().zip(dirs);
     let targets =
         targets.map(|(dense, dir)| Target::open(dense.clone(), dir, points, &arguments.index));
     let targets = targets.collect::<Result<Vec<_>>>()?;
     let import = Import {
         arguments,
-        client,
+        source,
         targets,
         progress: &session.progress,
     };
@@ -45,10 +45,10 @@ pub(crate) fn run(arguments: &Arguments, session: &Session) -> Result<Outcome> {
     let done = done.and_then(|()| import.finish(&state));
     let indexes = done.map_err(|error| goes_on(error, &state))?;
     let report = Report {
-        collection: arguments.server.collection.clone(),
+        collection: arguments.name(),
         points: state.points,
         resumed,
-        counted: count(&import.client)?,
+        counted: count(source)?,
         indexes,
         left_out: collection.left_out,
         seconds: started.elapsed().as_secs_f64(),
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, session: &Session) -> Result<Outcome> {
 
 struct Import<'i> {
     arguments: &'i Arguments,
-    client: Client<'i>,
+    source: &'i dyn Source,
     targets: Vec<Target>,
     progress: &'i dyn Progress,
 }
@@ -98,14 +98,14 @@ impl Import<'_> {
             json!(true)
         };
         let mut body = json!({
-            "limit": self.arguments.server.batch,
+            "limit": self.arguments.batch,
             "with_payload": true,
             "with_vector": vectors,
         });
         if let (Some(offset), Some(fields)) = (offset, body.as_object_mut()) {
             fields.insert("offset".to_owned(), offset.clone());
         }
-        self.client.post("/points/scroll", &body)
+        ask(self.source, "/points/scroll", Some(&body))
     }
 
     /// Merges and compares each index.
@@ -114,7 +114,7 @@ impl Import<'_> {
         for (target, without) in self.targets.iter().zip(&state.without) {
             target.finish(self.progress)?;
             let queries = self.arguments.compare;
-            let comparison = Comparison::of(target, queries, &self.client, self.progress)?;
+            let comparison = Comparison::of(target, queries, self.source, self.progress)?;
             let index = target.writer.index();
             reports.push(IndexReport {
                 vector: target.dense.name.clone(),
@@ -131,11 +131,28 @@ impl Import<'_> {
     }
 }
 
+/// The collection of a server, or of a snapshot.
+fn source<'p>(arguments: &Arguments, progress: &'p dyn Progress) -> Result<Box<dyn Source + 'p>> {
+    let own = &arguments.source;
+    if let Some(archive) = &own.snapshot {
+        let snapshot = Snapshot::open(archive, &own.python, &arguments.out, progress)?;
+        return Ok(Box::new(snapshot));
+    }
+    let (Some(url), Some(collection)) = (&own.url, &own.collection) else {
+        return Err(Error::invalid("--url and --collection, or --snapshot"));
+    };
+    let client = Client::new((url, collection), &arguments.server, progress)?;
+    if client.shows_key() {
+        output::note("pageway: the key goes to the server unencrypted: https:// would hide it");
+    }
+    Ok(Box::new(client))
+}
+
 /// The state of an import that begins.
-fn first(arguments: &Arguments, collection: &Collection) -> State {
+fn first(name: String, collection: &Collection) -> State {
     let names = collection.vectors.iter().map(|own| own.name.clone());
     State {
-        collection: arguments.server.collection.clone(),
+        collection: name,
         vectors: names.collect(),
         next: None,
         points: 0,

@@ -1,15 +1,17 @@
-//! `pageway-import-qdrant`: a collection of a Qdrant server becomes indexes, reached as
+//! `pageway-import-qdrant`: a collection of a Qdrant server or snapshot becomes indexes, reached as
 //! `pageway import-qdrant` where it lies beside `pageway`.
 //!
 //! ```text
 //! arguments   what was typed
-//! client      requests, repeated where the server is busy
-//! collection  what the server says of a collection
+//! source      what is asked: one of the next two
+//! client      requests to a server, repeated where it is busy
+//! snapshot    requests to a process that reads a snapshot, snapshot.py
+//! collection  what is said of a collection
 //! point       points as they are scrolled
 //! target      an index that is filled
 //! state       how far it got, in a file beside the indexes
 //! import      page after page; then a merge and a comparison
-//! compare     answers of the server, and of the index
+//! compare     answers of the collection, and of the index
 //! report      what is shown at the end
 //! file        whole files, read and replaced
 //! ```
@@ -30,6 +32,8 @@ mod file;
 mod import;
 mod point;
 mod report;
+mod snapshot;
+mod source;
 mod state;
 mod target;
 

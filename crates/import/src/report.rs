@@ -129,7 +129,7 @@ impl IndexReport {
         }
         if let Some(found) = &self.comparison {
             let words = format!(
-                "of {} queries: {} of the exact answers as the server's, recall@10 {:.3}",
+                "of {} queries: {} of the exact answers as the collection's, recall@10 {:.3}",
                 found.queries,
                 text::percent(found.agreement),
                 found.recall

@@ -317,3 +317,76 @@ fn an_import_that_loses_the_server_goes_on() {
     assert_eq!(report["indexes"][0]["rows"], 200);
     server.stop();
 }
+
+/// Stands for a Python whose program answers for two points in two pages, and dies before the
+/// second where `until` says so.
+fn pages_of_a_snapshot(dir: &Path, until: &str) -> String {
+    let place = dir.join("python");
+    let program = format!(
+        r#"#!/bin/sh
+while read -r line; do case "$line" in
+*points/count*) echo '{{"result": {{"count": 2}}}}' ;;
+*offset*points/scroll*) {until}
+    echo '{{"result": {{"points": [{{"id": 2, "payload": null, "vector": [0, 1]}}], "next_page_offset": null}}}}' ;;
+*points/scroll*) echo '{{"result": {{"points": [{{"id": 1, "payload": {{"n": 5}}, "vector": [1, 0]}}], "next_page_offset": [1, null]}}}}' ;;
+*points/query*) echo '{{"result": {{"points": [{{"score": 1}}, {{"score": 0}}]}}}}' ;;
+*) echo '{{"result": {{"config": {{"params": {{"vectors": {{"size": 2, "distance": "Cosine"}}}}}}}}}}' ;;
+esac; done
+"#
+    );
+    std::fs::write(&place, program).unwrap();
+    place.to_str().unwrap().to_owned()
+}
+
+fn import_snapshot(python: &str, out: &Path) -> Output {
+    // Run by the shell, since a file that was just written may still be busy.
+    let shell = out.with_file_name("run");
+    if !shell.exists() {
+        let run = format!("#!/bin/sh\nexec /bin/sh '{python}'\n");
+        std::fs::write(&shell, run).unwrap();
+        let is_run = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(&shell, is_run).unwrap();
+    }
+    Command::new(env!("CARGO_BIN_EXE_pageway-import-qdrant"))
+        .args(["--snapshot", "texts.snapshot", "--json", "--out"])
+        .arg(out)
+        .arg("--python")
+        .arg(&shell)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_snapshot_is_read_by_another_process_and_gone_on_with() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("one.index");
+    let refusing = pages_of_a_snapshot(place.path(), r#"echo '{"error": "no such page"}'"#);
+    let refused = errors(&import_snapshot(&refusing, &out));
+    let words = "texts.snapshot: no such page";
+    assert!(
+        refused.contains(words) && refused.contains("1 points are imported"),
+        "{refused}"
+    );
+    let dying = pages_of_a_snapshot(place.path(), "exit 1");
+    let ended = errors(&import_snapshot(&dying, &out));
+    assert!(ended.contains("has ended"), "{ended}");
+    let done = import_snapshot(&pages_of_a_snapshot(place.path(), ""), &out);
+    let report = report(&done);
+    assert_eq!(done.status.code(), Some(0), "{report}");
+    assert_eq!(
+        (&report["points"], &report["resumed"], &report["collection"]),
+        (&json!(2), &json!(1), &json!("texts.snapshot"))
+    );
+    assert_eq!(report["indexes"][0]["comparison"]["agreement"], 1.0);
+    let opened = Index::open(&out, &OpenOptions::default()).unwrap();
+    assert_eq!(
+        opened.count(&Filter::expression("n = 5").unwrap()).unwrap(),
+        1
+    );
+    let missing = Command::new(env!("CARGO_BIN_EXE_pageway-import-qdrant"))
+        .args(["--snapshot", "a", "--python", "/no/python", "--out", "b"])
+        .output()
+        .unwrap();
+    let missing = errors(&missing);
+    assert!(missing.contains("--python /no/python"), "{missing}");
+}

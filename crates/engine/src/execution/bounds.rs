@@ -13,7 +13,9 @@
 //! Re-ranking by bounds: Gao and Long, "`RaBitQ`", SIGMOD 2024; here all candidates are judged at
 //! once, so that what has to be read can be read together.
 
+use super::Tolerance;
 use super::query::Goal;
+use super::refine::FAR_DEVIATIONS;
 use crate::error::Result;
 use crate::memory::Reservation;
 
@@ -77,6 +79,23 @@ impl Limits {
     }
 }
 
+/// Steps by which intervals are widened, of which the last is that of sure bounds.
+const STEPS: usize = 8;
+/// Halvings that find where so many candidates are expected to lie within.
+const HALVINGS: usize = 16;
+/// Standard deviations beyond which a chance is none.
+const NO_CHANCE: f32 = 4.0;
+
+/// The chance that a distance is at most `limit`, where it lies about an estimate by a normal
+/// distribution: by the logistic one that is nearest.
+fn chance((estimate, error): (f32, f32), limit: f32) -> f32 {
+    let deviations = (limit - estimate) * (Tolerance::DEVIATIONS / error.max(f32::MIN_POSITIVE));
+    if deviations.abs() > NO_CHANCE || !deviations.is_finite() {
+        return f32::from(deviations > 0.0);
+    }
+    1.0 / (1.0 + (-1.702 * deviations).exp())
+}
+
 /// The `n`th smallest, counted from 0; infinite where there are fewer.
 fn nth_smallest(values: &mut [f32], n: usize) -> f32 {
     if n >= values.len() {
@@ -101,6 +120,59 @@ impl Bounds {
         self.share = share;
         self.intervals.clear();
         self.intervals.extend(intervals);
+    }
+
+    /// Widens the intervals until candidates that they leave out are expected to hold no more than a
+    /// share of `left_out` of the `k` nearest, or until bounds are sure.
+    pub(super) fn widen(&mut self, k: usize, left_out: f32) {
+        let Some(kth) = self.expected_kth(k) else {
+            return;
+        };
+        let sure = FAR_DEVIATIONS / Tolerance::DEVIATIONS;
+        let first = self.share.max(sure / 16.0);
+        let wider = (sure / first).max(1.0).powf(1.0 / (STEPS - 1) as f32);
+        for step in 0..STEPS {
+            let share = first * wider.powi(step as i32);
+            let mut sorted = std::mem::take(&mut self.sorted);
+            sorted.clear();
+            let ends = self.intervals.iter();
+            sorted.extend(ends.map(|(estimate, error)| estimate + share * error));
+            let limit = nth_smallest(&mut sorted, k.saturating_sub(1));
+            self.sorted = sorted;
+            self.share = self.share.max(share);
+            let beyond = self.intervals.iter();
+            let beyond = beyond.filter(|(estimate, error)| estimate - share * error > limit);
+            let missed: f32 = beyond.map(|own| chance(*own, kth)).sum();
+            if missed <= left_out * k as f32 {
+                return;
+            }
+        }
+    }
+
+    /// The distance within which as many as `k` candidates are expected; none where there are no
+    /// more.
+    fn expected_kth(&self, k: usize) -> Option<f32> {
+        if self.intervals.len() <= k || k == 0 {
+            return None;
+        }
+        let ends = |sign: f32| {
+            let own = self.intervals.iter();
+            own.map(move |(estimate, error)| estimate + sign * error)
+                .filter(|end| end.is_finite())
+        };
+        let mut low = ends(-1.0).reduce(f32::min)?;
+        let mut high = ends(1.0).reduce(f32::max)?;
+        for _ in 0..HALVINGS {
+            let middle = f32::midpoint(low, high);
+            let own = self.intervals.iter();
+            let within: f32 = own.map(|own| chance(*own, middle)).sum();
+            if within < k as f32 {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Some(high)
     }
 
     /// Estimates, and half widths of the intervals that decide.
@@ -201,6 +273,69 @@ mod tests {
             verdicts(&intervals, within, 1),
             [In, In, Open, Out, Open, Out]
         );
+    }
+
+    /// Of the `k` nearest of candidates whose distances err by a normal distribution, the share
+    /// that is left out, and of the candidates the share that is open.
+    fn left_out_by(left_out: Option<f32>, spread: f32) -> (f32, f32) {
+        let (k, count, rounds) = (10, 200, 60);
+        let mut state = 7_u64;
+        let mut uniform = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 40) as f32 / (1_u64 << 24) as f32
+        };
+        let (mut missed, mut open) = (0, 0);
+        for _ in 0..rounds {
+            let exact: Vec<f32> = (0..count).map(|_| 10.0 + spread * uniform()).collect();
+            // The sum of twelve has a variance of one.
+            let noise = |_: &f32| (0..12).map(|_| uniform()).sum::<f32>() - 6.0;
+            let noise: Vec<f32> = exact.iter().map(noise).collect();
+            let pairs = exact.iter().zip(&noise);
+            let mut bounds = Bounds::default();
+            let intervals = pairs.map(|(own, error)| (own + error, Tolerance::DEVIATIONS));
+            bounds.take(0.3 / Tolerance::DEVIATIONS, intervals);
+            if let Some(left_out) = left_out {
+                bounds.widen(k, left_out);
+            }
+            bounds.judge(Limits::of(
+                Goal::Nearest,
+                k,
+                [&bounds].into_iter(),
+                &mut Vec::new(),
+            ));
+            let kth = nth_smallest(&mut exact.clone(), k - 1);
+            let out = |at: &usize| bounds.verdict(*at) == Verdict::Out;
+            missed += (0..count).filter(|at| exact[*at] <= kth && out(at)).count();
+            open += (0..count)
+                .filter(|at| bounds.verdict(*at) == Verdict::Open)
+                .count();
+        }
+        let queries = rounds as f32;
+        (
+            missed as f32 / (queries * k as f32),
+            open as f32 / (queries * count as f32),
+        )
+    }
+
+    #[test]
+    fn wider_bounds_leave_out_no_more_than_they_may() {
+        for spread in [20.0, 100.0, 400.0] {
+            let (narrow, few) = left_out_by(None, spread);
+            let (wide, more) = left_out_by(Some(0.02), spread);
+            assert!(wide <= 0.03, "{spread}: {wide}");
+            assert!(wide <= narrow && more >= few);
+            let (loose, _) = left_out_by(Some(1.0), spread);
+            assert_eq!(loose, narrow, "nothing is widened for nothing");
+        }
+        assert!(left_out_by(None, 20.0).0 > 0.1);
+        let mut few = Bounds::default();
+        few.take(0.1, [(1.0, 1.0), (2.0, 1.0)].into_iter());
+        few.widen(2, 0.0);
+        assert_eq!(few.share, 0.1, "all are answers");
+        few.widen(1, 0.0);
+        assert!(few.share > 0.5, "none may be left out: {}", few.share);
     }
 
     proptest! {

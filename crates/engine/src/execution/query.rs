@@ -226,6 +226,9 @@ pub(crate) struct CallLists<'c> {
     pub(crate) rule: Option<ListRule<'c>>,
     /// How far a walk goes for nodes that may be answers, where not all may.
     pub(crate) among: Option<WalkAmong>,
+    /// Share of the answers that error bounds may leave out, where no calibration has told what
+    /// they do.
+    pub(crate) left_out: Option<f32>,
     /// Lists that queries note on their way to the longest, in place of answers.
     pub(crate) ladder: Option<&'c Ladder<'c>>,
 }
@@ -238,6 +241,7 @@ impl CallLists<'_> {
             admitted: false,
             rule: None,
             among: None,
+            left_out: None,
             ladder: None,
         }
     }
@@ -255,12 +259,13 @@ pub(crate) struct WalkAmong {
 }
 
 impl WalkAmong {
-    /// Whether a list of `depth` is too short where this share of the near nodes may be answers:
-    /// that of the query is enough where as many may as everywhere; where fewer may, k of them
-    /// are among more nodes, and take a longer list in proportion.
-    pub(crate) fn asks_for_more(self, depth: usize, near: f64) -> bool {
+    /// The list that is long enough where this share of the near nodes may be answers, if one of
+    /// `depth` is not: that of the query is enough where as many may as everywhere; where fewer
+    /// may, k of them are among more nodes, and take a longer list in proportion.
+    pub(crate) fn longer(self, depth: usize, near: f64) -> Option<f64> {
         let times = self.share / near.max(f64::MIN_POSITIVE);
-        times > SHARE_SLACK && (depth as f64) < self.list_size * times
+        let needed = self.list_size * times;
+        (times > SHARE_SLACK && (depth as f64) < needed).then_some(needed)
     }
 }
 
@@ -289,6 +294,8 @@ pub(crate) struct Query<'q> {
     pub(crate) rule: Option<ListRule<'q>>,
     /// How far it goes for nodes that may be answers, where not all may.
     pub(crate) among: Option<WalkAmong>,
+    /// Share of the answers that error bounds may leave out, where that is told.
+    pub(crate) left_out: Option<f32>,
     /// Lists that it notes on its way to the longest, in place of answers.
     pub(crate) ladder: Option<QueryLadder<'q>>,
 }

@@ -110,6 +110,7 @@ impl<C: PageCodec> Traversal<'_, C> {
                 let share = self.deciding_share();
                 let scratch = &mut *self.scratch;
                 scratch.bounds.take(share, scratch.ranking.intervals());
+                self.loosen_bounds();
             }
             RefineSpec::Bounded { .. } => {
                 keys.extend(admitted);
@@ -242,6 +243,15 @@ impl<C: PageCodec> Traversal<'_, C> {
         let estimates = keys.iter().map(|key| key_distance(*key));
         bounds.take(share, estimates.zip(errors.map(told)));
         self.scratch.bounds = bounds;
+        self.loosen_bounds();
+    }
+
+    /// Widens bounds that no calibration has tried.
+    fn loosen_bounds(&mut self) {
+        if let (Some(left_out), Goal::Nearest) = (self.query.left_out, self.query.goal) {
+            let results = self.query.sizes.results;
+            self.scratch.bounds.widen(results, left_out);
+        }
     }
 
     /// By how much the estimate of a candidate is off, whose code the table holds.

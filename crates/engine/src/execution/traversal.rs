@@ -389,8 +389,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     /// list of all segments would hold, down to distance `nearer`.
     pub(super) fn promises_more(&self, nearer: u32) -> bool {
         let size = self.scratch.candidates.capacity();
-        let expansion = self.scratch.shape.index.gathering().expansion_cost();
-        let is_too_dear = |among: WalkAmong| self.stats.cost(expansion) > among.most;
+        let is_too_dear = |among: WalkAmong| self.expected_cost(among) > among.most;
         if self.query.lists_admitted
             || size >= self.scratch.shape.sizes.list_limit
             || self.query.among.is_some_and(is_too_dear)
@@ -398,6 +397,19 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             return false;
         }
         self.lacks_candidates(nearer)
+    }
+
+    /// What a walk among some nodes has cost; of a scan, what it would have with a list that is long
+    /// enough.
+    fn expected_cost(&self, among: WalkAmong) -> f64 {
+        let gathering = self.scratch.shape.index.gathering();
+        let spent = self.stats.cost(gathering.expansion_cost());
+        let depth = self.scratch.candidates.depth().max(1);
+        let longer = match gathering {
+            Gathering::Scanning => among.longer(depth, self.nearby.share()),
+            Gathering::Reading | Gathering::InMemory => None,
+        };
+        longer.map_or(spent, |needed| spent * needed / depth as f64)
     }
 
     /// Whether a walk among some nodes ends before its list is what it should be: all that may be
@@ -444,7 +456,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         match (self.query.among, self.scratch.shape.index.gathering()) {
             (Some(among), Gathering::Scanning) => {
                 let near = self.nearby.share();
-                count < sizes.results || among.asks_for_more(candidates.depth(), near)
+                count < sizes.results || among.longer(candidates.depth(), near).is_some()
             }
             _ => count < sizes.list_size,
         }

@@ -12,16 +12,22 @@ use crate::execution::{
     CallLists, EXACT_COST, Gathering, PAGE_COST, QuerySizes, Segment, WalkAmong,
 };
 use crate::filter::{FilterReport, Strategy};
-use crate::options::{Answers, Queries, SearchOptions};
+use crate::options::{Answers, Effort, Queries, SearchOptions};
 
 /// Neighbours of a node that are scored when it is expanded: about so many are new.
 const NEW_NEIGHBORS: f64 = 20.0;
+/// Clusters that are looked into for a place of a list, about.
+const CLUSTERS_EACH: f64 = 2.0;
 /// Vectors that are read for each answer where codes have error bounds, about.
 const READ_EACH: f64 = 3.0;
 
 /// Pages that a way reads at most, as a multiple of those of a search without a filter, where there
 /// is one that reads fewer.
 const MOST_PAGES: f64 = 2.0;
+
+/// Part of the misses that are allowed which error bounds may have after a walk among few rows,
+/// which misses the rest; among all rows calibration has tried both.
+const WALK_PART: f64 = 0.5;
 
 /// Costs of a query, in scores of codes.
 struct Costs {
@@ -89,6 +95,16 @@ impl Version {
         Ok(costs)
     }
 
+    /// Nodes of a cluster, mean, where all segments have clusters in memory.
+    fn cluster_nodes(&self) -> Option<f64> {
+        let scans = |one: &Segment| one.shape.gathering() == Gathering::Scanning;
+        let own = self.segments.iter().map(|one| {
+            let clusters = one.parts.entry().clusters().filter(|_| scans(one))?;
+            Some(clusters.mean_nodes())
+        });
+        own.reduce(|one, next| Some(one?.max(next?)))?
+    }
+
     /// Whether a test holds of all segments.
     fn all(&self, test: fn(&Segment) -> bool) -> bool {
         self.segments.iter().all(test)
@@ -115,7 +131,7 @@ impl Version {
         let each = matches / queries.max(1) as f64;
         let vectors = each * PAGE_COST + matches * EXACT_COST;
         // Clusters are scored a block at a time, whoever matches in it.
-        let clustered = self.all(|one| one.shape.gathering() == Gathering::Scanning);
+        let clustered = self.cluster_nodes().is_some();
         let scored = if clustered {
             (matches * BLOCK_CODES as f64).min(nodes)
         } else {
@@ -130,7 +146,10 @@ impl Version {
             Gathering::InMemory
         };
         let expansion = gathering.expansion_cost();
-        let walk = expanded * (NEW_NEIGHBORS + expansion + own);
+        let place = self
+            .cluster_nodes()
+            .map_or(NEW_NEIGHBORS, |own| CLUSTERS_EACH * own);
+        let walk = expanded * (place + expansion + own);
         let walk = if clustered { walk.min(nodes) } else { walk };
         let walk = if reads { walk } else { walk + read };
         // A search without a filter reads its list, or little more than its answers.
@@ -154,6 +173,11 @@ impl Version {
 }
 
 impl Version {
+    /// Share of all rows that match.
+    fn share_of(&self, matched: &Matched) -> f64 {
+        matched.living as f64 / f64::from(self.node_count().max(1))
+    }
+
     /// How far a walk among so many rows goes: none within a radius.
     fn among(
         &self,
@@ -161,7 +185,7 @@ impl Version {
         list_size: u32,
         (matched, most): (&Matched, f64),
     ) -> Option<WalkAmong> {
-        let share = matched.living as f64 / f64::from(self.node_count().max(1));
+        let share = self.share_of(matched);
         let calibration = &self.manifest.calibration;
         options.radius.is_none().then(|| WalkAmong {
             share,
@@ -171,11 +195,24 @@ impl Version {
     }
 }
 
+/// Share of the answers that error bounds may leave out of what a search has found.
+fn left_out(effort: Effort, part: f64) -> Option<f32> {
+    match effort {
+        Effort::Recall(recall) => Some(part as f32 * (1.0 - recall).max(0.0)),
+        Effort::ListSize(_) => None,
+    }
+}
+
 /// Lists that hold what matches, for queries of `sizes`.
-fn listed(sizes: QuerySizes, matched: &Matched, version: &Version) -> CallLists<'static> {
+fn listed(
+    sizes: QuerySizes,
+    (matched, effort): (&Matched, Effort),
+    version: &Version,
+) -> CallLists<'static> {
     let deepens = version.manifest.spec.execution.refine.is_inline();
     CallLists {
         admitted: true,
+        left_out: left_out(effort, 1.0),
         ..CallLists::fixed(sizes.of_list(matched.living, deepens))
     }
 }
@@ -214,9 +251,10 @@ impl Index {
         let sizes = version.sizes_for(options, list_size, among.admitted)?;
         let lists = match costs.strategy() {
             Strategy::ScanVectors => None,
-            Strategy::ScanCodes => Some(listed(sizes, matched, version)),
+            Strategy::ScanCodes => Some(listed(sizes, (matched, options.effort), version)),
             Strategy::Walk => Some(CallLists {
                 among: version.among(options, list_size, (matched, costs.scan)),
+                left_out: left_out(options.effort, version.share_of(matched).max(WALK_PART)),
                 ..CallLists::fixed(sizes)
             }),
         };
@@ -236,7 +274,7 @@ impl Index {
         };
         let mut rescued = short.len();
         if costs.strategy() == Strategy::Walk && costs.scans == Strategy::ScanCodes {
-            let lists = listed(sizes, matched, version);
+            let lists = listed(sizes, (matched, options.effort), version);
             self.scan_codes(place, options, (lists, watch), &short, &mut answers)?;
             short = answers.short_of(least);
             rescued = rescued.max(short.len());

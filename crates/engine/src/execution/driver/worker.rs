@@ -227,6 +227,7 @@ impl<'j> Job<'j> {
                 tolerance: self.tolerance,
                 rule: self.lists.rule,
                 among: self.lists.among,
+                left_out: self.lists.left_out,
                 ladder: self.lists.ladder.map(|ladder| QueryLadder {
                     ladder,
                     query: index,

@@ -77,6 +77,12 @@ impl ClusterTable {
         self.starts.last().copied().unwrap_or(0)
     }
 
+    /// Nodes of a cluster, mean.
+    pub(crate) fn mean_nodes(&self) -> f64 {
+        let clusters = self.starts.len().saturating_sub(1);
+        f64::from(self.node_count()) / clusters.max(1) as f64
+    }
+
     /// Number of groups.
     pub(crate) fn group_count(&self) -> u32 {
         self.groups.len().saturating_sub(1) as u32
