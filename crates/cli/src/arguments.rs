@@ -25,6 +25,7 @@ use crate::command::man::ManArguments;
 use crate::command::open::OpenArguments;
 use crate::command::plan::PlanArguments;
 use crate::command::presets::PresetsArguments;
+use crate::command::publish::PublishArguments;
 use crate::command::range::RangeArguments;
 use crate::command::recall::RecallArguments;
 use crate::command::scroll::ScrollArguments;
@@ -129,6 +130,8 @@ pub(crate) enum Command {
     Calibrate(CalibrateArguments),
     /// Measure opening an index and switching to another: time, bytes, memory
     Open(OpenArguments),
+    /// Publish an index to object storage, to be searched from anywhere
+    Publish(PublishArguments),
     /// Check every byte of an index
     Verify(VerifyArguments),
     /// Find the exact neighbours of queries, to measure recall against
@@ -181,6 +184,7 @@ impl Command {
             Self::Recall(arguments) => arguments.run(session),
             Self::Calibrate(arguments) => arguments.run(session),
             Self::Open(arguments) => arguments.run(session),
+            Self::Publish(arguments) => arguments.run(session),
             Self::Verify(arguments) => arguments.run(session),
             Self::GroundTruth(arguments) => arguments.run(session),
             Self::Convert(arguments) => arguments.run(session),

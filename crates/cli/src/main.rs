@@ -4,6 +4,7 @@
 //! arguments   what was typed, one struct per command
 //! command     arguments -> options of the engine -> one engine call -> an Outcome
 //! workload    a stream of queries through an index, with what it cost
+//! place       a directory or a URL -> what the engine opens
 //! picture     pages, drawn by pageway-lab
 //! system      the only door to the clock and to files that are not vectors
 //! ```
@@ -27,6 +28,7 @@ mod exact;
 mod latency;
 mod opened;
 mod picture;
+mod place;
 mod resources;
 mod results;
 mod system;

@@ -75,7 +75,7 @@ pub use execution::{NodeSet, QueryStats, Tolerance};
 pub use filter::{Filter, FilterReport, Strategy};
 pub use index::{
     BackendReport, Description, FileDescription, Index, MAX_LIST_SIZE, MemoryReport, RecallReport,
-    RowPage, RowParts, SegmentState, StoredRow, StoredVector, describe,
+    RowPage, RowParts, SegmentState, StoredRow, StoredVector, describe, describe_on,
 };
 pub use layout::PageError;
 pub use memory::{MemoryPart, MemoryWish, format_bytes};
@@ -96,7 +96,8 @@ pub use segment::{FileReport, SegmentDescription, VerifyReport};
 pub use spec::{CacheOverrides, IndexSpec, Overrides};
 pub use update::{
     Acknowledged, Background, ChangeSummary, Changes, CreateOptions, LogFileSummary, LogSummary,
-    MergeReport, Rows, UpdateOptions, Which, Work, Writer, describe_changes, verify, verify_on,
+    MergeReport, Rows, UpdateOptions, Which, Work, Writer, describe_changes, describe_changes_on,
+    verify, verify_on,
 };
 
 /// What the laboratory, the tools and the suites use beside the engine. None of it is needed to

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use pageway::choices::typed;
 use pageway::{
-    Calibration, CalibrationCurve, ChangeSummary, Description, ErrorKind, Index, OpenOptions,
-    Result, format_bytes,
+    Calibration, CalibrationCurve, ChangeSummary, Description, ErrorKind, OpenOptions, Result,
+    format_bytes,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -15,6 +15,7 @@ use super::change::describe_state;
 use super::count::FieldRow;
 use crate::output::Outcome;
 use crate::picture;
+use crate::place::CacheArguments;
 use crate::text::{self, Facts, Table};
 
 const EXAMPLES: &str = "\
@@ -40,7 +41,7 @@ needs the program pageway-lab.";
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct InspectArguments {
-    /// Directory of the index
+    /// Directory of the index, or its URL
     #[arg(value_name = "DIR")]
     index: PathBuf,
 
@@ -51,6 +52,9 @@ pub(crate) struct InspectArguments {
     /// Draw the index on this page as well
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+
+    #[command(flatten)]
+    cache: CacheArguments,
 }
 
 /// What `--json` shows.
@@ -68,10 +72,11 @@ struct Inspected {
 impl InspectArguments {
     /// Describes.
     pub(crate) fn run(&self) -> Result<Outcome> {
-        let index = pageway::describe(&self.index)?;
-        let changes = pageway::describe_changes(&self.index)?;
+        let place = self.cache.place(&self.index)?;
+        let index = pageway::describe_on(place.vfs.as_ref(), &place.dir)?;
+        let changes = pageway::describe_changes_on(&place.vfs, &place.dir)?;
         let fields = if self.fields {
-            FieldRow::of(&Index::open(&self.index, &OpenOptions::default())?)?
+            FieldRow::of(&place.open(&OpenOptions::default())?)?
         } else {
             Vec::new()
         };

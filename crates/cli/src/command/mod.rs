@@ -20,6 +20,7 @@ pub(crate) mod open;
 mod other;
 pub(crate) mod plan;
 pub(crate) mod presets;
+pub(crate) mod publish;
 pub(crate) mod query;
 pub(crate) mod range;
 pub(crate) mod recall;

@@ -7,6 +7,7 @@ use pageway::{ErrorKind, Result, VerifyReport, format_bytes};
 use serde::Serialize;
 
 use crate::output::Outcome;
+use crate::place::CacheArguments;
 use crate::session::Session;
 use crate::system;
 use crate::text::{self, Table};
@@ -24,9 +25,12 @@ build again.";
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct VerifyArguments {
-    /// Directory of the index
+    /// Directory of the index, or its URL
     #[arg(value_name = "DIR")]
     index: PathBuf,
+
+    #[command(flatten)]
+    cache: CacheArguments,
 }
 
 #[derive(Serialize)]
@@ -40,8 +44,9 @@ struct VerifyOutcome<'r> {
 impl VerifyArguments {
     /// Verifies. Problems are a result, with the exit code of damage.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
+        let place = self.cache.place(&self.index)?;
         let started = system::now();
-        let report = pageway::verify(&self.index, &session.progress)?;
+        let report = pageway::verify_on(&place.vfs, &place.dir, &session.progress)?;
         let sound = report.problems.is_empty();
         let seconds = started.elapsed().as_secs_f64();
         let text = self.describe(&report, seconds);

@@ -118,9 +118,17 @@ pub struct Description {
 /// # Errors
 /// `NotFound`, `Corrupt` or `Incompatible`, as the manifest is.
 pub fn describe(dir: &Path) -> Result<Description> {
-    let mut description = Description::of(&Manifest::read(&OsVfs, dir)?)?;
+    describe_on(&OsVfs, dir)
+}
+
+/// As [`describe`], on a file system of the caller's.
+///
+/// # Errors
+/// As [`describe`].
+pub fn describe_on(vfs: &dyn Vfs, dir: &Path) -> Result<Description> {
+    let mut description = Description::of(&Manifest::read(vfs, dir)?)?;
     let is_whole = |file: &&FileDescription| {
-        let found = OsVfs.open(&dir.join(&file.name), OpenMode::Read);
+        let found = vfs.open(&dir.join(&file.name), OpenMode::Read);
         found
             .and_then(|found| found.len())
             .is_ok_and(|bytes| bytes >= file.bytes)

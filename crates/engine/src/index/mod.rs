@@ -34,7 +34,7 @@ use std::time::Instant;
 use pageway_store::{DirectoryLock, PerProcess, Vfs};
 use pageway_types::{Metric, VectorShape};
 
-pub use describe::{Description, FileDescription, SegmentState, describe};
+pub use describe::{Description, FileDescription, SegmentState, describe, describe_on};
 pub(crate) use open::Reload;
 pub(crate) use open::share;
 pub use open::{BackendReport, MemoryReport};

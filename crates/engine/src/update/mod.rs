@@ -46,6 +46,8 @@ mod writer;
 pub use options::{
     Acknowledged, Background, Changes, CreateOptions, MergeReport, Rows, UpdateOptions, Which, Work,
 };
-pub use summary::{ChangeSummary, LogFileSummary, LogSummary, describe_changes};
+pub use summary::{
+    ChangeSummary, LogFileSummary, LogSummary, describe_changes, describe_changes_on,
+};
 pub use verify::{verify, verify_on};
 pub use writer::Writer;

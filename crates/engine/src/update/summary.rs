@@ -83,7 +83,14 @@ pub struct ChangeSummary {
 /// `NotFound`, `Corrupt` or `Incompatible`, as manifest and dead sets are; a damaged log is a
 /// result.
 pub fn describe_changes(dir: &Path) -> Result<Option<ChangeSummary>> {
-    let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
+    describe_changes_on(&(Arc::new(OsVfs) as Arc<dyn Vfs>), dir)
+}
+
+/// As [`describe_changes`], on a file system of the caller's.
+///
+/// # Errors
+/// As [`describe_changes`].
+pub fn describe_changes_on(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<Option<ChangeSummary>> {
     let manifest = Manifest::read(vfs.as_ref(), dir)?;
     let Some(changes) = manifest.changes else {
         return Ok(None);
@@ -91,7 +98,7 @@ pub fn describe_changes(dir: &Path) -> Result<Option<ChangeSummary>> {
     let dead = dead_counts(vfs.as_ref(), dir, &manifest)?;
     let all: u64 = dead.iter().map(|count| u64::from(*count)).sum();
     let floor = changes.log_floor();
-    let log = changes.log.map(|log| describe_log(&vfs, dir, (log, floor)));
+    let log = changes.log.map(|log| describe_log(vfs, dir, (log, floor)));
     Ok(Some(ChangeSummary {
         floor: changes.floor,
         dead,

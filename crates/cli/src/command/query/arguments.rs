@@ -7,6 +7,7 @@ use pageway::{ElementType, Progress, Result, Strategy};
 use pageway_formats::Vectors;
 
 use super::FilterArguments;
+use crate::place::CacheArguments;
 use crate::system;
 
 /// What to read and write.
@@ -14,6 +15,9 @@ use crate::system;
 pub(crate) struct QueryArguments {
     #[command(flatten)]
     index: IndexArguments,
+
+    #[command(flatten)]
+    pub(super) cache: CacheArguments,
 
     /// Query vectors, of the shape of the index
     #[arg(long, value_name = "FILE")]
@@ -49,11 +53,11 @@ pub(crate) struct QueryArguments {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct IndexArguments {
-    /// Directory of the index
+    /// Directory of the index, or its URL
     #[arg(value_name = "INDEX")]
     place: Option<PathBuf>,
 
-    /// Directory of the index, by name
+    /// Directory of the index, or its URL, by name
     #[arg(long, value_name = "INDEX")]
     index: Option<PathBuf>,
 }

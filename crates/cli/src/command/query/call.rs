@@ -6,6 +6,7 @@ use pageway::{Effort, ErrorKind, Index, OpenOptions, Result, SearchOptions, Vect
 use super::QueryArguments;
 use super::report::{Report, Shown};
 use crate::output::Outcome;
+use crate::place::{Place, Requests};
 use crate::resources::ResourceArguments;
 use crate::results::ResultsFile;
 use crate::session::Session;
@@ -32,6 +33,8 @@ pub(crate) struct Answered {
     pub(crate) searched: Searched,
     shown: Vec<Shown>,
     open_ms: f64,
+    /// Until it was open, and until now; of an index in object storage.
+    requests: Option<(Requests, Requests)>,
 }
 
 impl Call<'_> {
@@ -39,8 +42,10 @@ impl Call<'_> {
     pub(crate) fn run(&self, session: &Session) -> Result<Answered> {
         let queries = self.files.open_queries(&session.progress)?;
         let started = system::now();
-        let index = self.open()?;
+        let place = self.files.cache.place(self.files.index())?;
+        let index = self.open(&place)?;
         let open_ms = started.elapsed().as_secs_f64() * 1e3;
+        let at_open = place.requests();
         let queries = system::in_float_type(queries, index.shape().element)?;
         let filter = self.files.filter.read()?;
         let reference = self.reference(&index, &queries, session)?;
@@ -73,12 +78,13 @@ impl Call<'_> {
             searched,
             shown,
             open_ms,
+            requests: at_open.zip(place.requests()),
         })
     }
 
     /// Memory is divided at open. Within a radius it is for as many results, and as long a list, as
     /// there may be.
-    fn open(&self) -> Result<Index> {
+    fn open(&self, place: &Place) -> Result<Index> {
         let (resources, search) = (self.resources, &self.options);
         let effort = match (search.radius, search.effort) {
             (Some(_), Effort::ListSize(size)) => Effort::ListSize(size.max(search.k)),
@@ -91,7 +97,7 @@ impl Call<'_> {
             .with_effort(effort)
             .with_beam(search.beam)
             .with_k(search.k);
-        Index::open(self.files.index(), &options).map_err(|error| match search.radius {
+        place.open(&options).map_err(|error| match search.radius {
             Some(_) if error.kind() == ErrorKind::InvalidInput => {
                 error.within(format!("with room for --limit {} per query", search.k))
             }
@@ -103,7 +109,8 @@ impl Call<'_> {
 impl Answered {
     /// What there is to say.
     pub(crate) fn report(&self, call: &Call<'_>) -> Result<Outcome> {
-        let report = Report::new(&self.index, &self.searched, &call.options, self.open_ms);
+        let report = Report::new(&self.index, &self.searched, &call.options, self.open_ms)
+            .with_requests(self.requests);
         let mut text: String = self.shown.iter().map(|one| one.line() + "\n").collect();
         if !text.is_empty() {
             text.push('\n');

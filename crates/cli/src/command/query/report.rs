@@ -7,6 +7,7 @@ use pageway::{Answers, FilterReport, Index, SearchOptions, Strategy, Tolerance, 
 use serde::Serialize;
 
 use crate::costs::Costs;
+use crate::place::Requests;
 use crate::text::{self, Facts};
 use crate::workload::Searched;
 
@@ -23,6 +24,12 @@ pub(super) struct Report {
     /// What the filter did with the last queries; absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     filter: Option<FilterReport>,
+    /// Requests to object storage by opening; absent of a directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requests_at_open: Option<Requests>,
+    /// Those of the searches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requests: Option<Requests>,
     /// Answers of the first queries, where they are asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     answers: Vec<Shown>,
@@ -174,8 +181,19 @@ impl Report {
             tolerance: options.tolerance,
             costs: Costs::new(index, &searched.run, open_ms),
             filter: searched.filter,
+            requests_at_open: None,
+            requests: None,
             answers: Vec::new(),
         }
+    }
+
+    /// With requests until the index was open, and until the end.
+    pub(super) fn with_requests(mut self, counted: Option<(Requests, Requests)>) -> Self {
+        if let Some((open, all)) = counted {
+            self.requests_at_open = Some(open);
+            self.requests = Some(all.since(open));
+        }
+        self
     }
 
     /// With the answers of the first queries.
@@ -189,12 +207,22 @@ impl Report {
             Quality::Nearest(nearest) => (String::new(), nearest.facts()),
             Quality::Within(within) => (format!(" within {}", within.radius), within.facts()),
         };
+        let mut facts = filter_facts(self.filter, facts);
+        let requests = [
+            ("at open", self.requests_at_open),
+            ("searches", self.requests),
+        ];
+        for (when, requests) in requests {
+            if let Some(requests) = requests {
+                facts = facts.fact(when, requests.describe());
+            }
+        }
         format!(
             "{} queries{within} on {} in {}.\n\n{}",
             text::count(self.queries),
             index.display(),
             text::seconds(self.costs.seconds()),
-            self.costs.add_to(filter_facts(self.filter, facts)).render()
+            self.costs.add_to(facts).render()
         )
     }
 }
