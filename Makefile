@@ -9,7 +9,7 @@ NO_PATHS = --remap-path-prefix=$(CURDIR)=pageway --remap-path-prefix=$${CARGO_HO
 IN_VENV := VIRTUAL_ENV="$(VENV)" PATH="$(VENV)/bin:$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check check-arm check-musl doc test test-rust test-python extension demo lab crash faults filters fuzz miri judges abuse kills py wheel dist site bench clean
+.PHONY: help setup check check-arm check-musl doc test test-rust test-python extension demo lab crash resume faults filters fuzz miri judges abuse kills py wheel dist site bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -59,6 +59,9 @@ lab: ## measure every design on the small data: a first report in ./lab-output, 
 
 crash: ## the long crash suite
 	PAGEWAY_SUITE=long cargo test --release -p pageway-suites --test 'crash*' -- --nocapture
+
+resume: ## kill -9 of builds that go on, 200 times
+	PAGEWAY_SUITE=long cargo test --release -p pageway-suites --test crash_resume -- --nocapture
 
 faults: ## the long fault suite
 	PAGEWAY_SUITE=long cargo test --release -p pageway-suites --test 'fault*' -- --nocapture

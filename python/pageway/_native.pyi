@@ -33,7 +33,7 @@ _Scrolled = Tuple[
     npt.NDArray[np.uint8],
     Optional[int],
 ]
-_Callback = Optional[Callable[[str, int, int], object]]
+_Callback = Optional[Callable[[str, int, int, Optional[float]], object]]
 _Found = Tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32]]
 
 class _Design(TypedDict):
@@ -56,6 +56,10 @@ class _Scratch(TypedDict):
     dir: Optional[str]
     resume: bool
 
+class _Segments(TypedDict):
+    count: int
+    cut: str
+
 class _BuildOptions(TypedDict):
     metric: str
     design: _Design
@@ -65,8 +69,7 @@ class _BuildOptions(TypedDict):
     graph_from: Optional[str]
     scratch: _Scratch
     threads: int
-    segments: int
-    cut: str
+    segments: _Segments
     calibration_queries: int
     schema: Optional[str]
     store: Optional[str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from typing import Any, Callable, Optional, TextIO, Union
+from typing import Any, Callable, Optional, TextIO, Tuple, Union
 
 from ._share import Bar, ShareCallback
 
@@ -22,7 +22,10 @@ _ESTIMATE_FROM = 0.02
 
 
 class ProgressLine:
-    """Redraws one line on a terminal; writes one line per stage elsewhere (logs, notebooks)."""
+    """Redraws one line on a terminal; writes one line per stage elsewhere (logs, notebooks).
+
+    Where the share of the whole is known, the line shows that and the time that is left of it.
+    """
 
     def __init__(self, stream: Optional[TextIO] = None) -> None:
         self._stream = sys.stderr if stream is None else stream
@@ -30,13 +33,22 @@ class ProgressLine:
         self._stage = ""
         self._started = 0.0
         self._width = 0
+        self._whole: Optional[Tuple[float, float]] = None
 
-    def __call__(self, stage: str, done: int, total: int) -> None:
+    def hear(self, stage: str, done: int, total: int, share: Optional[float]) -> None:
+        """Shows the stage, or the share of the whole."""
         now = time.monotonic()
+        if share is not None and self._whole is None:
+            self._whole = (now, share)
         if stage != self._stage:
             self._begin(stage, now)
-        if self._redraws:
-            self._draw(_line(stage, done, total, now - self._started))
+        if not self._redraws:
+            return
+        if share is None or self._whole is None:
+            self._draw(_line(stage, (done, total), (0.0, now - self._started)))
+        else:
+            began, before = self._whole
+            self._draw(_line(stage, (share, 1.0), (before, now - began)))
 
     def close(self) -> None:
         """Ends the line."""
@@ -46,8 +58,10 @@ class ProgressLine:
         self._stage = ""
 
     def _begin(self, stage: str, now: float) -> None:
-        self.close()
-        self._stage, self._started, self._width = stage, now, 0
+        if self._whole is None:
+            self.close()
+            self._width = 0
+        self._stage, self._started = stage, now
         if not self._redraws:
             self._stream.write(f"{stage} ...\n")
             self._stream.flush()
@@ -58,7 +72,9 @@ class ProgressLine:
         self._width = len(line)
 
 
-def _line(stage: str, done: int, total: int, seconds: float) -> str:
+def _line(stage: str, units: Tuple[float, float], spent: Tuple[float, float]) -> str:
+    """`spent`: the share that was done when the seconds began to count, and the seconds."""
+    (done, total), (before, seconds) = units, spent
     if total <= 0:
         return f"{stage:<24} {done}"
     share = min(done / total, 1.0)
@@ -67,8 +83,8 @@ def _line(stage: str, done: int, total: int, seconds: float) -> str:
     line = f"{stage:<24} [{bar}] {share:4.0%}"
     if share >= 1.0:
         return f"{line}  {_clock(seconds)}"
-    if share >= _ESTIMATE_FROM:
-        return f"{line}  {_clock(seconds / share - seconds)} left"
+    if share - before >= _ESTIMATE_FROM:
+        return f"{line}  {_clock(seconds * (1.0 - share) / (share - before))} left"
     return line
 
 
@@ -84,25 +100,28 @@ class Reporting:
     Stages also go to the log ``pageway``, with the seconds they took.
     """
 
-    def __init__(self, wish: ProgressWish, what: str = "work", segments: int = 1) -> None:
+    def __init__(self, wish: ProgressWish, what: str = "work") -> None:
         self._line = ProgressLine() if wish is True else None
         self._bar = Bar(wish) if hasattr(wish, "update") else None
         share = ShareCallback(self._bar) if self._bar else wish
         self._share = share if isinstance(share, ShareCallback) else None
-        if self._share:
-            self._share.begin(segments)
-        self._callback: Optional[ProgressCallback] = self._share or self._line
-        if self._callback is None and callable(wish):
+        self._callback: Optional[ProgressCallback] = None
+        if not (self._share or self._line) and callable(wish):
             self._callback = wish
         self._log = _StageLog(what) if LOG.isEnabledFor(logging.INFO) else None
 
-    def __enter__(self) -> Optional[ProgressCallback]:
-        return self._both if self._log else self._callback
+    def __enter__(self) -> Optional[Callable[[str, int, int, Optional[float]], None]]:
+        heard = self._share or self._line or self._callback or self._log
+        return self._hear if heard else None
 
-    def _both(self, stage: str, done: int, total: int) -> None:
+    def _hear(self, stage: str, done: int, total: int, share: Optional[float]) -> None:
         if self._log:
             self._log.see(stage)
-        if self._callback:
+        if self._share:
+            self._share.hear(stage, share)
+        elif self._line:
+            self._line.hear(stage, done, total, share)
+        elif self._callback:
             self._callback(stage, done, total)
 
     def __exit__(self, kind: Any, *_: object) -> None:

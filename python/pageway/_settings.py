@@ -33,6 +33,7 @@ PresetName = Literal[
     "dgai",
     "freshdiskann",
     "odinann",
+    "ipdiskann",
     "pageway",
 ]
 Form = Literal["resident", "clustered", "on-disk"]

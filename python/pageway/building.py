@@ -118,8 +118,8 @@ def build(
         Memory of the build itself, without the array that is passed in; half of the machine's, or of
         what its container has, by default. When vectors and graph do not fit, the index is built in parts and merged.
     disk : int or str, optional
-        Most that the index may take on disk, as bytes, text or share like `memory`. Designs that
-        keep adjacency lists several times (``"gorgeous"``) keep fewer; a limit that is too small
+        Most that the index may take on disk, as bytes, text or share like `memory`. Lists are
+        packed, pages doubled, codes in pages shortened until it does; a limit that is too small
         all the same is refused, with the smallest that works.
     preset : str
         Design of the index: our own, ``"pageway"``, or one by the name of the system that published
@@ -178,8 +178,8 @@ def build(
         Replaces the index at `path`, in one step at the end. Without it a build where an index
         stands is refused.
     progress : bool, callable or tqdm
-        True shows a line with the time left on stderr. A callable gets ``(stage, done, total)``
-        about ten times a second; what it raises stops the build. ``tqdm``, class or object, shows
+        True shows a line on stderr with the share of the whole and the time left. A callable gets
+        ``(stage, done, total)`` about ten times a second; what it raises stops the build. ``tqdm``, class or object, shows
         the share of the whole; `pageway.progress_share` gives it to a callable.
     segments : int
         Runs of rows that are built one after the other in the same memory, and searched together.
@@ -187,11 +187,13 @@ def build(
         How rows become segments: as they come; or near rows in one segment, so that a query asks
         those that it is near. Rows without ids then have their numbers in `data` as such.
     calibration_queries : int
-        Queries that recall is measured with; more are more exact, fewer build faster.
+        Queries that recall is measured with; more are more exact, fewer build faster. With 0 the
+        index is searched by list size until `Index.calibrate` has measured it.
     degree : int
         Longest adjacency list (R).
     build_list : int
-        Candidate list size (L) while building.
+        Candidate list size (L) of the searches of a build, where its graph is made by searches:
+        those of all presets but ``pageway``.
     code_bytes : int, optional
         Bytes per compressed vector, instead of as many as fit into `memory`.
     page_bytes : int
@@ -261,6 +263,8 @@ def build(
                            ``bounded`` (deviations=2)
     ``stop``               ``exhausted``, ``horizon`` (growth=15)
     ``slack``              a number from 0 to 1: how much farther what needs no read may be
+    ``update``             ``static``, ``segments``, ``rewrite``, ``patch``, ``overwrite``
+    ``repair``             ``sweep``, ``local``, ``replace`` (with ``patch`` and ``overwrite``)
     =====================  ========================================================================
 
     Examples
@@ -284,8 +288,7 @@ def build(
         "graph_from": _optional(graph_from),
         "scratch": {"dir": _optional(scratch), "resume": bool(resume)},
         "threads": checked_count("threads", threads),
-        "segments": checked_count("segments", segments),
-        "cut": str(cut),
+        "segments": {"count": checked_count("segments", segments), "cut": str(cut)},
         "calibration_queries": checked_count("calibration_queries", calibration_queries),
         "schema": as_schema(schema),
         "store": None if store is None else as_element(store),
@@ -300,11 +303,10 @@ def build(
         own = (column, id_column) if same_table(attributes, data) else ()
         documents = as_documents(attributes, own)
         rows = (vectors.vectors, _ids(ids, vectors.ids), examples, documents)
-        callback = stack.enter_context(Reporting(progress, f"build {place}", segments))
+        callback = stack.enter_context(Reporting(progress, f"build {place}"))
         text, worst_rounding = _native.build(place, rows, options, callback)
     report = json.loads(text)
-    report["scratch_bytes"] = vectors.scratch_bytes
-    report["worst_rounding"] = worst_rounding
+    report.update(scratch_bytes=vectors.scratch_bytes, worst_rounding=worst_rounding)
     return _opened(place, cast(BuildReport, report))
 
 

@@ -67,13 +67,17 @@ class CalibrationRow(TypedDict):
     rounds: float
 
 
-class DimensionFit(TypedDict):
-    """How misses go with the local dimension of a query."""
-
+class _FittedDimension(TypedDict):
     first_list: int
     exponent: float
     unusual: float
     quantiles: List[float]
+
+
+class DimensionFit(_FittedDimension, total=False):
+    """How misses go with the local dimension of a query; ``true_exponent`` where it was fitted."""
+
+    true_exponent: float
 
 
 class _MeasuredCurve(TypedDict):
@@ -82,9 +86,13 @@ class _MeasuredCurve(TypedDict):
 
 
 class CalibrationCurve(_MeasuredCurve, total=False):
-    """Recall and cost by list size, of one number of neighbours; ``dimension`` where it was fitted."""
+    """Recall and cost by list size, of one number of neighbours; ``dimension`` where it was fitted.
+
+    ``early`` is the same by the least list, for queries that need no longer one.
+    """
 
     dimension: DimensionFit
+    early: DimensionFit
 
 
 class Calibration(TypedDict):

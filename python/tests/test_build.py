@@ -135,6 +135,7 @@ def test_a_recall_out_of_reach_is_a_warning(tmp_path):
     """Codes of one byte, four edges per vector and no structure: no list that is tried is enough."""
     noise = np.random.default_rng(0).normal(size=(12010, 32)).astype(np.float32)
     poor = {"degree": 4, "build_list": 8, "code_bytes": 1, "queries": noise[12000:]}
+    poor["overrides"] = {"graph": "vamana"}
     with pytest.warns(pageway.PagewayWarning, match=r"cannot promise recall@10 1\b"):
         index = pageway.build(tmp_path / "i", noise[:12000], recall=1.0, memory="4MB", **poor)
     with index, pytest.raises(pageway.UnsupportedError, match="cannot promise"):

@@ -17,7 +17,6 @@ from conftest import clustered
 
 import pageway
 from pageway import _native, _settings, reports
-from pageway._share import Share
 
 
 def test_ids_are_int64_where_they_fit(index, queries, tmp_path, vectors):
@@ -176,14 +175,6 @@ def test_tqdm_itself(tmp_path):
     pageway.build(tmp_path / "a", clustered(np.float32), memory="2MB", progress=bar).close()
     bar.close()
     assert bar.n == pytest.approx(100, abs=0.5)
-
-
-def test_a_share_never_falls_and_knows_segments():
-    share = Share(2)
-    seen = [share.see(*step) for step in [("link vectors", 5, 10), ("unknown", 1, 2)]]
-    seen += [share.see("calibrate recall", 10, 10), share.see("check rows", 0, 10)]
-    seen += [share.see("link vectors", 10, 10), share.see("calibrate recall", 10, 10)]
-    assert seen == sorted(seen) and seen[2] == seen[3] == 0.5 and seen[-1] == 1.0
 
 
 def test_names_are_those_of_the_engine():

@@ -40,11 +40,25 @@ def test_true_writes_stages_to_stderr(tmp_path, capfd):
 def test_the_line_is_redrawn_and_says_what_is_left():
     terminal = Terminal()
     line = ProgressLine(terminal)
-    line("graph", 0, 100)
+    line.hear("graph", 0, 100, None)
     line._started -= 30
-    line("graph", 25, 100)
-    line("write", 1, 0)
+    line.hear("graph", 25, 100, None)
+    line.hear("write", 1, 0, None)
     line.close()
     drawn = terminal.getvalue()
     assert "25%  1:30 left" in drawn
     assert drawn.count("\n") == 2 and drawn.count("\r") == 3
+
+
+def test_one_line_shows_the_whole_over_all_stages():
+    terminal = Terminal()
+    line = ProgressLine(terminal)
+    line.hear("check rows", 1, 100, None)
+    line.hear("graph", 0, 100, 0.1)
+    line._whole = (line._whole[0] - 30, 0.1)
+    line.hear("graph", 50, 100, 0.4)
+    line.hear("encode", 0, 10, 0.4)
+    line.close()
+    drawn = terminal.getvalue()
+    assert "encode" in drawn and drawn.count(" 40%  1:00 left") == 2
+    assert drawn.count("\n") == 1

@@ -150,6 +150,7 @@ def curves(page):
     assert words.startswith("recall@") and "pages" in words, words
     state = page.locator("#indexes").inner_text()
     assert "segments" in state and "merge" in state and "on disk" in state, state
+    assert "% deleted" in state and "versions ago" in state, state
 
 
 def rows(page, table):

@@ -35,6 +35,8 @@ def main():
     parser.add_argument("--rows", type=int, help="the first rows alone; no recall then")
     parser.add_argument("--memory", default="384MB", help="of the server; an index gets a part of it, which is told")
     parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument("--threads", type=int, help="of searches of the server; its own choice where absent")
+    parser.add_argument("--wait", type=float, default=900, help="seconds until all is indexed and green, at most")
     parser.add_argument("--seconds", type=float, default=10, help="of each turn")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--recall", type=float, default=0.95)
@@ -82,26 +84,29 @@ def load(chosen, data):
         assert status == 200, answer
         waits.append(time.monotonic() - sent)
     sent = time.monotonic() - began
-    info = settled(running, len(vectors))
+    info = settled(running, len(vectors), chosen.wait)
     waits.sort()
     told = {"loaded": len(vectors), "seconds": round(sent, 1), "green_and_indexed_seconds": round(time.monotonic() - began, 1), "batch_p99_ms": round(1e3 * waits[len(waits) * 99 // 100], 1), "segments": info["segments_count"], "cpu_seconds": running.cpu_seconds(), "peak_mib": running.memory()[1] >> 20}
     running.stop()
     print(json.dumps(told), flush=True)
 
 
-def settled(running, count):
+def settled(running, count, most):
     """Waits until everything is indexed and green."""
+    ends = time.monotonic() + most
     while True:
         info = running.result("GET", "/collections/c")
         if info["status"] == "green" and info["indexed_vectors_count"] >= count:
             return info
-        running.ask("GET", "/pageway/collections/c")
+        if time.monotonic() > ends:
+            sys.exit(f"not indexed and green after {most} s: {info}")
         time.sleep(0.2)
 
 
 def compare(chosen, data, queries, truth):
     """One turn of each."""
-    running = harness.Server(chosen.server, data, chosen.memory)
+    more = ["--threads", str(chosen.threads)] if chosen.threads else []
+    running = harness.Server(chosen.server, data, chosen.memory, *more)
     connection = harness.http.client.HTTPConnection(harness.HOST, running.port, timeout=60)
     found = []
     for query in queries:

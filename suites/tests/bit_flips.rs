@@ -18,7 +18,7 @@ use std::sync::Arc;
 use common::{
     Data, contents, long, names, open_uncached, overwrite, quick_as, search_first, sound,
 };
-use pageway::spec::ListSpec;
+use pageway::spec::{ListSpec, UpdateSpec};
 use pageway::{Answers, BuildOptions, ErrorKind, Index, OpenOptions, OsVfs, Preset, describe};
 use pageway_store::{MANIFEST_FILE, MANIFEST_HEADER_BYTES, Vfs};
 use pageway_testkit::{SimVfs, SplitMix64, flip_bit, flip_file_bit};
@@ -98,6 +98,7 @@ fn verify_finds_every_flipped_bit_beside_packed_lists() {
         let vfs: Arc<dyn Vfs> = Arc::new(SimVfs::new());
         let mut options = options_as(preset);
         options.overrides.lists = Some(ListSpec::Packed);
+        options.overrides.update = Some(UpdateSpec::Segments);
         data(1).build(&vfs, Path::new(DIR), &options).unwrap();
         check_flips(preset, &vfs);
     }

@@ -13,43 +13,17 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Data, check_tidy, long, recover};
+use common::{Data, check_tidy, long, program::program, recover};
 use pageway::lab::clock;
-use pageway_store::{OpenMode, OsVfs, Vfs};
+use pageway_store::{OsVfs, Vfs};
 use pageway_testkit::SplitMix64;
 
 const SEED: u64 = 0xdead;
-
-/// The program to kill: that which a test of the whole workspace builds, and built here when only
-/// this suite was.
-fn program() -> PathBuf {
-    if let Some(path) = std::env::var_os("PAGEWAY_BIN") {
-        return path.into();
-    }
-    let test = std::env::current_exe().unwrap();
-    let profile = test.parent().and_then(Path::parent).unwrap();
-    let path = profile.join("pageway");
-    let mut build = Command::new(env!("CARGO"));
-    let name = if profile.ends_with("release") {
-        "release"
-    } else {
-        "test"
-    };
-    // No package is named: the features, and so what is there already, are those of all of them.
-    build.args(["build", "--quiet", "--bin", "pageway", "--profile", name]);
-    build.arg("--target-dir").arg(profile.parent().unwrap());
-    build.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    assert!(
-        build.status().unwrap().success(),
-        "the program does not build"
-    );
-    path
-}
 
 struct Scene {
     program: PathBuf,
@@ -66,14 +40,7 @@ impl Scene {
         };
         for seed in 1..=2 {
             let data = data(seed);
-            let mut bytes = (data.count() as u32).to_le_bytes().to_vec();
-            bytes.extend(data.shape.dimension.to_le_bytes());
-            bytes.extend(&data.rows);
-            let file = scene
-                .vfs
-                .open(&scene.file(seed), OpenMode::CreateNew)
-                .unwrap();
-            file.write_all_at(&bytes, 0).unwrap();
+            data.write(scene.vfs.as_ref(), &scene.file(seed));
         }
         scene
     }

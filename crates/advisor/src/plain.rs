@@ -6,8 +6,8 @@
 use pageway::choices::schedules;
 use pageway::spec::{
     CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IndexSpec, ListSpec, NodeCacheSpec,
-    PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, SelectionSpec, StopSpec,
-    VectorStorage,
+    PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RepairSpec, SelectionSpec, StopSpec,
+    UpdateSpec, VectorStorage,
 };
 use pageway::{
     BuildOptions, CacheOverrides, Error, ErrorKind, Index, MemoryPart, MemoryWish, Overrides,
@@ -62,6 +62,8 @@ pub(crate) fn plain(spec: &IndexSpec, options: &BuildOptions) -> BuildOptions {
             refine: Some(RefineSpec::Inline),
             stop: Some(StopSpec::Exhausted),
             slack: Some(0.0),
+            update: Some(UpdateSpec::Static),
+            repair: Some(RepairSpec::Sweep),
         })
         .with_memory(MemoryWish::Bytes(ALL_BYTES))
         .with_graph_from(None)

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use pageway::lab::clock;
+use pageway::source::exact_element;
 use pageway::spec::Shape;
 use pageway::{
     BuildOptions, DoctorOptions, Error, ErrorKind, MemoryPart, Preset, Progress, Result, Sizes,
@@ -75,7 +76,7 @@ pub fn plan(input: &PlanInput<'_>, wish: &Wish, progress: &dyn Progress) -> Resu
         shape,
         nodes,
         memory_bytes,
-    } = outline(input, wish)?;
+    } = outline(input, wish, progress)?;
     let space = Space {
         shape,
         nodes,
@@ -131,7 +132,7 @@ struct VectorOutline {
     memory_bytes: u64,
 }
 
-fn outline(input: &PlanInput<'_>, wish: &Wish) -> Result<VectorOutline> {
+fn outline(input: &PlanInput<'_>, wish: &Wish, progress: &dyn Progress) -> Result<VectorOutline> {
     if !(0.0..1.0).contains(&wish.recall) {
         return Err(Error::invalid(format!(
             "recall = {}: give 0 to below 1",
@@ -144,7 +145,8 @@ fn outline(input: &PlanInput<'_>, wish: &Wish) -> Result<VectorOutline> {
     Ok(VectorOutline {
         shape: Shape {
             dimension: vectors.dimension,
-            element: vectors.element,
+            // What is stored decides what fits; memory is a share of what is given.
+            element: exact_element(input.vectors, progress)?,
             metric: wish.metric,
         },
         nodes: nodes.ok_or_else(|| {

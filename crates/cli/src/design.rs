@@ -13,11 +13,12 @@ pub(crate) struct SizeArguments {
     #[arg(long, value_name = "R", default_value_t = DEFAULTS.degree)]
     pub(crate) degree: u32,
 
-    /// Candidate list size while building (L); at least the degree
+    /// Candidate list size of the searches of a build (L), where its graph is made by searches; at
+    /// least the degree
     #[arg(long, value_name = "L", default_value_t = DEFAULTS.build_list)]
     pub(crate) build_list: u32,
 
-    /// Slack of the prune rule of vamana; larger keeps more long edges
+    /// Slack of the prune rule; larger keeps more long edges
     #[arg(long, value_name = "A", default_value_t = DEFAULTS.alpha)]
     pub(crate) alpha: f32,
 

@@ -347,10 +347,13 @@ fn the_smallest_budget_that_a_refusal_names_works() {
     assert_eq!(search(&bytes.to_string()).code, 0, "{bytes}");
     assert_eq!(search(&(bytes - 1).to_string()).code, INVALID, "{bytes}");
     place.write("many.u8bin", clustered(20_000, 256, 1));
-    for (data, parts) in [("base.fbin", false), ("many.u8bin", true)] {
+    for (data, form, parts) in [
+        ("base.fbin", "", false),
+        ("many.u8bin", "--form resident", true),
+    ] {
         let build = |memory: &str| {
             place.line(&format!(
-                "build --data {data} --out {data}.index --metric l2 --degree 8 --build-list 8 \
+                "build --data {data} --out {data}.index --metric l2 --degree 8 {form} \
                  --calibration-queries 10 --build-memory {memory} --json"
             ))
         };

@@ -9,7 +9,7 @@ use serde_json::Value;
 const INVALID: i32 = 2;
 const NOT_FOUND: i32 = 3;
 
-const PRESETS: [&str; 11] = [
+const PRESETS: [&str; 12] = [
     "diskann",
     "aisaq",
     "starling",
@@ -20,6 +20,7 @@ const PRESETS: [&str; 11] = [
     "dgai",
     "freshdiskann",
     "odinann",
+    "ipdiskann",
     "pageway",
 ];
 

@@ -7,12 +7,15 @@
 //! ```
 //!
 //! Scenarios: `insert`, `delete`, `beside` (searches in quiet, then beside inserts), `recover`,
-//! `churn`. Keys, with defaults: `first=64000` rows that the index is built of, `memory=20%`,
-//! `update=` and `build=` memory for updates, `callers=16`, `rows=10000` to change, `batch=1` rows
-//! of a call, `share=2` percent of a generation, `generations=50`, `every=10` generations a
-//! comparison, `list=` entries of candidate lists, `queries=200`, `threads=1`, `seconds=20`,
-//! `rate=` rows put in a second at most,
-//! `preset=pageway` and `form=`.
+//! `churn`, `mixed` (the operations of figures 15 and 16 of Chen et al., 2026: inserts and
+//! deletes at `inserts` to `deletes`, a flush after every `flush` of them). Keys, with defaults:
+//! `first=64000` rows that the index is built of, `memory=20%`, `update=` and `build=` memory for
+//! updates, `callers=16`, `rows=10000` to change, `batch=1` rows of a call, `share=2` percent of
+//! a generation, `generations=50`, `every=10` generations a comparison, `list=` entries of
+//! candidate lists, `queries=200`, `threads=1`, `seconds=20`, `rate=` rows put in a second at
+//! most, `preset=pageway`, `form=`, and `policy.NAME=` for choices in place of the preset's, such
+//! as `policy.update=overwrite`; of `mixed` also `inserts=9`, `deletes=1`, `flush=100`, `every=`
+//! rows from one measure to the next.
 
 #![allow(
     clippy::unwrap_used,
@@ -102,6 +105,7 @@ fn main() {
         "beside" => bench.beside(),
         "recover" => bench.recover(),
         "churn" => bench.churn(),
+        "mixed" => bench.mixed(),
         other => panic!("no scenario {other}"),
     }
 }
@@ -140,7 +144,43 @@ impl Bench {
         if let Some(preset) = self.keys.get("preset") {
             options.preset = preset.parse().unwrap();
         }
+        let own = self.keys.iter();
+        let own = own.filter_map(|(key, value)| Some((key.strip_prefix("policy.")?, value)));
+        let own: BTreeMap<&str, &String> = own.collect();
+        options.overrides = serde_json::from_value(json!(own)).unwrap();
         Index::build(dir, &input, &options, &NoProgress).unwrap();
+    }
+
+    /// Inserts and deletes, flushed by hand: bytes written for each, and recall.
+    fn mixed(&self) {
+        let mut writer = self.writer();
+        let (rows, flush) = (self.number("rows", 16_000), self.number("flush", 100));
+        let (inserts, deletes) = (self.number("inserts", 9), self.number("deletes", 1));
+        let every = self.number("every", 10_000);
+        let (mut oldest, mut newest, mut before) = (0, self.first(), 0);
+        for done in (flush..=rows).step_by(flush) {
+            let put = flush * inserts / (inserts + deletes);
+            let dead: Vec<u64> = (oldest..oldest + flush - put).map(|id| id as u64).collect();
+            writer.delete(&dead, Durability::Synced).unwrap();
+            self.put(&writer, (newest, put), &AtomicBool::new(false));
+            writer.flush(&NoProgress).unwrap();
+            (oldest, newest) = (oldest + flush - put, newest + put);
+            if done % every >= flush {
+                continue;
+            }
+            writer.settle(&NoProgress).unwrap();
+            let changes = writer.changes().unwrap();
+            writer.close().unwrap();
+            let live: Vec<u64> = (oldest..newest).map(|id| id as u64).collect();
+            self.show(json!({
+                "operations": done, "since": done - before, "rows": live.len(),
+                "bytes_per_update": changes.work.bytes_written as f64 / (done - before) as f64,
+                "recall": self.measure(&self.dir, &self.truth(&live)),
+                "disk_bytes": disk_bytes(&self.dir), "changes": changes,
+            }));
+            before = done;
+            writer = self.open();
+        }
     }
 
     fn memory(&self) -> MemoryWish {

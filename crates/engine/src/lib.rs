@@ -75,7 +75,7 @@ pub use execution::{NodeSet, QueryStats, Tolerance};
 pub use filter::{Filter, FilterReport, Strategy};
 pub use index::{
     BackendReport, Description, FileDescription, Index, MAX_LIST_SIZE, MemoryReport, RecallReport,
-    RowPage, RowParts, StoredRow, StoredVector, describe,
+    RowPage, RowParts, SegmentState, StoredRow, StoredVector, describe,
 };
 pub use layout::PageError;
 pub use memory::{MemoryPart, MemoryWish, format_bytes};

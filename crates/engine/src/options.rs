@@ -136,7 +136,9 @@ pub struct BuildOptions {
     /// build of the same input with the same options goes on, and makes the bytes of one that was
     /// never stopped.
     pub resume: bool,
-    /// Held-out queries that the calibration measures recall with.
+    /// Held-out queries that the calibration measures recall with. 0 for none: the index answers
+    /// searches by list size until [`Index::calibrate`](crate::Index::calibrate) has measured it,
+    /// and a build needs no memory of searches.
     pub calibration_queries: u32,
     /// Seed of every random choice.
     pub seed: u64,
@@ -363,6 +365,8 @@ pub struct Queries<'a> {
     pub admitted: Option<&'a NodeSet>,
     /// Whether the attributes of what is found are wanted.
     pub wants_attributes: bool,
+    /// Bytes of attributes and names of all answers together, at most: more are refused.
+    pub attribute_bytes: u64,
     /// Whether the names of what is found are wanted: two reads for each that may have one.
     pub wants_names: bool,
     /// What rows must be to be found; in place of `held_out` and `admitted`.
@@ -378,6 +382,7 @@ impl<'a> Queries<'a> {
             held_out: None,
             admitted: None,
             wants_attributes: false,
+            attribute_bytes: u64::MAX,
             wants_names: false,
             filter: None,
         }
@@ -388,6 +393,7 @@ setters!(Queries<'a> {
     with_held_out: held_out = Option<&'a [NodeId]>,
     with_admitted: admitted = impl Into<Option<&'a NodeSet>>,
     with_wants_attributes: wants_attributes = bool,
+    with_attribute_bytes: attribute_bytes = u64,
     with_wants_names: wants_names = bool,
     with_filter: filter = impl Into<Option<&'a Filter>>,
 });

@@ -186,6 +186,42 @@ fn a_new_calibration_is_stored_in_one_step_and_nothing_else_changes() {
 }
 
 #[test]
+fn what_a_query_notes_of_lists_is_what_searches_with_them_find() {
+    let (base, queries) = rows(300);
+    let asked = Queries::new(&queries.bytes, queries.shape);
+    for (preset, form) in [
+        (Preset::default(), "resident"),
+        (Preset::default(), "clustered"),
+        (Preset::DiskAnn, "diskann"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let form = (preset == Preset::default()).then(|| form.to_owned());
+        let options = options(preset, 1).with_form(form.clone());
+        base.build(dir.path(), &options).unwrap();
+        let index = Index::open(dir.path(), &OpenOptions::default()).unwrap();
+        let wish = CalibrateOptions::default().with_queries(300);
+        let made = index.calibrate(Some(&asked), &wish, &NoProgress).unwrap();
+        let curve = made.curve(10).unwrap();
+        let rows = curve.rows.iter();
+        let rows = rows.filter(|row| row.queries == 300 && row.list_size >= 10);
+        let mut compared = 0;
+        for row in rows {
+            let search = SearchOptions::nearest(10).with_effort(Effort::ListSize(row.list_size));
+            let found = index.measure_recall(&asked, &search, &NoProgress).unwrap();
+            let off = (found.recall - f64::from(row.recall)).abs();
+            let pages = f64::from(row.pages);
+            let pages_off = (found.pages_per_query - pages).abs() / (pages + 1.0);
+            assert!(
+                off < 0.01 && pages_off < 0.1,
+                "{preset} {form:?}: {row:?}, {found:?}"
+            );
+            compared += 1;
+        }
+        assert!(compared > 0, "{preset} {form:?}: {curve:?}");
+    }
+}
+
+#[test]
 fn few_rows_are_calibrated_for_as_many_neighbours_as_they_have() {
     for rows in [2usize, 3, 12, 40] {
         let base = Rows::clustered(rows, 6, ElementType::U8, 3);

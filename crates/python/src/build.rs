@@ -61,6 +61,14 @@ struct ScratchSettings {
     resume: bool,
 }
 
+/// How many segments and how rows are cut into them, of the settings of `pageway.build`, by name.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct SegmentSettings {
+    count: u32,
+    cut: String,
+}
+
 /// The settings of `pageway.build`, by name.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -73,8 +81,7 @@ pub(crate) struct BuildSettings {
     graph_from: Option<PathBuf>,
     scratch: ScratchSettings,
     threads: usize,
-    segments: u32,
-    cut: String,
+    segments: SegmentSettings,
     calibration_queries: u32,
     /// A JSON object.
     schema: Option<String>,
@@ -100,8 +107,8 @@ impl BuildSettings {
             .with_scratch(self.scratch.dir)
             .with_resume(self.scratch.resume)
             .with_threads(self.threads)
-            .with_segments(self.segments)
-            .with_cut(wish(&self.cut)?)
+            .with_segments(self.segments.count)
+            .with_cut(wish(&self.segments.cut)?)
             .with_calibration_queries(self.calibration_queries);
         match &self.design.overrides {
             Some(wishes) => wished(&options, wishes, vectors).map_err(to_exception),

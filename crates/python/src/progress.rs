@@ -20,7 +20,8 @@ use crate::error::to_exception;
 /// How long Ctrl-C may go unseen.
 const POLL: Duration = Duration::from_millis(100);
 
-/// `callback(stage, done, total)` of the caller.
+/// `callback(stage, done, total, share)` of the caller; `share` of the whole, or None where the
+/// work does not know it.
 pub(crate) type Callback = Option<Py<PyAny>>;
 
 /// A stage of the work.
@@ -29,6 +30,14 @@ struct Stage {
     name: &'static str,
     total: u64,
     done: u64,
+    /// Of the whole, by the end of the stage; see [`Watch::share`].
+    share: u64,
+}
+
+impl Stage {
+    fn known_share(self) -> Option<f64> {
+        (self.share != 0).then(|| f64::from_bits(self.share))
+    }
 }
 
 /// What the worker counts and the calling thread reads.
@@ -38,6 +47,8 @@ struct Watch {
     stages: Mutex<Vec<Stage>>,
     /// Units done of the last stage.
     done: AtomicU64,
+    /// Bits of the share of the whole, where it is known: then it is not 0.
+    share: AtomicU64,
     cancelled: AtomicBool,
 }
 
@@ -51,6 +62,7 @@ impl Watch {
         let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(last) = stages.last_mut() {
             last.done = self.done.load(Ordering::Relaxed);
+            last.share = self.share.load(Ordering::Relaxed);
         }
         let running = stages.last().copied();
         std::mem::replace(&mut *stages, running.into_iter().collect())
@@ -61,7 +73,8 @@ impl Watch {
         py.check_signals()?;
         if let Some(callback) = callback {
             for stage in self.take() {
-                callback.call1(py, (stage.name, stage.done, stage.total))?;
+                let share = stage.known_share();
+                callback.call1(py, (stage.name, stage.done, stage.total, share))?;
             }
         }
         Ok(())
@@ -88,16 +101,22 @@ impl Progress for Watch {
         let done = self.done.swap(0, Ordering::Relaxed);
         if let Some(last) = stages.last_mut() {
             last.done = done;
+            last.share = self.share.load(Ordering::Relaxed);
         }
         stages.push(Stage {
             name,
             total,
             done: 0,
+            share: 0,
         });
     }
 
     fn advance(&self, units: u64) {
         self.done.fetch_add(units, Ordering::Relaxed);
+    }
+
+    fn share(&self, done: f64) {
+        self.share.store(done.to_bits(), Ordering::Relaxed);
     }
 
     fn cancelled(&self) -> bool {

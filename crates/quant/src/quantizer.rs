@@ -207,7 +207,9 @@ impl Quantizer {
     pub fn encoder(&self, element: ElementType, kernels: &'static KernelSet) -> Encoder<'_> {
         match self {
             Self::Pq(quantizer) => Encoder::Pq(quantizer.encoder(element, kernels)),
-            Self::RaBitQ(quantizer) => Encoder::RaBitQ(quantizer.encoder(element, kernels)),
+            Self::RaBitQ(quantizer) => {
+                Encoder::RaBitQ(Box::new(quantizer.encoder(element, kernels)))
+            }
         }
     }
 
@@ -229,7 +231,7 @@ pub enum Encoder<'q> {
     /// Product quantization.
     Pq(PqEncoder<'q>),
     /// Extended `RaBitQ`.
-    RaBitQ(RaBitQEncoder<'q>),
+    RaBitQ(Box<RaBitQEncoder<'q>>),
 }
 
 impl Encoder<'_> {

@@ -254,7 +254,7 @@ async function indexes() {
   $("indexes").replaceChildren(...own.indexes.flatMap(index));
 }
 
-function index({ vector, memory, changes, calibration }) {
+function index({ vector, memory, changes, calibration, segments }) {
   const parts = memory.parts.map(([name, size]) => [String(name).replaceAll("_", " "), size]);
   const title = element("h3", vector ? `Index of ${vector}` : "Index");
   const place = element("div", undefined, "bar");
@@ -271,7 +271,18 @@ function index({ vector, memory, changes, calibration }) {
   if (!changes.background.length) state.push("no merge runs");
   if (changes.background_failed) state.push(changes.background_failed);
   const words = element("p", `${state.join(" · ")} · memory ${bytes(memory.budget_bytes)}`, "legend");
-  return [title, place, legend(parts), words, ...curve(calibration.curves)];
+  return [title, place, legend(parts), words, ...listed(segments), ...curve(calibration.curves)];
+}
+
+// Segments: rows, what of them died, and versions since each was made.
+function listed(segments) {
+  if (!segments.length) return [];
+  const list = element("ul", undefined, "segments");
+  for (const { rows, dead, age } of segments) {
+    const share = Math.round((1000 * dead) / rows) / 10;
+    list.append(element("li", `segment of ${number(rows)} rows, ${share} % deleted, made ${number(age)} versions ago`, "legend"));
+  }
+  return [list];
 }
 
 // ---- recall and the pages that it takes, as measured when segments were made

@@ -137,6 +137,13 @@ impl Failure {
         Self::new(507, format!("Not enough memory: {what}"))
     }
 
+    /// 507 for an answer that is larger than what there is for requests.
+    pub fn answer_too_large(limit: u64) -> Self {
+        Self::no_memory(format_args!(
+            "the answer takes more than {limit} bytes: ask for fewer points, or less of them"
+        ))
+    }
+
     /// 500 for what is no fault of the request.
     pub fn internal(what: impl std::fmt::Display) -> Self {
         Self::new(500, format!("Service internal error: {what}"))

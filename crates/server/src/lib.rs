@@ -8,6 +8,8 @@
 //! service     collections by their names: registry, shelf
 //! snapshot    collections as archives, and back
 //! collection  an index for each dense vector, changed together
+//! room        memory of bodies and answers
+//! upkeep      what is done for collections as time passes
 //! workers     threads of searches and changes, with bounded queues
 //! metrics     counters; sampling: recall as it is; slow: the last queries that took long
 //! ```
@@ -22,11 +24,13 @@ mod log;
 mod metrics;
 mod operation;
 mod registry;
+mod room;
 mod sampling;
 mod service;
 mod shelf;
 mod slow;
 mod snapshot;
+mod upkeep;
 mod wire;
 mod workers;
 

@@ -51,6 +51,13 @@ impl Names {
         Ok((name, entry))
     }
 
+    /// The name of a collection, by its number.
+    pub(crate) fn name_of(&self, number: u64) -> Option<String> {
+        let mut all = self.collections.iter();
+        let found = all.find(|(_, entry)| entry.number == number);
+        found.map(|(name, _)| name.clone())
+    }
+
     /// A number that no collection has had.
     pub(crate) fn reserve(&mut self) -> u64 {
         let number = self.next;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use pageway::server::clock;
 
 use crate::collection::SampledSearch;
+use crate::room::AnswerRoom;
 use crate::service::Service;
 
 /// Queries of which one is taken, the first of all among them.
@@ -34,8 +35,9 @@ pub(crate) fn measure(service: &Service, name: &str, sample: &SampledSearch) {
         return;
     }
     let open = service.open_entry(&name, &entry);
+    let room = AnswerRoom::new(&service.requests);
     // What cannot be measured is no fault of anybody.
-    if let Ok(Some(recall)) = open.and_then(|open| open.recall_of(sample, deadline)) {
+    if let Ok(Some(recall)) = open.and_then(|open| open.recall_of(sample, (deadline, &room))) {
         service.metrics.note_recall(&name, recall);
     }
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use pageway::{OsVfs, Vfs};
 
-use crate::collection::{OpenCollection, Schema};
+use crate::collection::{OpenCollection, Schema, recall_of};
 use crate::failure::Outcome;
 use crate::metrics::Metrics;
 use crate::registry::{CollectionEntry, Registry};
+use crate::room::RequestMemory;
 use crate::sampling::RecallSamples;
 use crate::shelf::{Shelf, Wanted};
 use crate::slow::SlowQueries;
@@ -18,18 +19,18 @@ use crate::snapshot::SnapshotFolder;
 /// What a server is given.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ServiceOptions {
-    /// Memory of all collections together, and of the bodies of requests, in bytes.
+    /// Memory of all collections together, and of requests and answers, in bytes.
     pub memory: u64,
     /// Searches at the same time.
     pub threads: usize,
-    /// Recall where a query asks for none.
+    /// Recall where neither a query nor its collection asks for one.
     pub recall: f32,
     /// Requests that take longer are told of.
     pub slow: Duration,
 }
 
-/// Part of the memory that is for the bodies of requests.
-const BODY_PART: u64 = 8;
+/// Part of the memory that is for requests: their bodies and their answers.
+const REQUEST_PART: u64 = 8;
 
 /// Collections of a directory, open to requests of many threads.
 pub struct Service {
@@ -41,7 +42,8 @@ pub struct Service {
     pub(crate) recall_samples: RecallSamples,
     pub(crate) slow: Duration,
     pub(crate) slow_queries: SlowQueries,
-    body_bytes: u64,
+    /// Memory of bodies and of answers.
+    pub(crate) requests: RequestMemory,
 }
 
 impl Service {
@@ -51,17 +53,17 @@ impl Service {
     /// 503 where another server has it; as files are.
     pub fn open(dir: &Path, options: ServiceOptions) -> Outcome<Self> {
         let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
-        let body_bytes = options.memory / BODY_PART;
+        let request_bytes = options.memory / REQUEST_PART;
         Ok(Self {
             registry: Registry::open(&vfs, dir)?,
             snapshots: SnapshotFolder::open(&vfs, dir)?,
-            shelf: Shelf::new(options.memory - body_bytes, options.threads),
+            shelf: Shelf::new(options.memory - request_bytes, options.threads),
             metrics: Metrics::default(),
             recall: options.recall,
             recall_samples: RecallSamples::default(),
             slow: options.slow,
             slow_queries: SlowQueries::default(),
-            body_bytes,
+            requests: RequestMemory::new(request_bytes),
         })
     }
 
@@ -71,11 +73,6 @@ impl Service {
     /// As the disk is. What was acknowledged is durable anyway.
     pub fn close(&self) -> Outcome<()> {
         self.shelf.close_all()
-    }
-
-    /// Memory of the bodies of all requests together.
-    pub(crate) const fn body_bytes(&self) -> u64 {
-        self.body_bytes
     }
 
     /// The settings of a collection, by its name or an alias.
@@ -98,11 +95,42 @@ impl Service {
         name: &str,
         entry: &CollectionEntry,
     ) -> Outcome<Arc<OpenCollection>> {
-        self.shelf.get(&Wanted {
+        let schema = Schema::of(&entry.config)?;
+        self.shelf.get(&self.wanted(name, entry, &schema))
+    }
+
+    /// Opens a collection with twice the memory, as [`Shelf::grow`] does.
+    pub(crate) fn grow(
+        &self,
+        name: &str,
+        entry: &CollectionEntry,
+        unused_since: u64,
+    ) -> Outcome<bool> {
+        let schema = Schema::of(&entry.config)?;
+        let wanted = self.wanted(name, entry, &schema);
+        self.shelf.grow(&wanted, unused_since)
+    }
+
+    fn wanted<'w>(
+        &'w self,
+        name: &'w str,
+        entry: &CollectionEntry,
+        schema: &'w Schema,
+    ) -> Wanted<'w> {
+        Wanted {
             registry: &self.registry,
             name,
             number: entry.number,
-            schema: &Schema::of(&entry.config)?,
-        })
+            schema,
+            is_new: false,
+        }
+    }
+
+    /// The recall of searches of a collection that ask for none.
+    pub(crate) fn recall_of(&self, name: &str) -> f32 {
+        let names = self.registry.names();
+        let own = names.resolve(name).ok();
+        let own = own.and_then(|(_, entry)| recall_of(&entry.config));
+        own.unwrap_or(self.recall)
     }
 }

@@ -13,9 +13,8 @@ use crate::collection::{OpenCollection, OpenMemory, Schema};
 use crate::failure::{Failure, Outcome};
 use crate::registry::Registry;
 
-/// Memory of the searches of an index that is tried first, at least and at most.
+/// Memory of the searches of an index that is tried first, at least.
 const SEARCH_LEAST: u64 = 4 << 20;
-const SEARCH_MOST: u64 = 256 << 20;
 /// Part of the budget that the searches of a collection are given at first, or half of an equal
 /// share of it, where there are many collections.
 const SEARCH_PART: u64 = 16;
@@ -25,8 +24,12 @@ const UPDATE_PART: u64 = 4;
 const UPDATE_LEAST: u64 = 48 << 20;
 /// What the changes of an index take then, about.
 const UPDATE_USUAL: u64 = 20 << 20;
+/// Part of the budget that stays for collections that are not open, where others grow.
+const SPARE_PART: u64 = 8;
 /// How long to wait for collections that are in use.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait for the requests of one, while those that come wait.
+const DRAIN: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Open collections, by their numbers.
@@ -37,19 +40,23 @@ pub(crate) struct Shelf {
     /// Bytes of all that is open or opening.
     taken: Mutex<u64>,
     clock: AtomicU64,
+    /// Who waits for collections to be let go.
+    waiting: AtomicU64,
 }
 
 #[derive(Default)]
 struct ShelfPlace {
     open: Mutex<Option<OpenedPlace>>,
     used: AtomicU64,
-    /// Memory of the searches of an index that it opened with last.
+    /// Memory of the searches of an index that is enough to open it, as far as is known.
     bytes: AtomicU64,
 }
 
 struct OpenedPlace {
     collection: Arc<OpenCollection>,
     bytes: u64,
+    /// Of them those of the searches of an index.
+    each: u64,
 }
 
 /// A collection to open.
@@ -58,6 +65,8 @@ pub(crate) struct Wanted<'w> {
     pub(crate) name: &'w str,
     pub(crate) number: u64,
     pub(crate) schema: &'w Schema,
+    /// No name leads to it yet.
+    pub(crate) is_new: bool,
 }
 
 impl Shelf {
@@ -69,6 +78,7 @@ impl Shelf {
             places: Mutex::default(),
             taken: Mutex::new(0),
             clock: AtomicU64::new(0),
+            waiting: AtomicU64::new(0),
         }
     }
 
@@ -94,18 +104,33 @@ impl Shelf {
 
     /// Collections that are open and that nobody is opening or closing, by their numbers.
     pub(crate) fn opened(&self) -> Vec<(u64, Arc<OpenCollection>)> {
-        let places = self.places();
-        let own = places.iter().filter_map(|(number, place)| {
-            let open = place.open.try_lock().ok()?;
-            Some((*number, Arc::clone(&open.as_ref()?.collection)))
-        });
-        own.collect()
+        let numbers = self.numbers().into_iter();
+        numbers
+            .filter_map(|number| Some((number, self.opened_of(number)?)))
+            .collect()
+    }
+
+    /// The numbers of all that were ever open and are there.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        self.places().keys().copied().collect()
+    }
+
+    /// A collection, if it is open and nobody is opening or closing it.
+    pub(crate) fn opened_of(&self, number: u64) -> Option<Arc<OpenCollection>> {
+        let place = self.places().get(&number).cloned()?;
+        let open = place.open.try_lock().ok()?;
+        Some(Arc::clone(&open.as_ref()?.collection))
+    }
+
+    /// Whether somebody waits for a collection to be let go.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
     }
 
     /// The collection, opened if need be.
     ///
     /// # Errors
-    /// 507 where memory is missing, with how much; as opening is.
+    /// 404 where it was deleted meanwhile; 507 where memory is missing, with how much; as opening is.
     pub(crate) fn get(&self, wanted: &Wanted<'_>) -> Outcome<Arc<OpenCollection>> {
         let place = Arc::clone(self.places().entry(wanted.number).or_default());
         let tick = self.clock.fetch_add(1, Ordering::Relaxed);
@@ -118,27 +143,37 @@ impl Shelf {
                 return Ok(Arc::clone(&opened.collection));
             }
             if is_tight {
-                let bytes = place.bytes.load(Ordering::Relaxed);
-                place.bytes.store(2 * bytes, Ordering::Relaxed);
+                place.bytes.store(2 * opened.each, Ordering::Relaxed);
             }
             self.close(&mut open)?;
         }
-        let opened = self.open(wanted, &place)?;
+        // One that was deleted since its name was looked up: its files are being removed.
+        let is_named = || wanted.registry.names().name_of(wanted.number).is_some();
+        if !wanted.is_new && !is_named() {
+            return Err(Failure::no_collection(wanted.name));
+        }
+        let opened = self.open(wanted, &place, None)?;
         let collection = Arc::clone(&opened.collection);
         *open = Some(opened);
         Ok(collection)
     }
 
-    fn open(&self, wanted: &Wanted<'_>, place: &ShelfPlace) -> Outcome<OpenedPlace> {
+    /// Opens a collection: with so much for the searches of an index, or with what is enough.
+    fn open(
+        &self,
+        wanted: &Wanted<'_>,
+        place: &ShelfPlace,
+        grown: Option<u64>,
+    ) -> Outcome<OpenedPlace> {
         let count = wanted.schema.dense.len().max(1) as u64;
         let known = place.bytes.load(Ordering::Relaxed);
-        let most = (self.budget / count / 2).clamp(SEARCH_LEAST, SEARCH_MOST);
+        let most = (self.budget / count / 2).max(SEARCH_LEAST);
         let shared = wanted.registry.names().collections.len().max(1) as u64;
         let part = SEARCH_PART.max(2 * shared);
         let first = (self.budget / part / count).clamp(SEARCH_LEAST, most);
         let update = self.budget / UPDATE_PART / shared / count;
         let update = Some(update).filter(|own| *own >= UPDATE_LEAST);
-        let mut each = known.max(first).min(most);
+        let mut each = grown.unwrap_or(known.max(first)).min(most);
         loop {
             let needed = (each + update.unwrap_or(UPDATE_USUAL)) * count;
             self.reserve(wanted, needed)?;
@@ -151,13 +186,16 @@ impl Shelf {
             let opened = OpenCollection::open(wanted.registry.vfs(), &dir, wanted.schema, memory);
             match opened {
                 Ok(collection) => {
-                    place.bytes.store(each, Ordering::Relaxed);
+                    if grown.is_none() {
+                        place.bytes.store(each, Ordering::Relaxed);
+                    }
                     let bytes = collection.memory_bytes();
                     self.give_back(needed);
                     *self.taken() += bytes;
                     return Ok(OpenedPlace {
                         collection: Arc::new(collection),
                         bytes,
+                        each,
                     });
                 }
                 // Too little memory is wrong input to the engine.
@@ -181,6 +219,7 @@ impl Shelf {
     /// Takes bytes for a collection, and closes others until there are so many.
     fn reserve(&self, wanted: &Wanted<'_>, bytes: u64) -> Outcome<()> {
         let began = clock::now();
+        let mut waits = None;
         loop {
             {
                 let mut taken = self.taken();
@@ -189,10 +228,16 @@ impl Shelf {
                     return Ok(());
                 }
             }
-            if self.close_oldest(wanted.number)? {
+            if self.close_oldest((wanted.number, u64::MAX))? {
                 continue;
             }
-            if clock::now().saturating_duration_since(began) > PATIENCE {
+            waits.get_or_insert_with(|| Waits::new(&self.waiting));
+            let waited = clock::now().saturating_duration_since(began);
+            // Who has grown and is always in use gives way in the end.
+            if waited > PATIENCE / 2 && self.close_largest(wanted.number)? {
+                continue;
+            }
+            if waited > PATIENCE {
                 let taken = *self.taken();
                 return Err(Failure::no_memory(format_args!(
                     "opening collection `{}` takes {bytes} B ({}), and {} of {} are in use",
@@ -206,8 +251,67 @@ impl Shelf {
         }
     }
 
-    /// Closes the collection that was not used for longest and is not in use; whether there is one.
-    fn close_oldest(&self, but: u64) -> Outcome<bool> {
+    /// Where the clock of uses is.
+    pub(crate) fn uses(&self) -> u64 {
+        self.clock.load(Ordering::Relaxed)
+    }
+
+    /// Opens an open collection with twice the memory for the searches of each index; whether it
+    /// did. Requests that come meanwhile wait. The memory is what is free, or that of collections
+    /// that were not used since a time of the clock of uses.
+    pub(crate) fn grow(&self, wanted: &Wanted<'_>, unused_since: u64) -> Outcome<bool> {
+        let place = self.places().get(&wanted.number).cloned();
+        let Some(place) = place else {
+            return Ok(false);
+        };
+        let mut open = lock(&place.open);
+        let Some(each) = open.as_ref().map(|opened| opened.each) else {
+            return Ok(false);
+        };
+        let more = each * wanted.schema.dense.len().max(1) as u64;
+        let most = self.budget - self.budget / SPARE_PART;
+        while *self.taken() + more > most {
+            if !self.close_oldest((wanted.number, unused_since))? {
+                return Ok(false);
+            }
+        }
+        let has_large_delta = |opened: &OpenedPlace| opened.collection.has_large_delta();
+        if !open.as_ref().is_some_and(is_drained) || open.as_ref().is_none_or(has_large_delta) {
+            return Ok(false);
+        }
+        self.close(&mut open)?;
+        *open = Some(self.open(wanted, &place, Some(2 * each))?);
+        Ok(true)
+    }
+
+    /// Closes the collection that has most, once its requests are done; whether it did.
+    fn close_largest(&self, but: u64) -> Outcome<bool> {
+        let places: Vec<Arc<ShelfPlace>> = {
+            let places = self.places();
+            let others = places.iter().filter(|(number, _)| **number != but);
+            others.map(|(_, place)| Arc::clone(place)).collect()
+        };
+        let bytes = |place: &ShelfPlace| {
+            let open = place.open.try_lock().ok()?;
+            open.as_ref().map(|opened| opened.bytes)
+        };
+        let opened = places
+            .iter()
+            .filter_map(|place| Some((bytes(place)?, place)));
+        let largest = opened.max_by_key(|(bytes, _)| *bytes);
+        let Some(mut open) = largest.and_then(|(_, place)| place.open.try_lock().ok()) else {
+            return Ok(false);
+        };
+        if !open.as_ref().is_some_and(is_drained) {
+            return Ok(false);
+        }
+        self.close(&mut open)?;
+        Ok(true)
+    }
+
+    /// Closes the collection that was not used for longest, not since a time of the clock of uses,
+    /// and is not in use; whether there is one.
+    fn close_oldest(&self, (but, unused_since): (u64, u64)) -> Outcome<bool> {
         let mut places: Vec<(u64, Arc<ShelfPlace>)> = {
             let places = self.places();
             let others = places.iter().filter(|(number, _)| **number != but);
@@ -216,6 +320,7 @@ impl Shelf {
                 .map(|(_, place)| (used(place), Arc::clone(place)))
                 .collect()
         };
+        places.retain(|(used, _)| *used < unused_since);
         places.sort_by_key(|(used, _)| *used);
         for (_, place) in places {
             let Ok(mut open) = place.open.try_lock() else {
@@ -246,6 +351,7 @@ impl Shelf {
         let Some(place) = self.places().remove(&number) else {
             return;
         };
+        let _waits = Waits::new(&self.waiting);
         let mut open = lock(&place.open);
         while let Some(opened) = &*open {
             if Arc::strong_count(&opened.collection) > 1 {
@@ -282,6 +388,131 @@ impl Shelf {
     }
 }
 
+/// One who waits, until this is dropped.
+struct Waits<'w>(&'w AtomicU64);
+
+impl<'w> Waits<'w> {
+    fn new(waiting: &'w AtomicU64) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Waits until no request uses a collection that no other can get meanwhile; whether none does.
+fn is_drained(opened: &OpenedPlace) -> bool {
+    let ends = clock::now() + DRAIN;
+    while Arc::strong_count(&opened.collection) > 1 {
+        if clock::now() >= ends {
+            return false;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    true
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::atomic::AtomicBool;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::collection::created;
+    use crate::service::{Service, ServiceOptions};
+
+    /// A service with collections of these names, and room for two of them.
+    fn service(dir: &Path, names: &[&str]) -> Service {
+        let options = ServiceOptions {
+            memory: 64 << 20,
+            threads: 1,
+            recall: 0.9,
+            slow: Duration::from_secs(1),
+        };
+        let service = Service::open(dir, options).unwrap();
+        let body = json!({"vectors": {"size": 4, "distance": "Dot"}});
+        let config = created(body.as_object().unwrap()).unwrap();
+        let registry = &service.registry;
+        let turn = registry.turn();
+        for name in names {
+            let add = |names: &mut crate::registry::Names| {
+                let dir = registry.dir_of(names.add(name, config.clone()));
+                let schema = Schema::of(&config)?;
+                OpenCollection::create(registry.vfs(), &dir, &schema)
+            };
+            registry.change(&turn, add).unwrap();
+        }
+        drop(turn);
+        service
+    }
+
+    fn bytes_of(service: &Service, name: &str) -> Option<u64> {
+        service
+            .shelf
+            .bytes_of(service.entry(name).unwrap().1.number)
+    }
+
+    fn grow(service: &Service, name: &str, unused_since: u64) -> bool {
+        let (name, entry) = service.entry(name).unwrap();
+        service.grow(&name, &entry, unused_since).unwrap()
+    }
+
+    #[test]
+    fn memory_grows_out_of_what_nobody_uses() {
+        let dir = tempfile::tempdir().unwrap();
+        let service = service(dir.path(), &["a", "b"]);
+        let used = service.collection("a").unwrap();
+        let before = bytes_of(&service, "a").unwrap();
+        assert!(!grow(&service, "a", 0), "in use");
+        drop(used);
+        drop(service.collection("b").unwrap());
+        let since = service.shelf.uses();
+        drop(service.collection("a").unwrap());
+        assert!(!grow(&service, "a", 0), "no room beside another");
+        assert_eq!(bytes_of(&service, "a"), Some(before));
+        assert!(grow(&service, "a", since));
+        assert_eq!(bytes_of(&service, "a"), Some(before + SEARCH_LEAST));
+        assert_eq!(bytes_of(&service, "b"), None);
+        let (budget, taken) = service.shelf.memory();
+        assert!(taken <= budget && taken == before + SEARCH_LEAST);
+    }
+
+    #[test]
+    fn who_has_grown_gives_way_to_who_is_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let service = service(dir.path(), &["a", "b", "c"]);
+        // What one had that is closed by now is no reason to give it as much again.
+        drop(service.collection("b").unwrap());
+        assert!(grow(&service, "b", 0) && grow(&service, "b", 0));
+        assert!(service.shelf.close_oldest((u64::MAX, u64::MAX)).unwrap());
+        drop(service.collection("a").unwrap());
+        assert!(grow(&service, "a", 0));
+        let ends = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for pause in [17, 23] {
+                let (ends, service) = (&ends, &service);
+                scope.spawn(move || {
+                    while !ends.load(Ordering::Acquire) {
+                        // Whether it can be opened again later is of no interest.
+                        let own = service.collection("a");
+                        std::thread::sleep(Duration::from_millis(pause));
+                        drop(own);
+                    }
+                });
+            }
+            let held = (service.collection("b").unwrap(), service.collection("c"));
+            ends.store(true, Ordering::Release);
+            assert!(held.1.is_ok(), "{:?}", held.1.err());
+        });
+    }
 }

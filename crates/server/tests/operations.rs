@@ -285,6 +285,8 @@ fn queries_find_the_nearest() {
     assert_eq!(ids(&query(json!({})).result()["points"]).len(), 5);
     let sample = query(json!({"query": {"sample": "random"}, "limit": 3})).result();
     assert_eq!(ids(&sample["points"]).len(), 3);
+    let body = json!({"query": {"sample": "random"}, "limit": 3, "offset": 4});
+    assert_eq!(ids(&query(body).result()["points"]).len(), 3);
     query(json!({"query": 99, "using": "a"})).error(404);
     query(json!({"query": 3, "using": "a"})).error(404);
     let wrong = query(json!({"query": [1], "using": "a"})).error(400);
@@ -322,6 +324,14 @@ fn queries_come_in_batches_and_groups() {
         .result();
     let groups = found["groups"].as_array().unwrap();
     assert_eq!(groups.len(), 2);
+    let mut below = body.clone();
+    below["prefetch"] = json!({"query": [1, 1], "using": "a", "limit": 1});
+    let same = server.post("/collections/c/points/query/groups", &below);
+    assert_eq!(
+        same.result(),
+        found,
+        "groups need more than the limit below"
+    );
     let group = |id: &str| groups.iter().find(|group| group["id"] == id).unwrap();
     assert_eq!(ids(&group("x")["hits"]), [json!(UUID), json!(1)]);
     assert_eq!(ids(&group("y")["hits"]), [json!(UUID), json!(2)]);
@@ -806,4 +816,59 @@ fn what_a_search_cost_is_told() {
         is_told
     });
     assert!(told, "{line}");
+}
+
+#[test]
+fn answers_stay_within_their_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::open(dir.path());
+    let config = json!({"vectors": {"size": 2, "distance": "Dot"}});
+    server.put("/collections/c", &config).result();
+    let text = "t".repeat(900_000);
+    for id in 0..8 {
+        let point = json!({"id": id, "vector": [id, 1], "payload": {"text": text}});
+        server.put(WAIT, &json!({"points": [point]})).result();
+    }
+    let ask = |path: &str, limit: usize, payload: bool| {
+        let body = json!({"query": [1, 1], "limit": limit, "with_payload": payload});
+        server.post(&format!("/collections/c/points/{path}"), &body)
+    };
+    for path in ["query", "scroll"] {
+        for (limit, payload) in [(3, true), (8, false)] {
+            assert_eq!(
+                ask(path, limit, payload).result()["points"]
+                    .as_array()
+                    .unwrap()
+                    .len(),
+                limit
+            );
+        }
+        let error = ask(path, 8, true).error(507);
+        assert!(error.contains("ask for fewer"), "{error}");
+    }
+    // What was refused holds nothing.
+    assert_eq!(ask("query", 3, true).status, 200);
+}
+
+#[test]
+fn a_collection_has_a_recall_of_its_own() {
+    let (_dir, server) = filled();
+    let told = |query: &Value| {
+        let found = server.post("/collections/c/points/query", query).result();
+        found["pageway"]["searches"][0].clone()
+    };
+    let query = json!({"query": [1, 1], "using": "a", "params": {"pageway": {"explain": true}}});
+    assert!((told(&query)["recall"].as_f64().unwrap() - 0.95).abs() < 1e-6);
+    let recall = |recall: f64| json!({"metadata": {"pageway": {"recall": recall}}});
+    let change =
+        |body: &Value| server.ask_with(("PATCH", "/collections/c"), &[], &body.to_string());
+    assert!(
+        change(&recall(1.0))
+            .error(422)
+            .contains("metadata.pageway.recall")
+    );
+    change(&recall(0.5)).result();
+    let shown = server.get("/collections/c").result();
+    assert_eq!(shown["config"]["metadata"], recall(0.5)["metadata"]);
+    assert_eq!(told(&query)["recall"], 0.5);
 }

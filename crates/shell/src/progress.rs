@@ -1,9 +1,11 @@
 //! Progress bars with time left, on standard error, where it is a terminal.
 //!
-//! One bar at a time: a new stage replaces the one before. Stages that end within `QUIET` never
-//! show.
+//! One bar at a time: a new stage replaces the one before, but where the work knows its share of
+//! the whole; there one bar stands for all stages, and names the one that runs. Work that ends
+//! within `QUIET` never shows.
 
-use std::sync::{Mutex, PoisonError};
+use std::borrow::Cow;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -15,20 +17,48 @@ use crate::interrupt::Interrupt;
 const QUIET: Duration = Duration::from_millis(500);
 /// Redraws per second.
 const REDRAWS: u8 = 10;
-const TEMPLATE: &str = "{msg:<24} [{bar:30}] {percent:>3}%  {human_pos} of {human_len}  {eta} left";
+const OF_STAGE: &str = "{msg:<24} [{bar:30}] {percent:>3}%  {human_pos} of {human_len}  {eta} left";
+const OF_WHOLE: &str = "{msg:<24} [{bar:30}] {percent:>3}% of all  {eta} left";
+/// Steps of a bar for the whole.
+const STEPS: u64 = 1000;
 
 /// The bars of one command, and its wish to stop.
 pub struct Bars {
-    current: Mutex<ProgressBar>,
+    current: Mutex<Shown>,
     interrupt: Interrupt,
     visible: bool,
+}
+
+/// The bar of a stage, or of the whole.
+struct Shown {
+    bar: ProgressBar,
+    of_whole: bool,
+}
+
+impl Shown {
+    fn nothing() -> Self {
+        Self {
+            bar: ProgressBar::hidden(),
+            of_whole: false,
+        }
+    }
+
+    fn new(total: u64, name: impl Into<Cow<'static, str>>, of_whole: bool) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+        let template = if of_whole { OF_WHOLE } else { OF_STAGE };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_message(name);
+        Self { bar, of_whole }
+    }
 }
 
 impl Bars {
     /// Bars that never draw when `visible` is false; Ctrl-C works either way.
     pub fn new(visible: bool, interrupt: Interrupt) -> Self {
         Self {
-            current: Mutex::new(ProgressBar::hidden()),
+            current: Mutex::new(Shown::nothing()),
             interrupt,
             visible,
         }
@@ -36,38 +66,53 @@ impl Bars {
 
     /// Takes the last bar off the screen.
     pub fn clear(&self) {
-        self.replace(ProgressBar::hidden());
+        replace(&mut self.current(), Shown::nothing());
     }
 
-    fn replace(&self, bar: ProgressBar) {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        current.finish_and_clear();
-        *current = bar;
+    fn current(&self) -> MutexGuard<'_, Shown> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn current(&self) -> ProgressBar {
-        self.current
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+    fn show(&self, bar: &ProgressBar) {
+        if self.visible && bar.is_hidden() && bar.elapsed() > QUIET {
+            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(REDRAWS));
+        }
     }
+}
+
+fn replace(current: &mut Shown, next: Shown) {
+    current.bar.finish_and_clear();
+    *current = next;
 }
 
 impl Progress for Bars {
     fn stage(&self, name: &'static str, total: u64) {
-        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
-        if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
-            bar.set_style(style.progress_chars("=> "));
+        let mut current = self.current();
+        if current.of_whole {
+            current.bar.set_message(name);
+        } else {
+            replace(&mut current, Shown::new(total, name, false));
         }
-        bar.set_message(name);
-        self.replace(bar);
     }
 
     fn advance(&self, units: u64) {
-        let bar = self.current();
-        bar.inc(units);
-        if self.visible && bar.is_hidden() && bar.elapsed() > QUIET {
-            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(REDRAWS));
+        let current = self.current();
+        if !current.of_whole {
+            current.bar.inc(units);
+        }
+        self.show(&current.bar);
+    }
+
+    fn share(&self, done: f64) {
+        let mut current = self.current();
+        if !current.of_whole {
+            let stage = current.bar.message();
+            replace(&mut current, Shown::new(STEPS, stage, true));
+        }
+        current.bar.set_position((done * STEPS as f64) as u64);
+        self.show(&current.bar);
+        if done >= 1.0 {
+            replace(&mut current, Shown::nothing());
         }
     }
 
@@ -102,15 +147,35 @@ mod tests {
     #[test]
     fn a_stage_counts_and_the_next_one_begins_at_zero() {
         let bars = Bars::new(false, Interrupt::default());
+        let shown = || {
+            let current = bars.current();
+            (current.bar.position(), current.bar.length())
+        };
         bars.stage("encode", 10);
         bars.advance(4);
         bars.advance(3);
-        assert_eq!(bars.current().position(), 7);
+        assert_eq!(shown(), (7, Some(10)));
         bars.stage("graph", 5);
-        assert_eq!(
-            (bars.current().position(), bars.current().length()),
-            (0, Some(5))
-        );
+        assert_eq!(shown(), (0, Some(5)));
         assert!(!bars.cancelled());
+    }
+
+    #[test]
+    fn a_known_whole_has_one_bar_until_it_is_done() {
+        let bars = Bars::new(false, Interrupt::default());
+        let shown = || {
+            let bar = bars.current().bar.clone();
+            (bar.message(), bar.position(), bar.length())
+        };
+        bars.stage("graph", 5);
+        bars.share(0.25);
+        bars.advance(4);
+        assert_eq!(shown(), ("graph".to_owned(), 250, Some(STEPS)));
+        bars.stage("encode", 7);
+        bars.advance(7);
+        assert_eq!(shown(), ("encode".to_owned(), 250, Some(STEPS)));
+        bars.share(1.0);
+        bars.stage("search", 9);
+        assert_eq!(shown(), ("search".to_owned(), 0, Some(9)));
     }
 }

@@ -45,6 +45,6 @@ pub use manifest::{
 pub use page::{
     AlignedBuffers, BlobReader, BlobWriter, DATA_EXTENSION, FileEntry, FileUuid, FileVerdict,
     MAX_UNIT_BYTES, PAGE_FORMAT_VERSION, PAGE_HEADER_BYTES, PageFile, PageFileWriter, PageGeometry,
-    unit_epoch, verify_file,
+    unit_epoch, verify_file, verify_units,
 };
 pub use vfs::{LockGuard, OpenMode, OsVfs, Vfs, VfsFile, create_directory};

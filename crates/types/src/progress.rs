@@ -10,6 +10,10 @@ pub trait Progress: Sync {
     /// `units` more of the current stage are done.
     fn advance(&self, units: u64);
 
+    /// So much of the whole work is done, from 0 to 1; never falls. Told by work that knows all of
+    /// its stages beforehand; 1 ends it.
+    fn share(&self, _done: f64) {}
+
     /// True when the user wants the work to stop. Long loops ask at least every 100 ms.
     fn cancelled(&self) -> bool {
         false

@@ -8,6 +8,8 @@
     reason = "a failed test may panic; each suite uses a part of this"
 )]
 
+pub mod program;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -57,6 +59,15 @@ impl Data {
 
     pub fn count(&self) -> usize {
         self.rows.len() / self.shape.row_bytes()
+    }
+
+    /// Writes the rows to a new file.
+    pub fn write(&self, vfs: &dyn Vfs, path: &Path) {
+        let mut bytes = (self.count() as u32).to_le_bytes().to_vec();
+        bytes.extend(self.shape.dimension.to_le_bytes());
+        bytes.extend(&self.rows);
+        let file = vfs.open(path, OpenMode::CreateNew).unwrap();
+        file.write_all_at(&bytes, 0).unwrap();
     }
 
     pub fn build(

@@ -233,6 +233,7 @@ impl Choice {
             refine: Some(self.refine()),
             stop: Some(self.stop()),
             slack: Some(self.slack()),
+            ..Overrides::default()
         }
     }
 

@@ -62,6 +62,10 @@ impl Vfs for LateVfs {
         OsVfs.lock(path)
     }
 
+    fn lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
+        OsVfs.lock_shared(path)
+    }
+
     fn unique(&self) -> io::Result<[u8; 16]> {
         OsVfs.unique()
     }

@@ -101,6 +101,13 @@ const ADVICE: &[Advice] = &[
     ),
     (
         "update",
+        "overwrite",
+        &[("or update segments", |spec| {
+            spec.update = UpdateSpec::Segments;
+        })],
+    ),
+    (
+        "update",
         "patch",
         &[("or update segments", |spec| {
             spec.update = UpdateSpec::Segments;
@@ -331,7 +338,8 @@ fn advice_leads_from_every_illegal_choice_to_a_legal_one() {
     );
 }
 
-/// One wrong choice in a design that is legal: some advice repairs it in two steps at most.
+/// One wrong choice in a design that is legal: some advice repairs it in two steps at most, and in
+/// one more where pages are written over, which has rules of its own.
 #[test]
 fn one_wrong_choice_in_a_preset_is_repaired_in_two_steps() {
     let shape = Choice::default().spec(96).shape;
@@ -341,11 +349,12 @@ fn one_wrong_choice_in_a_preset_is_repaired_in_two_steps() {
             ..Sizes::default()
         };
         let legal = preset.spec(shape, &sizes);
+        let repairs = 2 + usize::from(legal.update == UpdateSpec::Overwrite);
         for (axis, (name, names)) in AXES.iter().enumerate().take(RULED) {
             for (value, value_name) in names.iter().enumerate() {
                 let wrong = with_axis(&legal, &Choice::default().with(axis, value), *name);
                 let steps = steps_to_legal(&wrong, STEPS);
-                let most = if wrong.validate().is_ok() { 0 } else { 2 };
+                let most = if wrong.validate().is_ok() { 0 } else { repairs };
                 let what = format!("{preset} with {name:?} {value_name}");
                 assert!(
                     steps.is_some_and(|steps| steps <= most),

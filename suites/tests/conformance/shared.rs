@@ -1,10 +1,13 @@
 //! What indexes can share: a graph that is laid out anew, and a codebook that a process keeps while
 //! it switches from one index to another.
 
+use std::collections::HashMap;
 use std::path::Path;
 
+use pageway::choices::typed;
 use pageway::{
-    BuildOptions, ElementType, ErrorKind, Index, Metric, NoProgress, OpenOptions, Preset, verify,
+    BuildOptions, ElementType, ErrorKind, Index, Metric, NoProgress, OpenOptions, Overrides,
+    Preset, describe, verify,
 };
 
 use crate::axes::small;
@@ -48,12 +51,21 @@ fn part(data: &DataSet, rows: std::ops::Range<usize>) -> DataSet {
 fn a_graph_that_is_laid_out_anew_is_that_which_would_be_built() {
     let root = tempfile::tempdir().unwrap();
     let data = DataSet::load(ElementType::I8, EXTENT);
-    let donor = subject(root.path(), "donor", &data, options(Preset::DiskAnn));
-    donor.build().unwrap();
+    let mut donors = HashMap::new();
     for preset in Preset::ALL {
         let built = subject(root.path(), preset.name(), &data, options(preset));
         built.build().unwrap();
-        let laid = options(preset).with_graph_from(donor.dir.clone());
+        let graph = describe(&built.dir).unwrap().spec.graph;
+        let donor = donors.entry(typed(&graph)).or_insert_with_key(|name| {
+            let plain = options(Preset::DiskAnn).with_overrides(Overrides {
+                graph: Some(graph),
+                ..Overrides::default()
+            });
+            let donor = subject(root.path(), name, &data, plain);
+            donor.build().unwrap();
+            donor.dir
+        });
+        let laid = options(preset).with_graph_from(donor.clone());
         let laid = subject(root.path(), &format!("{preset}-laid"), &data, laid);
         laid.build().unwrap();
         assert!(verify(&laid.dir, &NoProgress).unwrap().is_sound());
@@ -95,6 +107,7 @@ fn a_graph_of_other_rows_or_of_another_kind_is_refused() {
             from(&donor, plain.clone().with_metric(Metric::Cosine)),
         ),
         ("degree", &data, from(&donor, plain.with_degree(12))),
+        ("algorithm", &data, from(&donor, options(Preset::Pageway))),
     ];
     for (name, data, options) in cases {
         let refused = subject(root.path(), &format!("not-{name}"), data, options);

@@ -24,7 +24,7 @@ mod story;
 
 use std::sync::Arc;
 
-use pageway::Vfs;
+use pageway::{Preset, Vfs};
 use pageway_testkit::{Fault, FaultPlan, FaultVfs, Operation, SimVfs};
 
 use explore::{Findings, Width, explore, explore_recovery};
@@ -163,7 +163,7 @@ fn every_crash_leaves_a_state_with_all_that_was_told() {
 
 #[test]
 fn a_crash_of_patches_leaves_the_old_version_or_the_new() {
-    let story = live_patched(plain, &PATCHED).unwrap();
+    let story = live_patched(plain, Preset::OdinAnn, &PATCHED).unwrap();
     let quick = Width {
         stride: 4,
         images: 2,
@@ -181,7 +181,46 @@ fn a_crash_of_patches_leaves_the_old_version_or_the_new() {
     expect_none(&findings);
     assert!(findings.images >= 150, "only {} images", findings.images);
     let unsynced = skipping(Operation::SyncFile, ".pw");
-    found("patches unsynced", live_patched(unsynced, &PATCHED), &leave);
+    let story = live_patched(unsynced, Preset::OdinAnn, &PATCHED);
+    found("patches unsynced", story, &leave);
+}
+
+#[test]
+fn a_crash_of_pages_that_are_written_over_leaves_the_old_version_or_the_new() {
+    let story = live_patched(plain, Preset::IpDiskAnn, &PATCHED).unwrap();
+    let quick = Width {
+        stride: 5,
+        images: 2,
+        next: 60,
+        stops: false,
+    };
+    let whole = Width {
+        stride: 1,
+        images: 16,
+        next: 10,
+        ..quick
+    };
+    let findings = explore(&story, width(quick, whole), &leave);
+    println!("crash_update: {} images of overwrites", findings.images);
+    expect_none(&findings);
+    assert!(findings.images >= 150, "only {} images", findings.images);
+    let again = Width {
+        stride: 17,
+        ..quick
+    };
+    let findings = explore_recovery(&story, width(again, whole), &plain);
+    println!("crash_update: {} images of journals", findings.images);
+    expect_none(&findings);
+    let planted = [
+        Plant::JournalUnsynced,
+        Plant::PlacesUnsynced,
+        Plant::SegmentsGoFirst,
+        Plant::NamesUnsynced,
+    ];
+    for plant in planted {
+        let story = live_patched(PlantVfs::wrap(plant), Preset::IpDiskAnn, &PATCHED);
+        found(&format!("{plant:?}, overwriting"), story, &leave);
+    }
 }
 
 #[test]

@@ -500,9 +500,10 @@ pub(crate) fn live(wrap: impl FnOnce(SimVfs) -> Arc<dyn Vfs>, steps: &[Step]) ->
 /// The same of an index whose pages are patched: of rows without attributes.
 pub(crate) fn live_patched(
     wrap: impl FnOnce(SimVfs) -> Arc<dyn Vfs>,
+    preset: Preset,
     steps: &[Step],
 ) -> Result<Story> {
-    let sim = empty_of(Preset::OdinAnn);
+    let sim = empty_of(preset);
     sim.record();
     let world = World {
         has_attributes: false,

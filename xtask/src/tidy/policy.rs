@@ -16,7 +16,7 @@ const ROOMS: [&str; 3] = [
 ];
 
 /// Each policy, and the files in which its choices are done.
-const POLICIES: [(&str, &[&str]); 19] = [
+const POLICIES: [(&str, &[&str]); 20] = [
     ("GraphSpec", &["build/graph.rs"]),
     ("VectorStorage", &["layout/record/"]),
     ("CodeStorage", &[]),
@@ -42,6 +42,7 @@ const POLICIES: [(&str, &[&str]); 19] = [
     ("RefineSpec", &["execution/refine.rs"]),
     ("StopSpec", &["execution/candidates.rs"]),
     ("UpdateSpec", &["update/"]),
+    ("RepairSpec", &["build/patch/repair.rs"]),
 ];
 
 /// Folders with sites outside the rooms, and how many each may have.

@@ -11,6 +11,7 @@ use super::attributes::{AttributeBuild, DocumentsById};
 use super::budget::{BuildKind, BuildPlan, GraphPlan};
 use super::calibrate::held_out_rows;
 use super::choose::{OrRefused, Refused};
+use super::course::Course;
 use super::cut::Cut;
 use super::encode::Quantizers;
 use super::ids::IdFile;
@@ -106,6 +107,7 @@ impl Addition<'_> {
         )?;
         let pool = thread_pool(plan.threads)?;
         let quantizers = self.donor.map(taken_over).transpose()?;
+        let course = Course::of_part(self.progress);
         let pipeline = Pipeline {
             input: self.input,
             options: &options,
@@ -118,7 +120,7 @@ impl Addition<'_> {
             segment: None,
             workspace: &workspace,
             pool: &pool,
-            progress: self.progress,
+            progress: &course,
         };
         let built = pipeline.build(0, &mut Stages::start())?;
         let mut entry = built.entry;

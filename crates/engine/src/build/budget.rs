@@ -9,6 +9,7 @@ use pageway_types::ElementType;
 use super::choose::{OrRefused, Refused, SpecChoice};
 use super::codebook::SharedCodebook;
 use super::cut::Cut;
+use super::donor::{DONOR_BYTES, DONOR_ROW_BYTES, held_bytes};
 use super::encode::Quantizers;
 use super::entry::entry_building_bytes;
 use super::graph::{Algorithm, algorithm, shard_algorithm};
@@ -16,6 +17,7 @@ use super::measure::{ANSWER_BYTES, MAX_ANSWERS};
 use super::order::{NodeOrder, placement};
 use super::replicas::ReplicaPlan;
 use super::rewrite::REWRITE_BYTES;
+use super::thrift::Thrift;
 
 use crate::calibration::RANKS;
 use crate::error::{Error, Result};
@@ -40,11 +42,18 @@ pub(super) const SHARDS_PER_FILL: u64 = 6;
 /// Threads that memory is planned for where there are fewer and it allows: sample and shards must
 /// not depend on how many there are.
 const PLANNED_THREADS: usize = 16;
+/// Memory of a build in pieces: so much, and one in so many bytes of the raw vectors. More makes no
+/// larger pieces, so that the bytes of an index do not depend on it.
+const USUAL_BYTES: u64 = 64_000_000;
+const USUAL_SHARE: u64 = 100;
 /// Buffers of blocks, writers and readers, in any stage.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 pub(super) const STAGE_BYTES: u64 = 6 << 20;
 /// Lists, codes and rows of neighbours that are read for a batch of pages.
 const PAGING_BYTES: u64 = 12 << 20;
+
+/// The stage that a build can do without.
+const CALIBRATING: &str = "calibrating (with no calibration queries it is left to be done later)";
 
 /// How the graph is built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +65,8 @@ pub(super) enum GraphPlan {
     Shards { capacity: u32, window: Option<u32> },
     /// From the lists of segments that there are.
     Kept,
+    /// From the lists of another index, on disk; placed in windows of at most so many.
+    Taken { window: Option<u32> },
 }
 
 /// What is built.
@@ -93,7 +104,7 @@ impl GraphPlan {
     /// Nodes of a shard at most, where there are any.
     pub(super) const fn capacity(self) -> Option<u32> {
         match self {
-            Self::Whole | Self::Kept => None,
+            Self::Whole | Self::Kept | Self::Taken { .. } => None,
             Self::Shards { capacity, .. } => Some(capacity),
         }
     }
@@ -102,7 +113,7 @@ impl GraphPlan {
     pub(super) const fn window(self) -> Option<u32> {
         match self {
             Self::Whole | Self::Kept => None,
-            Self::Shards { window, .. } => window,
+            Self::Shards { window, .. } | Self::Taken { window } => window,
         }
     }
 }
@@ -166,6 +177,7 @@ impl BuildPlan {
                 Some(_) => filter_bytes(cut.rows(), cut.longest()),
                 None => 0,
             },
+            thrift: Thrift::default(),
         };
         let index_memory = choice.search_memory();
         let memory_bytes = cut.least_share(index_memory);
@@ -246,23 +258,61 @@ impl BuildPlan {
 
     /// Chooses sample, parts and graph plan so that no stage exceeds the budget.
     pub(super) fn fit(&mut self, resident: bool, options: &BuildOptions) -> OrRefused<()> {
+        let is_taken = options.graph_from.is_some() && !self.has_clusters();
+        if is_taken {
+            self.graph = GraphPlan::Taken { window: None };
+        }
         self.settle_threads(resident, options)?;
-        let whole = self.whole_bytes(resident, SAMPLE_ROWS_MIN);
-        if options.graph_from.is_some() {
-            self.refuse_above("laying out the graph of another index", whole)?;
+        if self.whole_bytes(resident, SAMPLE_ROWS_MIN) > self.budget_bytes {
+            self.cut_into_pieces(resident);
+        } else {
+            self.graph = GraphPlan::Whole;
+            self.settle_sample(resident);
         }
-        if whole > self.budget_bytes {
-            self.parts = self.can_part().then(|| self.part_capacity());
-            if !self.has_clusters() {
+        Ok(())
+    }
+
+    /// Chooses the sizes of pieces, and of the sample, which fit. Memory beyond what pieces usually
+    /// take changes none of them, so it changes no byte of the index.
+    fn cut_into_pieces(&mut self, resident: bool) {
+        let given = (self.budget_bytes, self.planned_threads);
+        self.planned_threads = 1;
+        let usual = self.usual_bytes().max(self.least_of_pieces() + USUAL_BYTES);
+        self.budget_bytes = self.budget_bytes.min(usual);
+        self.planned_threads = given.1.max(PLANNED_THREADS);
+        while self.planned_threads > 1 && self.least_of_pieces() > self.budget_bytes {
+            self.planned_threads /= 2;
+        }
+        self.parts = self.can_part().then(|| self.part_capacity());
+        if !self.has_clusters() {
+            let window = self.places_by_edges().then(|| self.window_capacity());
+            self.graph = if self.is_taken() {
+                GraphPlan::Taken { window }
+            } else {
                 let capacity = self.shard_capacity();
-                let window = self.places_by_edges().then(|| self.window_capacity());
-                self.graph = GraphPlan::Shards { capacity, window };
-            }
+                GraphPlan::Shards { capacity, window }
+            };
         }
+        self.settle_sample(resident);
+        self.budget_bytes = given.0;
+        self.threads = self.threads.min(self.planned_threads);
+    }
+
+    /// The least that pieces, and codes trained on few rows, take.
+    fn least_of_pieces(&self) -> u64 {
+        let training = self.train_bytes(self.sample_rows.min(SAMPLE_ROWS_MIN));
+        self.piecewise_bytes().unwrap_or(0).max(training)
+    }
+
+    fn settle_sample(&mut self, resident: bool) {
         while self.sample_rows > SAMPLE_ROWS_MIN && self.peak_bytes(resident) > self.budget_bytes {
             self.sample_rows = (self.sample_rows / 2).max(SAMPLE_ROWS_MIN);
         }
-        Ok(())
+    }
+
+    /// Memory that the pieces of a build are made for, where there is so much.
+    pub(super) fn usual_bytes(&self) -> u64 {
+        USUAL_BYTES + u64::from(self.node_count) * self.row_bytes() / USUAL_SHARE
     }
 
     /// Plans to keep the lists of segments, of which the largest has so many nodes, where memory is
@@ -290,9 +340,14 @@ impl BuildPlan {
         let parts = self.parts.map(|capacity| self.part_bytes(capacity.into()));
         match (parts, self.graph) {
             (None, GraphPlan::Whole) => self.whole_bytes(resident, self.sample_rows),
-            (_, GraphPlan::Shards { capacity, window }) => {
-                let shards = self.shard_bytes(capacity.into());
-                let windows = window.map(|nodes| self.window_bytes(nodes.into()));
+            (_, GraphPlan::Shards { .. } | GraphPlan::Taken { .. }) => {
+                let capacity = self.graph.capacity();
+                let shards = capacity.map_or_else(
+                    || self.taking_bytes(),
+                    |capacity| self.shard_bytes(capacity.into()),
+                );
+                let windows = self.graph.window();
+                let windows = windows.map(|nodes| self.window_bytes(nodes.into()));
                 let placing = parts.unwrap_or(0).max(windows.unwrap_or(0));
                 let paging = if self.codes_wait_on_disk() {
                     self.paging_bytes(0)
@@ -306,9 +361,28 @@ impl BuildPlan {
         }
     }
 
-    /// Whether the graph can be built in shards, and lie on disk from then on.
-    fn can_shard(&self) -> bool {
-        (self.spec.nodes_are_rows() || self.can_part()) && self.shard_algorithm().is_some()
+    /// The least that it takes to make a graph that lies on disk from then on; none where that
+    /// cannot be.
+    fn linking_bytes(&self) -> Option<u64> {
+        if !(self.spec.nodes_are_rows() || self.can_part()) {
+            return None;
+        }
+        if self.is_taken() {
+            return Some(self.taking_bytes());
+        }
+        let can_shard = self.shard_algorithm().is_some();
+        can_shard.then(|| self.shard_bytes(self.least_shard()))
+    }
+
+    /// Whether the graph is that of another index.
+    const fn is_taken(&self) -> bool {
+        matches!(self.graph, GraphPlan::Taken { .. })
+    }
+
+    /// Peak while the graph of another index is copied.
+    fn taking_bytes(&self) -> u64 {
+        let row = u64::from(self.can_part()) * DONOR_ROW_BYTES;
+        STAGE_BYTES + DONOR_BYTES + u64::from(self.node_count) * row
     }
 
     /// The least that a build takes which does not hold all rows; none where there is no such.
@@ -317,19 +391,21 @@ impl BuildPlan {
         if self.has_clusters() {
             return parts;
         }
-        let shards = self.shard_bytes(self.least_shard());
         let windows = self
             .places_by_edges()
             .then(|| self.window_bytes(self.least_window()));
         let placing = parts.unwrap_or(0).max(windows.unwrap_or(0));
-        self.can_shard()
-            .then(|| shards.max(placing).max(self.paging_bytes(0)))
+        let linking = self.linking_bytes();
+        linking.map(|linking| linking.max(placing).max(self.paging_bytes(0)))
     }
 
     /// Whether codes that pages hold are read from a temporary file: where memory does not hold
     /// those of all nodes beside the rest.
     pub(super) fn codes_wait_on_disk(&self) -> bool {
-        let on_disk = matches!(self.graph, GraphPlan::Shards { .. });
+        let on_disk = matches!(
+            self.graph,
+            GraphPlan::Shards { .. } | GraphPlan::Taken { .. }
+        );
         on_disk && self.paging_bytes(self.code_table_bytes()) > self.budget_bytes
     }
 
@@ -389,7 +465,7 @@ impl BuildPlan {
         let graph = self
             .piecewise_bytes()
             .map_or(whole, |bytes| bytes.min(whole));
-        let calibrating = if self.kind.calibrates() {
+        let calibrating = if self.kind.calibrates() && options.calibration_queries > 0 {
             searching + self.calibration_bytes(options)
         } else if self.counts_visits() {
             searching + STAGE_BYTES
@@ -397,7 +473,7 @@ impl BuildPlan {
             0
         };
         let stages = [
-            ("calibrating", calibrating),
+            (CALIBRATING, calibrating),
             (
                 "training the codes",
                 self.train_bytes(self.sample_rows.min(SAMPLE_ROWS_MIN)),
@@ -454,7 +530,11 @@ impl BuildPlan {
             }
             (None, Some(algorithm)) => {
                 let graph = Graph::bytes(nodes, self.spec.graph.max_degree());
-                let building = algorithm.bytes(shape.vectors(), nodes, threads);
+                let building = if self.is_taken() {
+                    held_bytes(nodes, self.spec.graph.max_degree())
+                } else {
+                    algorithm.bytes(shape.vectors(), nodes, threads)
+                };
                 building.max(graph + self.writing_bytes())
             }
             (None, None) => 0,
@@ -506,7 +586,8 @@ impl BuildPlan {
     pub(super) fn calibration_bytes(&self, options: &BuildOptions) -> u64 {
         let most = RANKS.into_iter().max().unwrap_or(1).min(self.node_count);
         let queries = u64::from(options.calibration_queries);
-        // The row twice, its truth, and what each search cost; then the answers of some.
+        // The row twice, its truth, and what each search cost; then the answers of some, or what
+        // all note, which is less.
         let per_query = 2 * self.row_bytes() + u64::from(most) * (4 + 4) + 200;
         let answers = (queries * u64::from(most)).min(MAX_ANSWERS as u64);
         STAGE_BYTES + queries * per_query + answers * ANSWER_BYTES

@@ -5,18 +5,17 @@ use std::ops::Range;
 use pageway_types::{NodeId, Progress, RowId, VectorRead};
 use rayon::ThreadPool;
 
-use super::budget::BLOCK_BYTES;
 use super::measure::{self, CalibrationPlan};
 use super::sample::{read_rows, sample_rows};
 use crate::error::Result;
-use crate::options::{BuildInput, BuildOptions};
-use crate::source::VectorSlice;
-use crate::truth::{ExactOptions, ExactQuestion, exact, exact_bytes_min};
+use crate::index::Index;
+use crate::options::{BuildInput, BuildOptions, Queries};
 
 /// Rows of the data that stand in for queries, where there are none and more rows than one;
 /// ascending.
 pub(super) fn held_out_rows(input: &BuildInput<'_>, options: &BuildOptions) -> Option<Vec<RowId>> {
-    let held_out = input.queries.is_none() && input.vectors.count() > 1;
+    let asks = options.calibration_queries > 0;
+    let held_out = asks && input.queries.is_none() && input.vectors.count() > 1;
     held_out.then(|| {
         let rows = sampled(input.vectors, options);
         rows.into_iter().map(|row| RowId(row as u32)).collect()
@@ -44,41 +43,77 @@ fn sampled(from: &dyn VectorRead, options: &BuildOptions) -> Vec<u64> {
     sample_rows(from.count(), wished, !options.seed)
 }
 
-/// Takes queries from the user's examples, or holds rows of the data out, and computes their exact
-/// neighbours. `nodes`: those of the rows that are held out.
+/// Takes queries from the user's examples, or holds rows of the data out, and finds their exact
+/// neighbours among the rows of `index`. `nodes`: those of the rows that are held out.
 pub(super) fn plan(
     input: &BuildInput<'_>,
     options: &BuildOptions,
-    (pool, nodes): (&ThreadPool, Option<Vec<NodeId>>),
-    progress: &dyn Progress,
+    (index, nodes): (&Index, Option<Vec<NodeId>>),
+    (pool, progress): (&ThreadPool, &dyn Progress),
 ) -> Result<CalibrationPlan> {
-    let count = input.vectors.count();
     let from = input.queries.unwrap_or(input.vectors);
     let rows = read_rows(from, &sampled(from, options))?;
-    let held_out = held_out_rows(input, options);
-    let ranks = measure::ranks(&[], count - u64::from(held_out.is_some()));
-    let k = ranks.last().map_or(1, |rank| *rank as usize);
-    let truth = {
-        let question = ExactQuestion {
-            queries: VectorSlice::new(&rows, input.vectors.shape())?,
-            metric: options.metric,
-            k,
-            exclude: held_out.as_deref(),
-        };
-        let memory_bytes = exact_bytes_min(&question) + BLOCK_BYTES as u64;
-        exact(
-            input.vectors,
-            &question,
-            &ExactOptions { memory_bytes, pool },
-            progress,
-        )?
-    };
+    let ranks = measure::ranks(&[], index.len() - u64::from(nodes.is_some()));
+    let mut asked = Queries::new(&rows, index.shape());
+    asked.held_out = nodes.as_deref();
+    let most = ranks.last().copied().unwrap_or(0);
+    let truth = index.exact(&asked, most, (pool, progress))?;
     Ok(CalibrationPlan {
         rows,
         held_out: nodes,
         truth,
-        of_nodes: false,
         ranks,
         threads: pool.current_num_threads(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use pageway_types::{ElementType, NoProgress, VectorShape};
+
+    use super::*;
+    use crate::index::Index;
+    use crate::options::{Effort, OpenOptions, Queries, SearchOptions};
+    use crate::presets::Preset;
+    use crate::source::VectorSlice;
+
+    #[test]
+    fn without_queries_an_index_is_searched_by_list_size_until_it_is_calibrated() {
+        let shape = VectorShape {
+            dimension: 8,
+            element: ElementType::U8,
+        };
+        let rows: Vec<u8> = (0u32..200 * 8).map(|at| (at * at % 251) as u8).collect();
+        let (root, vectors) = (
+            tempfile::tempdir().unwrap(),
+            VectorSlice::new(&rows, shape).unwrap(),
+        );
+        let options = BuildOptions {
+            preset: Preset::DiskAnn,
+            calibration_queries: 0,
+            ..BuildOptions::default()
+        };
+        let dir = root.path().join("index");
+        let input = BuildInput::new(&vectors, "rows");
+        let report = Index::build(&dir, &input, &options, &NoProgress).unwrap();
+        assert!(report.list_size.is_none());
+        assert!(report.warnings[0].contains("not calibrated"), "{report:?}");
+        let index = Index::open(&dir, &OpenOptions::default()).unwrap();
+        let queries = Queries::new(&rows[..80], shape);
+        let by_recall = index.search(&queries, &SearchOptions::nearest(1));
+        let refused = by_recall.unwrap_err();
+        assert!(refused.context().contains("not calibrated"), "{refused}");
+        let by_size = SearchOptions {
+            effort: Effort::ListSize(40),
+            ..SearchOptions::nearest(1)
+        };
+        assert_eq!(
+            index.search(&queries, &by_size).unwrap().distances[..10],
+            [0.0; 10]
+        );
+        index
+            .calibrate(None, &crate::CalibrateOptions::default(), &NoProgress)
+            .unwrap();
+        index.search(&queries, &SearchOptions::nearest(1)).unwrap();
+    }
 }

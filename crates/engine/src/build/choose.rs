@@ -1,6 +1,7 @@
 //! The spec of a build: the preset's row, sized by the memory and the disk that it may take.
 
 use super::cut::Cut;
+use super::thrift::Thrift;
 use crate::error::{Error, Result};
 use crate::memory::{Ledger, MemoryPart, MemoryWish, format_budget, format_bytes, largest};
 use crate::options::BuildOptions;
@@ -16,10 +17,17 @@ const DEFAULT_MEMORY: (f64, u64) = (0.2, 16_000_000);
 /// cache for it: one in so many.
 const QUERY_SHARE: u64 = 16;
 
+/// The budgets that a form passes, in their order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Budget {
+    Searches,
+    Disk,
+    Build,
+}
+
 /// A budget that a form cannot work with.
 pub(super) struct Refused {
-    /// Whether it is that of the build, and the form has passed that of searches.
-    building: bool,
+    budget: Budget,
     /// The smallest that it can.
     least: u64,
     error: Error,
@@ -29,7 +37,7 @@ impl Refused {
     /// Of the memory of a build.
     pub(super) fn while_building(error: Error, least: u64) -> Self {
         Self {
-            building: true,
+            budget: Budget::Build,
             least,
             error,
         }
@@ -42,7 +50,7 @@ impl Refused {
 
     /// Of two refusals the one that came later, or asks for less.
     pub(super) fn or(self, other: Self) -> Self {
-        let further = |one: &Self| (one.building, std::cmp::Reverse(one.least));
+        let further = |one: &Self| (one.budget, std::cmp::Reverse(one.least));
         if further(&other) > further(&self) {
             other
         } else {
@@ -54,7 +62,7 @@ impl Refused {
 impl From<Error> for Refused {
     fn from(error: Error) -> Self {
         Self {
-            building: false,
+            budget: Budget::Searches,
             least: u64::MAX,
             error,
         }
@@ -70,6 +78,7 @@ impl From<SpecError> for Refused {
 pub(super) type OrRefused<T> = std::result::Result<T, Refused>;
 
 /// What a spec is chosen by.
+#[derive(Clone, Copy)]
 pub(super) struct SpecChoice<'c> {
     pub(super) shape: Shape,
     pub(super) options: &'c BuildOptions,
@@ -81,6 +90,8 @@ pub(super) struct SpecChoice<'c> {
     pub(super) row_bytes: u64,
     /// Memory of filters, where rows have attributes.
     pub(super) filters: u64,
+    /// What is given up for less disk.
+    pub(super) thrift: Thrift,
 }
 
 impl SpecChoice<'_> {
@@ -123,7 +134,30 @@ impl SpecChoice<'_> {
         Error::invalid(format!("preset {preset} has no form '{wanted}': {there}"))
     }
 
+    /// The spec of a form, which gives up as much as the disk that was granted asks for.
     fn spec_of(&self, form: &Form, memory_bytes: u64) -> OrRefused<IndexSpec> {
+        let spec = self.within_memory(form, memory_bytes)?;
+        let Some(limit) = self.options.disk.map(|wish| wish.resolve(self.raw_bytes())) else {
+            return Ok(spec);
+        };
+        let mut choice = self.within_disk(spec, limit);
+        for thrift in Thrift::steps() {
+            let thrifty = Self { thrift, ..*self };
+            choice = choice.or_else(|refused| {
+                let spec = thrifty.within_memory(form, memory_bytes);
+                // What is given up may take memory, or be part of another choice.
+                let Ok(spec) = spec else {
+                    return Err(refused);
+                };
+                let fitted = thrifty.within_disk(spec, limit);
+                fitted.map_err(|other| refused.or(other))
+            });
+        }
+        choice
+    }
+
+    /// The spec of a form, with as long codes as memory holds.
+    fn within_memory(&self, form: &Form, memory_bytes: u64) -> OrRefused<IndexSpec> {
         let extent = self.cut.extent();
         let lists = |spec: &IndexSpec| {
             if form.lists_first {
@@ -159,7 +193,9 @@ impl SpecChoice<'_> {
                 };
                 largest(least, useful, fits_with_queries)
             }
-            (None, false) => in_page_code_bytes(self.shape.dimension),
+            (None, false) => self
+                .thrift
+                .code_bytes(in_page_code_bytes(self.shape.dimension)),
         };
         let mut spec = self.checked(form, code_bytes)?;
         if codes.is_split() {
@@ -172,7 +208,7 @@ impl SpecChoice<'_> {
             spec = split(most);
         }
         fits(&spec)?;
-        self.within_disk(spec)
+        Ok(spec)
     }
 
     /// Shortest and longest code that memory may choose.
@@ -193,6 +229,7 @@ impl SpecChoice<'_> {
             ..self.sizes
         };
         let mut spec = (form.spec)(self.shape, &sizes);
+        self.thrift.apply(&mut spec);
         if self.show_no_axes() {
             spec.storage.rotate_codes_at_random();
         }
@@ -221,11 +258,7 @@ impl SpecChoice<'_> {
     }
 
     /// Packs fewer lists beside a record, where the disk that was granted is too small for all.
-    fn within_disk(&self, spec: IndexSpec) -> OrRefused<IndexSpec> {
-        let raw_bytes = self.raw_bytes();
-        let Some(limit) = self.options.disk.map(|wish| wish.resolve(raw_bytes)) else {
-            return Ok(spec);
-        };
+    fn within_disk(&self, spec: IndexSpec, limit: u64) -> OrRefused<IndexSpec> {
         let packed = |lists| {
             let mut spec = spec.clone();
             spec.layout.codec = spec.layout.codec.with_packed_lists(lists);
@@ -243,7 +276,7 @@ impl SpecChoice<'_> {
             return Ok(chosen);
         }
         Err(Refused {
-            building: false,
+            budget: Budget::Disk,
             least: needed,
             error: Error::invalid(format!(
                 "a disk limit of {} is too small for this index; the smallest that works is \
@@ -300,7 +333,7 @@ fn settle(
     ledger
         .settle("searching this index")
         .map_err(|error| Refused {
-            building: false,
+            budget: Budget::Searches,
             least: ledger.reserved(),
             error,
         })

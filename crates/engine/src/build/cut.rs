@@ -1,5 +1,5 @@
-//! The rows of a build, cut into runs of nearly equal length: one for each segment. Of rows that are
-//! cut by space the runs are those of an order in which near rows are together.
+//! The rows of a build, cut into runs of nearly equal length: one for each segment. Of rows that
+//! are cut by space the runs are those of an order in which near rows are together.
 
 use std::io;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! The end of a build: what the finished index tells when it is searched, before it is published.
 
 use pageway_store::FileEntry;
-use pageway_types::NodeId;
+use pageway_types::{NodeId, Progress};
 
 use super::budget::STAGE_BYTES;
 use super::fingerprint::Fingerprint;
@@ -57,7 +57,8 @@ impl Pipeline<'_> {
             segment,
         };
         let lists = resolve::list_reader(source)?;
-        let room = self.plan.budget_bytes / 2 / ORDER_BYTES;
+        let memory = self.plan.budget_bytes.min(self.plan.usual_bytes());
+        let room = memory / 2 / ORDER_BYTES;
         let limit = u64::from(segment.node_count).min(room) as usize;
         // Walks start at the nodes of a navigation graph, if there is one.
         let from = if structure.is_empty() {
@@ -103,14 +104,15 @@ impl Pipeline<'_> {
         manifest: &Manifest,
         held_out: Option<Vec<NodeId>>,
     ) -> Result<Calibration> {
+        let beside = self.plan.calibration_bytes(self.options);
+        let index = self.open(manifest, beside)?;
         let plan = calibrate::plan(
             self.input,
             self.options,
-            (self.pool, held_out),
-            self.progress,
+            (&index, held_out),
+            (self.pool, self.progress),
         )?;
-        let beside = self.plan.calibration_bytes(self.options);
-        measure::calibrate(&self.open(manifest, beside)?, &plan, self.progress)
+        measure::calibrate(&index, &plan, self.progress)
     }
 
     /// Opens an index that is not published yet, to measure with: without attributes, as nothing is

@@ -36,9 +36,7 @@ impl BaseSearch {
         threads: usize,
     ) -> Result<Self> {
         let least = least_memory(&segment.spec, segment.node_count)?.reserved();
-        let patches = segment.files.patches.as_ref();
-        let patches = patches.map_or(0, |own| own.map.payload_bytes);
-        let memory = least + patches + REWRITE_BYTES / 2;
+        let memory = least + segment.files.patch_bytes() + REWRITE_BYTES / 2;
         let mut manifest = alone(workspace.generation, segment, memory);
         manifest.spec.shape.element = element;
         for alone in &mut manifest.segments {

@@ -2,10 +2,11 @@
 
 use pageway_graph::{Graph, Layer, MedoidSpec, medoid, overlap_ratio};
 use pageway_store::{FileEntry, PageFileWriter};
-use pageway_types::{Metric, NodeId};
+use pageway_types::{Metric, NodeId, Progress};
 use serde_json::{Value, json};
 
 use super::budget::{BLOCK_BYTES, GraphPlan};
+use super::donor::{Donor, DonorRows};
 use super::encode::CodeFiles;
 use super::fingerprint::Fingerprint;
 use super::graph::{GraphInput, WholeGraph};
@@ -94,11 +95,6 @@ impl Pipeline<'_> {
             entry,
             guests: self.guests,
             max_norm,
-            donor: self
-                .options
-                .graph_from
-                .as_deref()
-                .map(|dir| (&self.workspace.vfs, dir)),
             pool: self.pool,
             progress: self.progress,
         };
@@ -107,7 +103,7 @@ impl Pipeline<'_> {
             let kept = GraphFile::of(kept, nodes, max_degree).load(entry)?;
             return WholeGraph::of(kept, input);
         }
-        let whole = WholeGraph::build(input)?;
+        let whole = WholeGraph::build(input, self.donor()?.as_ref())?;
         // The layers of an HNSW graph are not kept, so neither is it.
         if files.scratch.resumes() && whole.layers.is_empty() {
             let mut lists = GraphRows::new(&whole.graph);
@@ -117,7 +113,21 @@ impl Pipeline<'_> {
         Ok(whole)
     }
 
-    /// The graph on disk: merged from shards, or from lists that are kept, and every node linked.
+    /// The index whose graph is taken over, where one is.
+    fn donor(&self) -> Result<Option<Donor<'_>>> {
+        let rows = DonorRows {
+            vectors: self.input.vectors,
+            ordered: self.ordered_rows(),
+        };
+        let dir = self.options.graph_from.as_deref();
+        let place = dir.map(|dir| (&self.workspace.vfs, dir));
+        place
+            .map(|place| Donor::open(place, &self.plan.spec, rows))
+            .transpose()
+    }
+
+    /// The graph on disk: taken over, or merged from shards or from lists that are kept, and every
+    /// node linked.
     fn graph_file(
         &self,
         entry: NodeId,
@@ -129,6 +139,14 @@ impl Pipeline<'_> {
         if let Some((kept, note)) = files.find("graph")? {
             let graph = GraphFile::of(kept, nodes, max_degree);
             return Ok(Merged::noted(graph, &note, stages));
+        }
+        if let Some(donor) = self.donor()? {
+            self.progress.stage("read graph", nodes.into());
+            let mut lists = donor.lists(self.ordered_rows())?;
+            let graph = GraphFile::write(files.writer("graph")?, &mut lists, (nodes, max_degree))?;
+            files.keep("graph", graph.spill(), Value::Null)?;
+            stages.end("build graph");
+            return Ok(Merged { graph, shards: 1 });
         }
         let graphs = match (self.plan.graph, self.kept) {
             (GraphPlan::Shards { capacity, .. }, _) => {

@@ -6,6 +6,7 @@
 
 use pageway_types::{NodeId, Progress};
 
+use super::climb;
 use crate::calibration::{
     Calibration, CalibrationCurve, CalibrationRow, DimensionFit, Missed, RANKS,
 };
@@ -48,7 +49,7 @@ const FINE_UP_TO: u32 = 64;
 const LONGEST_LIST: u32 = 8192;
 
 /// Neighbours up to which costs are those of exact distances.
-const EXACT_RANKS: u32 = 10;
+pub(super) const EXACT_RANKS: u32 = 10;
 
 /// Queries of a calibration with their truth.
 pub(crate) struct CalibrationPlan {
@@ -56,15 +57,27 @@ pub(crate) struct CalibrationPlan {
     pub(crate) rows: Vec<u8>,
     /// Where the queries are rows of the data: their nodes, which must not be found.
     pub(crate) held_out: Option<Vec<NodeId>>,
-    /// Exact neighbours, as many as the largest rank.
+    /// Exact neighbours, nodes of the index, as many as the largest rank.
     pub(crate) truth: Truth,
-    /// Whether those are nodes of the index, and not rows of the data.
-    pub(crate) of_nodes: bool,
     /// Numbers of neighbours to measure, ascending.
     pub(crate) ranks: Vec<u32>,
     /// Threads that search. They share the memory of one, so that what is cached, and with it what
     /// is measured, does not depend on how many there are.
     pub(crate) threads: usize,
+}
+
+impl CalibrationPlan {
+    /// Rows of some queries, and their nodes where those are held out.
+    pub(super) fn queries(&self, places: &[usize]) -> (Vec<u8>, Option<Vec<NodeId>>) {
+        let row_bytes = self.rows.len() / self.truth.query_count().max(1);
+        let row = |place: &usize| self.rows.get(place * row_bytes..(place + 1) * row_bytes);
+        let rows = places.iter().filter_map(row).flatten().copied().collect();
+        let node = |nodes: &Vec<NodeId>| {
+            let each = places.iter().filter_map(|place| nodes.get(*place));
+            each.copied().collect()
+        };
+        (rows, self.held_out.as_ref().map(node))
+    }
 }
 
 /// The usual ranks and `others`, as far as there are so many neighbours; ascending.
@@ -85,6 +98,9 @@ pub(crate) fn calibrate(
     progress: &dyn Progress,
 ) -> Result<Calibration> {
     let queries = plan.truth.query_count();
+    if index.notes_lists() {
+        return climb::calibrate(index, plan, progress);
+    }
     let mut calibration = Calibration {
         queries: queries as u32,
         held_out: plan.held_out.is_some(),
@@ -114,6 +130,12 @@ pub(crate) fn calibrate(
     Ok(calibration)
 }
 
+/// The list at which queries for `k` neighbours learn their local dimension.
+pub(super) fn first_look(k: u32) -> u32 {
+    let (share, least) = FIRST_LOOK;
+    (k / share).max(least)
+}
+
 /// The list that is measured next.
 fn longer(list_size: u32) -> u32 {
     if list_size < FINE_UP_TO {
@@ -124,7 +146,7 @@ fn longer(list_size: u32) -> u32 {
 }
 
 /// Searches are no stages of their own: cancels, and says nothing.
-struct Quiet<'p>(&'p dyn Progress);
+pub(super) struct Quiet<'p>(pub(super) &'p dyn Progress);
 
 impl Progress for Quiet<'_> {
     fn stage(&self, _name: &'static str, _total: u64) {}
@@ -208,14 +230,14 @@ impl Measuring<'_> {
         if !self.index.chooses_lists() {
             return Ok(None);
         }
-        let first = (self.k / FIRST_LOOK.0).max(FIRST_LOOK.1);
+        let first = first_look(self.k);
         let options = SearchOptions {
             k: self.k,
             threads: self.plan.threads,
             ..SearchOptions::default()
         };
         let places: Vec<usize> = (0..self.plan.truth.query_count()).collect();
-        let (rows, held_out) = self.queries(&places);
+        let (rows, held_out) = self.plan.queries(&places);
         let mut queries = Queries::new(&rows, self.index.shape());
         queries.held_out = held_out.as_deref();
         let own = self
@@ -277,7 +299,7 @@ impl Measuring<'_> {
             return Ok(None);
         }
         let places = self.places(list_size);
-        let (rows, held_out) = self.queries(&places);
+        let (rows, held_out) = self.plan.queries(&places);
         let mut queries = Queries::new(&rows, self.index.shape());
         queries.held_out = held_out.as_deref();
         let answers = self
@@ -299,22 +321,6 @@ impl Measuring<'_> {
         let most = (MAX_ANSWERS / self.k as usize).max(1);
         let count = (affordable.max(least) as usize).min(most).min(all);
         (0..count).map(|at| at * all / count).collect()
-    }
-
-    fn queries(&self, places: &[usize]) -> (Vec<u8>, Option<Vec<NodeId>>) {
-        let row_bytes = self.index.shape().row_bytes();
-        let row = |place: &usize| {
-            self.plan
-                .rows
-                .get(place * row_bytes..(place + 1) * row_bytes)
-        };
-        let rows = places.iter().filter_map(row).flatten().copied().collect();
-        let held_out = self.plan.held_out.as_ref();
-        let node = |nodes: &Vec<NodeId>| {
-            let each = places.iter().filter_map(|place| nodes.get(*place));
-            each.copied().collect()
-        };
-        (rows, held_out.map(node))
     }
 
     fn judge(
@@ -346,13 +352,8 @@ impl Measuring<'_> {
     /// Recall of each query.
     fn recalls(&self, answers: &Answers, places: &[usize]) -> Result<Vec<f64>> {
         let truth = &self.plan.truth;
-        let rows = if self.plan.of_nodes {
-            &answers.nodes
-        } else {
-            &answers.rows
-        };
-        let rows = rows.chunks_exact(answers.k);
-        let found = rows.zip(answers.distances.chunks_exact(answers.k));
+        let nodes = answers.nodes.chunks_exact(answers.k);
+        let found = nodes.zip(answers.distances.chunks_exact(answers.k));
         let one = |(place, (ids, distances)): (&usize, (&[u32], &[f32]))| {
             let own = Truth {
                 k: truth.k,

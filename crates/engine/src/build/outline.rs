@@ -83,7 +83,7 @@ fn outline(input: &BuildInput<'_>, options: &BuildOptions) -> Result<BuildOutlin
 
 #[cfg(test)]
 mod tests {
-    use pageway_types::{ElementType, VectorShape};
+    use pageway_types::{ElementType, VectorRead, VectorShape};
 
     use super::*;
     use crate::memory::MemoryWish;
@@ -123,6 +123,47 @@ mod tests {
             "{refused}"
         );
     }
+    /// Rows that are planned for and never read.
+    struct Imagined(u64);
+
+    impl VectorRead for Imagined {
+        fn count(&self) -> u64 {
+            self.0
+        }
+
+        fn shape(&self) -> VectorShape {
+            VectorShape {
+                dimension: 128,
+                element: ElementType::U8,
+            }
+        }
+
+        fn read(&self, _: u64, _: &mut [u8]) -> std::io::Result<()> {
+            Err(std::io::ErrorKind::Unsupported.into())
+        }
+    }
+
+    #[test]
+    fn memory_beyond_the_usual_makes_the_same_pieces() {
+        let rows = Imagined(3_000_000);
+        let input = BuildInput::new(&rows, "rows");
+        for (form, memory) in [("clustered", 0.5), ("on-disk", 0.1)] {
+            let pieces = |build_memory| {
+                let options = BuildOptions {
+                    form: Some(form.to_owned()),
+                    build_memory: Some(MemoryWish::Bytes(build_memory)),
+                    memory: Some(MemoryWish::Share(memory)),
+                    calibration_queries: 10,
+                    ..BuildOptions::default()
+                };
+                let outline = Index::outline(&input, &options).unwrap();
+                (outline.shard_nodes.unwrap(), outline.sample_rows)
+            };
+            let usual = pieces(230_000_000);
+            assert_eq!(pieces(280_000_000), usual, "{form}");
+        }
+    }
+
     #[test]
     fn little_memory_is_built_in_by_fewer_threads() {
         let shape = VectorShape {

@@ -23,6 +23,7 @@ use rayon::ThreadPool;
 
 use super::budget::{BuildPlan, NORM_BYTES, STAGE_BYTES};
 use super::clusters::{CLIPPED, table_of};
+use super::course::Course;
 use super::deal::Deal;
 use super::ordered::{OrderedRows, OrderedWriter};
 use super::outliers::clip;
@@ -110,7 +111,7 @@ pub(super) struct PartBuild<'p> {
     pub(super) max_norm: f32,
     pub(super) files: StageFiles<'p>,
     pub(super) pool: &'p ThreadPool,
-    pub(super) progress: &'p dyn Progress,
+    pub(super) progress: &'p Course<'p>,
 }
 
 /// A part: rows, each before its identity.
@@ -155,8 +156,10 @@ impl PartBuild<'_> {
                 group_centroids: Vec::new(),
             },
         };
+        let rows = self.input.vectors.count();
         for part in parts {
             self.progress.check()?;
+            self.progress.portion(part.count as f64 / rows as f64);
             match resolve::cluster_spec(&self.plan.spec) {
                 Some(spec) => self.cluster(&part, &spec, &mut ordering)?,
                 None => self.place(&part, &mut ordering)?,
@@ -483,7 +486,7 @@ mod tests {
                     segment: None,
                 },
                 pool: &pool,
-                progress: &NoProgress,
+                progress: &Course::of_part(&NoProgress),
             };
             let (ordered, table) = parts.run(500).unwrap();
             assert_eq!(VectorRead::count(&ordered), u64::from(ROWS));

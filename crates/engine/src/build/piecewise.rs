@@ -9,7 +9,7 @@ use pageway_types::{ElementType, NoProgress, Progress, VectorShape};
 use super::budget::{BuildPlan, GraphPlan};
 use super::whole::build_planned;
 use crate::error::{ErrorKind, Result};
-use crate::index::Index;
+use crate::index::{Index, describe};
 use crate::options::{BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions};
 use crate::presets::Preset;
 use crate::source::{IdSlice, VectorSlice};
@@ -52,23 +52,38 @@ fn build(
     piecewise: bool,
     progress: &dyn Progress,
 ) -> Result<()> {
+    build_in(dir, options, piecewise.then_some(1), progress)
+}
+
+/// The same, in pieces in so many times the least memory.
+fn build_in(
+    dir: &Path,
+    options: &BuildOptions,
+    piecewise: Option<u64>,
+    progress: &dyn Progress,
+) -> Result<()> {
     let bytes = rows();
     let ids: Vec<u64> = (0..u64::from(ROWS)).map(|row| 3 * row + 1).collect();
     let (vectors, ids) = (VectorSlice::new(&bytes, SHAPE).unwrap(), IdSlice(&ids));
     let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids));
     let mut plan = BuildPlan::new((&input, SHAPE.element), options, None)?;
-    if piecewise {
+    if let Some(times) = piecewise {
         plan.parts = plan.can_part().then_some(ROWS / 3);
         let per_page = plan.nodes_per_page();
         let window = (ROWS / 3 / per_page).max(1) * per_page;
-        plan.graph = GraphPlan::Shards {
-            capacity: ROWS / 3,
-            window: plan.places_by_edges().then_some(window),
+        let window = plan.places_by_edges().then_some(window);
+        let capacity = ROWS / 3;
+        plan.graph = match options.graph_from {
+            Some(_) => GraphPlan::Taken { window },
+            None => GraphPlan::Shards { capacity, window },
         };
         // Codes that pages hold wait on disk.
         let held = if plan.pages_hold_codes() { 0 } else { 16 << 20 };
-        plan.budget_bytes = plan.paging_bytes(held);
-        assert_eq!(plan.codes_wait_on_disk(), plan.pages_hold_codes());
+        plan.budget_bytes = times * plan.paging_bytes(held);
+        assert_eq!(
+            plan.codes_wait_on_disk(),
+            times == 1 && plan.pages_hold_codes()
+        );
     }
     let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
     build_planned((&vfs, dir), (&input, options), (&plan, None), progress).map(|_| ())
@@ -114,6 +129,47 @@ fn every_design_is_built_without_its_graph_in_memory() {
             .filter(|name| is_temporary(name))
             .collect();
         assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[test]
+fn a_graph_of_another_index_is_laid_out_without_being_held() {
+    let root = tempfile::tempdir().unwrap();
+    let donor = root.path().join("donor");
+    build(&donor, &options(Preset::DiskAnn, None), false, &NoProgress).unwrap();
+    let degree = |dir: &Path| describe(dir).unwrap().mean_degree;
+    for preset in [Preset::AiSaq, Preset::Gorgeous, Preset::Starling] {
+        let dir = root.path().join(preset.name());
+        let options = BuildOptions {
+            graph_from: Some(donor.clone()),
+            ..options(preset, None)
+        };
+        build(&dir, &options, true, &NoProgress).unwrap();
+        assert_eq!(degree(&dir), degree(&donor), "{preset}");
+        let found = found(&dir);
+        assert!(found > 0.95, "{preset}: {found}");
+    }
+}
+
+#[test]
+fn neither_memory_nor_threads_change_a_byte_of_what_is_built_in_pieces() {
+    let root = tempfile::tempdir().unwrap();
+    let own = (Preset::Pageway, Some("on-disk"));
+    for (preset, form) in [(Preset::Starling, None), (Preset::PageAnn, None), own] {
+        let built = |(times, threads)| {
+            let dir = root.path().join("index");
+            remove(&dir);
+            let options = BuildOptions {
+                threads,
+                ..options(preset, form)
+            };
+            build_in(&dir, &options, Some(times), &NoProgress).unwrap();
+            files(&dir)
+        };
+        let expected = built((1, 1));
+        for other in [(1, 2), (2, 1), (1000, 2)] {
+            assert!(built(other) == expected, "{preset} {form:?} {other:?}");
+        }
     }
 }
 

@@ -6,12 +6,13 @@ use std::time::Instant;
 
 use pageway_quant::Quantizer;
 use pageway_store::{BlobWriter, FileEntry, FileUuid, PageGeometry, clock};
-use pageway_types::{NodeId, Progress};
+use pageway_types::NodeId;
 use rayon::ThreadPool;
 
 use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan};
 use super::clusters::BuiltClusters;
 use super::codebook::SharedCodebook;
+use super::course::Course;
 use super::encode::Quantizers;
 use super::entry::{BuiltEntry, EntryBuild};
 use super::fingerprint::{Fingerprint, Watched};
@@ -51,7 +52,7 @@ pub(super) struct Pipeline<'p> {
     pub(super) segment: Option<u32>,
     pub(super) workspace: &'p Workspace,
     pub(super) pool: &'p ThreadPool,
-    pub(super) progress: &'p dyn Progress,
+    pub(super) progress: &'p Course<'p>,
 }
 
 /// Rows in the order of nodes, and the clusters that it follows, where there are any.
@@ -146,6 +147,11 @@ impl Pipeline<'_> {
             ..*self
         };
         pipeline.build_of(checked, first_row, stages)
+    }
+
+    /// Its rows in the order of nodes, where they were put in another than that of the data.
+    pub(super) fn ordered_rows(&self) -> Option<&OrderedRows> {
+        self.ordered.map(|ordered| ordered.rows.as_ref())
     }
 
     /// The temporary files of the segment.
@@ -313,6 +319,8 @@ impl Pipeline<'_> {
                 attributes: None,
                 patches: None,
                 region: None,
+                overwritten: None,
+                repaired: None,
             },
             graph: GraphStatistics {
                 overlap,
@@ -397,7 +405,7 @@ impl Pipeline<'_> {
             "shard_capacity": graph.capacity(),
             "part_capacity": parts,
             "window_capacity": graph.window(),
-            "donor": self.donor()?,
+            "donor": self.donor_file()?,
             "guests": self.guests.len(),
             "generation": self.workspace.generation,
         }));
@@ -418,7 +426,7 @@ impl Pipeline<'_> {
     }
 
     /// The file whose lists are taken over, where they are.
-    fn donor(&self) -> Result<Option<FileUuid>> {
+    fn donor_file(&self) -> Result<Option<FileUuid>> {
         let vfs = self.workspace.vfs.as_ref();
         let read = |dir: &Path| Ok(Manifest::read(vfs, dir)?.first()?.files.records.uuid);
         self.options.graph_from.as_deref().map(read).transpose()

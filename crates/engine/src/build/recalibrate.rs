@@ -14,6 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::Index;
 use crate::manifest::Manifest;
 use crate::options::{BuildOptions, Queries};
+use crate::threads::thread_pool;
 
 /// How an index is calibrated anew.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -129,12 +130,12 @@ impl Index {
         let mut asked = Queries::new(&rows, shape);
         asked.held_out = held_out.as_deref();
         let most = ranks.last().copied().unwrap_or(0);
-        let truth = self.exact(&asked, most, progress)?;
+        let pool = thread_pool(0)?;
+        let truth = self.exact(&asked, most, (&pool, progress))?;
         Ok(CalibrationPlan {
             rows,
             held_out,
             truth,
-            of_nodes: true,
             ranks,
             threads: 0,
         })

@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 
 use pageway_graph::merge_lists;
-use pageway_types::NodeId;
+use pageway_types::{NodeId, Progress};
 
 use super::link::{BaseSearch, Linker, found_per_row};
 use super::pipeline::Pipeline;
@@ -87,7 +87,8 @@ impl Pipeline<'_> {
             segment,
         };
         let row_of = |node| kept.rows.row_of(number, node);
-        let mut keeping = Keeping::new(source, &row_of)?;
+        let floor = segment.spec.graph.max_degree() / 2;
+        let mut keeping = Keeping::new(source, &row_of, floor)?;
         let (mut living, mut rows) = (Vec::with_capacity(BATCH), 0);
         let last = segment.node_count - 1;
         for node in (0..segment.node_count).map(NodeId) {
@@ -166,18 +167,23 @@ pub(super) struct Keeping<'k> {
     row_of: &'k dyn Fn(NodeId) -> Option<u32>,
     /// Living neighbours of dead nodes, by rows.
     dead: HashMap<NodeId, Vec<NodeId>>,
+    /// Neighbours below which a list that loses one is filled.
+    floor: usize,
 }
 
 impl<'k> Keeping<'k> {
-    /// Of the lists of a segment, whose living nodes have rows.
+    /// Of the lists of a segment, whose living nodes have rows. Lists that lose a neighbour get
+    /// `floor` of them, whatever they had: else many repairs of a few thin them, each by a little.
     pub(super) fn new(
         source: Source<'_>,
         row_of: &'k dyn Fn(NodeId) -> Option<u32>,
+        floor: u32,
     ) -> Result<Self> {
         Ok(Self {
             reader: resolve::list_reader(source)?,
             row_of,
             dead: HashMap::new(),
+            floor: floor as usize,
         })
     }
 
@@ -197,7 +203,7 @@ impl<'k> Keeping<'k> {
         })?;
         self.load_dead(&lists)?;
         for ((_, row), list) in living.iter().zip(&lists) {
-            write_list(out, *row, &self.repaired(NodeId(*row), list))?;
+            write_list(out, *row, &self.repaired(NodeId(*row), list)?)?;
         }
         Ok(())
     }
@@ -228,24 +234,71 @@ impl<'k> Keeping<'k> {
     }
 
     /// The list of a row: those who live, and as many neighbours of the dead as are missing.
-    pub(super) fn repaired(&self, row: NodeId, list: &[NodeId]) -> Vec<NodeId> {
+    pub(super) fn repaired(&self, row: NodeId, list: &[NodeId]) -> Result<Vec<NodeId>> {
         let mut kept = self.rows(list);
+        if kept.len() == list.len() {
+            return Ok(kept);
+        }
         let dead = self.dead_of(list);
         let theirs: Vec<&[NodeId]> = dead
             .iter()
             .filter_map(|node| self.dead.get(node).map(Vec::as_slice))
             .collect();
-        let mut others = Vec::new();
-        merge_lists(&theirs, 2 * list.len(), &mut others);
-        for other in others {
-            if kept.len() >= list.len() {
-                break;
-            }
-            if other != row && !kept.contains(&other) {
-                kept.push(other);
-            }
+        let most = list.len().max(self.floor);
+        fill(row, &mut kept, &theirs, most);
+        if kept.len() < self.floor {
+            let living = list.iter().filter(|node| (self.row_of)(**node).is_some());
+            self.widen(row, &mut kept, living)?;
         }
-        kept
+        Ok(kept)
+    }
+
+    /// The list of a node that lost some, where nodes keep their numbers: neighbours of its own
+    /// neighbours, where it and those that are `coming` are too few.
+    pub(super) fn filled(
+        &self,
+        node: NodeId,
+        mut list: Vec<NodeId>,
+        coming: usize,
+    ) -> Result<Vec<NodeId>> {
+        if list.len() + coming < self.floor {
+            let known = list.clone();
+            self.widen(node, &mut list, known.iter())?;
+        }
+        Ok(list)
+    }
+
+    /// Fills a list up to the floor from the lists of some nodes of the segment.
+    fn widen<'n>(
+        &self,
+        row: NodeId,
+        kept: &mut Vec<NodeId>,
+        nodes: impl Iterator<Item = &'n NodeId>,
+    ) -> Result<()> {
+        let nodes: Vec<NodeId> = nodes.copied().collect();
+        let mut lists = vec![Vec::new(); nodes.len()];
+        self.reader.lists(&nodes, &mut |at, list| {
+            if let Some(slot) = lists.get_mut(at) {
+                *slot = self.rows(list);
+            }
+        })?;
+        let theirs: Vec<&[NodeId]> = lists.iter().map(Vec::as_slice).collect();
+        fill(row, kept, &theirs, self.floor);
+        Ok(())
+    }
+}
+
+/// Adds those of other lists that are not in one yet, the first of each first, up to `most`.
+fn fill(row: NodeId, kept: &mut Vec<NodeId>, theirs: &[&[NodeId]], most: usize) {
+    let mut others = Vec::new();
+    merge_lists(theirs, 2 * most, &mut others);
+    for other in others {
+        if kept.len() >= most {
+            break;
+        }
+        if other != row && !kept.contains(&other) {
+            kept.push(other);
+        }
     }
 }
 

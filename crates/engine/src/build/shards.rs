@@ -13,11 +13,12 @@ use pageway_graph::{
     COPIES, Graph, MedoidSpec, Partition, PartitionSpec, VectorSet, medoid, merge_lists, plan,
 };
 use pageway_kernels::advise_huge_pages;
-use pageway_types::{NodeId, Progress, VectorRead};
+use pageway_types::{NodeId, VectorRead};
 use rayon::ThreadPool;
 use serde_json::Value;
 
 use super::budget::{BLOCK_BYTES, BuildPlan};
+use super::course::Course;
 use super::deal::Deal;
 use super::scratch::StageFiles;
 use super::spill::{Spill, SpillReader, SpillWriter};
@@ -34,7 +35,7 @@ pub(super) struct ShardBuild<'b> {
     pub(super) pool: &'b ThreadPool,
     /// Longest vector of all shards, under the inner product.
     pub(super) max_norm: Option<f32>,
-    pub(super) progress: &'b dyn Progress,
+    pub(super) progress: &'b Course<'b>,
 }
 
 /// Nodes of a shard with their rows: `(node u32, row)` repeated, nodes ascending.
@@ -55,7 +56,9 @@ impl ShardBuild<'_> {
     pub(super) fn run(&self, capacity: u32) -> Result<ShardGraphs> {
         let shards = self.assign(capacity)?;
         let mut spills = Vec::with_capacity(shards.len());
+        let rows: usize = shards.iter().map(|shard| shard.count).sum();
         for (number, shard) in shards.into_iter().enumerate() {
+            self.progress.portion(shard.count as f64 / rows as f64);
             spills.push(self.shard(number, &shard)?);
         }
         let count = spills.len() as u32;

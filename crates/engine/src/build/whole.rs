@@ -13,6 +13,7 @@ use super::attributes::check_documents;
 use super::budget::{BLOCK_BYTES, BuildPlan, GraphPlan};
 use super::calibrate::{guests, held_out_rows};
 use super::codebook::SharedCodebook;
+use super::course::Course;
 use super::cut::Run;
 use super::deal::Deal;
 use super::encode::Quantizers;
@@ -147,6 +148,7 @@ pub(super) fn build_planned(
     };
     let workspace = Workspace::open(vfs, dir, scratch)?;
     workspace.check_space(index_disk_bytes(plan)?, peak_temporary_bytes(plan))?;
+    let course = Course::new(progress, plan);
     let build = Build {
         input,
         stored: &stored,
@@ -158,12 +160,13 @@ pub(super) fn build_planned(
             .map_or(&[], |own| own.regions.as_slice()),
         workspace: &workspace,
         pool: &pool,
-        progress,
+        progress: &course,
     };
     let manifest = build.run(&mut stages)?;
     let report = report(plan, options, &manifest, stages)?;
     progress.check()?;
     workspace.commit(&manifest)?;
+    course.end();
     Ok(report)
 }
 
@@ -213,7 +216,7 @@ struct Build<'b> {
     regions: &'b [Region],
     workspace: &'b Workspace,
     pool: &'b ThreadPool,
-    progress: &'b dyn Progress,
+    progress: &'b Course<'b>,
 }
 
 impl Build<'_> {
@@ -240,8 +243,10 @@ impl Build<'_> {
             wish: self.options.design_wish(),
         };
         let pipeline = self.pipeline(self.input, (self.plan, None), None);
-        manifest.calibration = pipeline.calibrate(&manifest, held_out)?;
-        stages.end("calibrate");
+        if self.options.calibration_queries > 0 {
+            manifest.calibration = pipeline.calibrate(&manifest, held_out)?;
+            stages.end("calibrate");
+        }
         Ok(manifest)
     }
 
@@ -287,6 +292,7 @@ impl Build<'_> {
         let rows = held_out_rows(self.input, self.options);
         let (mut segments, mut nodes) = (Vec::new(), Vec::new());
         for (number, run) in (0..).zip(cut.all()) {
+            self.progress.segment(number);
             let own = Run::new(self.stored, &run);
             let plan = self.plan.of_segment(run.end - run.start);
             let number = (cut.runs() > 1).then_some(number);

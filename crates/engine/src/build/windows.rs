@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use pageway_graph::{PlacementSpec, VectorSet, place};
-use pageway_types::{Metric, NodeId, VectorRead};
+use pageway_types::{Metric, NodeId, Progress, VectorRead};
 use serde_json::{Value, json};
 
 use super::budget::{BLOCK_BYTES, BuildPlan, NORM_BYTES, STAGE_BYTES};
@@ -198,6 +198,7 @@ impl Windows<'_> {
         let mut bytes = Vec::new();
         for window in self.all() {
             progress.check()?;
+            progress.portion(window.len() as f64 / f64::from(self.graph.count()));
             bytes.resize(window.len() * shape.row_bytes(), 0);
             VectorRead::read(self.rows, window.start.into(), &mut bytes)?;
             let set = VectorSet::new(&bytes, shape, metric, resolve::kernels()?, self.max_norm)?;

@@ -2,6 +2,7 @@
 
 use super::choose::SpecChoice;
 use super::cut::Cut;
+use super::thrift::Thrift;
 use crate::error::Result;
 use crate::manifest::DesignWish;
 use crate::options::BuildOptions;
@@ -122,6 +123,7 @@ impl BuildOptions {
             cut: Cut::new(nodes, self.segments)?,
             row_bytes: shape.vectors().row_bytes() as u64,
             filters: 0,
+            thrift: Thrift::default(),
         })
     }
 }
@@ -189,7 +191,7 @@ mod tests {
         let found = wished(&options, r#"{"graph": {"members": 30}}"#).unwrap();
         assert_eq!(found.graph.members(), Some(30));
         let refused = wished(&options, r#"{"graph": {"member": 30}}"#).unwrap_err();
-        let said = "graph vamana has no field 'member'";
+        let said = "graph pipnn has no field 'member'";
         assert!(refused.context().contains(said), "{refused}");
     }
 

@@ -19,6 +19,10 @@ pub struct CalibrationCurve {
     /// How misses go with the local dimension of a query, where that was fitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dimension: Option<DimensionFit>,
+    /// The same by what the least list finds, for queries whose lists are shorter than that of
+    /// `dimension`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early: Option<DimensionFit>,
 }
 
 /// Means over some queries at one list size.
@@ -58,6 +62,7 @@ impl CalibrationCurve {
             k,
             rows,
             dimension: None,
+            early: None,
         }
     }
 
@@ -88,7 +93,8 @@ impl CalibrationCurve {
         if !self.rows.is_sorted_by(rises) {
             return Err("rows of a calibration where lists or recall do not grow");
         }
-        self.dimension.as_ref().map_or(Ok(()), DimensionFit::check)
+        let mut fits = self.dimension.iter().chain(&self.early);
+        fits.try_for_each(DimensionFit::check)
     }
 
     /// What the least list promises.

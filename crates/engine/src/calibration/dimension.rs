@@ -36,6 +36,10 @@ pub struct DimensionFit {
     pub first_list: u32,
     /// Misses go with this power of the dimension; 0 where it tells nothing.
     pub exponent: f32,
+    /// The same power of the dimension by true neighbours, where that was fitted. By how much it is
+    /// above `exponent`, queries of more dimensions miss more without being told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub true_exponent: Option<f32>,
     /// Dimension that one query in a hundred exceeds.
     pub unusual: f32,
     /// Dimensions of the queries: quantiles, ascending, each for as many of them.
@@ -68,9 +72,24 @@ impl DimensionFit {
         Some(Self {
             first_list,
             exponent: (ATTENUATION * slope) as f32,
+            true_exponent: None,
             unusual: high,
             quantiles: (0..QUANTILES).filter_map(middle).collect(),
         })
+    }
+
+    /// The same, with how misses go with dimensions by true neighbours, as another fit says.
+    pub(crate) fn beside(self, by_truth: Option<&Self>) -> Self {
+        Self {
+            true_exponent: by_truth.map(|fit| fit.exponent),
+            ..self
+        }
+    }
+
+    /// The power of the dimension that misses go with and no query is told, where that is known.
+    pub(super) fn untold(&self) -> Option<f32> {
+        let own = self.true_exponent?;
+        Some((own - self.exponent).max(0.0))
     }
 
     /// Times that a query of this dimension misses what queries do on average.
@@ -102,6 +121,7 @@ impl DimensionFit {
         let positive = |value: &f32| value.is_finite() && *value > 0.0;
         let is_sound = self.first_list > 0
             && (0.0..=STEEPEST as f32).contains(&self.exponent)
+            && (0.0..=STEEPEST as f32).contains(&self.true_exponent.unwrap_or(0.0))
             && positive(&self.unusual)
             && (1..=QUANTILES).contains(&self.quantiles.len())
             && self.quantiles.iter().all(positive)
@@ -256,6 +276,7 @@ mod tests {
         assert!(forge(|fit| fit.exponent = f32::NAN).is_err());
         assert!(forge(|fit| fit.exponent = 50.0).is_err());
         assert!(forge(|fit| fit.exponent = -1.0).is_err());
+        assert!(forge(|fit| fit.true_exponent = Some(f32::NAN)).is_err());
         assert!(forge(|fit| fit.unusual = f32::INFINITY).is_err());
         assert!(forge(|fit| fit.unusual = 1e-30).is_err());
         assert!(forge(|fit| fit.unusual = 1e30).is_err());

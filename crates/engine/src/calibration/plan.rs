@@ -1,5 +1,6 @@
 //! From a recall that is asked for to a list size for each local dimension.
 
+use super::curve::CalibrationCurve;
 use super::dimension::DimensionFit;
 use super::surface::{Calibration, margin};
 use crate::execution::{ListStep, between};
@@ -41,8 +42,18 @@ impl Calibration {
     /// The list sizes that reach `recall`@`k` on average, none of them above `most`; none where
     /// nothing is known of dimensions.
     pub(crate) fn list_plan(&self, k: u32, recall: f32, most: u32) -> Option<ListPlan> {
-        let fit = self.fit(k)?;
-        let allowed = (1.0 - recall) / margin(self.held_out, fit.exponent);
+        let curve = self.nearest(k)?;
+        let fit = curve.dimension.as_ref()?;
+        let plan = self.plan_by(fit, (k, recall), most)?;
+        // Most queries need no list as long as that which told their dimensions.
+        let is_short = plan.size_at(fit.usual()) <= fit.first_list as f32;
+        let early = curve.early.as_ref().filter(|_| is_short);
+        let early = early.and_then(|fit| self.plan_by(fit, (k, recall), most));
+        Some(early.unwrap_or(plan))
+    }
+
+    fn plan_by(&self, fit: &DimensionFit, (k, recall): (u32, f32), most: u32) -> Option<ListPlan> {
+        let allowed = (1.0 - recall) / margin(self.held_out, fit);
         let best = self.best(k)?;
         let size = |dimension: f32| {
             let needed = (1.0 - allowed / fit.risk(dimension).max(f32::MIN_POSITIVE)).max(0.0);
@@ -72,19 +83,24 @@ impl Calibration {
         })
     }
 
-    /// The fit of the measured k that is next to `k`.
-    fn fit(&self, k: u32) -> Option<&DimensionFit> {
+    /// The curve of the measured k that is next to `k`.
+    fn nearest(&self, k: u32) -> Option<&CalibrationCurve> {
         let (low, high) = self.around(k)?;
-        let nearer = if u64::from(k) * u64::from(k) > u64::from(low.k) * u64::from(high.k) {
-            high
-        } else {
-            low
-        };
-        nearer.dimension.as_ref()
+        Some(
+            if u64::from(k) * u64::from(k) > u64::from(low.k) * u64::from(high.k) {
+                high
+            } else {
+                low
+            },
+        )
     }
 }
 
 impl ListPlan {
+    fn size_at(&self, dimension: f32) -> f32 {
+        between(&self.steps, dimension, |step| step.list_size).unwrap_or(0.0)
+    }
+
     /// The longest list.
     pub(crate) fn longest(&self) -> u32 {
         let last = self.steps.last();
@@ -121,7 +137,7 @@ impl ListPlan {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CalibrationCurve, CalibrationRow};
+    use super::super::CalibrationRow;
     use super::*;
 
     /// A curve whose misses fall in proportion as lists grow, of queries of dimension 8 to 32.
@@ -135,6 +151,7 @@ mod tests {
         let fit = DimensionFit {
             first_list: 4,
             exponent,
+            true_exponent: None,
             unusual: 32.0,
             quantiles: (0..20).map(|at| 8.0 + 1.2 * at as f32).collect(),
         };
@@ -173,9 +190,30 @@ mod tests {
         let plan = surface.list_plan(10, 0.95, 1000).unwrap();
         let one = surface.list_size_for(10, 0.95).unwrap() as f32;
         assert!((plan.steps[0].list_size - one).abs() < 1.0, "{plan:?}");
+        let mut known = calibration(true, 0.0);
+        if let Some(fit) = &mut known.curves[0].dimension {
+            fit.true_exponent = Some(0.0);
+        }
+        let alike = known.list_plan(10, 0.95, 1000).unwrap();
+        assert!(
+            alike.steps[0].list_size < 0.6 * one,
+            "no query misses more for its dimension: {alike:?}"
+        );
         let steep = calibration(true, 2.0).list_plan(10, 0.95, 1000).unwrap();
         let usual = steep.steps.iter().find(|step| step.dimension > 19.0);
         assert!(usual.unwrap().list_size < 0.6 * one, "{steep:?}");
+    }
+
+    #[test]
+    fn short_lists_are_chosen_by_what_the_least_one_finds() {
+        let mut surface = calibration(false, 1.0);
+        let early = DimensionFit {
+            first_list: 1,
+            ..surface.curves[0].dimension.clone().unwrap()
+        };
+        surface.curves[0].early = Some(early);
+        let first = |recall: f32| surface.list_plan(10, recall, 1000).unwrap().first;
+        assert_eq!([0.6, 0.9, 0.99].map(first), [1, 4, 4]);
     }
 
     #[test]

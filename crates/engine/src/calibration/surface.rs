@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::curve::CalibrationCurve;
+use super::dimension::DimensionFit;
 use super::former::StoredCalibration;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -38,12 +39,13 @@ pub struct Calibration {
 }
 
 /// How many times the misses of the calibrated queries are allowed for, where lists are chosen by
-/// dimensions that misses go with this power of.
-pub(super) fn margin(held_out: bool, exponent: f32) -> f32 {
-    let (least, from) = TOLD_QUERIES;
+/// dimensions: more where misses go with a power of them that the candidates do not tell. Where
+/// that is not known, what is told must be enough.
+pub(super) fn margin(held_out: bool, fit: &DimensionFit) -> f32 {
+    let (least, enough) = TOLD_QUERIES;
     if held_out {
-        let untold = (1.0 - exponent / from).clamp(0.0, 1.0);
-        least * (UNSEEN_QUERIES / least).powf(untold)
+        let untold = fit.untold().unwrap_or(enough - fit.exponent);
+        least * (UNSEEN_QUERIES / least).powf((untold / enough).clamp(0.0, 1.0))
     } else {
         1.0
     }
@@ -188,7 +190,7 @@ impl Calibration {
         );
         let last = limiting.and_then(|curve| Some((curve, curve.rows.last()?)));
         let best = last.map_or_else(
-            || "this index was not calibrated".to_owned(),
+            || "it was not calibrated, which pageway calibrate does".to_owned(),
             |(curve, point)| {
                 let rank = if curve.k == k {
                     String::new()
@@ -220,6 +222,7 @@ mod tests {
         let curve = |k: u32, scale: u32| CalibrationCurve {
             k,
             dimension: None,
+            early: None,
             rows: [(10, 0.80), (20, 0.90), (40, 0.98)]
                 .map(|(list_size, recall)| CalibrationRow {
                     list_size: list_size * scale,

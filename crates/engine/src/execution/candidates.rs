@@ -34,6 +34,8 @@ pub(crate) struct CandidateList {
     /// more. None is better than a candidate of a full list.
     turned_away: Vec<u64>,
     turned_away_limit: usize,
+    /// Keys behind it are not remembered: there are enough before it.
+    turned_away_last: u64,
 }
 
 /// Candidates lie within it or are not taken: so far beyond the candidate at a place of the list.
@@ -122,6 +124,7 @@ impl CandidateList {
         self.capacity = capacity;
         self.depth = capacity;
         self.turned_away_limit = turned_away_limit;
+        self.turned_away_last = u64::MAX;
         self.cursor = 0;
         self.farthest = u64::MAX;
         self.horizon = Horizon::default();
@@ -167,6 +170,7 @@ impl CandidateList {
         self.keep_best_turned_away();
         let back = room.min(self.turned_away.len());
         self.keys.extend(self.turned_away.drain(..back));
+        self.turned_away_last = u64::MAX;
         self.expanded.resize(self.keys.len(), false);
     }
 
@@ -185,9 +189,13 @@ impl CandidateList {
 
     /// The distance beyond which offers change nothing.
     pub(crate) fn limit(&self) -> f32 {
-        let is_full = self.keys.len() >= self.capacity && self.turned_away_limit == 0;
-        let worst = self.keys.last().filter(|_| is_full);
-        worst.map_or(f32::INFINITY, |worst| key_distance(*worst))
+        let last = if self.turned_away_limit == 0 {
+            self.keys.last().copied()
+        } else {
+            Some(self.turned_away_last).filter(|last| *last < u64::MAX)
+        };
+        let last = last.filter(|_| self.keys.len() >= self.capacity);
+        last.map_or(f32::INFINITY, key_distance)
     }
 
     /// Offers a node; false when it is there already or too far.
@@ -226,7 +234,7 @@ impl CandidateList {
 
     #[inline]
     fn turn_away(&mut self, key: u64) {
-        if self.turned_away_limit == 0 {
+        if self.turned_away_limit == 0 || key > self.turned_away_last {
             return;
         }
         if self.turned_away.len() >= self.turned_away_limit {
@@ -240,7 +248,11 @@ impl CandidateList {
     fn keep_best_turned_away(&mut self) {
         self.turned_away.sort_unstable();
         self.turned_away.dedup();
-        self.turned_away.truncate(self.turned_away_limit / 2);
+        let kept = self.turned_away_limit / 2;
+        self.turned_away.truncate(kept);
+        if let Some(last) = kept.checked_sub(1).and_then(|at| self.turned_away.get(at)) {
+            self.turned_away_last = *last;
+        }
     }
 
     /// Takes the best candidate that was not expanded yet, and marks it expanded.
@@ -451,6 +463,11 @@ mod tests {
         list.reset(2, 4);
         (0..5).for_each(|node| _ = list.insert(NodeId(node), 1.0));
         assert_eq!(list.limit(), f32::INFINITY);
+        // But not of those that are behind enough others.
+        (5u16..9).for_each(|node| _ = list.insert(NodeId(node.into()), node.into()));
+        assert_eq!(list.limit(), 1.0);
+        list.grow(4, f32::INFINITY);
+        assert_eq!((list.keys().len(), list.limit()), (4, f32::INFINITY));
     }
 
     fn pop(list: &mut CandidateList) -> Option<u32> {

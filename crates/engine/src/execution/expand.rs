@@ -167,7 +167,7 @@ impl<C: PageCodec> Traversal<'_, C> {
 
     fn follow_unpacked(&mut self, node: NodeId, neighbors: Neighbors<'_>) -> Result<(), PageError> {
         self.stats.hops += 1;
-        if let Some(trace) = &mut self.scratch.trace {
+        if let Some(trace) = &mut self.scratch.told.trace {
             trace.push(node);
         }
         let node_count = self.parts.codec.map().node_count;

@@ -57,17 +57,38 @@ impl ListRule<'_> {
     /// nothing.
     pub(crate) fn choose(&self, distances: &[f32]) -> ListChoice {
         let dimension = local_dimension(distances);
-        let list_size = dimension.map_or_else(|| self.longest(), |own| self.size_at(own));
+        let list_size = dimension.map_or_else(
+            || self.longest(),
+            |own| self.size_at(own, share_of(distances)),
+        );
         ListChoice {
             dimension,
             list_size,
         }
     }
 
-    fn size_at(&self, dimension: f32) -> usize {
+    /// The list of a query of this dimension, whose share of all queries is `share`.
+    fn size_at(&self, dimension: f32, share: f32) -> usize {
         let size = between(self.steps, dimension, |step| step.list_size);
-        whole(size.unwrap_or(0.0), self.first)
+        rounded(size.unwrap_or(0.0), share).max(self.first)
     }
+}
+
+/// A number from 0 to below 1 that queries have evenly, and each always.
+fn share_of(distances: &[f32]) -> f32 {
+    let bits = distances.iter().fold(0, |bits: u64, own| {
+        bits.rotate_left(9) ^ u64::from(own.to_bits())
+    });
+    let mixed = bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ bits >> 29;
+    (mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40) as f32 / (1_u32 << 24) as f32
+}
+
+/// A whole number of places: of a size between two, the share of the queries that lies between
+/// them takes the longer one, so that on average lists are as long, and find as much, as they
+/// should. What is a place more by rounding alone is none.
+fn rounded(list_size: f32, share: f32) -> usize {
+    let shorter = (list_size + 1e-3).floor();
+    shorter as usize + usize::from(list_size - shorter > share.max(1e-3))
 }
 
 /// What steps give for a dimension, on the line between the two about it; none of no step.
@@ -127,7 +148,7 @@ fn whole(list_size: f32, least: usize) -> usize {
 }
 
 /// The local dimension about a point with candidates at these squared distances, ascending.
-fn local_dimension(distances: &[f32]) -> Option<f32> {
+pub(crate) fn local_dimension(distances: &[f32]) -> Option<f32> {
     let (last, nearer) = distances.split_last()?;
     if nearer.len() < LEAST_LOOKED_AT || !last.is_finite() || *last <= 0.0 {
         return None;
@@ -221,13 +242,27 @@ mod tests {
             first: 3,
             steps: &steps,
         };
-        let sizes = [1.0, 5.0, 7.5, 10.0, 15.0, 20.0, 90.0].map(|own| rule.size_at(own));
+        let sizes = [1.0, 5.0, 7.5, 10.0, 15.0, 20.0, 90.0].map(|own| rule.size_at(own, 0.5));
         assert_eq!(sizes, [3, 3, 7, 12, 17, 22, 22]);
         assert_eq!(rule.longest(), 22);
         let fixed = ListRule {
             first: 6,
             steps: &[],
         };
-        assert_eq!((fixed.longest(), fixed.size_at(9.0)), (6, 6));
+        assert_eq!((fixed.longest(), fixed.size_at(9.0, 0.5)), (6, 6));
+    }
+
+    #[test]
+    fn lists_between_two_sizes_are_as_long_on_average() {
+        let queries = (0..4000).map(|at| share_of(&[1.0 + at as f32 / 100.0, 70.0]));
+        let shares: Vec<f32> = queries.collect();
+        assert!(shares.iter().all(|share| (0.0..1.0).contains(share)));
+        for size in [3.0, 3.2, 3.5, 7.9, 40.25] {
+            let sum: usize = shares.iter().map(|share| rounded(size, *share)).sum();
+            let mean = sum as f32 / shares.len() as f32;
+            assert!((mean - size).abs() < 0.03, "{size}: {mean}");
+        }
+        assert_eq!(rounded(4.000_2, 0.0), 4);
+        assert_eq!(rounded(3.999_9, 0.9), 4);
     }
 }

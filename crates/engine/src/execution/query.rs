@@ -4,7 +4,9 @@
 use std::time::Instant;
 
 use super::admission::Admission;
+use super::ladder::{Ladder, QueryLadder};
 use super::list_rule::ListRule;
+use super::stats::LIST_COST;
 use super::tolerance::Tolerance;
 
 /// What counts as an answer.
@@ -57,6 +59,15 @@ pub(crate) enum Gathering {
 }
 
 impl Gathering {
+    /// What an expansion costs beside its codes and pages, in scores of codes.
+    pub(crate) const fn expansion_cost(self) -> f64 {
+        match self {
+            Self::Reading | Self::InMemory => LIST_COST,
+            // A cluster has no list.
+            Self::Scanning => 0.0,
+        }
+    }
+
     /// Candidates that one of several segments begins with, in shares of what would be its part of
     /// the list, and at least. A short list is caught between near nodes more easily: where a
     /// candidate costs a read it grows by what it found, where it costs none it begins longer.
@@ -215,6 +226,8 @@ pub(crate) struct CallLists<'c> {
     pub(crate) rule: Option<ListRule<'c>>,
     /// How far a walk goes for nodes that may be answers, where not all may.
     pub(crate) among: Option<WalkAmong>,
+    /// Lists that queries note on their way to the longest, in place of answers.
+    pub(crate) ladder: Option<&'c Ladder<'c>>,
 }
 
 impl CallLists<'_> {
@@ -225,6 +238,7 @@ impl CallLists<'_> {
             admitted: false,
             rule: None,
             among: None,
+            ladder: None,
         }
     }
 }
@@ -275,12 +289,14 @@ pub(crate) struct Query<'q> {
     pub(crate) rule: Option<ListRule<'q>>,
     /// How far it goes for nodes that may be answers, where not all may.
     pub(crate) among: Option<WalkAmong>,
+    /// Lists that it notes on its way to the longest, in place of answers.
+    pub(crate) ladder: Option<QueryLadder<'q>>,
 }
 
 impl Query<'_> {
     /// Whether an index that is not empty has an answer, whatever the query is.
     pub(super) fn must_find(&self) -> bool {
-        self.goal == Goal::Nearest && self.admission.is_all()
+        self.goal == Goal::Nearest && self.admission.is_all() && self.ladder.is_none()
     }
 }
 

@@ -14,7 +14,7 @@ use crate::spec::RefineSpec;
 
 /// Deviations that the error of an estimate hardly ever exceeds: who is an answer is not asked
 /// farther out.
-const FAR_DEVIATIONS: f32 = 3.0;
+pub(super) const FAR_DEVIATIONS: f32 = 3.0;
 
 /// Candidates for each answer of a list whose bounds are as wide as the spec says.
 const LIST_SHARE: f32 = 10.0;
@@ -143,9 +143,14 @@ impl<C: PageCodec> Traversal<'_, C> {
             list_size, results, ..
         } = self.query.sizes;
         match self.query.goal {
-            Goal::Nearest => deviations * (list_size as f32 / (LIST_SHARE * results as f32)).sqrt(),
+            Goal::Nearest => Self::widened(deviations, (list_size as u32, results as u32)),
             Goal::Within { .. } => deviations.max(FAR_DEVIATIONS),
         }
+    }
+
+    /// The same of the nearest `k` by a list.
+    pub(super) fn widened(deviations: f32, (list_size, k): (u32, u32)) -> f32 {
+        deviations * (list_size as f32 / (LIST_SHARE * k as f32)).sqrt()
     }
 
     /// Leaves the candidates that their codes leave undecided, where codes have bounds. Those that
@@ -240,7 +245,7 @@ impl<C: PageCodec> Traversal<'_, C> {
     }
 
     /// By how much the estimate of a candidate is off, whose code the table holds.
-    fn gathered_error(&self, key: u64) -> f32 {
+    pub(super) fn gathered_error(&self, key: u64) -> f32 {
         let (codes, scorer) = (&self.parts.codes, &self.scratch.scoring.scorer);
         let code = codes.table.code(key_node(key), scorer.code_bytes());
         code.map_or(f32::INFINITY, |code| {

@@ -1,7 +1,7 @@
 //! Which segments a query asks, of those whose rows lie together.
 //!
-//! The nearest cells of all segments are taken, one for so many places of the list: their segments
-//! are asked. A longer list asks more, so that a calibration finds how far to go, as with the
+//! The nearest cells of all segments are taken, one for each place of the list: their segments are
+//! asked. A longer list asks more, so that a calibration finds how far to go, as with the
 //! number of cells of an inverted file. Segments of which nothing is known are always asked.
 
 use pageway_types::ElementType;
@@ -9,11 +9,6 @@ use pageway_types::ElementType;
 use super::query::QuerySizes;
 use super::{Goal, Query, Segment};
 use crate::storage::Region;
-
-/// Places of a list for each cell whose segment is asked.
-const PLACES: usize = 6;
-/// Cells at least: the nearest rows are often on the other side of a border.
-const LEAST_CELLS: usize = 2;
 
 /// A centre, as a query sees it.
 #[derive(Clone, Copy, Debug)]
@@ -43,15 +38,26 @@ impl Route {
         }
     }
 
+    /// Bytes of a way over so many centres, of a query of so many dimensions.
+    pub(super) const fn bytes(centres: usize, dimension: usize) -> usize {
+        if centres == 0 {
+            return 0;
+        }
+        centres * size_of::<SeenCentre>() + 2 * dimension * size_of::<f32>()
+    }
+
     /// Whether some segments need not be asked: near ones are to be found, of all rows.
     pub(super) fn leads(query: &Query<'_>) -> bool {
         query.goal == Goal::Nearest && query.admission.is_open() && !query.lists_admitted
     }
 
-    /// Ranks the centres of all segments for a query.
+    /// Ranks the centres of all segments for a query that is led; of another none.
     pub(super) fn begin(&mut self, segments: &[Segment], query: &Query<'_>) {
         self.next = 0;
         self.seen.clear();
+        if !Self::leads(query) {
+            return;
+        }
         for (number, segment) in (0u16..).zip(segments) {
             let Some(region) = &segment.region else {
                 continue;
@@ -80,8 +86,7 @@ impl Route {
 
     /// The next segment that a query of `sizes` asks, which may have been asked before.
     pub(super) fn next(&mut self, sizes: QuerySizes) -> Option<usize> {
-        let places = sizes.capacity.max(sizes.results);
-        let cells = places.div_ceil(PLACES).max(LEAST_CELLS);
+        let cells = sizes.capacity.max(sizes.results);
         if self.next >= cells { None } else { self.any() }
     }
 

@@ -16,6 +16,7 @@ use pageway_types::{ClusterId, NodeId};
 use super::Traversal;
 use super::candidates::{CandidateList, key_distance, key_node, key_number};
 use super::entry::EntryScratch;
+use super::ladder::QueryLadder;
 use super::probes::Probes;
 use super::query::Goal;
 use super::schedule::Among;
@@ -38,6 +39,13 @@ impl<C: PageCodec> Traversal<'_, C> {
                 self.score_clusters(table, size);
             }
         }
+    }
+
+    /// Forgets what a scan found.
+    pub(super) fn begin_scan(&mut self) {
+        let candidates = &mut self.scratch.candidates;
+        candidates.reset(candidates.capacity(), 0);
+        self.scanned = 0;
     }
 
     /// Offers every node that may be an answer.
@@ -97,6 +105,8 @@ impl<C: PageCodec> Traversal<'_, C> {
         let mut probes = Probes::new(table, size, &mut scratch.entry, distances);
         let mut estimates = [0.0; BLOCK_CODES];
         let mut patience = StaleCodes::new(self.query.goal, scratch.shape.sizes.results);
+        let rung = self.scratch.told.ladder.rung;
+        let mut noted = ScanEnds::new(self.query.ladder, rung);
         self.nearby = Nearby::default();
         while !patience.ends(&self.scratch.candidates) {
             let entry = &mut self.scratch.entry;
@@ -110,9 +120,16 @@ impl<C: PageCodec> Traversal<'_, C> {
             let centre = table.centre(&entry.probe, cluster, key_distance(key));
             let nodes = table.nodes_of(cluster);
             self.score_cluster(nodes.clone(), centre, &mut estimates);
-            if let Some(trace) = &mut self.scratch.trace {
+            if let Some(trace) = &mut self.scratch.told.trace {
                 trace.extend(nodes.map(NodeId));
             }
+            noted.look(&self.scratch.candidates);
+            while let Some(rank) = noted.next(false) {
+                self.note_list(rank, rung);
+            }
+        }
+        while let Some(rank) = noted.next(true) {
+            self.note_list(rank, rung);
         }
         let entry = &mut self.scratch.entry;
         self.stats.approximate_distances += probes.end(entry) as u64;
@@ -199,13 +216,60 @@ impl StaleCodes {
 
     /// Looks at the list after a cluster.
     fn ends(&mut self, candidates: &CandidateList) -> bool {
+        self.look(candidates);
+        self.ends_list(candidates.depth())
+    }
+
+    fn look(&mut self, candidates: &CandidateList) {
         let Some(rank) = self.rank else {
-            return false;
+            return;
         };
         let kth = candidates.keys().get(rank).copied().unwrap_or(u64::MAX);
         self.stale = if kth < self.kth { 0 } else { self.stale + 1 };
         self.kth = kth;
-        kth < u64::MAX && self.stale > candidates.depth()
+    }
+
+    /// Whether a scan with a list of this size would end.
+    fn ends_list(&self, size: usize) -> bool {
+        self.kth < u64::MAX && self.stale > size
+    }
+}
+
+/// Where scans with one list of a ladder end for each k, on the way of that for the largest.
+struct ScanEnds {
+    size: usize,
+    /// Of each k its patience, and whether it has ended.
+    ranks: Vec<(StaleCodes, bool)>,
+}
+
+impl ScanEnds {
+    fn new(own: Option<QueryLadder<'_>>, rung: usize) -> Self {
+        let ladder = own.map(|own| own.ladder);
+        let ranks = ladder.map_or(&[][..], |ladder| ladder.ranks).iter();
+        let patience = |k: &u32| (StaleCodes::new(Goal::Nearest, *k as usize), false);
+        let size = ladder.and_then(|ladder| ladder.sizes.get(rung).copied());
+        Self {
+            size: size.unwrap_or(0) as usize,
+            ranks: ranks.map(patience).collect(),
+        }
+    }
+
+    /// Looks at the list after a cluster.
+    fn look(&mut self, candidates: &CandidateList) {
+        for (patience, _) in &mut self.ranks {
+            patience.look(candidates);
+        }
+    }
+
+    /// The place of a k whose scan ends here, or of any once clusters have come to an end.
+    fn next(&mut self, is_end: bool) -> Option<usize> {
+        let size = self.size;
+        let mut ranks = self.ranks.iter_mut().enumerate();
+        ranks.find_map(|(rank, (patience, ended))| {
+            let ends = !*ended && (is_end || patience.ends_list(size));
+            *ended |= ends;
+            ends.then_some(rank)
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use super::bounds::Bounds;
 use super::candidates::CandidateList;
 use super::entry::{EntryPart, EntryScratch};
 use super::held::{HeldPages, Replicas};
+use super::ladder::{LadderNote, LadderNotes};
 use super::probes::ranked_for;
 use super::query::{Gathering, Goal, Query, QuerySizes, Siblings};
 use super::ranking::Ranking;
@@ -302,8 +303,16 @@ pub(crate) struct Scratch {
     /// Keys to sort by.
     pub(super) keys: Vec<u64>,
     pub(super) bounds: Bounds,
-    /// Nodes in the order in which they were expanded, where somebody wants to know.
+    pub(super) told: Told,
+}
+
+/// What a query tells beside its answers, where somebody wants to know.
+#[derive(Default)]
+pub(super) struct Told {
+    /// Nodes in the order in which they were expanded.
     pub(super) trace: Option<Vec<NodeId>>,
+    /// What lists would have found.
+    pub(super) ladder: LadderNotes,
 }
 
 /// What a query has met. Filters: they may forget, at the cost of work done twice.
@@ -460,18 +469,18 @@ impl Scratch {
             refine: buffers.refine,
             keys: buffers.keys,
             bounds: buffers.bounds,
-            trace: None,
+            told: Told::default(),
         })
     }
 
     /// Starts to note which nodes are expanded.
     pub(crate) fn record_trace(&mut self) {
-        self.trace = Some(Vec::new());
+        self.told.trace = Some(Vec::new());
     }
 
     /// Whether that is noted.
     pub(crate) fn is_traced(&self) -> bool {
-        self.trace.is_some()
+        self.told.trace.is_some()
     }
 
     /// Makes ready for the next query, of `sizes` that the capacity of this scratch covers.
@@ -500,7 +509,8 @@ impl Scratch {
             .replicas
             .reset(held * shape.index.hold.replicas());
         self.refine.clear();
-        if let Some(trace) = &mut self.trace {
+        self.told.ladder.reset(query.ladder);
+        if let Some(trace) = &mut self.told.trace {
             trace.clear();
         }
     }
@@ -510,8 +520,13 @@ impl Scratch {
         &self.ranking
     }
 
+    /// What lists of the last query would have found, where it noted that.
+    pub(crate) fn notes(&self) -> &[LadderNote] {
+        &self.told.ladder.notes
+    }
+
     /// Nodes that the last query expanded, in order; empty unless that is recorded.
     pub(crate) fn trace(&self) -> &[NodeId] {
-        self.trace.as_deref().unwrap_or_default()
+        self.told.trace.as_deref().unwrap_or_default()
     }
 }

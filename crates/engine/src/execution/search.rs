@@ -20,6 +20,7 @@ use pageway_types::NodeId;
 
 use super::bounds::Limits;
 use super::candidates::sort_key;
+use super::ladder::LadderNote;
 use super::list_rule::{LOOKED_AT, ListChoice, NearestDistances};
 use super::query::Goal;
 use super::ranking::Neighbor;
@@ -198,6 +199,9 @@ impl<'t> Search<'t> {
 
     /// Goes on once every segment has ended its stage; false when the query is answered.
     fn advance(&mut self) -> bool {
+        if self.query.is_some_and(|query| query.ladder.is_some()) {
+            return self.climb();
+        }
         if self.settle() || self.widen() || self.look_further() {
             self.stage = Stage::Gather;
             return true;
@@ -217,6 +221,11 @@ impl<'t> Search<'t> {
         }
         self.stage = stage;
         true
+    }
+
+    /// Goes on to the next list that is noted, which no answer follows; false after the last.
+    fn climb(&mut self) -> bool {
+        self.walks.iter_mut().any(Walk::climb)
     }
 
     /// Chooses the list size, where that is left to the query and was not done; whether it was.
@@ -251,11 +260,12 @@ impl<'t> Search<'t> {
             _ => return false,
         };
         let found: usize = self.walks.iter().map(Walk::found).sum();
-        while found < wanted {
-            match self.route.any() {
-                Some(number) if self.ask(number) => return true,
-                Some(_) => {}
-                None => break,
+        if found >= wanted {
+            return false;
+        }
+        while let Some(number) = self.route.any() {
+            if self.ask(number) {
+                return true;
             }
         }
         false
@@ -331,6 +341,12 @@ impl<'t> Search<'t> {
             first.bounds_mut().take_back(room);
         }
         limits
+    }
+
+    /// What lists of the query that ended would have found, where it noted that.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = &LadderNote> {
+        let idle = self.idle.iter().flatten();
+        idle.flat_map(|scratch| scratch.notes())
     }
 
     /// Ends the query: appends its answers to `found`, nearest first, and the nodes that it

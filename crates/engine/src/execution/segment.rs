@@ -1,7 +1,7 @@
 //! A segment that is open: its parts, and the reader of its pages.
 
 use std::ops::{Deref, Range};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use pageway_attributes::Attributes;
 use pageway_kernels::KernelSet;
@@ -56,6 +56,11 @@ impl Deref for Segment {
 }
 
 impl Segment {
+    /// Tells for how long anybody reads it.
+    pub(crate) fn downgrade(&self) -> Weak<LoadedSegment> {
+        Arc::downgrade(&self.loaded)
+    }
+
     /// A segment behind `base` nodes of others.
     pub(crate) fn new(loaded: Arc<LoadedSegment>, base: u32, dead: Option<Arc<DeadSet>>) -> Self {
         Self { loaded, base, dead }
@@ -222,6 +227,9 @@ impl LoadedSegment {
         }
         let pages = map.vector_pages_of(nodes.clone());
         scan(&self.pages, pages, &mut |page, payload| {
+            if !map.holds_vectors(page) {
+                return Ok(());
+            }
             let view = codec.view(page, payload)?;
             for node in map.nodes_of(page).filter(|node| nodes.contains(node)) {
                 let vector = view.vector(NodeId(node))?;

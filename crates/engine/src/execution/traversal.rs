@@ -174,8 +174,10 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             knows_second: false,
             nearby: Nearby::default(),
         };
-        let first = query.rule.map(|rule| query.sizes.with_list(rule.first));
-        traversal.walk_to(first.unwrap_or(query.sizes));
+        let noted = query.ladder.and_then(|own| own.ladder.sizes.first());
+        let first = query.rule.map(|rule| rule.first);
+        let first = first.or(noted.map(|size| *size as usize));
+        traversal.walk_to(first.map_or(query.sizes, |size| query.sizes.with_list(size)));
         if query.lists_admitted && parts.scans_codes() && parts.entry.clusters().is_none() {
             traversal.list_admitted();
         } else {
@@ -185,7 +187,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     }
 
     /// Takes candidates off so many places as a walk of `sizes` does, and within its horizon.
-    fn walk_to(&mut self, sizes: QuerySizes) {
+    pub(super) fn walk_to(&mut self, sizes: QuerySizes) {
         let own = self.own_sizes(sizes);
         let candidates = &mut self.scratch.candidates;
         candidates.take_off(own.list_size);
@@ -387,7 +389,8 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     /// list of all segments would hold, down to distance `nearer`.
     pub(super) fn promises_more(&self, nearer: u32) -> bool {
         let size = self.scratch.candidates.capacity();
-        let is_too_dear = |among: WalkAmong| self.stats.cost() > among.most;
+        let expansion = self.scratch.shape.index.gathering().expansion_cost();
+        let is_too_dear = |among: WalkAmong| self.stats.cost(expansion) > among.most;
         if self.query.lists_admitted
             || size >= self.scratch.shape.sizes.list_limit
             || self.query.among.is_some_and(is_too_dear)

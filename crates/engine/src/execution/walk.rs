@@ -86,6 +86,10 @@ impl<'t> Walk<'t> {
         each!(self, walk => walk.settle(sizes));
     }
 
+    pub(super) fn climb(&mut self) -> bool {
+        each!(self, walk => walk.climb())
+    }
+
     pub(super) fn nearest(&self) -> impl Iterator<Item = f32> {
         let (candidates, admission) =
             each!(self, walk => (walk.candidates(), walk.query.admission));

@@ -78,7 +78,7 @@ impl Version {
     }
 
     /// Sizes that memory is laid out for where no list is longer.
-    fn chosen_sizes(&self, options: &SearchOptions, longest: u32) -> Result<QuerySizes> {
+    pub(super) fn chosen_sizes(&self, options: &SearchOptions, longest: u32) -> Result<QuerySizes> {
         let sizes = self.sizes(options, longest)?;
         Ok(sizes.holding(LOOKED_AT + 1))
     }
@@ -142,10 +142,8 @@ impl Index {
         watch: Watch<'_>,
     ) -> Result<(Answers, Vec<Outcomes>)> {
         let lists = CallLists {
-            sizes: version.chosen_sizes(options, rule.longest() as u32)?,
-            admitted: false,
             rule: Some(rule),
-            among: None,
+            ..CallLists::fixed(version.chosen_sizes(options, rule.longest() as u32)?)
         };
         let found = self.search_sized((version, queries), options, lists, watch)?;
         let (mut answers, outcomes) = found;

@@ -9,7 +9,8 @@ use serde::Serialize;
 use super::Index;
 use crate::calibration::Calibration;
 use crate::error::Result;
-use crate::manifest::Manifest;
+use crate::execution::Segment;
+use crate::manifest::{Manifest, SegmentEntry};
 use crate::resolve;
 use crate::segment::SegmentDescription;
 use crate::spec::IndexSpec;
@@ -24,6 +25,33 @@ pub struct FileDescription {
     pub pages: u64,
     /// Bytes on disk.
     pub bytes: u64,
+}
+
+/// A segment of an index that is open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct SegmentState {
+    /// Rows that it was made of.
+    pub rows: u64,
+    /// Those of them that were deleted or replaced since.
+    pub dead: u64,
+    /// Versions of the index since it was made.
+    pub age: u64,
+}
+
+impl Index {
+    /// Its segments as they are now, in the order of their rows. Reads nothing.
+    pub fn segments(&self) -> Vec<SegmentState> {
+        let version = self.version();
+        let manifest = &version.manifest;
+        let of_segment = |(segment, entry): (&Segment, &SegmentEntry)| SegmentState {
+            rows: entry.node_count.into(),
+            dead: segment.dead.as_ref().map_or(0, |dead| dead.len().into()),
+            age: manifest.generation.saturating_sub(entry.made_in()),
+        };
+        let both = version.segments.iter().zip(&manifest.segments);
+        both.map(of_segment).collect()
+    }
 }
 
 /// What an index is.
@@ -118,7 +146,7 @@ impl Description {
         let each = manifest.segments.iter();
         let segments: Vec<_> = each.map(SegmentDescription::of).collect::<Result<_>>()?;
         let map = match manifest.segments.first() {
-            Some(first) => resolve::codec(&first.spec, first.node_count)?.map(),
+            Some(first) => resolve::segment_codec(first)?.map(),
             None => resolve::codec(&manifest.spec, 1)?.map(),
         };
         let edges = manifest.mean_degree() * f64::from(manifest.node_count());

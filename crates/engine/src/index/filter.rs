@@ -8,7 +8,7 @@ use pageway_types::{IdSet, NodeId};
 
 use super::filter_room::{HeldMatches, MatchesKey};
 use super::{Index, Version};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::execution::{NodeSet, Segment};
 use crate::filter::Filter;
 
@@ -168,12 +168,18 @@ impl Version {
 
     /// Adds the documents of nodes of segments, as JSON, names included: none of those without, and
     /// of no nodes.
+    ///
+    /// # Errors
+    /// `OutOfMemory` for more bytes than `most`.
     pub(super) fn documents_of(
         &self,
-        nodes: &[u32],
+        (nodes, most): (&[u32], u64),
         found: &mut Vec<Option<String>>,
     ) -> Result<()> {
         found.resize(nodes.len(), None);
+        let sum: usize = found.iter().flatten().map(String::len).sum();
+        let left = most.checked_sub(sum as u64);
+        let mut left = left.ok_or_else(|| too_long(most))?;
         for segment in &self.segments {
             let Some(attributes) = &segment.attributes else {
                 continue;
@@ -190,6 +196,8 @@ impl Version {
                 attributes.documents().parse(json)?;
                 // An empty one stands for none.
                 if let Some(slot) = slot.filter(|_| json != b"{}") {
+                    let bytes = json.len() as u64;
+                    left = left.checked_sub(bytes).ok_or_else(|| too_long(most))?;
                     *slot = Some(String::from_utf8_lossy(json).into_owned());
                 }
                 Ok::<_, Error>(())
@@ -275,6 +283,12 @@ fn nodes_of(segment: &Segment, ids: &IdSet) -> Result<NodeSet> {
         }
     })?;
     Ok(nodes)
+}
+
+/// What documents are refused with that take more memory than a caller has for them.
+fn too_long(most: u64) -> Error {
+    let words = format!("attributes of the answers take more than {most} bytes: ask for fewer");
+    Error::new(ErrorKind::OutOfMemory, words)
 }
 
 /// Shows the nodes of a segment with their ids, in order.

@@ -16,15 +16,14 @@ struct FieldSeen<'p> {
 }
 
 impl FieldSeen<'_> {
-    /// Why the condition cannot be meant, as far as is known.
+    /// Why no value there is can match; none where one can.
     fn refusal(&self) -> Option<String> {
-        let unknown = || "is no field of any row".to_owned();
-        let wrong = || self.kinds.refusal(&self.condition);
-        if self.is_known {
-            wrong()
-        } else {
-            Some(unknown())
-        }
+        self.kinds.refusal(&self.condition)
+    }
+
+    /// Whether rows that were not looked at may tell more.
+    fn is_open(&self) -> bool {
+        !self.is_known || self.refusal().is_some()
     }
 }
 
@@ -71,7 +70,7 @@ impl Version {
         for condition in conditions {
             fields.push(self.seen(condition)?);
         }
-        let is_open = |fields: &[FieldSeen<'_>]| fields.iter().any(|one| one.refusal().is_some());
+        let is_open = |fields: &[FieldSeen<'_>]| fields.iter().any(FieldSeen::is_open);
         if is_open(&fields) {
             self.any_document(|document| {
                 for field in &mut fields {

@@ -83,23 +83,21 @@ impl Deref for HeldMatches {
 impl FilterRoom {
     /// Waits for so many bytes of `given`; what is kept makes room.
     pub(super) fn take(&self, bytes: u64, given: u64) -> FilterLease {
-        loop {
-            let mut taken = self.bytes.lock();
-            if *taken == 0 || *taken + bytes <= given {
-                *taken += bytes;
-                break;
-            }
-            drop(taken);
-            if self.forget_one() {
-                continue;
-            }
-            // Nothing is kept now; what is lent comes back.
-            let taken = self.bytes.lock();
-            if *taken > 0 && *taken + bytes > given {
+        let mut taken = self.bytes.lock();
+        while *taken > 0 && *taken + bytes > given {
+            let oldest = self.kept().pop_front();
+            taken = if let Some(oldest) = oldest {
+                // Its memory comes back under the lock.
+                drop(taken);
+                drop(oldest);
+                self.bytes.lock()
+            } else {
                 let wait = self.bytes.freed.wait(taken);
-                drop(wait.unwrap_or_else(PoisonError::into_inner));
-            }
+                wait.unwrap_or_else(PoisonError::into_inner)
+            };
         }
+        *taken += bytes;
+        drop(taken);
         FilterLease {
             room: Arc::clone(&self.bytes),
             bytes,
@@ -118,18 +116,19 @@ impl FilterRoom {
 
     /// Keeps what matches a filter; matches of other versions go.
     pub(super) fn put(&self, key: MatchesKey, matches: &Arc<HeldMatches>) {
-        let mut kept = self.kept();
         let is_of_now = |own: &MatchesKey| own.version >= key.version && *own != key;
-        kept.retain(|(own, _)| is_of_now(own));
-        if kept.len() >= KEPT {
-            kept.pop_front();
-        }
-        kept.push_back((key, Arc::clone(matches)));
-    }
-
-    fn forget_one(&self) -> bool {
-        let oldest = self.kept().pop_front();
-        oldest.is_some()
+        let mut kept = self.kept();
+        let (mut stays, goes): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut *kept)
+            .into_iter()
+            .partition(|(own, _)| is_of_now(own));
+        let oldest = (stays.len() >= KEPT).then(|| stays.pop_front());
+        stays.push_back((key, Arc::clone(matches)));
+        *kept = stays;
+        drop(kept);
+        // Whoever waits for memory holds its lock while it looks at what is kept: what goes needs
+        // that lock, and what came may go for it.
+        drop((goes, oldest));
+        self.bytes.tell();
     }
 
     fn kept(&self) -> MutexGuard<'_, VecDeque<(MatchesKey, Arc<HeldMatches>)>> {
@@ -138,6 +137,12 @@ impl FilterRoom {
 }
 
 impl LentBytes {
+    /// Has those who wait look again.
+    fn tell(&self) {
+        drop(self.lock());
+        self.freed.notify_all();
+    }
+
     fn lock(&self) -> MutexGuard<'_, u64> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -149,12 +154,83 @@ impl FilterLease {
         let more = self.bytes.saturating_sub(bytes);
         *self.room.lock() -= more;
         self.bytes -= more;
-        self.room.freed.notify_all();
+        self.room.tell();
     }
 }
 
 impl Drop for FilterLease {
     fn drop(&mut self) {
         self.keep(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::execution::NodeSet;
+
+    const GIVEN: u64 = 100;
+    const LONG: Duration = Duration::from_secs(20);
+    const SHORT: Duration = Duration::from_millis(100);
+
+    fn key(number: u8) -> MatchesKey {
+        MatchesKey {
+            digest: [number; 32],
+            version: 1,
+            dead: 0,
+            knows_fields: true,
+        }
+    }
+
+    fn held(lease: FilterLease) -> Arc<HeldMatches> {
+        let matched = Matched {
+            set: NodeSet::new([]),
+            living: 0,
+            documents: 0,
+        };
+        Arc::new(HeldMatches::new(matched, lease))
+    }
+
+    #[test]
+    fn who_waits_gets_what_is_kept_meanwhile() {
+        let room = Arc::new(FilterRoom::default());
+        let lease = room.take(60, GIVEN);
+        let (tell, told) = mpsc::channel();
+        let other = Arc::clone(&room);
+        let waiting = thread::spawn(move || {
+            let lease = other.take(60, GIVEN);
+            tell.send(()).unwrap();
+            lease
+        });
+        assert!(told.recv_timeout(SHORT).is_err(), "there is no room yet");
+        let matches = held(lease);
+        room.put(key(1), &matches);
+        // Who asked is done; nothing else is ever asked for.
+        drop(matches);
+        told.recv_timeout(LONG).unwrap();
+        assert!(room.find(&key(1)).is_none());
+        drop(waiting.join().unwrap());
+        assert_eq!(*room.bytes.lock(), 0);
+    }
+
+    #[test]
+    fn what_was_asked_last_stays_and_what_is_of_another_version_goes() {
+        let room = FilterRoom::default();
+        for number in 0..=KEPT as u8 {
+            room.put(key(number), &held(room.take(1, GIVEN)));
+        }
+        assert!(room.find(&key(0)).is_none() && room.find(&key(1)).is_some());
+        assert_eq!(*room.bytes.lock(), KEPT as u64);
+        let newer = MatchesKey {
+            version: 2,
+            ..key(7)
+        };
+        room.put(newer.clone(), &held(room.take(1, GIVEN)));
+        assert!(room.find(&key(1)).is_none() && room.find(&newer).is_some());
+        assert_eq!(*room.bytes.lock(), 1);
     }
 }

@@ -9,7 +9,7 @@ use super::{Index, Version};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::driver::Outcomes;
 use crate::execution::{
-    CallLists, EXACT_COST, Gathering, PAGE_COST, QuerySizes, QueryStats, Segment, WalkAmong,
+    CallLists, EXACT_COST, Gathering, PAGE_COST, QuerySizes, Segment, WalkAmong,
 };
 use crate::filter::{FilterReport, Strategy};
 use crate::options::{Answers, Queries, SearchOptions};
@@ -27,6 +27,8 @@ const MOST_PAGES: f64 = 2.0;
 struct Costs {
     walk: f64,
     scan: f64,
+    /// An expansion, beside codes and pages.
+    expansion: f64,
     /// The cheaper scan.
     scans: Strategy,
     strategy: Strategy,
@@ -35,7 +37,8 @@ struct Costs {
 impl Costs {
     /// What a report says of them.
     fn report(&self, matched: &Matched, (answers, rescued): (&Answers, usize)) -> FilterReport {
-        let spent: f64 = answers.stats.iter().map(QueryStats::cost).sum();
+        let costs = answers.stats.iter().map(|own| own.cost(self.expansion));
+        let spent: f64 = costs.sum();
         FilterReport {
             matches: matched.living,
             documents: matched.documents,
@@ -121,7 +124,13 @@ impl Version {
         let codes = self
             .all(|one| one.parts.scans_codes())
             .then_some(scored + read);
-        let walk = expanded * (NEW_NEIGHBORS + own);
+        let gathering = if clustered {
+            Gathering::Scanning
+        } else {
+            Gathering::InMemory
+        };
+        let expansion = gathering.expansion_cost();
+        let walk = expanded * (NEW_NEIGHBORS + expansion + own);
         let walk = if clustered { walk.min(nodes) } else { walk };
         let walk = if reads { walk } else { walk + read };
         // A search without a filter reads its list, or little more than its answers.
@@ -137,6 +146,7 @@ impl Version {
         Costs {
             walk,
             scan,
+            expansion,
             scans,
             strategy: if is_better { scans } else { Strategy::Walk },
         }

@@ -11,6 +11,7 @@ mod filter_check;
 mod filter_room;
 mod matches;
 mod names;
+mod notes;
 mod open;
 mod opening;
 mod pool;
@@ -30,11 +31,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use pageway_store::{PerProcess, Vfs};
+use pageway_store::{DirectoryLock, PerProcess, Vfs};
 use pageway_types::{Metric, VectorShape};
 
-pub use describe::{Description, FileDescription, describe};
+pub use describe::{Description, FileDescription, SegmentState, describe};
 pub(crate) use open::Reload;
+pub(crate) use open::share;
 pub use open::{BackendReport, MemoryReport};
 pub use recall::RecallReport;
 pub use rows::{RowPage, RowParts, StoredRow};
@@ -67,6 +69,8 @@ pub struct Index {
     filters: PerProcess<FilterRoom>,
     /// When it was last looked whether there is a newer one, where searches do.
     followed: Mutex<Option<Instant>>,
+    /// Keeps writers away, where they write pages over.
+    shared: Option<DirectoryLock>,
 }
 
 impl Index {

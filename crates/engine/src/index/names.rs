@@ -36,6 +36,9 @@ impl Queries<'_> {
 impl Version {
     /// Reads the documents of answers, to those that were found in deltas, as far as they are
     /// wanted.
+    ///
+    /// # Errors
+    /// `OutOfMemory` for more bytes than the queries allow.
     pub(super) fn add_documents(&self, queries: &Queries<'_>, answers: &mut Answers) -> Result<()> {
         let mut documents = std::mem::take(&mut answers.attributes);
         let of_node = |(node, id): (&u32, &u64)| {
@@ -46,7 +49,8 @@ impl Version {
         let nodes: Vec<u32> = nodes.map(of_node).collect();
         documents.resize(nodes.len(), None);
         if nodes.iter().any(|node| *node != u32::MAX) {
-            self.documents_of(&nodes, &mut documents)?;
+            let most = queries.attribute_bytes;
+            self.documents_of((&nodes, most), &mut documents)?;
         }
         for document in documents {
             let (name, attributes) = split_document(document)?;

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use pageway_store::{IoProbe, OsVfs, PerProcess, Vfs, clock};
+use pageway_store::{DirectoryLock, IoProbe, OsVfs, PerProcess, Vfs, clock};
 use serde::Serialize;
 
 use super::opening::Opening;
 use super::pool::WorkerPool;
 use super::{Head, Index, Version};
 use crate::delta::Delta;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::execution::Segment;
 use crate::manifest::Manifest;
 use crate::memory::{Ledger, MemoryPart, check_room};
@@ -75,6 +75,21 @@ impl MemoryReport {
     }
 }
 
+/// Keeps writers away from an index whose pages they would write over.
+///
+/// # Errors
+/// `Busy` where one has it.
+pub(crate) fn share(
+    (vfs, dir): (&dyn Vfs, &Path),
+    manifest: &Manifest,
+) -> Result<Option<DirectoryLock>> {
+    if !manifest.overwrites_pages() {
+        return Ok(None);
+    }
+    let shared = DirectoryLock::share(vfs, dir).map_err(Error::from);
+    shared.map_err(|error| error.within("pages are written over by who changes this index"))
+}
+
 impl Index {
     /// Opens the index in `dir`.
     ///
@@ -111,7 +126,15 @@ impl Index {
         options: &OpenOptions,
         other: Option<&Self>,
     ) -> Result<Self> {
-        let open = |manifest| Self::open_manifest((vfs, dir), manifest, options, other);
+        let open = |mut manifest: Manifest| {
+            let shared = share((vfs.as_ref(), dir), &manifest)?;
+            if shared.is_some() {
+                manifest = Manifest::read(vfs.as_ref(), dir)?;
+            }
+            let mut index = Self::open_manifest((vfs, dir), manifest, options, other)?;
+            index.shared = shared;
+            Ok(index)
+        };
         with_current((vfs.as_ref(), dir), open)
     }
 
@@ -158,6 +181,7 @@ impl Index {
             update_bytes,
             lanes: (thread_count(options.threads), options.interleave.max(1)),
             followed: Mutex::new(None),
+            shared: None,
         })
     }
 
@@ -211,6 +235,10 @@ impl Index {
         let version = with_current((self.vfs.as_ref(), &self.dir), |manifest| {
             if manifest.generation == before {
                 return Ok(None);
+            }
+            if manifest.overwrites_pages() && self.shared.is_none() {
+                let words = "pages of this index are written over now: open it again";
+                return Err(Error::new(ErrorKind::Unsupported, words));
             }
             let deltas = Vec::new();
             self.reload(Reload { manifest, deltas }).map(Some)

@@ -14,6 +14,7 @@ use crate::options::OpenOptions;
 use crate::plan::{WorkerPlan, list_size, quantizer_bytes, reserve_fixed, room_for_queries, share};
 use crate::resolve::{self, CacheBytes, OpenPages, Source};
 use crate::segment;
+use crate::storage::Region;
 
 /// An index whose record files are open, and whose segments are not loaded yet.
 pub(super) struct Opening<'o> {
@@ -32,6 +33,15 @@ struct LoadedPart<'o> {
     kept: Option<Arc<LoadedSegment>>,
     /// What the scratch of a query must suit.
     shape: IndexShape,
+}
+
+impl LoadedPart<'_> {
+    /// Centres that are known of its rows.
+    fn centres(&self) -> usize {
+        let region = self.source.segment.files.region.as_ref();
+        let bytes = region.map_or(0, |file| file.payload_bytes);
+        Region::centres_in(bytes, self.source.segment.spec.shape.dimension.into()) as usize
+    }
 }
 
 impl<'o> Opening<'o> {
@@ -77,8 +87,8 @@ impl<'o> Opening<'o> {
             if let Some(region) = &segment.files.region {
                 ledger.reserve(MemoryPart::Entry, region.payload_bytes);
             }
-            if let Some(patches) = &segment.files.patches {
-                ledger.reserve(MemoryPart::Patches, patches.map.payload_bytes);
+            if segment.files.patch_bytes() > 0 {
+                ledger.reserve(MemoryPart::Patches, segment.files.patch_bytes());
             }
             let codebook = segment.files.codebook.uuid;
             if !codebooks.contains(&codebook) {
@@ -94,6 +104,7 @@ impl<'o> Opening<'o> {
         };
         let site = WorkerSite {
             segments: self.parts.iter().map(|part| part.shape),
+            centres: self.parts.iter().map(LoadedPart::centres).sum(),
             geometry: first.pages.records.geometry(),
             backend: first.pages.records.backend(),
         };

@@ -3,6 +3,7 @@
 use std::io;
 
 use pageway_types::{Progress, RowId, VectorRead, VectorShape};
+use rayon::ThreadPool;
 use serde::Serialize;
 
 use super::Index;
@@ -10,7 +11,6 @@ use crate::error::{Error, Result};
 use crate::options::{Answers, Queries, SearchOptions};
 use crate::source::VectorSlice;
 use crate::storage::TRANSFER_BYTES;
-use crate::threads::thread_pool;
 use crate::truth::{ExactOptions, ExactQuestion, Truth, exact, exact_bytes_min, recall_p5};
 
 /// Recall of a set of queries, and what it cost.
@@ -76,9 +76,8 @@ impl Index {
         &self,
         queries: &Queries<'_>,
         k: u32,
-        progress: &dyn Progress,
+        (pool, progress): (&ThreadPool, &dyn Progress),
     ) -> Result<Truth> {
-        let pool = thread_pool(0)?;
         // The base is the index itself, whose rows are its nodes.
         let held_out: Option<Vec<RowId>> = queries
             .held_out
@@ -89,14 +88,11 @@ impl Index {
             k: k as usize,
             exclude: held_out.as_deref(),
         };
-        let memory_bytes = exact_bytes_min(&question) + 8 * TRANSFER_BYTES as u64;
+        let memory_bytes = exact_bytes_min(&question) + TRANSFER_BYTES as u64;
         exact(
             self,
             &question,
-            &ExactOptions {
-                memory_bytes,
-                pool: &pool,
-            },
+            &ExactOptions { memory_bytes, pool },
             progress,
         )
     }

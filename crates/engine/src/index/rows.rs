@@ -326,7 +326,8 @@ impl<'v> Moment<'v> {
                 }
             });
         }
-        self.version.documents_of(&nodes, &mut documents)?;
+        self.version
+            .documents_of((&nodes, u64::MAX), &mut documents)?;
         for (row, document) in rows.iter_mut().zip(documents) {
             let (name, attributes) = split_document(document)?;
             row.name = name;

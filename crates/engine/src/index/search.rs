@@ -130,16 +130,28 @@ impl Index {
         lists: CallLists<'_>,
         watch: Watch<'_>,
     ) -> Result<(Answers, Vec<Outcomes>)> {
+        let place = (version, queries);
+        let (mut outcomes, settings) = self.run_sized(place, options, lists, watch)?;
+        let count = queries.rows.len() / queries.shape.row_bytes();
+        let answers = collect(&mut outcomes, count, version.places(options), settings);
+        Ok((answers, outcomes))
+    }
+
+    /// The same, whose outcomes are left as threads have them.
+    pub(super) fn run_sized(
+        &self,
+        (version, queries): (&Version, &Queries<'_>),
+        options: &SearchOptions,
+        lists: CallLists<'_>,
+        watch: Watch<'_>,
+    ) -> Result<(Vec<Outcomes>, SearchSettings)> {
         let call = Call {
             version,
             options,
             lists,
             watch,
         };
-        let (mut outcomes, settings) = self.call(queries, &call)?;
-        let count = queries.rows.len() / queries.shape.row_bytes();
-        let answers = collect(&mut outcomes, count, version.places(options), settings);
-        Ok((answers, outcomes))
+        self.call(queries, &call)
     }
 
     /// Searches with a list size that may be below k, as calibration does.

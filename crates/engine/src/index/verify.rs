@@ -3,13 +3,31 @@
 
 use std::path::Path;
 
-use pageway_store::Vfs;
+use pageway_store::{FileEntry, OpenMode, Vfs};
 use pageway_types::Progress;
 
 use crate::error::Result;
-use crate::manifest::Manifest;
-use crate::resolve::Source;
+use crate::manifest::{Manifest, SegmentEntry};
+use crate::resolve::{self, Source};
 use crate::segment::{VerifyReport, verify_checksums, verify_contents};
+
+/// Pages of a file that are read from a journal.
+fn in_journal(
+    (vfs, dir): (&dyn Vfs, &Path),
+    manifest: &Manifest,
+    entry: &FileEntry,
+) -> Result<Vec<u32>> {
+    let mut segments = manifest.segments.iter();
+    let is_own = |segment: &&SegmentEntry| segment.files.records.name == entry.name;
+    match segments.find(is_own) {
+        Some(segment) if segment.files.has_journal() => {
+            let source = Source { vfs, dir, segment };
+            let pages = resolve::record_pages(source, OpenMode::ReadOwn)?;
+            Ok(pages.records.shadow().pages().to_vec())
+        }
+        _ => Ok(Vec::new()),
+    }
+}
 
 /// Reads all files that a manifest names, and checks them one by one.
 ///
@@ -28,7 +46,9 @@ pub(crate) fn verify_files(
     );
     for entry in files {
         progress.check()?;
-        verify_checksums((vfs, dir), entry, &mut report)?;
+        let in_journal = report.take(in_journal((vfs, dir), manifest, entry))?;
+        let in_journal = in_journal.unwrap_or_default();
+        verify_checksums((vfs, dir), (entry, &in_journal), &mut report)?;
         progress.advance(entry.units);
     }
     if report.is_sound() {

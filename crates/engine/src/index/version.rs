@@ -14,6 +14,7 @@ use crate::execution::{IndexShape, Segment};
 use crate::manifest::Manifest;
 use crate::memory::Ledger;
 use crate::plan::FOR_SEARCHES;
+use crate::storage::Region;
 
 /// An index at a time. Rows of its segments and deltas may die, and rows come to its last delta;
 /// all else stays.
@@ -141,8 +142,10 @@ impl Version {
     /// What the bytes of its workers depend on; nothing without segments.
     fn site(&self) -> Option<WorkerSite<impl ExactSizeIterator<Item = IndexShape> + Clone>> {
         let first = self.segments.first()?;
+        let regions = self.segments.iter().filter_map(|own| own.region.as_ref());
         Some(WorkerSite {
             segments: self.segments.iter().map(|segment| segment.shape),
+            centres: regions.map(Region::len).sum(),
             geometry: first.pages.geometry(),
             backend: first.pages.backend(),
         })

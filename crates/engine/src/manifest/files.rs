@@ -40,10 +40,14 @@ pub(crate) enum FileKind {
     PatchMap = 14,
     /// Where in space the rows of a segment are.
     Region = 15,
+    /// Epoch of each page of the records.
+    Epochs = 16,
+    /// A bit for each dead node whose edges were repaired.
+    Repaired = 17,
 }
 
 impl FileKind {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 15] = [
         Self::Records,
         Self::Codes,
         Self::Codebook,
@@ -57,6 +61,8 @@ impl FileKind {
         Self::Patch,
         Self::PatchMap,
         Self::Region,
+        Self::Epochs,
+        Self::Repaired,
     ];
 
     /// The kind of a number, where it is one.
@@ -82,6 +88,8 @@ impl FileKind {
             Self::Patch => "patch",
             Self::PatchMap => "patch-map",
             Self::Region => "region",
+            Self::Epochs => "epochs",
+            Self::Repaired => "repaired",
         }
     }
 
@@ -107,6 +115,12 @@ impl FileKind {
     }
 }
 
+/// The generation that is in the name of a file; 0 for a name that no generation has given.
+pub(super) fn generation_of(name: &str) -> u64 {
+    let own = name.split(['-', '.']).nth(1);
+    own.and_then(|own| own.parse().ok()).unwrap_or(0)
+}
+
 /// The attributes of the nodes of a segment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -123,6 +137,16 @@ pub(crate) struct PatchFiles {
     pub(crate) map: FileEntry,
     /// Images, older files first.
     pub(crate) images: Vec<FileEntry>,
+}
+
+/// What is known of pages of the records that were written over.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OverwrittenFiles {
+    /// Epoch of each page, a u32.
+    pub(crate) epochs: FileEntry,
+    /// What told the records, as they are, from all others while they were in a journal.
+    pub(crate) identity: FileUuid,
 }
 
 /// The files of a segment.
@@ -157,13 +181,35 @@ pub(crate) struct Files {
     /// Where rows were cut by space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) region: Option<FileEntry>,
+    /// Where pages of the records were written over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) overwritten: Option<OverwrittenFiles>,
+    /// Where edges to dead nodes were repaired one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) repaired: Option<FileEntry>,
 }
 
 impl Files {
     /// What tells its records, as they are now, from all others.
     pub(crate) fn identity(&self) -> FileUuid {
         let map = self.patches.as_ref().map(|patches| patches.map.uuid);
-        map.unwrap_or(self.records.uuid)
+        let settled = self.overwritten.as_ref().map(|own| own.identity);
+        map.or(settled).unwrap_or(self.records.uuid)
+    }
+
+    /// Whether images of pages are a journal: they go where the pages are.
+    pub(crate) fn has_journal(&self) -> bool {
+        self.records.growable && self.patches.is_some()
+    }
+
+    /// Bytes that memory holds of pages that were changed.
+    pub(crate) fn patch_bytes(&self) -> u64 {
+        let map = self.patches.as_ref().map(|own| own.map.payload_bytes);
+        let epochs = self
+            .overwritten
+            .as_ref()
+            .map(|own| own.epochs.payload_bytes);
+        map.unwrap_or(0) + epochs.unwrap_or(0)
     }
 
     /// Every file.
@@ -178,6 +224,7 @@ impl Files {
             &self.ids,
             &self.dead,
             &self.region,
+            &self.repaired,
         ];
         let always = [&self.records, &self.codebook];
         let attributes = self.attributes.iter();
@@ -189,6 +236,7 @@ impl Files {
             .chain(optional.into_iter().flatten())
             .chain(attributes)
             .chain(patches)
+            .chain(self.overwritten.iter().map(|own| &own.epochs))
             .collect()
     }
 

@@ -3,12 +3,12 @@
 use pageway_types::{ElementType, NodeId};
 use serde::{Deserialize, Serialize};
 
-use super::files::Files;
+use super::files::{Files, generation_of};
 use super::whole::corrupt;
 use crate::error::Result;
 use crate::execution::DeadSet;
 use crate::spec::{IndexSpec, QuantizerSpec};
-use crate::storage::{Identities, SHADOW_ENTRY_BYTES};
+use crate::storage::{EPOCH_BYTES, Identities, SHADOW_ENTRY_BYTES};
 
 /// What the build saw of the graph.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -144,6 +144,16 @@ impl SegmentEntry {
         self.element != self.spec.shape.element
     }
 
+    /// Nodes that its pages were first laid out for: all, unless some came since.
+    pub(crate) fn built(&self) -> u32 {
+        self.patched.map_or(self.node_count, |own| own.built)
+    }
+
+    /// The generation of the index that brought its pages.
+    pub(crate) fn made_in(&self) -> u64 {
+        generation_of(&self.files.records.name)
+    }
+
     /// Id of its row 0, where users know vectors by their rows.
     pub(crate) fn first_id(&self) -> u64 {
         self.own_first_id.unwrap_or(self.first_row.into())
@@ -151,9 +161,10 @@ impl SegmentEntry {
 
     /// Checks that there is a bit for each node where some were deleted.
     fn check_dead(&self) -> Result<()> {
-        let found = self.files.dead.as_ref().map(|file| file.payload_bytes);
+        let files = [&self.files.dead, &self.files.repaired];
+        let mut found = files.into_iter().flatten().map(|file| file.payload_bytes);
         let expected = DeadSet::bytes(self.node_count);
-        match found.filter(|found| *found != expected) {
+        match found.find(|found| *found != expected) {
             Some(found) => Err(corrupt(format!(
                 "{found} bytes of dead nodes, expected {expected}"
             ))),
@@ -165,6 +176,15 @@ impl SegmentEntry {
         let patched = self.patched;
         if patched.is_some_and(|own| own.built > self.node_count || own.swept > self.node_count) {
             return Err(corrupt("a patch of more nodes than there are".to_owned()));
+        }
+        let records = &self.files.records;
+        let epochs = self.files.overwritten.as_ref().map(|own| &own.epochs);
+        let known = epochs.map_or(0, |file| file.payload_bytes / EPOCH_BYTES);
+        if epochs.is_some() && (known != records.units || !records.growable) {
+            return Err(corrupt(format!(
+                "{known} epochs of {} pages that were written over",
+                records.units
+            )));
         }
         let Some(patches) = &self.files.patches else {
             return Ok(());

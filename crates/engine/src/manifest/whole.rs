@@ -119,6 +119,13 @@ impl Manifest {
         code_drift(&self.segments)
     }
 
+    /// Whether who changes it writes pages over that were committed: never those that a build left,
+    /// which others may read.
+    pub(crate) fn overwrites_pages(&self) -> bool {
+        let mut segments = self.segments.iter();
+        segments.any(|segment| segment.files.records.growable)
+    }
+
     /// Bytes of the raw vectors.
     pub(crate) fn raw_bytes(&self) -> u64 {
         u64::from(self.node_count()) * self.spec.shape.vectors().row_bytes() as u64

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 /// let raw = 128_000_000;
 /// assert_eq!("10%".parse::<MemoryWish>().unwrap().resolve(raw), 12_800_000);
 /// assert_eq!("200MB".parse::<MemoryWish>().unwrap().resolve(raw), 200_000_000);
+/// assert_eq!("1.3x".parse::<MemoryWish>().unwrap().resolve(raw), 166_400_000);
 /// assert_eq!("1GiB".parse::<MemoryWish>().unwrap().resolve(raw), 1 << 30);
 /// ```
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -67,7 +68,7 @@ impl FromStr for MemoryWish {
         let refuse = || {
             Error::invalid(format!(
                 "'{text}' is not an amount of memory: write bytes (200MB, 1.5GiB, 4096) or a \
-                 share of the raw vectors (10%)"
+                 share of the raw vectors (10%, 1.3x)"
             ))
         };
         let lower = text.trim().to_ascii_lowercase();
@@ -82,6 +83,9 @@ impl FromStr for MemoryWish {
             return positive(number)
                 .map(|p| Self::Share(p / 100.0))
                 .ok_or_else(refuse);
+        }
+        if let Some(number) = lower.strip_suffix('x') {
+            return positive(number).map(Self::Share).ok_or_else(refuse);
         }
         let (number, unit) = UNITS
             .iter()

@@ -128,6 +128,7 @@ fn site_of(
     let shape = resolve::index_shape(spec, extent.longest)?;
     Ok(WorkerSite {
         segments: std::iter::repeat_n(shape, extent.segments as usize),
+        centres: extent.centres as usize,
         geometry: resolve::codec(spec, extent.longest)?.map().geometry,
         backend,
     })

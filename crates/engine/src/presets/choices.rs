@@ -54,7 +54,10 @@ mod tests {
             let stored = to_value(&spec).unwrap();
             for policy in &POLICIES {
                 let value = stored.pointer(policy.path);
-                let value = value.unwrap_or_else(|| panic!("a spec has no {}", policy.path));
+                let Some(value) = value else {
+                    assert_eq!(policy.path, "/repair", "a spec has no such");
+                    continue;
+                };
                 let names = policy.names(&Sizes::default());
                 let name = policy.name_of(value);
                 assert!(

@@ -1,18 +1,21 @@
-//! The static half of DGAI: Lou et al., "DGAI: Decoupled On-Disk Graph-Based ANN Index for
+//! DGAI: Lou et al., "DGAI: Decoupled On-Disk Graph-Based ANN Index for
 //! Efficient Updates and Queries", 2025.
 //!
 //! Kept from the paper: adjacency lists and vectors in pages of their own; lists of similar nodes
 //! share a page, and a query keeps the pages it read; three stages: a walk by one code, a choice
 //! among the best by a second, independent code too, exact distances for the few that remain; a
-//! cache of pages. Different: nothing is updated, so similar means shuffled as in Starling rather
-//! than page by page as nodes arrive; a navigation graph finds the entry; the cache takes pages of
-//! vectors too.
+//! cache of pages; an update writes pages of lists in place, and of vectors only those of new
+//! rows. Different: similar means shuffled as in Starling, and no page is split: a node's number
+//! tells its page, so rows that come share pages in the order in which they come, until all is
+//! built again; a list has its own room in a page; edges to deleted rows are mended where searches
+//! for those find them, and no pass over lists is made; a navigation graph finds the entry; the
+//! cache takes pages of vectors too.
 
 use super::{Form, Row, Sizes, diskann, starling};
 use crate::spec::{
     CacheSpec, CodeStorage, CodecSpec, EntrySpec, ExecutionSpec, HarvestSpec, IndexSpec,
-    LayoutSpec, NodeCacheSpec, PageCacheSpec, QuantizerSpec, RefineSpec, ScheduleSpec, Shape,
-    StorageSpec, VectorStorage,
+    LayoutSpec, NodeCacheSpec, PageCacheSpec, QuantizerSpec, RefineSpec, RepairSpec, ScheduleSpec,
+    Shape, StorageSpec, UpdateSpec, VectorStorage,
 };
 
 pub(super) const ROW: Row = Row {
@@ -60,6 +63,8 @@ fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
             },
             ..base.execution
         },
+        update: UpdateSpec::Overwrite,
+        repair: RepairSpec::Local,
         ..base
     }
 }

@@ -10,8 +10,8 @@
 use super::{Form, Row, Sizes};
 use crate::spec::{
     CacheSpec, CodeStorage, CodecSpec, EntrySpec, ExecutionSpec, GraphSpec, HarvestSpec, IndexSpec,
-    LayoutSpec, ListSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, RefineSpec, ScheduleSpec,
-    SelectionSpec, Shape, StopSpec, UpdateSpec, VectorStorage,
+    LayoutSpec, ListSpec, NodeCacheSpec, PageCacheSpec, PlacementSpec, RefineSpec, RepairSpec,
+    ScheduleSpec, SelectionSpec, Shape, StopSpec, UpdateSpec, VectorStorage,
 };
 
 pub(super) const ROW: Row = Row {
@@ -50,6 +50,7 @@ pub(super) fn spec(shape: Shape, sizes: &Sizes) -> IndexSpec {
             slack: 0.0,
         },
         update: UpdateSpec::Static,
+        repair: RepairSpec::Sweep,
         seed: sizes.seed,
     }
 }

@@ -8,6 +8,7 @@ mod dgai;
 mod diskann;
 mod freshdiskann;
 mod gorgeous;
+mod ipdiskann;
 mod odinann;
 mod pageann;
 mod pageway;
@@ -44,12 +45,14 @@ pub enum Preset {
     PageAnnDisk,
     /// PipeANN (Guo and Lu, OSDI 2025).
     PipeAnn,
-    /// The static half of DGAI (Lou et al., 2025).
+    /// DGAI (Lou et al., 2025).
     Dgai,
     /// FreshDiskANN (Singh et al., 2021).
     FreshDiskAnn,
     /// OdinANN (Guo and Lu, FAST 2026).
     OdinAnn,
+    /// IP-DiskANN (Xu et al., 2025).
+    IpDiskAnn,
     /// Our own, and what is built unless another is named: what can be decided in memory is, and
     /// the rest is read in one round.
     #[default]
@@ -112,7 +115,7 @@ impl Form {
 
 impl Preset {
     /// All presets.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::DiskAnn,
         Self::AiSaq,
         Self::Starling,
@@ -123,6 +126,7 @@ impl Preset {
         Self::Dgai,
         Self::FreshDiskAnn,
         Self::OdinAnn,
+        Self::IpDiskAnn,
         Self::Pageway,
     ];
 
@@ -138,6 +142,7 @@ impl Preset {
             Self::Dgai => &dgai::ROW,
             Self::FreshDiskAnn => &freshdiskann::ROW,
             Self::OdinAnn => &odinann::ROW,
+            Self::IpDiskAnn => &ipdiskann::ROW,
             Self::Pageway => &pageway::ROW,
         }
     }
@@ -234,9 +239,12 @@ mod tests {
         };
         for preset in Preset::ALL {
             let mut spec = preset.spec(shape, &Sizes::default());
-            let keeps = [Preset::FreshDiskAnn, Preset::OdinAnn].contains(&preset);
-            assert_eq!(spec.keeps_lists(), keeps);
-            assert_eq!(spec.patches_pages(), preset == Preset::OdinAnn);
+            let overwrites = [Preset::Dgai, Preset::IpDiskAnn].contains(&preset);
+            let keeps = [Preset::FreshDiskAnn, Preset::OdinAnn, Preset::IpDiskAnn];
+            assert_eq!(spec.keeps_lists(), keeps.contains(&preset));
+            let patches = overwrites || preset == Preset::OdinAnn;
+            assert_eq!(spec.patches_pages(), patches);
+            assert_eq!(spec.overwrites_pages(), overwrites);
             spec.layout.placement = crate::spec::PlacementSpec::Clustered;
             assert!(!spec.keeps_lists());
         }

@@ -6,6 +6,8 @@
 //! also holds packed adjacency lists, candidates come from a walk that reads nothing. With less,
 //! codes take the room of the lists, and candidates come from clusters; where vectors are large,
 //! what is read for them are fine codes, many to a page. With still less the codes lie on disk.
+//!
+//! Lists are those of a graph from small groups, which takes the least time to build.
 
 use super::{Form, Row, Sizes, diskann, pageann};
 use crate::spec::{
@@ -139,6 +141,7 @@ fn is_large(shape: Shape) -> bool {
 fn resident(shape: Shape, sizes: &Sizes) -> IndexSpec {
     let base = diskann::spec(shape, sizes);
     IndexSpec {
+        graph: GraphSpec::pipnn(sizes),
         storage: StorageSpec {
             quantizer: code(shape, sizes.code_bytes),
             ids_in_memory: true,
@@ -217,7 +220,10 @@ fn resident_at_random(shape: Shape, sizes: &Sizes) -> IndexSpec {
 /// Pages that are nodes of the graph, of fine codes where vectors are large, their shared list, and
 /// coarse codes of those neighbours whose codes memory does not hold.
 fn on_disk(shape: Shape, sizes: &Sizes) -> IndexSpec {
-    let base = pageann::spec(shape, sizes);
+    let base = IndexSpec {
+        graph: GraphSpec::pipnn(sizes),
+        ..pageann::spec(shape, sizes)
+    };
     let vectors = StorageSpec {
         quantizer: code(shape, sizes.code_bytes),
         ..base.storage

@@ -12,6 +12,7 @@ use crate::execution::{CodeShape, HarvestShape, Hold, IndexShape, PROBE_BLOCK};
 use crate::layout::{
     NodeFeed, PageCodec, PageMap, PageNodeCodec, PageView, RecordCodec, UnpackedList,
 };
+use crate::manifest::SegmentEntry;
 use crate::spec::{CodecSpec, EntrySpec, HarvestSpec, IndexSpec, VectorStorage};
 use crate::storage::{RecordPages, gather};
 
@@ -29,6 +30,14 @@ pub(crate) fn codec(spec: &IndexSpec, node_count: u32) -> Result<AnyCodec> {
         | CodecSpec::Replicated { .. }
         | CodecSpec::Split => AnyCodec::Record(RecordCodec::new(spec, node_count)?),
         CodecSpec::PageNode { .. } => AnyCodec::PageNode(PageNodeCodec::new(spec, node_count)?),
+    })
+}
+
+/// The codec of a segment, to which nodes may have come since it was built.
+pub(crate) fn segment_codec(segment: &SegmentEntry) -> Result<AnyCodec> {
+    Ok(match codec(&segment.spec, segment.node_count)? {
+        AnyCodec::Record(codec) => AnyCodec::Record(codec.grown_from(segment.built())),
+        own @ AnyCodec::PageNode(_) => own,
     })
 }
 
@@ -142,7 +151,7 @@ pub(crate) fn index_shape(spec: &IndexSpec, node_count: u32) -> Result<IndexShap
 pub(crate) fn list_reader(source: Source<'_>) -> Result<Box<dyn ListRead>> {
     let records = record_pages(source, OpenMode::ReadDirect)?.records;
     let segment = source.segment;
-    Ok(match codec(&segment.spec, segment.node_count)? {
+    Ok(match segment_codec(segment)? {
         AnyCodec::Record(codec) => Box::new(PageLists { codec, records }),
         AnyCodec::PageNode(codec) => Box::new(PageLists { codec, records }),
     })

@@ -18,7 +18,7 @@ use pageway_store::{BlobReader, IoProbe, OpenMode, PageFile, Vfs};
 pub(crate) use cache::{
     CacheBytes, check_hot, keeps_hot_list, list_memory_bytes, packed_list_bytes,
 };
-pub(crate) use codec::{AnyCodec, codec, index_shape, list_reader};
+pub(crate) use codec::{AnyCodec, codec, index_shape, list_reader, segment_codec};
 pub(crate) use codes::{
     code_range, codebook_bytes, codebook_file_bytes, quantizer, second_training, training,
 };
@@ -71,7 +71,7 @@ pub(crate) fn record_pages(source: Source<'_>, mode: OpenMode) -> Result<OpenPag
     let Source { vfs, dir, segment } = source;
     let files = &segment.files;
     let first = PageFile::open(vfs, dir, &files.records, mode)?;
-    let map = codec(&segment.spec, segment.node_count)?.map();
+    let map = segment_codec(segment)?.map();
     let (mut images, mut shadow) = (Vec::new(), Shadow::default());
     if let Some(patches) = &files.patches {
         let open = |entry| PageFile::open(vfs, dir, entry, mode);
@@ -92,7 +92,16 @@ pub(crate) fn record_pages(source: Source<'_>, mode: OpenMode) -> Result<OpenPag
         let name = &files.records.name;
         return Err(source.corrupt(name, "its pages do not fit the spec of the manifest"));
     }
-    let (records, probe) = RecordPages::open(first, images, shadow)?;
+    let (mut records, probe) = RecordPages::open(first, images, shadow)?;
+    if let Some(overwritten) = &files.overwritten {
+        let bytes = source.read(Some(&overwritten.epochs), "epochs")?;
+        let epochs = bytes.as_chunks::<4>().0.iter().copied();
+        let epochs: Vec<u32> = epochs.map(u32::from_le_bytes).collect();
+        if epochs.len() as u64 != own || epochs.iter().any(|epoch| *epoch > files.records.epoch) {
+            return Err(source.corrupt(&overwritten.epochs.name, "no epochs of these pages"));
+        }
+        records = records.with_epochs(epochs);
+    }
     Ok(OpenPages { records, probe })
 }
 
@@ -119,7 +128,7 @@ pub(crate) fn segment(
         InCommon::Nothing => fixed(source, None)?,
     };
     let loading = (&records, cache_bytes, shared);
-    let parts = match codec(&entry.spec, entry.node_count)? {
+    let parts = match segment_codec(entry)? {
         AnyCodec::Record(codec) => AnyParts::Record(parts(source, codec, loading)?),
         AnyCodec::PageNode(codec) => AnyParts::PageNode(parts(source, codec, loading)?),
     };
@@ -206,12 +215,11 @@ fn parts<C: PageCodec>(
 /// What a segment holds however much of it is cached, with this quantizer where it is known.
 fn fixed(source: Source<'_>, known: Option<&Arc<Quantizer>>) -> Result<FixedPart> {
     let segment = source.segment;
-    let quantizer = match known {
-        Some(quantizer) => Arc::clone(quantizer),
-        None => {
-            let spec = segment.spec.storage.quantizer;
-            Arc::new(codes::quantizer(source, &segment.files.codebook, spec)?)
-        }
+    let quantizer = if let Some(quantizer) = known {
+        Arc::clone(quantizer)
+    } else {
+        let spec = segment.spec.storage.quantizer;
+        Arc::new(codes::quantizer(source, &segment.files.codebook, spec)?)
     };
     Ok(FixedPart {
         entry: Arc::new(entry::load(source)?),

@@ -37,17 +37,47 @@ pub(crate) fn dead_set(source: Source<'_>, writable: bool) -> Result<Option<Dead
     Ok(Some(DeadSet::of_words(nodes, read(source, entry)?)))
 }
 
+/// The dead nodes of a segment whose edges were repaired; none where no file says so.
+pub(crate) fn repaired_set(source: Source<'_>) -> Result<DeadSet> {
+    let nodes = source.segment.node_count;
+    match &source.segment.files.repaired {
+        Some(entry) => Ok(DeadSet::of_words(nodes, read(source, entry)?)),
+        None => Ok(DeadSet::new(nodes)),
+    }
+}
+
 /// Writes the dead set of a segment, under the name of a generation.
 ///
 /// # Errors
 /// As files are written.
 pub(crate) fn write_dead_set(
-    (vfs, dir): (&dyn Vfs, &Path),
+    place: (&dyn Vfs, &Path),
     entry: &SegmentEntry,
+    dead: &DeadSet,
+    name: (u64, Option<u32>),
+) -> Result<FileEntry> {
+    write_set(place, (entry, FileKind::Dead), dead, name)
+}
+
+/// Writes those of the dead whose edges were repaired.
+///
+/// # Errors
+/// As files are written.
+pub(crate) fn write_repaired_set(
+    place: (&dyn Vfs, &Path),
+    entry: &SegmentEntry,
+    dead: &DeadSet,
+    name: (u64, Option<u32>),
+) -> Result<FileEntry> {
+    write_set(place, (entry, FileKind::Repaired), dead, name)
+}
+
+fn write_set(
+    (vfs, dir): (&dyn Vfs, &Path),
+    (entry, kind): (&SegmentEntry, FileKind),
     dead: &DeadSet,
     (generation, number): (u64, Option<u32>),
 ) -> Result<FileEntry> {
-    let kind = FileKind::Dead;
     let path = dir.join(kind.file_name(generation, number));
     let geometry = PageGeometry::new(entry.spec.layout.page_bytes, 1)?;
     let uuid = kind.uuid_beside(entry.files.records.uuid, generation);

@@ -13,7 +13,7 @@ mod open;
 mod survey;
 mod verify;
 
-pub(crate) use dead::{dead_set, write_dead_set};
+pub(crate) use dead::{dead_set, repaired_set, write_dead_set, write_repaired_set};
 pub use describe::SegmentDescription;
 pub(crate) use ids::{ID_ENTRY_BYTES, IdCursor, IdLookup, entries_per_page, ids_are_nodes, twice};
 pub(crate) use open::{load, uncached};

@@ -1,8 +1,8 @@
 //! Loading a segment.
 
-use crate::error::Result;
 use std::sync::Arc;
 
+use crate::error::Result;
 use crate::execution::{LoadedSegment, Segment};
 use crate::resolve::{self, CacheBytes, InCommon, OpenPages, Source};
 

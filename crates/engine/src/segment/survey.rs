@@ -62,7 +62,7 @@ pub(crate) fn survey_lists(
 ) -> Result<()> {
     let segment = source.segment;
     let records = resolve::record_pages(source, OpenMode::ReadDirect)?.records;
-    let codec = resolve::codec(&segment.spec, segment.node_count)?;
+    let codec = resolve::segment_codec(segment)?;
     let pages = u64::from(codec.map().page_count());
     progress.stage("read lists", pages);
     let mut first = 0;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pageway_store::{FileEntry, OpenMode, Vfs, verify_file};
+use pageway_store::{FileEntry, OpenMode, Vfs, verify_units};
 use pageway_types::{NodeId, PageId, Progress};
 use serde::Serialize;
 
@@ -78,10 +78,11 @@ impl VerifyReport {
     }
 }
 
-/// Checks every page of a file against its checksum.
+/// Checks every page of a file against its checksum, but for those that are only to be read from a
+/// journal: they may be torn.
 pub(crate) fn verify_checksums(
     (vfs, dir): (&dyn Vfs, &Path),
-    entry: &FileEntry,
+    (entry, in_journal): (&FileEntry, &[u32]),
     report: &mut VerifyReport,
 ) -> Result<()> {
     let (pages, bytes) = (entry.units * u64::from(entry.span), entry.file_bytes()?);
@@ -91,7 +92,9 @@ pub(crate) fn verify_checksums(
         bytes,
         damaged: 0,
     };
-    match verify_file(vfs, dir, entry) {
+    let counts =
+        |unit| u32::try_from(unit).is_ok_and(|unit| in_journal.binary_search(&unit).is_err());
+    match verify_units(vfs, dir, entry, &counts) {
         Ok(verdict) => {
             file.damaged = verdict.damaged;
             verdict
@@ -134,7 +137,7 @@ fn verify_records(
 ) -> Result<()> {
     let segment = source.segment;
     let records = resolve::record_pages(source, OpenMode::ReadDirect)?.records;
-    let codec = resolve::codec(&segment.spec, segment.node_count)?;
+    let codec = resolve::segment_codec(segment)?;
     let map = codec.map();
     let pages = u64::from(map.page_count());
     if records.shadow().shares_images() {

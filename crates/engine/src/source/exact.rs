@@ -14,7 +14,7 @@ use crate::error::Error;
 ///
 /// # Errors
 /// What the source reports; `Cancelled`.
-pub(crate) fn exact_element(
+pub fn exact_element(
     vectors: &dyn VectorRead,
     progress: &dyn Progress,
 ) -> Result<ElementType, Error> {

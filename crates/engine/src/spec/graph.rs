@@ -38,7 +38,8 @@ pub enum GraphSpec {
         /// Candidate list size while building (`efConstruction`).
         build_list: u32,
     },
-    /// PiPNN: candidates from small overlapping groups, pruned; no search while building.
+    /// PiPNN: candidates from small overlapping groups, pruned, and edges across them from a graph
+    /// over some of the nodes.
     #[serde(rename = "pipnn")]
     PiPnn {
         /// Longest adjacency list (R).
@@ -91,7 +92,7 @@ impl GraphSpec {
         }
     }
 
-    /// A graph from small overlapping groups (decision 0014).
+    /// A graph from small overlapping groups (decisions 0014 and 0058).
     pub const fn pipnn(sizes: &Sizes) -> Self {
         let PiPnnSpec {
             fanout, leaf, knn, ..
@@ -238,8 +239,8 @@ impl Choice for GraphSpec {
                      each of some {} groups of up to {leaf} nodes that overlap.",
                     2 * fanout
                 ),
-                "Building compares groups by products of matrices, and searches nothing; 4 bytes \
-                 per neighbour on disk.",
+                "Building compares groups by products of matrices, and searches for one node in \
+                 sixteen; 4 bytes per neighbour on disk.",
             ),
             Self::Clusters { members } => Words::new(
                 format!(

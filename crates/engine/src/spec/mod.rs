@@ -12,6 +12,7 @@ mod graph;
 mod layout;
 pub mod policy;
 mod range;
+mod repair;
 mod sizes;
 mod storage;
 mod update;
@@ -31,6 +32,7 @@ pub use graph::{GraphSpec, graphs};
 pub use layout::{CodecSpec, LISTS, LayoutSpec, ListSpec, PLACEMENTS, PlacementSpec, codecs};
 pub use policy::{CacheOverrides, Overrides};
 pub use range::{MAX_BEAM, MAX_BUILD_LIST, MAX_DEGREE};
+pub use repair::RepairSpec;
 pub use sizes::{DEFAULTS, Defaults, Sizes};
 pub(crate) use storage::MAX_PRINCIPAL_DIMENSION;
 pub use storage::{
@@ -58,6 +60,9 @@ pub struct IndexSpec {
     pub execution: ExecutionSpec,
     /// Axis 5: how changes reach the disk.
     pub update: UpdateSpec,
+    /// Axis 5: what becomes of edges to nodes that died. Left out of manifests where it is a sweep.
+    #[serde(default, skip_serializing_if = "RepairSpec::is_sweep")]
+    pub repair: RepairSpec,
     /// Seed of every random choice of the build.
     pub seed: u64,
 }

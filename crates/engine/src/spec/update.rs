@@ -23,6 +23,15 @@ pub enum UpdateSpec {
     /// New rows go into the one segment, whose nodes stay: pages that change are written to other
     /// files, where that can be, see [`IndexSpec::patches_pages`]; else as `Rewrite`.
     Patch,
+    /// As `Patch`, but pages that change are written to a journal first, and then where they were.
+    Overwrite,
+}
+
+impl UpdateSpec {
+    /// Whether new rows go into the segment that is there, page by page.
+    pub(crate) const fn changes_pages(self) -> bool {
+        matches!(self, Self::Patch | Self::Overwrite)
+    }
 }
 
 impl IndexSpec {
@@ -30,7 +39,7 @@ impl IndexSpec {
     /// of a graph that can grow.
     pub fn keeps_lists(&self) -> bool {
         let layout = &self.layout;
-        matches!(self.update, UpdateSpec::Rewrite | UpdateSpec::Patch)
+        (self.update == UpdateSpec::Rewrite || self.update.changes_pages())
             && self.nodes_are_rows()
             && layout.codec.stands_alone()
             && !layout.lists.is_packed()
@@ -42,34 +51,55 @@ impl IndexSpec {
     /// Whether pages are patched: new rows need a longest norm that stays, which the inner product
     /// has not.
     pub fn patches_pages(&self) -> bool {
-        self.update == UpdateSpec::Patch && self.shape.metric != Metric::InnerProduct
+        self.update.changes_pages() && self.shape.metric != Metric::InnerProduct
     }
 
-    /// Patched pages are records that stand alone with their vectors, and tell their codes nothing.
+    /// Whether pages that were committed are written over: nobody reads them meanwhile.
+    pub(crate) fn overwrites_pages(&self) -> bool {
+        self.update == UpdateSpec::Overwrite && self.patches_pages()
+    }
+
+    /// Patched pages are records that stand alone, beside their vectors or apart from them, and
+    /// tell codes nothing.
     pub(super) fn validate_update(&self) -> Checked {
         let storage = &self.storage;
-        let is_packed = self.layout.codec == CodecSpec::Packed && !self.layout.lists.is_packed();
-        let is_plain = storage.vectors == VectorStorage::InRecord && storage.codes.is_memory();
-        let is_alone = storage.second_quantizer.is_none() && !storage.ids_in_memory;
+        let is_packed = matches!(self.layout.codec, CodecSpec::Packed | CodecSpec::Split)
+            && !self.layout.lists.is_packed();
+        let is_plain = matches!(
+            storage.vectors,
+            VectorStorage::InRecord | VectorStorage::Separate
+        ) && storage.codes.is_memory();
+        let is_alone = !storage.ids_in_memory;
         let grows = self.graph.grows() && !self.execution.entry.is_clusters();
         let keeps_lists = self.cache.nodes == NodeCacheSpec::Lists;
         let can = is_packed && is_plain && is_alone && grows && !keeps_lists;
         refuse_if(
-            self.update == UpdateSpec::Patch && !can,
+            self.update.changes_pages() && !can,
             "update",
-            "patch",
-            "pages are patched where each record has its vector and a plain list, codes are in \
-             memory, and no lists are kept beside them; choose codec packed, lists plain, codes \
-             memory and cache nodes none or records, or update segments",
+            if self.update == UpdateSpec::Patch {
+                "patch"
+            } else {
+                "overwrite"
+            },
+            "pages are patched where records are vectors and plain lists, together or apart, codes \
+             are in memory, and no lists are kept beside them; choose codec packed or split, lists \
+             plain, codes memory and cache nodes none or records, or update segments",
         )
     }
 }
 
 impl Choice for UpdateSpec {
-    const ABOUT: &str = "How changes reach the disk: static, segments, rewrite or patch";
+    const ABOUT: &str = "How changes reach the disk: static, segments, rewrite, patch or \
+                         overwrite";
 
     fn known(_: &Sizes) -> Vec<Self> {
-        vec![Self::Static, Self::Segments, Self::Rewrite, Self::Patch]
+        vec![
+            Self::Static,
+            Self::Segments,
+            Self::Rewrite,
+            Self::Patch,
+            Self::Overwrite,
+        ]
     }
 
     fn words(self, _: &Subject<'_>) -> Words {
@@ -92,6 +122,12 @@ impl Choice for UpdateSpec {
                 "New rows are put into the segment that is there.",
                 "Pages that change are written to other files, and nodes stay where they are; \
                  all is rewritten once a fifth of it has changed.",
+            ),
+            Self::Overwrite => Words::new(
+                "New rows are put into the segment that is there, in place.",
+                "Pages that change are written to a journal, and then where they were: twice what \
+                 patches write, in one file. Other processes may not read it while it is open to \
+                 be changed.",
             ),
         }
     }

@@ -13,7 +13,7 @@ pub(crate) use blocks::CodeBlocks;
 pub(crate) use clusters::{ClusterTable, MeanQuery};
 pub(crate) use codes::{CodeTable, EntryCodes};
 pub(crate) use identities::Identities;
-pub(crate) use pages::RecordPages;
+pub(crate) use pages::{EPOCH_BYTES, RecordPages};
 pub(crate) use records::{TRANSFER_BYTES, gather, read_failed, scan};
 pub(crate) use region::Region;
 pub(crate) use shadow::{SHADOW_ENTRY_BYTES, Shadow};

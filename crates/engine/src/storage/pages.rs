@@ -1,4 +1,9 @@
 //! The pages of a segment: a file of them, and newer images of some in files of their own.
+//!
+//! Of a page that was written over it is known in which epoch: an older image of it, which is
+//! sound, is one whose write was lost.
+
+use std::sync::Arc;
 
 use pageway_store::{
     AlignedBuffers, IoBackend, IoProbe, PageFile, PageGeometry, PageIo, PageReader,
@@ -8,10 +13,15 @@ use pageway_types::PageId;
 use super::Shadow;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The pages of a segment, open to be read. Files never change.
+/// Bytes of the epoch of a page.
+pub(crate) const EPOCH_BYTES: u64 = 4;
+
+/// The pages of a segment, open to be read. No page changes that is read from here.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordPages {
     first: PagesFile,
+    /// Of each page of the first file, where some were written over.
+    epochs: Option<Arc<[u32]>>,
     /// Newer images, older files first.
     images: Vec<PagesFile>,
     shadow: Shadow,
@@ -39,6 +49,7 @@ impl RecordPages {
             file,
         };
         let pages = Self {
+            epochs: None,
             images: images.into_iter().map(image).collect(),
             first: PagesFile {
                 file: first,
@@ -47,6 +58,18 @@ impl RecordPages {
             shadow,
         };
         Ok((pages, probe))
+    }
+
+    /// The same, of which epoch each page of the first file is.
+    #[must_use]
+    pub(crate) fn with_epochs(mut self, epochs: Vec<u32>) -> Self {
+        self.epochs = Some(epochs.into());
+        self
+    }
+
+    /// Of each page of the first file, where some were written over.
+    pub(crate) fn epochs(&self) -> Option<&[u32]> {
+        self.epochs.as_deref()
     }
 
     /// Which pages have newer images.
@@ -97,7 +120,14 @@ impl RecordPages {
     #[inline]
     pub(crate) fn verify<'b>(&self, page: PageId, bytes: &'b [u8]) -> Result<&'b [u8]> {
         let (file, unit) = self.place(page);
-        Ok(self.file(file)?.reader.verify_unit(unit, bytes)?)
+        let reader = &self.file(file)?.reader;
+        match &self.epochs {
+            Some(epochs) if file == 0 => {
+                let epoch = epochs.get(unit as usize).copied().unwrap_or(u32::MAX);
+                Ok(reader.verify_unit_epoch(unit, bytes, epoch..=epoch)?)
+            }
+            _ => Ok(reader.verify_unit(unit, bytes)?),
+        }
     }
 
     /// Reads and checks a page, without a lane.
@@ -110,7 +140,12 @@ impl RecordPages {
         buffers: &'b mut AlignedBuffers,
     ) -> Result<&'b [u8]> {
         let (file, unit) = self.place(page);
-        Ok(self.file(file)?.reader.read_unit_blocking(unit, buffers)?)
+        let own = self.file(file)?;
+        if self.epochs.is_none() {
+            return Ok(own.reader.read_unit_blocking(unit, buffers)?);
+        }
+        own.file.read_units(unit, buffers.get_mut(0))?;
+        self.verify(page, buffers.get(0))
     }
 
     /// Reads adjacent pages from `first` on into as many buffers, those that lie together at once.

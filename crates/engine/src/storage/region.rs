@@ -30,6 +30,11 @@ impl Region {
         centres * (dimension + 1) * size_of::<f32>() as u64
     }
 
+    /// Centres that are in so many bytes.
+    pub(crate) const fn centres_in(bytes: u64, dimension: u64) -> u64 {
+        bytes / Self::bytes(1, dimension)
+    }
+
     /// Adds a centre with so many rows around it.
     pub(crate) fn push(&mut self, centre: &[f32], rows: u32) {
         self.rows.push(rows);
@@ -62,7 +67,7 @@ impl Region {
     /// Reads what `to_bytes` wrote; `None` where that is not what it is.
     pub(crate) fn from_bytes(bytes: &[u8], dimension: usize) -> Option<Self> {
         let row_bytes = dimension.checked_mul(size_of::<f32>())?;
-        let count = bytes.len() / (size_of::<u32>() + row_bytes);
+        let count = Self::centres_in(bytes.len() as u64, dimension as u64) as usize;
         let (rows, centres) = bytes.split_at_checked(count * size_of::<u32>())?;
         let words = rows.as_chunks::<4>().0.iter();
         let is_finite = |word: &[u8; 4]| f32::from_le_bytes(*word).is_finite();
@@ -89,8 +94,8 @@ mod tests {
         assert_eq!(Region::from_bytes(&bytes, 3), Some(region.clone()));
         assert_eq!(region.row_count(), 7 + (1 << 20));
         let centres: Vec<_> = region
-            .iter()
-            .map(|(centre, _)| centre[8..].to_vec())
+            .centres()
+            .map(|centre| centre[8..].to_vec())
             .collect();
         assert_eq!(centres, [(-3.5f32).to_le_bytes(), 4f32.to_le_bytes()]);
         for length in 0..bytes.len() {

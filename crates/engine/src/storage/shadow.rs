@@ -78,6 +78,11 @@ impl Shadow {
         bytes
     }
 
+    /// Pages that have images, ascending.
+    pub(crate) fn pages(&self) -> &[u32] {
+        &self.pages
+    }
+
     /// Images in all files, those that newer ones took the place of included.
     pub(crate) fn images_count(&self) -> u32 {
         self.firsts.last().copied().unwrap_or(0)

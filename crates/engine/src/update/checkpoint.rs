@@ -273,12 +273,15 @@ fn put(manifest: &mut Manifest, checkpoint: &Checkpoint<'_>) -> Result<Option<us
             manifest.spec = entry.spec.clone();
             (manifest.spec.shape, manifest.spec.layout.placement) = (shape, placement);
         }
-        manifest.segments.insert(at, entry.clone());
+        let mut entry = entry.clone();
+        // Nobody else has read what this writer made.
+        entry.files.records.growable = entry.spec.overwrites_pages();
         if let (Some(calibration), Some(changes)) = (calibration, &mut manifest.changes) {
             manifest.calibration = calibration.clone();
             changes.calibrated_rows = entry.node_count.into();
             changes.changed_rows = 0;
         }
+        manifest.segments.insert(at, entry);
     }
     let mut rows = 0u32;
     for segment in &mut manifest.segments {

@@ -31,6 +31,7 @@ mod pieces;
 mod put;
 mod record;
 mod redesign;
+mod settle;
 mod snapshot;
 mod state;
 mod summary;

@@ -17,7 +17,7 @@ use super::state::{Batch, State};
 use super::taken::TAKEN_BYTES;
 use super::upkeep::UpkeepState;
 use super::writer::{QUEUE_BYTES, Writer};
-use crate::build::{AdditionLimits, AdditionSize, IdFile, added_spec, check_addition};
+use crate::build::{AdditionLimits, AdditionSize, IdFile, added_spec, check_addition, overwrite};
 use crate::delta::{Delta, ROW_BYTES};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::DeadSet;
@@ -86,6 +86,7 @@ impl Writer {
             options,
         };
         opening.clean()?;
+        opening.settle_pages()?;
         opening.check_records()?;
         let division = opening.divide(open)?;
         let limits = AdditionLimits {
@@ -134,6 +135,24 @@ impl WriterOpening<'_> {
         let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
         remove_orphans(self.vfs.as_ref(), self.dir, |name| names.contains(&name))?;
         Ok(())
+    }
+
+    /// Puts the pages of a journal in place, which its writer did not come to.
+    fn settle_pages(&mut self) -> Result<()> {
+        let generation = self.manifest.generation + 1;
+        let (vfs, dir) = (self.vfs.as_ref(), self.dir);
+        let mut is_settled = true;
+        for segment in &mut self.manifest.segments {
+            if let Some((entry, _)) = overwrite(Source { vfs, dir, segment }, generation)? {
+                (*segment, is_settled) = (entry, false);
+            }
+        }
+        if is_settled {
+            return Ok(());
+        }
+        self.manifest.generation = generation;
+        self.manifest.commit(vfs, dir)?;
+        self.clean()
     }
 
     /// Refuses an index beside whose segments none with ids in records can be.

@@ -1,6 +1,9 @@
-//! A flush into the segment that is there, where the design patches pages.
+//! A flush into the segment that is there, where the design changes pages one by one.
 
-use pageway_store::LogWriter;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pageway_store::{LogFloor, LogWriter};
 use pageway_types::Progress;
 
 use super::checkpoint::Checkpoint;
@@ -8,10 +11,13 @@ use super::common::Common;
 use super::living::LivingRows;
 use super::state::State;
 use super::taken::{FromDelta, FromSegments, Taken};
-use crate::build::{SegmentPatch, patch_bytes};
+use super::upkeep::BuildLease;
+use crate::build::{Added, SegmentPatch, patch_bytes};
+use crate::delta::Delta;
 use crate::error::Result;
 use crate::execution::Segment;
 use crate::index::Version;
+use crate::manifest::SegmentEntry;
 use crate::source::keep_exactly;
 
 /// Rows of a delta, and of the segment that they go to.
@@ -22,6 +28,13 @@ impl Taken for FromBoth {
         self.0.each_death(tell)?;
         self.1.each_death(tell)
     }
+}
+
+/// Rows on their way into a segment, and those that it has.
+struct TakenRows {
+    delta: FromDelta,
+    vectors: Vec<u8>,
+    living: LivingRows,
 }
 
 impl Common {
@@ -36,37 +49,70 @@ impl Common {
         };
         let _turn = self.upkeep.turns.flush();
         let (lease, version) = self.begin_build();
-        let Some(segment) = patched(&version) else {
+        let Some((segment, entry)) = patched(&version) else {
             return Ok(false);
         };
         let Some((frozen, floor)) = self.freeze()? else {
             return Ok(true);
         };
         let _begun = self.upkeep.flusher.board.begin();
+        let mut rows = self.take_rows(&frozen, segment)?;
+        let added = self.patch(&version, (segment, entry), (&mut rows, &lease), progress)?;
+        let Some(added) = added else {
+            return Ok(false);
+        };
+        self.upkeep.former.note(segment);
+        drop(version);
+        self.commit_patch((added, floor), rows, lease)?;
+        self.counters.flushes.fetch_add(1, Ordering::Relaxed);
+        self.upkeep.flusher.board.end();
+        self.settle_pages()?;
+        Ok(true)
+    }
+
+    /// Takes the rows of a delta, and notes who lives in a segment: between two turns, as for a
+    /// flush and for a merge.
+    fn take_rows(&self, frozen: &Arc<Delta>, segment: &Segment) -> Result<TakenRows> {
         let shape = self.index.shape();
-        // Between two turns, as for a flush and for a merge.
         let take = |_: &mut State, _: &mut LogWriter| {
-            let rows = FromDelta::take(&frozen, shape.row_bytes());
-            (rows, LivingRows::new(std::slice::from_ref(segment), shape))
+            let (delta, vectors) = FromDelta::take(frozen, shape.row_bytes());
+            let living = LivingRows::new(std::slice::from_ref(segment), shape);
+            TakenRows {
+                delta,
+                vectors,
+                living,
+            }
         };
-        let ((taken, rows), living) = self.commit.exclusive(take)?;
-        let size = (taken.ids().len() as u32, segment.node_count());
-        let limits = self.limits_of(&version);
-        let entry = version.manifest.segments.first();
-        let Some((entry, dead)) = entry.zip(living.first_dead()) else {
-            return Ok(false);
-        };
+        Ok(self.commit.exclusive(take)?)
+    }
+
+    /// The segment with the rows; none where they cannot be put there.
+    fn patch(
+        &self,
+        version: &Version,
+        (segment, entry): (&Segment, &SegmentEntry),
+        (taken, lease): (&mut TakenRows, &BuildLease<'_>),
+        progress: &dyn Progress,
+    ) -> Result<Option<Added>> {
+        let ids = taken.delta.ids();
+        let limits = self.limits_of(version);
+        let size = (ids.len() as u32, segment.node_count());
         let fits = !self.is_bounded() || patch_bytes(&entry.spec, size)? <= limits.build_memory;
-        if taken.ids().is_empty() || taken.documents().is_some() || !fits {
-            return Ok(false);
+        let Some(dead) = taken.living.first_dead().filter(|_| fits) else {
+            return Ok(None);
+        };
+        let is_nothing = ids.is_empty() && (entry.spec.repair.is_sweep() || dead.len() == 0);
+        if is_nothing || taken.delta.documents().is_some() {
+            return Ok(None);
         }
+        let (rows, shape) = (std::mem::take(&mut taken.vectors), self.index.shape());
         let (rows, stored) = if entry.is_narrowed() {
             keep_exactly(rows, shape)?
         } else {
             (rows, shape)
         };
         if stored != entry.spec.shape.vectors() {
-            return Ok(false);
+            return Ok(None);
         }
         let patch = SegmentPatch {
             vfs: &self.vfs,
@@ -76,31 +122,32 @@ impl Common {
             open: segment,
             dead,
             rows: &rows,
-            ids: taken.ids(),
+            ids,
             limits,
             progress,
         };
-        let added = patch.write()?;
-        drop(rows);
+        patch.write().map(Some)
+    }
+
+    fn commit_patch(
+        &self,
+        (added, floor): (Added, LogFloor),
+        taken: TakenRows,
+        lease: BuildLease<'_>,
+    ) -> Result<()> {
         let checkpoint = Checkpoint {
             gone: &[0],
             added: Some(added),
             flushed: Some(floor),
             redesign: None,
-            taken: &mut FromBoth(taken, living.into_taken()),
+            taken: &mut FromBoth(taken.delta, taken.living.into_taken()),
         };
-        drop(version);
-        self.checkpoint(checkpoint, lease)?;
-        self.counters
-            .flushes
-            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        self.upkeep.flusher.board.end();
-        Ok(true)
+        self.checkpoint(checkpoint, lease)
     }
 }
 
 /// The segment that rows can be put into: the only one, with ids and without attributes.
-fn patched(version: &Version) -> Option<&Segment> {
+fn patched(version: &Version) -> Option<(&Segment, &SegmentEntry)> {
     let ([segment], [entry]) = (&version.segments[..], &version.manifest.segments[..]) else {
         return None;
     };
@@ -108,5 +155,5 @@ fn patched(version: &Version) -> Option<&Segment> {
         && entry.spec.storage.ids.are_given()
         && entry.files.ids.is_some()
         && entry.files.attributes.is_none();
-    can.then_some(segment)
+    can.then_some((segment, entry))
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pageway_store::{DirectoryLock, MANIFEST_FILE, OpenMode, create_directory};
+use pageway_store::{DirectoryLock, FileEntry, MANIFEST_FILE, OpenMode, create_directory};
 use pageway_types::Progress;
 
 use super::common::Common;
@@ -16,7 +16,8 @@ impl Common {
     /// Makes a copy of the index in the directory `dir`.
     pub(super) fn snapshot(&self, dir: &Path, progress: &dyn Progress) -> Result<()> {
         self.flush_all(progress)?;
-        // What is committed stays while it is copied.
+        // What is committed stays while it is copied, and no page is written over.
+        let _turn = self.upkeep.turns.flush();
         let _maintenance = self.upkeep.maintenance();
         let manifest = Manifest::read(self.vfs.as_ref(), &self.dir)?;
         let failed = |error| Error::from(error).within(dir.display());
@@ -33,7 +34,7 @@ impl Common {
         progress.stage("copy files", files.len() as u64);
         for file in files {
             progress.check()?;
-            self.take_over(dir, &file.name)?;
+            self.take_over(dir, file)?;
             progress.advance(1);
         }
         let copy = Manifest {
@@ -47,14 +48,14 @@ impl Common {
         copy.commit(self.vfs.as_ref(), dir)
     }
 
-    /// Links a file, or copies it.
-    fn take_over(&self, dir: &Path, name: &str) -> Result<()> {
-        let (from, to) = (self.dir.join(name), dir.join(name));
+    /// Links a file, or copies it where it is written over or there are no links.
+    fn take_over(&self, dir: &Path, file: &FileEntry) -> Result<()> {
+        let (from, to) = (self.dir.join(&file.name), dir.join(&file.name));
         let failed = |error| Error::from(error).within(to.display());
         if self.vfs.exists(&to).map_err(failed)? {
             self.vfs.remove_file(&to).map_err(failed)?;
         }
-        if self.vfs.hard_link(&from, &to).is_ok() {
+        if !file.growable && self.vfs.hard_link(&from, &to).is_ok() {
             return Ok(());
         }
         let source = self.vfs.open(&from, OpenMode::Read).map_err(failed)?;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::background::BackgroundThread;
+use super::settle::FormerSegments;
 use crate::index::Version;
 
 /// The upkeep of an index that is open to be changed.
@@ -12,6 +13,7 @@ pub(super) struct UpkeepState {
     /// Held while a checkpoint is committed.
     maintenance: Mutex<Maintenance>,
     builds: Mutex<Builds>,
+    pub(super) former: FormerSegments,
     pub(super) flusher: BackgroundThread,
     pub(super) merger: BackgroundThread,
 }
@@ -128,6 +130,7 @@ impl UpkeepState {
             turns: Turns::default(),
             maintenance: Mutex::new(Maintenance { persisted }),
             builds: Mutex::new(Builds::new(next)),
+            former: FormerSegments::default(),
             flusher: BackgroundThread::flusher(),
             merger: BackgroundThread::merger(),
         }

@@ -12,7 +12,7 @@ use pageway_types::{NoProgress, Progress};
 use super::record::{LogRecord, Operation};
 use crate::error::{ErrorKind, Result};
 use crate::execution::DeadSet;
-use crate::index::verify_files;
+use crate::index::{share, verify_files};
 use crate::manifest::{ChangeEntry, Manifest, log_dir};
 use crate::resolve::Source;
 use crate::segment::{IdCursor, IdLookup, VerifyReport, dead_set};
@@ -27,7 +27,7 @@ const MAX_TURNS: u32 = 4;
 ///
 /// Costs two sequential passes over the record file and one over all others; holds a few MiB, a bit
 /// per row, and 24 bytes for each id in the log. Needs no lock: what a writer commits meanwhile is
-/// verified in place of what it replaces.
+/// verified in place of what it replaces. Only where pages are written over writers are kept away.
 ///
 /// # Errors
 /// `NotFound`, `Corrupt` or `Incompatible` for a manifest that cannot be used; damage elsewhere is
@@ -43,7 +43,11 @@ pub fn verify(dir: &Path, progress: &dyn Progress) -> Result<VerifyReport> {
 pub fn verify_on(vfs: &Arc<dyn Vfs>, dir: &Path, progress: &dyn Progress) -> Result<VerifyReport> {
     let mut turn = 1;
     loop {
-        let manifest = Manifest::read(vfs.as_ref(), dir)?;
+        let mut manifest = Manifest::read(vfs.as_ref(), dir)?;
+        let shared = share((vfs.as_ref(), dir), &manifest)?;
+        if shared.is_some() {
+            manifest = Manifest::read(vfs.as_ref(), dir)?;
+        }
         let report = verify_once((vfs, dir), &manifest, progress)?;
         let now = Manifest::read(vfs.as_ref(), dir)?;
         if report.is_sound() || now.generation == manifest.generation || turn == MAX_TURNS {

@@ -38,8 +38,8 @@ pub struct AttributesWish {
     pub schema: Option<Schema>,
 }
 
-/// Opens a file of attributes: `.parquet`, `.csv`, `.tsv`, texts with `.gz` too, `.spmat`, else JSON
-/// lines.
+/// Opens a file of attributes: `.parquet`, `.csv`, `.tsv`, texts with `.gz` too, `.spmat`, else
+/// JSON lines.
 /// Costs a pass over the file, two over CSV.
 ///
 /// # Errors

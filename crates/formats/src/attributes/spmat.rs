@@ -1,8 +1,8 @@
-//! Tags of rows as the filter track of big-ann-benchmarks has them, `.spmat`: a sparse matrix, a row
-//! for each vector and a column for each tag.
+//! Tags of rows as the filter track of big-ann-benchmarks has them, `.spmat`: a sparse matrix, a
+//! row for each vector and a column for each tag.
 //!
 //! ```text
-//! rows i64 | columns i64 | entries i64 | offsets i64, one more than rows | columns i32 | values f32
+//! rows, columns, entries i64 | offsets i64, one more than rows | columns i32 | values f32
 //! ```
 //!
 //! Little-endian. Values are not read: a tag is there or is not.
@@ -157,8 +157,9 @@ mod tests {
     fn read(bytes: &[u8]) -> Result<Vec<String>> {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("own.spmat");
-        std::fs::write(&path, bytes).unwrap();
         let vfs: Arc<dyn Vfs> = Arc::new(OsVfs);
+        let file = vfs.open(&path, OpenMode::CreateNew).unwrap();
+        file.write_all_at(bytes, 0).unwrap();
         let mut found = Vec::new();
         each_document(&vfs, &path, &mut |document| {
             found.push(Value::Object(document).to_string());

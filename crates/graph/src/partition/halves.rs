@@ -28,7 +28,8 @@ impl Partition {
         progress: &dyn Progress,
     ) -> Result<Vec<u32>, GraphError> {
         let mut order: Vec<u32> = (0..self.shards() as u32).collect();
-        let mut open = vec![0..order.len()];
+        let whole = 0..order.len();
+        let mut open = vec![whole];
         while let Some(range) = open.pop() {
             progress.check()?;
             let Some(shards) = order.get_mut(range.clone()).filter(|own| own.len() > 1) else {

@@ -109,7 +109,7 @@ impl Plan {
         let graph = IndexPlan::of(suite, &plain)?;
         let mut donors = Donors::default();
         let other = |donor: &IndexPlan| donor.key != index.key;
-        if index.has_shared_graph() && other(&graph) {
+        if index.has_graph_of(&graph) && other(&graph) {
             donors.graph = Some(graph.key.clone());
             self.need(graph.clone(), "");
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pageway::spec::Shape;
+use pageway::spec::{IndexSpec, Shape};
 use pageway::{ElementType, Metric, Preset, Result, Sizes};
 use serde_json::Value;
 
@@ -108,28 +108,34 @@ impl IndexPlan {
         rows / parts.max(1)
     }
 
-    /// Whether its graph is the one that donors have.
-    pub(super) fn has_shared_graph(&self) -> bool {
-        !self.flags.flags.iter().any(|flag| flag == "--graph")
+    /// Whether its graph is the one that `donor` has.
+    pub(super) fn has_graph_of(&self, donor: &Self) -> bool {
+        let graph = self.spec().map(|spec| spec.graph);
+        graph.is_some_and(|graph| donor.spec().is_some_and(|spec| spec.graph == graph))
+            && !self.flags.flags.iter().any(|flag| flag == "--graph")
     }
 
     /// Whether its codebook is one that donors of as many code bytes have: not where the bytes are
     /// divided over two codes.
     pub(super) fn has_shared_codebook(&self) -> bool {
-        let shape = Shape {
-            dimension: 128,
-            element: ElementType::F32,
-            metric: Metric::L2,
-        };
-        let row = self.flags.preset.parse::<Preset>();
-        let storage = row.map(|row| row.spec(shape, &Sizes::default()).storage);
-        let one_code = storage.is_ok_and(|storage| storage.second_quantizer.is_none());
-        one_code
+        let spec = self.spec();
+        spec.is_some_and(|spec| spec.storage.second_quantizer.is_none())
             && !self
                 .flags
                 .flags
                 .iter()
                 .any(|flag| flag == "--second-code-bytes")
+    }
+
+    /// Its preset over some vectors.
+    fn spec(&self) -> Option<IndexSpec> {
+        let shape = Shape {
+            dimension: 128,
+            element: ElementType::F32,
+            metric: Metric::L2,
+        };
+        let preset = self.flags.preset.parse::<Preset>().ok()?;
+        Some(preset.spec(shape, &Sizes::default()))
     }
 
     /// Its settings under their names, for a record.

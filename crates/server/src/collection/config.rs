@@ -104,6 +104,7 @@ pub(crate) fn patch(config: &mut Value, body: &Object) -> Outcome<()> {
                 merge(entry(config, own), diff);
                 if own == "metadata" {
                     remove_nulls(entry(config, own), diff);
+                    check_recall(config)?;
                 }
             }
             Some(_) => {
@@ -237,6 +238,36 @@ fn check_ranges(group: &str, diff: &Object) -> Outcome<()> {
     Ok(())
 }
 
+/// The recall of searches that ask for none, where the metadata of the collection say it:
+/// `{"pageway": {"recall": 0.97}}`.
+pub(crate) fn recall_of(config: &Value) -> Option<f32> {
+    let own = config.get("metadata")?.get("pageway")?.get("recall")?;
+    own.as_f64().map(|own| own as f32)
+}
+
+fn check_recall(config: &Value) -> Outcome<()> {
+    let path = "metadata.pageway";
+    let own = config.get("metadata").and_then(|own| own.get("pageway"));
+    let Some(own) = own else { return Ok(()) };
+    let known = own.as_object().filter(|own| {
+        let mut names = own.keys();
+        names.all(|name| name == "recall")
+    });
+    if known.is_none() {
+        return Err(Failure::invalid(
+            path,
+            "an object with `recall` is expected",
+        ));
+    }
+    let is_wrong = own.get("recall").is_some()
+        && !recall_of(config).is_some_and(|own| (0.0..1.0).contains(&own));
+    if is_wrong {
+        let words = "value invalid, must be a number from 0.0 to below 1.0";
+        return Err(Failure::invalid(&format!("{path}.recall"), words));
+    }
+    Ok(())
+}
+
 /// The value of a key, an empty object where there is none.
 fn entry<'v>(value: &'v mut Value, name: &str) -> &'v mut Value {
     if !value.is_object() {
@@ -318,6 +349,11 @@ mod tests {
         )
         .unwrap();
         assert_eq!(config["quantization_config"], Value::Null);
+        assert_eq!(recall_of(&config), None);
+        let diff = object(json!({"metadata": {"pageway": {"recall": 0.5}}}));
+        patch(&mut config, &diff).unwrap();
+        assert_eq!(recall_of(&config), Some(0.5));
+        assert_eq!(config["metadata"]["b"], 2);
     }
 
     #[test]
@@ -332,6 +368,16 @@ mod tests {
                 json!({"vectors": {"size": 4, "distance": "Far"}}),
                 400,
                 "Far",
+            ),
+            (
+                json!({"metadata": {"pageway": {"recall": 1.5}}}),
+                422,
+                "metadata.pageway.recall",
+            ),
+            (
+                json!({"metadata": {"pageway": {"recal": 0.5}}}),
+                422,
+                "metadata.pageway",
             ),
             (
                 json!({"hnsw_config": {"ef_construct": 0}}),

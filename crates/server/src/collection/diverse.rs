@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use super::open::OpenCollection;
+use super::output::OutputWish;
 use super::search::{Hit, Using};
 use crate::failure::Outcome;
-use crate::wire::PointId;
+use crate::room::AnswerRoom;
+use crate::wire::{PayloadParts, PointId, VectorParts};
 
 impl OpenCollection {
     /// Chooses so many of the hits, nearest first, each for being near and unlike those before it:
@@ -14,14 +16,22 @@ impl OpenCollection {
         &self,
         hits: Vec<Hit>,
         (number, field, vector): Using<'_>,
-        (diversity, wanted): (f32, usize),
+        ((diversity, wanted), room): ((f32, usize), &AnswerRoom),
     ) -> Outcome<Vec<Hit>> {
         let ids: Vec<PointId> = hits.iter().map(|hit| hit.id).collect();
-        let points = self.load(&ids, &|own| own == number)?.into_iter();
-        let vectors = points.map(|point| (point.id, point.vectors.into_iter().nth(number)));
-        let vectors: HashMap<PointId, Vec<f32>> = vectors
-            .filter_map(|(id, vector)| Some((id, vector.flatten()?)))
-            .collect();
+        let wish = OutputWish {
+            payload: &PayloadParts::All(false),
+            vector: &VectorParts::All(true),
+            room,
+        };
+        let mut vectors: HashMap<PointId, Vec<f32>> = HashMap::new();
+        self.visit_points(&ids, &|own| own == number, &mut |points, documents| {
+            wish.take_room(&points, documents)?;
+            let own = points.into_iter();
+            let own = own.map(|point| (point.id, point.vectors.into_iter().nth(number)));
+            vectors.extend(own.filter_map(|(id, vector)| Some((id, vector.flatten()?))));
+            Ok(())
+        })?;
         let similar = |one: &[f32], other: &[f32]| field.distance.similarity(one, other);
         let known = hits.into_iter().filter_map(|hit| {
             let own = vectors.get(&hit.id)?;

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use serde_json::json;
 
 use super::open::OpenCollection;
-use super::output::PointOutput;
+use super::output::{OutputWish, PointOutput};
 use super::search::SearchSettings;
 use crate::failure::{Failure, Outcome};
+use crate::room::AnswerRoom;
 use crate::wire::{Fusion, PayloadParts, PointId, Query, VectorParts};
 
 /// A point of one of the queries below.
@@ -55,7 +56,7 @@ impl OpenCollection {
         let least = query.score_threshold.unwrap_or(f32::NEG_INFINITY);
         let shown = fused.into_iter().skip(offset);
         let shown: Vec<Scored> = shown.filter(|(_, score)| *score >= least).collect();
-        self.scored(&shown, query)
+        self.scored(&shown, (query, settings.room))
     }
 
     /// What each prefetch of a query finds.
@@ -85,13 +86,20 @@ impl OpenCollection {
     }
 
     /// What is wanted of points with scores.
-    fn scored(&self, scored: &[Scored], query: &Query) -> Outcome<Vec<PointOutput>> {
+    fn scored(
+        &self,
+        scored: &[Scored],
+        (query, room): (&Query, &AnswerRoom),
+    ) -> Outcome<Vec<PointOutput>> {
         let none = (PayloadParts::All(false), VectorParts::All(false));
-        let payload = query.with_payload.as_ref().unwrap_or(&none.0);
-        let vector = query.with_vector.as_ref().unwrap_or(&none.1);
+        let wish = OutputWish {
+            payload: query.with_payload.as_ref().unwrap_or(&none.0),
+            vector: query.with_vector.as_ref().unwrap_or(&none.1),
+            room,
+        };
         let ids: Vec<PointId> = scored.iter().map(|(id, _)| *id).collect();
         let scores: HashMap<PointId, f32> = scored.iter().copied().collect();
-        let mut points = self.points(&ids, (payload, vector))?;
+        let mut points = self.points(&ids, wish)?;
         for point in &mut points {
             point.score = scores.get(&point.id).copied();
             point.version = Some(0);

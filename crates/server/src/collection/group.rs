@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::open::OpenCollection;
-use super::output::PointOutput;
+use super::output::{OutputWish, PointOutput};
 use super::search::SearchSettings;
 use crate::failure::{Failure, Outcome};
 use crate::wire::{GroupQuery, PayloadParts, PointId, VectorParts};
@@ -44,7 +44,10 @@ impl OpenCollection {
         let vectors = query.with_vector.take();
         query.with_payload = Some(PayloadParts::All(true));
         let mut look = (EACH * size * limit).clamp(100, MOST);
+        let taken = settings.room.taken();
         let groups = loop {
+            settings.room.return_to(taken);
+            query.prefetch_more(look);
             let points = self.query_range(&query, (look, 0), settings)?;
             let is_all = points.len() < look;
             let groups = grouped(points, &path, (size, limit));
@@ -64,7 +67,12 @@ impl OpenCollection {
         let ids: Vec<PointId> = ids.collect();
         let mut loaded = std::collections::HashMap::new();
         if let Some(vectors) = vectors.filter(VectorParts::is_wanted) {
-            for point in self.points(&ids, (&PayloadParts::All(false), &vectors))? {
+            let wish = OutputWish {
+                payload: &PayloadParts::All(false),
+                vector: &vectors,
+                room: settings.room,
+            };
+            for point in self.points(&ids, wish)? {
                 loaded.insert(point.id, point.vector);
             }
         }
@@ -77,14 +85,10 @@ impl OpenCollection {
     }
 
     /// Puts the points of this collection whose ids are those of groups beside them.
-    pub(crate) fn look_up(
-        &self,
-        groups: &mut [PointGroup],
-        (payload, vector): (&PayloadParts, &VectorParts),
-    ) -> Outcome<()> {
+    pub(crate) fn look_up(&self, groups: &mut [PointGroup], wish: OutputWish<'_>) -> Outcome<()> {
         let id_of = |group: &PointGroup| PointId::deserialize(&group.id).ok();
         let ids: Vec<PointId> = groups.iter().filter_map(id_of).collect();
-        let points = self.points(&ids, (payload, vector))?;
+        let points = self.points(&ids, wish)?;
         for group in groups {
             let own = id_of(group);
             let found = points.iter().find(|point| Some(point.id) == own);

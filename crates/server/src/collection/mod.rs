@@ -31,10 +31,10 @@ mod select;
 mod snapshot;
 mod trace;
 
-pub(crate) use config::{created, patch};
+pub(crate) use config::{created, patch, recall_of};
 pub(crate) use group::PointGroup;
 pub(crate) use open::{CollectionState, OpenCollection, OpenMemory};
-pub(crate) use output::PointOutput;
+pub(crate) use output::{OutputWish, PointOutput};
 pub(crate) use schema::Schema;
-pub(crate) use search::SearchSettings;
+pub(crate) use search::{SearchCounts, SearchSettings};
 pub(crate) use trace::{SampledSearch, SearchPlan, SearchTotal, SearchTrace};

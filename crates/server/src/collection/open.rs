@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use pageway::server::create_directory;
 use pageway::{
-    CreateOptions, ElementType, Index, MemoryWish, Metric, OpenOptions, UpdateOptions, VectorShape,
-    Vfs, Writer,
+    CreateOptions, ElementType, Index, MemoryWish, Metric, OpenOptions, Progress, UpdateOptions,
+    VectorShape, Vfs, Writer,
 };
 use serde_json::json;
 
@@ -16,8 +16,11 @@ use super::journal::Journal;
 use super::schema::Schema;
 use super::scroll::IdWindow;
 use crate::failure::{Failure, Outcome};
+use crate::upkeep::DeltaRows;
 use crate::wire::without_vector;
 
+/// Parts of a delta of which one is large.
+const LARGE_DELTA: u64 = 4;
 /// The directory of the journal.
 pub(super) const JOURNAL: &str = "JOURNAL";
 
@@ -31,6 +34,9 @@ pub(crate) struct OpenCollection {
     pub(super) has_gaps: AtomicBool,
     /// Changes since it was opened.
     pub(super) changes: AtomicU64,
+    /// Searches since it was opened, and the pages that they read.
+    pub(super) searches: AtomicU64,
+    pub(super) pages: AtomicU64,
     /// Whether its memory has become too small for what is in it.
     is_tight: AtomicBool,
     /// Ids that a scroll is about to come to.
@@ -112,6 +118,8 @@ impl OpenCollection {
             }),
             has_gaps: AtomicBool::new(true),
             changes: AtomicU64::new(0),
+            searches: AtomicU64::new(0),
+            pages: AtomicU64::new(0),
             is_tight: AtomicBool::new(false),
             window: Mutex::new(None),
         };
@@ -207,6 +215,44 @@ impl OpenCollection {
         }
     }
 
+    /// Changes since it was opened.
+    pub(crate) fn change_count(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// Flushes the rows of indexes that are not in a segment yet, where so many may be; the most
+    /// that stay, and how many there can be.
+    pub(crate) fn settle(
+        &self,
+        may: &dyn Fn(DeltaRows) -> bool,
+        progress: &dyn Progress,
+    ) -> Outcome<Option<DeltaRows>> {
+        let mut stays = None;
+        for writer in &self.writers {
+            let changes = writer.changes()?;
+            let delta = (changes.delta_rows, changes.delta_capacity);
+            // What has no segment yet is searched exactly, and stays so.
+            if delta.0 == 0 || changes.segments == 0 {
+                continue;
+            }
+            if may(delta) {
+                writer.flush(progress)?;
+            } else {
+                stays = stays.max(Some(delta));
+            }
+        }
+        Ok(stays)
+    }
+
+    /// Whether a good part of its delta is in use, which opening it again would have to read.
+    pub(crate) fn has_large_delta(&self) -> bool {
+        let is_large = |writer: &Writer| {
+            let changes = writer.changes();
+            changes.is_ok_and(|own| LARGE_DELTA * own.delta_rows > own.delta_capacity)
+        };
+        self.writers.iter().any(is_large)
+    }
+
     /// Points that there are.
     pub(crate) fn len(&self) -> u64 {
         self.first().map_or(0, Index::len)
@@ -251,6 +297,7 @@ impl OpenCollection {
                 "memory": memory,
                 "calibration": writer.index().calibration(),
                 "changes": changes,
+                "segments": writer.index().segments(),
             }));
         }
         Ok(state)

@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use super::document::PointDocument;
 use super::open::OpenCollection;
-use super::output::PointOutput;
+use super::output::{OutputWish, PointOutput};
 use crate::failure::{Failure, Outcome};
-use crate::wire::{Direction, OrderBy, PayloadParts, PointId, VectorParts};
+use crate::wire::{Direction, OrderBy, PointId};
 
 /// A point, and the value that it is there for.
 #[derive(Clone, PartialEq, Debug)]
@@ -68,11 +68,11 @@ impl OpenCollection {
     pub(super) fn ordered_output(
         &self,
         ordered: Vec<OrderedPoint>,
-        wanted: (&PayloadParts, &VectorParts),
+        wish: OutputWish<'_>,
     ) -> Outcome<Vec<PointOutput>> {
         let mut found = Vec::with_capacity(ordered.len());
         for one in ordered {
-            for mut point in self.points(&[one.id], wanted)? {
+            for mut point in self.points(&[one.id], wish)? {
                 point.order_value = Some(one.value.clone());
                 found.push(point);
             }

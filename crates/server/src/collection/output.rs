@@ -7,7 +7,37 @@ use serde_json::{Map, Value};
 
 use super::point::Point;
 use super::schema::Schema;
+use crate::failure::Outcome;
+use crate::room::AnswerRoom;
 use crate::wire::{PayloadParts, PointId, SparseVector, VectorParts};
+
+/// What is wanted of points, and the room that it takes.
+#[derive(Clone, Copy)]
+pub(crate) struct OutputWish<'w> {
+    pub(crate) payload: &'w PayloadParts,
+    pub(crate) vector: &'w VectorParts,
+    pub(crate) room: &'w AnswerRoom,
+}
+
+/// Bytes of a number of a vector: in memory, and as text.
+const NUMBER_BYTES: u64 = 4 + 12;
+/// Times the bytes of a document that its values and their text take, about.
+pub(super) const DOCUMENT_TIMES: u64 = 6;
+
+impl OutputWish<'_> {
+    /// Takes room for points whose documents have so many bytes.
+    pub(super) fn take_room(self, points: &[Point], documents: u64) -> Outcome<()> {
+        let numbers = points.iter().flat_map(|point| &point.vectors).flatten();
+        let numbers: usize = numbers.map(Vec::len).sum();
+        let times = if self.payload.is_wanted() {
+            DOCUMENT_TIMES
+        } else {
+            0
+        };
+        self.room
+            .take(NUMBER_BYTES * numbers as u64 + times * documents)
+    }
+}
 
 /// A point of an answer.
 #[derive(Clone, Serialize, Debug)]
@@ -50,11 +80,10 @@ pub(crate) enum ValueOutput {
 
 impl PointOutput {
     /// What is wanted of a point.
-    pub(super) fn new(
-        schema: &Schema,
-        point: Point,
-        (payload, vector): (&PayloadParts, &VectorParts),
-    ) -> Self {
+    pub(super) fn new(schema: &Schema, point: Point, wish: OutputWish<'_>) -> Self {
+        let OutputWish {
+            payload, vector, ..
+        } = wish;
         let id = point.id;
         let vector = vector.is_wanted().then(|| vectors(schema, &point, vector));
         let own = point.document.payload;

@@ -1,6 +1,6 @@
 //! Points, out of the rows of indexes and back.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use pageway::{Index, RowParts, StoredRow};
 use serde_json::{Map, Value};
@@ -13,6 +13,8 @@ use super::schema::Schema;
 use crate::failure::{Failure, Outcome};
 use crate::wire::{PointId, VectorInput, VectorValue, absence, presence};
 
+/// Points that are loaded at a time.
+const AT_ONCE: usize = 16;
 /// A point, as far as it was read.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Point {
@@ -171,19 +173,47 @@ impl OpenCollection {
     /// The points of some ids, in their order, each once, with the vectors that are wanted. Those
     /// that are not there are left out.
     pub(super) fn load(&self, ids: &[PointId], wish: VectorWish<'_>) -> Outcome<Vec<Point>> {
+        let mut points = Vec::with_capacity(ids.len());
+        self.visit_points(ids, wish, &mut |loaded, _| {
+            points.extend(loaded);
+            Ok(())
+        })?;
+        Ok(points)
+    }
+
+    /// The same a few at a time, and the bytes of their documents.
+    pub(super) fn visit_points(
+        &self,
+        ids: &[PointId],
+        wish: VectorWish<'_>,
+        visit: &mut dyn FnMut(Vec<Point>, u64) -> Outcome<()>,
+    ) -> Outcome<()> {
+        // An id that comes again stands for nothing.
+        let mut known = HashSet::new();
+        let ids: Vec<PointId> = ids.iter().copied().filter(|id| known.insert(*id)).collect();
+        for some in ids.chunks(AT_ONCE) {
+            let (points, bytes) = self.load_some(some, wish)?;
+            visit(points, bytes)?;
+        }
+        Ok(())
+    }
+
+    fn load_some(&self, ids: &[PointId], wish: VectorWish<'_>) -> Outcome<(Vec<Point>, u64)> {
         let split = SplitIds::new(ids);
         let (Some(first), count) = (self.first(), self.schema.dense.len()) else {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), 0));
         };
         let parts = RowParts {
             vectors: count > 0 && wish(0),
             attributes: true,
         };
         let mut found: HashMap<PointId, Point> = HashMap::new();
+        let mut bytes = 0;
         for row in split.rows(first, parts)? {
             let Some(id) = PointId::of_row(&row) else {
                 continue;
             };
+            bytes += row.attributes.as_ref().map_or(0, String::len) as u64;
             let document = PointDocument::decode(row.attributes.as_deref())?;
             let mut vectors = vec![None; count];
             if let (Some(slot), Some(field)) = (vectors.first_mut(), self.schema.dense.first())
@@ -215,7 +245,8 @@ impl OpenCollection {
                 }
             }
         }
-        Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
+        let points = ids.iter().filter_map(|id| found.remove(id)).collect();
+        Ok((points, bytes))
     }
 }
 

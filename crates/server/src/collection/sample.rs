@@ -7,6 +7,7 @@ use super::open::OpenCollection;
 use super::search::{Hit, Nearest, SearchSettings};
 use super::trace::{SampledSearch, SearchTrace};
 use crate::failure::{Failure, Outcome};
+use crate::room::AnswerRoom;
 use crate::wire::QueryParams;
 
 impl OpenCollection {
@@ -15,7 +16,7 @@ impl OpenCollection {
     pub(crate) fn recall_of(
         &self,
         sample: &SampledSearch,
-        deadline: Instant,
+        (deadline, room): (Instant, &AnswerRoom),
     ) -> Outcome<Option<f64>> {
         let field = self.schema.dense.get(sample.number);
         let field = field.ok_or_else(|| Failure::internal("a search of no vector"))?;
@@ -31,6 +32,7 @@ impl OpenCollection {
                 recall: 1.0,
                 deadline,
                 trace: &own,
+                room,
             },
             documents: false,
         };

@@ -13,8 +13,9 @@ use pageway::{Filter, RowParts};
 use serde_json::Value;
 
 use super::open::OpenCollection;
-use super::output::{PointOutput, ScrollOutput};
+use super::output::{OutputWish, PointOutput, ScrollOutput};
 use crate::failure::{Failure, Outcome};
+use crate::room::AnswerRoom;
 use crate::wire::{PayloadParts, PointId, Retrieve, Scroll, VectorParts, parts_of};
 
 /// The first id of rows with names.
@@ -36,17 +37,30 @@ pub(crate) struct IdWindow {
 
 impl OpenCollection {
     /// The points of some ids.
-    pub(crate) fn retrieve(&self, request: &Retrieve) -> Outcome<Vec<PointOutput>> {
+    pub(crate) fn retrieve(
+        &self,
+        request: &Retrieve,
+        room: &AnswerRoom,
+    ) -> Outcome<Vec<PointOutput>> {
         request.check()?;
         let (payload, vector) =
             parts_of(request.with_payload.as_ref(), request.with_vector.as_ref());
-        self.points(&request.ids, (&payload, &vector))
+        let wish = OutputWish {
+            payload: &payload,
+            vector: &vector,
+            room,
+        };
+        self.points(&request.ids, wish)
     }
 
     /// The point of an id.
-    pub(crate) fn point(&self, id: PointId) -> Outcome<PointOutput> {
-        let wanted = (&PayloadParts::All(true), &VectorParts::All(true));
-        let found = self.points(&[id], wanted)?.pop();
+    pub(crate) fn point(&self, id: PointId, room: &AnswerRoom) -> Outcome<PointOutput> {
+        let wish = OutputWish {
+            payload: &PayloadParts::All(true),
+            vector: &VectorParts::All(true),
+            room,
+        };
+        let found = self.points(&[id], wish)?.pop();
         let absent = || Failure::not_found(format_args!("Point with id {id} does not exists!"));
         found.ok_or_else(absent)
     }
@@ -55,9 +69,10 @@ impl OpenCollection {
     pub(super) fn points(
         &self,
         ids: &[PointId],
-        (payload, vector): (&PayloadParts, &VectorParts),
+        wish: OutputWish<'_>,
     ) -> Outcome<Vec<PointOutput>> {
-        payload.check()?;
+        let vector = wish.vector;
+        wish.payload.check()?;
         let is_known = |name: &str| self.schema.is_dense(name).is_some();
         if let Some(unknown) = vector.names().iter().find(|name| !is_known(name)) {
             return Err(Failure::no_vector(unknown));
@@ -66,16 +81,30 @@ impl OpenCollection {
             let field = self.schema.dense.get(number);
             field.is_some_and(|field| vector.wants(&field.name))
         };
-        let points = self.load(ids, &wants)?.into_iter();
-        let output = points.map(|point| PointOutput::new(&self.schema, point, (payload, vector)));
-        Ok(output.collect())
+        let mut output = Vec::with_capacity(ids.len());
+        self.visit_points(ids, &wants, &mut |points, documents| {
+            wish.take_room(&points, documents)?;
+            let own = points.into_iter();
+            output.extend(own.map(|point| PointOutput::new(&self.schema, point, wish)));
+            Ok(())
+        })?;
+        Ok(output)
     }
 
     /// Points in the order of their ids, or of a field.
-    pub(crate) fn scroll(&self, request: &Scroll, deadline: Instant) -> Outcome<ScrollOutput> {
+    pub(crate) fn scroll(
+        &self,
+        request: &Scroll,
+        (deadline, room): (Instant, &AnswerRoom),
+    ) -> Outcome<ScrollOutput> {
         let limit = request.limit()?;
         let (payload, vector) =
             parts_of(request.with_payload.as_ref(), request.with_vector.as_ref());
+        let wish = OutputWish {
+            payload: &payload,
+            vector: &vector,
+            room,
+        };
         if let Some(order) = &request.order_by {
             if request.offset.is_some() {
                 return Err(Failure::wrong("`offset` and `order_by` do not go together"));
@@ -83,7 +112,7 @@ impl OpenCollection {
             let order = order.clone().into();
             let points = self.ordered(&order, request.filter.as_ref(), (limit, deadline))?;
             return Ok(ScrollOutput {
-                points: self.ordered_output(points, (&payload, &vector))?,
+                points: self.ordered_output(points, wish)?,
                 next_page_offset: None,
             });
         }
@@ -92,7 +121,7 @@ impl OpenCollection {
         let next = ids.get(limit).copied();
         ids.truncate(limit);
         Ok(ScrollOutput {
-            points: self.points(&ids, (&payload, &vector))?,
+            points: self.points(&ids, wish)?,
             next_page_offset: next,
         })
     }

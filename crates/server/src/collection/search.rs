@@ -4,17 +4,18 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pageway::server::clock;
-use pageway::{Answers, Effort, ErrorKind, Index, Queries, SearchOptions};
+use pageway::{Answers, Effort, ErrorKind, Index, Queries, QueryStats, SearchOptions};
 use serde_json::Value;
 
 use super::document::PointDocument;
 use super::open::OpenCollection;
 use super::order_by::OrderedPoint;
-use super::output::PointOutput;
+use super::output::{DOCUMENT_TIMES, OutputWish, PointOutput};
 use super::point::Point;
 use super::schema::DenseField;
 use super::trace::{SampledSearch, SearchPlan, SearchTrace};
 use crate::failure::{Failure, Outcome};
+use crate::room::AnswerRoom;
 use crate::wire::{
     OrderBy, PayloadParts, PointId, Query, QueryKind, QueryParams, VectorParts, without_vector,
 };
@@ -32,6 +33,15 @@ pub(crate) struct SearchSettings<'s> {
     pub(crate) deadline: std::time::Instant,
     /// Where searches are noted.
     pub(crate) trace: &'s SearchTrace,
+    /// Memory of the answer.
+    pub(crate) room: &'s AnswerRoom,
+}
+
+/// Searches since a collection was opened, and the pages that they read.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct SearchCounts {
+    pub(crate) searches: u64,
+    pub(crate) pages: u64,
 }
 
 /// A point that was found.
@@ -75,9 +85,12 @@ impl OpenCollection {
         settings: SearchSettings<'_>,
     ) -> Outcome<Vec<PointOutput>> {
         let none = (PayloadParts::All(false), VectorParts::All(false));
-        let payload = query.with_payload.as_ref().unwrap_or(&none.0);
-        let wanted = (payload, query.with_vector.as_ref().unwrap_or(&none.1));
-        wanted.0.check()?;
+        let wish = OutputWish {
+            payload: query.with_payload.as_ref().unwrap_or(&none.0),
+            vector: query.with_vector.as_ref().unwrap_or(&none.1),
+            room: settings.room,
+        };
+        wish.payload.check()?;
         let filter = query.filter.as_ref();
         let kind = query.kind()?;
         if let QueryKind::Fusion(fusion) = &kind {
@@ -91,13 +104,13 @@ impl OpenCollection {
                 let (number, field) = self.schema.using(query.using.as_deref())?;
                 field.check(&vector, "query")?;
                 let hits = (query, (number, field, vector.as_slice()), None);
-                self.hits_output(self.hits(hits, (limit, offset), settings)?, wanted)
+                self.hits_output(self.hits(hits, (limit, offset), settings)?, wish)
             }
             QueryKind::Point(id) => {
                 let (number, field) = self.schema.using(query.using.as_deref())?;
                 let vector = self.vector_of(id, (number, field))?;
                 let hits = (query, (number, field, vector.as_slice()), Some(id));
-                self.hits_output(self.hits(hits, (limit, offset), settings)?, wanted)
+                self.hits_output(self.hits(hits, (limit, offset), settings)?, wish)
             }
             QueryKind::Scroll => {
                 let ids = self.next_ids(
@@ -106,15 +119,16 @@ impl OpenCollection {
                     settings.deadline,
                 )?;
                 let ids = ids.get(offset..).unwrap_or_default();
-                self.unscored(ids, wanted)
+                self.unscored(ids, wish)
             }
             QueryKind::OrderBy(order) => {
                 let hits = self.ordered_query(&order, query, (limit, offset), settings)?;
-                self.ordered_hits(hits, wanted)
+                self.ordered_hits(hits, wish)
             }
             QueryKind::Sample => {
-                let ids = self.sample(filter, (limit + offset, settings.deadline))?;
-                self.unscored(ids.get(offset..).unwrap_or_default(), wanted)
+                // What others of an order by chance are passed over makes no difference.
+                let ids = self.sample(filter, (limit, settings.deadline))?;
+                self.unscored(&ids, wish)
             }
             // It was answered above.
             QueryKind::Fusion(_) => Ok(Vec::new()),
@@ -136,7 +150,7 @@ impl OpenCollection {
         let mut hits = among(query, (using.1, own), found);
         if let Some(diversity) = diversity {
             hits.truncate(candidates);
-            hits = self.diverse(hits, using, (diversity.share(), wanted))?;
+            hits = self.diverse(hits, using, ((diversity.share(), wanted), settings.room))?;
         }
         Ok(hits.into_iter().skip(offset).take(limit).collect())
     }
@@ -156,19 +170,15 @@ impl OpenCollection {
     fn ordered_hits(
         &self,
         ordered: Vec<OrderedPoint>,
-        wanted: (&PayloadParts, &VectorParts),
+        wish: OutputWish<'_>,
     ) -> Outcome<Vec<PointOutput>> {
-        let mut points = self.ordered_output(ordered, wanted)?;
+        let mut points = self.ordered_output(ordered, wish)?;
         points.iter_mut().for_each(without_score);
         Ok(points)
     }
 
-    fn unscored(
-        &self,
-        ids: &[PointId],
-        wanted: (&PayloadParts, &VectorParts),
-    ) -> Outcome<Vec<PointOutput>> {
-        let mut points = self.points(ids, wanted)?;
+    fn unscored(&self, ids: &[PointId], wish: OutputWish<'_>) -> Outcome<Vec<PointOutput>> {
+        let mut points = self.points(ids, wish)?;
         points.iter_mut().for_each(without_score);
         Ok(points)
     }
@@ -231,8 +241,13 @@ impl OpenCollection {
         let queries = Queries::new(&bytes, index.shape())
             .with_filter(filter.as_ref())
             .with_wants_names(true)
-            .with_wants_attributes(search.documents);
+            .with_wants_attributes(search.documents)
+            .with_attribute_bytes(search.settings.room.left() / DOCUMENT_TIMES);
         let answers = run(index, &queries, search, k)?;
+        self.count_search(answers.stats.first());
+        let documents = answers.attributes.iter().flatten();
+        let bytes: usize = documents.map(String::len).sum();
+        search.settings.room.take(DOCUMENT_TIMES * bytes as u64)?;
         let found = answers
             .ids
             .iter()
@@ -274,16 +289,32 @@ impl OpenCollection {
         Ok(hits)
     }
 
-    fn hits_output(
-        &self,
-        hits: Vec<Hit>,
-        (payload, vector): (&PayloadParts, &VectorParts),
-    ) -> Outcome<Vec<PointOutput>> {
+    fn count_search(&self, stats: Option<&QueryStats>) {
+        let pages = stats.map_or(0, |stats| stats.pages);
+        self.searches.fetch_add(1, Ordering::Relaxed);
+        self.pages.fetch_add(pages, Ordering::Relaxed);
+    }
+
+    /// Searches so far.
+    pub(crate) fn search_counts(&self) -> SearchCounts {
+        SearchCounts {
+            searches: self.searches.load(Ordering::Relaxed),
+            pages: self.pages.load(Ordering::Relaxed),
+        }
+    }
+
+    fn hits_output(&self, hits: Vec<Hit>, wish: OutputWish<'_>) -> Outcome<Vec<PointOutput>> {
+        let OutputWish {
+            payload, vector, ..
+        } = wish;
         let ids: Vec<PointId> = hits.iter().map(|hit| hit.id).collect();
         let mut loaded = std::collections::HashMap::new();
         if vector.is_wanted() {
-            let no_payload = PayloadParts::All(false);
-            for point in self.points(&ids, (&no_payload, vector))? {
+            let wish = OutputWish {
+                payload: &PayloadParts::All(false),
+                ..wish
+            };
+            for point in self.points(&ids, wish)? {
                 loaded.insert(point.id, point.vector);
             }
         }
@@ -337,6 +368,7 @@ fn run(index: &Index, queries: &Queries<'_>, search: &Nearest<'_>, k: usize) -> 
         vector: search.field.name.clone(),
         k,
         list_size: answers.settings.list_size,
+        recall: matches!(effort, Effort::Recall(_)).then_some(recall),
         exact: params.exact.unwrap_or(false),
         expected_recall: answers.expected_recall,
         filter: answers.filter,

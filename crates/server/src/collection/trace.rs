@@ -19,6 +19,9 @@ pub(crate) struct SearchPlan {
     pub(crate) k: u32,
     pub(crate) list_size: u32,
     pub(crate) exact: bool,
+    /// The recall that was asked for, where no list was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) recall: Option<f32>,
     /// What the calibration expects, where there is one and no filter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expected_recall: Option<f32>,

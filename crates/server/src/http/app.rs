@@ -15,21 +15,21 @@ use tokio::time::timeout;
 
 use super::auth::Keys;
 use super::console;
-use super::envelope::{answer, file, words};
+use super::envelope::{answer, file, refused, words};
 use super::upload;
 use crate::collection::{SampledSearch, SearchTotal, SearchTrace};
 use crate::failure::{Failure, Outcome};
 use crate::log::{Level, Log};
-use crate::operation::{Access, BodyKind, Call, OPERATIONS, Operation, Parameters, Reply};
+use crate::operation::{Access, BodyKind, Call, OPERATIONS, Operation, Parameters, RESULT, Reply};
+use crate::room::AnswerRoom;
 use crate::sampling::measure;
 use crate::service::Service;
 use crate::slow::SlowQuery;
+use crate::upkeep::Upkeep;
 use crate::workers::Workers;
 
 /// Bytes of a body at most.
 const MAX_BODY_BYTES: u64 = 32 << 20;
-/// Bytes that a place for bodies stands for.
-const PLACE_BYTES: u64 = 1 << 10;
 /// Bytes that a value of JSON takes at most beside its text, about; and how many times the memory
 /// of bodies the values of one may take, which is alone then.
 const VALUE_BYTES: u64 = 40;
@@ -55,6 +55,13 @@ const WAITS: u8 = 0;
 const BEGUN: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
+/// The names in the path of a request, what its searches cost, and the room of its answer.
+type AnsweredFor<'a> = (
+    Vec<(String, String)>,
+    &'a Arc<SearchTrace>,
+    &'a Arc<AnswerRoom>,
+);
+
 /// What answers requests. Cheap to clone.
 #[derive(Clone)]
 pub struct App(Arc<AppParts>);
@@ -67,8 +74,7 @@ struct AppParts {
     /// Measures the recall of searches that were answered.
     samples: Workers,
     log: Log,
-    /// Places for the bodies of requests that are read or under way.
-    bodies: Arc<Semaphore>,
+    _upkeep: Upkeep,
     /// Places for files that are sent.
     downloads: Arc<Semaphore>,
     stops: AtomicBool,
@@ -84,9 +90,8 @@ impl App {
         keys: Keys,
         (threads, log): (usize, Log),
     ) -> std::io::Result<Self> {
-        let places = service.body_bytes() / PLACE_BYTES;
         Ok(Self(Arc::new(AppParts {
-            bodies: Arc::new(Semaphore::new(places as usize)),
+            _upkeep: Upkeep::start(Arc::clone(&service), log)?,
             service,
             keys,
             reads: Workers::new("read", (threads, READS_EACH * threads))?,
@@ -148,7 +153,8 @@ impl App {
         let collection = path.iter().find(|(name, _)| name == "collection");
         let collection = collection.map(|(_, own)| own.clone()).unwrap_or_default();
         let trace = Arc::new(SearchTrace::default());
-        let outcome = self.run(operation, (path, &trace), request).await;
+        let room = Arc::new(AnswerRoom::new(&parts.service.requests));
+        let outcome = self.run(operation, (path, &trace, &room), request).await;
         let place = match &outcome {
             Ok(Reply::File(..)) => Arc::clone(&parts.downloads).try_acquire_owned().ok(),
             _ => None,
@@ -157,8 +163,8 @@ impl App {
         self.tell(operation, took, outcome.as_ref().err(), &trace, collection);
         match (outcome, place) {
             (Ok(Reply::File(own, length)), Some(place)) => file(own, length, place),
-            (Ok(Reply::File(..)), None) => answer(Err(Failure::busy()), took),
-            (outcome, _) => answer(outcome, took),
+            (Ok(Reply::File(..)), None) => answer(Err(Failure::busy()), (took, room)),
+            (outcome, _) => answer(outcome, (took, room)),
         }
     }
 
@@ -218,7 +224,7 @@ impl App {
     async fn run(
         &self,
         operation: &'static Operation,
-        (path, trace): (Vec<(String, String)>, &Arc<SearchTrace>),
+        (path, trace, room): AnsweredFor<'_>,
         request: Request,
     ) -> Outcome<Reply> {
         let parts = &self.0;
@@ -230,7 +236,7 @@ impl App {
         let query = Parameters::parse(request.uri().query().unwrap_or_default())?;
         let deadline = query.deadline(operation.is_long)?;
         let is_later = operation.is_long && !query.flag("wait", true)?;
-        let (body, room, file) = match operation.body {
+        let (body, body_room, file) = match operation.body {
             BodyKind::Json => {
                 let (body, room) = self.body_of(request).await?;
                 (body, Some(room), None)
@@ -241,8 +247,9 @@ impl App {
             }
         };
         let (service, trace) = (Arc::clone(&parts.service), Arc::clone(trace));
+        let room = Arc::clone(room);
         let work = move || {
-            let _room = room;
+            let _body_room = body_room;
             operation.answer(&Call {
                 service: &service,
                 path: &path,
@@ -251,6 +258,7 @@ impl App {
                 upload: file.as_ref().map(upload::ReceivedFile::path),
                 deadline,
                 trace: &trace,
+                room: &room,
             })
         };
         match operation.access {
@@ -274,13 +282,13 @@ impl App {
         let length = request.headers().get("content-length");
         let length = length.and_then(|own| own.to_str().ok()?.parse::<u64>().ok());
         let length = length.or_else(|| request.body().size_hint().upper());
-        let most = MAX_BODY_BYTES.min(self.0.service.body_bytes());
+        let memory = &self.0.service.requests;
+        let most = MAX_BODY_BYTES.min(memory.bytes());
         if length.is_some_and(|length| length > most) {
             return Err(Failure::too_large(most));
         }
-        let places = length.unwrap_or(most) / PLACE_BYTES;
-        let room = Arc::clone(&self.0.bodies).acquire_many_owned(places as u32);
-        let Ok(Ok(room)) = timeout(BODY_TIME, room).await else {
+        let room = memory.acquire(length.unwrap_or(most));
+        let Ok(Some(room)) = timeout(BODY_TIME, room).await else {
             self.0.service.metrics.reject("bodies");
             return Err(Failure::busy());
         };
@@ -299,7 +307,8 @@ impl App {
         body: Bytes,
         room: OwnedSemaphorePermit,
     ) -> Outcome<(Bytes, OwnedSemaphorePermit)> {
-        let own = self.0.service.body_bytes();
+        let memory = &self.0.service.requests;
+        let own = memory.bytes();
         let values = body.iter().filter(|byte| b",[{:".contains(byte)).count() as u64;
         let bytes = VALUE_BYTES * values;
         if bytes > MOST_TIMES * own {
@@ -308,14 +317,14 @@ impl App {
                 MOST_TIMES * own / VALUE_BYTES,
             ));
         }
-        let wanted = ((body.len() as u64 + bytes) / PLACE_BYTES).min(own / PLACE_BYTES) as u32;
-        if wanted <= room.num_permits() as u32 {
+        let wanted = body.len() as u64 + bytes;
+        if memory.places_of(wanted) <= room.num_permits() as u32 {
             return Ok((body, room));
         }
         // All of it at once: two that wait for more of what each other has would wait for good.
         drop(room);
-        let room = Arc::clone(&self.0.bodies).acquire_many_owned(wanted);
-        let Ok(Ok(room)) = timeout(BODY_TIME, room).await else {
+        let room = memory.acquire(wanted);
+        let Ok(Some(room)) = timeout(BODY_TIME, room).await else {
             self.0.service.metrics.reject("bodies");
             return Err(Failure::busy());
         };
@@ -376,7 +385,7 @@ impl App {
                 self.0.service.metrics.reject("timeout");
                 let has_begun = turn.swap(GIVEN_UP, Ordering::AcqRel) == BEGUN;
                 let words = unfinished.filter(|_| has_begun);
-                let reply = words.map(|words| Reply::Json(words.as_bytes().to_vec()));
+                let reply = words.map(|words| Reply::Json([RESULT, words.as_bytes()].concat()));
                 reply.ok_or_else(Failure::timeout)
             }
         }
@@ -386,13 +395,13 @@ impl App {
 /// The answer where no operation has the path.
 async fn absent(uri: Uri) -> Response<Body> {
     let words = format!("no operation has the path {}", uri.path());
-    answer(Err(Failure::not_found(words)), Duration::ZERO)
+    refused(&Failure::not_found(words))
 }
 
 /// The answer where those of a path have other methods.
 async fn not_allowed(method: Method) -> Response<Body> {
     let failure = Failure::not_allowed(format_args!("no operation of this path is a {method}"));
-    answer(Err(failure), Duration::ZERO)
+    refused(&failure)
 }
 
 fn check_uri(uri: &Uri) -> Outcome<()> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, Response, StatusCode};
 
@@ -13,19 +13,26 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::download::FileBody;
 use crate::failure::{Failure, Outcome};
 use crate::operation::Reply;
+use crate::room::AnswerRoom;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-/// The answer of an operation that took so long.
-pub(super) fn answer(outcome: Outcome<Reply>, took: Duration) -> Response<Body> {
+/// The answer of an operation that took so long, which keeps its room until it is sent.
+pub(super) fn answer(
+    outcome: Outcome<Reply>,
+    (took, room): (Duration, Arc<AnswerRoom>),
+) -> Response<Body> {
     let seconds = took.as_secs_f64();
     match outcome {
-        Ok(Reply::Json(result)) => {
-            let end = format!(",\"status\":\"ok\",\"time\":{seconds}}}");
-            let bytes = [b"{\"result\":", result.as_slice(), end.as_bytes()].concat();
-            whole(200, JSON, bytes)
+        Ok(Reply::Json(mut bytes)) => {
+            bytes.extend(format!(",\"status\":\"ok\",\"time\":{seconds}}}").bytes());
+            sent(
+                200,
+                JSON,
+                Bytes::from_owner(HeldBytes { bytes, _room: room }),
+            )
         }
         Ok(Reply::Bare(bytes)) => whole(200, JSON, bytes),
         Ok(Reply::Text(text)) => whole(200, TEXT, text.into_bytes()),
@@ -50,6 +57,11 @@ pub(super) fn file(
     response
 }
 
+/// The answer of a request that no operation has seen.
+pub(super) fn refused(failure: &Failure) -> Response<Body> {
+    failed(failure, 0.0)
+}
+
 fn failed(failure: &Failure, seconds: f64) -> Response<Body> {
     let body = serde_json::json!({"status": {"error": failure.text}, "time": seconds});
     let mut response = whole(failure.status, JSON, body.to_string().into_bytes());
@@ -65,7 +77,23 @@ pub(super) fn words(status: u16, text: &str) -> Response<Body> {
     whole(status, TEXT, text.as_bytes().to_vec())
 }
 
+/// Bytes of an answer, and their room.
+struct HeldBytes {
+    bytes: Vec<u8>,
+    _room: Arc<AnswerRoom>,
+}
+
+impl AsRef<[u8]> for HeldBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 fn whole(status: u16, kind: HeaderValue, bytes: Vec<u8>) -> Response<Body> {
+    sent(status, kind, Bytes::from(bytes))
+}
+
+fn sent(status: u16, kind: HeaderValue, bytes: Bytes) -> Response<Body> {
     let mut response = Response::new(Body::from(bytes));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
     response.headers_mut().insert(CONTENT_TYPE, kind);

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::collection::{SearchSettings, SearchTrace};
 use crate::failure::{Failure, Outcome};
+use crate::room::AnswerRoom;
 use crate::service::Service;
 use crate::wire::PointId;
 
@@ -18,6 +19,9 @@ use crate::wire::PointId;
 const MOST_TIME: Duration = Duration::from_secs(60);
 /// Time of what copies whole collections.
 const LONG_TIME: Duration = Duration::from_secs(3600);
+
+/// What an envelope begins with.
+pub(crate) const RESULT: &[u8] = b"{\"result\":";
 
 /// A request.
 pub(crate) struct Call<'c> {
@@ -32,12 +36,14 @@ pub(crate) struct Call<'c> {
     pub(crate) deadline: Instant,
     /// What its searches cost.
     pub(crate) trace: &'c SearchTrace,
+    /// Memory of its answer.
+    pub(crate) room: &'c AnswerRoom,
 }
 
 /// What an operation answers with.
 #[derive(Debug)]
 pub(crate) enum Reply {
-    /// JSON that goes into the envelope.
+    /// The beginning of an envelope, with JSON as its result.
     Json(Vec<u8>),
     /// JSON as it is.
     Bare(Vec<u8>),
@@ -51,9 +57,10 @@ pub(crate) enum Reply {
 impl Reply {
     /// A result in the envelope.
     pub(crate) fn of(result: &impl Serialize) -> Outcome<Self> {
-        serde_json::to_vec(result)
-            .map(Self::Json)
-            .map_err(Failure::internal)
+        let mut bytes = RESULT.to_vec();
+        let written = serde_json::to_writer(&mut bytes, result);
+        written.map_err(Failure::internal)?;
+        Ok(Self::Json(bytes))
     }
 
     /// A result as it is.
@@ -102,9 +109,10 @@ impl Call<'_> {
             self.trace.want_sample();
         }
         SearchSettings {
-            recall: self.service.recall,
+            recall: self.service.recall_of(self.name("collection")),
             deadline: self.deadline,
             trace: self.trace,
+            room: self.room,
         }
     }
 }

@@ -9,5 +9,5 @@ mod snapshot;
 mod system;
 mod table;
 
-pub(crate) use call::{Call, Parameters, Reply};
+pub(crate) use call::{Call, Parameters, RESULT, Reply};
 pub(crate) use table::{Access, BodyKind, OPERATIONS, Operation};

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::call::{Call, Reply};
-use crate::collection::{OpenCollection, PointGroup, PointOutput, SearchPlan};
+use crate::collection::{OpenCollection, OutputWish, PointGroup, PointOutput, SearchPlan};
 use crate::failure::{Failure, Outcome};
 use crate::wire::{Facet, GroupQuery, Query, QueryBatch, Retrieve, Scroll, WithLookup};
 
@@ -37,19 +37,19 @@ pub(super) fn point(call: &Call<'_>) -> Outcome<Reply> {
     crate::registry::check_name(call.name("collection"))?;
     let id = call.id()?;
     let open = call.service.collection(call.name("collection"))?;
-    Reply::of(&open.point(id)?)
+    Reply::of(&open.point(id, call.room)?)
 }
 
 pub(super) fn retrieve(call: &Call<'_>) -> Outcome<Reply> {
     let request: Retrieve = call.read()?;
     let open = call.service.collection(call.name("collection"))?;
-    Reply::of(&open.retrieve(&request)?)
+    Reply::of(&open.retrieve(&request, call.room)?)
 }
 
 pub(super) fn scroll(call: &Call<'_>) -> Outcome<Reply> {
     let request: Scroll = call.read()?;
     let open = call.service.collection(call.name("collection"))?;
-    Reply::of(&open.scroll(&request, call.deadline)?)
+    Reply::of(&open.scroll(&request, (call.deadline, call.room))?)
 }
 
 pub(super) fn query(call: &Call<'_>) -> Outcome<Reply> {
@@ -110,7 +110,12 @@ pub(super) fn groups(call: &Call<'_>) -> Outcome<Reply> {
     let open = call.service.collection(call.name("collection"))?;
     let mut groups = open.groups(&request, call.settings())?;
     if let Some((other, (payload, vector))) = other {
-        other.look_up(&mut groups, (&payload, &vector))?;
+        let wish = OutputWish {
+            payload: &payload,
+            vector: &vector,
+            room: call.room,
+        };
+        other.look_up(&mut groups, wish)?;
     }
     Reply::of(&GroupAnswer { groups })
 }

@@ -131,6 +131,7 @@ fn taken_out(call: &Call<'_>, archive: &Path, number: u64) -> Outcome<Collection
         name: call.name("collection"),
         number,
         schema: &schema,
+        is_new: true,
     })?;
     open.check_indexes()?;
     Ok(CollectionEntry {

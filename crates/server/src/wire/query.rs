@@ -321,6 +321,17 @@ impl Query {
         Ok((limit, offset))
     }
 
+    /// Has the queries below it find so many points at least.
+    pub(crate) fn prefetch_more(&mut self, least: usize) {
+        for below in &mut self.prefetch {
+            // One that is wrong is told of where it is answered.
+            if let Ok(own) = below.limit() {
+                below.limit = Some(own.max(least));
+            }
+            below.prefetch_more(least);
+        }
+    }
+
     /// Points of the answer.
     pub(crate) fn limit(&self) -> Outcome<usize> {
         // So the path is called where clients know it from.

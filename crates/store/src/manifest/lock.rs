@@ -1,5 +1,6 @@
 //! One writer per index.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::{LockGuard, StoreError, Vfs};
@@ -24,6 +25,18 @@ impl DirectoryLock {
             Err(error) => Err(StoreError::io(&path, "lock", error)),
         }
     }
+
+    /// Keeps writers away from `dir` while others read it too, or fails with `Busy` at once. None
+    /// where there is no lock file and none can be made: no writer was ever there.
+    pub fn share(vfs: &dyn Vfs, dir: &Path) -> Result<Option<Self>, StoreError> {
+        let path = dir.join(LOCK_FILE);
+        match vfs.lock_shared(&path) {
+            Ok(Some(guard)) => Ok(Some(Self { _guard: guard })),
+            Ok(None) => Err(StoreError::Busy { path }),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StoreError::io(&path, "lock", error)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -39,5 +52,20 @@ mod tests {
         assert!(matches!(second, Err(StoreError::Busy { .. })));
         drop(lock);
         DirectoryLock::acquire(&OsVfs, root.path()).unwrap();
+    }
+
+    #[test]
+    fn readers_share_and_keep_writers_away() {
+        let root = tempfile::tempdir().unwrap();
+        let share = || DirectoryLock::share(&OsVfs, root.path());
+        let (one, other) = (share().unwrap(), share().unwrap());
+        let writer = || DirectoryLock::acquire(&OsVfs, root.path());
+        drop(one);
+        assert!(matches!(writer(), Err(StoreError::Busy { .. })));
+        drop(other);
+        let lock = writer().unwrap();
+        assert!(matches!(share(), Err(StoreError::Busy { .. })));
+        drop(lock);
+        assert!(share().unwrap().is_some());
     }
 }

@@ -35,5 +35,5 @@ pub use header::PAGE_FORMAT_VERSION;
 pub use seal::unit_epoch;
 pub(crate) use seal::{LOST_WRITE, SealError, UnitSeal};
 pub use uuid::FileUuid;
-pub use verify::{FileVerdict, verify_file};
+pub use verify::{FileVerdict, verify_file, verify_units};
 pub use writer::PageFileWriter;

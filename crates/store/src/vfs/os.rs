@@ -86,15 +86,25 @@ impl Vfs for OsVfs {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let follows = false;
-        let file = Regular { options, follows }.open(path, OFlags::empty())?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Box::new(OsLock { _file: file }))),
-            Err(Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        flock(
+            lock_file(path, true)?,
+            FlockOperation::NonBlockingLockExclusive,
+        )
+    }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
+        let file = match lock_file(path, true) {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+                ) =>
+            {
+                lock_file(path, false)?
+            }
+            opened => opened?,
+        };
+        flock(file, FlockOperation::NonBlockingLockShared)
     }
 
     fn unique(&self) -> io::Result<[u8; 16]> {
@@ -106,6 +116,22 @@ impl Vfs for OsVfs {
     fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
         let stat = rustix::fs::statvfs(dir)?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+}
+
+/// The file of a lock, created where it is to be written.
+fn lock_file(path: &Path, writes: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(writes).create(writes);
+    let follows = false;
+    Regular { options, follows }.open(path, OFlags::empty())
+}
+
+fn flock(file: File, how: FlockOperation) -> io::Result<Option<Box<dyn LockGuard>>> {
+    match rustix::fs::flock(&file, how) {
+        Ok(()) => Ok(Some(Box::new(OsLock { _file: file }))),
+        Err(Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

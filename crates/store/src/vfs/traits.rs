@@ -71,6 +71,13 @@ pub trait Vfs: Send + Sync + Debug {
     /// Takes the exclusive lock of a file, creating the file; `None` when somebody else holds it.
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>>;
 
+    /// Takes the lock of a file together with others that share it; `None` when somebody holds it
+    /// alone. Creates the file where it may; `NotFound` where there is none and it may not. A file
+    /// system that knows no shared locks gives the exclusive one.
+    fn lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
+        self.lock(path)
+    }
+
     /// Bytes that were never given before, here or elsewhere: for identities.
     fn unique(&self) -> io::Result<[u8; 16]>;
 

@@ -109,6 +109,11 @@ impl Vfs for FaultVfs {
         self.inner.lock(path)
     }
 
+    fn lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
+        self.check(Operation::Lock, path)?;
+        self.inner.lock_shared(path)
+    }
+
     fn unique(&self) -> io::Result<[u8; 16]> {
         self.inner.unique()
     }

@@ -1,6 +1,6 @@
 //! The file system itself.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,7 +35,8 @@ struct Inner {
     failing_sync: Option<u64>,
     /// Identities given out.
     given: u64,
-    locked: BTreeSet<PathBuf>,
+    /// Who holds each lock: so many that share it, or one alone.
+    locked: BTreeMap<PathBuf, u32>,
 }
 
 impl Default for SimVfs {
@@ -63,7 +64,7 @@ impl SimVfs {
             boundaries: None,
             failing_sync: None,
             given: 0,
-            locked: BTreeSet::new(),
+            locked: BTreeMap::new(),
         };
         Self {
             shared: Arc::new(Shared {
@@ -218,17 +219,11 @@ impl Vfs for SimVfs {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
-        if !self.exists(path)? {
-            self.open(path, OpenMode::CreateNew)?;
-        }
-        let path = path.to_path_buf();
-        if !self.shared.inner().locked.insert(path.clone()) {
-            return Ok(None);
-        }
-        Ok(Some(Box::new(SimLock {
-            shared: Arc::clone(&self.shared),
-            path,
-        })))
+        self.take_lock(path, ALONE)
+    }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
+        self.take_lock(path, 1)
     }
 
     fn unique(&self) -> io::Result<[u8; 16]> {
@@ -246,23 +241,53 @@ impl Vfs for SimVfs {
     }
 }
 
+/// Holders of a lock that one has alone.
+const ALONE: u32 = u32::MAX;
+
+impl SimVfs {
+    fn take_lock(&self, path: &Path, holders: u32) -> io::Result<Option<Box<dyn LockGuard>>> {
+        if !self.exists(path)? {
+            self.open(path, OpenMode::CreateNew)?;
+        }
+        let path = path.to_path_buf();
+        let mut inner = self.shared.inner();
+        let known = inner.locked.entry(path.clone()).or_default();
+        let Some(all) = known.checked_add(holders) else {
+            return Ok(None);
+        };
+        *known = all;
+        drop(inner);
+        Ok(Some(Box::new(SimLock {
+            shared: Arc::clone(&self.shared),
+            path,
+            holders,
+        })))
+    }
+}
+
 #[derive(Debug)]
 struct SimLock {
     shared: Arc<Shared>,
     path: PathBuf,
+    holders: u32,
 }
 
 impl LockGuard for SimLock {}
 
 impl Drop for SimLock {
     fn drop(&mut self) {
-        self.shared.inner().locked.remove(&self.path);
+        let mut inner = self.shared.inner();
+        if let Some(holders) = inner.locked.get_mut(&self.path) {
+            *holders -= self.holders;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use pageway_store::AlignedBuffers;
+
+    use std::collections::BTreeSet;
 
     use super::*;
 

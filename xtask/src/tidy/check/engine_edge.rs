@@ -39,7 +39,15 @@ const ORDER: [(&str, &[&str]); 23] = [
     ("filter", &["error"]),
     (
         "options",
-        &["execution", "filter", "memory", "presets", "source", "spec"],
+        &[
+            "error",
+            "execution",
+            "filter",
+            "memory",
+            "presets",
+            "source",
+            "spec",
+        ],
     ),
     // What an index says of itself, and what follows from that.
     ("calibration", &["error", "execution"]),

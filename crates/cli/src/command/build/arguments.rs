@@ -198,7 +198,8 @@ struct WishArguments {
     #[arg(long, value_name = "SHARE", default_value_t = DEFAULTS.recall)]
     recall: f32,
 
-    /// Queries to calibrate recall with; more are more exact, fewer build faster
+    /// Queries to calibrate recall with; more are more exact, fewer build faster. With 0 the index
+    /// is searched by list size until 'pageway calibrate' has measured it
     #[arg(long, value_name = "N", default_value_t = DEFAULTS.calibration_queries)]
     calibration_queries: u32,
 
@@ -241,8 +242,9 @@ struct DesignArguments {
     #[arg(long, value_name = "N")]
     code_bytes: Option<u32>,
 
-    /// Disk that the index may take: bytes (200GB) or a share of the raw vectors (300%); a design
-    /// that keeps lists several times keeps fewer [default: what it needs]
+    /// Disk that the index may take: bytes (200GB) or a share of the raw vectors (1.3x, 130%).
+    /// Lists are packed, pages doubled, codes in pages shortened until it does [default: what it
+    /// needs]
     #[arg(long, value_name = "DISK")]
     disk: Option<MemoryWish>,
 

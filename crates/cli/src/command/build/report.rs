@@ -75,6 +75,9 @@ fn describe_recall(report: &BuildReport, wished: f32) -> String {
         Some(list_size) => {
             format!("{wished} at list size {list_size}; up to {best:.3} is reachable")
         }
+        None if best == 0.0 => {
+            "not measured, as was asked: 'pageway calibrate' does that".to_owned()
+        }
         None => format!("{wished} is out of reach: the calibration found {best:.3} at most"),
     }
 }

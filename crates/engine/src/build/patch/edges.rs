@@ -1,5 +1,4 @@
-//! Edges back from the neighbours of new rows: where a list is full, codes tell which neighbour
-//! goes.
+//! Edges that nodes are asked for: where a list is full, codes tell which neighbour goes.
 
 use pageway_graph::delta_prune;
 use pageway_kernels::WidenFn;
@@ -7,36 +6,27 @@ use pageway_quant::{CodeBatch, CodeForms, CodeScorer, Scorer};
 use pageway_types::NodeId;
 
 use super::SegmentPatch;
+use super::rows::NodeRows;
 use crate::error::Result;
 use crate::execution::Parts;
 use crate::layout::RecordCodec;
 use crate::resolve;
 
-/// A new row that asks a node for an edge back.
+/// An edge that a node is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct EdgeBack {
-    node: u32,
-    /// Place of the node in the list of the new row.
-    rank: u32,
-    /// Number among the new rows.
-    row: u32,
+    pub(super) node: u32,
+    /// Place of the node in the list of who asks.
+    pub(super) rank: u32,
+    /// Who asks.
+    pub(super) to: NodeId,
 }
 
 /// All of them, by node; of a node those first that it is nearest to among their neighbours.
 pub(super) struct EdgesBack(Vec<EdgeBack>);
 
 impl EdgesBack {
-    /// Those of the lists of new rows.
-    pub(super) fn of(lists: &[Vec<NodeId>]) -> Self {
-        let edges = (0u32..).zip(lists).flat_map(|(row, list)| {
-            let ranked = (0u32..).zip(list);
-            ranked.map(move |(rank, node)| EdgeBack {
-                node: node.0,
-                rank,
-                row,
-            })
-        });
-        let mut edges: Vec<EdgeBack> = edges.collect();
+    pub(super) fn of(mut edges: Vec<EdgeBack>) -> Self {
         edges.sort_unstable();
         Self(edges)
     }
@@ -85,15 +75,20 @@ impl<'e> EdgeWriter<'e> {
     }
 
     /// Adds edges to the list of a node with this raw vector. The first neighbour of a row keeps
-    /// the edge to it, so that something leads there.
-    pub(super) fn add(&mut self, vector: &[u8], list: &mut Vec<NodeId>, edges: &[EdgeBack]) {
+    /// the edge to it, so that something leads there. `rows` has those of old nodes that ask.
+    pub(super) fn add(
+        &mut self,
+        vector: &[u8],
+        list: &mut Vec<NodeId>,
+        edges: &[EdgeBack],
+        rows: &NodeRows,
+    ) {
         let graph = &self.patch.base.spec.graph;
         let (most, alpha) = (graph.max_degree() as usize, graph.alpha());
-        let first = self.patch.base.node_count;
         let mut is_prepared = false;
         for edge in edges {
-            let node = NodeId(first + edge.row);
-            if list.contains(&node) {
+            let node = edge.to;
+            if list.contains(&node) || node.0 == edge.node {
                 continue;
             }
             if list.len() < most {
@@ -104,8 +99,7 @@ impl<'e> EdgeWriter<'e> {
                 self.prepare(0, vector);
                 is_prepared = true;
             }
-            let row = self.patch.row(edge.row as usize);
-            self.prepare(1, row);
+            self.prepare(1, self.patch.row_of(node, rows));
             let own = self.distances(0, list);
             let others = self.distances(1, list);
             let distance = self.distances(0, &[node]);

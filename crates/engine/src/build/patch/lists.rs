@@ -7,68 +7,80 @@ use rayon::ThreadPool;
 
 use super::super::graph::algorithm;
 use super::super::link::{BaseSearch, Linker, found_per_row};
-use super::super::workspace::Workspace;
+use super::rows::NodeRows;
 use super::{PATCH_BYTES, SegmentPatch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::Parts;
-use crate::layout::{PageCodec, PageView, RecordCodec};
+use crate::layout::RecordCodec;
 use crate::resolve;
-use crate::storage::gather;
 
 /// Rows that are searched for together, at most.
 const BLOCK_ROWS: usize = 256;
 
 impl SegmentPatch<'_> {
+    /// Rows that are searched for together, so that memory holds those that are found.
+    pub(super) fn block_rows(&self, found: u32) -> usize {
+        let row_bytes = self.base.spec.shape.vectors().row_bytes() as u64;
+        let most = PATCH_BYTES / 2 / (u64::from(found) * row_bytes).max(1);
+        (most as usize).clamp(1, BLOCK_ROWS)
+    }
+
     /// The list of each new row, in prune order.
     pub(super) fn lists(
         &self,
         parts: &Parts<RecordCodec>,
-        (workspace, pool): (&Workspace, &ThreadPool),
+        search: &BaseSearch,
+        pool: &ThreadPool,
     ) -> Result<Vec<Vec<NodeId>>> {
         let spec = &self.base.spec;
         let row_bytes = spec.shape.vectors().row_bytes();
         let fresh = self.graph(pool)?;
-        let search = BaseSearch::open(
-            workspace,
-            (self.base, spec.shape.element),
-            pool.current_num_threads(),
-        )?;
         let found = found_per_row(spec, self.base.node_count);
         let mut linker = Linker::new(spec, found + spec.graph.max_degree(), None)?;
-        let most = PATCH_BYTES / 2 / (u64::from(found) * row_bytes as u64).max(1);
-        let block = (most as usize).clamp(1, BLOCK_ROWS);
+        let block = self.block_rows(found);
         let mut lists = Vec::with_capacity(self.ids.len());
         self.progress.stage("link rows", self.ids.len() as u64);
         for rows in self.rows.chunks(block * row_bytes) {
             self.progress.check()?;
-            let found = search.found(rows)?;
-            let known = FoundRows::read(self, parts, &found)?;
-            for (row, mut near) in rows.chunks_exact(row_bytes).zip(found) {
+            let mut found = search.found(rows)?;
+            for near in &mut found {
                 near.retain(|node| self.lives(NodeId(*node)));
-                let at = lists.len();
-                let own = fresh
-                    .as_ref()
-                    .map_or(&[][..], |own| own.neighbors(NodeId(at as u32)));
-                let base = self.base.node_count;
-                let nodes: Vec<NodeId> = near
-                    .iter()
-                    .map(|node| NodeId(*node))
-                    .chain(own.iter().map(|other| NodeId(base + other.0)))
-                    .collect();
-                let mut others = Vec::with_capacity(nodes.len() * row_bytes);
-                for node in &near {
-                    others.extend_from_slice(known.row(*node));
-                }
-                for other in own {
-                    others.extend_from_slice(self.row(other.index()));
-                }
-                let chosen = linker.choose(row, &others)?;
-                let list = chosen.iter().filter_map(|place| nodes.get(*place).copied());
-                lists.push(list.collect());
+            }
+            let known = NodeRows::read(self, parts, found.iter().flatten().copied())?;
+            for (row, near) in rows.chunks_exact(row_bytes).zip(found) {
+                let at = NodeId(lists.len() as u32);
+                let own = fresh.as_ref().map_or(&[][..], |own| own.neighbors(at));
+                lists.push(self.list((row, &near), own, &known, &mut linker)?);
             }
             self.progress.advance((rows.len() / row_bytes) as u64);
         }
         Ok(lists)
+    }
+
+    /// The list of a new row, of what is near in the segment and of its neighbours among new rows.
+    fn list(
+        &self,
+        (row, near): (&[u8], &[u32]),
+        own: &[NodeId],
+        known: &NodeRows,
+        linker: &mut Linker,
+    ) -> Result<Vec<NodeId>> {
+        let base = self.base.node_count;
+        let near = near.iter().map(|node| NodeId(*node));
+        let own = own.iter().map(|other| NodeId(base + other.0));
+        let nodes: Vec<NodeId> = near.chain(own).collect();
+        let others: Vec<&[u8]> = nodes.iter().map(|node| self.row_of(*node, known)).collect();
+        let chosen = linker.choose(row, &others.concat())?;
+        let list = chosen.iter().filter_map(|place| nodes.get(*place).copied());
+        Ok(list.collect())
+    }
+
+    /// The raw row of a new node, or of one that was read.
+    pub(super) fn row_of<'r>(&'r self, node: NodeId, known: &'r NodeRows) -> &'r [u8] {
+        match node.0.checked_sub(self.base.node_count) {
+            Some(at) => self.row(at as usize),
+            None => known.row(node),
+        }
     }
 
     /// A graph over the new rows, where there are several.
@@ -83,58 +95,5 @@ impl SegmentPatch<'_> {
             .ok_or_else(|| Error::new(ErrorKind::Internal, "nodes of this graph have no lists"))?;
         let (graph, _) = algorithm.grow(&set, (NodeId(0), &[]), pool, self.progress)?;
         Ok(Some(graph))
-    }
-}
-
-/// Raw rows of some nodes of the segment.
-struct FoundRows {
-    /// Ascending.
-    nodes: Vec<u32>,
-    rows: Vec<u8>,
-    row_bytes: usize,
-}
-
-impl FoundRows {
-    /// Those of the living among what was found, each page read once.
-    fn read(
-        patch: &SegmentPatch<'_>,
-        parts: &Parts<RecordCodec>,
-        found: &[Vec<u32>],
-    ) -> Result<Self> {
-        let row_bytes = patch.base.spec.shape.vectors().row_bytes();
-        let mut nodes: Vec<u32> = found.iter().flatten().copied().collect();
-        nodes.sort_unstable();
-        nodes.dedup();
-        nodes.retain(|node| patch.lives(NodeId(*node)));
-        let map = parts.codec.map();
-        let pages: Vec<_> = nodes
-            .iter()
-            .map(|node| map.vector_page_of(NodeId(*node)))
-            .collect();
-        let mut rows = vec![0; nodes.len() * row_bytes];
-        gather(&patch.open.pages, &pages, &mut |at, payload| {
-            let out = rows.get_mut(at * row_bytes..(at + 1) * row_bytes);
-            if let (Some(node), Some(page), Some(out)) = (nodes.get(at), pages.get(at), out) {
-                let vector = parts.codec.view(*page, payload)?.vector(NodeId(*node))?;
-                out.copy_from_slice(vector.bytes);
-            }
-            Ok(())
-        })?;
-        Ok(Self {
-            nodes,
-            rows,
-            row_bytes,
-        })
-    }
-
-    fn row(&self, node: u32) -> &[u8] {
-        let at = self
-            .nodes
-            .binary_search(&node)
-            .unwrap_or(usize::MAX / 2 / self.row_bytes);
-        let row = self
-            .rows
-            .get(at * self.row_bytes..(at + 1) * self.row_bytes);
-        row.unwrap_or_default()
     }
 }

@@ -4,7 +4,7 @@
 //! ```text
 //! codes   of the new rows, by the quantizer that there is
 //! lists   a graph over the new rows, and a search of the segment for each: pruned together
-//! edges   back from each of those neighbours, sorted by node
+//! edges   back from each of those neighbours, by node; and what becomes of those to the dead
 //! pages   those that change and those of new nodes, to a file of images; or all of them, to a file
 //!         of their own, where too much of what lies on disk would be of no use
 //! others  codes, ids and the dead, written anew; what finds entries stays
@@ -12,9 +12,14 @@
 //! New nodes are numbered behind those that there are. Dead nodes lead on, and stay in old lists
 //! until all pages are written, when their neighbours take their places. No new list has one.
 
+mod draft;
 mod edges;
 mod lists;
+mod overwrite;
 mod pages;
+mod repair;
+mod rows;
+mod writing;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,19 +31,21 @@ use super::addition::{Added, AdditionLimits};
 use super::budget::rewrite_bytes;
 use super::codes::{Encoding, encode_rows};
 use super::ids::IdFile;
+use super::link::BaseSearch;
 use super::order::NodeOrder;
 use super::workspace::Workspace;
 use crate::error::{Error, ErrorKind, Result};
-use crate::execution::{AnyParts, DeadSet, LoadedSegment, Parts};
-use crate::layout::RecordCodec;
+use crate::execution::{AnyParts, CodePart, DeadSet, LoadedSegment, Parts};
+use crate::layout::{PageCodec, RecordCodec};
 use crate::manifest::{CodeError, FileKind, PatchEntry, SegmentEntry};
 use crate::resolve::Source;
-use crate::segment::{IdCursor, write_dead_set};
+use crate::segment::{IdCursor, write_dead_set, write_repaired_set};
 use crate::source::{ResidentSlice, VectorSlice};
-use crate::spec::IndexSpec;
+use crate::spec::{IndexSpec, QuantizerSpec};
 use crate::threads::thread_pool;
-use edges::EdgesBack;
 use pages::WrittenPages;
+
+pub(crate) use overwrite::overwrite;
 
 /// Bytes that are copied at a time.
 const COPY_BYTES: usize = 1 << 18;
@@ -84,42 +91,76 @@ impl SegmentPatch<'_> {
         let parts = self.parts()?;
         let count = self.total()?;
         let workspace = Workspace::of_writer(self.vfs, self.dir, self.generation);
-        workspace.check_space(self.disk_bytes(count)?, 0)?;
+        workspace.check_space(self.disk_bytes()?, 0)?;
         let pool = thread_pool(self.limits.threads.max(1))?;
-        let quantizer = parts.codes.quantizer.as_ref();
-        let mut codes = vec![0; self.ids.len() * quantizer.code_bytes()];
-        let shape = self.base.spec.shape.vectors();
-        encode_rows((quantizer, shape), self.rows, &mut codes, &pool)?;
-        let mut lists = self.lists(parts, (&workspace, &pool))?;
-        let edges = EdgesBack::of(&lists);
-        let written = self.pages((parts, &codes), &mut lists, &edges)?;
-        drop((lists, edges));
+        let codes = self.codes(&parts.codes, &pool)?;
+        let stored = (self.base, self.base.spec.shape.element);
+        let search = BaseSearch::open(&workspace, stored, pool.current_num_threads())?;
+        let mut lists = self.lists(parts, &search, &pool)?;
+        let changes = self.changes(parts, &search, &lists)?;
         let mut entry = self.base.clone();
+        entry.entry = self.entries(parts, &search)?;
+        drop(search);
+        let written = self.pages((parts, &codes), &mut lists, &changes)?;
+        drop((lists, changes));
         entry.node_count = count;
-        entry.files.codes = Some(self.all_codes(&codes)?);
         entry.code_error = self.code_error(parts, &pool)?;
+        let old = [&self.base.files.codes, &self.base.files.second_codes].map(Option::as_ref);
+        entry.files.codes = Some(self.all_codes((FileKind::Codes, old[0]), &codes)?);
+        if let Some(second) = &parts.second {
+            let codes = self.codes(second, &pool)?;
+            let file = self.all_codes((FileKind::SecondCodes, old[1]), &codes)?;
+            entry.files.second_codes = Some(file);
+        }
         entry.files.ids = Some(self.all_ids()?);
-        let bytes = |files: &[Option<&FileEntry>]| -> Result<u64> {
-            let bytes = files.iter().flatten().map(|file| file.file_bytes());
-            bytes
-                .sum::<std::result::Result<u64, _>>()
-                .map_err(Into::into)
-        };
-        let sides = [&entry.files.codes, &entry.files.ids].map(Option::as_ref);
-        let mut written_bytes = written.bytes()? + bytes(&sides)?;
+        let pages = written.bytes()?;
         self.take(written, &mut entry);
-        let all = DeadSet::of_words(count, self.dead.words());
-        let place = (self.vfs.as_ref(), self.dir);
-        let name = (self.generation, None);
-        entry.files.dead = Some(write_dead_set(place, &entry, &all, name)?);
-        written_bytes += bytes(&[entry.files.dead.as_ref()])?;
+        self.write_dead(&mut entry)?;
+        let files = &entry.files;
+        let sides = [
+            &files.codes,
+            &files.second_codes,
+            &files.ids,
+            &files.dead,
+            &files.repaired,
+        ];
+        let sides = sides.into_iter().flatten().map(FileEntry::file_bytes);
+        let sides: u64 = sides.sum::<std::result::Result<u64, _>>()?;
         Ok(Added {
             entry,
             calibration: None,
-            written_bytes,
+            written_bytes: pages + sides,
             temporary_bytes: 0,
             came: self.ids.len() as u32,
         })
+    }
+
+    /// Writes who is dead, and that the edges to all of them were repaired, where they are one by
+    /// one.
+    fn write_dead(&self, entry: &mut SegmentEntry) -> Result<()> {
+        let all = DeadSet::of_words(entry.node_count, self.dead.words());
+        let place = (self.vfs.as_ref(), self.dir);
+        let name = (self.generation, None);
+        entry.files.dead = Some(write_dead_set(place, entry, &all, name)?);
+        if !entry.spec.repair.is_sweep() {
+            entry.files.repaired = Some(write_repaired_set(place, entry, &all, name)?);
+        }
+        Ok(())
+    }
+
+    /// Codes of the new rows.
+    fn codes(&self, part: &CodePart, pool: &rayon::ThreadPool) -> Result<Vec<u8>> {
+        let quantizer = part.quantizer.as_ref();
+        let mut codes = vec![0; self.ids.len() * quantizer.code_bytes()];
+        let shape = self.base.spec.shape.vectors();
+        encode_rows((quantizer, shape), self.rows, &mut codes, pool)?;
+        Ok(codes)
+    }
+
+    /// How the pages are laid out with the new nodes.
+    fn codec(&self) -> Result<RecordCodec> {
+        let codec = RecordCodec::new(&self.base.spec, self.total()?)?;
+        Ok(codec.grown_from(self.base.built()))
     }
 
     fn parts(&self) -> Result<&Parts<RecordCodec>> {
@@ -148,19 +189,25 @@ impl SegmentPatch<'_> {
     }
 
     /// What it may write, at most.
-    fn disk_bytes(&self, count: u32) -> Result<u64> {
-        let map = crate::resolve::codec(&self.base.spec, count)?.map();
-        let each = u64::from(self.base.spec.storage.quantizer.code_bytes()) + 13;
+    fn disk_bytes(&self) -> Result<u64> {
+        let (map, count) = (self.codec()?.map(), self.total()?);
+        let storage = &self.base.spec.storage;
+        let second = storage.second_codes_in_memory();
+        let second = second.map_or(0, QuantizerSpec::code_bytes);
+        let each = u64::from(storage.quantizer.code_bytes() + second) + 13;
         let pages = u64::from(map.page_count()) + 8;
         Ok(pages * map.geometry.unit_bytes() as u64 + u64::from(count) * each)
     }
 
     /// Writes the codes that there are, and those of the new rows.
-    fn all_codes(&self, new: &[u8]) -> Result<FileEntry> {
-        let old = self.base.files.codes.as_ref();
+    fn all_codes(
+        &self,
+        (kind, old): (FileKind, Option<&FileEntry>),
+        new: &[u8],
+    ) -> Result<FileEntry> {
         let old = old.ok_or_else(|| Error::new(ErrorKind::Internal, "no codes in memory"))?;
         let mut from = BlobReader::open(self.vfs.as_ref(), self.dir, old)?;
-        let mut file = self.blob(FileKind::Codes)?;
+        let mut file = self.blob(kind)?;
         let mut bytes = vec![0; COPY_BYTES];
         while from.remaining_bytes() > 0 {
             let length = from.remaining_bytes().min(bytes.len() as u64) as usize;
@@ -186,8 +233,8 @@ impl SegmentPatch<'_> {
         parts: &Parts<RecordCodec>,
         pool: &rayon::ThreadPool,
     ) -> Result<Option<CodeError>> {
-        let Some(known) = self.base.code_error else {
-            return Ok(None);
+        let Some(known) = self.base.code_error.filter(|_| !self.ids.is_empty()) else {
+            return Ok(self.base.code_error);
         };
         let vectors = VectorSlice::new(self.rows, self.base.spec.shape.vectors())?;
         let encoding = Encoding {
@@ -246,12 +293,13 @@ impl SegmentPatch<'_> {
         entry.graph.mean_degree = edges / new;
         entry.graph.max_degree = entry.graph.max_degree.max(written.longest);
         entry.graph.packed_bytes = None;
-        let known = self.base.patched;
-        let built = known.map_or(self.base.node_count, |own| own.built);
-        let mut swept = known.map_or(0, |own| own.swept);
+        let built = self.base.built();
+        let mut swept = self.base.patched.map_or(0, |own| own.swept);
         match written.files {
             pages::PageFiles::Whole(records) => {
                 (entry.files.records, entry.files.patches) = (records, None);
+                entry.files.records.growable = self.base.spec.overwrites_pages();
+                entry.files.overwritten = None;
                 swept = self.dead.len();
             }
             pages::PageFiles::Images(patches) => entry.files.patches = Some(patches),

@@ -9,6 +9,7 @@ use pageway_types::{Cancelled, ElementType, NoProgress, VectorShape};
 use proptest::prelude::*;
 
 use super::super::budget::BuildPlan;
+use super::super::course::Course;
 use super::super::fingerprint::Fingerprint;
 use super::super::scratch::{StageFiles, TemporaryFiles};
 use super::super::shards::ShardBuild;
@@ -332,7 +333,7 @@ fn merged(kinds: usize) -> Sample {
         },
         pool: &thread_pool(2).unwrap(),
         max_norm: None,
-        progress: &NoProgress,
+        progress: &Course::of_part(&NoProgress),
     };
     let shards = build.run(1000).unwrap();
     let mut stream = shards.merged(4).unwrap();

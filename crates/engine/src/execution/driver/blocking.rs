@@ -43,6 +43,9 @@ pub(crate) fn run<'t>(
         stats.latency_ns = nanoseconds_since(started);
         stats.wait_ns = wait_ns;
         stats.compute_ns = stats.latency_ns.saturating_sub(wait_ns);
+        outcomes
+            .notes
+            .extend(search.notes().map(|note| (index, *note)));
         outcomes.queries.push((index, finished));
         job.progress.advance(1);
     }

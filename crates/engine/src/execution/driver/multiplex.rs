@@ -322,6 +322,10 @@ impl<'t> Lane<'t> {
             wait_ns: latency_ns.saturating_sub(active.compute_ns),
             ..finished.stats
         };
+        let notes = self.search.notes();
+        outcomes
+            .notes
+            .extend(notes.map(|note| (active.index, *note)));
         outcomes.queries.push((active.index, finished));
         job.progress.advance(1);
         Ok(())

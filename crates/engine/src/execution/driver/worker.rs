@@ -9,9 +9,11 @@ use pageway_types::{NodeId, Progress};
 
 use super::super::query::Siblings;
 use super::super::ranking::Neighbor;
+use super::super::route::Route;
 use super::super::scratch::{IndexShape, Scratch, ScratchShape};
 use super::super::{
-    Admission, CallLists, Finished, Goal, NodeSet, Query, QuerySizes, Segment, Tolerance,
+    Admission, CallLists, Finished, Goal, LadderNote, NodeSet, Query, QueryLadder, QuerySizes,
+    Segment, Tolerance,
 };
 use super::ReadTrace;
 use crate::error::{Error, ErrorKind, Result};
@@ -32,6 +34,8 @@ pub(crate) struct WorkerShape {
 pub(crate) struct WorkerSite<S> {
     /// What the scratch of each segment must suit.
     pub(crate) segments: S,
+    /// Centres that are known of their rows.
+    pub(crate) centres: usize,
     /// Bytes and pages of one read.
     pub(crate) geometry: PageGeometry,
     /// How reads are made.
@@ -107,7 +111,9 @@ impl<S: Iterator<Item = IndexShape> + ExactSizeIterator + Clone> WorkerSite<S> {
             .clone()
             .map(|index| ScratchShape::of_walk(shape.sizes, index, among).bytes() + LANE_BYTES);
         let reads = PageReader::lane_bytes(self.geometry, shape.buffers as u32, self.backend);
-        let queries = shape.interleave * scratches.sum::<usize>();
+        let dimension = self.segments.clone().map(|index| index.dimension).next();
+        let route = Route::bytes(self.centres, dimension.unwrap_or(0));
+        let queries = shape.interleave * (scratches.sum::<usize>() + route);
         let staging = self.geometry.payload_bytes();
         (queries + staging + shape.buffers * BUFFER_BYTES + reads) as u64
     }
@@ -221,6 +227,10 @@ impl<'j> Job<'j> {
                 tolerance: self.tolerance,
                 rule: self.lists.rule,
                 among: self.lists.among,
+                ladder: self.lists.ladder.map(|ladder| QueryLadder {
+                    ladder,
+                    query: index,
+                }),
             },
         ))
     }
@@ -243,6 +253,8 @@ pub(crate) struct Outcomes {
     pub(crate) found: Vec<Neighbor>,
     /// Nodes that queries expanded, where that is recorded.
     pub(crate) visits: Vec<NodeId>,
+    /// What lists would have found, where queries note that: query by query.
+    pub(crate) notes: Vec<(usize, LadderNote)>,
     /// What queries did, where that is recorded.
     pub(crate) traces: Vec<ReadTrace>,
 }

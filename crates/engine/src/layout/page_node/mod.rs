@@ -98,6 +98,7 @@ impl PageNodeCodec {
             .min(nodes_per_page as usize * max_degree as usize)
             .min(u16::MAX.into()) as u32;
         let map = PageMap {
+            built: node_count,
             geometry,
             node_count,
             nodes_per_page,

@@ -72,6 +72,7 @@ impl RecordCodec {
         let separate = spec.storage.vectors.has_own_pages();
         let vectors_per_page = if separate { payload / vector_stride } else { 0 };
         let map = PageMap {
+            built: node_count,
             geometry,
             node_count,
             nodes_per_page: (payload / list_stride) as u32,
@@ -88,9 +89,27 @@ impl RecordCodec {
         })
     }
 
+    /// The same of pages that were first laid out for `built` of the nodes.
+    #[must_use]
+    pub(crate) fn grown_from(mut self, built: u32) -> Self {
+        self.map = self.map.grown_from(built);
+        self
+    }
+
     /// Bytes of a record in a list page.
     pub(crate) const fn record_bytes(&self) -> usize {
         self.list.bytes()
+    }
+
+    /// Bytes of all pages, padding not counted.
+    pub(crate) fn payload_bytes(&self) -> u64 {
+        let nodes = u64::from(self.map.node_count);
+        let alone = if self.map.vectors_per_page > 0 {
+            self.vector_stride
+        } else {
+            0
+        };
+        nodes * (self.list_stride + alone) as u64
     }
 
     /// What a record begins with.

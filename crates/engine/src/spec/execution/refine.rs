@@ -62,6 +62,14 @@ impl RefineSpec {
         matches!(self, Self::Cascade { .. })
     }
 
+    /// Width of the error bounds, where those decide what is read.
+    pub const fn deviations(self) -> Option<f32> {
+        match self {
+            Self::Bounded { deviations } => Some(deviations),
+            Self::Inline | Self::Deferred { .. } | Self::Cascade { .. } => None,
+        }
+    }
+
     /// Share of the candidate list that is read, where that alone decides.
     pub const fn share(self) -> Option<f32> {
         match self {

@@ -71,6 +71,17 @@ impl CodecSpec {
         }
     }
 
+    /// The same with half as many of those.
+    #[must_use]
+    pub const fn with_half_shared_degree(self) -> Self {
+        match self {
+            Self::PageNode { min_degree } => Self::PageNode {
+                min_degree: min_degree.div_ceil(2),
+            },
+            Self::Packed | Self::InlineCodes | Self::Replicated { .. } | Self::Split => self,
+        }
+    }
+
     /// Whether all vectors of a page have one list.
     pub const fn is_page_node(self) -> bool {
         self.shared_degree().is_some()

@@ -7,8 +7,8 @@ use super::table::{self, Policy, stored};
 use crate::error::{Error, ErrorKind, Result};
 use crate::spec::{
     CacheSpec, CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IndexSpec, ListSpec,
-    NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, ScheduleSpec,
-    SelectionSpec, Sizes, StopSpec, VectorStorage,
+    NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RepairSpec,
+    ScheduleSpec, SelectionSpec, Sizes, StopSpec, UpdateSpec, VectorStorage,
 };
 
 /// One choice per policy, or none: then the preset's stays.
@@ -58,6 +58,10 @@ pub struct Overrides {
     /// How much nearer a candidate that needs a read must be to come before one that needs none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slack: Option<f32>,
+    /// How changes reach the disk.
+    pub update: Option<UpdateSpec>,
+    /// What becomes of edges to nodes that died.
+    pub repair: Option<RepairSpec>,
 }
 
 /// The same for the parts of a cache.
@@ -284,8 +288,6 @@ mod tests {
                 let mut found = all.apply(other);
                 // The length of a code is left to sizes.
                 found.storage.quantizer = wanted.storage.quantizer;
-                // How an index changes is that of its preset.
-                found.update = wanted.update;
                 assert_eq!(found, *wanted);
             }
         }

@@ -9,8 +9,9 @@ use super::{text, typed};
 use crate::error::{Error, Result};
 use crate::spec::{
     CodeStorage, CodecSpec, EntrySpec, GraphSpec, HarvestSpec, IdStorage, IndexSpec, ListSpec,
-    NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, ScheduleSpec,
-    SelectionSpec, Sizes, StopSpec, UpdateSpec, VectorStorage, cache, execution, layout, storage,
+    NodeCacheSpec, PageCacheSpec, PlacementSpec, QuantizerSpec, RefineSpec, RepairSpec,
+    ScheduleSpec, SelectionSpec, Sizes, StopSpec, UpdateSpec, VectorStorage, cache, execution,
+    layout, storage,
 };
 
 /// One thing that is chosen, or told beside what is.
@@ -37,9 +38,10 @@ const STORAGE: &str = "Storage";
 const LAYOUT: &str = "Layout";
 const CACHE: &str = "Cache";
 const EXECUTION: &str = "Execution";
+const UPDATE: &str = "Update";
 
 /// Every policy.
-pub static POLICIES: [Policy; 23] = [
+pub static POLICIES: [Policy; 24] = [
     named::<GraphSpec>(GRAPH, "graph", "--graph", "/graph"),
     named::<VectorStorage>(STORAGE, "vectors", "--vectors", "/storage/vectors"),
     Policy {
@@ -129,10 +131,8 @@ pub static POLICIES: [Policy; 23] = [
         sized: &[],
         words: |value, of| told(value, of, execution::slack_words),
     },
-    Policy {
-        reading: Reading::Told,
-        ..named::<UpdateSpec>("Update", "update", "update", "/update")
-    },
+    named::<UpdateSpec>(UPDATE, "update", "--update", "/update"),
+    named::<RepairSpec>(UPDATE, "repair", "--repair", "/repair"),
 ];
 
 /// A policy whose choices have names.
@@ -277,7 +277,14 @@ pub fn chosen(spec: &IndexSpec) -> Vec<(&'static Policy, String)> {
     POLICIES.iter().filter_map(name).collect()
 }
 
-/// A spec as the manifest stores it.
+/// A spec as the manifest stores it, with what that leaves out.
 pub(super) fn stored(spec: &IndexSpec) -> Value {
-    to_value(spec).unwrap_or_default()
+    let mut whole = to_value(spec).unwrap_or_default();
+    if let Some(fields) = whole.as_object_mut() {
+        fields.insert(
+            "repair".to_owned(),
+            to_value(spec.repair).unwrap_or_default(),
+        );
+    }
+    whole
 }

@@ -70,6 +70,8 @@ fn check(index: &Index, named: &ByName) {
         assert_eq!(json, &named.get(name).unwrap().1);
     }
     assert_eq!(answers.names.len(), 5);
+    let error = index.search(&queries.with_attribute_bytes(30), &options);
+    assert_eq!(error.unwrap_err().kind(), crate::ErrorKind::OutOfMemory);
     let bare = index.search(&Queries::new(query, SHAPE), &options).unwrap();
     assert_eq!((&bare.ids, bare.names.len()), (&answers.ids, 0));
     let fields = index.fields().unwrap();

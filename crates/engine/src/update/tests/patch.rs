@@ -6,22 +6,38 @@ use pageway_types::{ElementType, Metric, NoProgress, VectorShape};
 
 use super::model::{Model, SHAPE};
 use crate::Index;
+use crate::Overrides;
 use crate::manifest::SegmentEntry;
 use crate::memory::MemoryWish;
 use crate::options::{BuildInput, BuildOptions, Effort, OpenOptions, Queries, SearchOptions};
 use crate::presets::Preset;
+
 use crate::source::{IdSlice, VectorSlice};
 use crate::update::{Rows, UpdateOptions, Writer, verify};
 
 const ROWS: u64 = 1500;
 
 fn built(dir: &Path, model: &mut Model) {
-    let (rows, ids) = (model.rows(ROWS as usize), (0..ROWS).collect::<Vec<u64>>());
+    built_of(Preset::OdinAnn, dir, model);
+}
+
+pub(super) fn built_of(preset: Preset, dir: &Path, model: &mut Model) {
+    built_with((preset, Overrides::default()), dir, model, ROWS);
+}
+
+pub(super) fn built_with(
+    (preset, overrides): (Preset, Overrides),
+    dir: &Path,
+    model: &mut Model,
+    count: u64,
+) {
+    let (rows, ids) = (model.rows(count as usize), (0..count).collect::<Vec<u64>>());
     let bytes = rows.concat();
     let vectors = VectorSlice::new(&bytes, SHAPE).unwrap();
     let ids_read = IdSlice(&ids);
     let options = BuildOptions {
-        preset: Preset::OdinAnn,
+        preset,
+        overrides,
         metric: Metric::L2,
         degree: 16,
         build_list: 40,
@@ -34,7 +50,7 @@ fn built(dir: &Path, model: &mut Model) {
     model.rows.extend(ids.into_iter().zip(rows));
 }
 
-fn opened(dir: &Path) -> Writer {
+pub(super) fn opened(dir: &Path) -> Writer {
     let options = UpdateOptions::default()
         .with_threads(1)
         .with_in_foreground(true);
@@ -42,7 +58,7 @@ fn opened(dir: &Path) -> Writer {
 }
 
 /// Replaces some rows and puts new ones in, and flushes.
-fn churn(writer: &Writer, model: &mut Model, count: usize) {
+pub(super) fn churn(writer: &Writer, model: &mut Model, count: usize) {
     let mut ids = model.some(count / 2);
     let first = model.rows.keys().next_back().map_or(0, |id| id + 1);
     ids.extend(first..first + count.div_ceil(2) as u64);
@@ -55,7 +71,7 @@ fn churn(writer: &Writer, model: &mut Model, count: usize) {
     writer.flush(&NoProgress).unwrap();
 }
 
-fn entry(writer: &Writer) -> SegmentEntry {
+pub(super) fn entry(writer: &Writer) -> SegmentEntry {
     let version = writer.index().version();
     let [entry] = &version.manifest.segments[..] else {
         panic!("several segments");

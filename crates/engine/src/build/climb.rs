@@ -1,0 +1,389 @@
+//! Measuring a surface by one search per query: it notes what lists of every size find, for every
+//! k, where a design allows that.
+//!
+//! All queries walk short lists, a part of them goes on to longer ones, since recalls of long lists
+//! differ less. What fewer queries miss is told by how it changes from list to list, so that a
+//! curve does not jump where others stop.
+
+use pageway_types::Progress;
+
+use super::measure::{CalibrationPlan, EXACT_RANKS, Quiet, first_look};
+use crate::calibration::{Calibration, CalibrationCurve, CalibrationRow, DimensionFit, Missed};
+use crate::error::Result;
+use crate::execution::{LOOKED_AT, Ladder, LadderNote, local_dimension};
+use crate::index::Index;
+use crate::options::{Queries, SearchOptions};
+use crate::truth::{Truth, recall_p5};
+
+/// List sizes that are noted.
+const SIZES: [u32; 27] = [
+    1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 45, 68, 100, 150, 225, 340, 500, 750, 1125, 1700,
+    2550, 3800, 5700, 6900, 8192,
+];
+
+/// Each so many of the queries go on to lists for which one expansion per row pays, or as many as
+/// the second says.
+const PASSES: [(usize, u64); 3] = [(12, 2), (3, 1), (1, 1)];
+/// Rows that are paid for, at least and at most.
+const PAID_ROWS: (u64, u64) = (60_000, 150_000);
+
+/// Recall below which one list of a curve is kept.
+const TOO_LITTLE: f32 = 0.76;
+/// Recall at which longer lists are of no more use.
+const ENOUGH: f32 = 0.996;
+
+/// Measures the curves of all ranks of `plan` that memory has room for.
+///
+/// # Errors
+/// As searches.
+pub(super) fn calibrate(
+    index: &Index,
+    plan: &CalibrationPlan,
+    progress: &dyn Progress,
+) -> Result<Calibration> {
+    progress.stage("calibrate recall", PASSES.len() as u64);
+    let mut calibration = Calibration {
+        queries: plan.truth.query_count() as u32,
+        held_out: plan.held_out.is_some(),
+        ..Calibration::default()
+    };
+    let Some(mut climb) = Climb::new(index, plan) else {
+        return Ok(calibration);
+    };
+    for pass in 0..PASSES.len() {
+        climb.pass(pass, progress)?;
+        progress.advance(1);
+    }
+    calibration.beam = climb.beam;
+    for rank in 0..climb.ranks.len() {
+        calibration.curves.extend(climb.curve(rank));
+    }
+    Ok(calibration)
+}
+
+/// What queries have noted so far.
+struct Climb<'c> {
+    index: &'c Index,
+    plan: &'c CalibrationPlan,
+    /// Those of the plan, and of the list sizes, that memory has room for.
+    ranks: &'c [u32],
+    sizes: &'static [u32],
+    beam: u32,
+    notes: Vec<(usize, LadderNote)>,
+    /// Of each query, how many of the sizes it went up to.
+    climbed: Vec<usize>,
+}
+
+impl<'c> Climb<'c> {
+    /// Nothing noted yet; none where memory has room for no list.
+    fn new(index: &'c Index, plan: &'c CalibrationPlan) -> Option<Self> {
+        let first = *SIZES.first()?;
+        let fits = |k: u32, longest: u32| index.has_ladder_room(&options(k, plan), longest);
+        let held = plan.ranks.iter().rposition(|k| fits(*k, first))?;
+        let ranks = plan.ranks.get(..=held)?;
+        let most = *ranks.last()?;
+        // Up to the first that holds all rows.
+        let of_use = SIZES.partition_point(|size| u64::from(*size) < index.len());
+        let sizes = SIZES.get(..=of_use).unwrap_or(&SIZES);
+        let sizes = sizes.get(..=sizes.iter().rposition(|size| fits(most, *size))?)?;
+        Some(Self {
+            index,
+            plan,
+            ranks,
+            sizes,
+            beam: 0,
+            notes: Vec::new(),
+            climbed: vec![0; plan.truth.query_count()],
+        })
+    }
+
+    /// Searches for the queries of a pass that no pass before searched for.
+    fn pass(&mut self, pass: usize, progress: &dyn Progress) -> Result<()> {
+        let Some((step, paid)) = PASSES.get(pass).copied() else {
+            return Ok(());
+        };
+        let queries = self.climbed.len();
+        let places: Vec<usize> = (0..queries)
+            .step_by(step)
+            .filter(|place| self.climbed.get(*place) == Some(&0))
+            .collect();
+        let (least, most) = PAID_ROWS;
+        let expansions = self.index.len().clamp(least, most) * paid;
+        let longest = expansions / (queries / step).max(1) as u64;
+        let count = self
+            .sizes
+            .partition_point(|size| u64::from(*size) <= longest);
+        let count = count.max(1);
+        for place in &places {
+            if let Some(climbed) = self.climbed.get_mut(*place) {
+                *climbed = count;
+            }
+        }
+        self.search(&places, count, progress)
+    }
+
+    fn search(&mut self, places: &[usize], count: usize, progress: &dyn Progress) -> Result<()> {
+        if places.is_empty() {
+            return Ok(());
+        }
+        let k = self.ranks.last().copied().unwrap_or(1);
+        let (rows, held_out) = self.plan.queries(places);
+        let mut queries = Queries::new(&rows, self.index.shape());
+        queries.held_out = held_out.as_deref();
+        let truth = &self.plan.truth;
+        let each = |place: &usize| {
+            let (ranks, place) = (self.ranks, *place);
+            ranks.iter().map(move |k| eligible(truth, place, *k))
+        };
+        let eligible: Vec<u32> = places.iter().flat_map(each).collect();
+        let ladder = Ladder {
+            sizes: self.sizes.get(..count).unwrap_or_default(),
+            ranks: self.ranks,
+            truth: &truth.ids,
+            each: truth.k,
+            places,
+            eligible: &eligible,
+            exact_up_to: if self.index.harvests_refined() {
+                u32::MAX
+            } else {
+                EXACT_RANKS
+            },
+        };
+        let options = options(k, self.plan);
+        let quiet = Quiet(progress);
+        let found = self.index.note_lists(&queries, &options, &ladder, &quiet)?;
+        self.beam = found.beam;
+        let own = |(query, note): (usize, LadderNote)| Some((*places.get(query)?, note));
+        let notes = found.notes.into_iter().flatten();
+        self.notes.extend(notes.filter_map(own));
+        Ok(())
+    }
+
+    /// The notes of one k by list size, of the queries that went so far.
+    fn marks(&self, rank: usize) -> Vec<Vec<MissMark>> {
+        let k = self.ranks.get(rank).copied().unwrap_or(1);
+        let mut marks = vec![Vec::new(); self.sizes.len()];
+        for (query, note) in self
+            .notes
+            .iter()
+            .filter(|(_, note)| usize::from(note.rank) == rank)
+        {
+            if let Some(marks) = marks.get_mut(usize::from(note.size)) {
+                marks.push(MissMark {
+                    query: *query,
+                    missed: 1.0 - f64::from(note.found) / f64::from(k),
+                    note: *note,
+                });
+            }
+        }
+        for marks in &mut marks {
+            marks.sort_unstable_by_key(|mark| mark.query);
+        }
+        marks
+    }
+
+    /// The curve of one k; none where nothing was noted for it.
+    fn curve(&self, rank: usize) -> Option<CalibrationCurve> {
+        let k = *self.ranks.get(rank)?;
+        let marks = self.marks(rank);
+        let mut rows: Vec<CalibrationRow> = Vec::new();
+        let mut before: Option<(&[MissMark], f64)> = None;
+        for (size, marks) in (0..).zip(&marks) {
+            let went = self.climbed.iter().filter(|climbed| **climbed > size);
+            if marks.is_empty() || marks.len() < went.count() {
+                continue;
+            }
+            let missed = before.map_or_else(|| mean_missed(marks), |own| followed(own, marks));
+            before = Some((marks, missed));
+            rows.push(self.row(size, marks, missed));
+        }
+        let mut curve = CalibrationCurve::of(k, of_use(rows));
+        curve.make_monotone();
+        if curve.rows.is_empty() {
+            return None;
+        }
+        let look = self.sizes.iter().rposition(|size| *size <= first_look(k));
+        curve.dimension = look.and_then(|at| self.dimension_fit(at, &marks));
+        curve.early = look.and_then(|_| self.dimension_fit(0, &marks));
+        Some(curve)
+    }
+
+    fn row(&self, size: usize, marks: &[MissMark], missed: f64) -> CalibrationRow {
+        let n = marks.len() as f64;
+        let own = mean_missed(marks);
+        let apart = |mark: &MissMark| (mark.missed - own) * (mark.missed - own);
+        let variance = marks.iter().map(apart).sum::<f64>() / n;
+        let recalls: Vec<f64> = marks.iter().map(|mark| 1.0 - mark.missed).collect();
+        let cost = |count: fn(&LadderNote) -> u32| {
+            let all = marks.iter().map(|mark| f64::from(count(&mark.note)));
+            (all.sum::<f64>() / n) as f32
+        };
+        CalibrationRow {
+            list_size: self.sizes.get(size).copied().unwrap_or(1),
+            queries: marks.len() as u32,
+            recall: (1.0 - missed).clamp(0.0, 1.0) as f32,
+            standard_error: (variance / n).sqrt() as f32,
+            recall_p5: recall_p5(&recalls).unwrap_or(0.0) as f32,
+            pages: cost(|note| note.pages),
+            rounds: cost(|note| note.rounds),
+        }
+    }
+
+    /// How what was missed goes with local dimensions by the list at a place, in designs that
+    /// choose lists by them.
+    fn dimension_fit(&self, at: usize, marks: &[Vec<MissMark>]) -> Option<DimensionFit> {
+        if !self.index.chooses_lists() {
+            return None;
+        }
+        let first = *self.sizes.get(at)?;
+        let mut told = vec![None; self.climbed.len()];
+        // Lists that hold fewer than k tell dimensions too.
+        let others = self
+            .notes
+            .iter()
+            .filter(|(_, note)| usize::from(note.size) == at);
+        let own = marks.get(at)?.iter().map(|own| (own.query, own.note));
+        for (query, note) in others.copied().chain(own) {
+            if let Some(told) = told.get_mut(query) {
+                *told = note.dimension;
+            }
+        }
+        let truth = &self.plan.truth;
+        let by_truth: Vec<Option<f32>> = (0..self.climbed.len())
+            .map(|query| local_dimension(truth.distances_of(query).get(..=LOOKED_AT)?))
+            .collect();
+        let by_truth = fit_of(first, &by_truth, marks);
+        Some(fit_of(first, &told, marks)?.beside(by_truth.as_ref()))
+    }
+}
+
+/// How what queries missed goes with their dimensions.
+fn fit_of(first: u32, dimensions: &[Option<f32>], marks: &[Vec<MissMark>]) -> Option<DimensionFit> {
+    let missed = |marks: &Vec<MissMark>| {
+        let told = marks.iter().filter_map(|mark| {
+            let dimension = dimensions.get(mark.query).copied().flatten()?;
+            Some((f64::from(dimension).ln(), mark.missed))
+        });
+        let (logs, misses) = told.unzip();
+        Missed { logs, misses }
+    };
+    let missed: Vec<Missed> = marks.iter().map(missed).collect();
+    let known: Vec<f32> = dimensions.iter().flatten().copied().collect();
+    DimensionFit::of(first, &known, &missed)
+}
+
+/// What one query missed with a list.
+#[derive(Clone, Copy)]
+struct MissMark {
+    query: usize,
+    missed: f64,
+    note: LadderNote,
+}
+
+fn options(k: u32, plan: &CalibrationPlan) -> SearchOptions {
+    SearchOptions {
+        k,
+        threads: plan.threads,
+        ..SearchOptions::default()
+    }
+}
+
+/// How many of the true neighbours of a query are as near as the `k`th.
+fn eligible(truth: &Truth, query: usize, k: u32) -> u32 {
+    let distances = truth.distances_of(query);
+    let Some(farthest) = distances.get(k as usize - 1) else {
+        return k;
+    };
+    distances.partition_point(|distance| distance <= farthest) as u32
+}
+
+fn mean_missed(marks: &[MissMark]) -> f64 {
+    marks.iter().map(|mark| mark.missed).sum::<f64>() / marks.len().max(1) as f64
+}
+
+/// What all queries miss with a list, of whom some searched with it: as many times what all missed
+/// with the list before as those that did missed of it.
+fn followed((before, missed): (&[MissMark], f64), marks: &[MissMark]) -> f64 {
+    let own = |query: usize| {
+        let at = before.binary_search_by_key(&query, |mark| mark.query);
+        at.ok().and_then(|at| before.get(at)).map(|own| own.missed)
+    };
+    let theirs: f64 = marks.iter().filter_map(|mark| own(mark.query)).sum();
+    let now: f64 = marks.iter().map(|mark| mark.missed).sum();
+    if theirs > 0.0 {
+        (missed * now / theirs).min(1.0)
+    } else {
+        mean_missed(marks)
+    }
+}
+
+/// Rows from the last that finds too little to the first that finds enough.
+fn of_use(mut rows: Vec<CalibrationRow>) -> Vec<CalibrationRow> {
+    if let Some(enough) = rows.iter().position(|row| row.recall >= ENOUGH) {
+        rows.truncate(enough + 1);
+    }
+    let first = rows.iter().rposition(|row| row.recall < TOO_LITTLE);
+    rows.split_off(first.unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marks(missed: &[(usize, f64)]) -> Vec<MissMark> {
+        let note = LadderNote {
+            rank: 0,
+            size: 0,
+            found: 0,
+            pages: 0,
+            rounds: 0,
+            dimension: None,
+        };
+        let mark = |(query, missed): &(usize, f64)| MissMark {
+            query: *query,
+            missed: *missed,
+            note,
+        };
+        missed.iter().map(mark).collect()
+    }
+
+    #[test]
+    fn a_curve_does_not_jump_where_most_queries_stop() {
+        let all = marks(&[(0, 0.1), (1, 0.1), (2, 0.4), (3, 0.4)]);
+        let missed = mean_missed(&all);
+        assert!((missed - 0.25).abs() < 1e-9);
+        // Those that go on are the easy ones, and miss half of what they did.
+        let easy = marks(&[(0, 0.05), (1, 0.05)]);
+        assert!((followed((&all, missed), &easy) - 0.125).abs() < 1e-9);
+        let none = marks(&[(0, 0.0), (1, 0.0)]);
+        assert_eq!(followed((&all, missed), &none), 0.0);
+        assert_eq!(followed((&none, 0.0), &marks(&[(1, 0.2)])), 0.2);
+    }
+
+    #[test]
+    fn rows_that_nobody_asks_for_are_left_out() {
+        let row = |recall: f32| CalibrationRow {
+            recall,
+            ..CalibrationRow::default()
+        };
+        let kept = |recalls: &[f32]| -> Vec<f32> {
+            let rows = of_use(recalls.iter().map(|recall| row(*recall)).collect());
+            rows.iter().map(|row| row.recall).collect()
+        };
+        assert_eq!(kept(&[0.1, 0.5, 0.9, 0.997, 1.0]), [0.5, 0.9, 0.997]);
+        assert_eq!(kept(&[0.8, 0.9]), [0.8, 0.9]);
+        assert_eq!(kept(&[0.2, 0.3]), [0.3]);
+        assert!(kept(&[]).is_empty());
+    }
+
+    #[test]
+    fn neighbours_as_near_as_the_kth_count_as_one() {
+        let truth = Truth {
+            k: 4,
+            ids: vec![1, 2, 3, 4],
+            distances: vec![1.0, 2.0, 2.0, 3.0],
+        };
+        let all = [1, 2, 3, 4].map(|k| eligible(&truth, 0, k));
+        assert_eq!(all, [1, 3, 3, 4]);
+    }
+}

@@ -1,0 +1,211 @@
+//! Pages as they are, and as they will be.
+
+use pageway_store::{FileEntry, PageFileWriter};
+use pageway_types::{NodeId, PageId};
+
+use super::super::rewrite::Keeping;
+use super::SegmentPatch;
+use super::draft::PageDraft;
+use super::edges::EdgeWriter;
+use super::repair::ListChanges;
+use super::rows::NodeRows;
+use crate::error::Result;
+use crate::execution::Parts;
+use crate::layout::{PageCodec, PageView, RecordCodec, UnpackedList, VectorPart};
+use crate::storage::gather;
+
+/// Pages that are worked on together.
+const BATCH_PAGES: usize = 256;
+
+/// Pages on their way.
+pub(super) struct Writing<'w> {
+    patch: &'w SegmentPatch<'w>,
+    parts: &'w Parts<RecordCodec>,
+    /// Of the segment with its new nodes.
+    codec: RecordCodec,
+    edges: EdgeWriter<'w>,
+    changes: &'w ListChanges,
+    /// Edges that there are more, and neighbours of the longest list.
+    written: (i64, u32),
+}
+
+impl<'w> Writing<'w> {
+    pub(super) fn new(
+        patch: &'w SegmentPatch<'w>,
+        (coded, codec): ((&'w Parts<RecordCodec>, &'w [u8]), RecordCodec),
+        changes: &'w ListChanges,
+    ) -> Result<Self> {
+        Ok(Self {
+            patch,
+            parts: coded.0,
+            codec,
+            edges: EdgeWriter::new(patch, coded)?,
+            changes,
+            written: (0, 0),
+        })
+    }
+
+    /// Edges that there are more, and neighbours of the longest list that was written.
+    pub(super) fn written(&self) -> (i64, u32) {
+        self.written
+    }
+
+    /// Writes pages; where it `sweeps`, neighbours of all dead nodes take their places.
+    pub(super) fn run(
+        &mut self,
+        pages: &[u32],
+        lists: &mut [Vec<NodeId>],
+        (mut file, sweeps): (PageFileWriter, bool),
+    ) -> Result<FileEntry> {
+        let row_of = |node: NodeId| self.patch.lives(node).then_some(node.0);
+        let floor = self.patch.base.spec.graph.max_degree() / 2;
+        let mut keeping = Keeping::new(self.patch.source(), &row_of, floor)?;
+        let progress = self.patch.progress;
+        progress.stage("write records", pages.len() as u64);
+        let mut payload = Vec::new();
+        for batch in pages.chunks(BATCH_PAGES) {
+            progress.check()?;
+            let mut drafts = self.read(batch)?;
+            let rows = self.rows(&drafts)?;
+            for draft in &mut drafts {
+                self.mend(draft, &mut keeping, sweeps)?;
+                self.extend(draft, lists, &rows);
+                self.count(draft);
+                payload.clear();
+                self.codec.encode(draft.page, draft, &mut payload)?;
+                file.append_unit(&payload)?;
+            }
+            progress.advance(batch.len() as u64);
+        }
+        Ok(file.finish()?)
+    }
+
+    /// The nodes of some pages, as they are.
+    fn read(&self, batch: &[u32]) -> Result<Vec<PageDraft>> {
+        let row_bytes = self.patch.base.spec.shape.vectors().row_bytes();
+        let codec = &self.parts.codec;
+        let old = codec.map();
+        let known: Vec<PageId> = batch
+            .iter()
+            .copied()
+            .filter(|page| *page < old.page_count())
+            .map(PageId)
+            .collect();
+        let mut drafts: Vec<PageDraft> = batch
+            .iter()
+            .map(|page| PageDraft::new(PageId(*page), self.codec.map(), row_bytes))
+            .collect();
+        gather(&self.patch.open.pages, &known, &mut |at, payload| {
+            let Some((page, draft)) = known.get(at).zip(drafts.get_mut(at)) else {
+                return Ok(());
+            };
+            let view = codec.view(*page, payload)?;
+            let mut unpacked = UnpackedList::new();
+            for node in old.nodes_of(*page).map(NodeId) {
+                if old.holds_vectors(*page) {
+                    draft.push_vector(&view.vector(node)?);
+                }
+                if !old.holds_vectors_alone(*page) {
+                    let record = view.record(node)?;
+                    let (list, _) = record.list.unpack(&mut unpacked)?;
+                    draft.lists.push(list.iter().collect());
+                }
+            }
+            Ok(())
+        })?;
+        Ok(drafts)
+    }
+
+    /// Rows of old nodes that edges lead to, and of those that get edges on pages without vectors.
+    fn rows(&self, drafts: &[PageDraft]) -> Result<NodeRows> {
+        let base = self.patch.base.node_count;
+        let map = self.codec.map();
+        let mut nodes = Vec::new();
+        for draft in drafts {
+            if map.holds_vectors_alone(draft.page) {
+                continue;
+            }
+            for node in map.nodes_of(draft.page).map(NodeId) {
+                let edges = self.changes.to(node);
+                nodes.extend(edges.iter().map(|edge| edge.to.0));
+                if !edges.is_empty() && !map.holds_vectors(draft.page) {
+                    nodes.push(node.0);
+                }
+            }
+        }
+        nodes.retain(|node| *node < base);
+        if nodes.is_empty() {
+            return Ok(NodeRows::default());
+        }
+        NodeRows::read(self.patch, self.parts, nodes)
+    }
+
+    /// Takes dead nodes out of lists; where it sweeps, or lists become short, others take their
+    /// places.
+    fn mend(
+        &mut self,
+        draft: &mut PageDraft,
+        keeping: &mut Keeping<'_>,
+        sweeps: bool,
+    ) -> Result<()> {
+        let before: usize = draft.lists.iter().map(Vec::len).sum();
+        if sweeps {
+            keeping.load_dead(&draft.lists)?;
+        }
+        for (node, list) in (draft.first..).zip(&mut draft.lists) {
+            if sweeps && list.iter().any(|other| !self.patch.lives(*other)) {
+                *list = keeping.repaired(NodeId(node), list)?;
+            } else if list.iter().any(|other| self.changes.is_gone(*other)) {
+                list.retain(|other| !self.changes.is_gone(*other));
+                let coming = self.changes.to(NodeId(node)).len();
+                *list = keeping.filled(NodeId(node), std::mem::take(list), coming)?;
+            }
+        }
+        let after: usize = draft.lists.iter().map(Vec::len).sum();
+        self.written.0 += after as i64 - before as i64;
+        Ok(())
+    }
+
+    /// Adds edges to lists, and new nodes behind those that there are.
+    fn extend(&mut self, draft: &mut PageDraft, lists: &mut [Vec<NodeId>], rows: &NodeRows) {
+        let (base, map) = (self.patch.base.node_count, self.codec.map());
+        let alone = map.holds_vectors_alone(draft.page);
+        for node in map.nodes_of(draft.page).filter(|node| *node >= base) {
+            let at = (node - base) as usize;
+            if map.holds_vectors(draft.page) {
+                draft.push_vector(&VectorPart {
+                    bytes: self.patch.row(at),
+                    row: node,
+                    user_id: self.patch.ids.get(at).copied().unwrap_or(0),
+                });
+            }
+            if !alone {
+                let list = lists.get_mut(at).map(std::mem::take).unwrap_or_default();
+                self.written.0 += list.len() as i64;
+                draft.lists.push(list);
+            }
+        }
+        for place in 0..draft.lists.len() {
+            let node = NodeId(draft.first + place as u32);
+            let edges = self.changes.to(node);
+            let Some(mut list) = draft.lists.get_mut(place).map(std::mem::take) else {
+                continue;
+            };
+            let before = list.len();
+            let row = match draft.row(place) {
+                [] => self.patch.row_of(node, rows),
+                row => row,
+            };
+            self.edges.add(row, &mut list, edges, rows);
+            self.written.0 += list.len() as i64 - before as i64;
+            if let Some(slot) = draft.lists.get_mut(place) {
+                *slot = list;
+            }
+        }
+    }
+
+    fn count(&mut self, draft: &PageDraft) {
+        let longest = draft.lists.iter().map(Vec::len).max();
+        self.written.1 = self.written.1.max(longest.unwrap_or(0) as u32);
+    }
+}

@@ -1,0 +1,77 @@
+//! Searches that note what lists of all sizes find, in place of answers.
+
+use pageway_types::Progress;
+
+use super::watch::Watch;
+use super::{Index, Version};
+use crate::error::Result;
+use crate::execution::driver::WorkerShape;
+use crate::execution::{CallLists, Gathering, Ladder, LadderNote};
+use crate::options::{Queries, SearchOptions};
+
+/// What queries noted.
+pub(crate) struct ListNotes {
+    /// By thread: query by query, in no order.
+    pub(crate) notes: Vec<Vec<(usize, LadderNote)>>,
+    /// Reads in flight at most (W).
+    pub(crate) beam: u32,
+}
+
+impl Version {
+    /// Whether the memory of searches holds a query that walks up to this list.
+    fn has_ladder_room(&self, options: &SearchOptions, longest: u32) -> bool {
+        let sizes = self.chosen_sizes(options, longest);
+        sizes.is_ok_and(|sizes| {
+            self.worker_bytes(&WorkerShape::compact(1, sizes)) <= self.for_searches()
+        })
+    }
+}
+
+impl Index {
+    /// Whether a search can note what shorter lists find: where they are how it begins, nothing is
+    /// read before the answers are known, and all of that is one segment's.
+    pub(crate) fn notes_lists(&self) -> bool {
+        let version = self.version();
+        let [segment] = version.segments.as_slice() else {
+            return false;
+        };
+        let execution = &version.manifest.spec.execution;
+        let tells = match segment.shape.gathering() {
+            Gathering::InMemory => true,
+            Gathering::Scanning => !segment.shape.codes.coded,
+            Gathering::Reading => false,
+        };
+        tells && version.dead_count() == 0 && execution.stop.slack(1, 1) == f32::INFINITY
+    }
+
+    /// Whether memory has room for a search that notes lists up to `longest`.
+    pub(crate) fn has_ladder_room(&self, options: &SearchOptions, longest: u32) -> bool {
+        self.version().has_ladder_room(options, longest)
+    }
+
+    /// Notes what the lists of a ladder find for each of the queries.
+    ///
+    /// # Errors
+    /// As searches; for a ladder without sizes.
+    pub(crate) fn note_lists(
+        &self,
+        queries: &Queries<'_>,
+        options: &SearchOptions,
+        ladder: &Ladder<'_>,
+        progress: &dyn Progress,
+    ) -> Result<ListNotes> {
+        let version = self.version();
+        let longest = ladder.sizes.last().copied().unwrap_or(1);
+        let lists = CallLists {
+            ladder: Some(ladder),
+            ..CallLists::fixed(version.chosen_sizes(options, longest)?)
+        };
+        let watch = Watch::new(options, progress);
+        let place = (&*version, queries);
+        let (outcomes, settings) = self.run_sized(place, options, lists, watch)?;
+        Ok(ListNotes {
+            notes: outcomes.into_iter().map(|own| own.notes).collect(),
+            beam: settings.beam,
+        })
+    }
+}

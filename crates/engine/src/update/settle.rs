@@ -1,0 +1,92 @@
+//! Pages from a journal to where they belong, where a design overwrites, once nobody reads what
+//! they are written over.
+
+use std::sync::{Mutex, PoisonError, Weak};
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::checkpoint::Checkpoint;
+use super::common::Common;
+use super::taken::Taken;
+use crate::build::{Added, overwrite};
+use crate::error::Result;
+use crate::execution::{LoadedSegment, Segment};
+use crate::resolve::Source;
+
+/// How long searches that began before are waited for.
+const WAITS: u32 = 100;
+const WAIT: Duration = Duration::from_millis(2);
+
+/// Segments as they were before pages of them were written to a journal, as long as anybody reads
+/// them.
+#[derive(Default)]
+pub(super) struct FormerSegments(Mutex<Vec<Weak<LoadedSegment>>>);
+
+impl FormerSegments {
+    /// Takes note of one that is about to be replaced.
+    pub(super) fn note(&self, segment: &Segment) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.push(segment.downgrade());
+    }
+
+    /// Whether nobody reads any of them, soon.
+    fn are_gone(&self) -> bool {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..WAITS {
+            known.retain(|segment| segment.strong_count() > 0);
+            if known.is_empty() {
+                return true;
+            }
+            sleep(WAIT);
+        }
+        false
+    }
+}
+
+/// Rows that nothing was done to.
+struct Unchanged;
+
+impl Taken for Unchanged {
+    fn each_death(&mut self, _: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Common {
+    /// Puts the pages of a journal in place, if there is one and nobody reads what they are written
+    /// over; else they stay until the next flush. The caller has the turns of flush and merge.
+    pub(super) fn settle_pages(&self) -> Result<()> {
+        let (lease, version) = self.begin_build();
+        let mut segments = version.manifest.segments.iter().enumerate();
+        let Some((number, segment)) = segments.find(|(_, entry)| entry.files.has_journal()) else {
+            return Ok(());
+        };
+        if !self.upkeep.former.are_gone() {
+            return Ok(());
+        }
+        let source = Source {
+            vfs: self.vfs.as_ref(),
+            dir: &self.dir,
+            segment,
+        };
+        let Some((entry, written_bytes)) = overwrite(source, lease.generation)? else {
+            return Ok(());
+        };
+        drop(version);
+        let added = Added {
+            entry,
+            calibration: None,
+            written_bytes,
+            temporary_bytes: 0,
+            came: 0,
+        };
+        let checkpoint = Checkpoint {
+            gone: &[number],
+            added: Some(added),
+            flushed: None,
+            redesign: None,
+            taken: &mut Unchanged,
+        };
+        self.checkpoint(checkpoint, lease)
+    }
+}
