@@ -51,6 +51,7 @@ const LIFE: [Step; 13] = [
 
 /// The same where pages change that there are: patched, or written over by a journal.
 const PATCHED: [Step; 9] = [
+    // So few that a search for the neighbours of a row asks for all.
     Step::Insert(60),
     Step::Flush,
     Step::Upsert(4),
