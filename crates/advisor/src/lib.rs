@@ -13,6 +13,7 @@
 //! trial       a candidate, built over a sample and searched     walk   one of those searches
 //! plain       the design that lends its graph, and that the statistics are of
 //! growth      a count at two sizes -> the same over all vectors
+//! update      how changes reach the disk: what an update takes by each policy
 //! draft       a candidate in the course of a plan: what is known of it so far
 //! planner     guess, try the best few on small samples, the best of those on larger ones, choose
 //! plan        what came out     verdict   why it was chosen, or not     table   both for people
@@ -41,6 +42,7 @@ mod scratch;
 mod table;
 mod tree;
 mod trial;
+mod update;
 mod verdict;
 mod walk;
 mod wish;
@@ -59,5 +61,6 @@ pub use sample::{Draw, Sample};
 pub use scratch::Scratch;
 pub use tree::{Step, TreeAdvice, TreeQuestion, advise};
 pub use trial::{Climb, Trial, Tried};
+pub use update::{UpdateCost, UpdatePlan, UpdateSite, UpdateWish};
 pub use verdict::Verdict;
 pub use wish::{Goal, Pins, Wish};

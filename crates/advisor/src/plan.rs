@@ -13,6 +13,7 @@ use crate::draft::{Draft, Knowledge};
 use crate::model::Statistics;
 use crate::tree::TreeAdvice;
 use crate::trial::Tried;
+use crate::update::{UpdatePlan, UpdateSite};
 use crate::verdict::Verdict;
 use crate::wish::{Goal, Wish};
 
@@ -87,6 +88,8 @@ pub struct Plan {
     /// Exponents with which hops grew between the samples, by those that are usual with codes as
     /// long; a median.
     pub growth_ratio: f64,
+    /// How changes should reach the disk, where there will be any.
+    pub updates: Option<UpdatePlan>,
     /// Seconds that the plan took.
     pub seconds: f64,
 }
@@ -143,6 +146,11 @@ impl Plan {
             serving: ranked.iter().filter(serves).count(),
         };
         let advised = drafts.iter().find(|draft| draft.of_tree);
+        let updates = wish.updates.map(|updates| {
+            let built = (&chosen.candidate, &best, build_us(chosen));
+            let site = UpdateSite::of(built, (known.memory_bytes, &known.device));
+            UpdatePlan::new(&chosen.candidate.spec, site, updates)
+        });
         Ok(Self {
             rows: known.rows,
             memory_bytes: known.memory_bytes,
@@ -155,9 +163,18 @@ impl Plan {
             statistics: known.statistics,
             device: known.device.clone(),
             growth_ratio: known.growth_ratio,
+            updates,
             seconds: began.elapsed().as_secs_f64(),
         })
     }
+}
+
+/// Microseconds that a row of its last trial took to build.
+fn build_us(draft: &Draft) -> f64 {
+    let last = draft.trials().last();
+    last.map_or(0.0, |tried| {
+        1e6 * tried.build_seconds / tried.rows.max(1) as f64
+    })
 }
 
 /// A draft in its place.

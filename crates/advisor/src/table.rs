@@ -39,7 +39,11 @@ impl fmt::Display for Plan {
         for entry in self.entries.iter().take(2) {
             writeln!(f, "\n{}: {}.", entry.name, entry.verdict)?;
         }
-        write!(f, "\n{}", self.tree)
+        write!(f, "\n{}", self.tree)?;
+        match &self.updates {
+            Some(updates) => writeln!(f, "\n{updates}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! adviser beside ours.
 //!
 //! Each question compares one number with one limit; the answer is a choice of the spec or two. The
-//! fifth question, how changes reach the disk, is left out: an index here is not changed. Where an
+//! fifth question, how changes reach the disk, is asked where changes are wished for. Where an
 //! answer has no meaning under another (pages of vectors alone hold nothing to score while the next
 //! are read), the nearest legal choice stands in for it.
 
@@ -44,6 +44,9 @@ struct Branch {
 const COUPLED_DIMENSION: f64 = 1500.0;
 /// Dimension up to which a cache learns.
 const DYNAMIC_DIMENSION: f64 = 900.0;
+/// Reads per update from which a workload is balanced or read-heavy. The findings of the same paper
+/// give balanced ones to updates out of place; its tree stands here.
+const BALANCED: f64 = 1.0;
 /// Vectors per page from which on computing decides on reads.
 const COMPUTE_FACTOR: f64 = 2.0;
 
@@ -104,6 +107,15 @@ pub struct Step {
     pub answer: &'static str,
     /// Whether the number was above the limit.
     above: bool,
+}
+
+/// The update branch: what the tree says for so many reads per update.
+pub(crate) fn update_branch(reads_per_update: f64) -> &'static str {
+    if reads_per_update >= BALANCED {
+        "in place (patch, overwrite), as reads are as many as updates or more"
+    } else {
+        "out of place (segments, rewrite), as updates are more than reads"
+    }
 }
 
 /// What the tree advises.

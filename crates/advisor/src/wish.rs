@@ -7,6 +7,8 @@ use pageway::spec::{DEFAULTS, IndexSpec, MAX_BEAM};
 use pageway::{Error, MemoryWish, Metric, Overrides, Preset, Result};
 use serde::Serialize;
 
+use crate::update::UpdateWish;
+
 /// What counts once recall and memory are met.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -143,6 +145,8 @@ pub struct Wish {
     pub pins: Pins,
     /// Seed of every random choice.
     pub seed: u64,
+    /// How the index will change, where it will.
+    pub updates: Option<UpdateWish>,
 }
 
 impl Wish {
@@ -176,6 +180,7 @@ impl Default for Wish {
             device_seconds: 1.5,
             pins: Pins::default(),
             seed: DEFAULTS.seed,
+            updates: None,
         }
     }
 }

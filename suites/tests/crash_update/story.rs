@@ -126,7 +126,7 @@ pub(crate) fn empty() -> SimVfs {
     empty_of(Preset::default())
 }
 
-fn empty_of(preset: Preset) -> SimVfs {
+pub(crate) fn empty_of(preset: Preset) -> SimVfs {
     let sim = SimVfs::new();
     let vfs: Arc<dyn Vfs> = Arc::new(sim.clone());
     vfs.create_dir_all(Path::new("/data")).unwrap();
@@ -213,6 +213,14 @@ impl World {
     }
 
     /// Lives through steps, up to the first error.
+    /// The same of an index whose pages are patched: of rows without attributes.
+    pub(crate) fn patched(sim: &SimVfs, vfs: Arc<dyn Vfs>) -> Self {
+        Self {
+            has_attributes: false,
+            ..Self::new(sim, vfs)
+        }
+    }
+
     pub(crate) fn run(&self, steps: &[Step]) -> Result<()> {
         let mut writer = open(&self.vfs)?;
         for step in steps {
@@ -505,10 +513,7 @@ pub(crate) fn live_patched(
 ) -> Result<Story> {
     let sim = empty_of(preset);
     sim.record();
-    let world = World {
-        has_attributes: false,
-        ..World::new(&sim, wrap(sim.clone()))
-    };
+    let world = World::patched(&sim, wrap(sim.clone()));
     world.run(steps)?;
     Ok(world.end())
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use pageway::source::{IdSlice, TextRead, TextSlice, VectorSlice};
 use pageway::{
     Answers, BuildInput, BuildOptions, Effort, ElementType, Error, ErrorKind, Filter, Index,
-    Metric, NoProgress, OpenOptions, Preset, Queries, SearchOptions, VectorShape, Vfs, verify_on,
+    Metric, NoProgress, OpenOptions, Preset, Queries, Rows as PutRows, SearchOptions,
+    UpdateOptions, VectorShape, Vfs, Writer, verify_on,
 };
 use pageway_store::OpenMode;
 use pageway_testkit::SimVfs;
@@ -203,12 +204,24 @@ impl Subject {
                 subjects.extend(Self::build(rows, preset, None, 3));
             }
         }
+        for preset in [Preset::OdinAnn, Preset::IpDiskAnn, Preset::Dgai] {
+            subjects.extend(Self::changed(&all[0], preset));
+        }
         let bits = Arc::new(Rows::bits());
         for preset in [Preset::DiskAnn, Preset::Pageway] {
             subjects.extend(Self::build(&bits, preset, None, 1));
         }
         assert!(subjects.len() > 2 * Preset::ALL.len());
         subjects
+    }
+
+    /// One whose rows were replaced by equals, so that its pages were patched or written over.
+    fn changed(rows: &Arc<Rows>, preset: Preset) -> Option<Self> {
+        let vfs: Arc<dyn Vfs> = Arc::new(SimVfs::new());
+        let options = quick_as(preset).with_metric(rows.metric);
+        build(rows, &vfs, &options).unwrap();
+        replace(rows, &vfs);
+        Some(Self::of(format!("{preset} changed"), rows, &vfs))
     }
 
     /// None where a form cannot be built over these rows.
@@ -232,8 +245,14 @@ impl Subject {
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{name}: {error}");
             return None;
         }
+        Some(Self::of(name, rows, &vfs))
+    }
+
+    /// The index that there is.
+    fn of(name: String, rows: &Arc<Rows>, vfs: &Arc<dyn Vfs>) -> Self {
         let dir = Path::new(DIR);
         let names = names(vfs.as_ref(), dir).into_iter();
+        let names = names.filter(|name| is_file(name));
         let files = names.map(|name| {
             let bytes = contents(vfs.as_ref(), &dir.join(&name));
             (name, bytes)
@@ -244,15 +263,15 @@ impl Subject {
             files: files.collect(),
             expected: Said::default(),
         };
-        let report = verify_on(&vfs, dir, &NoProgress).unwrap();
+        let report = verify_on(vfs, dir, &NoProgress).unwrap();
         assert!(report.is_sound(), "{}: {:?}", subject.name, report.problems);
-        subject.expected = subject.search(&vfs).unwrap();
+        subject.expected = subject.search(vfs).unwrap();
         for answers in subject.expected.all() {
             subject.check_answers(answers, true).unwrap();
         }
         let found = subject.expected.filtered.iter();
         assert!(found.into_iter().all(|one| one.ids[0] != u64::MAX));
-        Some(subject)
+        subject
     }
 
     /// The files on a file system of their own.
@@ -318,7 +337,7 @@ impl Subject {
         }
         seen.otherwise += 1;
         // What is in the records is what there is; all else only leads to it.
-        let is_true = !["records", "MANIFEST"].contains(&file);
+        let is_true = !["records", "patch", "MANIFEST"].contains(&file);
         let checked = answers
             .all()
             .try_for_each(|answers| self.check_answers(answers, is_true));
@@ -397,6 +416,42 @@ fn build(rows: &Rows, vfs: &Arc<dyn Vfs>, options: &BuildOptions) -> pageway::Re
         .with_ids(ids)
         .with_attributes(attributes);
     Index::build_on(vfs, Path::new(DIR), &input, options, &NoProgress).map(|_| ())
+}
+
+/// Replaces rows by equals in two flushes, and leaves a copy of the index, without a log, in its place.
+fn replace(rows: &Rows, vfs: &Arc<dyn Vfs>) {
+    let dir = Path::new(DIR);
+    let update = UpdateOptions::default().with_threads(1);
+    let writer = Writer::open_on(vfs, dir, &OpenOptions::default(), &update).unwrap();
+    for first in [0, 20] {
+        let ids: Vec<u64> = (first..first + 20).collect();
+        let bytes = &rows.bytes[first as usize * rows.shape.row_bytes()..];
+        let bytes = &bytes[..ids.len() * rows.shape.row_bytes()];
+        let own = PutRows::new(bytes, rows.shape).with_ids(&*ids);
+        writer.upsert(&own).unwrap();
+        writer.flush(&NoProgress).unwrap();
+    }
+    let copy = Path::new("/copy");
+    writer.snapshot(copy, &NoProgress).unwrap();
+    writer.close().unwrap();
+    let remove = |name: &String| vfs.remove_file(&dir.join(name));
+    let own = names(vfs.as_ref(), dir);
+    own.iter()
+        .filter(|name| is_file(name))
+        .for_each(|name| remove(name).unwrap());
+    for name in names(vfs.as_ref(), copy)
+        .iter()
+        .filter(|name| is_file(name))
+    {
+        let bytes = contents(vfs.as_ref(), &copy.join(name));
+        let file = vfs.open(&dir.join(name), OpenMode::CreateNew).unwrap();
+        file.write_all_at(&bytes, 0).unwrap();
+    }
+}
+
+/// Whether a name is that of a file of an index.
+fn is_file(name: &str) -> bool {
+    name == "MANIFEST" || name.ends_with(".pw")
 }
 
 fn check_kind(error: &Error, file: &str) -> Result<(), String> {

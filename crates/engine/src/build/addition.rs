@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pageway_quant::Quantizer;
-use pageway_store::{FileEntry, FileUuid, Vfs};
+use pageway_store::{FileEntry, Vfs};
 use pageway_types::{ElementType, Progress, RowId};
 
 use super::attributes::{AttributeBuild, DocumentsById};
@@ -13,7 +13,7 @@ use super::calibrate::held_out_rows;
 use super::choose::{OrRefused, Refused};
 use super::course::Course;
 use super::cut::Cut;
-use super::encode::Quantizers;
+use super::encode::{CodebookFile, Quantizers};
 use super::ids::IdFile;
 use super::order::NodeOrder;
 use super::pipeline::{Pipeline, Stages};
@@ -143,7 +143,7 @@ impl Addition<'_> {
         entry.element = given;
         Ok(Added {
             came: entry.node_count,
-            written_bytes: entry.files.bytes()?,
+            written_bytes: entry.files.bytes_of(self.generation)?,
             entry,
             calibration,
             temporary_bytes: temporary_bytes(&plan),
@@ -324,8 +324,9 @@ fn alone(entry: &SegmentEntry, plan: &BuildPlan) -> Manifest {
 
 fn taken_over(donor: Source<'_>) -> Result<Quantizers> {
     let (files, storage) = (&donor.segment.files, &donor.segment.spec.storage);
-    let read = |file: &FileEntry, spec: QuantizerSpec| -> Result<(Quantizer, FileUuid)> {
-        Ok((resolve::quantizer(donor, file, spec)?, file.uuid))
+    let read = |file: &FileEntry, spec: QuantizerSpec| -> Result<(Quantizer, CodebookFile)> {
+        let quantizer = resolve::quantizer(donor, file, spec)?;
+        Ok((quantizer, CodebookFile::Shared(file.clone())))
     };
     let second = files.second_codebook.as_ref().zip(storage.second_quantizer);
     Ok(Quantizers {

@@ -21,14 +21,23 @@ use crate::storage::{ClusterTable, Identities};
 /// Identities that are written at a time.
 const IDENTITIES: u32 = 8192;
 
-/// Quantizers of a build, and the identities of their files: the same in all segments.
+/// Quantizers of a build: the same in all segments.
 #[derive(Clone)]
 pub(super) struct Quantizers {
-    pub(super) first: (Quantizer, FileUuid),
-    pub(super) second: Option<(Quantizer, FileUuid)>,
+    pub(super) first: (Quantizer, CodebookFile),
+    pub(super) second: Option<(Quantizer, CodebookFile)>,
 }
 
-/// Quantizers, and the files of a segment that they were written to.
+/// Where a segment finds what its codes mean.
+#[derive(Clone)]
+pub(super) enum CodebookFile {
+    /// In a file of its own, with this identity.
+    Own(FileUuid),
+    /// In that of another segment of the index.
+    Shared(FileEntry),
+}
+
+/// Quantizers, and the files that hold them.
 pub(super) struct Codebooks {
     pub(super) first: Quantizer,
     pub(super) first_file: FileEntry,
@@ -106,10 +115,10 @@ impl Pipeline<'_> {
         let mut found = found.iter().map(|bytes| bytes.as_ref().and_then(read));
         let (first, other) = (found.next().flatten(), found.next().flatten());
         if let (Some(first), false, None) = (&first, second && other.is_none(), self.codebook) {
-            let uuid = |kind: FileKind| fingerprint.uuid(kind.stem());
+            let own = |kind: FileKind| CodebookFile::Own(fingerprint.uuid(kind.stem()));
             return Ok(Quantizers {
-                first: (first.clone(), uuid(FileKind::Codebook)),
-                second: other.map(|other| (other, uuid(FileKind::SecondCodebook))),
+                first: (first.clone(), own(FileKind::Codebook)),
+                second: other.map(|other| (other, own(FileKind::SecondCodebook))),
             });
         }
         let trained = self.train(fingerprint, clusters)?;
@@ -148,26 +157,30 @@ impl Pipeline<'_> {
         let first = known.map_or_else(|| train(&spec), Ok)?;
         let second = second.map(|spec| {
             let uuid = fingerprint.uuid(FileKind::SecondCodebook.stem());
-            train(&spec).map(|second| (second, uuid))
+            train(&spec).map(|second| (second, CodebookFile::Own(uuid)))
         });
         Ok(Quantizers {
-            first: (first, uuid),
+            first: (first, CodebookFile::Own(uuid)),
             second: second.transpose()?,
         })
     }
 
-    /// Writes quantizers to files of this segment.
+    /// Writes quantizers to files of this segment, unless another has them.
     pub(super) fn write_codebooks(&self, quantizers: Quantizers) -> Result<Codebooks> {
-        let write = |kind, quantizer: &Quantizer, uuid| -> Result<FileEntry> {
+        let write = |kind, quantizer: &Quantizer, file| -> Result<FileEntry> {
+            let uuid = match file {
+                CodebookFile::Shared(file) => return Ok(file),
+                CodebookFile::Own(uuid) => uuid,
+            };
             let mut file = self.blob_of(kind, uuid)?;
             file.write(&quantizer.to_bytes())?;
             Ok(file.finish()?)
         };
-        let (first, uuid) = quantizers.first;
-        let first_file = write(FileKind::Codebook, &first, uuid)?;
+        let (first, file) = quantizers.first;
+        let first_file = write(FileKind::Codebook, &first, file)?;
         let second = match quantizers.second {
-            Some((second, uuid)) => {
-                let file = write(FileKind::SecondCodebook, &second, uuid)?;
+            Some((second, file)) => {
+                let file = write(FileKind::SecondCodebook, &second, file)?;
                 Some((second, file))
             }
             None => None,

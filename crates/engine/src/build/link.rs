@@ -58,12 +58,16 @@ impl BaseSearch {
         Ok(Self { index, options })
     }
 
-    /// The nodes that are found for each of some raw rows, nearest first.
+    /// The nodes that are found for each of some raw rows, nearest first: fewer than asked for where
+    /// walks do not come to all.
     pub(super) fn found(&self, rows: &[u8]) -> Result<Vec<Vec<u32>>> {
         let asked = Queries::new(rows, self.index.shape());
         let answers = self.index.search(&asked, &self.options)?;
+        let count = u64::from(self.index.version().node_count());
         let nodes = answers.nodes.chunks_exact(answers.k.max(1));
-        Ok(nodes.map(<[u32]>::to_vec).collect())
+        let is_one = |node: &u32| u64::from(*node) < count;
+        let found = nodes.map(|near| near.iter().copied().filter(is_one).collect());
+        Ok(found.collect())
     }
 }
 

@@ -65,6 +65,11 @@ impl FileKind {
         Self::Repaired,
     ];
 
+    /// Whether segments may have such a file in common.
+    pub(super) const fn is_shared(self) -> bool {
+        matches!(self, Self::Codebook | Self::SecondCodebook)
+    }
+
     /// The kind of a number, where it is one.
     pub(crate) fn of(number: u16) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u16 == number)
@@ -117,8 +122,17 @@ impl FileKind {
 
 /// The generation that is in the name of a file; 0 for a name that no generation has given.
 pub(super) fn generation_of(name: &str) -> u64 {
-    let own = name.split(['-', '.']).nth(1);
-    own.and_then(|own| own.parse().ok()).unwrap_or(0)
+    let mut parts = name.split(['-', '.']);
+    parts.find_map(|part| part.parse().ok()).unwrap_or(0)
+}
+
+/// Bytes of files on disk.
+pub(super) fn file_bytes<'f>(files: impl IntoIterator<Item = &'f FileEntry>) -> Result<u64> {
+    let mut sum = 0;
+    for file in files {
+        sum += file.file_bytes()?;
+    }
+    Ok(sum)
 }
 
 /// The attributes of the nodes of a segment.
@@ -240,12 +254,14 @@ impl Files {
             .collect()
     }
 
-    /// Bytes of all files on disk.
+    /// Bytes of all files on disk, those that other segments have too among them.
     pub(crate) fn bytes(&self) -> Result<u64> {
-        let mut sum = 0;
-        for file in self.all() {
-            sum += file.file_bytes()?;
-        }
-        Ok(sum)
+        file_bytes(self.all())
+    }
+
+    /// Bytes of the files that were made in a generation.
+    pub(crate) fn bytes_of(&self, generation: u64) -> Result<u64> {
+        let files = self.all().into_iter();
+        file_bytes(files.filter(|file| generation_of(&file.name) == generation))
     }
 }

@@ -128,7 +128,7 @@ fn segments_that_do_not_fit_together_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     build(dir.path(), 3);
     let sound = value(dir.path());
-    let cases: [Case; 7] = [
+    let cases: [Case; 8] = [
         ("0 segments", |value| value["segments"] = json!([])),
         ("257 segments", |value| {
             let one = value["segments"][0].clone();
@@ -158,6 +158,11 @@ fn segments_that_do_not_fit_together_are_refused() {
             let records = value["segments"][0]["files"]["records"].clone();
             value["segments"][2]["files"]["records"] = records;
         }),
+        ("codebook-1-0.pw is listed twice", |value| {
+            let name = value["segments"][0]["files"]["codebook"]["name"].clone();
+            let other = &mut value["segments"][2]["files"]["codebook"];
+            (other["name"], other["payload_bytes"]) = (name, json!(9));
+        }),
     ];
     for (words, damage) in cases {
         let mut damaged = sound.clone();
@@ -167,4 +172,23 @@ fn segments_that_do_not_fit_together_are_refused() {
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
         assert!(error.context().contains(words), "{words}: {error}");
     }
+}
+
+#[test]
+fn segments_may_have_a_codebook_in_common() {
+    let dir = tempfile::tempdir().unwrap();
+    build(dir.path(), 3);
+    let own = Manifest::read(&OsVfs, dir.path()).unwrap();
+    let mut shared = value(dir.path());
+    for number in 1..3 {
+        let first = shared["segments"][0]["files"]["codebook"].clone();
+        shared["segments"][number]["files"]["codebook"] = first;
+    }
+    write(dir.path(), &shared);
+    let manifest = Manifest::read(&OsVfs, dir.path()).unwrap();
+    assert_eq!(manifest.files().len(), own.files().len() - 2);
+    let book = own.segments[1].files.codebook.file_bytes().unwrap();
+    let bytes = manifest.file_bytes().unwrap() + 2 * book;
+    assert_eq!(bytes, own.file_bytes().unwrap());
+    assert!(verify(dir.path(), &NoProgress).unwrap().is_sound());
 }

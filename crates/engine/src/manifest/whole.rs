@@ -1,13 +1,13 @@
 //! The manifest: everything needed to open an index.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use pageway_attributes::Schema;
 use pageway_store::{FileEntry, Vfs, commit_manifest, read_manifest};
 
 use super::changes::ChangeEntry;
-use super::files::FileKind;
+use super::files::{FileKind, file_bytes};
 use super::segment::{SegmentEntry, code_drift};
 use super::stored::{from_json, to_json};
 use super::wish::DesignWish;
@@ -152,19 +152,23 @@ impl Manifest {
         each.map(|segment| segment.graph.shards.max(1)).sum()
     }
 
-    /// The files of all segments.
+    /// The files of all segments, each once.
     pub(crate) fn files(&self) -> Vec<&FileEntry> {
+        let mut names = HashSet::new();
+        let mut files = self.all_files();
+        files.retain(|file| names.insert(&file.name));
+        files
+    }
+
+    /// The files of each segment: those that several have as often as they have them.
+    fn all_files(&self) -> Vec<&FileEntry> {
         let each = self.segments.iter();
         each.flat_map(|segment| segment.files.all()).collect()
     }
 
     /// Bytes of all files on disk.
     pub(crate) fn file_bytes(&self) -> Result<u64> {
-        let mut sum = 0;
-        for segment in &self.segments {
-            sum += segment.files.bytes()?;
-        }
-        Ok(sum)
+        file_bytes(self.files())
     }
 
     /// The same by what files hold, in the order of the first segment.
@@ -228,11 +232,15 @@ impl Manifest {
             let what = "segments of different vectors, metrics or pages";
             return Err(corrupt(what.to_owned()));
         }
-        let mut names = HashSet::new();
-        match self.files().iter().find(|file| !names.insert(&file.name)) {
-            Some(file) => Err(corrupt(format!("{} is listed twice", file.name))),
-            None => Ok(()),
+        let mut named: HashMap<&str, &FileEntry> = HashMap::new();
+        for file in self.all_files() {
+            let other = named.insert(&file.name, file);
+            let is_shared = FileKind::of(file.kind).is_some_and(FileKind::is_shared);
+            if other.is_some_and(|other| !is_shared || other != file) {
+                return Err(corrupt(format!("{} is listed twice", file.name)));
+            }
         }
+        Ok(())
     }
 }
 

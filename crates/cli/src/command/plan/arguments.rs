@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use pageway::spec::DEFAULTS;
 use pageway::{ElementType, MemoryWish, Metric, Result};
-use pageway_advisor::{Entry, Goal, Wish};
+use pageway_advisor::{Entry, Goal, UpdatePlan, UpdateWish, Wish};
 
 use super::{PlanFiles, make, pinned};
 use crate::design::ChoiceArguments;
@@ -18,6 +18,8 @@ Examples:
   pageway plan --data base.u8bin --metric l2 --queries q.u8bin --memory 200MB --goal throughput
   pageway plan --data base.fbin --metric cosine --memory 5% --pin page-size=8192 --pin degree=32
   pageway plan --data base.fbin --metric l2 --memory 10% --placement bnf --explain
+  pageway plan --data base.fbin --metric l2 --memory 20% --updates-per-second 500 --deletes 0.1 \
+    --reads-per-update 9
 
 Every design that is legal and fits the memory is guessed, some twenty are built over a small sample
 and searched, the best of those over a larger one; what they read over all vectors follows from the
@@ -49,6 +51,9 @@ pub(crate) struct PlanArguments {
 
     #[command(flatten)]
     wish: PlanWishes,
+
+    #[command(flatten)]
+    updates: PlannedUpdates,
 
     /// Show every design with the reason why it was not chosen
     #[arg(long)]
@@ -98,6 +103,43 @@ struct PlanWishes {
     seed: u64,
 }
 
+/// How the index will change.
+#[derive(Debug, Args)]
+struct PlannedUpdates {
+    /// Inserts and deletes in a second: predicts what they take, and chooses how they reach the disk
+    #[arg(long, value_name = "N")]
+    updates_per_second: Option<f64>,
+
+    /// Share of those that are deletes, 0 to 1
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value_t = 0.0,
+        requires = "updates_per_second"
+    )]
+    deletes: f64,
+
+    /// Searches for each insert or delete
+    #[arg(
+        long,
+        value_name = "RATIO",
+        default_value_t = 1.0,
+        requires = "updates_per_second"
+    )]
+    reads_per_update: f64,
+}
+
+impl PlannedUpdates {
+    fn wish(&self) -> Option<UpdateWish> {
+        let updates_per_second = self.updates_per_second?;
+        Some(UpdateWish {
+            updates_per_second,
+            deletes: self.deletes,
+            reads_per_update: self.reads_per_update,
+        })
+    }
+}
+
 impl PlanArguments {
     /// Plans, and shows the plan.
     pub(crate) fn run(&self, session: &Session) -> Result<Outcome> {
@@ -108,7 +150,11 @@ impl PlanArguments {
             scratch: &self.scratch,
         };
         let plan = make(&files, &self.wish()?, session)?;
-        let mut text = format!("{plan}\nBuild it:\n  {}", self.command(plan.choice()?));
+        let mut command = self.command(plan.choice()?);
+        if let Some(update) = plan.updates.as_ref().and_then(UpdatePlan::argument) {
+            command.push_str(&format!(" \\\n    {update}"));
+        }
+        let mut text = format!("{plan}\nBuild it:\n  {command}");
         if self.explain {
             text.push_str(&format!("\n\nAll of them:\n{}", plan.explained()));
         }
@@ -127,6 +173,7 @@ impl PlanArguments {
             seconds: wish.time_limit,
             pins: pinned(&self.pins, &self.choices)?,
             seed: wish.seed,
+            updates: self.updates.wish(),
             ..Wish::default()
         })
     }
