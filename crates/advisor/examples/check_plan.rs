@@ -57,7 +57,7 @@ fn main() {
     let sample = Sample::draw(&vectors, queries, all).unwrap();
     let mut scratch = Scratch::within(Path::new(".")).unwrap();
     let mut trial = Trial::new(&sample, &mut scratch, (wish.recall, 0), &NoProgress);
-    trial.read_us = plan.statistics.read_us;
+    trial.read_us = plan.basis.statistics.read_us;
     println!("predicted and measured over {} vectors", trial.rows());
     for entry in checked {
         check(&mut trial, entry, &plan);
@@ -82,7 +82,7 @@ fn check(trial: &mut Trial<'_>, entry: &Entry, plan: &Plan) {
         println!("  {:<28} out of reach", entry.name);
         return;
     };
-    let measured = Cost::of(counts, &plan.device, plan.threads);
+    let measured = Cost::of(counts, &plan.basis.device, plan.threads);
     let off = |predicted: f64, measured: f64| 100.0 * (predicted / measured - 1.0);
     let (pages, us) = (predicted.counts.pages, predicted.latency_us);
     println!(

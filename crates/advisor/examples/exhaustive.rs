@@ -225,7 +225,7 @@ impl Bench<'_> {
             print_entry(entry, found, plan);
         }
         let chosen = self.of(entries[0], recall);
-        let score = |counts: Counts| Cost::of(counts, &plan.device, 1).score(plan.goal);
+        let score = |counts: Counts| Cost::of(counts, &plan.basis.device, 1).score(plan.goal);
         let cells = self.cells.iter();
         let cells = cells.filter(|cell| cell.memory == self.memory.0);
         let scored = cells.filter_map(|cell| Some((score(cell.climb.at(recall)?), cell)));
@@ -263,7 +263,7 @@ fn print_entry(entry: &Entry, found: Option<Counts>, plan: &Plan) {
     let us = |counts: Counts, device: &Device| Cost::of(counts, device, 1).latency_us;
     let found = found.map_or("out of reach".to_owned(), |found| {
         let off = |predicted: f64, found: f64| 100.0 * (predicted / found - 1.0);
-        let found_us = us(found, &plan.device);
+        let found_us = us(found, &plan.basis.device);
         format!(
             "{:>6.1} {:>+4.0}%  rounds {:.1} {:.1}  us {:.0} {:.0} {:>+4.0}%",
             found.pages,

@@ -62,6 +62,18 @@ pub struct TreeVerdict {
     pub verdict: String,
 }
 
+/// What the guesses of a plan were made from.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlanBasis {
+    /// Of the rows.
+    pub statistics: Statistics,
+    /// The disk.
+    pub device: Device,
+    /// Exponents with which hops grew between the samples, by those that are usual with codes as
+    /// long; a median.
+    pub growth_ratio: f64,
+}
+
 /// A plan.
 #[derive(Clone, Debug, Serialize)]
 pub struct Plan {
@@ -82,12 +94,8 @@ pub struct Plan {
     /// The decision tree beside it.
     pub tree: TreeVerdict,
     /// What guesses were made from.
-    pub statistics: Statistics,
-    /// The disk.
-    pub device: Device,
-    /// Exponents with which hops grew between the samples, by those that are usual with codes as
-    /// long; a median.
-    pub growth_ratio: f64,
+    #[serde(flatten)]
+    pub basis: PlanBasis,
     /// How changes should reach the disk, where there will be any.
     pub updates: Option<UpdatePlan>,
     /// Seconds that the plan took.
@@ -160,9 +168,11 @@ impl Plan {
             entries: entries(&ranked, &words, known)?,
             refused,
             tree: tree_verdict(advice, (advised, chosen), (known, best)),
-            statistics: known.statistics,
-            device: known.device.clone(),
-            growth_ratio: known.growth_ratio,
+            basis: PlanBasis {
+                statistics: known.statistics,
+                device: known.device.clone(),
+                growth_ratio: known.growth_ratio,
+            },
             updates,
             seconds: began.elapsed().as_secs_f64(),
         })

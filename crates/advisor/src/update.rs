@@ -7,9 +7,10 @@
 //! updates per second =  1 / time of an update, all threads busy
 //! ```
 //!
-//! Constants are what runs of the engine came to (`lab/runs`: 2026-11-23-updates, 2026-11-24-patches,
-//! 2026-11-25-inplace), or guesses where no run tells (linking, taking over); the shares that start a
-//! merge are the engine's. Pages and bytes were compared with runs, times were not.
+//! Constants are what runs of the engine came to (`lab/runs`: 2026-11-23-updates,
+//! 2026-11-24-patches, 2026-11-25-inplace), or guesses where no run tells (linking, taking over);
+//! the shares that start a merge are the engine's. Pages and bytes were compared with runs, times
+//! were not.
 
 use std::fmt;
 
@@ -203,7 +204,7 @@ impl UpdateSite {
     /// Pages that an insert changes, of those of its lists that no other of its flush changes, and
     /// that of its own record.
     fn pages_per_insert(&self, policy: UpdateSpec, inserts: f64) -> f64 {
-        if !matches!(policy, UpdateSpec::Patch | UpdateSpec::Overwrite) {
+        if !policy.changes_pages() {
             return 0.0;
         }
         let pages = (self.rows / self.lists_per_page).max(1.0);
@@ -215,43 +216,39 @@ impl UpdateSite {
     /// What is done for an update beside its log.
     fn work(&self, policy: UpdateSpec, (inserts, deletes): (f64, f64)) -> Work {
         let pages = self.pages_per_insert(policy, inserts);
-        match policy {
-            UpdateSpec::Rewrite => Work {
-                // In the delta, in a small segment, and linked into the large one.
+        if policy.rewrites() {
+            // In the delta, in a small segment, and linked into the large one.
+            return Work {
                 rows_built: inserts * (2.0 + LINKING),
                 rows_copied: MERGED,
                 bytes_in_order: (inserts + MERGED) * self.row_bytes,
                 search_factor: BESIDE_UNMERGED,
                 ..Work::default()
-            },
-            UpdateSpec::Patch => Work {
-                rows_built: inserts * (1.0 + LINKING),
+            };
+        }
+        if policy.changes_pages() {
+            let over = policy.writes_over();
+            // A delete searches for those that name its node, and mends them, where pages are
+            // written over.
+            let changing = if over { 1.0 } else { inserts };
+            let mending = if over { deletes * LINKING } else { 0.0 };
+            return Work {
+                rows_built: inserts * (1.0 + LINKING) + mending,
                 rows_copied: PATCHED,
                 bytes_in_order: PATCHED * self.row_bytes,
-                pages_read: inserts * pages,
-                pages_written: inserts * pages,
-                search_factor: WITH_DEAD,
-            },
-            UpdateSpec::Overwrite => Work {
-                // A delete searches for those that name its node, and mends them.
-                rows_built: inserts * (1.0 + LINKING) + deletes * LINKING,
-                rows_copied: PATCHED,
-                bytes_in_order: PATCHED * self.row_bytes,
-                pages_read: pages,
-                pages_written: 2.0 * pages,
-                search_factor: 1.0,
-            },
-            // A design that says nothing is changed by segments.
-            _ => {
-                let sizes = (self.rows / MERGED / self.delta_rows).max(1.0);
-                let built = inserts * (1.0 + sizes.ln() / FAN_IN.ln()) + MERGED;
-                Work {
-                    rows_built: inserts + built,
-                    bytes_in_order: built * self.row_bytes * (1.0 + TEMPORARY),
-                    search_factor: BESIDE_SEGMENTS,
-                    ..Work::default()
-                }
-            }
+                pages_read: changing * pages,
+                pages_written: if over { 2.0 * pages } else { inserts * pages },
+                search_factor: if over { 1.0 } else { WITH_DEAD },
+            };
+        }
+        // A design that says nothing is changed by segments.
+        let sizes = (self.rows / MERGED / self.delta_rows).max(1.0);
+        let built = inserts * (1.0 + sizes.ln() / FAN_IN.ln()) + MERGED;
+        Work {
+            rows_built: inserts + built,
+            bytes_in_order: built * self.row_bytes * (1.0 + TEMPORARY),
+            search_factor: BESIDE_SEGMENTS,
+            ..Work::default()
         }
     }
 }
@@ -326,28 +323,18 @@ fn why(costs: &[UpdateCost], wish: &UpdateWish) -> String {
         next.bytes_per_update / best.bytes_per_update,
         next.search_factor / best.search_factor,
     );
-    let name = words(next.policy);
+    let name = next.policy.name();
     format!(
         "{reach}; {name} would take {times:.2} times as long, with {bytes:.1} times the bytes \
          written and {searches:.2} times the time of a search"
     )
 }
 
-/// How a policy is typed.
-fn words(policy: UpdateSpec) -> &'static str {
-    match policy {
-        UpdateSpec::Rewrite => "rewrite",
-        UpdateSpec::Patch => "patch",
-        UpdateSpec::Overwrite => "overwrite",
-        _ => "segments",
-    }
-}
-
 impl UpdatePlan {
     /// The argument of `pageway build` that makes the choice.
     pub fn argument(&self) -> Option<String> {
         self.choice()
-            .map(|choice| format!("--update {}", words(choice)))
+            .map(|choice| format!("--update {}", choice.name()))
     }
 }
 
@@ -371,14 +358,14 @@ impl fmt::Display for UpdatePlan {
                 f,
                 "  {:<9} {:>8.0} updates a second, {:>8.0} bytes each ({written} times the \
                  vectors), {:.1} pages an insert, searches {:.2} times",
-                words(cost.policy),
+                cost.policy.name(),
                 cost.updates_per_second,
                 cost.bytes_per_update,
                 cost.pages_per_insert,
                 cost.search_factor
             )?;
         }
-        let choice = self.choice().map_or("none", words);
+        let choice = self.choice().map_or("none", UpdateSpec::name);
         writeln!(f, "{choice}: {}.", self.why)?;
         write!(
             f,

@@ -130,7 +130,7 @@ impl Shelf {
     /// The collection, opened if need be.
     ///
     /// # Errors
-    /// 404 where it was deleted meanwhile; 507 where memory is missing, with how much; as opening is.
+    /// 404 where it was deleted meanwhile; 507 where memory is missing, with how much; as opening.
     pub(crate) fn get(&self, wanted: &Wanted<'_>) -> Outcome<Arc<OpenCollection>> {
         let place = Arc::clone(self.places().entry(wanted.number).or_default());
         let tick = self.clock.fetch_add(1, Ordering::Relaxed);

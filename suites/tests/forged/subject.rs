@@ -205,7 +205,7 @@ impl Subject {
             }
         }
         for preset in [Preset::OdinAnn, Preset::IpDiskAnn, Preset::Dgai] {
-            subjects.extend(Self::changed(&all[0], preset));
+            subjects.push(Self::changed(&all[0], preset));
         }
         let bits = Arc::new(Rows::bits());
         for preset in [Preset::DiskAnn, Preset::Pageway] {
@@ -216,12 +216,12 @@ impl Subject {
     }
 
     /// One whose rows were replaced by equals, so that its pages were patched or written over.
-    fn changed(rows: &Arc<Rows>, preset: Preset) -> Option<Self> {
+    fn changed(rows: &Arc<Rows>, preset: Preset) -> Self {
         let vfs: Arc<dyn Vfs> = Arc::new(SimVfs::new());
         let options = quick_as(preset).with_metric(rows.metric);
         build(rows, &vfs, &options).unwrap();
         replace(rows, &vfs);
-        Some(Self::of(format!("{preset} changed"), rows, &vfs))
+        Self::of(format!("{preset} changed"), rows, &vfs)
     }
 
     /// None where a form cannot be built over these rows.
@@ -418,7 +418,8 @@ fn build(rows: &Rows, vfs: &Arc<dyn Vfs>, options: &BuildOptions) -> pageway::Re
     Index::build_on(vfs, Path::new(DIR), &input, options, &NoProgress).map(|_| ())
 }
 
-/// Replaces rows by equals in two flushes, and leaves a copy of the index, without a log, in its place.
+/// Replaces rows by equals in two flushes, and leaves a copy of the index, without a log, in its
+/// place.
 fn replace(rows: &Rows, vfs: &Arc<dyn Vfs>) {
     let dir = Path::new(DIR);
     let update = UpdateOptions::default().with_threads(1);
@@ -451,7 +452,7 @@ fn replace(rows: &Rows, vfs: &Arc<dyn Vfs>) {
 
 /// Whether a name is that of a file of an index.
 fn is_file(name: &str) -> bool {
-    name == "MANIFEST" || name.ends_with(".pw")
+    name == "MANIFEST" || Path::new(name).extension().is_some_and(|own| own == "pw")
 }
 
 fn check_kind(error: &Error, file: &str) -> Result<(), String> {

@@ -58,8 +58,8 @@ impl BaseSearch {
         Ok(Self { index, options })
     }
 
-    /// The nodes that are found for each of some raw rows, nearest first: fewer than asked for where
-    /// walks do not come to all.
+    /// The nodes that are found for each of some raw rows, nearest first: fewer than asked for
+    /// where walks do not come to all.
     pub(super) fn found(&self, rows: &[u8]) -> Result<Vec<Vec<u32>>> {
         let asked = Queries::new(rows, self.index.shape());
         let answers = self.index.search(&asked, &self.options)?;

@@ -20,7 +20,8 @@ const UNSEEN_QUERIES: f32 = 2.5;
 /// chosen by then: such queries miss more because they are of more dimensions.
 const TOLD_QUERIES: (f32, f32) = (1.1, 1.5);
 
-/// Part of what dimensions do not tell that is allowed for where true ones would not tell it either.
+/// Part of what dimensions do not tell that is allowed for where true ones would not tell it
+/// either.
 /// Of 100 neighbours in little memory, queries of text missed 1.3 times what none of it allows for,
 /// and those of image descriptors nine tenths.
 const REST_PART: f32 = 0.5;

@@ -122,8 +122,8 @@ impl Bounds {
         self.intervals.extend(intervals);
     }
 
-    /// Widens the intervals until candidates that they leave out are expected to hold no more than a
-    /// share of `left_out` of the `k` nearest, or until bounds are sure.
+    /// Widens the intervals until candidates that they leave out are expected to hold no more than
+    /// a share of `left_out` of the `k` nearest, or until bounds are sure.
     pub(super) fn widen(&mut self, k: usize, left_out: f32) {
         let Some(kth) = self.expected_kth(k) else {
             return;

@@ -399,8 +399,8 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         self.lacks_candidates(nearer)
     }
 
-    /// What a walk among some nodes has cost; of a scan, what it would have with a list that is long
-    /// enough.
+    /// What a walk among some nodes has cost; of a scan, what it would have with a list that is
+    /// long enough.
     fn expected_cost(&self, among: WalkAmong) -> f64 {
         let gathering = self.scratch.shape.index.gathering();
         let spent = self.stats.cost(gathering.expansion_cost());

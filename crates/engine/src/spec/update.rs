@@ -29,8 +29,28 @@ pub enum UpdateSpec {
 
 impl UpdateSpec {
     /// Whether new rows go into the segment that is there, page by page.
-    pub(crate) const fn changes_pages(self) -> bool {
+    pub const fn changes_pages(self) -> bool {
         matches!(self, Self::Patch | Self::Overwrite)
+    }
+
+    /// Whether pages that change are written where they were.
+    pub const fn writes_over(self) -> bool {
+        matches!(self, Self::Overwrite)
+    }
+
+    /// Whether small segments are merged into the largest.
+    pub const fn rewrites(self) -> bool {
+        matches!(self, Self::Rewrite)
+    }
+
+    /// How it is typed; the way that an index that is built once changes is by segments.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Static | Self::Segments => "segments",
+            Self::Rewrite => "rewrite",
+            Self::Patch => "patch",
+            Self::Overwrite => "overwrite",
+        }
     }
 }
 

@@ -106,7 +106,7 @@ struct PlanWishes {
 /// How the index will change.
 #[derive(Debug, Args)]
 struct PlannedUpdates {
-    /// Inserts and deletes in a second: predicts what they take, and chooses how they reach the disk
+    /// Inserts and deletes in a second: predicts what they take, and how they should reach the disk
     #[arg(long, value_name = "N")]
     updates_per_second: Option<f64>,
 
