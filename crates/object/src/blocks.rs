@@ -1,7 +1,9 @@
 //! A file of a version in blocks: from the cache, or by a request, always against its checksum.
 
+use std::collections::HashSet;
 use std::io;
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::Objects;
 use crate::cache::{BlockCache, BlockKey};
@@ -28,6 +30,26 @@ pub(crate) struct Blocks {
     sums: Vec<u32>,
     /// Blocks that are asked for at a time, where the first is not there.
     ahead: u64,
+    /// Blocks that were asked for and are not in the cache yet.
+    underway: Mutex<HashSet<u64>>,
+    arrived: Condvar,
+}
+
+/// Blocks that one read asks for; others wait for them until this is dropped.
+struct Request<'b> {
+    file: &'b Blocks,
+    blocks: Range<u64>,
+}
+
+impl Drop for Request<'_> {
+    fn drop(&mut self) {
+        let mut underway = self.file.underway();
+        self.blocks.clone().for_each(|number| {
+            underway.remove(&number);
+        });
+        drop(underway);
+        self.file.arrived.notify_all();
+    }
 }
 
 impl Blocks {
@@ -57,6 +79,8 @@ impl Blocks {
             bytes: file.bytes,
             sums: sums.iter().map(|sum| u32::from_le_bytes(*sum)).collect(),
             ahead: ahead.clamp(1, MAX_RUN),
+            underway: Mutex::default(),
+            arrived: Condvar::new(),
         })
     }
 
@@ -108,14 +132,41 @@ impl Blocks {
     /// One block that is kept, or those from here on that are not, by one request.
     fn block_run(&self, number: u64, needed: u64) -> io::Result<Vec<u8>> {
         let mut kept = vec![0; self.length_of(number) as usize];
-        if self.cache.get(&self.key(number), &mut kept)? && self.agrees(number, &kept) {
-            return Ok(kept);
+        loop {
+            if self.cache.get(&self.key(number), &mut kept)? && self.agrees(number, &kept) {
+                return Ok(kept);
+            }
+            if let Some(request) = self.request(number, needed) {
+                return self.fetch(request.blocks.start, request.blocks.end);
+            }
+        }
+    }
+
+    /// The blocks from `number` on to be asked for at once; none after a wait for that block, which
+    /// another read had asked for.
+    fn request(&self, number: u64, needed: u64) -> Option<Request<'_>> {
+        let mut underway = self.underway();
+        if underway.contains(&number) {
+            while underway.contains(&number) {
+                let waited = self.arrived.wait(underway);
+                underway = waited.unwrap_or_else(PoisonError::into_inner);
+            }
+            return None;
         }
         let last = needed.max(number + self.ahead).min(number + MAX_RUN);
         let last = last.min(self.sums.len() as u64);
-        let missing = (number + 1..last).take_while(|next| !self.cache.holds(&self.key(*next)));
-        let end = missing.last().map_or(number + 1, |next| next + 1);
-        self.fetch(number, end)
+        let is_missing = |next: &u64| {
+            let is_kept = self.cache.holds(&self.key(*next));
+            !is_kept && !underway.contains(next)
+        };
+        let missing = (number + 1..last).take_while(is_missing).last();
+        let blocks = number..missing.map_or(number + 1, |next| next + 1);
+        underway.extend(blocks.clone());
+        Some(Request { file: self, blocks })
+    }
+
+    fn underway(&self) -> MutexGuard<'_, HashSet<u64>> {
+        self.underway.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn fetch(&self, number: u64, end: u64) -> io::Result<Vec<u8>> {

@@ -25,6 +25,7 @@ use pageway::{
     Queries, Result, SearchOptions, VectorShape, Vfs, verify_on,
 };
 use pageway_object::{BlockCache, CacheMode, Objects, Patience, RemoteVfs, collect, publish};
+use pageway_store::OpenMode;
 use tempfile::TempDir;
 
 const SHAPE: VectorShape = VectorShape {
@@ -228,4 +229,30 @@ fn lost_acknowledgements_commit_once_and_stores_without_conditions_are_refused()
     store.set(Fault::Unconditional);
     let error = publish(&objects(&store), dir.path(), &NoProgress).unwrap_err();
     assert!(error.to_string().contains("conditional puts"), "{error}");
+}
+
+#[test]
+fn reads_of_a_block_at_the_same_time_are_one_request() {
+    let (_dir, _, store) = published();
+    let place = tempfile::tempdir().unwrap();
+    let cache = BlockCache::open(place.path(), CACHE_BYTES).unwrap();
+    let vfs = RemoteVfs::open(objects(&store), cache, CacheMode::Lazy).unwrap();
+    let names = vfs.list(vfs.root()).unwrap();
+    let name = names
+        .iter()
+        .find(|name| name.starts_with("records"))
+        .unwrap();
+    let file = vfs.open(&vfs.root().join(name), OpenMode::Read).unwrap();
+    let before = vfs.objects().counters().gets;
+    store.set(Fault::Slow);
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let file = &file;
+            scope.spawn(move || {
+                let mut bytes = [0; 512];
+                file.read_exact_at(&mut bytes, 512 * thread).unwrap();
+            });
+        }
+    });
+    assert_eq!(vfs.objects().counters().gets, before + 1);
 }
