@@ -62,6 +62,7 @@ dozen pages of it, and you say how much memory and how much recall you want.
   get vectors back  pageway export my.index vectors.parquet
   come from others  pageway import vectors.faiss vectors.npy
   come from Qdrant  pageway import-qdrant --url http://localhost:6333 --collection texts --out DIR
+  put in a bucket   pageway publish my.index s3://bucket/my.index
   this machine      pageway doctor .
   serve over HTTP   pageway serve --data-dir ./data
   measure it all    pageway lab run all --quick --out first-look
