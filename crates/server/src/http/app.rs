@@ -9,7 +9,7 @@ use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::extract::{DefaultBodyLimit, Path, Request, State};
 use axum::http::{Method, Response, Uri};
 use axum::routing::{MethodFilter, on};
-use pageway::server::clock;
+use pageway::server::{clock, return_freed_memory};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 
@@ -22,7 +22,7 @@ use crate::collection::{SampledSearch, SearchTotal, SearchTrace};
 use crate::failure::{Failure, Outcome};
 use crate::log::{Level, Log};
 use crate::operation::{Access, BodyKind, Call, OPERATIONS, Operation, Parameters, RESULT, Reply};
-use crate::room::AnswerRoom;
+use crate::room::{AnswerRoom, held_bytes};
 use crate::sampling::measure;
 use crate::service::Service;
 use crate::slow::SlowQuery;
@@ -31,6 +31,8 @@ use crate::workers::Workers;
 
 /// Bytes of a body at most.
 const MAX_BODY_BYTES: u64 = 32 << 20;
+/// Memory of a body from which on it goes back to the system when the request is done.
+const RETURNED_FROM: u64 = 1 << 20;
 /// Bytes of a body that is looked through where it arrives, at most.
 const WEIGHED_AT_ONCE: usize = 1 << 20;
 /// Time for a body to arrive.
@@ -248,8 +250,8 @@ impl App {
         let (service, trace) = (Arc::clone(&parts.service), Arc::clone(trace));
         let room = Arc::clone(room);
         let work = move || {
-            let _body_room = body_room;
-            operation.answer(&Call {
+            let held = body_room.as_ref().map_or(0, held_bytes);
+            let reply = operation.answer(&Call {
                 service: &service,
                 path: &path,
                 query: &query,
@@ -258,7 +260,13 @@ impl App {
                 deadline,
                 trace: &trace,
                 room: &room,
-            })
+            });
+            // The next thread would need as much again beside what the allocator keeps for this.
+            if held > RETURNED_FROM {
+                return_freed_memory();
+            }
+            drop(body_room);
+            reply
         };
         match operation.access {
             Access::Write if is_later => self.later(operation.name, work),
