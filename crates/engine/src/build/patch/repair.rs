@@ -50,6 +50,16 @@ impl ListChanges {
         self.edges.nodes().chain(losing)
     }
 
+    /// Edges that nodes are asked for.
+    pub(super) fn edges(&self) -> usize {
+        self.edges.len()
+    }
+
+    /// Nodes whose lists lose a dead one.
+    pub(super) fn losing(&self) -> usize {
+        self.losing.len()
+    }
+
     /// Edges that a node is asked for.
     pub(super) fn to(&self, node: NodeId) -> &[EdgeBack] {
         self.edges.to(node)
