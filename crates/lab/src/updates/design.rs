@@ -28,12 +28,20 @@ impl FromStr for UpdateDesign {
             })?;
             choices.insert(name, value);
         }
-        let overrides = serde_json::to_value(&choices).and_then(serde_json::from_value);
-        Ok(Self {
-            name: text.to_owned(),
-            preset,
-            overrides: overrides.map_err(|error| Error::invalid(format!("'{text}': {error}")))?,
-        })
+        let refuse = |what: &dyn std::fmt::Display| Error::invalid(format!("'{text}': {what}"));
+        let read = serde_json::to_value(&choices).and_then(serde_json::from_value);
+        let overrides: Overrides = read.map_err(|error| refuse(&error))?;
+        // A name that is none is read as nothing.
+        let known = serde_json::to_value(overrides).map_err(|error| refuse(&error))?;
+        let is_taken = |name: &&str| known.get(*name).is_some_and(|value| !value.is_null());
+        match choices.keys().find(|name| !is_taken(name)) {
+            Some(name) => Err(refuse(&format!("there is no choice '{name}'"))),
+            None => Ok(Self {
+                name: text.to_owned(),
+                preset,
+                overrides,
+            }),
+        }
     }
 }
 
