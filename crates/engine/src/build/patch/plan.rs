@@ -107,7 +107,7 @@ impl SegmentPatch<'_> {
         let known = self.base.files.differences();
         let known = known.map_or(0, |file| file.payload_bytes);
         let coming = changes.edges() as u64 * EDGE_BYTES
-            + changes.losing() as u64 * 2 * u64::from(spec.graph.max_degree())
+            + changes.losing() as u64 * EDGE_BYTES
             + touched as u64 * DIFFERENCE_BYTES;
         let unit_bytes = map.geometry.unit_bytes() as u64;
         let pages = u64::from(map.page_count()) * unit_bytes;

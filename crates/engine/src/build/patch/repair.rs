@@ -70,6 +70,19 @@ impl ListChanges {
         self.gone.as_ref().is_some_and(|gone| gone.contains(node))
     }
 
+    /// Takes the dead ones that leave out of a list. The last takes the place of each, so that few
+    /// bytes of its page change.
+    pub(super) fn leave(&self, list: &mut Vec<NodeId>) {
+        let mut at = 0;
+        while let Some(node) = list.get(at).copied() {
+            if self.is_gone(node) {
+                list.swap_remove(at);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
     /// Whether all dead nodes leave all lists.
     pub(super) const fn sweeps(&self) -> bool {
         self.sweeps

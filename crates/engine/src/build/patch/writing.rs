@@ -195,7 +195,7 @@ impl<'w> Writing<'w> {
             if sweeps && list.iter().any(|other| !self.patch.lives(*other)) {
                 *list = keeping.repaired(NodeId(node), list)?;
             } else if list.iter().any(|other| self.changes.is_gone(*other)) {
-                list.retain(|other| !self.changes.is_gone(*other));
+                self.changes.leave(list);
                 let coming = self.changes.to(NodeId(node)).len();
                 *list = keeping.filled(NodeId(node), std::mem::take(list), coming)?;
             }
