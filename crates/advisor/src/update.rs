@@ -41,8 +41,10 @@ const PAGES_SHARE: f64 = 64.0;
 const ADDED_SHARE: f64 = 16.0;
 /// Bytes of an id with its node.
 const ID_BYTES: f64 = 12.0;
-/// Flushes from one writing of pages to the next, at most, that are looked at.
+/// Flushes from one writing of pages to the next, at most: those that are looked at, and files of
+/// images.
 const MOST_FLUSHES: u32 = 10_000;
+const IMAGE_FILES: u32 = 8;
 /// Time to link a row into a graph on disk, by that of a build.
 const LINKING: f64 = 2.0;
 /// Microseconds to take over a row in a pass, and bytes per microsecond that such a pass moves.
@@ -238,7 +240,12 @@ impl UpdateSite {
         let bytes = edges * EDGE_BYTES;
         let (mut flushes, mut written) = (0.0, 0.0);
         let mut changed = pages * -(-edges / pages).exp_m1();
-        for count in (1..MOST_FLUSHES).map(f64::from) {
+        let most_flushes = if times > 1.0 {
+            MOST_FLUSHES
+        } else {
+            IMAGE_FILES
+        };
+        for count in (1..most_flushes).map(f64::from) {
             if bytes * count > most || written >= changed * self.page_bytes * times {
                 break;
             }
