@@ -53,6 +53,13 @@ const SEGMENT_SLACK: f32 = 0.05;
 /// Share of a candidate list that must not have died for its walk to be over.
 const LIVING_SHARE: f32 = 0.75;
 
+/// Candidates that may be answers beside those there are, before a walk among some nodes is given
+/// up for want of them: few candidates tell little.
+const ADMITTED_SLACK: usize = 3;
+
+/// Part of its length that a list grows by at least.
+const LEAST_GROWTH: usize = 8;
+
 /// A page that is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PageRequest {
@@ -389,27 +396,63 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     /// list of all segments would hold, down to distance `nearer`.
     pub(super) fn promises_more(&self, nearer: u32) -> bool {
         let size = self.scratch.candidates.capacity();
-        let is_too_dear = |among: WalkAmong| self.expected_cost(among) > among.most;
         if self.query.lists_admitted
             || size >= self.scratch.shape.sizes.list_limit
-            || self.query.among.is_some_and(is_too_dear)
+            || self
+                .query
+                .among
+                .is_some_and(|among| self.is_too_dear(among))
         {
             return false;
         }
         self.lacks_candidates(nearer)
     }
 
-    /// What a walk among some nodes has cost; of a scan, what it would have with a list that is
-    /// long enough.
-    fn expected_cost(&self, among: WalkAmong) -> f64 {
+    /// Whether a walk among some nodes is to be given up: for what it has cost, or for what it would
+    /// with a list that is long enough, where its candidates tell how long that is.
+    fn is_too_dear(&self, among: WalkAmong) -> bool {
         let gathering = self.scratch.shape.index.gathering();
         let spent = self.stats.cost(gathering.expansion_cost());
         let depth = self.scratch.candidates.depth().max(1);
-        let longer = match gathering {
-            Gathering::Scanning => among.longer(depth, self.nearby.share()),
-            Gathering::Reading | Gathering::InMemory => None,
-        };
-        longer.map_or(spent, |needed| spent * needed / depth as f64)
+        match gathering {
+            Gathering::Scanning => {
+                let longer = among.longer(depth, self.nearby.share());
+                longer.map_or(spent, |needed| spent * needed / depth as f64) > among.most
+            }
+            Gathering::Reading => {
+                let needed = self.walked_list(among, ADMITTED_SLACK);
+                // What led to the first of them costs no more for a longer list.
+                let each = spent / self.stats.hops.max(depth as u64) as f64;
+                let expected = spent + (needed - depth as f64).max(0.0) * each;
+                expected > among.most || needed > among.longest * self.part()
+            }
+            Gathering::InMemory => spent > among.most,
+        }
+    }
+
+    /// Share of all nodes that this segment has.
+    fn part(&self) -> f64 {
+        let shape = &self.scratch.shape;
+        shape.index.nodes as f64 / shape.among.nodes.max(1) as f64
+    }
+
+    /// The list that a walk among some nodes should have in this segment, were so many more of its
+    /// candidates such that may be answers.
+    fn walked_list(&self, among: WalkAmong, more: usize) -> f64 {
+        let listed = self.scratch.candidates.keys().len().max(1);
+        let admitted = (self.admitted() + more).min(listed);
+        among.walked(admitted as f64 / listed as f64) * self.part()
+    }
+
+    /// Candidates that may be answers.
+    fn admitted(&self) -> usize {
+        let admitted = |key: &&u64| self.query.admission.admits(key_node(**key));
+        self.scratch
+            .candidates
+            .keys()
+            .iter()
+            .filter(admitted)
+            .count()
     }
 
     /// Whether a walk among some nodes ends before its list is what it should be: all that may be
@@ -451,14 +494,16 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     /// whether it looked into too few clusters for the share of those that may.
     fn lacks_admitted(&self) -> bool {
         let (candidates, sizes) = (&self.scratch.candidates, self.scratch.shape.sizes);
-        let admitted = |key: &&u64| self.query.admission.admits(key_node(**key));
-        let count = candidates.keys().iter().filter(admitted).count();
         match (self.query.among, self.scratch.shape.index.gathering()) {
             (Some(among), Gathering::Scanning) => {
                 let near = self.nearby.share();
-                count < sizes.results || among.longer(candidates.depth(), near).is_some()
+                let longer = among.longer(candidates.depth(), near);
+                self.admitted() < sizes.results || longer.is_some()
             }
-            _ => count < sizes.list_size,
+            (Some(among), Gathering::Reading) => {
+                self.walked_list(among, 0) > candidates.capacity() as f64
+            }
+            _ => self.admitted() < sizes.list_size,
         }
     }
 
@@ -479,7 +524,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         living.count() < enough.max(least)
     }
 
-    /// Doubles the candidate list and goes on gathering, with candidates hardly farther than
+    /// Lengthens the candidate list and goes on gathering, with candidates hardly farther than
     /// `nearer`. In a range search, what is beyond the radius by more than estimates err leads
     /// nowhere from then on.
     pub(super) fn widen(&mut self, nearer: u32) {
@@ -501,9 +546,22 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             (Goal::Within { .. }, Guide::InnerProduct) | (Goal::Nearest, _) => f32::INFINITY,
         };
         let limit = self.scratch.shape.sizes.list_limit;
+        let capacity = self.next_capacity();
         let candidates = &mut self.scratch.candidates;
-        candidates.grow((candidates.capacity() * 2).min(limit), farthest);
+        candidates.grow(capacity.min(limit), farthest);
         self.stage = Stage::Gather;
+    }
+
+    /// The length that the list grows to: twice its own, or less where its candidates tell.
+    fn next_capacity(&self) -> usize {
+        let own = self.scratch.candidates.capacity();
+        match (self.query.among, self.scratch.shape.index.gathering()) {
+            (Some(among), Gathering::Reading) => {
+                let wanted = self.walked_list(among, 0).ceil() as usize;
+                wanted.clamp(own + own.div_ceil(LEAST_GROWTH), own * 2)
+            }
+            _ => own * 2,
+        }
     }
 
     /// Candidates that may be answers: those that were scored while they were gathered, where only
@@ -522,17 +580,17 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         }
     }
 
-    /// Whether the second half of the listed candidates that were taken holds an answer: then those
+    /// Whether the last third of the listed candidates that were taken holds an answer: then those
     /// behind it may as well.
     pub(super) fn answers_lie_deep(&self) -> bool {
         let candidates = &self.scratch.candidates;
         let depth = candidates.depth();
-        let mut half = candidates.keys().iter().take(depth).skip(depth / 2);
+        let mut last = candidates.keys().iter().take(depth).skip(depth - depth / 3);
         let ranking = &self.scratch.ranking;
-        self.query.lists_admitted && half.any(|key| ranking.holds(key_node(*key)))
+        self.query.lists_admitted && last.any(|key| ranking.holds(key_node(*key)))
     }
 
-    /// Goes on with twice as many of the candidates that the list holds; false where all of them
+    /// Goes on with half as many more of the candidates that the list holds; false where all of them
     /// were taken.
     pub(super) fn deepen(&mut self) -> bool {
         let candidates = &mut self.scratch.candidates;
@@ -540,7 +598,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         if depth == 0 || depth >= capacity {
             return false;
         }
-        candidates.take_off(depth.saturating_mul(2));
+        candidates.take_off(depth + depth.div_ceil(2));
         self.stage = Stage::Gather;
         true
     }
