@@ -1,7 +1,6 @@
-//! The memory contract of filters: what filtered searches take beyond plain ones, and what a
-//! process takes in all. Each figure is the peak of a process of its own, counted by the kernel.
-//!
-//! What attributes and names take to be opened is less than such peaks differ by: `memory_heap`.
+//! The memory contract of filters: what filtered searches take beyond plain ones, what opening
+//! attributes and names does, and what a process takes in all. Each figure is the peak of a process
+//! of its own, counted by the kernel; `memory_heap` counts what stays held byte by byte.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
@@ -24,8 +23,13 @@ use pageway::{Effort, Filter, Index, MemoryPart, MemoryWish, OpenOptions, Querie
 /// Tells a process that is measured which index to open, and what to do with it.
 const PLACE: &str = "PAGEWAY_MEMORY_FILTERS";
 const TASK: &str = "PAGEWAY_MEMORY_FILTERS_TASK";
-/// Pages of the program that only a search with a filter touches, what equal peaks differ by, and
-/// the buffers of scans, which are of no budget.
+/// What opening four indexed fields may take.
+const OPENING_BYTES: u64 = 200_000;
+/// What a name may take.
+const NAME_BYTES: u64 = 8;
+/// Pages of the program that only an index with attributes touches, and what equal peaks differ by.
+const NOISE_BYTES: u64 = 256 << 10;
+/// The same of filtered searches, with the buffers of scans, which are of no budget.
 const SCAN_BYTES: u64 = 2 << 20;
 /// What a process takes beside its budget.
 const CONSTANT_BYTES: u64 = 24 << 20;
@@ -92,24 +96,30 @@ fn measure(dir: &Path, task: &str) -> [u64; 4] {
 }
 
 #[test]
-fn filters_take_the_memory_that_is_said() {
+fn attributes_filters_and_names_take_the_memory_that_is_said() {
     if std::env::var_os(PLACE).is_some() {
         return;
     }
     let root = tempfile::tempdir().unwrap();
     build(root.path());
-    let of = |task: &str| measure(&root.path().join("attributes"), task);
-    let (searched, filtered) = (of("search"), of("filter"));
+    let of = |name: &str, task: &str| measure(&root.path().join(name), task);
+    let (plain, names) = (of("plain", "search"), of("names", "search"));
+    let (searched, filtered) = (of("attributes", "search"), of("attributes", "filter"));
+    let opening = searched[0].saturating_sub(plain[0]);
+    let naming = names[0].saturating_sub(plain[0]);
     let filtering = filtered[1].saturating_sub(searched[1]);
     println!(
-        "memory_filters: {} rows; opening {} B; filters {filtering} B more than plain searches, of \
-         {} B set aside; {} matches",
+        "memory_filters: {} rows; opening {} B, with attributes {opening} B more, with names {naming} \
+         B more; filters {filtering} B more than plain searches, of {} B set aside; {} matches",
         count(),
-        filtered[0],
+        plain[0],
         filtered[2],
         filtered[3],
     );
     assert!(filtered[3] > count() as u64, "filters matched nothing");
+    assert!(opening <= OPENING_BYTES + NOISE_BYTES, "opening: {opening}");
+    let of_names = NAME_BYTES * count() as u64 + OPENING_BYTES + NOISE_BYTES;
+    assert!(naming <= of_names, "names: {naming}");
     let most = filtered[2] + SCAN_BYTES;
     assert!(filtering <= most, "filters: {filtering}, at most {most}");
     assert!(

@@ -276,7 +276,7 @@ pub(crate) struct WalkAmong {
     pub(crate) list_size: f64,
     /// Cost from which on a list does not grow any more, in scores of codes.
     pub(crate) most: f64,
-    /// Length from which on it does not.
+    /// Places that it may lack before it is given up.
     pub(crate) longest: f64,
 }
 

@@ -55,7 +55,7 @@ const LIVING_SHARE: f32 = 0.75;
 
 /// Candidates that may be answers beside those there are, before a walk among some nodes is given
 /// up for want of them: few candidates tell little.
-const ADMITTED_SLACK: usize = 3;
+const ADMITTED_SLACK: usize = 2;
 
 /// Part of its length that a list grows by at least.
 const LEAST_GROWTH: usize = 8;
@@ -420,11 +420,11 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
                 longer.map_or(spent, |needed| spent * needed / depth as f64) > among.most
             }
             Gathering::Reading => {
-                let needed = self.walked_list(among, ADMITTED_SLACK);
-                // What led to the first of them costs no more for a longer list.
+                // What was read is read: the rest of the walk against the whole of a scan.
+                let rest = self.walked_list(among, ADMITTED_SLACK) - depth as f64;
                 let each = spent / self.stats.hops.max(depth as u64) as f64;
-                let expected = spent + (needed - depth as f64).max(0.0) * each;
-                expected > among.most || needed > among.longest * self.part()
+                let is_long = rest > among.longest * self.part();
+                is_long || rest * each > among.most || spent > among.most * 2.0
             }
             Gathering::InMemory => spent > among.most,
         }
@@ -441,7 +441,14 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     fn walked_list(&self, among: WalkAmong, more: usize) -> f64 {
         let listed = self.scratch.candidates.keys().len().max(1);
         let admitted = (self.admitted() + more).min(listed);
-        among.walked(admitted as f64 / listed as f64) * self.part()
+        let near = admitted as f64 / listed as f64;
+        // Where pages are scored whole, the list lacks what was near.
+        let wanted = if self.parts.execution.harvest.scores_pages() {
+            among.alone / near.max(f64::MIN_POSITIVE)
+        } else {
+            among.walked(near)
+        };
+        wanted * self.part()
     }
 
     /// Candidates that may be answers.

@@ -25,8 +25,8 @@ const READ_EACH: f64 = 3.0;
 /// is one that reads fewer.
 const MOST_PAGES: f64 = 2.0;
 
-/// Times the list of a search without a filter that a walk which reads may take, where codes can be
-/// scanned in its place: what it has read is read for nothing then.
+/// Times the list of a search without a filter that a walk which reads may still lack, where codes
+/// can be scanned in its place.
 const MOST_WALKED: f64 = 1.75;
 
 /// Part of the misses that are allowed which error bounds may have after a walk among few rows,
@@ -37,7 +37,7 @@ const WALK_PART: f64 = 0.5;
 struct Costs {
     walk: f64,
     scan: f64,
-    /// The list of a walk at most, before it is given up for the scan.
+    /// Places that the list of a walk may lack before it is given up for the scan.
     longest: f64,
     /// An expansion, beside codes and pages.
     expansion: f64,
