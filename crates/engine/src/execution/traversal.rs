@@ -58,7 +58,7 @@ const LIVING_SHARE: f32 = 0.75;
 const ADMITTED_SLACK: usize = 2;
 
 /// Part of its length that a list grows by at least.
-const LEAST_GROWTH: usize = 8;
+const LEAST_GROWTH: usize = 4;
 
 /// A page that is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -408,8 +408,8 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         self.lacks_candidates(nearer)
     }
 
-    /// Whether a walk among some nodes is to be given up: for what it has cost, or for what it would
-    /// with a list that is long enough, where its candidates tell how long that is.
+    /// Whether a walk among some nodes is to be given up: for what it has cost, or for what it
+    /// would with a list that is long enough, where its candidates tell how long that is.
     fn is_too_dear(&self, among: WalkAmong) -> bool {
         let gathering = self.scratch.shape.index.gathering();
         let spent = self.stats.cost(gathering.expansion_cost());
@@ -426,7 +426,11 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
                 let is_long = rest > among.longest * self.part();
                 is_long || rest * each > among.most || spent > among.most * 2.0
             }
-            Gathering::InMemory => spent > among.most,
+            // One more, since a short list may hold none by chance.
+            Gathering::InMemory => {
+                let wanted = self.wanted_admitted(among) as f64;
+                spent * (wanted / (self.count_admitted() + 1) as f64).max(1.0) > among.most
+            }
         }
     }
 
@@ -440,7 +444,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     /// candidates such that may be answers.
     fn walked_list(&self, among: WalkAmong, more: usize) -> f64 {
         let listed = self.scratch.candidates.keys().len().max(1);
-        let admitted = (self.admitted() + more).min(listed);
+        let admitted = (self.count_admitted() + more).min(listed);
         let near = admitted as f64 / listed as f64;
         // Where pages are scored whole, the list lacks what was near.
         let wanted = if self.parts.execution.harvest.scores_pages() {
@@ -449,17 +453,6 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             among.walked(near)
         };
         wanted * self.part()
-    }
-
-    /// Candidates that may be answers.
-    fn admitted(&self) -> usize {
-        let admitted = |key: &&u64| self.query.admission.admits(key_node(**key));
-        self.scratch
-            .candidates
-            .keys()
-            .iter()
-            .filter(admitted)
-            .count()
     }
 
     /// Whether a walk among some nodes ends before its list is what it should be: all that may be
@@ -497,21 +490,57 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         }
     }
 
-    /// Whether too few of the candidates may be answers; of a scan, whose candidates all may,
-    /// whether it looked into too few clusters for the share of those that may.
+    /// Whether too few of the candidates may be answers: fewer than a list that is long enough
+    /// among all nodes holds of them; of a scan, whose candidates all may, whether it looked into
+    /// too few clusters for the share of those that may.
     fn lacks_admitted(&self) -> bool {
         let (candidates, sizes) = (&self.scratch.candidates, self.scratch.shape.sizes);
+        let count = self.count_admitted();
         match (self.query.among, self.scratch.shape.index.gathering()) {
             (Some(among), Gathering::Scanning) => {
                 let near = self.nearby.share();
                 let longer = among.longer(candidates.depth(), near);
-                self.admitted() < sizes.results || longer.is_some()
+                count < sizes.results || longer.is_some()
             }
             (Some(among), Gathering::Reading) => {
                 self.walked_list(among, 0) > candidates.capacity() as f64
             }
-            _ => self.admitted() < sizes.list_size,
+            (Some(among), Gathering::InMemory) => count < self.wanted_admitted(among),
+            (None, _) => count < sizes.list_size,
         }
+    }
+
+    /// Candidates that may be answers.
+    fn count_admitted(&self) -> usize {
+        let keys = self.scratch.candidates.keys().iter();
+        let admitted = |key: &&u64| self.query.admission.admits(key_node(**key));
+        keys.filter(admitted).count()
+    }
+
+    /// Candidates that may be answers in a list of this segment that is long enough.
+    fn wanted_admitted(&self, among: WalkAmong) -> usize {
+        let sizes = self.scratch.shape.sizes;
+        let part = sizes.list_size as f64 / self.query.sizes.list_size.max(1) as f64;
+        let wanted = (among.list_size * among.share * part) as usize;
+        wanted.max(sizes.results)
+    }
+
+    /// The list to go on with: twice as long, or as long as holds enough that may be answers.
+    fn longer_list(&self) -> usize {
+        let size = self.scratch.candidates.capacity();
+        let twice = size * 2;
+        let enough = match (self.query.among, self.scratch.shape.index.gathering()) {
+            (Some(among), Gathering::Reading) => self.walked_list(among, 0).ceil() as usize,
+            (Some(among), Gathering::InMemory) => {
+                let wanted = size * self.wanted_admitted(among);
+                wanted.div_ceil(self.count_admitted().max(1))
+            }
+            _ => twice,
+        };
+        let limit = self.scratch.shape.sizes.list_limit;
+        enough
+            .clamp(size + size.div_ceil(LEAST_GROWTH), twice)
+            .min(limit)
     }
 
     /// Whether too many candidates of a full list died for the others to be a list.
@@ -531,7 +560,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         living.count() < enough.max(least)
     }
 
-    /// Lengthens the candidate list and goes on gathering, with candidates hardly farther than
+    /// Makes the candidate list longer and goes on gathering, with candidates hardly farther than
     /// `nearer`. In a range search, what is beyond the radius by more than estimates err leads
     /// nowhere from then on.
     pub(super) fn widen(&mut self, nearer: u32) {
@@ -552,23 +581,9 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             // What lies near results need not lie near the radius: the walk passes through it.
             (Goal::Within { .. }, Guide::InnerProduct) | (Goal::Nearest, _) => f32::INFINITY,
         };
-        let limit = self.scratch.shape.sizes.list_limit;
-        let capacity = self.next_capacity();
-        let candidates = &mut self.scratch.candidates;
-        candidates.grow(capacity.min(limit), farthest);
+        let size = self.longer_list();
+        self.scratch.candidates.grow(size, farthest);
         self.stage = Stage::Gather;
-    }
-
-    /// The length that the list grows to: twice its own, or less where its candidates tell.
-    fn next_capacity(&self) -> usize {
-        let own = self.scratch.candidates.capacity();
-        match (self.query.among, self.scratch.shape.index.gathering()) {
-            (Some(among), Gathering::Reading) => {
-                let wanted = self.walked_list(among, 0).ceil() as usize;
-                wanted.clamp(own + own.div_ceil(LEAST_GROWTH), own * 2)
-            }
-            _ => own * 2,
-        }
     }
 
     /// Candidates that may be answers: those that were scored while they were gathered, where only
@@ -597,8 +612,8 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         self.query.lists_admitted && last.any(|key| ranking.holds(key_node(*key)))
     }
 
-    /// Goes on with half as many more of the candidates that the list holds; false where all of them
-    /// were taken.
+    /// Goes on with half as many more of the candidates that the list holds; false where all of
+    /// them were taken.
     pub(super) fn deepen(&mut self) -> bool {
         let candidates = &mut self.scratch.candidates;
         let (depth, capacity) = (candidates.depth(), candidates.capacity());

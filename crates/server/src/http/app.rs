@@ -17,6 +17,7 @@ use super::auth::Keys;
 use super::console;
 use super::envelope::{answer, file, refused, words};
 use super::upload;
+use super::weight::weight;
 use crate::collection::{SampledSearch, SearchTotal, SearchTrace};
 use crate::failure::{Failure, Outcome};
 use crate::log::{Level, Log};
@@ -30,10 +31,8 @@ use crate::workers::Workers;
 
 /// Bytes of a body at most.
 const MAX_BODY_BYTES: u64 = 32 << 20;
-/// Bytes that a value of JSON takes at most beside its text, about; and how many times the memory
-/// of bodies the values of one may take, which is alone then.
-const VALUE_BYTES: u64 = 40;
-const MOST_TIMES: u64 = 8;
+/// Bytes of a body that is looked through where it arrives, at most.
+const WEIGHED_AT_ONCE: usize = 1 << 20;
 /// Time for a body to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
 /// Bytes of an address at most.
@@ -309,13 +308,9 @@ impl App {
     ) -> Outcome<(Bytes, OwnedSemaphorePermit)> {
         let memory = &self.0.service.requests;
         let own = memory.bytes();
-        let values = body.iter().filter(|byte| b",[{:".contains(byte)).count() as u64;
-        let bytes = VALUE_BYTES * values;
-        if bytes > MOST_TIMES * own {
-            return Err(Failure::too_many_values(
-                values,
-                MOST_TIMES * own / VALUE_BYTES,
-            ));
+        let bytes = weight_of(&body).await;
+        if bytes > own {
+            return Err(Failure::too_many_values(bytes, own));
         }
         let wanted = body.len() as u64 + bytes;
         if memory.places_of(wanted) <= room.num_permits() as u32 {
@@ -390,6 +385,16 @@ impl App {
             }
         }
     }
+}
+
+/// What the values of a body take; long ones are looked through off the runtime.
+async fn weight_of(body: &Bytes) -> u64 {
+    if body.len() <= WEIGHED_AT_ONCE {
+        return weight(body);
+    }
+    let own = body.clone();
+    let weighed = tokio::task::spawn_blocking(move || weight(&own)).await;
+    weighed.unwrap_or(u64::MAX)
 }
 
 /// The answer where no operation has the path.

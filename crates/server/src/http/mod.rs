@@ -10,6 +10,7 @@ mod head;
 mod serve;
 mod tls;
 mod upload;
+mod weight;
 
 pub use app::App;
 pub use auth::Keys;
