@@ -26,9 +26,9 @@ __all__ = [
     "from_json",
 ]
 
-#: What rows must be to be found: an expression, a filter of Qdrant's, ids and names, or a mask: a
-#: bool for each id, from 0 on.
-Filter = Union[str, Mapping[str, Any], Iterable[Union[bool, int, str, UUID]]]
+#: What rows must be to be found: an expression, a filter of Qdrant's, ids and names, a mask: a
+#: bool for each id, from 0 on, or bytes: ids as a Roaring bitmap of 32 bits in its portable format.
+Filter = Union[str, bytes, Mapping[str, Any], Iterable[Union[bool, int, str, UUID]]]
 
 #: Attributes of rows: a file of JSON lines, Parquet or CSV, a table, or a mapping per row.
 Attributes = Union[str, "os.PathLike[str]", Iterable[Optional[Mapping[str, Any]]], Any]
@@ -112,12 +112,18 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is no value of an attribute")
 
 
-def as_filter(given: Optional[Filter]) -> Union[None, Tuple[str, bool], np.ndarray]:
-    """A text, and whether it is JSON of Qdrant's; a mask; or ids."""
+def as_filter(given: Optional[Filter]) -> Union[None, Tuple[str, bool], np.ndarray, bytes]:
+    """A text, and whether it is JSON of Qdrant's; a mask; ids; or a bitmap of them."""
     if given is None:
         return None
+    if isinstance(given, (bytes, bytearray, memoryview)):
+        return bytes(given)
     if isinstance(given, str):
         return given, False
+    if not isinstance(given, (Mapping, Iterable)):
+        raise InvalidInputError(
+            f"filter: {given!r} is none: an expression, a mapping, ids, a mask or bytes are expected"
+        )
     if not isinstance(given, Mapping):
         admitted = _admitted(given)
         if isinstance(admitted, np.ndarray):

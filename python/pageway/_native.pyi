@@ -25,7 +25,7 @@ _Source = Union[str, Tuple[str, str], Tuple[str, str, str], _Rows]
 _Keys = Union[npt.NDArray[np.uint64], List[str]]
 _Ids = Union[None, str, _Keys]
 _Documents = Union[None, str, List[str]]
-_Filter = Union[Tuple[str, bool], npt.NDArray[np.bool_], npt.NDArray[np.uint64]]
+_Filter = Union[Tuple[str, bool], npt.NDArray[np.bool_], npt.NDArray[np.uint64], bytes]
 _Which = Union[_Keys, _Filter]
 _Scrolled = Tuple[
     Tuple[npt.NDArray[np.uint64], List[Optional[str]]],

@@ -122,7 +122,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
             included. Without it there is no bound.
         effort : int, optional
             The older name of `list_size`; only one of them can be given.
-        filter : str, mapping, or iterable of int or bool, optional
+        filter : str, mapping, bytes, or iterable of int or bool, optional
             What rows must be to be found: an expression (``"lang = 'de' and year >= 2020"``), a
             filter of Qdrant's as a dict, ids, or a mask: a bool for each id, from 0 on; of names
             10,000 at most. A set of ids is asked for each row, which reads all their ids. With m
@@ -203,7 +203,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
             How far off distances may be, as for `search`.
         beam, threads, timeout, with_attributes, strategy
             As for `search`.
-        filter : str, mapping, or iterable of int or bool, optional
+        filter : str, mapping, bytes, or iterable of int or bool, optional
             As for `search`. Rows that match and lie within may be missed, as without one.
 
         Returns
@@ -247,7 +247,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
 
         Parameters
         ----------
-        filter : str, mapping, or iterable of int or bool
+        filter : str, mapping, bytes, or iterable of int or bool
             As for `search`.
 
         Returns

@@ -78,9 +78,23 @@ def test_masks_select_and_what_is_no_id_is_refused(index, vectors):
     assert index.count(np.arange(5, 5 * ROWS, 5, dtype=np.uint64)) == len(range(5, ROWS, 5))
     with pytest.raises(pageway.InvalidInputError, match="from 0 to"):
         index.count([3, -1])
+    for given in (7, datetime.date(2026, 1, 1)):
+        with pytest.raises(pageway.InvalidInputError, match="an expression, a mapping"):
+            index.count(given)
     for given in ([7.0], np.array([7.5]), [True, 3], [None], np.ones((2, 3), bool)):
         with pytest.raises(pageway.InvalidInputError, match="is no id"):
             index.count(given)
+
+
+def test_bitmaps_select(index):
+    # The portable format: cookie, containers, then (key, cardinality - 1), offset, values.
+    ids = [3, 8, 1499, 60_000]
+    head = np.array([12346, 1], "<u4").tobytes() + np.array([0, len(ids) - 1], "<u2").tobytes()
+    bitmap = head + np.array([16], "<u4").tobytes() + np.array(ids, "<u2").tobytes()
+    assert index.count(bitmap) == index.count(memoryview(bitmap)) == 3
+    for wrong in (b"", bitmap[:-1], bitmap + b"x", b"lex = 1"):
+        with pytest.raises(pageway.InvalidInputError, match="filter: bitmap"):
+            index.count(wrong)
 
 
 def test_ids_ranges_fields_and_mistakes(index, vectors):

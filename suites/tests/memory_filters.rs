@@ -1,7 +1,6 @@
-//! The memory contract of filters and names: what a process takes to open an index with attributes
-//! beyond one without, what filtered searches take beyond plain ones, and what names take.
-//!
-//! Each figure is the peak of a process of its own, counted by the kernel.
+//! The memory contract of filters: what filtered searches take beyond plain ones, what opening
+//! attributes and names does, and what a process takes in all. Each figure is the peak of a process
+//! of its own, counted by the kernel; `memory_heap` counts what stays held byte by byte.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
@@ -16,60 +15,24 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Data, long, quick};
+use common::Data;
+use common::attributed::{MEMORY, build, count};
 use pageway::lab::peak_memory_bytes;
-use pageway::source::{TextSlice, VectorSlice};
-use pageway::{
-    BuildInput, Effort, Filter, Index, MemoryPart, MemoryWish, NoProgress, OpenOptions, Queries,
-    SearchOptions,
-};
+use pageway::{Effort, Filter, Index, MemoryPart, MemoryWish, OpenOptions, Queries, SearchOptions};
 
 /// Tells a process that is measured which index to open, and what to do with it.
 const PLACE: &str = "PAGEWAY_MEMORY_FILTERS";
 const TASK: &str = "PAGEWAY_MEMORY_FILTERS_TASK";
-/// Memory of searches: the caches of each index hold all of it, and are equal.
-const MEMORY: u64 = 128 << 20;
 /// What opening four indexed fields may take.
 const OPENING_BYTES: u64 = 200_000;
+/// What a name may take.
+const NAME_BYTES: u64 = 8;
 /// Pages of the program that only an index with attributes touches, and what equal peaks differ by.
 const NOISE_BYTES: u64 = 256 << 10;
 /// The same of filtered searches, with the buffers of scans, which are of no budget.
 const SCAN_BYTES: u64 = 2 << 20;
 /// What a process takes beside its budget.
 const CONSTANT_BYTES: u64 = 24 << 20;
-const NAME_BYTES: u64 = 8;
-
-fn count() -> usize {
-    if long() { 1_000_000 } else { 20_000 }
-}
-
-fn document(row: usize) -> String {
-    let kind = ["red", "green", "blue"][row % 3];
-    let (part, tag) = (row % 1000, row % 77);
-    format!(r#"{{"kind":"{kind}","row":{row},"part":{part}.5,"tags":["t{tag}","all"]}}"#)
-}
-
-/// Three times the rows: plain, with attributes, with names.
-fn build(dir: &Path) {
-    let data = Data::new(count(), 8, 3);
-    let vectors = VectorSlice::new(&data.rows, data.shape).unwrap();
-    let documents: Vec<String> = (0..count()).map(document).collect();
-    let names: Vec<String> = (0..count()).map(|row| format!("names/{row:09}")).collect();
-    let attributes = TextSlice::attributes(&documents);
-    let names = TextSlice::names(&names);
-    let plain = BuildInput::new(&vectors, "rows");
-    let inputs = [
-        ("plain", plain),
-        ("attributes", plain.with_attributes(Some(&attributes as _))),
-        ("names", plain.with_names(Some(&names as _))),
-    ];
-    let options = quick()
-        .with_memory(MemoryWish::Bytes(MEMORY))
-        .with_threads(2);
-    for (name, input) in inputs {
-        Index::build(&dir.join(name), &input, &options, &NoProgress).unwrap();
-    }
-}
 
 /// Filters that take memory: a term, many terms, what terms do not tell, and levels.
 fn filters() -> Vec<String> {
@@ -102,10 +65,7 @@ fn process_that_is_measured() {
     let mut matches = 0;
     for text in filters() {
         let filter = (task == "filter").then(|| Filter::expression(&text).unwrap());
-        let answers = match task.as_str() {
-            "open" => continue,
-            _ => index.search(&queries.with_filter(filter.as_ref()), &search),
-        };
+        let answers = index.search(&queries.with_filter(filter.as_ref()), &search);
         let report = answers.unwrap().filter;
         matches += report.map_or(0, |report| report.matches);
     }
@@ -143,14 +103,13 @@ fn attributes_filters_and_names_take_the_memory_that_is_said() {
     let root = tempfile::tempdir().unwrap();
     build(root.path());
     let of = |name: &str, task: &str| measure(&root.path().join(name), task);
-    let (plain, own) = (of("plain", "open"), of("attributes", "open"));
-    let names = of("names", "open");
+    let (plain, names) = (of("plain", "search"), of("names", "search"));
     let (searched, filtered) = (of("attributes", "search"), of("attributes", "filter"));
-    let more = |one: u64, other: u64| one.saturating_sub(other);
-    let (opening, naming) = (more(own[0], plain[0]), more(names[0], plain[0]));
-    let filtering = more(filtered[1], searched[1]);
+    let opening = searched[0].saturating_sub(plain[0]);
+    let naming = names[0].saturating_sub(plain[0]);
+    let filtering = filtered[1].saturating_sub(searched[1]);
     println!(
-        "memory_filters: {} rows; opening {} B with attributes {opening} B more, with names {naming} \
+        "memory_filters: {} rows; opening {} B, with attributes {opening} B more, with names {naming} \
          B more; filters {filtering} B more than plain searches, of {} B set aside; {} matches",
         count(),
         plain[0],

@@ -32,7 +32,7 @@ pub enum Area {
         /// Metres.
         metres: f64,
     },
-    /// Inside a ring and outside of others.
+    /// Inside a ring and outside of others; their borders excluded.
     Polygon {
         /// The ring.
         exterior: Vec<Place>,
@@ -86,7 +86,11 @@ impl Area {
             Self::Polygon {
                 exterior,
                 interiors,
-            } => inside(exterior, place) && !interiors.iter().any(|hole| inside(hole, place)),
+            } => {
+                let mut borders = interiors.iter().chain([exterior]);
+                let in_hole = || interiors.iter().any(|hole| inside(hole, place));
+                inside(exterior, place) && !in_hole() && !borders.any(|ring| on(ring, place))
+            }
         }
     }
 
@@ -115,6 +119,17 @@ impl Area {
 
 /// What rounding may move a border by.
 const MARGIN_DEGREES: f64 = 1e-6;
+
+/// Whether a place lies on a ring.
+fn on(ring: &[Place], place: Place) -> bool {
+    let next = ring.iter().cycle().skip(1);
+    ring.iter().zip(next).any(|(from, to)| {
+        let (north, east) = (to.lat - from.lat, to.lon - from.lon);
+        let aside = north * (place.lon - from.lon) - east * (place.lat - from.lat);
+        let between = |own: f64, one: f64, other: f64| (one - own) * (other - own) <= 0.0;
+        aside == 0.0 && between(place.lat, from.lat, to.lat) && between(place.lon, from.lon, to.lon)
+    })
+}
 
 /// The even-odd rule: whether a line to the east crosses the ring an odd number of times.
 fn inside(ring: &[Place], place: Place) -> bool {
@@ -168,5 +183,7 @@ mod tests {
         };
         assert!(ring.contains(at(1.5, 0.0)));
         assert!(!ring.contains(at(0.5, 0.0)) && !ring.contains(at(0.0, 3.0)));
+        let borders = [at(0.0, -2.0), at(2.0, 1.0), at(2.0, 2.0), at(-1.0, 0.5)];
+        assert!(borders.iter().all(|place| !ring.contains(*place)));
     }
 }

@@ -17,6 +17,7 @@ mod evaluate;
 mod expression;
 mod field;
 mod geo;
+mod id_bitmap;
 mod instant;
 mod kinds;
 mod known;
@@ -41,6 +42,7 @@ pub use error::{AttributeError, Result};
 pub use evaluate::{Document, has_value, visit_values};
 pub use field::{Field, fields_of};
 pub use geo::{Area, Place};
+pub use id_bitmap::ids_of_bitmap;
 pub use instant::Moment;
 pub use kinds::{Condition, Kinds};
 pub use name::{

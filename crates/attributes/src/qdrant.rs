@@ -52,7 +52,15 @@ impl At {
     fn element(&self, at: usize) -> Self {
         Self {
             words: format!("{}[{at}]", self.words),
+            depth: self.depth,
+        }
+    }
+
+    /// A key of a filter: one level deeper.
+    fn inside(&self, name: &str) -> Self {
+        Self {
             depth: self.depth + 1,
+            ..self.key(name)
         }
     }
 
@@ -95,26 +103,26 @@ impl At {
 }
 
 fn read_filter(value: &Value, at: &At) -> Result<Predicate> {
-    if at.depth > 2 * MAX_DEPTH {
+    if at.depth > MAX_DEPTH {
         return at.wrong(format!("more than {MAX_DEPTH} levels"));
     }
     let object = at.object_of(value, &["must", "should", "must_not", "min_should"])?;
     let mut all = Vec::new();
     if let Some(must) = object.get("must") {
-        all.extend(read_conditions(must, &at.key("must"))?);
+        all.extend(read_conditions(must, &at.inside("must"))?);
     }
     if let Some(should) = object.get("should") {
-        let some = read_conditions(should, &at.key("should"))?;
+        let some = read_conditions(should, &at.inside("should"))?;
         if !some.is_empty() {
             all.push(Predicate::Or(some));
         }
     }
     if let Some(must_not) = object.get("must_not") {
-        let none = read_conditions(must_not, &at.key("must_not"))?;
+        let none = read_conditions(must_not, &at.inside("must_not"))?;
         all.extend(none.into_iter().map(|one| Predicate::Not(Box::new(one))));
     }
     if let Some(min_should) = object.get("min_should").filter(|value| !value.is_null()) {
-        all.push(read_min_should(min_should, &at.key("min_should"))?);
+        all.push(read_min_should(min_should, &at.inside("min_should"))?);
     }
     Ok(Predicate::And(all))
 }
@@ -193,16 +201,10 @@ fn read_path(object: &Object, at: &At) -> Result<Path> {
 
 fn read_nested(value: &Value, at: &At) -> Result<Predicate> {
     let object = at.object_of(value, &["key", "filter"])?;
-    let inner = At {
-        depth: at.depth + 1,
-        ..at.key("filter")
-    };
+    let of = object.get("filter").unwrap_or(&Value::Null);
     Ok(Predicate::Nested {
         path: read_path(object, at)?,
-        of: Box::new(read_filter(
-            object.get("filter").unwrap_or(&Value::Null),
-            &inner,
-        )?),
+        of: Box::new(read_filter(of, &at.key("filter"))?),
     })
 }
 
@@ -382,5 +384,24 @@ fn read_ring(value: &Value, at: &At) -> Result<Vec<Place>> {
     match ring.filter(|ring| ring.len() >= 4 && ring.first() == ring.last()) {
         Some(ring) => Ok(ring),
         None => at.wrong("four places at least are expected, the last of them the first"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_too_deep_is_refused_by_its_place() {
+        let deep = |levels: usize| {
+            let inner = json!({"key": "a", "match": {"value": 1}});
+            (1..levels).fold(json!({"must": [inner]}), |of, _| json!({"must": [of]}))
+        };
+        assert!(Predicate::from_qdrant(&deep(MAX_DEPTH - 1)).is_ok());
+        let error = Predicate::from_qdrant(&deep(MAX_DEPTH + 8)).unwrap_err();
+        let place = format!("filter{}: more than", ".must[0]".repeat(MAX_DEPTH));
+        assert!(error.to_string().starts_with(&place), "{error}");
     }
 }

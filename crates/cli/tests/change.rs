@@ -172,6 +172,12 @@ fn attributes_come_change_are_shown_and_go() {
     assert_eq!(inspected["fields"][0]["kinds"][0], "text");
     let count = ["count", "built.index", "--filter", "of.three = 2", "--json"];
     assert_eq!(number(&place.run(count).json(), "matches"), 100);
+    let json = r#"{"must": {"key": "of.three", "match": {"value": 2}}}"#;
+    place.write("filter.json", json);
+    for given in [json, "filter.json"] {
+        let count = ["count", "built.index", "--filter-json", given, "--json"];
+        assert_eq!(number(&place.run(count).json(), "matches"), 100);
+    }
     place.write("ids.txt", lines([7, 8, 4000].into_iter()));
     let set = [
         "set",
@@ -227,6 +233,14 @@ fn attributes_come_change_are_shown_and_go() {
         ),
         (&["unset", "my.index", "--ids", "ids.txt"], "PATH"),
         (&["delete", "my.index"], "--ids"),
+        (
+            &["count", "my.index", "--filter-json", "{\"must\": 3}"],
+            "filter.must: an object is expected",
+        ),
+        (
+            &["count", "my.index", "--filter", "n > '2020-99-01'"],
+            "'2020-99-01' is no date",
+        ),
         (&["scroll", "my.index", "--limit", "0"], "0 rows at a time"),
     ];
     for (line, words) in cases {

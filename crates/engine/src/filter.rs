@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use pageway_attributes::{Document, Predicate, usual_bytes};
+use pageway_attributes::{Document, Predicate, ids_of_bitmap, usual_bytes};
 use pageway_types::{IdSet, did_you_mean};
 
 use crate::error::{Error, Result};
@@ -55,6 +55,15 @@ impl Filter {
             ids: Some(ids.into()),
             knows_fields: false,
         }
+    }
+
+    /// Rows whose ids are in a bitmap of 32 bits, in the portable format of Roaring.
+    ///
+    /// # Errors
+    /// `InvalidInput` for bytes that are none.
+    pub fn bitmap(bytes: &[u8]) -> Result<Self> {
+        let ids = ids_of_bitmap(bytes).map_err(|error| Error::from(error).within("filter"))?;
+        Ok(Self::ids(ids.collect::<IdSet>()))
     }
 
     /// The ids that a row must have one of, where there are such.

@@ -10,6 +10,7 @@ use pageway::{
     SearchOptions, Strategy,
 };
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
 use serde::Serialize;
 
@@ -106,12 +107,13 @@ impl SearchSettings {
 }
 
 /// What rows must be to be found: a text, and whether it is JSON of Qdrant's and no expression; a
-/// mask of ids from 0 on; or ids.
+/// mask of ids from 0 on; ids; or a bitmap of them.
 #[derive(FromPyObject)]
 pub(crate) enum FilterWish<'py> {
     Text(String, bool),
     Mask(PyReadonlyArray1<'py, bool>),
     Ids(PyReadonlyArray1<'py, u64>),
+    Bitmap(PyBackedBytes),
 }
 
 impl FilterWish<'_> {
@@ -124,6 +126,7 @@ impl FilterWish<'_> {
             Self::Ids(ids) => Ok(Filter::ids(
                 ids.as_slice()?.iter().copied().collect::<IdSet>(),
             )),
+            Self::Bitmap(bytes) => Filter::bitmap(bytes).map_err(to_exception),
         }
     }
 }

@@ -8,6 +8,7 @@
     reason = "a failed test may panic; each suite uses a part of this"
 )]
 
+pub mod attributed;
 pub mod program;
 
 use std::collections::BTreeSet;

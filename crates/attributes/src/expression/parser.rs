@@ -158,11 +158,11 @@ impl Parser {
             return self.list(&path, negated);
         }
         if self.keyword("between") {
-            let low = self.literal()?;
+            let low = self.ordered()?;
             if !self.keyword("and") {
                 return Err(self.wrong("\"and\" is expected"));
             }
-            let high = self.literal()?;
+            let high = self.ordered()?;
             let test = self.between((Some(low), true), (Some(high), true))?;
             return Ok(field(&path, test, negated));
         }
@@ -241,9 +241,8 @@ impl Parser {
             Token::Float(float) => Literal::Number(Number::Float(*float)),
             Token::Text(text) => Literal::Scalar(Scalar::Text(text.clone())),
             Token::Date(text) => {
-                let what = "this is no date: write date'2026-01-31' or date'2026-01-31T12:00:00Z'";
-                let moment = Moment::parse(text).ok_or_else(|| self.wrong(what))?;
-                Literal::Moment(moment)
+                let moment = Moment::parse(text);
+                Literal::Moment(moment.ok_or_else(|| self.wrong(no_date(text)))?)
             }
             Token::Name(name) if name.eq_ignore_ascii_case("true") => {
                 Literal::Scalar(Scalar::Bool(true))
@@ -258,6 +257,21 @@ impl Parser {
         };
         self.at += 1;
         Ok(literal)
+    }
+
+    /// A number or a date; a text that names a moment is one, as no text has an order.
+    fn ordered(&mut self) -> Result<Literal> {
+        let at = self.at;
+        let what = match self.literal()? {
+            own @ (Literal::Number(_) | Literal::Moment(_)) => return Ok(own),
+            Literal::Scalar(Scalar::Text(text)) => match Moment::parse(&text) {
+                Some(moment) => return Ok(Literal::Moment(moment)),
+                None => no_date(&text),
+            },
+            Literal::Scalar(_) => "true and false are neither".to_owned(),
+        };
+        self.at = at;
+        Err(self.wrong(format!("only numbers and dates have an order: {what}")))
     }
 
     fn list(&mut self, path: &Path, negated: bool) -> Result<Predicate> {
@@ -289,7 +303,10 @@ impl Parser {
                 "an operator is expected: = != < <= > >= in, between, is, contains, starts with",
             ));
         };
-        let value = self.literal()?;
+        let value = match sign {
+            "<" | "<=" | ">" | ">=" => self.ordered()?,
+            _ => self.literal()?,
+        };
         let test = match sign {
             "=" | "!=" => self.equal(value)?,
             "<" => self.between((None, true), (Some(value), false))?,
@@ -329,8 +346,12 @@ impl Parser {
         if moments.0.iter().chain(&moments.1).count() == given {
             return Ok(Test::Time(bounds((moments.0, low.1), (moments.1, high.1))));
         }
-        Err(self.wrong("only numbers and dates have an order: give two of one kind"))
+        Err(self.wrong("a number and a date have no order: give two of one kind"))
     }
+}
+
+fn no_date(text: &str) -> String {
+    format!("'{text}' is no date: write date'2026-01-31' or date'2026-01-31T12:00:00Z'")
 }
 
 fn bounds<T>(low: (Option<T>, bool), high: (Option<T>, bool)) -> Bounds<T> {
@@ -388,6 +409,10 @@ mod tests {
                    {"gte": "2026-01-01T00:00:00Z", "lte": "2026-02-01"}}}),
         );
         both(
+            "day < '2026-02-01'",
+            json!({"must": {"key": "day", "range": {"lt": "2026-02-01"}}}),
+        );
+        both(
             "n = 3",
             json!({"must": {"key": "n", "range": {"gte": 3, "lte": 3}}}),
         );
@@ -422,11 +447,16 @@ mod tests {
             ("a =", "column 4: a number"),
             ("a = 'x", "column 5: a quote"),
             ("a ~ 3", "column 3: this character"),
-            ("a < 'x'", "only numbers"),
+            (
+                "a < 'x'",
+                "column 5: only numbers and dates have an order: 'x' is no date",
+            ),
+            ("day > '2020-99-01'", "column 7: only numbers and dates"),
+            ("a between true and 3", "true and false are neither"),
             ("a = 3 b", "column 7: the end"),
             ("(a = 3", "column 7: \")\""),
             ("a between 1 and date'2026-01-01'", "of one kind"),
-            ("a = date'2026-13-01'", "no date"),
+            ("a = date'2026-13-01'", "column 5: '2026-13-01' is no date"),
             ("frob(a)", "unknown function"),
             ("has_id('')", "column 8: name: is empty"),
             ("a = 12x", "no number"),

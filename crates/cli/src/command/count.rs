@@ -14,6 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   pageway count my.index
   pageway count my.index --filter \"lex = 'noun.food' and length < 80\"
+  pageway count my.index --filter-json '{\"must\": {\"key\": \"open\", \"match\": {\"value\": true}}}'
   pageway count my.index --filter-json filter.json --json
 
 Counts exactly, without any search. Without a filter it counts all rows, and lists the fields that

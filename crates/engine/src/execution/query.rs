@@ -43,6 +43,9 @@ const RESULTS_STEP: usize = 8;
 /// Candidates for each answer, at least, where all that may be one are listed.
 const LISTED_EACH: usize = 4;
 
+/// Those that are read for each answer at first, where more are read as answers lie deep.
+const READ_EACH: usize = 2;
+
 /// How many times the usual list candidates are taken from, where those that may be answers are
 /// listed by codes without error bounds.
 const DEEPER: usize = 4;
@@ -150,14 +153,29 @@ impl QuerySizes {
         }
     }
 
+    /// The same beginning with half of the list: what it holds tells how long it should be.
+    pub(crate) fn halved(self) -> Self {
+        let half = self.list_size.div_ceil(2).max(self.results);
+        let list_size = half.min(self.list_size);
+        Self {
+            list_size,
+            capacity: list_size.max(self.results),
+            ..self
+        }
+    }
+
     /// The same where the candidates are listed: as many as there are, and no more than before. It
     /// holds more where `deepens`: then they are taken as far down as answers are found.
     pub(crate) fn of_list(self, count: u64, deepens: bool) -> Self {
         let count = count.max(1) as usize;
-        let least = self.results.saturating_mul(LISTED_EACH);
-        let list_size = self.list_size.max(least).min(count);
-        let more = list_size.saturating_mul(DEEPER).min(self.list_limit);
-        let more = if deepens { more } else { 0 };
+        let list = |each: usize| self.list_size.max(self.results.saturating_mul(each));
+        let whole = list(LISTED_EACH);
+        let (list_size, more) = if deepens {
+            let more = whole.saturating_mul(DEEPER).min(self.list_limit);
+            (list(READ_EACH).min(count), more)
+        } else {
+            (whole.min(count), 0)
+        };
         let capacity = more.min(count).max(list_size);
         Self {
             list_size,
@@ -252,10 +270,14 @@ impl CallLists<'_> {
 pub(crate) struct WalkAmong {
     /// Share of all nodes that may be answers.
     pub(crate) share: f64,
+    /// List size where all nodes may be.
+    pub(crate) alone: f64,
     /// List size that finds as many of all nodes as hold k such, were they spread evenly.
     pub(crate) list_size: f64,
     /// Cost from which on a list does not grow any more, in scores of codes.
     pub(crate) most: f64,
+    /// Places that it may lack before it is given up.
+    pub(crate) longest: f64,
 }
 
 impl WalkAmong {
@@ -266,6 +288,17 @@ impl WalkAmong {
         let times = self.share / near.max(f64::MIN_POSITIVE);
         let needed = self.list_size * times;
         (times > SHARE_SLACK && (depth as f64) < needed).then_some(needed)
+    }
+
+    /// The list that is long enough where this share of its candidates may be answers: that of all
+    /// nodes where all may, and longer by as many as there are others for each.
+    pub(crate) fn walked(self, near: f64) -> f64 {
+        let others = |share: f64| (1.0 / share.max(f64::MIN_POSITIVE) - 1.0).max(0.0);
+        let expected = others(self.share);
+        if expected == 0.0 {
+            return self.alone;
+        }
+        self.alone + (self.list_size - self.alone) * others(near) / expected
     }
 }
 
@@ -351,6 +384,40 @@ mod tests {
         let begins = ALL.map(|gathering| of(80, 1000, (gathering, 8)).list_size);
         assert_eq!(begins, [10, 40, 20]);
         assert_eq!(of(10, 1000, (Gathering::Reading, 8)), sizes(10, 8, 10));
+    }
+
+    #[test]
+    fn a_walk_among_some_is_as_long_as_its_candidates_tell() {
+        let among = |share, list_size| WalkAmong {
+            share,
+            alone: 20.0,
+            list_size,
+            most: f64::MAX,
+            longest: f64::MAX,
+        };
+        let half = among(0.5, 30.0);
+        let wanted = [1.0, 0.5, 0.25].map(|near| half.walked(near));
+        assert_eq!(wanted, [20.0, 30.0, 50.0]);
+        assert!(half.walked(0.0) > 1e300);
+        // Where all match some may have died.
+        assert_eq!(among(1.0, 20.0).walked(0.9), 20.0);
+    }
+
+    #[test]
+    fn lists_begin_short_and_can_grow_as_before() {
+        let halved = sizes(10, 50, 80).halved();
+        assert_eq!((halved.list_size, halved.list_limit), (25, 80));
+        assert_eq!(sizes(10, 14, 28).halved().list_size, 10);
+        let deep = |count| {
+            let own = sizes(10, 15, 200).of_list(count, true);
+            (own.list_size, own.capacity)
+        };
+        assert_eq!(
+            [deep(5), deep(100), deep(1000)],
+            [(5, 5), (20, 100), (20, 160)]
+        );
+        let listed = sizes(10, 15, 200).of_list(1000, false);
+        assert_eq!((listed.list_size, listed.capacity), (40, 40));
     }
 
     proptest! {

@@ -53,6 +53,13 @@ const SEGMENT_SLACK: f32 = 0.05;
 /// Share of a candidate list that must not have died for its walk to be over.
 const LIVING_SHARE: f32 = 0.75;
 
+/// Candidates that may be answers beside those there are, before a walk among some nodes is given
+/// up for want of them: few candidates tell little.
+const ADMITTED_SLACK: usize = 2;
+
+/// Part of its length that a list grows by at least.
+const LEAST_GROWTH: usize = 4;
+
 /// A page that is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PageRequest {
@@ -389,32 +396,63 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
     /// list of all segments would hold, down to distance `nearer`.
     pub(super) fn promises_more(&self, nearer: u32) -> bool {
         let size = self.scratch.candidates.capacity();
-        let is_too_dear = |among: WalkAmong| self.expected_cost(among) > among.most;
         if self.query.lists_admitted
             || size >= self.scratch.shape.sizes.list_limit
-            || self.query.among.is_some_and(is_too_dear)
+            || self
+                .query
+                .among
+                .is_some_and(|among| self.is_too_dear(among))
         {
             return false;
         }
         self.lacks_candidates(nearer)
     }
 
-    /// What a walk among some nodes is expected to cost with a list that is long enough.
-    fn expected_cost(&self, among: WalkAmong) -> f64 {
+    /// Whether a walk among some nodes is to be given up: for what it has cost, or for what it
+    /// would with a list that is long enough, where its candidates tell how long that is.
+    fn is_too_dear(&self, among: WalkAmong) -> bool {
         let gathering = self.scratch.shape.index.gathering();
         let spent = self.stats.cost(gathering.expansion_cost());
-        let times = match gathering {
+        let depth = self.scratch.candidates.depth().max(1);
+        match gathering {
             Gathering::Scanning => {
-                let depth = self.scratch.candidates.depth().max(1);
                 let longer = among.longer(depth, self.nearby.share());
-                longer.map_or(1.0, |needed| needed / depth as f64)
+                longer.map_or(spent, |needed| spent * needed / depth as f64) > among.most
+            }
+            Gathering::Reading => {
+                // What was read is read: the rest of the walk against the whole of a scan.
+                let rest = self.walked_list(among, ADMITTED_SLACK) - depth as f64;
+                let each = spent / self.stats.hops.max(depth as u64) as f64;
+                let is_long = rest > among.longest * self.part();
+                is_long || rest * each > among.most || spent > among.most * 2.0
             }
             // One more, since a short list may hold none by chance.
-            Gathering::Reading | Gathering::InMemory => {
-                self.wanted_admitted(among) as f64 / (self.count_admitted() + 1) as f64
+            Gathering::InMemory => {
+                let wanted = self.wanted_admitted(among) as f64;
+                spent * (wanted / (self.count_admitted() + 1) as f64).max(1.0) > among.most
             }
+        }
+    }
+
+    /// Share of all nodes that this segment has.
+    fn part(&self) -> f64 {
+        let shape = &self.scratch.shape;
+        shape.index.nodes as f64 / shape.among.nodes.max(1) as f64
+    }
+
+    /// The list that a walk among some nodes should have in this segment, were so many more of its
+    /// candidates such that may be answers.
+    fn walked_list(&self, among: WalkAmong, more: usize) -> f64 {
+        let listed = self.scratch.candidates.keys().len().max(1);
+        let admitted = (self.count_admitted() + more).min(listed);
+        let near = admitted as f64 / listed as f64;
+        // Where pages are scored whole, the list lacks what was near.
+        let wanted = if self.parts.execution.harvest.scores_pages() {
+            among.alone / near.max(f64::MIN_POSITIVE)
+        } else {
+            among.walked(near)
         };
-        spent * times.max(1.0)
+        wanted * self.part()
     }
 
     /// Whether a walk among some nodes ends before its list is what it should be: all that may be
@@ -461,9 +499,13 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         match (self.query.among, self.scratch.shape.index.gathering()) {
             (Some(among), Gathering::Scanning) => {
                 let near = self.nearby.share();
-                count < sizes.results || among.longer(candidates.depth(), near).is_some()
+                let longer = among.longer(candidates.depth(), near);
+                count < sizes.results || longer.is_some()
             }
-            (Some(among), _) => count < self.wanted_admitted(among),
+            (Some(among), Gathering::Reading) => {
+                self.walked_list(among, 0) > candidates.capacity() as f64
+            }
+            (Some(among), Gathering::InMemory) => count < self.wanted_admitted(among),
             (None, _) => count < sizes.list_size,
         }
     }
@@ -488,14 +530,17 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         let size = self.scratch.candidates.capacity();
         let twice = size * 2;
         let enough = match (self.query.among, self.scratch.shape.index.gathering()) {
-            (Some(among), Gathering::Reading | Gathering::InMemory) => {
+            (Some(among), Gathering::Reading) => self.walked_list(among, 0).ceil() as usize,
+            (Some(among), Gathering::InMemory) => {
                 let wanted = size * self.wanted_admitted(among);
                 wanted.div_ceil(self.count_admitted().max(1))
             }
             _ => twice,
         };
         let limit = self.scratch.shape.sizes.list_limit;
-        enough.clamp(size + size.div_ceil(4), twice).min(limit)
+        enough
+            .clamp(size + size.div_ceil(LEAST_GROWTH), twice)
+            .min(limit)
     }
 
     /// Whether too many candidates of a full list died for the others to be a list.
@@ -557,25 +602,25 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         }
     }
 
-    /// Whether the second half of the listed candidates that were taken holds an answer: then those
+    /// Whether the last third of the listed candidates that were taken holds an answer: then those
     /// behind it may as well.
     pub(super) fn answers_lie_deep(&self) -> bool {
         let candidates = &self.scratch.candidates;
         let depth = candidates.depth();
-        let mut half = candidates.keys().iter().take(depth).skip(depth / 2);
+        let mut last = candidates.keys().iter().take(depth).skip(depth - depth / 3);
         let ranking = &self.scratch.ranking;
-        self.query.lists_admitted && half.any(|key| ranking.holds(key_node(*key)))
+        self.query.lists_admitted && last.any(|key| ranking.holds(key_node(*key)))
     }
 
-    /// Goes on with twice as many of the candidates that the list holds; false where all of them
-    /// were taken.
+    /// Goes on with half as many more of the candidates that the list holds; false where all of
+    /// them were taken.
     pub(super) fn deepen(&mut self) -> bool {
         let candidates = &mut self.scratch.candidates;
         let (depth, capacity) = (candidates.depth(), candidates.capacity());
         if depth == 0 || depth >= capacity {
             return false;
         }
-        candidates.take_off(depth.saturating_mul(2));
+        candidates.take_off(depth + depth.div_ceil(2));
         self.stage = Stage::Gather;
         true
     }

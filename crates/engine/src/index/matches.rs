@@ -25,6 +25,10 @@ const READ_EACH: f64 = 3.0;
 /// is one that reads fewer.
 const MOST_PAGES: f64 = 2.0;
 
+/// Times the list of a search without a filter that a walk which reads may still lack, where codes
+/// can be scanned in its place.
+const MOST_WALKED: f64 = 1.75;
+
 /// Part of the misses that are allowed which error bounds may have after a walk among few rows,
 /// which misses the rest; among all rows calibration has tried both.
 const WALK_PART: f64 = 0.5;
@@ -33,6 +37,8 @@ const WALK_PART: f64 = 0.5;
 struct Costs {
     walk: f64,
     scan: f64,
+    /// Places that the list of a walk may lack before it is given up for the scan.
+    longest: f64,
     /// An expansion, beside codes and pages.
     expansion: f64,
     /// The cheaper scan.
@@ -105,6 +111,11 @@ impl Version {
         own.reduce(|one, next| Some(one?.max(next?)))?
     }
 
+    /// Whether walks read a page for each candidate that they expand.
+    fn reads(&self) -> bool {
+        !self.all(|one| one.shape.gathering() != Gathering::Reading)
+    }
+
     /// Whether a test holds of all segments.
     fn all(&self, test: fn(&Segment) -> bool) -> bool {
         self.segments.iter().all(test)
@@ -119,7 +130,7 @@ impl Version {
         let calibration = &self.manifest.calibration;
         // A list that holds as many rows that match holds so many more that do not.
         let expanded = calibration.list_size_among(k, list_size, share).min(nodes);
-        let reads = !self.all(|one| one.shape.gathering() != Gathering::Reading);
+        let reads = self.reads();
         let own = if reads { PAGE_COST } else { 0.0 };
         let wanted = if reads {
             list
@@ -160,11 +171,16 @@ impl Version {
             Some(codes) if scans_few(codes) => (codes, Strategy::ScanCodes),
             Some(_) | None => (vectors, Strategy::ScanVectors),
         };
+        let longest = match scans {
+            Strategy::ScanCodes => MOST_WALKED * list,
+            Strategy::ScanVectors | Strategy::Walk => f64::INFINITY,
+        };
         let walks_far = reads && expanded > most && scans == Strategy::ScanCodes;
         let is_better = scan <= walk || walks_far || matches <= MIN_MATCHES;
         Costs {
             walk,
             scan,
+            longest,
             expansion,
             scans,
             strategy: if is_better { scans } else { Strategy::Walk },
@@ -178,19 +194,27 @@ impl Version {
         matched.living as f64 / f64::from(self.node_count().max(1))
     }
 
+    /// Sizes that a walk among some rows begins with.
+    fn walking(&self, options: &SearchOptions, sizes: QuerySizes) -> QuerySizes {
+        let is_told = self.reads() && options.radius.is_none();
+        if is_told { sizes.halved() } else { sizes }
+    }
+
     /// How far a walk among so many rows goes: none within a radius.
     fn among(
         &self,
         options: &SearchOptions,
         list_size: u32,
-        (matched, most): (&Matched, f64),
+        (matched, costs): (&Matched, &Costs),
     ) -> Option<WalkAmong> {
         let share = self.share_of(matched);
         let calibration = &self.manifest.calibration;
         options.radius.is_none().then(|| WalkAmong {
             share,
+            alone: list_size.into(),
             list_size: calibration.list_size_among(options.k, list_size, share),
-            most,
+            most: costs.scan,
+            longest: costs.longest,
         })
     }
 }
@@ -253,9 +277,9 @@ impl Index {
             Strategy::ScanVectors => None,
             Strategy::ScanCodes => Some(listed(sizes, (matched, options.effort), version)),
             Strategy::Walk => Some(CallLists {
-                among: version.among(options, list_size, (matched, costs.scan)),
+                among: version.among(options, list_size, (matched, &costs)),
                 left_out: left_out(options.effort, version.share_of(matched).max(WALK_PART)),
-                ..CallLists::fixed(sizes)
+                ..CallLists::fixed(version.walking(options, sizes))
             }),
         };
         let (mut answers, outcomes) = match lists {

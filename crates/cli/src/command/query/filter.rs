@@ -1,6 +1,6 @@
 //! What rows must be to be found, as it is typed.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use clap::Args;
 use pageway::{Filter, Result};
@@ -15,9 +15,9 @@ pub(crate) struct FilterArguments {
     #[arg(long, value_name = "EXPRESSION", conflicts_with = "filter_json")]
     pub(crate) filter: Option<String>,
 
-    /// The same by a file with the JSON of a filter of Qdrant's
-    #[arg(long, value_name = "FILE")]
-    pub(crate) filter_json: Option<PathBuf>,
+    /// The same by the JSON of a filter of Qdrant's: itself, as '{"must": [..]}', or a file of it
+    #[arg(long, value_name = "JSON|FILE")]
+    pub(crate) filter_json: Option<String>,
 }
 
 impl FilterArguments {
@@ -25,7 +25,11 @@ impl FilterArguments {
     pub(crate) fn read(&self) -> Result<Option<Filter>> {
         match (&self.filter, &self.filter_json) {
             (Some(text), _) => Filter::expression(text).map(Some),
+            (None, Some(json)) if json.trim_start().starts_with('{') => {
+                Filter::qdrant(json).map(Some)
+            }
             (None, Some(path)) => {
+                let path = Path::new(path);
                 let json = system::read_text(path)?;
                 let filter = Filter::qdrant(&json);
                 filter
