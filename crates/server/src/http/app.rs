@@ -5,22 +5,24 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::{Body, Bytes, HttpBody, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Path, Request, State};
-use axum::http::{Method, Response, Uri};
-use axum::routing::{MethodFilter, on};
+use axum::http::{HeaderMap, Response};
+use axum::routing::on;
 use pageway::server::clock;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
 use super::auth::Keys;
-use super::console;
-use super::envelope::{answer, file, refused, words};
-use super::upload;
+use super::body::receive;
+use super::envelope::{answer, file, words};
+use super::route::{absent, method_of, not_allowed, parameters};
+use super::{console, upload};
+use crate::cluster::SHARD;
 use crate::collection::{SampledSearch, SearchTotal, SearchTrace};
 use crate::failure::{Failure, Outcome};
 use crate::log::{Level, Log};
-use crate::operation::{Access, BodyKind, Call, OPERATIONS, Operation, Parameters, RESULT, Reply};
+use crate::operation::{Access, BodyKind, Call, OPERATIONS, Operation, RESULT, Reply};
 use crate::room::AnswerRoom;
 use crate::sampling::measure;
 use crate::service::Service;
@@ -28,16 +30,6 @@ use crate::slow::SlowQuery;
 use crate::upkeep::Upkeep;
 use crate::workers::Workers;
 
-/// Bytes of a body at most.
-const MAX_BODY_BYTES: u64 = 32 << 20;
-/// Bytes that a value of JSON takes at most beside its text, about; and how many times the memory
-/// of bodies the values of one may take, which is alone then.
-const VALUE_BYTES: u64 = 40;
-const MOST_TIMES: u64 = 8;
-/// Time for a body to arrive.
-const BODY_TIME: Duration = Duration::from_secs(30);
-/// Bytes of an address at most.
-const MAX_URI_BYTES: usize = 8 << 10;
 /// Changes that wait or are under way, at most.
 const WRITE_QUEUE: usize = 64;
 /// Threads of changes.
@@ -107,13 +99,7 @@ impl App {
     pub fn router(&self) -> Router {
         let mut router = console::routes();
         for operation in OPERATIONS {
-            let filter = match operation.method {
-                "PUT" => MethodFilter::PUT,
-                "POST" => MethodFilter::POST,
-                "PATCH" => MethodFilter::PATCH,
-                "DELETE" => MethodFilter::DELETE,
-                _ => MethodFilter::GET,
-            };
+            let filter = method_of(operation);
             let handler = move |app: State<Self>, path: Path<Vec<(String, String)>>, request| {
                 app.0.handle(operation, path.0, request)
             };
@@ -232,13 +218,14 @@ impl App {
         if is_stopping && (operation.access != Access::Open || operation.name == "readyz") {
             return Err(Failure::stopping());
         }
-        check_uri(request.uri())?;
-        let query = Parameters::parse(request.uri().query().unwrap_or_default())?;
+        let query = parameters(request.uri())?;
+        let shard = shard_of(request.headers())?;
         let deadline = query.deadline(operation.is_long)?;
         let is_later = operation.is_long && !query.flag("wait", true)?;
         let (body, body_room, file) = match operation.body {
             BodyKind::Json => {
-                let (body, room) = self.body_of(request).await?;
+                let own = &parts.service;
+                let (body, room) = receive(&own.requests, &own.metrics, request).await?;
                 (body, Some(room), None)
             }
             BodyKind::File => {
@@ -250,7 +237,7 @@ impl App {
         let room = Arc::clone(room);
         let work = move || {
             let _body_room = body_room;
-            operation.answer(&Call {
+            let call = Call {
                 service: &service,
                 path: &path,
                 query: &query,
@@ -259,7 +246,11 @@ impl App {
                 deadline,
                 trace: &trace,
                 room: &room,
-            })
+            };
+            if let Some((node, least)) = &shard {
+                service.check_shard(node, (call.name("collection"), *least))?;
+            }
+            operation.answer(&call)
         };
         match operation.access {
             Access::Write if is_later => self.later(operation.name, work),
@@ -275,60 +266,6 @@ impl App {
                     .await
             }
         }
-    }
-
-    /// The body of a request, and the room that it takes until the request is done.
-    async fn body_of(&self, request: Request) -> Outcome<(Bytes, OwnedSemaphorePermit)> {
-        let length = request.headers().get("content-length");
-        let length = length.and_then(|own| own.to_str().ok()?.parse::<u64>().ok());
-        let length = length.or_else(|| request.body().size_hint().upper());
-        let memory = &self.0.service.requests;
-        let most = MAX_BODY_BYTES.min(memory.bytes());
-        if length.is_some_and(|length| length > most) {
-            return Err(Failure::too_large(most));
-        }
-        let room = memory.acquire(length.unwrap_or(most));
-        let Ok(Some(room)) = timeout(BODY_TIME, room).await else {
-            self.0.service.metrics.reject("bodies");
-            return Err(Failure::busy());
-        };
-        let read = to_bytes(request.into_body(), most as usize);
-        match timeout(BODY_TIME, read).await {
-            Ok(Ok(body)) => self.room_of(body, room).await,
-            Ok(Err(_)) if length.is_none() => Err(Failure::too_large(most)),
-            Ok(Err(error)) => Err(Failure::format(error)),
-            Err(_) => Err(Failure::timeout()),
-        }
-    }
-
-    /// More room for a body of many values, which take more than their text.
-    async fn room_of(
-        &self,
-        body: Bytes,
-        room: OwnedSemaphorePermit,
-    ) -> Outcome<(Bytes, OwnedSemaphorePermit)> {
-        let memory = &self.0.service.requests;
-        let own = memory.bytes();
-        let values = body.iter().filter(|byte| b",[{:".contains(byte)).count() as u64;
-        let bytes = VALUE_BYTES * values;
-        if bytes > MOST_TIMES * own {
-            return Err(Failure::too_many_values(
-                values,
-                MOST_TIMES * own / VALUE_BYTES,
-            ));
-        }
-        let wanted = body.len() as u64 + bytes;
-        if memory.places_of(wanted) <= room.num_permits() as u32 {
-            return Ok((body, room));
-        }
-        // All of it at once: two that wait for more of what each other has would wait for good.
-        drop(room);
-        let room = memory.acquire(wanted);
-        let Ok(Some(room)) = timeout(BODY_TIME, room).await else {
-            self.0.service.metrics.reject("bodies");
-            return Err(Failure::busy());
-        };
-        Ok((body, room))
     }
 
     /// Lets a thread do something that nobody waits for.
@@ -392,23 +329,13 @@ impl App {
     }
 }
 
-/// The answer where no operation has the path.
-async fn absent(uri: Uri) -> Response<Body> {
-    let words = format!("no operation has the path {}", uri.path());
-    refused(&Failure::not_found(words))
-}
-
-/// The answer where those of a path have other methods.
-async fn not_allowed(method: Method) -> Response<Body> {
-    let failure = Failure::not_allowed(format_args!("no operation of this path is a {method}"));
-    refused(&failure)
-}
-
-fn check_uri(uri: &Uri) -> Outcome<()> {
-    let length = uri.path_and_query().map_or(0, |own| own.as_str().len());
-    if length > MAX_URI_BYTES {
-        let words = format!("the address has {length} bytes, {MAX_URI_BYTES} are possible");
-        return Err(Failure::wrong(words));
-    }
-    Ok(())
+/// The node that a router means, and the change that it must have.
+fn shard_of(headers: &HeaderMap) -> Outcome<Option<(String, u64)>> {
+    let Some(own) = headers.get(SHARD) else {
+        return Ok(None);
+    };
+    let parts = own.to_str().ok().and_then(|own| own.split_once(' '));
+    let parts = parts.and_then(|(node, own)| Some((node.to_owned(), own.parse().ok()?)));
+    let wrong = || Failure::wrong(format_args!("{SHARD}: a name and a number are expected"));
+    parts.ok_or_else(wrong).map(Some)
 }
