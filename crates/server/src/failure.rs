@@ -85,10 +85,10 @@ impl Failure {
     }
 
     /// 413 for a body whose values take too much memory.
-    pub fn too_many_values(values: u64, limit: u64) -> Self {
+    pub fn too_many_values(bytes: u64, limit: u64) -> Self {
         let text = format!(
-            "Payload error: the body has about {values} values, {limit} are possible within the \
-             memory of this server: send less at once"
+            "Payload error: the values of the body take about {bytes} bytes, {limit} are possible \
+             within the memory of this server: send less at once"
         );
         Self::new(413, text)
     }

@@ -497,6 +497,30 @@ fn values_are_counted() {
 }
 
 #[test]
+fn an_index_that_would_cut_texts_otherwise_is_refused() {
+    let (_dir, server) = filled();
+    let index = |more: Value| {
+        let mut schema = json!({"type": "text", "tokenizer": "word", "lowercase": true});
+        let all = schema.as_object_mut().expect("an object");
+        all.extend(more.as_object().expect("an object").clone());
+        let body = json!({"field_name": "k", "field_schema": schema});
+        server.put("/collections/c/index", &body)
+    };
+    for (more, word) in [
+        (json!({"tokenizer": "prefix"}), "tokenizer"),
+        (json!({"lowercase": false}), "lowercase"),
+        (json!({"stopwords": "english"}), "stopwords"),
+        (json!({"stopwords": {"custom": ["the"]}}), "stopwords"),
+        (json!({"ascii_folding": true}), "ascii_folding"),
+        (json!({"stemmer": {"type": "snowball"}}), "stemmer"),
+    ] {
+        let text = index(more).error(400);
+        assert!(text.contains(&format!("field_schema.{word}")), "{text}");
+    }
+    index(json!({"stopwords": [], "stemmer": null, "ascii_folding": false})).result();
+}
+
+#[test]
 fn what_is_wrong_is_said_and_nothing_is_lost() {
     let (_dir, server) = filled();
     let insert = |body: Value| server.put(WAIT, &body);

@@ -399,17 +399,22 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         self.lacks_candidates(nearer)
     }
 
-    /// What a walk among some nodes has cost; of a scan, what it would have with a list that is
-    /// long enough.
+    /// What a walk among some nodes is expected to cost with a list that is long enough.
     fn expected_cost(&self, among: WalkAmong) -> f64 {
         let gathering = self.scratch.shape.index.gathering();
         let spent = self.stats.cost(gathering.expansion_cost());
-        let depth = self.scratch.candidates.depth().max(1);
-        let longer = match gathering {
-            Gathering::Scanning => among.longer(depth, self.nearby.share()),
-            Gathering::Reading | Gathering::InMemory => None,
+        let times = match gathering {
+            Gathering::Scanning => {
+                let depth = self.scratch.candidates.depth().max(1);
+                let longer = among.longer(depth, self.nearby.share());
+                longer.map_or(1.0, |needed| needed / depth as f64)
+            }
+            // One more, since a short list may hold none by chance.
+            Gathering::Reading | Gathering::InMemory => {
+                self.wanted_admitted(among) as f64 / (self.count_admitted() + 1) as f64
+            }
         };
-        longer.map_or(spent, |needed| spent * needed / depth as f64)
+        spent * times.max(1.0)
     }
 
     /// Whether a walk among some nodes ends before its list is what it should be: all that may be
@@ -447,19 +452,50 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         }
     }
 
-    /// Whether too few of the candidates may be answers; of a scan, whose candidates all may,
-    /// whether it looked into too few clusters for the share of those that may.
+    /// Whether too few of the candidates may be answers: fewer than a list that is long enough
+    /// among all nodes holds of them; of a scan, whose candidates all may, whether it looked into
+    /// too few clusters for the share of those that may.
     fn lacks_admitted(&self) -> bool {
         let (candidates, sizes) = (&self.scratch.candidates, self.scratch.shape.sizes);
-        let admitted = |key: &&u64| self.query.admission.admits(key_node(**key));
-        let count = candidates.keys().iter().filter(admitted).count();
+        let count = self.count_admitted();
         match (self.query.among, self.scratch.shape.index.gathering()) {
             (Some(among), Gathering::Scanning) => {
                 let near = self.nearby.share();
                 count < sizes.results || among.longer(candidates.depth(), near).is_some()
             }
-            _ => count < sizes.list_size,
+            (Some(among), _) => count < self.wanted_admitted(among),
+            (None, _) => count < sizes.list_size,
         }
+    }
+
+    /// Candidates that may be answers.
+    fn count_admitted(&self) -> usize {
+        let keys = self.scratch.candidates.keys().iter();
+        let admitted = |key: &&u64| self.query.admission.admits(key_node(**key));
+        keys.filter(admitted).count()
+    }
+
+    /// Candidates that may be answers in a list of this segment that is long enough.
+    fn wanted_admitted(&self, among: WalkAmong) -> usize {
+        let sizes = self.scratch.shape.sizes;
+        let part = sizes.list_size as f64 / self.query.sizes.list_size.max(1) as f64;
+        let wanted = (among.list_size * among.share * part) as usize;
+        wanted.max(sizes.results)
+    }
+
+    /// The list to go on with: twice as long, or as long as holds enough that may be answers.
+    fn longer_list(&self) -> usize {
+        let size = self.scratch.candidates.capacity();
+        let twice = size * 2;
+        let enough = match (self.query.among, self.scratch.shape.index.gathering()) {
+            (Some(among), Gathering::Reading | Gathering::InMemory) => {
+                let wanted = size * self.wanted_admitted(among);
+                wanted.div_ceil(self.count_admitted().max(1))
+            }
+            _ => twice,
+        };
+        let limit = self.scratch.shape.sizes.list_limit;
+        enough.clamp(size + size.div_ceil(4), twice).min(limit)
     }
 
     /// Whether too many candidates of a full list died for the others to be a list.
@@ -479,7 +515,7 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
         living.count() < enough.max(least)
     }
 
-    /// Doubles the candidate list and goes on gathering, with candidates hardly farther than
+    /// Makes the candidate list longer and goes on gathering, with candidates hardly farther than
     /// `nearer`. In a range search, what is beyond the radius by more than estimates err leads
     /// nowhere from then on.
     pub(super) fn widen(&mut self, nearer: u32) {
@@ -500,9 +536,8 @@ impl<'t, C: PageCodec> Traversal<'t, C> {
             // What lies near results need not lie near the radius: the walk passes through it.
             (Goal::Within { .. }, Guide::InnerProduct) | (Goal::Nearest, _) => f32::INFINITY,
         };
-        let limit = self.scratch.shape.sizes.list_limit;
-        let candidates = &mut self.scratch.candidates;
-        candidates.grow((candidates.capacity() * 2).min(limit), farthest);
+        let size = self.longer_list();
+        self.scratch.candidates.grow(size, farthest);
         self.stage = Stage::Gather;
     }
 

@@ -7,16 +7,15 @@ use axum::extract::Request;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
+use super::weight::weight;
 use crate::failure::{Failure, Outcome};
 use crate::metrics::Metrics;
 use crate::room::RequestMemory;
 
 /// Bytes of a body at most.
 const MAX_BODY_BYTES: u64 = 32 << 20;
-/// Bytes that a value of JSON takes at most beside its text, about; and how many times the memory
-/// of bodies the values of one may take, which is alone then.
-const VALUE_BYTES: u64 = 40;
-const MOST_TIMES: u64 = 8;
+/// Bytes of a body that is looked through where it arrives, at most.
+const WEIGHED_AT_ONCE: usize = 1 << 20;
 /// Time for a body to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
@@ -54,13 +53,9 @@ async fn room_of(
     room: OwnedSemaphorePermit,
 ) -> Outcome<(Bytes, OwnedSemaphorePermit)> {
     let own = memory.bytes();
-    let values = body.iter().filter(|byte| b",[{:".contains(byte)).count() as u64;
-    let bytes = VALUE_BYTES * values;
-    if bytes > MOST_TIMES * own {
-        return Err(Failure::too_many_values(
-            values,
-            MOST_TIMES * own / VALUE_BYTES,
-        ));
+    let bytes = weight_of(&body).await;
+    if bytes > own {
+        return Err(Failure::too_many_values(bytes, own));
     }
     let wanted = body.len() as u64 + bytes;
     if memory.places_of(wanted) <= room.num_permits() as u32 {
@@ -74,4 +69,14 @@ async fn room_of(
         return Err(Failure::busy());
     };
     Ok((body, room))
+}
+
+/// What the values of a body take; long ones are looked through off the runtime.
+async fn weight_of(body: &Bytes) -> u64 {
+    if body.len() <= WEIGHED_AT_ONCE {
+        return weight(body);
+    }
+    let own = body.clone();
+    let weighed = tokio::task::spawn_blocking(move || weight(&own)).await;
+    weighed.unwrap_or(u64::MAX)
 }

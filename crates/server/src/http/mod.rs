@@ -12,6 +12,7 @@ mod route;
 mod serve;
 mod tls;
 mod upload;
+mod weight;
 
 pub use app::App;
 pub use auth::Keys;

@@ -199,11 +199,35 @@ fn index_info(schema: &Value) -> Outcome<Value> {
         let words = "the 'lookup' and 'range' capabilities can't be both disabled";
         return Err(Failure::invalid_index(words));
     }
+    check_text(kind, schema)?;
     let mut info = json!({"data_type": kind});
     if let (Value::Object(_), Some(info)) = (schema, info.as_object_mut()) {
         info.insert("params".to_owned(), schema.clone());
     }
     Ok(info)
+}
+
+/// Refuses to cut texts into other words than they are cut into here: it would change what matches.
+fn check_text(kind: &str, schema: &Value) -> Outcome<()> {
+    let is_there = |name: &str| match schema.get(name) {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::Array(all)) => !all.is_empty(),
+        Some(_) => true,
+    };
+    let tokenizer = schema.get("tokenizer").and_then(Value::as_str);
+    let other = tokenizer
+        .is_some_and(|name| name != "word")
+        .then_some("tokenizer");
+    let is_cased = schema.get("lowercase") == Some(&Value::Bool(false));
+    let cased = is_cased.then_some("lowercase");
+    let more = ["stopwords", "stemmer", "ascii_folding"];
+    let more = more.into_iter().find(|name| is_there(name));
+    match other.or(cased).or(more) {
+        Some(name) if kind == "text" => Err(Failure::unsupported(format_args!(
+            "field_schema.{name}: texts are runs of letters and digits in lower case"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Forgets that a field is to be indexed.

@@ -1,0 +1,152 @@
+//! What a body of JSON takes once it is read, told from its text.
+
+/// Bytes that a value takes at most beside its text, about.
+const VALUE_BYTES: u64 = 40;
+/// Bytes of a component of a vector, in a list that grows.
+const COMPONENT_BYTES: u64 = 8;
+
+/// Whose value text belongs to: the outermost of these names decides.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Vector,
+    Other,
+}
+
+impl Part {
+    fn of(key: &[u8]) -> Option<Self> {
+        match key {
+            b"vector" | b"vectors" | b"query" => Some(Self::Vector),
+            b"payload" | b"payloads" | b"filter" | b"metadata" => Some(Self::Other),
+            _ => None,
+        }
+    }
+}
+
+/// Bytes that the values of a body take beside its text, about: numbers of vectors little, since
+/// they are read as such, all else much. Text that is no JSON weighs something, too.
+pub(super) fn weight(body: &[u8]) -> u64 {
+    let (mut weight, mut depth, mut at) = (0, 0_usize, 0);
+    let mut part: Option<(usize, Part)> = None;
+    let mut text: &[u8] = &[];
+    while let Some(byte) = body.get(at) {
+        at += 1;
+        match byte {
+            b'"' => {
+                let end = string_end(body, at);
+                text = body.get(at..end).unwrap_or_default();
+                at = end + 1;
+            }
+            b':' => {
+                weight += VALUE_BYTES;
+                if part.is_none() {
+                    part = Part::of(text).map(|own| (depth, own));
+                }
+            }
+            b'[' | b'{' => {
+                depth += 1;
+                weight += VALUE_BYTES;
+            }
+            b']' | b'}' => {
+                depth = depth.saturating_sub(1);
+                part = part.filter(|(own, _)| depth >= *own);
+            }
+            b',' => {
+                weight += VALUE_BYTES;
+                part = part.filter(|(own, _)| depth > *own);
+            }
+            b'-' | b'0'..=b'9' => {
+                let end = number_end(body, at);
+                let digits = body.get(at..end).unwrap_or_default();
+                let is_component = matches!(part, Some((_, Part::Vector)))
+                    && digits.iter().any(|one| b".eE".contains(one));
+                if is_component {
+                    // Instead of what the comma or the bracket before it stood for.
+                    weight = weight.saturating_sub(VALUE_BYTES) + COMPONENT_BYTES;
+                }
+                at = end;
+            }
+            _ => {}
+        }
+    }
+    weight
+}
+
+/// Where a string ends that begins at `at`.
+fn string_end(body: &[u8], mut at: usize) -> usize {
+    while let Some(byte) = body.get(at) {
+        match byte {
+            b'\\' => at += 2,
+            b'"' => break,
+            _ => at += 1,
+        }
+    }
+    at
+}
+
+/// Where a number ends that began before `at`.
+fn number_end(body: &[u8], at: usize) -> usize {
+    let rest = body.get(at..).unwrap_or_default();
+    let is_part = |byte: &u8| byte.is_ascii_digit() || b".eE+-".contains(byte);
+    at + rest.iter().take_while(|byte| is_part(byte)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_vectors_weigh_little_and_all_else_much() {
+        let light = |text: &str| weight(text.as_bytes());
+        let floats = vec!["-0.25"; 1000].join(",");
+        for (body, each) in [
+            (format!(r#"{{"query": [{floats}]}}"#), COMPONENT_BYTES),
+            (
+                format!(r#"{{"vector": {{"a": [{floats}]}}}}"#),
+                COMPONENT_BYTES,
+            ),
+            (
+                format!(r#"{{"payload": {{"vector": [{floats}]}}}}"#),
+                VALUE_BYTES,
+            ),
+            (
+                format!(r#"{{"filter": {{"query": [{floats}]}}}}"#),
+                VALUE_BYTES,
+            ),
+            (format!(r#"{{"a": [{floats}]}}"#), VALUE_BYTES),
+            (
+                format!(r#"{{"vector": [1], "a": [{floats}]}}"#),
+                VALUE_BYTES,
+            ),
+            (
+                format!(r#"{{"points": [{{"vector": [1]}}, [{floats}]]}}"#),
+                VALUE_BYTES,
+            ),
+            (
+                format!(r#"{{"payload": {{}}, "query": [{floats}]}}"#),
+                COMPONENT_BYTES,
+            ),
+            (format!(r#"{{"query": "[{floats}"}}"#), 0),
+        ] {
+            let own = light(&body) as f64 / 1000.0;
+            assert!((own - each as f64).abs() < 1.0, "{own} {}", &body[..30]);
+        }
+        let integers = vec!["7"; 1000].join(",");
+        assert!(light(&format!(r#"{{"query": [{integers}]}}"#)) >= 1000 * VALUE_BYTES);
+    }
+
+    #[test]
+    fn any_bytes_are_weighed() {
+        for text in [
+            "",
+            "\"",
+            "\"\\",
+            "]]]",
+            "{\"a\\\":1,\"query\":1.5",
+            "-",
+            ":::",
+            "1.5",
+        ] {
+            assert!(weight(text.as_bytes()) <= 8 * VALUE_BYTES, "{text}");
+        }
+    }
+}
