@@ -357,7 +357,7 @@ impl World {
             Mood::Paused => return own.held.push((request, call)),
             Mood::Lossy => return,
             Mood::Slow(takes) => takes,
-            Mood::Busy if call % 2 == 0 => {
+            Mood::Busy if call.is_multiple_of(2) => {
                 return self.end(request, call, CallEnd::Failed("busy".to_owned()));
             }
             Mood::Busy | Mood::Well => 1 + self.random.below(20),
