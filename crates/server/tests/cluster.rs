@@ -10,6 +10,7 @@
 
 mod common;
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -143,7 +144,7 @@ impl Node {
 fn write_map(dir: &Path, version: u64, nodes: &[&Node], sequences: (u64, u64)) -> PathBuf {
     let mut text = format!("version = {version}\n[nodes]\n");
     for node in nodes {
-        text += &format!("{} = 'http://{}'\n", node.name, node.process.address);
+        writeln!(text, "{} = 'http://{}'", node.name, node.process.address).unwrap();
     }
     for (number, (own, sequence)) in [("ab", sequences.0), ("cd", sequences.1)]
         .iter()
@@ -151,10 +152,9 @@ fn write_map(dir: &Path, version: u64, nodes: &[&Node], sequences: (u64, u64)) -
     {
         let names = nodes.iter().filter(|node| own.contains(node.name));
         let names: Vec<String> = names.map(|node| format!("'{}'", node.name)).collect();
-        text += &format!(
-            "[[collections.c.shards]]\ncollection = 's{number}'\nnodes = [{}]\nsequence = {sequence}\n",
-            names.join(", ")
-        );
+        let head = format!("[[collections.c.shards]]\ncollection = 's{number}'");
+        let names = names.join(", ");
+        writeln!(text, "{head}\nnodes = [{names}]\nsequence = {sequence}").unwrap();
     }
     let path = dir.join("map.toml");
     // In one step, as a reader may look at any time.
