@@ -123,6 +123,7 @@ pub mod lab {
 #[cfg(feature = "server")]
 pub mod server {
     pub use pageway_attributes::{Moment, Scalar, is_name_id, name_id, visit_values};
+    pub use pageway_store::machine::return_freed_memory;
     pub use pageway_store::{
         DirectoryLock, FileUuid, LogFloor, LogPlace, LogWriter, Lsn, OnDamage, OpenMode, Room,
         StoreError, VfsFile, clock, commit_manifest, create_directory, read_manifest, replay_log,

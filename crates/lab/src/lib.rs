@@ -9,6 +9,7 @@
 //! comparator  other libraries on the same data, each a script in a process of its own
 //! stream      an index through a runbook of changes, each search against exact truth
 //! filter      searches among rows that match, by how many do and where they lie
+//! updates     searches beside inserts and deletes, design by design
 //! report      records -> figures, tables and findings -> HTML, Markdown, CSV
 //! picture     one index, or walks through it, as a page of the report's kind
 //! ```
@@ -28,6 +29,7 @@ pub mod report;
 pub mod run;
 pub mod stream;
 pub mod suite;
+pub mod updates;
 
 pub use files::{read_text, write_text};
 pub use plan::Estimate;

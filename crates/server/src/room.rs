@@ -92,6 +92,11 @@ impl RequestMemory {
     }
 }
 
+/// Bytes that a body holds.
+pub(crate) fn held_bytes(room: &OwnedSemaphorePermit) -> u64 {
+    room.num_permits() as u64 * PLACE_BYTES
+}
+
 /// What the answer of a request takes, until this is dropped.
 pub(crate) struct AnswerRoom {
     memory: RequestMemory,

@@ -321,6 +321,7 @@ impl Pipeline<'_> {
                 region: None,
                 overwritten: None,
                 repaired: None,
+                additions: None,
             },
             graph: GraphStatistics {
                 overlap,

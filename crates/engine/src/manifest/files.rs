@@ -44,10 +44,12 @@ pub(crate) enum FileKind {
     Epochs = 16,
     /// A bit for each dead node whose edges were repaired.
     Repaired = 17,
+    /// What pages of the records differ by from what their files hold.
+    Differences = 18,
 }
 
 impl FileKind {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::Records,
         Self::Codes,
         Self::Codebook,
@@ -63,6 +65,7 @@ impl FileKind {
         Self::Region,
         Self::Epochs,
         Self::Repaired,
+        Self::Differences,
     ];
 
     /// Whether segments may have such a file in common.
@@ -95,6 +98,7 @@ impl FileKind {
             Self::Region => "region",
             Self::Epochs => "epochs",
             Self::Repaired => "repaired",
+            Self::Differences => "differences",
         }
     }
 
@@ -163,6 +167,42 @@ pub(crate) struct OverwrittenFiles {
     pub(crate) identity: FileUuid,
 }
 
+/// What came since pages, codes and ids of a segment were last written.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AdditionFiles {
+    /// What tells the records, as they are with it, from all others.
+    pub(crate) identity: FileUuid,
+    /// What pages differ by from what their files hold, where any do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) differences: Option<FileEntry>,
+    /// Codes of the nodes behind those of `codes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) codes: Option<FileEntry>,
+    /// Those of `second_codes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) second_codes: Option<FileEntry>,
+    /// Ids of nodes that are not in `ids`, and that count where both have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ids: Option<FileEntry>,
+    /// Bytes of differences that were written since pages were.
+    #[serde(default)]
+    pub(crate) written_bytes: u64,
+}
+
+impl AdditionFiles {
+    /// Every file.
+    fn all(&self) -> impl Iterator<Item = &FileEntry> {
+        let all = [
+            &self.differences,
+            &self.codes,
+            &self.second_codes,
+            &self.ids,
+        ];
+        all.into_iter().flatten()
+    }
+}
+
 /// The files of a segment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -201,14 +241,47 @@ pub(crate) struct Files {
     /// Where edges to dead nodes were repaired one by one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) repaired: Option<FileEntry>,
+    /// Where pages, codes or ids have additions in files of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) additions: Option<AdditionFiles>,
 }
 
 impl Files {
     /// What tells its records, as they are now, from all others.
     pub(crate) fn identity(&self) -> FileUuid {
+        let added = self.additions.as_ref().map(|own| own.identity);
         let map = self.patches.as_ref().map(|patches| patches.map.uuid);
         let settled = self.overwritten.as_ref().map(|own| own.identity);
-        map.or(settled).unwrap_or(self.records.uuid)
+        added.or(map).or(settled).unwrap_or(self.records.uuid)
+    }
+
+    /// What pages differ by, where they do.
+    pub(crate) fn differences(&self) -> Option<&FileEntry> {
+        self.additions.as_ref()?.differences.as_ref()
+    }
+
+    /// Codes, and those of the nodes behind, where there are any.
+    pub(crate) fn codes_and_additions(&self) -> [Option<&FileEntry>; 2] {
+        let added = self.additions.as_ref();
+        [
+            self.codes.as_ref(),
+            added.and_then(|own| own.codes.as_ref()),
+        ]
+    }
+
+    /// The same of second codes.
+    pub(crate) fn second_codes_and_additions(&self) -> [Option<&FileEntry>; 2] {
+        let added = self.additions.as_ref();
+        [
+            self.second_codes.as_ref(),
+            added.and_then(|own| own.second_codes.as_ref()),
+        ]
+    }
+
+    /// The table of ids, and the one that counts before it, where there are any.
+    pub(crate) fn ids_and_additions(&self) -> [Option<&FileEntry>; 2] {
+        let added = self.additions.as_ref();
+        [self.ids.as_ref(), added.and_then(|own| own.ids.as_ref())]
     }
 
     /// Whether images of pages are a journal: they go where the pages are.
@@ -223,7 +296,8 @@ impl Files {
             .overwritten
             .as_ref()
             .map(|own| own.epochs.payload_bytes);
-        map.unwrap_or(0) + epochs.unwrap_or(0)
+        let differences = self.differences().map(|own| own.payload_bytes);
+        [map, epochs, differences].into_iter().flatten().sum()
     }
 
     /// Every file.
@@ -251,6 +325,7 @@ impl Files {
             .chain(attributes)
             .chain(patches)
             .chain(self.overwritten.iter().map(|own| &own.epochs))
+            .chain(self.additions.iter().flat_map(AdditionFiles::all))
             .collect()
     }
 

@@ -12,7 +12,9 @@ mod whole;
 mod wish;
 
 pub(crate) use changes::ChangeEntry;
-pub(crate) use files::{AttributeFiles, FileKind, Files, OverwrittenFiles, PatchFiles};
+pub(crate) use files::{
+    AdditionFiles, AttributeFiles, FileKind, Files, OverwrittenFiles, PatchFiles,
+};
 pub(crate) use log::{log_dir, remove_log};
 pub(crate) use segment::{CodeError, GraphStatistics, PatchEntry, SegmentEntry};
 pub(crate) use whole::{MAX_SEGMENTS, Manifest};

@@ -118,16 +118,18 @@ impl SegmentEntry {
         }
         let storage = &self.spec.storage;
         let in_memory = storage.codes_in_memory(self.node_count);
-        let first = (&self.files.codes, in_memory, Some(storage.quantizer));
+        let files = self.files.codes_and_additions();
+        let first = (files, in_memory, Some(storage.quantizer));
         let second = (
-            &self.files.second_codes,
+            self.files.second_codes_and_additions(),
             self.node_count,
             storage.second_codes_in_memory(),
         );
-        for (file, nodes, quantizer) in [first, second] {
+        for (files, nodes, quantizer) in [first, second] {
             let code_bytes = quantizer.map_or(0, QuantizerSpec::code_bytes);
             let expected = u64::from(nodes) * u64::from(code_bytes);
-            let found = file.as_ref().map_or(0, |file| file.payload_bytes);
+            let found = files.into_iter().flatten().map(|file| file.payload_bytes);
+            let found = found.fold(0, u64::saturating_add);
             if found != expected {
                 return Err(corrupt(format!(
                     "{found} bytes of codes, expected {expected}"
@@ -185,6 +187,9 @@ impl SegmentEntry {
                 "{known} epochs of {} pages that were written over",
                 records.units
             )));
+        }
+        if patched.is_none() && self.files.additions.is_some() {
+            return Err(corrupt("additions to a segment as it was built".to_owned()));
         }
         let Some(patches) = &self.files.patches else {
             return Ok(());

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use pageway_attributes::{Attributes, DocumentFile, TermFile};
 use pageway_kernels::KernelSet;
 use pageway_quant::Quantizer;
-use pageway_store::{BlobReader, IoProbe, OpenMode, PageFile, Vfs};
+use pageway_store::{BlobReader, FileEntry, IoProbe, OpenMode, PageFile, Vfs};
 
 pub(crate) use cache::{
     CacheBytes, check_hot, keeps_hot_list, list_memory_bytes, packed_list_bytes,
@@ -31,7 +31,7 @@ use crate::execution::{AnyParts, CodePart, FixedPart, GivenRows, LoadedSegment, 
 use crate::layout::PageCodec;
 use crate::manifest::{AttributeFiles, SegmentEntry};
 use crate::spec::{EntrySpec, IdStorage};
-use crate::storage::{CodeBlocks, CodeTable, Identities, RecordPages, Region, Shadow};
+use crate::storage::{CodeBlocks, CodeTable, Differences, Identities, RecordPages, Region, Shadow};
 
 /// The kernels of this machine, or of `PAGEWAY_ISA`.
 pub(crate) fn kernels() -> Result<&'static KernelSet> {
@@ -54,9 +54,25 @@ impl Source<'_> {
     }
 
     /// A whole file that an index must have.
-    fn read(&self, entry: Option<&pageway_store::FileEntry>, name: &str) -> Result<Vec<u8>> {
+    fn read(&self, entry: Option<&FileEntry>, name: &str) -> Result<Vec<u8>> {
         let entry = entry.ok_or_else(|| self.corrupt(name, "missing from the manifest"))?;
         Ok(BlobReader::open(self.vfs, self.dir, entry)?.read_rest(entry.payload_bytes)?)
+    }
+
+    /// A file that an index must have, and what was added to it since, as one.
+    fn read_with(&self, files: [Option<&FileEntry>; 2], name: &str) -> Result<Vec<u8>> {
+        let [whole, Some(added)] = files else {
+            return self.read(files[0], name);
+        };
+        let whole = whole.ok_or_else(|| self.corrupt(name, "missing from the manifest"))?;
+        let open = |file| BlobReader::open(self.vfs, self.dir, file);
+        let (mut whole, mut added) = (open(whole)?, open(added)?);
+        let first = whole.total_bytes() as usize;
+        let mut bytes = vec![0; first + added.total_bytes() as usize];
+        let (first, behind) = bytes.split_at_mut(first);
+        whole.read_exact(first)?;
+        added.read_exact(behind)?;
+        Ok(bytes)
     }
 }
 
@@ -101,6 +117,12 @@ pub(crate) fn record_pages(source: Source<'_>, mode: OpenMode) -> Result<OpenPag
             return Err(source.corrupt(&overwritten.epochs.name, "no epochs of these pages"));
         }
         records = records.with_epochs(epochs);
+    }
+    if let Some(file) = files.differences() {
+        let size = (map.page_count(), map.geometry.payload_bytes());
+        let differences = Differences::new(&source.read(Some(file), "differences")?, size)
+            .map_err(|error| error.within(dir.join(&file.name).display()))?;
+        records = records.with_differences(differences);
     }
     Ok(OpenPages { records, probe })
 }
@@ -233,8 +255,9 @@ fn fixed(source: Source<'_>, known: Option<&Arc<Quantizer>>) -> Result<FixedPart
 fn codes_of_nodes(source: Source<'_>, quantizer: Arc<Quantizer>) -> Result<CodePart> {
     let segment = source.segment;
     let (mut table, mut blocks) = (CodeTable::default(), CodeBlocks::default());
-    if let Some(file) = &segment.files.codes {
-        let bytes = source.read(Some(file), "codes")?;
+    let files = segment.files.codes_and_additions();
+    if files[0].is_some() {
+        let bytes = source.read_with(files, "codes")?;
         if segment.spec.execution.entry == EntrySpec::Clusters {
             blocks = CodeBlocks::new(bytes, &quantizer);
         } else {
@@ -259,7 +282,7 @@ fn second_codes(source: Source<'_>) -> Result<Option<CodePart>> {
     let in_memory = source.segment.spec.storage.second_codes_in_memory();
     let table = match in_memory {
         Some(_) => {
-            let bytes = source.read(files.second_codes.as_ref(), "second-codes")?;
+            let bytes = source.read_with(files.second_codes_and_additions(), "second-codes")?;
             CodeTable::new(bytes, source.segment.node_count, &quantizer)
         }
         None => CodeTable::default(),

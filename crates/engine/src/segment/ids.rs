@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Memory holds the first id of each page. A search for an id costs a read, or none where no page
-//! can have it. `docs/format/ids.md`.
+//! can have it. Ids that came since the table was written are in one of their own, which is asked
+//! first. `docs/format/ids.md`.
 
 use pageway_attributes::is_name_id;
 use pageway_store::{
@@ -39,8 +40,8 @@ pub(crate) fn ids_are_nodes(spec: &IndexSpec) -> bool {
 pub(crate) enum IdLookup {
     /// Node `n` has id `first + n`.
     Nodes { first: u64, count: u32 },
-    /// A table.
-    Table(IdTable),
+    /// A table, and one of ids that came since, which counts before it.
+    Tables(IdTable, Option<Box<IdTable>>),
 }
 
 /// A table of ids, on pages.
@@ -66,17 +67,24 @@ impl IdLookup {
                 count: segment.node_count,
             });
         }
-        let Some(entry) = &segment.files.ids else {
+        let [Some(entry), added] = segment.files.ids_and_additions() else {
             return Err(source.corrupt("ids", NO_TABLE));
         };
-        IdTable::open(source, entry).map(Self::Table)
+        let added = added.map(|added| IdTable::open(source, added).map(Box::new));
+        Ok(Self::Tables(
+            IdTable::open(source, entry)?,
+            added.transpose()?,
+        ))
     }
 
     /// The largest id there is that is not of a name.
     pub(crate) fn last_number(&self) -> Option<u64> {
         match self {
             Self::Nodes { first, count } => Some(first.saturating_add(u64::from(*count)) - 1),
-            Self::Table(table) => table.last_number,
+            Self::Tables(table, added) => {
+                let added = added.as_ref().and_then(|added| added.last_number);
+                table.last_number.max(added)
+            }
         }
     }
 
@@ -92,7 +100,10 @@ impl IdLookup {
                     .filter(|node| *node < u64::from(*count))
                     .map(|node| NodeId(node as u32)))
             }
-            Self::Table(table) => table.find(id),
+            Self::Tables(table, added) => {
+                let added = added.as_ref().map_or(Ok(None), |added| added.find(id));
+                added?.map_or_else(|| table.find(id), |node| Ok(Some(node)))
+            }
         }
     }
 }
@@ -101,14 +112,14 @@ impl IdTable {
     fn open(source: Source<'_>, entry: &FileEntry) -> Result<Self> {
         let mut fences = Vec::with_capacity(entry.units as usize);
         let (mut last, mut last_number) = (0, None);
-        visit_ids(source, entry, &mut |at, id, _| {
+        let mut cursor = TableCursor::open(source, entry)?;
+        while let Some((at, id, _)) = cursor.next(source)? {
             if at == 0 {
                 fences.push(id);
             }
             last = id;
             last_number = Some(id).filter(|id| !is_name_id(*id)).or(last_number);
-            Ok(())
-        })?;
+        }
         let file = PageFile::open(source.vfs, source.dir, entry, OpenMode::Read)?;
         Ok(Self {
             file,
@@ -157,28 +168,50 @@ fn entries(payload: &[u8], count: usize) -> impl Iterator<Item = (u64, u32)> + '
     })
 }
 
-/// Shows every entry of a table in order: its place in its page, id and node.
-///
-/// # Errors
-/// `Corrupt` where ids do not rise, a node is none of the segment, or entries are missing.
-fn visit_ids(
-    source: Source<'_>,
-    entry: &FileEntry,
-    visit: &mut dyn FnMut(usize, u64, NodeId) -> Result<()>,
-) -> Result<()> {
-    let mut cursor = TableCursor::open(source, entry)?;
-    while let Some((at, id, node)) = cursor.next(source)? {
-        visit(at, id, node)?;
-    }
-    Ok(())
-}
-
 /// Ids of a segment in ascending order, with their nodes. Holds a page.
 pub(crate) enum IdCursor {
     /// Of nodes whose ids follow by arithmetic: the next, and behind the last.
     Nodes { first: u64, next: u32, count: u32 },
-    /// Of a table.
-    Table(TableCursor),
+    /// Of a table, and of one that counts before it.
+    Tables(NextEntry, Option<Box<NextEntry>>),
+}
+
+/// A cursor that has looked at its next entry.
+pub(crate) struct NextEntry {
+    cursor: TableCursor,
+    /// Whether `next` is known.
+    has_looked: bool,
+    next: Option<(u64, NodeId)>,
+}
+
+impl NextEntry {
+    fn open(source: Source<'_>, entry: &FileEntry) -> Result<Self> {
+        let cursor = TableCursor::open(source, entry)?;
+        Ok(Self {
+            cursor,
+            has_looked: false,
+            next: None,
+        })
+    }
+
+    fn seek(&mut self, source: Source<'_>, id: u64) -> Result<()> {
+        self.has_looked = false;
+        self.cursor.seek(source, id)
+    }
+
+    fn look(&mut self, source: Source<'_>) -> Result<Option<(u64, NodeId)>> {
+        if !self.has_looked {
+            self.next = self.cursor.next(source)?.map(|(_, id, node)| (id, node));
+            self.has_looked = true;
+        }
+        Ok(self.next)
+    }
+
+    fn take(&mut self, source: Source<'_>) -> Result<Option<(u64, NodeId)>> {
+        let next = self.look(source)?;
+        self.has_looked = false;
+        Ok(next)
+    }
 }
 
 impl IdCursor {
@@ -195,10 +228,24 @@ impl IdCursor {
                 count: segment.node_count,
             });
         }
-        let Some(entry) = &segment.files.ids else {
+        let [Some(entry), added] = segment.files.ids_and_additions() else {
             return Err(source.corrupt("ids", NO_TABLE));
         };
-        TableCursor::open(source, entry).map(Self::Table)
+        let added = added.map(|added| NextEntry::open(source, added).map(Box::new));
+        Ok(Self::Tables(
+            NextEntry::open(source, entry)?,
+            added.transpose()?,
+        ))
+    }
+
+    /// That of the ids alone that came since the table was written, if any did.
+    ///
+    /// # Errors
+    /// As [`IdLookup::open`].
+    pub(crate) fn of_additions(source: Source<'_>) -> Result<Option<Self>> {
+        let [_, added] = source.segment.files.ids_and_additions();
+        let added = added.map(|added| NextEntry::open(source, added));
+        Ok(added.transpose()?.map(|added| Self::Tables(added, None)))
     }
 
     /// Whether ids lead to nodes: by arithmetic, or by a table.
@@ -217,7 +264,10 @@ impl IdCursor {
                 *next = behind as u32;
                 Ok(())
             }
-            Self::Table(table) => table.seek(source, id),
+            Self::Tables(table, added) => {
+                table.seek(source, id)?;
+                added.as_mut().map_or(Ok(()), |own| own.seek(source, id))
+            }
         }
     }
 
@@ -233,7 +283,19 @@ impl IdCursor {
                 let id = first.saturating_add(node.into());
                 Ok((node < *count).then_some((id, NodeId(node))))
             }
-            Self::Table(table) => Ok(table.next(source)?.map(|(_, id, node)| (id, node))),
+            Self::Tables(table, None) => table.take(source),
+            Self::Tables(table, Some(added)) => match (table.look(source)?, added.look(source)?) {
+                (Some(own), Some(other)) if own.0 < other.0 => table.take(source),
+                (Some(own), Some(other)) => {
+                    // Of an id that both have the node is one that died.
+                    if own.0 == other.0 {
+                        table.take(source)?;
+                    }
+                    added.take(source)
+                }
+                (_, None) => table.take(source),
+                (None, _) => added.take(source),
+            },
         }
     }
 }
@@ -350,15 +412,14 @@ pub(crate) fn check_ids(source: Source<'_>) -> Result<Option<ToldIds>> {
         return Ok(None);
     };
     let (mut nodes, mut sum) = (NodeSet::default(), 0u64);
-    let mut visit = |_: usize, id: u64, node: NodeId| {
+    let mut cursor = IdCursor::open(source)?;
+    while let Some((id, node)) = cursor.next(source)? {
         sum = sum.wrapping_add(mix_id(id, node));
-        if nodes.insert(node) {
-            return Ok(());
+        if !nodes.insert(node) {
+            let what = format!("node {} has another id beside {id}", node.0);
+            return Err(source.corrupt(&entry.name, what));
         }
-        let what = format!("node {} has another id beside {id}", node.0);
-        Err(source.corrupt(&entry.name, what))
-    };
-    visit_ids(source, entry, &mut visit)?;
+    }
     let dead = dead_set(source, false)?;
     let is_dead = |node| dead.as_ref().is_some_and(|dead| dead.contains(node));
     let all = (0..source.segment.node_count).map(NodeId);

@@ -3,6 +3,7 @@
 mod blocks;
 mod clusters;
 mod codes;
+mod differences;
 mod identities;
 mod pages;
 mod records;
@@ -12,6 +13,7 @@ mod shadow;
 pub(crate) use blocks::CodeBlocks;
 pub(crate) use clusters::{ClusterTable, MeanQuery};
 pub(crate) use codes::{CodeTable, EntryCodes};
+pub(crate) use differences::{DIFFERENCE_BYTES, Differences, difference};
 pub(crate) use identities::Identities;
 pub(crate) use pages::{EPOCH_BYTES, RecordPages};
 pub(crate) use records::{TRANSFER_BYTES, gather, read_failed, scan};

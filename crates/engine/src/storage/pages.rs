@@ -1,16 +1,18 @@
 //! The pages of a segment: a file of them, and newer images of some in files of their own.
 //!
 //! Of a page that was written over it is known in which epoch: an older image of it, which is
-//! sound, is one whose write was lost.
+//! sound, is one whose write was lost. Where few bytes of a page changed since it was written,
+//! these are in memory, and put into what was read.
 
 use std::sync::Arc;
 
 use pageway_store::{
-    AlignedBuffers, IoBackend, IoProbe, PageFile, PageGeometry, PageIo, PageReader,
+    AlignedBuffers, IoBackend, IoProbe, PAGE_HEADER_BYTES, PageFile, PageGeometry, PageIo,
+    PageReader,
 };
 use pageway_types::PageId;
 
-use super::Shadow;
+use super::{Differences, Shadow};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Bytes of the epoch of a page.
@@ -25,6 +27,8 @@ pub(crate) struct RecordPages {
     /// Newer images, older files first.
     images: Vec<PagesFile>,
     shadow: Shadow,
+    /// What pages differ by from all of these.
+    differences: Arc<Differences>,
 }
 
 #[derive(Clone, Debug)]
@@ -56,6 +60,7 @@ impl RecordPages {
                 reader,
             },
             shadow,
+            differences: Arc::default(),
         };
         Ok((pages, probe))
     }
@@ -65,6 +70,23 @@ impl RecordPages {
     pub(crate) fn with_epochs(mut self, epochs: Vec<u32>) -> Self {
         self.epochs = Some(epochs.into());
         self
+    }
+
+    /// The same, with what pages differ by from what the files hold.
+    #[must_use]
+    pub(crate) fn with_differences(mut self, differences: Differences) -> Self {
+        self.differences = Arc::new(differences);
+        self
+    }
+
+    /// What pages differ by from what the files hold.
+    pub(crate) fn differences(&self) -> &Differences {
+        &self.differences
+    }
+
+    /// The same pages, as the files hold them.
+    pub(crate) fn as_written(&self) -> Self {
+        self.clone().with_differences(Differences::default())
     }
 
     /// Of each page of the first file, where some were written over.
@@ -113,21 +135,32 @@ impl RecordPages {
         Ok(self.first.reader.lane_with(&others, buffers)?)
     }
 
-    /// Checks the bytes of a page that was read, and returns its payload.
+    /// Checks the bytes of a page that was read, puts in what it differs by, and returns its
+    /// payload.
     ///
     /// # Errors
     /// `Corrupt`.
     #[inline]
-    pub(crate) fn verify<'b>(&self, page: PageId, bytes: &'b [u8]) -> Result<&'b [u8]> {
+    pub(crate) fn verify<'b>(&self, page: PageId, bytes: &'b mut [u8]) -> Result<&'b [u8]> {
         let (file, unit) = self.place(page);
         let reader = &self.file(file)?.reader;
         match &self.epochs {
             Some(epochs) if file == 0 => {
                 let epoch = epochs.get(unit as usize).copied().unwrap_or(u32::MAX);
-                Ok(reader.verify_unit_epoch(unit, bytes, epoch..=epoch)?)
+                reader.verify_unit_epoch(unit, bytes, epoch..=epoch)?;
             }
-            _ => Ok(reader.verify_unit(unit, bytes)?),
+            _ => {
+                reader.verify_unit(unit, bytes)?;
+            }
         }
+        Ok(self.differing(page, bytes))
+    }
+
+    /// The payload of a page that was checked.
+    fn differing<'b>(&self, page: PageId, bytes: &'b mut [u8]) -> &'b [u8] {
+        let payload = bytes.get_mut(PAGE_HEADER_BYTES..).unwrap_or_default();
+        self.differences.apply(page, payload);
+        payload
     }
 
     /// Reads and checks a page, without a lane.
@@ -142,10 +175,11 @@ impl RecordPages {
         let (file, unit) = self.place(page);
         let own = self.file(file)?;
         if self.epochs.is_none() {
-            return Ok(own.reader.read_unit_blocking(unit, buffers)?);
+            own.reader.read_unit_blocking(unit, buffers)?;
+            return Ok(self.differing(page, buffers.get_mut(0)));
         }
         own.file.read_units(unit, buffers.get_mut(0))?;
-        self.verify(page, buffers.get(0))
+        self.verify(page, buffers.get_mut(0))
     }
 
     /// Reads adjacent pages from `first` on into as many buffers, those that lie together at once.

@@ -52,7 +52,7 @@ pub(crate) fn gather(
             completion
                 .result
                 .map_err(|error| read_failed(page, error))?;
-            let payload = records.verify(page, io.buffer(buffer))?;
+            let payload = records.verify(page, io.buffer_mut(buffer))?;
             for (_, at) in slots.get(buffer as usize).copied().unwrap_or_default() {
                 visit(*at as usize, payload)?;
             }
@@ -78,7 +78,7 @@ pub(crate) fn scan(
         let count = (batch as u64).min(pages.end - first) as usize;
         records.read_run(PageId(first as u32), (&mut buffers, count))?;
         for (page, at) in (first as u32..).map(PageId).zip(0..count) {
-            let payload = records.verify(page, buffers.get(at))?;
+            let payload = records.verify(page, buffers.get_mut(at))?;
             visit(page, payload)?;
         }
         first += count as u64;

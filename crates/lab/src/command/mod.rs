@@ -5,6 +5,7 @@
 //! suites   what there is to measure               data      what there is to measure it on
 //! predict  a recorded search on a modelled device        draw      an index, or walks
 //! stream   an index through a runbook of changes         filter   searches among rows that match
+//! updates  searches beside inserts and deletes
 //! ```
 
 mod draw;
@@ -15,6 +16,7 @@ mod run;
 mod sets;
 mod stream;
 mod suites;
+mod updates;
 mod vectors;
 
 use clap::{Parser, Subcommand};
@@ -68,6 +70,8 @@ enum Command {
     Draw(draw::DrawArguments),
     /// Let an index live through a runbook of changes
     Stream(Box<stream::StreamArguments>),
+    /// Search beside inserts and deletes, design by design
+    Updates(Box<updates::UpdatesArguments>),
     /// Search among rows that match, by how many do and where they lie
     Filter(Box<filter::FilterArguments>),
     /// List the data sets, or fetch one
@@ -85,6 +89,7 @@ impl Lab {
             Command::Predict(arguments) => arguments.run(),
             Command::Draw(arguments) => arguments.run(session),
             Command::Stream(arguments) => arguments.run(session),
+            Command::Updates(arguments) => arguments.run(session),
             Command::Filter(arguments) => arguments.run(session),
             Command::Data(arguments) => arguments.run(session),
             Command::Suites(arguments) => arguments.run(),

@@ -1,5 +1,9 @@
 //! Recall over pages: indexes are compared where they read as much.
 
+use pageway::{Index, Queries, Result, SearchOptions};
+
+use super::summary::{mean, percentile5};
+
 /// What a search for all queries came to.
 #[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize)]
 pub struct Found {
@@ -9,6 +13,32 @@ pub struct Found {
     pub recall_p5: f64,
     /// Pages of a query, mean.
     pub pages: f64,
+}
+
+impl Found {
+    /// What a search for all queries finds of the nearest ids of each.
+    pub(crate) fn by(
+        index: &Index,
+        queries: &Queries<'_>,
+        options: &SearchOptions,
+        truth: &[Vec<u64>],
+    ) -> Result<Self> {
+        let answers = index.search(queries, options)?;
+        let mut recalls = Vec::with_capacity(truth.len());
+        for (query, truth) in truth.iter().enumerate() {
+            let own = answers.lims.get(query).zip(answers.lims.get(query + 1));
+            let own = own.and_then(|(from, to)| answers.ids.get(*from..*to));
+            let found = own.unwrap_or_default();
+            let hits = truth.iter().filter(|id| found.contains(id)).count();
+            recalls.push(hits as f64 / truth.len().max(1) as f64);
+        }
+        let pages = answers.stats.iter().map(|one| one.pages as f64);
+        Ok(Self {
+            recall: mean(&recalls),
+            pages: mean(&pages.collect::<Vec<f64>>()),
+            recall_p5: percentile5(recalls),
+        })
+    }
 }
 
 /// What searches with ever longer lists came to.

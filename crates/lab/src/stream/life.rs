@@ -13,7 +13,7 @@ use pageway::{
 use super::curve::{Curve, Found};
 use super::live::Live;
 use super::runbook::{Runbook, RunbookStep};
-use super::summary::{Fresh, StepRecord, Summary, mean, percentile5};
+use super::summary::{Fresh, StepRecord, Summary};
 use super::truth::Ranking;
 use crate::files;
 
@@ -204,21 +204,12 @@ impl Life<'_> {
     /// Searches for all queries and compares.
     fn ask(&self, index: &Index, truth: &[Vec<u64>], effort: Effort) -> Result<Found> {
         let options = SearchOptions::nearest(self.asking.k).with_effort(effort);
-        let answers = index.search(&Queries::new(self.queries, self.shape), &options)?;
-        let mut recalls = Vec::with_capacity(truth.len());
-        for (query, truth) in truth.iter().enumerate() {
-            let own = answers.lims.get(query).zip(answers.lims.get(query + 1));
-            let own = own.and_then(|(from, to)| answers.ids.get(*from..*to));
-            let found = own.unwrap_or_default();
-            let hits = truth.iter().filter(|id| found.contains(id)).count();
-            recalls.push(hits as f64 / truth.len().max(1) as f64);
-        }
-        let pages = answers.stats.iter().map(|one| one.pages as f64);
-        Ok(Found {
-            recall: mean(&recalls),
-            pages: mean(&pages.collect::<Vec<f64>>()),
-            recall_p5: percentile5(recalls),
-        })
+        Found::by(
+            index,
+            &Queries::new(self.queries, self.shape),
+            &options,
+            truth,
+        )
     }
 
     /// Searches with shorter and longer lists.

@@ -8,7 +8,7 @@ use super::runbook::RunbookStep;
 
 /// Ids that are in, with the rows of the data that they have.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Live {
+pub(crate) struct Live {
     rows: BTreeMap<u64, u64>,
 }
 
@@ -17,7 +17,7 @@ impl Live {
     ///
     /// # Errors
     /// `InvalidInput` for an insert of what is in, or a delete or replace of what is not.
-    pub(super) fn take(&mut self, step: &RunbookStep) -> Result<()> {
+    pub(crate) fn take(&mut self, step: &RunbookStep) -> Result<()> {
         match step {
             RunbookStep::Search => {}
             RunbookStep::Insert(rows) => {
@@ -41,18 +41,18 @@ impl Live {
         Ok(())
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// Ids with their rows, by ids.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.rows.iter().map(|(id, row)| (*id, *row))
     }
 
     /// Rows of the data that are in.
     #[cfg(test)]
-    pub(super) fn rows(&self) -> impl Iterator<Item = u64> + '_ {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = u64> + '_ {
         self.rows.values().copied()
     }
 }

@@ -11,7 +11,7 @@ use crate::nearest::nearest;
 const RANKED: usize = 2000;
 
 /// All data of a stream, and what ranks it.
-pub(super) struct Ranking<'d> {
+pub(crate) struct Ranking<'d> {
     rows: &'d [u8],
     queries: &'d [u8],
     shape: VectorShape,
@@ -25,7 +25,7 @@ impl<'d> Ranking<'d> {
     ///
     /// # Errors
     /// As exact truth is.
-    pub(super) fn new(
+    pub(crate) fn new(
         (rows, queries): (&'d [u8], &'d [u8]),
         (shape, metric): (VectorShape, Metric),
         progress: &dyn Progress,
@@ -46,7 +46,7 @@ impl<'d> Ranking<'d> {
     ///
     /// # Errors
     /// As exact truth is.
-    pub(super) fn among(
+    pub(crate) fn among(
         &self,
         live: &Live,
         k: usize,

@@ -9,7 +9,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Path, Request, State};
 use axum::http::{HeaderMap, Response};
 use axum::routing::on;
-use pageway::server::clock;
+use pageway::server::{clock, return_freed_memory};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
@@ -23,13 +23,15 @@ use crate::collection::{SampledSearch, SearchTotal, SearchTrace};
 use crate::failure::{Failure, Outcome};
 use crate::log::{Level, Log};
 use crate::operation::{Access, BodyKind, Call, OPERATIONS, Operation, RESULT, Reply};
-use crate::room::AnswerRoom;
+use crate::room::{AnswerRoom, held_bytes};
 use crate::sampling::measure;
 use crate::service::Service;
 use crate::slow::SlowQuery;
 use crate::upkeep::Upkeep;
 use crate::workers::Workers;
 
+/// Memory of a body from which on it goes back to the system when the request is done.
+const RETURNED_FROM: u64 = 1 << 20;
 /// Changes that wait or are under way, at most.
 const WRITE_QUEUE: usize = 64;
 /// Threads of changes.
@@ -236,7 +238,7 @@ impl App {
         let (service, trace) = (Arc::clone(&parts.service), Arc::clone(trace));
         let room = Arc::clone(room);
         let work = move || {
-            let _body_room = body_room;
+            let held = body_room.as_ref().map_or(0, held_bytes);
             let call = Call {
                 service: &service,
                 path: &path,
@@ -247,10 +249,17 @@ impl App {
                 trace: &trace,
                 room: &room,
             };
-            if let Some((node, least)) = &shard {
-                service.check_shard(node, (call.name("collection"), *least))?;
+            let fits = match &shard {
+                Some((node, least)) => service.check_shard(node, (call.name("collection"), *least)),
+                None => Ok(()),
+            };
+            let reply = fits.and_then(|()| operation.answer(&call));
+            // The next thread would need as much again beside what the allocator keeps for this.
+            if held > RETURNED_FROM {
+                return_freed_memory();
             }
-            operation.answer(&call)
+            drop(body_room);
+            reply
         };
         match operation.access {
             Access::Write if is_later => self.later(operation.name, work),

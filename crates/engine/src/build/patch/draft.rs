@@ -4,6 +4,7 @@ use pageway_types::{NodeId, PageId};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::{NodeFeed, PageMap, VectorPart};
+use crate::storage::difference;
 
 /// The nodes of a page: their lists, their vectors, or both, as the page holds them.
 pub(super) struct PageDraft {
@@ -15,6 +16,8 @@ pub(super) struct PageDraft {
     /// Row and user id.
     identities: Vec<(u32, u64)>,
     pub(super) lists: Vec<Vec<NodeId>>,
+    /// Its payload, as its file holds it, where it may be written as what it differs by.
+    pub(super) written: Option<Vec<u8>>,
 }
 
 impl PageDraft {
@@ -26,6 +29,7 @@ impl PageDraft {
             rows: Vec::new(),
             identities: Vec::new(),
             lists: Vec::new(),
+            written: None,
         }
     }
 
@@ -41,6 +45,15 @@ impl PageDraft {
             .rows
             .get(place * self.row_bytes..(place + 1) * self.row_bytes);
         row.unwrap_or_default()
+    }
+
+    /// What it differs by from what its file holds, where that takes less than half of it; its
+    /// payload is filled up to the length of that.
+    pub(super) fn difference_to(&self, payload: &mut Vec<u8>) -> Option<Vec<u8>> {
+        let written = self.written.as_ref()?;
+        payload.resize(written.len(), 0);
+        let runs = difference(written, payload);
+        (2 * runs.len() < written.len()).then_some(runs)
     }
 
     fn place(&self, node: NodeId) -> usize {

@@ -31,6 +31,10 @@ impl EdgesBack {
         Self(edges)
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Those that a node is asked for.
     pub(super) fn to(&self, node: NodeId) -> &[EdgeBack] {
         let start = self.0.partition_point(|edge| edge.node < node.0);

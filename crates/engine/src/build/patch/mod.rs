@@ -5,18 +5,21 @@
 //! codes   of the new rows, by the quantizer that there is
 //! lists   a graph over the new rows, and a search of the segment for each: pruned together
 //! edges   back from each of those neighbours, by node; and what becomes of those to the dead
-//! pages   those that change and those of new nodes, to a file of images; or all of them, to a file
-//!         of their own, where too much of what lies on disk would be of no use
-//! others  codes, ids and the dead, written anew; what finds entries stays
+//! pages   bytes that change of those that there are, and images of those of new nodes; of all that
+//!         changed, now and then; or all of them, to a file of their own, where too much of what
+//!         lies on disk would be of no use
+//! others  codes and ids that came, the dead; what finds entries stays
 //! ```
 //! New nodes are numbered behind those that there are. Dead nodes lead on, and stay in old lists
 //! until all pages are written, when their neighbours take their places. No new list has one.
 
+mod beside;
 mod draft;
 mod edges;
 mod lists;
 mod overwrite;
 mod pages;
+mod plan;
 mod repair;
 mod rows;
 mod writing;
@@ -24,31 +27,28 @@ mod writing;
 use std::path::Path;
 use std::sync::Arc;
 
-use pageway_store::{BlobReader, BlobWriter, FileEntry, PageGeometry, Vfs};
+use pageway_store::{BlobWriter, PageGeometry, Vfs};
 use pageway_types::{NodeId, Progress};
 
 use super::addition::{Added, AdditionLimits};
 use super::budget::rewrite_bytes;
 use super::codes::{Encoding, encode_rows};
-use super::ids::IdFile;
 use super::link::BaseSearch;
 use super::order::NodeOrder;
 use super::workspace::Workspace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::execution::{AnyParts, CodePart, DeadSet, LoadedSegment, Parts};
 use crate::layout::{PageCodec, RecordCodec};
-use crate::manifest::{CodeError, FileKind, PatchEntry, SegmentEntry};
+use crate::manifest::{AdditionFiles, CodeError, FileKind, PatchEntry, SegmentEntry};
 use crate::resolve::Source;
-use crate::segment::{IdCursor, write_dead_set, write_repaired_set};
+use crate::segment::{write_dead_set, write_repaired_set};
 use crate::source::{ResidentSlice, VectorSlice};
 use crate::spec::{IndexSpec, QuantizerSpec};
 use crate::threads::thread_pool;
-use pages::WrittenPages;
+use pages::{PageFiles, WrittenPages};
 
 pub(crate) use overwrite::overwrite;
 
-/// Bytes that are copied at a time.
-const COPY_BYTES: usize = 1 << 18;
 /// What pages that are worked on take, and blocks of rows with the nodes that are found for them.
 const PATCH_BYTES: u64 = 24 << 20;
 
@@ -105,31 +105,15 @@ impl SegmentPatch<'_> {
         drop((lists, changes));
         entry.node_count = count;
         entry.code_error = self.code_error(parts, &pool)?;
-        let old = [&self.base.files.codes, &self.base.files.second_codes].map(Option::as_ref);
-        entry.files.codes = Some(self.all_codes((FileKind::Codes, old[0]), &codes)?);
-        if let Some(second) = &parts.second {
-            let codes = self.codes(second, &pool)?;
-            let file = self.all_codes((FileKind::SecondCodes, old[1]), &codes)?;
-            entry.files.second_codes = Some(file);
-        }
-        entry.files.ids = Some(self.all_ids()?);
-        let pages = written.bytes()?;
+        let second = parts.second.as_ref();
+        let second = second.map(|part| self.codes(part, &pool)).transpose()?;
         self.take(written, &mut entry);
+        self.write_beside(&mut entry, (&codes, second.as_deref()))?;
         self.write_dead(&mut entry)?;
-        let files = &entry.files;
-        let sides = [
-            &files.codes,
-            &files.second_codes,
-            &files.ids,
-            &files.dead,
-            &files.repaired,
-        ];
-        let sides = sides.into_iter().flatten().map(FileEntry::file_bytes);
-        let sides: u64 = sides.sum::<std::result::Result<u64, _>>()?;
         Ok(Added {
+            written_bytes: entry.files.bytes_of(self.generation)?,
             entry,
             calibration: None,
-            written_bytes: pages + sides,
             temporary_bytes: 0,
             came: self.ids.len() as u32,
         })
@@ -199,26 +183,6 @@ impl SegmentPatch<'_> {
         Ok(pages * map.geometry.unit_bytes() as u64 + u64::from(count) * each)
     }
 
-    /// Writes the codes that there are, and those of the new rows.
-    fn all_codes(
-        &self,
-        (kind, old): (FileKind, Option<&FileEntry>),
-        new: &[u8],
-    ) -> Result<FileEntry> {
-        let old = old.ok_or_else(|| Error::new(ErrorKind::Internal, "no codes in memory"))?;
-        let mut from = BlobReader::open(self.vfs.as_ref(), self.dir, old)?;
-        let mut file = self.blob(kind)?;
-        let mut bytes = vec![0; COPY_BYTES];
-        while from.remaining_bytes() > 0 {
-            let length = from.remaining_bytes().min(bytes.len() as u64) as usize;
-            let some = bytes.get_mut(..length).unwrap_or_default();
-            from.read_exact(some)?;
-            file.write(some)?;
-        }
-        file.write(new)?;
-        Ok(file.finish()?)
-    }
-
     fn blob(&self, kind: FileKind) -> Result<BlobWriter> {
         let path = self.dir.join(kind.file_name(self.generation, None));
         let geometry = PageGeometry::new(self.base.spec.layout.page_bytes, 1)?;
@@ -250,34 +214,6 @@ impl SegmentPatch<'_> {
         Ok(Some(CodeError::measured(own).trained_on(known)))
     }
 
-    /// Writes the ids of those who live and of the new rows.
-    fn all_ids(&self) -> Result<FileEntry> {
-        let file = IdFile {
-            vfs: self.vfs,
-            dir: self.dir,
-            name: (self.generation, None),
-            page_bytes: self.base.spec.layout.page_bytes,
-            uuid: FileKind::Ids.uuid_beside(self.base.files.identity(), self.generation),
-            memory_bytes: 0,
-        };
-        let source = self.source();
-        let mut old = IdCursor::open(source)?;
-        let mut living = || loop {
-            match old.next(source)? {
-                Some((_, node)) if self.dead.contains(node) => {}
-                found => return Ok(found.map(|(id, node)| (id, node.0))),
-            }
-        };
-        let mut new: Vec<(u64, u32)> = self
-            .ids
-            .iter()
-            .copied()
-            .zip(self.base.node_count..)
-            .collect();
-        new.sort_unstable();
-        file.write_merged(&mut living, &new)
-    }
-
     fn source(&self) -> Source<'_> {
         Source {
             vfs: self.vfs.as_ref(),
@@ -296,13 +232,31 @@ impl SegmentPatch<'_> {
         let built = self.base.built();
         let mut swept = self.base.patched.map_or(0, |own| own.swept);
         match written.files {
-            pages::PageFiles::Whole(records) => {
+            PageFiles::Whole(records) => {
+                entry.files.additions = None;
                 (entry.files.records, entry.files.patches) = (records, None);
                 entry.files.records.growable = self.base.spec.overwrites_pages();
                 entry.files.overwritten = None;
                 swept = self.dead.len();
             }
-            pages::PageFiles::Images(patches) => entry.files.patches = Some(patches),
+            PageFiles::Changed {
+                images,
+                differences,
+            } => {
+                entry.files.patches = images.or_else(|| self.base.files.patches.clone());
+                let known = self.base.files.additions.as_ref();
+                let known = known.map_or(0, |own| own.written_bytes);
+                let written = differences.as_ref().map(|own| known + own.payload_bytes);
+                let kind = FileKind::Differences;
+                entry.files.additions = Some(AdditionFiles {
+                    identity: kind.uuid_beside(self.base.files.identity(), self.generation),
+                    differences,
+                    codes: None,
+                    second_codes: None,
+                    ids: None,
+                    written_bytes: written.unwrap_or(0),
+                });
+            }
         }
         // New rows may lie anywhere.
         entry.files.region = None;

@@ -34,7 +34,9 @@ pub(crate) fn overwrite(
     if !segment.files.has_journal() {
         return Ok(None);
     }
-    let journal = resolve::record_pages(source, OpenMode::ReadDirect)?.records;
+    // What pages differ by stays beside them.
+    let journal = resolve::record_pages(source, OpenMode::ReadDirect)?;
+    let journal = journal.records.as_written();
     let codec = RecordCodec::new(&segment.spec, segment.node_count)?.grown_from(segment.built());
     let epoch = segment.files.records.epoch.checked_add(1);
     let epoch = epoch.ok_or_else(|| {

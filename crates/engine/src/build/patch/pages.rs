@@ -1,4 +1,4 @@
-//! Which pages are written, and where.
+//! Pages to files: images with a map, what pages differ by, or all pages anew.
 
 use std::borrow::Cow;
 
@@ -6,22 +6,14 @@ use pageway_store::{FileEntry, PageFileWriter};
 use pageway_types::NodeId;
 
 use super::SegmentPatch;
+use super::plan::Pages;
 use super::repair::ListChanges;
 use super::writing::Writing;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::execution::Parts;
-use crate::layout::{PageCodec, PageMap, RecordCodec};
+use crate::layout::{PageCodec, RecordCodec};
 use crate::manifest::{FileKind, PatchFiles};
 use crate::storage::Shadow;
-
-/// One in so many pages on disk may be of no use.
-const GARBAGE_SHARE: u64 = 5;
-/// And so many always.
-const GARBAGE_PAGES: u64 = 64;
-/// Files of images, at most.
-const MOST_FILES: usize = 8;
-/// Lists are rid of dead nodes when one in so many nodes died since they last were.
-const DEAD_SHARE: u32 = 16;
 
 /// What was written.
 pub(super) struct WrittenPages {
@@ -35,21 +27,11 @@ pub(super) struct WrittenPages {
 pub(super) enum PageFiles {
     /// All pages, in a file of their own.
     Whole(FileEntry),
-    /// Images of some.
-    Images(PatchFiles),
-}
-
-impl WrittenPages {
-    /// Bytes of what was written.
-    pub(super) fn bytes(&self) -> Result<u64> {
-        Ok(match &self.files {
-            PageFiles::Whole(records) => records.file_bytes()?,
-            PageFiles::Images(patches) => {
-                let last = patches.images.last().map_or(Ok(0), FileEntry::file_bytes)?;
-                last + patches.map.file_bytes()?
-            }
-        })
-    }
+    /// Images of some, where any were written, and what others differ by.
+    Changed {
+        images: Option<PatchFiles>,
+        differences: Option<FileEntry>,
+    },
 }
 
 impl SegmentPatch<'_> {
@@ -61,21 +43,29 @@ impl SegmentPatch<'_> {
         changes: &ListChanges,
     ) -> Result<WrittenPages> {
         let codec = self.codec()?;
-        let map = codec.map();
-        let touched = self.touched(map, changes);
-        let writes_all = changes.sweeps() || self.writes_all(map, touched.len());
-        let (pages, kind) = if writes_all {
-            ((0..map.page_count()).collect(), FileKind::Records)
-        } else {
-            (touched, FileKind::Patch)
+        let plan = self.page_plan(codec.map(), changes);
+        let kind = match plan.kind {
+            Pages::All => FileKind::Records,
+            Pages::Differ | Pages::Images { .. } => FileKind::Patch,
         };
         let mut writing = Writing::new(self, (coded, codec), changes)?;
-        let file = writing.run(&pages, lists, (self.page_file(kind)?, writes_all))?;
+        let out = writing.run(&plan, lists, &|| self.page_file(kind))?;
         let (edges, longest) = writing.written();
-        let files = if writes_all {
-            PageFiles::Whole(file)
-        } else {
-            PageFiles::Images(self.images(&pages, file)?)
+        let files = match (plan.kind, out.file) {
+            (Pages::All, Some(file)) => PageFiles::Whole(file),
+            (Pages::All, None) => {
+                return Err(Error::new(ErrorKind::Internal, "a segment without pages"));
+            }
+            (kind, file) => {
+                let gathers = kind == Pages::Images { gathers: true };
+                let images = file.map(|file| self.images((&out.pages, file), gathers));
+                let known = self.open.pages.differences();
+                let differences = known.followed_by(&out.differ, &out.pages)?;
+                PageFiles::Changed {
+                    images: images.transpose()?,
+                    differences: self.differences(&differences)?,
+                }
+            }
         };
         Ok(WrittenPages {
             files,
@@ -84,44 +74,9 @@ impl SegmentPatch<'_> {
         })
     }
 
-    /// Whether so many nodes died that lists are rid of all of them, where nothing else does that.
-    pub(super) fn is_dying(&self) -> bool {
-        let swept = self.base.patched.map_or(0, |own| own.swept);
-        let died = self.dead.len().saturating_sub(swept);
-        self.base.spec.repair.is_sweep() && died > 0 && died >= self.base.node_count / DEAD_SHARE
-    }
-
-    /// Whether all pages are written, where so many change.
-    fn writes_all(&self, map: PageMap, changed: usize) -> bool {
-        let (pages, changed) = (u64::from(map.page_count()), changed as u64);
-        let files = self.base.files.patches.as_ref();
-        if files.map_or(0, |own| own.images.len()) >= MOST_FILES {
-            return true;
-        }
-        if self.base.spec.overwrites_pages() {
-            // In place each page is written twice, and never what others may read.
-            let is_much = 2 * changed > pages.max(2 * GARBAGE_PAGES);
-            return is_much || !self.base.files.records.growable;
-        }
-        let known = self.base.files.records.units + u64::from(self.shadow().images_count());
-        let garbage = (known + changed).saturating_sub(pages);
-        garbage > (pages / GARBAGE_SHARE).max(GARBAGE_PAGES)
-    }
-
-    /// Pages with lists that change, and those that get new nodes, ascending.
-    fn touched(&self, map: PageMap, changes: &ListChanges) -> Vec<u32> {
-        let asked = changes.nodes().map(|node| map.page_of(node).0);
-        let new = (self.base.node_count..map.node_count).map(NodeId);
-        let grown = new.flat_map(|node| [map.page_of(node).0, map.vector_page_of(node).0]);
-        let mut pages: Vec<u32> = asked.chain(grown).collect();
-        pages.sort_unstable();
-        pages.dedup();
-        pages
-    }
-
     /// Which pages have images, as the manifest has it: what is open may read some that were put in
     /// place since from the journal still.
-    fn shadow(&self) -> Cow<'_, Shadow> {
+    pub(super) fn shadow(&self) -> Cow<'_, Shadow> {
         match self.base.files.patches {
             Some(_) => Cow::Borrowed(self.open.pages.shadow()),
             None => Cow::Owned(Shadow::default()),
@@ -137,14 +92,28 @@ impl SegmentPatch<'_> {
         Ok(PageFileWriter::create(vfs, &path, kind, geometry, uuid)?)
     }
 
-    /// Images with a file of further ones, and a map of all.
-    fn images(&self, pages: &[u32], file: FileEntry) -> Result<PatchFiles> {
-        let known = self.base.files.patches.as_ref();
+    /// Images with a file of further ones, or of all that are of use, and a map of them.
+    fn images(&self, (pages, file): (&[u32], FileEntry), gathers: bool) -> Result<PatchFiles> {
+        let known = self.base.files.patches.as_ref().filter(|_| !gathers);
         let mut images = known.map_or_else(Vec::new, |own| own.images.clone());
         images.push(file);
+        let shadow = if gathers {
+            Cow::Owned(Shadow::default())
+        } else {
+            self.shadow()
+        };
         let mut map = self.blob(FileKind::PatchMap)?;
-        map.write(&self.shadow().extended(pages))?;
+        map.write(&shadow.extended(pages))?;
         let map = map.finish()?;
         Ok(PatchFiles { map, images })
+    }
+
+    fn differences(&self, bytes: &[u8]) -> Result<Option<FileEntry>> {
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let mut file = self.blob(FileKind::Differences)?;
+        file.write(bytes)?;
+        Ok(Some(file.finish()?))
     }
 }

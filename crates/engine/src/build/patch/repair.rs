@@ -50,6 +50,16 @@ impl ListChanges {
         self.edges.nodes().chain(losing)
     }
 
+    /// Edges that nodes are asked for.
+    pub(super) fn edges(&self) -> usize {
+        self.edges.len()
+    }
+
+    /// Nodes whose lists lose a dead one.
+    pub(super) fn losing(&self) -> usize {
+        self.losing.len()
+    }
+
     /// Edges that a node is asked for.
     pub(super) fn to(&self, node: NodeId) -> &[EdgeBack] {
         self.edges.to(node)
@@ -58,6 +68,19 @@ impl ListChanges {
     /// Whether a dead node leaves a list that names it.
     pub(super) fn is_gone(&self, node: NodeId) -> bool {
         self.gone.as_ref().is_some_and(|gone| gone.contains(node))
+    }
+
+    /// Takes the dead ones that leave out of a list. The last takes the place of each, so that few
+    /// bytes of its page change.
+    pub(super) fn leave(&self, list: &mut Vec<NodeId>) {
+        let mut at = 0;
+        while let Some(node) = list.get(at).copied() {
+            if self.is_gone(node) {
+                list.swap_remove(at);
+            } else {
+                at += 1;
+            }
+        }
     }
 
     /// Whether all dead nodes leave all lists.

@@ -1,5 +1,7 @@
 //! Pages as they are, and as they will be.
 
+use std::collections::BTreeMap;
+
 use pageway_store::{FileEntry, PageFileWriter};
 use pageway_types::{NodeId, PageId};
 
@@ -7,12 +9,13 @@ use super::super::rewrite::Keeping;
 use super::SegmentPatch;
 use super::draft::PageDraft;
 use super::edges::EdgeWriter;
+use super::plan::{PagePlan, Pages};
 use super::repair::ListChanges;
 use super::rows::NodeRows;
 use crate::error::Result;
 use crate::execution::Parts;
 use crate::layout::{PageCodec, PageView, RecordCodec, UnpackedList, VectorPart};
-use crate::storage::gather;
+use crate::storage::{RecordPages, gather};
 
 /// Pages that are worked on together.
 const BATCH_PAGES: usize = 256;
@@ -25,8 +28,20 @@ pub(super) struct Writing<'w> {
     codec: RecordCodec,
     edges: EdgeWriter<'w>,
     changes: &'w ListChanges,
+    /// Pages as files hold them.
+    known: RecordPages,
     /// Edges that there are more, and neighbours of the longest list.
     written: (i64, u32),
+}
+
+/// What became of pages.
+pub(super) struct PagesOut {
+    /// Those in it, where any were written.
+    pub(super) file: Option<FileEntry>,
+    /// Numbers of those, ascending.
+    pub(super) pages: Vec<u32>,
+    /// What others differ by from what files hold of them.
+    pub(super) differ: BTreeMap<u32, Vec<u8>>,
 }
 
 impl<'w> Writing<'w> {
@@ -41,6 +56,7 @@ impl<'w> Writing<'w> {
             codec,
             edges: EdgeWriter::new(patch, coded)?,
             changes,
+            known: patch.open.pages.as_written(),
             written: (0, 0),
         })
     }
@@ -50,41 +66,56 @@ impl<'w> Writing<'w> {
         self.written
     }
 
-    /// Writes pages; where it `sweeps`, neighbours of all dead nodes take their places.
+    /// Writes pages, or what they differ by; where all are written, neighbours of all dead nodes
+    /// take their places.
     pub(super) fn run(
         &mut self,
-        pages: &[u32],
+        plan: &PagePlan,
         lists: &mut [Vec<NodeId>],
-        (mut file, sweeps): (PageFileWriter, bool),
-    ) -> Result<FileEntry> {
+        create: &dyn Fn() -> Result<PageFileWriter>,
+    ) -> Result<PagesOut> {
         let row_of = |node: NodeId| self.patch.lives(node).then_some(node.0);
         let floor = self.patch.base.spec.graph.max_degree() / 2;
         let mut keeping = Keeping::new(self.patch.source(), &row_of, floor)?;
         let progress = self.patch.progress;
-        progress.stage("write records", pages.len() as u64);
-        let mut payload = Vec::new();
-        for batch in pages.chunks(BATCH_PAGES) {
+        progress.stage("write records", plan.pages.len() as u64);
+        let (mut payload, mut file) = (Vec::new(), None);
+        let (mut written, mut differ) = (Vec::new(), BTreeMap::new());
+        for batch in plan.pages.chunks(BATCH_PAGES) {
             progress.check()?;
-            let mut drafts = self.read(batch)?;
+            let mut drafts = self.read(batch, plan.kind)?;
             let rows = self.rows(&drafts)?;
             for draft in &mut drafts {
-                self.mend(draft, &mut keeping, sweeps)?;
+                self.mend(draft, &mut keeping, plan.kind == Pages::All)?;
                 self.extend(draft, lists, &rows);
                 self.count(draft);
                 payload.clear();
                 self.codec.encode(draft.page, draft, &mut payload)?;
-                file.append_unit(&payload)?;
+                if let Some(runs) = draft.difference_to(&mut payload) {
+                    differ.insert(draft.page.0, runs);
+                    continue;
+                }
+                let out = match &mut file {
+                    Some(out) => out,
+                    none => none.insert(create()?),
+                };
+                out.append_unit(&payload)?;
+                written.push(draft.page.0);
             }
             progress.advance(batch.len() as u64);
         }
-        Ok(file.finish()?)
+        Ok(PagesOut {
+            file: file.map(PageFileWriter::finish).transpose()?,
+            pages: written,
+            differ,
+        })
     }
 
     /// The nodes of some pages, as they are.
-    fn read(&self, batch: &[u32]) -> Result<Vec<PageDraft>> {
+    fn read(&self, batch: &[u32], kind: Pages) -> Result<Vec<PageDraft>> {
         let row_bytes = self.patch.base.spec.shape.vectors().row_bytes();
-        let codec = &self.parts.codec;
-        let old = codec.map();
+        let (codec, now) = (&self.parts.codec, self.codec.map());
+        let (old, differences) = (codec.map(), self.patch.open.pages.differences());
         let known: Vec<PageId> = batch
             .iter()
             .copied()
@@ -93,13 +124,17 @@ impl<'w> Writing<'w> {
             .collect();
         let mut drafts: Vec<PageDraft> = batch
             .iter()
-            .map(|page| PageDraft::new(PageId(*page), self.codec.map(), row_bytes))
+            .map(|page| PageDraft::new(PageId(*page), now, row_bytes))
             .collect();
-        gather(&self.patch.open.pages, &known, &mut |at, payload| {
+        let mut payload = Vec::new();
+        gather(&self.known, &known, &mut |at, written| {
             let Some((page, draft)) = known.get(at).zip(drafts.get_mut(at)) else {
                 return Ok(());
             };
-            let view = codec.view(*page, payload)?;
+            payload.clear();
+            payload.extend_from_slice(written);
+            differences.apply(*page, &mut payload);
+            let view = codec.view(*page, &payload)?;
             let mut unpacked = UnpackedList::new();
             for node in old.nodes_of(*page).map(NodeId) {
                 if old.holds_vectors(*page) {
@@ -110,6 +145,10 @@ impl<'w> Writing<'w> {
                     let (list, _) = record.list.unpack(&mut unpacked)?;
                     draft.lists.push(list.iter().collect());
                 }
+            }
+            let is_full = now.nodes_of(*page) == old.nodes_of(*page);
+            if kind == Pages::Differ && is_full {
+                draft.written = Some(written.to_vec());
             }
             Ok(())
         })?;
@@ -156,7 +195,7 @@ impl<'w> Writing<'w> {
             if sweeps && list.iter().any(|other| !self.patch.lives(*other)) {
                 *list = keeping.repaired(NodeId(node), list)?;
             } else if list.iter().any(|other| self.changes.is_gone(*other)) {
-                list.retain(|other| !self.changes.is_gone(*other));
+                self.changes.leave(list);
                 let coming = self.changes.to(NodeId(node)).len();
                 *list = keeping.filled(NodeId(node), std::mem::take(list), coming)?;
             }

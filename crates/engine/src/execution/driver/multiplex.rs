@@ -54,7 +54,7 @@ pub(crate) fn run<'t>(
                 .result
                 .map_err(|error| read_failed(request.page, error))?;
             let lane = lanes.get_mut(number).ok_or_else(stray)?;
-            let bytes = means.io.buffer(completion.buffer);
+            let bytes = means.io.buffer_mut(completion.buffer);
             lane.supply(segments, (request, completion.buffer), bytes)?;
             if !turns.contains(&number) {
                 turns.push_back(number);
@@ -236,7 +236,7 @@ impl<'t> Lane<'t> {
         &mut self,
         segments: &[Segment],
         (request, buffer): (PageRequest, u32),
-        bytes: &[u8],
+        bytes: &mut [u8],
     ) -> Result<()> {
         let begin = clock::now();
         let active = self.active.as_mut().ok_or_else(stray)?;

@@ -149,3 +149,41 @@ fn a_journal_waits_for_who_reads_what_it_is_to_be_written_over() {
     assert!(entry(&writer).files.patches.is_none());
     assert!(model.check(writer.index()) > 0.97);
 }
+
+#[test]
+fn a_list_that_gains_a_neighbour_does_not_cost_its_page() {
+    let (dir, mut model) = (tempfile::tempdir().unwrap(), Model::new(35));
+    built_of(Preset::Dgai, dir.path(), &mut model);
+    let writer = opened(dir.path());
+    // The first flush writes all pages to a file of their own.
+    churn(&writer, &mut model, 2);
+    let written = || writer.changes().unwrap().work.segment_bytes;
+    let (before, mut kept, mut moved) = (written(), 0, 0);
+    for _ in 0..12 {
+        let pages = entry(&writer).files.records.epoch;
+        churn(&writer, &mut model, 2);
+        assert!(model.check(writer.index()) > 0.9);
+        let own = entry(&writer).files;
+        kept += u32::from(own.differences().is_some());
+        moved += own.records.epoch - pages;
+        let added = own.additions.unwrap();
+        assert!(added.codes.is_some() && added.second_codes.is_some() && added.ids.is_some());
+    }
+    assert!(
+        (5..12).contains(&kept),
+        "{kept} of 12 flushes kept differences"
+    );
+    assert!(moved >= 10, "new rows bring pages: {moved}");
+    // Twice what the pages of all lists take, as the lists of a flush lie on all of them.
+    let lists = 2 * 1500 * (2 + 4 * 16);
+    let each = (written() - before) / 12;
+    println!("{kept} kept, {moved} moved, {each} bytes a flush, {lists} of lists");
+    assert!(each < lists, "{each} bytes a flush, {lists} of lists");
+    drop(writer);
+    let report = verify(dir.path(), &NoProgress).unwrap();
+    assert!(report.is_sound(), "{:?}", report.problems);
+    let writer = opened(dir.path());
+    assert!(model.check(writer.index()) > 0.9);
+    churn(&writer, &mut model, 4);
+    assert!(model.check(writer.index()) > 0.9);
+}

@@ -89,19 +89,26 @@ fn few_rows_change_few_pages_and_all_is_found_by_all() {
     let reader = Index::open(dir.path(), &OpenOptions::default()).unwrap();
     let mut known = Model::new(22);
     known.rows = model.rows.clone();
-    let mut images = Vec::new();
-    for flushes in 1..=6 {
+    let (mut images, mut differ) = (Vec::new(), Vec::new());
+    for flushes in 1..=20 {
         churn(&writer, &mut model, 2);
         assert!(model.check(writer.index()) > 0.97);
         let own = entry(&writer);
         assert_eq!(own.node_count, before.node_count + 2 * flushes);
         assert_eq!(own.patched.map(|own| own.built), Some(before.node_count));
+        differ.push(own.files.differences().is_some());
         images.push(own.files.patches.map_or(0, |own| own.images.len()));
     }
-    // Some went to files of images, and some wrote all pages anew.
+    // Most wrote bytes that change, and one file of images was made of several.
     assert_eq!(images[..2], [1, 2], "{images:?}");
-    assert!(images.contains(&0), "{images:?}");
-    while entry(&writer).files.patches.is_none() {
+    assert!(images.iter().all(|count| *count <= 8), "{images:?}");
+    assert!(images.windows(2).any(|two| two[1] < two[0]), "{images:?}");
+    assert!(
+        differ.iter().filter(|some| **some).count() > 10,
+        "{differ:?}"
+    );
+    assert!(differ.contains(&false), "{differ:?}");
+    while entry(&writer).files.differences().is_none() {
         churn(&writer, &mut model, 2);
     }
     // Who has the former version open goes on to read it.
@@ -126,7 +133,10 @@ fn find_damage(dir: &Path) {
     for file in std::fs::read_dir(dir).unwrap() {
         let path = file.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if !name.starts_with("patch-") {
+        if !["patch-", "differences-"]
+            .iter()
+            .any(|own| name.starts_with(own))
+        {
             continue;
         }
         let sound = std::fs::read(&path).unwrap();
@@ -138,7 +148,7 @@ fn find_damage(dir: &Path) {
         std::fs::write(&path, &sound).unwrap();
         flipped += 1;
     }
-    assert!(flipped >= 2, "{flipped} files");
+    assert!(flipped >= 3, "{flipped} files");
 }
 
 #[test]

@@ -1,0 +1,133 @@
+//! What is kept of an index that is searched and changed at once.
+
+use pageway::Durability;
+use serde::Serialize;
+
+use super::finding::UpdateFinding;
+use super::times::Latency;
+use crate::stream::Found;
+
+/// What so many operations came to.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct UpdateStep {
+    /// Design.
+    pub design: String,
+    /// Operations that were done by then.
+    pub operations: u64,
+    /// Rows that live.
+    pub rows: u64,
+    /// Segments, and dead rows in them.
+    pub segments: usize,
+    /// See `segments`.
+    pub dead: u64,
+    /// Bytes that were written so far: log, flushes and merges.
+    pub bytes_written: u64,
+    /// Those of the log.
+    pub log_bytes: u64,
+    /// Flushes and merges so far.
+    pub flushes: u64,
+    /// See `flushes`.
+    pub merges: u64,
+    /// Recall and pages of searches afterwards, when nothing else is asked for.
+    #[serde(flatten)]
+    pub found: Found,
+    /// How long it took; absent where counts alone are wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timed: Option<StepTimes>,
+}
+
+/// How long so many operations took, and the searches beside them.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct StepTimes {
+    /// Seconds.
+    pub seconds: f64,
+    /// Inserts and deletes.
+    pub update: Latency,
+    /// Inserts alone,
+    pub insert: Latency,
+    /// and deletes.
+    pub delete: Latency,
+    /// Searches.
+    pub search: Latency,
+    /// Searches in a second.
+    pub queries_per_second: f64,
+    /// Searches that ended in each second.
+    pub searches_by_second: Vec<u64>,
+}
+
+/// What all operations on a design came to.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct UpdateRecord {
+    /// Design.
+    pub design: String,
+    /// Why it was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// Operations.
+    pub operations: u64,
+    /// Recall and pages before the first of them,
+    pub before: Found,
+    /// and after each so many: mean, and least recall.
+    pub beside: Found,
+    /// See `beside`.
+    pub least_recall: f64,
+    /// And after everything was merged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merged: Option<Found>,
+    /// Bytes that were written for each operation, without that merge.
+    pub bytes_per_update: f64,
+    /// Bytes of that merge.
+    pub merge_bytes: u64,
+    /// Flushes and merges, without that one.
+    pub flushes: u64,
+    /// See `flushes`.
+    pub merges: u64,
+    /// Absent where counts alone are wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timed: Option<RecordTimes>,
+}
+
+/// How long all operations took, and the searches beside them.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct RecordTimes {
+    /// Inserts and deletes.
+    pub update: Latency,
+    /// Searches.
+    pub search: Latency,
+    /// Searches in a second of changing.
+    pub queries_per_second: f64,
+    /// Inserts and deletes in a second.
+    pub updates_per_second: f64,
+    /// Seconds until what was due at the end was flushed and merged.
+    pub settle_seconds: f64,
+    /// Seconds of the merge of everything.
+    pub merge_seconds: f64,
+}
+
+/// A whole measurement.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct UpdateSummary {
+    /// Rows that indexes are built of.
+    pub first: u64,
+    /// Inserts to deletes.
+    pub mix: String,
+    /// When a change counts.
+    pub durability: &'static str,
+    /// Threads that change, and threads that search.
+    pub callers: usize,
+    /// See `callers`.
+    pub searchers: usize,
+    /// Each design.
+    pub designs: Vec<UpdateRecord>,
+    /// What was published.
+    pub findings: Vec<UpdateFinding>,
+}
+
+/// The name of a durability.
+pub(super) const fn durability_name(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Synced => "synced",
+        Durability::Deferred => "deferred",
+        Durability::Batched(_) => "batched",
+    }
+}

@@ -1,0 +1,393 @@
+//! Each design built, changed and asked.
+
+use std::path::Path;
+
+use pageway::lab::clock;
+use pageway::source::{IdSlice, VectorSlice};
+use pageway::{
+    BuildInput, BuildOptions, Durability, Effort, Error, ErrorKind, Index, MemoryWish, Metric,
+    OpenOptions, Progress, Queries, Result, SearchOptions, UpdateOptions, VectorShape, Writer,
+};
+
+use super::design::UpdateDesign;
+use super::finding::findings;
+use super::load::{MixedLoad, OperationsDone};
+use super::mix::Mix;
+use super::record::{
+    RecordTimes, StepTimes, UpdateRecord, UpdateStep, UpdateSummary, durability_name,
+};
+use super::times::Latency;
+use crate::stream::{Found, Live, Ranking, RunbookStep, mean};
+
+/// What is changed and asked, and how.
+#[derive(Clone, Debug)]
+pub struct UpdateSuite<'d> {
+    /// Rows of the data, and queries of the same shape.
+    pub rows: &'d [u8],
+    /// Queries.
+    pub queries: &'d [u8],
+    /// Shape of both, and distance.
+    pub like: (VectorShape, Metric),
+    /// Designs.
+    pub designs: Vec<UpdateDesign>,
+    /// Memory of searches; that of `build` where absent. And for updates.
+    pub memory: [Option<MemoryWish>; 2],
+    /// Rows that indexes are built of, the first ones.
+    pub first: u64,
+    /// Operations on each, and after how many of them recall is measured.
+    pub operations: (u64, u64),
+    /// Inserts to deletes.
+    pub mix: Mix,
+    /// Threads that change, and threads that search; none of these where counts alone are wanted.
+    pub threads: (usize, usize),
+    /// Neighbours, and the list size that they are searched with.
+    pub asking: (u32, u32),
+    /// What becomes of changes.
+    pub writing: Writing,
+}
+
+/// What becomes of changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Writing {
+    /// When a change counts.
+    pub durability: Durability,
+    /// Operations after which is flushed by hand; as the writer does where 0.
+    pub flush: u64,
+    /// Whether everything is merged at the end.
+    pub merges: bool,
+}
+
+/// Operations on a design, step by step.
+struct Course<'c> {
+    suite: &'c UpdateSuite<'c>,
+    ranking: &'c Ranking<'c>,
+    progress: &'c dyn Progress,
+    live: Live,
+    /// Of all steps.
+    steps: Vec<UpdateStep>,
+    times: [Vec<u64>; 2],
+    seconds: f64,
+}
+
+impl UpdateSuite<'_> {
+    /// Measures every design; tells each step as it is done. Indexes go to `dir`.
+    ///
+    /// # Errors
+    /// `InvalidInput` where there are too few rows; as those of builds, changes and searches. A
+    /// design that the memory does not hold is recorded as refused.
+    pub fn run(
+        &self,
+        dir: &Path,
+        progress: &dyn Progress,
+        tell: &mut dyn FnMut(&UpdateStep) -> Result<()>,
+    ) -> Result<UpdateSummary> {
+        let count = (self.rows.len() / self.like.0.row_bytes()) as u64;
+        let (inserts, deletes) = self.mix.within(&(0..self.operations.0));
+        if self.first == 0 || self.first + inserts.end > count || deletes.end > self.first {
+            return Err(Error::invalid(format!(
+                "{} rows first, {} that come and {} that go: the data have {count}",
+                self.first, inserts.end, deletes.end
+            )));
+        }
+        let ranking = Ranking::new((self.rows, self.queries), self.like, progress)?;
+        let mut records = Vec::new();
+        for (number, design) in self.designs.iter().enumerate() {
+            let place = dir.join(format!("index-{number}"));
+            let mut course = Course {
+                suite: self,
+                ranking: &ranking,
+                progress,
+                live: Live::default(),
+                steps: Vec::new(),
+                times: [Vec::new(), Vec::new()],
+                seconds: 0.0,
+            };
+            course.live.take(&RunbookStep::Insert(0..self.first))?;
+            records.push(match self.build(design, &place, progress) {
+                Err(error) if error.kind() == ErrorKind::InvalidInput => UpdateRecord {
+                    design: design.name.clone(),
+                    refused: Some(error.to_string()),
+                    ..UpdateRecord::default()
+                },
+                built => {
+                    built?;
+                    course.run(&design.name, &place, tell)?
+                }
+            });
+        }
+        Ok(UpdateSummary {
+            first: self.first,
+            mix: self.mix.to_string(),
+            durability: durability_name(self.writing.durability),
+            callers: self.threads.0,
+            searchers: self.threads.1,
+            findings: findings(&records),
+            designs: records,
+        })
+    }
+
+    fn build(&self, design: &UpdateDesign, dir: &Path, progress: &dyn Progress) -> Result<()> {
+        let (shape, metric) = self.like;
+        let rows = self.rows.get(..self.first as usize * shape.row_bytes());
+        let vectors = VectorSlice::new(rows.unwrap_or_default(), shape)?;
+        let ids: Vec<u64> = (0..self.first).collect();
+        let ids = IdSlice(&ids);
+        let mut options = BuildOptions::default().with_preset(design.preset);
+        options.metric = metric;
+        options.memory = self.memory[0];
+        options.overrides = design.overrides;
+        let input = BuildInput::new(&vectors, "rows").with_ids(Some(&ids));
+        Index::build(dir, &input, &options, progress).map(drop)
+    }
+}
+
+impl Course<'_> {
+    fn run(
+        mut self,
+        name: &str,
+        dir: &Path,
+        tell: &mut dyn FnMut(&UpdateStep) -> Result<()>,
+    ) -> Result<UpdateRecord> {
+        let (suite, progress) = (self.suite, self.progress);
+        let mut options = OpenOptions::default();
+        options.threads = suite.threads.1.max(1);
+        options.effort = Some(Effort::ListSize(suite.asking.1));
+        let update = UpdateOptions::default().with_memory(suite.memory[1]);
+        let writer = Writer::open(dir, &options, &update)?;
+        let load = MixedLoad {
+            rows: suite.rows,
+            queries: suite.queries,
+            shape: suite.like.0,
+            first: suite.first,
+            mix: suite.mix,
+            threads: suite.threads,
+            durability: suite.writing.durability,
+            flush: suite.writing.flush,
+        };
+        let before = self.ask(&writer)?;
+        let (mut at, (all, every)) = (0, suite.operations);
+        while at < all {
+            let operations = at..all.min(at + every.max(1));
+            progress.stage("change and search", operations.end - operations.start);
+            let done = load.run(&writer, &self.searching(), operations.clone(), progress)?;
+            let (came, went) = suite.mix.within(&operations);
+            let came = suite.first + came.start..suite.first + came.end;
+            self.live.take(&RunbookStep::Insert(came))?;
+            self.live.take(&RunbookStep::Delete(went))?;
+            at = operations.end;
+            let step = self.step(name, at, &writer, done)?;
+            tell(&step)?;
+            self.steps.push(step);
+        }
+        self.finish(name, &writer, before)
+    }
+
+    fn searching(&self) -> SearchOptions {
+        let (k, list) = self.suite.asking;
+        SearchOptions::nearest(k).with_effort(Effort::ListSize(list))
+    }
+
+    /// Recall of all queries.
+    fn ask(&self, writer: &Writer) -> Result<Found> {
+        let k = self.suite.asking.0 as usize;
+        let truth = self.ranking.among(&self.live, k, self.progress)?;
+        let queries = Queries::new(self.suite.queries, self.suite.like.0);
+        Found::by(writer.index(), &queries, &self.searching(), &truth)
+    }
+
+    fn is_timed(&self) -> bool {
+        self.suite.threads.1 > 0
+    }
+
+    fn step(
+        &mut self,
+        name: &str,
+        at: u64,
+        writer: &Writer,
+        done: OperationsDone,
+    ) -> Result<UpdateStep> {
+        let changes = writer.changes()?;
+        let found = self.ask(writer)?;
+        self.seconds += done.seconds;
+        let [inserts, deletes] = done.times;
+        let timed = self.is_timed().then(|| StepTimes {
+            seconds: done.seconds,
+            update: Latency::of([inserts.as_slice(), &deletes].concat()),
+            insert: Latency::of(inserts.clone()),
+            delete: Latency::of(deletes.clone()),
+            search: Latency::of(done.search_times.clone()),
+            queries_per_second: done.search_times.len() as f64 / done.seconds.max(1e-9),
+            searches_by_second: done.searches.into_counts(),
+        });
+        let [updates, searches] = &mut self.times;
+        updates.extend(inserts.into_iter().chain(deletes));
+        searches.extend(done.search_times);
+        Ok(UpdateStep {
+            design: name.to_owned(),
+            operations: at,
+            rows: changes.rows,
+            segments: changes.segments,
+            dead: changes.dead,
+            bytes_written: changes.work.bytes_written,
+            log_bytes: changes.work.log_bytes,
+            flushes: changes.work.flushes,
+            merges: changes.work.merges,
+            found,
+            timed,
+        })
+    }
+
+    /// Flushes and merges what is due, and then everything.
+    fn finish(self, name: &str, writer: &Writer, before: Found) -> Result<UpdateRecord> {
+        let begun = clock::now();
+        writer.flush(self.progress)?;
+        writer.settle(self.progress)?;
+        let settled = clock::now();
+        let work = writer.changes()?.work;
+        let mut merged = None;
+        if self.suite.writing.merges {
+            writer.merge(true, self.progress)?;
+        }
+        let merge_seconds = (clock::now() - settled).as_secs_f64();
+        if self.suite.writing.merges {
+            merged = Some(self.ask(writer)?);
+        }
+        let written = writer.changes()?.work.bytes_written;
+        let of = |part: fn(&Found) -> f64| -> Vec<f64> {
+            self.steps.iter().map(|step| part(&step.found)).collect()
+        };
+        let recalls = of(|found| found.recall);
+        let operations = self.suite.operations.0;
+        let is_timed = self.is_timed();
+        let [updates, searches] = self.times;
+        let (update, search) = (Latency::of(updates), Latency::of(searches));
+        Ok(UpdateRecord {
+            design: name.to_owned(),
+            refused: None,
+            operations,
+            before,
+            beside: Found {
+                recall: mean(&recalls),
+                recall_p5: mean(&of(|found| found.recall_p5)),
+                pages: mean(&of(|found| found.pages)),
+            },
+            least_recall: recalls.iter().copied().fold(1.0, f64::min),
+            merged,
+            bytes_per_update: work.bytes_written as f64 / operations.max(1) as f64,
+            merge_bytes: written - work.bytes_written,
+            flushes: work.flushes,
+            merges: work.merges,
+            timed: is_timed.then(|| RecordTimes {
+                update,
+                search,
+                queries_per_second: search.calls as f64 / self.seconds.max(1e-9),
+                updates_per_second: operations as f64 / self.seconds.max(1e-9),
+                settle_seconds: (settled - begun).as_secs_f64(),
+                merge_seconds,
+            }),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pageway::{ElementType, NoProgress};
+
+    use super::super::finding::FindingVerdict;
+    use super::*;
+
+    fn suite<'d>(
+        data: (&'d [u8], &'d [u8]),
+        shape: VectorShape,
+        threads: (usize, usize),
+    ) -> UpdateSuite<'d> {
+        let designs = [
+            "freshdiskann",
+            "odinann",
+            "diskann+update=overwrite+repair=local",
+        ];
+        UpdateSuite {
+            rows: data.0,
+            queries: data.1,
+            like: (shape, Metric::L2),
+            designs: designs.map(|name| name.parse().unwrap()).into(),
+            memory: [Some(MemoryWish::Bytes(4 << 20)), None],
+            first: 600,
+            operations: (200, 100),
+            mix: "9:1".parse().unwrap(),
+            threads,
+            asking: (5, 60),
+            writing: Writing {
+                durability: Durability::Deferred,
+                flush: 50,
+                merges: true,
+            },
+        }
+    }
+
+    #[test]
+    fn designs_are_changed_and_searched_at_once() {
+        let shape = VectorShape {
+            dimension: 8,
+            element: ElementType::U8,
+        };
+        let mix = |at: u32| (at.wrapping_mul(2_654_435_769) >> 13) as u8;
+        let rows: Vec<u8> = (0..800 * 8).map(mix).collect();
+        let queries: Vec<u8> = (9000..9000 + 20 * 8).map(mix).collect();
+        for threads in [(1, 0), (3, 2)] {
+            let root = tempfile::tempdir().unwrap();
+            let suite = suite((&rows, &queries), shape, threads);
+            let mut told = Vec::new();
+            let summary = suite.run(root.path(), &NoProgress, &mut |step| {
+                told.push(step.clone());
+                Ok(())
+            });
+            let summary = summary.unwrap();
+            assert_eq!(told.len(), 6);
+            assert!(
+                told.iter()
+                    .all(|step| step.timed.is_some() == (threads.1 > 0))
+            );
+            let live: Vec<u64> = told.iter().map(|step| step.rows).collect();
+            assert_eq!(live, [680, 760, 680, 760, 680, 760]);
+            for design in &summary.designs {
+                assert!(design.refused.is_none(), "{design:?}");
+                assert!(design.least_recall > 0.9, "{design:?}");
+                assert!(
+                    design.merged.is_some_and(|found| found.recall > 0.9),
+                    "{design:?}"
+                );
+                assert!(
+                    design.flushes >= 3 && design.bytes_per_update > 8.0,
+                    "{design:?}"
+                );
+                let updates = design.timed.map_or(200, |timed| timed.update.calls);
+                assert_eq!(updates, 200);
+            }
+            let judged = summary.findings.iter().map(|one| one.verdict);
+            let judged = judged.filter(|verdict| *verdict != FindingVerdict::NotMeasured);
+            assert_eq!(judged.count(), if threads.1 > 0 { 3 } else { 0 });
+        }
+    }
+
+    #[test]
+    fn too_few_rows_and_too_little_memory_are_told() {
+        let shape = VectorShape {
+            dimension: 8,
+            element: ElementType::U8,
+        };
+        let rows = vec![7; 700 * 8];
+        let mut suite = suite((&rows, &rows[..80]), shape, (1, 0));
+        let root = tempfile::tempdir().unwrap();
+        let error = suite
+            .run(root.path(), &NoProgress, &mut |_| Ok(()))
+            .unwrap_err();
+        assert!(error.to_string().contains("the data have 700"), "{error}");
+        suite.operations = (50, 50);
+        suite.memory[0] = Some(MemoryWish::Bytes(1000));
+        let summary = suite
+            .run(root.path(), &NoProgress, &mut |_| Ok(()))
+            .unwrap();
+        assert!(summary.designs.iter().all(|one| one.refused.is_some()));
+    }
+}
