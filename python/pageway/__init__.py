@@ -41,11 +41,12 @@ from .errors import (
     UnsupportedError,
 )
 from .fusion import FusedResult, fuse
-from .index import Index, open, verify
+from .index import Index, open, publish, verify
 from .results import (
     Acknowledged,
     MergeReport,
     Preset,
+    PublishReport,
     RangeResult,
     RecallReport,
     Row,
@@ -75,6 +76,7 @@ __all__ = [
     "PagewayError",
     "PagewayWarning",
     "Preset",
+    "PublishReport",
     "RangeResult",
     "ReadOnlyError",
     "RecallReport",
@@ -93,6 +95,7 @@ __all__ = [
     "open",
     "presets",
     "progress_share",
+    "publish",
     "read_hdf5",
     "read_json_lines",
     "read_lance",

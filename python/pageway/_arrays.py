@@ -75,6 +75,11 @@ def as_path(path: Union[str, "os.PathLike[str]"]) -> str:
     return os.fspath(os.path.expanduser(path))
 
 
+def is_url(path: str) -> bool:
+    """Whether a place is in object storage."""
+    return "://" in path
+
+
 def as_vectors(source: Any, name: str) -> npt.NDArray[Any]:
     """Rows of `source` as an array of shape ``(n, d)`` in C order.
 

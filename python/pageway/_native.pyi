@@ -14,6 +14,7 @@ __all__ = [
     "defaults",
     "ground_truth",
     "presets",
+    "publish",
     "verify",
 ]
 
@@ -82,6 +83,7 @@ class _OpenOptions(TypedDict):
     list_size: Optional[int]
     beam: Optional[int]
     follow: Optional[float]
+    cache: Optional[Tuple[str, str, str]]
 
 class _UpdateOptions(TypedDict):
     memory: Optional[str]
@@ -239,6 +241,7 @@ def defaults() -> _Defaults: ...
 def create(path: str, options: _CreateOptions) -> None: ...
 def presets() -> List[Tuple[str, str]]: ...
 def verify(path: str, progress: _Callback) -> str: ...
+def publish(path: str, url: str, progress: _Callback) -> str: ...
 def ground_truth(
     base: _Source, queries: _Source, options: _TruthOptions, progress: _Callback
 ) -> _Found: ...

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Literal, Mapping, Optional, Union
+from typing import Any, Literal, Mapping, Optional, Tuple, Union
 
 import numpy as np
 
 from . import _native
-from ._arrays import as_memory, checked_count, checked_optional
+from ._arrays import as_memory, as_path, checked_count, checked_optional
 from .errors import InvalidInputError
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -110,6 +110,7 @@ def open_options(
     list_size: Optional[int],
     beam: Optional[int],
     follow: Optional[float] = None,
+    cache: Optional[Tuple[str, str, str]] = None,
 ) -> _native._OpenOptions:
     """What an open index may hold, and the largest searches to come."""
     return {
@@ -120,7 +121,17 @@ def open_options(
         "list_size": checked_optional("list_size", list_size),
         "beam": checked_optional("beam", beam),
         "follow": None if follow is None else float(follow),
+        "cache": cache,
     }
+
+
+def cache_options(
+    cache: Optional[PathLike], size: Memory, mode: str
+) -> Optional[Tuple[str, str, str]]:
+    """The cache of an index in object storage."""
+    if cache is None:
+        return None
+    return as_path(cache), as_memory("cache_bytes", size) or "", mode
 
 
 def update_options(memory: Optional[Memory], salvage: bool) -> _native._UpdateOptions:

@@ -21,6 +21,7 @@ from ._arrays import (
     as_queries,
     as_rows,
     checked_count,
+    is_url,
     name_of,
     shown,
 )
@@ -33,6 +34,7 @@ from ._settings import (
     Metric,
     PathLike,
     Tolerance,
+    cache_options,
     one_size,
     open_options,
     range_options,
@@ -41,11 +43,18 @@ from ._settings import (
 )
 from ._vectors import StoredVectors
 from .changing import Changing
-from .errors import naming
+from .errors import InvalidInputError, naming
 from .reports import BuildReport, Calibration, IndexStats
-from .results import RangeResult, RecallReport, SearchResult, VerifyReport, as_known
+from .results import (
+    PublishReport,
+    RangeResult,
+    RecallReport,
+    SearchResult,
+    VerifyReport,
+    as_known,
+)
 
-__all__ = ["Index", "open", "verify"]
+__all__ = ["Index", "open", "publish", "verify"]
 
 
 class Index(Changing, StoredVectors, Asynchronous, Notebook):
@@ -71,7 +80,7 @@ class Index(Changing, StoredVectors, Asynchronous, Notebook):
     ) -> None:
         self._native = native
         self._settings = settings
-        self._place = os.path.abspath(native.path)
+        self._place = native.path if is_url(native.path) else os.path.abspath(native.path)
         self._dtype = DTYPE_OF[native.element]
         self.build_report = None
 
@@ -527,13 +536,17 @@ def open(
     effort: Optional[int] = None,
     follow: Optional[float] = None,
     salvage: bool = False,
+    cache: Optional[PathLike] = None,
+    cache_bytes: Memory = "1GB",
+    cache_mode: str = "codes",
 ) -> Index:
     """Opens an index for searching, and where `writable`, to be changed.
 
     Parameters
     ----------
-    path : path
-        Directory of the index.
+    path : path or URL
+        Directory of the index; or where it was published: ``s3://``, ``gs://``, ``az://``,
+        ``file://``. That is for searches alone, and needs a `cache`.
     writable : bool
         Whether the index is to be changed: one process at a time may do that. What its log holds
         beyond its files is made again first.
@@ -561,6 +574,14 @@ def open(
         `Index.refresh`.
     salvage : bool
         Read a damaged log as far as it is sound, and give up the changes behind the damage.
+    cache : path, optional
+        Directory on local disk that keeps blocks of an index in object storage. One open index at a
+        time has it; it stays when the index is closed.
+    cache_bytes : int or str
+        Most bytes of that directory.
+    cache_mode : str
+        What opening brings there: ``"lazy"``, nothing that is not read; ``"codes"``, all but the
+        records; ``"all"``.
 
     Returns
     -------
@@ -578,8 +599,11 @@ def open(
         Another process changes the index.
     """
     size = one_size(list_size, effort)
-    options = open_options(memory, threads, interleave, k, size, beam, follow)
+    kept = cache_options(cache, cache_bytes, cache_mode)
+    options = open_options(memory, threads, interleave, k, size, beam, follow, kept)
     path = as_path(path)
+    if writable and is_url(path):
+        raise InvalidInputError(f"{path}: an index in object storage is not changed: publish anew")
     if writable:
         update = update_options(update_memory, salvage)
         with naming(path):
@@ -621,6 +645,38 @@ def verify(path: PathLike, *, progress: ProgressWish = False) -> VerifyReport:
     place = as_path(path)
     with naming(place), Reporting(progress, f"verify {place}") as callback:
         return VerifyReport(**json.loads(_native.verify(place, callback)))
+
+
+def publish(path: PathLike, url: str, *, progress: ProgressWish = False) -> PublishReport:
+    """Publishes an index to object storage, where `open` finds it by its URL.
+
+    Files that the version before had are not sent again. Readers see the new version when they
+    open the index after that.
+
+    Parameters
+    ----------
+    path : path
+        Directory of the index; nobody changes it meanwhile.
+    url : str
+        ``s3://bucket/prefix``, ``gs://``, ``az://`` or ``file:///path``. Keys and regions come from
+        the environment, by the names that the clouds' own tools use.
+    progress : bool or callable
+        As for `build`.
+
+    Returns
+    -------
+    PublishReport
+
+    Raises
+    ------
+    BusyError
+        Another process changes the index.
+    StorageError, UnsupportedError
+        The store fails, or knows no conditional put.
+    """
+    place = as_path(path)
+    with naming(place), Reporting(progress, f"publish {place}") as callback:
+        return PublishReport(**json.loads(_native.publish(place, url, callback)))
 
 
 _Result = TypeVar("_Result", SearchResult, RangeResult)

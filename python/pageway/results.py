@@ -338,6 +338,26 @@ class RecallReport(NamedTuple):
     pages_per_query: float
 
 
+class PublishReport(NamedTuple):
+    """What publishing an index did.
+
+    Attributes
+    ----------
+    version : int
+        Number of the version that is current now.
+    files, bytes : int
+        What it names.
+    uploaded_files, uploaded_bytes : int
+        What the version before had not.
+    """
+
+    version: int
+    files: int
+    bytes: int
+    uploaded_files: int
+    uploaded_bytes: int
+
+
 class VerifyReport(NamedTuple):
     """What a check of every page found.
 

@@ -30,7 +30,7 @@ use crate::command::range::RangeArguments;
 use crate::command::recall::RecallArguments;
 use crate::command::scroll::ScrollArguments;
 use crate::command::search::SearchArguments;
-use crate::command::serve::ServeArguments;
+use crate::command::serve::{RouteArguments, ServeArguments};
 use crate::command::slice::SliceArguments;
 use crate::command::verify::VerifyArguments;
 use crate::output::Outcome;
@@ -65,6 +65,7 @@ dozen pages of it, and you say how much memory and how much recall you want.
   put in a bucket   pageway publish my.index s3://bucket/my.index
   this machine      pageway doctor .
   serve over HTTP   pageway serve --data-dir ./data
+  several servers   pageway route --map map.toml
   measure it all    pageway lab run all --quick --out first-look
   in your shell     pageway completions bash        pageway man --out DIR
 
@@ -153,6 +154,8 @@ pub(crate) enum Command {
     Lab(LabArguments),
     /// Serve collections over HTTP to clients of Qdrant
     Serve(ServeArguments),
+    /// Answer for collections whose shards lie on several servers
+    Route(RouteArguments),
     /// Build and search an index of 10,000 sentences, and explain what happens
     Demo(DemoArguments),
     /// Print a script that completes commands and options in a shell
@@ -196,6 +199,7 @@ impl Command {
             Self::Doctor(arguments) => arguments.run(session),
             Self::Lab(arguments) => arguments.run(session),
             Self::Serve(arguments) => arguments.run(),
+            Self::Route(arguments) => arguments.run(),
             Self::Demo(arguments) => arguments.run(session),
             Self::Completions(arguments) => arguments.run(Cli::command()),
             Self::Man(arguments) => arguments.run(Cli::command()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use pageway::{Error, Index, MemoryWish, OpenOptions, OsVfs, Result, Vfs};
-use pageway_object::{BlockCache, CacheMode, RemoteVfs, is_url, open_url};
+use pageway_object::{CacheMode, RemoteVfs, is_url};
 use serde::Serialize;
 
 /// The cache of an index that a URL names.
@@ -57,9 +57,8 @@ impl CacheArguments {
         let MemoryWish::Bytes(bytes) = self.cache_bytes else {
             return Err(Error::invalid("--cache-bytes: give bytes, such as 2GB"));
         };
-        let objects = open_url(url)?;
-        let cache = BlockCache::open(cache, bytes)?;
-        let remote = Arc::new(RemoteVfs::open(objects, cache, self.cache_mode)?);
+        let remote = RemoteVfs::of_url(url, (cache, bytes), self.cache_mode)?;
+        let remote = Arc::new(remote);
         Ok(Place {
             vfs: Arc::clone(&remote) as Arc<dyn Vfs>,
             dir: remote.root().to_owned(),

@@ -7,6 +7,8 @@
 //! version    what one published version names: files, hashes, checksums of blocks
 //! publish    an index directory -> objects, a version, the pointer CURRENT
 //! collect    removes what no version names
+//! lease      who writes for a while
+//! shared_log a log of one writer at a time, which fences those of before
 //! vfs        a published version as a file system that is only read
 //! blocks     a block of a file: from the cache, or by a request, always against its checksum
 //! cache      blocks in one file on local disk, within a budget
@@ -19,17 +21,21 @@
 mod blocks;
 mod cache;
 mod collect;
+mod lease;
 mod objects;
 mod place;
 mod publish;
 mod runner;
+mod shared_log;
 mod version;
 mod vfs;
 
 pub use blocks::BLOCK_BYTES;
 pub use cache::BlockCache;
 pub use collect::{Collected, collect};
+pub use lease::Lease;
 pub use objects::{ObjectCounters, Objects, Patience};
 pub use place::{is_url, open_url};
 pub use publish::{Published, publish};
+pub use shared_log::{Appended, SharedLog, SharedRecord};
 pub use vfs::{CacheMode, RemoteVfs};

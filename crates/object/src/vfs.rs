@@ -74,6 +74,15 @@ impl RemoteVfs {
         Ok(vfs)
     }
 
+    /// The same of a URL, through a cache of so many bytes in a directory.
+    ///
+    /// # Errors
+    /// As [`Self::open`], [`open_url`](crate::open_url) and [`BlockCache::open`].
+    pub fn of_url(url: &str, cache: (&Path, u64), mode: CacheMode) -> io::Result<Self> {
+        let objects = crate::open_url(url)?;
+        Self::open(objects, BlockCache::open(cache.0, cache.1)?, mode)
+    }
+
     /// The directory that the files lie in, as the engine is told it.
     pub fn root(&self) -> &Path {
         &self.root

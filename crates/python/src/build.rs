@@ -187,3 +187,16 @@ pub(crate) fn verify(py: Python<'_>, path: PathBuf, progress: Callback) -> PyRes
         pageway::verify(&path, watch)
     })?)
 }
+
+/// Publishes the index at `path` to object storage; gives what was done as JSON.
+#[pyfunction]
+pub(crate) fn publish(
+    py: Python<'_>,
+    path: PathBuf,
+    url: String,
+    progress: Callback,
+) -> PyResult<String> {
+    json(&watched(py, &progress, |watch| {
+        pageway_object::publish(&pageway_object::open_url(&url)?, &path, watch)
+    })?)
+}

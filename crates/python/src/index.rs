@@ -1,14 +1,15 @@
 //! `Index`: an open index, until it is closed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pageway::{
-    CalibrateOptions, Effort, Error, ErrorKind, Filter, HeldOutRows, IdSet, OpenOptions, Queries,
-    SearchOptions, Strategy,
+    CalibrateOptions, Effort, Error, ErrorKind, Filter, HeldOutRows, IdSet, MemoryWish,
+    OpenOptions, OsVfs, Queries, SearchOptions, Strategy, Vfs,
 };
+use pageway_object::{CacheMode, RemoteVfs, is_url};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
@@ -56,6 +57,8 @@ struct OpenSettings {
     beam: Option<u32>,
     /// Seconds.
     follow: Option<f64>,
+    /// Directory of the cache of an index in object storage, its bytes, and its mode.
+    cache: Option<(PathBuf, String, String)>,
 }
 
 impl OpenSettings {
@@ -68,6 +71,25 @@ impl OpenSettings {
             .with_beam(self.beam)
             .with_follow(seconds("follow", self.follow)?)
             .with_k(self.k))
+    }
+
+    /// The file system that has the index, and where it is there.
+    fn place(&self, path: &Path) -> pageway::Result<(Arc<dyn Vfs>, PathBuf)> {
+        let Some(url) = path.to_str().filter(|_| is_url(path)) else {
+            return Ok((Arc::new(OsVfs), path.to_owned()));
+        };
+        let Some((cache, bytes, mode)) = &self.cache else {
+            let words = format!("{url}: name a directory for its blocks: cache=\"DIR\"");
+            return Err(Error::invalid(words));
+        };
+        let MemoryWish::Bytes(bytes) = bytes.parse()? else {
+            return Err(Error::invalid("cache_bytes: give bytes, such as \"2GB\""));
+        };
+        let mode: Result<CacheMode, String> = mode.parse();
+        let mode = mode.map_err(Error::invalid)?;
+        let remote = RemoteVfs::of_url(url, (cache, bytes), mode)?;
+        let root = remote.root().to_owned();
+        Ok((Arc::new(remote), root))
     }
 }
 
@@ -209,11 +231,16 @@ impl Drop for Index {
 impl Index {
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf, options: OpenSettings) -> PyResult<Self> {
-        let options = options.options()?;
-        let index = py
-            .detach(|| pageway::Index::open(&path, &options))
-            .map_err(to_exception)?;
-        Ok(Self::new(path, Arc::new(index), None))
+        let open = options.options()?;
+        let index = py.detach(|| {
+            let (vfs, dir) = options.place(&path)?;
+            pageway::Index::open_on(&vfs, &dir, &open)
+        });
+        Ok(Self::new(
+            path,
+            Arc::new(index.map_err(to_exception)?),
+            None,
+        ))
     }
 
     #[staticmethod]

@@ -122,6 +122,36 @@ impl Failure {
         )
     }
 
+    /// 403 for a change that a node of a cluster does not make.
+    pub fn is_node() -> Self {
+        Self::new(
+            403,
+            "Forbidden: this server is a node of a cluster, and points of its shards do not \
+             change: make the collection on a server of its own, and put a snapshot of it here",
+        )
+    }
+
+    /// 403 for a change that is asked of a router.
+    pub fn routed_change(operation: &str) -> Self {
+        Self::new(
+            403,
+            format!(
+                "Forbidden: this is a router, which reads: `{operation}` would change something. \
+                 Put other shards on nodes, and a map with a higher version in place of this one"
+            ),
+        )
+    }
+
+    /// 412 where a node has less of a shard than is asked for.
+    pub fn behind(what: impl std::fmt::Display) -> Self {
+        Self::new(412, format!("Behind: {what}"))
+    }
+
+    /// 503 where parts of a collection do not answer.
+    pub fn incomplete(what: impl std::fmt::Display) -> Self {
+        Self::new(503, format!("Incomplete: {what}"))
+    }
+
     /// 503 where the server stops.
     pub fn stopping() -> Self {
         Self::new(503, "The server stops")

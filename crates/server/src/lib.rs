@@ -11,11 +11,13 @@
 //! room        memory of bodies and answers
 //! upkeep      what is done for collections as time passes
 //! workers     threads of searches and changes, with bounded queues
+//! cluster     several servers as one: nodes, and the router that asks them
 //! metrics     counters; sampling: recall as it is; slow: the last queries that took long
 //! ```
 //!
 //! What is acknowledged survives a kill. `docs/server.md` says what is there.
 
+mod cluster;
 mod collection;
 mod failure;
 mod http;
@@ -34,6 +36,7 @@ mod upkeep;
 mod wire;
 mod workers;
 
+pub use cluster::{ClusterMap, NodeClient, RouterApp, RouterOptions};
 pub use failure::{Failure, Outcome};
 pub use http::{App, Keys, Listening, Tls, listen, with_origins};
 pub use input::read_file;

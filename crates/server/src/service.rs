@@ -7,7 +7,7 @@ use std::time::Duration;
 use pageway::{OsVfs, Vfs};
 
 use crate::collection::{OpenCollection, Schema, recall_of};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::metrics::Metrics;
 use crate::registry::{CollectionEntry, Registry};
 use crate::room::RequestMemory;
@@ -44,6 +44,8 @@ pub struct Service {
     pub(crate) slow_queries: SlowQueries,
     /// Memory of bodies and of answers.
     pub(crate) requests: RequestMemory,
+    /// Its name, where it is a node of a cluster.
+    pub(crate) node: Option<String>,
 }
 
 impl Service {
@@ -64,7 +66,40 @@ impl Service {
             slow: options.slow,
             slow_queries: SlowQueries::default(),
             requests: RequestMemory::new(request_bytes),
+            node: None,
         })
+    }
+
+    /// The same as a node of a cluster: it tells how much of a shard it has, and changes none.
+    #[must_use]
+    pub fn as_node(mut self, name: String) -> Self {
+        self.node = Some(name);
+        self
+    }
+
+    /// Refuses changes of points where it is a node.
+    pub(crate) fn check_changes(&self) -> Outcome<()> {
+        match &self.node {
+            None => Ok(()),
+            Some(_) => Err(Failure::is_node()),
+        }
+    }
+
+    /// Refuses to answer as another node, or for a shard of which it has less than so many changes.
+    pub(crate) fn check_shard(&self, node: &str, (shard, least): (&str, u64)) -> Outcome<()> {
+        if self.node.as_deref() != Some(node) {
+            let own = self.node.as_deref().unwrap_or("no node");
+            return Err(Failure::behind(format_args!("this server is {own}")));
+        }
+        let absent = |_| Failure::behind(format_args!("{node} does not have {shard}"));
+        let (name, entry) = self.entry(shard).map_err(absent)?;
+        let own = self.open_entry(&name, &entry)?.sequence()?;
+        if own >= least {
+            return Ok(());
+        }
+        Err(Failure::behind(format_args!(
+            "{node} has {shard} up to change {own}, and {least} is asked for"
+        )))
     }
 
     /// Makes everything durable and closes all collections.

@@ -6,78 +6,21 @@
     reason = "a failed test may panic"
 )]
 
+mod common;
+
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
+use common::process::{Process, result};
 use serde_json::{Value, json};
 
 const WRITERS: u64 = 3;
 
-/// A server in a process of its own.
-struct Process {
-    child: Child,
-    address: String,
-}
-
-impl Process {
-    fn start(dir: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_pageway-server"))
-            .args(["--listen", "127.0.0.1:0", "--memory", "256MB", "--data-dir"])
-            .arg(dir)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let address = loop {
-            let line = lines.next().expect("a server that listens").unwrap();
-            let line: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
-            if line["event"] == "listening" {
-                break line["address"].as_str().unwrap().to_owned();
-            }
-        };
-        // What it says later is read, so that it never waits for that.
-        thread::spawn(move || lines.for_each(drop));
-        Self { child, address }
-    }
-
-    fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // No test leaves one behind.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Asks over a connection of its own; none where the server is gone.
+/// Asks for a result; none where the server is gone.
 fn ask(address: &str, method: &str, path: &str, body: &Value) -> Option<Value> {
-    let mut stream = TcpStream::connect(address).ok()?;
-    stream
-        .set_read_timeout(Some(Duration::from_secs(60)))
-        .ok()?;
-    let body = body.to_string();
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    stream.write_all(request.as_bytes()).ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    let is_good = head.starts_with("HTTP/1.1 200");
-    let body: Value = serde_json::from_str(body).ok()?;
-    is_good.then(|| body["result"].clone())
+    result(address, (method, path), body)
 }
 
 /// A point as its id and the number of its last change say.

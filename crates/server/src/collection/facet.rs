@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use pageway::FieldPath;
 use pageway::server::{Scalar, visit_values};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::document::PointDocument;
@@ -18,10 +18,10 @@ const MOST_BYTES: usize = 16 << 20;
 const EACH_BYTES: usize = 64;
 
 /// A value, and how many points have it.
-#[derive(Serialize, PartialEq, Debug)]
+#[derive(Serialize, Deserialize, PartialEq, Debug)]
 pub(crate) struct FacetHit {
-    value: Value,
-    count: u64,
+    pub(crate) value: Value,
+    pub(crate) count: u64,
 }
 
 impl OpenCollection {

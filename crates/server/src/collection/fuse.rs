@@ -12,7 +12,7 @@ use crate::room::AnswerRoom;
 use crate::wire::{Fusion, PayloadParts, PointId, Query, VectorParts};
 
 /// A point of one of the queries below.
-type Scored = (PointId, f32);
+pub(crate) type Scored = (PointId, f32);
 
 /// Standard deviations from the mean of its query at which a score becomes 0 or 1.
 const DEVIATIONS: f64 = 3.0;
@@ -32,16 +32,7 @@ impl OpenCollection {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let among = json!({"has_id": ids});
-        let whole = match &query.filter {
-            Some(filter) => json!({"must": [filter, among]}),
-            None => json!({"must": [among]}),
-        };
-        let mut again = query.clone();
-        again.prefetch.clear();
-        again.filter = Some(whole);
-        again.params = Some(query.params.clone().unwrap_or_default().exactly());
-        self.query_range(&again, (limit, offset), settings)
+        self.query_range(&among_points(query, &ids), (limit, offset), settings)
     }
 
     /// Fuses what the prefetches of a query find.
@@ -51,11 +42,8 @@ impl OpenCollection {
         (limit, offset): (usize, usize),
         settings: SearchSettings<'_>,
     ) -> Outcome<Vec<PointOutput>> {
-        let mut fused = fuse(fusion, &self.sources(query, settings)?)?;
-        fused.truncate(limit + offset);
-        let least = query.score_threshold.unwrap_or(f32::NEG_INFINITY);
-        let shown = fused.into_iter().skip(offset);
-        let shown: Vec<Scored> = shown.filter(|(_, score)| *score >= least).collect();
+        let sources = self.sources(query, settings)?;
+        let shown = fused((query, fusion), (limit, offset), &sources)?;
         self.scored(&shown, (query, settings.room))
     }
 
@@ -74,15 +62,12 @@ impl OpenCollection {
         above: &Query,
         settings: SearchSettings<'_>,
     ) -> Outcome<Vec<Scored>> {
-        let filter = match (&above.filter, &below.filter) {
-            (Some(above), Some(below)) => Some(json!({"must": [above, below]})),
-            (one, other) => one.clone().or_else(|| other.clone()),
-        };
-        let mut own = below.clone();
-        (own.filter, own.with_payload, own.with_vector) = (filter, None, None);
-        let found = self.query_range(&own, (own.limit()?, 0), settings)?;
-        let scored = |point: PointOutput| (point.id, point.score.unwrap_or_default());
-        Ok(found.into_iter().map(scored).collect())
+        let own = source_query(below, above);
+        Ok(scored(self.query_range(
+            &own,
+            (own.limit()?, 0),
+            settings,
+        )?))
     }
 
     /// What is wanted of points with scores.
@@ -98,13 +83,62 @@ impl OpenCollection {
             room,
         };
         let ids: Vec<PointId> = scored.iter().map(|(id, _)| *id).collect();
-        let scores: HashMap<PointId, f32> = scored.iter().copied().collect();
         let mut points = self.points(&ids, wish)?;
-        for point in &mut points {
-            point.score = scores.get(&point.id).copied();
-            point.version = Some(0);
-        }
+        set_scores(&mut points, scored);
         Ok(points)
+    }
+}
+
+/// A query of the vector alone, among some points, exactly.
+pub(crate) fn among_points(query: &Query, ids: &[PointId]) -> Query {
+    let among = json!({"has_id": ids});
+    let whole = match &query.filter {
+        Some(filter) => json!({"must": [filter, among]}),
+        None => json!({"must": [among]}),
+    };
+    let mut again = query.clone();
+    again.prefetch.clear();
+    again.filter = Some(whole);
+    again.params = Some(query.params.clone().unwrap_or_default().exactly());
+    again
+}
+
+/// What a prefetch asks for below a query, whose filter holds for it too.
+pub(crate) fn source_query(below: &Query, above: &Query) -> Query {
+    let filter = match (&above.filter, &below.filter) {
+        (Some(above), Some(below)) => Some(json!({"must": [above, below]})),
+        (one, other) => one.clone().or_else(|| other.clone()),
+    };
+    let mut own = below.clone();
+    (own.filter, own.with_payload, own.with_vector) = (filter, None, None);
+    own
+}
+
+/// What was found, by ids and scores.
+pub(crate) fn scored(found: Vec<PointOutput>) -> Vec<Scored> {
+    let scored = |point: PointOutput| (point.id, point.score.unwrap_or_default());
+    found.into_iter().map(scored).collect()
+}
+
+/// What a query shows of the points of its prefetches.
+pub(crate) fn fused(
+    (query, fusion): (&Query, &Fusion),
+    (limit, offset): (usize, usize),
+    sources: &[Vec<Scored>],
+) -> Outcome<Vec<Scored>> {
+    let mut fused = fuse(fusion, sources)?;
+    fused.truncate(limit + offset);
+    let least = query.score_threshold.unwrap_or(f32::NEG_INFINITY);
+    let shown = fused.into_iter().skip(offset);
+    Ok(shown.filter(|(_, score)| *score >= least).collect())
+}
+
+/// Gives points the scores that they have come to.
+pub(crate) fn set_scores(points: &mut [PointOutput], scored: &[Scored]) {
+    let scores: HashMap<PointId, f32> = scored.iter().copied().collect();
+    for point in points {
+        point.score = scores.get(&point.id).copied();
+        point.version = Some(0);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Answers of a query in groups by the values of a field.
 
+use std::collections::HashMap;
+
 use pageway::FieldPath;
 use pageway::server::visit_values;
 use serde::{Deserialize, Serialize};
@@ -9,11 +11,11 @@ use super::open::OpenCollection;
 use super::output::{OutputWish, PointOutput};
 use super::search::SearchSettings;
 use crate::failure::{Failure, Outcome};
-use crate::wire::{GroupQuery, PayloadParts, PointId, VectorParts};
+use crate::wire::{GroupQuery, PayloadParts, PointId, Query, VectorParts};
 
 /// Points that are looked at at most.
 const MOST: usize = 10_000;
-/// Points of a first look, for each that is wanted.
+/// Points of a first look, for each that is wanted; of each look after it, for those before.
 const EACH: usize = 4;
 
 /// Points with one value.
@@ -33,68 +35,128 @@ impl OpenCollection {
         request: &GroupQuery,
         settings: SearchSettings<'_>,
     ) -> Outcome<Vec<PointGroup>> {
-        let (size, limit) = request.sizes()?;
-        let path = FieldPath::parse(&request.group_by).map_err(Failure::wrong)?;
-        let mut query = request.query.clone();
-        let wanted = query
-            .with_payload
-            .take()
-            .unwrap_or(PayloadParts::All(false));
-        wanted.check()?;
-        let vectors = query.with_vector.take();
-        query.with_payload = Some(PayloadParts::All(true));
-        let mut look = (EACH * size * limit).clamp(100, MOST);
+        let mut search = GroupSearch::new(request)?;
         let taken = settings.room.taken();
         let groups = loop {
             settings.room.return_to(taken);
-            query.prefetch_more(look);
-            let points = self.query_range(&query, (look, 0), settings)?;
-            let is_all = points.len() < look;
-            let groups = grouped(points, &path, (size, limit));
-            let full = groups
-                .iter()
-                .filter(|group| group.hits.len() == size)
-                .count();
-            if full == limit || is_all || look == MOST {
+            let points = self.query_range(&search.query, (search.look, 0), settings)?;
+            if let Some(groups) = search.look_at(points) {
                 break groups;
             }
-            look = (4 * look).min(MOST);
         };
-        let mut groups = groups;
-        let ids = groups
-            .iter()
-            .flat_map(|group| group.hits.iter().map(|hit| hit.id));
-        let ids: Vec<PointId> = ids.collect();
-        let mut loaded = std::collections::HashMap::new();
-        if let Some(vectors) = vectors.filter(VectorParts::is_wanted) {
+        let mut loaded = Vec::new();
+        if let Some(vectors) = &search.vectors {
             let wish = OutputWish {
                 payload: &PayloadParts::All(false),
-                vector: &vectors,
+                vector: vectors,
                 room: settings.room,
             };
-            for point in self.points(&ids, wish)? {
-                loaded.insert(point.id, point.vector);
-            }
+            loaded = self.points(&ids_of(&groups), wish)?;
         }
-        for hit in groups.iter_mut().flat_map(|group| &mut group.hits) {
-            let payload = hit.payload.take().filter(|_| wanted.is_wanted());
-            hit.payload = payload.map(|payload| wanted.of(payload));
-            hit.vector = loaded.get(&hit.id).cloned().flatten();
-        }
-        Ok(groups)
+        Ok(search.shown(groups, loaded))
     }
 
     /// Puts the points of this collection whose ids are those of groups beside them.
     pub(crate) fn look_up(&self, groups: &mut [PointGroup], wish: OutputWish<'_>) -> Outcome<()> {
-        let id_of = |group: &PointGroup| PointId::deserialize(&group.id).ok();
-        let ids: Vec<PointId> = groups.iter().filter_map(id_of).collect();
-        let points = self.points(&ids, wish)?;
-        for group in groups {
-            let own = id_of(group);
-            let found = points.iter().find(|point| Some(point.id) == own);
-            group.lookup = found.cloned();
-        }
+        let points = self.points(&values_of(groups), wish)?;
+        set_lookups(groups, &points);
         Ok(())
+    }
+}
+
+/// A query that is asked again for more points until there are enough groups.
+pub(crate) struct GroupSearch {
+    /// What is asked, with whole payloads.
+    pub(crate) query: Query,
+    /// Points to ask for.
+    pub(crate) look: usize,
+    /// Vectors that are wanted of the points of groups.
+    pub(crate) vectors: Option<VectorParts>,
+    payload: PayloadParts,
+    path: FieldPath,
+    sizes: (usize, usize),
+}
+
+impl GroupSearch {
+    /// The first look.
+    pub(crate) fn new(request: &GroupQuery) -> Outcome<Self> {
+        let (size, limit) = request.sizes()?;
+        let path = FieldPath::parse(&request.group_by).map_err(Failure::wrong)?;
+        let mut query = request.query.clone();
+        let payload = query.with_payload.take();
+        let payload = payload.unwrap_or(PayloadParts::All(false));
+        payload.check()?;
+        let vectors = query.with_vector.take().filter(VectorParts::is_wanted);
+        query.with_payload = Some(PayloadParts::All(true));
+        let look = (EACH * size * limit).clamp(100, MOST);
+        query.prefetch_more(look);
+        Ok(Self {
+            query,
+            look,
+            vectors,
+            payload,
+            path,
+            sizes: (size, limit),
+        })
+    }
+
+    /// The groups of what was found; none where more points are to be looked at first.
+    pub(crate) fn look_at(&mut self, points: Vec<PointOutput>) -> Option<Vec<PointGroup>> {
+        let (size, limit) = self.sizes;
+        let is_all = points.len() < self.look;
+        let groups = grouped(points, &self.path, self.sizes);
+        let full = groups
+            .iter()
+            .filter(|group| group.hits.len() == size)
+            .count();
+        if full == limit || is_all || self.look == MOST {
+            return Some(groups);
+        }
+        self.look = (EACH * self.look).min(MOST);
+        self.query.prefetch_more(self.look);
+        None
+    }
+
+    /// What is wanted of groups; `loaded` are their points with vectors.
+    pub(crate) fn shown(
+        &self,
+        mut groups: Vec<PointGroup>,
+        loaded: Vec<PointOutput>,
+    ) -> Vec<PointGroup> {
+        let loaded = loaded.into_iter().map(|point| (point.id, point.vector));
+        let loaded: HashMap<PointId, _> = loaded.collect();
+        for hit in groups.iter_mut().flat_map(|group| &mut group.hits) {
+            let payload = hit.payload.take().filter(|_| self.payload.is_wanted());
+            hit.payload = payload.map(|payload| self.payload.of(payload));
+            hit.vector = loaded.get(&hit.id).cloned().flatten();
+        }
+        groups
+    }
+}
+
+/// The ids of the points of groups.
+pub(crate) fn ids_of(groups: &[PointGroup]) -> Vec<PointId> {
+    let hits = groups.iter().flat_map(|group| &group.hits);
+    hits.map(|hit| hit.id).collect()
+}
+
+/// The values of groups that are ids.
+pub(crate) fn values_of(groups: &[PointGroup]) -> Vec<PointId> {
+    groups.iter().filter_map(PointGroup::value_id).collect()
+}
+
+/// Puts the points whose ids are the values of groups beside them.
+pub(crate) fn set_lookups(groups: &mut [PointGroup], points: &[PointOutput]) {
+    for group in groups {
+        let own = group.value_id();
+        let found = points.iter().find(|point| Some(point.id) == own);
+        group.lookup = found.cloned();
+    }
+}
+
+impl PointGroup {
+    fn value_id(&self) -> Option<PointId> {
+        PointId::deserialize(&self.id).ok()
     }
 }
 

@@ -32,9 +32,12 @@ mod snapshot;
 mod trace;
 
 pub(crate) use config::{created, patch, recall_of};
-pub(crate) use group::PointGroup;
+pub(crate) use facet::FacetHit;
+pub(crate) use fuse::{Scored, among_points, fused, scored, set_scores, source_query};
+pub(crate) use group::{GroupSearch, PointGroup, ids_of, set_lookups, values_of};
 pub(crate) use open::{CollectionState, OpenCollection, OpenMemory};
-pub(crate) use output::{OutputWish, PointOutput};
+pub(crate) use order_by::order_key;
+pub(crate) use output::{OutputWish, PointOutput, ScrollOutput, ValueOutput, VectorOutput};
 pub(crate) use schema::Schema;
 pub(crate) use search::{SearchCounts, SearchSettings};
 pub(crate) use trace::{SampledSearch, SearchPlan, SearchTotal, SearchTrace};

@@ -215,6 +215,12 @@ impl OpenCollection {
         }
     }
 
+    /// The number of its last change, the same wherever a snapshot of it is.
+    pub(crate) fn sequence(&self) -> Outcome<u64> {
+        let changes = self.writers.first().map(Writer::changes).transpose()?;
+        Ok(changes.map_or(0, |changes| changes.lsn))
+    }
+
     /// Changes since it was opened.
     pub(crate) fn change_count(&self) -> u64 {
         self.changes.load(Ordering::Acquire)

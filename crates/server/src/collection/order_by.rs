@@ -38,14 +38,14 @@ impl OpenCollection {
         let start = order.start_from.as_ref().filter(|value| !value.is_null());
         let start = start.map(|value| {
             let wrong = || Failure::format("start_from: a number or a date is expected");
-            key_of(value).ok_or_else(wrong)
+            order_key(value).ok_or_else(wrong)
         });
         let start = start.transpose()?;
         let mut best: Vec<OrderedPoint> = Vec::new();
         self.visit_documents(filter, deadline, &mut |id, document| {
             let payload = PointDocument::decode(document)?.payload;
             visit_values(&payload, &path, &mut |value| {
-                let Some(key) = key_of(value) else { return };
+                let Some(key) = order_key(value) else { return };
                 let is_before = start.is_some_and(|start| match direction {
                     Direction::Asc => key < start,
                     Direction::Desc => key > start,
@@ -100,13 +100,7 @@ impl OpenCollection {
 }
 
 fn keep_first(best: &mut Vec<OrderedPoint>, direction: Direction, limit: usize) {
-    best.sort_unstable_by(|one, next| {
-        let by_key = one.key.total_cmp(&next.key);
-        match direction {
-            Direction::Asc => by_key.then(one.id.cmp(&next.id)),
-            Direction::Desc => by_key.reverse().then(next.id.cmp(&one.id)),
-        }
-    });
+    best.sort_unstable_by(|one, next| direction.compare((one.key, one.id), (next.key, next.id)));
     best.truncate(limit);
 }
 
@@ -117,7 +111,7 @@ fn shown(value: &Value) -> Value {
 }
 
 /// The number that a value has in an order: itself, or the moment that a date names.
-fn key_of(value: &Value) -> Option<f64> {
+pub(crate) fn order_key(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => Moment::parse(text).map(|moment| moment.micros as f64),

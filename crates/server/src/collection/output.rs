@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::point::Point;
@@ -40,7 +40,7 @@ impl OutputWish<'_> {
 }
 
 /// A point of an answer.
-#[derive(Clone, Serialize, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub(crate) struct PointOutput {
     pub(crate) id: PointId,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,14 +56,14 @@ pub(crate) struct PointOutput {
 }
 
 /// Points and where those are that follow.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 pub(crate) struct ScrollOutput {
     pub(crate) points: Vec<PointOutput>,
     pub(crate) next_page_offset: Option<PointId>,
 }
 
 /// The vectors of a point.
-#[derive(Clone, Serialize, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(untagged)]
 pub(crate) enum VectorOutput {
     Unnamed(Vec<f32>),
@@ -71,7 +71,7 @@ pub(crate) enum VectorOutput {
 }
 
 /// One of them.
-#[derive(Clone, Serialize, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(untagged)]
 pub(crate) enum ValueOutput {
     Dense(Vec<f32>),

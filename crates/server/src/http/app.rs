@@ -5,23 +5,24 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::{Body, Bytes, HttpBody, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Path, Request, State};
-use axum::http::{Method, Response, Uri};
-use axum::routing::{MethodFilter, on};
+use axum::http::{HeaderMap, Response};
+use axum::routing::on;
 use pageway::server::{clock, return_freed_memory};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
 use super::auth::Keys;
-use super::console;
-use super::envelope::{answer, file, refused, words};
-use super::upload;
-use super::weight::weight;
+use super::body::receive;
+use super::envelope::{answer, file, words};
+use super::route::{absent, method_of, not_allowed, parameters};
+use super::{console, upload};
+use crate::cluster::SHARD;
 use crate::collection::{SampledSearch, SearchTotal, SearchTrace};
 use crate::failure::{Failure, Outcome};
 use crate::log::{Level, Log};
-use crate::operation::{Access, BodyKind, Call, OPERATIONS, Operation, Parameters, RESULT, Reply};
+use crate::operation::{Access, BodyKind, Call, OPERATIONS, Operation, RESULT, Reply};
 use crate::room::{AnswerRoom, held_bytes};
 use crate::sampling::measure;
 use crate::service::Service;
@@ -29,16 +30,8 @@ use crate::slow::SlowQuery;
 use crate::upkeep::Upkeep;
 use crate::workers::Workers;
 
-/// Bytes of a body at most.
-const MAX_BODY_BYTES: u64 = 32 << 20;
 /// Memory of a body from which on it goes back to the system when the request is done.
 const RETURNED_FROM: u64 = 1 << 20;
-/// Bytes of a body that is looked through where it arrives, at most.
-const WEIGHED_AT_ONCE: usize = 1 << 20;
-/// Time for a body to arrive.
-const BODY_TIME: Duration = Duration::from_secs(30);
-/// Bytes of an address at most.
-const MAX_URI_BYTES: usize = 8 << 10;
 /// Changes that wait or are under way, at most.
 const WRITE_QUEUE: usize = 64;
 /// Threads of changes.
@@ -108,13 +101,7 @@ impl App {
     pub fn router(&self) -> Router {
         let mut router = console::routes();
         for operation in OPERATIONS {
-            let filter = match operation.method {
-                "PUT" => MethodFilter::PUT,
-                "POST" => MethodFilter::POST,
-                "PATCH" => MethodFilter::PATCH,
-                "DELETE" => MethodFilter::DELETE,
-                _ => MethodFilter::GET,
-            };
+            let filter = method_of(operation);
             let handler = move |app: State<Self>, path: Path<Vec<(String, String)>>, request| {
                 app.0.handle(operation, path.0, request)
             };
@@ -233,13 +220,14 @@ impl App {
         if is_stopping && (operation.access != Access::Open || operation.name == "readyz") {
             return Err(Failure::stopping());
         }
-        check_uri(request.uri())?;
-        let query = Parameters::parse(request.uri().query().unwrap_or_default())?;
+        let query = parameters(request.uri())?;
+        let shard = shard_of(request.headers())?;
         let deadline = query.deadline(operation.is_long)?;
         let is_later = operation.is_long && !query.flag("wait", true)?;
         let (body, body_room, file) = match operation.body {
             BodyKind::Json => {
-                let (body, room) = self.body_of(request).await?;
+                let own = &parts.service;
+                let (body, room) = receive(&own.requests, &own.metrics, request).await?;
                 (body, Some(room), None)
             }
             BodyKind::File => {
@@ -251,7 +239,7 @@ impl App {
         let room = Arc::clone(room);
         let work = move || {
             let held = body_room.as_ref().map_or(0, held_bytes);
-            let reply = operation.answer(&Call {
+            let call = Call {
                 service: &service,
                 path: &path,
                 query: &query,
@@ -260,7 +248,12 @@ impl App {
                 deadline,
                 trace: &trace,
                 room: &room,
-            });
+            };
+            let fits = match &shard {
+                Some((node, least)) => service.check_shard(node, (call.name("collection"), *least)),
+                None => Ok(()),
+            };
+            let reply = fits.and_then(|()| operation.answer(&call));
             // The next thread would need as much again beside what the allocator keeps for this.
             if held > RETURNED_FROM {
                 return_freed_memory();
@@ -282,56 +275,6 @@ impl App {
                     .await
             }
         }
-    }
-
-    /// The body of a request, and the room that it takes until the request is done.
-    async fn body_of(&self, request: Request) -> Outcome<(Bytes, OwnedSemaphorePermit)> {
-        let length = request.headers().get("content-length");
-        let length = length.and_then(|own| own.to_str().ok()?.parse::<u64>().ok());
-        let length = length.or_else(|| request.body().size_hint().upper());
-        let memory = &self.0.service.requests;
-        let most = MAX_BODY_BYTES.min(memory.bytes());
-        if length.is_some_and(|length| length > most) {
-            return Err(Failure::too_large(most));
-        }
-        let room = memory.acquire(length.unwrap_or(most));
-        let Ok(Some(room)) = timeout(BODY_TIME, room).await else {
-            self.0.service.metrics.reject("bodies");
-            return Err(Failure::busy());
-        };
-        let read = to_bytes(request.into_body(), most as usize);
-        match timeout(BODY_TIME, read).await {
-            Ok(Ok(body)) => self.room_of(body, room).await,
-            Ok(Err(_)) if length.is_none() => Err(Failure::too_large(most)),
-            Ok(Err(error)) => Err(Failure::format(error)),
-            Err(_) => Err(Failure::timeout()),
-        }
-    }
-
-    /// More room for a body of many values, which take more than their text.
-    async fn room_of(
-        &self,
-        body: Bytes,
-        room: OwnedSemaphorePermit,
-    ) -> Outcome<(Bytes, OwnedSemaphorePermit)> {
-        let memory = &self.0.service.requests;
-        let own = memory.bytes();
-        let bytes = weight_of(&body).await;
-        if bytes > own {
-            return Err(Failure::too_many_values(bytes, own));
-        }
-        let wanted = body.len() as u64 + bytes;
-        if memory.places_of(wanted) <= room.num_permits() as u32 {
-            return Ok((body, room));
-        }
-        // All of it at once: two that wait for more of what each other has would wait for good.
-        drop(room);
-        let room = memory.acquire(wanted);
-        let Ok(Some(room)) = timeout(BODY_TIME, room).await else {
-            self.0.service.metrics.reject("bodies");
-            return Err(Failure::busy());
-        };
-        Ok((body, room))
     }
 
     /// Lets a thread do something that nobody waits for.
@@ -395,33 +338,13 @@ impl App {
     }
 }
 
-/// What the values of a body take; long ones are looked through off the runtime.
-async fn weight_of(body: &Bytes) -> u64 {
-    if body.len() <= WEIGHED_AT_ONCE {
-        return weight(body);
-    }
-    let own = body.clone();
-    let weighed = tokio::task::spawn_blocking(move || weight(&own)).await;
-    weighed.unwrap_or(u64::MAX)
-}
-
-/// The answer where no operation has the path.
-async fn absent(uri: Uri) -> Response<Body> {
-    let words = format!("no operation has the path {}", uri.path());
-    refused(&Failure::not_found(words))
-}
-
-/// The answer where those of a path have other methods.
-async fn not_allowed(method: Method) -> Response<Body> {
-    let failure = Failure::not_allowed(format_args!("no operation of this path is a {method}"));
-    refused(&failure)
-}
-
-fn check_uri(uri: &Uri) -> Outcome<()> {
-    let length = uri.path_and_query().map_or(0, |own| own.as_str().len());
-    if length > MAX_URI_BYTES {
-        let words = format!("the address has {length} bytes, {MAX_URI_BYTES} are possible");
-        return Err(Failure::wrong(words));
-    }
-    Ok(())
+/// The node that a router means, and the change that it must have.
+fn shard_of(headers: &HeaderMap) -> Outcome<Option<(String, u64)>> {
+    let Some(own) = headers.get(SHARD) else {
+        return Ok(None);
+    };
+    let parts = own.to_str().ok().and_then(|own| own.split_once(' '));
+    let parts = parts.and_then(|(node, own)| Some((node.to_owned(), own.parse().ok()?)));
+    let wrong = || Failure::wrong(format_args!("{SHARD}: a name and a number are expected"));
+    parts.ok_or_else(wrong).map(Some)
 }

@@ -33,7 +33,7 @@ impl Keys {
     }
 
     /// Refuses who may not do something, with a status and a text.
-    pub(super) fn check(
+    pub(crate) fn check(
         &self,
         headers: &HeaderMap,
         access: Access,

@@ -20,7 +20,7 @@ const BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 /// The answer of an operation that took so long, which keeps its room until it is sent.
-pub(super) fn answer(
+pub(crate) fn answer(
     outcome: Outcome<Reply>,
     (took, room): (Duration, Arc<AnswerRoom>),
 ) -> Response<Body> {
@@ -73,7 +73,7 @@ fn failed(failure: &Failure, seconds: f64) -> Response<Body> {
 }
 
 /// An answer of words, as keys are refused.
-pub(super) fn words(status: u16, text: &str) -> Response<Body> {
+pub(crate) fn words(status: u16, text: &str) -> Response<Body> {
     whole(status, TEXT, text.as_bytes().to_vec())
 }
 

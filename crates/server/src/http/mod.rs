@@ -2,11 +2,13 @@
 
 mod app;
 mod auth;
+mod body;
 mod console;
 mod cors;
 mod download;
 mod envelope;
 mod head;
+mod route;
 mod serve;
 mod tls;
 mod upload;
@@ -17,3 +19,7 @@ pub use auth::Keys;
 pub use cors::with_origins;
 pub use serve::{Listening, listen};
 pub use tls::Tls;
+
+pub(crate) use body::receive;
+pub(crate) use envelope::{answer, words};
+pub(crate) use route::{absent, method_of, not_allowed, parameters};

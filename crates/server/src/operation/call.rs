@@ -80,12 +80,7 @@ impl Call<'_> {
 
     /// The id of a point in the path.
     pub(crate) fn id(&self) -> Outcome<PointId> {
-        let text = self.name("id");
-        PointId::parse(text).ok_or_else(|| {
-            Failure::wrong(format_args!(
-                "Can not recognize \"{text}\" as point id: an unsigned integer or a UUID"
-            ))
-        })
+        PointId::of_path(self.name("id"))
     }
 
     /// The body, read as JSON.

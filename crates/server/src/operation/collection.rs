@@ -152,6 +152,7 @@ pub(super) fn inspect(call: &Call<'_>) -> Outcome<Reply> {
     Reply::of(&json!({
         "name": name,
         "points": state.points,
+        "sequence": open.sequence()?,
         "memory_bytes": open.memory_bytes(),
         "indexes": state.indexes,
         "slow": call.service.slow_queries.of(call.name("collection")),

@@ -6,8 +6,9 @@ mod collection;
 mod point;
 mod read;
 mod snapshot;
-mod system;
+pub(crate) mod system;
 mod table;
 
 pub(crate) use call::{Call, Parameters, RESULT, Reply};
+pub(crate) use read::{GroupAnswer, MOST_QUERIES};
 pub(crate) use table::{Access, BodyKind, OPERATIONS, Operation};

@@ -11,7 +11,7 @@ use crate::failure::{Failure, Outcome};
 use crate::wire::{Facet, GroupQuery, Query, QueryBatch, Retrieve, Scroll, WithLookup};
 
 /// Queries of a batch at most.
-const MOST_QUERIES: usize = 1000;
+pub(crate) const MOST_QUERIES: usize = 1000;
 
 /// What a query found, and how, where that is asked for.
 #[derive(Serialize)]
@@ -29,8 +29,8 @@ struct Explanation {
 
 /// What a query in groups found.
 #[derive(Serialize)]
-struct GroupAnswer {
-    groups: Vec<PointGroup>,
+pub(crate) struct GroupAnswer {
+    pub(crate) groups: Vec<PointGroup>,
 }
 
 pub(super) fn point(call: &Call<'_>) -> Outcome<Reply> {

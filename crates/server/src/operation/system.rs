@@ -20,6 +20,11 @@ const LEVEL: &str = "1.19.0";
 const TITLE: &str = "qdrant - vector search engine";
 
 pub(super) fn root(_: &Call<'_>) -> Outcome<Reply> {
+    title()
+}
+
+/// What it is.
+pub(crate) fn title() -> Outcome<Reply> {
     Reply::bare(&json!({
         "title": TITLE,
         "version": LEVEL,
@@ -35,11 +40,21 @@ pub(super) fn description(_: &Call<'_>) -> Outcome<Reply> {
 }
 
 pub(super) fn healthy(_: &Call<'_>) -> Outcome<Reply> {
-    Ok(Reply::Text("healthz check passed".to_owned()))
+    Ok(health())
+}
+
+/// That it is there.
+pub(crate) fn health() -> Reply {
+    Reply::Text("healthz check passed".to_owned())
 }
 
 pub(super) fn ready(_: &Call<'_>) -> Outcome<Reply> {
-    Ok(Reply::Text("all shards are ready".to_owned()))
+    Ok(readiness())
+}
+
+/// That it answers.
+pub(crate) fn readiness() -> Reply {
+    Reply::Text("all shards are ready".to_owned())
 }
 
 pub(super) fn cluster(_: &Call<'_>) -> Outcome<Reply> {
@@ -65,6 +80,13 @@ pub(super) fn issues(_: &Call<'_>) -> Outcome<Reply> {
 
 pub(super) fn clear_issues(_: &Call<'_>) -> Outcome<Reply> {
     Reply::of(&true)
+}
+
+/// Which node of a cluster it is. Answered at once, so that it is a sign of life.
+pub(super) fn node(call: &Call<'_>) -> Outcome<Reply> {
+    let none = || Failure::not_found("this server is no node of a cluster");
+    let name = call.service.node.as_ref().ok_or_else(none)?;
+    Reply::of(&json!({"name": name, "version": env!("CARGO_PKG_VERSION")}))
 }
 
 /// What several servers would do together.

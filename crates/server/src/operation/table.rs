@@ -201,6 +201,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         Write,
         alias::update,
     ),
+    row("get_node", ("GET", "/pageway/node"), Known, system::node),
     row("list_aliases", ("GET", "/aliases"), Known, alias::list),
     row(
         "collection_aliases",

@@ -7,6 +7,8 @@ use pageway::{StoredRow, Uuid};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::failure::{Failure, Outcome};
+
 /// An id. Numbers come before UUIDs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum PointId {
@@ -22,6 +24,15 @@ impl PointId {
             return text.parse().ok().map(Self::Number);
         }
         Uuid::parse(text).map(Self::Uuid)
+    }
+
+    /// The id in a path.
+    pub(crate) fn of_path(text: &str) -> Outcome<Self> {
+        Self::parse(text).ok_or_else(|| {
+            Failure::wrong(format_args!(
+                "Can not recognize \"{text}\" as point id: an unsigned integer or a UUID"
+            ))
+        })
     }
 
     /// The name of its row; none of numbers that the engine takes as they are.

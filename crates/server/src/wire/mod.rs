@@ -17,7 +17,7 @@ pub(crate) use points::{
 };
 pub(crate) use prefetch::{Fusion, WithLookup};
 pub(crate) use query::{
-    Count, Direction, Facet, GroupQuery, OrderBy, Query, QueryBatch, QueryKind, QueryParams,
-    Retrieve, Scroll,
+    Count, Direction, Facet, GroupQuery, MAX_LIMIT, OrderBy, Query, QueryBatch, QueryKind,
+    QueryParams, Retrieve, Scroll,
 };
 pub(crate) use vector::{SparseVector, VectorInput, VectorValue};

@@ -1,13 +1,13 @@
 //! Which parts of a point are wanted: payload by paths, vectors by name.
 
 use pageway::FieldPath;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::failure::{Failure, Outcome};
 
 /// What is wanted of payloads, as it comes.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum PayloadParts {
     All(bool),
@@ -122,7 +122,7 @@ fn exclude_in(value: Value, paths: &[Vec<&str>]) -> Value {
 }
 
 /// Which vectors are wanted, as it comes.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum VectorParts {
     All(bool),

@@ -1,7 +1,7 @@
 //! What a query says of other queries and other collections: how the points that several find come
 //! into one order, and where vectors and payloads are looked up.
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::parts::{PayloadParts, VectorParts};
@@ -101,7 +101,7 @@ impl Diversity {
 }
 
 /// The collection whose points the ids of a query are.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct LookupFrom {
     pub(crate) collection: String,
     /// The name of the vector there.

@@ -1,6 +1,8 @@
 //! Bodies of requests that read points.
 
-use serde::Deserialize;
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::id::PointId;
@@ -19,7 +21,7 @@ const GROUP_SIZE: usize = 3;
 const MAX_PREFETCHES: usize = 64;
 
 /// Points by their ids.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Retrieve {
     pub(crate) ids: Vec<PointId>,
     #[serde(default)]
@@ -38,7 +40,7 @@ impl Retrieve {
 }
 
 /// How many points match.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Count {
     #[serde(default)]
     pub(crate) filter: Option<Value>,
@@ -54,7 +56,7 @@ impl Count {
 }
 
 /// How often each value of a field is there.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Facet {
     pub(crate) key: String,
     #[serde(default)]
@@ -66,6 +68,15 @@ pub(crate) struct Facet {
 }
 
 impl Facet {
+    /// The same for all values that can be asked for.
+    pub(crate) fn of_shard(&self) -> Self {
+        let limit = Some(MAX_LIMIT);
+        Self {
+            limit,
+            ..self.clone()
+        }
+    }
+
     /// Values at most.
     pub(crate) fn limit(&self) -> Outcome<usize> {
         refuse("shard_key", self.shard_key.as_ref())?;
@@ -74,7 +85,7 @@ impl Facet {
 }
 
 /// From low to high, or the other way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Direction {
     #[default]
@@ -82,8 +93,19 @@ pub(crate) enum Direction {
     Desc,
 }
 
+impl Direction {
+    /// The order of two points by what they have in the field, and then by their ids.
+    pub(crate) fn compare(self, one: (f64, PointId), next: (f64, PointId)) -> Ordering {
+        let order = one.0.total_cmp(&next.0).then(one.1.cmp(&next.1));
+        match self {
+            Self::Asc => order,
+            Self::Desc => order.reverse(),
+        }
+    }
+}
+
 /// An order by the values of a field.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct OrderBy {
     pub(crate) key: String,
     #[serde(default)]
@@ -93,7 +115,7 @@ pub(crate) struct OrderBy {
 }
 
 /// The same as it comes.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum OrderByInput {
     Key(String),
@@ -114,7 +136,7 @@ impl From<OrderByInput> for OrderBy {
 }
 
 /// Points in the order of their ids, or of a field.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Scroll {
     #[serde(default)]
     pub(crate) filter: Option<Value>,
@@ -141,7 +163,7 @@ impl Scroll {
 }
 
 /// A query; or one whose points another one is about, which skips none and shows none.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Query {
     #[serde(default, rename = "query")]
     asked: Option<Value>,
@@ -171,7 +193,7 @@ pub(crate) struct Query {
 }
 
 /// How to search.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct QueryParams {
     #[serde(default)]
     pub(crate) hnsw_ef: Option<u32>,
@@ -192,7 +214,7 @@ impl QueryParams {
 }
 
 /// What is ours to ask for.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct OwnParams {
     #[serde(default)]
     pub(crate) recall: Option<f32>,
@@ -303,6 +325,13 @@ impl Query {
             | QueryKind::Sample
             | QueryKind::Fusion(_) => None,
         })
+    }
+
+    /// The same for so many points from the first on, as a shard is asked.
+    pub(crate) fn of_shard(&self, limit: usize) -> Self {
+        let mut own = self.clone();
+        (own.limit, own.offset) = (Some(limit.min(MAX_LIMIT)), None);
+        own
     }
 
     /// Searches for a vector in place of what was asked.

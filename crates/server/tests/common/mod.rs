@@ -9,6 +9,8 @@
     reason = "tests say what is wrong by failing, and each uses some of this"
 )]
 
+pub mod process;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;

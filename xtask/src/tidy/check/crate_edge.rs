@@ -47,7 +47,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "pageway-shell",
         ],
     ),
-    ("pageway-python", &["pageway"]),
+    ("pageway-python", &["pageway", "pageway-object"]),
     (
         "pageway-fuzz",
         &[
