@@ -82,6 +82,27 @@ impl Lease {
         Ok(is_ours)
     }
 
+    /// Gives it up at `now`, so that nobody has to wait for its end.
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    pub fn give_up(&mut self, objects: &Objects, now: Duration) -> io::Result<()> {
+        self.renew(objects, (now, Duration::ZERO)).map(|_| ())
+    }
+
+    /// Who has the lease at `now`, and its number. None where nobody has it.
+    ///
+    /// # Errors
+    /// As the store is.
+    pub fn holder(objects: &Objects, now: Duration) -> io::Result<Option<(String, u64)>> {
+        let Some((bytes, _)) = objects.get(LEASE)? else {
+            return Ok(None);
+        };
+        let entry = read(objects, &bytes)?;
+        let is_held = millis(now) < entry.until;
+        Ok(is_held.then_some((entry.holder, entry.epoch)))
+    }
+
     /// Its number: a later lease has a higher one.
     pub fn epoch(&self) -> u64 {
         self.entry.epoch

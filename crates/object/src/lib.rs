@@ -37,5 +37,5 @@ pub use lease::Lease;
 pub use objects::{ObjectCounters, Objects, Patience};
 pub use place::{is_url, open_url};
 pub use publish::{Published, publish};
-pub use shared_log::{Appended, SharedLog, SharedRecord};
+pub use shared_log::{Appended, SharedLog, SharedRecord, epoch_at};
 pub use vfs::{CacheMode, RemoteVfs};

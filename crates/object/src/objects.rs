@@ -144,6 +144,14 @@ impl Objects {
         Ok(found)
     }
 
+    /// The bytes of a whole object, or none.
+    ///
+    /// # Errors
+    /// As the store is.
+    pub fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.get(name)?.map(|(bytes, _)| bytes))
+    }
+
     /// A range of an object.
     pub(crate) fn get_range(&self, name: &str, range: Range<u64>) -> io::Result<Vec<u8>> {
         let bytes = self.request(name, |store, at| {
@@ -176,7 +184,10 @@ impl Objects {
     }
 
     /// Writes an object that must not exist yet; false where it does.
-    pub(crate) fn create(&self, name: &str, bytes: Vec<u8>) -> io::Result<bool> {
+    ///
+    /// # Errors
+    /// As the store is. Whether it was written is not known then.
+    pub fn create(&self, name: &str, bytes: Vec<u8>) -> io::Result<bool> {
         self.put_as(name, bytes, PutMode::Create)
     }
 

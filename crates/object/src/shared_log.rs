@@ -67,12 +67,10 @@ impl SharedLog {
         (epoch, after): (u64, u64),
         visit: &mut dyn FnMut(SharedRecord) -> io::Result<()>,
     ) -> io::Result<Option<Self>> {
-        let (mut last, mut newest) = (after, epoch_at(objects, after)?);
+        let mut place = (after, epoch_at(objects, after)?);
         loop {
-            last = Self::read(objects, last, &mut |record| {
-                newest = newest.max(record.epoch);
-                visit(record)
-            })?;
+            place = Self::read_behind(objects, place, visit)?;
+            let (last, newest) = place;
             if newest >= epoch {
                 return Ok(None);
             }
@@ -97,17 +95,46 @@ impl SharedLog {
         after: u64,
         visit: &mut dyn FnMut(SharedRecord) -> io::Result<()>,
     ) -> io::Result<u64> {
-        let (mut last, mut epoch) = (after, epoch_at(objects, after)?);
-        while let Some(record) = record_at(objects, last + 1)? {
-            if record.epoch < epoch {
-                let name = name_of(record.number);
-                let words = format!("{}/{name}: of an older writer", objects.url());
-                return Err(io::Error::other(words));
-            }
+        let place = (after, epoch_at(objects, after)?);
+        let (last, _) = Self::read_behind(objects, place, visit)?;
+        Ok(last)
+    }
+
+    fn read_behind(
+        objects: &Objects,
+        (after, before): (u64, u64),
+        visit: &mut dyn FnMut(SharedRecord) -> io::Result<()>,
+    ) -> io::Result<(u64, u64)> {
+        let (mut last, mut epoch) = (after, before);
+        while let Some(record) = Self::next(objects, (last, epoch))? {
             (last, epoch) = (record.number, record.epoch);
             visit(record)?;
         }
-        Ok(last)
+        Ok((last, epoch))
+    }
+
+    /// The record behind that of a number and an epoch, or none yet.
+    ///
+    /// # Errors
+    /// As [`Self::lead`].
+    pub fn next(objects: &Objects, (after, epoch): (u64, u64)) -> io::Result<Option<SharedRecord>> {
+        let record = record_at(objects, after + 1)?;
+        if record.as_ref().is_some_and(|own| own.epoch < epoch) {
+            let name = name_of(after + 1);
+            let words = format!("{}/{name}: of an older writer", objects.url());
+            return Err(io::Error::other(words));
+        }
+        Ok(record)
+    }
+
+    /// The epoch of its records.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The number of its last record, or of its fence.
+    pub fn last(&self) -> u64 {
+        self.next - 1
     }
 
     /// Appends a record. It is acknowledged by its number alone.
@@ -142,7 +169,10 @@ impl SharedLog {
 }
 
 /// The epoch of a record that must be there; 0 before the first.
-fn epoch_at(objects: &Objects, number: u64) -> io::Result<u64> {
+///
+/// # Errors
+/// Where it is not there, or is damaged; as the store is.
+pub fn epoch_at(objects: &Objects, number: u64) -> io::Result<u64> {
     if number == 0 {
         return Ok(0);
     }

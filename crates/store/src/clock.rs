@@ -1,6 +1,6 @@
 //! Monotonic time, for waits and latencies, and the time of day. The only place that asks for them.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The present moment on the monotonic clock. Costs tens of nanoseconds: not for inner loops.
 #[expect(
@@ -11,12 +11,17 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// Seconds since 1970 by the clock on the wall, for records that people read; `None` before that.
+/// Time since 1970 by the clock on the wall; `None` before that.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the door that the lint points to"
 )]
-pub fn unix_seconds() -> Option<u64> {
+pub fn unix_time() -> Option<Duration> {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.ok().map(|since| since.as_secs())
+    since.ok()
+}
+
+/// Seconds of it, for records that people read.
+pub fn unix_seconds() -> Option<u64> {
+    unix_time().map(|since| since.as_secs())
 }
